@@ -1,8 +1,9 @@
 #!/bin/bash
-# gcc's static analysis of what runs in a host's process and of the command line: -Wall -Wextra -Wconversion
-# -Wsign-conversion as errors, and -fanalyzer, whose reports are mended or argued in tools/analyze-argued.txt.
-#   tools/analyze.sh [BUILD-DIR] [PATH-PART...]     BUILD-DIR: a configured one (build); PATH-PART: only such files
-# clang-tidy is tools/check-tidy.py's.
+# Runs gcc's static analysis on all code that runs in a host process and on the command line: -Wall -Wextra -Wconversion
+# -Wsign-conversion as errors, and -fanalyzer. Each of its reports is fixed, or justified in tools/analyze-argued.txt.
+# tools/analyze.sh [BUILD-DIR] [PATH-PART...]     BUILD-DIR: configured (build); PATH-PART: only files with it in their
+# path
+# tools/check-tidy.py runs clang-tidy.
 set -eu -o pipefail
 cd "$(dirname "$0")/.."
 BUILD=${1:-build}
@@ -11,7 +12,7 @@ ARGUED=tools/analyze-argued.txt
 OUT=$BUILD/analyze
 mkdir -p "$OUT"
 
-# One command a file, as the build has it, without the caching compiler and the output.
+# One command per file, taken from the build, without the compiler cache and the output option.
 commands() {
     python3 - "$BUILD/compile_commands.json" "$@" <<'END'
 import json, re, sys
@@ -27,7 +28,7 @@ for entry in json.load(open(sys.argv[1])):
 END
 }
 
-# Says what the option finds, a line each: FILE:LINE:COLUMN: warning: ...
+# Prints what the option reports, one per line: FILE:LINE:COLUMN: warning: ...
 each() { # each NAME OPTIONS
     local name=$1 options=$2
     sed "s| OPTIONS | $options |" "$OUT/commands" | tr '\n' '\0' |
@@ -36,11 +37,11 @@ each() { # each NAME OPTIONS
 }
 
 commands "$@" >"$OUT/commands"
-[ -s "$OUT/commands" ] || { echo "failed: $BUILD/compile_commands.json names no file of ours"; exit 1; }
+[ -s "$OUT/commands" ] || { echo "failed: $BUILD/compile_commands.json names none of our files"; exit 1; }
 warnings=$(each warnings "-Wconversion -Wsign-conversion -fsyntax-only")
 reports=$(each reports "-O1 -fanalyzer -o /dev/null")
 
-# A report is argued by "FILE [-Wanalyzer-NAME] WHERE: why", WHERE being what it names in quotes.
+# A report is justified by a line "FILE [-Wanalyzer-NAME] WHERE: why"; WHERE is the text that the report quotes.
 unargued=$(while IFS= read -r line; do
     [ -n "$line" ] || continue
     file=${line%%:*}
@@ -54,6 +55,6 @@ done)
 
 [ -z "$warnings" ] || printf '%s\n' "$warnings"
 [ -z "$unargued" ] || printf '%s\n' "$unargued"
-[ -z "$stale" ] || echo "argued in $ARGUED, and not reported by this compiler: $(tr '\n' ';' <<<"$stale")"
+[ -z "$stale" ] || echo "justified in $ARGUED, but not reported by this compiler: $(tr '\n' ';' <<<"$stale")"
 echo "$(wc -l <"$OUT/commands") files; $(grep -c . <<<"$reports" || true) reports of -fanalyzer, $(grep -c . <<<"$unargued" || true) of them not argued"
 [ -z "$warnings$unargued" ]

@@ -1,12 +1,12 @@
 #!/bin/bash
-# Checks that all C code is formatted as .clang-format says, or formats it.  tools/check-format.sh [--fix]
+# Checks that all C code follows .clang-format, or formats it.  tools/check-format.sh [--fix]
 # Generated tables (tools/gen_cupti_tables.py) keep their generator's format.
 set -eu
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 cd "$ROOT"
 
-# Other versions format some code differently. PyPI has this one for systems with a newer clang.
+# Other versions format some code differently. PyPI has this one, for systems with a newer clang.
 VERSION=14.0.6
 FORMATTER=clang-format
 if ! clang-format --version 2>/dev/null | grep -q " version ${VERSION%%.*}\."; then
@@ -20,11 +20,11 @@ if [ "${1:-}" = --fix ]; then
     printf '%s\0' "${FILES[@]}" | xargs -0 -n 50 -P "$(nproc)" "$FORMATTER" -i
     exit
 fi
-# Lists the files only; --fix finds the places.
+# Only lists the files; --fix formats them.
 WRONG=$(printf '%s\0' "${FILES[@]}" | xargs -0 -n 50 -P "$(nproc)" "$FORMATTER" --dry-run --Werror 2>&1 | sed -n 's/^\([^ :]*\):[0-9]*:.*/\1/p' | sort -u)
 if [ -n "$WRONG" ]; then
     echo "$WRONG"
-    echo "not formatted; tools/check-format.sh --fix does it"
+    echo "not formatted; run tools/check-format.sh --fix"
     exit 1
 fi
 echo "${#FILES[@]} files are formatted"

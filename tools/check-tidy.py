@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Runs clang-tidy (rules: .clang-tidy) on our own code, on all cores.
 
-    tools/check-tidy.py [BUILD-DIR] [PATH-PART...]     BUILD-DIR: a configured one (build); PATH-PART: only such files
+    tools/check-tidy.py [BUILD-DIR] [PATH-PART...]     BUILD-DIR: configured (build); PATH-PART: filter
 
-A file that was clean isn't checked again until it, any header, the rules or its compile command changes.
+A clean file is not checked again until the file, any header, the rules or its compile command changes.
 """
 
 import hashlib
@@ -15,12 +15,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-CHECKED = (ROOT / "src",)  # in tests, cmocka's macros make more noise than sense
-# Of these clang's own analyzer, which takes nine tenths of the time, sees nothing: they run in no host's process, and gcc's
-# analyzer looks at the command line, too (tools/analyze.sh).
+CHECKED = (ROOT / "src",)  # in tests, cmocka's macros cause too many false reports
+# Files that run in no host process. clang's own analyzer, which takes nine tenths of the time, is off for them; gcc's
+# analyzer checks the command line too (tools/analyze.sh).
 NOT_IN_A_HOST = (ROOT / "src/cli", ROOT / "src/replay")
 GENERATED = ("src/abi/*_table.c", "src/model/cuda/*_table.c")
-LEFT_OUT = (*GENERATED, "thread_ctx_symbol.c")  # the last is compiled with an option that clang may lack
+LEFT_OUT = (*GENERATED, "thread_ctx_symbol.c")  # clang may lack an option of the last one
 
 
 def digest(*parts):
@@ -31,7 +31,7 @@ def digest(*parts):
 
 
 def commands(build, parts):
-    """One command a source file: a file that is compiled for several targets is checked once."""
+    """One command per source file: a file that is compiled for several targets is checked once."""
     seen = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         path = Path(entry["directory"], entry["file"]).resolve()
@@ -42,7 +42,7 @@ def commands(build, parts):
 
 
 def check(path, build):
-    # Compile options that only gcc knows are no news here.
+    # clang does not know compile options that only gcc has.
     fewer = ["--checks=-clang-analyzer-*"] if any(folder in path.parents for folder in NOT_IN_A_HOST) else []
     done = subprocess.run(["clang-tidy", "-p", str(build), "--quiet", *fewer, "--extra-arg=-Wno-unknown-warning-option", str(path)],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
@@ -72,7 +72,7 @@ def main():
             else:
                 wrong += 1
                 print(complaint, flush=True)
-    print(f"{len(files)} files, {len(todo)} of them checked now, {wrong} with complaints")
+    print(f"{len(files)} files, {len(todo)} of them checked now, {wrong} with findings")
     return 1 if wrong else 0
 
 

@@ -1,23 +1,22 @@
 #!/bin/bash
-# Gets the sources of libraries that go into cuspan's own from the distribution's source packages, and builds them as
-# static ones, in sets:
+# Builds static libraries for linking into cuspan, from the distribution's source packages, in sets:
 #
-#   curl   libcurl with HTTP and HTTPS only, on OpenSSL and nghttp2, nothing else; and cJSON; for libcuspan-export.so.
-#          (The distribution's libcurl.a wants a dozen further libraries, its libnghttp2.a isn't made for shared
-#          objects, and of cJSON there is no static library.)
-#   isal   of ISA-L igzip and crc; for libcuspan.so. (The distribution has it as a shared library only.)
+#   curl   for libcuspan-export.so: libcurl with only HTTP and HTTPS, on OpenSSL and nghttp2; and cJSON.
+#          (The distribution's libcurl.a needs a dozen more libraries, its libnghttp2.a is not built for shared
+#          objects, and it has no static cJSON.)
+#   isal   for libcuspan.so: igzip and crc of ISA-L. (The distribution has it only as a shared library.)
 #
-#   tools/fetch-sources.sh [SET...]      into the user's cache; does nothing for what is there already
-#   tools/fetch-sources.sh --where SET   prints the place in the cache; CMake asks this
+#   tools/fetch-sources.sh [SET...]      into the user's cache; does nothing for sets that are already there
+#   tools/fetch-sources.sh --where SET   prints the folder in the cache, for CMake
 #
-# apt verifies the sources: the distribution's signature covers their SHA-256. The machine's own apt sources say
-# where they come from; nothing outside the cache is changed.
+# apt verifies the sources: the distribution's signature covers their SHA-256. They come from the machine's own apt
+# sources. Nothing outside the cache is changed.
 set -euo pipefail
 
 readonly C_FLAGS="-D_GNU_SOURCE -fvisibility=hidden -ffunction-sections -fdata-sections"
 
-# A set's source packages, in the order of building; what to do without it; and what its libraries were compiled
-# with: another version of that means compiling again.
+# A set's source packages in build order, the alternative without it, and the packages that its libraries were compiled
+# with: if one of those has a new version, the set is compiled again.
 declare -rA PACKAGES=([curl]="cjson nghttp2 curl" [isal]="libisal")
 declare -rA INSTEAD=([curl]="build with -DCUSPAN_STATIC_CURL=OFF to link the system's libcurl" [isal]="gzip is then made by libdeflate, which takes three times as long")
 declare -rA STAMP=([curl]=3 [isal]=1)
@@ -26,7 +25,7 @@ declare -rA HEADERS=([curl]=libssl-dev [isal]="")
 say() { echo "fetch-sources: $*"; }
 fail() { echo "fetch-sources: $*" >&2; exit 1; }
 
-# What /etc/os-release says of $1, or $2.
+# The value of $1 in /etc/os-release, or else $2.
 release_value() {
     local value
     value=$(sed -n "s/^$1=//p" /etc/os-release 2>/dev/null | tr -d "\"'")
@@ -39,7 +38,7 @@ cache_place() { # cache_place SET
     echo "${CUSPAN_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/cuspan}/$1-$system-$(uname -m)"
 }
 
-# Writes deb-src lines made from the deb lines of the given files to the folder $1; those that aren't there are skipped.
+# Writes deb-src lines, made from the deb lines of the given files, to the folder $1. Missing files are skipped.
 source_lines() {
     local to=$1 file
     shift
@@ -121,8 +120,8 @@ build_cjson() {
     cp "$source/cJSON.h" "$dest/include/cjson/"
 }
 
-# Its own makefile for builds without autoconf. The tables by which it chooses code for the processor are aligned, so
-# that two threads may fill in the same entry at once.
+# Its own makefile for builds without autoconf. The tables through which it selects code for the processor are aligned,
+# so that two threads may fill in the same entry at once.
 build_libisal() {
     local source=$1 dest=$2 object
     make -C "$source" -f Makefile.unx lib units="igzip crc" lib_name=bin/libisal.a -j "$(nproc)" \
@@ -139,7 +138,7 @@ build_libisal() {
 needs() { # needs SET TOOL...
     local set=$1 tool
     for tool in "${@:2}"; do
-        command -v "$tool" >/dev/null || fail "$tool is missing (packages build-essential, dpkg-dev, cmake, nasm); or else: ${INSTEAD[$set]}"
+        command -v "$tool" >/dev/null || fail "$tool is missing (packages build-essential, dpkg-dev, cmake, nasm); without it: ${INSTEAD[$set]}"
     done
 }
 
@@ -151,7 +150,7 @@ check_tools() {
     esac
 }
 
-# The licences of what is linked in go along with it.
+# Keep the licenses of everything that is linked in.
 keep_licence() {
     cp "$1/COPYING" "$2" 2>/dev/null || cp "$1/LICENSE" "$2"
 }
@@ -165,7 +164,7 @@ build_set() { # build_set SET WORK
         source=$(find "$work/src" -maxdepth 1 -type d -name "$package-*")
         [ -d "$source" ] || fail "the source package $package did not unpack as expected"
         say "building $package"
-        # In a shell of its own: where a function is tested by ||, set -e is off inside it.
+        # In its own shell: in a function tested with ||, set -e has no effect.
         (set -e; "build_$package" "$source" "$work/out" "$work") >"$work/build.log" 2>&1 &
         wait $! || { tail -40 "$work/build.log" >&2; fail "$package did not build; ${INSTEAD[$set]}"; }
         keep_licence "$source" "$work/out/licenses/$package"
@@ -177,7 +176,7 @@ get_set() (
     set=$1
     dest=$(cache_place "$set")
     mkdir -p "$(dirname "$dest")"
-    exec 9>"$dest.lock" # two builds at once: the second waits and finds it done
+    exec 9>"$dest.lock" # a second build waits here and then finds the result
     flock 9
     stamp="${STAMP[$set]} $([ -z "${HEADERS[$set]}" ] || dpkg-query -W -f='${Package}=${Version} ' "${HEADERS[$set]}" 2>/dev/null || true)"
     if [ -f "$dest/stamp" ] && [ "$(cat "$dest/stamp")" = "$stamp" ]; then
@@ -187,7 +186,7 @@ get_set() (
     check_tools "$set"
     work=$(mktemp -d "$dest.XXXXXX")
     trap 'rm -rf "$work"' EXIT
-    say "fetching the sources of ${PACKAGES[$set]} (some MB, and 10 MB of package lists)"
+    say "fetching the sources of ${PACKAGES[$set]} (a few MB, and 10 MB of package lists)"
     fetch_sources "$set" "$work"
     build_set "$set" "$work"
     echo "$stamp" >"$work/out/stamp"

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Makes the committed tables of CUPTI's calls and records from the headers of CUDA 12.0 to 13.5.
+"""Generates the committed tables of CUPTI's calls and records from the headers of CUDA 12.0 to 13.5.
 
     gen_cupti_tables.py                 writes the tables
-    gen_cupti_tables.py --check         fails with the difference if the committed ones are not those
-    gen_cupti_tables.py --notes ...     also prints where the versions disagree
+    gen_cupti_tables.py --check         fails and prints the difference if the committed tables differ
+    gen_cupti_tables.py --notes ...     also prints the differences between the versions
 
-The headers come from --headers DIR, or from --fetch DIR, which first downloads what DIR lacks, by pip; only the include
-folders are kept. The default is --fetch with cuda-headers in $CUSPAN_CACHE, or else in ~/.cache/cuspan.
+The headers come from --headers DIR, or from --fetch DIR, which first downloads missing ones with pip and keeps only the
+include folders. The default is --fetch with cuda-headers in $CUSPAN_CACHE, or else in ~/.cache/cuspan.
 
 DIR holds VERSION/nvidia/{cuda_cupti,cuda_runtime}/include for 12.x and VERSION/nvidia/cu13/include for 13.x. Needs gcc
-and readelf. What to change: call_groups.txt, activity_kinds.txt and call_params.py in cupti_tables; for a new CUDA, a
-line in headers.py."""
+and readelf. To change the tables, edit call_groups.txt, activity_kinds.txt and call_params.py in cupti_tables. For a
+new CUDA version, add a line to headers.py."""
 
 import argparse
 import difflib
@@ -38,7 +38,7 @@ def tables(root):
 
 
 def check(repository, texts):
-    """Prints what differs; the number of files that do."""
+    """Prints the differences and returns how many files differ."""
     wrong = 0
     for path, text in texts.items():
         file = repository / path
@@ -56,7 +56,7 @@ def main():
     source.add_argument("--headers", metavar="DIR", help="the unpacked headers")
     source.add_argument("--fetch", metavar="DIR", help="download them to DIR first, and use those")
     parser.add_argument("--check", action="store_true", help="compare with the committed tables, write nothing")
-    parser.add_argument("--notes", action="store_true", help="print where the versions disagree")
+    parser.add_argument("--notes", action="store_true", help="print the differences between the versions")
     args = parser.parse_args()
     root = args.headers
     if not root:
@@ -69,7 +69,7 @@ def main():
     repository = Path(__file__).resolve().parent.parent
     if args.check:
         wrong = check(repository, texts)
-        print(f"{len(texts) - wrong} of {len(texts)} tables are what the headers give")
+        print(f"{len(texts) - wrong} of {len(texts)} tables match the headers")
         return 1 if wrong else 0
     for path, text in texts.items():
         (repository / path).write_text(text)

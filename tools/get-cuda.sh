@@ -1,14 +1,14 @@
 #!/bin/bash
-# Gets parts of CUDA from PyPI, for machines that have a GPU and no toolkit (or an old one):
+# Gets parts of CUDA from PyPI, for machines with a GPU and no toolkit, or an old one:
 #   tools/get-cuda.sh cupti DIR [all|12.9|13.0]
-#                                  DIR/libcupti.so.13 or .12, the newest that this machine's driver can take: the CUPTI
-#                                  that ships with cuspan; all: both, for an image that any machine may run; 12.9, 13.0:
-#                                  that release's, for tests
-#   tools/get-cuda.sh nvcc DIR     a compiler for .cu files, DIR/bin/nvcc (CUDA 13 only: that of 12 is not on PyPI)
+#                                  DIR/libcupti.so.13 or .12, the newest that this machine's driver supports: the CUPTI
+#                                  that ships with cuspan. all: both, for an image for any machine; 12.9, 13.0: that
+#                                  release, for tests
+#   tools/get-cuda.sh nvcc DIR     a compiler for .cu files, DIR/bin/nvcc (only CUDA 13; PyPI does not have that of 12)
 #   tools/get-cuda.sh runtime12 DIR
 #                                  the headers and the runtime of CUDA 12.9, DIR/include and DIR/lib/libcudart.so.12
 #   tools/get-cuda.sh driver       prints the driver's CUDA version (13000 for 13.0), 0 without one
-# What is there already isn't fetched again. Each part comes with NVIDIA's licence beside it.
+# Existing files are not fetched again. NVIDIA's license is stored with each part.
 set -eu
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -25,7 +25,7 @@ print(version.value)
 PYTHON
 }
 
-# Without a driver (an image is being made, say) the newest is taken.
+# Without a driver (while building an image, for example) the newest is used.
 older_driver() {
     local version
     version=$(driver_version)
@@ -69,7 +69,7 @@ get_cupti() {
 
 get_one_cupti() {
     local dir=$1 work=$2 name=$3 helper
-    local helpers=$dir/nvperf-${name##*.} # which count; each CUPTI needs its own, and they bear the same names
+    local helpers=$dir/nvperf-${name##*.} # for hardware counters; each CUPTI needs its own, with the same file names
     [ ! -e "$dir/$name" ] || [ ! -e "$helpers/libnvperf_target.so" ] || return 0
     mkdir -p "$work" "$helpers"
     fetch "$work" "$4"
@@ -84,14 +84,14 @@ get_one_cupti() {
 get_nvcc() {
     local dir=$1 work=$2
     [ ! -x "$dir/bin/nvcc" ] || return 0
-    ! older_driver || fail "the driver is of CUDA 12, and PyPI has no nvcc for that: install the toolkit"
-    # All of 13.0, which every driver for CUDA 13 takes.
+    ! older_driver || fail "PyPI has no nvcc for CUDA 12, which this driver supports; install the toolkit"
+    # All parts from 13.0, which every driver for CUDA 13 supports.
     fetch "$work" 'nvidia-cuda-nvcc==13.0.*' 'nvidia-nvvm==13.0.*' 'nvidia-cuda-crt==13.0.*' \
         'nvidia-cuda-cccl==13.0.*' 'nvidia-cuda-runtime==13.0.*'
     rm -rf "$dir"
     mkdir -p "$(dirname "$dir")"
     mv "$work/nvidia/cu13" "$dir"
-    # nvcc looks for the libraries here; pip doesn't keep the permission to execute.
+    # nvcc looks for the libraries here. pip does not preserve the permission to execute.
     ln -sfn lib "$dir/lib64"
     chmod -R u+x "$dir/bin" "$dir/nvvm/bin"
 }
@@ -99,7 +99,7 @@ get_nvcc() {
 get_runtime12() {
     local dir=$1 work=$2
     [ ! -e "$dir/lib/libcudart.so.12" ] || return 0
-    # The runtime's headers include some of the compiler's.
+    # The runtime's headers include some headers of the compiler.
     fetch "$work" 'nvidia-cuda-runtime-cu12==12.9.*' 'nvidia-cuda-nvcc-cu12==12.9.*'
     rm -rf "$dir"
     mkdir -p "$(dirname "$dir")"

@@ -1,12 +1,12 @@
 # shellcheck shell=bash
-# What examples/demo.sh, tests/run.sh and the tools share: talking to the person, installing what is missing, building,
-# getting a Jaeger, talking to it. Source it; it changes no option of the shell and runs nothing by itself.
-# shellcheck disable=SC2034 # many names here are for those who source it
+# Shared by examples/demo.sh, tests/run.sh and the tools: messages, installing what is missing, building, getting Jaeger
+# and querying it. Source it; it changes no option of the shell and runs nothing when sourced.
+# shellcheck disable=SC2034 # scripts that source it use many of these names
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-# Once per user, not once a clone: a Jaeger (85 MB), Python's packages. Nothing else is written outside the clone.
+# Kept once per user, not per clone: Jaeger (85 MB), Python packages. Nothing else is written outside the clone.
 CACHE=${CUSPAN_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/cuspan}
-JAEGER_VERSION=2.13.0 # the newest that is to be had as a release and as a Go module alike
+JAEGER_VERSION=2.13.0 # the newest that exists both as a release and as a Go module
 
 # ---- Talking -------------------------------------------------------------------------------------------------------
 
@@ -22,15 +22,15 @@ fail() {
     exit 1
 }
 
-# step TITLE: the next of STEPS steps.
+# step TITLE: prints the number of the next of STEPS steps.
 STEP=0
 step() {
     STEP=$((STEP + 1))
     printf '\n%s[%s/%s] %s%s\n' "$BOLD" "$STEP" "${STEPS:-?}" "$*" "$PLAIN"
 }
 
-# waiting LOG COMMAND...: runs a command that takes a while, its output into LOG, and shows that it lives: on a terminal
-# one line with the seconds and what it does just now, elsewhere a line every half minute. Returns its exit status.
+# waiting LOG COMMAND...: runs a command that takes a while, with its output in LOG, and shows progress: on a terminal
+# one line with the seconds and the current step, elsewhere a line every half minute. Returns the command's exit status.
 waiting() {
     local log=$1 began=$SECONDS shown=0 width line status=0
     shift
@@ -56,7 +56,8 @@ waiting() {
 
 # ---- Packages ------------------------------------------------------------------------------------------------------
 
-# PROBE PACKAGE, by Debian's names: cmd: a command, hdr: a C header, py: a Python module, file: a file, fuzz: clang's
+# Lines "PROBE PACKAGE" with Debian's names. cmd: a command, hdr: a C header, py: a Python module, file: a file, fuzz:
+# clang's
 # libFuzzer.
 PACKAGES_BUILD="
 cmd:cc gcc
@@ -78,11 +79,11 @@ hdr:cjson/cJSON.h libcjson-dev
 hdr:sqlite3.h libsqlite3-dev
 hdr:curses.h libncurses-dev
 "
-# ISA-L's assembler.
+# The assembler for ISA-L.
 [ "$(uname -m)" != x86_64 ] || PACKAGES_BUILD+="cmd:nasm nasm
 "
-# The system's libcurl: for builds with sanitizers, and where tools/fetch-sources.sh can't make our own. libdeflate: where
-# it can't make ISA-L, and for the tests.
+# The system's libcurl: for builds with sanitizers, and if tools/fetch-sources.sh cannot build ours. libdeflate: if it
+# cannot build ISA-L, and for the tests.
 PACKAGES_CURL="
 hdr:curl/curl.h libcurl4-openssl-dev
 "
@@ -108,7 +109,7 @@ is_there() {
     case $1 in
     cmd:*) have "${1#cmd:}" ;;
     file:*) [ -e "${1#file:}" ] ;;
-    hdr:*) # with the four that cmocka.h wants before it
+    hdr:*) # with the four headers that cmocka.h requires
         have cc && printf '#include <%s>\n' stdarg.h stddef.h stdint.h setjmp.h "${1#hdr:}" |
             cc -x c -fsyntax-only - 2>/dev/null ;;
     fuzz:*) echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' |
@@ -117,7 +118,7 @@ is_there() {
     esac
 }
 
-# packages_missing TABLE: those whose probe fails, one a line.
+# packages_missing TABLE: prints the packages whose probe fails, one per line.
 packages_missing() {
     local probe package
     while read -r probe package; do
@@ -136,11 +137,11 @@ as_root() {
 apt_install() {
     export DEBIAN_FRONTEND=noninteractive
     local install=(apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=600 "$@")
-    # The lists may be absent (a fresh container) or too old: then fetch them and try once more.
+    # The package lists may be missing (a fresh container) or too old: then update them and try once more.
     as_root "${install[@]}" || { as_root apt-get update && as_root "${install[@]}"; }
 }
 
-# packages_install TABLE: installs what is missing, or says what to install and exits.
+# packages_install TABLE: installs what is missing, or prints what to install and exits.
 packages_install() {
     local missing
     mapfile -t missing < <(packages_missing "$1")
@@ -148,10 +149,10 @@ packages_install() {
         say "nothing is missing"
         return
     fi
-    have apt-get || fail "missing (by the names of Debian's packages): ${missing[*]}
+    have apt-get || fail "missing (Debian's package names): ${missing[*]}
 Install them with this system's package manager and run this again."
     [ "$(id -u)" = 0 ] || have sudo || fail "missing: ${missing[*]}
-Neither root nor sudo: ask for 'apt-get install ${missing[*]}' and run this again."
+Neither root nor sudo is available: ask for 'apt-get install ${missing[*]}' and run this again."
     say "installing ${missing[*]}"
     if [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null; then
         waiting "$ROOT/build/log/apt.log" apt_install "${missing[@]}"
@@ -174,7 +175,7 @@ build() {
     }
 }
 
-# build_cuspan: the products alone where nobody has asked for the tests yet.
+# build_cuspan: builds only the products, unless tests are already configured.
 build_cuspan() {
     prepare_libraries
     if [ -f "$ROOT/build/CMakeCache.txt" ]; then
@@ -184,17 +185,17 @@ build_cuspan() {
     fi
 }
 
-# The libraries that are built from the distribution's sources; where those can't be had, what takes their place.
-# Leaves CMake's options for it in LIBRARY_OPTIONS.
+# The libraries built from the distribution's sources, or their replacements if that fails.
+# Leaves CMake's options for them in LIBRARY_OPTIONS.
 prepare_libraries() {
     LIBRARY_OPTIONS=()
     if ! fetch_sources curl; then
-        say "no sources of libcurl to be had here: linking the system's"
+        say "libcurl's sources are unavailable: linking the system's library"
         packages_install "$PACKAGES_CURL"
         LIBRARY_OPTIONS+=(-DCUSPAN_STATIC_CURL=OFF)
     fi
     if ! fetch_sources isal; then
-        say "no sources of ISA-L to be had here: libdeflate makes gzip"
+        say "ISA-L's sources are unavailable: using libdeflate for gzip"
         packages_install "$PACKAGES_DEFLATE"
         LIBRARY_OPTIONS+=(-DCUSPAN_ISAL=OFF)
     fi
@@ -210,7 +211,8 @@ build_quietly() {
 
 # ---- Python --------------------------------------------------------------------------------------------------------
 
-# python_with PACKAGE...: makes (once) an environment in the cache that has them; its interpreter is then $PYTHON.
+# python_with PACKAGE...: creates (once) an environment in the cache with these packages; $PYTHON is then its
+# interpreter.
 python_with() {
     local version venv
     version=$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
@@ -225,7 +227,7 @@ python_with() {
 
 # ---- CUDA ----------------------------------------------------------------------------------------------------------
 
-# find_nvcc: prints the path of one that is here, its own copy in build/cuda (tools/get-cuda.sh) last; else fails.
+# find_nvcc: prints the path of an installed nvcc; its own copy in build/cuda (tools/get-cuda.sh) is the last choice.
 find_nvcc() {
     local candidate
     for candidate in "$(command -v nvcc)" "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" "$ROOT/build/cuda/bin/nvcc"; do
@@ -242,14 +244,14 @@ find_nvcc() {
 port_is_free() { ! (exec 3<>"/dev/tcp/localhost/$1") 2>/dev/null; }
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("localhost", 0)); print(s.getsockname()[1])'; }
 
-# answers URL [CURL OPTION...]: something speaks HTTP there and is content.
+# answers URL [CURL OPTION...]: whether an HTTP server responds there with success.
 answers() { curl -fsS -o /dev/null --max-time 3 "${@:2}" "$1" 2>/dev/null; }
 
-# jaeger_answers API OTLP: both ends are there; an empty request is a fair question to an OTLP receiver.
+# jaeger_answers API OTLP: whether both ports respond. An empty request is valid for an OTLP receiver.
 otlp_answers() { answers "$1/v1/traces" -X POST -H 'Content-Type: application/json' -d '{"resourceSpans":[]}'; }
 jaeger_answers() { answers "$1/api/v3/services" && otlp_answers "$2"; }
 
-# jaeger_has_page API: false for a Jaeger built from its Go module, which carries a placeholder only.
+# jaeger_has_page API: false for a Jaeger built from its Go module, which has only a placeholder.
 jaeger_has_page() { ! curl -fsS --max-time 3 "$1/" 2>/dev/null | grep -q 'not the Jaeger UI'; }
 
 # wait_until SECONDS COMMAND...
@@ -262,7 +264,7 @@ wait_until() {
     done
 }
 
-# jaeger_binary: leaves the path of one in JAEGER, getting it first where there is none.
+# jaeger_binary: leaves the path of Jaeger in JAEGER and gets it first if there is none.
 jaeger_binary() {
     JAEGER=$("$ROOT/tools/get-jaeger.sh" --present) || {
         waiting "$ROOT/build/log/get-jaeger.log" "$ROOT/tools/get-jaeger.sh" || {
@@ -273,11 +275,11 @@ jaeger_binary() {
     }
 }
 
-# jaeger_start BINARY DIR: in the background, for good; DIR gets its log and its process ID. The ports come from the
-# environment (tools/jaeger.yaml); the defaults are everyone's: 4317, 4318, 16686.
+# jaeger_start BINARY DIR: starts it in the background, beyond the end of this script. DIR gets its log and process ID.
+# The ports come from the environment (tools/jaeger.yaml); the defaults are the standard ones: 4317, 4318, 16686.
 jaeger_start() {
     mkdir -p "$2"
-    # A session of its own: neither the terminal's end nor Ctrl-C in the script takes it along.
+    # In its own session, so that neither Ctrl-C in the script nor the terminal's end stops it.
     setsid "$1" --config "$ROOT/tools/jaeger.yaml" >"$2/jaeger.log" 2>&1 </dev/null &
     echo $! >"$2/jaeger.pid"
 }
@@ -288,7 +290,7 @@ jaeger_start() {
 note() { echo "$*" >&2; }
 
 GO_VERSION_USED=1.25.7 # downloaded if the machine's Go is too old
-case $(uname -m) in # by the names that Go and releases use
+case $(uname -m) in # the names that Go and releases use
 x86_64) ARCH=amd64 ;;
 aarch64) ARCH=arm64 ;;
 *) ARCH=$(uname -m) ;;
@@ -301,9 +303,9 @@ go_is_new() {
     [ "$(printf '%s\n' "$2" "${version#go}" | sort -V | head -n 1)" = "$2" ]
 }
 
-# find_go FOLDER VERSION: leaves a Go of at least this version in $GO, and its environment such that it reads the user's
+# find_go FOLDER VERSION: leaves a Go of at least this version in $GO, with an environment in which it reads the user's
 # module cache but writes only below FOLDER. An older Go (Debian 12 has 1.19) downloads a newer one: toolchains are
-# modules too, and their checksums are verified like those of any module.
+# modules too, and their checksums are verified in the same way.
 find_go() {
     local work=$1 toolchain=golang.org/toolchain@v0.0.1-go$GO_VERSION_USED.linux-$ARCH dir cache
     GO=$(command -v go || true)

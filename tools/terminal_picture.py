@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Runs a program on a terminal of its own and writes what its screen shows as an SVG picture: cell by cell, with its colours.
+"""Runs a program on its own pseudo-terminal and writes the screen as an SVG picture, cell by cell, with its colors.
 
     terminal_picture.py [--columns N] [--lines N] [--seconds S] [--keys KEYS] [--wait TEXT] OUT.svg COMMAND [ARGUMENT...]
 
-Waits until the screen has TEXT, presses KEYS, takes the picture after S seconds more and ends the program. Takes the package
+Waits until the screen has TEXT, presses KEYS, takes the picture S seconds later and ends the program. Needs the package
 pyte (tools/lib.sh: python_with pyte==0.8.2)."""
 
 import argparse
@@ -30,7 +30,7 @@ def color(name, otherwise):
 
 
 def look(cell):
-    """(color, background, weight), of which neighbours that are alike make one piece."""
+    """(color, background, weight). Neighbors with equal styles become one piece."""
     front, back = color(cell.fg, FOREGROUND), color(cell.bg, BACKGROUND)
     if cell.reverse:
         front, back = back, front
@@ -44,7 +44,7 @@ def row_svg(cells, y):
         left, width = MARGIN + x * CELL_WIDTH, len(text) * CELL_WIDTH
         if back != BACKGROUND:
             parts.append(f'<rect x="{left:.1f}" y="{y}" width="{width:.1f}" height="{CELL_HEIGHT}" fill="{back}"/>')
-        for word in re.finditer(r"\S+", text):  # viewers make one space of several
+        for word in re.finditer(r"\S+", text):  # viewers collapse several spaces into one
             parts.append(f'<text x="{left + word.start() * CELL_WIDTH:.1f}" y="{y + 13.5}" fill="{front}" font-weight="{weight}" '
                          f'textLength="{len(word[0]) * CELL_WIDTH:.1f}" lengthAdjust="spacingAndGlyphs">{escape(word[0])}</text>')
         x += len(text)

@@ -1,1 +1,1 @@
-"""Parts of gen_cupti_tables.py: what CUDA's headers say about CUPTI's calls and records, as tables in C."""
+"""Parts of gen_cupti_tables.py: CUPTI's calls and records from CUDA's headers, as tables in C."""

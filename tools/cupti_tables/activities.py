@@ -1,4 +1,4 @@
-"""The activity kinds: fields, and where they lie in the classic records of each version."""
+"""The activity kinds: their fields, and the offsets in the classic records of each version."""
 
 import re
 from pathlib import Path
@@ -8,13 +8,13 @@ from . import emit, words
 KINDS_MAX = 64  # ACTIVITY_KINDS_MAX
 FIELDS_MAX = 64  # ACTIVITY_FIELDS_MAX
 _LETTERS = {"H": "Host", "D": "Device", "A": "Array", "P": "Peer"}
-# Enums that are flags, put together by |.
+# Enums of flags, combined with |.
 _FLAGS = {"CUpti_ActivityFlag"}
 
 
 
 def attribute(key):
-    """The attribute's whole name: OpenTelemetry's own where it has one."""
+    """The complete name of the attribute: OpenTelemetry's own where one exists."""
     return key if key == "thread.id" else f"cuda.{key}"
 
 
@@ -94,7 +94,7 @@ class Activities:
     # --- fields ---
 
     def _read_fields(self, kind):
-        """The field IDs in order, with the C type and the member that stand in the comment before each."""
+        """The field IDs in order, with the C type and the member from the comment before each."""
         text = self.newest.read("cupti_activity.h")
         body = re.search(r"typedef enum\s*\{((?:(?!typedef enum).)*?\b" + kind.prefix + r"_FIELD_MAX\b.*?)\}", text, re.S)
         found = re.findall(r"/\*\*((?:(?!\*/).)*)\*/\s*" + kind.prefix + r"_FIELD_(\w+)", body[1], re.S)
@@ -119,7 +119,7 @@ class Activities:
         elif c_type.endswith("*"):
             type_, field.size = "POINTER", 8
         elif c_type == "union_" or c_type == "CUpti_ActivityObjectKindId":
-            type_, field.size = "BYTES", 0  # as large as in the classic record
+            type_, field.size = "BYTES", 0  # the size comes from the classic record
         else:
             type_, field.size = "UINT", 4
             if c_type not in _FLAGS:
@@ -142,7 +142,7 @@ class Activities:
         return words.enum_words(self.newest.types.enum(found), style)
 
     def _check_ids(self, headers):
-        """From 13.3 on records are made of field IDs: they must mean the same in all versions."""
+        """Since 13.3, records consist of field IDs, which must have the same meaning in all versions."""
         for version in headers:
             if version.first_number < 130300:
                 continue
@@ -183,7 +183,7 @@ class Activities:
                 lacking = [v for v in headers if kind.number in self.layouts[v.version]
                            and self.layouts[v.version][kind.number][1][i][0] < 0]
                 if lacking and not kind.same:
-                    self.notes.append(f"{kind.name}.{field.name.lower()} ({field.detail.lower()}) has no place in the "
+                    self.notes.append(f"{kind.name}.{field.name.lower()} ({field.detail.lower()}) is missing in the "
                                       f"classic records of {' '.join(v.version for v in lacking)}")
 
 

@@ -1,8 +1,7 @@
-"""Which parameters of a call become attributes, under which names, and how they are read.
+"""Which parameters of a call become attributes, their names, and how they are read.
 
-A parameter that is a pointer to something the call fills in is shown as what it points to; structs are shown as the
-members that STRUCTS names. What says nothing to a person who reads a trace (arrays, reserved, kernel arguments) is left
-out."""
+A pointer to something that the call fills in is shown as the value it points to. Structs are shown as the members that
+STRUCTS names. Parameters that tell a reader of a trace nothing (arrays, reserved, kernel arguments) are left out."""
 
 import re
 from collections import namedtuple
@@ -12,7 +11,7 @@ from . import words
 # `kind` is enum param_type without its prefix, `how` the flags of enum param_how, `enum` the tag of an enum or "".
 Param = namedtuple("Param", "key kind offset member size how enum")
 
-# Arrays and what is not for us; by name, since in C an array and a pointer to one value look the same.
+# Arrays, and parameters of no interest. Listed by name, because in C an array and a pointer to one value look the same.
 LEFT_OUT = set("""
     args kernelParams extra options optionValues jitOptions jitOptionsValues libraryOptions libraryOptionValues
     dependencies pDependencies dependentNodes pDependentNodes dependencies_out edgeData edgeData_out dependencyData
@@ -30,10 +29,10 @@ HANDLES = {"CUdeviceptr", "CUdeviceptr_v1", "CUdeviceptr_v2", "CUtexObject", "CU
            "CUsurfObject_v1", "cudaTextureObject_t", "cudaSurfaceObject_t", "CUmemGenericAllocationHandle",
            "CUmemGenericAllocationHandle_v1", "CUgraphConditionalHandle", "cudaGraphConditionalHandle"}
 
-# Their values are told by call_result_name.
+# call_result_name gives their values' names.
 NO_WORDS = {"cudaError", "cudaError_enum"}
 
-# A parameter's name in both APIs → its key. Others: the name itself in snake case, without `p`, `h`, `ph` in front.
+# A parameter's name in both APIs → its key. All others: the name in snake case, without a leading `p`, `h` or `ph`.
 KEYS = {
     "gridDim": "grid", "blockDim": "block", "sharedMem": "shared_memory", "sharedMemBytes": "shared_memory",
     "dynamicSmemBytes": "shared_memory", "dynamicSMemSize": "shared_memory", "dynamicSmemSize": "shared_memory",
@@ -141,8 +140,8 @@ STRUCTS = {
     "CUmulticastObjectProp": "numDevices=num_devices size=bytes handleTypes=handle_types flags",
 }
 
-# Arguments that a runtime call fills in although they are pointers to a struct without const; all others that are not
-# const are filled in as well. These are read by the call:
+# Pointers to structs without const that a runtime call reads. All other pointers without const are filled in by the
+# call.
 READ_THOUGH_NOT_CONST = {"op", "attr", "instantiateParams", "nodeParams", "location"}
 _GETTER = re.compile(r"Get[A-Z]|AddMemAllocNode")
 
@@ -151,7 +150,7 @@ def _canonical(name):
     return re.sub(r"(_v\d+)?(_st)?(_t)?$", "", name)
 
 
-# Where one name would stand for two parameters.
+# Names that would otherwise stand for two parameters.
 KEYS_OF_CALL = {("cuMemHostGetDevicePointer", "pdptr"): "device_ptr", ("cuMemGetAddressRange", "pbase"): "base",
                 ("cudaCreateChannelDesc", "f"): "kind"}
 
@@ -178,7 +177,7 @@ def key_of(name, kind, call, group):
 
 
 class Reader:
-    """Turns the struct of a call's parameters, as one version lays it out, into a list of Param."""
+    """Turns the struct of a call's parameters, in the layout of one version, into a list of Param."""
 
     def __init__(self, types):
         self.types = types
@@ -202,7 +201,7 @@ class Reader:
 
     @staticmethod
     def _threes(named, call, group):
-        """Three integers in a row, aX, aY, aZ, are one attribute."""
+        """Three consecutive integers aX, aY, aZ are one attribute."""
         out, i = [], 0
         while i < len(named):
             names = [n for n, _ in named[i:i + 3]]

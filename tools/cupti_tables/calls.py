@@ -12,8 +12,8 @@ PARAMS_MAX = 32  # CALL_PARAMS_MAX
 KEY_BYTES_MAX = 62  # ATTR_KEY_BYTES_MAX
 
 
-# What the <<<>>> of nvcc 13 calls. The headers declare it (crt/device_functions.h) with the parameters of cudaLaunchKernel
-# in the same order, but have no struct for them.
+# The function that nvcc 13 calls for <<<>>>. The headers declare it (crt/device_functions.h) with the parameters of
+# cudaLaunchKernel in the same order, but have no struct for them.
 ALIASES = {"__cudaLaunchKernel_v13000": "cudaLaunchKernel_v7000",
            "__cudaLaunchKernel_ptsz_v13000": "cudaLaunchKernel_ptsz_v7000"}
 
@@ -45,7 +45,7 @@ class Groups:
         self.used = set()
 
     def of(self, name):
-        """(group, is in the default profile, may have GPU records) of a base name."""
+        """(group, is in the default profile, may have GPU records) of a name without its suffixes."""
         for pattern, *answer in self.rules:
             if fnmatch.fnmatchcase(name, pattern):
                 self.used.add(pattern)
@@ -63,7 +63,7 @@ class Call:
 
 
 class Calls:
-    """All calls of both domains, and what the versions disagree on (`notes`)."""
+    """All calls of both domains, and the differences between the versions (`notes`)."""
 
     def __init__(self, headers):
         self.notes = []
@@ -110,7 +110,7 @@ class Calls:
                 raise SystemExit(f"{call.name}: key {param.key} is too long")
 
     def _enums(self, headers):
-        """(tag, {value: word}) of each enum that a parameter has, in order of the tags."""
+        """(tag, {value: word}) of each enum that a parameter has, ordered by tag."""
         tags = sorted({p.enum for calls in self.domains.values() for call in calls for p in call.params} - {""})
         out = []
         for tag in tags:
@@ -123,7 +123,7 @@ class Calls:
 
 
 class _Names:
-    """Strings one after the other; an offset stands for each. Offset 0 is the empty string."""
+    """Concatenated strings, addressed by offset. Offset 0 is the empty string."""
 
     def __init__(self):
         self.offsets, self.order, self.size = {}, [], 1
@@ -137,7 +137,7 @@ class _Names:
 
 
 def _runs(calls):
-    """Parameter lists one after the other, equal ones once: {list: index of its first}, [(list, a call that has it)]."""
+    """Concatenated parameter lists, equal ones once: {list: index of its first}, [(list, a call that has it)]."""
     index, order, size = {}, [], 0
     for domain in calls.domains.values():
         for call in domain:

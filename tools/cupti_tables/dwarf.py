@@ -1,6 +1,6 @@
-"""Types as the compiler lays them out: reads the debug information that gcc writes for CUDA's headers.
+"""Types in the compiler's layout: reads the debug information that gcc writes for CUDA's headers.
 
-readelf prints it as text, which is the same on every architecture; only what the tables need is kept."""
+readelf prints it as text, which is the same on every architecture. Only the parts that the tables need are kept."""
 
 import re
 import subprocess
@@ -83,11 +83,11 @@ class Types:
         return Type(kind, size, name or tag, tag, const, die)
 
     def target(self, pointer):
-        """What a pointer (or an array) is of."""
+        """The type that a pointer points to, or an array's element type."""
         return self.of(pointer.die.get("type"))
 
     def struct(self, name):
-        """The struct of that tag or typedef, or None."""
+        """The struct with that tag or typedef, or None."""
         die = self._named.get(("structure_type", name))
         if die is None:
             die = self._named.get(("typedef", name))
@@ -95,7 +95,7 @@ class Types:
         return Type("struct", die.get("byte_size", 0), name, name, False, die)
 
     def members(self, struct):
-        """(name, type, offset, is a bit field) of each member; those of unnamed structs and unions count as own."""
+        """(name, type, offset, is a bit field) of each member, including those of unnamed structs and unions."""
         for kid in struct.die["kids"]:
             if kid["tag"] != "member":
                 continue

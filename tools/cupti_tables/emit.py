@@ -1,4 +1,4 @@
-"""C text: the few shapes that all tables share."""
+"""C text in the few forms that all tables share."""
 
 import json
 
@@ -17,7 +17,7 @@ def string(text):
 
 
 def wrapped(items, indent="    ", separator=", "):
-    """Items with a separator (comma) after each, as many on a line as fit."""
+    """Items, each followed by a separator (default: a comma), as many per line as fit."""
     lines, line = [], indent
     for item in items:
         if len(line) + len(item) + 2 > WIDTH and line != indent:
@@ -30,7 +30,7 @@ def wrapped(items, indent="    ", separator=", "):
 
 
 def enum_tables(prefix, names, tables):
-    """The struct enum_names of each table of {value: word}; entry 0 is empty, for what is no enum."""
+    """The struct enum_names of each table of {value: word}. Entry 0 is empty, for values that are not of an enum."""
     out = []
     for i, table in enumerate(tables):
         rows = wrapped(f"{{{value}, {string(word)}}}" for value, word in sorted(table.items()))

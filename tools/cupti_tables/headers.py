@@ -1,4 +1,4 @@
-"""CUDA's headers: which versions, where they lie, how to fetch them, what the compiler makes of them."""
+"""CUDA's headers: the versions, their folders, how to fetch them, and their types as the compiler sees them."""
 
 import re
 import shutil
@@ -10,8 +10,8 @@ from pathlib import Path
 
 from .dwarf import Types
 
-# The minor version, the wheels of CUPTI and of the runtime, and the first number that cuptiGetVersion answers for that
-# minor (its updates answer higher ones and keep its layouts).
+# The minor version, the wheels of CUPTI and of the runtime, and the first number that cuptiGetVersion returns for that
+# minor version (its updates return higher ones and keep its layouts).
 VERSIONS = [
     ("12.0", "12.0.146", "12.0.146", 18),
     ("12.1", "12.1.105", "12.1.105", 18),
@@ -30,7 +30,7 @@ VERSIONS = [
     ("13.5", "13.5.25", "13.5.37", 130500),
 ]
 
-# The runtime's headers include crt/host_defines.h, which comes with the compiler's package. C needs no more than this.
+# The runtime's headers include crt/host_defines.h, which is in the compiler's package. C needs only this.
 _HOST_DEFINES = """
 #define __align__(n) __attribute__((aligned(n)))
 #define __builtin_align__(n) __align__(n)
@@ -45,8 +45,8 @@ _HOST_DEFINES = """
 #define CUDA_CB
 """
 
-# Functions that are gone keep their callback IDs, and programs built with an older CUDA still call them. The header that
-# declares their parameters includes one that is not shipped; this holds what is missing.
+# Removed functions keep their callback IDs, and programs built with an older CUDA still call them. The header that
+# declares their parameters includes one that is not shipped; this text replaces it.
 _REMOVED = """
 #undef __dv
 #define __dv
@@ -95,13 +95,13 @@ class Headers:
         return Types(str(scratch / "probe.o"))
 
     def removed(self):
-        """Names of the parameter structs of functions that this version has no more. Not all of them are right: where
-        an older version has the struct of a function that it still had, that one holds."""
+        """Names of the parameter structs of functions removed in this version. Some are wrong: if an older version that
+        still has the function has its struct, that one is used."""
         path = self.dirs[0] / "generated_cudart_removed_meta.h"
         return set(re.findall(r"typedef struct (\w+)_params_st", path.read_text())) if path.exists() else set()
 
     def callback_ids(self, domain):
-        """{callback ID: name} of "runtime" or "driver", without the numbered places that NVIDIA keeps to itself."""
+        """{callback ID: name} of "runtime" or "driver", without the numbered entries that NVIDIA reserves."""
         found = re.findall(r"CUPTI_(?:RUNTIME|DRIVER)_TRACE_CBID_(\w+)\s*=\s*(\w+)", self.read(f"cupti_{domain}_cbid.h"))
         return {int(number, 0): name for name, number in found
                 if name not in ("INVALID", "SIZE", "FORCE_INT") and not re.fullmatch(r"(cuda|reserved)\d+(_v\d+)?", name)}
@@ -122,7 +122,7 @@ def _wheels(version, cupti, runtime):
     return [f"nvidia-cuda-cupti{suffix}=={cupti}", f"nvidia-cuda-runtime{suffix}=={runtime}"]
 
 
-# The layouts are the same on arm64; the wheels of x86-64 are there for every version.
+# The layouts are the same on arm64; the x86-64 wheels exist for every version.
 _PLATFORMS = ["manylinux1_x86_64", "manylinux2014_x86_64"] + [f"manylinux_2_{n}_x86_64" for n in (17, 24, 25, 27, 28)]
 
 
@@ -152,11 +152,11 @@ def _fetch_one(root, version, wheels):
 
 
 def fetch(root):
-    """Downloads what is missing below `root`: the include folders of the wheels, nothing else is kept."""
+    """Downloads missing headers into `root`. Only the include folders of the wheels are kept."""
     Path(root).mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(4) as pool:
         try:
             list(pool.map(lambda v: _fetch_one(root, v[0], _wheels(*v[:3])), VERSIONS))
         except RuntimeError as error:
             pool.shutdown(cancel_futures=True)
-            raise SystemExit(f"can't fetch CUDA's headers: {error}") from None
+            raise SystemExit(f"cannot fetch CUDA's headers ({error}); check the network and run this again") from None

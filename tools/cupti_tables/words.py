@@ -23,7 +23,7 @@ def camel(words):
 
 
 def _kept(values):
-    """The values that stand for something: the end marks of an enum don't."""
+    """The values that have a meaning: without the end marks of an enum."""
     out = [(name, value) for name, value in values
            if -(1 << 31) <= value < 0x7fffffff and not re.search(r"FORCE_INT|_NUM_|(Reserved|RESERVED)\d*$", name)]
     cupti = out and out[0][0].startswith("CUPTI_")
@@ -33,7 +33,7 @@ def _kept(values):
 
 
 def enum_words(values, style):
-    """{value: word} of an enum's (name, value) pairs: the words that all names begin with are left out."""
+    """{value: word} of an enum's (name, value) pairs, without the words that all names start with."""
     lists = [split(name) for name, value in values if value < 0x7fffffff]
     common = 0
     while len(lists) > 1 and all(len(w) > common + 1 and w[common] == lists[0][common] for w in lists):
@@ -53,7 +53,7 @@ def lower(words):
 
 
 def merge(newest_first, style):
-    """One {value: word} of an enum as several versions know it; the newest name of a value holds."""
+    """One {value: word} of an enum that several versions have. The newest name of a value is used."""
     out = {}
     for values in newest_first:
         for value, word in enum_words(values, style).items():
