@@ -1,4 +1,4 @@
-/* What the examples share: every CUDA call is checked, and a failure says where and why. */
+/* Shared by the examples: checks every CUDA call and reports where and why one fails. */
 #ifndef EXAMPLES_CHECK_H
 #define EXAMPLES_CHECK_H
 

@@ -1,4 +1,4 @@
-/* A request's CUDA work below the request's span: what a service in C does with cuspan.h.
+/* The CUDA work of a request as children of the request's span, in a service in C with cuspan.h.
  *
  *   nvcc -Iinclude -o context examples/context.c
  *   cuspan run ./context 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
@@ -7,7 +7,7 @@
  *   answer           a range with request.bytes 4194304 and the event "uploaded"
  *     cudaMemcpy     2 calls, each with its copy below it
  *     cudaMemset     1 call, with its fill below it
- * cudaMalloc and cudaFree are of no request: they stay below the session span. */
+ * cudaMalloc and cudaFree belong to no request: they stay below the session span. */
 #include <cuspan/cuspan.h>
 
 #include <cuda_runtime.h>
@@ -18,7 +18,7 @@
 
 static unsigned char host[BYTES];
 
-/* What a service does for a request. `header` came with it; outgoing requests get one from cuspan_current().
+/* Handles one request. `header` came with it; outgoing requests get one from cuspan_current().
  */
 static int answer(void *device, const char *header)
 {

@@ -1,12 +1,12 @@
 #!/bin/bash
-# From a fresh clone to a trace: installs what is missing, builds cuspan, finds or starts a Jaeger, runs vector add under
-# the agent (on the GPU; where there is none, its recording), and shows the trace here and in Jaeger.
+# From a fresh clone to a trace: installs what is missing, builds cuspan, finds or starts Jaeger, runs vector add with
+# the agent (on the GPU, or else its recording), and shows the trace here and in Jaeger.
 #
-#   examples/demo.sh             run it again as often as you like: the second time it takes seconds
-#   examples/demo.sh --replay    the recording even where there is a GPU
-#   examples/demo.sh --stop      stops the Jaeger that an earlier run has started
+#   examples/demo.sh             can be repeated; later runs take seconds
+#   examples/demo.sh --replay    plays the recording even if there is a GPU
+#   examples/demo.sh --stop      stops a Jaeger that an earlier run started
 #
-# Outside of the clone it writes only to ~/.cache/cuspan (or $CUSPAN_CACHE), apart from packages that it installs.
+# Outside the clone it writes only to ~/.cache/cuspan (or $CUSPAN_CACHE), apart from packages that it installs.
 set -u
 # shellcheck source=../tools/lib.sh
 . "$(dirname "$0")/../tools/lib.sh"
@@ -21,24 +21,25 @@ RECORDING=$ROOT/examples/recordings/vector_add.cuspanrec
 CONTAINER=cuspan-jaeger
 STATE=$CACHE/demo
 
-# ---- Where the spans go ------------------------------------------------------------------------------------------------
-# Each way sets BACKEND (jaeger, collector or file) or fails, with a reason where that says something new.
+# ---- Destination of the spans
+# ------------------------------------------------------------------------------------------
+# Each function sets BACKEND (jaeger, collector or file) or fails, with a reason if that is news to the user.
 
 use_running_jaeger() {
     jaeger_answers "$API" "$OTLP" || return 1
     BACKEND=jaeger
-    say "a Jaeger answers on ports 16686 and 4318: it gets the spans"
+    say "Jaeger runs on ports 16686 and 4318 and gets the spans"
 }
 
 use_running_collector() {
     otlp_answers "$OTLP" || return 1
     BACKEND=collector
-    say "on port 4318 answers an OTLP receiver, but no Jaeger on 16686: taken for a Collector, it gets the spans"
+    say "an OTLP receiver without Jaeger runs on port 4318 (probably a Collector) and gets the spans"
 }
 
 use_jaeger_in_docker() {
     have docker && timeout 5 docker info >/dev/null 2>&1 || return 1
-    say "Docker is here: starting Jaeger $JAEGER_VERSION in a container"
+    say "Docker is installed: starting Jaeger $JAEGER_VERSION in a container"
     docker start "$CONTAINER" >/dev/null 2>&1 ||
         waiting "$OUT/docker.log" docker run --detach --name "$CONTAINER" \
             -p 127.0.0.1:16686:16686 -p 127.0.0.1:4317:4317 -p 127.0.0.1:4318:4318 \
@@ -51,11 +52,11 @@ use_jaeger_in_docker() {
 use_jaeger_of_our_own() {
     local port
     if ! "$ROOT/tools/get-jaeger.sh" --present >/dev/null; then
-        say "no Jaeger here yet: getting its official release, or else building it once for this user"
-        say "(the build takes about four minutes on two cores; the next run finds it in $CACHE)"
+        say "Jaeger is not installed: downloading its official release, or else building it once for this user"
+        say "(the build takes about four minutes on two cores; later runs use the one in $CACHE)"
     fi
     jaeger_binary || return 1
-    # The two ports that nobody here asks for may be taken by others.
+    # The two other ports may be in use.
     for port in 4317:OTLP_GRPC_PORT 16685:JAEGER_GRPC_PORT; do
         port_is_free "${port%:*}" || export "${port#*:}=$(free_port)"
     done
@@ -76,13 +77,13 @@ choose_backend() {
         say "port 16686 or 4318 is taken by something that is neither Jaeger nor a Collector"
     fi
     BACKEND="file"
-    say "no Jaeger is to be had: the spans go into a file"
+    say "Jaeger is not available: writing the spans to a file"
 }
 
-# How to stop what an earlier run or this one has started; nothing if it isn't ours.
+# Prints how to stop a Jaeger that this run or an earlier one started; nothing for another one.
 stop_hint() {
     if own_jaeger_runs || docker_jaeger_runs; then
-        say "That Jaeger goes on running. To stop it: examples/demo.sh --stop"
+        say "Jaeger keeps running. To stop it: examples/demo.sh --stop"
     fi
 }
 own_jaeger_runs() {
@@ -101,19 +102,20 @@ stop_jaeger() {
     fi
 }
 
-# ---- What is traced ----------------------------------------------------------------------------------------------------
+# ---- The traced program
+# ------------------------------------------------------------------------------------------------
 
 driver() { "$ROOT/tools/get-cuda.sh" driver; }
 
-# Leaves the command to run in TARGET; false where the GPU can't be used.
+# Leaves the command to run in TARGET; fails if the GPU cannot be used.
 prepare_gpu() {
     local nvcc version
     version=$(driver)
     say "a GPU with a driver for CUDA $((version / 1000)).$((version % 1000 / 10))"
     waiting "$OUT/get-cupti.log" "$ROOT/tools/get-cuda.sh" cupti "$ROOT/build/cupti" ||
-        say "could not fetch the CUPTI that ships with cuspan ($(tail -n 1 "$OUT/get-cupti.log")): the machine's own is used"
+        say "could not fetch the CUPTI that ships with cuspan ($(tail -n 1 "$OUT/get-cupti.log")): using the one on this machine"
     if ! nvcc=$(find_nvcc); then
-        say "no nvcc here: fetching it from PyPI (about 90 MB, into build/cuda)"
+        say "nvcc is not installed: fetching it from PyPI (about 90 MB, into build/cuda)"
         waiting "$OUT/get-nvcc.log" "$ROOT/tools/get-cuda.sh" nvcc "$ROOT/build/cuda" ||
             { say "$(tail -n 1 "$OUT/get-nvcc.log")"; return 1; }
         nvcc=$ROOT/build/cuda/bin/nvcc
@@ -128,11 +130,11 @@ prepare_gpu() {
 prepare_target() {
     if [ -z "$REPLAY" ] && [ "$(driver)" -gt 0 ] && { [ -e /dev/nvidia0 ] || nvidia-smi -L >/dev/null 2>&1; }; then
         prepare_gpu && return
-        say "so the recording is played in its place"
+        say "playing the recording instead"
     elif [ -n "$REPLAY" ]; then
-        say "the recording, as asked"
+        say "playing the recording, as requested"
     else
-        say "no GPU on this machine: the recording of vector add, made on an H200, is played to the same agent"
+        say "no GPU on this machine: playing the recording of vector add from an H200 to the same agent"
     fi
     TARGET=(replay "${OPTIONS[@]}" "$RECORDING")
 }
@@ -141,7 +143,7 @@ agent_options() {
     OPTIONS=(--quiet --service-name cuspan-demo --set "report_file=$OUT/report")
     case $BACKEND in
     jaeger) OPTIONS+=(--set "endpoint=$OTLP") ;;
-    collector) # what a Collector passes on can't be read back from it: a second output for the picture
+    collector) # a Collector cannot be queried for spans, so a second output is needed for the picture
         cat >"$OUT/config.yaml" <<YAML
 file_format: "1.1"
 tracer_provider:
@@ -154,7 +156,8 @@ YAML
     esac
 }
 
-# ---- What came of it ---------------------------------------------------------------------------------------------------
+# ---- The result
+# --------------------------------------------------------------------------------------------------------
 
 # Reads the agent's report: TRACE, SPANS, DELIVERED, LOST.
 read_report() {
@@ -166,7 +169,7 @@ PYTHON
     ) && [ -n "${LOST:-}" ]
 }
 
-# jaeger_spans: how many spans of this trace Jaeger gives back; its answer goes to the file for the picture.
+# jaeger_spans: prints how many spans of this trace Jaeger returns; its response goes to the file for the picture.
 jaeger_spans() {
     curl -fsS --max-time 10 -o "$OUT/trace.jsonl" "$API/api/v3/traces/$TRACE?raw_traces=true&rawTraces=true" 2>/dev/null &&
         python3 - "$OUT/trace.jsonl" <<'PYTHON'
@@ -175,7 +178,7 @@ answer = json.load(open(sys.argv[1]))["result"]
 print(sum(len(scope["spans"]) for resource in answer["resourceSpans"] for scope in resource["scopeSpans"]))
 PYTHON
 }
-# The root span of `cuspan run` is in no agent's report.
+# The root span of `cuspan run` is not in any agent's report.
 jaeger_has_all() {
     local root=0
     [ "${TARGET[0]}" != run ] || [ -n "${TRACEPARENT:-}" ] || root=1
@@ -191,12 +194,12 @@ show() {
             say "${BOLD}This trace in Jaeger: $API/trace/$TRACE$PLAIN"
         else
             say "${BOLD}This trace in Jaeger: $API/api/v3/traces/$TRACE$PLAIN"
-            say "(that is its API: a Jaeger built from its Go module has no page. The official release has one, on the"
-            say "same port: start that or its container, and the next run of this demo finds it.)"
+            say "(This is its API: a Jaeger built from its Go module has no web page. The official release has one, on the"
+            say "same port: start it or its container, and the next run of this demo uses it.)"
         fi
         stop_hint
         ;;
-    collector) say "The Collector on port 4318 has accepted trace $TRACE; where it is now, its configuration says." ;;
+    collector) say "The Collector on port 4318 accepted trace $TRACE; its configuration says where it sent it." ;;
     file) say "The spans are in $OUT/trace.jsonl (OTLP JSON lines)." ;;
     esac
 }
@@ -227,18 +230,18 @@ main() {
     step "Run it under the agent"
     say "cuspan ${TARGET[*]/#$ROOT\//}"
     "$CUSPAN" "${TARGET[@]}" || fail "cuspan ended with exit status $?"
-    read_report || fail "the agent has left no report in $OUT: were there any spans?"
+    read_report || fail "the agent left no report in $OUT; run cuspan doctor to find out why"
     say "$SPANS spans, $DELIVERED delivered, $LOST lost"
 
     step "Look at the trace"
     if [ "$BACKEND" = jaeger ]; then
         wait_until 15 jaeger_has_all ||
             fail "Jaeger has $(jaeger_spans || echo 0) of the $SPANS spans of trace $TRACE"
-        say "asked Jaeger for trace $TRACE: all $SPANS spans are there"
+        say "Jaeger has all $SPANS spans of trace $TRACE"
     fi
     echo
     show
-    say "Your own program: build/cuspan run PROGRAM      All tests: tests/run.sh      ($SECONDS s in all)"
+    say "Your own program: build/cuspan run PROGRAM      All tests: tests/run.sh      ($SECONDS s in total)"
 }
 
-{ main "$@"; exit; } # in one piece: bash reads a script as it goes, and an edit must not change a run
+{ main "$@"; exit; } # bash reads the whole script before it runs it, so edits during a run are safe

@@ -3,11 +3,11 @@
  *   nvcc -o graph examples/graph.cu
  *   cuspan run ./graph
  *
- * prints PASS. The trace shows cudaStreamBeginCapture, the calls that were captured (they have no GPU work of their
+ * prints PASS. The trace shows cudaStreamBeginCapture, the captured calls (without GPU work of their
  * own), cudaGraphInstantiate, and 100 times cudaGraphLaunch with one span below it for the whole execution on the GPU.
  * With
  *   cuspan run --set detail=graph-nodes ./graph
- * each launch has its six nodes below it instead, kernels by name, at a much higher cost. */
+ * shows its six nodes below each launch instead, kernels by name, at a much higher cost. */
 #include "check.h"
 
 static const int launch_count = 100;
@@ -27,7 +27,7 @@ __global__ void accumulate(float *sums, const float *values, int count)
         sums[i] += values[i];
 }
 
-/* values = 0; three increments; sums += values; the first sum goes to the host. */
+/* values = 0; three increments; sums += values; then the first sum is copied to the host. */
 static cudaGraphExec_t capture(cudaStream_t stream, float *values, float *sums, float *host)
 {
     const int block = 256, grid = (n + block - 1) / block;

@@ -1,12 +1,13 @@
-/* Several threads, each with streams of its own, and copies of every direction, fills, and calls that fail.
+/* Several threads, each with its own streams: copies in every direction, memsets, and calls that fail.
  *
  *   nvcc -o threads examples/threads.cu
  *   cuspan run ./threads
  *
- * prints PASS. In the trace, each call carries the thread that made it (thread.id, thread.name "worker-N"), and each
- * piece of GPU work its stream: the work of different threads overlaps in time, and still each copy, fill and kernel
- * stands below the one call that asked for it. Four calls of the main thread fail on purpose; their spans have status
- * Error and in error.type the reason (cudaErrorMemoryAllocation, cudaErrorInvalidValue, ...). */
+ * prints PASS. In the trace, each call has the thread that made it (thread.id, thread.name "worker-N"), and
+ each * piece of GPU work has its stream. The work of different threads overlaps in time, and still each copy,
+ memset * and kernel is a child of the call that caused it. Four calls of the main thread fail on purpose:
+ their spans * have status Error and the reason in error.type (cudaErrorMemoryAllocation,
+ cudaErrorInvalidValue, ...). */
 #include "check.h"
 
 #include <pthread.h>
@@ -31,7 +32,7 @@ __global__ void add_index(int *values, int count)
         values[i] += i;
 }
 
-/* One stream's buffers: pinned host memory, so that its copies run while the host goes on. */
+/* One stream's buffers: pinned host memory, so that its copies run asynchronously. */
 struct lane {
     cudaStream_t stream;
     cudaEvent_t done;
@@ -59,7 +60,7 @@ static void lane_close(lane &l)
     CHECK(cudaStreamDestroy(l.stream));
 }
 
-/* Host to device, two kernels, device to device, device to host; the fill puts zeros where the copy then lands. */
+/* Host to device, two kernels, device to device, device to host. The memset zeroes the copy's destination. */
 static void lane_round(lane &l, int factor)
 {
     for (int i = 0; i < n; i++)
@@ -103,7 +104,7 @@ static void worker(int index, int *wrong)
         lane_close(l);
 }
 
-/* What a copy can also be: two-dimensional, of a symbol, of an array, from host to host. */
+/* Other kinds of copies: two-dimensional, from a symbol, from an array, from host to host. */
 __constant__ int table[256];
 
 static int copies_of_other_kinds()
@@ -142,7 +143,7 @@ static int copies_of_other_kinds()
     return wrong;
 }
 
-/* Calls that are wrong on purpose; each must be refused with its own error. */
+/* Calls that are wrong on purpose; each must fail with its own error. */
 static int failing_calls()
 {
     int wrong = 0;
@@ -157,7 +158,7 @@ static int failing_calls()
 
 int main()
 {
-    CHECK(cudaFree(0)); /* creates the context, so that no worker's first call is charged with it */
+    CHECK(cudaFree(0)); /* creates the context, so that this does not add to a worker's first call */
 
     int wrong[thread_count] = {0}, sum = 0;
     std::vector<std::thread> workers;

@@ -1,11 +1,11 @@
-"""A small transformer answers a few requests with PyTorch, weights random: what a serving process does all day.
+"""A small transformer with random weights answers a few requests with PyTorch, like a serving process.
 
     pip install torch numpy
     cuspan run python3 examples/torch_inference.py
 
-prints a checksum that is the same with and without cuspan. The trace shows, below the session span, the calls that
-PyTorch makes of CUDA (cudaLaunchKernel for its own kernels, cuLaunchKernel for those of its libraries, copies to and
-from the GPU, allocations while the first request warms up) and below each launch its kernel, by its short name.
+prints a checksum that is the same with and without cuspan. Below the session span, the trace shows PyTorch's CUDA calls
+(cudaLaunchKernel for its own kernels, cuLaunchKernel for those of its libraries, copies to and from the GPU,
+allocations while the first request warms up), and below each launch its kernel, by its short name.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from torch import nn
 
 
 class Classifier(nn.Module):
-    """Tokens to one of `classes`: embedding, transformer layers, mean, linear."""
+    """From tokens to one of `classes`: embedding, transformer layers, mean, linear."""
 
     def __init__(self, vocabulary: int, width: int, heads: int, layers: int, classes: int):
         super().__init__()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One request; prints its answer and where its trace is.
+"""Sends one request and prints its answer and the URL of its trace.
 
     client.py [--gateway URL] [--jaeger URL] [--images N] [--pixels N] [--layers N] [--value X]
 """
@@ -24,7 +24,7 @@ def main():
     answer = web.Peer(options.gateway).post("/infer", {"images": options.images, "pixels": options.pixels,
                                                        "layers": options.layers, "value": options.value})
     print(answer.status, answer.body)
-    print(f"trace: {options.jaeger}/trace/{answer.trace_id}   (if the Collector keeps it, some seconds from now)")
+    print(f"trace: {options.jaeger}/trace/{answer.trace_id}   (a few seconds from now, if the Collector keeps it)")
     return 0 if answer.status == 200 else 1
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Takes requests and hands each to the next of its workers.
+"""Accepts requests and distributes them to its workers in turn.
 
     gateway.py PORT WORKER-URL...
 """
@@ -19,7 +19,7 @@ def main():
     def forward(request):
         try:
             answer = next(in_turn).post("/infer", request)
-        except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: no JSON
+        except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: not JSON
             return 502, {"error": f"no answer from the worker: {error!r}"}
         return answer.status, answer.body
 

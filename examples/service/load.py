@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Many requests at once. Each has a shape that only it has, so that its trace can be told by its work; some are heavy
-(32 images of 16 MiB through 300 layers), and some ask for more memory than any GPU has.
+"""Sends many requests at once. Each has a unique shape, so its trace can be recognized by its work. Some are heavy
+(32 images of 16 MiB through 300 layers), and some request more memory than any GPU has.
 
     load.py [--gateway URL] [--requests N] [--concurrency C] [--heavy-every N] [--fail-every N] [--out FILE.json]
 
-Prints requests/s, p50, p99 and the longest, and the traces of the slowest. --out: for each request its trace ID, its
-shape, its time. Exit status 1 if an answer is wrong, or one that should fail hasn't, or the reverse.
+Prints requests/s, p50, p99 and the longest time, and the traces of the slowest. --out: each request's trace ID, shape
+and time. Exit status 1 if an answer is wrong, or one that should fail did not, or the reverse.
 """
 
 import argparse
@@ -24,7 +24,7 @@ TOO_LARGE = {"images": 1, "pixels": 1 << 40, "layers": 1}
 
 
 def kind_of(n, options):
-    """0 switches a kind off."""
+    """0 disables a kind."""
     if options.fail_every and n % options.fail_every == options.fail_every - 1:
         return "failing"
     if options.heavy_every and n % options.heavy_every == options.heavy_every - 1:
@@ -33,7 +33,7 @@ def kind_of(n, options):
 
 
 def shape_of(n, kind):
-    """Of normal ones, no two of 10,689 in a row are alike: 3, 509 and 7 are prime."""
+    """Among normal requests, no two of 10,689 in a row have the same shape: 3, 509 and 7 are prime."""
     return {"failing": TOO_LARGE, "heavy": HEAVY,
             "normal": {"images": 1 + n % 3, "pixels": 64 * (1 + n % 509), "layers": 1 + n % 7}}[kind]
 
@@ -77,7 +77,7 @@ def send_all(options):
 
 
 def percentile(seconds, share):
-    """Of sorted times, the one that this share of them doesn't exceed."""
+    """The percentile of sorted times."""
     return seconds[max(0, -int(-share * len(seconds) // 1) - 1)]
 
 

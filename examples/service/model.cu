@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <cuda_runtime.h>
 
-/* The buffers of one request at a time: they grow as requests need them and stay. */
+/* Buffers, used by one request at a time: they grow as requests need them and are kept. */
 struct lane {
     float *batch; /* on the GPU */
     size_t batch_bytes;
@@ -65,7 +65,7 @@ static cudaError_t run(struct lane *lane, size_t images, size_t pixels, size_t l
     }
     if (result == cudaSuccess)
         result = cudaMemcpyAsync(lane->image, lane->batch, bytes, cudaMemcpyDeviceToHost, 0);
-    cudaError_t waited = cudaStreamSynchronize(0); /* also after a failure: the buffers are another request's next */
+    cudaError_t waited = cudaStreamSynchronize(0); /* even after a failure: the buffers are used again */
     if (result == cudaSuccess)
         result = waited;
     if (result == cudaSuccess)
@@ -73,15 +73,15 @@ static cudaError_t run(struct lane *lane, size_t images, size_t pixels, size_t l
     return result;
 }
 
-/* NULL if there is no memory. Lanes live as long as the process. */
+/* Returns NULL if memory is exhausted. Lanes live as long as the process. */
 extern "C" void *model_lane_create(void) { return calloc(1, sizeof(struct lane)); }
 
-/* 0 and the answer, or an error for model_error. One call at a time for each lane. */
+/* Returns 0 and the answer, or an error for model_error. One call at a time for each lane. */
 extern "C" int model_run(void *lane, size_t images, size_t pixels, size_t layers, float value, float *answer)
 {
     cudaError_t result = run((struct lane *)lane, images, pixels, layers, value, answer);
     if (result != cudaSuccess)
-        cudaGetLastError(); /* an allocation that failed stays the thread's last error otherwise */
+        cudaGetLastError(); /* else a failed allocation stays the thread's last error */
     return (int)result;
 }
 

@@ -1,8 +1,8 @@
-"""The model: a batch of images goes to the GPU one by one, each layer adds its bias to all of them, the first image comes
-back. So a request makes as many copies to the GPU as it has images, as many kernels as it has layers, and one copy back;
-its answer is `value` plus the number of layers.
+"""The model: a batch of images goes to the GPU one by one, each layer adds its bias to all of them, and the first image
+is copied back. A request therefore makes one copy to the GPU per image, one kernel per layer, and one copy back. Its
+answer is `value` plus the number of layers.
 
-All requests of a worker share one stream, as they do in most PyTorch services: one that comes behind a large batch waits.
+All requests of a worker share one stream, as in most PyTorch services: a request behind a large batch waits.
 """
 
 import ctypes
@@ -17,11 +17,11 @@ WARM_UP = {"images": 1, "pixels": 17, "layers": 1, "value": 0.0}
 
 
 def load(kind):
-    """"auto" takes the first that works: PyTorch, the library that is made of model.cu, none."""
+    """"auto" uses the first that works: PyTorch, the library built from model.cu, or no GPU."""
     if kind == "auto":
         kind = "torch" if torch_has_gpu() else "cuda" if LIBRARY.exists() else "none"
     chosen = {"torch": TorchModel, "cuda": CudaModel, "none": NoGpuModel}[kind]()
-    chosen.run(**WARM_UP)  # so that the first request finds CUDA initialised
+    chosen.run(**WARM_UP)  # so that CUDA is initialized before the first request
     return chosen
 
 
@@ -55,7 +55,7 @@ class TorchModel:
 
 
 class CudaModel:
-    """model.cu by ctypes, which lets other threads go on during a call."""
+    """model.cu through ctypes, which lets other threads run during a call."""
 
     def __init__(self):
         library = ctypes.CDLL(str(LIBRARY))
@@ -64,7 +64,7 @@ class CudaModel:
         library.model_run.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_float,
                                       ctypes.POINTER(ctypes.c_float)]
         self.library = library
-        self.lanes = queue.LifoQueue()  # buffers that no request uses now; as many are made as there are requests at once
+        self.lanes = queue.LifoQueue()  # unused buffers; their number grows to that of concurrent requests
         self.description = "model.cu on the GPU"
 
     def run(self, images, pixels, layers, value):
@@ -73,7 +73,7 @@ class CudaModel:
         except queue.Empty:
             lane = self.library.model_lane_create()
             if not lane:
-                raise MemoryError("no memory for another lane") from None
+                raise MemoryError("out of memory for another lane") from None
         answer = ctypes.c_float()
         try:
             failed = self.library.model_run(lane, images, pixels, layers, value, ctypes.byref(answer))
@@ -85,15 +85,15 @@ class CudaModel:
 
 
 class NoGpuModel:
-    """In place of a GPU: computes nothing, and waits as long as one with this bandwidth and memory would take. For trying
-    the rest of the service anywhere."""
+    """Stands in for a GPU to try out the rest of the service on any machine: computes nothing, and waits as long as a
+    GPU with this bandwidth and memory would take."""
 
     BYTES_PER_S = 2e12
     BYTES_MAX = 80 << 30
 
     def __init__(self):
         self.stream = threading.Lock()
-        self.description = "no GPU work, since neither PyTorch with a GPU nor libmodel.so is here: the model only waits"
+        self.description = "no GPU work (neither PyTorch with a GPU nor libmodel.so is available): the model only waits"
 
     def run(self, images, pixels, layers, value):
         if 4 * images * pixels > self.BYTES_MAX:

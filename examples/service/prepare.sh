@@ -1,10 +1,12 @@
 # shellcheck shell=bash
-# What run.sh and the tests of the service need before it starts. Source it after tools/lib.sh; it runs nothing by itself.
-# shellcheck disable=SC2034 # the names are for those who source it
+# Preparations that run.sh and the tests of the service share. Source it after tools/lib.sh; it runs nothing when
+# sourced.
+# shellcheck disable=SC2034 # scripts that source it use these names
 
 SERVICE=$ROOT/examples/service
 
-# Leaves a Python with OpenTelemetry in PYTHON, made once for the user; the machine's own packages (PyTorch) stay in sight.
+# Leaves a Python with OpenTelemetry in PYTHON, installed once per user. The machine's own packages (PyTorch) stay
+# visible.
 service_python() {
     local wanted venv log=$ROOT/build/log/service-python.log
     wanted=$(python3 -c 'import sys; print(sys.version)' | cat - "$SERVICE/requirements.txt" | sha256sum | cut -c1-12)
@@ -19,7 +21,7 @@ make_service_python() {
         "$PYTHON" -m pip install -q --disable-pip-version-check -r "$SERVICE/requirements.txt" && touch "$1/complete"
 }
 
-# Leaves the folder of cuspan's Python package in SITE: the one for the workers' PYTHONPATH.
+# Leaves the folder of cuspan's Python package in SITE, for the workers' PYTHONPATH.
 cuspan_package() {
     local log=$ROOT/build/log/service-package.log
     SITE=$ROOT/build/service/site
@@ -36,7 +38,7 @@ make_cuspan_package() {
         rm -rf "$work" && touch "$SITE/complete"
 }
 
-# Compiles the model for machines without PyTorch; MODEL_LIBRARY says where it is.
+# Compiles the model for machines without PyTorch; MODEL_LIBRARY is its path.
 service_library() {
     local nvcc
     export MODEL_LIBRARY=$ROOT/build/service/libmodel.so

@@ -1,12 +1,12 @@
 #!/bin/bash
-# A service with traces, on this machine and without Docker: load -> gateway -> two workers, whose spans go through a
-# Collector that keeps those of slow and failed requests, into Jaeger. With a GPU, the workers run under the agent: below
-# their spans stand the CUDA calls and the GPU's work. Without one, the model only waits and the rest is the same.
+# A traced service on this machine, without Docker: load -> gateway -> two workers. Their spans go through a Collector,
+# which keeps those of slow and failed requests, into Jaeger. With a GPU, the workers run with the agent, and their
+# spans have CUDA calls and GPU work as children. Without a GPU, the model only waits; everything else is the same.
 #
-#   examples/service/run.sh [OPTION OF load.py...]    sends requests, shows the slowest and where to look, and ends
-#   examples/service/run.sh --serve                   goes on until Ctrl-C, for client.py and load.py in another terminal
+#   examples/service/run.sh [OPTION OF load.py...]    sends requests, prints the slowest with links, and ends
+#   examples/service/run.sh --serve                   runs until Ctrl-C, for client.py and load.py in another terminal
 #
-# Jaeger stays for looking; examples/demo.sh --stop stops one that this or the demo has started.
+# Jaeger keeps running; examples/demo.sh --stop stops one that this script or the demo started.
 set -u
 # shellcheck source=../../tools/lib.sh
 . "$(dirname "$0")/../../tools/lib.sh"
@@ -23,12 +23,12 @@ PIDS=()
 
 port_near() { if port_is_free "$1"; then echo "$1"; else free_port; fi; }
 
-# start NAME COMMAND...: in the background until the end of this script.
+# start NAME COMMAND...: runs it in the background until the end of this script.
 start() {
     "${@:2}" >"$OUT/$1.log" 2>&1 </dev/null &
     PIDS+=($!)
 }
-# The last one first: what the service still has to send finds the Collector there.
+# In reverse order: the Collector still runs when the service sends its last spans.
 stop_all() {
     local i
     for ((i = ${#PIDS[@]} - 1; i >= 0; i--)); do
@@ -40,21 +40,21 @@ ready() { # ready NAME SECONDS COMMAND...
     wait_until "$2" "${@:3}" || fail "$1 does not start: $(tail -n 3 "$OUT/$1.log")"
 }
 
-# Jaeger where everyone expects it: one that answers there, else our own.
+# Jaeger on its default ports: one that already runs there, or else our own.
 find_jaeger() {
     local port
-    jaeger_binary || fail "there is no Jaeger to be had; its binary is the Collector, too"
+    jaeger_binary || fail "Jaeger is not available; its binary is also needed as the Collector"
     if jaeger_answers "$API" "$OTLP"; then
-        say "a Jaeger answers on ports 16686 and 4318"
+        say "Jaeger runs on ports 16686 and 4318"
         return
     fi
     if ! port_is_free 16686 || ! port_is_free 4318; then
-        fail "port 16686 or 4318 is taken by something that is no Jaeger"
+        fail "port 16686 or 4318 is taken by something other than Jaeger"
     fi
     for port in 4317:OTLP_GRPC_PORT 16685:JAEGER_GRPC_PORT; do
         export "${port#*:}=$(port_near "${port%:*}")"
     done
-    jaeger_start "$JAEGER" "$CACHE/demo" # the demo's place, so that its --stop finds it
+    jaeger_start "$JAEGER" "$CACHE/demo" # the demo's folder, so its --stop finds it
     wait_until 15 jaeger_answers "$API" "$OTLP" || fail "Jaeger does not start: $(tail -n 1 "$CACHE/demo/jaeger.log")"
     say "started Jaeger; examples/demo.sh --stop stops it"
 }
@@ -73,11 +73,11 @@ prepare_model() {
     AGENT=(PYTHONPATH="$SITE" OTEL_PYTHON_CONTEXT=cuspan CUDA_INJECTION64_PATH="$ROOT/build/libcuspan.so")
     MODEL=none
     if ! has_gpu; then
-        say "no GPU on this machine: there will be no CUDA in the traces"
+        say "no GPU on this machine: the traces will have no CUDA spans"
         return
     fi
     waiting "$OUT/get-cupti.log" "$ROOT/tools/get-cuda.sh" cupti "$ROOT/build/cupti" ||
-        say "could not fetch the CUPTI that ships with cuspan: the machine's own is used"
+        say "could not fetch the CUPTI that ships with cuspan: using the one on this machine"
     if "$PYTHON" -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
         MODEL=torch
     else
@@ -109,7 +109,7 @@ link() { # link TRACE
 }
 show_kept() {
     local trace
-    say "waiting ${DECISION_WAIT_S} s and a little for the Collector's decisions"
+    say "waiting a little more than ${DECISION_WAIT_S} s for the Collector's decisions"
     sleep $((DECISION_WAIT_S + 3))
     while read -r trace; do
         if answers "$API/api/v3/traces/$trace"; then
@@ -127,7 +127,7 @@ main() {
     --serve) serve=1 ;;
     esac
     mkdir -p "$OUT"
-    # Nothing of the caller's may decide where the spans go.
+    # Variables of the caller must not decide where the spans go.
     unset TRACEPARENT TRACESTATE "${!OTEL_@}" "${!CUSPAN_SET@}" "${!CUSPAN_CONFIG_FILE@}"
     export PYTHONDONTWRITEBYTECODE=1
 
@@ -155,11 +155,11 @@ main() {
     fi
     step "Send requests"
     "$PYTHON" "$SERVICE/load.py" --gateway "$GATEWAY" "$@" | tee "$OUT/load.out"
-    [ "${PIPESTATUS[0]}" = 0 ] || fail "the load did not go as it should; logs: $OUT"
+    [ "${PIPESTATUS[0]}" = 0 ] || fail "the load failed; logs: $OUT"
 
     step "Look at the slowest"
     show_kept
-    say "Jaeger: $API, services load, gateway, worker.      Logs: $OUT      ($SECONDS s in all)"
+    say "Jaeger: $API, services load, gateway, worker.      Logs: $OUT      ($SECONDS s in total)"
 }
 
-{ main "$@"; exit; } # in one piece: bash reads a script as it goes, and an edit must not change a run
+{ main "$@"; exit; } # bash reads the whole script before it runs it, so edits during a run are safe

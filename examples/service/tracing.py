@@ -1,4 +1,4 @@
-"""OpenTelemetry, as any service has it: spans go by OTLP/HTTP to OTEL_EXPORTER_OTLP_ENDPOINT, contexts by traceparent."""
+"""OpenTelemetry as in any service: OTLP/HTTP to OTEL_EXPORTER_OTLP_ENDPOINT, and traceparent for the context."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ tracer = trace.get_tracer("examples.service")
 
 
 def start(service_name):
-    """Once, before the first span. What is left of the spans is sent when the program ends, also by SIGTERM."""
+    """Call it once, before the first span. Remaining spans are sent when the program ends, even on SIGTERM."""
     os.environ.setdefault("OTEL_SERVICE_NAME", service_name)
     provider = TracerProvider()
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))

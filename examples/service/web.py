@@ -1,4 +1,4 @@
-"""JSON over HTTP, with a span for each request that comes in and each that goes out."""
+"""JSON over HTTP, with a span for each incoming and each outgoing request."""
 
 import http.client
 import json
@@ -17,7 +17,8 @@ BODY_BYTES_MAX = 1 << 20
 
 
 def serve(port, answer):
-    """Serves POST /infer by answer(request) -> (status, answer), a thread for each connection, until the program ends."""
+    """Serves POST /infer by calling answer(request) -> (status, answer), one thread per connection, until the program
+    ends."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -39,8 +40,8 @@ def serve(port, answer):
         def status_and_answer(self):
             length = self.headers.get("Content-Length", "")
             if not length.isdigit() or int(length) > BODY_BYTES_MAX:
-                self.close_connection = True  # the body is still in it
-                return 413, {"error": f"a body of at most {BODY_BYTES_MAX} bytes and its Content-Length, please"}
+                self.close_connection = True  # the unread body is still in it
+                return 413, {"error": f"the body must have a Content-Length and at most {BODY_BYTES_MAX} bytes"}
             body = self.rfile.read(int(length))
             if self.path != "/infer":
                 return 404, {"error": f"no {self.path} here"}
@@ -59,7 +60,7 @@ def serve(port, answer):
             self.wfile.write(data)
 
         def log_message(self, *_):
-            pass  # the spans say it
+            pass  # the spans have it
 
     class Server(ThreadingHTTPServer):
         daemon_threads = True
@@ -77,14 +78,14 @@ class Answer:
 
 
 class Peer:
-    """A server that we send requests to, by one connection for each of our threads."""
+    """A server to send requests to, with one connection per thread of ours."""
 
     def __init__(self, url):
         self.host, self.port = urlsplit(url).hostname, urlsplit(url).port or 80
         self.local = threading.local()
 
     def post(self, path, body, **attributes):
-        """The Answer; raises OSError, http.client.HTTPException or, if it isn't JSON, ValueError."""
+        """Returns the Answer. Raises OSError, http.client.HTTPException, or ValueError if it is not JSON."""
         with tracer.start_as_current_span("POST", kind=SpanKind.CLIENT, attributes=attributes) as span:
             span.set_attributes({"http.request.method": "POST", "server.address": self.host, "server.port": self.port})
             headers = {"Content-Type": "application/json"}
@@ -103,7 +104,7 @@ class Peer:
             answer = connection.getresponse()
             return answer.status, json.loads(answer.read())
         except BaseException:
-            self.local.connection = None  # nobody knows what is still to come on it
+            self.local.connection = None  # data of the failed request may still arrive on it
             connection.close()
             raise
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Answers requests by the model, on the GPU where there is one. Nothing in it knows of cuspan: that comes by the
-environment it is started in.
+"""Answers requests with the model, on the GPU if there is one. Nothing in it refers to cuspan, which comes from the
+environment that it is started in.
 
     worker.py PORT [auto|torch|cuda|none]
 

@@ -1,4 +1,4 @@
-# The agent is one shared library that hides all: its modules are tested from their sources.
+# The agent is one shared library with hidden symbols, so its modules are tested from their sources.
 find_library(CJSON_LIBRARY cjson REQUIRED)
 cuspan_unit_test(report cuspan_capture ${CJSON_LIBRARY})
 target_sources(report_test PRIVATE src/agent/lifecycle/report.c src/agent/metrics/agent_overhead.c src/agent/lifecycle/shutdown.c src/export/last_error.c)
@@ -24,10 +24,10 @@ target_sources(discard_sink_test PRIVATE src/agent/pipeline/discard_sink.c)
 cuspan_unit_test(recorder cuspan_capture cuspan_recording)
 target_sources(recorder_test PRIVATE src/agent/pipeline/recorder.c)
 
-# The real agent on real recordings, in the CLI and in a host of its own that does what the driver does.
+# The real agent on real recordings, in the CLI and in a host that loads it like the driver.
 add_executable(agent_host tests/integration/hosts/host.c)
 target_link_libraries(agent_host PRIVATE Threads::Threads ${CMAKE_DL_LIBS} m)
-# Its functions' names are there for the loader.
+# It exports its functions' names to the loader.
 add_executable(stack_host tests/integration/hosts/stack_host.c)
 target_include_directories(stack_host PRIVATE src)
 target_link_libraries(stack_host PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
@@ -50,7 +50,7 @@ set(control_groups Waiting Commands Socket Figures Stopping Release Cycles)
 if(CUSPAN_SANITIZE)
   set(control_cycles 100)
 endif()
-if(CUSPAN_SANITIZE STREQUAL "thread") # the others have nothing of threads that these haven't
+if(CUSPAN_SANITIZE STREQUAL "thread") # the other tests use no further threads
   set(control_groups Stopping Release Cycles)
 endif()
 foreach(group ${control_groups})
@@ -66,7 +66,7 @@ add_dependencies(publish_host cuspan_thread_ctx)
 add_executable(polling_host tests/integration/hosts/polling_host.c)
 target_include_directories(polling_host PRIVATE src)
 target_link_libraries(polling_host PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
-# Each way in which a host ends, and what a good guest leaves alone meanwhile.
+# Each way in which a host ends, and the host's own state that the agent must not change.
 add_executable(exit_host tests/integration/hosts/exit_host.c tests/integration/hosts/exit_host_throw.cpp)
 target_include_directories(exit_host PRIVATE src include)
 target_link_libraries(exit_host PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
@@ -83,7 +83,8 @@ foreach(group Children Manners Taken)
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/guest_test.py --build ${CMAKE_BINARY_DIR}
                    --sanitizers "${CUSPAN_SANITIZE}" ${group})
 endforeach()
-# Under ThreadSanitizer these two groups of many processes take minutes, and time out; its runtime follows signals its own way.
+# Under ThreadSanitizer these two groups of many processes take minutes and time out, and its runtime handles signals
+# itself.
 set(exits_groups Exits Signals Shutdown)
 if(CUSPAN_SANITIZE STREQUAL "thread")
   set(exits_groups Shutdown)
@@ -94,7 +95,7 @@ foreach(group ${exits_groups})
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/exits_test.py --build ${CMAKE_BINARY_DIR}
                    --sanitizers "${CUSPAN_SANITIZE}" ${group})
 endforeach()
-if(NOT CUSPAN_SANITIZE) # their allocator is another
+if(NOT CUSPAN_SANITIZE) # sanitizers have their own allocator
   add_executable(agent_host_watched tests/integration/hosts/host.c tests/integration/hosts/host_watch.c)
   target_link_libraries(agent_host_watched PRIVATE Threads::Threads ${CMAKE_DL_LIBS} m)
   set_target_properties(agent_host_watched PROPERTIES ENABLE_EXPORTS ON C_VISIBILITY_PRESET default)
@@ -114,12 +115,12 @@ cuspan_agent_tests(agent_requests_test.py Requests Summary Context)
 cuspan_agent_tests(agent_outputs_test.py Outputs Command Processes)
 add_test(NAME integration/processes_check COMMAND ${CMAKE_SOURCE_DIR}/tests/gpu/processes_check_test.py)
 
-# NVTX's handlers with a witness in place of the agent, for tests/integration/agent/nvtx_test.py.
+# NVTX's handlers with a recorder instead of the agent, for tests/integration/agent/nvtx_test.py.
 add_library(nvtx_witness SHARED tests/integration/doubles/nvtx_witness.c src/capture/nvtx/nvtx.c src/capture/nvtx/nvtx_names.c src/capture/nvtx/nvtx_payload.c)
 target_link_libraries(nvtx_witness PRIVATE cuspan_base)
 set_target_properties(nvtx_witness PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 
-# The agent with invariants that don't hold (CUSPAN_BREAK names a file): all files that have any, compiled anew.
+# The agent with invariants that can be made to fail (CUSPAN_BREAK names a file): all files with any, compiled again.
 file(GLOB_RECURSE CUSPAN_SOURCES RELATIVE ${CMAKE_SOURCE_DIR} CONFIGURE_DEPENDS src/*.c)
 set(breakable_sources src/base/invariant.c)
 foreach(source ${CUSPAN_SOURCES})
@@ -137,7 +138,7 @@ target_link_options(cuspan_breakable PRIVATE -Wl,-z,nodelete -Wl,--exclude-libs,
                     -Wl,--version-script=${CMAKE_SOURCE_DIR}/src/agent/libcuspan.map)
 set_target_properties(cuspan_breakable PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR} LINKER_LANGUAGE C)
 add_test(NAME integration/broken COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/invariant_test.py --build ${CMAKE_BINARY_DIR})
-# What its GPUs can count, by the double and a driver that has some.
+# Hardware counters, with the replay library and a driver that has some.
 add_library(gpu_driver SHARED tests/integration/doubles/gpu_driver.c)
 set_target_properties(gpu_driver PROPERTIES OUTPUT_NAME cuda SOVERSION 1 C_VISIBILITY_PRESET default
                       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/gpu_driver)

@@ -4,4 +4,4 @@ endforeach()
 foreach(module filter histogram views links gpu_counter_names)
   cuspan_unit_test(${module} cuspan_model)
 endforeach()
-target_link_libraries(histogram_test PRIVATE m) # it does by libm what the code does without
+target_link_libraries(histogram_test PRIVATE m) # it uses libm where the code does not

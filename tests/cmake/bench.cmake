@@ -1,4 +1,4 @@
-# Benchmarks; built with the tests, run by hand (tests/bench/*.sh say how).
+# Benchmarks: built with the tests, run by hand (see tests/bench/*.sh).
 add_library(cuspan_floor SHARED tests/bench/programs/floor.c src/capture/capture.c src/capture/cupti/switches.c src/capture/callbacks/call_stack.c src/capture/cupti/cupti.c src/capture/cupti/selection.c
             src/capture/activity/unified_memory.c
             src/capture/callbacks/threads.c src/capture/coexist/other_tools.c src/capture/coexist/buffer_stall.c src/capture/callbacks/graph_nodes.c src/capture/activity/buffers.c src/capture/activity/decode.c src/abi/layouts.c
@@ -8,7 +8,7 @@ target_link_libraries(cuspan_floor PRIVATE cuspan_config cuspan_model ${CMAKE_DL
 if(NOT CUSPAN_SANITIZE)
   target_link_options(cuspan_floor PRIVATE -Wl,-z,defs)
 endif()
-# The agent with a clock around its callbacks: of the same objects, so that the agent itself knows nothing of it.
+# The agent with a clock around its callbacks, from the same objects, so the agent itself does not change.
 add_library(cuspan_timed SHARED $<TARGET_OBJECTS:cuspan_agent> tests/bench/programs/timed.c)
 set_target_properties(cuspan_timed PROPERTIES OUTPUT_NAME cuspan-timed LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}
                       LINKER_LANGUAGE C)
@@ -29,12 +29,12 @@ target_compile_definitions(context_bench PRIVATE FOLDER="$<TARGET_FILE_DIR:cuspa
 add_dependencies(context_bench cuspan_thread_ctx)
 add_executable(pipeline_bench tests/bench/programs/pipeline_bench.c)
 target_link_libraries(pipeline_bench PRIVATE cuspan_capture cuspan_correlate cuspan_config cuspan_encode cuspan_export cuspan_recording)
-# Outputs as the agent has them, outside of it; tests/bench/rivals/run.sh runs it beside other exporters.
+# The agent's outputs in a program of their own. tests/bench/rivals/run.sh compares it with other exporters.
 add_executable(own_exporter tests/bench/programs/own_exporter.c src/agent/pipeline/outputs.c)
 target_link_libraries(own_exporter PRIVATE cuspan_config cuspan_encode cuspan_export)
 add_dependencies(own_exporter cuspan_export_module)
 
-# Has a span become dearer? The figures are of the preset `release`.
+# Checks whether a span has become more expensive. The committed figures are of the preset `release`.
 if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo" AND NOT CUSPAN_SANITIZE)
   add_test(NAME bench/guard COMMAND ${CMAKE_SOURCE_DIR}/tests/bench/guard.py --build ${CMAKE_BINARY_DIR})
   set_tests_properties(bench/guard PROPERTIES SKIP_RETURN_CODE 77)

@@ -1,9 +1,9 @@
-# Memory, files and symbols are the same with ThreadSanitizer, which takes memory of its own.
+# Without ThreadSanitizer, which allocates memory of its own: memory, files and symbols are the same with it.
 if(CUSPAN_SANITIZE STREQUAL "thread")
   return()
 endif()
-# What the agent may take and what it may give away: tests/integration/agent/bounds_test.py and security_test.py.
-if(NOT CUSPAN_SANITIZE) # their allocator is another
+# Bounds on what the agent uses and reveals: tests/integration/agent/bounds_test.py and security_test.py.
+if(NOT CUSPAN_SANITIZE) # sanitizers have their own allocator
   add_library(memory_watch SHARED tests/integration/doubles/memory_watch.c)
   set_target_properties(memory_watch PROPERTIES OUTPUT_NAME memory-watch C_VISIBILITY_PRESET default
                         LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
@@ -16,7 +16,7 @@ foreach(group Memory Gpu Threads Work)
                    --sanitizers "${CUSPAN_SANITIZE}" ${group})
 endforeach()
 
-# A host with an allocator of its own; and what is linked in, for a host that exports functions of the same names.
+# A host with its own allocator; and the agent's static libraries, for a host that exports functions of the same names.
 if(NOT CUSPAN_SANITIZE)
   add_executable(own_malloc_host tests/integration/hosts/host.c tests/integration/doubles/own_malloc.c)
   target_link_libraries(own_malloc_host PRIVATE Threads::Threads ${CMAKE_DL_LIBS} m)

@@ -1,18 +1,18 @@
 foreach(module threads context buffers callbacks callback_time decode selection cupti nvtx_names pm_sampling)
   cuspan_unit_test(${module} cuspan_capture)
 endforeach()
-# Apart from context.c, of which it has a fake.
+# Without context.c, which it replaces by a fake.
 cuspan_unit_test(nvtx cuspan_base)
 target_sources(nvtx_test PRIVATE src/capture/nvtx/nvtx.c src/capture/nvtx/nvtx_names.c src/capture/nvtx/nvtx_payload.c)
 
 cuspan_unit_test(nvtx_payload cuspan_base)
 target_sources(nvtx_payload_test PRIVATE src/capture/nvtx/nvtx_payload.c src/capture/nvtx/nvtx_names.c)
 
-# Apart from CUPTI's switches and the callbacks.
+# Without CUPTI's switches and the callbacks.
 cuspan_unit_test(sleep_control cuspan_base)
 target_sources(sleep_control_test PRIVATE src/capture/sleep/sleep_control.c src/capture/sleep/active_contexts.c src/capture/sleep/mode.c)
 
-# CUPTIs that do nothing, for the test of how one is found: NAME, version, calls (0 none, 1 classic, 2 all).
+# Empty CUPTIs for the test of how one is found: NAME, version, calls (0 none, 1 classic, 2 all).
 function(cuspan_fake_cupti name version calls)
   add_library(fake_cupti_${name} MODULE tests/unit/support/fake_cupti.c)
   target_compile_definitions(fake_cupti_${name} PRIVATE FAKE_VERSION=${version}u FAKE_CALLS=${calls})
@@ -26,7 +26,7 @@ cuspan_fake_cupti(early 130200 2)
 cuspan_fake_cupti(subscriber 130500 2)
 target_compile_definitions(cupti_test PRIVATE FAKE_CUPTI_FOLDER="${CMAKE_BINARY_DIR}")
 
-# Both ways in which a library has thread-local variables: x86-64's compilers have two dialects, others the new one alone.
+# Both kinds of thread-local variables in a library: compilers for x86-64 have two dialects, others only the new one.
 function(cuspan_sdk_context_test name)
   add_library(fake_sdk_${name} MODULE tests/unit/support/fake_sdk.c)
   target_compile_options(fake_sdk_${name} PRIVATE ${ARGN})
@@ -41,7 +41,7 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   cuspan_sdk_context_test(descriptors -mtls-dialect=gnu2)
 endif()
 
-# Read by a reader of its own, from outside by the means.
+# A separate reader process reads it.
 cuspan_unit_test(publish cuspan_capture)
 target_sources(publish_test PRIVATE tests/unit/support/thread_ctx_reader.c)
 target_include_directories(publish_test PRIVATE tests/unit)

@@ -3,7 +3,7 @@ foreach(module text otlp_reader scale outline picture span_lines perfetto outcom
   target_include_directories(${module}_test PRIVATE tests/unit ${CJSON_INCLUDE_DIR})
 endforeach()
 
-if(NOT CUSPAN_SANITIZE STREQUAL "thread") # it has one
+if(NOT CUSPAN_SANITIZE STREQUAL "thread") # the CLI has one thread
   add_test(NAME integration/stat
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/stat_test.py --build ${CMAKE_BINARY_DIR})
   add_test(NAME integration/findings
@@ -28,19 +28,19 @@ if(NOT CUSPAN_SANITIZE STREQUAL "thread")
   add_test(NAME integration/metrics
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/metrics_test.sh ${CMAKE_BINARY_DIR})
 endif()
-if(NOT CUSPAN_SANITIZE STREQUAL "thread") # many processes, and none of its threads is new
+if(NOT CUSPAN_SANITIZE STREQUAL "thread") # many processes, and no further kind of thread
   add_test(NAME integration/overhead
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/overhead_test.py --build ${CMAKE_BINARY_DIR})
 endif()
-if(NOT CUSPAN_SANITIZE STREQUAL "thread") # it has one
+if(NOT CUSPAN_SANITIZE STREQUAL "thread") # the CLI has one thread
   add_test(NAME integration/top COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/top_test.sh ${CMAKE_BINARY_DIR})
 endif()
 add_test(NAME integration/cli COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/cli_test.sh $<TARGET_FILE:cuspan>)
 
-# What stands in for the driver, NVML and CUPTI while `cuspan doctor` looks for faults.
+# Stand-ins for the driver, NVML and CUPTI in which `cuspan doctor` finds faults.
 add_library(fake_cuda SHARED tests/integration/doubles/fake_cuda.c)
 target_link_libraries(fake_cuda PRIVATE ${CMAKE_DL_LIBS})
-if(CUSPAN_SANITIZE) # a program that isn't sanitized can't load what is
+if(CUSPAN_SANITIZE) # an unsanitized program cannot load sanitized libraries
   target_compile_options(fake_cuda PRIVATE -fno-sanitize=all)
   target_link_options(fake_cuda PRIVATE -fno-sanitize=all)
 endif()

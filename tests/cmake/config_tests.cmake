@@ -9,7 +9,7 @@ foreach(function malloc calloc realloc strdup strndup)
   target_link_options(config_memory_test PRIVATE -Wl,--wrap=${function})
 endforeach()
 
-# Every configuration that OpenTelemetry's schema allows; the script fetches the schema from PyPI.
+# All configurations that OpenTelemetry's schema allows. The script fetches the schema from PyPI.
 if(NOT CUSPAN_SANITIZE) # 2,000 processes: the unit tests of the same files run with sanitizers
   add_test(NAME integration/otel_schema
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/otel_schema_test.sh ${CMAKE_BINARY_DIR})

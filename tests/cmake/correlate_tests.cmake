@@ -10,7 +10,7 @@ foreach(part call_spans activity_spans context_errors device_spans thread_events
   cuspan_unit_test(${part} correlate_harness)
 endforeach()
 
-# The sampler beside an SDK's that implements the same specification (which the script fetches from PyPI).
+# Compares the sampler with an SDK's that implements the same specification (fetched from PyPI by the script).
 add_executable(sampler_decisions tests/integration/otlp/sampler_decisions.c)
 target_link_libraries(sampler_decisions PRIVATE cuspan_correlate)
 add_test(NAME integration/sampler_sdk

@@ -1,4 +1,4 @@
-# Pages that are made from the code: the committed ones must be what it makes now.
+# Pages that are generated from the code: the committed ones must be up to date.
 add_test(NAME integration/attributes_page COMMAND ${CMAKE_SOURCE_DIR}/tools/gen_attributes.py --check)
 add_test(NAME integration/settings_page
          COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/project/settings_page.sh $<TARGET_FILE:cuspan>)

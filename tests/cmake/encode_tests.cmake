@@ -3,13 +3,13 @@ foreach(module number protobuf json encoder)
 endforeach()
 cuspan_unit_test(batch cuspan_model)
 
-# Random spans, decoded by an independent decoder (which the script fetches from PyPI).
+# Random spans, decoded by an independent decoder (fetched from PyPI by the script).
 add_executable(otlp_payloads tests/integration/otlp/otlp_payloads.c)
 target_link_libraries(otlp_payloads PRIVATE cuspan_encode)
 add_test(NAME integration/otlp_decode
          COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/otlp/otlp_decode_test.sh $<TARGET_FILE:otlp_payloads>)
 
-# With clang a real fuzzer, run for a moment; else the same checks on inputs that it makes up.
+# With clang a real fuzzer that runs briefly; otherwise the same checks on random inputs.
 add_executable(utf8_fuzz tests/fuzz/utf8_fuzz.c src/base/text/utf8.c)
 if(CMAKE_C_COMPILER_ID MATCHES Clang)
   target_compile_options(utf8_fuzz PRIVATE -fsanitize=fuzzer)

@@ -1,4 +1,4 @@
-find_package(ZLIB REQUIRED) # the tests' own way to undo gzip
+find_package(ZLIB REQUIRED) # the tests decompress with it
 foreach(module retry otlp_response grpc verdict percent secrets headers compress file_output operations exporter sender spool probe)
   cuspan_unit_test(${module} cuspan_export)
   target_include_directories(${module}_test PRIVATE tests/unit)
@@ -8,22 +8,22 @@ target_link_options(compress_test PRIVATE -Wl,--wrap=malloc -Wl,--wrap=calloc)
 
 target_sources(sender_test PRIVATE tests/unit/support/http_server.c)
 target_link_libraries(sender_test PRIVATE cuspan_compress ZLIB::ZLIB ${CMAKE_DL_LIBS})
-set_target_properties(sender_test PROPERTIES ENABLE_EXPORTS ON) # its getaddrinfo is to be found by the module
+set_target_properties(sender_test PROPERTIES ENABLE_EXPORTS ON) # the module must use its getaddrinfo
 target_compile_definitions(sender_test PRIVATE CUSPAN_EXPORT_MODULE="$<TARGET_FILE:cuspan_export_module>")
 add_dependencies(sender_test cuspan_export_module)
-# A proxy of the developer's must not come between the test and its server.
+# A proxy of the developer's must not be used between the test and its server.
 set_tests_properties(unit/sender PROPERTIES ENVIRONMENT "no_proxy=*")
 
 target_link_libraries(probe_test PRIVATE cuspan_compress ZLIB::ZLIB)
 
-# What is compiled into the module alone.
+# Sources that only the module has.
 cuspan_unit_test(json_response cuspan_curl)
 target_sources(json_response_test PRIVATE src/export/curl_module/json_response.c)
 
 if(CUSPAN_CURL_KIND STREQUAL "static")
   cuspan_unit_test(module cuspan_export)
   target_link_libraries(module_test PRIVATE ${CMAKE_DL_LIBS})
-  set_target_properties(module_test PROPERTIES ENABLE_EXPORTS ON) # a host that shows its functions
+  set_target_properties(module_test PROPERTIES ENABLE_EXPORTS ON) # a host that exports its functions
   target_compile_definitions(module_test PRIVATE CUSPAN_EXPORT_MODULE="$<TARGET_FILE:cuspan_export_module>")
   add_dependencies(module_test cuspan_export_module)
 endif()
@@ -31,7 +31,7 @@ endif()
 add_executable(compress_bench tests/bench/programs/compress_bench.c)
 target_link_libraries(compress_bench PRIVATE cuspan_export)
 
-# Both ways to make gzip, where both are there.
+# Both gzip libraries, if both are installed.
 foreach(both compress_test compress_bench)
   target_link_libraries(${both} PRIVATE cuspan_compress)
   if(CUSPAN_GZIP STREQUAL "ISA-L" AND DEFLATE_INCLUDE_DIR AND DEFLATE_LIBRARY)
@@ -44,7 +44,7 @@ foreach(both compress_test compress_bench)
   endif()
 endforeach()
 
-# The exporter against a real Jaeger, which JAEGER names.
+# The exporter with a real Jaeger, whose path is in JAEGER.
 add_executable(export_client tests/integration/otlp/export_client.c)
 target_link_libraries(export_client PRIVATE cuspan_export)
 target_compile_definitions(export_client PRIVATE CUSPAN_EXPORT_MODULE="$<TARGET_FILE:cuspan_export_module>")
@@ -53,13 +53,13 @@ add_test(NAME integration/export_jaeger
          COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/otlp/export_jaeger.sh $<TARGET_FILE:export_client>)
 set_tests_properties(integration/export_jaeger PROPERTIES SKIP_RETURN_CODE 77)
 
-# The agent against a server that misbehaves (tests/support/bad_server.py), with a name service and a clock of the test's,
-# which the agent is to find.
+# The agent with a server that misbehaves (tests/support/bad_server.py) and with a name service and a clock that the
+# test controls.
 add_executable(faults_host tests/integration/hosts/faults_host.c tests/integration/doubles/faults_doubles.c)
 target_include_directories(faults_host PRIVATE src)
 target_link_libraries(faults_host PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
 set_target_properties(faults_host PROPERTIES ENABLE_EXPORTS ON)
-# With ThreadSanitizer, those that are about one thread and about time are left out: the others run the same threads.
+# With ThreadSanitizer, the tests of one thread and of time are left out: the others run the same threads.
 set(faults_groups Connections Tls Proxies Names Collector)
 if(NOT CUSPAN_SANITIZE STREQUAL "thread")
   list(APPEND faults_groups Answers Grpc Outage)
@@ -71,8 +71,8 @@ foreach(group ${faults_groups})
                    --sanitizers "${CUSPAN_SANITIZE}" ${group})
 endforeach()
 
-# The spool through the whole agent and cuspan send; --long plays an hour's outage.
-# With sanitizers the groups of many processes would take many minutes: the same code runs in the others.
+# The spool with the whole agent and cuspan send; --long simulates an hour's outage.
+# With sanitizers the groups of many processes would take many minutes; other tests run the same code.
 set(spool_groups Outage Killed Shared Disk Send)
 if(CUSPAN_SANITIZE)
   set(spool_groups Shared Disk Send)

@@ -1,6 +1,6 @@
 cuspan_unit_test(recording cuspan_recording)
 
-# The double is loaded as an agent loads a CUPTI.
+# The test loads the replay library as an agent loads CUPTI.
 cuspan_unit_test(replay cuspan_recording ${CMAKE_DL_LIBS})
 target_sources(replay_test PRIVATE tests/support/sample/replay_sample.c src/abi/params_table.c src/abi/layouts.c
                                    src/abi/layouts_table.c)

@@ -1,4 +1,4 @@
-# A program with a profiler of its own in it. It is linked with the double as such programs are with CUPTI.
+# A program with its own profiler, linked with the replay library as such programs are with CUPTI.
 add_executable(peer_host tests/integration/hosts/peer_host.c src/abi/layouts.c src/abi/layouts_table.c)
 target_link_libraries(peer_host PRIVATE cuspan_model ${CMAKE_DL_LIBS})
 add_executable(guest_host tests/integration/hosts/guest_host.c src/abi/layouts.c src/abi/layouts_table.c)

@@ -1,4 +1,4 @@
-# cuspan_unit_test(NAME LIBS...): tests/unit/STAGE/NAME_test.c, a cmocka program in a process of its own.
+# cuspan_unit_test(NAME LIBS...): builds tests/unit/STAGE/NAME_test.c as a cmocka program with its own process.
 find_library(CMOCKA_LIBRARY cmocka REQUIRED)
 function(cuspan_unit_test name)
   file(GLOB source CONFIGURE_DEPENDS tests/unit/*/${name}_test.c)
@@ -13,8 +13,8 @@ endforeach()
 include(tests/cmake/torture.cmake)
 include(tests/cmake/bench.cmake)
 
-# Tests of more than about ten seconds of CPU time, or with long waits. They start first, so that no processor is idle at the
-# end, and `tests/run.sh quick` leaves them out.
+# Tests with more than about ten seconds of CPU time, or with long waits. They start first so that no processor is idle
+# at the end. `tests/run.sh quick` leaves them out.
 foreach(test agent_overload agent_repeat bench bounds_memory bounds_threads exits_exits exits_signals export_jaeger
         faults_collector faults_outage gpu_numbers guest_taken metrics otel_schema security_symbols spool_disk spool_killed
         spool_outage stat_records top)

@@ -1,5 +1,5 @@
-# What makes calls of the agent's fail, one after the other (tests/torture/torture.py). A sanitizer's allocator is
-# another, and is preloaded itself: not there.
+# Makes the agent's calls fail, one after the other (tests/torture/torture.py). Not with sanitizers, which have their
+# own allocators and are preloaded themselves.
 if(NOT CUSPAN_SANITIZE)
   add_library(torture SHARED tests/torture/interposer.c)
   target_link_libraries(torture PRIVATE ${CMAKE_DL_LIBS})

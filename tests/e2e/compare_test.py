@@ -1,4 +1,4 @@
-"""The comparison itself: spans that say what the recording says pass, and each single lie is found."""
+"""Tests the comparison: spans that match the recording pass, and each single deviation is found."""
 
 import copy
 import unittest

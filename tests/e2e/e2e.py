@@ -1,5 +1,5 @@
-"""The way of every recording through the real agent into a real Jaeger and back, directly and through a Collector, and
-the payloads through an independent decoder. Called by tests/e2e/run.sh.
+"""Sends every recording through the real agent to a real Jaeger and reads it back, directly and through a Collector.
+Also decodes the payloads with an independent decoder. Called by tests/e2e/run.sh.
 
     e2e.py JAEGER-BINARY BUILD-DIR OUT-DIR [RECORDING...]
 """
@@ -20,9 +20,9 @@ from sink import Sink
 sys.path.insert(0, str(ROOT / "tests/support"))
 import requests_check  # noqa: E402
 
-ZSTD_BYTES_MIN = 8192  # a few spans are smaller with gzip, whose frames are
+ZSTD_BYTES_MIN = 8192  # a few spans are smaller with gzip, which has smaller frames
 REQUESTS = 320  # in the recording of a service
-# Counted, and not lost; but in our own recordings there is none of it.
+# These are not losses, but our own recordings have none of them.
 NONE_OF = ("orphans", "clock_skew", "pending_evicted", "batches_resent")
 
 TWO_OUTPUTS = """
@@ -58,7 +58,7 @@ class Runner:
             self.passed += 1
 
     def replay(self, recording, *options):
-        """Runs the agent on the recording; its report, which it leaves when all spans are delivered or lost."""
+        """Runs the agent on the recording. Returns its report, after all spans were delivered or lost."""
         for old in self.out.glob("report.*"):
             old.unlink()
         environment = {key: value for key, value in os.environ.items()
@@ -80,14 +80,14 @@ class Runner:
         if len(spans) != report["delivered"]:
             found.append(f"delivered {report['delivered']}, in Jaeger {len(spans)}")
         recording = read(path)
-        # With less detail than was recorded, calls that caused no GPU work may be left out.
+        # With less detail than was recorded, calls without GPU work may be missing.
         found += compare(recording, spans, every_call=recording.info["detail"] == detail)
         for trace_id in report["traces"]:
             found += [f"Jaeger warns: {warning}" for warning in jaeger.warnings(trace_id)[:5]]
         return found
 
     def zstd_to_jaeger(self, path, port, jaeger, protocol):
-        """What arrives is complete, and came in fewer bytes than with gzip, unless it was little."""
+        """Checks that the payloads are complete, and smaller than with gzip unless there are few spans."""
         bytes_of = {}
         found = []
         for compression in ("gzip", "zstd"):
@@ -99,7 +99,8 @@ class Runner:
         return found
 
     def requests_to_jaeger(self, path, jaeger):
-        """Each request of the recorded service (tests/gpu/programs/requests.cu), read back by its trace ID, has exactly its own."""
+        """Each request of the recorded service (tests/gpu/programs/requests.cu) is read back by its trace ID and has
+        exactly its spans."""
         report = self.replay(path, "--endpoint", f"http://localhost:{jaeger.otlp_http}")
         traces = [requests_check.trace_of(n) for n in requests_check.sampled(REQUESTS)]
         spans = jaeger.traces(traces + report["traces"], report["spans"])
@@ -109,7 +110,7 @@ class Runner:
         return found
 
     def payloads(self, path):
-        """One run, two outputs: protobuf with gzip, and JSON. Decoded independently, they say the same."""
+        """One run with two outputs, protobuf with gzip and JSON. Decoded independently, they are equal."""
         sink = Sink()
         try:
             config = self.out / "two-outputs.yaml"

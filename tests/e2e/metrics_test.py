@@ -1,5 +1,6 @@
-"""Metrics of the real agent through a real Collector into a real Prometheus, by the files of docker/: what Prometheus has is what
-the spans say, every query of the dashboard finds something, exemplars lead to spans. Called by tests/e2e/run.sh.
+"""Metrics of the real agent through a real Collector into a real Prometheus, with the files of docker/: Prometheus's
+values equal those of the spans, every query of the dashboard finds data, and exemplars lead to spans. Called by
+tests/e2e/run.sh.
 
     metrics_test.py COLLECTOR-BINARY PROMETHEUS-BINARY BUILD-DIR OUT-DIR
 """
@@ -19,7 +20,7 @@ from backend import ROOT, Process, free_ports, get, post_nothing, spans_of
 
 PROGRAM = "metrics-test"
 INTERVAL_MS = 200
-WINDOW = "5m"  # in place of Grafana's own
+WINDOW = "5m"  # instead of Grafana's variable
 DASHBOARD = json.loads((ROOT / "docker/grafana/cuspan.json").read_text())
 QUERIES = [(panel["title"], target["expr"]) for panel in DASHBOARD["panels"] for target in panel["targets"]]
 
@@ -39,7 +40,7 @@ class Prometheus:
         deadline = time.monotonic() + 60
         while True:
             try:
-                if 1 in self.query("up").values():  # it begins to scrape seconds after it is ready
+                if 1 in self.query("up").values():  # it starts to scrape seconds after it is ready
                     return
             except OSError:
                 pass
@@ -65,7 +66,7 @@ class Prometheus:
 
 
 class Collector:
-    """docker/collector.yaml, whose spans go nowhere: they lie in a file as well."""
+    """Runs docker/collector.yaml without an exporter of spans; the test has them in a file."""
 
     def __init__(self, binary, directory):
         self.grpc, self.http, self.prometheus, nobody = free_ports(4)
@@ -99,7 +100,7 @@ class Metrics(unittest.TestCase):
                  "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": f"http://localhost:{cls.collector.http}/v1/metrics"})
         assert done.returncode == 0, done.stderr
         cls.spans = [span for line in cls.file.read_text().splitlines() for span in spans_of(json.loads(line))]
-        time.sleep(2 + 3 * INTERVAL_MS / 1000)  # the Collector's batch, and scrapes
+        time.sleep(2 + 3 * INTERVAL_MS / 1000)  # the Collector's batch, and a few scrapes
 
     def test_every_query_of_the_dashboard_finds_something(self):
         self.assertGreater(len(QUERIES), 15)
@@ -112,7 +113,7 @@ class Metrics(unittest.TestCase):
                 self.assertFalse([value for value in found.values() if value != value], found)
 
     def test_queries_use_metrics_that_there_are(self):
-        """A name with a slip of the pen would be hidden by `or vector(0)`."""
+        """Checks all names in the queries, because `or vector(0)` would hide a typing error."""
         page = (ROOT / "docs/metrics.md").read_text()
         named = set(re.findall(r"^\| `([a-z0-9_.]+)` \|", page, re.M))
         for _, expression in QUERIES:
@@ -151,7 +152,7 @@ class Metrics(unittest.TestCase):
         self.assertEqual(list(found.values()), [13])
 
     def test_a_view(self):
-        """By its own name, with its own buckets, and one series in place of one for each kernel."""
+        """A view gives the metric another name and other buckets, and one series instead of one per kernel."""
         config, file, bounds = Path(OUT, "views.yaml"), Path(OUT, "viewed.jsonl"), [1e-06, 2e-06, 5e-06, 0.0001]
         config.write_text(f"""file_format: "1.1"
 resource: {{attributes: [{{name: service.name, value: viewed}}]}}

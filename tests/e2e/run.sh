@@ -1,6 +1,6 @@
 #!/bin/bash
-# End to end: every recording through the real agent into a real Jaeger, directly and through a Collector, read back and
-# held against the recording.  tests/e2e/run.sh [BUILD-DIR] [RECORDING...]
+# End to end: sends every recording through the real agent to a real Jaeger, directly and through a Collector, reads it
+# back and compares it with the recording.   tests/e2e/run.sh [BUILD-DIR] [RECORDING...]
 set -eu
 # shellcheck source=../../tools/lib.sh
 . "$(dirname "$0")/../../tools/lib.sh"
@@ -16,7 +16,7 @@ OUT=$(mktemp -d "${TMPDIR:-/tmp}/cuspan-e2e.XXXXXX")
 export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$ROOT/tests/support
 "$PYTHON" "$ROOT/tests/e2e/compare_test.py"
 PROMETHEUS=$(command -v prometheus) || fail "the end-to-end test of metrics needs Prometheus: apt-get install prometheus"
-# The logs stay where something has failed.
+# Keep the logs if something failed.
 if "$PYTHON" "$ROOT/tests/e2e/e2e.py" "$JAEGER" "$BUILD" "$OUT" "${RECORDINGS[@]}" &&
     "$PYTHON" "$ROOT/tests/e2e/metrics_test.py" "$JAEGER" "$PROMETHEUS" "$BUILD" "$OUT"; then
     rm -rf "$OUT"

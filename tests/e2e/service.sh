@@ -14,7 +14,7 @@ cuspan_package || fail "the test needs cuspan's Python package"
 OUT=$(mktemp -d "${TMPDIR:-/tmp}/cuspan-service.XXXXXX")
 export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$SITE:$ROOT/tests/support
 "$PYTHON" "$ROOT/tests/gpu/service_check_test.py"
-# The logs stay where something has failed.
+# Keep the logs if something failed.
 if "$PYTHON" "$ROOT/tests/e2e/service_test.py" "$JAEGER" "$OUT" "$BUILD/libcuspan.so"; then
     rm -rf "$OUT"
 else

@@ -1,5 +1,5 @@
-"""The service of examples/service without a GPU, from its client to a real Jaeger through a real Collector that does tail
-sampling: which traces are kept, and whether each is whole. Called by tests/e2e/service.sh.
+"""The service of examples/service without a GPU, from its client through a real Collector with tail sampling to a real
+Jaeger: which traces are kept, and whether each is complete. Called by tests/e2e/service.sh.
 
     service_test.py JAEGER-BINARY OUT-DIR AGENT
 """
@@ -12,14 +12,14 @@ from backend import Collector, Jaeger
 from service_stack import Service
 
 SLOW_MS = 100
-NEAR_MS = 25  # so near to the threshold that either is right: the client's clock and the spans' differ a little
+NEAR_MS = 25  # this close to the threshold, both are right: the client's times and the spans' differ a little
 DECISION_WAIT_S = 3
 ERROR = 2
 ROUND = ("--requests", 240, "--concurrency", 4, "--heavy-every", 60, "--fail-every", 50)
 
 
 def check_chain(spans, failed):
-    """Client, gateway, gateway's client, worker, model: one below the other, of one trace."""
+    """Client, gateway, gateway's client, worker, model: a chain of spans in one trace."""
     wanted = [("load", "POST"), ("gateway", "POST /infer"), ("gateway", "POST"), ("worker", "POST /infer"),
               ("worker", "infer")]
     by_parent = {span.parent_id: span for span in spans}
@@ -35,7 +35,7 @@ def check_chain(spans, failed):
 
 
 def check_tail_sampling(done, traces):
-    """The slow and the failed are kept, the others not."""
+    """Slow and failed requests are kept, others not."""
     counts = {"kept": 0, "dropped": 0, "behind a heavy one": 0}
     for each in done:
         failed, took_ms = each["kind"] == "failing", 1e3 * each["seconds"]
@@ -61,7 +61,7 @@ def check_load(service, jaeger):
 
 
 def check_dead_worker(service, jaeger):
-    """With one of two workers gone, every other request fails, says so, and is kept."""
+    """Without one of the two workers, every other request fails with an error, and its trace is kept."""
     service.workers[1].close()
     answers = [service.run("client.py", "--images", "3", "--layers", "4", "--value", "7.5") for _ in range(2)]
     found = []
@@ -78,14 +78,14 @@ def check_dead_worker(service, jaeger):
 
 
 def check_refusals(service, _):
-    """A request that is no request is the client's fault, and the gateway hands that on."""
+    """An invalid request is the client's error, and the gateway returns it to the client."""
     answer = service.run("client.py", "--layers", "0")
     wanted = "400 {'error': 'needs images, pixels, layers (whole numbers from 1) and value (a number)'}"
     return [] if answer.returncode == 1 and answer.stdout.startswith(wanted) else [f"{answer.stdout} {answer.stderr}"]
 
 
 def check_logs(service, _):
-    """Each part says what it is, and nothing else: no warning of OpenTelemetry, of the package or of the agent."""
+    """Each process prints only its description: no warning of OpenTelemetry, of the package or of the agent."""
     logs = {part.log.name: part.log.read_text().splitlines() for part in (service.gateway, *service.workers)}
     return [f"{name}: {lines}" for name, lines in logs.items() if len(lines) != 1]
 
@@ -101,7 +101,7 @@ def main():
     try:
         collector = Collector(binary, out, jaeger, "examples/service/collector.yaml", SLOW_MS=str(SLOW_MS),
                               DECISION_WAIT=f"{DECISION_WAIT_S}s", SHARE_PERCENT="0")
-        # Started as for a GPU: without one, nothing loads the agent and all goes on.
+        # Started as for a GPU: without one, the agent is not loaded and the service works as usual.
         service = Service("service", out, collector.otlp_http, "none",
                           {"OTEL_PYTHON_CONTEXT": "cuspan", "CUDA_INJECTION64_PATH": agent})
         service.wait_until_ready()

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Builds every tests/fuzz/NAME_fuzz.c with clang (libFuzzer, ASan, UBSan) and runs each for a while, as many at once as
-# there are processors.
+# Builds every tests/fuzz/NAME_fuzz.c with clang (libFuzzer, ASan, UBSan) and runs each for a while, one per processor
+# at a time.
 #   tests/fuzz/run.sh [SECONDS] [NAME...]
 # What is found stays in build-fuzz/found/, the corpus grows in build-fuzz/corpus/NAME/; seeds are tests/fuzz/seeds/NAME/, logs
 # build-fuzz/log/NAME.
@@ -31,7 +31,7 @@ if [ ${#NAMES[@]} -eq 0 ]; then
 fi
 mkdir -p "$BUILD/found" "$BUILD/log"
 
-# A fuzzer names what it needs beside the stages' libraries by a line "// SOURCES: FILE...".
+# A fuzzer lists the sources that it needs besides the stages' libraries in a line "// SOURCES: FILE...".
 build_fuzzer() { # build_fuzzer NAME
     local sources
     read -ra sources < <(sed -n 's|^// SOURCES: ||p' "tests/fuzz/$1_fuzz.c") || true
@@ -49,7 +49,7 @@ run_fuzzer() { # run_fuzzer NAME
         -artifact_prefix="$BUILD/found/$1-" "${dirs[@]}" >"$BUILD/log/$1" 2>&1
 }
 
-finish_one() { # waits for the fuzzer that was started first
+finish_one() { # waits for the one started first
     local name=${RUNNING[0]%%:*} pid=${RUNNING[0]##*:}
     RUNNING=("${RUNNING[@]:1}")
     echo "== $name"

@@ -1,15 +1,12 @@
-/* Preloaded into a host: makes one call of the agent's into the system fail, of all those that its libraries
- * make.
- *
- *   TORTURE=KIND:N[+]   the Nth call of the kind fails ("+": and all after it); KIND is memory, file, network
- * or thread. N = 0: none fails, all are counted. TORTURE_REPORT=FILE what was found at the process's end:
- * "threads COUNT NAMES" of the agent's that still run, "failed FUNCTION MODULE+OFFSET" for the first that
- * failed, and with N = 0 for each call of the kind its place, in their order: "call FUNCTION MODULE+OFFSET".
- *
- * A call is the agent's if it comes from libcuspan*.so (what is linked into them, as libcurl is, included) or
- * was made by libc on its behalf (strdup, fopen: so these are in the table themselves). The host's own calls,
- * the double's and libc's go through. Lines on standard error are let through, too: they are what is looked
- * for. */
+/* Preloaded into a host: makes one of the calls that the agent's libraries make into the system fail. *
+ * TORTURE=KIND:N[+]     the Nth call of the kind fails ("+": and all after it). KIND is memory, file, network
+ * or thread. N = 0: none fails, all are counted   TORTURE_REPORT=FILE   written at exit: "threads COUNT
+ * NAMES" of the agent's threads that still run, "failed                         FUNCTION MODULE+OFFSET" for
+ * the first failed call, and with N = 0 a line "call FUNCTION                         MODULE+OFFSET" for each
+ * call of the kind, in order * A call is the agent's if it comes from libcuspan*.so, including the libraries
+ * linked into them such as libcurl, or if libc made it on their behalf (strdup, fopen: the table therefore
+ * has these). Calls of the host, of the replay library and of libc succeed. Lines on standard error are also
+ * let through, because the test reads them. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -56,8 +53,7 @@ extern void *__libc_malloc(size_t bytes);
 extern void *__libc_calloc(size_t count, size_t bytes);
 extern void *__libc_realloc(void *block, size_t bytes);
 
-/* The module from which the call comes, or NULL if it isn't the agent's. Takes no lock and allocates nothing.
- */
+/* The module that made the call, or NULL if it is not the agent's. Takes no lock and allocates nothing. */
 static const char *module_of(const void *caller, uintptr_t *offset)
 {
     struct dl_find_object found;
@@ -87,7 +83,7 @@ static bool fails(enum kind kind, const char *function, const void *caller)
     return true;
 }
 
-/* The next one of the name, which is libc's. */
+/* The next function of that name, which is libc's. */
 #define NEXT(name)                                                                                           \
     __extension__({                                                                                          \
         static _Atomic(void *) next;                                                                         \
@@ -178,7 +174,7 @@ EXPORT ssize_t write(int descriptor, const void *from, size_t bytes)
     return NEXT(write)(descriptor, from, bytes);
 }
 
-/* What ferror() tells from then on, as after a failure of the system's. */
+/* Makes ferror() return an error from then on, as after a failed system call. */
 static void set_error(FILE *file)
 {
     file->_flags |= 0x20; /* glibc's _IO_ERR_SEEN */
@@ -226,7 +222,7 @@ INTERPOSE(FILES, int, ftruncate, (int descriptor, off_t bytes), (descriptor, byt
 INTERPOSE(FILES, int, rename, (const char *from, const char *to), (from, to), EACCES, -1)
 INTERPOSE(FILES, void *, dlopen, (const char *path, int flags), (path, flags), ENOENT, NULL)
 
-/* As a full disk does it: what was buffered is lost, and the file is closed. */
+/* Like a full disk: the buffered data is lost, and the file is closed. */
 EXPORT int fclose(FILE *file)
 {
     bool is_lost = fails(FILES, "fclose", CALLER);
@@ -260,7 +256,7 @@ INTERPOSE(NETWORK, int, getaddrinfo,
           (node, service, hints, found), EAGAIN, EAI_AGAIN)
 static bool is_for_a_line(const struct pollfd *descriptors, nfds_t count)
 {
-    /* libc's header says that poll() only writes here: the compiler is not to know that it is read. */
+    /* The header of libc declares that poll() only writes here, so the compiler must not see the read. */
     __asm__("" : "+r"(descriptors));
     return count == 1 && descriptors->fd == STDERR_FILENO;
 }
@@ -286,7 +282,7 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
 
 /* --- the report --- */
 
-/* Their names, a space before each; returns the count. */
+/* Writes their names, each after a space, and returns their count. */
 static unsigned find_agent_threads(char *names, size_t size)
 {
     unsigned count = 0;
@@ -310,8 +306,8 @@ static unsigned find_agent_threads(char *names, size_t size)
     return count;
 }
 
-/* A thread that has ended, joined or not, stands in /proc until the kernel has put it away, which on a busy
- * machine takes a while. One that is left behind stands there for good. */
+/* The kernel removes an ended thread from /proc after a while, joined or not, and on a busy machine that
+ * takes time. A leaked thread stays there. */
 static void print_agent_threads(FILE *file)
 {
     enum { ROUNDS = 200, ROUND_NS = 1000000 };

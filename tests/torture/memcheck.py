@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""valgrind's memcheck over replays, and with --long over all unit tests: it sees what is read before it is written, which
-no sanitizer here does.
+"""Runs valgrind's memcheck on replays, and with --long on all unit tests. It finds reads of uninitialized memory, which
+none of our sanitizers do.
 
     memcheck.py --build DIRECTORY [--long] [NAME...]
 """
@@ -24,7 +24,7 @@ VALGRIND = ["valgrind", "-q", "--error-exitcode=99", "--leak-check=full", "--sho
             "--errors-for-leak-kinds=definite", "--fair-sched=try", "--num-callers=24"]
 HOST_STATUS, HOST_OUTPUT = 7, "host: done\n"
 TIMEOUT_S = 400
-# NAME: the recording, the double, where spans go, other settings. {folder} and {url} are filled in.
+# NAME: the recording, the replay library, the destination of spans, other settings. {folder} and {url} are replaced.
 FILE = "otlp_file/development: {{output_stream: 'file://{folder}/spans.jsonl'}}"
 HTTP = "otlp_http: {{endpoint: '{url}'}}"
 REPLAYS = {

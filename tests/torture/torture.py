@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Torture: for each place where the agent allocates, opens, writes, sends or starts a thread, and for each call that it
-makes into CUPTI, a replay in which this one fails. Its host must not notice, and what isn't delivered must be said.
+"""Torture test: for each place where the agent allocates, opens, writes, sends or starts a thread, and for each call
+that it makes to CUPTI, a replay in which this call fails. The host must not notice it, and undelivered data must be
+reported.
 
     torture.py --build DIRECTORY [--long] [--jobs N] [SCENARIO.KIND[:N[+]]...]
 
-A dry run finds the calls. Where they are few each one fails; where they are many, each place in the code at its first
-call and at its last, and a hundred others, unless with --long. Then some fail for good: all of the kind from that call
-on. A place of the agent's is named by function and line where addr2line is installed. `file.memory:17` runs one case
-and shows what its process said.
+A dry run finds the calls. If they are few, each one fails in turn. If they are many, the first and the last call of
+each place in the code fail, and a hundred others; --long selects all. Then all calls of the kind fail from some call
+on. Places in the agent have their function and line if addr2line is installed. `file.memory:17` runs one case and
+prints the output of its process.
 """
 
 import argparse
@@ -33,7 +34,7 @@ import sink  # noqa: E402
 RECORDING = ROOT / "examples/recordings/vector_add.cuspanrec"
 HOST_STATUS, HOST_OUTPUT = 7, "host: done\n"
 TIMEOUT_S = 60
-FEW = 500  # calls, of which each one fails
+FEW = 500  # up to this many calls, each one fails
 KINDS = {"file": ["memory", "file", "thread", "cupti"], "http": ["memory", "file", "network", "thread"],
          "record": ["memory", "file", "thread"], "classic": ["cupti"]}
 OTHER_ENVIRONMENT = re.compile("CUSPAN_|OTEL_|TRACEPARENT|TRACESTATE|CUDA_INJECTION64_PATH|.*_proxy$", re.I)
@@ -46,7 +47,7 @@ def output_of(scenario, folder, url):
 
 
 def yaml_of(scenario, folder, build, url):
-    """A file that uses what a reader of YAML allocates for: anchors, lists, variables."""
+    """A file with everything for which a YAML reader allocates: anchors, lists, variables."""
     double = "libcuspan-replay-classic.so" if scenario == "classic" else "libcuspan-replay.so"
     record = f"record_file: '{folder}/copy.cuspanrec'" if scenario == "record" else ""
     return f"""file_format: "1.1"
@@ -68,11 +69,11 @@ distribution:
 
 
 class Collector:
-    """One for all replays of a scenario: each posts to a path of its own."""
+    """One sink for all replays of a scenario; each posts to its own path."""
 
     def __init__(self):
         self.sink = sink.Sink()
-        self.sink.server.handle_error = lambda *_: None  # hosts that break a connection are what is tested
+        self.sink.server.handle_error = lambda *_: None  # broken connections are expected
         self.numbers = itertools.count()
 
     def requests(self, path):
@@ -80,7 +81,7 @@ class Collector:
 
 
 class Run:
-    """One replay in a folder of its own."""
+    """One replay in its own folder."""
 
     def __init__(self, build, collector, scenario, kind, call=None, onwards=False):
         self.scenario, self.kind, self.call, self.onwards = scenario, kind, call, onwards
@@ -148,19 +149,19 @@ class Run:
             try:
                 groups = json.loads(text)["resourceSpans"]
             except ValueError:
-                continue  # the torn line of a write that failed
+                continue  # the incomplete line of a failed write
             found |= {span["spanId"] for group in groups for scope in group["scopeSpans"] for span in scope["spans"]}
         return len(found)
 
     def count_events(self):
         try:
             copy = recording.read(str(self.folder / "copy.cuspanrec"))
-        except Exception:  # whatever a torn file leads to
+        except Exception:  # an incomplete file can cause any exception
             return 0
         return len(copy.calls) + len(copy.activities)
 
     def is_said(self):
-        """What was lost is counted, or a line says why."""
+        """Everything lost is counted, or a log line gives the reason."""
         lines = [line for line in self.err.splitlines() if line.startswith("cuspan: ")]
         return bool(lines) or bool(self.report and self.report["losses"])
 
@@ -186,7 +187,7 @@ class Run:
 
 
 def choose(calls, stride):
-    """The numbers of the calls that shall fail, from 1 on: each place's first and last, and one in so many others."""
+    """The numbers, from 1, of the calls that must fail: each place's first and last, and a share of the others."""
     first, last = {}, {}
     for number, place in enumerate(calls, 1):
         first.setdefault(place, number)
@@ -195,7 +196,7 @@ def choose(calls, stride):
 
 
 def line_of(build, place):
-    """file:line of "FUNCTION MODULE+OFFSET", where that can be told."""
+    """file:line of "FUNCTION MODULE+OFFSET", if it can be determined."""
     found = re.match(r"(\S+) (\S+)\+(0x[0-9a-f]+)$", place or "")
     if not found or not shutil.which("addr2line"):
         return place
