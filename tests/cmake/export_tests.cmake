@@ -59,6 +59,14 @@ add_executable(faults_host tests/integration/hosts/faults_host.c tests/integrati
 target_include_directories(faults_host PRIVATE src)
 target_link_libraries(faults_host PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
 set_target_properties(faults_host PROPERTIES ENABLE_EXPORTS ON)
+# The clock as a library to preload, which therefore cannot be sanitized.
+add_library(faults_doubles SHARED tests/integration/doubles/faults_doubles.c)
+target_link_libraries(faults_doubles PRIVATE ${CMAKE_DL_LIBS})
+set_target_properties(faults_doubles PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+if(CUSPAN_SANITIZE)
+  target_compile_options(faults_doubles PRIVATE -fno-sanitize=all)
+  target_link_options(faults_doubles PRIVATE -fno-sanitize=all)
+endif()
 # With ThreadSanitizer, the tests of one thread and of time are left out: the others run the same threads.
 set(faults_groups Connections Tls Proxies Names Collector)
 if(NOT CUSPAN_SANITIZE STREQUAL "thread")

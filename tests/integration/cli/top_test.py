@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""`cuspan top` on a terminal of its own, watching agents that replay recordings of real GPU runs at their pace: what it shows
-is what the recordings hold; keys, sizes, ends of processes; text and JSON for pipes; no cost when nobody looks.
+"""`cuspan top` in a terminal of its own, watching agents that replay recordings of real GPU runs: figures, keys, sizes, ends of
+processes, text and JSON for pipes, and no counting when nobody watches.
 
-    top_test.py --build BUILD-DIR [unittest's arguments]      (takes the package pyte; top_test.sh has it)
+    top_test.py --build BUILD-DIR [unittest's arguments]      (needs the package pyte: see top_test.sh)
 """
 
 import json
@@ -17,19 +17,21 @@ import tempfile
 import termios
 import time
 import unittest
+from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "tests/support")]
+sys.path.insert(0, str(ROOT / "tests/support"))
 
 from backend import spans_of  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
 BUILD = ROOT / "build"
+TRIES = 100  # looks at an agent that may not have had the CPU yet
 
 
 class Player:
-    """cuspan replay, which plays in a child: `pid` is the agent's."""
+    """`cuspan replay`; `pid` is the agent's, which runs in a child."""
 
     def __init__(self, running):
         self.running, self.pid = running, 0
@@ -55,18 +57,18 @@ class Top(unittest.TestCase):
         for library in BUILD.glob("libcuspan*.so"):
             (self.folder / library.name).symlink_to(library)
 
-    def replay(self, name, recording, repeat=1000):
+    def replay(self, name, recording, **more):
         """A process of that name that plays a recording at its pace, again and again."""
         program = self.folder / name
         shutil.copy2(BUILD / "cuspan", program)  # a link would have the other's name
         before = set(self.sockets.glob("*.sock"))
-        running = subprocess.Popen([program, "replay", "--quiet", "--file", "/dev/null", "--paced", "--repeat", str(repeat), "--set",
-                                    f"control.directory={self.sockets}", ROOT / f"examples/recordings/{recording}.cuspanrec"],
-                                   env=self.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        running = subprocess.Popen([program, "replay", "--quiet", "--file", "/dev/null", "--paced", "--repeat", "100000",
+                                    "--set", f"control.directory={self.sockets}", "--set", "cupti.flush_interval_ms=100",
+                                    ROOT / f"examples/recordings/{recording}.cuspanrec"],
+                                   env={**self.env, **more}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         player = Player(running)
         self.addCleanup(player.end)
-        until = time.monotonic() + 60
-        while not (new := set(self.sockets.glob("*.sock")) - before) and time.monotonic() < until:
+        while not (new := set(self.sockets.glob("*.sock")) - before) and running.poll() is None:
             time.sleep(0.01)
         player.pid = int(new.pop().stem)
         return player
@@ -78,7 +80,7 @@ class Top(unittest.TestCase):
         return done
 
     def terminal(self, *arguments, columns=110, lines=30, **more):
-        made = Terminal([BUILD / "cuspan", "top", "--directory", self.sockets, "--interval", "0.5", *arguments], {**self.env, **more},
+        made = Terminal([BUILD / "cuspan", "top", "--directory", self.sockets, "--interval", "0.2", *arguments], {**self.env, **more},
                         columns, lines)
         self.addCleanup(made.close)
         return made
@@ -93,49 +95,72 @@ class Top(unittest.TestCase):
                 answer += part
         return json.loads(answer)
 
+    def looks(self):
+        """The lines of `top --json`, parsed."""
+        lines = subprocess.Popen([BUILD / "cuspan", "top", "--json", "--interval", "0.2", "--directory", self.sockets],
+                                 env=self.env, stdout=subprocess.PIPE, text=True)
+        try:
+            yield from (json.loads(line) for line in lines.stdout)
+        finally:
+            lines.kill()
+            lines.wait()
+            lines.stdout.close()
+
     def test_what_it_shows_is_what_was_recorded(self):
-        """Per second of the recording, as its spans say it."""
         spans = self.folder / "spans.jsonl"
         subprocess.run([BUILD / "cuspan", "replay", "--quiet", "--file", spans, ROOT / "examples/recordings/torch_inference.cuspanrec"],
                        env=self.env, check=True, capture_output=True, timeout=600)
-        found = [span for line in spans.read_text().splitlines() for span in spans_of(json.loads(line))]
-        kernels = [span for span in found if span.attributes.get("cuda.activity") == "kernel"]
+        durations = defaultdict(list)
+        for line in spans.read_text().splitlines():
+            for span in spans_of(json.loads(line)):
+                if span.attributes.get("cuda.activity") == "kernel":
+                    durations[span.name].append(span.end_ns - span.start_ns)
         running = self.replay("trainer", "torch_inference")
-        lines = subprocess.Popen([BUILD / "cuspan", "top", "--json", "--interval", "5", "--directory", self.sockets], env=self.env,
-                                 stdout=subprocess.PIPE, text=True)
-        self.addCleanup(lines.wait)
-        self.addCleanup(lines.kill)
-        self.addCleanup(lines.stdout.close)
-        one = json.loads(lines.stdout.readline())["agents"]
-        two = json.loads(lines.stdout.readline())["agents"]
-        self.assertEqual([agent["program"] for agent in two], ["trainer"])
-        self.assertEqual([agent["pid"] for agent in one], [running.pid])
-        agent = two[0]
-        self.assertTrue(4e9 < agent["window_ns"] < 8e9, agent["window_ns"])
-        device, = agent["devices"]
-        self.assertEqual(device["name"], "NVIDIA H200")
-        self.assertTrue(device["id"].startswith("GPU-"))
-        average = sum(span.end_ns - span.start_ns for span in kernels) / len(kernels)
-        self.assertAlmostEqual(device["kernel_ns"] / device["kernels"] / average, 1, delta=0.1)
-        self.assertLessEqual({kernel["name"] for kernel in agent["kernels"]}, {span.name for span in kernels})
-        self.assertEqual(sum(kernel["count"] for kernel in agent["kernels"]) + agent["kernels_other"]["count"], device["kernels"])
-        self.assertEqual(sum(kernel["total_ns"] for kernel in agent["kernels"]) + agent["kernels_other"]["total_ns"],
-                         device["kernel_ns"])
-        self.assertGreaterEqual(device["busy_ns"], device["kernel_ns"] * 0.9)
-        self.assertEqual(agent["lost_since_begin"], 0)
-        self.assertGreater(agent["own"]["threads_ns"], 0)
-        self.assertGreater(agent["own"]["spans"], 0)
+        start_ns, agents, times = time.time_ns(), [], []
+        for look, _ in zip(self.looks(), range(TRIES)):
+            agent, = look["agents"]
+            self.assertEqual((agent["program"], agent["pid"]), ("trainer", running.pid))
+            self.assertEqual(agent["lost_since_begin"], 0)
+            if "window_ns" not in agent:
+                continue
+            agents.append(agent)
+            times.append(look["time_ns"])
+            self.check_figures(agent, durations)
+            self.assertLessEqual(sum(other["window_ns"] for other in agents), (times[-1] - start_ns) * 1.001)
+            # Each look is after the line before it, so that two windows are longer than the time between their first lines.
+            if len(agents) > 2 and agents[-1]["devices"] and agents[-1]["own"]["spans"] and agents[-1]["own"]["threads_ns"] and \
+                    (agents[-2]["window_ns"] + agents[-1]["window_ns"]) * 1.001 >= times[-2] - times[-3]:
+                return
+        self.fail(f"no look with kernels, spans, CPU time and a whole window: {agents}")
+
+    def check_figures(self, agent, durations):
+        """The kernels of any interval are some of the recorded ones, which `durations` has by name."""
+        kernels = 0
+        for kernel in agent["kernels"]:
+            recorded = durations[kernel["name"]]
+            self.assertTrue(min(recorded) * kernel["count"] <= kernel["total_ns"] <= max(recorded) * kernel["count"], kernel)
+            kernels += kernel["count"]
+        for device in agent["devices"]:
+            self.assertEqual(device["name"], "NVIDIA H200")
+            self.assertTrue(device["id"].startswith("GPU-"))
+            self.assertEqual(kernels + agent["kernels_other"]["count"], device["kernels"])
+            self.assertEqual(sum(kernel["total_ns"] for kernel in agent["kernels"]) + agent["kernels_other"]["total_ns"],
+                             device["kernel_ns"])
+            self.assertGreaterEqual(device["busy_ns"], device["kernel_ns"] * 0.9)
 
     def test_once_is_text(self):
         self.replay("trainer", "torch_inference")
-        shown = self.top("--once", "--interval", "3", "--width", "110").stdout
+        for _ in range(TRIES):
+            shown = self.top("--once", "--interval", "0.3", "--width", "110").stdout
+            if "nvjet" in shown:
+                break
         self.assertNotIn("\033", shown)
         self.assertRegex(shown, r"(?m)^>\s+\d+ trainer +tracing +[\d,.]+/s ")
         self.assertRegex(shown, r"(?m)^GPU 0 .* kernels .* live, peak .* NVIDIA ")
         self.assertRegex(shown, r"(?m)^KERNELS BY TIME ")
         self.assertRegex(shown, r"(?m)^nvjet_sm90_\S+ .* \d+ % ")
         self.assertTrue(all(len(line) <= 110 for line in shown.splitlines()))
-        short = self.top("--once", "--interval", "1", "--rows", "12").stdout
+        short = self.top("--once", "--interval", "0.2", "--rows", "12").stdout
         self.assertLessEqual(len(short.splitlines()), 12)
         self.assertTrue(all(len(line) <= 80 for line in short.splitlines()), "80 columns where there is no terminal")
 
@@ -145,16 +170,16 @@ class Top(unittest.TestCase):
         before = screen.wait_for("no kernels", lambda text: "nvjet_sm90" in text and "GPU 0" in text)
         self.assertIn("trainer (PID %d)" % running.pid, before)
         self.assertIn("KERNELS BY TIME", before)
-        self.assertIn("1 agent, every 0.5 s", before)
+        self.assertIn("1 agent, every 0.2 s", before)
         self.assertEqual(before.splitlines()[-1][:6], "q quit")
         screen.press("s")
         screen.wait_for("another order", lambda text: "KERNELS BY COUNT" in text and "s sort (count)" in text)
         screen.press("+")
-        screen.wait_for("a longer interval", lambda text: "every 1 s" in text)
+        screen.wait_for("a longer interval", lambda text: "every 0.7 s" in text)
         screen.press("p")
-        paused = screen.wait_for("a pause", lambda text: "(paused)" in text and "p resume" in text)
+        paused = screen.wait_for("a pause", lambda text: "(paused)" in text and "p resume" in text and text.endswith("interval"))
         self.assertGreater(self.ask(running.pid, "figures")["time_ns"], 0)
-        screen.read(2)
+        screen.read(1.5)
         self.assertEqual(screen.text(), paused, "nothing moves while it is paused")
         screen.press("p")
         screen.wait_for("it going on", lambda text: "(paused)" not in text)
@@ -193,14 +218,20 @@ class Top(unittest.TestCase):
         self.assertEqual(screen.wait(), 0)
 
     def test_counting_ends_when_nobody_looks(self):
-        running = self.replay("trainer", "torch_inference")
+        """The lease of 10 s takes 1 s, by a clock that runs faster. Each look renews it."""
+        running = self.replay("trainer", "torch_inference", LD_PRELOAD=str(BUILD / "libfaults_doubles.so"), FAULTS_HASTE="10",
+                              ASAN_OPTIONS=f"verify_asan_link_order=0:{self.env.get('ASAN_OPTIONS', '')}")
         screen = self.terminal()
         screen.wait_for("no kernels", lambda text: "nvjet_sm90" in text)
         since = self.ask(running.pid, "figures")["since_ns"]
         screen.press("q")
         screen.wait()
-        time.sleep(12)  # the lease is 10 s
-        self.assertFalse(self.ask(running.pid, "figures")["is_on"])
+        for _ in range(TRIES):
+            time.sleep(1.1)
+            if not self.ask(running.pid, "figures")["is_on"]:
+                break
+        else:
+            self.fail("it counts without a lease")
         self.assertNotEqual(self.ask(running.pid, "figures")["since_ns"], since)
 
     def test_ctrl_c_gives_the_terminal_back(self):
