@@ -1,9 +1,10 @@
-/* Activity buffers: any bytes as classic records of each CUPTI, and as user-defined records whose layouts are
- * any numbers, too. Every record lies inside of its buffer, fields of bytes included; what doesn't fit is
- * counted; the walk ends.
+/* Activity buffers: arbitrary bytes as classic records of each CUPTI version, and as user-defined records
+ * with arbitrary layouts. Every record lies inside its buffer, byte fields included; records that do not fit
+ * are counted; the iteration ends.
  *
- * The first byte's lowest bit chooses the way; then come a version or layouts, and the buffer. The decoder's
- * own file is compiled in here, since it learns a layout once in a process and has to forget it again. */
+ * The first byte's lowest bit selects the kind of records. The version or the layouts follow, and then the
+ * buffer. The decoder's source is included here, because it learns a layout once per process and must forget
+ * it again. */
 // NOLINTNEXTLINE(bugprone-suspicious-include)
 #include "capture/activity/decode.c"
 
@@ -34,7 +35,7 @@ static void look_at(void *context, const struct activity_record *record)
     }
 }
 
-/* As CUPTI does it, by the size of the record's kind; where the kind is unknown, by the input's. */
+/* Like CUPTI, by the size of the record's kind. For an unknown kind, the input gives the size. */
 static uint32_t version, odd_step;
 
 static uint32_t next_record(uint8_t *data, size_t valid, struct cupti_activity **next)
@@ -110,7 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     else
         begin_user_defined(&from);
     size_t bytes = (size_t)(from.end - from.at);
-    uint8_t *copy = malloc(bytes ? bytes : 1); /* aligned as CUPTI's buffers are, and of exactly this size */
+    uint8_t *copy = malloc(bytes ? bytes : 1); /* aligned like CUPTI's buffers, and of exactly this size */
     require(copy != NULL, "no memory");
     memcpy(copy, from.at, bytes);
     buffer = copy;

@@ -1,5 +1,5 @@
 /* A collector's response, over HTTP (protobuf, JSON, plain text, Retry-After) and gRPC (trailers, base64
- * details, a framed message): any bytes give a verdict with terminated texts and a bounded delay.
+ * details, a framed message): arbitrary bytes give a verdict with terminated texts and a bounded delay.
  *
  * The first byte selects the status, the second the kind of response. Headers and trailers follow, each after
  * a 0xff byte; the rest is the body. */

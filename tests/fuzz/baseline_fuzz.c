@@ -1,5 +1,5 @@
-/* Any bytes as a baseline and, behind a 0xff byte, as the limits that `cuspan diff` reads: an error of one
- * line, or a comparison of the runs with themselves that finds nothing. */
+/* Arbitrary bytes as a baseline and, after a 0xff byte, as the limits that `cuspan diff` reads: an error of
+ * one line, or a comparison of the runs with themselves that finds no difference. */
 #include "cli/diff/diff.h"
 
 #include "cli/stat/stat_print.h"
@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     enum status status = run_set_add_baseline(&set, baseline, "input", &err);
     if (status == STATUS_OK)
         status = diff_limits_parse(&limits, text, limits_bytes, "limits", &err);
-    if (status == STATUS_OK && set.run_count <= 16) { /* more take long to compare */
+    if (status == STATUS_OK && set.run_count <= 16) { /* comparing more takes long */
         run_set_sort(&set);
         compare(&set, &limits);
     } else if (status != STATUS_OK) {

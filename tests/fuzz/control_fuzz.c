@@ -1,11 +1,11 @@
-/* What a client may send to the agent's socket, in two pieces: a line is taken whole or not at all, and each
- * one gets an answer that ends with its only line break. */
+/* Bytes that a client may send to the agent's socket, in two pieces: a line is accepted whole or not at all,
+ * and each gets an answer whose only line break is at its end. */
 // SOURCES: src/agent/resource/self_env.c
 #include "agent/control/control_socket.c"
 
 #include "fuzz.h"
 
-static const char *argument_at; /* where the verb's argument lay */
+static const char *argument_at; /* the verb's argument, in the line */
 
 static void echo(FILE *to, const char *argument)
 {

@@ -17,7 +17,7 @@ static const char *get_variable(const char *name, void *context)
 {
     (void)context;
     if (strcmp(name, "CUSPAN_CONFIG_FILE") == 0 || strcmp(name, "OTEL_CONFIG_FILE") == 0)
-        return NULL; /* files are config_fuzz's */
+        return NULL; /* config_fuzz tests files */
     for (size_t i = 0; i < count; i++)
         if (strcmp(variables[i].name, name) == 0)
             return variables[i].value;

@@ -1,4 +1,4 @@
-/* What the fuzzers have alike: a claim that ends the run when it doesn't hold, and inputs in parts. */
+/* Shared by the fuzzers: a check that ends the run if it fails, and inputs in parts. */
 #ifndef CUSPAN_FUZZ_H
 #define CUSPAN_FUZZ_H
 
@@ -18,8 +18,8 @@ static inline void require(bool holds, const char *what)
     abort();
 }
 
-/* Up to the next 0xff, which no text holds, or up to the end: a copy of exactly its size and a NUL, so that a
- * sanitizer sees who reads beyond it. The caller frees it. */
+/* The part up to the next 0xff, which no text contains, or up to the end: a copy of exactly its size and a
+ * NUL, so that a sanitizer detects reads beyond it. The caller frees it. */
 static inline char *fuzz_part(const uint8_t **data, size_t *size, size_t *bytes)
 {
     const uint8_t *end = *size ? memchr(*data, 0xff, *size) : NULL;
@@ -35,7 +35,7 @@ static inline char *fuzz_part(const uint8_t **data, size_t *size, size_t *bytes)
     return part;
 }
 
-/* Numbers from the front of an input; 0 when it is used up. */
+/* Takes numbers from the front of an input; 0 when it is used up. */
 struct fuzz_bytes {
     const uint8_t *at, *end;
 };

@@ -1,8 +1,8 @@
-/* NVTX's payloads: layouts of any numbers, and payloads of any bytes below them. Nothing beyond the size that
- * the program gives is read. Where a layout says that an address stands somewhere, one of a program's would:
- * so in such inputs every eight bytes are the address of a text.
+/* NVTX payloads: arbitrary layouts, and payloads with arbitrary bytes. Nothing is read beyond the size that
+ * the program gives. If a layout has an address, a program's payload has a valid one there: in such inputs
+ * every eight bytes are the address of a text.
  *
- * The file is compiled in here, since a process keeps what it has registered. */
+ * The source is included here, because a process keeps what it has registered. */
 // NOLINTNEXTLINE(bugprone-suspicious-include)
 #include "capture/nvtx/nvtx_payload.c"
 
@@ -33,7 +33,7 @@ static uint64_t make_schema(struct fuzz_bytes *from, bool has_pointers)
             .type = type < 0xf0 ? type : NVTX_SCHEMA_ID_STATIC + type % 8,
             .name = i % 4 == 3 ? NULL : names[i % 3],
             .arrayOrUnionDetail = fuzz_number(from, is_wild ? 8 : 1),
-            /* Aligned, where whole addresses are to be met. */
+            /* Aligned if it must contain addresses. */
             .offset = has_pointers ? offset * 8 : offset,
         };
         if (!has_pointers)

@@ -1,5 +1,5 @@
-/* Any bytes as the OTLP JSON that `cuspan show` reads: an error with a line, or a trace that can be drawn,
- * listed and written for Perfetto, control characters and all. */
+/* Arbitrary bytes as the OTLP JSON that `cuspan show` reads: an error with a line number, or a trace that can
+ * be drawn, listed and written for Perfetto, including control characters. */
 #include "cli/show/span_lines.h"
 #include "cli/trace/otlp_reader.h"
 #include "cli/show/perfetto.h"

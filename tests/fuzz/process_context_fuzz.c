@@ -1,5 +1,5 @@
-/* The process context that an SDK publishes (OTEP 4719): any bytes are attributes or refused, and leave a
- * resource that can be freed. */
+/* The process context that an SDK publishes (OTEP 4719): arbitrary bytes become attributes or are rejected,
+ * and the resource can be freed. */
 // SOURCES: src/agent/resource/process_context.c
 #include "agent/resource/process_context.h"
 

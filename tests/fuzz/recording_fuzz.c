@@ -1,6 +1,6 @@
-/* Whatever the bytes are, the reader ends with END or an error and touches no memory that isn't its own. As
- * random bytes never have the right checksums, the first byte chooses what is tried: a file as it stands, or
- * the bytes as the content of a well-formed block. */
+/* With arbitrary bytes, the reader ends with END or an error and accesses only its own memory. Random bytes
+ * never have the right checksums, so the first byte selects how the rest is used: as a file, or as the
+ * content of a well-formed block. */
 #include "recording/recording.h"
 
 #include "recording/recording_format.h"
@@ -29,7 +29,7 @@ static size_t put_header(uint8_t *to)
     return FORMAT_HEADER_BYTES;
 }
 
-/* `events` as the first two bytes say, the rest is what the block holds. */
+/* The first two bytes give `events`; the rest is the block's content. */
 static size_t put_block(uint8_t *to, const uint8_t *data, size_t size)
 {
     uLongf stored = compressBound(size);
@@ -45,7 +45,7 @@ static size_t put_block(uint8_t *to, const uint8_t *data, size_t size)
 
 static volatile uint64_t sink;
 
-/* As every consumer does: follows what the record says. */
+/* Like every consumer: uses each field of the record. */
 static void look_at(const struct recording_event *event)
 {
     if (event->call)

@@ -2,7 +2,7 @@
 # Builds every tests/fuzz/NAME_fuzz.c with clang (libFuzzer, ASan, UBSan) and runs each for a while, one per processor
 # at a time.
 #   tests/fuzz/run.sh [SECONDS] [NAME...]
-# What is found stays in build-fuzz/found/, the corpus grows in build-fuzz/corpus/NAME/; seeds are tests/fuzz/seeds/NAME/, logs
+# Findings are kept in build-fuzz/found/, the corpus grows in build-fuzz/corpus/NAME/; seeds are tests/fuzz/seeds/NAME/, logs
 # build-fuzz/log/NAME.
 set -eu -o pipefail
 # shellcheck source=../../tools/lib.sh

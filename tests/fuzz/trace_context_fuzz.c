@@ -1,6 +1,6 @@
-/* A traceparent, and behind a 0xff byte a tracestate, as they come in a header or a variable. What is taken
- * can be written and read again and is the same; what is refused leaves nothing behind. (Baggage has no
- * fuzzer: nothing here reads any.) */
+/* A traceparent and, after a 0xff byte, a tracestate, as in a header or a variable. An accepted context can
+ * be written and read again and is the same; a rejected one leaves no memory behind. (Baggage has no fuzzer,
+ * because nothing here reads it.) */
 #include "base/trace_context.h"
 
 #include "fuzz.h"

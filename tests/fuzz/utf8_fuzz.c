@@ -1,7 +1,7 @@
-/* Arbitrary bytes through the UTF-8 repair and the ASCII copy: what comes out is valid, within the limits,
- * and the input itself where that was valid.
+/* Arbitrary bytes through the UTF-8 repair and the ASCII copy: the result is valid, within the limits, and
+ * equal to the input if that was valid.
  *
- * With clang: -fsanitize=fuzzer. Otherwise define FUZZ_STANDALONE for a program that makes up its own inputs:
+ * With clang: -fsanitize=fuzzer. Otherwise define FUZZ_STANDALONE for a program with random inputs:
  * utf8_fuzz [RUNS [SEED]]. */
 #include "base/text/utf8.h"
 
@@ -18,7 +18,7 @@ static void require(bool holds, const char *what)
     abort();
 }
 
-/* Counts characters; the text has to be valid. */
+/* Counts characters; the text must be valid. */
 static size_t characters(const uint8_t *text, size_t len)
 {
     size_t count = 0;

@@ -1,14 +1,15 @@
-"""Whether an agent's counters add up: the sums of src/base/accounting/balance.c, worked out anew from a report or a status.
+"""Whether an agent's counters add up: the sums of src/base/accounting/balance.c, computed again from a report or a
+status.
 
-    differences(report)     a list of what doesn't, in words; empty where all does
+    differences(report)     the differences as text; empty if there are none
 """
 
-# What was captured, or made by the agent itself, and what that can come to.
+# Everything captured, or made by the agent itself, and what can become of it.
 SOURCES = ("calls_captured", "activities_captured", "ranges_captured", "marks_captured", "sessions", "summaries", "roots")
 FATES = ("spans_created", "spans_filtered", "spans_unsampled", "sessions_unsampled", "spans_summed", "marks_as_events",
          "facts", "asleep_records", "lost_backwards", "lost_zero_timestamps", "lost_context_error",
          "lost_unmade", "lost_broken")
-# Losses of an output's spans; every other one is of what has not become a span.
+# Losses of an output's spans. All other losses are of captured data that did not become a span.
 OF_OUTPUTS = ("lost_queue_full", "lost_too_large", "lost_rejected", "lost_refused", "lost_unreachable", "lost_deadline",
               "lost_output", "lost_spool_full", "lost_spool_damaged")
 

@@ -1,4 +1,4 @@
-"""What the tests of the whole agent share: programs with an agent in them, their spans, and the checks of these.
+"""Shared by the tests of the whole agent: programs with an agent, their spans, and checks of these.
 
 The recordings are read by recording.py, which shares no code with cuspan, and the spans are compared with them.
 """
@@ -27,24 +27,25 @@ import recording
 
 RECORDINGS = ["vector_add", "threads", "graph", "graph_nodes", "torch_inference"]
 CLASSIC_RELEASES = ["12.0", "12.9", "13.0", "13.5"]
-MEMORY_BYTES = 64 << 20  # what the agent may take, whatever the load
+MEMORY_BYTES = 64 << 20  # maximum memory of the agent under any load
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 HOST_STATUS, HOST_OUTPUT = 7, "host: done\n"
 
 BUILD = Path()
 SANITIZERS = ""
-# In a forked child of a program with threads the leak checker finds all that those threads hold, and the race checker
-# waits a second for them.
+# In a forked child of a program with threads, the leak checker reports everything that those threads hold, and the race
+# checker waits a second for them.
 FORKS = {"ASAN_OPTIONS": "detect_leaks=0", "TSAN_OPTIONS": "atexit_sleep_ms=0"}
-# OpenSSL's, of a sender that is still busy when the deadline at exit has passed.
+# Allocations of OpenSSL, in a sender that is still busy when the deadline at exit has passed.
 SUPPRESSED = "leak:libcrypto.so\n"
-# Whatever must end within a short deadline would otherwise wait for FOREVER_MS, the longest that the settings allow.
-# A program that does is killed after HANG_S, and its test fails. Nothing else limits how long a program takes.
+# Anything that must end within a short deadline would otherwise wait for FOREVER_MS, the longest that the settings
+# allow. A program that waits so long is killed after HANG_S, and its test fails. Nothing else limits how long a program
+# takes.
 FOREVER_MS = 600000
 HANG_S = 300
-# The timeouts of a delivery, out of the way of a deadline at exit.
+# The timeouts of a delivery, long enough not to interfere with a deadline at exit.
 PATIENT = {"OTEL_EXPORTER_OTLP_TIMEOUT": str(FOREVER_MS), "OTEL_BSP_EXPORT_TIMEOUT": str(FOREVER_MS)}
-# For who counts what arrives: at the deadline at exit, what still lies in rings and buffers is no longer counted.
+# For tests that count what arrives: after the deadline at exit, the rest in rings and buffers is no longer counted.
 NO_HURRY = {"exit_deadline_ms": 60000}
 NOTICED = re.compile("cannot deliver to .* cuspan keeps .* and retries$")
 _read = {}
@@ -65,14 +66,14 @@ def spans_in(text):
 
 
 def raw_spans_in(text):
-    """As they stand in OTLP: flags, trace state, events, dropped counts."""
+    """Members that exist only in OTLP: flags, trace state, events, dropped counts."""
     return [span for line in text.splitlines() for group in json.loads(line)["resourceSpans"]
             for scope in group["scopeSpans"] for span in scope["spans"]]
 
 
 def peak_of_child(process):
-    """VmHWM of the process that the program starts, as last seen before it ends. (What wait4 tells of memory counts
-    that of this Python in, which it was forked from.)"""
+    """VmHWM of the process that the program starts, read last before it ends. (The value of wait4 includes the memory
+    of this Python, from which the process was forked.)"""
     peak_kib = 0
     while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
         try:
@@ -108,7 +109,7 @@ class Result:
 
     @report.setter
     def report(self, report):
-        """Whatever a test is about, the agent's counters add up."""
+        """In every test, the agent's counters must add up."""
         differences = accounts.differences(report, report.get("state", "ended") == "ended") if report else []
         if differences:
             raise AssertionError("the counters don't add up: " + "; ".join(differences))
@@ -119,7 +120,8 @@ class Result:
         return spans_in(self.text)
 
     def agent_lines(self):
-        """What the agent itself said. The command line says "cuspan replay:", or how it ended."""
+        """The lines of the agent itself, without those of the command line ("cuspan replay:", or how the program
+        ended)."""
         ours = ("cuspan: warning:", "cuspan: lost ", "cuspan: asleep ", "cuspan: view it", "cuspan: no spans", "cuspan: trace ID", "cuspan: and ")
         lines = [line for line in self.err.splitlines() if line.startswith("cuspan: ")]
         return [line for line in lines if line.startswith(ours[0])
@@ -143,7 +145,7 @@ class Case(unittest.TestCase):
         return {**env, **extra}
 
     def start(self, command, extra, timeout=HANG_S, watch=False):
-        """Runs a program, and with `watch` looks how much memory its child takes."""
+        """Runs a program; with `watch`, measures the memory of its child."""
         result = Result()
         with open(self.directory / "out", "w+b") as out, open(self.directory / "err", "w+b") as err:
             begin = time.monotonic()
@@ -186,7 +188,7 @@ class Case(unittest.TestCase):
         return result
 
     def assert_same_work(self, name, spans, repeat=1, has_recorded_times=True):
-        """Each record of GPU work is one span with the record's values below the call that caused it; none is twice."""
+        """Each record of GPU work is exactly one span, with the record's values, below the call that caused it."""
         held = compare.Comparison(recorded(name), spans, True)
         held.check_ids()
         self.assertEqual(held.differences, [])
@@ -215,12 +217,12 @@ class Case(unittest.TestCase):
 
 
 def as_root(span):
-    """The same span, as the root of its process's part of the trace."""
+    """The same span as the root of its process's part of the trace."""
     return dataclasses.replace(span, parent_id="")
 
 
 def content_of(spans):
-    """What spans say, without their random IDs and what names the process."""
+    """The spans' content without random IDs and without the process's names."""
     ids = {span.span_id: span for span in spans}
 
     def place(span):
@@ -232,7 +234,7 @@ def content_of(spans):
 
 
 def main():
-    """Of a file of tests: FILE --build DIRECTORY [--sanitizers LIST] [GROUP[.test]...]"""
+    """Command line of a test file: FILE --build DIRECTORY [--sanitizers LIST] [GROUP[.test]...]"""
     global BUILD, SANITIZERS
     parser = argparse.ArgumentParser(description="Runs the agent on recordings of a real GPU.")
     parser.add_argument("--build", required=True, type=Path, help="the build's directory")

@@ -1,5 +1,5 @@
-"""A real Jaeger and, in front of it, the same binary once more as an OpenTelemetry Collector, each on ports of its own;
-and what Jaeger's API answers, as plain spans."""
+"""A real Jaeger and, in front of it, the same binary again as an OpenTelemetry Collector, each on its own ports.
+Returns the results of Jaeger's API as plain spans."""
 
 import json
 import os
@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-WARNINGS = "@jaeger@warnings"  # where Jaeger writes what it finds wrong with a span
+WARNINGS = "@jaeger@warnings"  # where Jaeger reports problems of a span
 
 
 def free_ports(count):
-    """Ports that nobody has now. Held together, so that none is given out twice."""
+    """Unused ports. They are held together, so that none is returned twice."""
     sockets = [socket.socket() for _ in range(count)]
     for each in sockets:
         each.bind(("127.0.0.1", 0))
@@ -32,7 +32,7 @@ def get(url, timeout=30):
 
 
 def post_nothing(port):
-    """An empty request: what an OTLP receiver answers when it is ready."""
+    """Sends an empty request, which an OTLP receiver accepts when it is ready."""
     request = urllib.request.Request(f"http://localhost:{port}/v1/traces", b'{"resourceSpans":[]}',
                                      {"Content-Type": "application/json"})
     urllib.request.urlopen(request, timeout=5).close()
@@ -83,7 +83,7 @@ class Span:
 
 
 def value_of(any_value):
-    """OTLP's AnyValue in JSON, as Python's own."""
+    """OTLP's AnyValue in JSON as a Python value."""
     for kind, value in any_value.items():
         if kind == "intValue":
             return int(value)
@@ -128,7 +128,7 @@ class Jaeger:
         self.process.close()
 
     def _read(self, trace_id, raw):
-        # Both spellings: Jaeger 2.13 knows the first, later ones the second.
+        # Jaeger 2.13 knows the first spelling, later versions the second.
         query = "?raw_traces=true&rawTraces=true" if raw else ""
         try:
             answer = get(f"{self.api}/traces/{trace_id}{query}")
@@ -139,8 +139,8 @@ class Jaeger:
         return list(spans_of(json.loads(answer)["result"]))
 
     def traces(self, trace_ids, expected, seconds=20):
-        """The spans of the traces as they were sent, once there are as many as expected or the time is over: a
-        Collector passes them on a little later."""
+        """The spans of the traces as they were sent, once there are as many as expected or the time has passed. A
+        Collector forwards them a little later."""
         deadline = time.monotonic() + seconds
         while True:
             spans = [span for trace_id in trace_ids for span in self._read(trace_id, raw=True)]
@@ -149,8 +149,8 @@ class Jaeger:
             time.sleep(0.2)
 
     def warnings(self, trace_id):
-        """What Jaeger says of the spans when it prepares the trace for its page. Ask for this last: its memory store
-        keeps the corrections in the spans themselves."""
+        """Jaeger's warnings about the spans, which it adds when it prepares the trace for its page. Call this last: its
+        memory store keeps the corrections in the spans themselves."""
         found = []
         for span in self._read(trace_id, raw=False):
             found += [f"{span.name}: {warning}" for warning in span.attributes.get(WARNINGS, [])]

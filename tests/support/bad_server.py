@@ -1,10 +1,10 @@
-"""A collector that misbehaves on purpose, over HTTP/1.1, HTTP/2 and TLS, and a proxy. It keeps which spans it was sent and
-which it took, so that a test can say that none is lost and none is there twice.
+"""A collector that misbehaves on purpose, over HTTP/1.1, HTTP/2 and TLS, and a proxy. It records which spans it was
+sent and which it accepted, so that a test can check that none is lost and none is duplicated.
 
-A server has a script of faults: each request takes the next, and the last stands for all that follow. A fault is a
-function that gets the connection when a request begins on it, and does with it what it likes; it answers true where the
-connection may go on. HTTP/2 is written out here, as far as a unary gRPC call needs it: a library would not let a server
-misbehave.
+A server has a script of faults: each request uses the next one, and the last one is repeated. A fault is a function
+that is called with the connection when a request starts on it, and controls it from then on. It returns whether the
+connection may continue. HTTP/2 is implemented here, as far as a unary gRPC call needs it, because a library would not
+let a server misbehave.
 """
 
 import base64
@@ -33,10 +33,10 @@ HTTP_1_1_REQUIRED, REFUSED_STREAM = 0xd, 7
 
 
 class Gone(Exception):
-    """The other side has closed."""
+    """The peer has closed the connection."""
 
 
-# ---- protobuf, as far as it is needed ----
+# ---- protobuf, as far as needed ----
 
 
 def varint(number):
@@ -80,7 +80,7 @@ def fields(message):
 
 
 def span_ids(request):
-    """Of an ExportTraceServiceRequest."""
+    """The span IDs of an ExportTraceServiceRequest."""
     return [b"".join(value for key, value in fields(span) if key in (1, 2)).hex()
             for one, resource in fields(request) if one == 1
             for two, scope in fields(resource) if two == 2
@@ -110,13 +110,13 @@ class Request:
 
     @functools.cached_property
     def spans(self):
-        """Looked at when the test asks: an answer must not wait for Python to read a thousand spans."""
+        """Parsed when the test asks: a response must not wait until Python has read a thousand spans."""
         packed = "content-encoding: gzip" in self.head.lower()
         return span_ids(gzip.decompress(self.body) if packed else self.body)
 
 
 class Link:
-    """One connection, speaking HTTP/1.1."""
+    """One HTTP/1.1 connection."""
 
     def __init__(self, server, sock, number):
         self.server, self.sock, self.number = server, sock, number
@@ -139,7 +139,7 @@ class Link:
         return head.decode("latin-1")
 
     def request(self):
-        """Reads one to its end."""
+        """Reads one request completely."""
         head = self.head()
         length = int(re.search(r"(?i)\r\ncontent-length: *(\d+)", head)[1])
         while len(self.kept) < length:
@@ -153,7 +153,7 @@ class Link:
         return request
 
     def part_of_request(self):
-        """The head and some of the body."""
+        """Sends the head and a part of the body."""
         head = self.head()
         while not self.kept:
             self.more()
@@ -175,7 +175,7 @@ class Link:
         self.sock.close()
 
     def hang(self):
-        """Until the other side has had enough, or the server stops."""
+        """Waits until the peer closes or the server stops."""
         while not self.server.stopping.is_set():
             if select.select([self.sock], [], [], 0.05)[0] and not self.sock.recv(65536):
                 return
@@ -187,7 +187,7 @@ def hpack_string(text):
 
 
 def header_block(pairs):
-    """HPACK at its simplest: literals that are not indexed."""
+    """HPACK in its simplest form: literals without indexing."""
     return b"".join(b"\0" + hpack_string(key) + hpack_string(value) for key, value in pairs)
 
 
@@ -201,7 +201,7 @@ class Http2Link(Link):
         if not self.kept.startswith(PREFACE):
             raise Gone
         self.kept = self.kept[len(PREFACE):]
-        # Room for a body of 64 MiB, at once and on each stream (4 is the initial window).
+        # Windows for a body of 64 MiB, of the connection and of each stream (4 is the initial window).
         self.frame(SETTINGS, 0, 0, struct.pack(">HI", 4, 1 << 26))
         self.frame(WINDOW_UPDATE, 0, 0, struct.pack(">I", 1 << 26))
 
@@ -267,9 +267,9 @@ class Server:
         self.script, self.tls, self.http2, self.grpc = list(script or [take]), tls, http2 or grpc, grpc
         self.lock = threading.Lock()
         self.stopping = threading.Event()
-        self.requests = []     # that were read to their end
-        self.broken_off = []   # heads of those that were not
-        self.takings = []      # requests of which spans were taken, and how many were not, from the first on
+        self.requests = []     # those that were read completely
+        self.broken_off = []   # heads of the others
+        self.takings = []      # requests whose spans were accepted, and how many were rejected, in order
         self.handshakes_failed = 0
         self.numbers = itertools.count()
         self.connections = set()
@@ -288,7 +288,7 @@ class Server:
                 threading.Thread(target=self.serve, args=(sock, next(self.numbers)), daemon=True).start()
 
     def serve(self, sock, number):
-        # The other side may go at any time, and so may this one.
+        # The peer may close at any time, and so may this server.
         with contextlib.suppress(Gone, OSError, ValueError), contextlib.closing(sock):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self.tls:
@@ -313,7 +313,7 @@ class Server:
 
     @property
     def taken(self):
-        """How often each span was taken, by its ID."""
+        """How often each span was accepted, by its ID."""
         with self.lock:
             return collections.Counter(span for request, rejected in self.takings for span in request.spans[rejected:])
 
@@ -339,7 +339,7 @@ class Server:
 
 
 def take(link):
-    """No fault: the spans are taken, and the answer says so."""
+    """No fault: the spans are accepted with a success status."""
     request = link.request()
     link.server.take(request)
     if link.server.grpc:
@@ -350,7 +350,7 @@ def take(link):
 
 
 def answer(status, *headers, body=b"", content_type=PROTOBUF, rejected=0):
-    """With 2xx the spans are taken, but for so many."""
+    """With 2xx the spans are accepted, except for this many."""
 
     def fault(link):
         request = link.request()
@@ -363,7 +363,7 @@ def answer(status, *headers, body=b"", content_type=PROTOBUF, rejected=0):
 
 
 def retry_at(status, seconds):
-    """Retry-After with a date."""
+    """Retry-After as a date."""
 
     def fault(link):
         link.request()
@@ -375,8 +375,8 @@ def retry_at(status, seconds):
 
 
 def broken(how, when, taken=False):
-    """`how`: Link.reset or Link.hang. `when`: "before" anything is read, "request": within it, "answer": before it,
-    "within": within the answer, whose status was sent."""
+    """`how`: Link.reset or Link.hang. `when`: "before" reading anything, "request": while reading it, "answer": before
+    the answer, "within": within the answer, after its status."""
 
     def fault(link):
         if when == "request":
@@ -387,14 +387,14 @@ def broken(how, when, taken=False):
                 link.server.take(request)
             if when == "within":
                 link.answer(200, body=b"\x0a\x02", length=100)
-                time.sleep(0.1)  # so that a reset doesn't overtake it
+                time.sleep(0.1)  # so that the reset does not overtake it
         how(link)
 
     return fault
 
 
 def close_after_reading(link):
-    """As a server that restarts: no answer, and no sign whether it has taken what it read."""
+    """Like a server that restarts: no response, and no sign of whether it accepted what it read."""
     link.request()
 
 
@@ -421,7 +421,7 @@ def endless_interim(link):
 
 
 def say(text):
-    """Bytes that are no HTTP."""
+    """Bytes that are not HTTP."""
 
     def fault(link):
         link.send(text)
@@ -430,7 +430,7 @@ def say(text):
 
 
 def refuse_early(status):
-    """Answers before the body has come, and closes, as servers with a limit do."""
+    """Responds before the body has arrived, and closes, like servers with a limit."""
 
     def fault(link):
         link.head()
@@ -468,7 +468,7 @@ def grpc(code, message="", details=b"", trailers=True, taken=False, body=None):
 
 
 def go_away(processed):
-    """GOAWAY, with our stream among those that were processed or not, and the connection closed."""
+    """GOAWAY, in which our stream was processed or not, and then closes the connection."""
 
     def fault(link):
         request = link.request()
@@ -509,7 +509,8 @@ def expired_options():
 
 
 def make_certificates(directory):
-    """ca, another, and signed by ca: good, wrong (its name), expired, client; foreign is a client's by another."""
+    """Creates ca, another, and signed by ca: good, wrong (name), expired, client; foreign is a client signed by
+    another."""
     for name in ("ca", "another"):
         openssl(directory, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", 2, "-subj", f"/CN={name}",
                 "-keyout", f"{name}.key", "-out", f"{name}.pem")
@@ -539,7 +540,7 @@ def server_tls(directory, name="good", client_ca=None, protocols=("http/1.1",)):
 
 
 class Proxy:
-    """Passes requests on: by CONNECT, and those with a whole URL. With `refuse` it answers that to everything."""
+    """Forwards requests, by CONNECT or with an absolute URL. With `refuse`, it answers every request with that."""
 
     def __init__(self, refuse=None):
         self.refuse = refuse

@@ -1,5 +1,5 @@
-"""Holds the spans that came back from a backend against the recording that they were made of. Each difference is one
-line of text; none means that the two agree."""
+"""Compares the spans that a backend returned with the recording that they come from. Each difference is one line of
+text; the result is empty if there is none."""
 
 import ctypes
 import re
@@ -11,7 +11,7 @@ from recording import BLOCK_DIM, BYTES, GPU_WORK, GRAPH_TRACE, GRID, KERNEL, MEM
 
 ACTIVITY_NAMES = {KERNEL: "kernel", MEMCPY: "memcpy", MEMCPY_PEER: "memcpy_peer", MEMSET: "memset",
                   GRAPH_TRACE: "graph"}
-SHOWN = 5  # of differences of one sort
+SHOWN = 5  # maximum differences of one kind
 
 
 def is_gpu_span(span):
@@ -19,15 +19,15 @@ def is_gpu_span(span):
 
 
 def demangle_by_library(name):
-    """The C++ library's own, where there are no binutils."""
+    """The demangler of the C++ library, for machines without binutils."""
     library, status = ctypes.CDLL("libstdc++.so.6"), ctypes.c_int()
     library.__cxa_demangle.restype = ctypes.c_void_p
     found = library.__cxa_demangle(name.encode(), None, None, ctypes.byref(status)) if name.startswith("_Z") else None
-    return ctypes.string_at(found).decode() if found else name  # not freed: a test has few of them
+    return ctypes.string_at(found).decode() if found else name  # not freed: there are few in a test
 
 
 def demangle(names):
-    """As binutils does it; the agent has its demangler from libsupc++."""
+    """Demangles like binutils; the agent has its demangler from libsupc++."""
     names = sorted(set(names))
     if not shutil.which("c++filt"):
         return {name: demangle_by_library(name) for name in names}
@@ -36,7 +36,7 @@ def demangle(names):
 
 
 def shorten(full):
-    """A kernel's name without return type, template arguments and arguments."""
+    """A kernel's name without return type, template arguments and parameters."""
     text = full.replace("(anonymous namespace)", "\0")
     text = re.sub(r"operator(<<|>>|<=|>=|<|>|\(\))", lambda m: "operator" + m[1].translate({60: 1, 62: 2, 40: 3, 41: 4}), text)
     while True:
@@ -85,7 +85,7 @@ class Comparison:
         self.differ("traces without exactly one root", {s.trace_id for s in self.spans if roots[s.trace_id] != 1})
 
     def check_calls(self):
-        """Each call of the program is one span, with its times and its failure."""
+        """Each call of the program is one span, with its times and its error."""
         recorded = Counter((c.start_ns, max(c.end_ns, c.start_ns + 1), c.result != 0, c.tid)
                            for c in self.recording.own_calls())
         seen = Counter((s.start_ns, s.end_ns, s.status == 2, s.attributes.get("thread.id"))
@@ -123,7 +123,7 @@ class Comparison:
         return ACTIVITY_NAMES[activity.kind], name
 
     def call_of(self, correlation_id):
-        """The times of the call with that correlation ID: the outermost one, where the runtime used the driver."""
+        """The times of the call with that correlation ID: of the outermost one if the runtime called the driver."""
         if not hasattr(self, "calls"):
             self.calls = {}
             for call in self.recording.calls:
@@ -134,7 +134,7 @@ class Comparison:
         return (call.start_ns, max(call.end_ns, call.start_ns + 1)) if call else "session"
 
     def expected(self, a, names):
-        """All that has to be equal, as one tuple: a record's and a span's side of it."""
+        """Everything that must be equal, as one tuple: for a record, and for a span."""
         dim = {key: a.dim3(field[a.kind]) if a.kind in field else None for key, field in
                (("grid", GRID), ("block", BLOCK_DIM))}
         size = a.values.get(BYTES[a.kind]) if a.kind in BYTES else None
@@ -159,7 +159,7 @@ class Comparison:
 
 
 def compare(recording, spans, every_call=True):
-    """`every_call`: each recorded call has to have a span; else those that caused GPU work."""
+    """`every_call`: each recorded call must have a span; otherwise only those that caused GPU work."""
     return Comparison(recording, spans, every_call).run()
 
 

@@ -1,5 +1,6 @@
-"""A made-up CUDA program as the spans that it would have: a host whose clock the test moves on, threads, streams that work off
-what they are given in order, memory. For tests of `cuspan stat`, which need to know what is in a trace."""
+"""A synthetic CUDA program as the spans that it would have: a host with a clock that the test advances, threads,
+streams that execute their work in order, memory. For tests of `cuspan stat`, which need to know the content of a
+trace."""
 
 import json
 from contextlib import contextmanager
@@ -8,7 +9,7 @@ from make_trace import START_NS, Trace, attributes, value
 
 MIB = 1 << 20
 MAIN = (4711, "main")
-DEVICE = {  # of an H200, as far as the tables and findings ask
+DEVICE = {  # an H200, as far as the tables and findings need
     "hw.type": "gpu", "hw.name": "NVIDIA H200", "cuda.device.multiprocessors": 132,
     "cuda.device.multiprocessor.max_warps": 64, "cuda.device.multiprocessor.max_blocks": 32,
     "cuda.device.multiprocessor.max_shared_memory": 233472, "cuda.device.multiprocessor.max_registers": 65536,
@@ -17,7 +18,7 @@ DEVICE = {  # of an H200, as far as the tables and findings ask
 
 
 class Program(Trace):
-    """Times are ns; `now` is the host's clock. A call begins now and moves the clock on to its end."""
+    """Times are in ns; `now` is the host's clock. A call starts now and advances the clock to its end."""
 
     def __init__(self, name="made", seed=1, pid=4711):
         super().__init__(name, seed)
@@ -30,10 +31,10 @@ class Program(Trace):
         self.is_exited = True
         self.lost = 0
         self.last_end = 0
-        self.devices = {}  # number → what its resource says besides
+        self.devices = {}  # number → further attributes of its resource
 
     def call(self, name, duration=2_000, error=None, **args):
-        """Returns the call's span ID. Arguments are cuda.arg.*; `context` is CUPTI's number of the context."""
+        """Returns the call's span ID. Arguments become cuda.arg.*; `context` is CUPTI's number of the context."""
         context = args.pop("context", 1)
         self.correlation += 1
         attrs = {"cuda.api": "driver" if name.startswith("cu") and not name.startswith("cuda") else "runtime",
@@ -46,7 +47,7 @@ class Program(Trace):
 
     @contextmanager
     def on(self, number, name):
-        """Calls inside are made by this thread."""
+        """Calls inside the block are made by this thread."""
         before, self.thread = self.thread, (number, name)
         yield
         self.thread = before
@@ -83,7 +84,7 @@ class Program(Trace):
 
     def copy(self, kind, size, duration, is_async=True, host="pinned", src=0x1000, dst=0x2000, stream=7, device=0,
              host_ns=3_000, context=1):
-        """A copy that waits holds the host until its end."""
+        """A synchronous copy blocks the host until its end."""
         called = self.now
         parent = self.call("cudaMemcpyAsync" if is_async else "cudaMemcpy", host_ns, context=context, src=f"0x{src:x}",
                            dst=f"0x{dst:x}", bytes=size, kind=kind, stream=f"0x{stream:x}")
@@ -105,7 +106,7 @@ class Program(Trace):
             "cuda.memcpy.dst_device.hw.id": f"GPU-{target}"})
 
     def wait(self, name="cudaDeviceSynchronize", stream=None):
-        """Until the stream, or all of them, is done."""
+        """Waits until the stream, or all of them, is done."""
         until = self.done_at if stream is None else self.free_at.get((0, stream), 0)
         more = {} if stream is None else {"stream": f"0x{stream:x}"}
         self.call(name, max(1_500, until - self.now + 1_500), **more)
@@ -135,7 +136,7 @@ class Program(Trace):
                 "scopeSpans": [{"scope": {"name": "cuspan", "version": "0.1.0"}, "spans": [span]}]}]})
 
     def write(self, path):
-        """With the session span around all, which says that the process has ended (`is_exited`)."""
+        """Adds the session span around everything; `is_exited`: it says that the process has ended."""
         self.finish()
         if self.lost:
             self.spans[-1][1]["attributes"].append({"key": "cuda.session.lost", "value": value(self.lost)})

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes a plausible CUDA trace as OTLP JSON lines, for the tests of `cuspan show` and for looking at its pictures.
+"""Writes a plausible CUDA trace as OTLP JSON lines, for the tests of `cuspan show` and for viewing its pictures.
 
 usage: make_trace.py small|threads|large|wide [SEED] > trace.jsonl
-  small    a vector addition: one thread, one stream, and a long creation of the context
-  threads  three threads, four streams, two GPUs, failing calls, names that are hard to draw
+  small    a vector addition: one thread, one stream, and a slow creation of the context
+  threads  three threads, four streams, two GPUs, failing calls, difficult names
   large    an inference loop with some 10,000 spans
-  wide     1,000 names, so that not even merged lines fit
+  wide     1,000 names, too many even for merged lines
 """
 
 import json

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Decodes OTLP payloads without any of cuspan's code, and compares what they say.
+"""Decodes OTLP payloads without any code of cuspan, and compares them.
 
     otlp_decode.py [--protobuf FILE...] [--json FILE...] [--expect FILE] [--print]
 
-Protobuf is read by the PyPI package opentelemetry-proto; JSON (one request a line) by a reader below that is strict
-about OTLP's own rules: lowerCamelCase keys, IDs in hex, 64-bit integers as strings, enums as integers. With both, the
-two must say the same: the same spans under the same resources and scopes, in any grouping into requests. With
---expect (spans.jsonl of otlp_payloads), they must also say what went in, with limits and repair applied here.
-Exit status: 0 they agree, 1 they don't, 2 a payload can't be decoded.
+The PyPI package opentelemetry-proto reads protobuf. A reader below reads JSON (one request per line) and is strict
+about OTLP's own rules: lowerCamelCase keys, IDs in hex, 64-bit integers as strings, enums as integers. If both are
+given, they must be equal: the same spans under the same resources and scopes, in any grouping into requests. With
+--expect (spans.jsonl of otlp_payloads), they must also equal the input, with limits and repair applied here. Exit
+status: 0 equal, 1 different, 2 a payload cannot be decoded.
 """
 
 import argparse
@@ -136,13 +136,13 @@ def protobuf_requests(path):
     except Exception as problem:
         raise Malformed(f"{path}: {problem}") from None
     check_known(request, path)
-    # As long as its canonical form: no field stands twice, no number takes more bytes than it needs.
+    # As long as its canonical form: no field is repeated, and no number takes more bytes than it needs.
     if request.ByteSize() != len(payload):
         raise Malformed(f"{path}: {len(payload)} bytes, its canonical form has {request.ByteSize()}")
     yield request
 
 
-# what was said, independent of the grouping into requests
+# content, independent of the grouping into requests
 
 
 def canonical(message):
@@ -177,7 +177,7 @@ def differences(one, other, name, other_name):
             yield f"only in {other_name}: {show(span)}"
 
 
-# what went in
+# input
 
 
 def repaired(data, options, chars=None):
@@ -260,7 +260,7 @@ def expect_resource(told, resource, options):
 
 
 def expected(path, scope):
-    """The content that spans.jsonl asks for, under the scope that the payloads name."""
+    """The content that spans.jsonl describes, under the scope of the payloads."""
     options, resources, groups = None, {}, defaultdict(list)
     with open(path, encoding="ascii") as file:
         for line in file:
@@ -279,7 +279,7 @@ def expected(path, scope):
 
 
 def without_empty_status(span):
-    """A status that says nothing may be there or not."""
+    """An empty status may be present or missing."""
     if span.HasField("status") and not span.status.ByteSize():
         span.ClearField("status")
     return span

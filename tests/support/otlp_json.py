@@ -15,7 +15,7 @@ def _hex_ids(item):
 
 
 def traces_data(body):
-    """Of the body of one request."""
+    """The body of one request."""
     data = MessageToDict(ExportTraceServiceRequest.FromString(body), use_integers_for_enums=True)
     for of_resource in data.get("resourceSpans", []):
         for of_scope in of_resource.get("scopeSpans", []):
@@ -27,7 +27,7 @@ def traces_data(body):
 
 
 def only_trace(data, trace_id):
-    """The resources and scopes with the spans of one trace alone."""
+    """Only the resources and scopes with spans of one trace."""
     kept = []
     for of_resource in data.get("resourceSpans", []):
         scopes = [{**of_scope, "spans": [span for span in of_scope.get("spans", []) if span["traceId"] == trace_id]}

@@ -1,5 +1,5 @@
-"""Reads OTLP metrics without any of cuspan's code: protobuf by opentelemetry-proto's generated classes, JSON by the strict
-reader of otlp_decode.py; and what the points of one process add up to. Run by the Python of otlp_python.sh."""
+"""Reads OTLP metrics without any code of cuspan: protobuf with opentelemetry-proto's generated classes, JSON with the
+strict reader of otlp_decode.py. Also adds up the points of a process. Run by the Python of otlp_python.sh."""
 
 import json
 
@@ -66,7 +66,7 @@ def check_histogram(metric, point):
 
 
 def series(requests):
-    """{(metric, attributes): [(metric, point), ...]} in the order of arrival, each point checked by itself."""
+    """{(metric, attributes): [(metric, point), ...]} in order of arrival. Each point is checked separately."""
     found = {}
     for request in requests:
         seen = set()
@@ -95,7 +95,7 @@ def is_delta(metric):
 
 
 def total(points):
-    """(count, sum) of a histogram's series, (None, value) of another: of delta all, of cumulative the last."""
+    """(count, sum) of a histogram's series, or (None, value): the sum of delta points, the last cumulative point."""
     metric = points[-1][0]
     kind = metric.WhichOneof("data")
     counted = points if kind != "gauge" and is_delta(metric) else points[-1:]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints the path of a Python that has opentelemetry-proto. Made once for the user, not once a clone: a virtual
-# environment under ${CUSPAN_CACHE:-~/.cache/cuspan}, filled from PyPI. Exits with 1 and one line when it can't be made.
+# Prints the path of a Python with opentelemetry-proto, installed once per user: a virtual environment under
+# ${CUSPAN_CACHE:-~/.cache/cuspan}, filled from PyPI. If that fails, it prints one line and exits with 1.
 set -euo pipefail
 
 version=1.45.2
@@ -9,7 +9,7 @@ venv=$cache/otlp-python-$version
 check=(-c 'import opentelemetry.proto.collector.trace.v1.trace_service_pb2')
 
 mkdir -p "$cache"
-exec 9>"$venv.lock" # tests may run side by side
+exec 9>"$venv.lock" # tests may run in parallel
 flock 9
 if ! "$venv/bin/python" "${check[@]}" >/dev/null 2>&1; then
     rm -rf "$venv"

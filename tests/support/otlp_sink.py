@@ -1,5 +1,5 @@
-"""A collector for tests that comes and goes on one port: OTLP/HTTP (protobuf and JSON) and OTLP/gRPC, by Python's
-standard library alone. Of each request it keeps which spans came, in the order of arrival."""
+"""A collector for tests that can stop and start on one port: OTLP/HTTP (protobuf and JSON) and OTLP/gRPC, with Python's
+standard library only. It records the spans of each request, in order of arrival."""
 
 import gzip
 import json
@@ -13,14 +13,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @dataclass
 class Arrived:
-    pid: int  # of the process, by its resource; 0: unknown
+    pid: int  # from the resource; 0: unknown
     span_ids: list = field(default_factory=list)
     first_start_ns: int = 1 << 63
     last_end_ns: int = 0
 
 
 def fields(data, begin=0, end=None):
-    """(number, value) of a protobuf message; of a length-delimited field the value is (begin, end)."""
+    """(number, value) of the fields of a protobuf message. For a length-delimited field, the value is (start, end)."""
     end = len(data) if end is None else end
 
     def varint():
@@ -104,13 +104,13 @@ def free_port():
 
 
 class OtlpSink:
-    """`keep`: whether span IDs are kept, or only counted. `status`: what HTTP requests are answered."""
+    """`keep`: whether span IDs are kept or only counted. `status`: the response to HTTP requests."""
 
     def __init__(self, port=0, protocol="http", keep=True):
         self.lock = threading.Lock()
         self.keep = keep
         self.bodies = []
-        self.hashes = []  # of the bodies as they came
+        self.hashes = []  # of the bodies as received
         self.read = []
         self.headers = []
         self.counted = self.requests = 0
@@ -131,7 +131,7 @@ class OtlpSink:
 
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                if len(body) < int(self.headers["Content-Length"]):  # who sends it was killed
+                if len(body) < int(self.headers["Content-Length"]):  # the sender was killed
                     self.close_connection = True
                     return
                 if sink.status == 200:
@@ -154,7 +154,7 @@ class OtlpSink:
             request_queue_size = 128
 
             def handle_error(self, *_):
-                """Whoever is killed in the midst of a request."""
+                """A sender killed in the middle of a request is not an error."""
 
         handler = Http if self.protocol == "http" else Grpc
         self.server = Server(("127.0.0.1", self.port), handler)
@@ -162,7 +162,7 @@ class OtlpSink:
         return self
 
     def take(self, body, encoding, is_json):
-        """Reads later: a slow collector would be another test."""
+        """Parses the requests later: parsing now would make this a slow collector."""
         with self.lock:
             self.requests += 1
             self.hashes.append(hash(body))
@@ -192,7 +192,7 @@ class OtlpSink:
         self.server = None
 
 
-# gRPC: HTTP/2 as far as one unary call after the other needs it. What the headers say is not read.
+# gRPC: the part of HTTP/2 that consecutive unary calls need. Headers are not parsed.
 
 DATA, HEADERS, SETTINGS, PING, WINDOW_UPDATE = 0, 1, 4, 6, 8
 END_STREAM, END_HEADERS, ACK, PADDED = 1, 4, 1, 8

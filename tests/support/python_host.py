@@ -1,6 +1,6 @@
-"""Stands for CUDA in a Python program, as host.c does in C: begin() loads the agent that CUDA_INJECTION64_PATH names, as
-the driver does in the first call of CUDA, and work() makes the calls of the recording HOST_RECORDING by the double of
-CUPTI, HOST_DOUBLE."""
+"""Stands in for CUDA in a Python program, like host.c in C: begin() loads the agent that CUDA_INJECTION64_PATH names,
+like the driver in the first CUDA call, and work() makes the calls of the recording HOST_RECORDING through the replay
+library HOST_DOUBLE."""
 
 import ctypes
 import os
@@ -29,7 +29,7 @@ def work(double, overload=False):
 
 
 def cuda(rank=None):
-    """All that a process does with CUDA, as one of several that a launcher has started."""
+    """All CUDA work of one of several processes that a launcher started."""
     if rank is not None:
         os.environ.update(RANK=str(rank), WORLD_SIZE="2")
     work(begin())

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether each request's trace holds exactly its own calls and GPU work.
+"""Checks whether each request's trace has exactly its own calls and GPU work.
 
     requests_check.py SPANS.jsonl COUNT [ONE-IN]  of requests.cu
     requests_check.py SPANS.jsonl OUT.json        of requests.py
@@ -25,7 +25,7 @@ def sampled(count, one_in=0):
 
 
 def expected(n):
-    """Of one request: kernels by blocks, copies by bytes, launches, copying calls."""
+    """The work of one request: kernels by blocks, copies by bytes, launches, copying calls."""
     kernels, copies = 1 + n % 7, 1 + n % 3
     return (Counter({1 + n % 1009: kernels}), Counter({64 * (1 + n % 509): copies}),
             Counter({"cudaLaunchKernel": kernels, "cudaMemcpyAsync": copies}))
@@ -54,7 +54,7 @@ def check_request(n, spans):
             yield f"request {n}: {span.name} is below nothing of its trace"
         if "cuda.activity" in span.attributes and (above is None or "cuda.api" not in above.attributes):
             yield f"request {n}: {span.name} is not below a call"
-    # A thread's first launch may load the kernel, by calls of the driver's before it.
+    # A thread's first launch may load the kernel with driver calls before it.
     inside = [span.name for span in spans if span.parent_id in {stage.span_id for stage in stages}
               and span.name.startswith("cuda")]
     if inside != ["cudaLaunchKernel"]:
@@ -83,8 +83,8 @@ def rank_of(span):
 
 
 def check_shared(spans, served):
-    """Of processes that serve the same requests: `served` has each rank's numbers. Each trace has exactly the work of
-    those who serve it, no span ID twice."""
+    """For processes that serve the same requests: `served` has each rank's numbers. Each trace has exactly the work of
+    the processes that served it, and no span ID twice."""
     requests = {int(trace[16:], 16): found for trace, found in traces_of(spans).items() if trace.startswith(MARK)}
     wanted = {n: {rank for rank, numbers in served.items() if n in numbers}
               for n in set().union(*served.values()) if n % 10 != 9}
@@ -102,7 +102,7 @@ def check_shared(spans, served):
 
 
 def check_nobodys(spans):
-    """What is in no request's trace."""
+    """Spans that are in no request's trace."""
     nobodys = [span for trace, found in traces_of(spans).items() if not trace.startswith(MARK) for span in found]
     strays = [span for span in nobodys if span.attributes.get("cuda.activity") == "kernel"
               and span.attributes["cuda.kernel.grid"][0] != 1]
@@ -116,7 +116,7 @@ def check_nobodys(spans):
 def of_python(request, spans):
     by_id = {span.span_id: span for span in spans}
     work = Counter(span.attributes["cuda.activity"] for span in spans if "cuda.activity" in span.attributes)
-    # From page-locked memory of the first GPU's context to another GPU, CUPTI calls a copy one between devices.
+    # CUPTI reports a copy from page-locked memory of the first GPU's context to another GPU as one between devices.
     kinds = "memcpy", "memcpy_peer"
     copies = {span.attributes["cuda.memcpy.bytes"] for span in spans if span.attributes.get("cuda.activity") in kinds}
     if (work["kernel"], work["memcpy"] + work["memcpy_peer"], copies) != (request["kernels"], request["copies"], {request["bytes"]}):
@@ -129,7 +129,7 @@ def of_python(request, spans):
 
 
 def check_python_shared(spans, requests):
-    """Of several processes, `requests` of all: each trace has exactly the work of those who serve it."""
+    """For several processes that serve all `requests`: each trace has exactly the work of those that served it."""
     for rank in sorted({request["rank"] for request in requests}):
         own = [request for request in requests if request["rank"] == rank]
         for problem in check_python([span for span in spans if rank_of(span) == rank], own):

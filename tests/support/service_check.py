@@ -1,8 +1,9 @@
-"""Whether each request of examples/service has a trace with its own spans and its own GPU work, and nothing else has any."""
+"""Checks that each request of examples/service has a trace with its own spans and GPU work, and that no other trace has
+any."""
 
 from collections import Counter
 
-WARM_UP_BYTES = 17 * 4  # of model.py, before the first request
+WARM_UP_BYTES = 17 * 4  # the work of model.py before the first request
 CHAIN = [("load", "POST"), ("gateway", "POST /infer"), ("gateway", "POST"), ("worker", "POST /infer"), ("worker", "infer")]
 ERROR = 2
 
@@ -31,7 +32,7 @@ def expected_work(request):
 
 
 def chain_of(spans):
-    """The service's own spans from the root on, each the child of the one before."""
+    """The service's own spans from the root down, each the child of the previous one."""
     below = {span.parent_id: span for span in spans if not is_cuda(span)}
     chain, parent = [], ""
     while parent in below and len(chain) <= len(spans):
@@ -41,7 +42,7 @@ def chain_of(spans):
 
 
 def check_request(request, spans, has_gpu):
-    """What is wrong with the trace of a request, line by line."""
+    """The faults of a request's trace, one per line."""
     name = f"request {request['number']} ({request['kind']})"
     chain = chain_of(spans)
     found = [(span.resource.get("service.name"), span.name) for span in chain]
@@ -66,7 +67,7 @@ def check_request(request, spans, has_gpu):
 
 
 def check_nobodys(spans, workers):
-    """Spans that are in no request's trace: the start of the workers and their warm-up, no request's work."""
+    """Spans in no request's trace: the workers' start and warm-up."""
     work = gpu_work(spans)
     kernels = work.pop("kernels", 0)
     if kernels > workers:
@@ -80,7 +81,7 @@ def check_nobodys(spans, workers):
 
 
 def check(requests, traces, has_gpu, workers):
-    """`traces`: spans by trace ID. Requests that weren't sampled have `is_sampled` False: they may have no span."""
+    """`traces`: spans by trace ID. Unsampled requests have `is_sampled` False and may have no span."""
     theirs = {request["trace_id"] for request in requests}
     for request in requests:
         spans = traces.get(request["trace_id"], [])

@@ -1,4 +1,4 @@
-"""The service of examples/service, its parts as processes on ports of their own."""
+"""The service of examples/service, with its parts as processes on free ports."""
 
 import json
 import os
@@ -39,12 +39,12 @@ class Part:
                 time.sleep(0.1)
 
     def cpu_seconds(self):
-        """All that the process has used so far, agent included."""
+        """CPU time of the process so far, including the agent."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def close(self):
-        """Ends it as an orchestrator does; its exit status."""
+        """Ends it like an orchestrator; returns its exit status."""
         self.process.terminate()
         try:
             return self.process.wait(30)
@@ -54,7 +54,7 @@ class Part:
 
 
 class Service:
-    """A gateway and its workers, which send their spans to a port."""
+    """A gateway and its workers, whose spans go to a port."""
 
     def __init__(self, name, out, otlp_port, model, worker_environment=None, workers=2):
         self.name, self.out = name, Path(out)
@@ -82,7 +82,7 @@ class Service:
                               stderr=subprocess.PIPE, text=True, timeout=300, check=False)
 
     def load(self, *options, **environment):
-        """What load.py --out says; raises where an answer was wrong."""
+        """The output of load.py --out. Raises an exception if an answer was wrong."""
         file = self.out / f"{self.name}-load.json"
         file.unlink(missing_ok=True)
         ended = self.run("load.py", "--out", file, *options, **environment)
@@ -91,5 +91,5 @@ class Service:
         return json.loads(file.read_text())
 
     def close(self):
-        """The exit statuses of all parts that were still there."""
+        """Ends all parts that still run; returns their exit statuses."""
         return [part.close() for part in (self.gateway, *self.workers)]

@@ -1,4 +1,5 @@
-"""An OTLP/HTTP receiver that keeps each request as it came, and accepts it unless `statuses` has another answer for its path."""
+"""An OTLP/HTTP receiver that keeps each request unchanged, and accepts it unless `statuses` has another response for
+its path."""
 
 import gzip
 import threading

@@ -1,4 +1,5 @@
-"""A program on a terminal of its own (a pty), and what its screen shows: read by pyte, as a terminal would."""
+"""A program on its own pseudo-terminal (pty). pyte interprets its output like a terminal and gives the screen's
+content."""
 
 import fcntl
 import os
@@ -32,14 +33,14 @@ class Terminal:
         os.write(self.master, keys.encode())
 
     def read(self, seconds=0.05):
-        """Takes what comes within so long; False: the program has ended."""
+        """Reads what arrives within the time. False: the program has ended."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             if not select.select([self.master], [], [], left)[0]:
                 break
             try:
                 written = os.read(self.master, 65536)
-            except OSError:  # how Linux says that the other side is closed
+            except OSError:  # Linux reports a closed peer this way
                 return False
             if not written:
                 return False
@@ -50,7 +51,7 @@ class Terminal:
         return "\n".join(line.rstrip() for line in self.screen.display)
 
     def wait_for(self, what, condition, seconds=FOREVER_S):
-        """Until the screen's text is as wanted; returns it."""
+        """Waits until the screen's text matches; returns it."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self.read()
@@ -59,7 +60,7 @@ class Terminal:
         raise AssertionError(f"{what} after {seconds} s:\n{self.text()}")
 
     def wait(self, seconds=FOREVER_S):
-        """The exit status of the program, which ends."""
+        """Waits for the program's end; returns its exit status."""
         end = time.monotonic() + seconds
         while self.status is None and time.monotonic() < end:
             self.read(0.02)
@@ -71,7 +72,7 @@ class Terminal:
         return self.status
 
     def modes(self):
-        """The line discipline's local flags, as whoever comes after finds them."""
+        """The line discipline's local flags, as the next program finds them."""
         return termios.tcgetattr(self.master)[3]
 
     def close(self):

@@ -1,4 +1,5 @@
-/* Batches for tests of export: any bytes, in chunks of a pool, the header in the first as encode lays it. */
+/* Batches for tests of export: arbitrary bytes in chunks of a pool, with the header in the first, as encode
+ * writes it. */
 #ifndef CUSPAN_TESTS_BATCHES_H
 #define CUSPAN_TESTS_BATCHES_H
 

@@ -24,7 +24,7 @@
 #define LINE(resource, spans)                                                                                \
     "{\"resourceSpans\":[{" resource ",\"scopeSpans\":[{\"spans\":[" spans "]}]}]}\n"
 
-/* Times are literals of ns behind a common second. */
+/* Times are literals in ns after a common second. */
 #define SPAN(trace, id, parent, name, start, end, more)                                                      \
     "{\"traceId\":\"" trace "\",\"spanId\":\"" id "\",\"parentSpanId\":\"" parent "\",\"name\":\"" name      \
     "\",\"startTimeUnixNano\":\"1700000000" start "\",\"endTimeUnixNano\":\"1700000000" end "\"" more "}"
@@ -51,7 +51,7 @@ static inline enum status read_text(const char *text, const char *trace_id, size
     return status;
 }
 
-/* The trace of a text that must be right. */
+/* Parses a text that must be valid. */
 static inline struct trace trace_of(const char *text)
 {
     struct trace trace;
@@ -63,7 +63,7 @@ static inline struct trace trace_of(const char *text)
     return trace;
 }
 
-/* What was written to a file, NUL-terminated; the caller frees it. */
+/* Returns the content of a file, NUL-terminated; the caller frees it. */
 static inline char *contents_of(FILE *file)
 {
     long size = ftell(file);

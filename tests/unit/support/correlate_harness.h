@@ -1,4 +1,4 @@
-/* What tests of correlate share: records go in, the spans that come out are kept. */
+/* Shared by the tests of correlate: passes records in and keeps the spans that come out. */
 #ifndef CUSPAN_TESTS_CORRELATE_HARNESS_H
 #define CUSPAN_TESTS_CORRELATE_HARNESS_H
 
@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #define SPANS_MAX       512
-#define BASE_NS         1700000000000000000ull /* what the times of calls and work are counted from */
+#define BASE_NS         1700000000000000000ull /* origin of the times of calls and work */
 #define SPAN_OF(number) (0x0101010101010101ull * (number))
 #define TEST(name)      cmocka_unit_test_setup_teardown(name, setup, teardown)
 
@@ -35,13 +35,13 @@ struct kept_device {
     char label[64];
 };
 
-/* What came out. */
+/* The output. */
 extern struct kept spans[SPANS_MAX];
 extern uint32_t span_count;
 extern struct kept_device devices[16];
 extern uint32_t device_count;
 
-/* What correlate is made with; for the tests to change before begin(). */
+/* The options of correlate; tests change them before begin(). */
 extern struct settings settings;
 extern struct trace_context parent;
 extern struct correlate *correlate;
@@ -73,7 +73,7 @@ int teardown(void **state);
 uint64_t later_clock(void);
 void attach_flags(const struct thread_info *on, uint8_t number, uint8_t flags, const char *state);
 void attach(uint8_t number);
-/* `attr`: of type int, named "answer"; 0: none. */
+/* `attr`: the value of an int attribute named "answer"; 0: none. */
 void say(const struct thread_info *on, enum record_type type, uint64_t id, uint64_t time, const char *name,
          uint8_t flags, int64_t attr);
 void push_range(uint64_t id, uint64_t time, const char *name);

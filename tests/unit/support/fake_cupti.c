@@ -1,5 +1,5 @@
-/* A CUPTI for tests of how one is found: it says the version that it was built with and does nothing.
- * FAKE_VERSION: what cuptiGetVersion answers; 0: it fails. FAKE_CALLS: 0 none, 1 the classic ones, 2 all. */
+/* A CUPTI for tests of how one is found. It does nothing. FAKE_VERSION: the result of cuptiGetVersion; 0: it
+ * fails. FAKE_CALLS: 0 none, 1 the classic ones, 2 all. */
 #include "abi/cupti_abi.h"
 
 #define EXPORTED __attribute__((visibility("default")))
@@ -11,7 +11,7 @@
     }
 
 EXPORTED cupti_callback_fn
-    *_Atomic fake_callback; /* who subscribed, for a host that makes the callbacks itself */
+    *_Atomic fake_callback; /* the subscriber, for a host that makes the callbacks itself */
 EXPORTED cuptiSubscribe_fn cuptiSubscribe;
 uint32_t cuptiSubscribe(cupti_subscriber_handle *subscriber, cupti_callback_fn *callback, void *userdata)
 {

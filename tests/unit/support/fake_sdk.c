@@ -1,4 +1,5 @@
-/* An SDK that publishes its threads' contexts (OTEP 4947), as a library that is loaded late and privately. */
+/* An SDK that publishes its threads' contexts (OTEP 4947), as a library that is loaded late with RTLD_LOCAL.
+ * */
 #include <stdint.h>
 
 struct record {

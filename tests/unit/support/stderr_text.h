@@ -1,4 +1,4 @@
-/* What is written to standard error between begin and end, for tests of what a person is told. */
+/* Captures standard error between two calls, for tests of messages. */
 #ifndef CUSPAN_TESTS_STDERR_TEXT_H
 #define CUSPAN_TESTS_STDERR_TEXT_H
 
@@ -19,7 +19,7 @@ static inline void stderr_begin(void)
         abort();
 }
 
-/* The text, which the caller frees. */
+/* Returns the text, which the caller frees. */
 static inline char *stderr_end(void)
 {
     fflush(stderr);

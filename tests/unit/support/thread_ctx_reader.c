@@ -33,8 +33,8 @@ static char **blocks(void)
 }
 #endif
 
-/* A descriptor's argument: a distance, or where module and offset are. A pointer is far above any distance.
- */
+/* A descriptor's argument: an offset, or the address of module and offset. A pointer is far above any offset.
+ * */
 #define DISTANCE_MAX (1 << 24)
 
 static struct {

@@ -1,5 +1,5 @@
-/* Reads what threads publish as a reader from outside does (OTEP 4947, "Reading Protocol"): by the ELF tables
- * of the loaded libraries and the thread pointer alone, with no help of the loader's dlsym. It shares no code
+/* Reads the contexts that threads publish like an external reader (OTEP 4947, "Reading Protocol"): only
+ * through the ELF tables of the loaded libraries and the thread pointer, without dlsym. It shares no code
  * with the agent. */
 #ifndef CUSPAN_TESTS_THREAD_CTX_READER_H
 #define CUSPAN_TESTS_THREAD_CTX_READER_H
