@@ -1,5 +1,5 @@
-/* cuspan.h's environment for child processes, in a process without an agent: there the contexts that wait for
- * one count. */
+/* The environment for child processes of cuspan.h, in a process without an agent: there it uses the contexts
+ * that wait for one. */
 #include "cuspan/cuspan.h"
 
 #include <setjmp.h>
@@ -67,7 +67,7 @@ static void test_the_context_takes_the_place_of_the_process_s(void **state)
     EXPECT(given, given[0], given[1], given[2], given[3], given[4], given[5], given[6]);
 }
 
-/* The context of a session or a range has none of its own to tell. */
+/* The context of a session or a range has no tracestate of its own. */
 static void test_the_tracestate_of_the_same_trace_stays(void **state)
 {
     (void)state;

@@ -123,7 +123,7 @@ static void test_ranks_of_each_launcher(void **state)
     expect_rank(9, 1, 16);
     given("PMI_RANK", "7");
     given("PMI_SIZE", "8");
-    expect_rank(7, -1, 8); /* of one launcher all, and nothing of another */
+    expect_rank(7, -1, 8); /* everything from one launcher, nothing from another */
     given("OMPI_COMM_WORLD_RANK", "5");
     given("OMPI_COMM_WORLD_LOCAL_RANK", "3");
     given("OMPI_COMM_WORLD_SIZE", "6");
@@ -155,7 +155,7 @@ static void test_ranks_of_each_mpi_and_job_system(void **state)
     }
 }
 
-/* srun --mpi=pmi2: PMI has no local rank, and Slurm means the same processes. */
+/* srun --mpi=pmi2: PMI has no local rank, and Slurm's variables describe the same processes. */
 static void test_a_local_rank_of_another_that_agrees(void **state)
 {
     (void)state;
@@ -223,8 +223,7 @@ static void test_containers_by_their_control_group(void **state)
                      "cri-containerd-" ID ".scope\n",
                      "", ID, UID);
     expect_container("0::/system.slice/cri-containerd:" ID "\n", "", ID, "");
-    expect_container("0::/../cri-containerd-" ID ".scope\n", "", ID,
-                     ""); /* seen from a namespace beside it */
+    expect_container("0::/../cri-containerd-" ID ".scope\n", "", ID, ""); /* seen from a sibling namespace */
     expect_container("0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UID2
                      ".slice/crio-" ID ".scope/container\n",
                      "", ID, UID);
@@ -249,7 +248,7 @@ static void test_containers_by_their_mounts(void **state)
     expect_container("0::/\n",
                      "3 2 8:1 /var/lib/kubelet/pods/" UID "/etc-hosts /etc/hosts rw - ext4 /dev/sda rw\n"
                      "4 2 8:1 /var/lib/containerd/sandboxes/" ID "/hostname /etc/hostname rw - x x x\n",
-                     "", UID); /* a sandbox is no container */
+                     "", UID); /* a sandbox is not a container */
     expect_container("0::/kubepods/" ID "\n",
                      "3 2 8:1 /var/lib/kubelet/pods/" UID "/etc-hosts /etc/hosts rw - x x x\n", ID, UID);
 }
@@ -263,7 +262,7 @@ static void test_a_pod(void **state)
     given_file("/etc/hosts", "# Kubernetes-managed hosts file.\n127.0.0.1 localhost\n");
     given("HOSTNAME", "trainer-0");
     look();
-    assert_int_equal(resource.attr_count, 0); /* it takes more than a file to make a pod */
+    assert_int_equal(resource.attr_count, 0); /* one file alone does not make a pod */
     given("KUBERNETES_SERVICE_HOST", "10.0.0.1");
     look();
     assert_string_equal(text_of("k8s.namespace.name"), "training");
@@ -296,7 +295,7 @@ static void test_what_a_pod_is_told_by_variables(void **state)
     given("NODE_NAME", "node-3");
     given("JOB_COMPLETION_INDEX", "3");
     given("HOSTNAME", "job-3");
-    expect_pod("", "", "", ""); /* not in a pod they may mean anything */
+    expect_pod("", "", "", ""); /* outside a pod they may mean anything */
     given("KUBERNETES_SERVICE_HOST", "10.0.0.1");
     expect_pod("job-3-x7x2p", UID, "training", "node-3");
     given("OTEL_RESOURCE_ATTRIBUTES_POD_NAME", "by-the-operator");

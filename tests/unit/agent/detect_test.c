@@ -113,7 +113,7 @@ static void test_where_a_device_is_on_the_bus(void **state)
     rmdir(folder);
 }
 
-/* Runs this program under another name, which then says what it takes itself for. */
+/* Runs this program under another name; it prints the detected name. */
 static void expect_program(const char *want, const char *name, char *const arguments[])
 {
     char self[512], folder[] = "/tmp/cuspan-detect-test-XXXXXX", program[600], got[256] = "";
@@ -166,7 +166,7 @@ static void test_the_program_s_name(void **state)
     RUN("python3", "python3", "-c");
 }
 
-/* multiprocessing's code, but below a shell's script: that isn't Python's. */
+/* The code of multiprocessing, but below a shell script, which is not Python. */
 static void test_a_child_whose_parent_is_no_python(void **state)
 {
     (void)state;

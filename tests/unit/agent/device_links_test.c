@@ -1,4 +1,4 @@
-/* On a made-up sysfs, with an NVML that says what the test tells it. */
+/* With a synthetic sysfs and a fake NVML. */
 #include "agent/resource/device_links.h"
 
 #include "capture/hardware/nvml.h"
@@ -74,7 +74,7 @@ static const char *place(const char *under)
     return path;
 }
 
-/* As the kernel has it: devices below their bridges, and a folder of links to all of them. */
+/* Like the kernel: devices below their bridges, and a folder of links to all of them. */
 static int setup_all(void **state)
 {
     (void)state;
@@ -253,7 +253,7 @@ static void test_a_replay_has_what_was_recorded(void **state)
     assert_int_equal(nvml.asked, 0);
     resource_deinit(&device);
     assert_int_equal(resource_set_string(&device, "cuda.device.uuid", "GPU-2"), STATUS_OK);
-    expect_pcie(-1, -1); /* the line is of another */
+    expect_pcie(-1, -1); /* the line belongs to another device */
 }
 
 static void test_more_gpus_than_it_keeps(void **state)

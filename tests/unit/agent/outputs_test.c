@@ -1,5 +1,5 @@
-/* From spans to batches, and what becomes of those that find no room: on a file output whose file is a FIFO,
- * so that the test says when there is some. */
+/* From spans to batches, and spans that find no space: with a file output whose file is a FIFO, so that the
+ * test decides when there is space. */
 #include "agent/pipeline/outputs.h"
 
 #include "base/clock.h"
@@ -31,7 +31,7 @@ static struct settings settings;
 static struct outputs *outputs;
 static pthread_t reader;
 static bool has_reader;
-static atomic_int asked; /* whether it may wait */
+static atomic_int asked; /* how often the outputs asked whether a span may wait */
 static const struct attr_key key_text = ATTR_KEY("text");
 
 static int setup(void **state)
@@ -64,7 +64,7 @@ static void start(void)
     assert_int_equal(outputs_create(&settings, "/nowhere", &outputs, &err), STATUS_OK);
 }
 
-/* Slower than spans are made, with any sanitizer, but it gets on: a batch takes some 30 ms. */
+/* Slower than spans are made, with any sanitizer, but it makes progress: a batch takes some 30 ms. */
 static void *read_to_the_end(void *unused)
 {
     int fd = open(fifo, O_RDONLY);
@@ -195,7 +195,7 @@ static void test_none_waits_longer_than_the_pause(void **state)
     assert_int_equal(atomic_load(&asked), 0);
 }
 
-/* Nobody reads: the first span waits in vain, those after it don't. */
+/* Nobody reads: only the first span waits, without success. */
 static void test_none_waits_for_an_exporter_that_is_stuck(void **state)
 {
     (void)state;

@@ -13,7 +13,7 @@
 
 #define PAGE 4096
 
-/* As another implementation would lay it out. */
+/* Laid out as by another implementation. */
 struct header {
     char signature[8];
     uint32_t version, payload_size;
@@ -25,7 +25,7 @@ static struct resource resource;
 static struct process_context known;
 static struct header *published;
 
-/* --- a payload, written by hand --- */
+/* --- a payload, encoded by hand --- */
 
 struct buffer {
     uint8_t bytes[8192];
@@ -95,7 +95,7 @@ static void make_payload(struct buffer *payload)
     put_varint(&attributes, 3);
     payload->length = 0;
     put_field(payload, 1, attributes.bytes, attributes.length);
-    put_field(payload, 2, "\x0a\x03key", 5); /* of the context, not of the resource */
+    put_field(payload, 2, "\x0a\x03key", 5); /* belongs to the context, not to the resource */
     put_varint(payload, 99 << 3 | 5);        /* what a later version may have */
     put(payload, "1234", 4);
 }
@@ -163,7 +163,7 @@ static void test_a_published_context_is_taken(void **state)
     assert_null(resource_find(&resource, "list"));
 }
 
-/* As the pipeline does it. */
+/* Like the pipeline. */
 static bool look(void)
 {
     resource_deinit(&resource);
@@ -180,7 +180,7 @@ static void test_each_version_is_read_once(void **state)
     publish(&payload);
     assert_true(look());
     assert_false(look());
-    published->published_at_ns = 0; /* it is being updated: what was read stays */
+    published->published_at_ns = 0; /* being updated: the content read before stays */
     assert_false(look());
     assert_true(known.address != 0);
     put_text(&attributes, "service.name", "another shop");
@@ -229,7 +229,7 @@ static void count_pause(void)
     pauses++;
 }
 
-/* Pages that may be read and those that may not, in turn: none is merged with its neighbours. */
+/* Readable and unreadable pages alternate, so none is merged with its neighbors. */
 static void test_many_mappings_are_read_with_pauses(void **state)
 {
     (void)state;
@@ -282,7 +282,7 @@ static void test_what_is_not_whole_is_left_alone(void **state)
     published->payload_size = 0;
     assert_int_equal(read_again(), 0);
     published->payload_size = (uint32_t)payload.length;
-    published->payload = (const void *)(uintptr_t)8; /* leads nowhere: no fault */
+    published->payload = (const void *)(uintptr_t)8; /* an invalid address must not cause a fault */
     assert_int_equal(read_again(), 0);
     published->payload = published + 1;
     assert_int_equal(read_again(), 6);
@@ -290,14 +290,14 @@ static void test_what_is_not_whole_is_left_alone(void **state)
     assert_int_equal(read_again(), 0);
 }
 
-/* Cut off anywhere, and with any one byte changed: no fault, and where it was cut never a good end. */
+/* Truncated anywhere, or with any byte changed: no fault, and a truncated one never succeeds. */
 static void test_broken_payloads_are_refused(void **state)
 {
     (void)state;
     struct buffer payload;
     make_payload(&payload);
     for (size_t length = 0; length < payload.length; length++) {
-        uint8_t *copy = malloc(length + 1); /* of its own: a sanitizer sees what reads beyond */
+        uint8_t *copy = malloc(length + 1); /* a separate block, so a sanitizer detects reads beyond it */
         memcpy(copy, payload.bytes, length);
         enum status status = process_context_decode(copy, length, &resource);
         if (length > 0 && length < 200)

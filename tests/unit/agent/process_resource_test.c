@@ -71,7 +71,7 @@ static const char *own(const char *key)
     return value_of(process_resource(), key);
 }
 
-/* As much later as the longest pause between two looks. */
+/* Polls again after the longest interval between two polls. */
 static bool look_later(void)
 {
     return process_resource_poll(clock_monotonic_ns() + 3600 * NS_PER_SECOND, NULL);
@@ -108,7 +108,7 @@ static void test_publishing_has_a_context_until_the_sdk_has_one(void **state)
     assert_string_equal(value_of(&read, "service.instance.id"), instance);
     assert_string_equal(value_of(&read, "deployment.environment.name"), "mine");
     resource_deinit(&read);
-    assert_false(look_later()); /* our own says nothing new */
+    assert_false(look_later()); /* our own context has nothing new */
     atomic_store(&publish_is_on, false);
     assert_false(process_resource_poll(0, NULL));
     assert_int_equal(published_context_address(), 0);
@@ -117,7 +117,7 @@ static void test_publishing_has_a_context_until_the_sdk_has_one(void **state)
     assert_true(published_context_address() != 0);
 }
 
-/* By the bytes: what a reader that goes by the OTEPs looks for. */
+/* Compares bytes: a reader that follows the OTEPs looks for these. */
 static void test_the_published_bytes(void **state)
 {
     (void)state;
@@ -169,7 +169,7 @@ static void test_an_sdk_that_starts_late_says_who_we_are(void **state)
     assert_true(look_later());
     assert_string_equal(own("service.name"), "shop");
     assert_string_equal(own("service.instance.id"), "of-the-sdk");
-    assert_string_equal(own("deployment.environment.name"), "mine"); /* the user's goes first */
+    assert_string_equal(own("deployment.environment.name"), "mine"); /* the user's setting has precedence */
     assert_string_equal(own("shop.size"), "small");
     assert_string_equal(own("cuda.version"), "13.0");
     assert_int_equal(published_context_address(), 0); /* one is enough */
@@ -194,7 +194,7 @@ static void test_an_sdk_that_ends_leaves_what_it_said(void **state)
     assert_false(look_later());
     assert_string_equal(own("service.name"), "workshop");
     look_later();
-    assert_true(published_context_address() != 0); /* threads publish on */
+    assert_true(published_context_address() != 0); /* threads continue to publish */
 }
 
 int main(void)

@@ -16,7 +16,7 @@ static char folder[] = "/tmp/cuspan-recorder-test-XXXXXX";
 static char path[128];
 static struct error err;
 
-/* The agent has one recorder and keeps it for its path; here it goes. */
+/* The agent has one recorder and keeps it for its path; this test destroys it. */
 static uint64_t close_and_free(struct recorder *recorder)
 {
     uint64_t events = recorder_close(recorder);
@@ -107,7 +107,7 @@ static void test_what_capture_hands_over_is_kept(void **state)
     activity.values[0] = 10;
     sink.on_activity(sink.context, &activity);
     counter_add(COUNTER_lost_ring_full, 7);
-    counter_add(COUNTER_spans_filtered, 9); /* no loss */
+    counter_add(COUNTER_spans_filtered, 9); /* not a loss */
     stderr_begin();
     uint64_t events = close_and_free(recorder);
     char *said = stderr_end();
@@ -118,7 +118,7 @@ static void test_what_capture_hands_over_is_kept(void **state)
     assert_int_equal(found.calls, 4);
     assert_int_equal(found.resources, 1);
     assert_int_equal(found.activities, 1);
-    assert_int_equal(found.threads, 4); /* told once each, and again when renamed */
+    assert_int_equal(found.threads, 4); /* each recorded once, and again when renamed */
     assert_string_equal(found.last_thread, "third");
     assert_string_equal(found.program, "program");
     assert_int_equal(found.losses, 1);
@@ -155,7 +155,7 @@ static void test_a_folder_that_is_not_there(void **state)
     assert_non_null(strstr(err.text, "/nowhere/recording"));
 }
 
-/* A limit on the file's size stands for a full disk. */
+/* A limit on the file size simulates a full disk. */
 static void test_a_full_disk_is_told_and_counted(void **state)
 {
     (void)state;
@@ -171,7 +171,7 @@ static void test_a_full_disk_is_told_and_counted(void **state)
     char *said;
     stderr_begin();
     for (int i = 0; i < 200000; i++) {
-        struct thread_info thread = {.tid = (uint64_t)rand()}; /* such as don't compress well */
+        struct thread_info thread = {.tid = (uint64_t)rand()}; /* random, because it does not compress well */
         struct call_record call = {.head = {sizeof call, RECORD_CALL, 2, 211}};
         call.start_ns = (uint64_t)rand() << 20;
         call.end_ns = call.start_ns + (uint64_t)rand();

@@ -29,7 +29,7 @@ static int setup_all(void **state)
 static int teardown_all(void **state)
 {
     (void)state;
-    return rmdir(folder); /* fails if a test has left anything */
+    return rmdir(folder); /* fails if a test left a file */
 }
 
 static int setup(void **state)
@@ -98,8 +98,7 @@ static void test_losses_are_named_in_one_line(void **state)
     stderr_begin();
     report_log_losses(NULL, "trouble");
     said = stderr_end();
-    assert_int_equal(times_in(said, "\n"),
-                     4); /* what is no span, and what is left in the spool, of both: lines of their own */
+    assert_int_equal(times_in(said, "\n"), 4); /* losses, lost notes, spooled spans, spooled metrics */
     assert_int_equal(times_in(said, "data points of metrics are left in the spool"), 1);
     assert_int_equal(times_in(said, "spans are left in the spool"), 1);
     assert_int_equal(times_in(said, "trouble"), 1);
@@ -172,9 +171,9 @@ static void test_no_password_reaches_the_report(void **state)
         {"http://localhost:4318/v1/traces", "http://localhost:4318/v1/traces"},
         {"https://user:secret@host:4318/v1/traces", "https://host:4318/v1/traces"},
         {"https://user:p@ss@host", "https://host"},
-        {"https://user:pass/word@host/v1/traces", "https://host/v1/traces"}, /* it should have been encoded */
+        {"https://user:pass/word@host/v1/traces", "https://host/v1/traces"}, /* wrongly not encoded */
         {"user:secret@host:4317", "host:4317"},
-        {"https://user:secret@host?key=a@b", "https://host"}, /* a query may hold a token */
+        {"https://user:secret@host?key=a@b", "https://host"}, /* a query may contain a token */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         settings.output_count = 1;
@@ -219,7 +218,7 @@ static void test_each_output_has_its_own_figures(void **state)
     assert_true(number(cJSON_GetArrayItem(outputs, 1), "delivered") == 3);
     assert_true(number(cJSON_GetArrayItem(outputs, 1), "lost") == 30);
     assert_true(number(json, "spans") == 33);
-    assert_true(number(json, "delivered") == 3); /* what all of them have */
+    assert_true(number(json, "delivered") == 3); /* delivered to all outputs */
     cJSON_Delete(json);
     settings.output_count = 1;
     json = write_and_read();
@@ -283,7 +282,7 @@ static void test_each_state_is_named_until_the_last_report(void **state)
             assert_string_equal(text(json, "why"), report.why);
         cJSON_Delete(json);
     }
-    report.state = REPORT_RUNNING; /* a thread that is late doesn't overwrite it */
+    report.state = REPORT_RUNNING; /* a late thread must not overwrite it */
     assert_false(report_write(&report));
     assert_int_equal(access(path, F_OK), -1);
 }

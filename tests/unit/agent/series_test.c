@@ -1,4 +1,4 @@
-/* From a metric's points to its streams': what leaves is caught here in place of the outputs. */
+/* From a metric's points to those of its streams. The test receives them instead of the outputs. */
 #include "agent/metrics/series.h"
 
 #include "model/metrics/histogram.h"
@@ -85,7 +85,7 @@ static void add_duration(const char *kernel, int64_t device, uint64_t duration_n
     struct metric_point point = {.histogram = histogram};
     put(&point, kernel, device);
     series_add(series, NULL, METRIC_KERNEL_DURATION, true, &point, 1);
-    histogram_destroy(histogram); /* looked at already */
+    histogram_destroy(histogram); /* already checked */
 }
 
 static void test_without_views_all_leaves_as_it_is(void **state)
@@ -153,7 +153,7 @@ static void test_sums_add_up_and_gauges_have_the_last_value(void **state)
     assert_true(left[2].point.d == 1.0);
 }
 
-/* Those that came first keep their places, whoever comes in the next export. */
+/* The first series keep their places in later exports. */
 static void test_series_beyond_the_limit_are_one(void **state)
 {
     (void)state;
@@ -175,7 +175,7 @@ static void test_series_beyond_the_limit_are_one(void **state)
     }
 }
 
-/* One text holds what two attributes are made of: a hash of their bytes, one after the other, is the same. */
+/* Two attributes that are parts of one text: a hash of their concatenated bytes is the same. */
 static void test_series_are_told_apart_by_their_attributes(void **state)
 {
     (void)state;
@@ -197,7 +197,7 @@ static void test_series_are_told_apart_by_their_attributes(void **state)
     assert_int_equal(left[1].point.i, 2);
 }
 
-/* They would need more room than a series has. */
+/* They need more space than a series has. */
 static void test_series_with_very_long_attributes_are_with_the_others(void **state)
 {
     (void)state;

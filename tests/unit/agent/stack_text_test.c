@@ -56,7 +56,7 @@ static void test_the_caller_is_innermost(void **state)
     const char *text = stack_text_of(&stack.record);
     const char *found = strstr(text, "walk_here+0x"), *first_end = strchr(text, '\n');
     assert_non_null(found);
-    assert_true(found == text || found == first_end + 1); /* a sanitizer's own backtrace() stands before it */
+    assert_true(found == text || found == first_end + 1); /* a sanitizer's backtrace() comes first */
     assert_non_null(strstr(text, " (stack_text_test+0x"));
 }
 
@@ -89,7 +89,7 @@ static void test_addresses_that_nobody_knows(void **state)
     assert_string_equal(stack_text_of(&stack.record), "");
 }
 
-/* A return address may lie behind the end of a function that never returns, where the next one begins. */
+/* A return address may be past the end of a function that never returns, where the next function starts. */
 static void test_a_call_at_a_functions_end_is_that_functions(void **state)
 {
     (void)state;

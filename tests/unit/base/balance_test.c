@@ -1,4 +1,4 @@
-/* The sums by which a user is told that nothing is lost in buffer_stall. */
+/* The sums that show a user whether everything is accounted for. */
 #include "base/accounting/balance.h"
 #include "base/accounting/losses.h"
 
@@ -89,8 +89,8 @@ static void test_each_output_is_owed_every_span(void **state)
     assert_int_equal(balance_output_unaccounted(&balance, 1), -1);
 }
 
-/* As a thread of ours may stand when the host can wait no longer: a buffer half read, a span lost of which
- * its output doesn't know yet. */
+/* The state of a thread when the host can wait no longer: a buffer is half read, and a span is lost that its
+ * output does not know yet. */
 static void test_a_closed_balance_adds_up(void **state)
 {
     struct balance balance;
@@ -117,7 +117,7 @@ static void test_a_closed_balance_adds_up(void **state)
     assert_int_equal(balance.counters[COUNTER_lost_unmade], 0);
 }
 
-/* Data points are in no sum of spans. */
+/* Sums of spans do not include data points. */
 static void test_points_that_met_no_fate_are_lost_at_the_end(void **state)
 {
     (void)state;

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-/* Sanitizers end the process where calloc would fail; this test is about its failing. */
+/* Sanitizers end the process when calloc would fail; this test needs it to fail. */
 #define EXPORTED __attribute__((visibility("default")))
 EXPORTED const char *__asan_default_options(void);
 const char *__asan_default_options(void)

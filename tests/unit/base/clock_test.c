@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-/* What CLOCK_REALTIME is set forward by; the test's own clock_gettime stands before libc's. */
+/* The offset added to CLOCK_REALTIME. The test's clock_gettime replaces libc's. */
 static int64_t step_ns;
 
 int clock_gettime(clockid_t id, struct timespec *time)
@@ -30,7 +30,7 @@ static uint64_t fake_clock(void)
     return 12345;
 }
 
-/* Both clocks, read within a millisecond: a busy machine may stop this thread between two readings. */
+/* Reads both clocks within a millisecond: a busy machine may stop this thread between two readings. */
 static void read_both(uint64_t *ticks, uint64_t *ns)
 {
     uint64_t after_ns;
@@ -86,11 +86,11 @@ static void test_ticks_become_the_time_at_which_they_were_taken(void **state)
     (void)state;
     clock_init();
     if (!clock_has_counter)
-        skip(); /* the kernel of this machine keeps time by something else */
+        skip(); /* this machine's kernel uses another clock source */
     uint64_t first, first_ns;
     read_both(&first, &first_ns);
     usleep(1000);
-    clock_calibrate(); /* a slope over a millisecond is rough */
+    clock_calibrate(); /* a slope measured over a millisecond is inaccurate */
     expect_close(clock_ticks_to_ns(first), first_ns);
     for (int i = 0; i < 8; i++) {
         usleep(20000);
@@ -104,7 +104,7 @@ static void test_ticks_become_the_time_at_which_they_were_taken(void **state)
     }
 }
 
-/* A clock that is set while the slope is being learnt must not bend all times that follow. */
+/* Setting the clock during calibration must not distort all later times. */
 static void test_a_clock_that_is_set_spoils_nothing(void **state)
 {
     static const int64_t steps_ns[] = {50 * (int64_t)NS_PER_MS, (int64_t)NS_PER_SECOND,

@@ -67,7 +67,7 @@ static void *end_at_once(void *unused)
     return unused;
 }
 
-/* Their places come free, and whoever never said what it is counts for nothing. */
+/* Ended threads free their slots. A thread that never registered does not count. */
 static void test_many_threads_one_after_the_other(void **state)
 {
     enum own_work which = OWN_CONTROL;

@@ -62,7 +62,7 @@ static unsigned mode_of(const char *name)
     return info.st_mode & 07777;
 }
 
-/* Appends "more". NULL: it was done; "": the kernel has refused. */
+/* Appends "more". NULL: done; "": the kernel refused. */
 static const char *append(void)
 {
     const char *problem = "not set";
@@ -120,7 +120,7 @@ static void test_another_users_link_is_not_followed(void **state)
     unlink(target);
     assert_string_equal(append(), "it is a link that belongs to another user");
     assert_int_equal(access(target, F_OK), -1);
-    /* Whose folder it is may put links there. */
+    /* The owner of a folder may put links there. */
     assert_int_equal(chown(folder, OTHER_USER, OTHER_USER), 0);
     assert_null(append());
     assert_holds(target, "more");

@@ -81,7 +81,7 @@ static void stderr_comes_back(void)
     close(old_stderr);
 }
 
-/* A pipe whose reader has gone would end the process by a signal. */
+/* Writing to a pipe whose reader has gone would raise a signal that ends the process. */
 static void test_nobody_dies_of_a_broken_pipe(void **state)
 {
     int ends[2];
@@ -98,7 +98,7 @@ static void test_nobody_dies_of_a_broken_pipe(void **state)
     assert_false(sigismember(&pending, SIGPIPE));
 }
 
-/* A pipe that nobody reads would hold the process up for good. */
+/* Writing to a full pipe that nobody reads would block forever. */
 static void test_nobody_waits_for_a_full_pipe(void **state)
 {
     int ends[2];
@@ -115,7 +115,7 @@ static void test_nobody_waits_for_a_full_pipe(void **state)
     log_error("a line that has no room");
     alarm(0);
     stderr_comes_back();
-    assert_int_equal(read(ends[0], &byte, 1), 1); /* what was there still is */
+    assert_int_equal(read(ends[0], &byte, 1), 1); /* the former content is unchanged */
     assert_int_equal(byte, 'x');
     close(ends[0]);
     close(ends[1]);
@@ -153,7 +153,7 @@ static void test_names_of_levels(void **state)
     assert_int_equal(level, LOG_DEBUG);
 }
 
-/* Last: it uses up the process's lines. */
+/* Must be last: it exhausts the process's limit of lines. */
 static void test_a_host_s_log_is_not_filled(void **state)
 {
     (void)state;

@@ -39,7 +39,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* A record of `bytes` all of whose words hold `value`. */
+/* A record of `bytes` in which each word is `value`. */
 static bool put(uint32_t bytes, uint64_t value)
 {
     struct record *record = ring_reserve(&ring, bytes);
@@ -92,7 +92,7 @@ static void test_nothing_is_seen_before_the_commit(void **state)
     struct record *record = ring_reserve(&ring, 64);
     *record = (struct record){64, TYPE};
     assert_null(peek());
-    /* Reserving again forgets the first. */
+    /* A second reservation replaces the first. */
     assert_ptr_equal(ring_reserve(&ring, 40), record);
     assert_true(put(40, 7));
     expect_next(40, 7);
@@ -150,7 +150,7 @@ static void test_the_gap_counts_as_used(void **state)
     (void)state;
     for (int i = 0; i < 15; i++)
         assert_true(put(520, 1));
-    expect_next(520, 1); /* 392 at the end, 520 at the beginning: no room for 528 in either */
+    expect_next(520, 1); /* 392 at the end, 520 at the beginning: 528 fit in neither */
     assert_false(put(528, 2));
     assert_true(put(520, 2)); /* fills the beginning */
     assert_false(put(8, 2));

@@ -29,13 +29,13 @@ static void test_nothing_reaches_the_terminal_but_text(void **state)
                         "a?b");
     assert_string_equal(line("\xc2\x9b"
                              "31m"),
-                        "??31m"); /* a control of the second set */
+                        "??31m"); /* a C1 control character */
     assert_string_equal(line("\xe2\x80\xae"
                              "evil"),
-                        "???evil");                   /* turns the direction around */
+                        "???evil");                   /* reverses the text direction */
     assert_string_equal(line("\xff\xc3"), "??");      /* not UTF-8 */
     assert_string_equal(line("\xc0\xaf"), "??");      /* overlong */
-    assert_string_equal(line("\xed\xa0\x80"), "???"); /* half of a pair */
+    assert_string_equal(line("\xed\xa0\x80"), "???"); /* half a surrogate pair */
 }
 
 static void test_long_messages_are_cut_between_characters(void **state)

@@ -183,7 +183,7 @@ static void test_w3c_s_tracestates(void **state)
         "foo=1\t \t,\t \tbar=2,\t \tbaz=3",
         "foo=1,",
         "foo=1,,bar=2",
-        "1a-2f@foo=bar1,foo=1", /* level 2: a tenant may begin with a digit */
+        "1a-2f@foo=bar1,foo=1", /* level 2: a tenant may start with a digit */
     };
     static const char *const bad[] = {
         "foo",          "foo =1",       "FOO=1",        "foo.bar=1",

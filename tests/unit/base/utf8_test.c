@@ -88,7 +88,7 @@ static void test_limits_cut_between_characters(void **state)
     expect("\xff\xff", 2, 1, UTF8_NO_LIMIT, FFFD);
 }
 
-/* Could these bytes be the beginning of a character? Decided on the range of code points that they leave
+/* Can these bytes be the start of a character? Decided on the range of code points that they leave
  * open. */
 static bool begins_character(const uint8_t *s, size_t n)
 {
@@ -138,7 +138,7 @@ static void test_every_beginning(void **state)
     }
 }
 
-/* Every length with a byte that isn't ASCII at every place, in memory of exactly that size. */
+/* Every length with a non-ASCII byte at every position, in memory of exactly that size. */
 static void test_copy_says_whether_all_is_ascii(void **state)
 {
     for (size_t len = 0; len <= 70; len++) {
@@ -147,7 +147,7 @@ static void test_copy_says_whether_all_is_ascii(void **state)
         for (size_t odd = 0; odd <= len; odd++) {
             memset(from, 'x', len);
             memset(to, 0, len + 1);
-            from[odd] = (char)0x80; /* at `len`: behind the text, must not be seen */
+            from[odd] = (char)0x80; /* at `len` it is past the text and must not be read */
             assert_int_equal(utf8_copy_ascii(to, from, len), odd == len);
             assert_memory_equal(to, from, len);
             assert_int_equal(to[len], 0);

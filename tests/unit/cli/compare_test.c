@@ -1,4 +1,4 @@
-/* The figures that are expected were computed by hand or by another program (Python), as each says. */
+/* The expected figures were computed by hand or by another program (Python), as noted. */
 #include "cli/diff/compare.h"
 
 #include <math.h>
@@ -30,7 +30,7 @@ static void expect_near(double got, double wanted)
         fail_msg("%.9g, not %.9g", got, wanted);
 }
 
-/* One run a side. */
+/* One run per side. */
 static struct comparison compare_two(struct run_item base, struct run_item new)
 {
     static struct run_item runs[SIDE_COUNT];
@@ -97,7 +97,7 @@ static void test_the_change_is_the_median_of_all_ratios(void **state)
     expect_near(gone.ratio, 0);
 }
 
-/* Of the same mixture of two times, the medians lie in different modes. */
+/* In samples of the same mixture of two times, the medians lie in different modes. */
 static void test_two_modes_are_no_change(void **state)
 {
     (void)state;
@@ -121,7 +121,7 @@ static void test_with_many_tests_each_must_say_more(void **state)
     expect_near(items[1].p, 1);
 }
 
-/* Two runs of the new side, one of which is like the base. */
+/* Two runs of the new side, of which one is like the base. */
 static void test_runs_that_disagree_are_noise(void **state)
 {
     struct run_item low = RUN(11, 12, 13, 14, 15, 16, 17, 18), high = RUN(31, 32, 33, 34, 35, 36, 37, 38);
@@ -150,13 +150,13 @@ static void test_many_runs_are_permuted(void **state)
     fill(same, 4, 1001, 3);
     struct comparison items[] = {{.runs = {base, new}}, {.runs = {base, same}}};
     assert_int_equal(compare_all(items, 2, counts, LEVEL), COMPARE_RUNS);
-    expect_near(items[0].p, 2.0 / 70); /* the labelling itself and its mirror image, of 8 over 4 */
+    expect_near(items[0].p, 2.0 / 70); /* the labeling and its mirror image, out of 8 over 4 */
     assert_true(items[0].is_tested);
     assert_true(fabs(items[0].ratio - 1.2) < 0.002);
     assert_true(items[1].p > LEVEL);
 }
 
-/* The greatest of all items is what each has to reach. */
+/* Each item must reach the maximum over all items. */
 static void test_a_wilder_item_hides_a_tame_one(void **state)
 {
     struct run_item base[4], new[4], wild_base[4], wild_new[4];
@@ -164,7 +164,7 @@ static void test_a_wilder_item_hides_a_tame_one(void **state)
     (void)state;
     fill(base, 4, 1000, 10);
     fill(new, 4, 1031, 10);
-    for (size_t i = 0; i < 4; i++) { /* far apart under another labelling */
+    for (size_t i = 0; i < 4; i++) { /* far apart under another labeling */
         wild_base[i] = RUN(i % 2 ? 1000 : 2000);
         wild_new[i] = RUN(i % 2 ? 1000 : 2000);
     }
@@ -173,7 +173,7 @@ static void test_a_wilder_item_hides_a_tame_one(void **state)
     compare_all(&alone, 1, counts, LEVEL);
     compare_all(both, 2, counts, LEVEL);
     expect_near(alone.p, 2.0 / 70);
-    expect_near(both[0].p, alone.p + 2.0 / 70); /* that labelling and its mirror image */
+    expect_near(both[0].p, alone.p + 2.0 / 70); /* that labeling and its mirror image */
 }
 
 static void test_runs_that_lack_the_item_do_not_count(void **state)
@@ -193,7 +193,7 @@ static void test_runs_that_lack_the_item_do_not_count(void **state)
     expect_near(item.p, 1);
 }
 
-/* More labellings than are listed: they are drawn, the same each time. */
+/* More labelings than are enumerated: a sample is drawn, the same each time. */
 static void test_very_many_runs_are_drawn(void **state)
 {
     struct run_item base[12], new[12];
@@ -204,7 +204,7 @@ static void test_very_many_runs_are_drawn(void **state)
     struct comparison item = {.runs = {base, new}}, again = item;
     compare_all(&item, 1, counts, LEVEL);
     compare_all(&again, 1, counts, LEVEL);
-    expect_near(item.p, 1e-4); /* itself alone, of 10,000 */
+    expect_near(item.p, 1e-4); /* only itself, out of 10,000 */
     expect_near(again.p, item.p);
 }
 

@@ -148,7 +148,7 @@ static void test_files(void **state)
     assert_string_equal(facts.interpreter, "/bin/sh -e");
     look_at(head, 20, &facts); /* cut */
     assert_false(facts.is_elf);
-    memset(head + 32, 0xff, 32); /* program headers far behind the end, and many of them */
+    memset(head + 32, 0xff, 32); /* many program headers, far past the end */
     look_at(head, sizeof head, &facts);
     assert_true(facts.is_elf && !facts.is_dynamic);
 }

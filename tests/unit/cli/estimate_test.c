@@ -11,11 +11,11 @@ static struct estimate of_first(size_t count)
 {
     double values[ESTIMATE_VALUES_MAX];
     for (size_t i = 0; i < count; i++)
-        values[i] = (double)((i * 7919) % count + 1); /* 1 to count, in no order */
+        values[i] = (double)((i * 7919) % count + 1); /* 1 to count, unordered */
     return estimate_of(values, count);
 }
 
-/* By the tables of the sign test's confidence interval. */
+/* From the tables of the sign test's confidence interval. */
 static void test_ranks_of_the_interval(void **state)
 {
     static const struct {
@@ -51,7 +51,7 @@ static void test_median(void **state)
     assert_true(of_first(20).median == 10.5);
 }
 
-/* The probabilities don't vanish for many values: the interval is about 2 / sqrt(n) wide. */
+/* The probabilities must not underflow for many values: the interval is about 2 / sqrt(n) wide. */
 static void test_many_values(void **state)
 {
     (void)state;

@@ -93,7 +93,7 @@ static void test_the_nearest_name_is_near(void **state)
     assert_null(options_suggest("", names, 4));
 }
 
-/* What a person can write must be in help, man page and completion. */
+/* Every option must be in the help, the man page and the completion. */
 static void test_every_option_is_documented_everywhere(void **state)
 {
     FILE *completion_file = tmpfile();

@@ -37,7 +37,7 @@ static void test_a_report_says_where_to_look(void **state)
     outcome_deinit(&outcome);
 }
 
-/* It is no process of the program, but its span counts, and its trace is the first. */
+/* It is not a process of the program, but its span counts, and its trace is the first. */
 static void test_the_root_span_is_counted_as_no_process(void **state)
 {
     (void)state;
@@ -143,7 +143,7 @@ static void test_processes_of_all_ends_are_counted(void **state)
     outcome_deinit(&outcome);
 }
 
-/* Else whoever has sampled nothing would look for a fault. */
+/* Otherwise a user whose sampler dropped everything would look for a fault. */
 static void test_time_asleep_is_said(void **state)
 {
     (void)state;

@@ -28,7 +28,7 @@ static int teardown(void **state)
 {
     (void)state;
     stat_report_deinit(&report);
-    overhead.options.has_figure = false; /* nothing was compiled */
+    overhead.options.has_figure = false; /* unused options */
     overhead_deinit(&overhead);
     return 0;
 }
@@ -60,7 +60,7 @@ static const struct stat_value *cell(enum overhead_level level, const char *key)
     return NULL;
 }
 
-/* The machine gets slower from round to round: only pairs of one round are compared. */
+/* The machine becomes slower from round to round: only pairs of one round are compared. */
 static void test_pairs_of_the_same_round(void **state)
 {
     (void)state;
@@ -92,7 +92,7 @@ static void test_own_and_rest_are_the_whole(void **state)
     assert_int_equal(cell(LEVEL_DEFAULT, "rest_ns")->i, 20 * MS);
 }
 
-/* As with many threads, or where noise hides the cost. */
+/* As with many threads, or when noise hides the cost. */
 static void test_own_is_never_above_the_whole(void **state)
 {
     (void)state;

@@ -97,7 +97,7 @@ static void test_slices_have_times_tracks_and_arguments(void **state)
     assert_true(number_of(call, "pid") == 42);
     assert_true(number_of(call, "tid") == 7);
     const cJSON *args = cJSON_GetObjectItemCaseSensitive(call, "args");
-    assert_string_equal(text_of(args, "big"), "9223372036854775807"); /* no number of JSON holds it */
+    assert_string_equal(text_of(args, "big"), "9223372036854775807"); /* a JSON number cannot represent it */
     assert_true(number_of(args, "small") == -12);
     assert_true(number_of(args, "d") == 0.25);
     assert_true(cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(args, "b")));

@@ -76,14 +76,14 @@ static void test_a_summary_says_what_the_gpu_did(void **state)
     fclose(file);
     free(picture);
     trace_deinit(&trace);
-    trace = trace_of(sample); /* where the GPU has spans, they say it */
+    trace = trace_of(sample); /* if the GPU has spans, they have this */
     picture = draw(&trace, 100, false, true);
     assert_null(strstr(picture, "  GPU "));
     free(picture);
     trace_deinit(&trace);
 }
 
-/* No line is wider than it may be, whatever the width; the last part of each line is a bar at the same
+/* No line exceeds the width; the last part of each line is a bar at the same
  * column. */
 static void test_every_width_is_kept(void **state)
 {

@@ -12,7 +12,7 @@
 
 static uint32_t tokens[TOKENS_MAX];
 
-/* By the definition: every stretch of every period, as long as it can be, unless a lesser period spans it. */
+/* By the definition: every maximal stretch of every period, unless a smaller period covers it. */
 static size_t find_slowly(size_t count, size_t period_max, size_t times, struct repeat *out)
 {
     size_t found = 0;
@@ -79,7 +79,7 @@ static void test_random_sequences_agree_with_the_definition(void **state)
     }
 }
 
-/* Random tokens with repetitions in them, as programs have. */
+/* Random tokens with repetitions, as in programs. */
 static void test_planted_repetitions_agree_with_the_definition(void **state)
 {
     (void)state;
@@ -119,7 +119,7 @@ static void test_of_nothing_there_is_none(void **state)
     assert_null(got);
 }
 
-/* A bound on the period leaves out what is longer, and nothing else. */
+/* A limit on the period excludes longer ones, and nothing else. */
 static void test_periods_beyond_the_bound_are_left_out(void **state)
 {
     (void)state;

@@ -11,7 +11,7 @@
 
 static struct trace_span spans[SPANS_MAX];
 
-/* A trace from pairs of begin and end. */
+/* A trace from pairs of start and end. */
 static struct trace trace_from(const uint64_t *times, size_t count)
 {
     struct trace trace = {.spans = spans, .span_count = count, .start_ns = UINT64_MAX};
@@ -23,7 +23,7 @@ static struct trace trace_from(const uint64_t *times, size_t count)
     return trace;
 }
 
-/* A long creation of the context, then ten short spans. */
+/* A slow creation of the context, then ten short spans. */
 static const uint64_t late_work[] = {0,         200300000, 0,         200000000, 200000000,
                                      200030000, 200030000, 200060000, 200060000, 200090000,
                                      200090000, 200120000, 200120000, 200150000, 200150000,

@@ -71,7 +71,7 @@ static void test_long_names_are_cut_in_whole_characters(void **state)
     check_fitted("kernel", 0, "", 0);
     check_fitted("行列積", 6, "行列積", 6);
     check_fitted("行列積", 5, "行列…", 5);
-    check_fitted("行列積", 4, "行…", 3); /* half a character doesn't fit */
+    check_fitted("行列積", 4, "行…", 3); /* half a wide character does not fit */
     check_fitted("e\u0301e\u0301e\u0301", 3, "e\u0301e\u0301e\u0301", 3);
     check_fitted("e\u0301e\u0301e\u0301", 2, "e\u0301…", 2);
 }
@@ -81,8 +81,8 @@ static void test_nothing_foreign_reaches_the_terminal(void **state)
     check_fitted("a\x1b[31mb\r\n\x7f", 20, "a?[31mb???", 10);
     check_fitted("a\xc2\x9b"
                  "31m",
-                 20, "a?31m", 5);                       /* a control character of the second kind */
-    check_fitted("\u202edesrever", 20, "?desrever", 9); /* turns the direction */
+                 20, "a?31m", 5);                       /* a C1 control character */
+    check_fitted("\u202edesrever", 20, "?desrever", 9); /* reverses the text direction */
     check_fitted("a\xff\xc3(b", 20, "a\ufffd\ufffd(b", 5);
     struct text text = {0};
     text_clear(&text);

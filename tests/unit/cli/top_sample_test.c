@@ -104,7 +104,7 @@ static void test_what_has_happened_between(void **state)
     assert_int_equal(difference.kernels[1].count, 2);
 }
 
-/* The lease was over in between, or the first answer began the counting. */
+/* The lease expired in between, or the first answer started the counting. */
 static void test_counting_that_began_anew(void **state)
 {
     (void)state;
@@ -114,7 +114,7 @@ static void test_counting_that_began_anew(void **state)
     assert_true(top_sample_difference(&before, &now, &difference));
     assert_int_equal(difference.window_ns, 1000);
     assert_int_equal(difference.calls, 25);
-    assert_int_equal(difference.lost, 2); /* that is counted always */
+    assert_int_equal(difference.lost, 2); /* always counted */
     before.is_on = false;
     now.since_ns = 2000;
     assert_true(top_sample_difference(&before, &now, &difference));
@@ -127,11 +127,11 @@ static void test_nothing_to_tell(void **state)
     now.is_on = false;
     assert_false(top_sample_difference(&before, &now, &difference));
     now.is_on = true;
-    now.time_ns = before.time_ns; /* the clock stands, or was set back */
+    now.time_ns = before.time_ns; /* the clock has stopped or was set back */
     assert_false(top_sample_difference(&before, &now, &difference));
 }
 
-/* Its time so far was not told: it isn't this interval's. */
+/* Its time before the first answer is unknown and does not belong to this interval. */
 static void test_a_kernel_that_comes_up_from_below(void **state)
 {
     char name[32];

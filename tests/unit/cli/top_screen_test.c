@@ -74,7 +74,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* The first line that has it; fails where none has. */
+/* The first line that contains it; fails if there is none. */
 static const struct top_line *line_with(const char *part)
 {
     for (size_t i = 0; i < screen.count; i++)
@@ -238,7 +238,7 @@ static void test_without_figures_and_without_agents(void **state)
     assert_true(has("no agent is running"));
 }
 
-/* CUPTI's records come once a second: a moment may get those of two. */
+/* CUPTI's records arrive once a second: one interval may get those of two. */
 static void test_never_busier_than_the_time(void **state)
 {
     (void)state;

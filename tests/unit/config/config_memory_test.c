@@ -1,5 +1,5 @@
-/* Every allocation of a load fails in turn: each time the load says so, leaks nothing, and the next one
- * works. The linker sends the allocations of our code and of libyaml through here (--wrap). */
+/* Each allocation of a load fails in turn. Each time the load must report an error and leak nothing, and the
+ * next load must work. The linker redirects the allocations of our code and of libyaml here (--wrap). */
 #include "config/config.h"
 
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 static long allocations_left = -1; /* -1: they all work */
 static bool has_failed;
 
-/* One failure a load: those that come after it work, so a load that forgets one is found out. */
+/* One failure per load: later allocations work, so a load that ignores a failure is detected. */
 static bool fails(void)
 {
     if (allocations_left < 0)
@@ -64,7 +64,7 @@ static const char *get_variable(const char *name, void *context)
     return NULL;
 }
 
-/* Returns how many allocations had to work before the load did. */
+/* Returns how many allocations a successful load needs. */
 static long fail_each_in_turn(char *path)
 {
     static struct settings settings;

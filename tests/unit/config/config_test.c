@@ -1,4 +1,4 @@
-/* Files, variables and overrides, from their text to the settings or to the words of the error. */
+/* Files, variables and overrides: from their text to the settings or to the error message. */
 #include "config/config.h"
 
 #include <setjmp.h>
@@ -60,7 +60,7 @@ static enum status load_file(const char *text)
     return load();
 }
 
-/* `below` goes under tracer_provider.processors[0].batch.exporter, where most is. */
+/* `below` goes under tracer_provider.processors[0].batch.exporter, which has most of the keys. */
 static enum status load_exporter(const char *below)
 {
     char text[1024];
@@ -744,7 +744,7 @@ static void test_variables_hold_without_a_file(void **state)
     assert_int_equal(exporter->compression, COMPRESSION_NONE);
     assert_int_equal(exporter->header_count, 2);
     assert_string_equal(exporter->headers[0].value, "a b");
-    assert_int_equal(exporter->ca_file[0], '/'); /* the program may change its directory */
+    assert_int_equal(exporter->ca_file[0], '/'); /* absolute, because the program may change its directory */
     assert_int_equal(settings.outputs[0].queue_spans_max, 4096);
     assert_int_equal(settings.outputs[0].batch_spans_max, 4096);
     assert_int_equal(settings.sampler, SAMPLER_TRACE_ID_RATIO);
@@ -958,7 +958,7 @@ static void test_overrides_go_on_top(void **state)
     assert_string_equal(resource_find(&settings.resource, "service.name")->string, "s");
 }
 
-/* Some collectors take their key in the query. */
+/* Some collectors expect their key in the query. */
 static void test_an_endpoints_query_stays(void **state)
 {
     static const struct {

@@ -1,4 +1,4 @@
-/* The table of settings, and what is printed from it. */
+/* The table of settings, and the texts generated from it. */
 #include "config/config.h"
 #include "base/text/suggest.h"
 #include "config/settings_table.h"
@@ -44,7 +44,7 @@ static void load(const char *path)
         fail_msg("%s", report.count ? report.messages[0].text : status_text(status));
 }
 
-/* Where memory is watched for leaks (the sanitizers' build), a setting that nobody frees is one. */
+/* With the leak checker (the sanitizers' build), a setting that is not freed is reported. */
 static void test_every_text_is_freed(void **state)
 {
     size_t texts = 0;
@@ -77,7 +77,7 @@ static void test_every_row_is_complete(void **state)
         setting_expected(setting, expected);
         assert_true(expected[0] != '\0' && strlen(expected) < SETTING_TEXT_BYTES - 1);
         if (setting->path)
-            assert_ptr_equal(setting_find(setting->path), setting); /* no path is here twice */
+            assert_ptr_equal(setting_find(setting->path), setting); /* no path appears twice */
     }
 }
 
@@ -116,7 +116,7 @@ static void test_the_example_is_the_defaults(void **state)
     free(defaults);
 }
 
-/* Takes the comment marks off every alternative: what the example suggests must be right too. */
+/* Uncomments every alternative: the example's suggestions must be valid too. */
 static void test_the_alternatives_of_the_example_are_valid(void **state)
 {
     static const char *const heads[] = {"otlp_grpc:", "otlp_file/development:", "console:"};
@@ -207,7 +207,7 @@ static void test_a_text_has_a_bound_where_its_row_says_so(void **state)
     settings_deinit(&in_settings);
 }
 
-/* Each row by its own type: the bounds are in, what lies beyond is out, and nothing changed then. */
+/* Each row by its type: the bounds are accepted, values beyond are rejected and change nothing. */
 static void test_bounds_hold_for_every_number(void **state)
 {
     struct settings in_settings;
@@ -303,7 +303,7 @@ static void test_the_nearest_word_is_found_or_none(void **state)
                  {"sesion", "session"},
                  {"CUPTI", "cupti"},
                  {"ring", "rings"},
-                 {"rings", ""}, /* a word is not a correction of itself */
+                 {"rings", ""}, /* a word is not a suggestion for itself */
                  {"xyz", ""},
                  {"", ""},
                  {"de", ""}};

@@ -87,7 +87,7 @@ static void test_numbers_keep_to_their_range(void **state)
 static void test_decimals_do_not_depend_on_the_locale(void **state)
 {
     double d;
-    setlocale(LC_ALL, "de_DE.UTF-8"); /* where it is installed, strtod wants "0,25" */
+    setlocale(LC_ALL, "de_DE.UTF-8"); /* if installed, strtod expects "0,25" */
     assert_true(scalar_parse_float("0.25", &d) && d == 0.25);
     assert_true(scalar_parse_float("-.inf", &d) && isinf(d) && d < 0);
     assert_true(scalar_parse_float(".NaN", &d) && isnan(d));
@@ -345,7 +345,7 @@ static void test_messages_are_one_line_and_bounded(void **state)
     size_t length = strlen(report.messages[0].text);
     assert_true(length < CONFIG_MESSAGE_BYTES);
     assert_int_equal(((unsigned char)report.messages[0].text[length - 1] & 0xc0),
-                     0x80); /* no half of a character */
+                     0x80); /* not half a character */
     for (int i = 0; i < 100; i++)
         config_warning(&report, "w");
     assert_int_equal(report.count, CONFIG_WARNINGS_MAX);

@@ -31,7 +31,7 @@ static void test_a_handle_is_good_for_one_life(void **state)
     accounts_close(accounts, first);
     assert_null(accounts_find(accounts, handle));
     struct account *next = accounts_open(accounts, 77);
-    assert_ptr_equal(next, first); /* its place */
+    assert_ptr_equal(next, first); /* the freed slot */
     assert_int_equal(next->outer, 77);
     assert_null(accounts_find(accounts, handle));
     assert_ptr_equal(accounts_find(accounts, next->handle), next);

@@ -29,7 +29,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* The latest of this name: earlier versions of a call have other parameters. */
+/* The newest call of this name: earlier versions have other parameters. */
 static uint32_t find(enum call_domain domain, const char *name)
 {
     uint32_t count = domain == CALL_RUNTIME ? call_count_runtime : call_count_driver;
@@ -42,7 +42,7 @@ static uint32_t find(enum call_domain domain, const char *name)
     return 0;
 }
 
-/* All parameters but the last `missing`; dim3 and strings have none of these calls. */
+/* All parameters except the last `missing`. These calls have no dim3 and no strings. */
 static void call_with(const char *name, uint32_t context, int32_t result, const uint64_t *values,
                       unsigned count)
 {
@@ -132,7 +132,7 @@ static void test_an_address_that_is_given_again_counts_once(void **state)
 static void test_memory_finds_its_device_later(void **state)
 {
     (void)state;
-    CALL("cudaMalloc", 0, 0x1000, 100); /* it makes the context */
+    CALL("cudaMalloc", 0, 0x1000, 100); /* it creates the context */
     CALL("cudaMalloc", 1, 0x2000, 50);
     CALL("cudaFree", 1, 0x2000);
     expect(2, MEMORY_DEVICE, 0, 0);
@@ -159,7 +159,7 @@ static void test_a_context_takes_its_memory_along(void **state)
     expect(0, MEMORY_DEVICE, 0, 6000);
 }
 
-/* Against a plain list, in an order that collides. */
+/* Compares with a plain list, in an order that causes collisions. */
 static void test_random_allocations_add_up(void **state)
 {
     (void)state;

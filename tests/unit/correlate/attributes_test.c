@@ -117,7 +117,7 @@ static void test_strings_and_what_follows_them(void **state)
     assert_int_equal(has("cuda.arg.name", ATTR_STRING)->len, 0);
 }
 
-/* A call that has another parameter behind a string. */
+/* A call with another parameter after a string. */
 static const struct call_info *find_string_in_the_middle(uint8_t *index)
 {
     for (uint16_t cbid = 1; cbid < call_count_driver; cbid++) {
@@ -162,7 +162,7 @@ static void test_enums_and_numbers(void **state)
     assert_memory_equal(kind->s, "HostToDevice", kind->len);
     setup(NULL);
     call.call.present = 1 << 3;
-    call.call.values[0] = (uint64_t)-5; /* no word for it */
+    call.call.values[0] = (uint64_t)-5; /* the table has no name for it */
     attributes_of_call(&span, copy, &call.call);
     assert_int_equal(has("cuda.arg.kind", ATTR_INT)->i, -5);
     setup(NULL);
@@ -198,8 +198,8 @@ static void test_fields_of_a_kernel(void **state)
     set("cuda.kernel.registers", 32);
     set("cuda.kernel.grid", 7);
     set("cuda.kernel.shared_memory.dynamic", (uint64_t)-1);
-    set("cuda.kernel.launch_type", 1); /* of full detail */
-    set("cuda.kernel.name", 8);        /* has a place of its own: never read here */
+    set("cuda.kernel.launch_type", 1); /* only with full detail */
+    set("cuda.kernel.name", 8);        /* stored elsewhere: never read here */
     set("cuda.device.id", 3);
     set("cuda.stream.id", 4);
     put_fields();
@@ -255,7 +255,7 @@ static void test_words_for_names(void **state)
     set("cuda.memcpy.kind", 99);
     assert_null(attributes_detail(&plan, &record));
     record.kind = ACTIVITY_KERNEL;
-    assert_null(attributes_detail(&plan, &record)); /* its name says it */
+    assert_null(attributes_detail(&plan, &record)); /* its name has it */
 }
 
 static bool is_among(const struct fields *fields, const char *key)
@@ -266,13 +266,14 @@ static bool is_among(const struct fields *fields, const char *key)
     return false;
 }
 
-/* What spans share must be told apart by all that it says; what each has for itself is no part of it. */
+/* Shared parts must be distinguished by all of their content; a span's own attributes do not belong to them.
+ * */
 static void test_what_records_have_alike(void **state)
 {
     (void)state;
     const struct fields *lasting = &plan.lasting[ACTIVITY_KERNEL], *key = &plan.key[ACTIVITY_KERNEL];
     assert_true(plan.is_shared[ACTIVITY_KERNEL] && plan.is_shared[ACTIVITY_MEMCPY]);
-    assert_false(plan.is_shared[ACTIVITY_OVERHEAD]); /* no GPU work */
+    assert_false(plan.is_shared[ACTIVITY_OVERHEAD]); /* not GPU work */
     assert_false(is_among(lasting, "cuda.correlation.id"));
     assert_false(is_among(key, "cuda.correlation.id"));
     assert_true(is_among(&plan.own[ACTIVITY_KERNEL], "cuda.correlation.id"));

@@ -45,11 +45,11 @@ static void test_the_oldest_is_closed_where_there_is_no_room(void **state)
     for (uint64_t i = 0; i < 20; i++)
         assert_true(busy_add(pool, &busy, 100 + i * 10, 105 + i * 10));
     assert_int_equal(busy_ns(pool, &busy), 100);
-    assert_false(busy_add(pool, &busy, 100, 110)); /* before what is closed */
+    assert_false(busy_add(pool, &busy, 100, 110)); /* before the closed part */
     assert_int_equal(busy_ns(pool, &busy), 100);
     busy_clear(pool, &busy);
     for (uint64_t i = 0; i < 8; i++)
-        assert_true(busy_add(pool, &other, 100 + i * 10, 105 + i * 10)); /* all came back */
+        assert_true(busy_add(pool, &other, 100 + i * 10, 105 + i * 10)); /* all cells were returned */
     assert_int_equal(other.closed_ns, 0);
 }
 

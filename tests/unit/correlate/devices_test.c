@@ -95,7 +95,7 @@ static void test_a_peer_copy_names_both_ends(void **state)
         devices_note(&devices, device, &resource);
         devices_note(&devices, DEVICES_MAX, &resource);
         resource_deinit(&resource);
-        devices_note(&devices, device, &resource); /* nothing more is known */
+        devices_note(&devices, device, &resource); /* nothing new is known */
     }
     struct activity_record copy = {.kind = ACTIVITY_MEMCPY_PEER, .present = 1 << 11 | 1 << 13};
     copy.values[11] = 1;
@@ -105,7 +105,7 @@ static void test_a_peer_copy_names_both_ends(void **state)
     assert_memory_equal(span.attrs[0].s, "GPU-one", span.attrs[0].len);
     assert_string_equal(span.attrs[1].key->name, "cuda.memcpy.dst_device.hw.id");
     assert_memory_equal(span.attrs[1].s, "GPU-zero", span.attrs[1].len);
-    copy.values[11] = 2; /* nothing is known of it */
+    copy.values[11] = 2; /* nothing is known about it */
     copy.values[13] = UINT32_MAX;
     devices_add_ends(&devices, &copy, &span);
     copy.present = 0;
@@ -176,14 +176,14 @@ static void test_null_streams_of_contexts(void **state)
     assert_false(devices_is_null_stream(&devices, 0, 5));
     assert_false(devices_is_null_stream(&devices, 0, 0));
     assert_false(devices_is_null_stream(&devices, 3, 11));
-    assert_false(devices_is_null_stream(&devices, 1 + CONTEXTS_KEPT, 7)); /* another in the same place */
+    assert_false(devices_is_null_stream(&devices, 1 + CONTEXTS_KEPT, 7)); /* another one in the same slot */
     struct activity_record later = context(1 + CONTEXTS_KEPT, 3);
     devices_note_context(&devices, &later);
     assert_true(devices_is_null_stream(&devices, 1 + CONTEXTS_KEPT, 3));
     assert_false(devices_is_null_stream(&devices, 1, 7));
 }
 
-/* CUPTI's numbers of the fields are written into devices.c: the generated table must agree. */
+/* devices.c contains CUPTI's numbers of the fields: the generated table must agree. */
 static void test_the_fields_that_are_known_by_number(void **state)
 {
     (void)state;

@@ -75,7 +75,7 @@ static void test_what_could_not_be_had_is_left_out(void **state)
     gpu_counted_put(counted, 8, &span);
     assert_int_equal(span.attr_count, 1);
     assert_string_equal(span.attrs[0].key->name, "cuda.counter.reads");
-    add(counted, 9, 3, 1, INFINITY); /* of a recording, with one more than the settings name */
+    add(counted, 9, 3, 1, INFINITY); /* from a recording, with one more counter than the settings name */
     gpu_counted_put(counted, 9, &span);
     assert_int_equal(span.attr_count, 2);
     gpu_counted_destroy(counted);
@@ -110,20 +110,20 @@ static void test_values_that_will_come_are_awaited(void **state)
     assert_false(gpu_counted_awaits(counted, 8 + GPU_COUNTED_MAX));
     add(counted, 8, 2, 4096, 3);
     assert_false(gpu_counted_awaits(counted, 8));
-    add(counted, 8, 0, 0, 0); /* past the rings they may be faster */
+    add(counted, 8, 0, 0, 0); /* counts do not pass the rings, so they may arrive first */
     assert_false(gpu_counted_awaits(counted, 8));
     span.attr_count = 0;
     gpu_counted_put(counted, 8, &span);
     assert_int_equal(span.attr_count, 2);
     add(counted, 9, 0, 0, 0);
-    gpu_counted_put(counted, 9, &span); /* it waited in vain */
+    gpu_counted_put(counted, 9, &span); /* it waited without result */
     assert_int_equal(span.attr_count, 2);
     assert_false(gpu_counted_awaits(counted, 9));
     assert_int_equal(counter_get(COUNTER_gpu_counts_lost), lost);
     gpu_counted_destroy(counted);
 }
 
-/* What was counted in 80 ns, of which the kernel ran 50. */
+/* Counters over 80 ns, of which the kernel ran 50. */
 static void test_rates_are_by_the_kernel_s_time(void **state)
 {
     (void)state;

@@ -56,8 +56,8 @@ static void test_a_launch_has_the_nodes_of_its_graph(void **state)
     assert_int_equal(graphs_nodes_launched(graphs, 3), 0);
     assert_int_equal(graphs_nodes_launched(graphs, 4), 0);
     assert_int_equal(graphs_nodes_launched(graphs, 0), 0);
-    assert_int_equal(graphs_nodes_launched(graphs, 1 + 4096), 0); /* another in the same place */
-    struct call_record bare = {.correlation_id = 5};              /* parameters are switched off */
+    assert_int_equal(graphs_nodes_launched(graphs, 1 + 4096), 0); /* another one in the same slot */
+    struct call_record bare = {.correlation_id = 5};              /* parameters are disabled */
     graphs_launch(graphs, &bare);
     assert_int_equal(graphs_nodes_launched(graphs, 5), 0);
 }
@@ -76,7 +76,7 @@ static void test_a_handle_that_is_given_again(void **state)
     (void)state;
     instantiate(0xe0, 6, 100);
     launch(1, 0xe0, 200);
-    launch(2, 0xe0, 400); /* of the new graph, which is told later */
+    launch(2, 0xe0, 400); /* of the new graph, which is reported later */
     instantiate(0xe0, 9, 300);
     launch(3, 0xe0, 500);
     assert_int_equal(graphs_nodes_launched(graphs, 1), 6);
@@ -94,7 +94,7 @@ static void test_the_table_of_graphs_is_bounded(void **state)
         launch((uint32_t)i, 0x7f0000000000 + 0x140 * i, 200000);
         known += graphs_nodes_launched(graphs, (uint32_t)i) == i;
     }
-    assert_in_range(known, 950, 1000); /* a few fell victim to others of their set */
+    assert_in_range(known, 950, 1000); /* a few were evicted by others of their set */
     launch(1, 0x7f0000000000 + 0x140 * 100000, 200000);
     launch(2, 0x7f0000000000 + 0x140, 200000);
     assert_int_equal(graphs_nodes_launched(graphs, 1), 100000);
@@ -117,7 +117,7 @@ static void cloned(uint64_t first, uint32_t nodes, uint64_t original)
     assert_true(graphs_note(graphs, 1, &record));
 }
 
-/* A call whose span has this one byte as its ID. 0: it has no span. */
+/* A call whose span has this byte as its ID. 0: it has no span. */
 static void call(uint64_t tid, uint64_t start_ns, uint64_t end_ns, uint8_t id)
 {
     struct call_record record = {.start_ns = start_ns, .end_ns = end_ns};
@@ -147,7 +147,7 @@ static void test_nodes_lead_to_the_call_in_which_they_were_made(void **state)
     created(2, 900, 1, 36); /* another thread's */
     call(1, 30, 40, 2);
     call(2, 30, 40, 3);
-    created(1, 103, 1, 45); /* outside of calls that are traced */
+    created(1, 103, 1, 45); /* outside traced calls */
     call(1, 50, 60, 4);
     created(1, 104, 1, 75); /* inside, but a call inside that one returns first */
     call(1, 71, 73, 5);
@@ -166,7 +166,7 @@ static void test_clones_lead_to_their_original_s_call(void **state)
     (void)state;
     created(1, 100, 3, 15);
     call(1, 10, 20, 1);
-    created(1, 500, 3, 35); /* told as created when the graph is instantiated, too */
+    created(1, 500, 3, 35); /* also reported as created when the graph is instantiated */
     cloned(500, 3, 100);
     call(1, 30, 40, 2);
     assert_int_equal(captured_by(500), 1);
@@ -174,7 +174,7 @@ static void test_clones_lead_to_their_original_s_call(void **state)
     assert_int_equal(captured_by(503), 0);
     cloned(600, 1, 501); /* a clone's clone */
     assert_int_equal(captured_by(600), 1);
-    cloned(700, 1, 701); /* a circle, which CUPTI never tells */
+    cloned(700, 1, 701); /* a cycle, which CUPTI never reports */
     cloned(701, 1, 700);
     assert_int_equal(captured_by(700), 0);
 }
@@ -213,7 +213,7 @@ static void test_the_table_of_nodes_forgets_what_has_not_run(void **state)
     assert_int_equal(captured_by(2), 0);
     assert_int_equal(captured_by(4000000 + GRAPH_NODES_MAX - 3), 2);
     assert_int_equal(captured_by(1000000), 0);
-    created(1, 10000000, UINT32_MAX, 95); /* no graph, but a bound all the same */
+    created(1, 10000000, UINT32_MAX, 95); /* an unrealistic graph, but a bound */
     call(1, 90, 100, 3);
     cloned(1ull << 40, UINT32_MAX, 1);
     assert_int_equal(captured_by(10000000), 0);

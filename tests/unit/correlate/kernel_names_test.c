@@ -74,7 +74,7 @@ static void test_names_without_mangling(void **state)
     expect_name("odd<name>(in C)", "odd<name>(in C)");
 }
 
-/* As c++filt prints them: what PyTorch, CUTLASS, CUB, Thrust and NCCL launch. */
+/* As c++filt prints them: kernels of PyTorch, CUTLASS, CUB, Thrust and NCCL. */
 static void test_demangled_names(void **state)
 {
     (void)state;
@@ -163,7 +163,7 @@ static void test_what_nobody_understands_stays_whole(void **state)
     expect_short("a>b", "a>b");
 }
 
-/* Any text, however cut, stays within its room. */
+/* Any text, truncated anywhere, stays within its bound. */
 static void test_cut_names_do_no_harm(void **state)
 {
     (void)state;
@@ -293,8 +293,8 @@ static const char *numbered(char *to, const char *word, unsigned number)
     return to;
 }
 
-/* Names that come in each round keep their number, so they were never filled in again, while a hundred
- * thousand others come once. */
+/* Names that occur in each round keep their number, so they are never filled in again, while a hundred
+ * thousand others occur once. */
 static void test_names_that_come_again_stay(void **state)
 {
     (void)state;
@@ -326,7 +326,8 @@ static void test_names_that_come_again_stay(void **state)
     kernel_names_destroy(names);
 }
 
-/* A program with more names than there is room for, in turn: by age, not one would be found again. */
+/* A program that uses more names in turn than the cache holds: with eviction by age, none would ever be
+ * found. */
 static void test_of_too_many_names_in_turn_some_are_found(void **state)
 {
     (void)state;
@@ -390,7 +391,7 @@ static void test_a_name_of_a_megabyte_is_cut(void **state)
     kernel_names_destroy(names);
 }
 
-/* Each B<S, S> doubles what it stands for: in full, this name has 2 to the power of 30 parts. */
+/* Each B<S, S> doubles its expansion: expanded, this name has 2 to the power of 30 parts. */
 static void test_a_name_that_stands_for_a_billion(void **state)
 {
     (void)state;

@@ -61,7 +61,7 @@ static void test_calls_that_still_wait_go_last(void **state)
     insert(7, 4, PENDING_EXPECTED);
     insert(20, 5, PENDING_EXPECTED);
     assert_null(
-        pending_find(table, 5, 10)); /* has had its record, and is older than the one that expects none */
+        pending_find(table, 5, 10)); /* it has its record, and is older than the one that expects none */
     insert(36, 6, PENDING_EXPECTED);
     assert_null(pending_find(table, 6, 10));
     assert_int_equal(counter_get(COUNTER_pending_evicted), 0);
@@ -103,7 +103,7 @@ static void test_sizes(void **state)
     assert_non_null(pending_find(small, 9, 1));
     pending_destroy(small);
     pending_destroy(NULL);
-    assert_true(sizeof(struct pending_call) <= SETTINGS_PENDING_BYTES); /* what the memory is reckoned by */
+    assert_true(sizeof(struct pending_call) <= SETTINGS_PENDING_BYTES); /* the memory budget's assumption */
 }
 
 static void test_a_call_that_expects_nothing_pushes_nobody_out(void **state)
@@ -121,7 +121,7 @@ static void test_a_call_that_expects_nothing_pushes_nobody_out(void **state)
     assert_ptr_equal(insert(20, 20, 0), first);
     assert_int_equal(pending_waiting(table), 3);
     insert(36, 36, PENDING_EXPECTED);
-    insert(52, 52, PENDING_EXPECTED); /* in place of 5 */
+    insert(52, 52, PENDING_EXPECTED); /* instead of 5 */
     assert_int_equal(pending_waiting(table), 4);
     assert_int_equal(counter_get(COUNTER_pending_evicted), 1);
 }
@@ -135,9 +135,9 @@ static void test_graph_launches_without_a_record_are_lost(void **state)
     insert(4, 4, PENDING_EXPECTED); /* a copy of no bytes */
     for (uint32_t id = 20; id <= 52; id += 16)
         insert(id, id, PENDING_EXPECTED | PENDING_GRAPH);
-    insert(68, 68, PENDING_EXPECTED); /* in place of 4 */
+    insert(68, 68, PENDING_EXPECTED); /* instead of 4 */
     assert_int_equal(counter_get(COUNTER_lost_graph_record), 0);
-    insert(84, 84, PENDING_EXPECTED); /* in place of 20 */
+    insert(84, 84, PENDING_EXPECTED); /* instead of 20 */
     assert_int_equal(counter_get(COUNTER_lost_graph_record), 1);
     pending_finish(table);
     assert_int_equal(counter_get(COUNTER_lost_graph_record), 4); /* 1, 36 and 52 as well */

@@ -142,12 +142,12 @@ static void test_nothing_is_counted_until_somebody_looks(void **state)
     assert_true(program_stats_tick(store, 150));
     add_work(ACTIVITY_KERNEL, "gemm", 0, 0, 7);
     assert_null(program_stats_read(store)->kernels[0]->histogram);
-    program_stats_lease(store, 160, 260); /* goes on */
+    program_stats_lease(store, 160, 260); /* continues */
     program_stats_snapshot(store, &devices, &view);
     assert_true(view.is_on);
     assert_int_equal(view.devices[0].kernels, 1);
     assert_false(program_stats_tick(store, 260));
-    program_stats_lease(store, 300, 400); /* begins anew */
+    program_stats_lease(store, 300, 400); /* starts again */
     program_stats_snapshot(store, &devices, &view);
     assert_int_equal(view.device_count, 0);
     assert_int_equal(view.kernel_count, 0);

@@ -22,7 +22,7 @@ static void begin(enum sampler_kind kind, double ratio, bool parent_based, doubl
 static bool decide_root(uint64_t randomness)
 {
     uint8_t trace_id[16];
-    memset(trace_id, 0xa5, sizeof trace_id); /* the first nine bytes count for nothing */
+    memset(trace_id, 0xa5, sizeof trace_id); /* the first nine bytes are ignored */
     for (unsigned i = 0; i < 7; i++)
         trace_id[15 - i] = (uint8_t)(randomness >> 8 * i);
     return sampler_decide(&sampler, NULL, trace_id, 1, after);
@@ -51,7 +51,7 @@ static void test_thresholds_of_ratios(void **state)
     assert_true(sampler_threshold(0.01) == 0xfd70a3d70a3d71);
     assert_true(sampler_threshold(0) == SAMPLER_NEVER);
     assert_true(sampler_threshold(1.0 / (double)SAMPLER_NEVER) == SAMPLER_NEVER - 1);
-    assert_true(sampler_threshold(0.5 / (double)SAMPLER_NEVER) == SAMPLER_NEVER); /* the middle: to even */
+    assert_true(sampler_threshold(0.5 / (double)SAMPLER_NEVER) == SAMPLER_NEVER); /* a tie: rounds to even */
     assert_true(sampler_threshold(1.5 / (double)SAMPLER_NEVER) == SAMPLER_NEVER - 2);
 }
 
@@ -95,7 +95,7 @@ static void test_the_parent_s_flag_decides(void **state)
 {
     (void)state;
     begin(SAMPLER_ALWAYS_OFF, 0, true, 0.001);
-    for (int i = 0; i < 5; i++) /* no limit either */
+    for (int i = 0; i < 5; i++) /* also no limit */
         assert_true(decide_remote("01", "a=1,ot=th:8;x:y"));
     assert_string_equal(after, "a=1,ot=th:8;x:y");
     assert_false(decide_root(UINT64_MAX));
@@ -107,7 +107,7 @@ static void test_the_parent_s_flag_decides(void **state)
     assert_true(sampler_decide(&sampler, NULL, (const uint8_t[16]){1}, 1, NULL));
 }
 
-/* Whoever counts traces by their threshold must not be told one that they were not sampled by. */
+/* A backend that counts traces by their threshold must not get one that did not decide their sampling. */
 static void test_a_parent_s_wrong_threshold_is_taken_out(void **state)
 {
     (void)state;
@@ -146,7 +146,7 @@ static void test_explicit_randomness_goes_before_the_trace_id(void **state)
     begin(SAMPLER_TRACE_ID_RATIO, 0.25, false, 0);
     assert_true(decide_remote("01", "ot=rv:c0000000000000"));
     assert_string_equal(after, "ot=th:c;rv:c0000000000000");
-    /* What is no value of 14 digits is none, and the ID counts. */
+    /* A value without 14 digits is ignored, and the ID is used. */
     assert_false(decide_remote("01", "ot=rv:ffffffffffffg0"));
     assert_false(decide_remote("01", "ot=rv:fffffffffffff"));
     assert_false(decide_remote("01", "ot=rv:fffffffffffffff"));
@@ -171,7 +171,7 @@ static void test_a_tracestate_stays_within_its_bounds(void **state)
     memcpy(text, "a=", 2);
     memcpy(text + 250, ",b=", 3);
     text[500] = 0;
-    assert_true(decide_remote("01", text)); /* 500 and 8 have room, with the NUL */
+    assert_true(decide_remote("01", text)); /* 500 and 8 fit, with the NUL */
     assert_int_equal(strlen(after), 508);
     memcpy(text + 500, "vvvv", 5);
     assert_true(decide_remote("01", text));
@@ -180,7 +180,7 @@ static void test_a_tracestate_stays_within_its_bounds(void **state)
     memcpy(text, "ot=x:", 5);
     text[3 + 256] = 0;
     assert_true(decide_remote("01", text));
-    assert_string_equal(after, text); /* the threshold has no room */
+    assert_string_equal(after, text); /* the threshold does not fit */
 }
 
 static unsigned admitted(uint64_t from_ns, uint64_t step_ns, unsigned count)
@@ -195,10 +195,10 @@ static void test_the_limit_is_kept(void **state)
 {
     (void)state;
     begin(SAMPLER_ALWAYS_ON, 1, true, 5);
-    assert_int_equal(admitted(1000 * SECOND, 0, 20), 5);             /* a second's worth at once */
+    assert_int_equal(admitted(1000 * SECOND, 0, 20), 5);             /* the limit of one second at once */
     assert_int_equal(admitted(1000 * SECOND, SECOND / 64, 641), 50); /* and then five a second */
-    assert_int_equal(admitted(900 * SECOND, SECOND / 100, 1000), 0); /* time that was counted already */
-    assert_int_equal(admitted(2000 * SECOND, 0, 20), 5);             /* what isn't used isn't saved up */
+    assert_int_equal(admitted(900 * SECOND, SECOND / 100, 1000), 0); /* this time has been counted */
+    assert_int_equal(admitted(2000 * SECOND, 0, 20), 5);             /* unused traces do not accumulate */
     begin(SAMPLER_ALWAYS_ON, 1, true, 0.1);
     assert_int_equal(admitted(1000 * SECOND, SECOND, 100), 10);
     begin(SAMPLER_ALWAYS_ON, 1, true, 0);
@@ -209,9 +209,9 @@ static void test_the_limit_holds_for_what_the_sampler_takes(void **state)
 {
     (void)state;
     begin(SAMPLER_TRACE_ID_RATIO, 0.5, true, 1);
-    assert_false(decide_root(0)); /* takes nothing of the limit */
+    assert_false(decide_root(0)); /* does not count toward the limit */
     assert_true(decide_root(0x80000000000000));
-    assert_string_equal(after, ""); /* which share that is, nobody knows */
+    assert_string_equal(after, ""); /* the ratio is unknown */
     assert_false(decide_root(0x80000000000000));
     assert_null(sampler_root_state(&sampler));
 }

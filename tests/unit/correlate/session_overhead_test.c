@@ -32,7 +32,7 @@ static void write_span(void)
     session_overhead_write(&cost, &span);
 }
 
-/* -1: it isn't there. */
+/* -1: not present. */
 static int64_t attr(const char *name)
 {
     for (uint32_t i = 0; i < span.attr_count; i++)
@@ -99,7 +99,7 @@ static void test_each_span_has_what_came_since(void **state)
     assert_int_equal(attr("cuspan.cupti.flush_time"), 8);
 }
 
-/* An estimate may go down: the spans' sum is never more than the highest that it was. */
+/* An estimate may decrease: the spans' sum is never more than its maximum. */
 static void test_an_estimate_that_falls(void **state)
 {
     (void)state;

@@ -63,7 +63,7 @@ static void test_a_root_session(void **state)
     (void)state;
     begin(options(), 100);
     assert_true(session.is_sampled);
-    session_open(&session, 50); /* open already: nothing happens */
+    session_open(&session, 50); /* already open: nothing happens */
     assert_int_equal(counter_get(COUNTER_sessions), 1);
     session_cover(&session, 90, 95);
     session_cover(&session, 120, 150);
@@ -201,7 +201,7 @@ static void test_the_ratio_is_kept(void **state)
     }
 }
 
-/* All processes of a trace agree: it is the trace's ID that decides. */
+/* All processes of a trace decide equally, because the trace ID decides. */
 static void test_the_trace_id_decides(void **state)
 {
     (void)state;
@@ -237,7 +237,7 @@ static void test_the_limit_holds_for_sessions(void **state)
     end("spans");
     session_open(&session, 1000 + 1000000000);
     assert_true(session.is_sampled);
-    limited = options_below(PARENT "1", NULL); /* the first belongs to the parent's trace; then they count */
+    limited = options_below(PARENT "1", NULL); /* the first is in the parent's trace and does not count */
     limited.sampler.traces_per_second = 1;
     begin(limited, 1000);
     assert_true(session.is_sampled);

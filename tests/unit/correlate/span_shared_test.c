@@ -31,10 +31,10 @@ static void begin(void)
     memset(&span, 0, sizeof span);
 }
 
-/* True: it was known. Else the span is described, and that is offered. */
+/* True: it was known. Otherwise describes the span and offers that. */
 static bool ask(uint64_t number, const char *name)
 {
-    char text[32]; /* gone when it is read again */
+    char text[32]; /* invalid when it is read again */
     uint64_t key[] = {number, 7, number * 3};
     begin();
     if (span_shared_take(table, key, 3, &span))
@@ -53,7 +53,7 @@ static void test_what_comes_again_is_shared(void **state)
 {
     (void)state;
     assert_false(ask(1, "one"));
-    assert_null(span.shared); /* once is not again */
+    assert_null(span.shared); /* seen only once */
     assert_int_equal(span.attr_count, 2);
     assert_false(ask(1, "one"));
     const struct span_shared *shared = span.shared;
@@ -64,7 +64,7 @@ static void test_what_comes_again_is_shared(void **state)
     assert_ptr_equal(span.shared, shared);
     assert_int_equal(span.name_len, 3);
     assert_memory_equal(span.name, "one", 3);
-    span_attr_int(&span, &key_kind, 99); /* its own stand behind */
+    span_attr_int(&span, &key_kind, 99); /* its own attributes follow */
     assert_int_equal(span_attr_at(&span, 0)->i, 1);
     assert_memory_equal(span_attr_at(&span, 1)->s, "text of one", 11);
     assert_int_equal(span_attr_at(&span, 2)->i, 99);
@@ -115,11 +115,11 @@ static void test_what_is_too_much_is_not_shared(void **state)
         assert_false(span_shared_take(table, key, 1, &span));
         span.name = "none";
         span_shared_offer(table, &span);
-        assert_null(span.shared); /* nothing but a name: encoders count on an attribute */
+        assert_null(span.shared); /* only a name: encoders require an attribute */
     }
 }
 
-/* A kernel with a name too long to keep is launched as often as others: it must not push them out. */
+/* Kernels with names too long to keep are launched as often as others: they must not evict those. */
 static void test_what_is_too_much_pushes_nothing_out(void **state)
 {
     (void)state;
@@ -142,7 +142,7 @@ static void test_what_is_too_much_pushes_nothing_out(void **state)
     assert_int_equal(after, before);
 }
 
-/* A slot that another part has now must not be taken for the one before. */
+/* A slot that now has another part must not be mistaken for the former one. */
 static void test_versions(void **state)
 {
     (void)state;
@@ -170,7 +170,7 @@ static void test_versions(void **state)
     assert_in_range(known, SPAN_SHARED_MAX / 2, SPAN_SHARED_MAX);
 }
 
-/* What comes once, however much of it, leaves those alone that come again and again. */
+/* Parts that occur once, however many, do not evict those that recur. */
 static void test_what_never_comes_again_pushes_nothing_out(void **state)
 {
     (void)state;

@@ -72,7 +72,7 @@ static void test_a_further_one_has_the_next_number(void **state)
         summaries_remove(summaries, summary, true);
     }
     struct summary *empty = summaries_add(summaries, of(6), 10);
-    summaries_remove(summaries, empty, false); /* nobody has seen it */
+    summaries_remove(summaries, empty, false); /* not sent */
     assert_int_equal(summaries_add(summaries, of(6), 10)->number, 1);
 }
 
@@ -91,7 +91,7 @@ static void test_the_table_has_an_end(void **state)
     assert_non_null(summaries_add(summaries, of(SUMMARIES_MAX), 1));
 }
 
-/* Both IDs may be made from one number. */
+/* Both IDs may come from one number. */
 static const uint8_t *of_one_number(uint32_t number)
 {
     memset(context, 0, sizeof context);

@@ -85,7 +85,7 @@ static void test_what_overlaps_counts_once(void **state)
     assert_int_equal(busy(), 150);
     work_on(0, 300, 400);
     assert_int_equal(busy(), 250);
-    work_on(0, 250, 300); /* touches both */
+    work_on(0, 250, 300); /* adjacent to both */
     assert_int_equal(busy(), 300);
     work_on(0, 50, 500);
     assert_int_equal(busy(), 450);
@@ -104,7 +104,7 @@ static void test_devices_add_up(void **state)
     assert_int_equal(busy(), 201);
 }
 
-/* Any order: against a field with a cell for each ns. */
+/* In any order: compared with an array that has one cell per ns. */
 static void test_any_order_has_the_same_union(void **state)
 {
     (void)state;
@@ -126,7 +126,7 @@ static void test_any_order_has_the_same_union(void **state)
     }
 }
 
-/* Far more intervals than there is room for. */
+/* Far more intervals than fit. */
 static void test_in_the_order_of_time_there_is_no_end_to_it(void **state)
 {
     (void)state;
@@ -134,7 +134,7 @@ static void test_in_the_order_of_time_there_is_no_end_to_it(void **state)
         work_on(0, 10 * i, 10 * i + 3);
     assert_int_equal(busy(), 300000);
     assert_false(totals.is_estimated);
-    work_on(0, 10 * 99999 - 5, 10 * 99999 - 1); /* near enough to be told apart */
+    work_on(0, 10 * 99999 - 5, 10 * 99999 - 1); /* recent enough to be distinguished */
     assert_int_equal(busy(), 300004);
     assert_false(totals.is_estimated);
 }
@@ -144,7 +144,7 @@ static void test_what_comes_far_too_late_is_an_estimate(void **state)
     (void)state;
     for (uint64_t i = 0; i < 10000; i++)
         work_on(0, 10 * i, 10 * i + 3);
-    work_on(0, 5, 25); /* some of it was counted, and nobody knows any more what */
+    work_on(0, 5, 25); /* a part of it was counted, and which part is no longer known */
     assert_int_equal(busy(), 30000);
     assert_true(totals.is_estimated);
     write_span();
@@ -152,7 +152,7 @@ static void test_what_comes_far_too_late_is_an_estimate(void **state)
     expect("cuda.total.kernels", 10001);
 }
 
-/* Backwards, what is new is always the oldest. */
+/* In reverse order, a new interval is always the oldest. */
 static void test_backwards_there_is_no_harm(void **state)
 {
     (void)state;
@@ -183,7 +183,7 @@ static void test_an_empty_pool_serves_who_is_in_order(void **state)
     for (unsigned i = 0; i < OTHERS; i++)
         totals_clear(pool, &others[i]);
     totals_clear(pool, &totals);
-    test_any_order_has_the_same_union(state); /* all of it came back */
+    test_any_order_has_the_same_union(state); /* all memory was returned */
 }
 
 static void test_more_totals_than_devices(void **state)
@@ -200,7 +200,7 @@ static void test_more_totals_than_devices(void **state)
     assert_int_equal(many[8192].kernels, 1);
 }
 
-/* --- what else is counted --- */
+/* --- other totals --- */
 
 static void call(const char *group_of, uint64_t start, uint64_t end, int32_t result)
 {
@@ -318,12 +318,12 @@ static void test_the_slowest_are_of_different_names(void **state)
     expect_slowest(2, "a", 10);
     assert_null(attr("cuda.total.slowest.3.kernel"));
     span.attr_count = 0;
-    kernel("a", 30); /* overtakes b */
+    kernel("a", 30); /* moves ahead of b */
     kernel("c", 5);
-    kernel("d", 7); /* c goes */
+    kernel("d", 7); /* c is evicted */
     kernel("b", 15);
     kernel("d", 6);
-    kernel("c", 25); /* and comes back */
+    kernel("c", 25); /* and returns */
     kernel("nothing", 0);
     write_span();
     expect_slowest(1, "a", 30);
@@ -331,7 +331,7 @@ static void test_the_slowest_are_of_different_names(void **state)
     expect_slowest(3, "b", 20);
 }
 
-/* Against all executions. */
+/* Compared with all executions. */
 static void test_the_slowest_of_many(void **state)
 {
     (void)state;

@@ -14,7 +14,7 @@ enum { POOL_CHUNKS = 32 };
 
 static struct chunk_pool *pool;
 static struct encoder *encoder;
-static uint8_t *body; /* the last sealed batch, in one piece, with a NUL behind it */
+static uint8_t *body; /* the last sealed batch, contiguous, with a NUL at the end */
 static size_t body_len;
 
 static const struct attr_key key = ATTR_KEY("key");
@@ -48,7 +48,7 @@ static int setup(void **state)
     return chunk_pool_create(POOL_CHUNKS, &pool) == STATUS_OK ? 0 : -1;
 }
 
-/* Nothing may have leaked, whatever the test did. */
+/* No test may leak. */
 static int teardown(void **state)
 {
     encoder_destroy(encoder);
@@ -84,7 +84,7 @@ static enum status add_text(uint16_t resource, char fill, size_t len)
     return encoder_add(encoder, &span);
 }
 
-/* Seals, checks the batch's own figures, and puts its bytes together. Returns the number of chunks. */
+/* Seals the batch, checks its figures, and concatenates its bytes. Returns the number of chunks. */
 static size_t seal(uint32_t spans)
 {
     size_t chunks = 0;
@@ -116,7 +116,8 @@ static size_t count_of(const char *needle)
     return count;
 }
 
-/* Walks the request: the number of spans in each ResourceSpans, in order; returns how many there are. */
+/* Parses the request: the number of spans in each ResourceSpans, in order; returns the number of
+ * ResourceSpans. */
 static uint64_t varint(const uint8_t **p)
 {
     uint64_t value = 0;
@@ -132,7 +133,7 @@ static uint32_t count_fields(const uint8_t *p, const uint8_t *end, uint8_t tag, 
     uint32_t count = 0;
     while (p < end) {
         uint8_t got = *p++;
-        assert_int_equal(got & 7, 2); /* all of a request down to the spans is length-delimited */
+        assert_int_equal(got & 7, 2); /* every field down to the spans is length-delimited */
         uint64_t len = varint(&p);
         assert_true(len <= (uint64_t)(end - p));
         if (got == tag && !count++ && found) {
@@ -328,7 +329,7 @@ static enum status add_shared(int64_t value, uint32_t version, int64_t own)
 
 #define ATTR_JSON(value) "{\"key\":\"key\",\"value\":{\"intValue\":\"" value "\"}}"
 
-/* It is written once: what stands in it is not looked at again until another one has its slot. */
+/* It is written once: its content is not read again until another one uses its slot. */
 static void test_a_shared_part_is_written_once(void **state)
 {
     begin(defaults(BATCH_JSON));
@@ -387,7 +388,7 @@ static void test_full_by_spans(void **state)
     }
 }
 
-/* Fills up to the bound with spans of one size; what was refused fits into the next batch. */
+/* Fills up to the limit with spans of one size; a rejected span fits into the next batch. */
 static void fill_to_bytes(enum batch_format format, uint64_t bytes_max, uint16_t resources)
 {
     struct encoder_options options = defaults(format);
@@ -417,7 +418,7 @@ static void test_full_by_bytes(void **state)
     fill_to_bytes(BATCH_JSON, CHUNK_BYTES, 1);
 }
 
-/* Each further resource costs a head. */
+/* Each further resource adds a head. */
 static void test_heads_count_towards_the_bytes(void **state)
 {
     for (enum batch_format format = BATCH_PROTOBUF; format <= BATCH_JSON; format++) {
@@ -463,7 +464,7 @@ static void test_no_chunk_left(void **state)
         spans++;
     assert_int_equal(status, STATUS_NO_MEMORY);
     assert_int_equal(add(1, 1), STATUS_NO_MEMORY);
-    assert_int_equal(add(0, 1), STATUS_OK); /* a small one still finds its place */
+    assert_int_equal(add(0, 1), STATUS_OK); /* a small one still fits */
     assert_int_equal(seal(spans + 1), 1);
     assert_int_equal(add(1, 1), STATUS_OK);
     seal(1);
@@ -484,7 +485,7 @@ static void test_chunks_are_left_for_others(void **state)
     seal(spans);
 }
 
-/* Two strings that don't fit into a chunk together are cut; so are events that don't. */
+/* Two strings that do not fit into one chunk are truncated; so are events. */
 static void test_too_large_a_span_is_squeezed(void **state)
 {
     static char text[SPAN_STRING_MAX];
@@ -503,7 +504,7 @@ static void test_too_large_a_span_is_squeezed(void **state)
     assert_int_equal(seal(1), 1);
     assert_int_equal(count_of("\"droppedEventsCount\":128"), 1);
     assert_in_range(body_len, 256, 1000);
-    span.event_count = 10; /* these fit, whole */
+    span.event_count = 10; /* these fit completely */
     assert_int_equal(encoder_add(encoder, &span), STATUS_OK);
     seal(1);
     assert_int_equal(count_of("\"name\":\"event\""), 10);

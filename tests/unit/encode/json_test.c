@@ -135,7 +135,7 @@ static void test_strings_are_escaped(void **state)
     STRING("bad \xff\xe2\x82 end", "bad \xef\xbf\xbd\xef\xbf\xbd end");
 }
 
-/* Each byte that needs care at each place of a word. */
+/* Each byte that needs escaping at each position of a word. */
 static void test_escapes_at_every_place(void **state)
 {
     for (unsigned byte = 0; byte < 0x80; byte++) {

@@ -91,9 +91,9 @@ static void test_doubles_as_people_write_them(void **state)
     expect_double(5e-324, "5e-324");
     expect_double(9007199254740993.0, "9007199254740992");
     expect_double(9.5367431640625e-7,
-                  "9.5367431640625e-7"); /* 2^-20: its neighbours lie at different distances */
+                  "9.5367431640625e-7"); /* 2^-20: its neighbors have different distances */
     expect_double(5e22, "5e22");
-    expect_double(2e23, "2e23"); /* halfway cases of printf's neighbours */
+    expect_double(2e23, "2e23"); /* halfway between two neighbors */
 }
 
 static unsigned digits_of(const char *text)
@@ -108,7 +108,7 @@ static unsigned digits_of(const char *text)
     return count - zeros;
 }
 
-/* Reads back as the same double, and with one digit less nothing would. */
+/* Parses to the same double, and no shorter number does. */
 static void check_shortest(double value)
 {
     char text[DOUBLE_BYTES_MAX + 1], shorter[64];

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-/* A walker of wire bytes that knows nothing of the encoder: it takes one field after the other and complains
- * about whatever isn't the one expected. */
+/* A parser of wire bytes, independent of the encoder: it takes one field after the other and fails on any
+ * that is not expected. */
 struct walker {
     const uint8_t *p;
     const uint8_t *end;
@@ -274,7 +274,7 @@ static void test_integers_of_every_length(void **state)
     }
 }
 
-/* Lengths around each place where a length on the way takes a byte more. */
+/* Lengths around each point where an enclosing length takes one more byte. */
 static void test_strings_of_every_length(void **state)
 {
     static char text[SPAN_STRING_MAX + 2];
@@ -476,7 +476,7 @@ static void test_a_shared_part_is_copied(void **state)
         assert_null(wire_protobuf.put_shared(bytes, bytes + room, &shared, &no_limits));
 }
 
-/* The shared attributes go first, so the own ones are dropped before them. */
+/* Shared attributes come first, so a span's own attributes are dropped before them. */
 static void test_limits_hold_for_shared_and_own_attributes_together(void **state)
 {
     struct span span = simple_span(), other = simple_span();
@@ -499,8 +499,8 @@ static void test_limits_hold_for_shared_and_own_attributes_together(void **state
     }
 }
 
-/* In every room that is too small the answer is NULL and nothing behind it is touched (a sanitizer watches).
- */
+/* With every buffer that is too small, the result is NULL and nothing past it is written (a sanitizer
+ * checks). */
 static void test_too_little_room(void **state)
 {
     struct span_event events[2];

@@ -13,7 +13,7 @@ static void test_release_gives_back_all_chunks(void **state)
     assert_int_equal(chunk_pool_create(3, &pool), STATUS_OK);
     struct chunk *first = chunk_take(pool);
     first->next = chunk_take(pool);
-    struct batch *batch = (struct batch *)(void *)first->data; /* where encode puts it */
+    struct batch *batch = (struct batch *)(void *)first->data; /* as encode places it */
     *batch = (struct batch){.pool = pool, .chunks = first};
     assert_int_equal(chunk_pool_free(pool), 1);
     batch_release(batch);

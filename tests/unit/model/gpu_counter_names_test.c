@@ -1,4 +1,4 @@
-/* What the names of hardware counters say of their values. */
+/* The unit and kind of a hardware counter's values, derived from its name. */
 #include "model/gpu_counter_names.h"
 
 #include <setjmp.h>

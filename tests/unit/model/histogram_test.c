@@ -43,7 +43,7 @@ static void test_a_bound_belongs_to_the_bucket_below_it(void **state)
     free(h);
 }
 
-/* By libm, which the code does without. */
+/* With libm, which the code does not use. */
 static void expect_in_bucket(uint64_t ns)
 {
     struct histogram *h = make(HISTOGRAM_EXPONENTIAL);
@@ -194,7 +194,7 @@ static void test_bounds_that_do_not_rise_are_refused(void **state)
     assert_int_equal(histogram_set_bounds(&shape, NULL, 0), STATUS_OK);
 }
 
-/* In the order of their buckets, each within the room there is. */
+/* In the order of their buckets, each within the available space. */
 static void test_more_buckets_than_exemplars_share_them(void **state)
 {
     (void)state;
@@ -232,7 +232,7 @@ static void test_a_small_exponential_one_keeps_its_size(void **state)
     }
 }
 
-/* Merged or counted at once is the same. */
+/* Merging gives the same result as counting into one histogram. */
 static void expect_merged(const struct histogram_shape *shape, uint64_t seed)
 {
     struct histogram *parts[2] = {make_shaped(shape), make_shaped(shape)}, *all = make_shaped(shape);

@@ -11,7 +11,7 @@
 static void test_what_pcie_can_do(void **state)
 {
     (void)state;
-    /* One direction of x16, as the generations' specifications have it. */
+    /* One direction of x16, from the specifications of the generations. */
     assert_int_equal(links_pcie_bytes_per_s(1, 16), 4000000000);
     assert_int_equal(links_pcie_bytes_per_s(2, 16), 8000000000);
     assert_int_equal(links_pcie_bytes_per_s(3, 16), 15753846153);
@@ -20,7 +20,7 @@ static void test_what_pcie_can_do(void **state)
     assert_int_equal(links_pcie_bytes_per_s(6, 16), 121000000000);
     assert_int_equal(links_pcie_bytes_per_s(4, 8), 15753846153);
     assert_int_equal(links_pcie_bytes_per_s(0, 16), 0);
-    assert_int_equal(links_pcie_bytes_per_s(8, 16), 0); /* not known to this version */
+    assert_int_equal(links_pcie_bytes_per_s(8, 16), 0); /* unknown to this version */
     assert_int_equal(links_pcie_bytes_per_s(5, 0), 0);
     assert_int_equal(links_pcie_bytes_per_s(5, 63), 0);
 }
@@ -95,7 +95,7 @@ static void test_text_of_others(void **state)
 {
     (void)state;
     struct device_links got;
-    assert_int_equal(links_from_text("GPU-1 pcie=4x8 light=7", &got), STATUS_OK); /* of a later version */
+    assert_int_equal(links_from_text("GPU-1 pcie=4x8 light=7", &got), STATUS_OK); /* from a later version */
     assert_int_equal(got.pcie_generation, 4);
     assert_int_equal(got.pcie_width, 8);
     assert_false(got.has_nvlinks);
@@ -142,7 +142,7 @@ static void test_what_is_not_known_is_left_out(void **state)
     struct device_links none = {.id = "GPU-3", .has_nvlinks = true}, half = {.id = "GPU-4", .pcie_width = 16};
     assert_int_equal(links_describe(&half, &resource), STATUS_OK);
     assert_int_equal(resource.attr_count, 0);
-    assert_int_equal(links_describe(&none, &resource), STATUS_OK); /* that there is none is known */
+    assert_int_equal(links_describe(&none, &resource), STATUS_OK); /* it is known that there is none */
     assert_int_equal(resource.attr_count, 1);
     assert_int_equal(number_of(&resource, "cuda.device.nvlink.links"), 0);
     resource_deinit(&resource);

@@ -1,5 +1,5 @@
-/* The generated tables: that they say what CUDA's headers say, for calls and records picked by hand, and that
- * their parts fit together throughout. The figures here were read from the headers, not from the tables. */
+/* The generated tables: for calls and records picked by hand, they match CUDA's headers, and all their parts
+ * are consistent. The figures here were read from the headers, not from the tables. */
 #include "abi/layouts.h"
 #include "abi/params.h"
 #include "model/cuda/activities.h"
@@ -332,7 +332,7 @@ static void check_layout(uint32_t version, uint16_t kind, const struct activity_
     }
 }
 
-/* Whatever the version: what every GPU span shows is in the record. */
+/* In every version, the record has all fields that every GPU span shows. */
 static void test_every_layout_holds_what_spans_need(void **state)
 {
     for (size_t v = 0; v < VERSION_COUNT; v++)

@@ -1,4 +1,4 @@
-/* Which metrics a view selects, and the streams that views make. What the file may say: config_test.c. */
+/* Which metrics a view selects, and the streams that views create. config_test.c tests the file's syntax. */
 #include "model/metrics/views.h"
 
 #include "model/metrics/histogram.h"
