@@ -167,8 +167,8 @@ part_soak() {
         CUSPAN_LONG=1 tests/integration/agent/agent_requests_test.py --build build Requests
 }
 # The build, the minutes before and after the outage, and the outage fit into an hour.
-part_outage() { release_build && tests/integration/agent/faults_test.py --build build --long --outage-s 3300 Outage; }
-part_outage-spool() { release_build && tests/integration/agent/spool_test.py --build build --long Outage; }
+part_outage() { release_build && tests/integration/delivery/faults_outage_test.py --build build --long --outage-s 3300 Outage; }
+part_outage-spool() { release_build && tests/integration/delivery/spool_test.py --build build --long Outage; }
 
 torture_long() {
     local kinds=()

@@ -75,7 +75,7 @@ endif()
 foreach(group ${faults_groups})
   string(TOLOWER ${group} name)
   add_test(NAME integration/faults_${name}
-           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/faults_test.py --build ${CMAKE_BINARY_DIR}
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/delivery/faults_${name}_test.py --build ${CMAKE_BINARY_DIR}
                    --sanitizers "${CUSPAN_SANITIZE}" ${group})
 endforeach()
 
@@ -91,6 +91,6 @@ endif()
 foreach(group ${spool_groups})
   string(TOLOWER ${group} name)
   add_test(NAME integration/spool_${name}
-           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/spool_test.py --build ${CMAKE_BINARY_DIR}
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/delivery/spool_test.py --build ${CMAKE_BINARY_DIR}
                    --sanitizers "${CUSPAN_SANITIZE}" ${group})
 endforeach()

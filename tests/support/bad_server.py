@@ -30,6 +30,7 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 4, 6, 7, 8
 END_STREAM, ACK, END_HEADERS, PADDED = 1, 1, 4, 8
 HTTP_1_1_REQUIRED, REFUSED_STREAM = 0xd, 7
+CLOSE_S = 5
 
 
 class Gone(Exception):
@@ -271,6 +272,7 @@ class Server:
         self.broken_off = []   # heads of the others
         self.takings = []      # requests whose spans were accepted, and how many were rejected, in order
         self.handshakes_failed = 0
+        self.serving = 0
         self.numbers = itertools.count()
         self.connections = set()
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -303,9 +305,16 @@ class Server:
             while not self.stopping.is_set():
                 link.wait_for_request()
                 with self.lock:
+                    if self.stopping.is_set():
+                        break
                     fault = self.script.pop(0) if len(self.script) > 1 else self.script[0]
-                if not fault(link):
-                    break
+                    self.serving += 1
+                try:
+                    if not fault(link):
+                        break
+                finally:
+                    with self.lock:
+                        self.serving -= 1
 
     def take(self, request, rejected=0):
         with self.lock:
@@ -321,9 +330,14 @@ class Server:
         return [span for span, count in self.taken.items() if count > 1]
 
     def close(self):
-        self.stopping.set()
+        """Completes the requests that it is serving, unless their clients hang, and closes."""
+        with self.lock:
+            self.stopping.set()
         self.thread.join()
         self.listener.close()
+        deadline = time.monotonic() + CLOSE_S
+        while self.serving and time.monotonic() < deadline:
+            time.sleep(0.01)
         for sock in list(self.connections):
             with contextlib.suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)

@@ -3,8 +3,8 @@
 
     spool_test.py --build DIRECTORY [--sanitizers LIST] [--long] [GROUP[.test]...]
 
-Whatever is done to agent, collector and disk: each span is delivered once, or counted by its reason, or lies in the
-spool. --long plays the outage of an hour at 10,000 spans/s in full.
+Each span is delivered once, counted as lost with a reason, or still in the spool, whatever happens to the agent, the
+collector and the disk. --long plays an outage of an hour at 10,000 spans/s in full.
 """
 
 import argparse
@@ -72,7 +72,7 @@ class Case(unittest.TestCase):
         sink = OtlpSink(protocol="grpc" if protocol == "grpc" else "http", keep=keep)
         self.addCleanup(sink.close)
         self.sinks += 1
-        if protocol in PROTOCOLS:  # one of several in a test: none finds what the one before has left
+        if protocol in PROTOCOLS:  # each part of a test has its own spool
             self.spool = self.directory / f"spool-{self.sinks}"
         return sink.open() if opened else sink
 
@@ -100,7 +100,7 @@ class Case(unittest.TestCase):
         return self.start([*command, *options, RECORDING], prepare, env)
 
     def end(self, process, limit_s=LIMIT_S):
-        """Waits; the report, in which every span must have a fate. What was said is in `said`."""
+        """Waits for the end and returns the report, in which every span must have a fate. `said` is the log."""
         process.wait(limit_s)
         process.err.seek(0)
         process.said = process.err.read()
@@ -139,7 +139,7 @@ class Case(unittest.TestCase):
         self.assertEqual(len(set(ids)), count)
 
     def waiting(self):
-        """What lies in the spool: for each source its bodies, in order."""
+        """The bodies in the spool, in order, for each source."""
         sources = {}
         for path in sorted(self.spool.glob("*.segment")):
             data, at = path.read_bytes(), 32
@@ -286,7 +286,7 @@ class Killed(Case):
                 run.wait(LIMIT_S)
         said = self.send(sink)
         self.assert_empty()
-        # Those of the second wave have begun to deliver what the first has left.
+        # Processes of the second wave start to deliver the spans of the first.
         said += "".join(Path(run.err.name).read_text() for run in self.processes)
         told = re.findall(r"process (\d+) \(cuspan\) ended unexpectedly: of (\d+) spans that it is known to have created, "
                           r"(\d+) were delivered, (\d+) are in the spool and will be sent now, (\d+) are lost", said)
@@ -406,8 +406,8 @@ class Disk(Case):
         self.assert_each_once(sink, report["spans"] - lost)
 
     def test_a_full_disk(self):
-        """EFBIG stands for ENOSPC: a file system of our own takes root. What there is room for is spooled, the rest goes
-        from memory once that is delivered."""
+        """EFBIG instead of ENOSPC, which needs a file system and root. The spans that fit are spooled. The others are sent
+        from memory after those."""
         def limit():
             resource.setrlimit(resource.RLIMIT_FSIZE, (100000, resource.RLIM_INFINITY))
 
@@ -517,7 +517,7 @@ class Send(Case):
         self.assertIn(f"{report['spans']:,} spans delivered to {sink.endpoint}/v1/traces", said)
 
     def test_by_another_protocol(self):
-        """What was written for one goes by the other, but for JSON, which gRPC doesn't carry."""
+        """Spans that were spooled for one protocol are sent by another, except JSON, which gRPC cannot carry."""
         for written, sent, status in ("http/protobuf", "grpc", 0), ("grpc", "http/protobuf", 0), ("http/json", "grpc", 1), \
                 ("http/json", "http/protobuf", 0):
             with self.subTest(f"{written} as {sent}"):
