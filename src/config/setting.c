@@ -30,13 +30,19 @@ void setting_own_variable(const struct setting *setting, char name[SETTING_NAME_
         *at = *at == '.' ? '_' : (char)toupper((unsigned char)*at);
 }
 
+/* False: an alias, or the end of the list. */
+static bool is_listed(const struct setting_word *words, const struct setting_word *word)
+{
+    while (words < word && words->value != word->value)
+        words++;
+    return words == word && word->word;
+}
+
 static void expected_words(const struct setting *setting, char text[SETTING_TEXT_BYTES])
 {
     size_t used = 0;
-    for (const struct setting_word *word = setting->words; word->word; word++) {
-        if (word->is_alias)
-            continue;
-        bool is_last = !word[1].word || word[1].is_alias;
+    for (const struct setting_word *word = setting->words; is_listed(setting->words, word); word++) {
+        bool is_last = !is_listed(setting->words, word + 1);
         const char *before = word == setting->words ? "" : is_last ? " or " : ", ";
         used += (size_t)snprintf(text + used, SETTING_TEXT_BYTES - used, "%s%s", before, word->word);
     }
@@ -44,70 +50,46 @@ static void expected_words(const struct setting *setting, char text[SETTING_TEXT
 
 void setting_expected(const struct setting *setting, char text[SETTING_TEXT_BYTES])
 {
-    const char *words = "a string";
-    switch ((enum setting_type)setting->type) {
-    case SETTING_UINT32:
-    case SETTING_UINT64:
+    static const char *const texts[] = {
+        [SETTING_BOOL] = "true or false",
+        [SETTING_TEXT] = "a string",
+        [SETTING_PATH] = "an absolute path",
+        [SETTING_ENDPOINT] = "http://HOST:PORT/PATH or https://HOST:PORT/PATH",
+        [SETTING_PATTERNS] = "a list of names or patterns",
+        [SETTING_PAIRS] = "key=value,key=value",
+        [SETTING_STRUCTURE] = "a string",
+    };
+    uint8_t type = setting->type;
+    const char *integer = setting->flags & SETTING_POWER_OF_TWO ? "a power of two" : "an integer";
+    if (type == SETTING_UINT32 || type == SETTING_UINT64 || type == SETTING_NUMBER)
         snprintf(text, SETTING_TEXT_BYTES, "%s from %" PRIu64 " to %" PRIu64,
-                 setting->flags & SETTING_POWER_OF_TWO ? "a power of two" : "an integer", setting->min,
-                 setting->max);
-        return;
-    case SETTING_NUMBER:
-        snprintf(text, SETTING_TEXT_BYTES, "a number from %" PRIu64 " to %" PRIu64, setting->min,
-                 setting->max);
-        return;
-    case SETTING_WORD:
+                 type == SETTING_NUMBER ? "a number" : integer, setting->min, setting->max);
+    else if (type == SETTING_WORD)
         expected_words(setting, text);
-        return;
-    case SETTING_BOOL:
-        words = "true or false";
-        break;
-    case SETTING_PATH:
-        words = "an absolute path";
-        break;
-    case SETTING_ENDPOINT:
-        words = setting->exporters == FOR_GRPC ? "http://HOST:PORT, https://HOST:PORT or HOST:PORT"
-                                               : "http://HOST:PORT/PATH or https://HOST:PORT/PATH";
-        break;
-    case SETTING_PATTERNS:
-        words = "a list of names or patterns";
-        break;
-    case SETTING_PAIRS:
-        words = "key=value,key=value";
-        break;
-    case SETTING_TEXT:
-        if (setting->max > 0) {
-            snprintf(text, SETTING_TEXT_BYTES, "a string of at most %" PRIu64 " bytes", setting->max);
-            return;
-        }
-        break;
-    case SETTING_STRUCTURE:
-        break;
-    }
-    snprintf(text, SETTING_TEXT_BYTES, "%s", words);
+    else if (type == SETTING_TEXT && setting->max > 0)
+        snprintf(text, SETTING_TEXT_BYTES, "a string of at most %" PRIu64 " bytes", setting->max);
+    else if (type == SETTING_ENDPOINT && setting->exporters == FOR_GRPC)
+        snprintf(text, SETTING_TEXT_BYTES, "http://HOST:PORT, https://HOST:PORT or HOST:PORT");
+    else
+        snprintf(text, SETTING_TEXT_BYTES, "%s", texts[type]);
 }
 
 bool setting_accepts(const struct setting *setting, enum scalar_type type)
 {
-    switch ((enum setting_type)setting->type) {
-    case SETTING_BOOL:
-        return type == SCALAR_BOOL;
-    case SETTING_UINT32:
-    case SETTING_UINT64:
-        return type == SCALAR_INT;
-    case SETTING_NUMBER:
-        return type == SCALAR_INT || type == SCALAR_FLOAT;
-    case SETTING_WORD:
-    case SETTING_TEXT:
-    case SETTING_PATH:
-    case SETTING_ENDPOINT:
-    case SETTING_PAIRS:
-        return type == SCALAR_STRING;
-    case SETTING_PATTERNS:
-    case SETTING_STRUCTURE:
-        break;
-    }
-    return false;
+    static const unsigned accepted[] = {
+        [SETTING_BOOL] = 1u << SCALAR_BOOL,
+        [SETTING_UINT32] = 1u << SCALAR_INT,
+        [SETTING_UINT64] = 1u << SCALAR_INT,
+        [SETTING_NUMBER] = 1u << SCALAR_INT | 1u << SCALAR_FLOAT,
+        [SETTING_WORD] = 1u << SCALAR_STRING,
+        [SETTING_TEXT] = 1u << SCALAR_STRING,
+        [SETTING_PATH] = 1u << SCALAR_STRING,
+        [SETTING_ENDPOINT] = 1u << SCALAR_STRING,
+        [SETTING_PATTERNS] = 0,
+        /* a list */[SETTING_PAIRS] = 1u << SCALAR_STRING,
+        [SETTING_STRUCTURE] = 0,
+    };
+    return accepted[setting->type] >> type & 1;
 }
 
 static void *field_of(const struct setting *setting, void *base)
@@ -218,16 +200,7 @@ static enum status set_endpoint(const struct setting *setting, char **field, con
     return set_text(field, text);
 }
 
-static void clear_patterns(struct pattern_list *list)
-{
-    for (size_t i = 0; i < list->count; i++)
-        free(list->patterns[i]);
-    free(list->patterns);
-    list->patterns = NULL;
-    list->count = 0;
-}
-
-static enum status append_pattern(struct pattern_list *list, const char *text, size_t length)
+enum status patterns_add(struct pattern_list *list, const char *pattern, size_t length)
 {
     if (length == 0)
         return STATUS_INVALID;
@@ -235,20 +208,18 @@ static enum status append_pattern(struct pattern_list *list, const char *text, s
     if (!grown)
         return STATUS_NO_MEMORY;
     list->patterns = grown;
-    if (!(grown[list->count] = strndup(text, length)))
+    if (!(grown[list->count] = strndup(pattern, length)))
         return STATUS_NO_MEMORY;
     list->count++;
     return STATUS_OK;
 }
 
-enum status setting_add_pattern(const struct setting *setting, void *base, const char *pattern)
-{
-    return append_pattern(field_of(setting, base), pattern, strlen(pattern));
-}
-
 static enum status set_patterns(struct pattern_list *list, const char *text)
 {
-    clear_patterns(list);
+    for (size_t i = 0; i < list->count; i++)
+        free(list->patterns[i]);
+    free(list->patterns);
+    *list = (struct pattern_list){0};
     if (strcmp(text, "[]") == 0)
         return STATUS_OK;
     enum status status = STATUS_OK;
@@ -259,7 +230,7 @@ static enum status set_patterns(struct pattern_list *list, const char *text)
         while (trimmed > 0 && (text[trimmed - 1] == ' ' || text[trimmed - 1] == '\t'))
             trimmed--;
         if (trimmed > 0)
-            status = append_pattern(list, text, trimmed);
+            status = patterns_add(list, text, trimmed);
         text += length + (text[length] == ',');
     }
     return status;

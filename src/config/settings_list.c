@@ -29,70 +29,57 @@
 #define MIB       (1024u * 1024)
 #define COUNT_MAX 1000000000u
 
-static const struct setting_word log_levels[] = {{"error", LOG_ERROR, false}, {"warn", LOG_WARN, false},
-                                                 {"info", LOG_INFO, false},   {"debug", LOG_DEBUG, false},
-                                                 {"fatal", LOG_ERROR, true},  {"fatal2", LOG_ERROR, true},
-                                                 {"fatal3", LOG_ERROR, true}, {"fatal4", LOG_ERROR, true},
-                                                 {"error2", LOG_ERROR, true}, {"error3", LOG_ERROR, true},
-                                                 {"error4", LOG_ERROR, true}, {"warn2", LOG_WARN, true},
-                                                 {"warn3", LOG_WARN, true},   {"warn4", LOG_WARN, true},
-                                                 {"warning", LOG_WARN, true}, {"info2", LOG_INFO, true},
-                                                 {"info3", LOG_INFO, true},   {"info4", LOG_INFO, true},
-                                                 {"debug2", LOG_DEBUG, true}, {"debug3", LOG_DEBUG, true},
-                                                 {"debug4", LOG_DEBUG, true}, {"trace", LOG_DEBUG, true},
-                                                 {"trace2", LOG_DEBUG, true}, {"trace3", LOG_DEBUG, true},
-                                                 {"trace4", LOG_DEBUG, true}, {NULL, 0, false}};
-static const struct setting_word compressions[] = {{"none", COMPRESSION_NONE, false},
-                                                   {"gzip", COMPRESSION_GZIP, false},
-                                                   {"zstd", COMPRESSION_ZSTD, false},
-                                                   {NULL, 0, false}};
+static const struct setting_word log_levels[] = {{"error", LOG_ERROR},  {"warn", LOG_WARN},
+                                                 {"info", LOG_INFO},    {"debug", LOG_DEBUG},
+                                                 {"fatal", LOG_ERROR},  {"fatal2", LOG_ERROR},
+                                                 {"fatal3", LOG_ERROR}, {"fatal4", LOG_ERROR},
+                                                 {"error2", LOG_ERROR}, {"error3", LOG_ERROR},
+                                                 {"error4", LOG_ERROR}, {"warn2", LOG_WARN},
+                                                 {"warn3", LOG_WARN},   {"warn4", LOG_WARN},
+                                                 {"warning", LOG_WARN}, {"info2", LOG_INFO},
+                                                 {"info3", LOG_INFO},   {"info4", LOG_INFO},
+                                                 {"debug2", LOG_DEBUG}, {"debug3", LOG_DEBUG},
+                                                 {"debug4", LOG_DEBUG}, {"trace", LOG_DEBUG},
+                                                 {"trace2", LOG_DEBUG}, {"trace3", LOG_DEBUG},
+                                                 {"trace4", LOG_DEBUG}, {NULL, 0}};
+static const struct setting_word compressions[] = {
+    {"none", COMPRESSION_NONE}, {"gzip", COMPRESSION_GZIP}, {"zstd", COMPRESSION_ZSTD}, {NULL, 0}};
 static const struct setting_word encodings[] = {
-    {"protobuf", ENCODING_PROTOBUF, false}, {"json", ENCODING_JSON, false}, {NULL, 0, false}};
-static const struct setting_word temporalities[] = {{"cumulative", TEMPORALITY_CUMULATIVE, false},
-                                                    {"delta", TEMPORALITY_DELTA, false},
-                                                    {"low_memory", TEMPORALITY_LOW_MEMORY, false},
-                                                    {"lowmemory", TEMPORALITY_LOW_MEMORY, true},
-                                                    {NULL, 0, false}};
-static const struct setting_word exemplar_filters[] = {{"trace_based", EXEMPLAR_TRACE_BASED, false},
-                                                       {"always_on", EXEMPLAR_ALWAYS_ON, false},
-                                                       {"always_off", EXEMPLAR_ALWAYS_OFF, false},
-                                                       {NULL, 0, false}};
+    {"protobuf", ENCODING_PROTOBUF}, {"json", ENCODING_JSON}, {NULL, 0}};
+static const struct setting_word temporalities[] = {{"cumulative", TEMPORALITY_CUMULATIVE},
+                                                    {"delta", TEMPORALITY_DELTA},
+                                                    {"low_memory", TEMPORALITY_LOW_MEMORY},
+                                                    {"lowmemory", TEMPORALITY_LOW_MEMORY},
+                                                    {NULL, 0}};
+static const struct setting_word exemplar_filters[] = {{"trace_based", EXEMPLAR_TRACE_BASED},
+                                                       {"always_on", EXEMPLAR_ALWAYS_ON},
+                                                       {"always_off", EXEMPLAR_ALWAYS_OFF},
+                                                       {NULL, 0}};
 static const struct setting_word histogram_forms[] = {
-    {"explicit_bucket_histogram", HISTOGRAM_EXPLICIT, false},
-    {"base2_exponential_bucket_histogram", HISTOGRAM_EXPONENTIAL, false},
-    {NULL, 0, false}};
-static const struct setting_word details[] = {{"summary", DETAIL_SUMMARY, false},
-                                              {"default", DETAIL_DEFAULT, false},
-                                              {"graph-nodes", DETAIL_GRAPH_NODES, false},
-                                              {"full", DETAIL_FULL, false},
-                                              {NULL, 0, false}};
-static const struct setting_word cupti_apis[] = {{"auto", CUPTI_API_AUTO, false},
-                                                 {"classic", CUPTI_API_CLASSIC, false},
-                                                 {"subscriber", CUPTI_API_SUBSCRIBER, false},
-                                                 {NULL, 0, false}};
-
-static const struct setting_word cupti_others[] = {{"hold", OTHERS_HOLD, false},
-                                                   {"give-way", OTHERS_GIVE_WAY, false},
-                                                   {"share", OTHERS_SHARE, false},
-                                                   {NULL, 0, false}};
-
-static const struct setting_word sleep_whens[] = {{"auto", SLEEP_AUTO, false},
-                                                  {"never", SLEEP_NEVER, false},
-                                                  {"always", SLEEP_ALWAYS, false},
-                                                  {NULL, 0, false}};
-
+    {"explicit_bucket_histogram", HISTOGRAM_EXPLICIT},
+    {"base2_exponential_bucket_histogram", HISTOGRAM_EXPONENTIAL},
+    {NULL, 0}};
+static const struct setting_word details[] = {{"summary", DETAIL_SUMMARY},
+                                              {"default", DETAIL_DEFAULT},
+                                              {"graph-nodes", DETAIL_GRAPH_NODES},
+                                              {"full", DETAIL_FULL},
+                                              {NULL, 0}};
+static const struct setting_word cupti_apis[] = {{"auto", CUPTI_API_AUTO},
+                                                 {"classic", CUPTI_API_CLASSIC},
+                                                 {"subscriber", CUPTI_API_SUBSCRIBER},
+                                                 {NULL, 0}};
+static const struct setting_word cupti_others[] = {
+    {"hold", OTHERS_HOLD}, {"give-way", OTHERS_GIVE_WAY}, {"share", OTHERS_SHARE}, {NULL, 0}};
+static const struct setting_word sleep_whens[] = {
+    {"auto", SLEEP_AUTO}, {"never", SLEEP_NEVER}, {"always", SLEEP_ALWAYS}, {NULL, 0}};
 static const struct setting_word start_ons[] = {
-    {"process", START_ON_PROCESS, false}, {"control", START_ON_CONTROL, false}, {NULL, 0, false}};
-
-static const struct setting_word counters_replays[] = {{"none", REPLAY_NONE, false},
-                                                       {"kernel", REPLAY_KERNEL, false},
-                                                       {"loop", REPLAY_LOOP, false},
-                                                       {NULL, 0, false}};
-
-static const struct setting_word graph_records[] = {{"when-used", GRAPH_RECORDS_WHEN_USED, false},
-                                                    {"at-once", GRAPH_RECORDS_AT_ONCE, false},
-                                                    {"always", GRAPH_RECORDS_ALWAYS, false},
-                                                    {NULL, 0, false}};
+    {"process", START_ON_PROCESS}, {"control", START_ON_CONTROL}, {NULL, 0}};
+static const struct setting_word counters_replays[] = {
+    {"none", REPLAY_NONE}, {"kernel", REPLAY_KERNEL}, {"loop", REPLAY_LOOP}, {NULL, 0}};
+static const struct setting_word graph_records[] = {{"when-used", GRAPH_RECORDS_WHEN_USED},
+                                                    {"at-once", GRAPH_RECORDS_AT_ONCE},
+                                                    {"always", GRAPH_RECORDS_ALWAYS},
+                                                    {NULL, 0}};
 
 /* Both OTLP exporters of metrics. */
 #define AGGREGATION_ROWS(exporter)                                                                           \

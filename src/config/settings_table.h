@@ -48,10 +48,10 @@ enum setting_flags {
 #define FOR_CONSOLE (1u << EXPORTER_CONSOLE)
 #define FOR_ALL     (FOR_HTTP | FOR_GRPC | FOR_FILE | FOR_CONSOLE)
 
+/* A word with the value of an earlier one is an alias: accepted, but not listed. Aliases come last. */
 struct setting_word {
     const char *word; /* NULL ends the list */
     unsigned value;
-    bool is_alias; /* accepted, but not listed */
 };
 
 struct setting {
@@ -89,8 +89,8 @@ bool setting_accepts(const struct setting *setting, enum scalar_type type);
 enum status setting_set(const struct setting *setting, void *base, const char *text) MUST_CHECK;
 /* Sets the default. */
 enum status setting_reset(const struct setting *setting, void *base) MUST_CHECK;
-/* Appends a pattern to a SETTING_PATTERNS. INVALID: it is empty. */
-enum status setting_add_pattern(const struct setting *setting, void *base, const char *pattern) MUST_CHECK;
+/* Appends the first `length` bytes of `pattern`. INVALID: it is empty; NO_MEMORY. */
+enum status patterns_add(struct pattern_list *list, const char *pattern, size_t length) MUST_CHECK;
 
 /* All defaults, and no output. */
 enum status settings_init(struct settings *settings) MUST_CHECK;

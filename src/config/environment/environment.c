@@ -24,13 +24,19 @@ static const struct {
     [SIGNAL_METRICS] = {"OTEL_METRICS_EXPORTER", "OTEL_EXPORTER_OTLP_METRICS_", "v1/metrics"},
 };
 
-static struct output_settings *outputs_of(const struct env_reader *reader, const struct setting *setting,
-                                          size_t *count)
+/* The next output after `output` that has the setting; the first one after NULL. NULL: there are no more. */
+static struct output_settings *next_output(const struct env_reader *reader, const struct setting *setting,
+                                           struct output_settings *output)
 {
     struct settings *settings = reader->settings;
     bool is_metrics = setting->owner == IN_METRICS;
-    *count = is_metrics ? settings->metrics.is_on : settings->output_count;
-    return is_metrics ? &settings->metrics.output : settings->outputs;
+    struct output_settings *first = is_metrics ? &settings->metrics.output : settings->outputs;
+    const struct output_settings *end =
+        first + (is_metrics ? settings->metrics.is_on : settings->output_count);
+    for (output = output ? output + 1 : first; output < end; output++)
+        if (setting->exporters & (1u << output->exporter.kind))
+            return output;
+    return NULL;
 }
 
 const char *environment_get(const struct config_environment *environment, const char *name)
@@ -96,39 +102,32 @@ static enum status add_output(struct env_reader *reader, enum signal signal, enu
     return status;
 }
 
+bool protocol_parse(const char *text, enum exporter_kind *kind, enum otlp_encoding *encoding)
+{
+    bool is_json = strcasecmp(text, "http/json") == 0, is_grpc = strcasecmp(text, "grpc") == 0;
+    *kind = is_grpc ? EXPORTER_OTLP_GRPC : EXPORTER_OTLP_HTTP;
+    *encoding = is_json ? ENCODING_JSON : ENCODING_PROTOBUF;
+    return is_json || is_grpc || strcasecmp(text, "http/protobuf") == 0;
+}
+
 static enum status add_otlp_output(struct env_reader *reader, enum signal signal)
 {
-    static const struct {
-        const char *protocol;
-        enum exporter_kind kind;
-        enum otlp_encoding encoding;
-    } protocols[] = {
-        {"http/protobuf", EXPORTER_OTLP_HTTP, ENCODING_PROTOBUF},
-        {"http/json", EXPORTER_OTLP_HTTP, ENCODING_JSON},
-        {"grpc", EXPORTER_OTLP_GRPC, ENCODING_PROTOBUF},
-    };
+    struct settings *settings = reader->settings;
     char name[SETTING_NAME_BYTES];
     const char *protocol = get_signals_or_general(reader, signal, "PROTOCOL", name);
-    size_t chosen = 0;
-    if (protocol) {
-        size_t count = sizeof protocols / sizeof *protocols;
-        for (chosen = 0; chosen < count && strcasecmp(protocol, protocols[chosen].protocol) != 0;)
-            chosen++;
-        if (chosen == count) {
-            config_warning(
-                reader->report,
-                "%s: expected http/protobuf, http/json or grpc, not \"%.40s\": using http/protobuf", name,
-                protocol);
-            chosen = 0;
-        }
-    }
-    struct settings *settings = reader->settings;
+    enum exporter_kind kind;
+    enum otlp_encoding encoding;
     bool had_metrics = settings->metrics.is_on;
-    enum status status = add_output(reader, signal, protocols[chosen].kind);
+    bool is_known = protocol_parse(protocol ? protocol : "", &kind, &encoding);
+    if (protocol && !is_known)
+        config_warning(reader->report,
+                       "%s: expected http/protobuf, http/json or grpc, not \"%.40s\": using http/protobuf",
+                       name, protocol);
+    enum status status = add_output(reader, signal, kind);
     if (status == STATUS_OK && signal == SIGNAL_METRICS && !had_metrics)
-        settings->metrics.output.exporter.encoding = protocols[chosen].encoding;
+        settings->metrics.output.exporter.encoding = encoding;
     else if (status == STATUS_OK && signal == SIGNAL_TRACES && settings->output_count > 0)
-        settings->outputs[settings->output_count - 1].exporter.encoding = protocols[chosen].encoding;
+        settings->outputs[settings->output_count - 1].exporter.encoding = encoding;
     return status;
 }
 
@@ -199,8 +198,7 @@ static void warn_value(struct env_reader *reader, const struct setting *setting,
                    value, setting->default_text ? setting->default_text : "none");
 }
 
-/* The program may change its directory before cuspan opens the file. */
-static char *absolute_path(const char *path)
+char *absolute_path(const char *path)
 {
     char *directory = path[0] == '/' ? NULL : getcwd(NULL, 0);
     if (!directory)
@@ -228,17 +226,13 @@ static enum status apply(struct env_reader *reader, const struct setting *settin
                          const char *value)
 {
     struct settings *settings = reader->settings;
+    struct output_settings *output = NULL;
     enum status status = STATUS_OK;
-    if (setting->owner == IN_SETTINGS) {
+    if (setting->owner == IN_SETTINGS)
         status = set_variable(reader, setting, settings, value);
-    } else {
-        size_t count;
-        struct output_settings *outputs = outputs_of(reader, setting, &count);
-        for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-            if (setting->exporters & (1u << outputs[i].exporter.kind))
-                status = set_variable(reader, setting, &outputs[i], value);
-        }
-    }
+    else
+        while (status == STATUS_OK && (output = next_output(reader, setting, output)))
+            status = set_variable(reader, setting, output, value);
     if (status != STATUS_INVALID)
         return status;
     warn_value(reader, setting, name, value);
@@ -269,22 +263,16 @@ static enum status read_endpoint(struct env_reader *reader, const struct setting
 {
     const char *name = NULL;
     const char *value = get_first(reader, setting, &name);
-    bool is_used = false;
-    size_t count;
     enum signal signal = setting->owner == IN_METRICS ? SIGNAL_METRICS : SIGNAL_TRACES;
-    struct output_settings *outputs = outputs_of(reader, setting, &count);
-    for (size_t i = 0; i < count; i++)
-        is_used = is_used || (setting->exporters & (1u << outputs[i].exporter.kind));
-    if (!value || !is_used)
+    struct output_settings *output = NULL;
+    if (!value)
         return STATUS_OK;
     bool is_base = setting->exporters == FOR_HTTP &&
                    strncmp(name, signals[signal].prefix, strlen(signals[signal].prefix)) != 0;
     char *url = is_base ? endpoint_append_path(value, signal) : strdup(value);
     enum status status = url ? STATUS_OK : STATUS_NO_MEMORY;
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        if (setting->exporters & (1u << outputs[i].exporter.kind))
-            status = setting_set(setting, &outputs[i], url);
-    }
+    while (status == STATUS_OK && (output = next_output(reader, setting, output)))
+        status = setting_set(setting, output, url);
     free(url);
     if (status != STATUS_INVALID)
         return status;
@@ -299,14 +287,10 @@ static enum status read_headers(struct env_reader *reader, const struct setting 
     const char *name = NULL;
     const char *value = get_first(reader, setting, &name);
     enum status status = STATUS_OK;
-    size_t count;
-    struct output_settings *outputs = outputs_of(reader, setting, &count);
-    for (size_t i = 0; value && i < count && status == STATUS_OK; i++) {
-        struct exporter_settings *exporter = &outputs[i].exporter;
+    struct output_settings *output = NULL;
+    while (value && status == STATUS_OK && (output = next_output(reader, setting, output))) {
         struct error err = {""};
-        if (!(setting->exporters & (1u << exporter->kind)))
-            continue;
-        status = pairs_to_headers(value, exporter, &err);
+        status = pairs_to_headers(value, &output->exporter, &err);
         if (status == STATUS_INVALID) {
             config_warning(reader->report, "%s: ignoring all headers: %s", name, err.text);
             status = STATUS_OK;

@@ -15,6 +15,13 @@ const char *environment_get(const struct config_environment *environment, const 
 enum status environment_read(const struct config_environment *environment, struct settings *settings,
                              struct config_report *report) MUST_CHECK;
 
+/* Makes a path absolute, because the program may change its directory before cuspan opens the file. Owned by
+ * the caller. NULL: no memory. */
+char *absolute_path(const char *path);
+/* http/protobuf, http/json or grpc, in any case. False: none of them; the results are those of http/protobuf.
+ */
+bool protocol_parse(const char *text, enum exporter_kind *kind, enum otlp_encoding *encoding);
+
 /* Warns of each CUSPAN_* variable that a configuration file makes ineffective. */
 void environment_warn_ignored(const struct config_environment *environment, struct config_report *report);
 

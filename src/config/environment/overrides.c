@@ -7,29 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #define BATCH "tracer_provider.processors[].batch"
-
-enum short_name {
-    SHORT_OUTPUT_FILE,
-    SHORT_CONSOLE,
-    SHORT_PROTOCOL,
-    SHORT_ENDPOINT,
-    SHORT_COMPRESSION,
-    SHORT_SERVICE_NAME,
-    SHORT_COUNT
-};
-
-/* In the order in which they are applied: those that choose outputs come first. */
-static const char *const short_names[SHORT_COUNT] = {"output_file", "console",     "protocol",
-                                                     "endpoint",    "compression", "service_name"};
 
 struct overrides {
     struct settings *settings;
     struct config_report *report;
     const char *source;
-    const char *shorts[SHORT_COUNT]; /* values, NULL where not given */
+    bool has_endpoint; /* among the short names */
 };
 
 static enum status replace_outputs(struct settings *settings, enum exporter_kind kind)
@@ -64,11 +49,8 @@ static enum status set_output_file(struct overrides *o, const char *path)
     enum status status = replace_outputs(o->settings, EXPORTER_FILE);
     if (status != STATUS_OK || strcmp(path, "-") == 0)
         return status;
-    char *directory = path[0] == '/' ? NULL : getcwd(NULL, 0);
     char **endpoint = &o->settings->outputs[0].exporter.endpoint;
-    if (asprintf(endpoint, "%s%s%s", directory ? directory : "", directory ? "/" : "", path) < 0)
-        *endpoint = NULL;
-    free(directory);
+    *endpoint = absolute_path(path);
     return *endpoint ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
@@ -82,16 +64,19 @@ static enum status set_console(struct overrides *o, const char *value)
     return STATUS_OK;
 }
 
+static const struct setting *endpoint_of(enum exporter_kind kind)
+{
+    return setting_find(kind == EXPORTER_OTLP_HTTP ? BATCH ".exporter.otlp_http.endpoint"
+                                                   : BATCH ".exporter.otlp_grpc.endpoint");
+}
+
 /* The configured address would be the wrong port for the new protocol. */
 static enum status switch_kind(struct overrides *o, struct output_settings *output, enum exporter_kind kind)
 {
-    static const char *const paths[] = {BATCH ".exporter.otlp_http.endpoint",
-                                        BATCH ".exporter.otlp_grpc.endpoint"};
-    const struct setting *from = setting_find(paths[output->exporter.kind == EXPORTER_OTLP_GRPC]);
-    const struct setting *to = setting_find(paths[kind == EXPORTER_OTLP_GRPC]);
+    const struct setting *from = endpoint_of(output->exporter.kind), *to = endpoint_of(kind);
     if (output->exporter.kind == kind)
         return STATUS_OK;
-    if (!o->shorts[SHORT_ENDPOINT] && strcmp(output->exporter.endpoint, from->default_text) != 0) {
+    if (!o->has_endpoint && strcmp(output->exporter.endpoint, from->default_text) != 0) {
         config_error(o->report,
                      "%s: protocol: the configured endpoint is for another protocol: set endpoint= as well",
                      o->source);
@@ -103,11 +88,9 @@ static enum status switch_kind(struct overrides *o, struct output_settings *outp
 
 static enum status set_protocol(struct overrides *o, const char *value)
 {
-    static const char *const protocols[] = {"http/protobuf", "http/json", "grpc"};
-    int chosen = 0;
-    while (chosen < 3 && strcasecmp(value, protocols[chosen]) != 0)
-        chosen++;
-    if (chosen == 3) {
+    enum exporter_kind kind;
+    enum otlp_encoding encoding;
+    if (!protocol_parse(value, &kind, &encoding)) {
         config_error(o->report, "%s: protocol: expected http/protobuf, http/json or grpc, not \"%.40s\"",
                      o->source, value);
         return STATUS_OK;
@@ -117,8 +100,8 @@ static enum status set_protocol(struct overrides *o, const char *value)
         struct output_settings *output = &o->settings->outputs[i];
         if (!is_otlp(output))
             continue;
-        status = switch_kind(o, output, chosen == 2 ? EXPORTER_OTLP_GRPC : EXPORTER_OTLP_HTTP);
-        output->exporter.encoding = chosen == 1 ? ENCODING_JSON : ENCODING_PROTOBUF;
+        status = switch_kind(o, output, kind);
+        output->exporter.encoding = encoding;
     }
     return status;
 }
@@ -150,8 +133,7 @@ static enum status set_endpoint(struct overrides *o, const char *value)
         if (!is_otlp(output))
             continue;
         bool is_http = output->exporter.kind == EXPORTER_OTLP_HTTP;
-        const struct setting *setting = setting_find(is_http ? BATCH ".exporter.otlp_http.endpoint"
-                                                             : BATCH ".exporter.otlp_grpc.endpoint");
+        const struct setting *setting = endpoint_of(output->exporter.kind);
         char *url = is_http && !endpoint_has_path(value, SIGNAL_TRACES)
                         ? endpoint_append_path(value, SIGNAL_TRACES)
                         : strdup(value);
@@ -181,33 +163,27 @@ static enum status set_compression(struct overrides *o, const char *value)
     return STATUS_OK;
 }
 
-static enum status apply_short(struct overrides *o, enum short_name name, const char *value)
+static enum status set_service_name(struct overrides *o, const char *value)
 {
-    switch (name) {
-    case SHORT_OUTPUT_FILE:
-        return set_output_file(o, value);
-    case SHORT_CONSOLE:
-        return set_console(o, value);
-    case SHORT_PROTOCOL:
-        return set_protocol(o, value);
-    case SHORT_ENDPOINT:
-        return set_endpoint(o, value);
-    case SHORT_COMPRESSION:
-        return set_compression(o, value);
-    case SHORT_SERVICE_NAME:
-        return resource_set_string(&o->settings->resource, "service.name", value);
-    case SHORT_COUNT:
-        break;
-    }
-    return STATUS_OK;
+    return resource_set_string(&o->settings->resource, "service.name", value);
 }
+
+/* In the order in which they are applied: those that choose outputs come first. */
+static const struct {
+    const char *name;
+    enum status (*set)(struct overrides *o, const char *value);
+} short_names[] = {
+    {"output_file", set_output_file}, {"console", set_console},         {"protocol", set_protocol},
+    {"endpoint", set_endpoint},       {"compression", set_compression}, {"service_name", set_service_name},
+};
+#define SHORT_COUNT (sizeof short_names / sizeof *short_names)
 
 static void report_unknown(struct overrides *o, const char *key)
 {
     struct suggest suggest;
     suggest_init(&suggest, key);
-    for (int i = 0; i < SHORT_COUNT; i++)
-        suggest_offer(&suggest, short_names[i]);
+    for (size_t i = 0; i < SHORT_COUNT; i++)
+        suggest_offer(&suggest, short_names[i].name);
     for (size_t i = 0; i < settings_count; i++) {
         if (setting_is_own(&settings_table[i]))
             suggest_offer(&suggest, settings_table[i].path + sizeof SETTING_OWN_PREFIX - 1);
@@ -248,7 +224,8 @@ static char *trim(char *text)
     return text;
 }
 
-static enum status take_entry(struct overrides *o, char *entry)
+/* `values`: of the short names, which are applied later; NULL: not given. */
+static enum status take_entry(struct overrides *o, char *entry, const char *values[SHORT_COUNT])
 {
     char *equals = strchr(entry, '=');
     if (!equals) {
@@ -258,10 +235,11 @@ static enum status take_entry(struct overrides *o, char *entry)
     }
     *equals = '\0';
     const char *key = trim(entry), *value = trim(equals + 1);
-    for (int i = 0; i < SHORT_COUNT; i++) {
-        if (strcmp(key, short_names[i]) != 0)
+    o->has_endpoint |= strcmp(key, "endpoint") == 0;
+    for (size_t i = 0; i < SHORT_COUNT; i++) {
+        if (strcmp(key, short_names[i].name) != 0)
             continue;
-        o->shorts[i] = value;
+        values[i] = value;
         if (!*value)
             config_error(o->report, "%s: %s: the value is missing: expected %s=VALUE", o->source, key, key);
         return STATUS_OK;
@@ -273,6 +251,7 @@ enum status overrides_apply(const char *text, const char *source, struct setting
                             struct config_report *report)
 {
     struct overrides overrides = {.settings = settings, .report = report, .source = source};
+    const char *values[SHORT_COUNT] = {NULL};
     char *copy = strdup(text);
     if (!copy)
         return STATUS_NO_MEMORY;
@@ -280,12 +259,11 @@ enum status overrides_apply(const char *text, const char *source, struct setting
     char *rest = copy, *entry;
     while (status == STATUS_OK && (entry = strsep(&rest, ";\n"))) {
         if (*trim(entry))
-            status = take_entry(&overrides, trim(entry));
+            status = take_entry(&overrides, trim(entry), values);
     }
-    for (int i = 0; i < SHORT_COUNT && status == STATUS_OK; i++) {
-        if (overrides.shorts[i] && *overrides.shorts[i])
-            status = apply_short(&overrides, (enum short_name)i, overrides.shorts[i]);
-    }
+    for (size_t i = 0; i < SHORT_COUNT && status == STATUS_OK; i++)
+        if (values[i] && *values[i])
+            status = short_names[i].set(&overrides, values[i]);
     free(copy);
     if (status == STATUS_FULL) {
         config_error(report, "%s: service_name: more than %d attributes: remove some", source,

@@ -34,6 +34,10 @@ void reader_warning(struct file_reader *reader, const struct place *place, const
 /* "expected WHAT, not a list" */
 void reader_expected(struct file_reader *reader, const struct place *place, const char *what,
                      const struct node *node);
+/* Whether the node is of that kind. If not, and if it is not null, adds the error "expected WHAT, not ...".
+ */
+bool reader_takes(struct file_reader *reader, const struct place *place, const struct node *node,
+                  enum node_kind kind, const char *what);
 /* Suggests the most similar key, or lists the keys of `parent`. */
 void reader_unknown_key(struct file_reader *reader, const struct place *parent, const struct item *item);
 /* For keys where SDKs allow plug-ins of any name: an error if the key looks misspelled, else a warning with
@@ -46,6 +50,9 @@ void read_map(struct file_reader *reader, const struct place *place, const struc
 void read_item(struct file_reader *reader, const struct place *parent, const struct item *item);
 void read_setting(struct file_reader *reader, const struct place *place, const struct setting *setting,
                   const struct node *node);
+/* Appends a list of names or patterns. */
+void read_patterns(struct file_reader *reader, const struct place *place, const struct node *list,
+                   struct pattern_list *patterns);
 /* The only key of a mapping such as `exporter:`, or NULL with the error "expected WHAT". */
 const struct item *read_choice(struct file_reader *reader, const struct place *place, const struct node *node,
                                const char *what);

@@ -40,7 +40,7 @@ static void read_header(struct file_reader *reader, const struct place *place, c
     }
     if (node_is_null(value->value))
         return;
-    if (value->value->type != SCALAR_STRING && !value->value->is_substituted) {
+    if (!node_is_text(value->value)) {
         reader_error(reader, place, "the value is not a string: put it in quotes");
         return;
     }
@@ -71,7 +71,7 @@ static void read_headers_list(struct file_reader *reader, const struct place *pl
 {
     if (node_is_null(node))
         return;
-    if (node->kind != NODE_SCALAR || (node->type != SCALAR_STRING && !node->is_substituted)) {
+    if (!node_is_text(node)) {
         reader_error(reader, place, "expected text like name=value,name=value");
         return;
     }
@@ -86,12 +86,8 @@ static void read_headers_list(struct file_reader *reader, const struct place *pl
 /* headers_list first: an entry of `headers` replaces one of the same name. */
 static void read_otlp(struct file_reader *reader, const struct place *place, const struct node *node)
 {
-    if (node_is_null(node))
+    if (!reader_takes(reader, place, node, NODE_MAP, "a mapping"))
         return;
-    if (node->kind != NODE_MAP) {
-        reader_expected(reader, place, "a mapping", node);
-        return;
-    }
     const struct item *list = node_find(node, "headers_list"), *headers = node_find(node, "headers");
     if (list) {
         struct place at = place_of_item(place, list);
@@ -126,12 +122,8 @@ static void set_file(struct file_reader *reader, const struct place *place, cons
 
 static void read_otlp_file(struct file_reader *reader, const struct place *place, const struct node *node)
 {
-    if (node_is_null(node))
+    if (!reader_takes(reader, place, node, NODE_MAP, "a mapping"))
         return;
-    if (node->kind != NODE_MAP) {
-        reader_expected(reader, place, "a mapping", node);
-        return;
-    }
     for (const struct item *item = node->items; item; item = item->next) {
         struct place at = place_of_item(place, item);
         if (strcmp(item->key, "output_stream") != 0)

@@ -69,6 +69,14 @@ void reader_expected(struct file_reader *reader, const struct place *place, cons
     reader_error(reader, place, "expected %s, not %s", what, node_kind_name(node));
 }
 
+bool reader_takes(struct file_reader *reader, const struct place *place, const struct node *node,
+                  enum node_kind kind, const char *what)
+{
+    if (node->kind != kind && !node_is_null(node))
+        reader_expected(reader, place, what, node);
+    return node->kind == kind;
+}
+
 /* The component of `path` directly below `prefix`. False: it is not below it. */
 static bool part_below(const char *path, const char *prefix, char part[SUGGEST_WORD_MAX + 1])
 {
@@ -190,28 +198,31 @@ static void warn_endpoint(struct file_reader *reader, const struct place *place,
                        setting->owner == IN_METRICS ? "metrics at /v1/metrics" : "spans at /v1/traces");
 }
 
-static void read_patterns(struct file_reader *reader, const struct place *place,
-                          const struct setting *setting, const struct node *node)
+void read_patterns(struct file_reader *reader, const struct place *place, const struct node *list,
+                   struct pattern_list *patterns)
 {
-    if (node->kind != NODE_LIST) {
-        reader_expected(reader, place, "a list of names or patterns, like [kernel, memcpy*]", node);
-        return;
-    }
-    if (node->count > PATTERNS_MAX) {
-        reader_error(reader, place, "expected at most %d names or patterns, not %u", PATTERNS_MAX,
-                     node->count);
-        return;
-    }
     unsigned index = 0;
-    for (const struct item *item = node->items; item; item = item->next) {
+    for (const struct item *item = list->items; item; item = item->next) {
         struct place at = place_of_index(place, item, index++);
-        bool is_name =
-            item->value->kind == NODE_SCALAR && item->value->type == SCALAR_STRING && item->value->text[0];
-        if (!is_name)
+        const char *text = item->value->text;
+        if (item->value->kind != NODE_SCALAR || item->value->type != SCALAR_STRING || !text[0])
             reader_expected(reader, &at, "a name or a pattern", item->value);
-        else if (setting_add_pattern(setting, reader->settings, item->value->text) != STATUS_OK)
+        else if (patterns_add(patterns, text, strlen(text)) != STATUS_OK)
             reader->status = STATUS_NO_MEMORY;
     }
+}
+
+static void read_pattern_setting(struct file_reader *reader, const struct place *place,
+                                 const struct setting *setting, const struct node *node)
+{
+    struct pattern_list *patterns = (void *)((char *)reader->settings + setting->offset);
+    if (!reader_takes(reader, place, node, NODE_LIST, "a list of names or patterns, like [kernel, memcpy*]"))
+        return;
+    if (node->count > PATTERNS_MAX)
+        reader_error(reader, place, "expected at most %d names or patterns, not %u", PATTERNS_MAX,
+                     node->count);
+    else
+        read_patterns(reader, place, node, patterns);
 }
 
 static bool is_text(const struct setting *setting)
@@ -271,7 +282,7 @@ void read_setting(struct file_reader *reader, const struct place *place, const s
     if (node_is_null(node))
         return;
     if (setting->type == SETTING_PATTERNS) {
-        read_patterns(reader, place, setting, node);
+        read_pattern_setting(reader, place, setting, node);
         return;
     }
     if (node->kind != NODE_SCALAR) {
@@ -296,12 +307,8 @@ void read_setting(struct file_reader *reader, const struct place *place, const s
 
 void read_map(struct file_reader *reader, const struct place *place, const struct node *node)
 {
-    if (node_is_null(node))
+    if (!reader_takes(reader, place, node, NODE_MAP, "a mapping"))
         return;
-    if (node->kind != NODE_MAP) {
-        reader_expected(reader, place, "a mapping", node);
-        return;
-    }
     for (const struct item *item = node->items; item; item = item->next)
         read_item(reader, place, item);
 }
@@ -349,12 +356,8 @@ static void read_file_format(struct file_reader *reader, const struct place *pla
 /* Other vendors' distributions are ignored. */
 static void read_distribution(struct file_reader *reader, const struct place *place, const struct node *node)
 {
-    if (node_is_null(node))
+    if (!reader_takes(reader, place, node, NODE_MAP, "a mapping with the key cuspan"))
         return;
-    if (node->kind != NODE_MAP) {
-        reader_expected(reader, place, "a mapping with the key cuspan", node);
-        return;
-    }
     for (const struct item *item = node->items; item; item = item->next) {
         struct suggest suggest;
         suggest_init(&suggest, item->key);

@@ -65,19 +65,32 @@ static bool fits(const struct node *node, enum resource_value type)
     return false;
 }
 
+/* A number or a boolean. */
+static bool parse_value(const char *text, enum resource_value type, union resource_item *value)
+{
+    bool truth;
+    if (type == RESOURCE_INT)
+        return scalar_parse_int(text, &value->integer);
+    if (type == RESOURCE_DOUBLE)
+        return scalar_parse_float(text, &value->real);
+    if (!scalar_parse_bool(text, &truth))
+        return false;
+    value->integer = truth;
+    return true;
+}
+
 static enum status set_scalar(struct resource *resource, const char *name, enum resource_value type,
                               const char *text)
 {
-    int64_t integer;
-    double real;
-    bool truth;
-    if (type == RESOURCE_INT)
-        return scalar_parse_int(text, &integer) ? resource_set_int(resource, name, integer) : STATUS_INVALID;
+    union resource_item value;
+    if (type == RESOURCE_STRING)
+        return resource_set_string(resource, name, text);
+    if (!parse_value(text, type, &value))
+        return STATUS_INVALID;
     if (type == RESOURCE_DOUBLE)
-        return scalar_parse_float(text, &real) ? resource_set_double(resource, name, real) : STATUS_INVALID;
-    if (type == RESOURCE_BOOL)
-        return scalar_parse_bool(text, &truth) ? resource_set_bool(resource, name, truth) : STATUS_INVALID;
-    return resource_set_string(resource, name, text);
+        return resource_set_double(resource, name, value.real);
+    return type == RESOURCE_INT ? resource_set_int(resource, name, value.integer)
+                                : resource_set_bool(resource, name, value.integer);
 }
 
 /* The items' texts, each with its NUL, and an empty one at the end. */
@@ -116,33 +129,17 @@ static enum status set_strings(struct resource *resource, const char *name, cons
     return status;
 }
 
-static bool parse_item(const char *text, enum resource_value type, union resource_item *value)
-{
-    bool truth;
-    if (type == RESOURCE_INT)
-        return scalar_parse_int(text, &value->integer);
-    if (type == RESOURCE_DOUBLE)
-        return scalar_parse_float(text, &value->real);
-    if (!scalar_parse_bool(text, &truth))
-        return false;
-    value->integer = truth;
-    return true;
-}
-
 static enum status set_items(struct resource *resource, const char *name, enum resource_value type,
                              const struct node *list)
 {
-    size_t count = 0;
-    for (const struct item *item = list->items; item; item = item->next)
-        count++;
-    union resource_item *values = calloc(count + 1, sizeof *values);
+    union resource_item *values = calloc(list->count + 1, sizeof *values);
     enum status status = values ? STATUS_OK : STATUS_NO_MEMORY;
     size_t index = 0;
     for (const struct item *item = list->items; item && status == STATUS_OK; item = item->next)
-        if (!parse_item(item->value->text, type, &values[index++]))
+        if (!parse_value(item->value->text, type, &values[index++]))
             status = STATUS_INVALID;
     if (status == STATUS_OK)
-        status = resource_set_array(resource, name, type, values, count);
+        status = resource_set_array(resource, name, type, values, list->count);
     free(values);
     return status;
 }
@@ -161,7 +158,7 @@ static void set_array(struct file_reader *reader, const struct place *place, con
         union resource_item ignored;
         bool is_good =
             fits(item->value, type->value) && item->value->text[0] &&
-            (type->value == RESOURCE_STRING || parse_item(item->value->text, type->value, &ignored));
+            (type->value == RESOURCE_STRING || parse_value(item->value->text, type->value, &ignored));
         if (!is_good) {
             reader_error(reader, &at, "expected a value of type %s that is not empty", type->name);
             return;
@@ -218,12 +215,9 @@ static void read_attribute(struct file_reader *reader, const struct place *place
 
 static void read_attributes(struct file_reader *reader, const struct place *place, const struct node *node)
 {
-    if (node_is_null(node))
+    if (!reader_takes(reader, place, node, NODE_LIST,
+                      "a list like [{name: service.name, value: my-service}]"))
         return;
-    if (node->kind != NODE_LIST) {
-        reader_expected(reader, place, "a list like [{name: service.name, value: my-service}]", node);
-        return;
-    }
     unsigned index = 0;
     for (const struct item *item = node->items; item; item = item->next) {
         struct place at = place_of_index(place, item, index++);
@@ -236,8 +230,7 @@ static void read_attributes_list(struct file_reader *reader, const struct place 
 {
     if (node_is_null(node))
         return;
-    bool is_text = node->kind == NODE_SCALAR && (node->type == SCALAR_STRING || node->is_substituted);
-    if (!is_text) {
+    if (!node_is_text(node)) {
         reader_expected(reader, place, "text like key=value,key=value", node);
         return;
     }
@@ -252,12 +245,8 @@ static void read_attributes_list(struct file_reader *reader, const struct place 
 /* The list is read last, because it adds only what `attributes` does not have. */
 void read_resource(struct file_reader *reader, const struct place *place, const struct node *node)
 {
-    if (node_is_null(node))
+    if (!reader_takes(reader, place, node, NODE_MAP, "a mapping"))
         return;
-    if (node->kind != NODE_MAP) {
-        reader_expected(reader, place, "a mapping", node);
-        return;
-    }
     const struct item *list = node_find(node, "attributes_list");
     for (const struct item *item = node->items; item; item = item->next) {
         struct place at = place_of_item(place, item);

@@ -80,12 +80,8 @@ static void read_ratio(struct file_reader *reader, const struct place *place, co
     const struct setting *setting =
         setting_find(SAMPLER_PATH ".parent_based.root.trace_id_ratio_based.ratio");
     sampler->kind = SAMPLER_TRACE_ID_RATIO;
-    if (node_is_null(node))
+    if (!reader_takes(reader, place, node, NODE_MAP, "a mapping with the key ratio"))
         return;
-    if (node->kind != NODE_MAP) {
-        reader_expected(reader, place, "a mapping with the key ratio", node);
-        return;
-    }
     for (const struct item *item = node->items; item; item = item->next) {
         struct place at = place_of_item(place, item);
         if (strcmp(item->key, "ratio") != 0) {
@@ -122,12 +118,8 @@ static void read_parent_based(struct file_reader *reader, const struct place *pl
                               struct sampler *sampler)
 {
     *sampler = default_sampler();
-    if (node_is_null(node))
+    if (!reader_takes(reader, place, node, NODE_MAP, "a mapping with the key root"))
         return;
-    if (node->kind != NODE_MAP) {
-        reader_expected(reader, place, "a mapping with the key root", node);
-        return;
-    }
     for (const struct item *item = node->items; item; item = item->next) {
         struct place at = place_of_item(place, item);
         const struct schema_key *key = schema_find(at.path);
@@ -191,12 +183,8 @@ static void read_id_generator(struct file_reader *reader, const struct place *pl
 
 void read_tracer_provider(struct file_reader *reader, const struct place *place, const struct node *node)
 {
-    if (node_is_null(node))
+    if (!reader_takes(reader, place, node, NODE_MAP, "a mapping with the key processors"))
         return;
-    if (node->kind != NODE_MAP) {
-        reader_expected(reader, place, "a mapping with the key processors", node);
-        return;
-    }
     if (!node_find(node, "processors"))
         reader_error(reader, place, "processors is missing: expected a list with at least one processor");
     for (const struct item *item = node->items; item; item = item->next) {

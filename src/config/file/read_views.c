@@ -13,16 +13,23 @@
 struct view_key {
     const char *path; /* below VIEW */
     void (*read)(struct file_reader *reader, const struct place *place, const struct node *node,
-                 struct view *view);
+                 struct view *view, const struct view_key *key);
+    size_t offset;    /* in struct view, of the text or the list of patterns to read */
+    const char *ours; /* of a key that selects a meter: cuspan's only one */
 };
 
-static void read_text(struct file_reader *reader, const struct place *place, const struct node *node,
-                      char **text)
+static void *field_of(struct view *view, const struct view_key *key)
 {
+    return (char *)view + key->offset;
+}
+
+static void read_text(struct file_reader *reader, const struct place *place, const struct node *node,
+                      struct view *view, const struct view_key *key)
+{
+    char **text = field_of(view, key);
     if (node_is_null(node))
         return;
-    bool is_text = node->kind == NODE_SCALAR && (node->type == SCALAR_STRING || node->is_substituted);
-    if (!is_text) {
+    if (!node_is_text(node)) {
         reader_expected(reader, place, "a string", node);
         return;
     }
@@ -44,14 +51,8 @@ static bool read_integer(struct file_reader *reader, const struct place *place, 
     return false;
 }
 
-static void read_instrument_name(struct file_reader *reader, const struct place *place,
-                                 const struct node *node, struct view *view)
-{
-    read_text(reader, place, node, &view->instrument_name);
-}
-
 static void read_instrument_type(struct file_reader *reader, const struct place *place,
-                                 const struct node *node, struct view *view)
+                                 const struct node *node, struct view *view, const struct view_key *key)
 {
     static const struct {
         const char *word;
@@ -75,38 +76,13 @@ static void read_instrument_type(struct file_reader *reader, const struct place 
     reader_expected(reader, place, "counter, up_down_counter, gauge or histogram", node);
 }
 
-static void read_unit(struct file_reader *reader, const struct place *place, const struct node *node,
-                      struct view *view)
-{
-    read_text(reader, place, node, &view->unit);
-}
-
-/* cuspan has one meter. */
 static void read_meter(struct file_reader *reader, const struct place *place, const struct node *node,
-                       struct view *view, const char *ours)
+                       struct view *view, const struct view_key *key)
 {
-    char *text = NULL;
-    read_text(reader, place, node, &text);
-    view->selects_nothing |= text && strcmp(text, ours) != 0;
-    free(text);
-}
-
-static void read_meter_name(struct file_reader *reader, const struct place *place, const struct node *node,
-                            struct view *view)
-{
-    read_meter(reader, place, node, view, METER_NAME);
-}
-
-static void read_meter_version(struct file_reader *reader, const struct place *place, const struct node *node,
-                               struct view *view)
-{
-    read_meter(reader, place, node, view, CUSPAN_VERSION);
-}
-
-static void read_meter_schema_url(struct file_reader *reader, const struct place *place,
-                                  const struct node *node, struct view *view)
-{
-    read_meter(reader, place, node, view, METER_SCHEMA_URL);
+    bool is_text = !node_is_null(node) && node_is_text(node);
+    if (!is_text && !node_is_null(node))
+        reader_expected(reader, place, "a string", node);
+    view->selects_nothing |= is_text && strcmp(node->text, key->ours) != 0;
 }
 
 /* OpenTelemetry's syntax of instrument names. */
@@ -119,23 +95,17 @@ static bool is_metric_name(const char *name)
 }
 
 static void read_name(struct file_reader *reader, const struct place *place, const struct node *node,
-                      struct view *view)
+                      struct view *view, const struct view_key *key)
 {
-    read_text(reader, place, node, &view->name);
+    read_text(reader, place, node, view, key);
     if (view->name && !is_metric_name(view->name))
         reader_error(reader, place,
                      "expected a metric name: a letter, then letters, digits, _ . - and /, at most %d",
                      METRIC_NAME_MAX);
 }
 
-static void read_description(struct file_reader *reader, const struct place *place, const struct node *node,
-                             struct view *view)
-{
-    read_text(reader, place, node, &view->description);
-}
-
 static void read_series_max(struct file_reader *reader, const struct place *place, const struct node *node,
-                            struct view *view)
+                            struct view *view, const struct view_key *key)
 {
     int64_t value;
     if (read_integer(reader, place, node, 1, INT32_MAX, &value))
@@ -143,7 +113,7 @@ static void read_series_max(struct file_reader *reader, const struct place *plac
 }
 
 static void read_boundaries(struct file_reader *reader, const struct place *place, const struct node *node,
-                            struct view *view)
+                            struct view *view, const struct view_key *key)
 {
     double bounds[HISTOGRAM_BOUNDS_MAX];
     size_t count = 0;
@@ -171,7 +141,7 @@ static void read_boundaries(struct file_reader *reader, const struct place *plac
 }
 
 static void read_scale_max(struct file_reader *reader, const struct place *place, const struct node *node,
-                           struct view *view)
+                           struct view *view, const struct view_key *key)
 {
     int64_t value;
     if (read_integer(reader, place, node, -10, 20, &value) && value < HISTOGRAM_SCALE_MAX)
@@ -179,7 +149,7 @@ static void read_scale_max(struct file_reader *reader, const struct place *place
 }
 
 static void read_buckets_max(struct file_reader *reader, const struct place *place, const struct node *node,
-                             struct view *view)
+                             struct view *view, const struct view_key *key)
 {
     int64_t value;
     if (!read_integer(reader, place, node, 2, INT32_MAX, &value))
@@ -191,7 +161,7 @@ static void read_buckets_max(struct file_reader *reader, const struct place *pla
 }
 
 static void read_min_max(struct file_reader *reader, const struct place *place, const struct node *node,
-                         struct view *view)
+                         struct view *view, const struct view_key *key)
 {
     if (node_is_null(node))
         return;
@@ -201,10 +171,10 @@ static void read_min_max(struct file_reader *reader, const struct place *place, 
 }
 
 static void read_keys(struct file_reader *reader, const struct place *place, const struct node *node,
-                      struct view *view);
+                      struct view *view, const struct view_key *key);
 
 static void read_aggregation(struct file_reader *reader, const struct place *place, const struct node *node,
-                             struct view *view)
+                             struct view *view, const struct view_key *key)
 {
     static const struct {
         const char *word;
@@ -229,75 +199,47 @@ static void read_aggregation(struct file_reader *reader, const struct place *pla
             return;
         }
         view->shape = *aggregations[i].shape;
-        read_keys(reader, &at, choice->value, view);
+        read_keys(reader, &at, choice->value, view, key);
         return;
     }
     if (choice)
         reader_unknown_key(reader, place, choice);
 }
 
-static bool add_pattern(struct pattern_list *list, const char *text)
-{
-    char **patterns = realloc(list->patterns, (list->count + 1) * sizeof *patterns);
-    if (!patterns)
-        return false;
-    list->patterns = patterns;
-    patterns[list->count] = strdup(text);
-    return patterns[list->count] && ++list->count;
-}
-
-static void read_patterns(struct file_reader *reader, const struct place *place, const struct node *node,
-                          struct pattern_list *list)
+static void read_keys_filter(struct file_reader *reader, const struct place *place, const struct node *node,
+                             struct view *view, const struct view_key *key)
 {
     if (node_is_null(node))
         return;
-    if (node->kind != NODE_LIST || node->count == 0) {
+    if (node->kind != NODE_LIST || node->count == 0)
         reader_error(reader, place, "expected a list of attribute names or patterns");
-        return;
-    }
-    unsigned index = 0;
-    for (const struct item *item = node->items; item; item = item->next) {
-        struct place at = place_of_index(place, item, index++);
-        if (item->value->kind != NODE_SCALAR || item->value->type != SCALAR_STRING || !item->value->text[0])
-            reader_expected(reader, &at, "a name or a pattern", item->value);
-        else if (!add_pattern(list, item->value->text))
-            reader->status = STATUS_NO_MEMORY;
-    }
+    else
+        read_patterns(reader, place, node, field_of(view, key));
 }
 
-static void read_included(struct file_reader *reader, const struct place *place, const struct node *node,
-                          struct view *view)
-{
-    read_patterns(reader, place, node, &view->keys.allow);
-}
-
-static void read_excluded(struct file_reader *reader, const struct place *place, const struct node *node,
-                          struct view *view)
-{
-    read_patterns(reader, place, node, &view->keys.deny);
-}
+#define FIELD(name) .offset = offsetof(struct view, name)
 
 static const struct view_key view_keys[] = {
-    {".selector", read_keys},
-    {".selector.instrument_name", read_instrument_name},
-    {".selector.instrument_type", read_instrument_type},
-    {".selector.unit", read_unit},
-    {".selector.meter_name", read_meter_name},
-    {".selector.meter_version", read_meter_version},
-    {".selector.meter_schema_url", read_meter_schema_url},
-    {".stream", read_keys},
-    {".stream.name", read_name},
-    {".stream.description", read_description},
-    {".stream.aggregation", read_aggregation},
-    {".stream.aggregation.explicit_bucket_histogram.boundaries", read_boundaries},
-    {".stream.aggregation.explicit_bucket_histogram.record_min_max", read_min_max},
-    {".stream.aggregation.base2_exponential_bucket_histogram.max_scale", read_scale_max},
-    {".stream.aggregation.base2_exponential_bucket_histogram.max_size", read_buckets_max},
-    {".stream.aggregation.base2_exponential_bucket_histogram.record_min_max", read_min_max},
-    {".stream.aggregation_cardinality_limit", read_series_max},
-    {".stream.attribute_keys", read_keys},
-    {".stream.attribute_keys.included", read_included},
-    {".stream.attribute_keys.excluded", read_excluded},
+    {".selector", .read = read_keys},
+    {".selector.instrument_name", read_text, FIELD(instrument_name)},
+    {".selector.instrument_type", .read = read_instrument_type},
+    {".selector.unit", read_text, FIELD(unit)},
+    {".selector.meter_name", read_meter, .ours = METER_NAME},
+    {".selector.meter_version", read_meter, .ours = CUSPAN_VERSION},
+    {".selector.meter_schema_url", read_meter, .ours = METER_SCHEMA_URL},
+    {".stream", .read = read_keys},
+    {".stream.name", read_name, FIELD(name)},
+    {".stream.description", read_text, FIELD(description)},
+    {".stream.aggregation", .read = read_aggregation},
+    {".stream.aggregation.explicit_bucket_histogram.boundaries", .read = read_boundaries},
+    {".stream.aggregation.explicit_bucket_histogram.record_min_max", .read = read_min_max},
+    {".stream.aggregation.base2_exponential_bucket_histogram.max_scale", .read = read_scale_max},
+    {".stream.aggregation.base2_exponential_bucket_histogram.max_size", .read = read_buckets_max},
+    {".stream.aggregation.base2_exponential_bucket_histogram.record_min_max", .read = read_min_max},
+    {".stream.aggregation_cardinality_limit", .read = read_series_max},
+    {".stream.attribute_keys", .read = read_keys},
+    {".stream.attribute_keys.included", read_keys_filter, FIELD(keys.allow)},
+    {".stream.attribute_keys.excluded", read_keys_filter, FIELD(keys.deny)},
 };
 
 static const struct view_key *find_key(const char *path)
@@ -309,19 +251,15 @@ static const struct view_key *find_key(const char *path)
 }
 
 static void read_keys(struct file_reader *reader, const struct place *place, const struct node *node,
-                      struct view *view)
+                      struct view *view, const struct view_key *parent)
 {
-    if (node_is_null(node))
+    if (!reader_takes(reader, place, node, NODE_MAP, "a mapping"))
         return;
-    if (node->kind != NODE_MAP) {
-        reader_expected(reader, place, "a mapping", node);
-        return;
-    }
     for (const struct item *item = node->items; item; item = item->next) {
         struct place at = place_of_item(place, item);
         const struct view_key *key = find_key(at.path);
         if (key)
-            key->read(reader, &at, item->value, view);
+            key->read(reader, &at, item->value, view, key);
         else
             reader_unknown_key(reader, place, item);
     }
@@ -381,7 +319,7 @@ static void read_view(struct file_reader *reader, const struct place *place, con
     struct view *view = &settings->metrics.views[settings->metrics.view_count++];
     uint32_t errors = reader->report->errors;
     *view = (struct view){.instrument_type = ANY_METRIC_TYPE};
-    read_keys(reader, place, node, view);
+    read_keys(reader, place, node, view, NULL);
     if (node->kind == NODE_MAP && (!node_find(node, "selector") || !node_find(node, "stream")))
         reader_error(reader, place, "expected selector and stream");
     else if (reader->report->errors == errors && reader->status == STATUS_OK)

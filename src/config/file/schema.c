@@ -1,5 +1,7 @@
 #include "config/file/schema.h"
 
+#include "config/settings_table.h"
+
 #include <string.h>
 
 #define BATCH "tracer_provider.processors[].batch"
@@ -13,8 +15,8 @@
 
 /* The keys of both OTLP exporters that are not settings. */
 #define OTLP_KEYS(path)                                                                                      \
-    {path, SCHEMA_READER, 0}, {path ".tls", SCHEMA_MAP, 0}, {path ".headers", SCHEMA_READER, 0},             \
-        {path ".headers_list", SCHEMA_READER, 0}, {path ".max_request_size", SCHEMA_UNSUPPORTED, own_limit}, \
+    {path, SCHEMA_READER, 0}, {path ".headers", SCHEMA_READER, 0}, {path ".headers_list", SCHEMA_READER, 0}, \
+        {path ".max_request_size", SCHEMA_UNSUPPORTED, own_limit},                                           \
     {                                                                                                        \
         path ".max_response_size", SCHEMA_UNSUPPORTED, own_limit                                             \
     }
@@ -37,7 +39,6 @@ const struct schema_key schema_keys[] = {
     {"logger_provider", SCHEMA_IGNORED, 0},
     {"propagator", SCHEMA_IGNORED, 0},
     {"instrumentation/development", SCHEMA_IGNORED, 0},
-    {"meter_provider", SCHEMA_MAP, 0},
     {"meter_provider.readers", SCHEMA_READER, 0},
     {"meter_provider.views", SCHEMA_READER, 0},
     {VIEW, SCHEMA_READER, 0},
@@ -85,37 +86,16 @@ const struct schema_key schema_keys[] = {
     METRICS_KEYS("console"),
 
     {"distribution", SCHEMA_READER, 0},
-    {"distribution.cuspan", SCHEMA_MAP, 0},
-    {"distribution.cuspan.capture", SCHEMA_MAP, 0},
-    {"distribution.cuspan.capture.calls", SCHEMA_MAP, 0},
-    {"distribution.cuspan.capture.activities", SCHEMA_MAP, 0},
-    {"distribution.cuspan.capture.kernels", SCHEMA_MAP, 0},
-    {"distribution.cuspan.counters", SCHEMA_MAP, 0},
-    {"distribution.cuspan.counters.kernels", SCHEMA_MAP, 0},
-    {"distribution.cuspan.counters.sampling", SCHEMA_MAP, 0},
-    {"distribution.cuspan.cupti", SCHEMA_MAP, 0},
-    {"distribution.cuspan.rings", SCHEMA_MAP, 0},
-    {"distribution.cuspan.correlation", SCHEMA_MAP, 0},
-    {"distribution.cuspan.session", SCHEMA_MAP, 0},
-    {"distribution.cuspan.summary", SCHEMA_MAP, 0},
-    {"distribution.cuspan.sampling", SCHEMA_MAP, 0},
-    {"distribution.cuspan.control", SCHEMA_MAP, 0},
-    {"distribution.cuspan.spool", SCHEMA_MAP, 0},
-
     {"resource", SCHEMA_READER, 0},
     {"resource.attributes", SCHEMA_READER, 0},
     {"resource.attributes_list", SCHEMA_READER, 0},
-    {"resource.detection/development", SCHEMA_MAP, 0},
     {"resource.detection/development.detectors", SCHEMA_IGNORED, 0},
     {"resource.detection/development.attributes", SCHEMA_UNSUPPORTED,
      "not supported: cuspan sends all detected attributes"},
-
-    {"attribute_limits", SCHEMA_MAP, 0},
     {"attribute_limits.attribute_value_depth_limit", SCHEMA_IGNORED, 0}, /* cuspan has no nested attributes */
 
     {"tracer_provider", SCHEMA_READER, 0},
     {"tracer_provider.processors", SCHEMA_READER, 0},
-    {"tracer_provider.limits", SCHEMA_MAP, 0},
     {"tracer_provider.limits.attribute_value_depth_limit", SCHEMA_IGNORED, 0},
     {"tracer_provider.limits.event_attribute_count_limit", SCHEMA_IGNORED, 0}, /* cuspan's have at most six */
     {"tracer_provider.limits.link_attribute_count_limit", SCHEMA_IGNORED, 0},
@@ -151,11 +131,22 @@ const struct schema_key schema_keys[] = {
 };
 const unsigned schema_key_count = sizeof schema_keys / sizeof *schema_keys;
 
+static bool is_below(const char *path, const char *map)
+{
+    size_t length = strlen(map);
+    return path && strncmp(path, map, length) == 0 && path[length] == '.';
+}
+
 const struct schema_key *schema_find(const char *path)
 {
+    static const struct schema_key map = {.kind = SCHEMA_MAP};
+    bool is_map = false;
     for (unsigned i = 0; i < schema_key_count; i++) {
         if (strcmp(schema_keys[i].path, path) == 0)
             return &schema_keys[i];
+        is_map |= is_below(schema_keys[i].path, path);
     }
-    return 0;
+    for (size_t i = 0; i < settings_count && !is_map; i++)
+        is_map = is_below(settings_table[i].path, path);
+    return is_map ? &map : NULL;
 }

@@ -57,6 +57,12 @@ static inline bool node_is_null(const struct node *node)
     return node->kind == NODE_SCALAR && node->type == SCALAR_NULL;
 }
 
+/* The value of a variable may look like a number or a boolean and is text all the same. */
+static inline bool node_is_text(const struct node *node)
+{
+    return node->kind == NODE_SCALAR && (node->type == SCALAR_STRING || node->is_substituted);
+}
+
 /* The item of a mapping, or NULL. */
 const struct item *node_find(const struct node *node, const char *key);
 /* "a mapping", "a list", "an integer", ... */
