@@ -63,31 +63,33 @@ static void part_free(struct wire_part *part)
     *part = (struct wire_part){0};
 }
 
-static enum status part_copy(struct wire_part *part, const uint8_t *bytes, const uint8_t *end)
+/* Makes `room`, whose bytes up to `end` are used, the part's bytes. `end` NULL: they did not fit. */
+static enum status part_adopt(struct wire_part *part, uint8_t *room, const uint8_t *end)
 {
-    uint8_t *copy = malloc((size_t)(end - bytes));
-    if (!copy)
-        return STATUS_NO_MEMORY;
-    memcpy(copy, bytes, (size_t)(end - bytes));
+    if (!end) {
+        free(room);
+        return STATUS_INVALID;
+    }
+    size_t len = (size_t)(end - room);
+    uint8_t *shrunk = realloc(room, len);
     part_free(part);
-    *part = (struct wire_part){copy, (size_t)(end - bytes)};
+    *part = (struct wire_part){shrunk ? shrunk : room, len};
     return STATUS_OK;
 }
+
+static const struct wire_limits resource_limits = {.string_bytes_max = ENCODER_RESOURCE_STRING_MAX,
+                                                   .value_chars_max = UINT32_MAX};
 
 static enum status make_resource(const struct encoder *encoder, const struct resource *resource,
                                  struct wire_part *part)
 {
-    const struct wire_limits limits = {.string_bytes_max = ENCODER_RESOURCE_STRING_MAX,
-                                       .value_chars_max = UINT32_MAX};
     const char *schema_url = resource->schema_url ? resource->schema_url : encoder->schema_url;
     uint8_t *room = malloc(ENCODER_RESOURCE_BYTES_MAX);
     if (!room)
         return STATUS_NO_MEMORY;
-    uint8_t *end =
-        encoder->wire->put_resource(room, room + ENCODER_RESOURCE_BYTES_MAX, resource, schema_url, &limits);
-    enum status status = end ? part_copy(part, room, end) : STATUS_INVALID;
-    free(room);
-    return status;
+    return part_adopt(part, room,
+                      encoder->wire->put_resource(encoder->wire, room, room + ENCODER_RESOURCE_BYTES_MAX,
+                                                  resource, schema_url, &resource_limits));
 }
 
 static enum status make_scope(struct encoder *encoder, const struct encoder_options *options)
@@ -95,11 +97,10 @@ static enum status make_scope(struct encoder *encoder, const struct encoder_opti
     uint8_t *room = malloc(SCOPE_BYTES_MAX);
     if (!room)
         return STATUS_NO_MEMORY;
-    uint8_t *end = encoder->wire->put_scope(room, room + SCOPE_BYTES_MAX, options->scope_name,
-                                            options->scope_version, options->schema_url);
-    enum status status = end ? part_copy(&encoder->scope, room, end) : STATUS_INVALID;
-    free(room);
-    return status;
+    return part_adopt(&encoder->scope, room,
+                      encoder->wire->put_scope(encoder->wire, room, room + SCOPE_BYTES_MAX,
+                                               options->scope_name, options->scope_version,
+                                               options->schema_url));
 }
 
 static void set_limits(struct encoder *encoder, const struct encoder_options *options)
@@ -125,10 +126,10 @@ enum status encoder_create(const struct encoder_options *options, struct encoder
     struct encoder *made = calloc(1, sizeof *made);
     if (!made)
         return STATUS_NO_MEMORY;
-    if (options->has_metrics)
-        made->wire = options->format == BATCH_JSON ? &wire_json_metrics : &wire_protobuf_metrics;
+    if (options->format == BATCH_JSON)
+        made->wire = options->has_metrics ? &wire_json_metrics : &wire_json;
     else
-        made->wire = options->format == BATCH_JSON ? &wire_json : &wire_protobuf;
+        made->wire = &wire_protobuf;
     made->format = options->format;
     made->pool = options->pool;
     made->chunks_left_free = options->chunks_left_free;
@@ -184,9 +185,7 @@ enum status encoder_set_resource(struct encoder *encoder, uint16_t index, const 
 
 size_t encoder_put_resource(const struct resource *resource, uint8_t *to, size_t room)
 {
-    struct wire_limits limits = {.value_chars_max = UINT32_MAX,
-                                 .string_bytes_max = ENCODER_RESOURCE_STRING_MAX};
-    uint8_t *end = wire_protobuf.put_resource(to, to + room, resource, "", &limits);
+    uint8_t *end = wire_protobuf.put_resource(&wire_protobuf, to, to + room, resource, "", &resource_limits);
     return end ? (size_t)(end - to) : 0;
 }
 
@@ -244,6 +243,18 @@ static inline void commit_span(struct encoder *encoder, struct section *section,
     encoder->spans++;
 }
 
+/* A chunk for the section's first or next spans, not appended yet, and the bytes that it adds to the request
+ * besides spans. NULL: none is free. */
+static struct chunk *take_chunk(struct encoder *encoder, const struct section *section, size_t *head)
+{
+    struct chunk *chunk = chunk_take(encoder->pool);
+    size_t room = section->first ? 0 : head_room(encoder, section);
+    *head = section->first ? 0 : room - sizeof(struct batch) + WIRE_TAIL_BYTES_MAX;
+    if (chunk)
+        chunk->begin = chunk->end = (uint32_t)room;
+    return chunk;
+}
+
 static void append_chunk(struct encoder *encoder, struct section *section, struct chunk *chunk, size_t head)
 {
     if (section->first)
@@ -261,12 +272,10 @@ static void append_chunk(struct encoder *encoder, struct section *section, struc
 static enum status add_in_new_chunk(struct encoder *encoder, struct section *section, const struct span *span)
 {
     bool has_room = !encoder->chunks_left_free || chunk_pool_free(encoder->pool) > encoder->chunks_left_free;
-    struct chunk *chunk = has_room ? chunk_take(encoder->pool) : NULL;
+    size_t head;
+    struct chunk *chunk = has_room ? take_chunk(encoder, section, &head) : NULL;
     if (!chunk)
         return STATUS_NO_MEMORY;
-    size_t room = section->first ? 0 : head_room(encoder, section);
-    size_t head = section->first ? 0 : room - sizeof(struct batch) + WIRE_TAIL_BYTES_MAX;
-    chunk->begin = chunk->end = (uint32_t)room;
     size_t bytes = write_span(encoder, chunk, span, &encoder->limits);
     if (!bytes)
         bytes = write_span(encoder, chunk, span, &encoder->squeezed);
@@ -295,8 +304,6 @@ enum status encoder_add(struct encoder *encoder, const struct span *span)
     return STATUS_OK;
 }
 
-/* --- metrics --- */
-
 static size_t write_metric(const struct encoder *encoder, struct chunk *chunk,
                            const struct metric_points *points)
 {
@@ -315,12 +322,10 @@ static void commit_metric(struct encoder *encoder, struct section *section, size
 static enum status add_metric_in_new_chunk(struct encoder *encoder, struct section *section,
                                            const struct metric_points *points)
 {
-    struct chunk *chunk = chunk_take(encoder->pool);
+    size_t head;
+    struct chunk *chunk = take_chunk(encoder, section, &head);
     if (!chunk)
         return STATUS_NO_MEMORY;
-    size_t room = section->first ? 0 : head_room(encoder, section);
-    size_t head = section->first ? 0 : room - sizeof(struct batch) + WIRE_TAIL_BYTES_MAX;
-    chunk->begin = chunk->end = (uint32_t)room;
     size_t bytes = write_metric(encoder, chunk, points);
     if (!bytes || encoder->bytes + head + bytes > encoder->batch_bytes_max) {
         chunk_give_back(encoder->pool, chunk);
@@ -374,7 +379,7 @@ static void close_section(const struct encoder *encoder, struct section *section
 {
     struct chunk *chunk = section->first;
     uint8_t *at = chunk->data + chunk->begin;
-    uint8_t *head = encoder->wire->put_head(at, resource_of(encoder, section), &encoder->scope,
+    uint8_t *head = encoder->wire->put_head(encoder->wire, at, resource_of(encoder, section), &encoder->scope,
                                             section->span_bytes, first);
     chunk->begin = (uint32_t)(head - chunk->data);
     section->last->end += (uint32_t)encoder->wire->put_tail(section->last->data + section->last->end, last);

@@ -62,9 +62,8 @@ size_t encoder_put_resource(const struct resource *resource, uint8_t *to, size_t
 /* Anything but OK means that the span was not added:
  * FULL       the batch has reached its bounds: seal it and add the span again
  * NO_MEMORY  no chunk is left; sealing what there is lets an exporter free some
- * INVALID    not even an empty batch has room for the span, cut as it may be, or its resource's index is
- * wrong A span that is too large for a chunk goes out with its strings cut and, if need be, without events
- * and links. */
+ * INVALID    the span does not fit even into an empty batch, or the index of its resource is wrong
+ * A span that is too large for a chunk is encoded with its strings truncated and without events and links. */
 enum status encoder_add(struct encoder *encoder, const struct span *span) MUST_CHECK;
 
 /* Encodes the points of one metric into as many Metrics as needed, each smaller than a chunk. FULL and

@@ -12,7 +12,7 @@ static void put_events(struct json_text *text, const struct span *span, const st
         json_put_unsigned(text, event->time_ns);
         JSON_PUT(text, "\",\"name\":");
         json_put_text(text, event->name, limits->string_bytes_max);
-        json_put_attrs(text, event->attrs, event->attr_count, 0, limits);
+        json_put_attrs(text, event->attrs, event->attr_count, limits);
         JSON_PUT(text, "}");
     }
     if (kept)
@@ -34,7 +34,7 @@ static void put_links(struct json_text *text, const struct span *span, const str
             JSON_PUT(text, ",\"traceState\":");
             json_put_text(text, link->trace_state, limits->string_bytes_max);
         }
-        json_put_attrs(text, &link->attr, link->attr.key != NULL, 0, limits);
+        json_put_attrs(text, &link->attr, link->attr.key != NULL, limits);
         json_put_count(text, ",\"flags\":", link->flags);
         JSON_PUT(text, "}");
     }
@@ -196,8 +196,9 @@ static_assert(2 * (BEHIND_RESOURCE + ESCAPED_MAX * SCHEMA_URL_MAX) <= ENCODER_RE
               "the longest schema URL leaves room for attributes");
 
 /* "resource":{...},"schemaUrl":"...","scopeSpans":[{, or scopeMetrics */
-static uint8_t *put_resource(uint8_t *to, uint8_t *end, const struct resource *resource,
-                             const char *schema_url, const struct wire_limits *limits, const char *scopes)
+static uint8_t *json_put_resource(const struct wire *wire, uint8_t *to, uint8_t *end,
+                                  const struct resource *resource, const char *schema_url,
+                                  const struct wire_limits *limits)
 {
     size_t behind = BEHIND_RESOURCE + ESCAPED_MAX * strlen(schema_url);
     if ((size_t)(end - to) < 2 * behind)
@@ -225,25 +226,13 @@ static uint8_t *put_resource(uint8_t *to, uint8_t *end, const struct resource *r
     json_put_count(&text, ",\"droppedAttributesCount\":", dropped);
     JSON_PUT(&text, "},\"schemaUrl\":");
     json_put_text(&text, schema_url, SPAN_STRING_MAX);
-    json_put_bytes(&text, scopes, strlen(scopes));
+    json_put_bytes(&text, wire->open_scopes, strlen(wire->open_scopes));
     return text.full ? NULL : text.p;
 }
 
-static uint8_t *json_put_resource(uint8_t *to, uint8_t *end, const struct resource *resource,
-                                  const char *schema_url, const struct wire_limits *limits)
-{
-    return put_resource(to, end, resource, schema_url, limits, ",\"scopeSpans\":[{");
-}
-
-static uint8_t *json_put_metrics_resource(uint8_t *to, uint8_t *end, const struct resource *resource,
-                                          const char *schema_url, const struct wire_limits *limits)
-{
-    return put_resource(to, end, resource, schema_url, limits, ",\"scopeMetrics\":[{");
-}
-
 /* "scope":{...},"schemaUrl":"...","spans":[, or metrics */
-static uint8_t *put_scope(uint8_t *to, uint8_t *end, const char *name, const char *version,
-                          const char *schema_url, const char *items)
+static uint8_t *json_put_scope(const struct wire *wire, uint8_t *to, uint8_t *end, const char *name,
+                               const char *version, const char *schema_url)
 {
     struct json_text text = {to, end, false};
     JSON_PUT(&text, "\"scope\":{\"name\":");
@@ -252,32 +241,8 @@ static uint8_t *put_scope(uint8_t *to, uint8_t *end, const char *name, const cha
     json_put_text(&text, version, SPAN_STRING_MAX);
     JSON_PUT(&text, "},\"schemaUrl\":");
     json_put_text(&text, schema_url, SPAN_STRING_MAX);
-    json_put_bytes(&text, items, strlen(items));
+    json_put_bytes(&text, wire->open_items, strlen(wire->open_items));
     return text.full ? NULL : text.p;
-}
-
-static uint8_t *json_put_scope(uint8_t *to, uint8_t *end, const char *name, const char *version,
-                               const char *schema_url)
-{
-    return put_scope(to, end, name, version, schema_url, ",\"spans\":[");
-}
-
-static uint8_t *json_put_metrics_scope(uint8_t *to, uint8_t *end, const char *name, const char *version,
-                                       const char *schema_url)
-{
-    return put_scope(to, end, name, version, schema_url, ",\"metrics\":[");
-}
-
-/* The '[' that ends the scope's part takes the place of the first span's comma. */
-static uint8_t *put_head(uint8_t *at, const struct wire_part *resource, const struct wire_part *scope,
-                         const char *open)
-{
-    size_t open_len = strlen(open);
-    uint8_t *head = at + 1 - scope->len - resource->len - open_len;
-    memcpy(head, open, open_len);
-    memcpy(head + open_len, resource->bytes, resource->len);
-    memcpy(head + open_len + resource->len, scope->bytes, scope->len);
-    return head;
 }
 
 #define OPEN_SPANS   "{\"resourceSpans\":[{"
@@ -285,16 +250,17 @@ static uint8_t *put_head(uint8_t *at, const struct wire_part *resource, const st
 static_assert(sizeof OPEN_SPANS <= WIRE_HEAD_BYTES_MAX && sizeof OPEN_METRICS <= WIRE_HEAD_BYTES_MAX,
               "room in front of the parts");
 
-static uint8_t *json_put_head(uint8_t *at, const struct wire_part *resource, const struct wire_part *scope,
-                              uint64_t span_bytes, bool first)
+/* The '[' that ends the scope's part takes the place of the first span's comma. */
+static uint8_t *json_put_head(const struct wire *wire, uint8_t *at, const struct wire_part *resource,
+                              const struct wire_part *scope, uint64_t span_bytes, bool first)
 {
-    return put_head(at, resource, scope, first ? OPEN_SPANS : ",{");
-}
-
-static uint8_t *json_put_metrics_head(uint8_t *at, const struct wire_part *resource,
-                                      const struct wire_part *scope, uint64_t bytes, bool first)
-{
-    return put_head(at, resource, scope, first ? OPEN_METRICS : ",{");
+    const char *open = first ? wire->open_request : ",{";
+    size_t open_len = strlen(open);
+    uint8_t *head = at + 1 - scope->len - resource->len - open_len;
+    memcpy(head, open, open_len);
+    memcpy(head + open_len, resource->bytes, resource->len);
+    memcpy(head + open_len + resource->len, scope->bytes, scope->len);
+    return head;
 }
 
 static size_t json_put_tail(uint8_t *at, bool last)
@@ -313,12 +279,18 @@ const struct wire wire_json = {
     .put_scope = json_put_scope,
     .put_head = json_put_head,
     .put_tail = json_put_tail,
+    .open_request = OPEN_SPANS,
+    .open_scopes = ",\"scopeSpans\":[{",
+    .open_items = ",\"spans\":[",
 };
 
 const struct wire wire_json_metrics = {
     .put_metric = json_put_metric,
-    .put_resource = json_put_metrics_resource,
-    .put_scope = json_put_metrics_scope,
-    .put_head = json_put_metrics_head,
+    .put_resource = json_put_resource,
+    .put_scope = json_put_scope,
+    .put_head = json_put_head,
     .put_tail = json_put_tail,
+    .open_request = OPEN_METRICS,
+    .open_scopes = ",\"scopeMetrics\":[{",
+    .open_items = ",\"metrics\":[",
 };

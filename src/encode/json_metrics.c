@@ -25,7 +25,7 @@ static void put_times(struct json_text *text, const struct metric_point *point)
         JSON_PUT(text, ",\"startTimeUnixNano\":");
         put_quoted(text, point->start_ns);
     }
-    json_put_attrs(text, point->attrs, point->attr_count, 0, &no_limits);
+    json_put_attrs(text, point->attrs, point->attr_count, &no_limits);
 }
 
 static void put_number(struct json_text *text, const struct metric_info *info,

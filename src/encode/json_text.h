@@ -214,14 +214,14 @@ static inline void json_put_attr(struct json_text *text, const struct span_attr 
 
 /* ,"attributes":[...],"droppedAttributesCount":n */
 static inline void json_put_attrs(struct json_text *text, const struct span_attr *attrs, uint32_t count,
-                                  uint32_t dropped, const struct wire_limits *limits)
+                                  const struct wire_limits *limits)
 {
     uint32_t kept = wire_smaller(count, limits->attrs_max);
     for (uint32_t i = 0; i < kept && !text->full; i++)
         json_put_attr(text, &attrs[i], i == 0, limits);
     if (kept)
         JSON_PUT(text, "]");
-    json_put_count(text, ",\"droppedAttributesCount\":", dropped + (count - kept));
+    json_put_count(text, ",\"droppedAttributesCount\":", count - kept);
 }
 
 #endif

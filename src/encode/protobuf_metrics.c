@@ -66,28 +66,14 @@ static uint32_t zigzag(int32_t value)
     return (uint32_t)value << 1 ^ (value < 0 ? UINT32_MAX : 0);
 }
 
-/* A nested message starts after three bytes, and its end has room for the bytes that its length may take. */
-static uint8_t *open_message(uint8_t *p, uint8_t *end, uint8_t tag)
-{
-    if (!p || !protobuf_has_room(p, end, PROTOBUF_ROOM))
-        return NULL;
-    *p = tag;
-    return p + 3;
-}
-
-static uint8_t *close_message(uint8_t *body, uint8_t *p, uint8_t *end)
-{
-    return p && protobuf_has_room(p, end, PROTOBUF_ROOM) ? protobuf_close(body, p) : NULL;
-}
-
 /* Strings, integers and booleans: the values that metrics have. */
 static uint8_t *put_attr(uint8_t *p, uint8_t *end, uint8_t tag, const struct span_attr *attr)
 {
-    uint8_t *pair = open_message(p, end, tag);
+    uint8_t *pair = protobuf_open_checked(p, end, tag);
     if (!pair)
         return NULL;
     p = protobuf_put_text(pair, end, PAIR_KEY, attr->key->name, attr->key->len, ATTR_KEY_BYTES_MAX);
-    uint8_t *value = open_message(p, end, PAIR_VALUE);
+    uint8_t *value = protobuf_open_checked(p, end, PAIR_VALUE);
     if (!value)
         return NULL;
     if (attr->type == ATTR_STRING) {
@@ -96,8 +82,8 @@ static uint8_t *put_attr(uint8_t *p, uint8_t *end, uint8_t tag, const struct spa
         *value = attr->type == ATTR_BOOL ? VALUE_BOOL : VALUE_INT;
         p = protobuf_put_varint(value + 1, (uint64_t)attr->i);
     }
-    p = close_message(value, p, end);
-    return close_message(pair, p, end);
+    p = protobuf_close_checked(value, p, end);
+    return protobuf_close_checked(pair, p, end);
 }
 
 static uint8_t *put_attrs(uint8_t *p, uint8_t *end, uint8_t tag, const struct metric_point *point)
@@ -131,7 +117,7 @@ static uint8_t *put_exemplars(uint8_t *p, uint8_t *end, uint8_t tag, const struc
         const struct exemplar *exemplar = &histogram->exemplars[i];
         if (!exemplar->time_ns)
             continue;
-        uint8_t *body = open_message(p, end, tag);
+        uint8_t *body = protobuf_open_checked(p, end, tag);
         if (!body)
             return NULL;
         p = protobuf_put_fixed64(body, EXEMPLAR_TIME, exemplar->time_ns);
@@ -143,9 +129,20 @@ static uint8_t *put_exemplars(uint8_t *p, uint8_t *end, uint8_t tag, const struc
             memcpy(p + 12, exemplar->trace_id, 16);
             p += 28;
         }
-        p = close_message(body, p, end);
+        p = protobuf_close_checked(body, p, end);
     }
     return p;
+}
+
+static uint8_t *put_min_max(uint8_t *p, const uint8_t *end, const struct histogram *h, uint8_t min_tag,
+                            uint8_t max_tag)
+{
+    if (!p || !protobuf_has_room(p, end, PROTOBUF_ROOM))
+        return NULL;
+    if (!h->shape->records_min_max)
+        return p;
+    p = put_double(p, min_tag, seconds(h->min_ns));
+    return put_double(p, max_tag, seconds(h->max_ns));
 }
 
 static uint8_t *put_explicit(uint8_t *p, uint8_t *end, const struct metric_point *point)
@@ -170,27 +167,22 @@ static uint8_t *put_explicit(uint8_t *p, uint8_t *end, const struct metric_point
     }
     p = put_exemplars(p, end, HISTOGRAM_EXEMPLAR, h);
     p = put_attrs(p, end, HISTOGRAM_ATTRIBUTE, point);
-    if (!p || !protobuf_has_room(p, end, PROTOBUF_ROOM))
-        return NULL;
-    if (!shape->records_min_max)
-        return p;
-    p = put_double(p, HISTOGRAM_MIN, seconds(h->min_ns));
-    return put_double(p, HISTOGRAM_MAX, seconds(h->max_ns));
+    return put_min_max(p, end, h, HISTOGRAM_MIN, HISTOGRAM_MAX);
 }
 
 static uint8_t *put_buckets(uint8_t *p, uint8_t *end, const struct histogram *h)
 {
-    uint8_t *body = open_message(p, end, EXPONENTIAL_POSITIVE);
+    uint8_t *body = protobuf_open_checked(p, end, EXPONENTIAL_POSITIVE);
     if (!body)
         return NULL;
     p = protobuf_put_count(body, BUCKETS_OFFSET, zigzag(h->offset));
-    uint8_t *counts = open_message(p, end, BUCKETS_COUNTS);
+    uint8_t *counts = protobuf_open_checked(p, end, BUCKETS_COUNTS);
     if (!counts || !protobuf_has_room(counts, end, PROTOBUF_ROOM + (size_t)h->used * PROTOBUF_VARINT_MAX))
         return NULL;
     p = counts;
     for (unsigned i = 0; i < h->used; i++)
         p = protobuf_put_varint(p, h->buckets[i]);
-    return close_message(body, close_message(counts, p, end), end);
+    return protobuf_close_checked(body, protobuf_close_checked(counts, p, end), end);
 }
 
 static uint8_t *put_exponential(uint8_t *p, uint8_t *end, const struct metric_point *point)
@@ -207,18 +199,13 @@ static uint8_t *put_exponential(uint8_t *p, uint8_t *end, const struct metric_po
         p = protobuf_put_fixed64(p, EXPONENTIAL_ZERO_COUNT, h->zeros);
     p = put_buckets(p, end, h);
     p = put_exemplars(p, end, EXPONENTIAL_EXEMPLAR, h);
-    if (!p || !protobuf_has_room(p, end, PROTOBUF_ROOM))
-        return NULL;
-    if (!h->shape->records_min_max)
-        return p;
-    p = put_double(p, EXPONENTIAL_MIN, seconds(h->min_ns));
-    return put_double(p, EXPONENTIAL_MAX, seconds(h->max_ns));
+    return put_min_max(p, end, h, EXPONENTIAL_MIN, EXPONENTIAL_MAX);
 }
 
 static uint8_t *put_point(uint8_t *p, uint8_t *end, const struct metric_info *info,
                           const struct metric_point *point)
 {
-    uint8_t *body = open_message(p, end, DATA_POINT);
+    uint8_t *body = protobuf_open_checked(p, end, DATA_POINT);
     if (!body)
         return NULL;
     if (info->type != METRIC_HISTOGRAM)
@@ -227,7 +214,7 @@ static uint8_t *put_point(uint8_t *p, uint8_t *end, const struct metric_info *in
         p = put_explicit(body, end, point);
     else
         p = put_exponential(body, end, point);
-    return close_message(body, p, end);
+    return protobuf_close_checked(body, p, end);
 }
 
 static uint8_t data_tag(const struct metric_info *info, const struct metric_points *points)
@@ -243,7 +230,7 @@ static uint8_t data_tag(const struct metric_info *info, const struct metric_poin
 static uint8_t *put_data(uint8_t *p, uint8_t *end, const struct metric_info *info,
                          const struct metric_points *points)
 {
-    uint8_t *body = open_message(p, end, data_tag(info, points));
+    uint8_t *body = protobuf_open_checked(p, end, data_tag(info, points));
     p = body;
     for (uint32_t i = 0; p && i < points->count; i++)
         p = put_point(p, end, info, &points->points[i]);
@@ -258,21 +245,16 @@ static uint8_t *put_data(uint8_t *p, uint8_t *end, const struct metric_info *inf
         p[1] = 1;
         p += 2;
     }
-    return close_message(body, p, end);
+    return protobuf_close_checked(body, p, end);
 }
 
 uint8_t *protobuf_put_metric(uint8_t *to, uint8_t *end, const struct metric_points *points)
 {
     const struct metric_info *info = points->info;
-    uint8_t *body = open_message(to, end, SCOPE_METRICS_METRIC);
-    if (!body)
-        return NULL;
-    uint8_t *p = protobuf_put_text(body, end, METRIC_NAME, info->name, strlen(info->name), SPAN_STRING_MAX);
-    if (p)
-        p = protobuf_put_text(p, end, METRIC_DESCRIPTION, info->description, strlen(info->description),
-                              SPAN_STRING_MAX);
-    if (p)
-        p = protobuf_put_text(p, end, METRIC_UNIT, info->unit, strlen(info->unit), SPAN_STRING_MAX);
+    uint8_t *body = protobuf_open_checked(to, end, SCOPE_METRICS_METRIC);
+    uint8_t *p = protobuf_put_string(body, end, METRIC_NAME, info->name, SPAN_STRING_MAX);
+    p = protobuf_put_string(p, end, METRIC_DESCRIPTION, info->description, SPAN_STRING_MAX);
+    p = protobuf_put_string(p, end, METRIC_UNIT, info->unit, SPAN_STRING_MAX);
     p = put_data(p, end, info, points);
-    return close_message(body, p, end);
+    return protobuf_close_checked(body, p, end);
 }

@@ -18,16 +18,10 @@ enum {
 
 static uint8_t *put_resource_strings(uint8_t *p, uint8_t *end, const char *strings, size_t bytes_max)
 {
-    for (size_t len; *strings; strings += len + 1) {
-        len = strlen(strings);
-        if (!protobuf_has_room(p, end, PROTOBUF_FIELD_ROOM))
-            return NULL;
-        *p = ARRAY_VALUE;
-        uint8_t *value = p + 3;
-        p = protobuf_put_text(value, end, VALUE_STRING, strings, len, bytes_max);
-        if (!p || !protobuf_has_room(p, end, PROTOBUF_FIELD_ROOM))
-            return NULL;
-        p = protobuf_close(value, p);
+    for (; p && *strings; strings += strlen(strings) + 1) {
+        uint8_t *value = protobuf_open_checked(p, end, ARRAY_VALUE);
+        p = value ? protobuf_put_string(value, end, VALUE_STRING, strings, bytes_max) : NULL;
+        p = protobuf_close_checked(value, p, end);
     }
     return p;
 }
@@ -76,7 +70,7 @@ static uint8_t *put_resource_value(uint8_t *p, uint8_t *end, const struct resour
         return put_resource_scalar(p, attr->type, attr->integer, attr->real);
     case RESOURCE_STRING:
         if (*attr->string)
-            return protobuf_put_text(p, end, VALUE_STRING, attr->string, strlen(attr->string), bytes_max);
+            return protobuf_put_string(p, end, VALUE_STRING, attr->string, bytes_max);
         memcpy(p, (uint8_t[]){VALUE_STRING, 0}, 2);
         return p + 2;
     case RESOURCE_STRING_ARRAY:
@@ -85,7 +79,7 @@ static uint8_t *put_resource_value(uint8_t *p, uint8_t *end, const struct resour
         *p = VALUE_ARRAY;
         p = attr->type == RESOURCE_ARRAY ? put_resource_items(array, end, attr)
                                          : put_resource_strings(array, end, attr->string, bytes_max);
-        return p && protobuf_has_room(p, end, PROTOBUF_FIELD_ROOM) ? protobuf_close(array, p) : NULL;
+        return protobuf_close_checked(array, p, end);
     }
     }
     return p;
@@ -94,23 +88,17 @@ static uint8_t *put_resource_value(uint8_t *p, uint8_t *end, const struct resour
 static uint8_t *put_resource_attr(uint8_t *p, uint8_t *end, const struct resource_attr *attr,
                                   size_t bytes_max)
 {
-    if (!protobuf_has_room(p, end, PROTOBUF_ROOM))
-        return NULL;
-    *p = RESOURCE_ATTRIBUTE;
-    uint8_t *pair = p + 3;
-    p = protobuf_put_text(pair, end, PAIR_KEY, attr->key, strlen(attr->key), bytes_max);
-    if (!p || !protobuf_has_room(p, end, PROTOBUF_ROOM))
-        return NULL;
-    *p = PAIR_VALUE;
-    uint8_t *value = p + 3;
-    p = put_resource_value(value, end, attr, bytes_max);
-    if (!p || !protobuf_has_room(p, end, PROTOBUF_ROOM))
-        return NULL;
-    return protobuf_close(pair, protobuf_close(value, p));
+    uint8_t *pair = protobuf_open_checked(p, end, RESOURCE_ATTRIBUTE);
+    p = protobuf_put_string(pair, end, PAIR_KEY, attr->key, bytes_max);
+    uint8_t *value = protobuf_open_checked(p, end, PAIR_VALUE);
+    p = value ? put_resource_value(value, end, attr, bytes_max) : NULL;
+    p = protobuf_close_checked(value, p, end);
+    return p ? protobuf_close(pair, p) : NULL;
 }
 
-static uint8_t *protobuf_put_resource(uint8_t *to, uint8_t *end, const struct resource *resource,
-                                      const char *schema_url, const struct wire_limits *limits)
+static uint8_t *protobuf_put_resource(const struct wire *wire, uint8_t *to, uint8_t *end,
+                                      const struct resource *resource, const char *schema_url,
+                                      const struct wire_limits *limits)
 {
     size_t url_len = strlen(schema_url);
     size_t behind = PROTOBUF_ROOM + 3 * url_len; /* maximum, in case the URL needs repair */
@@ -133,20 +121,14 @@ static uint8_t *protobuf_put_resource(uint8_t *to, uint8_t *end, const struct re
                              limits->string_bytes_max);
 }
 
-static uint8_t *protobuf_put_scope(uint8_t *to, uint8_t *end, const char *name, const char *version,
-                                   const char *schema_url)
+static uint8_t *protobuf_put_scope(const struct wire *wire, uint8_t *to, uint8_t *end, const char *name,
+                                   const char *version, const char *schema_url)
 {
-    if (!protobuf_has_room(to, end, PROTOBUF_FIELD_ROOM))
-        return NULL;
-    *to = SCOPE_SPANS_SCOPE;
-    uint8_t *body = to + 3;
-    uint8_t *p = protobuf_put_text(body, end, SCOPE_NAME, name, strlen(name), SPAN_STRING_MAX);
-    if (p)
-        p = protobuf_put_text(p, end, SCOPE_VERSION, version, strlen(version), SPAN_STRING_MAX);
-    if (!p || !protobuf_has_room(p, end, PROTOBUF_FIELD_ROOM))
-        return NULL;
-    p = protobuf_close(body, p);
-    return protobuf_put_text(p, end, SCOPE_SPANS_SCHEMA_URL, schema_url, strlen(schema_url), SPAN_STRING_MAX);
+    uint8_t *body = protobuf_open_checked(to, end, SCOPE_SPANS_SCOPE);
+    uint8_t *p = protobuf_put_string(body, end, SCOPE_NAME, name, SPAN_STRING_MAX);
+    p = protobuf_put_string(p, end, SCOPE_VERSION, version, SPAN_STRING_MAX);
+    p = protobuf_close_checked(body, p, end);
+    return protobuf_put_string(p, end, SCOPE_SPANS_SCHEMA_URL, schema_url, SPAN_STRING_MAX);
 }
 
 /* protobuf_put_varint may write up to 10 bytes, and the first span follows a head. */
@@ -165,7 +147,7 @@ static uint8_t *put_part(uint8_t *p, const struct wire_part *part)
     return p + part->len;
 }
 
-static uint8_t *protobuf_put_head(uint8_t *at, const struct wire_part *resource,
+static uint8_t *protobuf_put_head(const struct wire *wire, uint8_t *at, const struct wire_part *resource,
                                   const struct wire_part *scope, uint64_t span_bytes, bool first)
 {
     uint64_t scope_spans = scope->len + span_bytes;
@@ -189,13 +171,6 @@ static size_t protobuf_put_tail(uint8_t *at, bool last)
 const struct wire wire_protobuf = {
     .put_span = protobuf_put_span,
     .put_shared = protobuf_put_shared,
-    .put_resource = protobuf_put_resource,
-    .put_scope = protobuf_put_scope,
-    .put_head = protobuf_put_head,
-    .put_tail = protobuf_put_tail,
-};
-
-const struct wire wire_protobuf_metrics = {
     .put_metric = protobuf_put_metric,
     .put_resource = protobuf_put_resource,
     .put_scope = protobuf_put_scope,

@@ -189,13 +189,11 @@ static inline uint8_t *put_attrs(uint8_t *p, uint8_t *end, uint8_t tag, const st
 static uint8_t *put_event(uint8_t *p, uint8_t *end, const struct span_event *event,
                           const struct wire_limits *limits)
 {
-    if (!protobuf_has_room(p, end, PROTOBUF_ROOM))
+    uint8_t *body = protobuf_open_checked(p, end, SPAN_EVENT);
+    if (!body)
         return NULL;
-    *p = SPAN_EVENT;
-    uint8_t *body = p + 3;
     p = protobuf_put_fixed64(body, EVENT_TIME, event->time_ns);
-    p = protobuf_put_text(p, end, EVENT_NAME, event->name, wire_text_len(event->name),
-                          limits->string_bytes_max);
+    p = protobuf_put_string(p, end, EVENT_NAME, event->name, limits->string_bytes_max);
     if (p)
         p = put_attrs(p, end, EVENT_ATTRIBUTE, event->attrs, event->attr_count, limits);
     if (!p || !protobuf_has_room(p, end, PROTOBUF_ROOM))
@@ -208,17 +206,15 @@ static uint8_t *put_event(uint8_t *p, uint8_t *end, const struct span_event *eve
 static uint8_t *put_link(uint8_t *p, uint8_t *end, const struct span_link *link,
                          const struct wire_limits *limits)
 {
-    if (!protobuf_has_room(p, end, PROTOBUF_ROOM))
+    uint8_t *body = protobuf_open_checked(p, end, SPAN_LINK);
+    if (!body)
         return NULL;
-    *p = SPAN_LINK;
-    uint8_t *body = p + 3;
     uint32_t attr_count = link->attr.key != NULL;
     memcpy(body, (uint8_t[]){LINK_TRACE_ID, 16}, 2);
     memcpy(body + 2, link->trace_id, 16);
     memcpy(body + 18, (uint8_t[]){LINK_SPAN_ID, 8}, 2);
     memcpy(body + 20, link->span_id, 8);
-    p = protobuf_put_text(body + 28, end, LINK_TRACE_STATE, link->trace_state,
-                          wire_text_len(link->trace_state), limits->string_bytes_max);
+    p = protobuf_put_string(body + 28, end, LINK_TRACE_STATE, link->trace_state, limits->string_bytes_max);
     if (p)
         p = put_attrs(p, end, LINK_ATTRIBUTE, &link->attr, attr_count, limits);
     if (!p || !protobuf_has_room(p, end, PROTOBUF_ROOM))
@@ -238,8 +234,7 @@ static uint8_t *put_status(uint8_t *p, uint8_t *end, const struct span *span,
 {
     *p = SPAN_STATUS;
     uint8_t *body = p + 3;
-    p = protobuf_put_text(body, end, STATUS_MESSAGE, span->status_message,
-                          wire_text_len(span->status_message), limits->string_bytes_max);
+    p = protobuf_put_string(body, end, STATUS_MESSAGE, span->status_message, limits->string_bytes_max);
     if (!p || !protobuf_has_room(p, end, PROTOBUF_ROOM))
         return NULL;
     return protobuf_close(body, protobuf_put_count(p, STATUS_CODE, span->status));

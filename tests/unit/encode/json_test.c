@@ -276,7 +276,8 @@ static void add(struct resource *resource, const char *key, struct resource_attr
 
 static const char *encode_resource(const struct resource *resource, size_t room)
 {
-    uint8_t *end = wire_json.put_resource((uint8_t *)out, (uint8_t *)out + room, resource, "u", &no_limits);
+    uint8_t *end =
+        wire_json.put_resource(&wire_json, (uint8_t *)out, (uint8_t *)out + room, resource, "u", &no_limits);
     assert_non_null(end);
     *end = '\0';
     return out;
@@ -340,14 +341,15 @@ static void test_resource_leaves_out_what_does_not_fit(void **state)
 static void test_parts_make_a_request(void **state)
 {
     uint8_t parts[1000];
-    uint8_t *scope_at = wire_json.put_resource(parts, parts + 700, &(struct resource){0}, "r", &no_limits);
-    uint8_t *end = wire_json.put_scope(scope_at, parts + sizeof parts, "cuspan", "1.2.3", "s");
+    uint8_t *scope_at =
+        wire_json.put_resource(&wire_json, parts, parts + 700, &(struct resource){0}, "r", &no_limits);
+    uint8_t *end = wire_json.put_scope(&wire_json, scope_at, parts + sizeof parts, "cuspan", "1.2.3", "s");
     struct wire_part resource = {parts, (size_t)(scope_at - parts)};
     struct wire_part scope = {scope_at, (size_t)(end - scope_at)};
     uint8_t *at = (uint8_t *)out + WIRE_HEAD_BYTES_MAX + resource.len + scope.len;
     for (int first = 0; first < 2; first++) {
         memcpy(at, ",{},{}", 6);
-        uint8_t *head = wire_json.put_head(at, &resource, &scope, 6, first);
+        uint8_t *head = wire_json.put_head(&wire_json, at, &resource, &scope, 6, first);
         size_t tail = wire_json.put_tail(at + 6, first);
         at[6 + tail] = '\0';
         assert_true(head >= (uint8_t *)out);
@@ -359,8 +361,9 @@ static void test_parts_make_a_request(void **state)
                  first ? "{\"resourceSpans\":[{" : ",{", first ? "]}" : "");
         assert_string_equal((char *)head, want);
     }
-    assert_null(wire_json.put_scope(parts, parts + 60, "cuspan", "1.2.3", "s"));
-    assert_null(wire_json.put_resource(parts, parts + 60, &(struct resource){0}, "s", &no_limits));
+    assert_null(wire_json.put_scope(&wire_json, parts, parts + 60, "cuspan", "1.2.3", "s"));
+    assert_null(
+        wire_json.put_resource(&wire_json, parts, parts + 60, &(struct resource){0}, "s", &no_limits));
 }
 
 int main(void)
