@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The real agent where CUPTI fails, and under overload: every loss is counted.
+"""The real agent when CUPTI fails, and under overload: every loss is counted.
 
     agent_faults_test.py --build DIRECTORY [--sanitizers LIST] [GROUP[.test]...]
 """
@@ -19,7 +19,7 @@ from agent_case import (  # noqa: E402
 
 
 class Faults(Case):
-    """CUPTI fails, as src/replay/faults.h has it."""
+    """Failures of CUPTI that src/replay/faults.h can simulate."""
 
     def asleep(self, fail, line, *options, settings=None):
         result = self.replay("threads", *options, fail=fail, settings=settings, status=1)
@@ -93,8 +93,8 @@ class Faults(Case):
             self.assertRegex(result.err, r"raise distribution\.cuspan\.cupti\.device_buffer_limit")
 
     def asserted(self, *arguments, fail=""):
-        """A launch in the middle fails an assert: the result of the replay, the IDs of the GPU work that this stops, and the
-        calls that failed, the first one first."""
+        """A launch in the middle fails an assert. Returns the result of the replay, the IDs of the GPU work that this
+        stops, and the calls that failed, in order."""
         calls = recorded("torch_inference").calls
         first_id = min(call.correlation_id for call in calls if call.correlation_id)
         kernels = [a.correlation_id for a in recorded("torch_inference").activities if a.kind == recording.KERNEL]
@@ -177,9 +177,9 @@ class Faults(Case):
         result = self.replay("vector_add", fail=f"flush-blocks={FOREVER_MS}", settings={"exit_deadline_ms": 500}, status=1)
         self.assertRegex(result.err, "the deadline of 500 ms at exit has passed")
         self.assertEqual(len(result.agent_lines()), 1, result.err)
-        # What has become spans is counted, though the thread that sends them is stuck.
+        # Spans are counted even if the thread that sends them is stuck.
         self.assertGreater(result.report["spans"], 0)
-        # The session's span was not even made.
+        # The session's span was never created.
         self.assertEqual(result.report["losses"], {"lost_deadline": result.report["spans"], "lost_unmade": 1})
 
     def test_thousands_of_threads_in_bounded_memory(self):
@@ -212,11 +212,12 @@ class Faults(Case):
 
 
 class Overload(Case):
-    """The replay doesn't wait: what the agent can't take is counted."""
+    """The replay does not wait: everything that the agent cannot accept is counted."""
 
     @staticmethod
     def facts(result):
-        """Records of devices and contexts that came through: no spans, but CUPTI counts them among those it drops."""
+        """Records of devices and contexts that arrived: they become no spans, but CUPTI includes them in its dropped
+        records."""
         counters = result.report["counters"]
         gpu_spans = counters["spans_created"] - counters["calls_captured"] - counters["sessions"]
         return counters["activities_captured"] - gpu_spans
@@ -233,7 +234,7 @@ class Overload(Case):
         print(f"{settings}: {offered} offered, {len(delivered)} delivered, lost {result.report['losses']}")
         self.assertEqual(len(result.spans), result.report["delivered"])
         self.assertEqual(len(delivered) + lost + self.facts(result), offered)
-        # What counts as a fact comes from the agent's own counters, so it must not hide a loss: the recording bounds it.
+        # The facts are counted by the agent itself, so they must not hide a loss: the recording limits their number.
         kinds = [activity.kind for activity in recorded("threads").activities]
         known = kinds.count(recording.DEVICE) + kinds.count(recording.CONTEXT)
         self.assertEqual(self.facts(once), known)
@@ -252,7 +253,7 @@ class Overload(Case):
             self.assertEqual(len(told), 1 if loss in result.report["losses"] else 0, result.err)
 
     def test_before_12_9_discarded_records_are_counted(self):
-        """Those CUPTIs get a buffer that is not read, so it is told by its size how many records were in it."""
+        """Those CUPTIs get a buffer that is not read; its size gives the number of records in it."""
         options = ["--api", "classic", "--cupti-version", "12.0"]
         once = self.replay("threads", *options, settings=NO_HURRY)
         settings = {"cupti.host_buffer_count": 2, "cupti.host_buffer_bytes": 16384, **NO_HURRY}
@@ -261,13 +262,13 @@ class Overload(Case):
         lost = result.report["losses"]["lost_no_buffer"]
         got = result.report["counters"]["activities_captured"]
         print(f"{offered} records, {got} captured, {lost} told lost")
-        # Copies are shorter than the kernels that they are counted as.
+        # Copies have shorter records than kernels, which is what they are counted as.
         self.assertLess(got + lost, offered * 1.1)
         self.assertGreater(got + lost, offered * 0.4)
         self.assertTrue(any("cupti.host_buffer_count" in line for line in result.agent_lines()), result.err)
 
     def test_small_buffers_say_so(self):
-        """CUPTI counts the records for which it found no buffer; none is counted twice."""
+        """CUPTI counts the records for which it found no buffer. None is counted twice."""
         settings = {"cupti.host_buffer_count": 2, "cupti.host_buffer_bytes": 16384, **NO_HURRY}
         result = self.replay("threads", "--repeat", "100", "--overload", settings=settings)
         wanted = 100 * len(recorded("threads").gpu_work())

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a host notices of the agent (nothing), the control functions of cuspan.h, the published context, the library file.
+"""Effects of the agent on its host (none), the control functions of cuspan.h, the published context, the library file.
 
     agent_host_test.py --build DIRECTORY [--sanitizers LIST] [GROUP[.test]...]
 """
@@ -28,7 +28,7 @@ from agent_case import (  # noqa: E402
 
 
 class Host(Case):
-    """A program that loads the agent as the driver does goes on as if nothing were there."""
+    """A program that loads the agent like the driver runs as without it."""
 
     def host(self, *arguments, library=None, lines=1, line="", env=None, fail=None, play=None, settings=None,
              program="agent_host"):
@@ -43,7 +43,7 @@ class Host(Case):
         result = self.start([agent_case.BUILD / program, library or agent_case.BUILD / "libcuspan.so", *arguments], extra)
         self.assertEqual((result.status, result.out), (HOST_STATUS, HOST_OUTPUT), result.err)
         said = result.err.splitlines()
-        # A collector that can't be reached is said when it is first noticed, which a fast program does not live to see.
+        # The agent logs an unreachable collector when it first notices it; a fast program ends before that.
         noticed = [text for text in said if NOTICED.search(text)]
         self.assertLessEqual(len(noticed), 1, result.err)
         said = [text for text in said if text not in noticed]
@@ -120,7 +120,7 @@ class Host(Case):
                       settings={"endpoint": f"http://127.0.0.1:{listener.getsockname()[1]}", "exit_deadline_ms": 700})
 
     def test_no_export_module(self):
-        """Where libcuspan.so lies alone, there is no curl to send with."""
+        """If libcuspan.so is alone in its folder, there is no export module and thus no libcurl."""
         alone = self.directory / "libcuspan.so"
         shutil.copy(agent_case.BUILD / "libcuspan.so", alone)
         self.host(play="threads", library=alone, lines=2, line="libcuspan-export.so",
@@ -148,8 +148,8 @@ class Host(Case):
     @unittest.skipIf("--sanitizers" in sys.argv and sys.argv[sys.argv.index("--sanitizers") + 1],
                      "a sanitizer has an allocator of its own")
     def test_in_a_callback_it_does_little(self):
-        """No allocation, no lock, no system call, no call of CUPTI's. (The README names an exception, which
-        a replay doesn't have: on a GPU a thread's first callback asks the system who it is.)
+        """Callbacks make no allocation, lock, system call or call to CUPTI. (docs/promises.md names an exception that a
+        replay does not have: on a GPU, a thread's first callback asks the system for its ID.)
         """
         for name in RECORDINGS:
             for api, detail in itertools.product(["subscriber", "classic"], ["summary", "default", "graph-nodes", "full"]):
@@ -158,7 +158,7 @@ class Host(Case):
                     self.host(play=name, lines=0, program="agent_host_watched", env={"HOST_WATCH": str(noted)}, settings={
                         "output_file": self.directory / "spans.jsonl", "cupti.api": api, "detail": detail})
                     head, *notes = noted.read_text().splitlines()
-                    if detail in ("graph-nodes", "full"):  # the README names this one, too
+                    if detail in ("graph-nodes", "full"):  # an exception that docs/promises.md also names
                         notes = [note for note in notes if not note.endswith("a node of a graph: cuptiGetGraphNodeId")]
                     self.assertEqual(notes, [])
                     if os.uname().machine == "x86_64":
@@ -169,7 +169,7 @@ class Host(Case):
     @unittest.skipIf("--sanitizers" in sys.argv and sys.argv[sys.argv.index("--sanitizers") + 1],
                      "a sanitizer has an allocator of its own")
     def test_a_forked_child_never_touches_cupti(self):
-        """Though it makes CUDA calls, and the agent's callbacks are still in CUPTI's tables."""
+        """The child makes CUDA calls, and the agent's callbacks are still in CUPTI's tables."""
         for api in "subscriber", "classic":
             with self.subTest(api=api):
                 noted, target = self.directory / f"noted-{api}", self.directory / f"{api}.jsonl"
@@ -204,7 +204,7 @@ class Host(Case):
         who = subprocess.run([copied(shutil.which("id"), "id", 0o4755), "-u"], stdout=subprocess.PIPE, text=True).stdout
         if int(who or 0) == os.geteuid():
             self.skipTest("programs below the temporary directory don't get their owner's rights (nosuid, no_new_privs)")
-        library = folder / "libcuspan.so"  # where nobody may read it
+        library = folder / "libcuspan.so"  # unreadable for other users
         shutil.copy(agent_case.BUILD / "libcuspan.so", library)
         env = {"CUSPAN_CONFIG_FILE": "/nowhere", "CUSPAN_SET": "detail=/nowhere", "OTEL_LOG_LEVEL": "debug",
                "OTEL_EXPORTER_OTLP_ENDPOINT": "/nowhere"}
@@ -213,27 +213,27 @@ class Host(Case):
         self.assertEqual((result.status, result.out), (HOST_STATUS, HOST_OUTPUT), result.err)
         print(result.err.strip())
         self.assertNotIn("/nowhere", result.err)
-        # By its defaults it looks for a CUPTI; what it says of that depends on the machine.
+        # By default it looks for a CUPTI; what it logs about that depends on the machine.
         self.assertTrue(all(line.startswith("cuspan: ") for line in result.err.splitlines()), result.err)
 
-        # Nor does cuspan.h load what the environment names.
+        # cuspan.h does not load a library that the environment names, either.
         for name, mode, found in ("asks", 0o755, "agent\n"), ("asks-as-nobody", 0o4755, "none\n"):
             program = copied(agent_case.BUILD / "api_host", name, mode)
             self.assertEqual(self.start([program], {"CUDA_INJECTION64_PATH": str(library)}).out, found)
 
     def test_quiet_without_a_standard_error(self):
-        """A host that has closed its descriptors must not find our lines in its files."""
+        """If a host has closed its descriptors, our lines must not end up in its files."""
         out = subprocess.run(["sh", "-c", '"$0" "$1" 2>&-', str(agent_case.BUILD / "agent_host"), str(agent_case.BUILD / "libcuspan.so")],
                              env=self.environment({"CUSPAN_CONFIG_FILE": "/nowhere"}), stdout=subprocess.PIPE, text=True)
         self.assertEqual((out.returncode, out.stdout), (HOST_STATUS, HOST_OUTPUT))
 
     def test_four_outputs_that_are_stuck_share_one_deadline(self):
-        """Else the time for counting what is lost would be gone before the last of them is given up."""
+        """Otherwise the time for counting losses would be over before the last of them is given up."""
         pipes = [self.directory / f"pipe{number}" for number in range(4)]
         readers = []
         for pipe in pipes:
             os.mkfifo(pipe)
-            readers.append(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))  # and reads nothing
+            readers.append(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))  # never read from
         processors = "".join(f'  - batch: {{exporter: {{otlp_file/development: {{output_stream: "file://{pipe}"}}}}}}\n'
                              for pipe in pipes)
         env = self.yaml(f'file_format: "1.1"\ntracer_provider:\n  processors:\n{processors}')
@@ -248,7 +248,7 @@ class Host(Case):
     @unittest.skipIf("--sanitizers" in sys.argv and sys.argv[sys.argv.index("--sanitizers") + 1],
                      "the watched host is not built there")
     def test_a_runtime_call_that_is_denied_keeps_its_callback(self):
-        """Without it the driver call that the runtime makes inside would be taken for the program's own."""
+        """Otherwise the driver call that the runtime makes inside would be taken for the program's own."""
         counts = []
         for deny in "", "cuda*":
             noted = self.directory / "noted"
@@ -256,12 +256,12 @@ class Host(Case):
                 "output_file": self.directory / f"spans{deny[:1]}.jsonl", "capture.calls.deny": deny})
             counts.append(int(noted.read_text().split()[0]))
         print(f"{counts[0]} callbacks, {counts[1]} with all runtime calls denied")
-        self.assertAlmostEqual(counts[0], counts[1], delta=20)  # requests for buffers are among them
+        self.assertAlmostEqual(counts[0], counts[1], delta=20)  # they include requests for buffers
         denied = spans_in((self.directory / "spansc.jsonl").read_text())
         self.assertEqual([span.name for span in denied if span.attributes.get("cuda.api") == "runtime"], [])
 
     def test_standard_error_that_nobody_reads(self):
-        """A pipe whose reader has gone, or has stopped reading: the host neither dies nor waits."""
+        """A pipe whose reader has gone, or has stopped reading: the host neither ends nor blocks."""
         collector = f"endpoint=http://127.0.0.1:{self.closed_port()};exit_deadline_ms=300"
         speaks = {"CUSPAN_CONFIG_FILE": "/nowhere"}
         loses = {"CUSPAN_SET": f"cupti.library={agent_case.BUILD}/libcuspan-replay.so;{collector}"}
@@ -287,7 +287,7 @@ class Host(Case):
 
     def test_threads_that_go_on_calling_do_not_hold_up_the_exit(self):
         report = self.directory / "report"
-        ring = 16384 if agent_case.SANITIZERS else 65536  # with the race checker a span takes a third of a millisecond here
+        ring = 16384 if agent_case.SANITIZERS else 65536  # with the race checker, a span takes a third of a millisecond
         cupti = next(agent_case.BUILD.rglob("libfake_cupti_classic.so"))
         extra = {"TSAN_OPTIONS": "report_thread_leaks=0:halt_on_error=1", "CUSPAN_SET": ";".join([
             f"cupti.library={cupti}", "cupti.api=classic", "detail=full", "output_file=/dev/null",
@@ -313,7 +313,7 @@ class Host(Case):
 
 @unittest.skipIf(shutil.which("readelf") is None, "no readelf")
 class Control(Case):
-    """The program begins and ends its tracing, and what isn't sampled lets the agent sleep."""
+    """The program starts and stops its tracing, and the agent sleeps while nothing is sampled."""
 
     SAMPLED, UNSAMPLED = f"attach=00-{TRACE}-{PARENT}-01", f"attach=00-{TRACE}-{PARENT}-00"
 
@@ -336,7 +336,8 @@ class Control(Case):
         return sum(span.attributes.get("cuda.activity") == "kernel" for span in spans)
 
     def test_start_stop_and_start_again(self):
-        """With the classic API CUPTI's records go off in between, with the other they come and are left out."""
+        """With the classic API, CUPTI's records are disabled in between; with the other one they arrive and are
+        ignored."""
         in_one = self.kernels(self.replay("vector_add").spans)
         for api in "classic", "subscriber":
             with self.subTest(api):
@@ -374,7 +375,7 @@ class Control(Case):
             self.assertEqual((injected.answers, len(injected.err.splitlines())), ([1], injected_lines), injected.err)
 
     def test_flush_delivers_before_it_returns(self):
-        """And again and again; without it the first spans leave after a minute."""
+        """Flushes repeatedly. Without a flush, the first spans would leave after a minute."""
         target = self.directory / "flushed.jsonl"
         double = agent_case.BUILD / "libcuspan-replay.so"
         program = subprocess.Popen(
@@ -391,7 +392,7 @@ class Control(Case):
         program.kill()
         program.wait()
         in_one = self.kernels(self.replay("vector_add").spans)
-        self.assertIn(counts[0], (in_one, 2 * in_one))  # the program may have gone on meanwhile
+        self.assertIn(counts[0], (in_one, 2 * in_one))  # the program may have continued meanwhile
         self.assertEqual(counts[1], 2 * in_one)
 
     def test_flush_keeps_to_its_deadline(self):
@@ -400,7 +401,7 @@ class Control(Case):
         self.assertEqual(result.answers, [0, 0, -1])
 
     def test_a_child_of_a_dormant_process_loads_nothing(self):
-        """CUDA has begun in its parent, so it never touches CUPTI, whatever is attached in it."""
+        """CUDA has started in its parent, so it never calls CUPTI, even if a context is attached."""
         env = {"TRACEPARENT": f"00-{TRACE}-{PARENT}-00"}
         result = self.steps("inject", "child", self.SAMPLED, "nap", "nap", "on", "start", env=env)
         self.assertEqual(result.answers, [1, 0, 0, 0, 0, 0, -1])
@@ -430,7 +431,8 @@ class Control(Case):
         self.assertEqual(result.answers, [0, 0, -1, 0, -1, 1])
 
     def test_a_forked_child_is_not_checked_for_leaks(self):
-        """The check takes locks that another thread may have held at the fork; then the child would hang at its exit."""
+        """The leak check takes locks that another thread may have held at the fork; then the child would hang at its
+        exit."""
         result = self.steps("start", "child", "leak", env={"ASAN_OPTIONS": "detect_leaks=1"})
         self.assertEqual(result.answers, [0, 0, 0])
 
@@ -443,7 +445,7 @@ class Control(Case):
         self.assertEqual(result.report["losses"], {})
 
     def test_an_unsampled_process_waits_for_a_sampled_context(self):
-        """Nothing is loaded before; then it starts beside the request, which is not kept waiting."""
+        """Nothing is loaded before. The start runs in parallel to the request, which does not wait for it."""
         env = {"TRACEPARENT": f"00-{TRACE}-{PARENT}-00"}
         result = self.steps("play", env=env)
         self.assertEqual((result.spans, result.report), ([], None))
@@ -451,7 +453,7 @@ class Control(Case):
         for attached, wakes in (self.UNSAMPLED, False), (self.SAMPLED, True):
             with self.subTest(attached):
                 report = self.directory / f"wakes-{wakes}"
-                # CUDA's part is taken by the loader: control_host's agent is injected by the environment.
+                # The loader stands in for CUDA: the environment injects control_host's agent.
                 result = self.start([agent_case.BUILD / "control_host", double, recording_path, agent_case.BUILD / "libcuspan.so", "inject",
                                      attached, "nap", "nap", "on"], {**env, "CUSPAN_SET": (
                                          f"cupti.library={double};report_file={report};"
@@ -460,7 +462,7 @@ class Control(Case):
 
 
 class Published(Case):
-    """What SDKs and the agent publish of a process and its threads (OTEP 4719, OTEP 4947)."""
+    """The contexts that SDKs and the agent publish of a process and its threads (OTEP 4719, OTEP 4947)."""
 
     host = Host.host
 
@@ -514,11 +516,11 @@ class Published(Case):
                                  check=True).stdout
         self.assertRegex(symbols, r"TLS +GLOBAL +DEFAULT +\d+ otel_thread_ctx_v1")
         if not agent_case.SANITIZERS:
-            self.assertRegex(symbols, r"(TLSDESC|DTPMOD64?) .*otel_thread_ctx_v1")  # by its name, as readers look for it
+            self.assertRegex(symbols, r"(TLSDESC|DTPMOD64?) .*otel_thread_ctx_v1")  # by its name, which readers look for
 
 
 class Library(Case):
-    """What the host gets."""
+    """The installed library file."""
 
     def tool(self, *command):
         return subprocess.run([*command, agent_case.BUILD / "libcuspan.so"], stdout=subprocess.PIPE, text=True, check=True).stdout
@@ -546,7 +548,7 @@ class Library(Case):
         self.assertLessEqual(max(versions), own)
 
     def test_thread_local_storage_needs_no_call(self):
-        """Ours is initial-exec; only the demangler's archive, libsupc++, may bring along another."""
+        """Our TLS is initial-exec; only the demangler's archive, libsupc++, may add another model."""
         self.assertRegex(self.tool("readelf", "-rW"), "TPOFF|TPREL")
         code = self.tool("objdump", "-d", "--no-show-raw-insn")
         users = set()
@@ -559,7 +561,7 @@ class Library(Case):
         self.assertEqual([name for name in users if "cxa" not in name and not name.startswith("_ZN")], [])
 
     def test_stays_when_it_is_closed(self):
-        """Threads' exit hooks and CUPTI hold its addresses."""
+        """Exit hooks of threads, and CUPTI, hold its addresses."""
         self.assertIn("NODELETE", self.tool("readelf", "-d"))
 
     def test_nothing_is_writable_and_executable(self):

@@ -92,7 +92,7 @@ distribution: {{cuspan: {{memory_bytes_max: 134217728}}}} # with libdeflate, thr
         self.assertEqual(result.report["losses"], {"lost_output": result.report["spans"]})
 
     def test_a_recordings_name_is_a_name(self):
-        """Whoever sends a recording must not choose where its spans go, or what else the agent does."""
+        """The author of a recording must not control where its spans go, or anything else the agent does."""
         stolen = self.directory / "stolen.jsonl"
         evil = self.directory / "evil.cuspanrec"
         evil.write_bytes(recording.renamed(path_of("vector_add"), f"x;output_file={stolen}"))
@@ -101,7 +101,7 @@ distribution: {{cuspan: {{memory_bytes_max: 134217728}}}} # with libdeflate, thr
         self.assertEqual(sessions_of(result.spans)[0].name, f"x_output_file={stolen}")
 
     def test_show_is_not_led_by_the_environment(self):
-        """Whatever an agent in a program would be told: the picture is of the recording."""
+        """Variables for an agent in a program do not apply: the picture shows the recording."""
         plain = self.start([agent_case.BUILD / "cuspan", "show", "--lines", path_of("vector_add")], {})
         self.assertEqual(plain.out.count("\n"), 34, plain.err)
         for env in ({"OTEL_SDK_DISABLED": "true"}, {"CUSPAN_CAPTURE_RUNTIME": "false"}, {"CUSPAN_MEMORY_BYTES_MAX": "1"},
@@ -125,7 +125,7 @@ distribution: {{cuspan: {{memory_bytes_max: 134217728}}}} # with libdeflate, thr
         self.assertEqual(shown, {hex(handle) for handle in handles})
 
     def test_each_output_is_reported_by_itself(self):
-        """Total loss in one output, and none in the other, is neither delivery nor loss of all."""
+        """Loss of all spans in one output and none in the other counts neither as delivery nor as loss of all."""
         target = self.directory / "good.jsonl"
         config = self.directory / "two.yaml"
         for bad, status in (f"{self.directory}/other.jsonl", 0), ("/nowhere/x.jsonl", 1):
@@ -172,7 +172,7 @@ tracer_provider:
                               span.resource["team"]), ("trainer", "lab", "a b"))
 
     def test_rank_and_job(self):
-        """On every resource: a device's spans are the process's as well."""
+        """On every resource: a device's spans also belong to the process."""
         env = {"RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "4", "SLURM_JOB_ID": "4711", "SLURMD_NODENAME": "node-3"}
         keys = ("cuda.process.rank", "cuda.process.local_rank", "cuda.process.world_size", "slurm.job.id",
                 "slurm.node.name")
@@ -184,10 +184,10 @@ tracer_provider:
 
 
 class CommandCase(Case):
-    """What runs commands by cuspan run needs."""
+    """Shared by tests that run commands with cuspan run."""
 
     def program(self, recording="vector_add"):
-        """A host with the agent in it that plays a recording and ends with status 7."""
+        """A host with the agent that plays a recording and exits with status 7."""
         return [agent_case.BUILD / "agent_host", agent_case.BUILD / "libcuspan.so", agent_case.BUILD / "libcuspan-replay.so", path_of(recording)]
 
     def script(self, text):
@@ -199,7 +199,7 @@ class CommandCase(Case):
         return [path]
 
     def run_command(self, program, *options, env=None, status=7, timeout=HANG_S):
-        """Without handlers for signals, which the host would notice; exits_test.py has those."""
+        """Without signal handlers, which the host would notice; exits_test.py tests those."""
         self.runs += 1
         target = self.directory / f"run-{self.runs}.jsonl"
         command = [agent_case.BUILD / "cuspan", "run", "--file", target, "--set", f"cupti.library={agent_case.BUILD}/libcuspan-replay.so",
@@ -299,7 +299,7 @@ class Command(CommandCase):
         self.assertEqual(len(result.roots), 1)
 
     def test_a_dead_collector_is_not_waited_for_twice(self):
-        """A busy machine may take longer than two deadlines. Of ten attempts one takes less."""
+        """A busy machine may take longer than two deadlines, so the best of ten attempts counts."""
         self.assertTrue(any(self.ends_before_two_deadlines() for _ in range(10)))
 
     def ends_before_two_deadlines(self):
@@ -318,7 +318,8 @@ class Command(CommandCase):
 
 
 class Processes(CommandCase):
-    """The ways in which a Python program begins processes: each that uses CUDA is a session of the same trace."""
+    """The ways in which a Python program starts processes: each process that uses CUDA is a session of the same
+    trace."""
     BEGIN = f"""
 import multiprocessing, os, subprocess, sys
 sys.path[:0] = [{str(ROOT / "tests/support")!r}, {str(ROOT / "python")!r}]
@@ -350,7 +351,7 @@ def main():
             self.skipTest("a sanitized library can't be loaded into Python")
 
     def python(self, text, env=None, **arguments):
-        """Runs a program of which this is the main function."""
+        """Runs a program with this as its main function."""
         path = self.directory / "job.py"
         body = "".join(f"    {line}\n" for line in text.strip().splitlines())
         path.write_text(f"{self.BEGIN}{body}\nif __name__ == '__main__':\n    main()\n")
@@ -362,7 +363,8 @@ def main():
         return result
 
     def check(self, result, parents, ranks=(0, 1), trace_id=None):
-        """Nothing is lost, and each process has the whole recording below a session, whose parents are these."""
+        """Nothing is lost, and each process has the whole recording below a session; these are the sessions'
+        parents."""
         self.assertEqual([report["losses"] for report in result.reports], [{}] * len(parents), result.err)
         sessions = sessions_of(result.spans)
         self.assertEqual(sorted(session.parent_id for session in sessions), sorted(parents))
@@ -413,7 +415,7 @@ with ProcessPoolExecutor(1, multiprocessing.get_context({method!r}), begun) as p
 """), 1, [3])
 
     def test_fork_with_cuda_begun_before(self):
-        """The child has no agent of its own, harms nobody, and ends at once."""
+        """The child has no agent of its own, disturbs nothing, and ends at once."""
         for ending in "os._exit(3)", "sys.exit(3)":
             with self.subTest(ending):
                 self.check_below_the_root(self.python(f"""
@@ -439,7 +441,7 @@ for pid in children:
                                           3, [-1, 0, 1])
 
     def test_fork_and_exec(self):
-        """What the child is to work for is in its environment, and not in the parent's."""
+        """The child's context is in its environment, and not in the parent's."""
         self.check_below_the_request(self.python("""
 program = [sys.executable, "-c", f"import sys; sys.path[:0] = {sys.path!r}; import python_host; python_host.cuda(1)"]
 before = dict(os.environ)
@@ -455,7 +457,7 @@ assert dict(os.environ) == before
 """), 2, [1, 1])
 
     def test_fork_with_cuda_begun_before_and_exec(self):
-        """The child is none of the agent's; the program that it becomes is."""
+        """The agent does not trace the child, but does trace the program that the child executes."""
         self.check_below_the_root(self.python("""
 program = [sys.executable, "-c", f"import sys; sys.path[:0] = {sys.path!r}; import python_host; python_host.cuda(5)"]
 double = python_host.begin()
@@ -488,7 +490,7 @@ with cuspan.attach(TRACEPARENT), cuspan.range("request"):
                          [(request.span_id, 0), (request.span_id, 1)])
 
     def test_a_child_that_ends_by__exit(self):
-        """finish() delivers what the agent has; nothing runs at the end, and without it the session is missing."""
+        """finish() delivers what the agent has. No exit handler runs, and without finish() the session is missing."""
         text = """
 pid = os.fork()
 if pid == 0:

@@ -22,7 +22,8 @@ from agent_case import PARENT, TRACE, Case, is_call, is_session, raw_spans_in, s
 
 
 class Requests(Case):
-    """A made-up service (tests/support/sample/replay_sample.h): each request's trace holds exactly its own calls and GPU work."""
+    """A synthetic service (tests/support/sample/replay_sample.h): each request's trace has exactly its own calls and
+    GPU work."""
     GROUP = 5
 
     def sample(self, threads, calls):
@@ -80,7 +81,7 @@ class Requests(Case):
         self.assertEqual(len(stages), len(sampled))
 
     def test_thousands_of_requests(self):
-        """With --long ten thousand: this side takes a hundred seconds for them."""
+        """With --long ten thousand requests, which take this test a hundred seconds."""
         threads, calls = 8, 6250 if os.environ.get("CUSPAN_LONG") else 600 if agent_case.SANITIZERS else 1250
         path = self.sample(threads, calls)
         result = self.replay(path, settings={"exit_deadline_ms": 60000, "capture.activities.deny": "graph"})
@@ -103,7 +104,7 @@ class Requests(Case):
         self.assertEqual({s.attributes.get("cuda.context.name") for s in silent}, {None})
 
     def test_a_service_recorded_on_a_gpu(self):
-        """320 requests of tests/gpu/programs/requests.cu on 16 threads of an H200's machine."""
+        """320 requests of tests/gpu/programs/requests.cu on 16 threads, recorded with an H200."""
         for api in "subscriber", "classic":
             result = self.replay("service", "--api", api)
             self.assert_nothing_lost(result)
@@ -111,7 +112,7 @@ class Requests(Case):
             self.assertEqual(result.report["counters"]["orphans"], 0)
 
     def test_asleep_but_for_sampled_requests(self):
-        """Each sampled request has all that is its own; what belongs to none has no spans at all."""
+        """Each sampled request has all of its own work; work that belongs to no request has no spans."""
         for api in "subscriber", "classic":
             result = self.replay("service", "--api", api, settings={"sampling.sleep": "always"})
             counters = result.report["counters"]
@@ -122,7 +123,7 @@ class Requests(Case):
             self.assertEqual(counters["orphans"], 0)
 
     def test_recorded_again(self):
-        """What the agent records of a replay is what was recorded."""
+        """A recording of a replay equals the original recording."""
         path, again = self.sample(4, 500), self.directory / "again.cuspanrec"
         self.replay(path, to_file=False, settings={"record_file": again})
         result = self.replay(again, settings={"capture.activities.deny": "graph"})
@@ -139,7 +140,7 @@ class Requests(Case):
 
 
 def union_ns(spans):
-    """The time in which at least one of them was there."""
+    """The time in which at least one of the intervals was active."""
     total = until = 0
     for start, end in sorted((span.start_ns, span.end_ns) for span in spans):
         total += max(0, end - max(start, until))
@@ -148,7 +149,7 @@ def union_ns(spans):
 
 
 def totals_of(calls, work):
-    """What spans of calls and of GPU work add up to, as cuda.total.* has it; what is 0 is left out."""
+    """The sums over spans of calls and GPU work, as in cuda.total.*; zeros are omitted."""
     def kind(name):
         return [span for span in work if span.attributes["cuda.activity"] == name]
 
@@ -174,8 +175,9 @@ def totals_of(calls, work):
 
 
 class Summary(Case):
-    """The detail `summary`, and the totals of ranges and sessions: against sums over the spans of the detail `default`."""
-    # What a summary counts of the default profile.
+    """The detail `summary`, and the totals of ranges and sessions, compared with sums over spans of the detail
+    `default`."""
+    # Calls of the default profile that a summary counts.
     SUMMED = re.compile(r"cu(da)?(Launch|GraphLaunch|Mem|Malloc|HostAlloc|Free|.*Synchronize)")
 
     def check_totals(self, span, calls, work):
@@ -262,7 +264,7 @@ class Summary(Case):
             self.check_totals(session, [s for s in spans if is_call(s)], [s for s in spans if compare.is_gpu_span(s)])
 
     def test_thousands_of_requests(self):
-        """More at once than are kept: some leave early, and what comes later is in a further one."""
+        """More requests at once than are kept: some summaries are sent early, and later work is in another one."""
         path = self.directory / "many.cuspanrec"
         subprocess.run([agent_case.BUILD / "replay_sample", path, "8", "600" if agent_case.SANITIZERS else "3000", "requests"], check=True)
         settings = {"exit_deadline_ms": 60000, "capture.activities.deny": "graph"}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The real agent on recordings made on a real GPU: what it makes of them, graphs, filters, long runs.
+"""The real agent on recordings from a real GPU: the spans it makes, graphs, filters, long runs.
 
     agent_test.py --build DIRECTORY [--sanitizers LIST] [GROUP[.test]...]
 """
@@ -38,7 +38,7 @@ class Replay(Case):
                 self.assertTrue(all(s.resource["cuda.cupti.version"] == (release or "13.5") for s in spans))
                 work = content_of(s for s in spans if compare.is_gpu_span(s))
                 calls = content_of(s for s in spans if is_call(s))
-                # What CUPTI itself did (overhead) differs in form between the interfaces; calls and work don't.
+                # CUPTI's own work (overhead) has another form in each interface; calls and GPU work are equal.
                 if first is None:
                     first = calls, work
                 else:
@@ -59,7 +59,7 @@ class Replay(Case):
 
 
 def without_missing(one, other):
-    """Drops the attributes and device facts that only the fields of newer releases have."""
+    """Drops the attributes and device facts that only newer releases have fields for."""
     keys = [set().union(*((i, k) for text in group for i in (3, 4) for k in json.loads(text)[i])) for group in (one, other)]
     common = keys[0] & keys[1]
 
@@ -80,7 +80,7 @@ for _name in RECORDINGS:
 
 
 class Graphs(Case):
-    """A made-up recording: a graph of six nodes that one thread captures, and 40 launches from four others."""
+    """A synthetic recording: a graph of six nodes that one thread captures, and 40 launches from four others."""
 
     def sample(self, kind):
         file = self.directory / f"{kind}.cuspanrec"
@@ -138,7 +138,7 @@ class Repeat(Case):
             self.assertEqual(before.attributes["cuda.session.end_reason"], "spans")
         self.assertEqual(sessions[-1].attributes["cuda.session.end_reason"], "exit")
         self.assertEqual(len({s.trace_id for s in sessions}), len(sessions))
-        # Work belongs to its call's trace, whatever session is open when it comes.
+        # Work belongs to its call's trace, even if another session is open when it arrives.
         ids = {span.span_id: span for span in result.spans}
         for span in result.spans:
             self.assertTrue(not span.parent_id or ids[span.parent_id].trace_id == span.trace_id)
@@ -158,7 +158,7 @@ class Repeat(Case):
 
 class Soak(Case):
     def test_many_rounds_in_bounded_memory(self):
-        """A long run in short; with CUSPAN_LONG in the environment a hundred times as long."""
+        """A short version of a long run; with CUSPAN_LONG in the environment a hundred times as long."""
         rounds = (20 if agent_case.SANITIZERS else 200) * (100 if os.environ.get("CUSPAN_LONG") else 1)
         options = ["torch_inference", "--file", "/dev/null"]
         once = self.replay(*options, to_file=False)
@@ -205,7 +205,7 @@ class Filters(Case):
     def test_calls_allowed(self):
         result, _ = self.names(capture__calls__allow="cudaLaunchKernel")
         self.assertEqual({s.name for s in result.spans if is_call(s)}, {"cudaLaunchKernel"})
-        # Work of other calls is still shown: its call is left out, not unknown.
+        # Work of other calls is still shown: its call is excluded, not unknown.
         self.assertEqual(sum(map(compare.is_gpu_span, result.spans)), len(recorded("torch_inference").gpu_work()))
 
     def test_calls_denied(self):
@@ -239,7 +239,7 @@ class Filters(Case):
         self.assertIn("synchronization", {s.attributes.get("cuda.activity") for s in large.spans})
 
     def test_a_wrong_setting_names_its_key(self):
-        """On the command line before anything is played, in the environment by the agent."""
+        """On the command line an error before the replay starts; in the environment the agent reports it."""
         result = self.replay("vector_add", settings={"capture.kernals.deny": "x"}, status=2)
         self.assertRegex(result.err, r"^cuspan replay: options: capture\.kernals\.deny: unknown key.*capture\.kernels\.deny")
         self.assertEqual(result.err.count("\n"), 1, result.err)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What cuspan takes is bounded, whatever its host does.
+"""cuspan's resource use is bounded, whatever its host does.
 
     bounds_test.py --build DIRECTORY [--sanitizers LIST] [--long] [--out FILE] [GROUP[.test]...]
 
-Memory: what libcuspan.so and libcuspan-export.so allocate (libmemory-watch.so counts it: blocks, mappings, their threads'
-stacks, their variables), in each load at most memory_bytes_max; and the process grows by no more than that. Without
-libmemory-watch.so, so with sanitizers, what was delivered and counted is tested alone. --long: the loads in full. --out: what was
-allocated at most in each test, in bytes, as JSON."""
+Memory: the allocations of libcuspan.so and libcuspan-export.so (libmemory-watch.so counts blocks, mappings, stacks of
+their threads, their variables) are at most memory_bytes_max under each load, and the process grows by no more than
+that. Without libmemory-watch.so, and so with sanitizers, only delivery and counting are tested. --long: the full loads.
+--out: the maximum allocated in each test, in bytes, as JSON."""
 
 import argparse
 import contextlib
@@ -27,14 +27,14 @@ import agent_case  # noqa: E402
 from agent_case import MEMORY_BYTES, NO_HURRY, compare, is_call, recorded  # noqa: E402
 
 LONG = False
-ALLOCATED = {}  # by test, of those with the default bound
+ALLOCATED = {}  # by test, for tests with the default bound
 MIB = 1 << 20
-# Without the batches' text in the way of the counters.
+# Without the memory of the batches' text, which would hide that of the counters.
 NOWHERE = ["--file", "/dev/null"]
 
 
 class SlowHandler(BaseHTTPRequestHandler):
-    """A collector that takes its time for each request."""
+    """A collector that responds slowly to each request."""
     protocol_version = "HTTP/1.1"
 
     def do_POST(self):  # noqa: N802
@@ -44,7 +44,7 @@ class SlowHandler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Type", self.server.content_type)
         self.send_header("Content-Length", str(len(self.server.answer)))
-        with contextlib.suppress(OSError):  # nobody may wait for it any more
+        with contextlib.suppress(OSError):  # the client may have gone
             self.end_headers()
             self.wfile.write(self.server.answer)
 
@@ -54,7 +54,8 @@ class SlowHandler(BaseHTTPRequestHandler):
 
 class Case(agent_case.Case):
     def load(self, name, *options, memory=MEMORY_BYTES, env=None, settings=None, **more):
-        """Plays it, and holds the agent to its bound. The result has `allocated`, and what the process grew by."""
+        """Plays the recording and checks the agent's bound. The result has `allocated`, and the growth of the
+        process."""
         env = dict(env or {})
         watched = agent_case.BUILD / "libmemory-watch.so"
         page = self.directory / "memory"
@@ -75,7 +76,7 @@ class Case(agent_case.Case):
             name = self.id().split(".", 1)[1]
             if memory == MEMORY_BYTES:
                 ALLOCATED[name] = max(result.allocated, ALLOCATED.get(name, 0))
-            self.assertGreater(result.allocated, memory // 2)  # it isn't blind
+            self.assertGreater(result.allocated, memory // 2)  # checks that the watch works
             self.assertLessEqual(result.allocated, memory)
         return result
 
@@ -112,7 +113,7 @@ class Memory(Case):
         return server
 
     def send_to(self, server, repeat, name="torch_inference", tls=False, memory=MEMORY_BYTES, fail=None, **settings):
-        """The name is resolved, which takes libcurl a thread."""
+        """Resolving the name makes libcurl start a thread."""
         url = f"http{'s' if tls else ''}://localhost:{server.server_port}"
         settings = {"tls_verify": "false", "exit_deadline_ms": 2000, **settings}
         result = self.load(name, "--endpoint", url, "--repeat", repeat, "--overload", settings=settings,
@@ -122,10 +123,10 @@ class Memory(Case):
         return result
 
     def test_a_slow_collector_at_full_rate(self):
-        """With --long for an hour. Queues are full all the time; what doesn't fit is counted."""
+        """With --long for an hour. Queues are always full; what does not fit is counted."""
         file = self.directory / "calls.cuspanrec"
         subprocess.run([agent_case.BUILD / "replay_sample", file, "4", "50000"], check=True)
-        memory, repeat = (MEMORY_BYTES, 5000) if LONG else (56 * MIB, 2)  # a queue of 2 MiB fills soon
+        memory, repeat = (MEMORY_BYTES, 5000) if LONG else (56 * MIB, 2)  # a queue of 2 MiB fills quickly
         for compression in "gzip", "zstd":
             with self.subTest(compression):
                 result = self.send_to(self.collector(1 if LONG else 20), repeat, file, memory=memory, fail="no-patience",
@@ -138,7 +139,7 @@ class Memory(Case):
         self.assertGreater(server.requests, 0)
 
     def test_answers_of_four_megabytes(self):
-        """Nothing but brackets and commas, and as JSON: no text takes a parser more memory."""
+        """Only brackets and commas, as JSON: the text that takes a parser the most memory."""
         for answer, kind in (bytes(4 * MIB - 1), "application/x-protobuf"), (b"[0" + b",0" * (2 * MIB - 2), "application/json"):
             with self.subTest(kind):
                 server = self.collector(0, answer=answer, tls=True)
@@ -153,7 +154,7 @@ class Memory(Case):
         self.load("torch_inference", "--config", config, "--repeat", 20, "--overload", to_file=False)
 
     def test_metrics(self):
-        """With more names of kernels than metrics tell apart, and the largest histograms."""
+        """With more kernel names than metrics distinguish, and the largest histograms."""
         server = self.collector(0)
         kernels = sum(1 for a in recorded("torch_inference").gpu_work() if a.kind == agent_case.recording.KERNEL)
         env = {"OTEL_METRICS_EXPORTER": "otlp", "OTEL_METRIC_EXPORT_INTERVAL": "100",
@@ -166,8 +167,8 @@ class Memory(Case):
         self.assertGreater(server.requests, 1)
 
     def test_metrics_beside_spans(self):
-        """They leave spans 3 MiB of queue. At the pace of a program that is bound by launches (4 us a call), without the patience
-        that a replay is given: what tracing alone loses none of, metrics don't cost either."""
+        """They leave spans 3 MiB of queue. At the pace of a program that is bound by launches (4 us per call), and
+        without the patience of a replay: if tracing alone loses nothing, tracing with metrics loses nothing either."""
         file = self.directory / "launches.cuspanrec"
         subprocess.run([agent_case.BUILD / "replay_sample", file, "1", "35000"], check=True)
         collector = subprocess.Popen([agent_case.BUILD / "null_collector"], stdout=subprocess.PIPE, text=True)
@@ -175,7 +176,7 @@ class Memory(Case):
         self.addCleanup(collector.wait)
         self.addCleanup(collector.terminate)
         endpoint = f"http://127.0.0.1:{collector.stdout.readline().split()[1]}"
-        # Records as they fill buffers, and all that CUPTI has kept back at once, at a flush and at the exit.
+        # Records that fill buffers, and everything that CUPTI has held back at once, at a flush and at exit.
         for fail in "no-patience", "no-patience,late-buffers":
             for metrics in "none", "otlp":
                 with self.subTest(fail, metrics=metrics):
@@ -188,7 +189,7 @@ class Memory(Case):
                     self.assertEqual((result.report.get("metrics") or {}).get("lost"), 0 if metrics == "otlp" else None)
 
     def test_metrics_in_a_spool(self):
-        """Not compressed, as JSON, and a collector that takes its time."""
+        """Uncompressed, as JSON, with a slow collector."""
         server = self.collector(0.1)
         server.content_type = "application/json"
         endpoint = f"http://127.0.0.1:{server.server_address[1]}"
@@ -200,7 +201,7 @@ class Memory(Case):
         self.assertGreater(result.report["counters"]["points_spooled"], 256)
 
     def test_metrics_in_several_forms(self):
-        """Views: each name of a kernel in four shapes, two of which are added up without the device."""
+        """Views: each kernel name in four forms, two of which add up the devices."""
         server = self.collector(0)
         form = "selector: {instrument_type: histogram}, stream: {%s, aggregation: {%s}}"
         config = self.directory / "views.yaml"
@@ -235,7 +236,7 @@ class Gpu(Case):
 
 class Threads(Case):
     def test_ten_thousand_one_after_the_other(self):
-        """All of them are seen, and a ring is given back by each."""
+        """All threads are traced, and each returns a ring."""
         count = 10_000 if not agent_case.SANITIZERS else 1_000
         whole = sum(map(is_call, self.replay("torch_inference").spans))
         repeat = 40 if not agent_case.SANITIZERS else 15
@@ -246,7 +247,7 @@ class Threads(Case):
         self.assertEqual(sum(map(is_call, result.spans)) + sum(result.report["losses"].values()), whole * repeat)
 
     def test_a_thousand_at_once(self):
-        """More than there are rings: those beyond are counted."""
+        """More threads than rings: those beyond the limit are counted."""
         file = self.directory / "thousand.cuspanrec"
         subprocess.run([agent_case.BUILD / "replay_sample", file, "1000", "256"], check=True)
         settings = {"rings.total_bytes": 131072, "rings.bytes": 65536}
@@ -259,7 +260,7 @@ class Threads(Case):
 
     @staticmethod
     def calls(result):
-        """Taken or counted as lost."""
+        """Accepted or counted as lost."""
         losses = result.report["losses"]
         return (result.report["counters"]["calls_captured"] + losses.get("lost_no_ring", 0) + losses.get("lost_ring_full", 0))
 
@@ -275,7 +276,7 @@ class Work(Case):
         self.assertGreaterEqual(len(streams), 1000)
 
     def test_unique_names(self):
-        """Each kernel has a name that was never there before: 10^5, and with --long 10^7."""
+        """Each kernel has a new name: 10^5, and with --long 10^7."""
         wanted = 10**7 if LONG else 10**5
         kernels = sum(1 for a in recorded("torch_inference").gpu_work() if a.kind == agent_case.recording.KERNEL)
         repeat = wanted // kernels + 1
@@ -300,7 +301,7 @@ class Work(Case):
         self.assertTrue(all(256 <= len(name) <= 32768 for name in names), [len(name) for name in names])
 
     def test_calls_whose_records_never_come(self):
-        """They wait in a table of fixed size, and are given up, counted."""
+        """They wait in a table of fixed size; evicted ones are counted."""
         repeat = 200 if not agent_case.SANITIZERS else 20
         result = self.load("threads", *NOWHERE, "--repeat", repeat, fail="no-record=2", timeout=300)
         self.assertEqual(result.report["losses"], {})
@@ -309,7 +310,7 @@ class Work(Case):
             self.assertGreater(result.report["counters"]["pending_evicted"], 0)
 
     def test_records_whose_calls_never_come(self):
-        """They are sent below the session, marked and counted, once they have waited in vain."""
+        """They are sent below the session, marked and counted, after they have waited without a result."""
         repeat = 20
         result = self.load("threads", "--repeat", repeat, fail="no-call=2")
         self.assert_nothing_lost(result)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Attach and detach at run time: the agent's control socket, `cuspan ps`, `status`, `start`, `stop` and `flush`, agents
-that wait, and a thousand cycles of start and stop under load.
+"""Attach and detach at run time: the agent's control socket, `cuspan ps`, `status`, `start`, `stop` and `flush`,
+waiting agents, and a thousand cycles of start and stop under load.
 
     control_test.py --build DIRECTORY [--sanitizers LIST] [--cycles N] [GROUP[.test]...]
 
-Two tests take root, to be another user, and are skipped elsewhere.
+Two tests need root, to become another user, and are skipped without it.
 """
 
 import argparse
@@ -32,7 +32,7 @@ import backend  # noqa: E402
 BUILD = Path()
 SANITIZERS = ""
 CYCLES = 1000
-# No machine is too slow for it.
+# Long enough for any machine.
 FOREVER_S = 300
 NOBODY = 65534
 IN_FORKS = {"ASAN_OPTIONS": "detect_leaks=0", "TSAN_OPTIONS": "atexit_sleep_ms=0:report_thread_leaks=0"}
@@ -58,7 +58,7 @@ class Case(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.directory, True)
         self.folder = self.directory / "sockets"
         self.spans = self.directory / "spans.jsonl"
-        # Not the double that plays: one that only the agent loads.
+        # Not the replay library that plays: a copy that only the agent loads.
         self.cupti = self.directory / "libcupti-of-the-test.so"
 
     def environment(self, settings=None, **more):
@@ -70,7 +70,7 @@ class Case(unittest.TestCase):
         return {**env, **IN_FORKS, "CUSPAN_SET": text, **more}
 
     def begin(self, *command, settings=None, **more):
-        """A program with an agent; its standard input is open until it is to end."""
+        """A program with an agent; its standard input stays open until it must end."""
         program = subprocess.Popen([str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True, env=self.environment(settings, **more),
                                    cwd=self.directory)
@@ -80,12 +80,12 @@ class Case(unittest.TestCase):
         return program
 
     def host(self, *steps, **arguments):
-        """A control_host with these steps that then naps."""
+        """A control_host with these steps, which then sleeps."""
         return self.begin(BUILD / "control_host", BUILD / "libcuspan-replay.so", recording("vector_add"),
                           BUILD / "libcuspan.so", *steps, *["nap"] * 600, **arguments)
 
     def after(self, program, line):
-        """Reads until the program has said this."""
+        """Reads until the program has printed this."""
         while True:
             said = program.stdout.readline()
             self.assertTrue(said, program.stderr.read() if program.poll() is not None else "")
@@ -113,7 +113,7 @@ class Case(unittest.TestCase):
         return answer
 
     def exact_status(self, pid):
-        """Under load the pipeline thread may not answer within the second that the agent waits for it."""
+        """Under load the pipeline thread may need longer than the second that the agent waits for it."""
         def exact():
             status = self.ask(pid, "status")
             return status if status["exact"] else None
@@ -192,7 +192,7 @@ class Waiting(Case):
         self.assertRegex(self.cuspan("ps").stdout, "off: .*/nowhere/libcupti.so")
 
     def test_a_request_does_not_wake_it(self):
-        """It is its user's to start, whatever the program attaches."""
+        """Only its user can start it, whatever the program attaches."""
         sampled = "attach=00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
         program = self.host("inject", sampled, "nap", "nap", "on", CUSPAN_START_ON="control")
         self.after(program, "on: 0")
@@ -371,7 +371,7 @@ class Socket(Case):
         for client in silent:
             self.addCleanup(client.close)
             client.connect(path)
-        silent[1].sendall(b"describe")  # and no end of the line
+        silent[1].sendall(b"describe")  # and no line end
         self.assertEqual(self.ask(program.pid, "describe")["state"], "tracing")
         for request in b"x" * 10000, b"x" * 256 + b"\n", b"":
             with socket.socket(socket.AF_UNIX) as client:
@@ -388,7 +388,7 @@ class Socket(Case):
                              "described" if request.startswith(b"describe\0") else "failed", request)
         for argument in "", "-1", "99999999999999999999", "x", "5 5":
             self.assertIn(self.ask(program.pid, f"flush {argument}")["answer"], ("done", "failed"))
-        # One that asks for much and takes nothing.
+        # One that requests much and reads nothing.
         with socket.socket(socket.AF_UNIX) as client:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
             client.connect(path)
@@ -411,7 +411,7 @@ class Socket(Case):
             dead.bind(str(path))
 
     def test_a_new_process_of_the_same_pid(self):
-        """And where one lives that has the name already (of another PID namespace), it takes the next."""
+        """If a living agent has the name already (from another PID namespace), it takes the next one."""
         self.folder.mkdir(mode=0o700)
         with socket.socket(socket.AF_UNIX) as alive:
             alive.bind(str(self.folder / "alive"))
@@ -460,7 +460,8 @@ class Socket(Case):
         self.assertFalse(path.exists())
 
     def test_a_host_that_closes_all_descriptors(self):
-        """What has their numbers then is the host's: nobody accepts its connections, or closes its sockets."""
+        """The host may then use their descriptor numbers: the agent accepts no connections on its sockets, and closes
+        none."""
         if "thread" in SANITIZERS:
             self.skipTest("to close what other threads use is a race, which is what this is about")
         program = self.begin(BUILD / "control_host", BUILD / "libcuspan-replay.so", recording("vector_add"),
@@ -481,7 +482,7 @@ class Socket(Case):
 
     @unittest.skipUnless(os.geteuid() == 0, "takes root")
     def test_another_user_gets_nothing(self):
-        """Not even where folder and socket let him in; and `cuspan` says so in one line."""
+        """Not even if folder and socket permit it; and `cuspan` reports it in one line."""
         program = self.host("inject")
         self.after(program, "inject: 1")
         path = self.socket_of(program.pid)
@@ -514,7 +515,7 @@ class Socket(Case):
 
 
 class Figures(Case):
-    """What `cuspan top` shows: counted while somebody looks."""
+    """The data of `cuspan top`: counted only while a client polls."""
 
     def test_they_begin_with_the_first_look_and_add_up(self):
         program = self.host("inject", *["nap"] * 30, "play", "flush")
@@ -558,7 +559,7 @@ class Figures(Case):
 
 
 class Stopping(Case):
-    """A stop waits for calls that are under way."""
+    """A stop waits for calls in progress."""
 
     def stuck(self):
         fake = next(BUILD.rglob("libfake_cupti_classic.so"))
@@ -608,7 +609,7 @@ class Stopping(Case):
 
 
 class Release(Case):
-    """CUPTI is left to other tools on request, and taken back by a start."""
+    """CUPTI is left to other tools on request, and a start takes it back."""
 
     def test_stop_and_start(self):
         program = self.begin(BUILD / "cycling_host", BUILD / "libcuspan.so", BUILD / "libcuspan-replay.so",
@@ -625,7 +626,7 @@ class Release(Case):
 
 
 class Cycles(Case):
-    """Start and stop, again and again, while threads call CUDA."""
+    """Repeated start and stop while threads call CUDA."""
 
     def facts(self, pid):
         status = Path(f"/proc/{pid}/status").read_text()
@@ -674,7 +675,7 @@ class Cycles(Case):
 
     def test_under_callbacks_of_many_threads(self):
         fake = next(BUILD.rglob("libfake_cupti_classic.so"))
-        # What full rings hold takes the race checker a minute.
+        # The race checker takes a minute for the content of full rings.
         small = {"rings.bytes": 8192, "rings.total_bytes": 131072} if SANITIZERS else {}
         program = self.begin(BUILD / "cycling_host", BUILD / "libcuspan.so", fake, "4" if SANITIZERS else "16",
                              CUSPAN_START_ON="control",

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Hardware counters, by a recording in which some launches were counted: what was counted is on the spans of those kernels
-and of no others, in whatever way it comes, and whatever goes wrong is said once and harms nothing else.
+"""Hardware counters, with a recording in which some launches were counted: the counts are on the spans of those kernels
+and of no others, in each form of delivery. Each failure is logged once and affects nothing else.
 
     counters_test.py --build BUILD-DIR [--sanitizers WHICH] [unittest's arguments]
 """
@@ -36,7 +36,7 @@ class Counters(agent_case.Case):
         return [s for s in result.spans if compare.is_gpu_span(s) and s.attributes["cuda.activity"] == "kernel"]
 
     def expected(self, path):
-        """What the recording itself says, read by code that isn't cuspan's."""
+        """The recording's own counts, read without any code of cuspan."""
         read = recording.Reader(path).recording
         names = ["dram.read", "l2.hit_rate", "reads"]
         return {a.correlation_id: {name: value for name, value in zip(names, read.counted[a.correlation_id]) if value == value}
@@ -56,7 +56,8 @@ class Counters(agent_case.Case):
             self.assert_nothing_lost(result)
 
     def test_counts_of_a_real_gpu(self):
-        """What an H200 counted of kernels of known bytes and operations (tests/gpu/programs/counters.cu), and what the spans say."""
+        """What an H200 counted for kernels with known bytes and operations (tests/gpu/programs/counters.cu), compared
+        with the spans."""
         path = ROOT / "examples/recordings/counters.cuspanrec"
         read = recording.Reader(path).recording
         kernels = {a.correlation_id: a for a in read.activities if a.kind == recording.KERNEL}
@@ -119,7 +120,7 @@ class Counters(agent_case.Case):
         self.assertTrue(counted.items() <= self.expected(path).items())
 
     def test_ranges_in_place_of_kernels(self):
-        """What the sample's own recording lacks, metrics, another one of it has."""
+        """Metrics that the sample's recording lacks, and another recording of it has."""
         path = self.sample(kind="counted-requests")
         result = self.replay(path, settings={"counters.ranges": "sta*"})
         ranges = [s for s in result.spans if s.name == "stage"]
@@ -135,7 +136,8 @@ class Counters(agent_case.Case):
         return [span for span in spans if compare.is_gpu_span(span)]
 
     def loop(self, *steps, metrics, **settings):
-        """A program that runs a loop of cuspan.h; what each loop says, the result, the spans of the loops."""
+        """A program that runs loops of cuspan.h. Returns what each loop printed, the result, and the spans of the
+        loops."""
         target, report = self.directory / "loop.jsonl", self.directory / "loop-report"
         target.unlink(missing_ok=True)
         options = {"cupti.library": agent_case.BUILD / "libcuspan-replay.so", "output_file": target, "report_file": report,
@@ -198,12 +200,12 @@ class Counters(agent_case.Case):
         result = self.replay(path, fail="counted-hangs=4", settings={"counters.wait_ms": "50"})
         self.assertEqual(len(result.agent_lines()), 1, result.err)
         self.assertRegex(result.agent_lines()[0], r"did not finish within distribution.cuspan.counters.wait_ms.*counters.kernels.deny")
-        self.assertEqual(result.report["counters"]["gpu_counts_lost"], 4)  # with the three before it, which nobody had read
+        self.assertEqual(result.report["counters"]["gpu_counts_lost"], 4)  # with the three before it, which were not read yet
         self.assertEqual(self.counted(result), {})
         self.assertEqual(result.report["losses"], {})
 
     def test_other_launches_spoil_a_count(self):
-        """Those of other threads, while one is counted that takes 20 ms."""
+        """Kernels of other threads, while one is counted that takes 20 ms."""
         path = self.sample(threads=4)
         result = self.replay(path, fail="counted-spoilt=2", settings={"capture.activities.deny": "graph"})
         counters = result.report["counters"]
@@ -225,7 +227,7 @@ class Counters(agent_case.Case):
             self.assertEqual(len(result.agent_lines()), 0 if result.status == 2 else 1, result.err)
 
     def test_metrics_of_more_than_one_pass(self):
-        """The double takes eight metrics a pass."""
+        """The replay library reads eight metrics per pass."""
         path = self.sample()
         nine = ",".join(f"n{i}=dram__bytes_read.sum" for i in range(9))
         result = self.replay(path, settings={"counters.metrics": nine})

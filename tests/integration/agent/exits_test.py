@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""How hosts end: status and output are the same with the agent and without it, and each span has met its fate.
+"""How hosts end: status and output are the same with and without the agent, and each span is delivered or counted.
 
     exits_test.py --build DIRECTORY [--sanitizers LIST] [GROUP[.test]...]
 
-The hosts are exit_host.c and Python programs; CUPTI is the double.
+The hosts are exit_host.c and Python programs; the replay library stands in for CUPTI.
 """
 
 import argparse
@@ -31,15 +31,15 @@ from agent_case import FOREVER_MS, HANG_S, PATIENT, path_of, spans_in  # noqa: E
 
 STATUS = 7
 RECORDING = "threads"
-# Where no handler runs: what spans may wait for, which the tests make short.
+# If no handler runs, spans may wait for these intervals, which the tests make short.
 INTERVALS_MS = {"cupti.flush_interval_ms": 200}
 SCHEDULE_MS = 200
 _bare = {}
-OF_SANITIZERS = {"fault", "illegal-instruction", "abort", "throw"}  # which have handlers of their own
+OF_SANITIZERS = {"fault", "illegal-instruction", "abort", "throw"}  # sanitizers have their own handlers for these
 
 
 class Collector:
-    """What stands at the endpoint. `answers_after_s` None: never."""
+    """The server at the endpoint. `answers_after_s` None: never."""
 
     def __init__(self, answers_after_s=0.0, context=None):
         self.bodies, self.closed = [], False
@@ -129,7 +129,7 @@ class ExitCase(agent_case.Case):
         return result
 
     def bare(self, way, env=None):
-        """The same without an agent."""
+        """The same as without an agent."""
         if way not in _bare:
             _bare[way] = self.start_bare(way, env)
         return _bare[way]
@@ -143,7 +143,7 @@ class ExitCase(agent_case.Case):
         return bare
 
     def assert_fates(self, result, rounds=1):
-        """Made spans have arrived or are counted, and none are lost without a count."""
+        """Each span has arrived or is counted as lost."""
         report = result.report
         self.assertIsNotNone(report, result.err)
         self.assertEqual(report["delivered"] + sum(report["losses"].values()), report["spans"], report["losses"])
@@ -158,7 +158,7 @@ class ExitCase(agent_case.Case):
 
 
 class Exits(ExitCase):
-    """Ways on which exit handlers run."""
+    """Exits that run exit handlers."""
 
     def test_each_way_delivers_all(self):
         for way, rounds in ("return", 1), ("exit-in-a-thread", 1), ("quick_exit", 1), ("pthread_exit", 2), ("dlclose", 2):
@@ -175,10 +175,11 @@ class Exits(ExitCase):
                 self.assertEqual(self.host(way).report["shutdown"]["cause"], cause)
 
     def test_collectors_dead_hanging_slow_and_alive(self):
-        """The exit takes no longer than the deadline and what the host does itself, and each span has its fate."""
+        """The exit takes no longer than the deadline plus the host's own time, and each span is delivered or
+        counted."""
         deadline_ms = 1000
         certificate_context, certificate = self_signed(self.directory)
-        with socket.socket() as unheard:  # connects, and is never accepted
+        with socket.socket() as unheard:  # accepts no connection
             unheard.bind(("127.0.0.1", 0))
             unheard.listen(0)
             for name, collector, expected in (
@@ -212,7 +213,8 @@ class Exits(ExitCase):
                             self.assertIn("lost_deadline", result.err)
 
     def test_cupti_ends_before_the_agent(self):
-        """The driver's own exit handler first: what CUPTI still held is gone, what was captured is delivered."""
+        """The driver's own exit handler runs first: work that CUPTI still held is gone, what was captured is
+        delivered."""
         for way in "return", "exit-in-a-thread":
             with self.subTest(way):
                 result = self.host(way, fail="exits-first")
@@ -225,7 +227,7 @@ class Exits(ExitCase):
                 self.assertEqual(steps["deliver"]["fate"], "done")
 
     def test_after_a_fatal_error(self):
-        """An illegal address, say: CUPTI reports no more."""
+        """For example after an illegal address: CUPTI reports no more."""
         for way in "return", "quick_exit":
             with self.subTest(way):
                 result = self.host(way, fail="fatal")
@@ -240,7 +242,7 @@ class Exits(ExitCase):
             self.skipTest("a sanitized library can't be loaded into Python")
         program = self.directory / "program.py"
         ends = {"pass": True, "sys.exit(7)": True, "raise RuntimeError('x')": True, "os._exit(7)": False,
-                "os.abort()": False, "signal.raise_signal(signal.SIGINT)": True,  # Python ends itself by the signal
+                "os.abort()": False, "signal.raise_signal(signal.SIGINT)": True,  # Python ends itself with the signal
                 "signal.signal(signal.SIGINT, signal.SIG_DFL); os.kill(os.getpid(), signal.SIGINT); time.sleep(9)": False,
                 "threading.Thread(target=lambda: (time.sleep(0.1), print('later'))).start()": True,
                 "threading.Thread(target=time.sleep, args=[60], daemon=True).start()": True}
@@ -268,7 +270,8 @@ print("played", flush=True)
                     self.assertEqual((found["losses"], found["delivered"]), ({}, found["spans"]))
 
     def test_without_handlers_no_more_than_the_last_interval_is_lost(self):
-        """_exit, a signal's default action, abort, kill -9: the host's end is its own, and whole lines arrive."""
+        """_exit, a signal's default action, abort, kill -9: the host ends in its own way, and only complete lines
+        arrive."""
         for way in "_exit", "TERM", "KILL", "abort", "fault", "illegal-instruction", "throw":
             with self.subTest(way):
                 if way in OF_SANITIZERS and agent_case.SANITIZERS:
@@ -289,7 +292,7 @@ print("played", flush=True)
         return self._work
 
     def test_how_much_a_kill_loses(self):
-        """Of a host that works all the time. A busy machine may be late; of five attempts one is in time."""
+        """Of a host that works all the time. A busy machine may be late, so one of five attempts must be in time."""
         most_ms = INTERVALS_MS["cupti.flush_interval_ms"] + SCHEDULE_MS + 2000
         self.assertTrue(any(self.lost_by_a_kill_ms() < most_ms for _ in range(5)))
 
@@ -311,7 +314,7 @@ print("played", flush=True)
         process.wait()
         text = target.read_text()
         spans = spans_in(text[:text.rindex("\n") + 1])
-        there = sum(not agent_case.is_session(span) for span in spans) / in_one - 1  # one was before the first
+        there = sum(not agent_case.is_session(span) for span in spans) / in_one - 1  # one was sent before the first
         missing_since = next((at for number, at in rounds if number > there), killed)
         lost_ms = (killed - missing_since) * 1000
         print(f"of {rounds[-1][0]} rounds {there:.1f} arrived: the last {lost_ms:.0f} ms are lost, with a flush interval of "
@@ -346,7 +349,7 @@ class Signals(ExitCase):
                 self.assert_all_there(result)
 
     def test_on_a_thread_that_waits_for_a_flush(self):
-        """Which never returns then: nothing of ours waits for it."""
+        """The flush then never returns: nothing of ours waits for it."""
         slow = self.collector(1.5)
         result = self.host("TERM-in-flush", {"on_signal": "TERM", "exit_deadline_ms": 20000, "output_file": None,
                                              "protocol": "http/json", "compression": "none", "endpoint": slow.url})
@@ -392,7 +395,7 @@ print("alive")
         self.assert_all_there(result)
 
     def test_within_the_deadline(self):
-        """By a collector that never answers, and a CUPTI that never returns."""
+        """With a collector that never responds, and a CUPTI that never returns."""
         hanging = self.collector(None)
         for name, settings, fail, said in (
                 ("collector", {"output_file": None, "endpoint": hanging.url}, None, "lost_deadline"),
@@ -401,11 +404,11 @@ print("alive")
                 result = self.host("TERM", {"on_signal": "TERM", "exit_deadline_ms": 700, **settings}, PATIENT, fail)
                 self.assertEqual(result.status, -signal.SIGTERM)
                 self.assertIn(said, result.err)
-                self.assertEqual(result.report["shutdown"]["cause"], "SIGTERM")  # there is always a report
+                self.assertEqual(result.report["shutdown"]["cause"], "SIGTERM")  # a report always exists
 
     def test_time_is_left_to_deliver(self):
-        """Where spans come faster than they go, at the end: what isn't made in time is counted, and the rest has its
-        share of the deadline. CUPTI hands all records over at the end, and the collector never answers."""
+        """At exit, spans arrive faster than they can be delivered: what is not made in time is counted, and the rest
+        gets its share of the deadline. CUPTI hands over all records at the end, and the collector never responds."""
         deadline_ms = 6000
         result = self.host("TERM", {"on_signal": "TERM", "exit_deadline_ms": deadline_ms, "output_file": None,
                                     "protocol": "http/json", "endpoint": self.collector(None).url},
@@ -427,7 +430,7 @@ print("alive")
         self.assertEqual(result.report["state"], "exiting")
 
     def test_during_an_exit(self):
-        """The exit goes on to its end, or the signal waits for it: all is delivered either way."""
+        """Either the exit completes first, or the signal waits for it: everything is delivered in both cases."""
         slow = self.collector(1.0)
         result = self.host("TERM-in-exit", {"on_signal": "TERM", "output_file": None, "endpoint": slow.url})
         self.assertIn(result.status, (STATUS, -signal.SIGTERM))
@@ -447,7 +450,7 @@ print("alive")
                 self.assertEqual(len(sessions), finishes, result.err)
 
     def run_command(self, *command, settings=None, env=None, fail=None):
-        """cuspan run, which says in one line how each process without a final report ended."""
+        """cuspan run prints one line on how each process without a final report ended."""
         self.runs += 1
         chosen = {"cupti.library": agent_case.BUILD / "libcuspan-replay.so", "exit_deadline_ms": 60000, **INTERVALS_MS,
                   **(settings or {})}
@@ -487,7 +490,7 @@ print("alive")
         self.assertRegex(lines[0], r"ended before the agent had delivered everything: .*raise distribution.cuspan.exit_deadline_ms")
 
     def test_cuspan_run_and_several_processes(self):
-        """Each is accounted for."""
+        """Each span is accounted for."""
         ways = "return", "_exit", "KILL", "return"
         script = "; ".join(" ".join(str(part) for part in self.command(way)) for way in ways)
         lines, result = self.run_command("sh", "-c", script, env={"HOST_DELAY_MS": "1200"})

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""A good guest: what the agent leaves alone in its host, and what a host may take away from it.
+"""Side effects that the agent must not have on its host, and resources that a host may take away from it.
 
     guest_test.py --build DIRECTORY [--sanitizers LIST] [GROUP[.test]...]
 
-The host is manners_host.c; CUPTI is the double.
+The host is manners_host.c; the replay library stands in for CUPTI.
 """
 
 import argparse
@@ -29,7 +29,7 @@ SOON = {"OTEL_BSP_SCHEDULE_DELAY": "50"}
 
 
 class Resetting:
-    """A collector that takes a connection, reads a little, and resets it."""
+    """A collector that accepts a connection, reads a little, and resets it."""
 
     def __init__(self):
         self.connections = 0
@@ -70,7 +70,7 @@ class GuestCase(exits_test.ExitCase):
 
 
 class Children(GuestCase):
-    """vfork, posix_spawn, exec, and forks in the middle of all."""
+    """vfork, posix_spawn, exec, and forks at any time."""
 
     def test_a_program_that_is_executed_is_a_process_of_its_own(self):
         for scene, sessions, works in ("vfork", 2, 3), ("posix_spawn", 2, 3):
@@ -86,12 +86,12 @@ class Children(GuestCase):
         self.assertEqual(sum(not agent_case.is_session(span) for span in result.spans), works * self._calls)
 
     def test_what_becomes_another_program(self):
-        """exec: the one before loses what had not left yet, and that is all."""
+        """exec: the old program loses what it had not sent yet, and nothing else."""
         result = self.scene("exec", {"cupti.flush_interval_ms": 100}, SOON)
         self.assertEqual(len(self.sessions(result)), 1)
 
     def test_forks_from_many_threads_in_the_middle_of_calls(self):
-        """No child touches CUPTI, waits for anything, or takes a span with it."""
+        """No child calls CUPTI, waits, or sends a span."""
         result = self.scene("forks-from-many-threads")
         self.assertEqual(len({span.resource["process.pid"] for span in result.spans}), 1)
         self.assert_all_there(result, 20)
@@ -141,7 +141,7 @@ class Manners(GuestCase):
         self.assert_fates(result)
 
     def test_it_calls_no_cuda(self):
-        """CUDA's last error is the host's."""
+        """CUDA's last error belongs to the host."""
         if agent_case.SANITIZERS:
             self.skipTest("a sanitizer's runtime has to come first")
         noted = self.directory / "cuda"
@@ -153,7 +153,7 @@ class Manners(GuestCase):
 
 
 class Taken(GuestCase):
-    """What the host takes away while the agent is at work."""
+    """Resources that the host takes away while the agent runs."""
 
     def assert_files_are_the_hosts(self):
         files = list(self.directory.glob("host-*"))
@@ -161,7 +161,7 @@ class Taken(GuestCase):
         self.assertEqual({path.read_bytes() for path in files}, {b"mine\n"})
 
     def test_a_host_that_closes_all_descriptors_keeps_its_files(self):
-        """And what comes afterwards is delivered by descriptors anew."""
+        """Later spans are delivered with new descriptors."""
         if "thread" in agent_case.SANITIZERS:
             self.skipTest("to close what other threads use is a race, which is what this is about")
         context, certificate = exits_test.self_signed(self.directory)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Invariants of the agent's own that don't hold: it says so in one line and sleeps, and its host doesn't notice.
+"""Violated invariants of the agent: it logs one line and stops tracing, and its host does not notice.
 
-    broken_test.py --build DIRECTORY
+    invariant_test.py --build DIRECTORY
 
-libcuspan_breakable.so is the agent with a hook in INVARIANT(): CUSPAN_BREAK names a file whose invariants are all
-broken. Each file of src/ that has any is tried, so one that no replay comes by is found, too.
+libcuspan_breakable.so is the agent with a hook in INVARIANT(): CUSPAN_BREAK names a source file whose invariants all
+fail. Each file of src/ with an invariant is tried, so one that no replay reaches is also found.
 """
 
 import argparse
@@ -73,7 +73,7 @@ class Broken(unittest.TestCase):
                 self.assertTrue(lines and FAULT.match(lines[0]), lines)
                 self.assertEqual(FAULT.match(lines[0])[1], name)
                 self.assertEqual(sum(bool(FAULT.match(line)) for line in lines), 1, lines)
-                if report is None:  # broken while the settings were read: it has never begun
+                if report is None:  # failed while the settings were read: it never started
                     self.assertRegex("\n".join(lines), "cannot read the configuration")
                     continue
                 self.assertGreater(report["counters"]["broken_invariants"], 0)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# metrics_test.py by the Python that has opentelemetry-proto.   metrics_test.sh BUILD-DIR [TEST...]
+# Runs metrics_test.py with the Python that has opentelemetry-proto.   metrics_test.sh BUILD-DIR [TEST...]
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 python=$("$here/../../support/otlp_python.sh")

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""NVTX through NVIDIA's own headers: what nvtx_abi.h says of them holds, every function gets to our handlers, from C, C++
-and Python, and the real agent takes them before and after its start.
+"""NVTX through NVIDIA's own headers: nvtx_abi.h matches them, every function reaches our handlers, from C, C++ and
+Python, and the real agent handles calls before and after its start.
 
     nvtx_test.py --build DIRECTORY [--sanitizers LIST]
 
-Headers and Python's package that $CUSPAN_CACHE (~/.cache/cuspan) lacks are fetched by pip; they are never committed.
-Exits 77 where they can't be had."""
+Missing headers and NVTX's Python package are fetched with pip into $CUSPAN_CACHE (~/.cache/cuspan); they are never
+committed. Exits with 77 if they are unavailable."""
 
 import argparse
 import json
@@ -23,7 +23,7 @@ HERE = ROOT / "tests/integration/hosts"
 CACHE = Path(os.environ.get("CUSPAN_CACHE") or Path.home() / ".cache/cuspan") / "nvtx"
 HEADERS = ["nvidia-nvtx-cu12==12.0.76", "nvidia-nvtx-cu12==12.9.79", "nvidia-nvtx==13.5.25"]
 PYTHON_PACKAGE = "nvtx==0.2.17"
-# Where NVIDIA's headers want CUDA's: of them these types are all that counts here.
+# NVIDIA's headers include CUDA's, of which only these types are needed.
 STUBS = {"cuda.h": "typedef int CUdevice;\ntypedef void *CUcontext, *CUstream, *CUevent;\n",
          "driver_types.h": "typedef void *cudaStream_t, *cudaEvent_t;\n"}
 
@@ -63,7 +63,7 @@ nvtx.end_range(nvtx.start_range("s", payload=0.5))
 """
 PYTHON = """push grün nvtx.domain=python nvtx.category=cat nvtx.payload=3|mark m nvtx.domain=python|pop
 push plain|pop|start s nvtx.payload=0.5|end 1"""
-# How the real agent answers. A range from before its start nests, but is not captured.
+# The results of the real agent. A range from before its start nests, but is not captured.
 NVTX_FIRST = """before: not captured|push 0|push 0|after: captured|push 1|pop 1|pop 0|pop 0
 push 0|pop 0|pop -2|wrong on threads 0"""
 CUDA_FIRST = """after: captured|push 0|pop 0|pop -2|wrong on threads 0"""
@@ -75,7 +75,7 @@ class Missing(Exception):
 
 
 def fetch(package, wanted):
-    """The folder with what of the wheel `wanted` picks."""
+    """The folder with the files of the wheel that `wanted` selects."""
     target = CACHE / package.replace("==", "-")
     if wanted is None:
         target = target.with_name(f"{target.name}-python{sys.version_info[0]}.{sys.version_info[1]}")
@@ -158,7 +158,7 @@ class Test:
     def agent(self, package, host):
         agent, double = self.build / "libcuspan.so", self.build / "libcuspan-replay.so"
         recording = ROOT / "examples/recordings/vector_add.cuspanrec"
-        # Rings that hold all of it: a machine with much else to do may empty them late.
+        # Rings large enough for everything: a busy machine may drain them late.
         settings = (f"cupti.library={double};output_file={self.scratch}/spans.jsonl;rings.bytes=1048576;"
                     "rings.total_bytes=16777216")
         for first, more, expected in (("nvtx", "", NVTX_FIRST), ("cuda", "", CUDA_FIRST),
@@ -170,7 +170,8 @@ class Test:
             self.spans(f"{package}, {first} first{more}", not more, "named early" if first == "nvtx" else "host")
 
     def spans(self, what, captures, thread):
-        """The ranges come out as spans, those before the start and where NVTX is off excepted; names given before hold."""
+        """The ranges become spans, except those before the start and while NVTX is disabled; names given before
+        apply."""
         file = self.scratch / "spans.jsonl"
         spans = [span for line in file.read_text().splitlines() for group in json.loads(line)["resourceSpans"]
                  for scope in group["scopeSpans"] for span in scope["spans"]] if file.exists() else []
@@ -184,7 +185,7 @@ class Test:
             self.check(f"{what}: the thread's name", found["late"].get("thread.name") if "late" in found else None, thread)
 
     def start_line(self, package):
-        """At level info the agent says where NVTX doesn't come to it."""
+        """At level info, the agent logs why NVTX does not reach it."""
         include = next(fetch(package, "/include/").glob("nvidia/*/include"))
         host = self.compile("gcc", include, "nvtx_host.c", "host", "-std=c17")
         agent, double = self.build / "libcuspan.so", self.build / "libcuspan-replay.so"

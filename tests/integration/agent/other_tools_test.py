@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Others in the process: a program with a profiler of its own (guest_host, which uses CUPTI as PyTorch's profiler does)
-beside the agent, in each of the three ways of cupti.others, on the double of CUPTI that takes several subscribers.
+"""Other tools in the process: a program with its own profiler (guest_host, which uses CUPTI like PyTorch's profiler)
+together with the agent, in each mode of cupti.others, on the replay library that supports several subscribers.
 
-    others_test.py --build DIRECTORY [--sanitizers LIST] [CLASS[.test]...]
+    other_tools_test.py --build DIRECTORY [--sanitizers LIST] [CLASS[.test]...]
 """
 
 import json
@@ -20,12 +20,12 @@ import recording  # noqa: E402
 
 NAME = "threads"
 RETRY = {"cupti.others_retry_ms": 20}
-GONE = 39  # CUPTI's answer to who comes second
+GONE = 39  # CUPTI's result for the second subscriber
 SECONDS = 300
 
 
 def work_of(name):
-    """What a profiler that records kernels and copies sees of one play: kernels, copies, ns."""
+    """What a profiler that records kernels and copies counts in one play: kernels, copies, ns."""
     work = [a for a in agent_case.recorded(name).gpu_work() if a.kind in (recording.KERNEL, recording.MEMCPY)]
     kernels = sum(a.kind == recording.KERNEL for a in work)
     return kernels, len(work) - kernels, sum(a.end_ns - a.start_ns for a in work)
@@ -76,19 +76,20 @@ class Case(agent_case.Case):
         self.assertEqual(wrong, answers or [], result.out + result.err)
 
     def assert_guest_saw(self, count, plays=1, name=NAME):
-        """As often as it was on, with the times of its own clock."""
+        """As often as it was enabled, with the times of its own clock."""
         kernels, copies, ns = work_of(name)
         self.assertEqual(count, (kernels * plays, copies * plays, 0, ns * plays))
 
     def assert_agent_has(self, result, plays, name=NAME, is_first=True):
-        """Every call and every record of so many plays, each below its call. Later plays than the first have other times."""
+        """Every call and every record of this many plays, each below its call. Later plays than the first have other
+        times."""
         self.assertEqual(result.report["losses"], {}, result.err)
         self.assertEqual(result.report["delivered"], result.report["spans"])
         self.assert_same_work(name, result.spans, plays, is_first)
 
 
 class Alone(Case):
-    """With the library preloaded and no agent, nothing is changed."""
+    """With the library preloaded and no agent, nothing changes."""
 
     def test_a_lone_guest_passes_through(self):
         steps = ["guest-on", "play", "guest-off", "count", "subscribe"]
@@ -98,7 +99,7 @@ class Alone(Case):
         self.assertEqual(passed.answers[-1], GONE)
 
     def test_finalize_is_cupti_s_own(self):
-        """The double plays nothing to anyone after it; the agent's presence would prevent that."""
+        """The replay library plays nothing to later subscribers; the agent's presence would prevent that."""
         for agent, seen in ((False, 0), (True, 1)):
             result = self.guest(*(["inject"] if agent else []), "guest-on", "finalize", "guest-on", "play", "guest-off",
                                 "count", way="share", agent=agent)
@@ -128,7 +129,7 @@ class Share(Case):
         self.assert_all_well(result)
         self.assert_guest_saw(result.counts[0])
         self.assert_agent_has(result, 2)
-        self.assertEqual(result.report["counters"]["pauses"], 0)  # nothing of ours was on
+        self.assertEqual(result.report["counters"]["pauses"], 0)  # nothing of ours was enabled
 
     def test_one_that_needs_no_subscription(self):
         result = self.guest("inject", "register", "kinds", "play", "guest-off", "count", way="share")
@@ -137,7 +138,8 @@ class Share(Case):
         self.assert_agent_has(result, 1)
 
     def test_a_flush_of_ours_does_not_hold_its_records_back(self):
-        """A flush is everyone's, and ours takes 300 ms here: the guest's own returns when all of its records are there."""
+        """A flush affects all subscribers, and ours takes 300 ms here: the guest's own returns when all of its records
+        have arrived."""
         rounds = 8
         result = self.guest("inject", *["guest-on", "play", "nap=170", "guest-off", "count"] * rounds, way="share",
                             settings={"cupti.flush_interval_ms": 100}, env={"CUSPAN_REPLAY_FAIL": "flush-slow=300"})
@@ -148,7 +150,8 @@ class Share(Case):
         self.assertEqual(result.report["losses"], {})
 
     def test_its_clock_is_its_own(self):
-        """Without one it has CUPTI's; the agent's times are the recorded ones in both cases (assert_agent_has)."""
+        """Without a clock of its own it has CUPTI's; in both cases the agent has the recorded times
+        (assert_agent_has)."""
         result = self.guest("inject", "subscribe", "register", "kinds", "play", "guest-off", "count", "clock", "kinds",
                             "play", "guest-off", "count", way="share")
         self.assert_all_well(result)
@@ -157,7 +160,8 @@ class Share(Case):
         self.assert_agent_has(result, 2)
 
     def test_it_comes_and_goes(self):
-        """Each time by the way that ends all of CUPTI, were it alone; the clock is set once, so nobody pauses again."""
+        """Each time with the call that would end CUPTI if it were alone. The clock is set once, so no later pause
+        occurs."""
         rounds = 8
         steps = ["guest-on", "play", "guest-off", "count", "fini-callback"]
         result = self.guest("inject", *steps * rounds, "play", way="share")
@@ -175,7 +179,7 @@ class Share(Case):
         kernels, copies, wrong, _ = result.counts[0]
         self.assertTrue(kernels and copies)
         self.assertEqual(wrong, 0)
-        # Launched in the one pause, work has no record: nothing else may be missing.
+        # Work launched in the one pause has no record: nothing else may be missing.
         self.assertEqual(result.report["losses"], {})
         calls = sum(map(agent_case.is_call, result.spans))
         self.assertEqual(result.report["counters"]["calls_captured"], calls)
@@ -183,12 +187,13 @@ class Share(Case):
         self.assertTrue(all("cuda.orphan" not in s.attributes for s in result.spans))
 
     def test_our_flushes_take_no_records_from_it(self):
-        """Nothing is forced while the guest records, at the agent's end neither: a forced flush would take this long."""
+        """Nothing forces a flush while the guest records, not even the agent's end: a forced flush would take this
+        long."""
         result = self.guest("inject", "guest-on", "play", way="share", env={"CUSPAN_REPLAY_FAIL": f"flush-blocks={agent_case.FOREVER_MS}"})
         self.assert_agent_has(result, 1)
 
     def test_graphs_show_their_nodes(self):
-        """Who is first chooses for all: a record for each execution would leave the guest without kernels."""
+        """The first subscriber chooses for all: a record for each execution would leave the guest without kernels."""
         result = self.guest("inject", "guest-on", "play", "guest-off", "count", way="share", name="graph")
         self.assert_all_well(result)
         self.assert_guest_saw(result.counts[0], name="graph")
@@ -252,7 +257,7 @@ class GiveWay(Case):
         self.assertFalse(any(map(compare.is_gpu_span, result.spans)))
 
     def test_a_guest_that_waits_for_a_call_is_not_idle(self):
-        """It ends CUPTI in the program's next call, however late that comes: until then it has what it asked for."""
+        """It ends CUPTI in the program's next call, however late that is: until then it keeps what it enabled."""
         result = self.guest("inject", "guest-on", "play", "guest-off", "count", "ask-fini", "nap=600", "play", "has-fini",
                             way="give-way", settings=RETRY)
         self.assert_all_well(result)
@@ -260,7 +265,7 @@ class GiveWay(Case):
         self.assertEqual(result.report["counters"]["releases"], 1)
 
     def test_by_the_subscriber_s_calls(self):
-        """As long as the guest has recorded nothing; then CUPTI takes the classic ones alone."""
+        """While the guest has recorded nothing; then CUPTI accepts only the classic ones."""
         result = self.guest("inject", "play", "guest-on", "play", "guest-off", "count", "on", "play", way="give-way",
                             settings={**RETRY, "cupti.api": "subscriber"})
         self.assert_all_well(result)
@@ -279,7 +284,7 @@ class GiveWay(Case):
         self.assertEqual(result.report["counters"]["releases"], 2)
 
     def test_it_comes_and_goes_while_the_program_works(self):
-        patience = {"cupti.others_wait_ms": 15000} if agent_case.SANITIZERS else {}  # all of it is slow then
+        patience = {"cupti.others_wait_ms": 15000} if agent_case.SANITIZERS else {}  # everything is slow then
         result = self.guest("inject", "play-on", *["guest-on", "nap=10", "guest-off", "on", "nap=20"] * 4, "play-off", "count",
                             way="give-way", settings={**RETRY, **patience})
         self.assert_all_well(result)
@@ -305,7 +310,7 @@ class Hold(Case):
         self.assertRegex(result.err, "another tool .* already uses CUPTI")
 
     def test_buffers_that_stop_to_come_are_noticed(self):
-        """As where PyTorch's profiler registers its own by the classic calls."""
+        """As where PyTorch's profiler registers its callbacks with the classic calls."""
         result = self.guest("inject", "play", "register", *["play"] * 40, "nap=500", preload=False,
                             settings={"cupti.api": "classic", "cupti.flush_interval_ms": 20})
         self.assertEqual(result.report["counters"]["silences"], 1)

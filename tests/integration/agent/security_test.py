@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What cuspan doesn't give away, and whom it doesn't trust.
+"""What cuspan must not disclose, and which input it must not trust.
 
     security_test.py --build DIRECTORY [--sanitizers LIST] [--libraries PATHS] [GROUP[.test]...]
 
---libraries: the static libraries that the agent and its export module carry, separated by ';': a host is made that
-exports a function of its own for each of their symbols, and aborts when one is called."""
+--libraries: the static libraries in the agent and its export module, separated by ';'. For each of their symbols, a
+test host exports a function of the same name that aborts when called."""
 
 import argparse
 import contextlib
@@ -30,14 +30,14 @@ sys.path.insert(0, str(ROOT / "tests/support"))
 import sink  # noqa: E402
 
 LIBRARIES = []
-SECRET = "t0p-s3cret"  # in each of them, followed by where it stands
+SECRET = "t0p-s3cret"  # in each secret, followed by its place
 ALLOCATORS = "libjemalloc.so.2", "libtcmalloc_minimal.so.4"
-# Of the compiler and libc, which a program always has of its own.
+# Symbols of the compiler and libc, which every program has.
 NOT_THE_HOSTS = re.compile(r"main$|_start$|_init$|_fini$|_end$|_edata$|__bss_start$|__TMC_END__$|__data_start$|data_start$|__dso_handle$")
 
 
 def symbols_of(libraries):
-    """Their functions and variables, except those that libc has as well."""
+    """Their functions and variables, except those that libc also has."""
     def names(*command):
         out = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True).stdout
         return {line.split()[-1].split("@")[0] for line in out.splitlines() if len(line.split()) >= 2}
@@ -63,7 +63,7 @@ class Case(agent_case.Case):
         return collector
 
     def host(self, program, play="threads", env=None, settings=None, tls=False):
-        """Runs a host with the agent in it, which sends to a collector."""
+        """Runs a host with the agent, which sends to a collector."""
         collector = self.collector(tls)
         settings = {"cupti.library": agent_case.BUILD / "libcuspan-replay.so", "report_file": self.directory / "report",
                     "tls_verify": "false", **agent_case.NO_HURRY, **(settings or {})}
@@ -80,7 +80,7 @@ class Case(agent_case.Case):
 
 
 class Symbols(Case):
-    """A program that exports functions of the same names as the libraries that cuspan carries."""
+    """A program that exports functions with the same names as the libraries in cuspan."""
 
     def test_a_host_that_exports_all_of_them(self):
         if not LIBRARIES or agent_case.SANITIZERS:
@@ -123,7 +123,7 @@ class Symbols(Case):
 
 
 class Secrets(Case):
-    """Each secret that the settings hold, looked for in all that comes out."""
+    """Searches all output for each secret of the settings."""
 
     def secrets(self, port):
         key = self.directory / f"{SECRET}-key.pem"
@@ -139,7 +139,7 @@ class Secrets(Case):
 
     @staticmethod
     def unpacked(path):
-        """With what zlib has packed into a recording's blocks."""
+        """Including data that zlib has compressed into a recording's blocks."""
         data = path.read_bytes()
         for match in re.finditer(rb"\x78[\x01\x5e\x9c\xda]", data):
             with contextlib.suppress(zlib.error):
@@ -153,7 +153,7 @@ class Secrets(Case):
             self.assertNotIn(SECRET.encode(), data, path)
 
     def offer(self, answer, env=None, **more):
-        """A collector that answers as told; what the agent says of it."""
+        """A collector with a given response. Returns what the agent logs about it."""
         class Handler(socketserver.StreamRequestHandler):
             def handle(self):
                 head = b""
@@ -179,7 +179,7 @@ class Secrets(Case):
 
     @staticmethod
     def echo(status):
-        """A server that repeats the whole request in its answer, as some do."""
+        """A server that repeats the whole request in its response, as some do."""
         def answer(handler, head):
             body = b"you said: " + head
             handler.wfile.write(b"HTTP/1.1 %d Odd\r\nContent-Type: text/plain\r\nX-Echo: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
@@ -190,7 +190,7 @@ class Secrets(Case):
         for status in 200, 400, 401, 503:
             with self.subTest(status):
                 result, heads = self.offer(self.echo(status), settings={"exit_deadline_ms": 500})
-                self.assertIn(SECRET + "-bearer", heads[0])  # it was sent, so it was read
+                self.assertIn(SECRET + "-bearer", heads[0])  # it was sent, so the setting was read
                 self.assertIn(SECRET + "-header", heads[0])
                 self.assert_no_secret(result.out, result.err)
         result = self.replay("vector_add", to_file=False, status=None, env=self.secrets(1), settings={"exit_deadline_ms": 300})
@@ -206,7 +206,7 @@ class Secrets(Case):
         result = self.start([agent_case.BUILD / "cuspan", "check", "--all"], self.secrets(1))
         self.assertEqual(result.status, 0, result.err)
         self.assert_no_secret(result.out, result.err)
-        # Where the configuration is wrong, its line is told, and not its text.
+        # For an error in the configuration, its line is logged, but not its text.
         for line in (f"headers_list: \"a={SECRET}\\u0001\"", f"endpoint: \"{SECRET}://{SECRET}@\"", f"headers: {SECRET}"):
             file = self.directory / "wrong.yaml"
             file.write_text(f'file_format: "1.1"\ntracer_provider:\n  processors:\n  - batch: {{exporter: {{otlp_http: {{{line}}}}}}}\n')
@@ -217,10 +217,10 @@ class Secrets(Case):
 
 
 class Hostile(Secrets):
-    """What others send or leave lying about is bounded, and refused with one line."""
+    """Input from others, over the network or in files, is bounded, and rejected with one line."""
 
     def load(self, text):
-        """The agent in a host, with this configuration."""
+        """A host with the agent and this configuration."""
         path = self.directory / "hostile.yaml"
         path.write_bytes(text)
         return self.start([agent_case.BUILD / "agent_host", agent_case.BUILD / "libcuspan.so"], {"CUSPAN_CONFIG_FILE": str(path)})
@@ -256,7 +256,7 @@ class Hostile(Secrets):
             self.assertEqual(len(result.err.splitlines()), 1, result.err)
 
     def test_recordings(self):
-        """Blocks that unpack to gigabytes, counts beyond all measure, and each byte of a good one changed."""
+        """Blocks that unpack to gigabytes, excessive counts, and each byte of a valid one changed."""
         good = Path(path_of("vector_add")).read_bytes()
         head, first = good[:20], good[20:40]
         packed = zlib.compress(bytes(256 << 20), 9)
@@ -281,7 +281,7 @@ class Hostile(Secrets):
     def refused(self, data):
         path = self.directory / "hostile.cuspanrec"
         path.write_bytes(data)
-        # 512 MB of address space beyond the program's own: a bomb that is unpacked would not fit.
+        # 512 MB of address space beyond the program's own: a decompression bomb would not fit.
         result = self.start(["sh", "-c", 'ulimit -v 1500000; exec "$@"', "sh", agent_case.BUILD / "cuspan", "replay", "--file", "/dev/null", path]
                             if not agent_case.SANITIZERS else
                             [agent_case.BUILD / "cuspan", "replay", "--file", "/dev/null", path], {})
@@ -293,7 +293,7 @@ class Hostile(Secrets):
         def endless(start, piece):
             def answer(handler, _):
                 handler.wfile.write(start)
-                for _ in range(20_000):  # 20 MB and more, until it is no longer heard
+                for _ in range(20_000):  # 20 MB and more, until the client closes
                     handler.wfile.write(piece)
             return answer
         head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
@@ -328,13 +328,13 @@ class Hostile(Secrets):
         return packer.compress(bytes(64 << 20)) + packer.flush()
 
 
-# What Hostile takes from Secrets is how a collector is played, not the tests.
+# Hostile inherits from Secrets only how a collector is played, not the tests.
 for _name in [name for name in vars(Secrets) if name.startswith("test_")]:
     setattr(Hostile, _name, None)
 
 
 class Files(Case):
-    """Made with mode 0600, and nothing of another user's is followed or filled."""
+    """Created with mode 0600; files and links of another user are never followed or written."""
 
     def modes(self, *patterns):
         return {path.name: oct(path.stat().st_mode & 0o777) for pattern in patterns for path in self.directory.glob(pattern)}
@@ -350,7 +350,7 @@ class Files(Case):
         self.assertEqual(set(modes.values()), {"0o600"}, modes)
 
     def test_links_that_wait_in_tmp(self):
-        """Whoever may write to the folder has put links where our files will be: those of others lead nowhere."""
+        """Another user with write access to the folder has placed links at our file names: they are not followed."""
         victim = self.directory / "victim"
         folder = self.directory / "tmp"
         folder.mkdir()
@@ -362,9 +362,9 @@ class Files(Case):
         if is_root:
             os.chown(target, 12345, 12345, follow_symlinks=False)
             result = self.replay("vector_add", "--file", target, to_file=False, status=1)
-            self.assertRegex(result.err, "it is a link that belongs to another user|Permission denied")  # ours, or the kernel's
+            self.assertRegex(result.err, "it is a link that belongs to another user|Permission denied")  # our message, or the kernel's
             self.assertEqual(victim.read_text(), "precious")
-        # A recording takes the link's place.
+        # A recording replaces the link.
         again = folder / "again.cuspanrec"
         again.symlink_to(victim)
         self.replay("vector_add", to_file=False, settings={"record_file": again})
@@ -383,10 +383,10 @@ class Files(Case):
 
 
 class Environment(Case):
-    """What cuspan doesn't take from it. Of programs with another user's rights: agent_test.py Host."""
+    """Variables of the environment that cuspan ignores. For programs with another user's rights: agent_host_test.py."""
 
     def test_no_keys_of_connections(self):
-        """libcurl writes them where SSLKEYLOGFILE says, for whoever has recorded the traffic."""
+        """libcurl writes the keys to the file SSLKEYLOGFILE, which would let someone decrypt recorded traffic."""
         if not LIBRARIES or agent_case.SANITIZERS:
             self.skipTest("this build links the system's libcurl, which asks the environment itself")
         keys = self.directory / "keys"
