@@ -49,8 +49,8 @@ static char why[ERROR_TEXT_MAX]; /* of DORMANT or OFF; written before the state 
 static uint64_t begun_ns;
 static const char *program = "";
 static struct capture_info info;
-static pid_t starter;       /* the process that at_exit() is for */
-static _Atomic pid_t owner; /* the process that runs the agent, not its forked children; 0: none */
+static _Atomic pid_t starter; /* the process that at_exit() is for */
+static _Atomic pid_t owner;   /* the process that runs the agent, not its forked children; 0: none */
 
 static const char *read_variable(const char *name, void *context)
 {
@@ -162,8 +162,8 @@ static int settled_state(uint64_t wait_ns)
 static void end_process(const char *occasion)
 {
     control_socket_close();
-    if (getpid() == starter && settled_state(settings.exit_deadline_ms * NS_PER_MS) == AGENT_RUNNING &&
-        !finish(occasion))
+    if (getpid() == atomic_load(&starter) &&
+        settled_state(settings.exit_deadline_ms * NS_PER_MS) == AGENT_RUNNING && !finish(occasion))
         pipeline_wait(); /* another thread ends the agent */
 }
 
@@ -186,7 +186,7 @@ static void at_fast_exit(void)
  * before the exit handlers of libraries that the start has loaded. */
 static void follow_exits(void)
 {
-    starter = getpid();
+    atomic_store(&starter, getpid());
     atexit(at_exit);
     at_quick_exit(at_fast_exit);
 }
