@@ -1,12 +1,19 @@
 #include "agent/resource/process_context.h"
 
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -316,6 +323,38 @@ static void test_broken_payloads_are_refused(void **state)
         }
 }
 
+/* As in a container of Docker 20.10. */
+static void forbid_process_vm_readv(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = {sizeof code / sizeof *code, code};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
+        _exit(2);
+}
+
+static void test_without_process_vm_readv(void **state)
+{
+    (void)state;
+    struct buffer payload;
+    int status;
+    make_payload(&payload);
+    publish(&payload);
+    pid_t child = fork();
+    if (child == 0) {
+        forbid_process_vm_readv();
+        bool is_read = read_again() == 6;
+        published->payload = (const void *)(uintptr_t)8;
+        _exit(is_read && read_again() == 0 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 static void test_there_is_room_left(void **state)
 {
     (void)state;
@@ -342,6 +381,7 @@ int main(void)
         cmocka_unit_test_teardown(test_it_may_tell_of_threads, withdraw),
         cmocka_unit_test_teardown(test_what_is_not_whole_is_left_alone, withdraw),
         cmocka_unit_test_teardown(test_broken_payloads_are_refused, withdraw),
+        cmocka_unit_test_teardown(test_without_process_vm_readv, withdraw),
         cmocka_unit_test_teardown(test_there_is_room_left, withdraw),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
