@@ -321,11 +321,15 @@ def span_keys():
     found = {}
     for path in sorted([*(ROOT / "src/correlate").rglob("*.c"), ROOT / "src/agent/entry/root_span.c"]):
         text = path.read_text(encoding="utf-8")
-        for name, key in re.findall(r"struct attr_key (\w+) = ATTR_KEY\(\"([^\"]+)\"\)", text):
-            use = re.search(rf"span_attr_(\w+)\(\w+, &{name}\b|key = &{name}, \.type = ATTR_(\w+)", text)
-            if not use:
-                raise Missing(f"{path.name}: {key} is never written")
-            found[key] = TYPES[use[1] or use[2]]
+        uses = re.findall(r"(?:attr|put)_(\w+)\(\w+,\s*ATTR\(\"([^\"]+)\"\)", text)
+        uses += [(kind, key) for key, kind in re.findall(r"key = ATTR\(\"([^\"]+)\"\), \.type = ATTR_(\w+)", text)]
+        for table, body in re.findall(r"(\w+)\[\w*\] = \{(.*?)\};", text, re.S):
+            use = re.search(rf"attr_(\w+)\(\w+, &{table}\[|put_(\w+)\(\w+, &{table}\[", text)
+            uses += [(use and (use[1] or use[2]), key) for key in re.findall(r"ATTR_KEY\(\"([^\"]+)\"\)", body)]
+        found.update({key: TYPES[kind] for kind, key in uses})
+        unused = set(re.findall(r"ATTR(?:_KEY)?\(\"([^\"]+)\"\)", text)) - {key for _, key in uses}
+        if unused:
+            raise Missing(f"{path.name}: the types of {', '.join(sorted(unused))} are not found")
     prefix = re.search(r'GPU_COUNTER_PREFIX "([^"]+)"', read("src/model/gpu_counter_names.h"))[1]
     return {**found, f"{prefix}NAME": "double", **dict.fromkeys(losses(), "int"), **nvtx_keys()}
 

@@ -47,14 +47,13 @@ enum status correlate_create(const struct correlate_options *options, struct cor
     struct correlate *made = calloc(1, sizeof *made);
     if (!made)
         return STATUS_NO_MEMORY;
-    made->settings = settings;
-    made->sink = options->sink;
+    made->options = *options;
     made->is_summary = settings->detail == DETAIL_SUMMARY;
     made->stats_are_on = settings->metrics.is_on;
-    made->calls.expects_graphs = options->expects_graphs;
     attributes_init(&made->plan, settings->detail);
-    if (create_tables(made, settings) != STATUS_OK || !session_spans_init(&made->sessions, options) ||
-        activity_spans_init(&made->activities, options) != STATUS_OK ||
+    if (create_tables(made, settings) != STATUS_OK ||
+        !session_init(&made->sessions.current, settings, options->program, options->parent) ||
+        activity_spans_init(&made->activities, settings) != STATUS_OK ||
         ranges_create(&made->ranges.open) != STATUS_OK ||
         counting_init(&made->counting, made->is_summary) != STATUS_OK ||
         thread_events_init(&made->threads) != STATUS_OK) {
@@ -78,53 +77,10 @@ void correlate_destroy(struct correlate *correlate)
     free(correlate);
 }
 
-void correlate_stack(struct correlate *c, const char *text)
-{
-    call_spans_set_stack(c, text);
-}
-
-void correlate_call(struct correlate *c, const struct thread_info *thread, const struct call_record *call)
-{
-    call_spans_add(c, thread, call);
-}
-
-void correlate_call_asleep(struct correlate *c, const struct thread_info *thread,
-                           const struct call_record *call)
-{
-    call_spans_add_asleep(c, thread, call);
-}
-
-void correlate_resource(struct correlate *c, const struct thread_info *thread,
-                        const struct resource_record *resource)
-{
-    call_spans_add_resource(c, thread, resource);
-}
-
-void correlate_context(struct correlate *c, const struct thread_info *thread,
-                       const struct context_record *attached)
-{
-    thread_events_attach(c, thread, attached);
-}
-
-void correlate_range(struct correlate *c, const struct thread_info *thread, const struct range_record *range)
-{
-    range_spans_add(c, thread, range);
-}
-
-void correlate_name(struct correlate *c, const struct name_record *name)
-{
-    thread_events_name(c, name);
-}
-
 void correlate_gpu_counters(struct correlate *c, const struct gpu_counters_record *counters)
 {
     if (c->activities.gpu_counted)
         gpu_counted_add(c->activities.gpu_counted, counters);
-}
-
-void correlate_activity(struct correlate *c, const struct activity_record *activity)
-{
-    activity_spans_add(c, activity);
 }
 
 void correlate_tick(struct correlate *c, uint64_t now_ns)
@@ -165,18 +121,13 @@ uint64_t correlate_held(const struct correlate *c)
            entry_queue_count(c->counting.lingering) + c->sessions.current.is_open;
 }
 
-void correlate_end_session(struct correlate *c, const char *reason)
-{
-    session_spans_end(c, reason);
-}
-
 void correlate_finish(struct correlate *c)
 {
     activity_spans_finish(c);
     pending_finish(c->pending);
     range_spans_finish(c);
     call_spans_finish(c);
-    session_spans_end(c, "exit");
+    correlate_end_session(c, "exit");
     counting_finish(c);
 }
 

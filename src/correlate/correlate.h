@@ -27,7 +27,7 @@ struct correlate_sink {
 struct correlate_options {
     const struct settings *settings;    /* must outlive the instance */
     const char *program;                /* names the session span; must outlive the instance */
-    const struct trace_context *parent; /* TRACEPARENT, or NULL; copied */
+    const struct trace_context *parent; /* TRACEPARENT, or NULL; read at the creation only */
     bool expects_calls;                 /* records wait for their calls */
     bool expects_graphs;                /* a graph launch without a record is counted as lost */
     bool (*slept_at)(
@@ -42,6 +42,9 @@ struct correlate;
 enum status correlate_create(const struct correlate_options *options,
                              struct correlate **correlate) MUST_CHECK;
 void correlate_destroy(struct correlate *correlate);
+
+/* The records, in the files that make their spans: spans/call_spans.c, spans/range_spans.c,
+ * spans/activity_spans.c and trace/thread_events.c. */
 
 /* Sets the next call's stack (code.stacktrace). `text` must stay valid until that call; "": unknown. */
 void correlate_stack(struct correlate *correlate, const char *text);

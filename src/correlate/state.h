@@ -18,8 +18,7 @@
 #define SWEEP_INTERVAL_NS (10 * NS_PER_MS)
 
 struct correlate {
-    const struct settings *settings;
-    struct correlate_sink sink;
+    struct correlate_options options;
     bool is_summary; /* detail: summary. Calls and GPU work have no spans. */
     uint64_t now_ns, next_sweep_ns;
 

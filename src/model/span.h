@@ -23,6 +23,12 @@ struct attr_key {
     {                                                                                                        \
         0x0a, sizeof(text) - 1, text                                                                         \
     }
+/* A pointer to a constant key, at the place of its use. */
+#define ATTR(text)                                                                                           \
+    (__extension__({                                                                                         \
+        static const struct attr_key constant_key = ATTR_KEY(text);                                          \
+        &constant_key;                                                                                       \
+    }))
 
 enum attr_type {
     ATTR_INT,     /* i */

@@ -19,9 +19,6 @@
 #include <sys/random.h>
 #include <sys/wait.h>
 
-static const struct attr_key key_exit_code = ATTR_KEY("process.exit.code");
-static const struct attr_key key_error_type = ATTR_KEY("error.type");
-
 static struct settings settings;
 
 static const char *read_variable(const char *name, void *context)
@@ -49,11 +46,7 @@ static bool begin(struct root *root)
     memset(&root->context, 0, sizeof root->context);
     if (!read_settings() || !make_ids(&root->context))
         return false;
-    struct sampler_options options = {.kind = settings.sampler,
-                                      .ratio = settings.sampler_ratio,
-                                      .parent_based = settings.sampler_parent_based,
-                                      .traces_per_second = settings.sampling.traces_per_second};
-    sampler_init(&sampler, &options);
+    sampler_init(&sampler, &settings);
     bool is_sampled =
         sampler_decide(&sampler, NULL, root->context.trace_id, clock_now_ns(), root->context.trace_state);
     root->context.flags = TRACE_FLAG_RANDOM | (is_sampled ? TRACE_FLAG_SAMPLED : 0);
@@ -80,7 +73,7 @@ static void set_failure(struct span *span, const char *type)
 {
     span->status = SPAN_STATUS_ERROR;
     span->status_message = type;
-    span_attr_string(span, &key_error_type, type);
+    span_attr_string(span, ATTR("error.type"), type);
 }
 
 static void make_span(const struct root *root, const char *name, struct span *span)
@@ -100,7 +93,7 @@ static void make_span(const struct root *root, const char *name, struct span *sp
         set_failure(span, signal_name(WTERMSIG(root->wait_status)));
         return;
     }
-    span_attr_int(span, &key_exit_code, WEXITSTATUS(root->wait_status));
+    span_attr_int(span, ATTR("process.exit.code"), WEXITSTATUS(root->wait_status));
     if (WEXITSTATUS(root->wait_status) != 0)
         set_failure(span, "exit_status");
 }

@@ -19,25 +19,8 @@
 #define COPY_PEER_TO_PEER 10                  /* of CUpti_ActivityMemcpyKind */
 #define COUNTS_WAIT_NS    (5 * NS_PER_SECOND) /* values are read within a second */
 
-static const struct attr_key key_instant = ATTR_KEY("cuda.instant");
-static const struct attr_key key_activity = ATTR_KEY("cuda.activity");
-static const struct attr_key key_kernel_name = ATTR_KEY("cuda.kernel.name");
-static const struct attr_key key_delay = ATTR_KEY("cuda.start_delay");
-static const struct attr_key key_null_stream = ATTR_KEY("cuda.stream.default");
-static const struct attr_key key_orphan = ATTR_KEY("cuda.orphan");
-static const struct attr_key key_zero_length = ATTR_KEY("cuda.zero_length");
-static const struct attr_key key_graph_nodes = ATTR_KEY("cuda.graph.nodes");
-static const struct attr_key key_link = ATTR_KEY("cuda.link");
-static const struct attr_key key_stream_name = ATTR_KEY("cuda.stream.name");
-static const struct attr_key key_unfinished = ATTR_KEY("cuda.unfinished");
-static const struct attr_key key_error_code = ATTR_KEY("cuda.error.code");
-
-enum status activity_spans_init(struct activity_spans *activities, const struct correlate_options *options)
+enum status activity_spans_init(struct activity_spans *activities, const struct settings *settings)
 {
-    const struct settings *settings = options->settings;
-    activities->expects_calls = options->expects_calls;
-    activities->expects_devices = options->expects_devices;
-    activities->slept_at = options->slept_at;
     for (unsigned kind = 1; kind < ACTIVITY_KINDS_MAX; kind++)
         activities->is_kind_filtered[kind] =
             activity_table[kind].name &&
@@ -58,7 +41,7 @@ static void tell_of_device(struct correlate *c, uint32_t device)
     const char *label = named_objects_text(c->objects, named_objects_find(c->objects, NAMED_DEVICE, device));
     const struct resource *resource = devices_label(&c->devices, device, label);
     if (resource)
-        c->sink.on_device(c->sink.context, (uint16_t)RESOURCE_DEVICE(device), resource);
+        c->options.sink.on_device(c->options.sink.context, (uint16_t)RESOURCE_DEVICE(device), resource);
 }
 
 void activity_spans_name_device(struct correlate *c, uint64_t device)
@@ -100,7 +83,7 @@ static void name_activity(struct correlate *c, const struct activity_record *rec
         const struct kernel_name *name = kernel_names_resolve(c->names, record->name);
         span->name = name->text;
         span->name_len = name->text_len;
-        span_attr_bytes(span, &key_kernel_name, name->full, name->full_len);
+        span_attr_bytes(span, ATTR("cuda.kernel.name"), name->full, name->full_len);
         return;
     }
     detail = attributes_detail(&c->plan, record);
@@ -116,7 +99,7 @@ static void note_delay(struct span *span, const struct pending_call *call)
         counter_add(COUNTER_clock_skew, 1);
         counter_max(COUNTER_clock_skew_max_ns, (uint64_t)-delay_ns);
     }
-    span_attr_int(span, &key_delay, delay_ns);
+    span_attr_int(span, ATTR("cuda.start_delay"), delay_ns);
 }
 
 /* An instant: a kind with one timestamp, or a record without an end, such as a page fault on the host. GPU
@@ -133,9 +116,9 @@ static void mark_length(struct span *span, const struct activity_record *record)
         return;
     span->end_ns = record->start_ns + 1;
     if (is_moment(record)) {
-        span_attr_bool(span, &key_instant, true);
+        span_attr_bool(span, ATTR("cuda.instant"), true);
     } else {
-        span_attr_bool(span, &key_zero_length, true);
+        span_attr_bool(span, ATTR("cuda.zero_length"), true);
         counter_add(COUNTER_zero_length, 1);
     }
 }
@@ -147,15 +130,15 @@ static void describe_graph(struct correlate *c, const struct activity_record *re
     uint32_t nodes =
         record->kind == ACTIVITY_GRAPH_TRACE ? graphs_nodes_launched(c->graphs, record->correlation_id) : 0;
     if (nodes)
-        span_attr_int(span, &key_graph_nodes, nodes);
+        span_attr_int(span, ATTR("cuda.graph.nodes"), nodes);
     if (!record->graph_node_id || !graphs_link_nodes(c->graphs))
         return;
     if (!graphs_capture_of(c->graphs, record->graph_node_id, &c->activities.link)) {
         counter_add(COUNTER_graph_nodes_unlinked, 1);
         return;
     }
-    c->activities.link.attr =
-        (struct span_attr){.key = &key_link, .type = ATTR_STRING, .len = strlen("capture"), .s = "capture"};
+    c->activities.link.attr = (struct span_attr){
+        .key = ATTR("cuda.link"), .type = ATTR_STRING, .len = strlen("capture"), .s = "capture"};
     span->links = &c->activities.link;
     span->link_count = 1;
 }
@@ -166,18 +149,18 @@ static void put_name_of_stream(struct correlate *c, uint32_t index)
     struct span *span = &c->span;
     const char *name = named_objects_text(c->objects, index);
     if (name)
-        span_attr_string(span, &key_stream_name, name);
+        span_attr_string(span, ATTR("cuda.stream.name"), name);
 }
 
 /* What repeated work has in common: its kind, name and launch parameters. */
 static void put_lasting(struct correlate *c, const struct activity_record *record, bool is_null_stream)
 {
     struct span *span = &c->span;
-    span_attr_string(span, &key_activity, activity_table[record->kind].name);
+    span_attr_string(span, ATTR("cuda.activity"), activity_table[record->kind].name);
     name_activity(c, record);
     attributes_of_activity(span, &c->plan.lasting[record->kind], record);
     if (is_null_stream)
-        span_attr_bool(span, &key_null_stream, true);
+        span_attr_bool(span, ATTR("cuda.stream.default"), true);
 }
 
 static void put_lasting_shared(struct correlate *c, const struct activity_record *record, bool is_null_stream)
@@ -220,8 +203,8 @@ static void count_work(struct correlate *c, const struct activity_record *record
 static void put_error(struct span *span, const struct context_error *error)
 {
     spans_put_error(span, error->domain, error->result);
-    span_attr_int(span, &key_error_code, error->result);
-    span_attr_bool(span, &key_unfinished, true);
+    span_attr_int(span, ATTR("cuda.error.code"), error->result);
+    span_attr_bool(span, ATTR("cuda.unfinished"), true);
 }
 
 /* Whether the work belongs to the open session's trace. */
@@ -257,7 +240,7 @@ static void describe(struct correlate *c, const struct activity_record *record,
     if (call && is_gpu_work)
         note_delay(span, call);
     else if (is_gpu_work)
-        span_attr_bool(span, &key_orphan, true);
+        span_attr_bool(span, ATTR("cuda.orphan"), true);
     devices_add_ends(&c->devices, record, span);
     if (c->activities.gpu_counted && record->kind == ACTIVITY_KERNEL)
         gpu_counted_put(c->activities.gpu_counted, record->correlation_id, span);
@@ -313,14 +296,14 @@ static bool has_slept(void)
 /* Work that started while capture slept is wanted only if its call is known. */
 static bool is_of_sleep(const struct correlate *c, const struct activity_record *record)
 {
-    return c->activities.slept_at && c->activities.slept_at(record->start_ns);
+    return c->options.slept_at && c->options.slept_at(record->start_ns);
 }
 
 /* Whether the record should have a call. After a sleep, one without a call was probably launched in the
  * sleep. */
 static bool has_a_call(const struct correlate *c, const struct activity_record *record)
 {
-    return c->activities.expects_calls && record->correlation_id && activity_table[record->kind].is_gpu_work;
+    return c->options.expects_calls && record->correlation_id && activity_table[record->kind].is_gpu_work;
 }
 
 static void give_up(struct correlate *c, const struct activity_record *record)
@@ -403,7 +386,7 @@ static bool has_times(struct correlate *c, const struct activity_record *record,
 
 static bool is_filtered(struct correlate *c, const struct activity_record *record)
 {
-    const struct filter *kernels = &c->settings->capture.kernels;
+    const struct filter *kernels = &c->options.settings->capture.kernels;
     if (c->activities.is_kind_filtered[record->kind])
         return true; /* CUPTI enabled it together with another kind */
     if (record->kind != ACTIVITY_KERNEL || (!kernels->allow.count && !kernels->deny.count) || !record->name)
@@ -416,7 +399,7 @@ static bool is_filtered(struct correlate *c, const struct activity_record *recor
  * is not full yet. Without it the span's resource has no name and UUID. */
 static bool lacks_device(struct correlate *c, const struct activity_record *record)
 {
-    bool lacks = c->activities.expects_devices && activity_table[record->kind].is_gpu_work &&
+    bool lacks = c->options.expects_devices && activity_table[record->kind].is_gpu_work &&
                  record->device_id < DEVICES_MAX && !c->devices.is_known[record->device_id];
     c->activities.lacks_device |= lacks;
     return lacks;
@@ -455,7 +438,7 @@ static bool lacks_counts(const struct correlate *c, const struct activity_record
            gpu_counted_awaits(c->activities.gpu_counted, record->correlation_id);
 }
 
-void activity_spans_add(struct correlate *c, const struct activity_record *record)
+void correlate_activity(struct correlate *c, const struct activity_record *record)
 {
     if (record->kind == ACTIVITY_DEVICE || record->kind == ACTIVITY_CONTEXT ||
         !c->plan.has_start[record->kind]) {
@@ -500,7 +483,7 @@ static bool take_waiting(struct correlate *c, const struct activity_record *reco
 static bool sweep_one(void *context, const struct activity_record *record, uint64_t since_ns)
 {
     struct correlate *c = context;
-    bool is_late = c->now_ns >= since_ns + c->settings->correlation.wait_ms * NS_PER_MS;
+    bool is_late = c->now_ns >= since_ns + c->options.settings->correlation.wait_ms * NS_PER_MS;
     if (!is_late && lacks_device(c, record))
         return false;
     if (lacks_counts(c, record) && c->now_ns < since_ns + COUNTS_WAIT_NS)

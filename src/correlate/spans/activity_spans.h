@@ -6,8 +6,6 @@
 #include "model/cuda/activities.h"
 
 struct activity_spans {
-    bool expects_calls, expects_devices;
-    bool (*slept_at)(uint64_t time_ns);        /* or NULL */
     bool is_kind_filtered[ACTIVITY_KINDS_MAX]; /* by the settings */
     bool lacks_device, has_asked_for_device;   /* work waits for a device's description */
     struct entry_queue *waiting;               /* records (waiting.h) */
@@ -16,10 +14,9 @@ struct activity_spans {
 };
 
 enum status activity_spans_init(struct activity_spans *activities,
-                                const struct correlate_options *options) MUST_CHECK;
+                                const struct settings *settings) MUST_CHECK;
 void activity_spans_deinit(struct activity_spans *activities);
 
-void activity_spans_add(struct correlate *correlate, const struct activity_record *record);
 /* Retries the waiting records and gives up those that are too old, or at the end all. */
 void activity_spans_sweep(struct correlate *correlate);
 void activity_spans_finish(struct correlate *correlate);

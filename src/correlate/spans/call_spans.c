@@ -15,17 +15,6 @@
 #define REPEATED_WORDS_MAX   (SHARED_KEY_WORDS - 5)
 #define CALL_KEY             UINT16_MAX /* in the place of an activity's kind */
 
-static const struct attr_key key_api = ATTR_KEY("cuda.api");
-static const struct attr_key key_context = ATTR_KEY("cuda.context.id");
-static const struct attr_key key_correlation = ATTR_KEY("cuda.correlation.id");
-static const struct attr_key key_error_code = ATTR_KEY("cuda.error.code");
-static const struct attr_key key_stream_name = ATTR_KEY("cuda.stream.name");
-static const struct attr_key key_stack = ATTR_KEY("code.stacktrace");
-static const struct attr_key key_event_name = ATTR_KEY("cuda.event.name");
-static const struct attr_key key_module_id = ATTR_KEY("cuda.module.id");
-static const struct attr_key key_module_bytes = ATTR_KEY("cuda.module.bytes");
-static const struct attr_key key_context_handle = ATTR_KEY("cuda.context.handle");
-
 static void add_to_session(struct correlate *c, const struct span_event *event)
 {
     session_add_event(session_spans_at(c, event->time_ns), event);
@@ -65,7 +54,7 @@ static uint32_t expectations(const struct correlate *c, const struct call_record
 {
     if (!info->has_activity || call->result != 0)
         return 0;
-    bool graph = c->calls.expects_graphs && launches_graph((enum call_domain)call->head.domain, info);
+    bool graph = c->options.expects_graphs && launches_graph((enum call_domain)call->head.domain, info);
     return PENDING_EXPECTED | (graph ? PENDING_GRAPH : 0);
 }
 
@@ -113,7 +102,7 @@ static void put_stream_name(struct correlate *c, const struct call_info *info, c
     if (!index)
         return;
     struct pending_call *pending = pending_find(c->pending, call->correlation_id, call->start_ns);
-    span_attr_string(span, &key_stream_name, named_objects_text(c->objects, index));
+    span_attr_string(span, ATTR("cuda.stream.name"), named_objects_text(c->objects, index));
     if (pending)
         pending->flags |= index << PENDING_STREAM_SHIFT;
     forget_destroyed(c, NAMED_STREAM, handle, info, call);
@@ -126,7 +115,7 @@ static void put_event_name(struct correlate *c, const struct call_info *info, co
     uint32_t index = named_objects_find(c->objects, NAMED_EVENT, handle);
     if (!index)
         return;
-    span_attr_string(span, &key_event_name, named_objects_text(c->objects, index));
+    span_attr_string(span, ATTR("cuda.event.name"), named_objects_text(c->objects, index));
     forget_destroyed(c, NAMED_EVENT, handle, info, call);
 }
 
@@ -164,7 +153,7 @@ static void summarize(struct correlate *c, const struct thread_state *state, con
     counter_add_alone(parent->is_sampled ? COUNTER_spans_summed : COUNTER_spans_unsampled, 1);
 }
 
-void call_spans_add_asleep(struct correlate *c, const struct thread_info *thread,
+void correlate_call_asleep(struct correlate *c, const struct thread_info *thread,
                            const struct call_record *call)
 {
     static const struct parent nobody;
@@ -187,9 +176,9 @@ static void put_lasting(struct correlate *c, const struct thread_info *thread, c
     struct span *span = &c->span;
     span->name = call_name(info);
     span->name_len = (uint32_t)strlen(span->name);
-    span_attr_string(span, &key_api, call->head.domain == CALL_RUNTIME ? "runtime" : "driver");
+    span_attr_string(span, ATTR("cuda.api"), call->head.domain == CALL_RUNTIME ? "runtime" : "driver");
     spans_put_thread(c, span, thread);
-    span_attr_int(span, &key_context, call->context_id);
+    span_attr_int(span, ATTR("cuda.context.id"), call->context_id);
     spans_put_context_name(c, span, call->context_id);
     if (is_repeated)
         attributes_of_call(span, info, call);
@@ -222,16 +211,16 @@ static void describe(struct correlate *c, const struct thread_info *thread, cons
     spans_put_below_parent(c, span, parent);
     (named_objects_has_any(c->objects) ? put_lasting : put_lasting_shared)(c, thread, info, call,
                                                                            is_repeated);
-    span_attr_int(span, &key_correlation, call->correlation_id);
+    span_attr_int(span, ATTR("cuda.correlation.id"), call->correlation_id);
     if (!is_repeated)
         attributes_of_call(span, info, call);
     if (call->result != 0) {
         spans_put_error(span, (enum call_domain)call->head.domain, call->result);
-        span_attr_int(span, &key_error_code, call->result);
+        span_attr_int(span, ATTR("cuda.error.code"), call->result);
     }
 }
 
-void call_spans_set_stack(struct correlate *c, const char *text)
+void correlate_stack(struct correlate *c, const char *text)
 {
     c->calls.stack = *text ? text : NULL;
 }
@@ -278,11 +267,11 @@ static void make_span(struct correlate *c, const struct thread_info *thread, con
     if (named_objects_has_any(c->objects))
         put_names(c, info, call);
     if (__builtin_expect(c->calls.stack != NULL, 0))
-        span_attr_string(span, &key_stack, c->calls.stack);
+        span_attr_string(span, ATTR("code.stacktrace"), c->calls.stack);
     spans_emit(c, span);
 }
 
-void call_spans_add(struct correlate *c, const struct thread_info *thread, const struct call_record *call)
+void correlate_call(struct correlate *c, const struct thread_info *thread, const struct call_record *call)
 {
     const struct call_info *info = call_info((enum call_domain)call->head.domain, call->head.cbid);
     if (info) {
@@ -299,8 +288,8 @@ void call_spans_add(struct correlate *c, const struct thread_info *thread, const
     c->calls.stack = NULL;
 }
 
-void call_spans_add_resource(struct correlate *c, const struct thread_info *thread,
-                             const struct resource_record *resource)
+void correlate_resource(struct correlate *c, const struct thread_info *thread,
+                        const struct resource_record *resource)
 {
     struct span_event event = {.time_ns = resource->time_ns};
     if (resource->head.cbid == DOMAIN_CONTEXT_GONE)
@@ -310,8 +299,10 @@ void call_spans_add_resource(struct correlate *c, const struct thread_info *thre
     switch (resource->head.cbid) {
     case DOMAIN_MODULE_LOADED:
         event.name = "cuda.module.loaded";
-        event.attrs[0] = (struct span_attr){.key = &key_module_id, .type = ATTR_INT, .i = resource->id};
-        event.attrs[1] = (struct span_attr){.key = &key_module_bytes, .type = ATTR_INT, .i = resource->bytes};
+        event.attrs[0] =
+            (struct span_attr){.key = ATTR("cuda.module.id"), .type = ATTR_INT, .i = resource->id};
+        event.attrs[1] =
+            (struct span_attr){.key = ATTR("cuda.module.bytes"), .type = ATTR_INT, .i = resource->bytes};
         event.attr_count = 2;
         break;
     case DOMAIN_CONTEXT_MADE:
@@ -321,7 +312,7 @@ void call_spans_add_resource(struct correlate *c, const struct thread_info *thre
         if (resource->head.cbid == DOMAIN_CONTEXT_GONE)
             named_objects_forget(c->objects, NAMED_CONTEXT, resource->handle); /* CUDA reuses the handle */
         event.attrs[0] = (struct span_attr){
-            .key = &key_context_handle, .type = ATTR_POINTER, .i = (int64_t)resource->handle};
+            .key = ATTR("cuda.context.handle"), .type = ATTR_POINTER, .i = (int64_t)resource->handle};
         event.attr_count = 1;
         break;
     default:

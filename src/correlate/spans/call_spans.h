@@ -16,20 +16,11 @@ struct held_resource {
 };
 
 struct call_spans {
-    bool expects_graphs;
     const char *stack; /* of the next call, not owned; NULL: none */
     uint32_t held_count;
     struct held_resource held[RESOURCES_HELD]; /* until their call returns */
     struct span_event events[CALL_EVENTS_MAX]; /* of the current span */
 };
-
-void call_spans_set_stack(struct correlate *correlate, const char *text);
-void call_spans_add(struct correlate *correlate, const struct thread_info *thread,
-                    const struct call_record *call);
-void call_spans_add_asleep(struct correlate *correlate, const struct thread_info *thread,
-                           const struct call_record *call);
-void call_spans_add_resource(struct correlate *correlate, const struct thread_info *thread,
-                             const struct resource_record *resource);
 
 /* At the end: adds the events of calls that never returned to the session. */
 void call_spans_finish(struct correlate *correlate);

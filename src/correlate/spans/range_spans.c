@@ -7,10 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct attr_key key_instant = ATTR_KEY("cuda.instant");
-static const struct attr_key key_range = ATTR_KEY("cuda.range");
-static const struct attr_key key_unended = ATTR_KEY("cuda.range.unended");
-
 static void emit_range(struct correlate *c, const struct range *range, struct account *account,
                        uint64_t end_ns, const struct range_record *end)
 {
@@ -21,10 +17,10 @@ static void emit_range(struct correlate *c, const struct range *range, struct ac
     spans_put_below_parent(c, span, &range->parent);
     span->name = range->text;
     span->name_len = range->name_bytes;
-    span_attr_string(span, &key_range, range->flags & RANGE_ON_THREAD ? "range" : "span");
+    span_attr_string(span, ATTR("cuda.range"), range->flags & RANGE_ON_THREAD ? "range" : "span");
     spans_put_thread(c, span, &range->thread);
     if (!end)
-        span_attr_bool(span, &key_unended, true);
+        span_attr_bool(span, ATTR("cuda.range.unended"), true);
     span->attrs_dropped = range->attrs_dropped;
     ranges_attributes(span, range->text, range->text_bytes, range->name_bytes, range->attr_count,
                       c->ranges.keys, &keys);
@@ -157,16 +153,16 @@ static void mark(struct correlate *c, const struct thread_info *thread, const st
     spans_put_below_parent(c, span, &parent);
     span->name = record->text;
     span->name_len = record->name_bytes;
-    span_attr_string(span, &key_range, "mark");
+    span_attr_string(span, ATTR("cuda.range"), "mark");
     spans_put_thread(c, span, thread);
-    span_attr_bool(span, &key_instant, true);
+    span_attr_bool(span, ATTR("cuda.instant"), true);
     ranges_attributes(span, record->text, record->text_bytes, record->name_bytes, record->attr_count,
                       c->ranges.keys, &keys);
     session_spans_cover(c, &parent, span->start_ns, span->end_ns);
     spans_emit(c, span);
 }
 
-void range_spans_add(struct correlate *c, const struct thread_info *thread, const struct range_record *record)
+void correlate_range(struct correlate *c, const struct thread_info *thread, const struct range_record *record)
 {
     if (record->head.type == RECORD_RANGE_BEGIN)
         begin_range(c, thread, record);

@@ -16,8 +16,6 @@ struct range_spans {
     char message[RANGE_TEXT_BYTES + 1];
 };
 
-void range_spans_add(struct correlate *correlate, const struct thread_info *thread,
-                     const struct range_record *record);
 /* Closes the range and frees its slot. `end` NULL: the program did not end it. */
 void range_spans_close(struct correlate *correlate, struct range *range, uint64_t end_ns,
                        const struct range_record *end);

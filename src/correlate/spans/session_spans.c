@@ -6,23 +6,6 @@
 
 #include <string.h>
 
-bool session_spans_init(struct session_spans *sessions, const struct correlate_options *options)
-{
-    const struct settings *settings = options->settings;
-    struct session_options session = {.name = options->program,
-                                      .spans_max = settings->session.spans_max,
-                                      .age_max_ns = settings->session.age_max_ms * NS_PER_MS,
-                                      .has_parent = options->parent != NULL,
-                                      .sampler = {.kind = settings->sampler,
-                                                  .ratio = settings->sampler_ratio,
-                                                  .parent_based = settings->sampler_parent_based,
-                                                  .traces_per_second = settings->sampling.traces_per_second}};
-    if (options->parent)
-        session.parent = *options->parent;
-    sessions->session_overhead.take = options->take_overhead;
-    return session_init(&sessions->current, &session);
-}
-
 /* A session that waits for its calls' GPU records. */
 struct ended_session {
     struct span span;
@@ -57,7 +40,7 @@ static void end_session(struct correlate *c, const char *reason, struct span *sp
 {
     session_close(&c->sessions.current, reason, span, links);
     if (c->sessions.current.is_sampled)
-        session_overhead_write(&c->sessions.session_overhead, span);
+        session_overhead_write(&c->sessions.overhead, c->options.take_overhead, span);
 }
 
 /* False: the queue is full. Must come before the span is made: the queue may evict others, which use the
@@ -74,7 +57,7 @@ static bool linger(struct correlate *c, const struct account *account, const cha
     return true;
 }
 
-void session_spans_end(struct correlate *c, const char *reason)
+void correlate_end_session(struct correlate *c, const char *reason)
 {
     if (!c->sessions.current.is_open)
         return;
@@ -96,8 +79,8 @@ void session_spans_end(struct correlate *c, const char *reason)
 void session_spans_end_if_due(struct correlate *c, uint64_t time_ns)
 {
     if (session_is_due(&c->sessions.current, time_ns))
-        session_spans_end(c, c->sessions.current.spans >= c->sessions.current.options.spans_max ? "spans"
-                                                                                                : "age");
+        correlate_end_session(c, c->sessions.current.spans >= c->options.settings->session.spans_max ? "spans"
+                                                                                                     : "age");
 }
 
 struct session *session_spans_at(struct correlate *c, uint64_t time_ns)
@@ -106,9 +89,9 @@ struct session *session_spans_at(struct correlate *c, uint64_t time_ns)
     if (!c->sessions.current.is_open) {
         session_open(&c->sessions.current, time_ns);
         c->sessions.account = c->sessions.current.is_sampled ? counting_open_root(c) : 0;
-        if (c->sink.on_session)
-            c->sink.on_session(c->sink.context, c->sessions.current.trace_id, c->sessions.current.span_id,
-                               c->sessions.current.flags);
+        if (c->options.sink.on_session)
+            c->options.sink.on_session(c->options.sink.context, c->sessions.current.trace_id,
+                                       c->sessions.current.span_id, c->sessions.current.flags);
     }
     return &c->sessions.current;
 }

@@ -5,15 +5,10 @@
 #include "correlate/trace/named_objects.h"
 #include "correlate/trace/tracestates.h"
 
-static const struct attr_key key_thread_id = ATTR_KEY("thread.id");
-static const struct attr_key key_thread_name = ATTR_KEY("thread.name");
-static const struct attr_key key_context_name = ATTR_KEY("cuda.context.name");
-static const struct attr_key key_error_type = ATTR_KEY("error.type");
-
 void spans_emit(struct correlate *c, const struct span *span)
 {
     counter_add_alone(COUNTER_spans_created, 1);
-    c->sink.on_span(c->sink.context, span);
+    c->options.sink.on_span(c->options.sink.context, span);
 }
 
 void spans_begin(struct span *span, uint64_t start_ns, uint64_t end_ns)
@@ -44,9 +39,9 @@ void spans_put_thread(const struct correlate *c, struct span *span, const struct
         named_objects_has(c->objects, NAMED_THREAD)
             ? named_objects_text(c->objects, named_objects_find(c->objects, NAMED_THREAD, thread->tid))
             : NULL;
-    span_attr_int(span, &key_thread_id, (int64_t)thread->tid);
+    span_attr_int(span, ATTR("thread.id"), (int64_t)thread->tid);
     if (named || *thread->name)
-        span_attr_string(span, &key_thread_name, named ? named : thread->name);
+        span_attr_string(span, ATTR("thread.name"), named ? named : thread->name);
 }
 
 void spans_put_error(struct span *span, enum call_domain domain, int32_t result)
@@ -54,7 +49,7 @@ void spans_put_error(struct span *span, enum call_domain domain, int32_t result)
     const char *name = call_result_name(domain, result);
     span->status = SPAN_STATUS_ERROR;
     span->status_message = name;
-    span_attr_string(span, &key_error_type, name ? name : "_OTHER");
+    span_attr_string(span, ATTR("error.type"), name ? name : "_OTHER");
 }
 
 void spans_put_context_name(const struct correlate *c, struct span *span, uint32_t context_id)
@@ -64,5 +59,5 @@ void spans_put_context_name(const struct correlate *c, struct span *span, uint32
     uint64_t handle = devices_handle(&c->devices, context_id);
     const char *name = named_objects_text(c->objects, named_objects_find(c->objects, NAMED_CONTEXT, handle));
     if (name)
-        span_attr_string(span, &key_context_name, name);
+        span_attr_string(span, ATTR("cuda.context.name"), name);
 }

@@ -14,8 +14,6 @@
 #define MAKE_WAY_MAX    64 /* evicted at once */
 #define SUMMARY_NAME    "cuda summary"
 
-static const struct attr_key key_summary_number = ATTR_KEY("cuda.summary.number");
-
 enum status counting_init(struct counting *counting, bool is_summary)
 {
     enum status status = accounts_create(&counting->accounts);
@@ -68,7 +66,7 @@ static void send_summary(struct correlate *c, struct summary *summary)
                         summary->trace_state);
         span->name = SUMMARY_NAME;
         span->name_len = strlen(SUMMARY_NAME);
-        span_attr_int(span, &key_summary_number, summary->number);
+        span_attr_int(span, ATTR("cuda.summary.number"), summary->number);
         counting_put_error(c, totals);
         counter_add_alone(COUNTER_summaries, 1);
         counting_emit(c, account, c->ended.events, SPAN_EVENTS_MAX);
@@ -310,7 +308,8 @@ static bool leave_if_due(void *context, const void *entry, uint64_t ended_ns)
     struct correlate *c = context;
     const struct lingering *lingering = entry;
     uint64_t wait_ns =
-        ((uint64_t)c->settings->correlation.wait_ms + c->settings->cupti.flush_interval_ms) * NS_PER_MS;
+        ((uint64_t)c->options.settings->correlation.wait_ms + c->options.settings->cupti.flush_interval_ms) *
+        NS_PER_MS;
     if (account_at(c, lingering->account)->due && c->now_ns < ended_ns + wait_ns)
         return false;
     emit_lingering(c, lingering);
@@ -322,8 +321,8 @@ static bool leave_if_due(void *context, const void *entry, uint64_t ended_ns)
 static bool summary_is_due(struct correlate *c, const struct summary *summary)
 {
     uint32_t due = account_at(c, summary->account)->due;
-    uint64_t idle_ms =
-        (uint64_t)c->settings->summary.idle_ms + (due ? c->settings->cupti.flush_interval_ms : 0);
+    uint64_t idle_ms = (uint64_t)c->options.settings->summary.idle_ms +
+                       (due ? c->options.settings->cupti.flush_interval_ms : 0);
     return (!summary->holders && !due) || c->now_ns >= summary->active_ns + idle_ms * NS_PER_MS;
 }
 

@@ -9,16 +9,15 @@
 #include "model/span.h"
 
 struct session_overhead {
-    void (*take)(struct agent_overhead *); /* NULL: not measured, or from another run */
     struct agent_overhead told;
     uint64_t cupti_told_ns[COUNTER_COUNT]; /* by counter of CUPTI's kinds */
 };
 
-/* Counts an overhead record with times. `kind` is CUPTI's. The driver's own work (compiling, loading) does
- * not count. */
+/* Counts an overhead record with times. `kind` is CUPTI's. */
 void session_overhead_add(const struct activity_record *record, uint64_t kind);
 
-/* Adds the cost to a session span. */
-void session_overhead_write(struct session_overhead *cost, struct span *span);
+/* Adds the cost to a session span. `take` reads cuspan's own; NULL: not measured, or from another run. */
+void session_overhead_write(struct session_overhead *overhead, void (*take)(struct agent_overhead *),
+                            struct span *span);
 
 #endif

@@ -11,30 +11,6 @@
 #define LABELS_MAX    4096 /* a power of two; three quarters are used */
 #define LABEL_BYTES   (192 * 1024)
 
-static const struct attr_key key_calls = ATTR_KEY("cuda.total.calls");
-static const struct attr_key key_errors = ATTR_KEY("cuda.total.errors");
-static const struct attr_key key_call_time = ATTR_KEY("cuda.total.call_time");
-static const struct attr_key key_launch_time = ATTR_KEY("cuda.total.launch_time");
-static const struct attr_key key_sync_time = ATTR_KEY("cuda.total.sync_time");
-static const struct attr_key key_gpu_time = ATTR_KEY("cuda.total.gpu_time");
-static const struct attr_key key_start_delay = ATTR_KEY("cuda.total.start_delay");
-static const struct attr_key key_kernels = ATTR_KEY("cuda.total.kernels");
-static const struct attr_key key_copies = ATTR_KEY("cuda.total.copies");
-static const struct attr_key key_copy_bytes = ATTR_KEY("cuda.total.copy_bytes");
-static const struct attr_key key_fills = ATTR_KEY("cuda.total.fills");
-static const struct attr_key key_fill_bytes = ATTR_KEY("cuda.total.fill_bytes");
-static const struct attr_key key_graphs = ATTR_KEY("cuda.total.graphs");
-static const struct attr_key key_estimated = ATTR_KEY("cuda.total.estimated");
-static const struct attr_key key_incomplete = ATTR_KEY("cuda.total.incomplete");
-static const struct attr_key key_device_id = ATTR_KEY("cuda.device.id");
-static const struct attr_key key_hw_id = ATTR_KEY("hw.id");
-static const struct attr_key key_slowest_1 = ATTR_KEY("cuda.total.slowest.1.kernel");
-static const struct attr_key key_slowest_2 = ATTR_KEY("cuda.total.slowest.2.kernel");
-static const struct attr_key key_slowest_3 = ATTR_KEY("cuda.total.slowest.3.kernel");
-static const struct attr_key key_slowest_1_time = ATTR_KEY("cuda.total.slowest.1.duration");
-static const struct attr_key key_slowest_2_time = ATTR_KEY("cuda.total.slowest.2.duration");
-static const struct attr_key key_slowest_3_time = ATTR_KEY("cuda.total.slowest.3.duration");
-
 /* One device's part of one struct totals. References are index + 1; 0: none. */
 struct busy {
     uint32_t device_id;
@@ -56,7 +32,6 @@ struct totals_pool {
 };
 
 #define LABEL_OTHER (LABELS_MAX + 1)
-static const char other_text[] = "(other kernels)";
 
 enum status totals_pool_create(struct totals_pool **pool)
 {
@@ -206,30 +181,28 @@ uint32_t totals_label(struct totals_pool *pool, const char *name, uint32_t bytes
     return at + 1;
 }
 
-/* Adds the attribute unless it is 0. */
-static void put(struct span *span, const struct span_attr *attr)
+static void put_int(struct span *span, const struct attr_key *key, uint64_t value)
 {
-    struct span_attr *made = attr->i ? span_attr_add(span, attr->key, (enum attr_type)attr->type) : NULL;
-    if (made)
-        *made = *attr;
+    if (value)
+        span_attr_int(span, key, (int64_t)value);
 }
 
 static void put_slowest(const struct totals_pool *pool, const struct totals *totals, struct span *span)
 {
-    struct span_attr names[] = {{.key = &key_slowest_1, .type = ATTR_STRING},
-                                {.key = &key_slowest_2, .type = ATTR_STRING},
-                                {.key = &key_slowest_3, .type = ATTR_STRING}};
-    struct span_attr times[] = {{.key = &key_slowest_1_time, .type = ATTR_INT},
-                                {.key = &key_slowest_2_time, .type = ATTR_INT},
-                                {.key = &key_slowest_3_time, .type = ATTR_INT}};
+    static const struct attr_key names[TOTALS_SLOWEST] = {ATTR_KEY("cuda.total.slowest.1.kernel"),
+                                                          ATTR_KEY("cuda.total.slowest.2.kernel"),
+                                                          ATTR_KEY("cuda.total.slowest.3.kernel")};
+    static const struct attr_key times[TOTALS_SLOWEST] = {ATTR_KEY("cuda.total.slowest.1.duration"),
+                                                          ATTR_KEY("cuda.total.slowest.2.duration"),
+                                                          ATTR_KEY("cuda.total.slowest.3.duration")};
     for (unsigned i = 0; i < TOTALS_SLOWEST && totals->slowest[i].label; i++) {
         uint32_t label = totals->slowest[i].label;
-        bool is_known = label != LABEL_OTHER;
-        names[i].s = is_known ? pool->text + pool->labels[label - 1].at : other_text;
-        names[i].len = is_known ? pool->labels[label - 1].bytes : (uint32_t)strlen(other_text);
-        times[i].i = (int64_t)totals->slowest[i].duration_ns;
-        put(span, &names[i]);
-        put(span, &times[i]);
+        if (label == LABEL_OTHER)
+            span_attr_string(span, &names[i], "(other kernels)");
+        else
+            span_attr_bytes(span, &names[i], pool->text + pool->labels[label - 1].at,
+                            pool->labels[label - 1].bytes);
+        put_int(span, &times[i], totals->slowest[i].duration_ns);
     }
 }
 
@@ -238,13 +211,13 @@ static struct span_event make_device_event(const struct totals_pool *pool, const
 {
     struct span_event event = {.time_ns = busy->time.last_ns, .name = "cuda.device.worked"};
     event.attrs[event.attr_count++] =
-        (struct span_attr){.key = &key_device_id, .type = ATTR_INT, .i = busy->device_id};
-    event.attrs[event.attr_count++] =
-        (struct span_attr){.key = &key_gpu_time, .type = ATTR_INT, .i = (int64_t)gpu_ns(pool, busy)};
+        (struct span_attr){.key = ATTR("cuda.device.id"), .type = ATTR_INT, .i = busy->device_id};
+    event.attrs[event.attr_count++] = (struct span_attr){
+        .key = ATTR("cuda.total.gpu_time"), .type = ATTR_INT, .i = (int64_t)gpu_ns(pool, busy)};
     const char *id = busy->device_id < DEVICES_MAX ? devices->ids[busy->device_id] : "";
     if (*id)
-        event.attrs[event.attr_count++] =
-            (struct span_attr){.key = &key_hw_id, .type = ATTR_STRING, .len = (uint32_t)strlen(id), .s = id};
+        event.attrs[event.attr_count++] = (struct span_attr){
+            .key = ATTR("hw.id"), .type = ATTR_STRING, .len = (uint32_t)strlen(id), .s = id};
     return event;
 }
 
@@ -255,9 +228,9 @@ static void put_devices(const struct totals_pool *pool, const struct totals *tot
 {
     const struct busy *first = totals->devices ? &pool->busy[totals->devices - 1] : NULL;
     if (first && !first->next) {
-        span_attr_int(span, &key_device_id, first->device_id);
+        span_attr_int(span, ATTR("cuda.device.id"), first->device_id);
         if (first->device_id < DEVICES_MAX && *devices->ids[first->device_id])
-            span_attr_string(span, &key_hw_id, devices->ids[first->device_id]);
+            span_attr_string(span, ATTR("hw.id"), devices->ids[first->device_id]);
         return;
     }
     for (const struct busy *busy = first; busy; busy = busy->next ? &pool->busy[busy->next - 1] : NULL) {
@@ -274,28 +247,25 @@ void totals_write(const struct totals_pool *pool, const struct totals *totals, c
                   struct span *span, struct span_event *events, uint32_t events_max)
 {
     if (totals->is_incomplete)
-        span_attr_bool(span, &key_incomplete, true);
+        span_attr_bool(span, ATTR("cuda.total.incomplete"), true);
     if (!totals->first_ns)
         return;
-    const struct span_attr rest[] = {
-        {.key = &key_errors, .type = ATTR_INT, .i = totals->errors},
-        {.key = &key_launch_time, .type = ATTR_INT, .i = (int64_t)totals->launch_ns},
-        {.key = &key_sync_time, .type = ATTR_INT, .i = (int64_t)totals->sync_ns},
-        {.key = &key_start_delay, .type = ATTR_INT, .i = (int64_t)totals->delay_ns},
-        {.key = &key_copies, .type = ATTR_INT, .i = totals->copies},
-        {.key = &key_copy_bytes, .type = ATTR_INT, .i = (int64_t)totals->copied_bytes},
-        {.key = &key_fills, .type = ATTR_INT, .i = totals->fills},
-        {.key = &key_fill_bytes, .type = ATTR_INT, .i = (int64_t)totals->filled_bytes},
-        {.key = &key_graphs, .type = ATTR_INT, .i = totals->graphs}};
-    span_attr_int(span, &key_calls, totals->calls);
-    span_attr_int(span, &key_call_time, (int64_t)totals->call_ns);
-    span_attr_int(span, &key_gpu_time, (int64_t)totals_gpu_ns(pool, totals));
-    span_attr_int(span, &key_kernels, totals->kernels);
-    for (unsigned i = 0; i < sizeof rest / sizeof *rest; i++)
-        put(span, &rest[i]);
+    span_attr_int(span, ATTR("cuda.total.calls"), totals->calls);
+    span_attr_int(span, ATTR("cuda.total.call_time"), (int64_t)totals->call_ns);
+    span_attr_int(span, ATTR("cuda.total.gpu_time"), (int64_t)totals_gpu_ns(pool, totals));
+    span_attr_int(span, ATTR("cuda.total.kernels"), totals->kernels);
+    put_int(span, ATTR("cuda.total.errors"), totals->errors);
+    put_int(span, ATTR("cuda.total.launch_time"), totals->launch_ns);
+    put_int(span, ATTR("cuda.total.sync_time"), totals->sync_ns);
+    put_int(span, ATTR("cuda.total.start_delay"), totals->delay_ns);
+    put_int(span, ATTR("cuda.total.copies"), totals->copies);
+    put_int(span, ATTR("cuda.total.copy_bytes"), totals->copied_bytes);
+    put_int(span, ATTR("cuda.total.fills"), totals->fills);
+    put_int(span, ATTR("cuda.total.fill_bytes"), totals->filled_bytes);
+    put_int(span, ATTR("cuda.total.graphs"), totals->graphs);
     put_slowest(pool, totals, span);
     if (totals->is_estimated)
-        span_attr_bool(span, &key_estimated, true);
+        span_attr_bool(span, ATTR("cuda.total.estimated"), true);
     put_devices(pool, totals, devices, span, events, events_max);
 }
 

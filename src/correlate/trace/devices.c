@@ -11,9 +11,6 @@
 #define PEER_FIELD_DST_DEVICE_ID     13
 #define UUID_BYTES                   16
 
-static const struct attr_key key_src_device = ATTR_KEY("cuda.memcpy.src_device.hw.id");
-static const struct attr_key key_dst_device = ATTR_KEY("cuda.memcpy.dst_device.hw.id");
-
 /* "GPU-8-4-4-4-12" or "MIG-...", as NVIDIA's tools print it. */
 static void format_uuid(const uint8_t *bytes, const char *prefix, char text[DEVICE_ID_BYTES])
 {
@@ -148,9 +145,9 @@ void devices_add_ends(const struct devices *devices, const struct activity_recor
     const char *src = id_of_end(devices, record, PEER_FIELD_SRC_DEVICE_ID);
     const char *dst = id_of_end(devices, record, PEER_FIELD_DST_DEVICE_ID);
     if (src)
-        span_attr_string(span, &key_src_device, src);
+        span_attr_string(span, ATTR("cuda.memcpy.src_device.hw.id"), src);
     if (dst)
-        span_attr_string(span, &key_dst_device, dst);
+        span_attr_string(span, ATTR("cuda.memcpy.dst_device.hw.id"), dst);
 }
 
 /* Context IDs count up from 1, and programs have few. */

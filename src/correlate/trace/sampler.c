@@ -141,21 +141,18 @@ static uint64_t randomness_of(const struct ot_member *ot, const uint8_t trace_id
     return __builtin_bswap64(low) & (SAMPLER_NEVER - 1);
 }
 
-void sampler_init(struct sampler *sampler, const struct sampler_options *options)
+void sampler_init(struct sampler *sampler, const struct settings *settings)
 {
-    *sampler = (struct sampler){.options = *options, .traces_left = -1};
-    switch (options->kind) {
-    case SAMPLER_ALWAYS_ON:
-        break;
-    case SAMPLER_ALWAYS_OFF:
+    *sampler = (struct sampler){.is_parent_based = settings->sampler_parent_based,
+                                .traces_per_second = settings->sampling.traces_per_second,
+                                .traces_left = -1};
+    if (settings->sampler == SAMPLER_ALWAYS_OFF)
         sampler->threshold = SAMPLER_NEVER;
-        break;
-    case SAMPLER_TRACE_ID_RATIO:
-        sampler->threshold = sampler_threshold(options->ratio);
-    }
+    else if (settings->sampler == SAMPLER_TRACE_ID_RATIO)
+        sampler->threshold = sampler_threshold(settings->sampler_ratio);
     /* With a limit the sampled share is unknown, so no threshold may be given. */
-    if (options->kind == SAMPLER_TRACE_ID_RATIO && sampler->threshold < SAMPLER_NEVER &&
-        !(options->traces_per_second > 0)) {
+    if (settings->sampler == SAMPLER_TRACE_ID_RATIO && sampler->threshold < SAMPLER_NEVER &&
+        !(sampler->traces_per_second > 0)) {
         strcpy(sampler->root_state, MEMBER "=");
         format_threshold(sampler->threshold, sampler->root_state + strlen(sampler->root_state));
     }
@@ -169,7 +166,7 @@ const char *sampler_root_state(const struct sampler *sampler)
 /* A token bucket for one second of traces, at least one. */
 bool sampler_admits(struct sampler *sampler, uint64_t now_ns)
 {
-    double rate = sampler->options.traces_per_second;
+    double rate = sampler->traces_per_second;
     double most = rate > 1 ? rate : 1;
     if (!(rate > 0))
         return true;
@@ -208,7 +205,7 @@ bool sampler_decide(struct sampler *sampler, const struct trace_context *context
                     uint64_t now_ns, char trace_state[TRACE_STATE_MAX])
 {
     struct ot_member ot = {NO_VALUE, NO_VALUE, ""};
-    if (context && sampler->options.parent_based)
+    if (context && sampler->is_parent_based)
         return follow(context, trace_state);
     if (context)
         read_ot(context->trace_state, &ot);

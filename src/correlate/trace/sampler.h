@@ -11,28 +11,21 @@
 #include "base/trace_context.h"
 #include "model/settings.h"
 
-#define SAMPLER_RANDOM_BITS 56
-#define SAMPLER_NEVER       (1ull << SAMPLER_RANDOM_BITS) /* above every randomness */
-
-struct sampler_options {
-    enum sampler_kind kind;
-    double ratio;             /* TRACE_ID_RATIO: the sampled share */
-    bool parent_based;        /* a context's sampled flag decides */
-    double traces_per_second; /* limit on new traces; 0: none */
-};
+#define SAMPLER_NEVER (1ull << 56) /* above every randomness */
 
 struct sampler {
-    struct sampler_options options;
-    uint64_t threshold;  /* SAMPLER_NEVER: samples none */
-    char root_state[24]; /* "ot=th:c", or empty */
-    double traces_left;  /* tokens of the limit */
+    bool is_parent_based;     /* a context's sampled flag decides */
+    double traces_per_second; /* limit on new traces; 0: none */
+    uint64_t threshold;       /* SAMPLER_NEVER: samples none */
+    char root_state[24];      /* "ot=th:c", or empty */
+    double traces_left;       /* tokens of the limit */
     uint64_t refilled_ns;
 };
 
-void sampler_init(struct sampler *sampler, const struct sampler_options *options);
+void sampler_init(struct sampler *sampler, const struct settings *settings);
 
 /* Decides for one trace at `now_ns`. `context` comes from outside, with its trace ID; NULL: a new trace
- * with `trace_id`. With parent_based the context's flag decides, regardless of ratio and limit.
+ * with `trace_id`. If parent-based, the context's flag decides, regardless of ratio and limit.
  * `trace_state` receives the tracestate for the spans ("": none); it may be NULL. */
 bool sampler_decide(struct sampler *sampler, const struct trace_context *context, const uint8_t trace_id[16],
                     uint64_t now_ns, char trace_state[TRACE_STATE_MAX]);

@@ -1,17 +1,12 @@
 #include "correlate/trace/session.h"
 
 #include "base/accounting/counters.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
-
-static const struct attr_key key_number = ATTR_KEY("cuda.session.number");
-static const struct attr_key key_spans = ATTR_KEY("cuda.session.spans");
-static const struct attr_key key_end = ATTR_KEY("cuda.session.end_reason");
-static const struct attr_key key_lost = ATTR_KEY("cuda.session.lost");
-static const struct attr_key key_link = ATTR_KEY("cuda.link");
 
 #define LOSS_PREFIX "cuspan.lost."
 
@@ -30,11 +25,13 @@ static bool fill_random(void *to, size_t bytes)
     return true;
 }
 
-bool session_init(struct session *session, const struct session_options *options)
+bool session_init(struct session *session, const struct settings *settings, const char *name,
+                  const struct trace_context *parent)
 {
-    memset(session, 0, sizeof *session);
-    session->options = *options;
-    sampler_init(&session->sampler, &options->sampler);
+    *session = (struct session){.settings = settings, .name = name, .has_parent = parent != NULL};
+    if (parent)
+        session->parent = *parent;
+    sampler_init(&session->sampler, settings);
     return fill_random(&session->next_id, sizeof session->next_id);
 }
 
@@ -48,8 +45,7 @@ void session_next_span_id(struct session *session, uint8_t span_id[8])
 
 static void become_root(struct session *session, uint64_t time_ns)
 {
-    const struct session_options *options = &session->options;
-    bool follows = options->has_parent && options->sampler.parent_based;
+    bool follows = session->has_parent && session->settings->sampler_parent_based;
     do {
         if (!fill_random(session->trace_id, 16))
             memcpy(session->trace_id, &session->next_id, 8);
@@ -59,13 +55,13 @@ static void become_root(struct session *session, uint64_t time_ns)
     /* later sessions follow the process's parent; each counts for the limit */
     session->trace_state = follows ? NULL : sampler_root_state(&session->sampler);
     session->is_sampled =
-        follows ? (options->parent.flags & TRACE_FLAG_SAMPLED) && sampler_admits(&session->sampler, time_ns)
+        follows ? (session->parent.flags & TRACE_FLAG_SAMPLED) && sampler_admits(&session->sampler, time_ns)
                 : sampler_decide(&session->sampler, NULL, session->trace_id, time_ns, NULL);
 }
 
 static void become_child(struct session *session, uint64_t time_ns)
 {
-    const struct trace_context *parent = &session->options.parent;
+    const struct trace_context *parent = &session->parent;
     memcpy(session->trace_id, parent->trace_id, 16);
     memcpy(session->parent_span_id, parent->span_id, 8);
     session->flags = parent->flags & TRACE_FLAG_RANDOM;
@@ -78,7 +74,7 @@ void session_open(struct session *session, uint64_t time_ns)
 {
     if (session->is_open)
         return;
-    if (session->options.has_parent && session->number == 0)
+    if (session->has_parent && session->number == 0)
         become_child(session, time_ns);
     else
         become_root(session, time_ns);
@@ -95,8 +91,9 @@ void session_open(struct session *session, uint64_t time_ns)
 
 bool session_is_due(const struct session *session, uint64_t time_ns)
 {
-    return session->is_open && (session->spans >= session->options.spans_max ||
-                                time_ns > session->begin_ns + session->options.age_max_ns);
+    return session->is_open &&
+           (session->spans >= session->settings->session.spans_max ||
+            time_ns > session->begin_ns + session->settings->session.age_max_ms * NS_PER_MS);
 }
 
 void session_cover(struct session *session, uint64_t start_ns, uint64_t end_ns)
@@ -122,8 +119,8 @@ static struct span_link make_link(const uint8_t *trace_id, const uint8_t *span_i
     struct span_link link = {.flags = flags};
     memcpy(link.trace_id, trace_id, 16);
     memcpy(link.span_id, span_id, 8);
-    link.attr =
-        (struct span_attr){.key = &key_link, .type = ATTR_STRING, .len = (uint32_t)strlen(what), .s = what};
+    link.attr = (struct span_attr){
+        .key = ATTR("cuda.link"), .type = ATTR_STRING, .len = (uint32_t)strlen(what), .s = what};
     return link;
 }
 
@@ -133,8 +130,8 @@ static uint32_t add_links(const struct session *session, struct span_link *links
     if (session->number == 1)
         return 0;
     links[count++] = session->previous;
-    if (session->options.has_parent) {
-        const struct trace_context *parent = &session->options.parent;
+    if (session->has_parent) {
+        const struct trace_context *parent = &session->parent;
         links[count] = make_link(parent->trace_id, parent->span_id,
                                  SPAN_FLAG_REMOTE_KNOWN | SPAN_FLAG_REMOTE | parent->flags, "process");
         links[count++].trace_state = *parent->trace_state ? parent->trace_state : NULL;
@@ -159,7 +156,7 @@ static const struct attr_key *loss_key(enum counter counter)
 /* Losses of the whole process: those before capture belong to no session. */
 static void add_losses(struct span *span)
 {
-    span_attr_int(span, &key_lost, (int64_t)counters_lost());
+    span_attr_int(span, ATTR("cuda.session.lost"), (int64_t)counters_lost());
     for (enum counter i = 0; i < COUNTER_COUNT; i++)
         if (counter_is_loss(i) && counter_get(i))
             span_attr_int(span, loss_key(i), (int64_t)counter_get(i));
@@ -167,7 +164,7 @@ static void add_losses(struct span *span)
 
 void session_close(struct session *session, const char *reason, struct span *span, struct span_link *links)
 {
-    bool is_child = session->number == 1 && session->options.has_parent;
+    bool is_child = session->number == 1 && session->has_parent;
     memcpy(span->trace_id, session->trace_id, 16);
     memcpy(span->span_id, session->span_id, 8);
     memcpy(span->parent_span_id, session->parent_span_id, 8);
@@ -176,7 +173,7 @@ void session_close(struct session *session, const char *reason, struct span *spa
     span->kind = SPAN_KIND_INTERNAL;
     span->status = SPAN_STATUS_UNSET;
     span->status_message = NULL;
-    span->name = session->options.name;
+    span->name = session->name;
     span->name_len = (uint32_t)strlen(span->name);
     span->shared = NULL;
     span->trace_state = session->trace_state;
@@ -188,9 +185,9 @@ void session_close(struct session *session, const char *reason, struct span *spa
     span->events_dropped = session->events_dropped;
     span->links = links;
     span->link_count = add_links(session, links);
-    span_attr_int(span, &key_number, session->number);
-    span_attr_int(span, &key_spans, session->spans);
-    span_attr_string(span, &key_end, reason);
+    span_attr_int(span, ATTR("cuda.session.number"), session->number);
+    span_attr_int(span, ATTR("cuda.session.spans"), session->spans);
+    span_attr_string(span, ATTR("cuda.session.end_reason"), reason);
     if (counters_lost())
         add_losses(span);
     session->previous = make_link(session->trace_id, session->span_id,

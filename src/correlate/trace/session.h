@@ -10,19 +10,13 @@
 #include "correlate/trace/sampler.h"
 #include "model/span.h"
 
-struct session_options {
-    const char *name; /* of the program */
-    uint32_t spans_max;
-    uint64_t age_max_ns;
-    bool has_parent; /* TRACEPARENT */
-    struct trace_context parent;
-    struct sampler_options sampler;
-};
-
 #define SESSION_TRACES_KEPT 16
 
 struct session {
-    struct session_options options;
+    const struct settings *settings;
+    const char *name; /* of the program */
+    bool has_parent;  /* TRACEPARENT */
+    struct trace_context parent;
     struct sampler sampler;
     char child_state[TRACE_STATE_MAX]; /* tracestate of the first session, if it is the process's child */
     uint64_t next_id; /* span IDs count up from a random number: unique, and they compress well */
@@ -42,8 +36,10 @@ struct session {
     uint8_t traces[SESSION_TRACES_KEPT][16]; /* the first traces, for the report */
 };
 
-/* False if the system has no randomness. */
-bool session_init(struct session *session, const struct session_options *options);
+/* `settings` and `name` must outlive the session. `parent` NULL: none. False if the system has no randomness.
+ */
+bool session_init(struct session *session, const struct settings *settings, const char *name,
+                  const struct trace_context *parent);
 
 void session_next_span_id(struct session *session, uint8_t span_id[8]);
 

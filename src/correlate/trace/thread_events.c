@@ -90,7 +90,7 @@ static bool sample_context(struct correlate *c, const struct trace_context *cont
                            char trace_state[TRACE_STATE_MAX])
 {
     struct decision *decision = decision_of(c, context->trace_id);
-    if (c->settings->sampler_parent_based)
+    if (c->options.settings->sampler_parent_based)
         return sampler_decide(&c->sessions.current.sampler, context, context->trace_id, time_ns, trace_state);
     if (memcmp(decision->trace_id, context->trace_id, 16) == 0) {
         strcpy(trace_state, context->trace_state);
@@ -102,8 +102,8 @@ static bool sample_context(struct correlate *c, const struct trace_context *cont
     return decision->is_sampled;
 }
 
-void thread_events_attach(struct correlate *c, const struct thread_info *thread,
-                          const struct context_record *attached)
+void correlate_context(struct correlate *c, const struct thread_info *thread,
+                       const struct context_record *attached)
 {
     static const uint8_t none[24];
     struct thread_state *state = thread_events_state(c, thread, attached->time_ns);
@@ -126,7 +126,7 @@ void thread_events_attach(struct correlate *c, const struct thread_info *thread,
         tracestates_keep(c->threads.tracestates, attached->trace_id, trace_state, strlen(trace_state));
 }
 
-void thread_events_name(struct correlate *c, const struct name_record *name)
+void correlate_name(struct correlate *c, const struct name_record *name)
 {
     if (name->head.cbid == NAMED_CONTEXT_ID) {
         devices_note_handle(&c->devices, name->id, name->handle);

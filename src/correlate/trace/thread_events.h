@@ -24,10 +24,6 @@ struct thread_events {
 enum status thread_events_init(struct thread_events *threads) MUST_CHECK;
 void thread_events_deinit(struct thread_events *threads);
 
-void thread_events_attach(struct correlate *correlate, const struct thread_info *thread,
-                          const struct context_record *attached);
-void thread_events_name(struct correlate *correlate, const struct name_record *name);
-
 /* Returns the thread's state. If the slot's previous thread has ended, closes what it left open. */
 struct thread_state *thread_events_state(struct correlate *correlate, const struct thread_info *thread,
                                          uint64_t now_ns);

@@ -31,8 +31,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: sampler_decisions RATIO <LINES\n");
         return 2;
     }
-    struct sampler_options options = {.kind = SAMPLER_TRACE_ID_RATIO, .ratio = strtod(argv[1], NULL)};
-    sampler_init(&sampler, &options);
+    struct settings settings = {.sampler = SAMPLER_TRACE_ID_RATIO, .sampler_ratio = strtod(argv[1], NULL)};
+    sampler_init(&sampler, &settings);
     while (fgets(line, sizeof line, stdin)) {
         if (!decide(&sampler, line)) {
             fprintf(stderr, "sampler_decisions: not understood: %s\n", line);

@@ -15,8 +15,11 @@ static char after[TRACE_STATE_MAX];
 
 static void begin(enum sampler_kind kind, double ratio, bool parent_based, double traces_per_second)
 {
-    struct sampler_options options = {kind, ratio, parent_based, traces_per_second};
-    sampler_init(&sampler, &options);
+    struct settings settings = {.sampler = kind,
+                                .sampler_ratio = ratio,
+                                .sampler_parent_based = parent_based,
+                                .sampling.traces_per_second = traces_per_second};
+    sampler_init(&sampler, &settings);
 }
 
 static bool decide_root(uint64_t randomness)

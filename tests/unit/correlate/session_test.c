@@ -15,24 +15,31 @@ static struct span span;
 static struct span_link links[SPAN_LINKS_MAX];
 static const uint8_t zeros[16];
 
-static struct session_options options(void)
+struct options {
+    struct settings settings;
+    bool has_parent;
+    struct trace_context parent;
+};
+
+static struct options options(void)
 {
-    return (struct session_options){
-        .name = "program", .spans_max = 3, .age_max_ns = 1000, .sampler = {.ratio = 1}};
+    return (struct options){.settings = {.session = {.spans_max = 3, .age_max_ms = 1}, .sampler_ratio = 1}};
 }
 
-static struct session_options options_below(const char *traceparent, const char *tracestate)
+static struct options options_below(const char *traceparent, const char *tracestate)
 {
-    struct session_options below = options();
+    struct options below = options();
     below.has_parent = true;
-    below.sampler.parent_based = true;
+    below.settings.sampler_parent_based = true;
     assert_true(trace_context_parse(traceparent, tracestate, &below.parent));
     return below;
 }
 
-static void begin(struct session_options options, uint64_t time_ns)
+static void begin(struct options options, uint64_t time_ns)
 {
-    assert_true(session_init(&session, &options));
+    static struct settings settings; /* for the session's life */
+    settings = options.settings;
+    assert_true(session_init(&session, &settings, "program", options.has_parent ? &options.parent : NULL));
     session_open(&session, time_ns);
 }
 
@@ -103,8 +110,8 @@ static void test_a_session_is_due_by_spans_and_by_age(void **state)
 {
     (void)state;
     begin(options(), 100);
-    assert_false(session_is_due(&session, 1100));
-    assert_true(session_is_due(&session, 1101));
+    assert_false(session_is_due(&session, 1000100));
+    assert_true(session_is_due(&session, 1000101));
     assert_false(session_is_due(&session, 0));
     session_cover(&session, 100, 101);
     session_cover(&session, 100, 101);
@@ -112,7 +119,7 @@ static void test_a_session_is_due_by_spans_and_by_age(void **state)
     session_cover(&session, 100, 101);
     assert_true(session_is_due(&session, 100));
     end("spans");
-    assert_false(session_is_due(&session, 5000)); /* none is open */
+    assert_false(session_is_due(&session, 5000000)); /* none is open */
 }
 
 #define PARENT "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-0"
@@ -120,7 +127,7 @@ static void test_a_session_is_due_by_spans_and_by_age(void **state)
 static void test_the_first_session_is_the_process_s_child(void **state)
 {
     (void)state;
-    struct session_options below = options_below(PARENT "1", "vendor=1");
+    struct options below = options_below(PARENT "1", "vendor=1");
     begin(below, 100);
     uint8_t first_span[8];
     memcpy(first_span, session.span_id, 8);
@@ -156,21 +163,21 @@ static void test_the_first_session_is_the_process_s_child(void **state)
 static void test_the_parent_s_flag_decides(void **state)
 {
     (void)state;
-    struct session_options below = options_below(PARENT "0", NULL);
+    struct options below = options_below(PARENT "0", NULL);
     begin(below, 1);
     assert_false(session.is_sampled);
     end("age");
     assert_int_equal(span.flags & TRACE_FLAG_SAMPLED, 0);
     session_open(&session, 2); /* and for the sessions after it */
     assert_false(session.is_sampled);
-    below.sampler.parent_based = false;
+    below.settings.sampler_parent_based = false;
     begin(below, 1);
     assert_true(session.is_sampled);
     below = options_below(PARENT "1", NULL);
-    below.sampler.kind = SAMPLER_ALWAYS_OFF;
+    below.settings.sampler = SAMPLER_ALWAYS_OFF;
     begin(below, 1);
     assert_true(session.is_sampled);
-    below.sampler.parent_based = false;
+    below.settings.sampler_parent_based = false;
     begin(below, 1);
     assert_false(session.is_sampled);
     below = options_below(PARENT "3", NULL);
@@ -183,11 +190,11 @@ static void test_the_ratio_is_kept(void **state)
     (void)state;
     static const double ratios[] = {0, 0.25, 0.5, 1};
     for (size_t r = 0; r < sizeof ratios / sizeof *ratios; r++) {
-        struct session_options some = options();
+        struct options some = options();
         unsigned sampled = 0;
-        some.sampler.kind = SAMPLER_TRACE_ID_RATIO;
-        some.sampler.ratio = ratios[r];
-        assert_true(session_init(&session, &some));
+        some.settings.sampler = SAMPLER_TRACE_ID_RATIO;
+        some.settings.sampler_ratio = ratios[r];
+        assert_true(session_init(&session, &some.settings, "program", NULL));
         for (int i = 0; i < 4000; i++) {
             session_open(&session, 1);
             sampled += session.is_sampled;
@@ -205,11 +212,11 @@ static void test_the_ratio_is_kept(void **state)
 static void test_the_trace_id_decides(void **state)
 {
     (void)state;
-    struct session_options low =
-        options_below("00-0af7651916cd43ddff7fffffffffffff-b7ad6b7169203331-01", "a=1");
-    struct session_options high =
-        options_below("00-0af7651916cd43dd0080000000000000-b7ad6b7169203331-01", "a=1");
-    low.sampler = high.sampler = (struct sampler_options){.kind = SAMPLER_TRACE_ID_RATIO, .ratio = 0.5};
+    struct options low = options_below("00-0af7651916cd43ddff7fffffffffffff-b7ad6b7169203331-01", "a=1");
+    struct options high = options_below("00-0af7651916cd43dd0080000000000000-b7ad6b7169203331-01", "a=1");
+    low.settings.sampler = high.settings.sampler = SAMPLER_TRACE_ID_RATIO;
+    low.settings.sampler_parent_based = high.settings.sampler_parent_based = false;
+    low.settings.sampler_ratio = high.settings.sampler_ratio = 0.5;
     begin(low, 1);
     assert_false(session.is_sampled);
     begin(high, 1);
@@ -226,8 +233,8 @@ static void test_the_trace_id_decides(void **state)
 static void test_the_limit_holds_for_sessions(void **state)
 {
     (void)state;
-    struct session_options limited = options();
-    limited.sampler.traces_per_second = 1;
+    struct options limited = options();
+    limited.settings.sampling.traces_per_second = 1;
     begin(limited, 1000);
     assert_true(session.is_sampled);
     end("spans");
@@ -238,7 +245,7 @@ static void test_the_limit_holds_for_sessions(void **state)
     session_open(&session, 1000 + 1000000000);
     assert_true(session.is_sampled);
     limited = options_below(PARENT "1", NULL); /* the first is in the parent's trace and does not count */
-    limited.sampler.traces_per_second = 1;
+    limited.settings.sampling.traces_per_second = 1;
     begin(limited, 1000);
     assert_true(session.is_sampled);
     end("spans");
