@@ -4,10 +4,8 @@
 #include "correlate/join/gpu_counted.h"
 #include "correlate/join/graphs.h"
 #include "correlate/spans/kernel_names.h"
-#include "correlate/spans/span_shared.h"
 #include "correlate/state.h"
 #include "correlate/totals/program_stats.h"
-#include "correlate/trace/named_objects.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,48 +13,35 @@
 #define NAMES_BYTES (3 * 1024 * 1024) /* and the table of kernel_names.c */
 #define LEASE_NS    (10 * NS_PER_SECOND)
 
-/* What several parts share. */
-static enum status create_tables(struct correlate *c, const struct settings *settings)
+static enum status create_parts(struct correlate *c, const struct correlate_options *options)
 {
-    struct program_stats_options stats = {.has_metrics = settings->metrics.is_on,
+    const struct settings *settings = options->settings;
+    if (allocations_create(&c->allocations) != STATUS_OK)
+        return STATUS_NO_MEMORY;
+    struct program_stats_options stats = {.allocations = c->allocations,
+                                          .has_metrics = settings->metrics.is_on,
                                           .streams = settings->metrics.streams,
                                           .exemplars = settings->metrics.exemplar_filter};
-    bool is_created = pending_create(settings->correlation.pending_max, &c->pending) == STATUS_OK &&
+    bool is_created = session_init(&c->sessions.current, settings, options->program, options->parent) &&
+                      pending_create(settings->correlation.pending_max, &c->pending) == STATUS_OK &&
                       graphs_create(settings_have_graph_nodes(settings), &c->graphs) == STATUS_OK &&
                       program_stats_create(&stats, &c->stats) == STATUS_OK &&
-                      span_shared_create(&c->shared) == STATUS_OK &&
                       kernel_names_create(NAMES_BYTES, &c->names) == STATUS_OK &&
-                      named_objects_create(&c->objects) == STATUS_OK;
+                      activity_spans_init(&c->activities, settings) == STATUS_OK &&
+                      counting_init(&c->counting, c->is_summary) == STATUS_OK;
     return is_created ? STATUS_OK : STATUS_NO_MEMORY;
-}
-
-static void destroy_tables(struct correlate *c)
-{
-    pending_destroy(c->pending);
-    graphs_destroy(c->graphs);
-    program_stats_destroy(c->stats);
-    span_shared_destroy(c->shared);
-    kernel_names_destroy(c->names);
-    named_objects_destroy(c->objects);
-    devices_deinit(&c->devices);
 }
 
 enum status correlate_create(const struct correlate_options *options, struct correlate **correlate)
 {
-    const struct settings *settings = options->settings;
     struct correlate *made = calloc(1, sizeof *made);
     if (!made)
         return STATUS_NO_MEMORY;
     made->options = *options;
-    made->is_summary = settings->detail == DETAIL_SUMMARY;
-    made->stats_are_on = settings->metrics.is_on;
-    attributes_init(&made->plan, settings->detail);
-    if (create_tables(made, settings) != STATUS_OK ||
-        !session_init(&made->sessions.current, settings, options->program, options->parent) ||
-        activity_spans_init(&made->activities, settings) != STATUS_OK ||
-        ranges_create(&made->ranges.open) != STATUS_OK ||
-        counting_init(&made->counting, made->is_summary) != STATUS_OK ||
-        thread_events_init(&made->threads) != STATUS_OK) {
+    made->is_summary = options->settings->detail == DETAIL_SUMMARY;
+    made->stats_are_on = options->settings->metrics.is_on;
+    attributes_init(&made->plan, options->settings->detail);
+    if (create_parts(made, options) != STATUS_OK) {
         correlate_destroy(made);
         return STATUS_NO_MEMORY;
     }
@@ -69,11 +54,14 @@ void correlate_destroy(struct correlate *correlate)
 {
     if (!correlate)
         return;
+    pending_destroy(correlate->pending);
+    graphs_destroy(correlate->graphs);
+    program_stats_destroy(correlate->stats);
+    allocations_destroy(correlate->allocations);
+    kernel_names_destroy(correlate->names);
+    devices_deinit(&correlate->devices);
     activity_spans_deinit(&correlate->activities);
-    ranges_destroy(correlate->ranges.open);
     counting_deinit(&correlate->counting);
-    thread_events_deinit(&correlate->threads);
-    destroy_tables(correlate);
     free(correlate);
 }
 
@@ -117,18 +105,19 @@ uint32_t correlate_waiting(const struct correlate *c)
 
 uint64_t correlate_held(const struct correlate *c)
 {
-    return (uint64_t)entry_queue_count(c->activities.waiting) + ranges_open(c->ranges.open) +
+    return (uint64_t)entry_queue_count(c->activities.waiting) + c->ranges.open.open +
            entry_queue_count(c->counting.lingering) + c->sessions.current.is_open;
 }
 
 void correlate_finish(struct correlate *c)
 {
-    activity_spans_finish(c);
+    c->is_finishing = true;
+    activity_spans_sweep(c);
     pending_finish(c->pending);
     range_spans_finish(c);
     call_spans_finish(c);
     correlate_end_session(c, "exit");
-    counting_finish(c);
+    counting_sweep(c);
 }
 
 struct live_stats *correlate_live_stats(struct correlate *c)

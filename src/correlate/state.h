@@ -9,17 +9,21 @@
 #include "correlate/spans/call_spans.h"
 #include "correlate/spans/range_spans.h"
 #include "correlate/spans/session_spans.h"
+#include "correlate/spans/span_shared.h"
 #include "correlate/spans/spans.h"
+#include "correlate/totals/allocations.h"
 #include "correlate/totals/counting.h"
 #include "correlate/trace/context_errors.h"
 #include "correlate/trace/devices.h"
+#include "correlate/trace/named_objects.h"
 #include "correlate/trace/thread_events.h"
 
 #define SWEEP_INTERVAL_NS (10 * NS_PER_MS)
 
 struct correlate {
     struct correlate_options options;
-    bool is_summary; /* detail: summary. Calls and GPU work have no spans. */
+    bool is_finishing; /* nothing may wait any longer */
+    bool is_summary;   /* detail: summary. Calls and GPU work have no spans. */
     uint64_t now_ns, next_sweep_ns;
 
     struct call_spans calls;
@@ -31,12 +35,13 @@ struct correlate {
 
     struct pending_table *pending;
     struct graphs *graphs;
+    struct allocations *allocations;
     struct program_stats *stats;
     bool stats_are_on; /* as of the last tick */
     struct attribute_plan plan;
-    struct shared_table *shared;
     struct kernel_names *names;
-    struct named_objects *objects;
+    struct shared_table shared;
+    struct named_objects objects;
     struct devices devices;
     struct context_errors context_errors;
 

@@ -20,6 +20,10 @@ struct batch {
     uint8_t format; /* enum batch_format */
 };
 
-void batch_release(struct batch *batch);
+static inline void batch_release(struct batch *batch)
+{
+    if (batch)
+        chunk_give_back(batch->pool, batch->chunks);
+}
 
 #endif

@@ -3,21 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct resource_attr *find(struct resource *resource, const char *key)
-{
-    for (size_t i = 0; i < resource->attr_count; i++) {
-        if (strcmp(resource->attrs[i].key, key) == 0)
-            return &resource->attrs[i];
-    }
-    return NULL;
-}
-
 const struct resource_attr *resource_find(const struct resource *resource, const char *key)
 {
-    for (size_t i = 0; i < resource->attr_count; i++) {
+    for (size_t i = 0; i < resource->attr_count; i++)
         if (strcmp(resource->attrs[i].key, key) == 0)
             return &resource->attrs[i];
-    }
     return NULL;
 }
 
@@ -30,8 +20,9 @@ static void free_value(struct resource_attr *attr)
 /* Takes ownership of `value`'s memory, also on failure. */
 static enum status set(struct resource *resource, const char *key, struct resource_attr value)
 {
-    struct resource_attr *attr = find(resource, key);
-    if (attr) {
+    const struct resource_attr *found = resource_find(resource, key);
+    if (found) {
+        struct resource_attr *attr = &resource->attrs[found - resource->attrs];
         free_value(attr);
         value.key = attr->key;
         *attr = value;

@@ -2,6 +2,7 @@
 
 #include "model/metrics/views.h"
 
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,4 +126,19 @@ uint64_t settings_queue_bytes(const struct settings *settings)
 {
     uint64_t buffers = settings_buffer_bytes(settings);
     return settings->memory_bytes_max > buffers ? settings->memory_bytes_max - buffers : 0;
+}
+
+static bool matches(const struct pattern_list *list, const char *name)
+{
+    for (size_t i = 0; name && i < list->count; i++)
+        if (fnmatch(list->patterns[i], name, 0) == 0)
+            return true;
+    return false;
+}
+
+bool filter_passes(const struct filter *filter, const char *name, const char *alias)
+{
+    if (matches(&filter->deny, name) || matches(&filter->deny, alias))
+        return false;
+    return filter->allow.count == 0 || matches(&filter->allow, name) || matches(&filter->allow, alias);
 }

@@ -18,25 +18,11 @@ bool waiting_push(struct entry_queue *queue, const struct activity_record *recor
     return true;
 }
 
-struct unpacking {
-    waiting_visit *visit;
-    void *context;
-    struct activity_record record;
-};
-
-static bool unpack(void *context, const void *entry, uint64_t since_ns)
+void waiting_unpack(const void *entry, struct activity_record *record)
 {
-    struct unpacking *unpacking = context;
     const struct activity_record *packed = entry;
     const uint64_t *values = packed->values;
-    memcpy(&unpacking->record, packed, HEAD_BYTES);
+    memcpy(record, packed, HEAD_BYTES);
     for (uint64_t present = packed->present; present; present &= present - 1)
-        unpacking->record.values[__builtin_ctzll(present)] = *values++;
-    return unpacking->visit(unpacking->context, &unpacking->record, since_ns);
-}
-
-void waiting_sweep(struct entry_queue *queue, waiting_visit *visit, void *context)
-{
-    struct unpacking unpacking = {.visit = visit, .context = context};
-    entry_queue_sweep(queue, unpack, &unpacking);
+        record->values[__builtin_ctzll(present)] = *values++;
 }

@@ -9,8 +9,7 @@
 /* False: the queue is full. */
 bool waiting_push(struct entry_queue *queue, const struct activity_record *record, uint64_t now_ns);
 
-/* As entry_queue_sweep(). */
-typedef bool waiting_visit(void *context, const struct activity_record *record, uint64_t since_ns);
-void waiting_sweep(struct entry_queue *queue, waiting_visit *visit, void *context);
+/* Fills `record` from an entry. Values that it does not have stay. */
+void waiting_unpack(const void *entry, struct activity_record *record);
 
 #endif

@@ -7,10 +7,8 @@
 #include "correlate/join/graphs.h"
 #include "correlate/join/waiting.h"
 #include "correlate/spans/kernel_names.h"
-#include "correlate/spans/span_shared.h"
 #include "correlate/state.h"
 #include "correlate/totals/program_stats.h"
-#include "correlate/trace/named_objects.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +36,7 @@ void activity_spans_deinit(struct activity_spans *activities)
 /* With the device's NVTX name, if it has one. */
 static void tell_of_device(struct correlate *c, uint32_t device)
 {
-    const char *label = named_objects_text(c->objects, named_objects_find(c->objects, NAMED_DEVICE, device));
+    const char *label = named_objects_text_of(&c->objects, NAMED_DEVICE, device);
     const struct resource *resource = devices_label(&c->devices, device, label);
     if (resource)
         c->options.sink.on_device(c->options.sink.context, (uint16_t)RESOURCE_DEVICE(device), resource);
@@ -143,15 +141,6 @@ static void describe_graph(struct correlate *c, const struct activity_record *re
     span->link_count = 1;
 }
 
-/* If it still has one. */
-static void put_name_of_stream(struct correlate *c, uint32_t index)
-{
-    struct span *span = &c->span;
-    const char *name = named_objects_text(c->objects, index);
-    if (name)
-        span_attr_string(span, ATTR("cuda.stream.name"), name);
-}
-
 /* What repeated work has in common: its kind, name and launch parameters. */
 static void put_lasting(struct correlate *c, const struct activity_record *record, bool is_null_stream)
 {
@@ -177,10 +166,10 @@ static void put_lasting_shared(struct correlate *c, const struct activity_record
     key[1] = record->present;
     for (uint8_t i = 0; i < fields->count; i++)
         key[i + 2u] = record->values[fields->ids[i]];
-    if (span_shared_take(c->shared, key, fields->count + 2u, &c->span))
+    if (span_shared_take(&c->shared, key, fields->count + 2u, &c->span))
         return;
     put_lasting(c, record, is_null_stream);
-    span_shared_offer(c->shared, &c->span);
+    span_shared_offer(&c->shared, &c->span);
 }
 
 /* For live statistics, whether sampled or not. */
@@ -235,8 +224,9 @@ static void describe(struct correlate *c, const struct activity_record *record,
     (c->plan.is_shared[record->kind] ? put_lasting_shared : put_lasting)(c, record, is_null_stream);
     attributes_of_activity(span, &c->plan.own[record->kind], record);
     spans_put_context_name(c, span, record->context_id);
-    if (call && call->flags >> PENDING_STREAM_SHIFT)
-        put_name_of_stream(c, call->flags >> PENDING_STREAM_SHIFT);
+    const char *stream = call ? named_objects_text(&c->objects, call->flags >> PENDING_STREAM_SHIFT) : NULL;
+    if (stream)
+        span_attr_string(span, ATTR("cuda.stream.name"), stream);
     if (call && is_gpu_work)
         note_delay(span, call);
     else if (is_gpu_work)
@@ -412,7 +402,7 @@ static void note_fact(struct correlate *c, const struct activity_record *record)
         learn_device(c, record);
     else if (record->kind == ACTIVITY_CONTEXT) {
         devices_note_context(&c->devices, record);
-        program_stats_learn_context(c->stats, record->context_id, record->device_id);
+        allocations_learn(c->allocations, record->context_id, record->device_id);
     }
     counter_add_alone(COUNTER_facts, 1);
 }
@@ -466,44 +456,29 @@ void correlate_activity(struct correlate *c, const struct activity_record *recor
 }
 
 /* False: the record continues to wait. */
-static bool take_waiting(struct correlate *c, const struct activity_record *record, bool is_last)
+static bool sweep_one(void *context, const void *entry, uint64_t since_ns)
 {
-    struct pending_call *call = find_call(c, record);
-    if (!call && has_a_call(c, record) && !is_last)
+    static struct activity_record record;
+    struct correlate *c = context;
+    bool is_late =
+        c->is_finishing || c->now_ns >= since_ns + c->options.settings->correlation.wait_ms * NS_PER_MS;
+    bool may_await_counts = !c->is_finishing && c->now_ns < since_ns + COUNTS_WAIT_NS;
+    waiting_unpack(entry, &record);
+    if ((!is_late && lacks_device(c, &record)) || (may_await_counts && lacks_counts(c, &record)))
         return false;
-    if (!has_times(c, record, call))
+    struct pending_call *call = find_call(c, &record);
+    if (!is_late && !call && has_a_call(c, &record))
+        return false;
+    if (!has_times(c, &record, call))
         return true;
     if (call)
-        emit_activity(c, record, call, NULL);
+        emit_activity(c, &record, call, NULL);
     else
-        give_up(c, record);
+        give_up(c, &record);
     return true;
-}
-
-static bool sweep_one(void *context, const struct activity_record *record, uint64_t since_ns)
-{
-    struct correlate *c = context;
-    bool is_late = c->now_ns >= since_ns + c->options.settings->correlation.wait_ms * NS_PER_MS;
-    if (!is_late && lacks_device(c, record))
-        return false;
-    if (lacks_counts(c, record) && c->now_ns < since_ns + COUNTS_WAIT_NS)
-        return false;
-    return take_waiting(c, record, is_late);
 }
 
 void activity_spans_sweep(struct correlate *c)
 {
-    if (entry_queue_count(c->activities.waiting))
-        waiting_sweep(c->activities.waiting, sweep_one, c);
-}
-
-static bool give_up_one(void *context, const struct activity_record *record, uint64_t since_ns)
-{
-    (void)since_ns;
-    return take_waiting(context, record, true);
-}
-
-void activity_spans_finish(struct correlate *c)
-{
-    waiting_sweep(c->activities.waiting, give_up_one, c);
+    entry_queue_sweep(c->activities.waiting, sweep_one, c);
 }

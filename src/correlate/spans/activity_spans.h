@@ -19,7 +19,6 @@ void activity_spans_deinit(struct activity_spans *activities);
 
 /* Retries the waiting records and gives up those that are too old, or at the end all. */
 void activity_spans_sweep(struct correlate *correlate);
-void activity_spans_finish(struct correlate *correlate);
 /* The device has a new NVTX name: tells the outputs, if they know the device. */
 void activity_spans_name_device(struct correlate *correlate, uint64_t device);
 

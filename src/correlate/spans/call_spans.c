@@ -2,10 +2,8 @@
 
 #include "base/accounting/counters.h"
 #include "correlate/join/graphs.h"
-#include "correlate/spans/span_shared.h"
 #include "correlate/state.h"
 #include "correlate/totals/program_stats.h"
-#include "correlate/trace/named_objects.h"
 
 #include <string.h>
 
@@ -84,39 +82,27 @@ static uint64_t handle_in(const struct span *span, const char *param)
     return 0;
 }
 
-/* CUDA reuses handles, so the name ends with the object. */
-static void forget_destroyed(struct correlate *c, enum named_object kind, uint64_t handle,
-                             const struct call_info *info, const struct call_record *call)
-{
-    const char *destroyer = kind == NAMED_STREAM ? "StreamDestroy" : "EventDestroy";
-    if (call->result == 0 && strstr(call_name(info), destroyer))
-        named_objects_forget(c->objects, kind, handle);
-}
-
-/* Adds the stream's name. GPU work takes it from the table of pending calls. */
-static void put_stream_name(struct correlate *c, const struct call_info *info, const struct call_record *call)
+/* Adds the name of the call's stream or event. GPU work takes a stream's from the table of pending calls. */
+static void put_object_name(struct correlate *c, enum named_object kind, const struct call_info *info,
+                            const struct call_record *call)
 {
     struct span *span = &c->span;
-    uint64_t handle = handle_in(span, "cuda.arg.stream");
-    uint32_t index = named_objects_find(c->objects, NAMED_STREAM, handle);
-    if (!index)
+    bool is_stream = kind == NAMED_STREAM;
+    uint64_t handle = handle_in(span, is_stream ? "cuda.arg.stream" : "cuda.arg.event");
+    uint32_t index = named_objects_find(&c->objects, kind, handle);
+    const char *text = named_objects_text(&c->objects, index);
+    if (!text)
         return;
+    if (is_stream)
+        span_attr_string(span, ATTR("cuda.stream.name"), text);
+    else
+        span_attr_string(span, ATTR("cuda.event.name"), text);
     struct pending_call *pending = pending_find(c->pending, call->correlation_id, call->start_ns);
-    span_attr_string(span, ATTR("cuda.stream.name"), named_objects_text(c->objects, index));
-    if (pending)
+    if (pending && is_stream)
         pending->flags |= index << PENDING_STREAM_SHIFT;
-    forget_destroyed(c, NAMED_STREAM, handle, info, call);
-}
-
-static void put_event_name(struct correlate *c, const struct call_info *info, const struct call_record *call)
-{
-    struct span *span = &c->span;
-    uint64_t handle = handle_in(span, "cuda.arg.event");
-    uint32_t index = named_objects_find(c->objects, NAMED_EVENT, handle);
-    if (!index)
-        return;
-    span_attr_string(span, ATTR("cuda.event.name"), named_objects_text(c->objects, index));
-    forget_destroyed(c, NAMED_EVENT, handle, info, call);
+    /* CUDA reuses handles, so the name ends with the object. */
+    if (call->result == 0 && strstr(call_name(info), is_stream ? "StreamDestroy" : "EventDestroy"))
+        named_objects_forget(&c->objects, kind, handle);
 }
 
 /* Tells graphs.h what the call launched, captured or added. */
@@ -196,10 +182,10 @@ static void put_lasting_shared(struct correlate *c, const struct thread_info *th
     static_assert(sizeof thread->name == 2 * sizeof *key, "a thread's name is two words of the key");
     memcpy(&key[3], thread->name, sizeof thread->name);
     memcpy(&key[5], call->values, words * sizeof *key);
-    if (span_shared_take(c->shared, key, 5 + words, &c->span))
+    if (span_shared_take(&c->shared, key, 5 + words, &c->span))
         return;
     put_lasting(c, thread, info, call, is_repeated);
-    span_shared_offer(c->shared, &c->span);
+    span_shared_offer(&c->shared, &c->span);
 }
 
 /* All but IDs and times. */
@@ -209,8 +195,7 @@ static void describe(struct correlate *c, const struct thread_info *thread, cons
     struct span *span = &c->span;
     bool is_repeated = repeats_itself(info, call);
     spans_put_below_parent(c, span, parent);
-    (named_objects_has_any(c->objects) ? put_lasting : put_lasting_shared)(c, thread, info, call,
-                                                                           is_repeated);
+    (c->objects.count ? put_lasting : put_lasting_shared)(c, thread, info, call, is_repeated);
     span_attr_int(span, ATTR("cuda.correlation.id"), call->correlation_id);
     if (!is_repeated)
         attributes_of_call(span, info, call);
@@ -225,14 +210,6 @@ void correlate_stack(struct correlate *c, const char *text)
     c->calls.stack = *text ? text : NULL;
 }
 
-static void put_names(struct correlate *c, const struct call_info *info, const struct call_record *call)
-{
-    if (named_objects_has(c->objects, NAMED_STREAM))
-        put_stream_name(c, info, call);
-    if (named_objects_has(c->objects, NAMED_EVENT))
-        put_event_name(c, info, call);
-}
-
 /* For contexts and statistics, whether sampled or not. */
 static void note_call(struct correlate *c, const struct call_info *info, const struct call_record *call)
 {
@@ -240,7 +217,7 @@ static void note_call(struct correlate *c, const struct call_info *info, const s
     if (__builtin_expect(call->result != 0, 0))
         context_errors_note(&c->context_errors, call);
     if (info->group == CALL_GROUP_ALLOC || info->group == CALL_GROUP_FREE)
-        program_stats_note_memory(c->stats, info, call);
+        allocations_note(c->allocations, info, call);
     if (c->stats_are_on)
         program_stats_add_call(c->stats, info, call);
 }
@@ -264,8 +241,10 @@ static void make_span(struct correlate *c, const struct thread_info *thread, con
     }
     struct origin origin = {.time_ns = call->start_ns};
     counting_add_call(c, parent->account, &origin, info, call, is_due);
-    if (named_objects_has_any(c->objects))
-        put_names(c, info, call);
+    if (c->objects.has[NAMED_STREAM])
+        put_object_name(c, NAMED_STREAM, info, call);
+    if (c->objects.has[NAMED_EVENT])
+        put_object_name(c, NAMED_EVENT, info, call);
     if (__builtin_expect(c->calls.stack != NULL, 0))
         span_attr_string(span, ATTR("code.stacktrace"), c->calls.stack);
     spans_emit(c, span);
@@ -293,7 +272,7 @@ void correlate_resource(struct correlate *c, const struct thread_info *thread,
 {
     struct span_event event = {.time_ns = resource->time_ns};
     if (resource->head.cbid == DOMAIN_CONTEXT_GONE)
-        program_stats_end_context(c->stats, resource->context_id);
+        allocations_end_context(c->allocations, resource->context_id);
     if (graphs_note(c->graphs, thread->tid, resource) || c->is_summary)
         return; /* events need call spans, which a summary does not have */
     switch (resource->head.cbid) {
@@ -310,7 +289,7 @@ void correlate_resource(struct correlate *c, const struct thread_info *thread,
         event.name =
             resource->head.cbid == DOMAIN_CONTEXT_MADE ? "cuda.context.created" : "cuda.context.destroyed";
         if (resource->head.cbid == DOMAIN_CONTEXT_GONE)
-            named_objects_forget(c->objects, NAMED_CONTEXT, resource->handle); /* CUDA reuses the handle */
+            named_objects_forget(&c->objects, NAMED_CONTEXT, resource->handle); /* CUDA reuses the handle */
         event.attrs[0] = (struct span_attr){
             .key = ATTR("cuda.context.handle"), .type = ATTR_POINTER, .i = (int64_t)resource->handle};
         event.attr_count = 1;

@@ -97,36 +97,47 @@ void range_spans_close(struct correlate *c, struct range *range, uint64_t end_ns
                 accounts_close(c->counting.accounts, account);
         }
     }
-    ranges_remove(c->ranges.open, range);
+    ranges_remove(&c->ranges.open, range);
 }
 
 static void begin_range(struct correlate *c, const struct thread_info *thread,
                         const struct range_record *record)
 {
     struct thread_state *state = thread_events_state(c, thread, record->time_ns);
-    struct range *range = ranges_begin(c->ranges.open, thread, record);
+    struct range *range = ranges_begin(&c->ranges.open, thread, record);
     if (!range)
         return;
     range->parent = thread_events_parent(c, state, record->time_ns);
     memcpy(range->context, state->context, sizeof range->context);
     range->account = range->parent.is_sampled ? counting_open(c, range->parent.account) : 0;
-    const struct range_record *early = ranges_take_end(c->ranges.open, record->id);
+    const struct range_record *early = ranges_take_end(&c->ranges.open, record->id);
     if (early)
         range_spans_close(c, range, early->time_ns, early);
-    else if (record->flags & RANGE_ON_THREAD)
-        thread_state_push(state, record->id);
+    else if (record->flags & RANGE_ON_THREAD && state->depth < RANGE_PARENTS_MAX)
+        state->open[state->depth++] = record->id;
+}
+
+static void remove_from_thread(struct thread_state *state, uint64_t id)
+{
+    for (uint32_t i = state->depth; i > 0; i--) {
+        if (state->open[i - 1] != id)
+            continue;
+        state->depth--;
+        memmove(&state->open[i - 1], &state->open[i], (state->depth - (i - 1)) * sizeof *state->open);
+        return;
+    }
 }
 
 static void end_range(struct correlate *c, const struct range_record *record)
 {
-    struct range *range = ranges_find(c->ranges.open, record->id);
+    struct range *range = ranges_find(&c->ranges.open, record->id);
     if (!range) {
-        ranges_keep_end(c->ranges.open, record);
+        ranges_keep_end(&c->ranges.open, record);
         return;
     }
-    struct thread_state *state = thread_states_at(c->threads.states, range->thread.slot);
+    struct thread_state *state = &c->threads.states[range->thread.slot % THREADS_MAX];
     if (state->serial == range->thread.serial)
-        thread_state_remove(state, range->id);
+        remove_from_thread(state, range->id);
     range_spans_close(c, range, record->time_ns, record);
 }
 
@@ -179,5 +190,5 @@ static void end_unended(void *context, struct range *range)
 
 void range_spans_finish(struct correlate *c)
 {
-    ranges_visit(c->ranges.open, end_unended, c);
+    ranges_visit(&c->ranges.open, end_unended, c);
 }

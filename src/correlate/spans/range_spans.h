@@ -2,13 +2,12 @@
 #ifndef CUSPAN_CORRELATE_SPANS_RANGE_SPANS_H
 #define CUSPAN_CORRELATE_SPANS_RANGE_SPANS_H
 
-#include "base/status.h"
 #include "correlate/trace/ranges.h"
 
 struct correlate;
 
 struct range_spans {
-    struct ranges *open;
+    struct ranges open;
     /* Scratch for the current span: */
     struct range ended;
     struct range_events events;

@@ -1,41 +1,8 @@
 #include "correlate/spans/span_shared.h"
 
-#include <stdlib.h>
-
-#define SEEN_MAX   4096 /* keys seen once; a power of two */
-#define TEXT_BYTES 512
-
-struct part {
-    uint64_t used; /* the table's count of lookups at the last use; 0: free */
-    uint32_t key_count;
-    uint64_t key[SHARED_KEY_WORDS];
-    struct span_shared shared;
-    struct span_attr attrs[SPAN_SHARED_ATTRS_MAX];
-    char text[TEXT_BYTES]; /* the name and the strings among the attributes */
-};
-
-struct shared_table {
-    uint64_t questions;
-    uint32_t versions;
-    const uint64_t *asked; /* the last key looked up, not owned */
-    uint32_t asked_count;
-    uint64_t asked_hash;
-    uint64_t seen[SEEN_MAX];
-    struct part parts[SPAN_SHARED_MAX];
-};
+#include <string.h>
 
 static_assert((SPAN_SHARED_MAX & (SPAN_SHARED_MAX - 1)) == 0, "slots are found by a mask");
-
-enum status span_shared_create(struct shared_table **table)
-{
-    *table = calloc(1, sizeof **table);
-    return *table ? STATUS_OK : STATUS_NO_MEMORY;
-}
-
-void span_shared_destroy(struct shared_table *table)
-{
-    free(table);
-}
 
 static uint64_t fold(uint64_t a, uint64_t b)
 {
@@ -62,13 +29,13 @@ static uint64_t hash(const uint64_t *key, uint32_t count)
     return fold(sum, 0x8ebc6af09c88c6e3u) | 1;
 }
 
-static bool is_equal(const struct part *part, const uint64_t *key, uint32_t count)
+static bool is_equal(const struct shared_part *part, const uint64_t *key, uint32_t count)
 {
     return part->key_count == count && memcmp(part->key, key, count * sizeof *key) == 0;
 }
 
 /* A key can be in two adjacent slots. */
-static struct part *first_place(struct shared_table *table)
+static struct shared_part *first_place(struct shared_table *table)
 {
     return &table->parts[table->asked_hash >> 32 & (SPAN_SHARED_MAX - 2)];
 }
@@ -78,10 +45,10 @@ bool span_shared_take(struct shared_table *table, const uint64_t *key, uint32_t 
     table->asked = key;
     table->asked_count = count;
     table->asked_hash = hash(key, count);
-    struct part *part = first_place(table);
+    struct shared_part *part = first_place(table);
     if (!is_equal(part, key, count) && !is_equal(++part, key, count))
         return false;
-    part->used = ++table->questions;
+    part->used = ++table->lookups;
     span->shared = &part->shared;
     span->name = part->shared.name;
     span->name_len = part->shared.name_len;
@@ -95,7 +62,7 @@ static bool fits(const struct span *span)
         return false;
     for (uint32_t i = 0; i < span->attr_count; i++)
         bytes += span->attrs[i].type == ATTR_STRING ? span->attrs[i].len : 0;
-    return bytes <= TEXT_BYTES;
+    return bytes <= SHARED_TEXT_BYTES;
 }
 
 static const char *keep_text(char **to, const char *text, size_t length)
@@ -105,7 +72,7 @@ static const char *keep_text(char **to, const char *text, size_t length)
     return kept;
 }
 
-static void fill(struct part *part, const struct span *span)
+static void fill(struct shared_part *part, const struct span *span)
 {
     char *text = part->text;
     memcpy(part->attrs, span->attrs, span->attr_count * sizeof *span->attrs);
@@ -121,7 +88,7 @@ static void fill(struct part *part, const struct span *span)
 /* One-time keys must not evict recurring ones, so a key is stored when it is seen again. */
 static bool was_seen(struct shared_table *table)
 {
-    uint64_t *seen = &table->seen[table->asked_hash >> 16 & (SEEN_MAX - 1)];
+    uint64_t *seen = &table->seen[table->asked_hash >> 16 & (SHARED_SEEN_MAX - 1)];
     bool was = *seen == table->asked_hash;
     *seen = table->asked_hash;
     return was;
@@ -131,13 +98,13 @@ void span_shared_offer(struct shared_table *table, struct span *span)
 {
     if (!was_seen(table) || !fits(span))
         return;
-    struct part *part = first_place(table);
+    struct shared_part *part = first_place(table);
     if (part[1].used < part->used)
         part++;
     fill(part, span);
     memcpy(part->key, table->asked, table->asked_count * sizeof *table->asked);
     part->key_count = table->asked_count;
-    part->used = ++table->questions;
+    part->used = ++table->lookups;
     part->shared.slot = (uint32_t)(part - table->parts);
     part->shared.version = ++table->versions;
     span->shared = &part->shared;

@@ -6,15 +6,31 @@
 #ifndef CUSPAN_CORRELATE_SPANS_SPAN_SHARED_H
 #define CUSPAN_CORRELATE_SPANS_SPAN_SHARED_H
 
-#include "base/status.h"
 #include "model/span.h"
 
-#define SHARED_KEY_WORDS 24
+#define SHARED_KEY_WORDS  24
+#define SHARED_SEEN_MAX   4096 /* keys seen once; a power of two */
+#define SHARED_TEXT_BYTES 512
 
-struct shared_table;
+struct shared_part {
+    uint64_t used; /* the table's count of lookups at the last use; 0: free */
+    uint32_t key_count;
+    uint64_t key[SHARED_KEY_WORDS];
+    struct span_shared shared;
+    struct span_attr attrs[SPAN_SHARED_ATTRS_MAX];
+    char text[SHARED_TEXT_BYTES]; /* the name and the strings among the attributes */
+};
 
-enum status span_shared_create(struct shared_table **table) MUST_CHECK;
-void span_shared_destroy(struct shared_table *table);
+/* All zero: empty. */
+struct shared_table {
+    uint64_t lookups;
+    uint32_t versions;
+    const uint64_t *asked; /* the last key looked up, not owned */
+    uint32_t asked_count;
+    uint64_t asked_hash;
+    uint64_t seen[SHARED_SEEN_MAX];
+    struct shared_part parts[SPAN_SHARED_MAX];
+};
 
 /* Sets the span's common part if the key is known. The span must not have attributes yet. False: the
  * caller adds them and then calls span_shared_offer(). `count` is at most SHARED_KEY_WORDS. */

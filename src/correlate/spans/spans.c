@@ -2,7 +2,6 @@
 
 #include "base/accounting/counters.h"
 #include "correlate/state.h"
-#include "correlate/trace/named_objects.h"
 #include "correlate/trace/tracestates.h"
 
 void spans_emit(struct correlate *c, const struct span *span)
@@ -25,7 +24,7 @@ void spans_put_below(const struct correlate *c, struct span *span, const uint8_t
     memcpy(span->trace_id, trace_id, 16);
     memcpy(span->parent_span_id, parent_span_id, 8);
     span->flags = flags;
-    span->trace_state = tracestates_valid(c->threads.tracestates, trace_id, trace_state);
+    span->trace_state = tracestates_valid(&c->threads.tracestates, trace_id, trace_state);
 }
 
 void spans_put_below_parent(const struct correlate *c, struct span *span, const struct parent *parent)
@@ -35,10 +34,7 @@ void spans_put_below_parent(const struct correlate *c, struct span *span, const 
 
 void spans_put_thread(const struct correlate *c, struct span *span, const struct thread_info *thread)
 {
-    const char *named =
-        named_objects_has(c->objects, NAMED_THREAD)
-            ? named_objects_text(c->objects, named_objects_find(c->objects, NAMED_THREAD, thread->tid))
-            : NULL;
+    const char *named = named_objects_text_of(&c->objects, NAMED_THREAD, thread->tid);
     span_attr_int(span, ATTR("thread.id"), (int64_t)thread->tid);
     if (named || *thread->name)
         span_attr_string(span, ATTR("thread.name"), named ? named : thread->name);
@@ -54,10 +50,10 @@ void spans_put_error(struct span *span, enum call_domain domain, int32_t result)
 
 void spans_put_context_name(const struct correlate *c, struct span *span, uint32_t context_id)
 {
-    if (!named_objects_has(c->objects, NAMED_CONTEXT))
+    if (!c->objects.has[NAMED_CONTEXT])
         return;
     uint64_t handle = devices_handle(&c->devices, context_id);
-    const char *name = named_objects_text(c->objects, named_objects_find(c->objects, NAMED_CONTEXT, handle));
+    const char *name = named_objects_text_of(&c->objects, NAMED_CONTEXT, handle);
     if (name)
         span_attr_string(span, ATTR("cuda.context.name"), name);
 }

@@ -57,16 +57,14 @@ void allocations_destroy(struct allocations *allocations)
     free(allocations);
 }
 
-static void grow(struct memory_use *use, uint64_t bytes)
+static void change(struct memory_use *use, uint64_t bytes, bool is_held)
 {
-    use->live += bytes;
+    if (is_held)
+        use->live += bytes;
+    else
+        use->live -= bytes < use->live ? bytes : use->live;
     if (use->live > use->peak)
         use->peak = use->live;
-}
-
-static void shrink(struct memory_use *use, uint64_t bytes)
-{
-    use->live -= bytes < use->live ? bytes : use->live;
 }
 
 static struct holdings *holdings_of(struct allocations *a, uint32_t context)
@@ -75,26 +73,16 @@ static struct holdings *holdings_of(struct allocations *a, uint32_t context)
     return memory->device_id < DEVICES_MAX ? &a->devices[memory->device_id] : &memory->own;
 }
 
-static void hold(struct allocations *a, const struct allocation *allocation)
+/* Adds the allocation to its holdings, or removes it. */
+static void hold(struct allocations *a, const struct allocation *allocation, bool is_held)
 {
     struct holdings *holdings = holdings_of(a, allocation->context);
     if (allocation->kind == MEMORY_PINNED) {
-        grow(&a->pinned, allocation->bytes);
+        change(&a->pinned, allocation->bytes, is_held);
         return;
     }
-    grow(&holdings->kinds[allocation->kind], allocation->bytes);
-    grow(&holdings->total, allocation->bytes);
-}
-
-static void let_go(struct allocations *a, const struct allocation *allocation)
-{
-    struct holdings *holdings = holdings_of(a, allocation->context);
-    if (allocation->kind == MEMORY_PINNED) {
-        shrink(&a->pinned, allocation->bytes);
-        return;
-    }
-    shrink(&holdings->kinds[allocation->kind], allocation->bytes);
-    shrink(&holdings->total, allocation->bytes);
+    change(&holdings->kinds[allocation->kind], allocation->bytes, is_held);
+    change(&holdings->total, allocation->bytes, is_held);
 }
 
 static uint32_t place_of(const struct allocations *a, uint64_t address)
@@ -150,7 +138,7 @@ static void put(struct allocations *a, const struct allocation *allocation)
 {
     uint32_t at = find(a, allocation->address);
     if (a->table[at].address) { /* its free was not seen */
-        let_go(a, &a->table[at]);
+        hold(a, &a->table[at], false);
     } else if (make_room(a)) {
         at = find(a, allocation->address);
         a->used++;
@@ -159,7 +147,7 @@ static void put(struct allocations *a, const struct allocation *allocation)
         return;
     }
     a->table[at] = *allocation;
-    hold(a, allocation);
+    hold(a, allocation, true);
 }
 
 static void end(struct allocations *a, uint64_t address)
@@ -167,7 +155,7 @@ static void end(struct allocations *a, uint64_t address)
     uint32_t at = find(a, address);
     if (!address || !a->table[at].address)
         return; /* NULL, or allocated before tracing */
-    let_go(a, &a->table[at]);
+    hold(a, &a->table[at], false);
     take_out(a, at);
 }
 
@@ -226,7 +214,7 @@ void allocations_end_context(struct allocations *a, uint32_t context_id)
             i++;
             continue;
         }
-        let_go(a, allocation);
+        hold(a, allocation, false);
         take_out(a, i); /* another entry may have moved here */
     }
 }

@@ -1,4 +1,5 @@
-/* Memory that the program has allocated: live and peak, by kind and device. Left out: arrays, whose size
+/* Memory that the program has allocated: live and peak, by kind and device. It is always tracked, since these
+ * calls are rare and live memory cannot be learned later. Left out: arrays, whose size
  * is unknown; and allocations from before the agent, during sleep, or by calls that are not captured.
  *
  * A call names its context. The device is learned later; until then the context holds the numbers. The

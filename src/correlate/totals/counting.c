@@ -310,7 +310,7 @@ static bool leave_if_due(void *context, const void *entry, uint64_t ended_ns)
     uint64_t wait_ns =
         ((uint64_t)c->options.settings->correlation.wait_ms + c->options.settings->cupti.flush_interval_ms) *
         NS_PER_MS;
-    if (account_at(c, lingering->account)->due && c->now_ns < ended_ns + wait_ns)
+    if (!c->is_finishing && account_at(c, lingering->account)->due && c->now_ns < ended_ns + wait_ns)
         return false;
     emit_lingering(c, lingering);
     return true;
@@ -323,13 +323,14 @@ static bool summary_is_due(struct correlate *c, const struct summary *summary)
     uint32_t due = account_at(c, summary->account)->due;
     uint64_t idle_ms = (uint64_t)c->options.settings->summary.idle_ms +
                        (due ? c->options.settings->cupti.flush_interval_ms : 0);
-    return (!summary->holders && !due) || c->now_ns >= summary->active_ns + idle_ms * NS_PER_MS;
+    return c->is_finishing || (!summary->holders && !due) ||
+           c->now_ns >= summary->active_ns + idle_ms * NS_PER_MS;
 }
 
 static void sweep_summaries(struct correlate *c)
 {
     struct summary *summary = summaries_idlest(c->counting.summaries), *next;
-    uint64_t settle_ns = summaries_are_many(c->counting.summaries) ? 0 : SETTLE_NS;
+    uint64_t settle_ns = c->is_finishing || summaries_are_many(c->counting.summaries) ? 0 : SETTLE_NS;
     for (; summary && c->now_ns >= summary->active_ns + settle_ns; summary = next) {
         next = summaries_next_idle(c->counting.summaries, summary);
         if (summary_is_due(c, summary))
@@ -339,8 +340,7 @@ static void sweep_summaries(struct correlate *c)
 
 void counting_sweep(struct correlate *c)
 {
-    if (entry_queue_count(c->counting.lingering))
-        entry_queue_sweep(c->counting.lingering, leave_if_due, c);
+    entry_queue_sweep(c->counting.lingering, leave_if_due, c);
     if (c->counting.summaries)
         sweep_summaries(c);
 }
@@ -353,19 +353,4 @@ bool counting_wants_records(struct correlate *c)
         return false;
     counting->asked_for_records_ns = c->now_ns;
     return true;
-}
-
-static bool leave(void *context, const void *entry, uint64_t ended_ns)
-{
-    (void)ended_ns;
-    emit_lingering(context, entry);
-    return true;
-}
-
-void counting_finish(struct correlate *c)
-{
-    struct summary *summary;
-    entry_queue_sweep(c->counting.lingering, leave, c);
-    while (c->counting.summaries && (summary = summaries_idlest(c->counting.summaries)) != NULL)
-        send_summary(c, summary);
 }

@@ -7,9 +7,12 @@
 #include "correlate/join/entry_queue.h"
 #include "correlate/join/pending.h"
 #include "correlate/totals/accounts.h"
-#include "correlate/trace/thread_state.h"
+#include "model/record.h"
+
+#include <stdbool.h>
 
 struct correlate;
+struct thread_state;
 
 struct counting {
     struct accounts *accounts;
@@ -63,6 +66,5 @@ bool counting_wants_records(struct correlate *correlate);
 
 /* Emits what has ended and expects no work, or has waited too long; at the end all. */
 void counting_sweep(struct correlate *correlate);
-void counting_finish(struct correlate *correlate);
 
 #endif

@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/accounting/counters.h"
 #include "base/hash.h"
-#include "correlate/totals/allocations.h"
 #include "correlate/totals/busy.h"
 #include "model/metrics/histogram.h"
 
@@ -30,7 +29,6 @@ struct program_stats {
     struct live_stats stats;
     struct program_stats_options options;
     uint64_t leased_until_ns;
-    struct allocations *allocations;
     struct busy_pool *times;
     struct device *devices[DEVICES_MAX];
     uint16_t places[PLACES]; /* kernels by name and device: index + 1, open addressing */
@@ -51,9 +49,8 @@ enum status program_stats_create(const struct program_stats_options *options, st
     if (!made)
         return STATUS_NO_MEMORY;
     made->options = *options;
-    if (allocations_create(&made->allocations) != STATUS_OK ||
-        busy_pool_create(INTERVALS_MAX, &made->times) != STATUS_OK) {
-        program_stats_destroy(made);
+    if (busy_pool_create(INTERVALS_MAX, &made->times) != STATUS_OK) {
+        free(made);
         return STATUS_NO_MEMORY;
     }
     made->stats.is_on = options->has_metrics;
@@ -98,10 +95,8 @@ void program_stats_destroy(struct program_stats *store)
 {
     if (!store)
         return;
-    if (store->times)
-        forget(store);
+    forget(store);
     busy_pool_destroy(store->times);
-    allocations_destroy(store->allocations);
     free(store);
 }
 
@@ -118,22 +113,6 @@ bool program_stats_tick(struct program_stats *store, uint64_t now_ns)
 {
     store->stats.is_on = store->options.has_metrics || now_ns < store->leased_until_ns;
     return store->stats.is_on;
-}
-
-void program_stats_note_memory(struct program_stats *store, const struct call_info *info,
-                               const struct call_record *call)
-{
-    allocations_note(store->allocations, info, call);
-}
-
-void program_stats_end_context(struct program_stats *store, uint32_t context_id)
-{
-    allocations_end_context(store->allocations, context_id);
-}
-
-void program_stats_learn_context(struct program_stats *store, uint32_t context_id, uint32_t device_id)
-{
-    allocations_learn(store->allocations, context_id, device_id);
 }
 
 void program_stats_add_call(struct program_stats *store, const struct call_info *info,
@@ -276,7 +255,7 @@ void program_stats_add_work(struct program_stats *store, const struct program_st
     const struct activity_record *record = work->record;
     struct device *device = device_of(store, record->device_id);
     if (record->context_id != store->known_context) {
-        program_stats_learn_context(store, record->context_id, record->device_id);
+        allocations_learn(store->options.allocations, record->context_id, record->device_id);
         store->known_context = record->context_id;
     }
     uint64_t duration_ns = record->end_ns - record->start_ns;
@@ -324,7 +303,7 @@ void program_stats_exemplify(struct program_stats *store, const uint8_t trace_id
 static void update_memory(struct program_stats *store, uint32_t device_id)
 {
     struct memory_use kinds[MEMORY_KINDS], total;
-    allocations_of_device(store->allocations, device_id, kinds, &total);
+    allocations_of_device(store->options.allocations, device_id, kinds, &total);
     struct device *device = total.peak ? device_of(store, device_id) : store->devices[device_id];
     if (!device)
         return;
@@ -339,7 +318,7 @@ struct live_stats *program_stats_read(struct program_stats *store)
         if (store->devices[i])
             store->devices[i]->stats.busy_ns = busy_ns(store->times, &store->devices[i]->busy);
     }
-    store->stats.pinned = allocations_pinned(store->allocations);
+    store->stats.pinned = allocations_pinned(store->options.allocations);
     return &store->stats;
 }
 

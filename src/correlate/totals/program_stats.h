@@ -1,12 +1,12 @@
 /* Adds up what the program does (model/metrics/live_stats.h): calls, and GPU work with its call, sampled
- * or not. Allocations are always tracked, since their calls are rare and live memory cannot be learned
- * later. Everything else is counted for metrics or while a client reads it. */
+ * or not, for metrics or while a client reads it. Memory comes from allocations.h. */
 #ifndef CUSPAN_CORRELATE_TOTALS_PROGRAM_STATS_H
 #define CUSPAN_CORRELATE_TOTALS_PROGRAM_STATS_H
 
 #include "base/status.h"
-#include "correlate/trace/devices.h"
 #include "correlate/spans/kernel_names.h"
+#include "correlate/totals/allocations.h"
+#include "correlate/trace/devices.h"
 #include "model/cuda/calls.h"
 #include "model/metrics/live_stats.h"
 #include "model/record.h"
@@ -16,8 +16,9 @@
 struct program_stats;
 
 struct program_stats_options {
-    bool has_metrics;              /* always on, with histograms */
-    const struct streams *streams; /* with metrics: the shapes of histograms, not owned */
+    struct allocations *allocations; /* not owned */
+    bool has_metrics;                /* always on, with histograms */
+    const struct streams *streams;   /* with metrics: the shapes of histograms, not owned */
     enum exemplar_filter exemplars;
 };
 
@@ -29,13 +30,6 @@ void program_stats_destroy(struct program_stats *store);
 void program_stats_lease(struct program_stats *store, uint64_t now_ns, uint64_t until_ns);
 /* Between rounds. Returns whether to call program_stats_add_call() and program_stats_add_work(). */
 bool program_stats_tick(struct program_stats *store, uint64_t now_ns);
-
-/* Always called: calls of the groups ALLOC and FREE, and destroyed contexts. */
-void program_stats_note_memory(struct program_stats *store, const struct call_info *info,
-                               const struct call_record *call);
-void program_stats_end_context(struct program_stats *store, uint32_t context_id);
-/* Tells a context's device. */
-void program_stats_learn_context(struct program_stats *store, uint32_t context_id, uint32_t device_id);
 
 void program_stats_add_call(struct program_stats *store, const struct call_info *info,
                             const struct call_record *call);

@@ -1,38 +1,12 @@
 #include "correlate/trace/named_objects.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-
-#define BUCKETS 2048 /* more than OBJECTS_MAX, so a search ends */
-
-struct named_objects {
-    bool has[NAMED_THREAD + 1];
-    uint32_t count;
-    uint16_t buckets[BUCKETS]; /* index; 0: free */
-    struct {
-        uint64_t handle;
-        uint8_t kind;
-        bool is_named;
-        char text[OBJECT_NAME_BYTES]; /* kept after _forget(), for the span of the destroying call */
-    } entries[OBJECTS_MAX + 1];
-};
-
-enum status named_objects_create(struct named_objects **objects)
-{
-    *objects = calloc(1, sizeof **objects);
-    return *objects ? STATUS_OK : STATUS_NO_MEMORY;
-}
-
-void named_objects_destroy(struct named_objects *objects)
-{
-    free(objects);
-}
 
 /* The object's bucket, or the free one where it belongs. */
 static uint32_t bucket_of(const struct named_objects *objects, enum named_object kind, uint64_t handle)
 {
-    uint32_t at = (uint32_t)((handle + kind) * 0x9e3779b97f4a7c15ull >> 40) % BUCKETS;
-    for (; objects->buckets[at]; at = (at + 1) % BUCKETS) {
+    uint32_t at = (uint32_t)((handle + kind) * 0x9e3779b97f4a7c15ull >> 40) % OBJECT_BUCKETS;
+    for (; objects->buckets[at]; at = (at + 1) % OBJECT_BUCKETS) {
         uint32_t index = objects->buckets[at];
         if (objects->entries[index].handle == handle && objects->entries[index].kind == kind)
             break;
@@ -62,16 +36,6 @@ void named_objects_forget(struct named_objects *objects, enum named_object kind,
     objects->entries[index].is_named = false;
 }
 
-bool named_objects_has_any(const struct named_objects *objects)
-{
-    return objects->count > 0;
-}
-
-bool named_objects_has(const struct named_objects *objects, enum named_object kind)
-{
-    return objects->has[kind];
-}
-
 uint32_t named_objects_find(const struct named_objects *objects, enum named_object kind, uint64_t handle)
 {
     uint32_t index = objects->buckets[bucket_of(objects, kind, handle)];
@@ -81,4 +45,10 @@ uint32_t named_objects_find(const struct named_objects *objects, enum named_obje
 const char *named_objects_text(const struct named_objects *objects, uint32_t index)
 {
     return index && objects->entries[index].is_named ? objects->entries[index].text : NULL;
+}
+
+const char *named_objects_text_of(const struct named_objects *objects, enum named_object kind,
+                                  uint64_t handle)
+{
+    return objects->has[kind] ? named_objects_text(objects, named_objects_find(objects, kind, handle)) : NULL;
 }

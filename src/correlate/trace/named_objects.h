@@ -3,7 +3,6 @@
 #ifndef CUSPAN_CORRELATE_TRACE_NAMED_OBJECTS_H
 #define CUSPAN_CORRELATE_TRACE_NAMED_OBJECTS_H
 
-#include "base/status.h"
 #include "model/record.h"
 
 #include <stdbool.h>
@@ -11,10 +10,20 @@
 #define OBJECT_NAME_BYTES 64
 #define OBJECTS_MAX       1023
 
-struct named_objects;
+#define OBJECT_BUCKETS 2048 /* more than OBJECTS_MAX, so a search ends */
 
-enum status named_objects_create(struct named_objects **objects) MUST_CHECK;
-void named_objects_destroy(struct named_objects *objects);
+/* All zero: empty. */
+struct named_objects {
+    bool has[NAMED_THREAD + 1]; /* any of this kind has ever had a name: otherwise a lookup is not needed */
+    uint32_t count;             /* objects that have ever had a name */
+    uint16_t buckets[OBJECT_BUCKETS]; /* index; 0: free */
+    struct {
+        uint64_t handle;
+        uint8_t kind;
+        bool is_named;
+        char text[OBJECT_NAME_BYTES]; /* kept after _forget(), for the span of the destroying call */
+    } entries[OBJECTS_MAX + 1];
+};
 
 /* Names the object. Beyond OBJECTS_MAX objects, new ones get no name. */
 void named_objects_name(struct named_objects *objects, enum named_object kind, uint64_t handle,
@@ -22,13 +31,12 @@ void named_objects_name(struct named_objects *objects, enum named_object kind, u
 /* The object was destroyed; its handle may be reused. The text stays valid until the entry is named again. */
 void named_objects_forget(struct named_objects *objects, enum named_object kind, uint64_t handle);
 
-/* Whether any object has ever had a name. */
-bool named_objects_has_any(const struct named_objects *objects);
-/* Whether any of this kind has: otherwise a lookup is not needed. */
-bool named_objects_has(const struct named_objects *objects, enum named_object kind);
 /* Returns the index, from 1; 0: no name. */
 uint32_t named_objects_find(const struct named_objects *objects, enum named_object kind, uint64_t handle);
-/* NUL-terminated. Index 0: NULL. */
+/* NUL-terminated. Index 0, or without a name: NULL. */
 const char *named_objects_text(const struct named_objects *objects, uint32_t index);
+/* The same by handle. */
+const char *named_objects_text_of(const struct named_objects *objects, enum named_object kind,
+                                  uint64_t handle);
 
 #endif

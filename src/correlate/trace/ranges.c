@@ -3,52 +3,19 @@
 #include "base/accounting/counters.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define BUCKETS         4096
-#define EARLY_ENDS      16
 #define EVENT_ATTRS_MAX (sizeof((struct span_event *)0)->attrs / sizeof(struct span_attr))
-
-struct ranges {
-    uint32_t free; /* index + 1 */
-    uint32_t open;
-    uint32_t buckets[BUCKETS];
-    uint32_t early_next, early_count;
-    union {
-        struct range_record record;
-        char bytes[RANGE_RECORD_BYTES];
-    } early[EARLY_ENDS];
-    struct range entries[RANGES_OPEN_MAX];
-};
-
-enum status ranges_create(struct ranges **ranges)
-{
-    struct ranges *made = calloc(1, sizeof *made);
-    if (!made)
-        return STATUS_NO_MEMORY;
-    for (uint32_t i = RANGES_OPEN_MAX; i > 0; i--) {
-        made->entries[i - 1].next = made->free;
-        made->free = i;
-    }
-    *ranges = made;
-    return STATUS_OK;
-}
-
-void ranges_destroy(struct ranges *ranges)
-{
-    free(ranges);
-}
 
 /* IDs count up from random numbers, so their low bits are a hash. */
 static uint32_t *bucket_of(struct ranges *ranges, uint64_t id)
 {
-    return &ranges->buckets[(id ^ id >> 32) % BUCKETS];
+    return &ranges->buckets[(id ^ id >> 32) % RANGE_BUCKETS];
 }
 
 struct range *ranges_find(struct ranges *ranges, uint64_t id)
 {
-    uint32_t at = ranges->buckets[(id ^ id >> 32) % BUCKETS];
+    uint32_t at = *bucket_of(ranges, id);
     while (at && ranges->entries[at - 1].id != id)
         at = ranges->entries[at - 1].next;
     return at ? &ranges->entries[at - 1] : NULL;
@@ -57,16 +24,18 @@ struct range *ranges_find(struct ranges *ranges, uint64_t id)
 struct range *ranges_begin(struct ranges *ranges, const struct thread_info *thread,
                            const struct range_record *begin)
 {
-    if (!ranges->free) {
+    uint32_t at = ranges->free, *bucket = bucket_of(ranges, begin->id);
+    if (at) {
+        ranges->free = ranges->entries[at - 1].next;
+    } else if (ranges->used < RANGES_OPEN_MAX) {
+        at = ++ranges->used;
+    } else {
         counter_add(COUNTER_lost_range, 1);
         return NULL;
     }
     counter_add_alone(COUNTER_ranges_captured, 1);
     ranges->open++;
-    uint32_t at = ranges->free;
     struct range *range = &ranges->entries[at - 1];
-    uint32_t *bucket = bucket_of(ranges, begin->id);
-    ranges->free = range->next;
     memset(range, 0, offsetof(struct range, text));
     range->id = begin->id;
     range->thread = *thread;
@@ -96,14 +65,9 @@ void ranges_remove(struct ranges *ranges, struct range *range)
     ranges->free = at;
 }
 
-uint32_t ranges_open(const struct ranges *ranges)
-{
-    return ranges->open;
-}
-
 void ranges_visit(struct ranges *ranges, void (*visit)(void *, struct range *), void *context)
 {
-    for (uint32_t i = 0; i < RANGES_OPEN_MAX; i++)
+    for (uint32_t i = 0; i < ranges->used; i++)
         if (ranges->entries[i].id)
             visit(context, &ranges->entries[i]);
 }
@@ -112,8 +76,8 @@ void ranges_keep_end(struct ranges *ranges, const struct range_record *end)
 {
     if (end->head.bytes > RANGE_RECORD_BYTES)
         return;
-    memcpy(ranges->early[ranges->early_next++ % EARLY_ENDS].bytes, end, end->head.bytes);
-    if (ranges->early_count < EARLY_ENDS)
+    memcpy(ranges->early[ranges->early_next++ % RANGE_EARLY_ENDS].bytes, end, end->head.bytes);
+    if (ranges->early_count < RANGE_EARLY_ENDS)
         ranges->early_count++;
 }
 

@@ -3,7 +3,6 @@
 #define CUSPAN_CORRELATE_TRACE_RANGES_H
 
 #include "base/limits.h"
-#include "base/status.h"
 #include "correlate/trace/parent.h"
 #include "model/record.h"
 #include "model/span.h"
@@ -27,13 +26,22 @@ struct range {
     char marks[RANGE_MARKS_BYTES];
 };
 
-struct ranges;
+#define RANGE_BUCKETS    4096
+#define RANGE_EARLY_ENDS 16
 
-enum status ranges_create(struct ranges **ranges) MUST_CHECK;
-void ranges_destroy(struct ranges *ranges);
-
-/* Returns how many are open. */
-uint32_t ranges_open(const struct ranges *ranges);
+/* All zero: empty. References are index + 1; 0: none. */
+struct ranges {
+    uint32_t open;
+    uint32_t used; /* highest slot ever used: memory above it is never touched */
+    uint32_t free; /* free list */
+    uint32_t buckets[RANGE_BUCKETS];
+    uint32_t early_next, early_count;
+    union {
+        struct range_record record;
+        char bytes[RANGE_RECORD_BYTES];
+    } early[RANGE_EARLY_ENDS];
+    struct range entries[RANGES_OPEN_MAX];
+};
 
 /* Opens a range. The caller fills parent and context. NULL: no slot is free, which is counted
  * (lost_range). */

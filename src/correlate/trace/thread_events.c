@@ -1,45 +1,32 @@
 #include "correlate/trace/thread_events.h"
 
 #include "correlate/state.h"
-#include "correlate/trace/named_objects.h"
-#include "correlate/trace/tracestates.h"
 
 #include <string.h>
-
-enum status thread_events_init(struct thread_events *threads)
-{
-    enum status status = thread_states_create(&threads->states);
-    return status == STATUS_OK ? tracestates_create(&threads->tracestates) : status;
-}
-
-void thread_events_deinit(struct thread_events *threads)
-{
-    thread_states_destroy(threads->states);
-    tracestates_destroy(threads->tracestates);
-}
 
 struct thread_state *thread_events_state(struct correlate *c, const struct thread_info *thread,
                                          uint64_t now_ns)
 {
-    struct thread_state *state = thread_states_at(c->threads.states, thread->slot);
+    struct thread_state *state = &c->threads.states[thread->slot % THREADS_MAX];
     if (state->serial != thread->serial) {
         while (state->depth > 0) {
-            struct range *range = ranges_find(c->ranges.open, state->open[--state->depth]);
+            struct range *range = ranges_find(&c->ranges.open, state->open[--state->depth]);
             if (range)
                 range_spans_close(c, range, state->seen_ns, NULL);
         }
         counting_release(c, state);
-        thread_state_reset(state, thread);
+        memset(state, 0, offsetof(struct thread_state, open));
+        state->serial = thread->serial;
     }
     if (now_ns > state->seen_ns)
         state->seen_ns = now_ns;
     return state;
 }
 
-struct range *thread_events_innermost_range(const struct correlate *c, const struct thread_state *state)
+struct range *thread_events_innermost_range(struct correlate *c, const struct thread_state *state)
 {
     for (uint32_t i = state->depth; i > 0; i--) {
-        struct range *range = ranges_find(c->ranges.open, state->open[i - 1]);
+        struct range *range = ranges_find(&c->ranges.open, state->open[i - 1]);
         if (range && memcmp(range->context, state->context, sizeof range->context) == 0)
             return range;
     }
@@ -123,7 +110,7 @@ void correlate_context(struct correlate *c, const struct thread_info *thread,
            attached->state_bytes < TRACE_STATE_MAX ? attached->state_bytes : 0);
     state->is_sampled = sample_context(c, &context, attached->time_ns, trace_state);
     state->trace_state =
-        tracestates_keep(c->threads.tracestates, attached->trace_id, trace_state, strlen(trace_state));
+        tracestates_keep(&c->threads.tracestates, attached->trace_id, trace_state, strlen(trace_state));
 }
 
 void correlate_name(struct correlate *c, const struct name_record *name)
@@ -134,7 +121,7 @@ void correlate_name(struct correlate *c, const struct name_record *name)
     }
     if (name->head.cbid > NAMED_CONTEXT_ID)
         return; /* from a recording of a later version */
-    named_objects_name(c->objects, (enum named_object)name->head.cbid, name->handle, name->name,
+    named_objects_name(&c->objects, (enum named_object)name->head.cbid, name->handle, name->name,
                        name->name_bytes);
     if (name->head.cbid == NAMED_DEVICE)
         activity_spans_name_device(c, name->handle);

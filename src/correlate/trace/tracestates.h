@@ -3,16 +3,21 @@
 #ifndef CUSPAN_CORRELATE_TRACE_TRACESTATES_H
 #define CUSPAN_CORRELATE_TRACE_TRACESTATES_H
 
-#include "base/status.h"
+#include "base/limits.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct tracestates;
+#define TRACESTATES_KEPT 512
 
-enum status tracestates_create(struct tracestates **states) MUST_CHECK;
-void tracestates_destroy(struct tracestates *states);
+/* All zero: empty. */
+struct tracestates {
+    uint32_t next;
+    struct {
+        uint8_t trace_id[16];
+        char text[TRACE_STATE_MAX];
+    } kept[TRACESTATES_KEPT];
+};
 
 /* Keeps `bytes` of `text` for this trace, until a few hundred later ones replace it. */
 const char *tracestates_keep(struct tracestates *states, const uint8_t trace_id[16], const char *text,

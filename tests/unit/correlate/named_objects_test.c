@@ -8,18 +8,12 @@
 
 #include <cmocka.h>
 
-static struct named_objects *objects;
+static struct named_objects table, *const objects = &table;
 
 static int setup(void **state)
 {
     (void)state;
-    return named_objects_create(&objects) != STATUS_OK;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    named_objects_destroy(objects);
+    memset(&table, 0, sizeof table);
     return 0;
 }
 
@@ -31,11 +25,11 @@ static const char *name_of(enum named_object kind, uint64_t handle)
 static void test_names_are_of_a_kind_and_a_handle(void **state)
 {
     (void)state;
-    assert_false(named_objects_has(objects, NAMED_STREAM));
+    assert_false(objects->has[NAMED_STREAM]);
     assert_null(name_of(NAMED_STREAM, 7));
     named_objects_name(objects, NAMED_STREAM, 7, "copies and more", 6);
     named_objects_name(objects, NAMED_THREAD, 7, "loader", 6);
-    assert_true(named_objects_has(objects, NAMED_STREAM));
+    assert_true(objects->has[NAMED_STREAM]);
     assert_string_equal(name_of(NAMED_STREAM, 7), "copies");
     assert_string_equal(name_of(NAMED_THREAD, 7), "loader");
     named_objects_name(objects, NAMED_STREAM, 7, "other", 5);
@@ -67,10 +61,9 @@ static void test_there_is_an_end_to_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_names_are_of_a_kind_and_a_handle, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_what_is_forgotten_has_no_name_and_keeps_its_index, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(test_there_is_an_end_to_names, setup, teardown),
+        cmocka_unit_test_setup(test_names_are_of_a_kind_and_a_handle, setup),
+        cmocka_unit_test_setup(test_what_is_forgotten_has_no_name_and_keeps_its_index, setup),
+        cmocka_unit_test_setup(test_there_is_an_end_to_names, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

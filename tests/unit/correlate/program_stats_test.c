@@ -14,6 +14,7 @@
 
 #define BASE_NS 1700000000000000000ull
 
+static struct allocations *allocations;
 static struct program_stats *store;
 static struct devices devices;
 static struct live_stats_view view;
@@ -23,7 +24,9 @@ static size_t view_count;
 
 static void make_with(bool has_metrics, enum exemplar_filter exemplars)
 {
-    struct program_stats_options options = {.has_metrics = has_metrics, .exemplars = exemplars};
+    assert_int_equal(allocations_create(&allocations), STATUS_OK);
+    struct program_stats_options options = {
+        .allocations = allocations, .has_metrics = has_metrics, .exemplars = exemplars};
     counters_reset();
     assert_int_equal(streams_create(views, view_count, HISTOGRAM_EXPLICIT, &streams), STATUS_OK);
     options.streams = streams;
@@ -38,6 +41,7 @@ static void make(bool has_metrics)
 static void done(void)
 {
     program_stats_destroy(store);
+    allocations_destroy(allocations);
     free(streams);
     store = NULL;
     view_count = 0;

@@ -10,19 +10,13 @@
 
 static const struct attr_key key_kind = ATTR_KEY("kind");
 static const struct attr_key key_text = ATTR_KEY("text");
-static struct shared_table *table;
+static struct shared_table shared_table, *const table = &shared_table;
 static struct span span;
 
 static int setup(void **state)
 {
     (void)state;
-    return span_shared_create(&table) != STATUS_OK;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    span_shared_destroy(table);
+    memset(&shared_table, 0, sizeof shared_table);
     return 0;
 }
 
@@ -189,12 +183,12 @@ static void test_what_never_comes_again_pushes_nothing_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_what_comes_again_is_shared, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_keys_are_told_apart, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_what_is_too_much_is_not_shared, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_what_is_too_much_pushes_nothing_out, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_versions, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_what_never_comes_again_pushes_nothing_out, setup, teardown),
+        cmocka_unit_test_setup(test_what_comes_again_is_shared, setup),
+        cmocka_unit_test_setup(test_keys_are_told_apart, setup),
+        cmocka_unit_test_setup(test_what_is_too_much_is_not_shared, setup),
+        cmocka_unit_test_setup(test_what_is_too_much_pushes_nothing_out, setup),
+        cmocka_unit_test_setup(test_versions, setup),
+        cmocka_unit_test_setup(test_what_never_comes_again_pushes_nothing_out, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,8 +27,10 @@ static struct activity_record make(uint32_t id)
     return record;
 }
 
-static bool see(void *context, const struct activity_record *record, uint64_t since_ns)
+static bool see(void *context, const void *entry, uint64_t since_ns)
 {
+    struct activity_record unpacked, *record = &unpacked;
+    waiting_unpack(entry, record);
     struct sweep *sweep = context;
     uint32_t id = record->correlation_id;
     struct activity_record want = make(id);
@@ -61,7 +63,7 @@ static void test_records_wait_in_order(void **state)
     for (uint32_t id = 1; id <= 10; id++)
         assert_true(push(queue, id, 1000 + id));
     assert_int_not_equal(entry_queue_count(queue), 0);
-    waiting_sweep(queue, see, &sweep);
+    entry_queue_sweep(queue, see, &sweep);
     assert_int_equal(sweep.count, 10);
     for (uint32_t i = 0; i < 10; i++) {
         assert_int_equal(sweep.ids[i], i + 1);
@@ -69,13 +71,13 @@ static void test_records_wait_in_order(void **state)
     }
     sweep = (struct sweep){.done_modulo = 1};
     assert_true(push(queue, 11, 2000));
-    waiting_sweep(queue, see, &sweep);
+    entry_queue_sweep(queue, see, &sweep);
     static const uint32_t left[] = {1, 2, 4, 5, 7, 8, 10, 11};
     assert_int_equal(sweep.count, 8);
     assert_memory_equal(sweep.ids, left, sizeof left);
     assert_int_equal(entry_queue_count(queue), 0);
     sweep = (struct sweep){0};
-    waiting_sweep(queue, see, &sweep);
+    entry_queue_sweep(queue, see, &sweep);
     assert_int_equal(sweep.count, 0);
     entry_queue_destroy(queue);
     entry_queue_destroy(NULL);
@@ -92,11 +94,11 @@ static void test_a_full_queue_refuses(void **state)
         count++;
     assert_in_range(count, 8, SEEN_MAX);
     assert_false(push(queue, 1, 0));
-    waiting_sweep(queue, see, &sweep);
+    entry_queue_sweep(queue, see, &sweep);
     assert_int_equal(sweep.count, count);
     assert_true(push(queue, 50, 0)); /* there is room again */
     sweep = (struct sweep){.done_modulo = 1};
-    waiting_sweep(queue, see, &sweep);
+    entry_queue_sweep(queue, see, &sweep);
     assert_int_equal(sweep.ids[sweep.count - 1], 50);
     entry_queue_destroy(queue);
 }
