@@ -46,6 +46,9 @@ if(CUSPAN_SANITIZE) # an unsanitized program cannot load sanitized libraries
 endif()
 set_target_properties(fake_cuda PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 if(NOT CUSPAN_SANITIZE STREQUAL "thread")
-  add_test(NAME integration/doctor COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/doctor_test.py --build ${CMAKE_BINARY_DIR}
-           --sanitizers "${CUSPAN_SANITIZE}")
+  foreach(topic driver setup collector machine program)
+    add_test(NAME integration/doctor_${topic}
+             COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/doctor_${topic}_test.py --build ${CMAKE_BINARY_DIR}
+                     --sanitizers "${CUSPAN_SANITIZE}")
+  endforeach()
 endif()

@@ -13,7 +13,7 @@ import backend  # noqa: E402
 import bad_server as bad  # noqa: E402
 import faults_case  # noqa: E402
 from bad_server import Link, answer, broken, take  # noqa: E402
-from faults_case import HASTE, LONGEST_MS, Agent, eventually  # noqa: E402
+from faults_case import HASTE, Agent, eventually  # noqa: E402
 
 
 class Connections(faults_case.Case):

@@ -15,7 +15,7 @@ import backend  # noqa: E402
 import bad_server as bad  # noqa: E402
 import faults_case  # noqa: E402
 from bad_server import Link, broken, take  # noqa: E402
-from faults_case import HASTE, Agent, eventually  # noqa: E402
+from faults_case import HASTE, eventually  # noqa: E402
 
 
 class Tls(faults_case.Case):

@@ -1,4 +1,4 @@
-/* Fake libcuda.so.1, libnvidia-ml.so.1 and libcupti.so.1x for tests/integration/cli/doctor_test.py. The
+/* Fake libcuda.so.1, libnvidia-ml.so.1 and libcupti.so.1x for tests/integration/cli/doctor_*_test.py. The
  * environment sets their results, so that every fault can be tested without a GPU:
  *
  *  FAKE_CUDA_VERSION        cuDriverGetVersion's version (13000)
