@@ -56,7 +56,7 @@ class Counters(agent_case.Case):
             self.assert_nothing_lost(result)
 
     def test_counts_of_a_real_gpu(self):
-        """What an H200 counted for kernels with known bytes and operations (tests/gpu/programs/counters.cu), compared
+        """The counts of an H200 for kernels with known bytes and operations (tests/gpu/programs/counters.cu), compared
         with the spans."""
         path = ROOT / "examples/recordings/counters.cuspanrec"
         read = recording.Reader(path).recording

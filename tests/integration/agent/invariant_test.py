@@ -3,8 +3,8 @@
 
     invariant_test.py --build DIRECTORY
 
-libcuspan_breakable.so is the agent with a hook in INVARIANT(): CUSPAN_BREAK names a source file whose invariants all
-fail. Each file of src/ with an invariant is tried, so one that no replay reaches is also found.
+libcuspan_breakable.so contains the agent with a hook in INVARIANT(): CUSPAN_BREAK names a source file whose invariants all
+fail. Each file of src/ with an invariant is tried, so those that no replay reaches are also found.
 """
 
 import argparse

@@ -25,7 +25,7 @@ SECONDS = 300
 
 
 def work_of(name):
-    """What a profiler that records kernels and copies counts in one play: kernels, copies, ns."""
+    """The counts of a profiler that records kernels and copies, in one play: kernels, copies, ns."""
     work = [a for a in agent_case.recorded(name).gpu_work() if a.kind in (recording.KERNEL, recording.MEMCPY)]
     kernels = sum(a.kind == recording.KERNEL for a in work)
     return kernels, len(work) - kernels, sum(a.end_ns - a.start_ns for a in work)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What cuspan must not disclose, and which input it must not trust.
+"""Data that cuspan must not disclose, and input that it must not trust.
 
     security_test.py --build DIRECTORY [--sanitizers LIST] [--libraries PATHS] [GROUP[.test]...]
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Call stacks of allocations (`capture.allocation_stacks`): by the real agent in a program that allocates in two functions, on two
-threads, over a CUPTI that does nothing.
+"""Call stacks of allocations (`capture.allocation_stacks`): the real agent in a program that allocates in two
+functions, on two threads, with a CUPTI that does nothing.
 
     stacks_test.py --build BUILD-DIR [unittest's arguments]
 """
@@ -32,7 +32,8 @@ class Case(unittest.TestCase):
         self.file = self.folder / "spans.jsonl"
 
     def play(self, *settings, times=2, program=None, output=True):
-        """The spans of the calls, in order. `self.err` is what was said, `self.fastest_ns` what a call's callbacks took."""
+        """The spans of the calls, in order. `self.err` is the log, `self.fastest_ns` the shortest time of a call's
+        callbacks."""
         cupti = next(BUILD.rglob("libfake_cupti_classic.so"))
         wanted = [f"cupti.library={cupti}", "cupti.api=classic", *settings] + ([f"output_file={self.file}"] if output else [])
         done = subprocess.run([program or BUILD / "stack_host", BUILD / "libcuspan.so", cupti, str(times)], capture_output=True,
@@ -62,7 +63,7 @@ class Stacks(Case):
         for call, name in zip(calls, ("load_weights", "make_scratch") * 2):
             functions = self.functions(call)
             self.assertEqual(functions[functions.index(name):][:2], [name, "main"], call.attributes["code.stacktrace"])
-            self.assertLessEqual(functions.index(name), 2)  # static functions below it have no name
+            self.assertLessEqual(functions.index(name), 2)  # static functions in between have no name
             self.assertNotIn("libcuspan", call.attributes["code.stacktrace"])
             self.assertRegex(call.attributes["code.stacktrace"], rf"(?m)^{name}\+0x[0-9a-f]+ \(stack_host\+0x[0-9a-f]+\)$")
 
@@ -73,7 +74,7 @@ class Stacks(Case):
         self.assertEqual(set(functions[3:]), {"go_deep"})
 
     def test_offsets_are_those_of_the_program(self):
-        """addr2line, or nm, finds the function again by them."""
+        """addr2line, or nm, finds the function by these addresses."""
         call = self.play("capture.allocation_stacks=true", times=1)[0]
         offset, = re.findall(r"load_weights\+0x[0-9a-f]+ \(stack_host\+(0x[0-9a-f]+)\)", call.attributes["code.stacktrace"])
         symbols = subprocess.run(["nm", "-n", "--defined-only", BUILD / "stack_host"], capture_output=True, text=True, check=True)
@@ -82,7 +83,7 @@ class Stacks(Case):
         self.assertEqual(before[-1], "load_weights")
 
     def test_many_allocations_lose_nothing(self):
-        """As many as one ring holds, as fast as they can be made."""
+        """As many as fit into one ring, as fast as possible."""
         calls = self.play("capture.allocation_stacks=true", times=500)
         self.assertEqual(len(calls), 1001)
         for call, name in zip(calls, ("load_weights", "make_scratch") * 500):
@@ -106,14 +107,14 @@ class Stacks(Case):
         self.assertNotIn(b"load_weights", (self.folder / "recording").read_bytes())
 
     def test_a_replay_walks_no_stacks(self):
-        """Its threads' are the player's."""
+        """Its threads are the player's."""
         done = subprocess.run([BUILD / "cuspan", "replay", "--quiet", "--set", "capture.allocation_stacks=true", "--file", self.file,
                                ROOT / "examples/recordings/vector_add.cuspanrec"], env=environment(), check=False)
         self.assertEqual(done.returncode, 0)
         self.assertNotIn("code.stacktrace", self.file.read_text())
 
     def test_what_it_costs_is_bounded(self):
-        """A figure for people; the bound is generous: such a call of CUDA's takes 50 us and more."""
+        """A figure for information, with a generous bound: such a CUDA call takes 50 us and more."""
         self.play(times=200)
         without = self.fastest_ns
         self.play("capture.allocation_stacks=true", times=200)

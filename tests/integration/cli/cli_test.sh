@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The command line as a person uses it, without a GPU and without the agent: programs that stand in for a CUDA program
-# read what `cuspan run` tells the agent, and write the report that the agent would write.
+# The command line as a person uses it, without a GPU and without the agent: stand-ins for a CUDA program read the
+# variables
+# that `cuspan run` sets for the agent, and write the report that the agent would write.
 #
 # usage: cli_test.sh PATH/TO/cuspan
 set -u
@@ -20,7 +21,7 @@ fail() {
     echo "FAILED: $*" >&2
 }
 
-# expect NAME STATUS COMMAND...: runs it with its output in $out and its complaints in $err.
+# expect NAME STATUS COMMAND...: runs it with its output in $out and its error output in $err.
 expect() {
     local name=$1 wanted=$2 got
     shift 2
@@ -82,7 +83,7 @@ python3 -m json.tool out.txt >/dev/null || fail "version --json is not JSON"
 ### completion
 
 "$cuspan" help --completion bash >completion.bash
-# complete_line WORDS...: what bash would offer for the last word.
+# complete_line WORDS...: what bash would suggest for the last word.
 complete_line() {
     bash -c 'source completion.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _cuspan; echo "${COMPREPLY[*]}"' _ "$@"
 }
@@ -131,7 +132,7 @@ says "check with zstd" "$out" "*spans go to OTLP/HTTP: *protobuf? with zstd*"
 
 ### show
 
-# fits COLUMNS: whether all lines of standard input are at most that wide, double-width characters counted as two.
+# fits COLUMNS: whether all lines of standard input are at most that wide; double-width characters count as two.
 fits() {
     python3 -c '
 import sys, unicodedata
@@ -216,12 +217,12 @@ expect "a false recording" 1 "$cuspan" show <(printf '\x89CUSPAN\n\x01\x00')
 
 ### run
 
-# The real one, which makes the root span: without an exporter there is none, but where a test names one.
+# The real one, which creates the root span. Without an exporter there is none, unless a test names one.
 cp "$(dirname "$cuspan")/libcuspan.so" .
 export CUSPAN_LIBRARY=$work/libcuspan.so OTEL_TRACES_EXPORTER=none
 cat >app <<'APP'
 #!/usr/bin/env bash
-# Stands in for a CUDA program with the agent in it.
+# Stands in for a CUDA program with the agent.
 report=$(sed -n 's/^report_file=//p' <<<"$CUSPAN_SET" | tail -1)
 file=$(sed -n 's/^output_file=//p' <<<"$CUSPAN_SET" | tail -1)
 record=$(sed -n 's/^record_file=//p' <<<"$CUSPAN_SET" | tail -1)
@@ -242,7 +243,7 @@ esac
 APP
 chmod +x app
 cat >waiter <<'PY'
-# Counts signals one by one (a shell's trap takes two that come together for one): TERM ends with 3, QUIT with 40 + the
+# Counts signals one by one (a shell's trap takes two simultaneous ones for one): TERM ends with 3, QUIT with 40 + the
 # number of INTs.
 import os, signal
 counted, told = os.pipe()
@@ -260,7 +261,7 @@ while True:
     if number == signal.SIGINT:
         interrupts += 1
     else:
-        # One sent to the whole group comes again from "run"; it must not find Python on its way out.
+        # "run" forwards a signal that was sent to the whole group; it must not reach Python while that exits.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         raise SystemExit(3 if number == signal.SIGTERM else 40 + interrupts)
 PY
@@ -317,7 +318,7 @@ expect "two ways" 2 "$cuspan" run --file x --endpoint http://localhost:4318 ./ap
 expect "a value that can't be passed" 2 "$cuspan" run --service-name "a;b" ./app
 expect "a bad --config" 2 "$cuspan" run --config missing.yaml ./app
 
-# A report that stays is the user's alone, like all that we write.
+# A report that is kept is readable only by the user, like all files that we write.
 rm -f kept.*
 expect "a report" 0 "$cuspan" run --set report_file=kept ./app
 says "a report's mode" "$(stat -c %a kept.*)" "600"
@@ -325,13 +326,13 @@ expect "a recording to standard output" 2 "$cuspan" record -o - ./app
 says "a recording to standard output" "$err" "*cannot go to standard output*"
 one_line "a recording to standard output"
 
-# An address may hold secrets before its host and behind its path.
+# An address may contain secrets before its host and after its path.
 expect "check an address" 0 env -u OTEL_TRACES_EXPORTER OTEL_EXPORTER_OTLP_TRACES_ENDPOINT='http://u:PA@SS@h:1/v1/traces?key=SECRET' "$cuspan" check --all
 says "check an address" "$out" "*http://h:1/v1/traces (protobuf)*\"http://h:1/v1/traces\"*"
 [[ $out != *PA@* && $out != *SS@* && $out != *SECRET* ]] || fail "check shows a secret of an address"
 expect "check a pipe" 0 "$cuspan" check <(printf 'file_format: "1.1"\n')
 
-# Signals: python sees how the process ended, a shell only 128 + n.
+# Signals: Python sees how the process ended, a shell only 128 + n.
 python3 - "$cuspan" <<'PY' || fail "signals"
 import os, pty, signal, subprocess, sys, time
 cuspan = sys.argv[1]
@@ -362,7 +363,7 @@ for _ in range(3):
 p.send_signal(signal.SIGQUIT)
 assert p.wait(10) == 43, "INT is not sent on once each"
 
-# On a terminal, Ctrl-C reaches the program once: from the terminal, and not from us a second time.
+# On a terminal, Ctrl-C reaches the program once: from the terminal, and not again from us.
 os.unlink("ready")
 pid, master = pty.fork()
 if pid == 0:

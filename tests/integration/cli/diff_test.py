@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""`cuspan stat --save` and `cuspan diff`: what a baseline holds, computed here again; a planted change is found, and nothing
-else; a program compared with itself a hundred times gives no more false alarms than the level allows.
+"""`cuspan stat --save` and `cuspan diff`: the test computes a baseline's content itself; diff finds a planted change
+and nothing else; a program compared with itself a hundred times gives no more false alarms than the level allows.
 
-The programs are recordings of real GPU runs; further runs of them are drawn from their executions, with noise between runs.
+The programs are recordings of real GPU runs. Further runs are sampled from their executions, with noise between runs.
 
     diff_test.py --build BUILD-DIR [unittest's arguments]
 """
@@ -38,7 +38,7 @@ def run(*arguments, **options):
 
 
 def run_item(values):
-    """What a baseline keeps of an item's executions in a run."""
+    """The data that a baseline keeps of an item's executions in a run."""
     ordered = sorted(values)
     count, kept = len(ordered), min(len(ordered), VALUES_MAX)
     return {"count": count, "total": sum(ordered), "median": ordered[(count + 1) // 2 - 1],
@@ -46,7 +46,7 @@ def run_item(values):
 
 
 def items_of(spans):
-    """(kind, name) → durations, of all that has any."""
+    """(kind, name) → durations, of all items that have any."""
     items = defaultdict(list)
     for span in spans:
         attributes = span.attributes
@@ -103,7 +103,7 @@ class Diff(unittest.TestCase):
         return json.loads(done.stdout), done.returncode
 
     def another_run(self, items, draw, between=0.0, slower=None):
-        """A run as it might have been: each item's executions drawn anew, times a noise that the whole run has."""
+        """A simulated run: each item's executions sampled again, multiplied by a noise factor of the whole run."""
         drawn = {}
         for key, values in items.items():
             factor = math.exp(draw.gauss(0, between)) * (slower or {}).get(key, 1)
@@ -129,7 +129,8 @@ class Diff(unittest.TestCase):
             self.assertGreater(totals["busy_ns"], 0)
 
     def test_a_baseline_is_for_git(self):
-        """The same each time; an item a line and a run a line; runs in the order in which they were named."""
+        """The output is always the same: one line per item and one per run, with the runs in the order in which they
+        were named."""
         first, again = self.folder / "one.json", self.folder / "two.json"
         for path in first, again:
             self.assertEqual(run("stat", "--save", path, self.files["service"], self.files["service"]).returncode, 0)
@@ -157,15 +158,15 @@ class Diff(unittest.TestCase):
         path = self.write("bad.json", '{"cuspan_baseline":1,\n<<<<<<< HEAD\n')
         self.assertIn("is not valid JSON", run("diff", path, path).stderr)
 
-    # --- what is found ---
+    # --- findings ---
 
     def slow_kernel(self):
-        """The kernel that ran the most in the inference."""
+        """The kernel with the most executions in the inference."""
         items = items_of(self.spans["torch_inference"])
         return max((key for key in items if key[0] == "kernel"), key=lambda key: sum(items[key]))
 
     def test_a_slower_kernel_in_one_run_of_each(self):
-        """Through spans: each execution of one kernel lasts a fifth longer."""
+        """With spans: each execution of one kernel takes a fifth longer."""
         _, name = self.slow_kernel()
         document = json.loads(self.files["torch_inference"].read_text())
         for resource in document["resourceSpans"]:
@@ -201,7 +202,7 @@ class Diff(unittest.TestCase):
             self.assertGreaterEqual(found, 9, f"{runs} runs")
 
     def false_alarms(self, name, runs, between, limits):
-        """In how many of 100 comparisons of a program with itself anything at all is said to differ."""
+        """In how many of 100 comparisons of a program with itself diff reports any difference."""
         items, alarms = items_of(self.spans[name]), 0
         for seed in range(100):
             draw = random.Random(f"{name} {runs} {seed}")
@@ -212,22 +213,24 @@ class Diff(unittest.TestCase):
         return alarms
 
     def test_a_program_against_itself(self):
-        """With thresholds of 0 whatever is significant counts, so the level has to hold by itself. With one run a side there is
-        no noise between runs, as nothing could tell it from a change; with five there is."""
+        """With thresholds of 0, every significant difference counts, so the test's level must hold without them. With
+        one run per side there is no noise between runs, because it could not be distinguished from a change; with five
+        there is."""
         nothing = self.write("nothing.yaml", "slower: {kernels: 0, copies: 0, calls: 0, totals: 0}\n")
         cases = [("torch_inference", 1, 0), ("service", 1, 0), ("torch_inference", 5, 0.03), ("service", 5, 0.03)]
         alarms = {case: self.false_alarms(*case, ["--limits", nothing]) for case in cases}
-        # A test that keeps a level of 5 % gives more than 13 alarms in one of 2,000 such hundreds.
+        # A test with a level of 5 % gives more than 13 alarms in one of 2,000 such hundreds.
         self.assertLessEqual(max(alarms.values()), 13, alarms)
 
     def test_a_program_against_itself_with_the_thresholds_that_hold_unless_told(self):
-        """What a person sees. Two runs a side with 1 % of noise between them, which the test of executions takes for changes:
-        thresholds, and the rule that each run of a side differs from each of the other in one direction, keep them out."""
+        """With default options. Two runs per side have 1 % of noise between them, which the test of executions takes
+        for changes. Thresholds, and the rule that each run of a side differs from each of the other in one direction,
+        exclude them."""
         for runs, between in (1, 0), (2, 0.01), (5, 0.02):
             alarms = self.false_alarms("torch_inference", runs, between, [])
             self.assertLessEqual(alarms, 100 * LEVEL, f"{runs} runs a side")
 
-    # --- what is asked for ---
+    # --- options and errors ---
 
     def test_limits(self):
         items = items_of(self.spans["service"])
@@ -272,7 +275,7 @@ class Diff(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_sides(self):
-        """Files, several of them by name, and a folder are the same runs."""
+        """Single files, several files by name, and a folder give the same runs."""
         folder = self.folder / "runs"
         folder.mkdir()
         for i in range(4):

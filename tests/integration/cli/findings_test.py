@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Each fault that `cuspan stat --findings` knows, planted in a made-up program, is found with the right figures; what is almost a
-fault, and a clean program, give nothing; and docs/findings.md says what the code does.
+"""Each problem that `cuspan stat --findings` detects, planted in a synthetic program, is found with the right figures.
+Programs with almost a problem, and a clean program, give nothing; and docs/findings.md matches the code.
 
     findings_test.py --build BUILD-DIR [unittest's arguments]
 """
@@ -40,7 +40,7 @@ class Findings(unittest.TestCase):
         self.p = Program()
 
     def found(self, program=None):
-        """The rows by their word; two of one word are a list."""
+        """The rows by finding; several rows of one finding are a list."""
         (program or self.p).write(self.file)
         rows = {}
         for row in json.loads(run("stat", "--findings", "--json", "--top", 0, self.file))["findings"]:
@@ -58,7 +58,8 @@ class Findings(unittest.TestCase):
 
 class Clean(Findings):
     def test_a_clean_program(self):
-        """Set up, then batches: asynchronous copies from pinned memory, kernels that keep the GPU busy, results, one wait."""
+        """Set up, then batches: asynchronous copies from pinned memory, kernels that keep the GPU busy, results, one
+        wait."""
         p = self.p
         host = [p.allocate(8 * MIB, name="cudaHostAlloc") for _ in range(2)]
         device = [p.allocate(8 * MIB) for _ in range(2)]
@@ -133,7 +134,7 @@ class Launches(Findings):
             self.p.launch("tiny", 1_500)
         row = self.one("tiny-launches")
         self.assertEqual((row["count"], row["where"]), (1000, "tiny"))
-        self.assertEqual(row["saving_ns"], 1000 * 1_000)  # each kernel begins 1 us after its call
+        self.assertEqual(row["saving_ns"], 1000 * 1_000)  # each kernel starts 1 us after its call
         self.assertIn("1.50 us each on the GPU and 4.00 us each on the host", row["evidence"])
 
     def test_tiny_kernels_behind_a_long_one_cost_nothing(self):
@@ -278,7 +279,7 @@ class Copies(Findings):
             self.p.launch("kernel", 50 * US)
         row = self.one("synchronous-copies")
         self.assertEqual((row["count"], row["where"]), (20, "memcpy HostToDevice"))
-        # each call: 1 us, the copy behind the kernel before, 2 us; but for the first there is a kernel at first
+        # each call: 1 us, the copy after the previous kernel, 2 us; all except the first follow a kernel
         self.assertEqual(row["saving_ns"], 20 * 33 * US - 19 * 1 * US)
 
     def test_asynchronous_copies_hold_nobody(self):
@@ -296,7 +297,7 @@ class Copies(Findings):
             self.p.copy("HostToDevice", 4 * MIB, 400 * US, host="pageable", host_ns=410 * US)
         row = self.one("pageable-copies")
         self.assertEqual((row["count"], row["where"]), (20, "HostToDevice"))
-        # the call begins 1 us before the copy and stays until its end, less 5 us of any call
+        # the call starts 1 us before the copy and ends with it, minus the 5 us of any call
         self.assertEqual(row["saving_ns"], 20 * (400 - 5) * US)
         self.assertIn("40.0 GB/s (assumed for this GPU)", row["evidence"])
 
@@ -330,7 +331,7 @@ class Copies(Findings):
         row = self.one("tiny-copies")
         self.assertEqual(row["count"], 500)
         self.assertIn("in 10 rows", row["evidence"])
-        # All but the first of each row; while the kernel before runs, 17 us after its call, nothing is lost.
+        # All except the first of each row. While the previous kernel runs, 17 us after its call, no time is lost.
         self.assertAlmostEqual(row["saving_ns"], 10 * 49 * 3 * US - 9 * 15 * US, delta=9 * 3 * US)
 
     def test_tiny_copies_between_kernels(self):
@@ -369,7 +370,7 @@ class Waits(Findings):
             self.p.launch("kernel", 50 * US)
             self.p.copy("DeviceToHost", 4096, 2 * US)
             for _ in range(3):
-                self.p.wait()  # the second and third have nothing to wait for
+                self.p.wait()  # the second and third wait for nothing
         row = self.one("needless-sync")
         self.assertEqual((row["count"], row["saving_ns"]), (200, 200 * 1_500))
 
@@ -416,7 +417,7 @@ class Waits(Findings):
             self.p.wait()
         row = self.one("sync-between-launches")
         self.assertEqual((row["count"], row["where"]), (99, "cudaDeviceSynchronize"))
-        # 1.5 us until the wait returns, 1 us until the next kernel begins
+        # 1.5 us until the wait returns, 1 us until the next kernel starts
         self.assertEqual(row["saving_ns"], 99 * 2_500)
 
     def test_results_are_waited_for(self):
@@ -480,7 +481,7 @@ class Memory(Findings):
         self.assertIn("cudaMalloc in range request", row["evidence"])
 
     def test_leak_of_a_host_that_is_ahead(self):
-        """It has made its last allocation when the GPU is a tenth done."""
+        """It makes its last allocation when the GPU has done a tenth of its work."""
         for _ in range(100):
             self.p.allocate(2 * MIB, duration=3 * US)
             self.p.launch("kernel", 70 * US)
@@ -489,7 +490,7 @@ class Memory(Findings):
         self.assertEqual((row["where"], row["count"]), ("cudaMalloc", 50))
 
     def test_what_a_host_that_is_ahead_allocates_at_first_is_no_leak(self):
-        """Most of the host's time is its set-up, a small part of the GPU's."""
+        """Most of the host's time is set-up, but a small part of the GPU's."""
         for _ in range(100):
             self.p.allocate(2 * MIB, duration=30 * US)
             self.p.copy("HostToDevice", 2 * MIB, 10 * US)
@@ -499,7 +500,7 @@ class Memory(Findings):
         self.assertNotIn("leak", self.found())
 
     def test_what_no_work_came_after_is_no_leak(self):
-        """That of the third quarter alone is work's."""
+        """Only the memory allocated in the third quarter belongs to the work."""
         for number in range(100):
             if 55 <= number < 65:
                 self.p.allocate(2 * MIB, duration=3 * US)
@@ -583,7 +584,7 @@ class Forms(Findings):
 
 
 class Recordings(unittest.TestCase):
-    """Findings in recordings of real GPU runs, figured anew from their spans."""
+    """Findings in recordings of real GPU runs, computed again from their spans."""
 
     def of(self, example):
         with tempfile.TemporaryDirectory() as folder:
@@ -594,14 +595,14 @@ class Recordings(unittest.TestCase):
         return sorted(spans, key=lambda span: span.start_ns), {(row["finding"], row["where"]): row for row in rows}
 
     def test_tiny_launches_of_the_service(self):
-        """The GPU's idle time while any call waits for its kernel, moment by moment."""
+        """The GPU's idle time while any call waits for its kernel."""
         spans, rows = self.of("service")
         by_id = {span.span_id: span for span in spans}
         work = [span for span in spans if span.attributes.get("cuda.activity") in ("kernel", "memcpy", "memset")]
         kernels = [span for span in work if span.name == "work"]
         events = [(span.start_ns, 1, 0) for span in work] + [(span.end_ns, -1, 0) for span in work]
         counted = 0
-        for span in kernels:  # in the order of their begins: what one waits for is not counted for the next one, too
+        for span in kernels:  # in the order of their starts: no idle time counts for two
             start = max(by_id[span.parent_id].start_ns, counted)
             if start < span.start_ns:
                 events += [(start, 0, 1), (span.start_ns, 0, -1)]
@@ -643,7 +644,7 @@ class Planted(unittest.TestCase):
             self.assertIn(words, self.evidence(fault, tables.read_text()))
 
     def test_leak(self):
-        """300 allocations, of which the host has made the last one before the GPU's last quarter."""
+        """300 allocations; the host makes the last one before the GPU's last quarter."""
         self.check("leak", "150 blocks that thread faults allocated with cudaMalloc in the second half of the run were never freed")
 
     def test_wrong_free(self):

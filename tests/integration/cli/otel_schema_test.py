@@ -30,7 +30,7 @@ TEXTS = {
     "headers_list": "api-key=1234",
     "attributes_list": "service.name=trainer",
 }
-# A file with one of the two is incomplete, whatever the schema says.
+# A file with one of the two is incomplete, although the schema allows it.
 CLIENT_KEYS = {"key_file": "/etc/ssl/client.key", "cert_file": "/etc/ssl/client.pem"}
 ATTRIBUTES = {"string": "text", "bool": True, "int": 3, "double": 0.5}
 OPTIONS = None
@@ -87,7 +87,7 @@ class Generator:
         return self.scalars(node, types, name)[0]
 
     def variants(self, node, name, parents=()):
-        """Each key below the node in turn, beside the keys that are required. A type nests in itself once."""
+        """Each key below the node in turn, together with the required keys. A type nests in itself once."""
         reference = node.get("$ref")
         if reference and parents.count(reference) > 1:
             return
@@ -144,7 +144,7 @@ class Generator:
                 yield text
 
 
-# OpenTelemetry's specification refuses a view that gives several instruments one name; the schema cannot express it.
+# OpenTelemetry's specification rejects a view that gives several instruments one name; the schema cannot express it.
 SEVERAL_WITH_ONE_NAME = "cannot all have the name"
 
 
@@ -177,7 +177,7 @@ class Schema(unittest.TestCase):
         self.assertFalse(refused, "\n".join(f"{error}\n    {document}" for error, document in refused.items()))
 
     def test_agent_accepts_a_sample(self):
-        """Like `cuspan check`, whose reader of files it shares: every 50th file, and those with the most keys."""
+        """Like `cuspan check`, which shares its file reader: every 50th file, and those with the most keys."""
         largest = sorted(self.documents, key=len)[-10:]
         for document in self.documents[::50] + largest:
             result = self.run_with(document, "replay", RECORDING, OTEL_CONFIG_FILE=str(self.file),

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""`cuspan overhead` on a program that replays a recording where an agent is injected: rounds and their order, the statistics
-recomputed by the benchmark's own (tests/bench/paired.py), programs that fail under a level, wrong arguments.
+"""`cuspan overhead` on a program that replays a recording if an agent is injected: rounds and their order, the
+statistics recomputed with the benchmark's own (tests/bench/paired.py), programs that fail under a level, wrong
+arguments.
 
     overhead_test.py --build BUILD-DIR [unittest's arguments]
 """
@@ -32,7 +33,7 @@ class Overhead(unittest.TestCase):
         (self.folder / "tmp").mkdir()
 
     def program(self, recording="vector_add", before="", after=""):
-        """$LEVEL is the level that it runs under."""
+        """$LEVEL is the level that it runs with."""
         path = self.folder / "program"
         host = " ".join(shlex.quote(str(part)) for part in (
             BUILD / "agent_host", BUILD / "libcuspan.so", BUILD / "libcuspan-replay.so",
@@ -143,7 +144,7 @@ if [ -n "$CUDA_INJECTION64_PATH" ]; then {host} > {self.folder}/host.out; [ $? =
         self.assertIn("level none: the program was killed by signal 6", done.stderr)
         self.assertIn("there is no run without cuspan to compare with", done.stderr)
         self.assertEqual(done.stdout, "")
-        # Its own exit status is its own affair, as long as it is the same everywhere.
+        # Any exit status is accepted if it is the same under all levels.
         self.overhead("--rounds", 1, program=self.program(after="exit 4"))
 
     def test_no_figure_where_one_is_wanted(self):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The memory that `cuspan stat` tells: on recordings of real GPU runs the same as figured here another way, and on made-up
-programs with leaks, double frees, pools and mapped memory, what they did.
+"""The memory tables of `cuspan stat`: for recordings of real GPU runs, they equal figures computed in another way; for
+synthetic programs with leaks, double frees, pools and mapped memory, they equal what the programs did.
 
     stat_memory_test.py --build BUILD-DIR [unittest's arguments]
 """
@@ -45,7 +45,7 @@ def bytes_of(span):
 
 
 class Recordings(unittest.TestCase):
-    """At each moment at which something is allocated or freed, what lives is added up anew."""
+    """Adds up all live memory again at each allocation and each free."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -121,7 +121,7 @@ class Made(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
         self.program = Program()
-        self.program.launch("first", 5_000)  # tells which GPU context 1 is on
+        self.program.launch("first", 5_000)  # shows which GPU context 1 belongs to
 
     def tables(self, *more):
         file = self.folder / "trace.jsonl"
@@ -189,9 +189,9 @@ class Made(unittest.TestCase):
         with p.range("cleaning"):
             p.free(address, error="cudaErrorInvalidValue")
         p.free(0xdead000, error="cudaErrorInvalidValue")
-        p.free(0xbeef000)  # succeeds: someone else had allocated it
+        p.free(0xbeef000)  # succeeds: it was allocated before the trace
         p.free(0)
-        p.free(0x77000, error="cudaErrorCudartUnloading")  # the process's end
+        p.free(0x77000, error="cudaErrorCudartUnloading")  # at the process's end
         rows = {row["what"]: row for row in self.tables()["memory_wrong_frees"]}
         self.assertEqual(set(rows), {"freed twice", "unknown address", "allocation not traced"})
         twice = rows["freed twice"]
@@ -223,7 +223,7 @@ class Made(unittest.TestCase):
         default = p.allocate(MIB, name="cudaMallocAsync_ptsz", stream="0x7")
         own = p.allocate(3 * MIB, name="cudaMallocFromPoolAsync", pool="0xabc", stream="0x7")
         p.free(default, name="cudaFreeAsync", stream="0x7")
-        p.free(own)  # cudaFree takes these, too
+        p.free(own)  # cudaFree accepts these, too
         p.allocate(4 * MIB, name="cudaMallocFromPoolAsync", pool="0xabc", stream="0x7")
         tables = self.tables()
         self.assertEqual(self.row(tables, "pool", pool="default")["live_bytes"], 0)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`cuspan stat` on recordings of real GPU runs: every figure of its tables computed here again, another way, from the same
-spans, and equal to the nanosecond; the forms for programs parse; wrong arguments are named.
+"""`cuspan stat` on recordings of real GPU runs: every figure of its tables is computed again in another way from the
+same spans and is equal to the nanosecond; the machine-readable formats parse; wrong arguments are named.
 
     stat_test.py --build BUILD-DIR [unittest's arguments]
 """
@@ -50,7 +50,7 @@ def spread(values):
 
 
 def union(stretches):
-    """By every begin and end in order, unlike the program, which merges."""
+    """Sorts all starts and ends, unlike the program, which merges intervals."""
     covered = depth = 0
     since = None
     for time, change in sorted([(start, -1) for start, _ in stretches] + [(end, 1) for _, end in stretches]):
@@ -63,7 +63,8 @@ def union(stretches):
 
 
 class Groups:
-    """Which span of a file belongs where, by what help says of --by; and files of some of the spans."""
+    """Which group of a file a span belongs to, by the definition of --by in the help; and files with some of the
+    spans."""
 
     def __init__(self, file):
         self.documents = [json.loads(line) for line in file.read_text().splitlines()]
@@ -136,7 +137,7 @@ class Groups:
 
 
 class Recording(unittest.TestCase):
-    """Each recording, replayed into a file of spans once."""
+    """Each recording, replayed once into a file of spans."""
 
     @classmethod
     def setUpClass(cls):
@@ -253,7 +254,8 @@ class Recording(unittest.TestCase):
             self.assertEqual(sum(row["count"] for row in tables["latency_histogram"]), len(kernels))
 
     def test_what_tracing_took(self):
-        """CUPTI's part is that of its overhead records, the driver's own work left out; cuspan's isn't that of the run."""
+        """CUPTI's cost is that of its overhead records, without the driver's own work; cuspan's cost is not that of the
+        run."""
         words = {"flush buffers": "cupti_buffer_flush", "instrument": "cupti_instrumentation",
                  "resources": "cupti_resource", "buffer requests": "activity_buffer_request",
                  "other": "else"}
@@ -265,7 +267,7 @@ class Recording(unittest.TestCase):
                     kind = span.attributes["cuda.overhead.kind"]
                     took["else" if kind in ("unknown", "uvm_activity_init") else kind] += span.end_ns - span.start_ns
             got = {words[row["what"]]: row["time_ns"] for row in tables["own"]}
-            if name == "service":  # of requests that aren't sampled it has a cost, and no span
+            if name == "service":  # unsampled requests have a cost, but no span
                 self.assertTrue(all(took[kind] <= time for kind, time in got.items()))
             else:
                 self.assertEqual(got, {kind: took[kind] for kind in words.values() if took[kind]})
@@ -274,7 +276,7 @@ class Recording(unittest.TestCase):
         self.assertGreater(any_found, 3)
 
     def test_cuspans_own_part(self):
-        """As a run on a GPU writes it: over all sessions."""
+        """As written by a run on a GPU: over all sessions."""
         spans = [{"traceId": "0" * 31 + "1", "spanId": f"{number:016x}", "name": "app", "startTimeUnixNano": "1000000",
                   "endTimeUnixNano": "2000000", "attributes": [
                       {"key": f"cuspan.own.{key}", "value": {"intValue": str(value * number)}}
@@ -288,7 +290,8 @@ class Recording(unittest.TestCase):
         self.assertAlmostEqual(rows[0]["wall_share"], 0.003)
 
     def test_occupancy_of_known_launches(self):
-        """By NVIDIA's occupancy calculator, compute capability 9.0: 256 threads of 16 registers: 100 %; 384 threads of 168
+        """From NVIDIA's occupancy calculator, compute capability 9.0: 256 threads of 16 registers: 100 %; 384 threads
+        of 168
         registers: 12 of 64 warps."""
         done = run("stat", "--json", "--table", "kernels", self.files["torch_inference"])
         rows = json.loads(done.stdout)["kernels"]
@@ -309,7 +312,7 @@ class Recording(unittest.TestCase):
         plain = run("stat", "--table", "calls", file).stdout
         self.assertNotIn("\033", plain)
         for row in tables["calls"]:
-            self.assertIn(row["name"], plain)  # what goes into a pipe isn't cut to a terminal's width
+            self.assertIn(row["name"], plain)  # output to a pipe is not truncated to a terminal's width
 
     def test_a_recording_says_what_its_spans_say(self):
         direct = json.loads(run("stat", "--json", ROOT / "examples/recordings/threads.cuspanrec").stdout)
@@ -318,8 +321,8 @@ class Recording(unittest.TestCase):
             self.assertEqual(direct[table], spans[table])
 
     def test_groups_are_what_a_file_of_their_spans_would_give(self):
-        """Who belongs to which group is worked out here again, the group's spans are written to a file of their own, and its
-        tables have to be the group's, all of them and to the last digit."""
+        """The test computes the members of each group itself and writes the group's spans to a file. The tables of that
+        file must equal the group's, all of them and to the last digit."""
         for name, word in [("service", "thread"), ("service", "request"), ("service", "range"), ("service", "stream"),
                            ("threads", "thread"), ("threads", "stream"), ("torch_inference", "device"),
                            ("graph_nodes", "process")]:
@@ -332,7 +335,7 @@ class Recording(unittest.TestCase):
                     alone = Path(self.folder.name, "group.jsonl")
                     groups.write(alone, wanted[group])
                     of_group = json.loads(run("stat", "--json", "--top", 0, alone).stdout)
-                    if word not in ("process", "device"):  # whose blocks may be freed by another group
+                    if word not in ("process", "device"):  # another group may free its blocks
                         of_group = {key: rows for key, rows in of_group.items() if not key.startswith(("memory", "findings"))}
                     got = {key: [{k: v for k, v in row.items() if k != "group"} for row in rows if row["group"] == group]
                            for key, rows in tables.items()}
@@ -376,7 +379,7 @@ class Recording(unittest.TestCase):
 
 
 class Sqlite(unittest.TestCase):
-    """`--sqlite`, by Python's own SQLite, against the spans of the same file."""
+    """`--sqlite`, read with Python's SQLite, compared with the spans of the same file."""
 
     COPY_KINDS = ["Unknown", "HostToDevice", "DeviceToHost", "HostToArray", "ArrayToHost", "ArrayToArray", "ArrayToDevice",
                   "DeviceToArray", "DeviceToDevice", "HostToHost", "PeerToPeer"]
@@ -452,7 +455,7 @@ class Sqlite(unittest.TestCase):
             self.check_spans(database, spans, names)
 
     def check_ranges(self, database, ranges, names, start):
-        """Each range and mark, marks within ranges as well. Returns how many of the latter there are."""
+        """Each range and mark, including marks within ranges. Returns the number of the latter."""
         def common(span, domain_of):
             return (int(span.resource["process.pid"]) << 24 | span.attributes["thread.id"], domain_of.get("nvtx.domain"),
                     domain_of.get("nvtx.category"), span.span_id)
@@ -467,7 +470,7 @@ class Sqlite(unittest.TestCase):
         return len(marks)
 
     def test_marks_within_ranges(self):
-        """Of the sample, whose ranges have a mark each; what happens in calls and sessions is none."""
+        """Of the sample, whose ranges have a mark each; events of calls and sessions are not marks."""
         recording = self.folder / "sample.cuspanrec"
         subprocess.run([BUILD / "replay_sample", recording, "3", "200", "requests"], check=True)
         database, spans = self.export(recording)
@@ -479,7 +482,7 @@ class Sqlite(unittest.TestCase):
         self.assertGreater(sum(len(span.events) for span in spans if "cuda.range" not in span.attributes), 0)
 
     def check_spans(self, database, spans, names):
-        """All spans, of whatever sort, with all attributes."""
+        """All spans of any kind, with all attributes."""
         rows = database.execute("SELECT s.spanId, p.spanId, s.traceId, s.nameId FROM CUSPAN_SPANS s "
                                 "LEFT JOIN CUSPAN_SPANS p ON p.id = s.parentId")
         known = {span.span_id for span in spans}
@@ -495,7 +498,7 @@ class Sqlite(unittest.TestCase):
                 for key, value in span.attributes.items()})
 
     def test_a_mark_has_its_own_domain_and_category(self):
-        """Those of the range around it are another matter."""
+        """Without those of the range around it."""
         program = Program()
         with program.range("outer"):
             program.call("cudaMalloc")
@@ -513,7 +516,7 @@ class Sqlite(unittest.TestCase):
                                         ("outer", 59, 0, "of the range", None, 4711)])
 
     def test_queries_made_for_nsight_systems(self):
-        """As its documentation has them: kernels with the calls that launched them, copies by kind, threads by name."""
+        """Queries from Nsight Systems' documentation: kernels with their launches, copies by kind, threads by name."""
         database, spans = self.export(ROOT / "examples/recordings/threads.cuspanrec")
         rows = database.execute("""
             SELECT k.start - r.start, r.globalTid / 0x1000000 % 0x1000000, r.globalTid % 0x1000000, n.value
@@ -537,7 +540,7 @@ class Sqlite(unittest.TestCase):
     def test_what_is_there_is_kept(self):
         recording = ROOT / "examples/recordings/vector_add.cuspanrec"
         self.assertEqual(run("stat", "--sqlite", self.target, recording).returncode, 0)
-        self.assertEqual(run("stat", "--sqlite", self.target, recording).returncode, 0)  # its own is replaced
+        self.assertEqual(run("stat", "--sqlite", self.target, recording).returncode, 0)  # its own file is replaced
         other = self.folder / "other.sqlite"
         with sqlite3.connect(other) as database:
             database.execute("CREATE TABLE precious (x)")
@@ -553,7 +556,7 @@ class Sqlite(unittest.TestCase):
 
 
 class Live(unittest.TestCase):
-    """`cuspan stat PROGRAM`: a host that makes the calls of a recording through the double of CUPTI."""
+    """`cuspan stat PROGRAM`: a host that makes the calls of a recording through the replay library."""
 
     RECORDING = ROOT / "examples/recordings/threads.cuspanrec"
 
@@ -573,7 +576,7 @@ class Live(unittest.TestCase):
         return done
 
     def test_tables_of_a_program(self):
-        """Those of its recording; its output and its exit status stay its own."""
+        """The tables equal those of its recording; its output and exit status do not change."""
         recorded = json.loads(run("stat", "--json", self.RECORDING).stdout)
         for dashes in ("--",), ():
             done = self.stat("--json", dashes=dashes)
@@ -600,7 +603,7 @@ class Live(unittest.TestCase):
                          {row["full_name"]: row["total_ns"] for row in recorded})
 
     def test_a_program_that_is_killed(self):
-        """Tables of what had arrived, and the same end; TERM is delivered on, as by cuspan run."""
+        """Prints tables of everything that arrived, and ends in the same way; TERM is forwarded, as with cuspan run."""
         done = self.stat("--json", way="TERM")
         self.assertEqual(done.returncode, -signal.SIGTERM)
         self.assertEqual(json.loads(done.stderr)["headline"][0]["kernels"],
@@ -614,14 +617,15 @@ class Live(unittest.TestCase):
     def test_what_is_no_program(self):
         done = run("stat", "--", self.folder / "no_program")
         self.assertEqual((done.returncode, done.stderr.count("\n")), (127, 1))
-        spans = self.folder / "spans.jsonl"  # as where everything may be executed
+        spans = self.folder / "spans.jsonl"  # as on a system where all files are executable
         self.assertEqual(run("replay", "--quiet", "--file", spans, self.RECORDING).returncode, 0)
         spans.chmod(0o755)
         self.assertIn("kernels", run("stat", "--json", spans).stdout)
 
 
 class Peaks(unittest.TestCase):
-    """Rates of copies against what memory and links can do, where it is told; made-up programs and a made-up recording."""
+    """Copy rates compared with the bandwidth of memory and links, if known; synthetic programs and a synthetic
+    recording."""
 
     PCIE = {"cuda.device.pcie.generation": 5, "cuda.device.pcie.width": 16, "cuda.device.pcie.bandwidth": 63015384615}
 
@@ -647,7 +651,7 @@ class Peaks(unittest.TestCase):
 
     def test_host_copies_against_pcie(self):
         name, peak, share = self.rows({0: self.PCIE}, self.to_device)["HostToDevice"]
-        self.assertEqual((name, peak), ("PCIe 5.0 x16", 63015384600))  # nine digits of it
+        self.assertEqual((name, peak), ("PCIe 5.0 x16", 63015384600))  # rounded to nine digits
         self.assertAlmostEqual(share, 0.5)
 
     def test_what_is_not_told_is_unknown(self):
@@ -684,7 +688,7 @@ class Peaks(unittest.TestCase):
         self.assertEqual(self.rows({0: self.PCIE, 1: self.PCIE}, work)["PeerToPeer"], ("unknown", None, None))
 
     def test_one_device_of_which_more_becomes_known(self):
-        """Half of its spans left before NVML had answered: the GPU is one all the same."""
+        """Half of its spans were sent before NVML had answered: it still is one GPU."""
         program = Program()
         for _ in range(2):
             program.copy("HostToDevice", 1000, 1000)
@@ -700,7 +704,7 @@ class Peaks(unittest.TestCase):
             self.assertEqual(tables["copies"][0]["peak_of"], "PCIe 5.0 x16")
 
     def peers(self, *settings, **variables):
-        """A program with two GPUs that copies between them, is still for a moment, and copies again."""
+        """A program with two GPUs that copies between them, pauses, and copies again."""
         libraries = self.folder / "libraries"
         libraries.mkdir(exist_ok=True)
         shutil.copy(BUILD / "libfake_nvml.so", libraries / "libnvidia-ml.so.1")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`cuspan top` in a terminal of its own, watching agents that replay recordings of real GPU runs: figures, keys, sizes, ends of
-processes, text and JSON for pipes, and no counting when nobody watches.
+"""`cuspan top` in its own terminal, watching agents that replay recordings of real GPU runs: figures, keys, window
+sizes, ends of processes, text and JSON for pipes, and no counting when no client watches.
 
     top_test.py --build BUILD-DIR [unittest's arguments]      (needs the package pyte: see top_test.sh)
 """
@@ -27,7 +27,7 @@ from backend import spans_of  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
 BUILD = ROOT / "build"
-TRIES = 100  # looks at an agent that may not have had the CPU yet
+TRIES = 100  # polls of an agent that may not have had the CPU yet
 
 
 class Player:
@@ -58,9 +58,9 @@ class Top(unittest.TestCase):
             (self.folder / library.name).symlink_to(library)
 
     def replay(self, name, recording, **more):
-        """A process of that name that plays a recording at its pace, again and again."""
+        """A process with that name that plays a recording in real time, repeatedly."""
         program = self.folder / name
-        shutil.copy2(BUILD / "cuspan", program)  # a link would have the other's name
+        shutil.copy2(BUILD / "cuspan", program)  # a link would have the name of its target
         before = set(self.sockets.glob("*.sock"))
         running = subprocess.Popen([program, "replay", "--quiet", "--file", "/dev/null", "--paced", "--repeat", "100000",
                                     "--set", f"control.directory={self.sockets}", "--set", "cupti.flush_interval_ms=100",
@@ -127,14 +127,15 @@ class Top(unittest.TestCase):
             times.append(look["time_ns"])
             self.check_figures(agent, durations)
             self.assertLessEqual(sum(other["window_ns"] for other in agents), (times[-1] - start_ns) * 1.001)
-            # Each look comes after the line before it: six windows take longer than the time between the first and the fifth line.
+            # Each poll comes after the line before it: six windows take longer than the time between the first and the
+            # fifth line.
             if len(agents) > 6 and agents[-1]["devices"] and agents[-1]["own"]["spans"] and agents[-1]["own"]["threads_ns"] and \
                     sum(other["window_ns"] for other in agents[-6:]) * 1.001 >= times[-2] - times[-7]:
                 return
         self.fail(f"no look with kernels, spans, CPU time and a whole window: {agents}")
 
     def check_figures(self, agent, durations):
-        """The kernels of any interval are some of the recorded ones, which `durations` has by name."""
+        """The kernels of any interval are among the recorded ones, which `durations` has by name."""
         kernels = 0
         for kernel in agent["kernels"]:
             recorded = durations[kernel["name"]]
@@ -218,7 +219,7 @@ class Top(unittest.TestCase):
         self.assertEqual(screen.wait(), 0)
 
     def test_counting_ends_when_nobody_looks(self):
-        """The lease of 10 s takes 1 s, by a clock that runs faster. Each look renews it."""
+        """The lease of 10 s takes 1 s on a faster clock. Each poll renews it."""
         running = self.replay("trainer", "torch_inference", LD_PRELOAD=str(BUILD / "libfaults_doubles.so"), FAULTS_HASTE="10",
                               ASAN_OPTIONS=f"verify_asan_link_order=0:{self.env.get('ASAN_OPTIONS', '')}")
         screen = self.terminal()

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# top_test.py with the package that reads the screen.
+# Runs top_test.py with the package that interprets the screen.
 #
 #   top_test.sh BUILD-DIR [unittest's arguments]
 set -euo pipefail

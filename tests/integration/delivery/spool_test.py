@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The spool through the real agent and `cuspan send`, with a collector that comes and goes.
+"""The spool with the real agent and `cuspan send`, and a collector that stops and starts.
 
     spool_test.py --build DIRECTORY [--sanitizers LIST] [--long] [GROUP[.test]...]
 
@@ -32,9 +32,9 @@ from otlp_sink import OtlpSink  # noqa: E402
 ROOT = Path(__file__).resolve().parents[3]
 BUILD = Path()
 LONG = False
-LIMIT_S = 300  # ends what hangs; it takes a second or two on an idle machine
+LIMIT_S = 300  # a limit for hangs; normal runs take a second or two
 RECORDING = ROOT / "examples/recordings/threads.cuspanrec"
-SPANS = 1038  # of one play of it, by and large
+SPANS = 1038  # approximately, of one play
 PROTOCOLS = "http/protobuf", "http/json", "grpc"
 HOUR_SPANS = 36_000_000
 
@@ -159,8 +159,8 @@ class Case(unittest.TestCase):
 
 class Outage(Case):
     def test_while_it_runs(self):
-        """The collector is away when the agent begins and comes back later; a minute's worth of spans at full rate
-        waits on the disk."""
+        """The collector is unavailable when the agent starts and comes back later; a minute of spans at full rate waits
+        on the disk."""
         for protocol in PROTOCOLS:
             with self.subTest(protocol):
                 sink = self.sink(protocol, opened=False)
@@ -179,16 +179,17 @@ class Outage(Case):
                 self.assert_empty()
 
     def test_beyond_its_end(self):
-        """An exit doesn't wait for a collector that is away; the next agent delivers, in order, beside its own."""
+        """An exit does not wait for an unavailable collector. The next agent delivers the rest in order, together with
+        its own."""
         for protocol in PROTOCOLS:
             with self.subTest(protocol):
                 sink = self.sink(protocol, opened=False)
-                first = self.run_agent(sink, "--repeat", "20", protocol=protocol, exit_deadline_ms=600000)  # of which it takes nothing
+                first = self.run_agent(sink, "--repeat", "20", protocol=protocol, exit_deadline_ms=600000)  # which is not used
                 self.assertEqual((first["losses"], first["delivered"], first["status"]), ({}, 0, 0), first["said"])
                 self.assertRegex(first["said"], rf"{first['spans']} spans are left in the spool: .*`cuspan send`")
                 waiting = self.waiting()
                 sink.open()
-                # Paced, so that it is there while the other's are delivered.
+                # Paced, so that it runs while the other's spans are delivered.
                 second = self.run_agent(sink, "--paced", "--repeat", "8", protocol=protocol)
                 self.assertEqual(second["losses"], {})
                 self.assertEqual(second["counters"]["recovered_spans"], first["spans"], second["said"])
@@ -208,7 +209,7 @@ class Outage(Case):
         self.assert_empty()
 
     def test_an_hour(self):
-        """At 10,000 spans/s: as many spans as that makes, flat out; all on the disk, then all at the collector."""
+        """As many spans as 10,000 spans/s give, as fast as possible; all on the disk, then all at the collector."""
         sink = self.sink(opened=False, keep=False)
         wanted = HOUR_SPANS if LONG else HOUR_SPANS // 60
         report = self.run_agent_long(sink, wanted)
@@ -245,14 +246,14 @@ class Outage(Case):
 
 class Killed(Case):
     def test_at_random_points(self):
-        """kill -9, twenty times: what was made until the last moment is there, and the rest is counted. On a busy machine
-        spans may be late; of three attempts one is in time."""
+        """kill -9, twenty times: everything made up to the last moment is in the spool, and the rest is counted. On a
+        busy machine spans may be late, so one of three attempts must be in time."""
         # schedule_delay and flush_interval are 1 s each. Without the spool, all of the 4 s and more would be missing.
         in_time = (median(missing) < 2.5 and max(missing) < 5 for missing in map(self.missing_after_kills, range(3)))
         self.assertTrue(any(in_time))
 
     def wait_for_sources(self, pids):
-        """Until each process has a source in the spool, which is locked: before that, a kill finds nothing to lose."""
+        """Waits until each process has a locked source in the spool: before that, a kill has nothing to lose."""
         def has_source(pid):
             with contextlib.suppress(OSError):
                 return any(os.readlink(fd).endswith(".ledger") for fd in Path(f"/proc/{pid}/fd").iterdir())
@@ -262,14 +263,14 @@ class Killed(Case):
             time.sleep(0.05)
 
     def missing_after_kills(self, _):
-        """For each process, how long before the kill the last span that came had ended, in seconds."""
+        """For each process, the seconds from the end of its last delivered span to the kill."""
         sink = self.sink()
         seed = random.randrange(1 << 32)
         print(f"seed {seed}")
         chance = random.Random(seed)
         begun_at, killed_at, missing = {}, {}, []
         for wave in range(5):
-            # At half of them the collector is away, as seen by the killed.
+            # In half of them the killed process finds no collector.
             target = sink if wave % 2 else self.sink(opened=False)
             runs = [self.agent(target, "--paced", "--repeat", "10000", protocol="http/json") for _ in range(4)]
             children = []
@@ -298,7 +299,7 @@ class Killed(Case):
             requests[arrived.pid] += not set(arrived.span_ids).isdisjoint(seen.setdefault(arrived.pid, set()))
             seen[arrived.pid].update(arrived.span_ids)
             last_ns[arrived.pid] = max(last_ns.get(arrived.pid, 0), arrived.last_end_ns)
-        # A replay's times are those of the recording: they begin when it begins, soon after its process.
+        # A replay has the times of the recording, which start with the replay, soon after its process.
         first_ns = min(arrived.first_start_ns for arrived in sink.arrived)
         for pid, ids in seen.items():
             came[pid] = len(ids)
@@ -306,7 +307,7 @@ class Killed(Case):
             if pid in made:
                 self.assertEqual(came[pid] + lost[pid], made[pid], said)
             missing.append((when_ns - begun_at[pid] - last_ns.get(pid, first_ns) + first_ns) / 1e9)
-        # A request that was accepted, but whose sender didn't live to see the answer, is sent twice.
+        # A request is sent twice if it was accepted and its sender was killed before the response.
         self.assertLessEqual(sum(requests.values()), len(killed_at))
         # All of the first wave; those of the second may have delivered everything just before their end.
         self.assertGreaterEqual(len(made.keys() & killed_at.keys()), 10)
@@ -332,7 +333,7 @@ class Killed(Case):
         self.assertEqual(made, here + lost)
         self.assertEqual(second["counters"]["recovered_spans"], here)
         self.assertEqual(second["counters"]["recovered_lost"], lost)
-        self.assertEqual(second["losses"], {})  # they are the other one's
+        self.assertEqual(second["losses"], {})  # they belong to the other one
         self.assert_each_once(sink, second["spans"] + here)
 
     def test_who_delivers_may_be_killed_too(self):
@@ -352,7 +353,7 @@ class Killed(Case):
         self.assertEqual(len(ids), first["spans"])
         self.assertLessEqual(sink.requests, first["counters"]["spans_spooled"])
         twice = sum(1 for count in ids.values() if count > 1)
-        self.assertLessEqual(twice, 5 * 8192)  # of each that was killed, the one request that was under way
+        self.assertLessEqual(twice, 5 * 8192)  # one request in progress for each killed process
         self.assertLessEqual(max(ids.values()), 6)
 
 
@@ -418,7 +419,7 @@ class Disk(Case):
         self.assertRegex(report["said"], "File too large.; spans are sent from memory")
 
     def mounted(self, script, sink, options=""):
-        """Runs the agent with a file system of its own as the spool's directory, in a namespace of its own."""
+        """Runs the agent with a separate file system as the spool's directory, in its own namespace."""
         self.spool.mkdir(mode=0o700)
         command = (f"mount -t tmpfs -o {options},mode=0700 none {self.spool} && {script} && "
                    f"exec {BUILD}/cuspan replay --endpoint {sink.endpoint} --set spool.directory={self.spool} "
@@ -504,7 +505,7 @@ class Send(Case):
                          for group in json.loads(line)["resourceSpans"] for scope in group["scopeSpans"])
 
     def test_nobody_takes_it(self):
-        """Nothing is lost by trying, and the status says that it stays."""
+        """Trying loses nothing, and the exit status says that spans remain."""
         sink = self.sink(opened=False)
         report = self.run_agent(sink, "--repeat", "3")
         before = {path.name: path.stat().st_size for path in self.spool.glob("*.segment")}

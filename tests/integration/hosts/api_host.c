@@ -1,4 +1,4 @@
-/* A program that uses cuspan.h: says whether it has found the agent. */
+/* A program that uses cuspan.h: prints whether it has found the agent. */
 #include "cuspan/cuspan.h"
 
 #include <stdio.h>

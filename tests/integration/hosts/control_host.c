@@ -1,11 +1,11 @@
-/* A program that begins and ends its tracing by cuspan.h, step by step:
+/* A program that starts and stops its tracing with cuspan.h, step by step:
  *
  *   control_host DOUBLE RECORDING AGENT STEP...
  *
- * inject (as CUDA does), start (loads AGENT where it isn't), stop, flush (5 s), flush-0 (no time at all), on
- * (is it?), play (the recorded calls), nap (100 ms), attach=TRACEPARENT, detach, child (the steps that follow
- * are a forked child's), leak (loses a block of memory), descriptors (closes all from 3 on, and has a
- * listening socket of its own at each of their numbers). Each says "STEP: ANSWER". */
+ * inject (as CUDA does), start (loads AGENT if it is not loaded), stop, flush (5 s), flush-0 (no time at
+ * all), on (is it tracing?), play (the recorded calls), nap (100 ms), attach=TRACEPARENT, detach, child (runs
+ * the following steps in a forked child), leak (leaks a block of memory), descriptors (closes all from 3 on,
+ * and opens its own listening socket at each of their numbers). Each step prints "STEP: ANSWER". */
 #include "cuspan/cuspan.h"
 #include "forked_child.h"
 #include "recording/replay_seam.h"
@@ -66,7 +66,7 @@ static int inject(const char *agent)
     return initialize ? initialize() : -1;
 }
 
-/* Goes on as the child; the parent ends as its child did. */
+/* Continues as the child; the parent ends as its child did. */
 static int become_child(void)
 {
     int status = 0;
@@ -85,10 +85,10 @@ static int leak(void)
     return lost != NULL;
 }
 
-/* As a daemon does, whose own sockets then have the numbers of what was closed. */
+/* Like a daemon, whose own sockets then have the numbers of the closed ones. */
 static int take_descriptors(void)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX}; /* a name of the kernel's choice */
+    struct sockaddr_un address = {.sun_family = AF_UNIX}; /* the kernel chooses a name */
     for (int number = 3; number < DESCRIPTORS; number++)
         close(number);
     int listener = socket(AF_UNIX, SOCK_STREAM, 0);

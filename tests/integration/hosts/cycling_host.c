@@ -1,11 +1,11 @@
-/* A program whose threads go on calling CUDA while an agent in it is started and stopped from outside.
+/* A program whose threads call CUDA while an agent in it is started and stopped from outside.
  *
- *   cycling_host LIBCUSPAN FAKE-CUPTI THREADS       callbacks made here; the fake only keeps whom to call
- *   cycling_host LIBCUSPAN DOUBLE RECORDING         the recording again and again, by the double of CUPTI
+ *   cycling_host LIBCUSPAN FAKE-CUPTI THREADS       makes callbacks itself; the fake only stores the callback
+ *   cycling_host LIBCUSPAN DOUBLE RECORDING         plays the recording repeatedly with the replay library
  *   cycling_host LIBCUSPAN FAKE-CUPTI stuck         one thread enters a call, and leaves it at the first line
- * on standard input
+ *                                                   on standard input
  *
- * It says "ready" and goes on until standard input ends, then prints how many calls were made. */
+ * It prints "ready" and runs until standard input ends, then prints how many calls were made. */
 #include "abi/cupti_abi.h"
 #include "recording/replay_seam.h"
 
@@ -19,12 +19,12 @@
 #include <unistd.h>
 
 #define THREADS_MAX_HERE 64
-#define CALL_ID          1 /* any that detail full has */
+#define CALL_ID          1 /* any call that detail full has */
 #define PAUSE_EVERY      512
 
 static atomic_bool is_over;
 static _Atomic uint64_t calls, next_id;
-static cupti_callback_fn *_Atomic *callback; /* the fake's variable; NULL in it: nobody has subscribed yet */
+static cupti_callback_fn *_Atomic *callback; /* the fake's variable; it contains NULL before a subscription */
 static cuspan_replay_run_fn *replay;
 
 static void *find(const char *path, const char *symbol)

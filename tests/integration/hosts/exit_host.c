@@ -1,10 +1,10 @@
-/* Makes CUDA calls through the double of CUPTI, with the agent loaded as the driver does it, and then ends in
+/* Makes CUDA calls through the replay library, with the agent loaded like the driver does, and then ends in
  * the way that its last argument names (the table `ways`):
  *
  *   exit_host LIBRARY DOUBLE RECORDING WAY
  *
- * What it prints, and how it ends, must be the same with the agent and without it. HOST_ROUNDS: how often the
- * recording is played before (1). HOST_DELAY_MS: how long it waits between the play and its end (0). */
+ * Its output, and how it ends, must be the same with and without the agent. HOST_ROUNDS: how often the
+ * recording is played before (1). HOST_DELAY_MS: the wait between the play and the end (0). */
 #include "exit_host.h"
 #include "forked_child.h"
 #include "recording/replay_seam.h"
@@ -53,7 +53,7 @@ static unsigned number_in(const char *variable, unsigned otherwise)
     return text ? (unsigned)strtoul(text, NULL, 10) : otherwise;
 }
 
-/* Without waiting for the agent once it has ended. */
+/* Does not wait for the agent once it has ended. */
 static void play(unsigned rounds)
 {
     const struct replay_options options = {.repeat = rounds};
@@ -154,7 +154,7 @@ static void by_abort(void)
     abort();
 }
 
-/* The place is in the signal's information, which a core keeps. */
+/* The address is in the signal's information, which a core dump keeps. */
 static void by_fault(void)
 {
     volatile char *page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -186,14 +186,14 @@ static void *send_term_later(void *unused)
     return NULL;
 }
 
-/* A second one, of somebody in a hurry, when the first is still being followed. */
+/* A second signal, while the first is still being handled. */
 static void *send_term_twice(void *unused)
 {
     sigset_t term;
     (void)unused;
     sigemptyset(&term);
     sigaddset(&term, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &term, NULL); /* it is to send the second, not to follow the first */
+    pthread_sigmask(SIG_BLOCK, &term, NULL); /* it must send the second signal, not handle the first */
     kill(getpid(), SIGTERM);
     pause_ms(1000);
     kill(getpid(), SIGTERM);
@@ -214,7 +214,7 @@ static void by_term_twice(void)
     wait_for_end();
 }
 
-/* The same from two senders, as where a whole group is signalled and a parent passes it on. */
+/* The same signal from two senders, as when a whole group is signaled and a parent forwards it. */
 static void by_term_and_its_echo(void)
 {
     kill(getpid(), SIGTERM);
@@ -238,7 +238,7 @@ static void by_term_and_its_echo_on_threads(void)
     wait_for_end();
 }
 
-/* Blocked but for the time of the waiting: a pending one would be blocked again when the handler returns. */
+/* Blocked except while waiting: a pending one would be blocked again when the handler returns. */
 static void by_term_in_sigsuspend(void)
 {
     sigset_t term, none;
@@ -252,7 +252,7 @@ static void by_term_in_sigsuspend(void)
     exit(1);
 }
 
-/* TERM comes to the thread that waits for a flush. */
+/* TERM arrives on the thread that waits for a flush. */
 static void by_term_in_flush(void)
 {
     sigset_t term;
@@ -281,7 +281,7 @@ static void install(int number, void (*handler)(int))
     sigaction(number, &action, &before);
 }
 
-/* The host's own, installed when the agent's is there: it takes its place. */
+/* The host's own handler, installed after the agent's: it replaces it. */
 static void by_own_handler(void)
 {
     install(SIGTERM, note_signal);
@@ -290,7 +290,7 @@ static void by_own_handler(void)
     say(handled == 1 ? "TERM was handled" : "TERM was not handled once");
 }
 
-/* Does what it has to do, and calls what was there before: with the default action it ends itself. */
+/* Does its work and calls the previous handler; with the default action it ends the process itself. */
 static void call_before(int number, siginfo_t *info, void *context)
 {
     handled++;
@@ -311,7 +311,7 @@ static void by_chained_handler(void)
     by_signal(SIGTERM);
 }
 
-/* A child that is forked has its parent's handlers, and ends at once. */
+/* A forked child has its parent's handlers, and ends at once. */
 static void by_child_of_term(void)
 {
     fflush(stdout);
@@ -326,7 +326,7 @@ static void by_child_of_term(void)
                                                            : "the child lives");
 }
 
-/* Finishes early by its own will; the signal then finds nothing to do. */
+/* Finishes early on its own; the signal then finds nothing to do. */
 static void by_term_after_finish(void)
 {
     if (cuspan_is_on())
@@ -334,7 +334,7 @@ static void by_term_after_finish(void)
     by_signal(SIGTERM);
 }
 
-/* TERM while exit() is under way. */
+/* TERM during exit(). */
 static void by_term_in_exit(void)
 {
     begin_thread(send_term_later);

@@ -1,4 +1,4 @@
-/* What the hosts share that end in many ways. */
+/* Shared by the hosts that end in many ways. */
 #ifndef CUSPAN_TESTS_EXIT_HOST_H
 #define CUSPAN_TESTS_EXIT_HOST_H
 
@@ -6,7 +6,7 @@
 extern "C" {
 #endif
 
-/* An exception that nobody catches. In C++. */
+/* Throws an exception that is not caught. In C++. */
 void exit_host_throw(void);
 
 #ifdef __cplusplus

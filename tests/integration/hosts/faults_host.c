@@ -1,10 +1,10 @@
-/* A program that lives as long as a test wants: it loads the agent as the CUDA driver does, plays a recording
- * when it is told to, and ends when its standard input does.
+/* A program that a test controls: it loads the agent like the CUDA driver, plays a recording on command, and
+ * ends when its standard input does.
  *
  *   faults_host LIBRARY DOUBLE RECORDING [impatient]
  *
- * Commands, each answered by a line: "play N" plays N times, as fast as the agent accepts; "steady MS N" once
- * in so many milliseconds of its clock, and doesn't wait for the agent. With "impatient" the agent doesn't
+ * Commands, each answered with a line: "play N" plays N times, as fast as the agent accepts; "steady MS N"
+ * once per MS milliseconds of its clock, without waiting for the agent. With "impatient" the agent does not
  * wait for a collector either, as in a real program. */
 #include "recording/replay_seam.h"
 
@@ -42,7 +42,7 @@ static double now_ms(void)
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
-/* Keeps to the plan: what took too long is made up for. */
+/* Follows a fixed schedule: after a delay it catches up. */
 static void play_steadily(cuspan_replay_run_fn *run, double every_ms, long times)
 {
     static const struct replay_options options = {.overload = true};
@@ -73,7 +73,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "faults_host: %s\n", err.text);
         return 1;
     }
-    if (argc == 5) /* before the agent is there: it asks at its start whether anybody waits */
+    if (argc == 5) /* before the agent starts, which then checks whether the player waits */
         play(run, &(struct replay_options){.overload = true});
     int (*initialize)(void) = (int (*)(void))find(argv[1], "InitializeInjection");
     if (initialize() != 1)

@@ -1,8 +1,8 @@
-/* Plays a recording to the floor of the benchmark (tests/bench/programs/floor.c) twice, as a program that
- * works a little, says so, waits a little and goes on. Prints for each time how many callbacks and how many
- * records the floor took.
+/* Plays a recording to the floor of the benchmark (tests/bench/programs/floor.c) twice, like a program that
+ * works a little, prints that, waits a little and continues. Prints for each time how many callbacks and how
+ * many records the floor received.
  *
- *   floor_host FLOOR DOUBLE RECORDING FILE      FILE is made in between: the floor's CUSPAN_FLOOR_OFF_FILE */
+ *   floor_host FLOOR DOUBLE RECORDING FILE      FILE is created in between: CUSPAN_FLOOR_OFF_FILE */
 #include "recording/replay_seam.h"
 
 #include <dlfcn.h>

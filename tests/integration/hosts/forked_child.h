@@ -1,7 +1,7 @@
-/* For a test host that forks: a forked child may end by exit() without the check for leaks.
+/* For a test host that forks: a forked child may call exit() without the check for leaks.
  *
  * LeakSanitizer's check at exit takes the locks of its allocator and its thread registry. A thread of the
- * parent may have held one of them at the fork, and then the child waits for ever. */
+ * parent may have held one of them at the fork, and then the child waits forever. */
 #ifndef CUSPAN_TESTS_FORKED_CHILD_H
 #define CUSPAN_TESTS_FORKED_CHILD_H
 

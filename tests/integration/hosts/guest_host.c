@@ -1,16 +1,15 @@
-/* A program with a profiler of its own in it, which uses CUPTI by its classic calls, as PyTorch's does, step
- * by step:
+/* A program with its own profiler, which uses CUPTI through its classic calls, like PyTorch's, step by step:
  *
  *   guest_host RECORDING AGENT STEP...
  *
- * inject (as CUDA does), play (the recorded calls), loop (plays as often as cuspan_loop_next wants; says how
- * often), loop-left (leaves it after once), play-on (again and again, on a thread), play-off, on
- * (waits until the agent traces, 20 s at most), subscribe, clock, register, kinds (kernels, copies, fills),
+ * inject (as CUDA does), play (the recorded calls), loop (plays as often as cuspan_loop_next requests; prints
+ * how often), loop-left (leaves it after one iteration), play-on (repeatedly, on a thread), play-off, on
+ * (waits until the agent traces, 20 s at most), subscribe, clock, register, kinds (kernels, copies, memsets),
  * kinds-off, flush, flush-forced, unsubscribe, finalize, fini-callback (unsubscribes and finalizes in a
- * call's callback, as PyTorch does), ask-fini (does so in the next call, whenever that is; has-fini looks
+ * call's callback, like PyTorch), ask-fini (does so in the next call, whenever that is; has-fini checks
  * whether it has), nap=MS. guest-on is subscribe, clock, register and kinds; guest-off is kinds-off and
- * flush. Each says "STEP: ANSWER", CUPTI's where it is one. count says what the profiler has seen since the
- * last: "count: kernels N copies N wrong N ns N". */
+ * flush. Each step prints "STEP: ANSWER", with CUPTI's result if there is one. count prints what the profiler
+ * received since the last count: "count: kernels N copies N wrong N ns N". */
 #include "abi/cupti_abi.h"
 #include "abi/layouts.h"
 #include "cuspan/cuspan.h"
@@ -64,7 +63,7 @@ static void on_callback(void *userdata, uint32_t domain, uint32_t cbid, const vo
     subscriber = NULL;
 }
 
-/* Its own, so that it knows those that it hasn't handed out: CUPTI may bring another's. */
+/* Its own buffers, to recognize others: CUPTI may return another subscriber's. */
 static _Alignas(CUPTI_RECORD_ALIGNMENT) uint8_t buffers[BUFFERS][BUFFER_BYTES];
 static atomic_bool is_lent[BUFFERS];
 
@@ -103,7 +102,7 @@ static uint64_t field(const uint8_t *record, uint16_t kind, enum activity_role r
     return value;
 }
 
-/* Whether the times are of the clock that the profiler has named. */
+/* Whether the times come from the clock that the profiler registered. */
 static void count_interval(const uint8_t *record, uint16_t kind)
 {
     uint64_t start_ns = field(record, kind, ROLE_START), end_ns = field(record, kind, ROLE_END);
@@ -183,7 +182,8 @@ static uint32_t set_kinds(bool on)
 {
     uint32_t worst = CUPTI_OK;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        uint32_t kind = kinds[on ? sizeof kinds / sizeof *kinds - 1 - i : i]; /* kernels first on, last off */
+        /* Kernels are enabled first and disabled last. */
+        uint32_t kind = kinds[on ? sizeof kinds / sizeof *kinds - 1 - i : i];
         uint32_t result = on ? cuptiActivityEnable(kind) : cuptiActivityDisable(kind);
         worst = result ? result : worst;
     }

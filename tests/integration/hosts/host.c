@@ -1,11 +1,11 @@
-/* Does to libcuspan.so what the CUDA driver does to it, and then goes its own way, which must stay the same
- * whatever becomes of the agent: it prints "host: done" and exits with status 7.
+/* Loads and initializes libcuspan.so like the CUDA driver, and then continues in the same way whatever
+ * happens in the agent: it prints "host: done" and exits with status 7.
  *
  *   host LIBRARY [fork-before] [fork-after] [fork-play] [thread] [DOUBLE RECORDING]
  *
- * With the double of CUPTI and a recording it makes the recorded calls in between; with fork-play a child,
- * forked when the agent is up, makes them first. What it finds changed by the agent it prints to standard
- * output, and exits with status 1. */
+ * With the replay library and a recording it makes the recorded calls in between; with fork-play, a child
+ * forked after the agent has started makes them first. It prints everything that the agent changed to
+ * standard output, and then exits with status 1. */
 #include "forked_child.h"
 #include "recording/replay_seam.h"
 
@@ -28,11 +28,11 @@
 
 #define ODD_ERRNO    ENOTRECOVERABLE
 #define CHILD_STATUS 3
-#define CHILD_MS     4000 /* less than the deadline at exit of the test whose child might wait for it */
+#define CHILD_MS     4000 /* less than the deadline at exit in the test whose child might wait for it */
 
 extern char **environ;
 
-/* All of a process that a library may not touch. */
+/* All process state that a library must not change. */
 struct state {
     sigset_t mask;
     struct sigaction actions[NSIG];
@@ -178,8 +178,8 @@ static cuspan_replay_run_fn *find_run(const char *library)
     return (cuspan_replay_run_fn *)find(library, "cuspan_replay_run");
 }
 
-/* A child of the process has no agent, and nothing of it may make the child wait. With `run` it makes CUDA
- * calls: without asking whether there is room, since no agent is there to make any. */
+/* A child of the process has no agent, and the child must not wait for one. With `run` it makes CUDA calls,
+ * without checking for space, because no agent is there to make any. */
 static void fork_and_wait(cuspan_replay_run_fn *run)
 {
     static const struct replay_options options = {.overload = true};

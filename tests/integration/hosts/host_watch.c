@@ -1,10 +1,11 @@
-/* Linked into agent_host: notes whatever the agent does in a callback that it has promised not to do there.
- * It stands in for the allocator and the locks of the whole process, has the kernel trap system calls for as
- * long as a callback lasts, and hears of CUPTI's functions from the double.
+/* Linked into agent_host: records everything that the agent does in a callback and has promised not to do
+ * there. It replaces the allocator and the locks of the whole process, makes the kernel trap system calls
+ * during callbacks, and the replay library reports calls of CUPTI's functions to it.
  *
- * HOST_WATCH=FILE gets, at exit, how many callbacks there were, and then a line for each thing noted, with
- * how many callbacks this thread had had before:   31 cudaStreamBeginCapture: calls cuptiActivityEnable_v2
- * FILE.child gets the same of a forked child, where each call of CUPTI's counts, also outside of callbacks.
+ * HOST_WATCH=FILE receives, at exit, the number of callbacks and then a line for each violation, with the
+ * number of callbacks that this thread had before:   31 cudaStreamBeginCapture: calls cuptiActivityEnable_v2
+ * FILE.child receives the same of a forked child, in which every call to CUPTI counts, even outside
+ * callbacks.
  */
 #include "recording/replay_seam.h"
 
@@ -29,9 +30,9 @@
 cuspan_replay_watch_fn cuspan_replay_watch;
 
 struct note {
-    unsigned before; /* callbacks that the thread had had */
+    unsigned before; /* earlier callbacks on this thread */
     const char *where, *what;
-    long number; /* of a system call; -1 for what is no system call */
+    long number; /* of a system call; else -1 */
 };
 
 static struct note notes[NOTES_MAX];
@@ -39,7 +40,7 @@ static _Atomic unsigned note_count;
 static _Atomic unsigned long callback_count;
 static bool is_watching, traps_syscalls, is_forked_child;
 
-static _Thread_local const char *inside; /* what the agent has been called for; NULL: it is not called */
+static _Thread_local const char *inside; /* the callback's call; NULL: not in a callback */
 static _Thread_local unsigned callbacks_before;
 static _Thread_local bool is_trapped;
 static _Thread_local volatile char traps; /* the kernel reads it at each system call */
@@ -60,12 +61,12 @@ static void note_inside(const char *what)
 /* --- system calls --- */
 
 #ifdef __x86_64__
-/* Notes it and makes it, with its six arguments as they stood. */
+/* Records the system call and makes it, with its six arguments unchanged. */
 static void on_syscall(int signal_number, siginfo_t *info, void *context)
 {
     (void)signal_number;
     greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
-    traps = 0; /* until the next callback: the return from here is a system call, too */
+    traps = 0; /* until the next callback, because the return from here is a system call */
     note("makes system call", info->si_syscall);
     register long r10 __asm__("r10") = registers[REG_R10];
     register long r8 __asm__("r8") = registers[REG_R8];
@@ -99,7 +100,7 @@ static void trap_this_thread(void)
 }
 #endif
 
-/* --- what the double tells --- */
+/* --- reports of the replay library --- */
 
 void cuspan_replay_watch(enum replay_watch event, const char *what)
 {
@@ -198,7 +199,7 @@ int pthread_mutex_trylock(pthread_mutex_t *mutex)
     return find_lock(&real, "pthread_mutex_trylock")(mutex);
 }
 
-/* In a forked child no thread is the agent's business, so it keeps nothing of one. (Elsewhere a thread's
+/* A forked child ignores threads, so it stores nothing for one. (Elsewhere a thread's
  * first callback does, once.) */
 int pthread_setspecific(pthread_key_t key, const void *value)
 {
@@ -213,9 +214,9 @@ int pthread_setspecific(pthread_key_t key, const void *value)
     return found(key, value);
 }
 
-/* --- begin and end --- */
+/* --- start and end --- */
 
-/* A watch that sees nothing finds nothing. */
+/* A watch without any callback would find nothing. */
 static void see_oneself(void)
 {
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -236,7 +237,7 @@ static void see_oneself(void)
     callbacks_before = 0;
 }
 
-/* The kernel traps nothing in a child that isn't asked for again. */
+/* The kernel traps nothing in a child unless the child requests it. */
 static void in_child(void)
 {
     is_forked_child = true;

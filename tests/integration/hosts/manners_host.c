@@ -1,9 +1,9 @@
-/* A host in which a guest may easily go wrong: it makes CUDA calls through the double of CUPTI, with the
- * agent loaded as the driver does it, in a scene that its last argument names (the table `scenes`):
+/* A host that is sensitive to side effects of the agent: makes CUDA calls through the replay library, with
+ * the agent loaded like the driver does, in a scene that its last argument names (the table `scenes`):
  *
- *   guest_host LIBRARY DOUBLE RECORDING SCENE
+ *   manners_host LIBRARY DOUBLE RECORDING SCENE
  *
- * What it prints, and how it ends, must be the same with the agent and without it. */
+ * Its output, and how it ends, must be the same with and without the agent. */
 #include "forked_child.h"
 #include "recording/replay_seam.h"
 
@@ -45,7 +45,7 @@ static pid_t self;
 
 cuspan_replay_watch_fn cuspan_replay_watch;
 
-/* A child that is forked makes no CUDA call here, so nothing may call CUPTI. */
+/* A forked child makes no CUDA call here, so nothing may call CUPTI. */
 void cuspan_replay_watch(enum replay_watch event, const char *what)
 {
     static const char text[] = "host: CUPTI is called in a child\n";
@@ -207,7 +207,7 @@ static void with_forks_from_many_threads(void)
         pthread_join(threads[i], NULL);
 }
 
-/* --- what is inherited --- */
+/* --- inherited state --- */
 
 static void list_descriptors(void)
 {
@@ -228,8 +228,8 @@ static void with_descriptors_of_an_executed_program(void)
     }
 }
 
-/* Pinned, and, where that is allowed, of real-time priority: so is the thread that begins CUDA. It waits
- * until its standard input ends, so that somebody can look at the threads. */
+/* Pinned, and with real-time priority if that is permitted, like the thread that starts CUDA. It waits until
+ * its standard input ends, so that the test can inspect the threads. */
 static void with_threads_to_be_looked_at(void)
 {
     cpu_set_t one;
@@ -246,7 +246,7 @@ static void with_threads_to_be_looked_at(void)
     }
 }
 
-/* --- what is taken away --- */
+/* --- resources taken away --- */
 
 static void close_all(void)
 {
@@ -265,7 +265,7 @@ static void write_own_files(void)
     }
 }
 
-/* By then everything of ours is open: the file, the connection. */
+/* By then the agent has opened everything: the file, the connection. */
 static void with_all_descriptors_closed(void)
 {
     start();
@@ -311,7 +311,7 @@ static void without_descriptors_later(void)
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1),                                                   \
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
 
-/* For all threads, ours among them. */
+/* For all threads, including ours. */
 static void deny_system_calls(void)
 {
     struct sock_filter filter[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
@@ -366,8 +366,8 @@ static void in_a_jail(void)
 
 /* --- the loader --- */
 
-/* How long the longest dlopen() takes, of one in a row while the agent's threads begin. HOST_TIMES=FILE gets
- * it in ms. */
+/* The duration of the longest of consecutive dlopen() calls while the agent's threads start. HOST_TIMES=FILE
+ * receives it in ms. */
 static void with_libraries_loaded_meanwhile(void)
 {
     double longest_ms = 0, end_ms;

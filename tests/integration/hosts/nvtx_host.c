@@ -1,10 +1,10 @@
-/* A program that calls all of NVTX's functions, through NVIDIA's own headers. What they return goes to
- * standard output.
+/* A program that calls all functions of NVTX through NVIDIA's own headers. Prints their results to standard
+ * output.
  *
  *   nvtx_host                                          every function once; see EVERY in nvtx_test.py
  *   nvtx_host AGENT DOUBLE RECORDING cuda|nvtx         before and after the agent's start, cuda or nvtx first
  *
- * Compiled with -DPLUGIN it is a library with a copy of NVTX of its own. */
+ * Compiled with -DPLUGIN it is a library with its own copy of NVTX. */
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtCuda.h>
 #include <nvtx3/nvToolsExtCudaRt.h>
@@ -197,7 +197,7 @@ static void *nest(void *result)
         event.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
         event.message.registered = nvtxDomainRegisterStringA(domain, name);
         int outer = nvtxRangePushA("outer"), inner = nvtxDomainRangePushEx(domain, &event);
-        nvtxRangeEnd(nvtxRangeStartA("span")); /* not captured where the ring is full */
+        nvtxRangeEnd(nvtxRangeStartA("span")); /* not captured if the ring is full */
         if (outer != 0 || inner != 0 || nvtxDomainRangePop(domain) != 0 || nvtxRangePop() != 0)
             *(int *)result += 1;
     }

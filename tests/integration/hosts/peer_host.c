@@ -1,5 +1,5 @@
 /* A program with two GPUs that copies from the first to the second, waits half a second and copies again: it
- * hands the records to the agent as CUPTI does, over a CUPTI that does nothing else.
+ * passes the records to the agent like CUPTI, with a CUPTI that does nothing else.
  *
  *   peer_host AGENT CUPTI */
 #include "abi/cupti_abi.h"
@@ -46,7 +46,7 @@ static uint8_t *begin_record(uint32_t kind)
     return record;
 }
 
-/* By the field's role, or by its key. */
+/* Finds a field by its role, or by its key. */
 static void put(uint8_t *record, uint16_t kind, enum activity_role role, const char *key, const void *value)
 {
     const struct activity_layout *layout = layout_classic(version, kind);

@@ -1,11 +1,11 @@
-/* A program of which others read, and that says late who it is:
+/* A program whose published contexts are read by others, and that publishes its process context late:
  *
  *   publish_host LIBRARY [ask] [shown] [hidden] DOUBLE RECORDING
  *
- * Loads the agent as the driver does and plays the recording; publishes a process context (OTEP 4719), gives
- * the agent time to see it, and plays it again. Before, with `ask`, it asks by cuspan.h that its threads'
- * contexts be published (OTEP 4947); with `shown` or `hidden` it attaches one and reads as an eBPF profiler
- * would. Prints what is wrong, then "host: done", and exits with status 7, or 1. */
+ * Loads the agent like the driver and plays the recording; publishes a process context (OTEP 4719), gives the
+ * agent time to read it, and plays it again. Before that, with `ask`, it requests with cuspan.h that its
+ * threads' contexts be published (OTEP 4947); with `shown` or `hidden` it attaches one and reads it like an
+ * eBPF profiler. Prints every fault, then "host: done", and exits with status 7, or 1. */
 #include "cuspan/cuspan.h"
 #include "recording/replay_seam.h"
 #include "support/thread_ctx_reader.h"
@@ -106,7 +106,7 @@ static void publish_process(void)
     memcpy(at, "OTEL_CTX", 8);
 }
 
-/* How many process contexts there are, as soon as there are as many as there should be. */
+/* The number of process contexts, as soon as it is the expected one. */
 static void expect_process_contexts(int expected)
 {
     const struct timespec pause = {0, 10 * 1000 * 1000};
@@ -137,7 +137,7 @@ static bool has(int argc, char **argv, const char *word)
 int main(int argc, char **argv)
 {
     struct error err = {""};
-    const struct timespec looks = {1, 500 * 1000 * 1000}; /* two at least: after 0.2 and 0.6 s */
+    const struct timespec looks = {1, 500 * 1000 * 1000}; /* at least two polls: after 0.2 and 0.6 s */
     if (argc < 4)
         return 2;
     const char *library = argv[argc - 2];
@@ -154,7 +154,7 @@ int main(int argc, char **argv)
     publish_process();
     nanosleep(&looks, NULL);
     if (has(argc, argv, "shown"))
-        expect_process_contexts(1); /* ours has given way */
+        expect_process_contexts(1); /* ours is withdrawn */
     play(library);
     printf("host: done\n");
     return wrong ? 1 : 7;

@@ -1,5 +1,5 @@
-/* A program that allocates in two functions, for call stacks of allocations: it does what CUDA and CUPTI do
- * when cudaMalloc is called, over a CUPTI that does nothing else.
+/* A program that allocates in two functions, for call stacks of allocations: it acts like CUDA and CUPTI when
+ * cudaMalloc is called, with a CUPTI that does nothing else.
  *
  *   stack_host AGENT CUPTI [TIMES]      each function allocates TIMES (2), and nothing is ever freed. Prints
  * how long the callbacks of such a call took, the fastest, in ns */
@@ -64,7 +64,7 @@ IN_STACKS void *load_weights(size_t bytes);
 IN_STACKS void *load_weights(size_t bytes)
 {
     void *made = allocate(bytes);
-    __asm__ volatile("" ::: "memory"); /* or the call would be a jump, and this function in no stack */
+    __asm__ volatile("" ::: "memory"); /* else the call would be a jump, and this function in no stack */
     return made;
 }
 
@@ -76,7 +76,7 @@ IN_STACKS void *make_scratch(size_t bytes)
     return made;
 }
 
-/* On a thread with 200 frames below. */
+/* On a thread with 200 more frames. */
 IN_STACKS void *go_deep(void *left);
 IN_STACKS void *go_deep(void *left)
 {

@@ -1,5 +1,5 @@
-/* Sends one trace of one span, made by hand, through the exporter as the agent has it, and prints what was
- * counted. For export_jaeger.sh.
+/* Sends one trace with one span, encoded by hand, through the agent's exporter, and prints the counters. For
+ * export_jaeger.sh.
  *
  *   export_client KIND ENDPOINT TRACE_ID SERVICE
  * [json|gzip|zstd|insecure|noverify|garbage|ca=FILE|cert=FILE|key=FILE]...
@@ -130,8 +130,7 @@ int main(int argc, char **argv)
         return 2;
     struct output_settings settings = {
         .queue_spans_max = 10,
-        .export_timeout_ms =
-            2500, /* so long is tried what can't be reached; a slow machine must get an answer */
+        .export_timeout_ms = 2500, /* long enough for a response on a slow machine */
         .exporter = {.kind = strcmp(argv[1], "grpc") == 0 ? EXPORTER_OTLP_GRPC : EXPORTER_OTLP_HTTP,
                      .endpoint = argv[2],
                      .timeout_ms = 5000,

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The exporter against a real Jaeger: OTLP over HTTP and gRPC, with and without gzip, zstd and TLS, and what is refused.
+# The exporter with a real Jaeger: OTLP over HTTP and gRPC, with and without gzip, zstd and TLS, and rejected requests.
 #   export_jaeger.sh EXPORT_CLIENT      JAEGER names the Jaeger 2 binary; without one, exit status 77 (skipped)
 set -euo pipefail
 
@@ -9,7 +9,7 @@ jaeger=${JAEGER:-$(command -v jaeger || true)}
 for tool in openssl curl jq; do
     command -v $tool >/dev/null || { echo "skipped: $tool is missing"; exit 77; }
 done
-# A proxy of the developer's must not come between the test and its server.
+# A proxy of the developer's must not be used between the test and its server.
 export no_proxy='*'
 
 work=$(mktemp -d)
@@ -109,8 +109,8 @@ result() { # NAME OK(0/1) DETAILS
     fi
 }
 
-# NAME EXPECTED ARGUMENTS...: EXPECTED is a counter that must be 1; with spans_delivered Jaeger must have the span,
-# and after "TEXT", which must stand in the log.
+# NAME EXPECTED ARGUMENTS...: EXPECTED is a counter that must be 1; with spans_delivered Jaeger must have the span. A
+# further "TEXT" must be in the log.
 check() {
     local name=$1 expected=$2 text=$3 kind=$4 endpoint=$5 trace out found=
     shift 5

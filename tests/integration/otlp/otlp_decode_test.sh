@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Random spans through both encoders, decoded by an independent decoder: protobuf and JSON say the same, and both say
-# what went in. Then the decoder is shown wrong payloads, which it has to refuse.
+# Random spans through both encoders, decoded by an independent decoder: protobuf and JSON are equal, and equal to the
+# input. Then the decoder gets wrong payloads, which it must reject.
 #
 #   otlp_decode_test.sh OTLP_PAYLOADS [SEED]
 set -euo pipefail

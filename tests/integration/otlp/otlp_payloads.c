@@ -1,5 +1,5 @@
 /* Random spans as OTLP, for an independent decoder: every batch as NNN.pb and NNN.json, and in spans.jsonl
- * what went in, before any limit or repair (strings in hex). otlp_decode.py reads all three.
+ * the input, before any limit or repair (strings in hex). otlp_decode.py reads all three.
  *
  *   otlp_payloads FOLDER SEED SPANS [VALUE_CHARS ATTRIBUTES EVENTS LINKS]
  */
@@ -80,7 +80,7 @@ static const char *const pieces[] = {
     "\xe0\x80",
 };
 
-/* Strings of a span live until the next one. */
+/* Strings of a span live until the next span. */
 static char arena[64 * 1024];
 static size_t arena_used;
 
@@ -192,7 +192,7 @@ static void random_links(struct span *span)
     }
 }
 
-/* Now and then a text at the bound of what a string may have; few others beside it, so that it fits into a
+/* Now and then a text at the limit of a string's length, with few others, so that it fits into a
  * chunk. */
 static void random_long_name(struct span *span)
 {
@@ -423,7 +423,7 @@ static void add_span(const struct span *span)
         enum status status = encoder_add(encoders[i], span);
         if (status == STATUS_OK)
             continue;
-        if (i == 1) /* the batches of both hold the same spans: begin both anew */
+        if (i == 1) /* the batches of both have the same spans: start both again */
             die("the first encoder took a span and the second did not");
         write_batches();
         if (encoder_add(encoders[i], span) != STATUS_OK)

@@ -1,5 +1,5 @@
-/* What our sampler decides: a line "TRACE_ID TRACESTATE" in ("-": no tracestate), a line "0|1 TRACESTATE"
- * out. */
+/* Prints our sampler's decisions: a line "TRACE_ID TRACESTATE" in ("-": no tracestate), a line "0|1
+ * TRACESTATE" out. */
 #include "correlate/trace/sampler.h"
 
 #include <stdio.h>

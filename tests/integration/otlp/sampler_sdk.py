@@ -2,9 +2,9 @@
 
     sampler_sdk.py SAMPLER_DECISIONS
 
-The SDK has two: the composable one implements the specification's thresholds, and has to agree in every decision and
-in the tracestate. The classic TraceIdRatioBased takes other bits of the ID in another direction; that it does not
-agree shows that the comparison can fail.
+The SDK has two: the composable one implements the specification's thresholds, and must agree in every decision and in
+the tracestate. The classic TraceIdRatioBased uses other bits of the ID in another direction. It does not agree, which
+shows that the comparison can fail.
 """
 
 import random
@@ -20,7 +20,8 @@ RATIOS = ["1", "0.999", "0.75", "0.5", "0.3333333333333333", "0.1", "0.01", "0.0
 
 
 def make_traces(chance):
-    """Half with nothing in their tracestate; then other members, explicit randomness, an old threshold."""
+    """Half have no entry of ours in their tracestate; the others have other members, explicit randomness, an old
+    threshold."""
     kinds = [lambda: "-", lambda: "-", lambda: f"vendor=1,ot=rv:{chance.getrandbits(56):014x}",
              lambda: f"ot=th:c;rv:{chance.getrandbits(56):014x},vendor=2", lambda: "a=1,ot=th:8,b=2"]
     return [(f"{chance.getrandbits(128) | 1 << 127:032x}", kinds[i % len(kinds)]()) for i in range(IDS)]
@@ -33,7 +34,7 @@ def ours(program, ratio, traces):
 
 
 def members(state):
-    """A tracestate as a comparable thing: the order of members, and of the parts of ot, is free."""
+    """A tracestate in a comparable form: the order of members, and of the parts of ot, does not matter."""
     pairs = dict(member.split("=", 1) for member in state.split(",")) if state != "-" else {}
     return {key: sorted(value.split(";")) if key == "ot" else value for key, value in pairs.items()}
 

@@ -8,6 +8,6 @@ here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=../../../tools/lib.sh
 . "$here/../../../tools/lib.sh"
 
-# The sampler is a module of the SDK's that may still change its name: hence one version.
+# The sampler is in a module of the SDK whose name may still change, so the version is fixed.
 python_with opentelemetry-sdk==1.45.2
 "$PYTHON" "$here/sampler_sdk.py" "$1"

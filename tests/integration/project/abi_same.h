@@ -1,4 +1,4 @@
-/* What an *_abi_check.c says of our declarations and NVIDIA's. */
+/* Shared by the *_abi_check.c files: compares our declarations with NVIDIA's. */
 #ifndef CUSPAN_TESTS_ABI_SAME_H
 #define CUSPAN_TESTS_ABI_SAME_H
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""tests/bench/guard.py, growth.py and anywhere.py on made-up figures: what they read, what they work out, what the guard lets
-pass and what not."""
+"""tests/bench/guard.py, growth.py and anywhere.py with synthetic figures: what they read, what they compute, and what
+the guard accepts and rejects."""
 
 import contextlib
 import io
@@ -52,7 +52,7 @@ class Reading(unittest.TestCase):
 
 class WorkingOut(unittest.TestCase):
     def test_stages_are_differences_of_differences(self):
-        def runs(start, a_span):  # 100 and 300 spans
+        def runs(start, a_span):  # of 100 and of 300 spans
             return [(start + 100 * a_span, {"spans": 100}), (start + 300 * a_span, {"spans": 300})]
         chains = {"fill": runs(5000, 10), "decode": runs(5000, 30), "correlate": runs(6000, 130), "encode": runs(9000, 180)}
         self.assertEqual(guard.by_stage("a", chains), {"a/decode": 20, "a/correlate": 100, "a/encode": 50})
@@ -121,7 +121,7 @@ class Growing(unittest.TestCase):
         self.assertEqual([row["ratio"] for row in rows], [1, 1.5])
 
     def test_instructions_are_a_difference_of_two_lengths_without_filling(self):
-        def counted(command, *_):  # starting takes 9000; filling 10 a span; encoding 50 more
+        def counted(command, *_):  # starting takes 9000, filling 10 per span, encoding 50 more
             spans = 64 * 1000 * command[command.index("--repeat") + 1]
             return 9000 + spans * (60 if "encode" in command else 10), {"spans": spans if "encode" in command else 0}
         with unittest.mock.patch.object(guard, "callgrind", counted):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The benchmark's own parts, without a GPU: pairing and intervals, the harness on stand-in programs, the null collector,
+"""The benchmark's own parts, without a GPU: pairing and intervals, the harness with stand-in programs, the null
+collector,
 libcuspan-timed.so on a recording, and the page.
 
     bench_test.py --build DIRECTORY [Class[.test]...]
@@ -29,7 +30,7 @@ import paired  # noqa: E402
 
 BUILD = Path()
 
-# Prints what calls and service would, and writes what the agent would; what it costs is known.
+# Prints what calls and service would print, and writes the agent's report; its cost is known.
 STAND_IN = """#!/usr/bin/env python3
 import json, os, re, shutil, sys
 settings = dict(pair.split("=", 1) for pair in re.split("[;\\n]", os.environ.get("CUSPAN_SET", "")) if pair)
@@ -134,7 +135,7 @@ class Harness(unittest.TestCase):
             self.assertTrue(any(config in problem for problem in found["problems"]), found["problems"])
 
     def test_metrics_and_stat(self):
-        """Against the default, pair by pair; a run in which they didn't count has no figure."""
+        """Compared with the default in pairs; a run without counters has no figure."""
         spans = self.folder / "spans.jsonl"
         subprocess.run([BUILD / "cuspan", "replay", "--quiet", "--file", spans, ROOT / "examples/recordings/vector_add.cuspanrec"],
                        check=True, timeout=600)
@@ -181,7 +182,7 @@ class Harness(unittest.TestCase):
 
 
 def results(launch=(), **changed):
-    """gpu.json with eight pairs; `launch`: (configuration, ns, the ns of each round more)."""
+    """gpu.json with eight pairs; `launch`: (configuration, ns, additional ns of each round)."""
     runs = []
     for number in range(8):
         for config, ns, more in launch:
@@ -256,7 +257,7 @@ class Page(unittest.TestCase):
         made = page.make(self.TEMPLATE, [first, other], None)
         self.assertEqual({*made}, {"performance.md", "images/performance-calls.svg", "images/performance-other-calls.svg"})
         text = made["performance.md"]
-        self.assertIn("floor + 50 ns", text)  # of the one that has a floor
+        self.assertIn("floor + 50 ns", text)  # for the only one with a floor
         self.assertLess(text.index("commit abc"), text.index("### Other"))
         self.assertLess(text.index("### Other"), text.index("commit def"))
 
@@ -316,7 +317,7 @@ class Collector(unittest.TestCase):
 
 
 class Timed(unittest.TestCase):
-    """The agent with the clock around it, in a host that a recording's calls come from."""
+    """The agent with the clock around it, in a host that plays a recording."""
 
     def test_every_callback_is_counted(self):
         folder = Path(tempfile.mkdtemp(prefix="bench-timed-"))
@@ -348,7 +349,7 @@ class Timed(unittest.TestCase):
 
 
 class Floor(unittest.TestCase):
-    """It takes what cuspan would, and what stays on when it is switched off is what the environment says."""
+    """It receives what cuspan would, and the environment selects what stays enabled when it is switched off."""
 
     def run_floor(self, settings=(), **environment):
         folder = Path(tempfile.mkdtemp(prefix="bench-floor-"))
@@ -361,7 +362,7 @@ class Floor(unittest.TestCase):
                               env={**env, **{key: value.format(folder=folder) for key, value in environment.items()}},
                               timeout=600, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
-        # The double counts on.
+        # The replay library continues to count.
         first, both = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
         return (first, (both[0] - first[0], both[1] - first[1])), done.stderr
 
@@ -381,7 +382,7 @@ class Floor(unittest.TestCase):
         (first, second), said = self.run_floor(["cupti.api=classic"], CUSPAN_FLOOR_OFF_FILE="{folder}/ready",
                                                CUSPAN_FLOOR_KEEPS="callbacks")
         self.assertEqual(second[0], first[0])
-        self.assertLess(second[1], first[1] / 100)  # facts of devices and contexts stay on
+        self.assertLess(second[1], first[1] / 100)  # device and context records stay enabled
         self.assertRegex(said, r"^floor: records off after \d+ buffers\n$")
 
 

@@ -1,7 +1,8 @@
-/* Holds src/abi/cupti_abi.h against NVIDIA's own headers; it is compiled, never run:
- *   cc -std=c17 -fsyntax-only -I src -I CUPTI_INCLUDE -I CUDART_INCLUDE
- * tests/integration/project/cupti_abi_check.c once with the headers of each CUDA version
- * (tools/gen_cupti_tables.py knows where they lie). */
+/* Compares src/abi/cupti_abi.h with NVIDIA's own headers. It is compiled, never run, once with the headers of
+ * each CUDA version (tools/gen_cupti_tables.py has their paths):
+ *
+ *   cc -std=c17 -fsyntax-only -I src -I CUPTI_INCLUDE -I CUDART_INCLUDE \
+ *      tests/integration/project/cupti_abi_check.c */
 #include "abi/cupti_abi.h"
 
 #include "abi_same.h"

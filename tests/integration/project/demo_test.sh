@@ -1,6 +1,6 @@
 #!/bin/bash
-# examples/demo.sh as a newcomer uses it: from another directory, twice. It must end with the link of a trace that it
-# has found in Jaeger, and the second run must take seconds. A Jaeger that only this test has started is stopped again.
+# Runs examples/demo.sh twice, from another directory. It must end with the link of a trace that it found in Jaeger, and
+# the second run must take seconds. A Jaeger that only this test started is stopped again.
 set -u
 # shellcheck source=../../../tools/lib.sh
 . "$(dirname "$0")/../../../tools/lib.sh"

@@ -7,7 +7,7 @@ set -eu
 . "$ROOT/tests/containers/engine.sh"
 cd "$ROOT"
 
-# check_collector CONFIGURATION BREAK: it is accepted, and once more with an error in it is not.
+# check_collector CONFIGURATION BREAK: it is accepted, and with an error inserted it is rejected.
 check_collector() {
     local broken
     "$JAEGER" validate --config "$1"

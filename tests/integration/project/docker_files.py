@@ -1,4 +1,4 @@
-"""Holds the Dockerfiles, the compose files and .dockerignore against the files that are there and against each other."""
+"""Checks the Dockerfiles, the compose files and .dockerignore against the existing files and against each other."""
 
 import fnmatch
 import json

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Holds the layering rules: who may include what, as pairs that a person can read.
+"""Checks the layering rules: which folder may include which, as pairs that a person can read.
 
-A stage includes base and model and never another stage; agent wires them together. Libraries are seen by one stage
-each. Each .c includes its own header first. Each header compiles by itself, and its include guard is its path.
+A stage includes base and model and never another stage; agent wires them together. Each library is used by one stage.
+Each .c file includes its own header first. Each header compiles on its own, and its include guard is its path.
 
     tests/integration/project/layering_test.py            checks src/
-    tests/integration/project/layering_test.py --self     checks that the rules catch what they should
+    tests/integration/project/layering_test.py --self     checks that the rules detect violations
 """
 
 import os
@@ -115,13 +115,13 @@ def stands_alone(header):
 
 
 def curl_include():
-    """Where the libcurl of our own lies, if it is there."""
+    """The folder of our own libcurl, if it was built."""
     place = subprocess.run([ROOT / "tools/fetch-sources.sh", "--where", "curl"], stdout=subprocess.PIPE, text=True, check=False)
     return ["-isystem", place.stdout.strip() + "/include"]
 
 
 def check_rules_bite():
-    """A rule that catches nothing would pass for ever: one include against each kind of rule."""
+    """A rule that matches nothing would always pass, so this tries one include against each kind of rule."""
     bad = [("correlate", '"', "capture/cupti.h"), ("export", '"', "encode/encoder.h"), ("capture", "<", "curl/curl.h"),
            ("cli", "<", "yaml.h"), ("agent", "<", "sqlite3.h"), ("capture", "<", "cupti.h"), ("agent", "<", "zstd.h"), ("agent", '"', "abi/cupti_abi.h"), ("replay", '"', "capture/capture.h"),
            ("base", '"', "model/span.h")]

@@ -1,5 +1,5 @@
-/* Holds src/abi/profiler_abi.h against NVIDIA's own headers, of 12.6 and later; it is compiled, never
- * run, as cupti_abi_check.c is, but as C++, which those headers were up to 13.1. */
+/* Compares src/abi/profiler_abi.h with NVIDIA's own headers, of 12.6 and later; it is compiled, never run,
+ * like cupti_abi_check.c, but as C++, which those headers were up to 13.1. */
 #include "abi/profiler_abi.h"
 
 #include "abi_same.h"

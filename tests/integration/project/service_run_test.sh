@@ -1,6 +1,6 @@
 #!/bin/bash
-# examples/service/run.sh as a newcomer uses it: it must show a trace that the Collector has kept and Jaeger has, and leave
-# nothing running but Jaeger; and with an answer that is wrong it must fail. A Jaeger that only this has started is stopped.
+# Runs examples/service/run.sh: it must show a trace that the Collector has kept and Jaeger has, and leave nothing
+# running except Jaeger; with a wrong answer it must fail. A Jaeger that only this test started is stopped again.
 set -u
 # shellcheck source=../../../tools/lib.sh
 . "$(dirname "$0")/../../../tools/lib.sh"
@@ -11,7 +11,7 @@ jaeger_answers http://localhost:16686 http://localhost:4318 && was_there=1
 status=0
 wrong() { echo "FAILED: $*"; status=1; }
 
-# Only those of this clone.
+# Only processes of this clone.
 left_over() { pgrep -f "$ROOT/examples/service/(gateway|worker)\.py|--config $ROOT/examples/service/collector\.yaml"; }
 
 "$ROOT/examples/service/run.sh" --requests 120 --concurrency 4 --heavy-every 40 >"$OUT/run.out" 2>&1 || wrong "exit status $?"

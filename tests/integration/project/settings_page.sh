@@ -1,6 +1,6 @@
 #!/bin/bash
-# docs/settings.md holds what `cuspan help settings` says.
-#   settings_page.sh CUSPAN            fails with the difference if it doesn't
+# docs/settings.md must equal the output of `cuspan help settings`.
+#   settings_page.sh CUSPAN            fails with the difference if it does not
 #   settings_page.sh CUSPAN --write    writes the page
 set -eu
 PAGE=$(dirname "$0")/../../../docs/settings.md

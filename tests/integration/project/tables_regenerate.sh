@@ -1,6 +1,7 @@
 #!/bin/bash
-# The committed tables of CUPTI's calls and records are what the generator makes of the headers of CUDA 12.0 to 13.5.
-# Headers that $CUSPAN_CACHE (~/.cache/cuspan) lacks are fetched by pip. Exits 77 where there is nothing to do it with.
+# The committed tables of CUPTI's calls and records must equal what the generator makes of the headers of CUDA 12.0 to
+# 13.5. Missing headers are fetched with pip into $CUSPAN_CACHE (~/.cache/cuspan). Exits with 77 if that is not
+# possible.
 set -eu
 root=$(cd "$(dirname "$0")/../../.." && pwd)
 for tool in gcc readelf python3; do
@@ -11,8 +12,8 @@ for tool in gcc readelf python3; do
 done
 python3 "$root/tools/gen_cupti_tables.py" --check
 
-# What capture says of CUPTI's structs (cupti_abi.h) holds against the same headers, but for crt/, which the cache lacks:
-# of that only these words matter.
+# Also checks cupti_abi.h, our declarations of CUPTI's structs, against the same headers. The cache has no crt/, of
+# which only these words matter.
 headers=${CUSPAN_CACHE:-$HOME/.cache/cuspan}/cuda-headers
 stub=$(mktemp -d)
 trap 'rm -rf "$stub"' EXIT
