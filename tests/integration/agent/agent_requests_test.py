@@ -182,6 +182,8 @@ class Summary(Case):
 
     def check_totals(self, span, calls, work):
         expected, longest = totals_of(calls, work)
+        if not calls and not work:  # a session that was cut before anything ran in it
+            expected = {}
         prefix = "cuda.total."
         found = {key[len(prefix):]: value for key, value in span.attributes.items() if key.startswith(prefix)}
         for i in 1, 2, 3:
