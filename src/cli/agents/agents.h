@@ -5,7 +5,7 @@
 
 #include "base/control_path.h"
 #include "base/status.h"
-#include "cli/args/command_table.h"
+#include "cli/args/options.h"
 #include "cli/util/text.h"
 
 #include <cjson/cJSON.h>
@@ -59,6 +59,8 @@ struct agents_choice {
     uint32_t timeout_ms;
 };
 
+/* Takes the PID or program, for options_read(): `choice` is a struct agents_choice. */
+int agents_take_operand(void *choice, struct options *options, int option);
 /* Parses the arguments of such a command. False: the command ends with *status. */
 bool agents_options(struct agents_choice *choice, int argc, char **argv, int *status);
 

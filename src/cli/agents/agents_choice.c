@@ -1,62 +1,33 @@
 #include "cli/agents/agents.h"
 
-#include "cli/args/options.h"
-
 #include <stdlib.h>
 #include <string.h>
 
-static bool take_option(struct agents_choice *choice, const struct options *options, int option)
+int agents_take_operand(void *context, struct options *options, int option)
 {
-    long number;
-    switch (option) {
-    case OPTION_ALL:
-        choice->is_all = true;
-        return true;
-    case OPTION_RELEASE:
-        choice->is_release = true;
-        return true;
-    case OPTION_JSON:
-        choice->is_json = true;
-        return true;
-    case OPTION_DIRECTORY:
-        choice->folder = options->value;
-        return true;
-    case OPTION_TIMEOUT:
-        if (!options_number(options, "--timeout", 0, AGENTS_TIMEOUT_MS_MAX, &number))
-            return false;
-        choice->timeout_ms = (uint32_t)number;
-        return true;
-    default:
-        if (choice->which) {
-            options_complain(options, "name only one PID or program, not also %s", options->value);
-            return false;
-        }
-        choice->which = options->value;
-        return true;
-    }
+    struct agents_choice *choice = context;
+    (void)option;
+    if (choice->which)
+        return options_complain(options, "name only one PID or program, not also %s", options->value);
+    choice->which = options->value;
+    return EXIT_OK;
 }
 
 bool agents_options(struct agents_choice *choice, int argc, char **argv, int *status)
 {
     struct options options;
-    int option;
+    const struct option_target targets[] = {
+        {OPTION_ALL, .flag = &choice->is_all},
+        {OPTION_RELEASE, .flag = &choice->is_release},
+        {OPTION_JSON, .flag = &choice->is_json},
+        {OPTION_DIRECTORY, .text = &choice->folder},
+        {OPTION_TIMEOUT, .number = &choice->timeout_ms, .min = 0, .max = AGENTS_TIMEOUT_MS_MAX},
+        {0}};
     *choice = (struct agents_choice){.timeout_ms = AGENTS_TIMEOUT_MS};
     options_init(&options, argv[0], argc, argv);
-    while ((option = options_next(&options)) != OPTION_END) {
-        if (option == OPTION_WRONG || option == OPTION_HELP) {
-            *status = options_exit_status(option);
-            return false;
-        }
-        if (!take_option(choice, &options, option)) {
-            *status = EXIT_USAGE;
-            return false;
-        }
-    }
-    if (choice->which && !options.command->operands) {
-        *status = options_complain(&options, "takes no operand: %s", choice->which);
-        return false;
-    }
-    return true;
+    bool is_complete = options_read(&options, targets, agents_take_operand, choice);
+    *status = options.status;
+    return is_complete;
 }
 
 bool agents_matches(const struct agents_choice *choice, const struct agent *agent)

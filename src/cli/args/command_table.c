@@ -2,21 +2,13 @@
 
 #include <string.h>
 
-#define FLAG(id, name, help)                                                                                 \
+#define FLAG(id, name, help)                    VALUE(id, name, NULL, help)
+#define VALUE(id, name, argument, help)         OPTION(id, name, argument, help, COMPLETES_NOTHING, NULL)
+#define A_FILE(id, name, argument, help)        OPTION(id, name, argument, help, COMPLETES_FILE, NULL)
+#define ONE_OF(id, name, argument, help, words) OPTION(id, name, argument, help, COMPLETES_WORDS, words)
+#define OPTION(id, name, argument, help, completes, words)                                                   \
     {                                                                                                        \
-        id, name, NULL, help, COMPLETES_NOTHING, NULL                                                        \
-    }
-#define VALUE(id, name, argument, help)                                                                      \
-    {                                                                                                        \
-        id, name, argument, help, COMPLETES_NOTHING, NULL                                                    \
-    }
-#define A_FILE(id, name, argument, help)                                                                     \
-    {                                                                                                        \
-        id, name, argument, help, COMPLETES_FILE, NULL                                                       \
-    }
-#define ONE_OF(id, name, argument, help, words)                                                              \
-    {                                                                                                        \
-        id, name, argument, help, COMPLETES_WORDS, words                                                     \
+        id, name, argument, help, completes, words                                                           \
     }
 
 /* Options that several commands have. */
@@ -142,9 +134,9 @@ static const struct command_option stat_options[] = {
     ONE_OF(OPTION_BY, "by", "WHAT",
            "repeat all tables for each range, stream, thread, device, request or process (memory and "
            "findings: for devices and processes only)",
-           "range stream thread device request process"),
+           "range stream thread device request process"), /* as enum stat_by */
     VALUE(OPTION_TOP, "top", "N", "rows per table (20; 0: all); with --by, also the number of groups"),
-    ONE_OF(OPTION_TABLE, "table", "NAME", "print only this table",
+    OPTION(OPTION_TABLE, "table", "NAME", "print only this table", COMPLETES_SUGGESTIONS,
            "headline calls errors synchronization kernels counters copies sizes devices gaps streams latency "
            "latency_histogram memory memory_over_time memory_pytorch memory_unfreed memory_wrong_frees "
            "memory_failed findings own"),
@@ -273,7 +265,7 @@ static const struct command_example status_examples[] = {
 static const struct command_option top_options[] = {
     VALUE(OPTION_INTERVAL, "interval", "SECONDS", "time between updates, from 0.1 to 9 (2)"),
     ONE_OF(OPTION_SORT, "sort", "NAME", "sort kernels by time (default), count, average or name",
-           "time count average name"),
+           "time count average name"), /* as enum top_sort */
     FLAG(OPTION_ONCE, "once", "print one screen as text after one interval, and exit"),
     FLAG(OPTION_JSON, "json", "print one line of JSON per interval"),
     VALUE(OPTION_WIDTH, "width", "N", "with --once: columns, from 40 to 300 (default: the terminal's width)"),
@@ -314,8 +306,8 @@ static const struct command_option doctor_options[] = {
     VALUE(OPTION_EXPECT, "expect", "NAMES",
           "what is missing from your traces, separated by commas: kinds (kernel, memcpy), nvtx, graph-nodes, "
           "parameters, groups (launch), calls (cudaGetDevice)"),
-    ONE_OF(OPTION_ONLY, "only", "NAME",
-           "run only this group of checks (collector) or this check (collector.port)",
+    OPTION(OPTION_ONLY, "only", "NAME",
+           "run only this group of checks (collector) or this check (collector.port)", COMPLETES_SUGGESTIONS,
            "driver cupti injection configuration collector permissions slow agents program"),
     VALUE(OPTION_SECONDS, "seconds", "N", "end PROGRAM after this time (30)"),
     FLAG(OPTION_JSON, "json", "print JSON"),
@@ -333,8 +325,8 @@ static const struct command_example doctor_examples[] = {
 static const struct command_option version_options[] = {FLAG(OPTION_JSON, "json", "print JSON"), {0}};
 
 static const struct command_option help_options[] = {
-    {OPTION_MAN, "man", "COMMAND", "print the command's man page (\"cuspan\": the main page)",
-     COMPLETES_COMMAND, NULL},
+    OPTION(OPTION_MAN, "man", "COMMAND", "print the command's man page (\"cuspan\": the main page)",
+           COMPLETES_COMMAND, NULL),
     ONE_OF(OPTION_COMPLETION, "completion", "SHELL", "print the completion script for a shell: bash", "bash"),
     {0}};
 

@@ -79,7 +79,14 @@ enum option_id {
 };
 
 /* The shell completion of an operand or an option's argument. */
-enum completes { COMPLETES_NOTHING, COMPLETES_FILE, COMPLETES_PROGRAM, COMPLETES_COMMAND, COMPLETES_WORDS };
+enum completes {
+    COMPLETES_NOTHING,
+    COMPLETES_FILE,
+    COMPLETES_PROGRAM,
+    COMPLETES_COMMAND,
+    COMPLETES_WORDS,      /* one of `words`; options_next() refuses others */
+    COMPLETES_SUGGESTIONS /* one of `words`, or another one */
+};
 
 struct command_option {
     int id;               /* what options_next() returns; a letter is also the short option */
@@ -87,7 +94,7 @@ struct command_option {
     const char *argument; /* the argument's name in help; NULL: no argument */
     const char *help;
     enum completes completes;
-    const char *words; /* COMPLETES_WORDS: separated by spaces */
+    const char *words; /* separated by spaces */
 };
 
 struct command_example {
@@ -103,7 +110,7 @@ struct command {
     int (*run)(int argc, char **argv);
     bool is_launcher; /* options end at the first operand: the rest belongs to the launched program */
     enum completes completes;
-    const char *words;                    /* COMPLETES_WORDS */
+    const char *words;                    /* COMPLETES_COMMAND: further operands */
     const struct command_option *options; /* NULL: only --help */
     const struct command_example *examples;
 };

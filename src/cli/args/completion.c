@@ -34,6 +34,7 @@ static void print_reply(FILE *out, enum completes completes, const char *words)
         fprintf(out, "%s%s\" -- \"$cur\"))", words ? " " : "", words ? words : "");
         break;
     case COMPLETES_WORDS:
+    case COMPLETES_SUGGESTIONS:
         fprintf(out, "COMPREPLY=($(compgen -W \"%s\" -- \"$cur\"))", words);
         break;
     case COMPLETES_NOTHING:

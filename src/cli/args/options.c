@@ -25,11 +25,6 @@ int options_complain(const struct options *options, const char *format, ...)
     return EXIT_USAGE;
 }
 
-int options_exit_status(int result)
-{
-    return result == OPTION_HELP ? EXIT_OK : EXIT_USAGE;
-}
-
 const char *options_suggest(const char *wrong, const char *const *names, size_t count)
 {
     struct suggest suggest;
@@ -77,9 +72,27 @@ static const struct command_option *find_short(const struct command *command, ch
     return NULL;
 }
 
+/* Sets options->word. */
+static int check_word(struct options *options)
+{
+    const char *words = options->option->words;
+    size_t value_len = strlen(options->value);
+    options->word = 0;
+    for (const char *word = words; *word; options->word++) {
+        size_t len = strcspn(word, " ");
+        if (len == value_len && strncmp(word, options->value, len) == 0)
+            return options->option->id;
+        word += len + (word[len] == ' ');
+    }
+    options_complain(options, "--%s needs one of: %s; not \"%s\"", options->option->name, words,
+                     options->value);
+    return OPTION_WRONG;
+}
+
 /* `attached` is what stood in the same argument behind the name, or NULL. */
 static int take(struct options *options, const struct command_option *option, const char *attached)
 {
+    options->option = option;
     if (!option->argument) {
         if (attached) {
             options_complain(options, "--%s takes no argument", option->name);
@@ -93,7 +106,7 @@ static int take(struct options *options, const struct command_option *option, co
         options_complain(options, "--%s needs an argument: %s", option->name, option->argument);
         return OPTION_WRONG;
     }
-    return option->id;
+    return option->completes == COMPLETES_WORDS ? check_word(options) : option->id;
 }
 
 static int take_long(struct options *options, const char *argument)
@@ -126,6 +139,7 @@ static int take_short(struct options *options, const char *argument)
 int options_next(struct options *options)
 {
     options->value = NULL;
+    options->option = NULL;
     if (options->next >= options->argc)
         return OPTION_END;
     const char *argument = options->argv[options->next];
@@ -145,30 +159,60 @@ int options_next(struct options *options)
     return argument[1] == '-' ? take_long(options, argument) : take_short(options, argument);
 }
 
-bool options_number(const struct options *options, const char *name, long min, long max, long *number)
+bool options_number(const struct options *options, long min, long max, long *number)
 {
     char *end;
     errno = 0;
     long value = strtol(options->value, &end, 10);
     if (errno || end == options->value || *end || value < min || value > max) {
-        options_complain(options, "--%s needs a number from %ld to %ld, not \"%s\"", name, min, max,
-                         options->value);
+        options_complain(options, "--%s needs a number from %ld to %ld, not \"%s\"", options->option->name,
+                         min, max, options->value);
         return false;
     }
     *number = value;
     return true;
 }
 
-int options_word(const struct options *options, const char *name, const char *words)
+static int set_target(const struct options *options, const struct option_target *target)
 {
-    int index = 0;
-    size_t value_len = strlen(options->value);
-    for (const char *word = words; *word; index++) {
-        size_t len = strcspn(word, " ");
-        if (len == value_len && strncmp(word, options->value, len) == 0)
-            return index;
-        word += len + (word[len] == ' ');
+    long number;
+    if (target->flag)
+        *target->flag = true;
+    if (target->text)
+        *target->text = options->value;
+    if (target->choice)
+        *target->choice = options->value ? options->word : target->value;
+    if (!target->number)
+        return EXIT_OK;
+    if (!options_number(options, target->min, target->max, &number))
+        return EXIT_USAGE;
+    *target->number = (uint32_t)number;
+    return EXIT_OK;
+}
+
+static int read_option(struct options *options, int option, const struct option_target *targets,
+                       options_take_fn *take_other, void *context)
+{
+    if (option == OPTION_WRONG)
+        return EXIT_USAGE;
+    if (option == OPTION_OPERAND && !options->command->operands)
+        return options_complain(options, "takes no operand: %s", options->value);
+    for (const struct option_target *target = targets; target && target->id; target++)
+        if (target->id == option)
+            return set_target(options, target);
+    return take_other(context, options, option);
+}
+
+bool options_read(struct options *options, const struct option_target *targets, options_take_fn *take_other,
+                  void *context)
+{
+    int option;
+    options->status = EXIT_OK;
+    while ((option = options_next(options)) != OPTION_END) {
+        if (option != OPTION_HELP)
+            options->status = read_option(options, option, targets, take_other, context);
+        if (option == OPTION_HELP || options->status != EXIT_OK)
+            return false;
     }
-    options_complain(options, "--%s needs one of: %s; not \"%s\"", name, words, options->value);
-    return -1;
+    return true;
 }

@@ -1,5 +1,3 @@
-#include "cli/args/command_table.h"
-
 #include "cli/util/xalloc.h"
 #include "cli/args/options.h"
 #include "cli/util/text.h"
@@ -150,30 +148,33 @@ static int check(const char *path, const char *overrides, bool is_full)
     return status == STATUS_OK ? EXIT_OK : EXIT_FAILED;
 }
 
+struct command_line {
+    const char *path;
+    bool is_full;
+    struct text overrides;
+};
+
+static int take_option(void *context, struct options *options, int option)
+{
+    struct command_line *line = context;
+    if (option == OPTION_SET)
+        text_add_format(&line->overrides, "%s%s", line->overrides.len ? "\n" : "", options->value);
+    else if (line->path)
+        return options_complain(options, "one file at a time: %s or %s", line->path, options->value);
+    else
+        line->path = options->value;
+    return EXIT_OK;
+}
+
 int cmd_check(int argc, char **argv)
 {
     struct options options;
-    struct text overrides = {0};
-    const char *path = NULL;
-    bool is_full = false;
-    int option, result = EXIT_OK;
+    struct command_line line = {0};
+    const struct option_target targets[] = {{OPTION_ALL, .flag = &line.is_full}, {0}};
     options_init(&options, "check", argc, argv);
-    while (result == EXIT_OK && (option = options_next(&options)) != OPTION_END) {
-        if (option == OPTION_HELP)
-            return EXIT_OK;
-        if (option == OPTION_WRONG)
-            result = EXIT_USAGE;
-        else if (option == OPTION_ALL)
-            is_full = true;
-        else if (option == OPTION_SET)
-            text_add_format(&overrides, "%s%s", overrides.len ? "\n" : "", options.value);
-        else if (path)
-            result = options_complain(&options, "one file at a time: %s or %s", path, options.value);
-        else
-            path = options.value;
-    }
-    if (result == EXIT_OK)
-        result = check(path, overrides.data, is_full);
-    text_deinit(&overrides);
+    int result = options_read(&options, targets, take_option, &line)
+                     ? check(line.path, line.overrides.data, line.is_full)
+                     : options.status;
+    text_deinit(&line.overrides);
     return result;
 }

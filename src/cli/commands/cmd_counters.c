@@ -30,7 +30,6 @@ struct gpu {
 };
 
 struct counters {
-    struct options options;
     struct injection injection;
     struct doctor_counters ask;
     size_t pattern_count;
@@ -231,9 +230,9 @@ static const struct doctor_api *find_api(struct counters *counters, struct error
     return NULL;
 }
 
-static void take_planned(struct counters *counters)
+static void take_planned(struct counters *counters, const char *names)
 {
-    char *copy = xstrdup(counters->options.value), *rest = NULL;
+    char *copy = xstrdup(names), *rest = NULL;
     for (char *name = strtok_r(copy, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
         counters->planned.patterns = xgrow(counters->planned.patterns, &counters->planned_capacity,
                                            counters->planned.count + 1, sizeof(char *));
@@ -242,34 +241,26 @@ static void take_planned(struct counters *counters)
     free(copy);
 }
 
-static int take_option(struct counters *counters, int option)
+static int take_option(void *context, struct options *options, int option)
 {
+    struct counters *counters = context;
     long device;
     switch (option) {
     case OPTION_OPERAND:
         if (counters->pattern_count == PATTERNS_MAX)
-            return options_complain(&counters->options, "%d patterns at most", PATTERNS_MAX);
-        counters->patterns[counters->pattern_count++] = counters->options.value;
+            return options_complain(options, "%d patterns at most", PATTERNS_MAX);
+        counters->patterns[counters->pattern_count++] = options->value;
         return EXIT_OK;
     case OPTION_DEVICE:
-        if (!options_number(&counters->options, "device", 0, 1023, &device))
+        if (!options_number(options, 0, 1023, &device))
             return EXIT_USAGE;
         counters->ask.device = (int)device;
         return EXIT_OK;
     case OPTION_PASSES:
-        take_planned(counters);
-        return EXIT_OK;
-    case OPTION_SAMPLING:
-        counters->ask.of_samples = true;
-        return EXIT_OK;
-    case OPTION_CUPTI:
-        counters->ask.library = counters->options.value;
-        return EXIT_OK;
-    case OPTION_JSON:
-        counters->is_json = true;
+        take_planned(counters, options->value);
         return EXIT_OK;
     default:
-        return injection_take_option(&counters->injection, &counters->options, option);
+        return injection_take_option(&counters->injection, options, option);
     }
 }
 
@@ -295,18 +286,18 @@ static int run_counters(struct counters *counters)
 int cmd_counters(int argc, char **argv)
 {
     struct counters counters = {.ask.device = -1};
-    int option, result = EXIT_OK;
-    options_init(&counters.options, "counters", argc, argv);
-    while (result == EXIT_OK && (option = options_next(&counters.options)) != OPTION_END) {
-        if (option == OPTION_WRONG || option == OPTION_HELP) {
-            counters_deinit(&counters);
-            return options_exit_status(option);
-        }
-        result = take_option(&counters, option);
-    }
-    if (result == EXIT_OK && counters.planned.count > 0 && counters.pattern_count > 0)
-        result = options_complain(&counters.options, "--passes and patterns exclude each other");
-    if (result == EXIT_OK)
+    struct options options;
+    const struct option_target targets[] = {{OPTION_SAMPLING, .flag = &counters.ask.of_samples},
+                                            {OPTION_CUPTI, .text = &counters.ask.library},
+                                            {OPTION_JSON, .flag = &counters.is_json},
+                                            {0}};
+    options_init(&options, "counters", argc, argv);
+    int result;
+    if (!options_read(&options, targets, take_option, &counters))
+        result = options.status;
+    else if (counters.planned.count > 0 && counters.pattern_count > 0)
+        result = options_complain(&options, "--passes and patterns exclude each other");
+    else
         result = run_counters(&counters);
     counters_deinit(&counters);
     return result;

@@ -4,13 +4,10 @@
 #include "cli/util/xalloc.h"
 #include "cli/args/options.h"
 #include "cli/stat/stat_print.h"
-#include "cli/util/terminal.h"
-#include "cli/util/text.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define MAX_SPANS_DEFAULT 5000000
 
@@ -29,10 +26,8 @@ struct command_line {
     enum side side;  /* the list that receives operands, once --base or --new was given */
     bool is_named;   /* --base or --new was given */
     size_t left_out; /* spans */
-    long spans_max;
-    long columns; /* 0: the terminal's */
-    int color;    /* enum color_when */
-    enum stat_format format;
+    uint32_t spans_max;
+    struct stat_style style;
     bool with_all;
 };
 
@@ -55,52 +50,11 @@ static int take_side(struct command_line *line, const struct options *options, e
     return take_file(line, options);
 }
 
-static int take_look(struct command_line *line, const struct options *options, int option)
+static int take_option(void *context, struct options *options, int option)
 {
-    bool is_right = true;
-    switch (option) {
-    case OPTION_JSON:
-        line->format = STAT_FORMAT_JSON;
-        break;
-    case OPTION_CSV:
-        line->format = STAT_FORMAT_CSV;
-        break;
-    case OPTION_MARKDOWN:
-        line->format = STAT_FORMAT_MARKDOWN;
-        break;
-    case OPTION_ALL:
-        line->with_all = true;
-        break;
-    case OPTION_WIDTH:
-        is_right =
-            options_number(options, "width", TERMINAL_COLUMNS_MIN, TERMINAL_COLUMNS_MAX, &line->columns);
-        break;
-    case OPTION_COLOR:
-        line->color = options_word(options, "color", "auto always never");
-        is_right = line->color >= 0;
-        break;
-    case OPTION_MAX_SPANS:
-        is_right = options_number(options, "max-spans", 1, INT_MAX, &line->spans_max);
-        break;
-    }
-    return is_right ? EXIT_OK : EXIT_USAGE;
-}
-
-static int take_option(struct command_line *line, const struct options *options, int option)
-{
-    switch (option) {
-    case OPTION_OPERAND:
-        return take_file(line, options);
-    case OPTION_BASE:
-        return take_side(line, options, SIDE_BASE);
-    case OPTION_NEW:
-        return take_side(line, options, SIDE_NEW);
-    case OPTION_LIMITS:
-        line->limits_path = options->value;
-        return EXIT_OK;
-    default:
-        return take_look(line, options, option);
-    }
+    if (option == OPTION_OPERAND)
+        return take_file(context, options);
+    return take_side(context, options, option == OPTION_BASE ? SIDE_BASE : SIDE_NEW);
 }
 
 static void warn(const struct command_line *line)
@@ -116,18 +70,12 @@ static int compare(struct command_line *line)
 {
     struct diff diff;
     struct stat_report report = {.count = 0};
-    size_t columns = isatty(STDOUT_FILENO) ? terminal_columns(STDOUT_FILENO) : TERMINAL_COLUMNS_MAX;
-    struct stat_look look = {
-        .columns = line->columns ? (size_t)line->columns : columns,
-        .color = terminal_wants_color((enum color_when)line->color, STDOUT_FILENO),
-        .utf8 = text_locale_is_utf8(),
-    };
     run_set_sort(&line->sides[SIDE_BASE]);
     run_set_sort(&line->sides[SIDE_NEW]);
     warn(line);
     diff_init(&diff, &line->sides[SIDE_BASE], &line->sides[SIDE_NEW], &line->limits);
     size_t bad = diff_report(&diff, line->with_all, &report);
-    stat_print(stdout, &report, line->format, &look);
+    stat_print(stdout, &report, &line->style);
     stat_report_deinit(&report);
     diff_deinit(&diff);
     return bad ? EXIT_REGRESSION : EXIT_OK;
@@ -140,7 +88,7 @@ static int read_files(struct command_line *line)
         line->limits_path ? diff_limits_read(&line->limits, line->limits_path, &err) : STATUS_OK;
     for (size_t i = 0; status == STATUS_OK && i < line->operand_count; i++) {
         const struct operand *operand = &line->operands[i];
-        status = run_set_add_path(&line->sides[operand->side], operand->path, (size_t)line->spans_max,
+        status = run_set_add_path(&line->sides[operand->side], operand->path, line->spans_max,
                                   &line->left_out, &err);
     }
     if (status == STATUS_OK)
@@ -161,15 +109,15 @@ static bool has_side(const struct command_line *line, enum side side)
 static int read_and_compare(struct command_line *line, int argc, char **argv)
 {
     struct options options;
-    int option;
+    const struct option_target targets[] = {
+        STAT_STYLE_TARGETS(&line->style),
+        {OPTION_ALL, .flag = &line->with_all},
+        {OPTION_LIMITS, .text = &line->limits_path},
+        {OPTION_MAX_SPANS, .number = &line->spans_max, .min = 1, .max = INT_MAX},
+        {0}};
     options_init(&options, "diff", argc, argv);
-    while ((option = options_next(&options)) != OPTION_END) {
-        if (option == OPTION_WRONG || option == OPTION_HELP)
-            return options_exit_status(option);
-        int wrong = take_option(line, &options, option);
-        if (wrong)
-            return wrong;
-    }
+    if (!options_read(&options, targets, take_option, line))
+        return options.status;
     if (!has_side(line, SIDE_BASE) || !has_side(line, SIDE_NEW))
         return options_complain(&options, "name two operands: cuspan diff BASE NEW");
     int trouble = read_files(line);

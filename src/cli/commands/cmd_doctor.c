@@ -15,12 +15,14 @@
 #define SECONDS_DEFAULT 30
 #define SECONDS_MAX     86400
 
-static int check_only(const struct options *options)
+static int check_only(const struct options *options, const char *only)
 {
+    if (!only)
+        return EXIT_OK;
     for (size_t i = 0; i < doctor_check_count; i++)
-        if (doctor_selects(options->value, &doctor_checks[i]))
+        if (doctor_selects(only, &doctor_checks[i]))
             return EXIT_OK;
-    return options_complain(options, "--only %s: no such check (see: cuspan doctor --list)", options->value);
+    return options_complain(options, "--only %s: no such check (see: cuspan doctor --list)", only);
 }
 
 static void list_checks(void)
@@ -28,43 +30,6 @@ static void list_checks(void)
     for (size_t i = 0; i < doctor_check_count; i++) {
         const struct doctor_check *check = &doctor_checks[i];
         printf("%s.%s\t%s\n", check->group, check->name, check->question);
-    }
-}
-
-static int take_option(struct doctor *doctor, const struct options *options, int option)
-{
-    static const char colors[] = "auto always never";
-    long seconds;
-    int color;
-    switch (option) {
-    case OPTION_ENDPOINT:
-        return injection_set(&doctor->injection, options, "endpoint", options->value);
-    case OPTION_PROTOCOL:
-        if (options_word(options, "protocol", "http/protobuf http/json grpc") < 0)
-            return EXIT_USAGE;
-        return injection_set(&doctor->injection, options, "protocol", options->value);
-    case OPTION_FILE:
-        return injection_set_path(&doctor->injection, options, "output_file", options->value);
-    case OPTION_JSON:
-        doctor->is_json = true;
-        return EXIT_OK;
-    case OPTION_EXPECT:
-        doctor->expected = options->value;
-        return EXIT_OK;
-    case OPTION_ONLY:
-        doctor->only = options->value;
-        return check_only(options);
-    case OPTION_SECONDS:
-        if (!options_number(options, "seconds", 1, SECONDS_MAX, &seconds))
-            return EXIT_USAGE;
-        doctor->seconds = (unsigned)seconds;
-        return EXIT_OK;
-    case OPTION_COLOR:
-        color = options_word(options, "color", colors);
-        doctor->is_colored = color >= 0 && terminal_wants_color((enum color_when)color, STDOUT_FILENO);
-        return color < 0 ? EXIT_USAGE : EXIT_OK;
-    default:
-        return injection_take_option(&doctor->injection, options, option);
     }
 }
 
@@ -88,21 +53,26 @@ static void prepare(struct doctor *doctor)
 
 int cmd_doctor(int argc, char **argv)
 {
-    struct doctor doctor = {.seconds = SECONDS_DEFAULT,
-                            .is_colored = terminal_wants_color(COLOR_AUTO, STDOUT_FILENO)};
+    struct doctor doctor = {.seconds = SECONDS_DEFAULT};
     struct options options;
-    int option, result = EXIT_OK;
+    int color = COLOR_AUTO;
+    bool is_list = false;
+    const struct option_target targets[] = {
+        {OPTION_JSON, .flag = &doctor.is_json},
+        {OPTION_EXPECT, .text = &doctor.expected},
+        {OPTION_ONLY, .text = &doctor.only},
+        {OPTION_SECONDS, .number = &doctor.seconds, .min = 1, .max = SECONDS_MAX},
+        {OPTION_COLOR, .choice = &color},
+        {OPTION_LIST, .flag = &is_list},
+        {0}};
     options_init(&options, "doctor", argc, argv);
-    while (result == EXIT_OK && (option = options_next(&options)) != OPTION_END) {
-        if (option == OPTION_WRONG || option == OPTION_HELP || option == OPTION_LIST) {
-            if (option == OPTION_LIST)
-                list_checks();
-            doctor_deinit(&doctor);
-            return option == OPTION_LIST ? EXIT_OK : options_exit_status(option);
-        }
-        result = take_option(&doctor, &options, option);
-    }
-    if (result == EXIT_OK) {
+    int result = EXIT_OK;
+    if (!options_read(&options, targets, injection_take_option, &doctor.injection)) {
+        result = options.status;
+    } else if (is_list) {
+        list_checks();
+    } else if ((result = check_only(&options, doctor.only)) == EXIT_OK) {
+        doctor.is_colored = terminal_wants_color((enum color_when)color, STDOUT_FILENO);
         doctor.program = options.next < argc ? argv + options.next : NULL;
         prepare(&doctor);
         result = doctor_run(&doctor);

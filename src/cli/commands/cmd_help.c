@@ -61,14 +61,6 @@ static int print_man(const struct options *options)
     return EXIT_OK;
 }
 
-static int print_completion(const struct options *options)
-{
-    if (options_word(options, "completion", "bash") < 0)
-        return EXIT_USAGE;
-    completion_print_bash(stdout);
-    return EXIT_OK;
-}
-
 int cmd_help(int argc, char **argv)
 {
     struct options options;
@@ -83,7 +75,8 @@ int cmd_help(int argc, char **argv)
     case OPTION_MAN:
         return print_man(&options);
     case OPTION_COMPLETION:
-        return print_completion(&options);
+        completion_print_bash(stdout);
+        return EXIT_OK;
     }
-    return options_exit_status(option);
+    return option == OPTION_HELP ? EXIT_OK : EXIT_USAGE;
 }

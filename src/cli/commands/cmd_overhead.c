@@ -1,27 +1,24 @@
 #include "cli/args/command_table.h"
 
 #include "cli/run/injection.h"
+#include "cli/run/launch.h"
 #include "cli/args/options.h"
 #include "cli/overhead/estimate.h"
 #include "cli/overhead/overhead.h"
 #include "cli/stat/stat_print.h"
-#include "cli/util/terminal.h"
-#include "cli/util/text.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define ROUNDS_DEFAULT  10
 #define WARM_UP_DEFAULT 1
 
 struct command_line {
     struct overhead_options options;
-    enum stat_format format;
-    int color;
+    struct injection injection;
+    struct stat_style style;
     bool has_levels; /* named by the user */
-    bool has_output;
 };
 
 /* LEVEL_COUNT: no level has this name. */
@@ -71,60 +68,20 @@ static int take_figure(struct command_line *line, const struct options *options)
     return EXIT_OK;
 }
 
-static int take_number(const struct options *options, const char *name, long min, long max, uint32_t *number)
+static int take_option(void *context, struct options *options, int option)
 {
-    long value;
-    if (!options_number(options, name, min, max, &value))
-        return EXIT_USAGE;
-    *number = (uint32_t)value;
-    return EXIT_OK;
-}
-
-static int take_option(struct command_line *line, struct injection *injection, const struct options *options,
-                       int option)
-{
-    uint32_t seconds;
-    switch (option) {
-    case OPTION_LEVELS:
+    struct command_line *line = context;
+    if (option == OPTION_LEVELS)
         return take_levels(line, options);
-    case OPTION_ROUNDS:
-        return take_number(options, "rounds", 1, ESTIMATE_VALUES_MAX, &line->options.rounds);
-    case OPTION_WARM_UP:
-        return take_number(options, "warm-up", 0, ESTIMATE_VALUES_MAX, &line->options.warm_up);
-    case OPTION_SECONDS:
-        if (take_number(options, "seconds", 1, INT_MAX, &seconds) != EXIT_OK)
-            return EXIT_USAGE;
-        line->options.seconds_max = seconds;
-        return EXIT_OK;
-    case OPTION_FIGURE:
+    if (option == OPTION_FIGURE)
         return take_figure(line, options);
-    case OPTION_RATE:
-        line->options.is_rate = true;
-        return EXIT_OK;
-    case OPTION_JSON:
-        line->format = STAT_FORMAT_JSON;
-        return EXIT_OK;
-    case OPTION_MARKDOWN:
-        line->format = STAT_FORMAT_MARKDOWN;
-        return EXIT_OK;
-    case OPTION_COLOR:
-        line->color = options_word(options, "color", "auto always never");
-        return line->color >= 0 ? EXIT_OK : EXIT_USAGE;
-    case OPTION_ENDPOINT:
-        line->has_output = true;
-        return injection_set(injection, options, "endpoint", options->value);
-    case OPTION_CONFIG:
-        line->has_output = true;
-        return injection_take_option(injection, options, option);
-    default:
-        return injection_take_option(injection, options, option);
-    }
+    return injection_take_option(&line->injection, options, option);
 }
 
 /* The sampler of a configuration file cannot be overridden from outside. */
-static int check_asleep(struct command_line *line, const struct injection *injection,
-                        const struct options *options)
+static int check_asleep(struct command_line *line, const struct options *options)
 {
+    const struct injection *injection = &line->injection;
     const char *file = injection->config ? injection->config : getenv("CUSPAN_CONFIG_FILE");
     file = file && *file ? file : getenv("OTEL_CONFIG_FILE");
     if (!file || !*file || !line->options.is_wanted[LEVEL_ASLEEP])
@@ -141,13 +98,8 @@ static int check_asleep(struct command_line *line, const struct injection *injec
 static void print(const struct command_line *line, const struct overhead *overhead)
 {
     struct stat_report report = {.count = 0};
-    struct stat_look look = {
-        .columns = isatty(STDOUT_FILENO) ? terminal_columns(STDOUT_FILENO) : TERMINAL_COLUMNS_MAX,
-        .color = terminal_wants_color((enum color_when)line->color, STDOUT_FILENO),
-        .utf8 = text_locale_is_utf8(),
-    };
-    overhead_tables(overhead, line->format != STAT_FORMAT_JSON, &report);
-    stat_print(stdout, &report, line->format, &look);
+    overhead_tables(overhead, line->style.format != STAT_FORMAT_JSON, &report);
+    stat_print(stdout, &report, &line->style);
     stat_report_deinit(&report);
 }
 
@@ -166,8 +118,9 @@ static bool warn_of_no_agent(const struct overhead *overhead)
     return has_runs && !has_agent;
 }
 
-static int measure(const struct command_line *line, struct injection *injection, char **program)
+static int measure(struct command_line *line, char **program)
 {
+    struct injection *injection = &line->injection;
     struct error err = {""};
     struct overhead overhead = {.options = line->options};
     enum status status = injection_prepare(injection, &err);
@@ -178,10 +131,9 @@ static int measure(const struct command_line *line, struct injection *injection,
         result = EXIT_FAILED;
     } else if (status == STATUS_OK) {
         status = overhead_measure(&overhead, injection, program, &err);
-        result = status == STATUS_NOT_FOUND     ? EXIT_NO_PROGRAM
-                 : status == STATUS_UNAVAILABLE ? EXIT_CANNOT_RUN
-                 : status != STATUS_OK          ? EXIT_FAILED
-                                                : EXIT_OK;
+        result = status == STATUS_NOT_FOUND || status == STATUS_UNAVAILABLE ? launch_exit_code(status)
+                 : status == STATUS_OK                                      ? EXIT_OK
+                                                                            : EXIT_FAILED;
     }
     if (status != STATUS_OK)
         fprintf(stderr, "cuspan overhead: %s\n", err.text);
@@ -195,42 +147,43 @@ static int measure(const struct command_line *line, struct injection *injection,
     return result;
 }
 
-static int check_and_measure(struct command_line *line, struct injection *injection,
-                             const struct options *options, char **program)
+static int check_and_measure(struct command_line *line, const struct options *options, char **program)
 {
+    struct injection *injection = &line->injection;
     if (line->options.is_rate && !line->options.has_figure)
         return options_complain(options, "--rate needs --figure");
-    int wrong = check_asleep(line, injection, options);
-    if (!wrong && !line->has_output)
+    int wrong = check_asleep(line, options);
+    if (!wrong && !injection->has_endpoint && !injection->config)
         wrong = injection_set(injection, options, "output_file", "/dev/null");
     if (wrong)
         return wrong;
     line->options.is_quiet = injection->is_quiet;
-    return measure(line, injection, program);
+    return measure(line, program);
 }
 
 int cmd_overhead(int argc, char **argv)
 {
     struct command_line line = {.options = {.rounds = ROUNDS_DEFAULT, .warm_up = WARM_UP_DEFAULT}};
-    struct injection injection = {0};
     struct options options;
-    int option, status = EXIT_OK;
+    const struct option_target targets[] = {
+        STAT_STYLE_TARGETS(&line.style),
+        {OPTION_ROUNDS, .number = &line.options.rounds, .min = 1, .max = ESTIMATE_VALUES_MAX},
+        {OPTION_WARM_UP, .number = &line.options.warm_up, .min = 0, .max = ESTIMATE_VALUES_MAX},
+        {OPTION_SECONDS, .number = &line.options.seconds_max, .min = 1, .max = INT_MAX},
+        {OPTION_RATE, .flag = &line.options.is_rate},
+        {0}};
+    int status;
     for (int level = 0; level < LEVEL_COUNT; level++)
         line.options.is_wanted[level] = level != LEVEL_COUNTERS;
     options_init(&options, "overhead", argc, argv);
-    while (status == EXIT_OK && (option = options_next(&options)) != OPTION_END) {
-        if (option == OPTION_HELP) {
-            injection_deinit(&injection);
-            return EXIT_OK;
-        }
-        status = option == OPTION_WRONG ? EXIT_USAGE : take_option(&line, &injection, &options, option);
-    }
-    if (status == EXIT_OK && options.next >= argc)
+    if (!options_read(&options, targets, take_option, &line))
+        status = options.status;
+    else if (options.next >= argc)
         status = options_complain(&options, "name the program to run");
-    if (status == EXIT_OK)
-        status = check_and_measure(&line, &injection, &options, argv + options.next);
-    else if (line.options.has_figure)
+    else
+        status = check_and_measure(&line, &options, argv + options.next);
+    if (line.options.has_figure)
         regfree(&line.options.figure);
-    injection_deinit(&injection);
+    injection_deinit(&line.injection);
     return status;
 }

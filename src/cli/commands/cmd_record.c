@@ -31,60 +31,54 @@ static void apply(void *context)
     injection_apply(context);
 }
 
-static int record_program(struct injection *injection, const char *path, char **program)
+/* EXIT_OK: the program has ended, as `launched` tells. */
+static int record_program(struct injection *injection, const char *path, char **program,
+                          struct launched *launched)
 {
     struct error err = {""};
-    struct launched launched;
+    struct outcome outcome;
     int result = EXIT_USAGE;
     enum status status = injection_prepare(injection, &err);
     if (status == STATUS_OK)
         status = make_way(path, &err);
     if (status == STATUS_OK) {
-        status = launch(program, apply, injection, &launched, &err);
-        result = status == STATUS_NOT_FOUND ? EXIT_NO_PROGRAM : EXIT_CANNOT_RUN;
+        status = launch(program, apply, injection, launched, &err);
+        result = launch_exit_code(status);
     }
     if (status != STATUS_OK) {
         fprintf(stderr, "cuspan record: %s\n", err.text);
-        injection_deinit(injection);
         return result;
     }
-    struct outcome outcome;
     outcome_read(&outcome, injection->report_dir);
     if (!injection->is_quiet)
-        outcome_print_recordings(&outcome, &launched, path, stderr);
+        outcome_print_recordings(&outcome, launched, path, stderr);
     outcome_deinit(&outcome);
-    injection_deinit(injection);
-    return launch_end(launched.wait_status);
+    return EXIT_OK;
 }
 
 int cmd_record(int argc, char **argv)
 {
     struct injection injection = {0};
     struct options options;
+    struct launched launched;
     const char *path = NULL;
-    int option, wrong = EXIT_OK;
+    const struct option_target targets[] = {{'o', .text = &path}, {0}};
+    int result = EXIT_OK;
     options_init(&options, "record", argc, argv);
-    while (!wrong && (option = options_next(&options)) != OPTION_END) {
-        if (option == OPTION_HELP)
-            return EXIT_OK;
-        if (option == OPTION_WRONG)
-            wrong = EXIT_USAGE;
-        else if (option == 'o')
-            path = options.value;
-        else
-            wrong = injection_take_option(&injection, &options, option);
-    }
-    if (!wrong && !path)
-        wrong = options_complain(&options, "-o FILE is required");
-    else if (!wrong && strcmp(path, "-") == 0)
-        wrong = options_complain(&options, "-o -: a recording cannot go to standard output; name a file");
-    if (!wrong && options.next >= argc)
-        wrong = options_complain(&options, "name the program to run");
-    if (!wrong)
-        wrong = injection_set_path(&injection, &options, "record_file", path);
-    if (wrong) {
+    if (!options_read(&options, targets, injection_take_option, &injection)) {
         injection_deinit(&injection);
-        return wrong;
+        return options.status;
     }
-    return record_program(&injection, path, argv + options.next);
+    if (!path)
+        result = options_complain(&options, "-o FILE is required");
+    else if (strcmp(path, "-") == 0)
+        result = options_complain(&options, "-o -: a recording cannot go to standard output; name a file");
+    else if (options.next >= argc)
+        result = options_complain(&options, "name the program to run");
+    else
+        result = injection_set_path(&injection, &options, "record_file", path);
+    if (result == EXIT_OK)
+        result = record_program(&injection, path, argv + options.next, &launched);
+    injection_deinit(&injection);
+    return result == EXIT_OK ? launch_end(launched.wait_status) : result;
 }

@@ -17,93 +17,26 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum way { WAY_NONE, WAY_OTLP, WAY_FILE, WAY_CONSOLE };
-
 struct replay {
     struct injection injection;
     struct options options;
     struct replay_options how;
-    enum way way;
     const char *release; /* --cupti-version; NULL: the newest */
     const char *file;
     char *double_path; /* the CUPTI substitute that plays the recording; owned */
 };
 
-/* --- options --- */
-
-static int take_way(struct replay *replay, enum way way, const char *key)
+static int take_option(void *context, struct options *options, int option)
 {
-    if (replay->way != WAY_NONE && replay->way != way)
-        return options_complain(&replay->options, "--endpoint, --file and --console exclude each other; "
-                                                  "several outputs need a configuration file (--config)");
-    replay->way = way;
-    if (way == WAY_FILE)
-        return injection_set_path(&replay->injection, &replay->options, key, replay->options.value);
-    return injection_set(&replay->injection, &replay->options, key,
-                         way == WAY_CONSOLE ? "true" : replay->options.value);
-}
-
-static int take_protocol(struct replay *replay)
-{
-    if (options_word(&replay->options, "protocol", "http/protobuf http/json grpc") < 0)
-        return EXIT_USAGE;
-    return take_way(replay, WAY_OTLP, "protocol");
-}
-
-static int take_api(struct replay *replay)
-{
-    if (options_word(&replay->options, "api", "classic subscriber") < 0)
-        return EXIT_USAGE;
-    return injection_set(&replay->injection, &replay->options, "cupti.api", replay->options.value);
-}
-
-static int take_repeat(struct replay *replay)
-{
-    long repeat;
-    if (!options_number(&replay->options, "repeat", 1, INT_MAX, &repeat))
-        return EXIT_USAGE;
-    replay->how.repeat = (uint32_t)repeat;
-    return EXIT_OK;
-}
-
-static int take_file(struct replay *replay)
-{
+    struct replay *replay = context;
+    if (option == OPTION_API)
+        return injection_set(&replay->injection, options, "cupti.api", options->value);
+    if (option != OPTION_OPERAND)
+        return injection_take_option(&replay->injection, options, option);
     if (replay->file)
-        return options_complain(&replay->options, "one recording at a time, not also \"%s\"",
-                                replay->options.value);
-    replay->file = replay->options.value;
+        return options_complain(options, "one recording at a time, not also \"%s\"", options->value);
+    replay->file = options->value;
     return EXIT_OK;
-}
-
-static int take_option(struct replay *replay, int option)
-{
-    switch (option) {
-    case OPTION_OPERAND:
-        return take_file(replay);
-    case OPTION_ENDPOINT:
-        return take_way(replay, WAY_OTLP, "endpoint");
-    case OPTION_PROTOCOL:
-        return take_protocol(replay);
-    case OPTION_FILE:
-        return take_way(replay, WAY_FILE, "output_file");
-    case OPTION_CONSOLE:
-        return take_way(replay, WAY_CONSOLE, "console");
-    case OPTION_PACED:
-        replay->how.is_paced = true;
-        return EXIT_OK;
-    case OPTION_OVERLOAD:
-        replay->how.overload = true;
-        return EXIT_OK;
-    case OPTION_REPEAT:
-        return take_repeat(replay);
-    case OPTION_API:
-        return take_api(replay);
-    case OPTION_CUPTI_VERSION:
-        replay->release = replay->options.value;
-        return EXIT_OK;
-    default:
-        return injection_take_option(&replay->injection, &replay->options, option);
-    }
 }
 
 static int check_options(struct replay *replay)
@@ -112,7 +45,7 @@ static int check_options(struct replay *replay)
         return options_complain(&replay->options, "name a recording");
     if (replay->how.is_paced && replay->how.overload)
         return options_complain(&replay->options, "--paced and --overload exclude each other");
-    return EXIT_OK;
+    return injection_check_output(&replay->injection, &replay->options);
 }
 
 /* --- the stand-in --- */
@@ -300,66 +233,56 @@ static int wait_for_child(pid_t pid)
     return wait_status;
 }
 
-static void replay_deinit(struct replay *replay)
+static int start_child(struct replay *replay, pid_t *pid, struct error *err)
 {
-    injection_deinit(&replay->injection);
-    free(replay->double_path);
+    enum status status = injection_prepare(&replay->injection, err);
+    if (status == STATUS_OK)
+        status = find_double(replay, err);
+    if (status != STATUS_OK)
+        return status == STATUS_INVALID ? EXIT_USAGE : EXIT_FAILED;
+    int wrong = injection_set(&replay->injection, &replay->options, "cupti.library", replay->double_path);
+    if (wrong)
+        return wrong;
+    fflush(NULL);
+    *pid = fork();
+    if (*pid == 0)
+        exit(run_child(replay));
+    if (*pid > 0)
+        return EXIT_OK;
+    (void)error_set(err, STATUS_UNAVAILABLE, "cannot start a process for the replay: %s", strerror(errno));
+    return EXIT_FAILED;
 }
 
-static int end_replay(struct replay *replay, int wait_status)
-{
-    bool has_ended_well = WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == EXIT_OK;
-    int result = has_ended_well ? print_outcome(replay) : EXIT_FAILED;
-    replay_deinit(replay);
-    return has_ended_well ? result : launch_end(wait_status);
-}
-
-static int run_replay(struct replay *replay)
+/* Sets `wait_status` if the child was started; not 0: it failed, and has said why. */
+static int run_replay(struct replay *replay, int *wait_status)
 {
     struct error err = {""};
-    pid_t pid = -1;
-    enum status status = injection_prepare(&replay->injection, &err);
-    if (status == STATUS_OK)
-        status = find_double(replay, &err);
-    if (status == STATUS_OK &&
-        injection_set(&replay->injection, &replay->options, "cupti.library", replay->double_path)) {
-        replay_deinit(replay);
-        return EXIT_USAGE;
-    }
-    if (status == STATUS_OK) {
-        fflush(NULL);
-        pid = fork();
-        if (pid < 0)
-            status = error_set(&err, STATUS_UNAVAILABLE, "cannot start a process for the replay: %s",
-                               strerror(errno));
-    }
-    if (pid == 0)
-        exit(run_child(replay));
-    if (status != STATUS_OK) {
+    pid_t pid;
+    int result = start_child(replay, &pid, &err);
+    if (*err.text)
         fprintf(stderr, "cuspan replay: %s\n", err.text);
-        replay_deinit(replay);
-        return status == STATUS_INVALID ? EXIT_USAGE : EXIT_FAILED;
-    }
-    return end_replay(replay, wait_for_child(pid));
+    if (result != EXIT_OK)
+        return result;
+    *wait_status = wait_for_child(pid);
+    return *wait_status == 0 ? print_outcome(replay) : EXIT_OK;
 }
 
 int cmd_replay(int argc, char **argv)
 {
     struct replay replay = {0};
-    int option, wrong = EXIT_OK;
+    int result, wait_status = 0;
+    const struct option_target targets[] = {
+        {OPTION_PACED, .flag = &replay.how.is_paced},
+        {OPTION_OVERLOAD, .flag = &replay.how.overload},
+        {OPTION_REPEAT, .number = &replay.how.repeat, .min = 1, .max = INT_MAX},
+        {OPTION_CUPTI_VERSION, .text = &replay.release},
+        {0}};
     options_init(&replay.options, "replay", argc, argv);
-    while (!wrong && (option = options_next(&replay.options)) != OPTION_END) {
-        if (option == OPTION_HELP) {
-            replay_deinit(&replay);
-            return EXIT_OK;
-        }
-        wrong = option == OPTION_WRONG ? EXIT_USAGE : take_option(&replay, option);
-    }
-    if (!wrong)
-        wrong = check_options(&replay);
-    if (wrong) {
-        replay_deinit(&replay);
-        return wrong;
-    }
-    return run_replay(&replay);
+    if (!options_read(&replay.options, targets, take_option, &replay))
+        result = replay.options.status;
+    else if ((result = check_options(&replay)) == EXIT_OK)
+        result = run_replay(&replay, &wait_status);
+    injection_deinit(&replay.injection);
+    free(replay.double_path);
+    return wait_status ? launch_end(wait_status) : result;
 }

@@ -8,44 +8,6 @@
 
 #include <string.h>
 
-enum way { WAY_NONE, WAY_OTLP, WAY_FILE, WAY_CONSOLE };
-
-/* Each of these options sets the only destination of spans, so two of them contradict each other. */
-static int choose_way(enum way *chosen, enum way way, const struct options *options)
-{
-    if (*chosen != WAY_NONE && *chosen != way)
-        return options_complain(options, "--endpoint, --file and --console exclude each other; several "
-                                         "outputs need a configuration file (--config)");
-    *chosen = way;
-    return EXIT_OK;
-}
-
-static int take_output(struct injection *injection, enum way *way, const struct options *options, int option)
-{
-    int wrong;
-    switch (option) {
-    case OPTION_ENDPOINT:
-        wrong = choose_way(way, WAY_OTLP, options);
-        return wrong ? wrong : injection_set(injection, options, "endpoint", options->value);
-    case OPTION_PROTOCOL:
-        wrong = choose_way(way, WAY_OTLP, options);
-        if (wrong || options_word(options, "protocol", "http/protobuf http/json grpc") < 0)
-            return EXIT_USAGE;
-        return injection_set(injection, options, "protocol", options->value);
-    case OPTION_FILE:
-        wrong = choose_way(way, WAY_FILE, options);
-        return wrong ? wrong : injection_set_path(injection, options, "output_file", options->value);
-    case OPTION_CONSOLE:
-        wrong = choose_way(way, WAY_CONSOLE, options);
-        return wrong ? wrong : injection_set(injection, options, "console", "true");
-    case OPTION_SHARE:
-    case OPTION_GIVE_WAY:
-        return injection_set_others(injection, options, option == OPTION_SHARE ? "share" : "give-way");
-    default:
-        return injection_take_option(injection, options, option);
-    }
-}
-
 /* Reports the outcome, after the root span has been sent. */
 static void report_end(const struct injection *injection, struct command_root *root,
                        const struct launched *launched)
@@ -64,53 +26,44 @@ static void report_end(const struct injection *injection, struct command_root *r
     outcome_deinit(&outcome);
 }
 
-static int run_program(struct injection *injection, char **program)
+/* EXIT_OK: the program has ended, as `launched` tells. */
+static int run_program(struct injection *injection, char **program, struct launched *launched)
 {
     struct error err = {""};
+    struct command_root root = {0};
+    int result = EXIT_USAGE;
     enum status status = injection_prepare(injection, &err);
-    if (status != STATUS_OK) {
-        fprintf(stderr, "cuspan run: %s\n", err.text);
-        injection_deinit(injection);
-        return EXIT_USAGE;
+    if (status == STATUS_OK) {
+        /* Applied to this process and inherited by the child, because the library here reads the same
+         * settings as the agents. */
+        injection_apply(injection);
+        command_root_begin(&root, injection, program);
+        status = launch(program, NULL, NULL, launched, &err);
+        result = launch_exit_code(status);
     }
-    /* Applied to this process and inherited by the child, because the library here reads the same settings
-     * as the agents. */
-    injection_apply(injection);
-    struct command_root root;
-    struct launched launched;
-    command_root_begin(&root, injection, program);
-    status = launch(program, NULL, NULL, &launched, &err);
-    if (status != STATUS_OK) {
+    if (status == STATUS_OK)
+        report_end(injection, &root, launched);
+    else
         fprintf(stderr, "cuspan run: %s\n", err.text);
-        command_root_deinit(&root);
-        injection_deinit(injection);
-        return status == STATUS_NOT_FOUND ? EXIT_NO_PROGRAM : EXIT_CANNOT_RUN;
-    }
-    report_end(injection, &root, &launched);
     command_root_deinit(&root);
-    injection_deinit(injection);
-    return launch_end(launched.wait_status);
+    return result;
 }
 
 int cmd_run(int argc, char **argv)
 {
     struct injection injection = {0};
     struct options options;
-    enum way way = WAY_NONE;
-    int option;
+    struct launched launched;
     options_init(&options, "run", argc, argv);
-    while ((option = options_next(&options)) != OPTION_END) {
-        int wrong = option == OPTION_WRONG || option == OPTION_HELP
-                        ? options_exit_status(option)
-                        : take_output(&injection, &way, &options, option);
-        if (wrong || option == OPTION_HELP) {
-            injection_deinit(&injection);
-            return wrong;
-        }
-    }
-    if (options.next >= argc) {
+    if (!options_read(&options, NULL, injection_take_option, &injection)) {
         injection_deinit(&injection);
-        return options_complain(&options, "no program given");
+        return options.status;
     }
-    return run_program(&injection, argv + options.next);
+    int result = injection_check_output(&injection, &options);
+    if (result == EXIT_OK && options.next >= argc)
+        result = options_complain(&options, "no program given");
+    if (result == EXIT_OK)
+        result = run_program(&injection, argv + options.next, &launched);
+    injection_deinit(&injection);
+    return result == EXIT_OK ? launch_end(launched.wait_status) : result;
 }

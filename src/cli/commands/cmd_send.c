@@ -16,39 +16,10 @@
 
 struct sending {
     struct injection injection;
-    struct options options;
-    char **paths;
-    size_t path_count, path_capacity;
-    long patience_s;
+    const char **paths;
+    size_t path_count;
+    uint32_t patience_s;
 };
-
-static int take_path(struct sending *sending)
-{
-    sending->paths =
-        xgrow(sending->paths, &sending->path_capacity, sending->path_count + 1, sizeof *sending->paths);
-    sending->paths[sending->path_count++] = xstrdup(sending->options.value);
-    return EXIT_OK;
-}
-
-static int take_option(struct sending *sending, int option)
-{
-    switch (option) {
-    case OPTION_OPERAND:
-        return take_path(sending);
-    case OPTION_ENDPOINT:
-        return injection_set(&sending->injection, &sending->options, "endpoint", sending->options.value);
-    case OPTION_PROTOCOL:
-        if (options_word(&sending->options, "protocol", "http/protobuf http/json grpc") < 0)
-            return EXIT_USAGE;
-        return injection_set(&sending->injection, &sending->options, "protocol", sending->options.value);
-    case OPTION_TIMEOUT:
-        return options_number(&sending->options, "timeout", 1, PATIENCE_S_MAX, &sending->patience_s)
-                   ? EXIT_OK
-                   : EXIT_USAGE;
-    default:
-        return injection_take_option(&sending->injection, &sending->options, option);
-    }
-}
 
 static void show_progress(void *context, uint64_t done, uint64_t total)
 {
@@ -99,9 +70,9 @@ static int send_all(struct sending *sending, struct error *err)
     send_fn *send = load(sending->injection.library, err);
     if (!send)
         return EXIT_FAILED;
-    struct send_request request = {.paths = (const char *const *)sending->paths,
+    struct send_request request = {.paths = sending->paths,
                                    .path_count = sending->path_count,
-                                   .patience_ms = (uint32_t)sending->patience_s * 1000,
+                                   .patience_ms = sending->patience_s * 1000,
                                    .progress = show_progress,
                                    .context = &progress};
     progress_begin(&progress, "sending");
@@ -129,27 +100,24 @@ static int run_send(struct sending *sending)
     return result;
 }
 
-static void sending_deinit(struct sending *sending)
+static int take_option(void *context, struct options *options, int option)
 {
-    for (size_t i = 0; i < sending->path_count; i++)
-        free(sending->paths[i]);
-    free(sending->paths);
-    injection_deinit(&sending->injection);
+    struct sending *sending = context;
+    if (option != OPTION_OPERAND)
+        return injection_take_option(&sending->injection, options, option);
+    sending->paths[sending->path_count++] = options->value;
+    return EXIT_OK;
 }
 
 int cmd_send(int argc, char **argv)
 {
-    struct sending sending = {0};
-    int option, wrong = EXIT_OK;
-    options_init(&sending.options, "send", argc, argv);
-    while (!wrong && (option = options_next(&sending.options)) != OPTION_END) {
-        if (option == OPTION_HELP) {
-            sending_deinit(&sending);
-            return EXIT_OK;
-        }
-        wrong = option == OPTION_WRONG ? EXIT_USAGE : take_option(&sending, option);
-    }
-    int result = wrong ? wrong : run_send(&sending);
-    sending_deinit(&sending);
+    struct sending sending = {.paths = xcalloc((size_t)argc + 1, sizeof *sending.paths)};
+    struct options options;
+    const struct option_target targets[] = {
+        {OPTION_TIMEOUT, .number = &sending.patience_s, .min = 1, .max = PATIENCE_S_MAX}, {0}};
+    options_init(&options, "send", argc, argv);
+    int result = options_read(&options, targets, take_option, &sending) ? run_send(&sending) : options.status;
+    free(sending.paths);
+    injection_deinit(&sending.injection);
     return result;
 }

@@ -24,11 +24,11 @@ struct show {
     const char *perfetto_path;
     char trace_id[33];
     bool is_lines;
-    long columns; /* 0: the terminal's */
-    long rows;
+    uint32_t columns; /* 0: the terminal's */
+    uint32_t rows;
     bool is_linear;
     int color; /* enum color_when */
-    long spans_max;
+    uint32_t spans_max;
 };
 
 static int take_trace_id(struct show *show, const struct options *options)
@@ -43,47 +43,15 @@ static int take_trace_id(struct show *show, const struct options *options)
     return EXIT_OK;
 }
 
-static int take_operand(struct show *show, const struct options *options)
+static int take_option(void *context, struct options *options, int option)
 {
+    struct show *show = context;
+    if (option == OPTION_TRACE)
+        return take_trace_id(show, options);
     if (show->path)
         return options_complain(options, "one file at a time: %s or %s", show->path, options->value);
     show->path = options->value;
     return EXIT_OK;
-}
-
-static int take_option(struct show *show, const struct options *options, int option)
-{
-    bool is_right = true;
-    switch (option) {
-    case OPTION_OPERAND:
-        return take_operand(show, options);
-    case OPTION_TRACE:
-        return take_trace_id(show, options);
-    case OPTION_LINES:
-        show->is_lines = true;
-        break;
-    case OPTION_PERFETTO:
-        show->perfetto_path = options->value;
-        break;
-    case OPTION_WIDTH:
-        is_right =
-            options_number(options, "width", TERMINAL_COLUMNS_MIN, TERMINAL_COLUMNS_MAX, &show->columns);
-        break;
-    case OPTION_ROWS:
-        is_right = options_number(options, "rows", 0, INT_MAX, &show->rows);
-        break;
-    case OPTION_LINEAR:
-        show->is_linear = true;
-        break;
-    case OPTION_COLOR:
-        show->color = options_word(options, "color", "auto always never");
-        is_right = show->color >= 0;
-        break;
-    case OPTION_MAX_SPANS:
-        is_right = options_number(options, "max-spans", 1, INT_MAX, &show->spans_max);
-        break;
-    }
-    return is_right ? EXIT_OK : EXIT_USAGE;
 }
 
 static int write_perfetto(const struct show *show, const struct trace *trace)
@@ -118,8 +86,8 @@ static int show_trace(const struct show *show, const struct trace *trace)
         return EXIT_OK;
     }
     struct picture_options options = {
-        .columns = show->columns ? (size_t)show->columns : terminal_columns(STDOUT_FILENO),
-        .rows_max = (size_t)show->rows,
+        .columns = show->columns ? show->columns : terminal_columns(STDOUT_FILENO),
+        .rows_max = show->rows,
         .is_linear = show->is_linear,
         .color = terminal_wants_color((enum color_when)show->color, STDOUT_FILENO),
         .utf8 = utf8,
@@ -130,14 +98,13 @@ static int show_trace(const struct show *show, const struct trace *trace)
 
 static int read_and_show(const struct show *show)
 {
-    struct otlp_choice choice = {*show->trace_id ? show->trace_id : NULL, (size_t)show->spans_max};
+    struct otlp_choice choice = {*show->trace_id ? show->trace_id : NULL, show->spans_max};
     struct error err = {""};
     struct trace trace;
     FILE *file = NULL;
-    const char *name = strcmp(show->path, "-") == 0 ? "standard input" : show->path;
     enum status status = trace_source_open(show->path, &file, &err);
     if (status == STATUS_OK) {
-        status = otlp_read(file, name, &choice, &trace, &err);
+        status = otlp_read(file, trace_source_name(show->path), &choice, &trace, &err);
         fclose(file);
     }
     if (status != STATUS_OK) {
@@ -153,15 +120,18 @@ int cmd_show(int argc, char **argv)
 {
     struct show show = {.rows = ROWS_DEFAULT, .spans_max = MAX_SPANS_DEFAULT};
     struct options options;
-    int option;
+    const struct option_target targets[] = {
+        {OPTION_LINES, .flag = &show.is_lines},
+        {OPTION_PERFETTO, .text = &show.perfetto_path},
+        {OPTION_WIDTH, .number = &show.columns, .min = TERMINAL_COLUMNS_MIN, .max = TERMINAL_COLUMNS_MAX},
+        {OPTION_ROWS, .number = &show.rows, .min = 0, .max = INT_MAX},
+        {OPTION_LINEAR, .flag = &show.is_linear},
+        {OPTION_COLOR, .choice = &show.color},
+        {OPTION_MAX_SPANS, .number = &show.spans_max, .min = 1, .max = INT_MAX},
+        {0}};
     options_init(&options, "show", argc, argv);
-    while ((option = options_next(&options)) != OPTION_END) {
-        if (option == OPTION_WRONG || option == OPTION_HELP)
-            return options_exit_status(option);
-        int wrong = take_option(&show, &options, option);
-        if (wrong)
-            return wrong;
-    }
+    if (!options_read(&options, targets, take_option, &show))
+        return options.status;
     if (!show.path)
         return options_complain(&options, "name a file (\"-\": standard input)");
     return read_and_show(&show);

@@ -12,8 +12,6 @@
 #include "cli/stat/tables/places.h"
 #include "cli/stat/stat_print.h"
 #include "cli/stat/stat.h"
-#include "cli/util/terminal.h"
-#include "cli/util/text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -35,75 +33,26 @@ struct command_line {
     const char *save;   /* baseline to write, or NULL */
     const char *sqlite; /* database to write, or NULL */
     const char *table;  /* the only table to print, or NULL */
-    enum stat_format format;
-    long columns; /* 0: the terminal's */
-    long top;     /* rows per table; 0: all */
+    struct stat_style style;
+    uint32_t top; /* rows per table; 0: all */
     int by;       /* enum stat_by */
-    int color;    /* enum color_when */
-    long spans_max;
+    uint32_t spans_max;
 };
 
-static int take_operand(struct command_line *line, const struct options *options)
+static int take_option(void *context, struct options *options, int option)
 {
-    if (!line->path_count && (options->only_operands || traced_program_is_program(options->value)))
-        line->program = options->argv + options->next - 1;
-    else
-        line->paths[line->path_count++] = options->value;
-    return EXIT_OK;
-}
-
-static int take_option(struct command_line *line, const struct options *options, int option)
-{
-    bool is_right = true;
-    switch (option) {
-    case OPTION_OPERAND:
-        return take_operand(line, options);
-    case OPTION_JSON:
-        line->format = STAT_FORMAT_JSON;
-        break;
-    case OPTION_CSV:
-        line->format = STAT_FORMAT_CSV;
-        break;
-    case OPTION_MARKDOWN:
-        line->format = STAT_FORMAT_MARKDOWN;
-        break;
-    case 'o':
-        line->output = options->value;
-        break;
-    case OPTION_SAVE:
-        line->save = options->value;
-        break;
-    case OPTION_SQLITE:
-        line->sqlite = options->value;
-        break;
-    case OPTION_TABLE:
-        line->table = options->value;
-        break;
-    case OPTION_FINDINGS:
+    struct command_line *line = context;
+    if (option == OPTION_FINDINGS)
         line->table = "findings";
-        break;
-    case OPTION_BY:
-        line->by = options_word(options, "by", STAT_BY_WORDS);
-        is_right = line->by >= 0;
-        break;
-    case OPTION_TOP:
-        is_right = options_number(options, "top", 0, INT_MAX, &line->top);
-        break;
-    case OPTION_WIDTH:
-        is_right =
-            options_number(options, "width", TERMINAL_COLUMNS_MIN, TERMINAL_COLUMNS_MAX, &line->columns);
-        break;
-    case OPTION_COLOR:
-        line->color = options_word(options, "color", "auto always never");
-        is_right = line->color >= 0;
-        break;
-    case OPTION_MAX_SPANS:
-        is_right = options_number(options, "max-spans", 1, INT_MAX, &line->spans_max);
-        break;
-    default:
+    else if (option != OPTION_OPERAND)
         return injection_take_option(&line->live.injection, options, option);
+    else if (line->path_count || !(options->only_operands || traced_program_is_program(options->value)))
+        line->paths[line->path_count++] = options->value;
+    else { /* the other arguments are the program's */
+        line->program = options->argv + options->next - 1;
+        options->next = options->argc;
     }
-    return is_right ? EXIT_OK : EXIT_USAGE;
+    return EXIT_OK;
 }
 
 static void compute(const struct stat *stat, struct stat_report *report)
@@ -140,14 +89,6 @@ static size_t keep_only(struct stat_report *report, const char *key)
     return 0;
 }
 
-/* Pipes and files have no width. */
-static size_t columns_of(const struct command_line *line)
-{
-    if (line->columns)
-        return (size_t)line->columns;
-    return isatty(fileno(line->out)) ? terminal_columns(fileno(line->out)) : TERMINAL_COLUMNS_MAX;
-}
-
 /* Missing spans are not counted, which makes the GPU look less busy than it was. */
 static void say_losses(const struct stat *stat)
 {
@@ -172,21 +113,16 @@ static int print(const struct command_line *line, struct trace *trace)
 {
     struct stat stat;
     struct stat_report report = {.count = 0};
-    struct stat_look look = {
-        .columns = columns_of(line),
-        .color = terminal_wants_color((enum color_when)line->color, fileno(line->out)),
-        .utf8 = text_locale_is_utf8(),
-    };
     stat_init(&stat, trace);
     if (line->by == STAT_BY_NOTHING)
         compute(&stat, &report);
     else
-        stat_by_compute(&stat, trace, (enum stat_by)line->by, compute, (size_t)line->top, &report);
+        stat_by_compute(&stat, trace, (enum stat_by)line->by, compute, line->top, &report);
     int status = line->table && !keep_only(&report, line->table) ? EXIT_USAGE : EXIT_OK;
     for (size_t i = 0; line->by == STAT_BY_NOTHING && i < report.count; i++)
-        stat_table_keep(&report.tables[i], (size_t)line->top);
+        stat_table_keep(&report.tables[i], line->top);
     if (status == EXIT_OK)
-        stat_print(line->out, &report, line->format, &look);
+        stat_print(line->out, &report, &line->style);
     warn_of_the_rest(trace->left_out);
     say_losses(&stat);
     stat_report_deinit(&report);
@@ -211,10 +147,10 @@ static int read_and_print(const struct command_line *line)
     struct error err = {""};
     struct trace trace;
     FILE *file = NULL;
-    const char *path = line->paths[0], *name = strcmp(path, "-") == 0 ? "standard input" : path;
+    const char *path = line->paths[0];
     enum status status = trace_source_open(path, &file, &err);
     if (status == STATUS_OK) {
-        status = otlp_read_all(file, name, (size_t)line->spans_max, &trace, &err);
+        status = otlp_read_all(file, trace_source_name(path), line->spans_max, &trace, &err);
         fclose(file);
     }
     if (status != STATUS_OK) {
@@ -233,7 +169,7 @@ static int save(const struct command_line *line)
     size_t left_out = 0;
     enum status status = STATUS_OK;
     for (size_t i = 0; status == STATUS_OK && i < line->path_count; i++)
-        status = run_set_add_path(&set, line->paths[i], (size_t)line->spans_max, &left_out, &err);
+        status = run_set_add_path(&set, line->paths[i], line->spans_max, &left_out, &err);
     run_set_sort(&set);
     if (status == STATUS_OK)
         status = run_set_save(&set, line->save, &err);
@@ -296,15 +232,19 @@ static int close_output(const struct command_line *line, int result)
 static int read_command_line(struct command_line *line, int argc, char **argv)
 {
     struct options options;
-    int option;
+    const struct option_target targets[] = {
+        STAT_STYLE_TARGETS(&line->style),
+        {'o', .text = &line->output},
+        {OPTION_SAVE, .text = &line->save},
+        {OPTION_SQLITE, .text = &line->sqlite},
+        {OPTION_TABLE, .text = &line->table},
+        {OPTION_BY, .choice = &line->by},
+        {OPTION_TOP, .number = &line->top, .min = 0, .max = INT_MAX},
+        {OPTION_MAX_SPANS, .number = &line->spans_max, .min = 1, .max = INT_MAX},
+        {0}};
     options_init(&options, "stat", argc, argv);
-    while (!line->program && (option = options_next(&options)) != OPTION_END) {
-        if (option == OPTION_WRONG || option == OPTION_HELP)
-            return options_exit_status(option);
-        int wrong = take_option(line, &options, option);
-        if (wrong)
-            return wrong;
-    }
+    if (!options_read(&options, targets, take_option, line))
+        return options.status;
     if (!line->path_count && !line->program)
         return options_complain(&options, "name a file or a program (\"-\": standard input)");
     if (line->path_count > 1 && !line->save)

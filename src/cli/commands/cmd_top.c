@@ -27,8 +27,8 @@ struct top {
     uint64_t interval_ms;
     bool is_once, is_json, is_paused, is_all;
     int color; /* enum color_when */
-    long columns, lines;
-    enum top_sort sort;
+    uint32_t columns, lines;
+    int sort;      /* enum top_sort */
     long selected; /* PID; 0: none is named */
 };
 
@@ -66,7 +66,7 @@ static void make_screen(const struct top *top, size_t columns, size_t lines, boo
     struct top_view view = {.rows = rows,
                             .row_count = top->look.count,
                             .selected = selected_row(top),
-                            .sort = top->sort,
+                            .sort = (enum top_sort)top->sort,
                             .is_paused = top->is_paused,
                             .interval_ms = top->interval_ms,
                             .clock = moment,
@@ -90,8 +90,8 @@ static void nap(uint64_t ms)
 static void print_screen(const struct top *top)
 {
     struct top_screen screen;
-    size_t columns = top->columns ? (size_t)top->columns : terminal_columns(STDOUT_FILENO);
-    make_screen(top, columns, (size_t)top->lines, false, &screen);
+    size_t columns = top->columns ? top->columns : terminal_columns(STDOUT_FILENO);
+    make_screen(top, columns, top->lines, false, &screen);
     for (size_t i = 0; i < screen.count; i++)
         printf("%s\n", screen.lines[i].text.data ? screen.lines[i].text.data : "");
     top_screen_deinit(&screen);
@@ -320,61 +320,29 @@ static int take_interval(struct top *top, const struct options *options)
     return EXIT_OK;
 }
 
-static int take_sort(struct top *top, const struct options *options)
+static int take_option(void *context, struct options *options, int option)
 {
-    int sort = options_word(options, "sort", "time count average name");
-    if (sort < 0)
-        return EXIT_USAGE;
-    top->sort = (enum top_sort)sort;
-    return EXIT_OK;
-}
-
-static int take_option(struct top *top, const struct options *options, int option)
-{
-    switch (option) {
-    case OPTION_INTERVAL:
-        return take_interval(top, options);
-    case OPTION_SORT:
-        return take_sort(top, options);
-    case OPTION_ONCE:
-        top->is_once = true;
-        return EXIT_OK;
-    case OPTION_JSON:
-        top->is_json = true;
-        return EXIT_OK;
-    case OPTION_WIDTH:
-        return options_number(options, "width", TERMINAL_COLUMNS_MIN, TERMINAL_COLUMNS_MAX, &top->columns)
-                   ? EXIT_OK
-                   : EXIT_USAGE;
-    case OPTION_ROWS:
-        return options_number(options, "rows", 0, 10000, &top->lines) ? EXIT_OK : EXIT_USAGE;
-    case OPTION_COLOR:
-        top->color = options_word(options, "color", "auto always never");
-        return top->color >= 0 ? EXIT_OK : EXIT_USAGE;
-    case OPTION_DIRECTORY:
-        top->choice.folder = options->value;
-        return EXIT_OK;
-    default:
-        if (top->choice.which)
-            return options_complain(options, "name only one PID or program, not also %s", options->value);
-        top->choice.which = options->value;
-        return EXIT_OK;
-    }
+    struct top *top = context;
+    return option == OPTION_INTERVAL ? take_interval(top, options)
+                                     : agents_take_operand(&top->choice, options, option);
 }
 
 int cmd_top(int argc, char **argv)
 {
     struct top top = {.choice = {.timeout_ms = ANSWER_MS}, .interval_ms = INTERVAL_MS};
     struct options options;
-    int option;
+    const struct option_target targets[] = {
+        {OPTION_SORT, .choice = &top.sort},
+        {OPTION_ONCE, .flag = &top.is_once},
+        {OPTION_JSON, .flag = &top.is_json},
+        {OPTION_WIDTH, .number = &top.columns, .min = TERMINAL_COLUMNS_MIN, .max = TERMINAL_COLUMNS_MAX},
+        {OPTION_ROWS, .number = &top.lines, .min = 0, .max = 10000},
+        {OPTION_COLOR, .choice = &top.color},
+        {OPTION_DIRECTORY, .text = &top.choice.folder},
+        {0}};
     options_init(&options, "top", argc, argv);
-    while ((option = options_next(&options)) != OPTION_END) {
-        if (option == OPTION_WRONG || option == OPTION_HELP)
-            return options_exit_status(option);
-        int wrong = take_option(&top, &options, option);
-        if (wrong)
-            return wrong;
-    }
+    if (!options_read(&options, targets, take_option, &top))
+        return options.status;
     int status = top.is_once || top.is_json ? print_looks(&top) : show(&top);
     top_poll_deinit(&top.look);
     return status;

@@ -48,16 +48,11 @@ static void print_text(void)
 int cmd_version(int argc, char **argv)
 {
     struct options options;
-    int option;
     bool is_json = false;
+    const struct option_target targets[] = {{OPTION_JSON, .flag = &is_json}, {0}};
     options_init(&options, "version", argc, argv);
-    while ((option = options_next(&options)) != OPTION_END) {
-        if (option == OPTION_WRONG || option == OPTION_HELP)
-            return options_exit_status(option);
-        if (option == OPTION_OPERAND)
-            return options_complain(&options, "takes no operand: %s", options.value);
-        is_json |= option == OPTION_JSON;
-    }
+    if (!options_read(&options, targets, NULL, NULL))
+        return options.status;
     if (is_json)
         print_json();
     else

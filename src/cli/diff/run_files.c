@@ -43,7 +43,7 @@ static bool is_baseline(FILE *file)
 static enum status add_file(struct run_set *set, const char *path, size_t spans_max, size_t *left_out,
                             struct error *err)
 {
-    const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
+    const char *name = trace_source_name(path);
     FILE *file = NULL;
     char *text = NULL;
     struct trace trace;

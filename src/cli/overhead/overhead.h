@@ -28,9 +28,9 @@ struct overhead_options {
     bool is_wanted[LEVEL_COUNT]; /* LEVEL_NONE is, always */
     uint32_t rounds;             /* that count */
     uint32_t warm_up;            /* warm-up rounds before */
-    uint64_t seconds_max;        /* no round starts later; 0: no limit */
+    uint32_t seconds_max;        /* no round starts later; 0: no limit */
     bool has_figure, is_rate;    /* more of the figure is better */
-    regex_t figure;              /* its first group is the number */
+    regex_t figure;              /* its first group is the number; owned by the caller */
     bool is_quiet;
 };
 

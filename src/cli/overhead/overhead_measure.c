@@ -259,8 +259,6 @@ void overhead_deinit(struct overhead *overhead)
 {
     for (int level = 0; level < LEVEL_COUNT; level++)
         free(overhead->failure[level]);
-    if (overhead->options.has_figure)
-        regfree(&overhead->options.figure);
     free(overhead->runs);
     *overhead = (struct overhead){0};
 }

@@ -46,7 +46,7 @@ int injection_set_path(struct injection *injection, const struct options *option
     return status;
 }
 
-int injection_set_others(struct injection *injection, const struct options *options, const char *way)
+static int set_others(struct injection *injection, const struct options *options, const char *way)
 {
     if (injection->others && strcmp(injection->others, way) != 0)
         return options_complain(options, "--share and --give-way exclude each other");
@@ -72,8 +72,9 @@ static int take_setting(struct injection *injection, const struct options *optio
     return status;
 }
 
-int injection_take_option(struct injection *injection, const struct options *options, int option)
+int injection_take_option(void *context, struct options *options, int option)
 {
+    struct injection *injection = context;
     switch (option) {
     case OPTION_CONFIG:
         if (access(options->value, R_OK) != 0)
@@ -84,8 +85,6 @@ int injection_take_option(struct injection *injection, const struct options *opt
     case OPTION_SERVICE_NAME:
         return injection_set(injection, options, "service_name", options->value);
     case OPTION_DETAIL:
-        if (options_word(options, "detail", "summary default graph-nodes full") < 0)
-            return EXIT_USAGE;
         return injection_set(injection, options, "detail", options->value);
     case OPTION_SET:
         return take_setting(injection, options);
@@ -93,11 +92,33 @@ int injection_take_option(struct injection *injection, const struct options *opt
         free(injection->library);
         injection->library = make_absolute(options->value);
         return EXIT_OK;
+    case OPTION_ENDPOINT:
+    case OPTION_PROTOCOL:
+        injection->has_endpoint = true;
+        return injection_set(injection, options, options->option->name, options->value);
+    case OPTION_FILE:
+        injection->has_file = true;
+        return injection_set_path(injection, options, "output_file", options->value);
+    case OPTION_CONSOLE:
+        injection->has_console = true;
+        return injection_set(injection, options, "console", "true");
+    case OPTION_SHARE:
+    case OPTION_GIVE_WAY:
+        return set_others(injection, options, options->option->name);
     case 'q':
         injection->is_quiet = true;
         return EXIT_OK;
     }
     return EXIT_USAGE;
+}
+
+int injection_check_output(const struct injection *injection, const struct options *options)
+{
+    if (injection->has_endpoint + injection->has_file + injection->has_console <= 1)
+        return EXIT_OK;
+    return options_complain(options,
+                            "--endpoint, --file and --console exclude each other; several outputs need "
+                            "a configuration file (--config)");
 }
 
 /* The directory of this program; NULL if the system does not tell. */

@@ -14,21 +14,23 @@ struct injection {
     struct text set;    /* lines of CUSPAN_SET */
     char *report_file;  /* from --set report_file=, where the reports are kept; owned */
     char *report_dir;   /* our directory for reports; owned */
+    bool has_endpoint, has_file, has_console; /* --endpoint or --protocol, --file, --console */
     const char *others; /* "share" or "give-way": our share library is preloaded; NULL: no */
     char *preload;      /* that library; owned */
     char *tool;         /* the tool of NVIDIA that runs the program, which is then not traced; owned */
     bool is_quiet;
 };
 
-/* Processes an option that all launchers have (see command_table.c). EXIT_OK, or EXIT_USAGE after an error
- * message. */
-int injection_take_option(struct injection *injection, const struct options *options, int option);
+/* Processes an option of launchers (see command_table.c), for options_read(): `injection` is a struct
+ * injection.
+ */
+int injection_take_option(void *injection, struct options *options, int option);
+/* EXIT_OK, or EXIT_USAGE after an error message if the options set more than one output. */
+int injection_check_output(const struct injection *injection, const struct options *options);
 
 /* Adds key=value for the agent; EXIT_USAGE after an error message if the value cannot be passed. */
 int injection_set(struct injection *injection, const struct options *options, const char *key,
                   const char *value);
-/* Sets how the agent and the preloaded library share CUPTI with other tools. */
-int injection_set_others(struct injection *injection, const struct options *options, const char *way);
 /* The same for a path, which becomes absolute. */
 int injection_set_path(struct injection *injection, const struct options *options, const char *key,
                        const char *path);

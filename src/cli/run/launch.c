@@ -103,6 +103,13 @@ enum status launch(char **argv, void (*prepare)(void *context), void *context, s
     return status;
 }
 
+int launch_exit_code(enum status status)
+{
+    if (status == STATUS_OK)
+        return EXIT_OK;
+    return status == STATUS_NOT_FOUND ? EXIT_NO_PROGRAM : EXIT_CANNOT_RUN;
+}
+
 int launch_end(int wait_status)
 {
     if (!WIFSIGNALED(wait_status))

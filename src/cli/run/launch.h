@@ -25,6 +25,8 @@ struct launched {
 enum status launch(char **argv, void (*prepare)(void *context), void *context, struct launched *launched,
                    struct error *err) MUST_CHECK;
 
+/* The exit status of the command after launch(); EXIT_OK: the program has ended. */
+int launch_exit_code(enum status status);
 /* Ends like the program: returns its exit status, or ends by the same signal. */
 int launch_end(int wait_status);
 

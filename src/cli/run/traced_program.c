@@ -75,7 +75,7 @@ static enum status run(struct traced_program *live, char **program, int *result,
     if (status != STATUS_OK)
         return status;
     status = launch(program, apply, &live->injection, &live->launched, err);
-    *result = status == STATUS_NOT_FOUND ? EXIT_NO_PROGRAM : EXIT_CANNOT_RUN;
+    *result = launch_exit_code(status);
     return status;
 }
 

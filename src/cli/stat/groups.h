@@ -4,7 +4,7 @@
 
 #include "cli/trace/trace.h"
 
-/* In the order of STAT_BY_WORDS. */
+/* In the order of the words of `--by` (args/command_table.c). */
 enum stat_by {
     STAT_BY_RANGE,   /* name of the innermost range, or span of another program, around it */
     STAT_BY_STREAM,  /* of GPU work, and of the call that submitted it */
@@ -15,8 +15,6 @@ enum stat_by {
     STAT_BY_COUNT,
     STAT_BY_NOTHING = STAT_BY_COUNT
 };
-
-#define STAT_BY_WORDS "range stream thread device request process"
 
 struct stat_groups {
     uint32_t *of; /* of each span, in the trace's order */

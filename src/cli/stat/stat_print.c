@@ -7,10 +7,17 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define NAME_COLUMNS_MIN 16
 #define NAME_COLUMNS_MAX 60
 #define GAP_COLUMNS      2
+
+struct stat_look {
+    size_t columns;
+    bool color;
+    bool utf8;
+};
 
 static bool is_number(enum stat_unit unit)
 {
@@ -395,25 +402,35 @@ static void print_json(FILE *out, const struct stat_report *report)
     fputs("\n}\n", out);
 }
 
-void stat_print(FILE *out, const struct stat_report *report, enum stat_format format,
-                const struct stat_look *look)
+/* Pipes and files have no width. */
+static struct stat_look look_of(FILE *out, const struct stat_style *style)
 {
-    if (format == STAT_FORMAT_JSON) {
+    int fd = fileno(out);
+    size_t columns = isatty(fd) ? terminal_columns(fd) : TERMINAL_COLUMNS_MAX;
+    return (struct stat_look){.columns = style->columns ? style->columns : columns,
+                              .color = terminal_wants_color((enum color_when)style->color, fd),
+                              .utf8 = text_locale_is_utf8()};
+}
+
+void stat_print(FILE *out, const struct stat_report *report, const struct stat_style *style)
+{
+    struct stat_look look = look_of(out, style);
+    bool is_text = style->format == STAT_FORMAT_TEXT;
+    if (style->format == STAT_FORMAT_JSON) {
         print_json(out, report);
-        return;
-    }
-    bool is_findings = report->count == 1 && strcmp(report->tables[0].key, "findings") == 0;
-    for (size_t t = 0; t < report->count; t++) {
-        const struct stat_table *table = &report->tables[t];
-        if (is_findings && format == STAT_FORMAT_TEXT)
-            print_findings(out, table, look);
-        if (table->row_count == 0 || (is_findings && format == STAT_FORMAT_TEXT))
-            continue;
-        if (format == STAT_FORMAT_TEXT)
-            print_text(out, table, look);
-        else if (format == STAT_FORMAT_MARKDOWN)
-            print_markdown(out, table, look->utf8);
-        else
-            print_csv(out, table);
+    } else if (is_text && report->count == 1 && strcmp(report->tables[0].key, "findings") == 0) {
+        print_findings(out, &report->tables[0], &look);
+    } else {
+        for (size_t t = 0; t < report->count; t++) {
+            const struct stat_table *table = &report->tables[t];
+            if (table->row_count == 0)
+                continue;
+            if (is_text)
+                print_text(out, table, &look);
+            else if (style->format == STAT_FORMAT_MARKDOWN)
+                print_markdown(out, table, look.utf8);
+            else
+                print_csv(out, table);
+        }
     }
 }

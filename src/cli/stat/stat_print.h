@@ -2,20 +2,32 @@
 #ifndef CUSPAN_CLI_STAT_STAT_PRINT_H
 #define CUSPAN_CLI_STAT_STAT_PRINT_H
 
+#include "cli/args/options.h"
 #include "cli/stat/stat.h"
+#include "cli/util/terminal.h"
 
 #include <stdio.h>
 
 enum stat_format { STAT_FORMAT_TEXT, STAT_FORMAT_MARKDOWN, STAT_FORMAT_CSV, STAT_FORMAT_JSON };
 
-struct stat_look {
-    size_t columns; /* of the terminal: the widest text columns are shortened */
-    bool color;
-    bool utf8;
+/* The user's choices. */
+struct stat_style {
+    int format;       /* enum stat_format */
+    int color;        /* enum color_when */
+    uint32_t columns; /* the widest text columns are shortened to this; 0: the terminal's */
 };
 
+/* The options that set it, for options_read(). */
+#define STAT_STYLE_TARGETS(style)                                                                            \
+    {OPTION_JSON, .choice = &(style)->format, .value = STAT_FORMAT_JSON},                                    \
+        {OPTION_CSV, .choice = &(style)->format, .value = STAT_FORMAT_CSV},                                  \
+        {OPTION_MARKDOWN, .choice = &(style)->format, .value = STAT_FORMAT_MARKDOWN},                        \
+        {OPTION_COLOR, .choice = &(style)->color},                                                           \
+    {                                                                                                        \
+        OPTION_WIDTH, .number = &(style)->columns, .min = TERMINAL_COLUMNS_MIN, .max = TERMINAL_COLUMNS_MAX  \
+    }
+
 /* Omits empty tables, except in JSON, where each is a list under its key. */
-void stat_print(FILE *out, const struct stat_report *report, enum stat_format format,
-                const struct stat_look *look);
+void stat_print(FILE *out, const struct stat_report *report, const struct stat_style *style);
 
 #endif

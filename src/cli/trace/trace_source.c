@@ -162,6 +162,11 @@ static enum status open_input(const char *path, FILE **file, struct error *err)
     return status;
 }
 
+const char *trace_source_name(const char *path)
+{
+    return strcmp(path, "-") == 0 ? "standard input" : path;
+}
+
 enum status trace_source_open(const char *path, FILE **file, struct error *err)
 {
     enum status status = open_input(path, file, err);

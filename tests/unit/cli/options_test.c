@@ -71,17 +71,20 @@ static void test_wrong_arguments_are_refused(void **state)
         begin("show", all[i]);
         assert_int_equal(options_next(&options), OPTION_WRONG);
     }
-    long number;
-    options.value = "12x";
-    assert_false(options_number(&options, "width", 0, 100, &number));
-    options.value = "101";
-    assert_false(options_number(&options, "width", 0, 100, &number));
-    options.value = "100";
-    assert_true(options_number(&options, "width", 0, 100, &number));
-    options.value = "never";
-    assert_int_equal(options_word(&options, "color", "auto always never"), 2);
-    options.value = "alway";
-    assert_int_equal(options_word(&options, "color", "auto always never"), -1);
+    char *numbers[] = {"12x", "101", "100"}, *words[] = {"never", "alway"};
+    for (size_t i = 0; i < 3; i++) {
+        char *argv[] = {"show", "--width", numbers[i], NULL};
+        long number;
+        begin("show", argv);
+        assert_int_equal(options_next(&options), OPTION_WIDTH);
+        assert_int_equal(options_number(&options, 0, 100, &number), i == 2);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        char *argv[] = {"show", "--color", words[i], NULL};
+        begin("show", argv);
+        assert_int_equal(options_next(&options), i ? OPTION_WRONG : OPTION_COLOR);
+        assert_true(i || options.word == 2);
+    }
 }
 
 static void test_the_nearest_name_is_near(void **state)
@@ -91,6 +94,51 @@ static void test_the_nearest_name_is_near(void **state)
     assert_string_equal(options_suggest("shwo", names, 4), "show");
     assert_null(options_suggest("entirely-else", names, 4));
     assert_null(options_suggest("", names, 4));
+}
+
+static int take_operand(void *context, struct options *given, int option)
+{
+    assert_int_equal(option, OPTION_OPERAND);
+    *(const char **)context = given->value;
+    return strcmp(given->value, "bad") == 0 ? EXIT_USAGE : EXIT_OK;
+}
+
+static void test_options_set_their_targets(void **state)
+{
+    bool lines = false;
+    const char *perfetto = NULL, *operand = NULL;
+    int color = 0, format = 0;
+    uint32_t rows = 0;
+    const struct option_target targets[] = {{OPTION_LINES, .flag = &lines},
+                                            {OPTION_PERFETTO, .text = &perfetto},
+                                            {OPTION_COLOR, .choice = &color},
+                                            {OPTION_LINEAR, .choice = &format, .value = 7},
+                                            {OPTION_ROWS, .number = &rows, .min = 1, .max = 9},
+                                            {0}};
+    char *all[] = {"show", "--lines",  "--perfetto", "p", "--color=never",
+                   "f",    "--linear", "--rows",     "9", NULL};
+    begin("show", all);
+    assert_true(options_read(&options, targets, take_operand, &operand));
+    assert_true(lines);
+    assert_string_equal(perfetto, "p");
+    assert_string_equal(operand, "f");
+    assert_int_equal(color, 2);
+    assert_int_equal(format, 7);
+    assert_int_equal(rows, 9);
+    char *too_many[] = {"show", "--rows", "10", NULL}, *refused[] = {"show", "bad", "--lines", NULL};
+    char *help[] = {"show", "--help", NULL}, *operand_of_none[] = {"version", "x", NULL};
+    begin("show", too_many);
+    assert_false(options_read(&options, targets, take_operand, &operand));
+    assert_int_equal(options.status, EXIT_USAGE);
+    begin("show", refused);
+    assert_false(options_read(&options, targets, take_operand, &operand));
+    assert_int_equal(options.status, EXIT_USAGE);
+    begin("show", help);
+    assert_false(options_read(&options, targets, take_operand, &operand));
+    assert_int_equal(options.status, EXIT_OK);
+    begin("version", operand_of_none);
+    assert_false(options_read(&options, NULL, NULL, NULL));
+    assert_int_equal(options.status, EXIT_USAGE);
 }
 
 /* Every option must be in the help, the man page and the completion. */
@@ -112,7 +160,8 @@ static void test_every_option_is_documented_everywhere(void **state)
             assert_non_null(strstr(help, option));
             assert_non_null(strstr(completion, option));
             assert_non_null(o->help);
-            assert_true((o->completes == COMPLETES_WORDS) == (o->words != NULL));
+            assert_true((o->completes == COMPLETES_WORDS || o->completes == COMPLETES_SUGGESTIONS) ==
+                        (o->words != NULL));
         }
         free(help);
         free(man);
@@ -140,6 +189,7 @@ int main(void)
         cmocka_unit_test(test_a_launchers_options_end_at_its_program),
         cmocka_unit_test(test_short_options_take_attached_values),
         cmocka_unit_test(test_wrong_arguments_are_refused),
+        cmocka_unit_test(test_options_set_their_targets),
         cmocka_unit_test(test_the_nearest_name_is_near),
         cmocka_unit_test(test_every_option_is_documented_everywhere),
         cmocka_unit_test(test_option_ids_are_unique_in_a_command),
