@@ -36,9 +36,7 @@ const char *agents_title(const struct agent *agent)
     return title.data;
 }
 
-/* --- asking
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- asking --- */
 
 static bool wait_for(int agent, short what, uint64_t deadline_ns)
 {
@@ -130,8 +128,7 @@ enum reach agents_ask(const struct agent *agent, const char *request, uint32_t t
     return reach;
 }
 
-/* --- finding
- * -------------------------------------------------------------------------------------------------------- */
+/* --- finding --- */
 
 static void add(struct agents *agents, const char *folder, const char *name)
 {

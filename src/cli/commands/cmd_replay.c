@@ -59,9 +59,7 @@ static const char *double_name(const struct replay *replay)
 
 static enum status find_double(struct replay *replay, struct error *err)
 {
-    const char *agent = replay->injection.library;
-    int folder_length = (int)(strrchr(agent, '/') - agent);
-    char *path = xasprintf("%.*s/%s", folder_length, agent, double_name(replay));
+    char *path = injection_path_beside(&replay->injection, double_name(replay));
     replay->double_path = realpath(path, NULL);
     enum status status = STATUS_OK;
     if (!replay->double_path)
@@ -169,18 +167,13 @@ static enum status start_agent(const struct replay *replay, struct error *err)
     return status;
 }
 
-static void show_progress(void *context, uint64_t done, uint64_t total)
-{
-    progress_update(context, done, total);
-}
-
 static enum status play(const struct replay *replay, cuspan_replay_run_fn *run, struct error *err)
 {
     struct replay_options how = replay->how;
     struct replay_result result = {0};
     struct progress progress;
     progress_begin(&progress, "replaying");
-    how.progress = show_progress;
+    how.progress = progress_update;
     how.progress_context = &progress;
     enum status status = run(&how, &result, err);
     progress_end(&progress);

@@ -1,14 +1,12 @@
 #include "cli/args/command_table.h"
 
 #include "base/log.h"
-#include "cli/run/injection.h"
+#include "cli/run/command_root.h"
 #include "cli/util/xalloc.h"
 #include "cli/args/options.h"
 #include "cli/util/progress.h"
 #include "cli/util/text.h"
-#include "model/root_span_entry.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -20,25 +18,6 @@ struct sending {
     size_t path_count;
     uint32_t patience_s;
 };
-
-static void show_progress(void *context, uint64_t done, uint64_t total)
-{
-    progress_update(context, done, total);
-}
-
-static send_fn *load(const char *library, struct error *err)
-{
-    void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-    root_api_fn *give = NULL;
-    if (handle)
-        *(void **)&give = dlsym(handle, ROOT_API_SYMBOL);
-    const struct root_api *api = give ? give() : NULL;
-    if (!api)
-        error_set(err, STATUS_UNAVAILABLE, "%.400s", dlerror());
-    else if (api->root_bytes != sizeof(struct root))
-        error_set(err, STATUS_UNSUPPORTED, "%.300s has another version than this program", library);
-    return api && api->root_bytes == sizeof(struct root) ? api->send : NULL;
-}
 
 static void print_result(const struct send_result *result)
 {
@@ -67,16 +46,16 @@ static int send_all(struct sending *sending, struct error *err)
 {
     struct progress progress;
     struct send_result result;
-    send_fn *send = load(sending->injection.library, err);
-    if (!send)
+    const struct root_api *api = root_api_open(sending->injection.library, err);
+    if (!api)
         return EXIT_FAILED;
     struct send_request request = {.paths = sending->paths,
                                    .path_count = sending->path_count,
                                    .patience_ms = sending->patience_s * 1000,
-                                   .progress = show_progress,
+                                   .progress = progress_update,
                                    .context = &progress};
     progress_begin(&progress, "sending");
-    enum status status = send(&request, &result, err);
+    enum status status = api->send(&request, &result, err);
     progress_end(&progress);
     if (!sending->injection.is_quiet && (status == STATUS_OK || result.delivered || result.points))
         print_result(&result);

@@ -178,8 +178,7 @@ static size_t add_items(const struct diff *diff, struct stat_report *report, con
                         const char *title, enum verdict verdict)
 {
     bool is_all = verdict == VERDICT_COUNT;
-    struct stat_table *table =
-        stat_report_add(report, stat_table_of(key, title, NULL, item_columns, STAT_COLUMNS(item_columns)));
+    struct stat_table *table = STAT_ADD_TABLE(report, key, title, NULL, item_columns);
     for (size_t i = 0; i < diff->count; i++) {
         if (is_all || diff->items[i].verdict == verdict)
             fill_item(stat_table_add(table), &diff->items[i], is_all);
@@ -203,8 +202,7 @@ static void add_limit(struct stat_table *table, const struct difference *item, c
 static size_t add_limits(const struct diff *diff, struct stat_report *report)
 {
     struct stat_table *table =
-        stat_report_add(report, stat_table_of("limits", "Limits exceeded by the new runs", NULL,
-                                              limit_columns, STAT_COLUMNS(limit_columns)));
+        STAT_ADD_TABLE(report, "limits", "Limits exceeded by the new runs", NULL, limit_columns);
     for (size_t i = 0; i < diff->count; i++) {
         const struct difference *item = &diff->items[i];
         bool is_ns = item->any->unit == STAT_NS;
@@ -223,8 +221,7 @@ static size_t add_limits(const struct diff *diff, struct stat_report *report)
 static void add_headline(const struct diff *diff, struct stat_report *report)
 {
     struct stat_value *row =
-        stat_table_add(stat_report_add(report, stat_table_of("headline", "Verdict", NULL, headline_columns,
-                                                             STAT_COLUMNS(headline_columns))));
+        stat_table_add(STAT_ADD_TABLE(report, "headline", "Verdict", NULL, headline_columns));
     uint64_t counts[VERDICT_COUNT] = {0};
     for (size_t i = 0; i < diff->count; i++)
         counts[diff->items[i].verdict]++;

@@ -94,11 +94,9 @@ static const char *or_unknown(const char *text)
 /* The name shared by all executions that are compared with each other. The caller frees it. */
 static char *name_of(const struct stat *stat, const struct trace_span *span)
 {
-    const char *name = trace_string(stat->trace, span->name), *full;
     switch (span->class) {
     case CLASS_KERNEL:
-        full = stat_attr(stat, span, KEY_KERNEL_NAME);
-        return xstrdup(full ? full : name);
+        return xstrdup(stat_kernel_name(stat, span));
     case CLASS_COPY:
         return xasprintf("%s %s to %s", or_unknown(stat_attr(stat, span, KEY_COPY_KIND)),
                          or_unknown(stat_attr(stat, span, KEY_COPY_FROM)),
@@ -106,7 +104,7 @@ static char *name_of(const struct stat *stat, const struct trace_span *span)
     case CLASS_FILL:
         return xasprintf("fill of %s", or_unknown(stat_attr(stat, span, KEY_FILL_KIND)));
     default:
-        return xstrdup(name);
+        return xstrdup(trace_string(stat->trace, span->name));
     }
 }
 

@@ -64,27 +64,16 @@ struct summary {
     uint64_t whole_ns, callback_ns, threads_ns, spans, lost;
 };
 
-typedef double value_of_run(const struct overhead_run *run);
+enum quantity { WALL_NS, FIGURE, CALLBACK_NS, THREADS_NS, SPANS };
 
-static double wall_of(const struct overhead_run *run)
+static double value_of(const struct overhead_run *run, enum quantity quantity)
 {
-    return (double)run->wall_ns;
-}
-static double figure_of(const struct overhead_run *run)
-{
-    return run->figure;
-}
-static double callbacks_of(const struct overhead_run *run)
-{
-    return (double)run->callback_ns;
-}
-static double threads_of(const struct overhead_run *run)
-{
-    return (double)run->threads_ns;
-}
-static double spans_of(const struct overhead_run *run)
-{
-    return (double)run->spans;
+    const double values[] = {[WALL_NS] = (double)run->wall_ns,
+                             [FIGURE] = run->figure,
+                             [CALLBACK_NS] = (double)run->callback_ns,
+                             [THREADS_NS] = (double)run->threads_ns,
+                             [SPANS] = (double)run->spans};
+    return values[quantity];
 }
 
 /* The value divided by, or minus, that of the run without cuspan in its round. */
@@ -110,7 +99,7 @@ static bool relate(double value, double other, enum relation relation, double *r
 }
 
 static struct estimate estimate(const struct overhead *overhead, enum overhead_level level,
-                                value_of_run *value_of, enum relation relation)
+                                enum quantity quantity, enum relation relation)
 {
     static double values[ESTIMATE_VALUES_MAX];
     size_t count = 0;
@@ -118,14 +107,14 @@ static struct estimate estimate(const struct overhead *overhead, enum overhead_l
         const struct overhead_run *run = &overhead->runs[i], *partner;
         if (run->level != level || !(partner = partner_of(overhead, run)))
             continue;
-        count += relate(value_of(run), value_of(partner), relation, &values[count]);
+        count += relate(value_of(run, quantity), value_of(partner, quantity), relation, &values[count]);
     }
     return count ? estimate_of(values, count) : (struct estimate){.count = 0};
 }
 
-static uint64_t median_of(const struct overhead *overhead, enum overhead_level level, value_of_run *value_of)
+static uint64_t median_of(const struct overhead *overhead, enum overhead_level level, enum quantity quantity)
 {
-    return (uint64_t)(estimate(overhead, level, value_of, ALONE).median + 0.5);
+    return (uint64_t)(estimate(overhead, level, quantity, ALONE).median + 0.5);
 }
 
 static void count_runs(const struct overhead *overhead, enum overhead_level level, struct summary *summary)
@@ -147,19 +136,19 @@ static struct summary summarize(const struct overhead *overhead, enum overhead_l
     const struct overhead_options *options = &overhead->options;
     struct summary summary = {0};
     count_runs(overhead, level, &summary);
-    double whole_ns = estimate(overhead, level, wall_of, LESS).median;
-    summary.wall_ns = median_of(overhead, level, wall_of);
-    summary.ratio = estimate(overhead, level, wall_of, DIVIDED);
+    double whole_ns = estimate(overhead, level, WALL_NS, LESS).median;
+    summary.wall_ns = median_of(overhead, level, WALL_NS);
+    summary.ratio = estimate(overhead, level, WALL_NS, DIVIDED);
     if (options->has_figure) {
-        summary.figure = estimate(overhead, level, figure_of, ALONE);
-        summary.figure_ratio = estimate(overhead, level, figure_of, options->is_rate ? INVERSE : DIVIDED);
+        summary.figure = estimate(overhead, level, FIGURE, ALONE);
+        summary.figure_ratio = estimate(overhead, level, FIGURE, options->is_rate ? INVERSE : DIVIDED);
     }
     summary.whole_ns = whole_ns > 0 ? (uint64_t)whole_ns : 0;
-    summary.callback_ns = median_of(overhead, level, callbacks_of);
+    summary.callback_ns = median_of(overhead, level, CALLBACK_NS);
     if (summary.callback_ns > summary.whole_ns)
         summary.callback_ns = summary.whole_ns;
-    summary.threads_ns = median_of(overhead, level, threads_of);
-    summary.spans = median_of(overhead, level, spans_of);
+    summary.threads_ns = median_of(overhead, level, THREADS_NS);
+    summary.spans = median_of(overhead, level, SPANS);
     return summary;
 }
 
@@ -274,16 +263,13 @@ static const char note[] =
 void overhead_tables(const struct overhead *overhead, bool is_for_people, struct stat_report *report)
 {
     struct stat_table *table =
-        stat_report_add(report, is_for_people ? stat_table_of("overhead", "Cost of each level", note,
-                                                              people_columns, STAT_COLUMNS(people_columns))
-                                              : stat_table_of("overhead", "", NULL, program_columns,
-                                                              STAT_COLUMNS(program_columns)));
+        is_for_people ? STAT_ADD_TABLE(report, "overhead", "Cost of each level", note, people_columns)
+                      : STAT_ADD_TABLE(report, "overhead", "", NULL, program_columns);
     for (int level = 0; level < LEVEL_COUNT; level++) {
         if (!overhead->options.is_wanted[level])
             continue;
         (is_for_people ? add_for_people : add_for_programs)(overhead, table, (enum overhead_level)level);
     }
     if (!is_for_people)
-        add_runs(overhead, stat_report_add(report, stat_table_of("runs", "", NULL, run_columns,
-                                                                 STAT_COLUMNS(run_columns))));
+        add_runs(overhead, STAT_ADD_TABLE(report, "runs", "", NULL, run_columns));
 }

@@ -13,20 +13,20 @@ static bool has_parent(void)
     return trace_context_parse(getenv("TRACEPARENT"), getenv("TRACESTATE"), &parent);
 }
 
-/* NULL: the command runs without a root span. A library that cannot be loaded here cannot be loaded by the
- * driver either. */
-static const struct root_api *load_api(const char *library)
+const struct root_api *root_api_open(const char *library, struct error *err)
 {
     void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     root_api_fn *give = NULL;
     if (handle)
         *(void **)&give = dlsym(handle, ROOT_API_SYMBOL);
     const struct root_api *api = give ? give() : NULL;
+    if (api && api->root_bytes == sizeof(struct root))
+        return api;
     if (!api)
-        log_warn("the command gets no root span: %s", dlerror());
-    else if (api->root_bytes != sizeof(struct root))
-        log_warn("the command gets no root span: %s has another version than this program", library);
-    return api && api->root_bytes == sizeof(struct root) ? api : NULL;
+        (void)error_set(err, STATUS_UNAVAILABLE, "%.400s", dlerror());
+    else
+        (void)error_set(err, STATUS_UNSUPPORTED, "%.300s has another version than this program", library);
+    return NULL;
 }
 
 void command_root_begin(struct command_root *root, const struct injection *injection, char *const *argv)
@@ -35,7 +35,10 @@ void command_root_begin(struct command_root *root, const struct injection *injec
     *root = (struct command_root){.root = {.argv = argv}};
     if (has_parent())
         return;
-    const struct root_api *api = load_api(injection->library);
+    struct error err = {""};
+    const struct root_api *api = root_api_open(injection->library, &err);
+    if (!api) /* a library that cannot be loaded here cannot be loaded by the driver either */
+        log_warn("the command gets no root span: %s", err.text);
     if (!api || !api->begin(&root->root))
         return;
     root->api = api;

@@ -15,6 +15,9 @@ struct command_root {
     char *report_file; /* owned */
 };
 
+/* The agent library's functions for root spans and `cuspan send`; NULL: err says why there are none. */
+const struct root_api *root_api_open(const char *library, struct error *err);
+
 /* Call before the command starts and after injection_apply(). Creates the trace, and sets TRACEPARENT and
  * TRACESTATE. Does nothing if TRACEPARENT is valid or the agents will send no spans. */
 void command_root_begin(struct command_root *root, const struct injection *injection, char *const *argv);

@@ -164,14 +164,17 @@ enum status injection_find_library(struct injection *injection, struct error *er
     return status;
 }
 
-/* The preloaded library is in the directory of the agent. */
+char *injection_path_beside(const struct injection *injection, const char *name)
+{
+    const char *slash = strrchr(injection->library, '/');
+    return xasprintf("%.*s/%s", (int)(slash - injection->library), injection->library, name);
+}
+
 static enum status find_preload(struct injection *injection, struct error *err)
 {
     if (!injection->others)
         return STATUS_OK;
-    const char *slash = strrchr(injection->library, '/');
-    injection->preload =
-        xasprintf("%.*s/" SHARE_LIBRARY, (int)(slash - injection->library), injection->library);
+    injection->preload = injection_path_beside(injection, SHARE_LIBRARY);
     if (access(injection->preload, R_OK) == 0 && !strpbrk(injection->preload, " :"))
         return STATUS_OK;
     return error_set(
@@ -308,9 +311,7 @@ static void apply_preload(const struct injection *injection)
     setenv("LD_PRELOAD", all, 1);
     setenv(SHARE_WAY_VARIABLE, injection->others, 1);
     free(all);
-    const char *slash = strrchr(injection->library, '/');
-    char *cupti =
-        xasprintf("%.*s/cupti/libcupti.so.13", (int)(slash - injection->library), injection->library);
+    char *cupti = injection_path_beside(injection, "cupti/libcupti.so.13");
     if (access(cupti, R_OK) == 0 && !getenv(SHARE_CUPTI_VARIABLE))
         setenv(SHARE_CUPTI_VARIABLE, cupti, 1);
     free(cupti);

@@ -39,6 +39,9 @@ int injection_set_path(struct injection *injection, const struct options *option
  * NOT_FOUND. */
 enum status injection_find_library(struct injection *injection, struct error *err) MUST_CHECK;
 
+/* The path of a file in the directory of the library; allocated. */
+char *injection_path_beside(const struct injection *injection, const char *name);
+
 /* Checks the settings for the agent (INVALID), finds the library, checks for conflicts, and creates the
  * directory for reports. */
 enum status injection_prepare(struct injection *injection, struct error *err) MUST_CHECK;

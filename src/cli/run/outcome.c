@@ -145,6 +145,11 @@ bool outcome_add(struct outcome *outcome, const char *json, bool is_root)
     outcome->spans += number_of(report, "spans");
     outcome->delivered += number_of(report, "delivered");
     const cJSON *counters = cJSON_GetObjectItemCaseSensitive(report, "counters");
+    outcome->calls += number_of(counters, "calls_captured");
+    outcome->activities += number_of(counters, "activities_captured");
+    outcome->sessions += number_of(counters, "sessions");
+    outcome->unsampled += number_of(counters, "spans_unsampled");
+    outcome->filtered += number_of(counters, "spans_filtered");
     outcome->sleeps += number_of(counters, "sleeps");
     outcome->asleep_ns += number_of(counters, "asleep_ns");
     outcome->spooled += number_of(counters, "spans_spooled_left");

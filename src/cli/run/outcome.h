@@ -37,6 +37,8 @@ struct outcome {
     size_t unreadable;
     uint64_t spans;
     uint64_t delivered;                   /* to all outputs of the process */
+    uint64_t calls, activities, sessions; /* captured */
+    uint64_t unsampled, filtered;         /* spans that were not created */
     uint64_t sleeps, asleep_ns;           /* while nothing sampled was in flight */
     uint64_t spooled;                     /* left in the spool */
     uint64_t callback_ns, callback_calls; /* on the program's threads; number of timed calls */

@@ -220,7 +220,9 @@ static void print_no_spans(const struct outcome *outcome, FILE *out)
         fputs("cuspan: no spans: the agent ran, but saw no call to trace\n", out);
 }
 
-void outcome_print(const struct outcome *outcome, const struct launched *launched, FILE *out)
+/* `is_shortfall`: without deliveries. */
+static void print_all(const struct outcome *outcome, const struct launched *launched, bool is_shortfall,
+                      FILE *out)
 {
     if (outcome->processes == 0) {
         print_buffer_stall(outcome, launched, out);
@@ -230,30 +232,26 @@ void outcome_print(const struct outcome *outcome, const struct launched *launche
         fprintf(out, "cuspan: %zu reports could not be read\n", outcome->unreadable);
     if (outcome->spans == 0)
         print_no_spans(outcome, out);
-    else
+    else if (!is_shortfall)
         print_deliveries(outcome, out);
     print_ends(outcome, launched, out);
     print_sleep(outcome, out);
-    print_spooled(outcome, out);
+    if (!is_shortfall)
+        print_spooled(outcome, out);
     print_losses(outcome, out);
-    for (size_t i = 0; i < outcome->output_count; i++)
+    for (size_t i = 0; !is_shortfall && i < outcome->output_count; i++)
         if (outcome->outputs[i].delivered > 0)
             print_output(outcome, &outcome->outputs[i], out);
 }
 
+void outcome_print(const struct outcome *outcome, const struct launched *launched, FILE *out)
+{
+    print_all(outcome, launched, false, out);
+}
+
 void outcome_print_shortfall(const struct outcome *outcome, const struct launched *launched, FILE *out)
 {
-    if (outcome->processes == 0) {
-        print_buffer_stall(outcome, launched, out);
-        return;
-    }
-    if (outcome->unreadable)
-        fprintf(out, "cuspan: %zu reports could not be read\n", outcome->unreadable);
-    if (outcome->spans == 0)
-        print_no_spans(outcome, out);
-    print_ends(outcome, launched, out);
-    print_sleep(outcome, out);
-    print_losses(outcome, out);
+    print_all(outcome, launched, true, out);
 }
 
 void outcome_print_recordings(const struct outcome *outcome, const struct launched *launched,

@@ -52,6 +52,23 @@ uint64_t stat_attr_int(const struct stat *stat, const struct trace_span *span, e
     return text ? strtoull(text, NULL, 10) : otherwise;
 }
 
+const char *stat_kernel_name(const struct stat *stat, const struct trace_span *kernel)
+{
+    const char *full = stat_attr(stat, kernel, KEY_KERNEL_NAME);
+    return full ? full : trace_string(stat->trace, kernel->name);
+}
+
+uint64_t stat_product(const char *list)
+{
+    uint64_t product = 1;
+    for (const char *at = list ? strchr(list, '[') : NULL; at && *at && *at != ']';) {
+        char *end;
+        product *= strtoull(at + 1, &end, 10);
+        at = end;
+    }
+    return list ? product : 0;
+}
+
 enum call_group stat_call_group(const struct stat *stat, const struct trace_span *span)
 {
     uint32_t group = int_map_get(&stat->call_groups, span->name);

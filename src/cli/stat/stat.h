@@ -8,6 +8,8 @@
 #include "cli/trace/trace.h"
 #include "model/cuda/calls.h"
 
+#include <string.h>
+
 #define STAT_TABLES_MAX 40
 
 /* X(identifier, attribute) */
@@ -98,6 +100,14 @@ const char *stat_attr(const struct stat *stat, const struct trace_span *span, en
 /* As a number; `otherwise` if the span lacks the attribute. */
 uint64_t stat_attr_int(const struct stat *stat, const struct trace_span *span, enum stat_key key,
                        uint64_t otherwise);
+static inline bool stat_is(const char *text, const char *word)
+{
+    return text && strcmp(text, word) == 0;
+}
+/* The full name of a kernel, if known. */
+const char *stat_kernel_name(const struct stat *stat, const struct trace_span *kernel);
+/* The product of a list such as "[32,8,1]"; of NULL: 0. */
+uint64_t stat_product(const char *list);
 /* The group of a call span. */
 enum call_group stat_call_group(const struct stat *stat, const struct trace_span *span);
 static inline uint64_t stat_duration(const struct trace_span *span)
@@ -108,6 +118,9 @@ static inline uint64_t stat_duration(const struct trace_span *span)
 double stat_device_number(const struct stat *stat, const struct trace_span *span, const char *attribute);
 /* The next table of the report. */
 struct stat_table *stat_report_add(struct stat_report *report, struct stat_table table);
+/* A new table with the columns of an array. */
+#define STAT_ADD_TABLE(report, key, title, note, columns)                                                    \
+    stat_report_add(report, stat_table_of(key, title, note, columns, sizeof(columns) / sizeof *(columns)))
 void stat_report_deinit(struct stat_report *report);
 
 /* Assigns dense numbers from 0 to 64-bit keys, in the order of their first appearance. */

@@ -7,8 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define STAT_COLUMNS(columns) (sizeof(columns) / sizeof *(columns))
-
 /* The columns of a table, from a list of X(identifier, key, title, unit): the identifiers as an enum, which
  * are the indexes of a row, and the array `name`. */
 #define STAT_COLUMN_ID(id, key, title, unit) id,

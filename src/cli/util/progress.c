@@ -16,8 +16,9 @@ void progress_begin(struct progress *progress, const char *what)
     progress->begun_ns = progress->shown_ns = clock_monotonic_ns();
 }
 
-void progress_update(struct progress *progress, uint64_t part, uint64_t whole)
+void progress_update(void *context, uint64_t part, uint64_t whole)
 {
+    struct progress *progress = context;
     if (!progress->is_on)
         return;
     uint64_t now = clock_monotonic_ns();

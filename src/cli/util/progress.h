@@ -16,8 +16,8 @@ struct progress {
 
 /* `what` must outlive the progress: "reading trace.jsonl". */
 void progress_begin(struct progress *progress, const char *what);
-/* `whole` 0: unknown. Cheap enough to call in a loop. */
-void progress_update(struct progress *progress, uint64_t part, uint64_t whole);
+/* A callback: `progress` is a struct progress. `whole` 0: unknown. Cheap enough to call in a loop. */
+void progress_update(void *progress, uint64_t part, uint64_t whole);
 /* Removes the line. */
 void progress_end(struct progress *progress);
 

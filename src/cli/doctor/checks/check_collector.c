@@ -55,11 +55,6 @@ static void check_proxy(struct doctor *doctor, const struct collector *collector
     }
 }
 
-void check_collector_proxy(struct doctor *doctor)
-{
-    for_each_collector(doctor, check_proxy);
-}
-
 static void check_host(struct doctor *doctor, const struct collector *collector)
 {
     const struct reach *reach = &collector->reach;
@@ -80,11 +75,6 @@ static void check_host(struct doctor *doctor, const struct collector *collector)
                       reach->address, reach->addresses, reach->addresses == 1 ? "" : "es",
                       text_duration(took, reach->resolve_ns, doctor->is_utf8));
     }
-}
-
-void check_collector_host(struct doctor *doctor)
-{
-    for_each_collector(doctor, check_host);
 }
 
 static void suggest_port_fix(struct doctor *doctor, const struct collector *collector)
@@ -117,11 +107,6 @@ static void check_port(struct doctor *doctor, const struct collector *collector)
                       reach->address, collector->port, strerror(reach->connect_errno));
         suggest_port_fix(doctor, collector);
     }
-}
-
-void check_collector_port(struct doctor *doctor)
-{
-    for_each_collector(doctor, check_port);
 }
 
 static void report_wrong_protocol(struct doctor *doctor, const struct collector *collector,
@@ -166,11 +151,6 @@ static void check_protocol(struct doctor *doctor, const struct collector *collec
         doctor_result(doctor, RESULT_UNKNOWN, "port %s accepts connections but does not respond",
                       collector->port);
     }
-}
-
-void check_collector_protocol(struct doctor *doctor)
-{
-    for_each_collector(doctor, check_protocol);
 }
 
 static bool is_tls_error(const char *error)
@@ -242,11 +222,6 @@ static void check_tls(struct doctor *doctor, const struct collector *collector)
     }
 }
 
-void check_collector_tls(struct doctor *doctor)
-{
-    for_each_collector(doctor, check_tls);
-}
-
 static void report_no_response(struct doctor *doctor, const struct collector *collector)
 {
     const char *error = *collector->answer.error ? collector->answer.error : collector->failure;
@@ -291,11 +266,6 @@ static void check_answer(struct doctor *doctor, const struct collector *collecto
     }
 }
 
-void check_collector_answer(struct doctor *doctor)
-{
-    for_each_collector(doctor, check_answer);
-}
-
 static void check_jaeger(struct doctor *doctor, const struct collector *collector)
 {
     struct reach page;
@@ -315,7 +285,15 @@ static void check_jaeger(struct doctor *doctor, const struct collector *collecto
     }
 }
 
-void check_collector_jaeger(struct doctor *doctor)
-{
-    for_each_collector(doctor, check_jaeger);
-}
+#define CHECK_EACH_COLLECTOR(name)                                                                           \
+    void check_collector_##name(struct doctor *doctor)                                                       \
+    {                                                                                                        \
+        for_each_collector(doctor, check_##name);                                                            \
+    }
+CHECK_EACH_COLLECTOR(proxy)
+CHECK_EACH_COLLECTOR(host)
+CHECK_EACH_COLLECTOR(port)
+CHECK_EACH_COLLECTOR(protocol)
+CHECK_EACH_COLLECTOR(tls)
+CHECK_EACH_COLLECTOR(answer)
+CHECK_EACH_COLLECTOR(jaeger)

@@ -73,14 +73,12 @@ void check_injection_library(struct doctor *doctor)
 
 void check_injection_module(struct doctor *doctor)
 {
-    const char *library = doctor->injection.library;
-    const char *slash = library ? strrchr(library, '/') : NULL;
     struct library_facts facts;
-    if (!slash) {
+    if (!doctor->injection.library) {
         doctor_result(doctor, RESULT_SKIPPED, "libcuspan.so was not found (injection.library)");
         return;
     }
-    char *path = xasprintf("%.*s/" EXPORT_MODULE, (int)(slash - library), library);
+    char *path = injection_path_beside(&doctor->injection, EXPORT_MODULE);
     library_probe(path, &facts);
     if (facts.is_loaded) {
         doctor_result(doctor, RESULT_OK, "%s", path);

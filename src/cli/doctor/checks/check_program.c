@@ -7,8 +7,6 @@
 #include "cli/util/text.h"
 #include "cli/run/outcome.h"
 
-#include <cjson/cJSON.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -21,7 +19,6 @@
 #define OUTPUT_BYTES_MAX (1024 * 1024) /* of the program's output, searched for the agent's lines */
 #define GRACE_NS         (5 * NS_PER_SECOND)
 #define POLL_NS          (10 * NS_PER_MS)
-#define REPORT_BYTES_MAX (1024 * 1024)
 
 struct run {
     pid_t pid;
@@ -31,7 +28,6 @@ struct run {
     bool had_driver, had_agent; /* mapped in the program's process at one of our polls */
     char *output;               /* the last OUTPUT_BYTES_MAX */
     struct outcome outcome;
-    uint64_t calls, activities, created, delivered, unsampled, filtered, sessions;
 };
 
 static void run_in_child(const struct doctor *doctor, int output, int error_pipe)
@@ -111,47 +107,6 @@ static bool start(const struct doctor *doctor, struct run *run)
     return run->exec_errno == 0;
 }
 
-static uint64_t get_number(const cJSON *object, const char *key)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsNumber(item) && item->valuedouble > 0 ? (uint64_t)item->valuedouble : 0;
-}
-
-static void add_report(struct run *run, const char *path)
-{
-    FILE *file = fopen(path, "re");
-    char *text = xcalloc(REPORT_BYTES_MAX + 1, 1);
-    cJSON *report = file && fread(text, 1, REPORT_BYTES_MAX, file) > 0 ? cJSON_Parse(text) : NULL;
-    const cJSON *counters = cJSON_GetObjectItemCaseSensitive(report, "counters");
-    run->calls += get_number(counters, "calls_captured");
-    run->activities += get_number(counters, "activities_captured");
-    run->unsampled += get_number(counters, "spans_unsampled");
-    run->filtered += get_number(counters, "spans_filtered");
-    run->sessions += get_number(counters, "sessions");
-    run->created += get_number(report, "spans");
-    run->delivered += get_number(report, "delivered");
-    cJSON_Delete(report);
-    free(text);
-    if (file)
-        fclose(file);
-}
-
-static void read_reports(struct run *run, const char *folder)
-{
-    DIR *directory = opendir(folder);
-    const struct dirent *entry;
-    while (directory && (entry = readdir(directory))) {
-        if (strncmp(entry->d_name, "report.", 7) != 0)
-            continue;
-        char *path = xasprintf("%s/%s", folder, entry->d_name);
-        add_report(run, path);
-        free(path);
-    }
-    if (directory)
-        closedir(directory);
-    outcome_read(&run->outcome, folder);
-}
-
 /* The agent's first line that contains `text` (NULL: any), without the prefix; allocated, or NULL. */
 static char *agent_line(const struct run *run, const char *text)
 {
@@ -225,18 +180,19 @@ static void check_delivery(struct doctor *doctor, const struct run *run)
 {
     char *losses = list_losses(&run->outcome), *why = agent_line(run, "cannot deliver to");
     why = why ? why : agent_line(run, "refuses spans");
-    if (run->delivered == 0) {
+    if (run->outcome.delivered == 0) {
         doctor_result(doctor, RESULT_PROBLEM, "none of %llu spans was delivered: %s%s%s",
-                      (unsigned long long)run->created, losses, why ? "; " : "", why ? why : "");
+                      (unsigned long long)run->outcome.spans, losses, why ? "; " : "", why ? why : "");
         doctor_fix(doctor, "check the group collector, or permissions.files");
     } else if (run->outcome.loss_count) {
         doctor_result(doctor, RESULT_WARNING, "%llu of %llu spans were delivered; lost: %s",
-                      (unsigned long long)run->delivered, (unsigned long long)run->created, losses);
+                      (unsigned long long)run->outcome.delivered, (unsigned long long)run->outcome.spans,
+                      losses);
         doctor_fix(doctor, "see docs/troubleshooting.md for each reason and its setting");
     } else {
         doctor_result(doctor, RESULT_OK, "%llu spans delivered, from %llu calls and %llu GPU records",
-                      (unsigned long long)run->delivered, (unsigned long long)run->calls,
-                      (unsigned long long)run->activities);
+                      (unsigned long long)run->outcome.delivered, (unsigned long long)run->outcome.calls,
+                      (unsigned long long)run->outcome.activities);
     }
     free(losses);
     free(why);
@@ -247,7 +203,7 @@ static bool has_gpu_work(struct doctor *doctor, const struct run *run)
 {
     const struct nvml_facts *nvml = nvml_facts(doctor);
     uint64_t facts = ((nvml->works ? nvml->count : 1) + 1) * run->outcome.processes;
-    return run->activities > facts || run->created > run->calls + run->sessions;
+    return run->outcome.activities > facts || run->outcome.spans > run->outcome.calls + run->outcome.sessions;
 }
 
 static void check_capture(struct doctor *doctor, const struct run *run)
@@ -256,22 +212,22 @@ static void check_capture(struct doctor *doctor, const struct run *run)
         doctor_result(doctor, RESULT_WARNING,
                       "the run was recorded and nothing was exported, because record_file is set");
         doctor_fix(doctor, "unset record_file");
-    } else if (run->calls == 0 && run->activities == 0) {
+    } else if (run->outcome.calls == 0 && run->outcome.activities == 0) {
         doctor_result(doctor, RESULT_PROBLEM, "the agent was active but saw no calls and no GPU work%s",
                       run->outcome.sleeps ? ": it slept, because no sampled request was active" : "");
         doctor_fix(doctor, "check that the program does more than initialize CUDA, and what "
                            "configuration.filters and configuration.sampling exclude");
-    } else if (run->created == 0) {
+    } else if (run->outcome.spans == 0) {
         doctor_result(
             doctor, RESULT_PROBLEM,
             "%llu calls and %llu GPU records, but no spans: %llu not sampled, %llu excluded by name",
-            (unsigned long long)run->calls, (unsigned long long)run->activities,
-            (unsigned long long)run->unsampled, (unsigned long long)run->filtered);
+            (unsigned long long)run->outcome.calls, (unsigned long long)run->outcome.activities,
+            (unsigned long long)run->outcome.unsampled, (unsigned long long)run->outcome.filtered);
         doctor_fix(doctor, "check configuration.sampling and configuration.filters");
     } else {
         if (!has_gpu_work(doctor, run)) {
             doctor_result(doctor, RESULT_PROBLEM, "%llu calls, but CUPTI reported no GPU work",
-                          (unsigned long long)run->calls);
+                          (unsigned long long)run->outcome.calls);
             doctor_fix(
                 doctor,
                 "check that the program launches or copies anything, and what configuration.filters "
@@ -308,7 +264,7 @@ void check_program_run(struct doctor *doctor)
         return;
     }
     if (start(doctor, &run)) {
-        read_reports(&run, doctor->injection.report_dir);
+        outcome_read(&run.outcome, doctor->injection.report_dir);
         check_outcome(doctor, &run);
     } else {
         doctor_result(doctor, RESULT_PROBLEM, "cannot run %s: %s", doctor->program[0],

@@ -37,11 +37,6 @@ struct copy {
     bool to_host, from_host, is_pageable;
 };
 
-static bool is_text(const char *text, const char *wanted)
-{
-    return text && strcmp(text, wanted) == 0;
-}
-
 static bool copy_of(const struct survey *survey, const struct trace_span *work, struct copy *copy)
 {
     const struct stat *stat = survey->stat;
@@ -51,10 +46,10 @@ static bool copy_of(const struct survey *survey, const struct trace_span *work, 
                           .bytes = stat_attr_int(stat, work, KEY_COPY_BYTES, 0)};
     if (work->class != CLASS_COPY || !copy->kind || !copy->call || stat_attr(stat, work, KEY_GRAPH))
         return false;
-    copy->to_host = is_text(copy->kind, "DeviceToHost");
-    copy->from_host = is_text(copy->kind, "HostToDevice");
-    copy->is_pageable = is_text(stat_attr(stat, work, KEY_COPY_FROM), "pageable") ||
-                        is_text(stat_attr(stat, work, KEY_COPY_TO), "pageable");
+    copy->to_host = stat_is(copy->kind, "DeviceToHost");
+    copy->from_host = stat_is(copy->kind, "HostToDevice");
+    copy->is_pageable = stat_is(stat_attr(stat, work, KEY_COPY_FROM), "pageable") ||
+                        stat_is(stat_attr(stat, work, KEY_COPY_TO), "pageable");
     return true;
 }
 
@@ -130,26 +125,19 @@ static void count_pageable(struct copies *copies, const struct copy *copy, uint3
     tally->saving_ns += saving > 0 ? (uint64_t)saving : 0;
 }
 
-static void offer_pageable(const struct copies *copies, const struct tally *tally)
+static char *pageable_evidence(const struct survey *survey, const struct tally *tally,
+                               struct finding *finding, const void *context)
 {
-    const struct survey *survey = copies->findings->survey;
     struct copy copy;
-    copy_of(survey, tally->first, &copy);
     const char *source;
-    double rate = link_rate(copies, &copy, &source);
+    copy_of(survey, tally->first, &copy);
+    double rate = link_rate(context, &copy, &source);
     char time[EVIDENCE_TIME_BYTES], pinned[EVIDENCE_TIME_BYTES];
-    struct finding finding = {
-        .kind = FINDING_PAGEABLE,
-        .process = tally->process,
-        .where = copy.kind,
-        .count = tally->count,
-        .saving_ns = tally->saving_ns,
-        .first_ns = tally->first->start_ns,
-        .evidence = xasprintf("%llu bytes from or to pageable memory took %s; with pinned memory, at %.1f "
-                              "GB/s (%s), they take %s, and asynchronous calls return immediately",
-                              (unsigned long long)tally->bytes, evidence_time(time, tally->ns), rate / 1e9,
-                              source, evidence_time(pinned, tally->extra))};
-    findings_offer(copies->findings, &finding);
+    finding->where = copy.kind;
+    return xasprintf("%llu bytes from or to pageable memory took %s; with pinned memory, at %.1f "
+                     "GB/s (%s), they take %s, and asynchronous calls return immediately",
+                     (unsigned long long)tally->bytes, evidence_time(time, tally->ns), rate / 1e9, source,
+                     evidence_time(pinned, tally->extra));
 }
 
 /* --- synchronous copies --- */
@@ -169,25 +157,15 @@ static void count_waiting(struct copies *copies, const struct copy *copy, uint32
                                        copy->call->end_ns);
 }
 
-static void offer_waiting(const struct copies *copies, const struct tally *tally)
+static char *waiting_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
+                              const void *context)
 {
-    const struct survey *survey = copies->findings->survey;
     const struct trace_span *call = survey_call(survey, tally->first);
     char time[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES];
-    if (tally->count < REPEATED_MIN)
-        return;
-    struct finding finding = {
-        .kind = FINDING_SYNC_COPIES,
-        .process = tally->process,
-        .where = trace_string(survey->stat->trace, tally->first->name),
-        .count = tally->count,
-        .saving_ns = tally->saving_ns,
-        .first_ns = tally->first->start_ns,
-        .evidence = xasprintf("%llu calls such as %s blocked thread %s for %s; for %s of that no kernel ran",
-                              (unsigned long long)tally->count, trace_string(survey->stat->trace, call->name),
-                              places_thread(&survey->places, call), evidence_time(time, tally->ns),
-                              evidence_time(idle, tally->saving_ns))};
-    findings_offer(copies->findings, &finding);
+    return xasprintf("%llu calls such as %s blocked thread %s for %s; for %s of that no kernel ran",
+                     (unsigned long long)tally->count, trace_string(survey->stat->trace, call->name),
+                     places_thread(&survey->places, call), evidence_time(time, tally->ns),
+                     evidence_time(idle, tally->saving_ns));
 }
 
 /* --- tiny copies --- */
@@ -226,18 +204,15 @@ static void count_tiny(struct copies *copies, const struct copy *copy)
     row->call_ns += stat_duration(copy->call);
 }
 
-static void offer_tiny(const struct copies *copies, const struct tally *tally)
+static char *tiny_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
+                           const void *context)
 {
     char time[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES];
-    if (tally->count < TINY_COPY_RUNS)
-        return;
-    struct finding finding = finding_of(FINDING_TINY_COPIES, tally, copies->findings->survey->stat->trace);
-    finding.evidence =
-        xasprintf("%llu copies of at most %d bytes in %llu rows directly after each other on a stream; their "
-                  "calls took %s, and for %s of those after the first of each row no kernel ran",
-                  (unsigned long long)tally->count, TINY_COPY_BYTES, (unsigned long long)tally->extra,
-                  evidence_time(time, tally->ns), evidence_time(idle, tally->saving_ns));
-    findings_offer(copies->findings, &finding);
+    return xasprintf(
+        "%llu copies of at most %d bytes in %llu rows directly after each other on a stream; their "
+        "calls took %s, and for %s of those after the first of each row no kernel ran",
+        (unsigned long long)tally->count, TINY_COPY_BYTES, (unsigned long long)tally->extra,
+        evidence_time(time, tally->ns), evidence_time(idle, tally->saving_ns));
 }
 
 /* --- round trips --- */
@@ -283,18 +258,14 @@ static void count_return(struct copies *copies, const struct copy *copy, uint32_
     arrival->work = NULL;
 }
 
-static void offer_trips(const struct copies *copies, const struct tally *tally)
+static char *trip_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
+                           const void *context)
 {
     char time[EVIDENCE_TIME_BYTES];
-    if (tally->count < REPEATED_MIN)
-        return;
-    struct finding finding = finding_of(FINDING_ROUND_TRIPS, tally, copies->findings->survey->stat->trace);
-    finding.evidence =
-        xasprintf("%llu times a host buffer was copied from the GPU and copied back completely before one "
-                  "core could have rewritten it: %llu bytes each way, %s for both copies",
-                  (unsigned long long)tally->count, (unsigned long long)tally->bytes,
-                  evidence_time(time, tally->saving_ns));
-    findings_offer(copies->findings, &finding);
+    return xasprintf("%llu times a host buffer was copied from the GPU and copied back completely before one "
+                     "core could have rewritten it: %llu bytes each way, %s for both copies",
+                     (unsigned long long)tally->count, (unsigned long long)tally->bytes,
+                     evidence_time(time, tally->saving_ns));
 }
 
 /* --- scan --- */
@@ -325,27 +296,16 @@ static void scan(struct copies *copies)
         end_row(copies, &copies->rows[lane]);
 }
 
-static void offer_each(const struct copies *copies, const struct tallies *tallies,
-                       void (*offer)(const struct copies *copies, const struct tally *tally))
-{
-    for (size_t i = 0; i < tallies->count; i++)
-        offer(copies, &tallies->items[i]);
-}
-
 void find_copies(struct findings *findings)
 {
     struct copies copies = {.findings = findings};
     copies.rows = xcalloc(findings->survey->stat->trace->lane_count + 1, sizeof *copies.rows);
     measure_pinned(&copies);
     scan(&copies);
-    offer_each(&copies, &copies.waiting, offer_waiting);
-    offer_each(&copies, &copies.pageable, offer_pageable);
-    offer_each(&copies, &copies.tiny, offer_tiny);
-    offer_each(&copies, &copies.trips, offer_trips);
-    tallies_deinit(&copies.waiting);
-    tallies_deinit(&copies.pageable);
-    tallies_deinit(&copies.tiny);
-    tallies_deinit(&copies.trips);
+    findings_offer(findings, FINDING_SYNC_COPIES, &copies.waiting, REPEATED_MIN, waiting_evidence, NULL);
+    findings_offer(findings, FINDING_PAGEABLE, &copies.pageable, 1, pageable_evidence, &copies);
+    findings_offer(findings, FINDING_TINY_COPIES, &copies.tiny, TINY_COPY_RUNS, tiny_evidence, NULL);
+    findings_offer(findings, FINDING_ROUND_TRIPS, &copies.trips, REPEATED_MIN, trip_evidence, NULL);
     samples_deinit(&copies.pinned);
     int_map_deinit(&copies.links);
     int_map_deinit(&copies.arrivals);

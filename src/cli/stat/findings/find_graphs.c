@@ -201,26 +201,16 @@ static void search_thread(struct candidates *candidates, const struct calls_by_t
     free(repeats);
 }
 
-static void offer(struct candidates *candidates, const struct tally *tally)
+static char *evidence_of(const struct survey *survey, const struct tally *tally, struct finding *finding,
+                         const void *context)
 {
-    const struct trace *trace = candidates->findings->survey->stat->trace;
     char host[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES], launch[EVIDENCE_TIME_BYTES];
-    if (tally->count < GRAPH_TIMES_MIN)
-        return;
-    struct finding finding = {
-        .kind = FINDING_GRAPH_CANDIDATE,
-        .process = tally->process,
-        .where = trace_string(trace, tally->first->name),
-        .count = tally->count,
-        .saving_ns = tally->saving_ns,
-        .first_ns = tally->first->start_ns,
-        .evidence = xasprintf(
-            "a sequence of %llu launches and copies that starts with %s repeats %llu times; its calls take "
-            "%s of host time each, a graph launch takes %s; the GPU was idle for %s meanwhile",
-            (unsigned long long)tally->bytes, trace_string(trace, tally->first->name),
-            (unsigned long long)tally->count, evidence_time(host, tally->ns / tally->count),
-            evidence_time(launch, GRAPH_LAUNCH_NS), evidence_time(idle, tally->extra))};
-    findings_offer(candidates->findings, &finding);
+    return xasprintf(
+        "a sequence of %llu launches and copies that starts with %s repeats %llu times; its calls take "
+        "%s of host time each, a graph launch takes %s; the GPU was idle for %s meanwhile",
+        (unsigned long long)tally->bytes, finding->where, (unsigned long long)tally->count,
+        evidence_time(host, tally->ns / tally->count), evidence_time(launch, GRAPH_LAUNCH_NS),
+        evidence_time(idle, tally->extra));
 }
 
 void find_graph_candidates(struct findings *findings)
@@ -232,10 +222,9 @@ void find_graph_candidates(struct findings *findings)
         search_thread(&candidates, &by_thread, thread);
     free(by_thread.calls);
     free(by_thread.firsts);
-    for (size_t i = 0; i < candidates.tallies.count; i++)
-        offer(&candidates, &candidates.tallies.items[i]);
+    findings_offer(findings, FINDING_GRAPH_CANDIDATE, &candidates.tallies, GRAPH_TIMES_MIN, evidence_of,
+                   NULL);
     free(candidates.sequence.steps);
     free(candidates.sequence.tokens);
     int_map_deinit(&candidates.words);
-    tallies_deinit(&candidates.tallies);
 }

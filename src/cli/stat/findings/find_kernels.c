@@ -22,22 +22,11 @@ struct use {
     uint64_t max_warps, warp_threads;
 };
 
-static uint64_t blocks_of(const char *grid)
-{
-    uint64_t blocks = 1;
-    for (const char *at = grid ? strchr(grid, '[') : NULL; at && *at && *at != ']';) {
-        char *end;
-        blocks *= strtoull(at + 1, &end, 10);
-        at = end;
-    }
-    return grid ? blocks : 0;
-}
-
 static struct use use_of(const struct stat *stat, const struct trace_span *kernel)
 {
     struct use use = {
         .launch = stat_launch_of(stat, kernel),
-        .blocks = blocks_of(stat_attr(stat, kernel, KEY_GRID)),
+        .blocks = stat_product(stat_attr(stat, kernel, KEY_GRID)),
         .multiprocessors = (uint64_t)stat_device_number(stat, kernel, "cuda.device.multiprocessors"),
         .max_warps = (uint64_t)stat_device_number(stat, kernel, "cuda.device.multiprocessor.max_warps"),
         .warp_threads = (uint64_t)stat_device_number(stat, kernel, "cuda.device.warp.threads")};
@@ -83,11 +72,8 @@ static bool is_small(const struct use *use)
 
 static bool is_low(const struct stat *stat, const struct trace_span *kernel, const struct use *use)
 {
-    if (is_of_library(stat_attr(stat, kernel, KEY_KERNEL_NAME) ? stat_attr(stat, kernel, KEY_KERNEL_NAME)
-                                                               : trace_string(stat->trace, kernel->name)))
-        return false;
-    return is_small(use) ||
-           (use->occupancy >= 0 && use->occupancy <= LOW_OCCUPANCY && !is_pipeline(stat, kernel, use));
+    bool is_idle = use->occupancy >= 0 && use->occupancy <= LOW_OCCUPANCY && !is_pipeline(stat, kernel, use);
+    return !is_of_library(stat_kernel_name(stat, kernel)) && (is_small(use) || is_idle);
 }
 
 /* The largest share of the GPU that the kernel can use. */
@@ -121,30 +107,23 @@ static void add_reasons(struct text *text, const struct stat *stat, const struct
                         (unsigned long long)use->launch.threads);
 }
 
-static char *evidence_of(const struct survey *survey, const struct tally *tally)
+static char *low_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
+                          const void *context)
 {
+    uint64_t kernel_ns = survey->processes[tally->process].kernel_ns;
+    if ((double)tally->ns / (double)kernel_ns < OCCUPANCY_TIME_SHARE ||
+        tally->ns / tally->count < OCCUPANCY_KERNEL_NS)
+        return NULL;
     struct use use = use_of(survey->stat, tally->first);
-    const struct process_survey *process = &survey->processes[tally->process];
     struct text text = {0};
     char time[EVIDENCE_TIME_BYTES];
     text_add_format(
         &text,
         "%llu runs take %s in total, %.0f %% of the process's kernel time; theoretical occupancy %.1f %%",
         (unsigned long long)tally->count, evidence_time(time, tally->ns),
-        100.0 * (double)tally->ns / (double)process->kernel_ns, 100 * use.occupancy);
+        100.0 * (double)tally->ns / (double)kernel_ns, 100 * use.occupancy);
     add_reasons(&text, survey->stat, tally->first, &use);
     return text.data;
-}
-
-static void offer_low(struct findings *findings, const struct tally *tally)
-{
-    const struct survey *survey = findings->survey;
-    double share = (double)tally->ns / (double)survey->processes[tally->process].kernel_ns;
-    if (share < OCCUPANCY_TIME_SHARE || tally->ns / tally->count < OCCUPANCY_KERNEL_NS)
-        return;
-    struct finding finding = finding_of(FINDING_OCCUPANCY, tally, survey->stat->trace);
-    finding.evidence = evidence_of(survey, tally);
-    findings_offer(findings, &finding);
 }
 
 void find_low_occupancy(struct findings *findings)
@@ -159,15 +138,13 @@ void find_low_occupancy(struct findings *findings)
         struct use use = use_of(survey->stat, kernel);
         if (!is_low(survey->stat, kernel, &use))
             continue;
-        uint64_t key = (uint64_t)(survey_kernel_name(survey, kernel) - trace->strings);
+        uint64_t key = (uint64_t)(stat_kernel_name(survey->stat, kernel) - trace->strings);
         struct tally *tally = tallies_at(&tallies, key, places_process(&survey->places, kernel), kernel);
         tally->count++;
         tally->ns += stat_duration(kernel);
         tally->saving_ns += (uint64_t)((1 - fill_of(&use)) * (double)stat_duration(kernel));
     }
-    for (size_t i = 0; i < tallies.count; i++)
-        offer_low(findings, &tallies.items[i]);
-    tallies_deinit(&tallies);
+    findings_offer(findings, FINDING_OCCUPANCY, &tallies, 1, low_evidence, NULL);
 }
 
 /* --- serialized kernels --- */
@@ -192,20 +169,16 @@ static bool could_be_beside(const struct survey *survey, const struct trace_span
     return room_of(&a_use) + room_of(&b_use) <= 1;
 }
 
-static void offer_serialized(struct findings *findings, const struct tally *tally)
+static char *serialized_evidence(const struct survey *survey, const struct tally *tally,
+                                 struct finding *finding, const void *context)
 {
-    const struct survey *survey = findings->survey;
     const struct trace *trace = survey->stat->trace;
     char time[EVIDENCE_TIME_BYTES];
-    if (tally->count < REPEATED_MIN)
-        return;
-    struct finding finding = finding_of(FINDING_SERIALIZED, tally, trace);
-    finding.evidence = xasprintf(
+    return xasprintf(
         "%llu times a kernel of one thread waited on stream %s for a kernel of another thread, although the "
         "GPU had room for both; running them concurrently saves %s",
         (unsigned long long)tally->count, trace_string(trace, trace->lanes[tally->first->lane].stream),
         evidence_time(time, tally->saving_ns));
-    findings_offer(findings, &finding);
 }
 
 void find_serialized(struct findings *findings)
@@ -227,8 +200,6 @@ void find_serialized(struct findings *findings)
         tally->count++;
         tally->saving_ns += a < b ? a : b;
     }
-    for (size_t i = 0; i < tallies.count; i++)
-        offer_serialized(findings, &tallies.items[i]);
-    tallies_deinit(&tallies);
+    findings_offer(findings, FINDING_SERIALIZED, &tallies, REPEATED_MIN, serialized_evidence, NULL);
     free(last);
 }

@@ -90,30 +90,22 @@ static void find_phases(struct phases *phases, uint32_t device)
     end_window(phases, &window, device, busy_until);
 }
 
-static void offer_phases(struct phases *phases)
+static char *phase_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
+                            const void *context)
 {
-    const struct survey *survey = phases->findings->survey;
-    for (size_t i = 0; i < phases->tallies.count; i++) {
-        const struct tally *tally = &phases->tallies.items[i], *host = &phases->hosts.items[i];
-        const char *thread = places_thread(&survey->places, tally->first);
-        char whole[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES];
-        double share = 100.0 / (double)tally->saving_ns;
-        struct finding finding = {
-            .kind = FINDING_LAUNCH_BOUND,
-            .process = tally->process,
-            .where = tally->extra ? "several threads" : thread,
-            .count = tally->bytes,
-            .saving_ns = tally->saving_ns,
-            .first_ns = tally->first->start_ns,
-            .evidence = xasprintf("in %s with %llu pieces of work the GPU was idle for %s (%.0f %%) because "
-                                  "no work was submitted; the host spent %.0f %% of that in launches and "
-                                  "copies, %.0f %% in other CUDA calls, and the rest in its own code",
-                                  evidence_time(whole, tally->ns), (unsigned long long)tally->bytes,
-                                  evidence_time(idle, tally->saving_ns),
-                                  100.0 * (double)tally->saving_ns / (double)tally->ns,
-                                  share * (double)host->ns, share * (double)host->extra)};
-        findings_offer(phases->findings, &finding);
-    }
+    const struct tallies *all = &((const struct phases *)context)->tallies;
+    const struct tally *host = &((const struct phases *)context)->hosts.items[tally - all->items];
+    char whole[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES];
+    double share = 100.0 / (double)tally->saving_ns;
+    finding->where = tally->extra ? "several threads" : places_thread(&survey->places, tally->first);
+    finding->count = tally->bytes;
+    return xasprintf("in %s with %llu pieces of work the GPU was idle for %s (%.0f %%) because "
+                     "no work was submitted; the host spent %.0f %% of that in launches and "
+                     "copies, %.0f %% in other CUDA calls, and the rest in its own code",
+                     evidence_time(whole, tally->ns), (unsigned long long)tally->bytes,
+                     evidence_time(idle, tally->saving_ns),
+                     100.0 * (double)tally->saving_ns / (double)tally->ns, share * (double)host->ns,
+                     share * (double)host->extra);
 }
 
 void find_launch_bound(struct findings *findings)
@@ -123,8 +115,7 @@ void find_launch_bound(struct findings *findings)
         if (findings->survey->devices[device].busy.count)
             find_phases(&phases, device);
     }
-    offer_phases(&phases);
-    tallies_deinit(&phases.tallies);
+    findings_offer(findings, FINDING_LAUNCH_BOUND, &phases.tallies, 0, phase_evidence, &phases);
     tallies_deinit(&phases.hosts);
 }
 
@@ -143,6 +134,17 @@ static void count_tiny(struct tallies *tallies, const struct survey *survey, con
     *counted_until = kernel->start_ns > *counted_until ? kernel->start_ns : *counted_until;
 }
 
+static char *tiny_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
+                           const void *context)
+{
+    char kernel[EVIDENCE_TIME_BYTES], call[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES];
+    return xasprintf(
+        "%llu runs take %s each on the GPU and %s each on the host; between call and kernel the GPU was "
+        "idle for %s",
+        (unsigned long long)tally->count, evidence_time(kernel, tally->ns / tally->count),
+        evidence_time(call, tally->extra / tally->count), evidence_time(idle, tally->saving_ns));
+}
+
 void find_tiny_launches(struct findings *findings)
 {
     const struct survey *survey = findings->survey;
@@ -155,19 +157,6 @@ void find_tiny_launches(struct findings *findings)
         if (call && stat_duration(span) <= TINY_KERNEL_NS && !stat_attr(survey->stat, span, KEY_GRAPH))
             count_tiny(&tallies, survey, span, call, &counted_until[span->resource]);
     }
-    for (size_t i = 0; i < tallies.count; i++) {
-        const struct tally *tally = &tallies.items[i];
-        char kernel[EVIDENCE_TIME_BYTES], call[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES];
-        if (tally->count < TINY_KERNEL_RUNS)
-            continue;
-        struct finding finding = finding_of(FINDING_TINY_LAUNCHES, tally, trace);
-        finding.evidence = xasprintf(
-            "%llu runs take %s each on the GPU and %s each on the host; between call and kernel the GPU was "
-            "idle for %s",
-            (unsigned long long)tally->count, evidence_time(kernel, tally->ns / tally->count),
-            evidence_time(call, tally->extra / tally->count), evidence_time(idle, tally->saving_ns));
-        findings_offer(findings, &finding);
-    }
-    tallies_deinit(&tallies);
+    findings_offer(findings, FINDING_TINY_LAUNCHES, &tallies, TINY_KERNEL_RUNS, tiny_evidence, NULL);
     free(counted_until);
 }

@@ -24,28 +24,17 @@ static bool is_costly(const struct ledger_block *block)
     return block->kind != MEMORY_POOL && block->kind != MEMORY_VIRTUAL;
 }
 
-static void offer_steady(struct findings *findings, const struct tally *tally)
+static char *steady_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
+                             const void *context)
 {
-    const struct survey *survey = findings->survey;
     const struct process_survey *process = &survey->processes[tally->process];
-    const char *name = trace_string(survey->stat->trace, tally->first->name);
     char time[EVIDENCE_TIME_BYTES], life[EVIDENCE_TIME_BYTES];
-    if (tally->count < REPEATED_MIN)
-        return;
-    struct finding finding = {
-        .kind = FINDING_STEADY_ALLOCATION,
-        .process = tally->process,
-        .where = name,
-        .count = tally->count,
-        .saving_ns = tally->saving_ns,
-        .base_ns = process->end_ns - steady_from(process),
-        .first_ns = tally->first->start_ns,
-        .evidence = xasprintf(
-            "%llu times in the second half of the run, thread %s allocated with %s and freed the memory "
-            "%s later on average; the calls took %s",
-            (unsigned long long)tally->count, places_thread(&survey->places, tally->first), name,
-            evidence_time(life, tally->ns / tally->count), evidence_time(time, tally->saving_ns))};
-    findings_offer(findings, &finding);
+    finding->base_ns = process->end_ns - steady_from(process);
+    return xasprintf(
+        "%llu times in the second half of the run, thread %s allocated with %s and freed the memory "
+        "%s later on average; the calls took %s",
+        (unsigned long long)tally->count, places_thread(&survey->places, tally->first), finding->where,
+        evidence_time(life, tally->ns / tally->count), evidence_time(time, tally->saving_ns));
 }
 
 static void find_steady(struct findings *findings)
@@ -64,9 +53,7 @@ static void find_steady(struct findings *findings)
         tally->ns += block->until_ns - block->from_ns;
         tally->saving_ns += stat_duration(block->call) + stat_duration(block->freed_by);
     }
-    for (size_t i = 0; i < tallies.count; i++)
-        offer_steady(findings, &tallies.items[i]);
-    tallies_deinit(&tallies);
+    findings_offer(findings, FINDING_STEADY_ALLOCATION, &tallies, REPEATED_MIN, steady_evidence, NULL);
 }
 
 /* --- leaks --- */
@@ -74,29 +61,22 @@ static void find_steady(struct findings *findings)
 /* Blocks that one place allocated for the work of the third and of the last quarter, and that still exist, so
  * they grow with the work. The time of the work counts, not that of the calls: a host that does not wait has
  * made all calls when half of the GPU work is done. */
-static void offer_leak(struct findings *findings, const struct tally *tally)
+static char *leak_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
+                           const void *context)
 {
-    const struct survey *survey = findings->survey;
     const struct process_survey *process = &survey->processes[tally->process];
-    const char *range = places_range(&survey->places, tally->first);
+    const char *range = places_range(&survey->places, tally->first), *call = finding->where;
     uint64_t half = process->end_ns - steady_from(process);
     char time[EVIDENCE_TIME_BYTES];
     if (tally->extra < REPEATED_MIN / 2 || tally->count - tally->extra < REPEATED_MIN / 2)
-        return;
-    struct finding finding = {
-        .kind = FINDING_LEAK,
-        .process = tally->process,
-        .where = *range ? range : trace_string(survey->stat->trace, tally->first->name),
-        .count = tally->count,
-        .saving_bytes = tally->bytes,
-        .first_ns = tally->first->start_ns,
-        .evidence = xasprintf("%llu blocks that thread %s allocated with %s%s%s in the second half of the "
-                              "run were never freed: %llu bytes in %s, %.1f MB/s",
-                              (unsigned long long)tally->count, places_thread(&survey->places, tally->first),
-                              trace_string(survey->stat->trace, tally->first->name),
-                              *range ? " in range " : "", range, (unsigned long long)tally->bytes,
-                              evidence_time(time, half), (double)tally->bytes * 1e3 / (double)half)};
-    findings_offer(findings, &finding);
+        return NULL;
+    finding->where = *range ? range : call;
+    finding->saving_bytes = tally->bytes;
+    return xasprintf("%llu blocks that thread %s allocated with %s%s%s in the second half of the "
+                     "run were never freed: %llu bytes in %s, %.1f MB/s",
+                     (unsigned long long)tally->count, places_thread(&survey->places, tally->first), call,
+                     *range ? " in range " : "", range, (unsigned long long)tally->bytes,
+                     evidence_time(time, half), (double)tally->bytes * 1e3 / (double)half);
 }
 
 static void find_leaks(struct findings *findings)
@@ -117,17 +97,24 @@ static void find_leaks(struct findings *findings)
         tally->bytes += block->bytes;
         tally->extra += used_ns < steady_from(process) + (process->end_ns - steady_from(process)) / 2;
     }
-    for (size_t i = 0; i < tallies.count; i++)
-        offer_leak(findings, &tallies.items[i]);
-    tallies_deinit(&tallies);
+    findings_offer(findings, FINDING_LEAK, &tallies, REPEATED_MIN / 2, leak_evidence, NULL);
 }
 
 /* --- wrong frees --- */
 
+static char *wrong_free_evidence(const struct survey *survey, const struct tally *tally,
+                                 struct finding *finding, const void *context)
+{
+    return xasprintf("%llu calls on thread %s failed (first with %s): %llu addresses had already been "
+                     "freed, %llu were never allocated while tracing",
+                     (unsigned long long)tally->count, places_thread(&survey->places, tally->first),
+                     trace_string(survey->stat->trace, tally->first->error), (unsigned long long)tally->extra,
+                     (unsigned long long)(tally->count - tally->extra));
+}
+
 static void find_wrong_frees(struct findings *findings)
 {
     const struct survey *survey = findings->survey;
-    const struct trace *trace = survey->stat->trace;
     struct tallies tallies = {0};
     for (size_t i = 0; i < survey->ledger.free_count; i++) {
         const struct ledger_free *wrong = &survey->ledger.frees[i];
@@ -139,23 +126,7 @@ static void find_wrong_frees(struct findings *findings)
         tally->count++;
         tally->extra += wrong->wrong == LEDGER_TWICE;
     }
-    for (size_t i = 0; i < tallies.count; i++) {
-        const struct tally *tally = &tallies.items[i];
-        struct finding finding = {
-            .kind = FINDING_WRONG_FREE,
-            .process = tally->process,
-            .where = trace_string(trace, tally->first->name),
-            .count = tally->count,
-            .first_ns = tally->first->start_ns,
-            .evidence =
-                xasprintf("%llu calls on thread %s failed (first with %s): %llu addresses had already been "
-                          "freed, %llu were never allocated while tracing",
-                          (unsigned long long)tally->count, places_thread(&survey->places, tally->first),
-                          trace_string(trace, tally->first->error), (unsigned long long)tally->extra,
-                          (unsigned long long)(tally->count - tally->extra))};
-        findings_offer(findings, &finding);
-    }
-    tallies_deinit(&tallies);
+    findings_offer(findings, FINDING_WRONG_FREE, &tallies, 1, wrong_free_evidence, NULL);
 }
 
 void find_memory_faults(struct findings *findings)

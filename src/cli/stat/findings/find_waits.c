@@ -83,41 +83,26 @@ static void scan(struct waits *waits)
     }
 }
 
-static void offer_nothing(struct waits *waits)
+static char *nothing_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
+                              const void *context)
 {
-    const struct trace *trace = waits->findings->survey->stat->trace;
-    for (size_t i = 0; i < waits->nothing.count; i++) {
-        const struct tally *tally = &waits->nothing.items[i];
-        char time[EVIDENCE_TIME_BYTES];
-        if (tally->count < REPEATED_MIN)
-            continue;
-        struct finding finding = finding_of(FINDING_SYNC_NOTHING, tally, trace);
-        finding.evidence = xasprintf("%llu calls (first on thread %s) waited although no work of the process "
-                                     "was pending; they took %s",
-                                     (unsigned long long)tally->count,
-                                     places_thread(&waits->findings->survey->places, tally->first),
-                                     evidence_time(time, tally->saving_ns));
-        findings_offer(waits->findings, &finding);
-    }
+    char time[EVIDENCE_TIME_BYTES];
+    return xasprintf("%llu calls (first on thread %s) waited although no work of the process "
+                     "was pending; they took %s",
+                     (unsigned long long)tally->count, places_thread(&survey->places, tally->first),
+                     evidence_time(time, tally->saving_ns));
 }
 
-static void offer_between(struct waits *waits)
+static char *between_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
+                              const void *context)
 {
-    const struct trace *trace = waits->findings->survey->stat->trace;
-    for (size_t i = 0; i < waits->between.count; i++) {
-        const struct tally *tally = &waits->between.items[i];
-        char waited[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES], next[EVIDENCE_TIME_BYTES];
-        if (tally->count < REPEATED_MIN)
-            continue;
-        struct finding finding = finding_of(FINDING_SYNC_BETWEEN, tally, trace);
-        finding.evidence = xasprintf(
-            "%llu times a thread (first %s) waited, %s in total, for work that copies nothing to the host, "
-            "and submitted more within %s; from the start of the wait to that work the GPU was idle for %s",
-            (unsigned long long)tally->count, places_thread(&waits->findings->survey->places, tally->first),
-            evidence_time(waited, tally->ns), evidence_time(next, SYNC_TO_NEXT_NS),
-            evidence_time(idle, tally->saving_ns));
-        findings_offer(waits->findings, &finding);
-    }
+    char waited[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES], next[EVIDENCE_TIME_BYTES];
+    return xasprintf(
+        "%llu times a thread (first %s) waited, %s in total, for work that copies nothing to the host, "
+        "and submitted more within %s; from the start of the wait to that work the GPU was idle for %s",
+        (unsigned long long)tally->count, places_thread(&survey->places, tally->first),
+        evidence_time(waited, tally->ns), evidence_time(next, SYNC_TO_NEXT_NS),
+        evidence_time(idle, tally->saving_ns));
 }
 
 void find_needless_waits(struct findings *findings)
@@ -127,10 +112,8 @@ void find_needless_waits(struct findings *findings)
     waits.workers = xcalloc(trace->thread_count + 1, sizeof *waits.workers);
     waits.counted_until = xcalloc(trace->resource_count + 1, sizeof *waits.counted_until);
     scan(&waits);
-    offer_nothing(&waits);
-    offer_between(&waits);
-    tallies_deinit(&waits.nothing);
-    tallies_deinit(&waits.between);
+    findings_offer(findings, FINDING_SYNC_NOTHING, &waits.nothing, REPEATED_MIN, nothing_evidence, NULL);
+    findings_offer(findings, FINDING_SYNC_BETWEEN, &waits.between, REPEATED_MIN, between_evidence, NULL);
     free(waits.workers);
     free(waits.counted_until);
 }

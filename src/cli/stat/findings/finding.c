@@ -40,25 +40,35 @@ uint64_t findings_base_ns(const struct findings *findings, const struct finding 
     return finding->base_ns ? finding->base_ns : process->end_ns - process->start_ns;
 }
 
-struct finding finding_of(enum finding_kind kind, const struct tally *tally, const struct trace *trace)
+static bool is_worthwhile(const struct findings *findings, const struct finding *finding)
 {
-    return (struct finding){.kind = kind,
-                            .process = tally->process,
-                            .where = trace_string(trace, tally->first->name),
-                            .count = tally->count,
-                            .saving_ns = tally->saving_ns,
-                            .first_ns = tally->first->start_ns};
+    return !finding_is_of_time(finding->kind) ||
+           (finding->saving_ns >= SAVING_NS_MIN &&
+            (double)finding->saving_ns >= SAVING_SHARE_MIN * (double)findings_base_ns(findings, finding));
 }
 
-void findings_offer(struct findings *findings, const struct finding *finding)
+void findings_offer(struct findings *findings, enum finding_kind kind, struct tallies *tallies,
+                    uint64_t count_min, evidence_fn *evidence, const void *context)
 {
-    if (finding_is_of_time(finding->kind) &&
-        (finding->saving_ns < SAVING_NS_MIN ||
-         (double)finding->saving_ns < SAVING_SHARE_MIN * (double)findings_base_ns(findings, finding))) {
-        free(finding->evidence);
-        return;
+    const struct survey *survey = findings->survey;
+    for (size_t i = 0; i < tallies->count; i++) {
+        const struct tally *tally = &tallies->items[i];
+        if (tally->count < count_min)
+            continue;
+        struct finding finding = {.kind = kind,
+                                  .process = tally->process,
+                                  .where = trace_string(survey->stat->trace, tally->first->name),
+                                  .count = tally->count,
+                                  .saving_ns = tally->saving_ns,
+                                  .first_ns = tally->first->start_ns};
+        finding.evidence = evidence(survey, tally, &finding, context);
+        if (!finding.evidence || !is_worthwhile(findings, &finding)) {
+            free(finding.evidence);
+            continue;
+        }
+        findings->items =
+            xgrow(findings->items, &findings->capacity, findings->count + 1, sizeof *findings->items);
+        findings->items[findings->count++] = finding;
     }
-    findings->items =
-        xgrow(findings->items, &findings->capacity, findings->count + 1, sizeof *findings->items);
-    findings->items[findings->count++] = *finding;
+    tallies_deinit(tallies);
 }

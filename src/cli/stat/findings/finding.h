@@ -1,8 +1,7 @@
 /* A finding: a possible improvement of the traced program, with evidence and an upper bound of the saving.
  * docs/findings.md describes all kinds; findings_limits.h has their thresholds.
  *
- * A detector scans the survey, tallies its matches by process, place and name, and offers each tally;
- * findings_offer() drops those with too small a saving. */
+ * A detector scans the survey, tallies its matches by process, place and name, and offers the tallies. */
 #ifndef CUSPAN_CLI_STAT_FINDINGS_FINDING_H
 #define CUSPAN_CLI_STAT_FINDINGS_FINDING_H
 
@@ -81,14 +80,18 @@ struct findings {
     size_t count, capacity;
 };
 
-/* Takes ownership of the evidence. Drops a finding whose saving is too little time. */
-void findings_offer(struct findings *findings, const struct finding *finding);
+/* Returns the evidence, allocated, or NULL to drop the finding. The finding is filled in from the tally,
+ * located by the name of its first span; the function may correct it. */
+typedef char *evidence_fn(const struct survey *survey, const struct tally *tally, struct finding *finding,
+                          const void *context);
+/* Makes a finding of each tally that counts at least `count_min`, unless it saves too little time. Frees the
+ * tallies. `context` is for the evidence function. */
+void findings_offer(struct findings *findings, enum finding_kind kind, struct tallies *tallies,
+                    uint64_t count_min, evidence_fn *evidence, const void *context);
 /* Findings about time have a saving in ns; leaks and wrong frees do not. */
 bool finding_is_of_time(enum finding_kind kind);
 /* The time of which the saving is a share. */
 uint64_t findings_base_ns(const struct findings *findings, const struct finding *finding);
-/* A finding without evidence, located by the name of the tally's first span. */
-struct finding finding_of(enum finding_kind kind, const struct tally *tally, const struct trace *trace);
 
 #define EVIDENCE_TIME_BYTES 40
 /* "12.3 us", for evidence; returns `out`. */

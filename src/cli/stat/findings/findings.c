@@ -65,13 +65,12 @@ void stat_findings(const struct stat *stat, struct stat_report *report)
     struct findings findings = {.survey = &survey};
     if (stat->is_part)
         return;
-    struct stat_table *table = stat_report_add(
-        report,
-        stat_table_of("findings", "Findings",
-                      "Possible improvements and upper bounds of their savings, as a share of the time from "
-                      "the process's first GPU work to its last. Several findings can claim the same time. "
-                      "--findings shows the evidence; docs/findings.md explains each finding.",
-                      columns, STAT_COLUMNS(columns)));
+    struct stat_table *table =
+        STAT_ADD_TABLE(report, "findings", "Findings",
+                       "Possible improvements and upper bounds of their savings, as a share of the time from "
+                       "the process's first GPU work to its last. Several findings can claim the same time. "
+                       "--findings shows the evidence; docs/findings.md explains each finding.",
+                       columns);
     survey_init(&survey, stat);
     find_launch_bound(&findings);
     find_tiny_launches(&findings);

@@ -141,9 +141,3 @@ bool survey_submits(const struct survey *survey, const struct trace_span *call)
     enum call_group group = stat_call_group(survey->stat, call);
     return group == CALL_GROUP_LAUNCH || group == CALL_GROUP_COPY || group == CALL_GROUP_FILL;
 }
-
-const char *survey_kernel_name(const struct survey *survey, const struct trace_span *kernel)
-{
-    const char *full = stat_attr(survey->stat, kernel, KEY_KERNEL_NAME);
-    return full ? full : trace_string(survey->stat->trace, kernel->name);
-}

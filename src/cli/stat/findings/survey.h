@@ -43,7 +43,5 @@ bool survey_waits(const struct survey *survey, const struct trace_span *call);
 bool survey_is_async(const struct survey *survey, const struct trace_span *call);
 /* Whether the call submits GPU work: launch, copy or fill. */
 bool survey_submits(const struct survey *survey, const struct trace_span *call);
-/* The full name, if known. */
-const char *survey_kernel_name(const struct survey *survey, const struct trace_span *kernel);
 
 #endif

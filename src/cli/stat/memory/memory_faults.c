@@ -227,18 +227,13 @@ static void add_failed(const struct ledger *ledger, struct stat_table *table)
 void stat_memory_faults(const struct ledger *ledger, struct stat_report *report)
 {
     add_unfreed(ledger,
-                stat_report_add(
-                    report, stat_table_of(
-                                "memory_unfreed", "Memory never freed",
-                                "Not freed before the process exited, or, if the trace does not contain the "
-                                "exit, before the end of the trace. First and last: times of allocation.",
-                                unfreed_columns, STAT_COLUMNS(unfreed_columns))));
-    add_wrong(ledger,
-              stat_report_add(
-                  report, stat_table_of("memory_wrong_frees", "Invalid frees",
-                                        "Allocation not traced: the free succeeded, so the memory was "
-                                        "allocated before tracing started or by a call that is not traced.",
-                                        wrong_columns, STAT_COLUMNS(wrong_columns))));
-    add_failed(ledger, stat_report_add(report, stat_table_of("memory_failed", "Failed allocations", NULL,
-                                                             failed_columns, STAT_COLUMNS(failed_columns))));
+                STAT_ADD_TABLE(report, "memory_unfreed", "Memory never freed",
+                               "Not freed before the process exited, or, if the trace does not contain the "
+                               "exit, before the end of the trace. First and last: times of allocation.",
+                               unfreed_columns));
+    add_wrong(ledger, STAT_ADD_TABLE(report, "memory_wrong_frees", "Invalid frees",
+                                     "Allocation not traced: the free succeeded, so the memory was "
+                                     "allocated before tracing started or by a call that is not traced.",
+                                     wrong_columns));
+    add_failed(ledger, STAT_ADD_TABLE(report, "memory_failed", "Failed allocations", NULL, failed_columns));
 }

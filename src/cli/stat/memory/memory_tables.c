@@ -265,17 +265,16 @@ static void add_intervals(const struct books *books, struct stat_table *table, c
 
 static void add_accounts(struct books *books, struct stat_report *report)
 {
-    struct stat_table *memory = stat_report_add(
-        report, stat_table_of("memory", "Memory",
-                              "Bytes requested by traced calls. Live: at the end of the trace. Growth: in "
-                              "the second half of the time since the first allocation. \"All\" does not "
-                              "include managed memory, whose location is unknown.",
-                              memory_columns, STAT_COLUMNS(memory_columns)));
-    struct stat_table *times =
-        stat_report_add(report, stat_table_of("memory_over_time", "Memory over time",
+    struct stat_table *memory =
+        STAT_ADD_TABLE(report, "memory", "Memory",
+                       "Bytes requested by traced calls. Live: at the end of the trace. Growth: in "
+                       "the second half of the time since the first allocation. \"All\" does not "
+                       "include managed memory, whose location is unknown.",
+                       memory_columns);
+    struct stat_table *times = STAT_ADD_TABLE(report, "memory_over_time", "Memory over time",
                                               "Equal intervals from the first allocation to the end of the "
                                               "trace; all kinds except managed memory.",
-                                              time_columns, STAT_COLUMNS(time_columns)));
+                                              time_columns);
     keep_accounts(books);
     for (uint32_t i = 0; i < books->account_count; i++) {
         add_account(books, memory, i);
@@ -300,12 +299,10 @@ enum segment { SEGMENT_SMALL, SEGMENT_LARGE, SEGMENT_EXPANDABLE, SEGMENT_POOL, S
 /* Recognized by PyTorch's kernels, or by the ranges of its operators (torch.autograd.profiler.emit_nvtx). */
 static bool is_pytorch(const struct stat *stat, const struct trace_span *span)
 {
-    const char *name = trace_string(stat->trace, span->name);
-    if (span->class == CLASS_KERNEL) {
-        const char *full = stat_attr(stat, span, KEY_KERNEL_NAME);
-        return strstr(full ? full : name, "at::native::") != NULL;
-    }
-    return strncmp(name, "aten::", strlen("aten::")) == 0 && stat_attr(stat, span, KEY_RANGE);
+    if (span->class == CLASS_KERNEL)
+        return strstr(stat_kernel_name(stat, span), "at::native::") != NULL;
+    return strncmp(trace_string(stat->trace, span->name), "aten::", strlen("aten::")) == 0 &&
+           stat_attr(stat, span, KEY_RANGE);
 }
 
 static enum segment segment_of(const struct ledger_block *block)
@@ -371,13 +368,11 @@ void stat_memory(const struct stat *stat, struct stat_report *report)
         return;
     open_books(&books, stat);
     add_accounts(&books, report);
-    add_allocators(
-        &books, stat_report_add(
-                    report, stat_table_of("memory_pytorch", "PyTorch's memory",
+    add_allocators(&books, STAT_ADD_TABLE(report, "memory_pytorch", "PyTorch's memory",
                                           "Identified by the sizes that PyTorch's caching allocator "
                                           "requests. Live: memory held by the process, including free blocks "
                                           "of segments; torch.cuda.memory_stats() shows what tensors use.",
-                                          allocator_columns, STAT_COLUMNS(allocator_columns))));
+                                          allocator_columns));
     stat_memory_faults(&books.ledger, report);
     close_books(&books);
 }

@@ -114,16 +114,13 @@ static void add_errors(const struct stat *stat, struct stat_table *table)
 void stat_calls(const struct stat *stat, struct stat_report *report)
 {
     static const enum call_group sync = CALL_GROUP_SYNC;
-    add_calls(stat,
-              stat_report_add(report, stat_table_of("calls", "Calls", "Host time, summed over threads.",
-                                                    call_columns, STAT_COLUMNS(call_columns))),
+    add_calls(stat, STAT_ADD_TABLE(report, "calls", "Calls", "Host time, summed over threads.", call_columns),
               NULL);
-    add_errors(stat, stat_report_add(report, stat_table_of("errors", "Failed calls", NULL, error_columns,
-                                                           STAT_COLUMNS(error_columns))));
+    add_errors(stat, STAT_ADD_TABLE(report, "errors", "Failed calls", NULL, error_columns));
     add_calls(stat,
-              stat_report_add(report, stat_table_of("synchronization", "Waiting for the GPU",
-                                                    "Calls that wait for the GPU, a stream or an event. The "
-                                                    "table of calls has the synchronous copies.",
-                                                    call_columns, STAT_COLUMNS(call_columns))),
+              STAT_ADD_TABLE(report, "synchronization", "Waiting for the GPU",
+                             "Calls that wait for the GPU, a stream or an event. The "
+                             "table of calls has the synchronous copies.",
+                             call_columns),
               &sync);
 }

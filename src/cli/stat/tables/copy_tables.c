@@ -178,14 +178,10 @@ static void add_sizes(const struct stat *stat, struct stat_table *table)
 
 void stat_copies(const struct stat *stat, struct stat_report *report)
 {
-    add_moves(
-        stat,
-        stat_report_add(
-            report,
-            stat_table_of("copies", "Copies and fills",
-                          "By direction and kind of memory. Peak: that of the GPU's memory (half of it for "
-                          "copies within the GPU) or of the link in one direction, including packet headers.",
-                          move_columns, STAT_COLUMNS(move_columns))));
-    add_sizes(stat, stat_report_add(report, stat_table_of("sizes", "Sizes", NULL, size_columns,
-                                                          STAT_COLUMNS(size_columns))));
+    add_moves(stat, STAT_ADD_TABLE(
+                        report, "copies", "Copies and fills",
+                        "By direction and kind of memory. Peak: that of the GPU's memory (half of it for "
+                        "copies within the GPU) or of the link in one direction, including packet headers.",
+                        move_columns));
+    add_sizes(stat, STAT_ADD_TABLE(report, "sizes", "Sizes", NULL, size_columns));
 }

@@ -97,11 +97,10 @@ static void add_row(const struct trace *trace, const struct counted *counted, st
 void stat_counters(const struct stat *stat, struct stat_report *report)
 {
     struct counts counts = {0};
-    struct stat_table *table =
-        stat_report_add(report, stat_table_of("counters", "Hardware counters",
+    struct stat_table *table = STAT_ADD_TABLE(report, "counters", "Hardware counters",
                                               "Values of the counted runs (counters.period). Rate: bytes "
                                               "moved divided by the duration of those runs.",
-                                              columns, STAT_COLUMNS(columns)));
+                                              columns);
     collect(stat->trace, &counts);
     for (size_t i = 0; i < counts.count; i++)
         add_row(stat->trace, &counts.list[i], table);

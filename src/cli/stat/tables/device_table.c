@@ -195,28 +195,24 @@ void stat_devices(const struct stat *stat, struct stat_report *report)
 {
     size_t count;
     struct device *devices = collect(stat, &count);
-    struct stat_table *table = stat_report_add(
-        report, stat_table_of("devices", "GPUs",
-                              "Busy: time with any work on the GPU. Utilization: busy time divided by the "
-                              "time from the start of the first work to the end of the last. Concurrency: "
-                              "total time of all work divided by busy time.",
-                              device_columns, STAT_COLUMNS(device_columns)));
+    struct stat_table *table =
+        STAT_ADD_TABLE(report, "devices", "GPUs",
+                       "Busy: time with any work on the GPU. Utilization: busy time divided by the "
+                       "time from the start of the first work to the end of the last. Concurrency: "
+                       "total time of all work divided by busy time.",
+                       device_columns);
     for (size_t i = 0; i < count; i++) {
         if (devices[i].count)
             add_device(stat, table, &devices[i]);
     }
-    table =
-        stat_report_add(report, stat_table_of("gaps", "Longest idle gaps",
-                                              "Host call: the call that the host spent most of the gap in.",
-                                              gap_columns, STAT_COLUMNS(gap_columns)));
+    table = STAT_ADD_TABLE(report, "gaps", "Longest idle gaps",
+                           "Host call: the call that the host spent most of the gap in.", gap_columns);
     for (size_t i = 0; i < count; i++)
         add_gaps(stat, table, &devices[i]);
     stat_table_sort(table, GAP_GAP_NS);
-    add_streams(
-        stat,
-        stat_report_add(report, stat_table_of("streams", "Streams",
-                                              "Wait: time from the start of a call to the start of its work.",
-                                              stream_columns, STAT_COLUMNS(stream_columns))));
+    add_streams(stat, STAT_ADD_TABLE(report, "streams", "Streams",
+                                     "Wait: time from the start of a call to the start of its work.",
+                                     stream_columns));
     for (size_t i = 0; i < count; i++) {
         intervals_deinit(&devices[i].all);
         intervals_deinit(&devices[i].kernels);

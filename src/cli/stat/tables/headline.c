@@ -47,17 +47,12 @@ static void take_call(const struct stat *stat, struct sums *sums, const struct t
     sums->asynchronous += is_asynchronous(stat, span, group);
 }
 
-static bool is_kind(const char *kind, const char *wanted)
-{
-    return kind && strcmp(kind, wanted) == 0;
-}
-
 static void take_copy(const struct stat *stat, struct sums *sums, const struct trace_span *span)
 {
     const char *from = stat_attr(stat, span, KEY_COPY_FROM), *to = stat_attr(stat, span, KEY_COPY_TO);
     uint64_t bytes = stat_attr_int(stat, span, KEY_COPY_BYTES, 0);
-    bool is_pageable = is_kind(from, "pageable") || is_kind(to, "pageable");
-    if (is_pageable || is_kind(from, "pinned") || is_kind(to, "pinned"))
+    bool is_pageable = stat_is(from, "pageable") || stat_is(to, "pageable");
+    if (is_pageable || stat_is(from, "pinned") || stat_is(to, "pinned"))
         sums->host_bytes += bytes;
     if (is_pageable)
         sums->pageable_bytes += bytes;
@@ -93,15 +88,13 @@ void stat_headline(const struct stat *stat, struct stat_report *report)
         else
             take_work(stat, &sums, &trace->spans[i]);
     }
-    struct stat_value *row = stat_table_add(stat_report_add(
-        report,
-        stat_table_of(
-            "headline", "Summary",
-            "Wall time: from the first span to the last. Kernels / copies: kernel time divided by the time "
-            "of copies and fills. Asynchronous: share of launches, copies and fills that do not block, by "
-            "their name. Occupancy: weighted by kernel time. Pageable: share of the bytes between host and "
-            "GPU that use unpinned memory. Waiting calls: their share of the time in calls.",
-            columns, STAT_COLUMNS(columns))));
+    struct stat_value *row = stat_table_add(STAT_ADD_TABLE(
+        report, "headline", "Summary",
+        "Wall time: from the first span to the last. Kernels / copies: kernel time divided by the time "
+        "of copies and fills. Asynchronous: share of launches, copies and fills that do not block, by "
+        "their name. Occupancy: weighted by kernel time. Pageable: share of the bytes between host and "
+        "GPU that use unpinned memory. Waiting calls: their share of the time in calls.",
+        columns));
     row[COL_WALL_NS] = stat_int(trace->end_ns - trace->start_ns);
     row[COL_CALLS] = stat_int(sums.calls);
     row[COL_CALL_NS] = stat_int(sums.call_ns);

@@ -64,21 +64,10 @@ double stat_occupancy(const struct stat *stat, const struct trace_span *kernel,
     return (double)(blocks * warps) / (double)max_warps;
 }
 
-static uint64_t threads_of(const char *block)
-{
-    uint64_t threads = 1;
-    for (const char *at = block ? strchr(block, '[') : NULL; at && *at && *at != ']';) {
-        char *end;
-        threads *= strtoull(at + 1, &end, 10);
-        at = end;
-    }
-    return block ? threads : 0;
-}
-
 struct stat_launch stat_launch_of(const struct stat *stat, const struct trace_span *kernel)
 {
     return (struct stat_launch){
-        .threads = threads_of(stat_attr(stat, kernel, KEY_BLOCK)),
+        .threads = stat_product(stat_attr(stat, kernel, KEY_BLOCK)),
         .registers = stat_attr_int(stat, kernel, KEY_REGISTERS, 0),
         .shared_bytes = stat_attr_int(stat, kernel, KEY_SHARED_STATIC, 0) +
                         stat_attr_int(stat, kernel, KEY_SHARED_DYNAMIC, 0),
@@ -140,11 +129,10 @@ static void fill_row(const struct stat *stat, struct stat_value *row, const stru
 void stat_kernels(const struct stat *stat, struct stat_report *report)
 {
     const struct trace *trace = stat->trace;
-    struct stat_table *table =
-        stat_report_add(report, stat_table_of("kernels", "Kernels",
+    struct stat_table *table = STAT_ADD_TABLE(report, "kernels", "Kernels",
                                               "GPU time; concurrent kernels add up. Occupancy is "
                                               "theoretical, weighted by the time of each execution.",
-                                              columns, STAT_COLUMNS(columns)));
+                                              columns);
     struct int_map numbers = {0};
     struct samples samples = {0};
     struct kind *kinds = NULL;

@@ -74,17 +74,13 @@ void stat_latency(const struct stat *stat, struct stat_report *report)
     }
     samples_sort(&samples);
     add_spreads(
-        stat_report_add(
-            report,
-            stat_table_of("latency", "Launch latency: start of the call to start on the GPU",
-                          negative
-                              ? "Work that starts before its call, according to CUPTI's clocks, counts as 0."
-                              : NULL,
-                          latency_columns, STAT_COLUMNS(latency_columns))),
+        STAT_ADD_TABLE(
+            report, "latency", "Launch latency: start of the call to start on the GPU",
+            negative ? "Work that starts before its call, according to CUPTI's clocks, counts as 0." : NULL,
+            latency_columns),
         &samples);
-    add_histogram(
-        stat_report_add(report, stat_table_of("latency_histogram", "Launch latency of kernels: histogram",
-                                              NULL, histogram_columns, STAT_COLUMNS(histogram_columns))),
-        &samples);
+    add_histogram(STAT_ADD_TABLE(report, "latency_histogram", "Launch latency of kernels: histogram", NULL,
+                                 histogram_columns),
+                  &samples);
     samples_deinit(&samples);
 }

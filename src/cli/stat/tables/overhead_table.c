@@ -44,12 +44,12 @@ static bool sum(const struct stat *stat, enum stat_key key, uint64_t *total)
 void stat_own(const struct stat *stat, struct stat_report *report)
 {
     uint64_t wall_ns = stat->trace->end_ns - stat->trace->start_ns, total, calls;
-    struct stat_table *table = stat_report_add(
-        report, stat_table_of("own", "Cost of tracing",
-                              "From the session spans, without exports after the last one. CUPTI's records "
-                              "do not contain what CUPTI adds to each call; cuspan overhead measures the "
-                              "total. CUPTI's flushes on cuspan's thread count there, too.",
-                              columns, STAT_COLUMNS(columns)));
+    struct stat_table *table =
+        STAT_ADD_TABLE(report, "own", "Cost of tracing",
+                       "From the session spans, without exports after the last one. CUPTI's records "
+                       "do not contain what CUPTI adds to each call; cuspan overhead measures the "
+                       "total. CUPTI's flushes on cuspan's thread count there, too.",
+                       columns);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         const struct part *part = &parts[i];
         if (!sum(stat, part->key, &total))

@@ -7,11 +7,6 @@
 #define KB_PER_S       1000.0
 #define DEVICE_TO_SELF 2 /* a copy within memory reads and writes each byte */
 
-static bool is_text(const char *text, const char *wanted)
-{
-    return text && strcmp(text, wanted) == 0;
-}
-
 static struct peak of_memory(const struct stat *stat, const struct trace_span *span)
 {
     double all = KB_PER_S * stat_device_number(stat, span, "cuda.device.memory.bandwidth");
@@ -38,7 +33,7 @@ static struct peak of_pcie(const struct stat *stat, const struct trace_resource 
 static const struct trace_resource *device_by_id(const struct stat *stat, const char *id)
 {
     for (size_t i = 0; i < stat->trace->resource_count; i++)
-        if (is_text(trace_resource_attr(stat->trace, &stat->trace->resources[i], "hw.id"), id))
+        if (stat_is(trace_resource_attr(stat->trace, &stat->trace->resources[i], "hw.id"), id))
             return &stat->trace->resources[i];
     return NULL;
 }
@@ -86,13 +81,13 @@ static struct peak find(const struct stat *stat, const struct trace_span *span)
     const char *from = stat_attr(stat, span, KEY_COPY_SOURCE), *to = stat_attr(stat, span, KEY_COPY_TARGET);
     if (span->class == CLASS_FILL)
         return of_memory(stat, span);
-    if (is_text(direction, "HostToDevice") || is_text(direction, "DeviceToHost"))
+    if (stat_is(direction, "HostToDevice") || stat_is(direction, "DeviceToHost"))
         return of_pcie(stat, &stat->trace->resources[span->resource]);
     if (from && to && strcmp(from, to) != 0)
         return of_peers(stat, from, to);
-    if (is_text(direction, "DeviceToDevice") || (from && to))
+    if (stat_is(direction, "DeviceToDevice") || (from && to))
         return of_memory(stat, span);
-    return (struct peak){.is_link = is_text(direction, "PeerToPeer")};
+    return (struct peak){.is_link = stat_is(direction, "PeerToPeer")};
 }
 
 static bool is_same_way(const struct stat *stat, const struct trace_span *a, const struct trace_span *b)
