@@ -195,13 +195,19 @@ class Case(unittest.TestCase):
         self.assert_said(agent, *patterns)
         return agent
 
+    def assert_all_late(self, agent):
+        """Nothing was delivered before the deadline at exit. On a busy machine, some records were not spans yet."""
+        losses = {**agent.losses}
+        losses.pop("lost_unmade", None)
+        self.assertEqual(losses, {"lost_deadline": agent.report["spans"]}, agent.said())
+
     def keeps_trying(self, server, pattern, **more):
         """Plays against an unreachable server: the agent logs that at once, and all spans are lost at exit."""
         agent = self.agent(server, {"exit_deadline_ms": 300 * HASTE}, **more)
         agent.play()
         agent.wait_for_line("cuspan keeps .* and retries")
         agent.end()
-        self.assertEqual(agent.losses, {"lost_deadline": agent.report["spans"]}, agent.said())
+        self.assert_all_late(agent)
         self.assertEqual(len(server.taken), 0)
         self.assert_said(agent, pattern)
         return agent

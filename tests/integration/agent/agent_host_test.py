@@ -238,7 +238,7 @@ class Host(Case):
                              for pipe in pipes)
         env = self.yaml(f'file_format: "1.1"\ntracer_provider:\n  processors:\n{processors}')
         result = self.host(play="threads", line="lost_deadline", env=env,
-                           settings={"exit_deadline_ms": 500, "report_file": self.directory / "report"})
+                           settings={"exit_deadline_ms": 5000, "report_file": self.directory / "report"})
         for reader in readers:
             os.close(reader)
         found = json.loads(next(self.directory.glob("report.*")).read_text())

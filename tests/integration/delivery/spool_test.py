@@ -360,14 +360,14 @@ class Killed(Case):
 class Shared(Case):
     def test_several_processes_with_one_directory(self):
         sink = self.sink(opened=False)
-        runs = [self.agent(sink, "--repeat", "20") for _ in range(4)]
+        runs = [self.agent(sink, "--repeat", "20", exit_deadline_ms=60000) for _ in range(4)]
         reports = [self.end(run) for run in runs]
         made = sum(report["spans"] for report in reports)
         self.assertEqual([report["losses"] for report in reports], [{}] * 4)
         waiting = self.waiting()
         self.assertEqual(len(waiting), 4)
         sink.open()
-        more = [self.agent(sink, "--paced", "--repeat", "8") for _ in range(3)]
+        more = [self.agent(sink, "--paced", "--repeat", "8", exit_deadline_ms=60000) for _ in range(3)]
         own = [self.end(run) for run in more]
         said = self.send(sink)
         self.assertEqual([report["losses"] for report in own], [{}] * 3)
