@@ -43,7 +43,7 @@
     X(permissions, disk, "is there free disk space for them")                                                \
     X(permissions, runtime, "is XDG_RUNTIME_DIR usable")                                                     \
     X(permissions, limits, "are the limits on files, memory and threads high enough")                        \
-    X(permissions, seccomp, "does seccomp block a system call that the agent needs")                         \
+    X(permissions, seccomp, "does seccomp keep the agent from creating threads")                             \
     X(slow, processors, "are there enough processors for the agent's threads")                               \
     X(slow, detail, "what does the detail level cost")                                                       \
     X(slow, graphs, "what do CUDA graphs cost")                                                              \
