@@ -25,8 +25,10 @@ cuspan_unit_test(nvml cuspan_capture ${CMAKE_DL_LIBS})
 target_compile_definitions(nvml_test PRIVATE FAKE_NVML="$<TARGET_FILE:fake_nvml>")
 add_dependencies(nvml_test fake_nvml)
 if(NOT CUSPAN_SANITIZE STREQUAL "thread")
-  add_test(NAME integration/metrics
-           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/metrics_test.sh ${CMAKE_BINARY_DIR})
+  foreach(topic totals exemplars views hardware operations spool)
+    add_test(NAME integration/metrics_${topic}
+             COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/metrics_test.sh ${topic} ${CMAKE_BINARY_DIR})
+  endforeach()
 endif()
 if(NOT CUSPAN_SANITIZE STREQUAL "thread") # many processes, and no further kind of thread
   add_test(NAME integration/overhead

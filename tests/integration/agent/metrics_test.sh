@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Runs metrics_test.py with the Python that has opentelemetry-proto.   metrics_test.sh BUILD-DIR [TEST...]
+# Runs metrics_TOPIC_test.py with a Python that has opentelemetry-proto.   metrics_test.sh TOPIC BUILD-DIR [TEST...]
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 python=$("$here/../../support/otlp_python.sh")
-exec "$python" "$here/metrics_test.py" --build "$@"
+topic=$1
+shift
+exec "$python" "$here/metrics_${topic}_test.py" --build "$@"

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Metrics in a spool survive an outage and the end of their process.
+
+    metrics_spool_test.py --build BUILD-DIR [unittest's arguments]
+"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests/support"))
+
+import otlp_metrics  # noqa: E402
+from metrics_case import CLEAN, Case, build, cuspan, main  # noqa: E402
+
+
+class Spool(Case):
+    """With spool.directory points outlive an outage, and their process."""
+
+    RECORDING = ROOT / "examples/recordings/service.cuspanrec"
+
+    def setUp(self):
+        super().setUp()
+        self.spool = Path(self.folder.name, "spool")
+
+    def spooled(self, *arguments, temporality="delta", to=None, **variables):
+        to = to or f"http://127.0.0.1:{self.sink.port}/v1/metrics"
+        return self.replay(self.RECORDING, "--paced", *arguments, settings=[f"spool.directory={self.spool}"],
+                           OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE=temporality, OTEL_METRIC_EXPORT_INTERVAL="30",
+                           OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=to, **variables)
+
+    def send(self, *arguments, status=0, **variables):
+        self.sink.requests.clear()
+        done = cuspan("send", *arguments, self.spool, status=status, **variables)
+        return [otlp_metrics.from_protobuf(request.body) for request in self.sink.requests], done.stderr
+
+    def test_beyond_the_end_of_the_process(self):
+        for temporality in "delta", "cumulative":
+            with self.subTest(temporality):
+                spans, requests, said, metrics = self.repeat_until(lambda found: len(found[1]) > 3,
+                                                                   lambda: self.spooled_and_sent(temporality))
+                self.assertEqual({request.path for request in self.sink.requests}, {"/v1/metrics"})
+                self.expect(spans, self.totals(requests))
+                points = otlp_metrics.series(requests).values()
+                self.assertEqual(sum(map(len, points)), metrics["made"])
+                for series in points:
+                    times = [point.time_unix_nano for _, point in series]
+                    self.assertEqual(times, sorted(times))
+                self.assertIn(f"cuspan: {metrics['made']} data points of metrics delivered to http://127.0.0.1:{self.sink.port}/v1/metrics",
+                              said.replace(",", ""))
+                self.assertEqual(list(self.spool.iterdir()), [])
+
+    def spooled_and_sent(self, temporality):
+        """A run whose metrics are left in the spool, and are sent from there."""
+        spans, requests, report = self.spooled(temporality=temporality, to="http://127.0.0.1:9/v1/metrics")
+        metrics = report["metrics"]
+        self.assertEqual((requests, metrics["delivered"], metrics["lost"], metrics["spooled"]), ([], 0, 0, metrics["made"]))
+        self.assertIn(f"{metrics['made']} data points of metrics are left in the spool", self.stderr)
+        return spans, *self.send("--endpoint", f"http://127.0.0.1:{self.sink.port}"), metrics
+
+    def test_an_outage_that_outlasts_all_patience(self):
+        """Without a spool the same loses points: else this would show nothing."""
+        for has_spool in False, True:
+            self.sink.statuses["/v1/metrics"] = [503, 503]
+            options = ["exit_deadline_ms=60000", *([f"spool.directory={self.spool}"] if has_spool else [])]
+            spans, requests, report = self.replay(
+                self.RECORDING, "--paced", settings=options, OTEL_METRIC_EXPORT_INTERVAL="30",
+                OTEL_METRIC_EXPORT_TIMEOUT="100", OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE="delta")
+            metrics = report["metrics"]
+            self.assertEqual(metrics["lost"] == 0, has_spool, (report["losses"], self.stderr))
+            self.assertEqual(metrics["made"], metrics["delivered"] + metrics["lost"])
+        for refused in requests[:2]:
+            self.assertIn(refused, requests[2:])
+        came = {request.SerializeToString(): request for request in requests}  # once, even if an answer came too late
+        self.expect(spans, self.totals(came.values()), is_long=True)
+
+    def test_the_next_process_delivers(self):
+        spans, _, first = self.spooled(to="http://127.0.0.1:9/v1/metrics")
+        self.sink.requests.clear()
+        others, requests, second = self.spooled("--set", "exit_deadline_ms=60000")
+        counters = second["counters"]
+        self.assertEqual((counters["recovered_points"], counters["recovered_points_lost"]), (first["metrics"]["made"], 0))
+        self.assertEqual(second["metrics"]["made"], second["metrics"]["delivered"])
+        by_process = defaultdict(list)
+        for request in requests:
+            pid, = (pair.value.int_value for pair in request.resource_metrics[0].resource.attributes if pair.key == "process.pid")
+            by_process[pid].append(request)
+        self.assertEqual(len(by_process), 2)
+        totals = sorted((self.totals(requests) for requests in by_process.values()), key=lambda found: found["cuda.calls"][()][1])
+        self.expect(spans, totals[0])
+        self.expect(others, totals[1], is_long=True)
+        self.assertEqual(list(self.spool.iterdir()), [])
+
+    def test_what_is_refused_is_counted(self):
+        self.sink.statuses["/v1/metrics"] = [400]
+        *_, report = self.spooled("--set", "exit_deadline_ms=60000")
+        metrics = report["metrics"]
+        self.assertGreater(metrics["lost"], 0)
+        self.assertEqual((metrics["made"], metrics["spooled"]), (metrics["delivered"] + metrics["lost"], 0))
+        self.assertEqual(report["losses"], {"lost_points": metrics["lost"]})
+
+    def test_a_full_spool_is_counted(self):
+        *_, report = self.replay(ROOT / "examples/recordings/torch_inference.cuspanrec", "--paced", "--repeat", "5",
+                                 CUSPAN_REPLAY_FAIL="unique-names=150", OTEL_METRIC_EXPORT_INTERVAL="5",
+                                 OTEL_EXPORTER_OTLP_METRICS_ENDPOINT="http://127.0.0.1:9/v1/metrics", OTEL_EXPORTER_OTLP_COMPRESSION="none",
+                                 settings=[f"spool.directory={self.spool}", "spool.bytes_max=4194304"])
+        metrics = report["metrics"]
+        self.assertGreater(metrics["lost"], 0)
+        self.assertEqual(metrics["made"], metrics["lost"] + metrics["spooled"])
+        self.assertIn("new metrics are lost", self.stderr)
+
+    def test_where_they_are_sent(self):
+        """Beside the spans where that is known, else by the configuration; never to the spans' own path."""
+        *_, report = self.spooled(to="http://127.0.0.1:9/v1/metrics")
+        made = report["metrics"]["made"]
+        requests, said = self.send(status=1, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=f"http://127.0.0.1:{self.sink.port}/my/path")
+        self.assertEqual(requests, [])
+        self.assertIn("no endpoint is set", said)
+        self.assertIn(f"{made} remain", said)
+        requests, said = self.send(OTEL_TRACES_EXPORTER="none", OTEL_METRICS_EXPORTER="otlp",
+                                   OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=f"http://127.0.0.1:{self.sink.port}/my/metrics")
+        self.assertEqual({request.path for request in self.sink.requests}, {"/my/metrics"})
+        self.assertEqual(sum(map(len, otlp_metrics.series(requests).values())), made)
+
+    def test_who_is_killed_leaves_them(self):
+        """What had been written is delivered; what had been made is counted."""
+        self.sink.statuses["/v1/metrics"] = [503] * 1000
+        process = subprocess.Popen(
+            [str(build("cuspan")), "replay", "--quiet", "--paced", "--repeat", "100000", "--file", os.devnull, "--set",
+             f"spool.directory={self.spool}", str(self.RECORDING)], stderr=subprocess.PIPE, start_new_session=True,
+            env={**CLEAN, "OTEL_METRICS_EXPORTER": "otlp", "OTEL_METRIC_EXPORT_INTERVAL": "30",
+                 "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": f"http://127.0.0.1:{self.sink.port}/v1/metrics"})
+        while len(self.sink.requests) < 2 and process.poll() is None:  # the second is the first again, after a pause
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()  # both processes have ended
+        self.sink.statuses.clear()
+        refused = otlp_metrics.from_protobuf(self.sink.requests[0].body)
+        requests, said = self.send("--endpoint", f"http://127.0.0.1:{self.sink.port}")
+        made, delivered, here, lost = map(int, re.search(
+            r"ended unexpectedly: of (\d+) data points that it is known to have created, (\d+) were delivered, (\d+) are in the spool "
+            r"and will be sent now, (\d+) are lost", said).groups())
+        self.assertEqual((made, delivered), (here + lost, 0))
+        self.assertIn(refused, requests)
+        self.assertEqual(sum(map(len, otlp_metrics.series(requests).values())), here)
+
+
+if __name__ == "__main__":
+    main()
