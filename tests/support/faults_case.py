@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import struct
 import subprocess
 import sys
@@ -124,6 +125,12 @@ class Case(unittest.TestCase):
     def setUp(self):
         self.directory = Path(tempfile.mkdtemp(prefix="faults-test-"))
         self.addCleanup(shutil.rmtree, self.directory, True)
+
+    def needs_ipv6(self):
+        try:
+            socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+        except OSError as error:
+            self.skipTest(f"no IPv6 here, as in a container of Docker: {error}")
 
     def server(self, *script, **how):
         server = bad_server.Server(*script, **how)

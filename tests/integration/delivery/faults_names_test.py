@@ -46,25 +46,19 @@ class Names(faults_case.Case):
         agent.end()
         self.assert_delivered(agent, first, second)
 
-    def ipv6(self):
-        try:
-            socket.create_server(("::1", 0), family=socket.AF_INET6).close()
-        except OSError:
-            self.skipTest("no IPv6 here")
-
     def test_an_address_of_ipv6(self):
-        self.ipv6()
+        self.needs_ipv6()
         self.delivers(self.server(host="::1"), host="[::1]")
         self.delivers(self.server(host="::1", grpc=True), host="[::1]")
 
     def test_one_family_is_refused(self):
-        self.ipv6()
+        self.needs_ipv6()
         self.delivers(self.server(), host="collector.test", env=self.hosts("collector.test ::1 127.0.0.1\n"))
         self.delivers(self.server(host="::1"), host="collector.test", env=self.hosts("collector.test 127.0.0.1 ::1\n"))
 
     def test_one_family_is_silent(self):
         """A listener with a full queue does not respond. The agent tries the other address family in time."""
-        self.ipv6()
+        self.needs_ipv6()
         server = self.server()
         with socket.socket(socket.AF_INET6) as silent, contextlib.ExitStack() as waiting:
             silent.bind(("::1", server.port))

@@ -110,6 +110,7 @@ class Tls(faults_case.Case):
         self.is_distrusted(server, "cannot deliver to", self.trusting(), scheme="https")
 
     def test_over_ipv6(self):
+        self.needs_ipv6()
         self.delivers(self.server(tls=bad.server_tls(self.keys), host="::1"), env=self.trusting(), host="[::1]")
 
 
