@@ -275,7 +275,7 @@ static void get_resource(struct recording *recording, struct cursor *cursor, str
     event->resource = resource;
 }
 
-static void get_said(struct recording *recording, struct cursor *cursor, struct recording_event *event)
+static void get_annotation(struct recording *recording, struct cursor *cursor, struct recording_event *event)
 {
     struct format_state *state = &recording->state;
     struct resource_record *record =
@@ -484,7 +484,7 @@ static bool get_event(struct recording *recording, uint64_t type, struct cursor 
         get_resource(recording, cursor, event);
         return true;
     case RECORDING_ANNOTATION:
-        get_said(recording, cursor, event);
+        get_annotation(recording, cursor, event);
         return true;
     case RECORDING_ACTIVITY:
         get_activity(recording, cursor, event);

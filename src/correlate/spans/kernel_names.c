@@ -61,28 +61,14 @@ static struct entry *entry_at(const struct kernel_names *names, size_t offset)
     return (struct entry *)(void *)(names->arena + offset);
 }
 
-static uint32_t first_slot(const char *mangled)
-{
-    return (uint32_t)((uint64_t)(uintptr_t)mangled * 0x9E3779B97F4A7C15ull >> 40);
-}
-
 /* The name's slot, or the free slot where it belongs. */
 static uint32_t *find_slot(struct kernel_names *names, const char *mangled)
 {
-    for (uint32_t i = first_slot(mangled);; i++) {
+    for (uint64_t i = (uint64_t)(uintptr_t)mangled * 0x9E3779B97F4A7C15ull >> 40;; i++) {
         uint32_t *slot = &names->slots[i & (SLOTS - 1)];
         if (!*slot || entry_at(names, (*slot - 1) * 8ull)->address == mangled)
             return slot;
     }
-}
-
-/* For a name that is not in the table. */
-static uint32_t *free_slot(struct kernel_names *names, const char *mangled)
-{
-    uint32_t i = first_slot(mangled);
-    while (names->slots[i & (SLOTS - 1)])
-        i++;
-    return &names->slots[i & (SLOTS - 1)];
 }
 
 static void forget_all(struct kernel_names *names)
@@ -129,7 +115,7 @@ static void move(struct kernel_names *names, struct entry *entry, size_t to)
     memmove(moved, entry, entry->bytes);
     moved->name.full += by;
     moved->name.text += by;
-    *free_slot(names, moved->address) = (uint32_t)(to / 8) + 1;
+    *find_slot(names, moved->address) = (uint32_t)(to / 8) + 1;
     names->used++;
 }
 

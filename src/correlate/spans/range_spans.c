@@ -12,25 +12,23 @@ static void emit_range(struct correlate *c, const struct range *range, struct ac
 {
     struct span *span = &c->ended.span;
     uint32_t keys = 0;
-    spans_begin(span, range->start_ns, end_ns);
+    spans_begin(span, range->start.time_ns, end_ns);
     memcpy(span->span_id, &range->id, 8);
     spans_put_below_parent(c, span, &range->parent);
-    span->name = range->text;
-    span->name_len = range->name_bytes;
-    span_attr_string(span, ATTR("cuda.range"), range->flags & RANGE_ON_THREAD ? "range" : "span");
+    span->name = range->start.text;
+    span->name_len = range->start.name_bytes;
+    span_attr_string(span, ATTR("cuda.range"), range->start.flags & RANGE_ON_THREAD ? "range" : "span");
     spans_put_thread(c, span, &range->thread);
     if (!end)
         span_attr_bool(span, ATTR("cuda.range.unended"), true);
-    span->attrs_dropped = range->attrs_dropped;
-    ranges_attributes(span, range->text, range->text_bytes, range->name_bytes, range->attr_count,
-                      c->ranges.keys, &keys);
+    span->attrs_dropped = range->start.attrs_dropped;
+    ranges_attributes(span, &range->start, c->ranges.keys, &keys);
     if (end) {
         span->status = end->status;
         snprintf(c->ranges.message, sizeof c->ranges.message, "%.*s", end->name_bytes, end->text);
         span->status_message = *c->ranges.message ? c->ranges.message : NULL;
         span->attrs_dropped += end->attrs_dropped;
-        ranges_attributes(span, end->text, end->text_bytes, end->name_bytes, end->attr_count, c->ranges.keys,
-                          &keys);
+        ranges_attributes(span, end, c->ranges.keys, &keys);
     }
     ranges_events(range, &c->ranges.events, span);
     if (account)
@@ -39,8 +37,8 @@ static void emit_range(struct correlate *c, const struct range *range, struct ac
         spans_emit(c, span);
 }
 
-/* A range that waits for its calls' GPU records. Then follow the used part of the range, its text, its
- * marks, and aligned to 8 the record of its end. */
+/* A range that waits for its calls' GPU records. Then follow the used parts of the range: up to the end of
+ * its text, and its marks; and aligned to 8 the record of its end. */
 struct ended_range {
     uint64_t end_ns;
     uint32_t end_at; /* offset of the end's record; 0: not ended by the program */
@@ -48,35 +46,35 @@ struct ended_range {
     char range[];
 };
 
-#define RANGE_HEAD_BYTES offsetof(struct range, text)
+static uint32_t used_bytes(const struct range *range)
+{
+    return (uint32_t)offsetof(struct range, start) + range_record_bytes(&range->start);
+}
 
 static void emit_ended(struct correlate *c, struct account *account, const void *body)
 {
     const struct ended_range *ended = body;
     struct range *range = &c->ranges.ended;
-    const char *at = ended->range;
     const void *end = ended->end_at ? (const char *)body + ended->end_at : NULL;
-    memcpy(range, at, RANGE_HEAD_BYTES);
-    at += RANGE_HEAD_BYTES;
-    memcpy(range->text, at, range->text_bytes);
-    memcpy(range->marks, at + range->text_bytes, range->marks_bytes);
+    memcpy(range, ended->range, offsetof(struct range, start) + sizeof range->start);
+    memcpy(range, ended->range, used_bytes(range));
+    memcpy(range->marks, ended->range + used_bytes(range), range->marks_bytes);
     emit_range(c, range, account, ended->end_ns, end);
 }
 
 static bool linger(struct correlate *c, const struct range *range, const struct account *account,
                    uint64_t end_ns, const struct range_record *end)
 {
-    uint32_t bytes =
-        (uint32_t)(sizeof(struct ended_range) + RANGE_HEAD_BYTES) + range->text_bytes + range->marks_bytes;
+    uint32_t used = used_bytes(range);
+    uint32_t bytes = (uint32_t)sizeof(struct ended_range) + used + range->marks_bytes;
     uint32_t end_at = (bytes + 7) & ~7u;
-    size_t bytes_all = end ? end_at + end->head.bytes : bytes;
-    struct ended_range *kept = counting_linger(c, account, bytes_all, emit_ended);
+    struct ended_range *kept =
+        counting_linger(c, account, end ? end_at + end->head.bytes : bytes, emit_ended);
     if (!kept)
         return false;
     *kept = (struct ended_range){.end_ns = end_ns, .end_at = end ? end_at : 0};
-    memcpy(kept->range, range, RANGE_HEAD_BYTES);
-    memcpy(kept->range + RANGE_HEAD_BYTES, range->text, range->text_bytes);
-    memcpy(kept->range + RANGE_HEAD_BYTES + range->text_bytes, range->marks, range->marks_bytes);
+    memcpy(kept->range, range, used);
+    memcpy(kept->range + used, range->marks, range->marks_bytes);
     if (end)
         memcpy((char *)kept + end_at, end, end->head.bytes);
     return true;
@@ -86,11 +84,12 @@ void range_spans_close(struct correlate *c, struct range *range, uint64_t end_ns
                        const struct range_record *end)
 {
     struct account *account = accounts_find(c->counting.accounts, range->account);
-    end_ns = end_ns > range->start_ns ? end_ns : range->start_ns + 1;
+    uint64_t start_ns = range->start.time_ns;
+    end_ns = end_ns > start_ns ? end_ns : start_ns + 1;
     if (!range->parent.is_sampled) {
         counter_add(COUNTER_spans_unsampled, 1);
     } else {
-        session_spans_cover(c, &range->parent, range->start_ns, end_ns);
+        session_spans_cover(c, &range->parent, start_ns, end_ns);
         if (!account || !account->due || !linger(c, range, account, end_ns, end)) {
             emit_range(c, range, account, end_ns, end);
             if (account)
@@ -167,8 +166,7 @@ static void mark(struct correlate *c, const struct thread_info *thread, const st
     span_attr_string(span, ATTR("cuda.range"), "mark");
     spans_put_thread(c, span, thread);
     span_attr_bool(span, ATTR("cuda.instant"), true);
-    ranges_attributes(span, record->text, record->text_bytes, record->name_bytes, record->attr_count,
-                      c->ranges.keys, &keys);
+    ranges_attributes(span, record, c->ranges.keys, &keys);
     session_spans_cover(c, &parent, span->start_ns, span->end_ns);
     spans_emit(c, span);
 }

@@ -6,13 +6,6 @@
 
 #include <string.h>
 
-/* A session that waits for its calls' GPU records. */
-struct ended_session {
-    struct span span;
-    struct span_link links[SPAN_LINKS_MAX];
-    struct span_event events[];
-};
-
 /* The session covers the work that counts for it, also GPU work after its last call. */
 static void emit_session(struct correlate *c, struct account *account, struct span_event *events)
 {
@@ -25,12 +18,16 @@ static void emit_session(struct correlate *c, struct account *account, struct sp
     counting_emit(c, account, events, SPAN_EVENTS_MAX);
 }
 
+/* Of a session that waits for its calls' GPU records. */
+static size_t ended_bytes(uint32_t event_count)
+{
+    return offsetof(struct ended_span, events) + event_count * sizeof(struct span_event);
+}
+
 static void emit_ended(struct correlate *c, struct account *account, const void *body)
 {
-    const struct ended_session *session = body;
-    c->ended.span = session->span;
-    memcpy(c->ended.links, session->links, sizeof c->ended.links);
-    memcpy(c->ended.events, session->events, session->span.event_count * sizeof *session->events);
+    const struct ended_span *kept = body;
+    memcpy(&c->ended, kept, ended_bytes(kept->span.event_count));
     c->ended.span.links = c->ended.links;
     c->ended.span.events = c->ended.events;
     emit_session(c, account, c->ended.events);
@@ -47,13 +44,12 @@ static void end_session(struct correlate *c, const char *reason, struct span *sp
  * same scratch. */
 static bool linger(struct correlate *c, const struct account *account, const char *reason)
 {
-    size_t event_bytes = c->sessions.current.event_count * sizeof *c->sessions.current.events;
-    size_t bytes_all = (uint32_t)(sizeof(struct ended_session) + event_bytes);
-    struct ended_session *kept = counting_linger(c, account, bytes_all, emit_ended);
+    const struct session *session = &c->sessions.current;
+    struct ended_span *kept = counting_linger(c, account, ended_bytes(session->event_count), emit_ended);
     if (!kept)
         return false;
     end_session(c, reason, &kept->span, kept->links);
-    memcpy(kept->events, c->sessions.current.events, event_bytes);
+    memcpy(kept->events, session->events, session->event_count * sizeof *session->events);
     return true;
 }
 

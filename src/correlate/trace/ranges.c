@@ -22,9 +22,9 @@ struct range *ranges_find(struct ranges *ranges, uint64_t id)
 }
 
 struct range *ranges_begin(struct ranges *ranges, const struct thread_info *thread,
-                           const struct range_record *begin)
+                           const struct range_record *start)
 {
-    uint32_t at = ranges->free, *bucket = bucket_of(ranges, begin->id);
+    uint32_t at = ranges->free, *bucket = bucket_of(ranges, start->id);
     if (at) {
         ranges->free = ranges->entries[at - 1].next;
     } else if (ranges->used < RANGES_OPEN_MAX) {
@@ -36,17 +36,14 @@ struct range *ranges_begin(struct ranges *ranges, const struct thread_info *thre
     counter_add_alone(COUNTER_ranges_captured, 1);
     ranges->open++;
     struct range *range = &ranges->entries[at - 1];
-    memset(range, 0, offsetof(struct range, text));
-    range->id = begin->id;
+    memset(range, 0, offsetof(struct range, start));
+    range->id = start->id;
     range->thread = *thread;
-    range->start_ns = begin->time_ns;
-    range->domain = begin->domain;
-    range->flags = begin->flags;
-    range->name_bytes = begin->name_bytes;
-    range->attr_count = begin->attr_count;
-    range->attrs_dropped = begin->attrs_dropped;
-    range->text_bytes = begin->text_bytes <= sizeof range->text ? begin->text_bytes : 0;
-    memcpy(range->text, begin->text, range->text_bytes);
+    range->start = *start;
+    if (start->text_bytes <= sizeof range->start_bytes - sizeof *start)
+        memcpy(range->start_bytes, start, range_record_bytes(start));
+    else
+        range->start.text_bytes = 0;
     range->next = *bucket;
     *bucket = at;
     return range;
@@ -126,12 +123,14 @@ static void fill_attr(struct span_attr *attr, struct attr_key *to, const struct 
     }
 }
 
-void ranges_attributes(struct span *span, const char *text, uint32_t text_bytes, uint32_t name_bytes,
-                       uint32_t count, struct attr_key *keys, uint32_t *key_count)
+void ranges_attributes(struct span *span, const struct range_record *record, struct attr_key *keys,
+                       uint32_t *key_count)
 {
     struct range_attr_head head;
-    const char *at = text + name_bytes, *end = text + text_bytes, *key, *value;
-    while (count > 0 && name_bytes <= text_bytes && next_attr(&at, end, &head, &key, &value)) {
+    const char *at = record->text + record->name_bytes, *end = record->text + record->text_bytes;
+    const char *key, *value;
+    uint32_t count = record->name_bytes <= record->text_bytes ? record->attr_count : 0;
+    while (count > 0 && next_attr(&at, end, &head, &key, &value)) {
         count--;
         if (span->attr_count == SPAN_ATTRS_MAX || *key_count == SPAN_ATTRS_MAX) {
             span->attrs_dropped++;

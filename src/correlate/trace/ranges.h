@@ -10,19 +10,17 @@
 #include <stdbool.h>
 
 struct range {
-    uint64_t id; /* the span ID, in its byte order */
+    uint64_t id; /* the span ID, in its byte order; 0: free */
     struct parent parent;
     uint8_t context[24];       /* trace and span ID of the thread's context at the start; zeros: none */
     struct thread_info thread; /* that started it */
     uint32_t account;          /* its own (accounts.h); 0: none */
-    uint64_t start_ns;
-    uint32_t domain;
-    uint8_t flags; /* enum range_flags */
-    uint16_t name_bytes, attr_count, attrs_dropped;
     uint16_t marks_bytes, mark_count, marks_dropped;
-    uint32_t text_bytes;
     uint32_t next; /* in the hash chain or free list, index + 1 */
-    char text[RANGE_RECORD_BYTES];
+    union {
+        struct range_record start;
+        char start_bytes[RANGE_RECORD_BYTES];
+    };
     char marks[RANGE_MARKS_BYTES];
 };
 
@@ -46,7 +44,7 @@ struct ranges {
 /* Opens a range. The caller fills parent and context. NULL: no slot is free, which is counted
  * (lost_range). */
 struct range *ranges_begin(struct ranges *ranges, const struct thread_info *thread,
-                           const struct range_record *begin);
+                           const struct range_record *start);
 /* The open range with this ID, or NULL. */
 struct range *ranges_find(struct ranges *ranges, uint64_t id);
 /* Keeps a mark as an event of the range, while there is room. */
@@ -61,10 +59,16 @@ void ranges_keep_end(struct ranges *ranges, const struct range_record *end);
 /* Returns the kept end of this range, valid until the next one is kept; NULL: none. */
 const struct range_record *ranges_take_end(struct ranges *ranges, uint64_t id);
 
-/* Adds the attributes of a record's text to the span. Keys go to `keys`, which has SPAN_ATTRS_MAX places,
+/* Adds the attributes in a record's text to the span. Keys go to `keys`, which has SPAN_ATTRS_MAX places,
  * from `*key_count` on. Strings are borrowed. */
-void ranges_attributes(struct span *span, const char *text, uint32_t text_bytes, uint32_t name_bytes,
-                       uint32_t count, struct attr_key *keys, uint32_t *key_count);
+void ranges_attributes(struct span *span, const struct range_record *record, struct attr_key *keys,
+                       uint32_t *key_count);
+
+/* The record up to the end of its text. */
+static inline uint32_t range_record_bytes(const struct range_record *record)
+{
+    return (uint32_t)sizeof *record + record->text_bytes;
+}
 
 /* Adds the range's marks as events, valid as long as the range and `scratch`. */
 #define RANGE_EVENTS_MAX 16

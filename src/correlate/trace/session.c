@@ -2,6 +2,7 @@
 
 #include "base/accounting/counters.h"
 #include "base/clock.h"
+#include "correlate/spans/spans.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -165,21 +166,15 @@ static void add_losses(struct span *span)
 void session_close(struct session *session, const char *reason, struct span *span, struct span_link *links)
 {
     bool is_child = session->number == 1 && session->has_parent;
+    spans_begin(span, session->begin_ns,
+                session->end_ns > session->begin_ns ? session->end_ns : session->begin_ns + 1);
     memcpy(span->trace_id, session->trace_id, 16);
     memcpy(span->span_id, session->span_id, 8);
     memcpy(span->parent_span_id, session->parent_span_id, 8);
     span->flags = session->flags | SPAN_FLAG_REMOTE_KNOWN | (is_child ? SPAN_FLAG_REMOTE : 0);
-    span->resource = RESOURCE_PROCESS;
-    span->kind = SPAN_KIND_INTERNAL;
-    span->status = SPAN_STATUS_UNSET;
-    span->status_message = NULL;
     span->name = session->name;
     span->name_len = (uint32_t)strlen(span->name);
-    span->shared = NULL;
     span->trace_state = session->trace_state;
-    span->start_ns = session->begin_ns;
-    span->end_ns = session->end_ns > session->begin_ns ? session->end_ns : session->begin_ns + 1;
-    span->attr_count = span->attrs_dropped = 0;
     span->events = session->events;
     span->event_count = session->event_count;
     span->events_dropped = session->events_dropped;
