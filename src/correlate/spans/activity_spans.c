@@ -172,21 +172,19 @@ static void put_lasting_shared(struct correlate *c, const struct activity_record
     span_shared_offer(&c->shared, &c->span);
 }
 
-/* For live statistics, whether sampled or not. */
-static void count_work(struct correlate *c, const struct activity_record *record,
-                       const struct pending_call *call)
+static struct gpu_work work_of(struct correlate *c, const struct activity_record *record,
+                               const struct pending_call *call)
 {
-    uint8_t bytes = c->plan.bytes[record->kind], kind = c->plan.detail[record->kind];
-    struct program_stats_work work = {.record = record, .call_start_ns = call ? call->start_ns : 0};
-    if (record->kind == ACTIVITY_KERNEL && record->name)
-        work.name = kernel_names_resolve(c->names, record->name);
-    if (bytes && record->present >> bytes & 1)
-        work.bytes = record->values[bytes];
+    struct gpu_work work = {.record = record,
+                            .call_start_ns = call ? call->start_ns : 0,
+                            .bytes = attributes_value(record, c->plan.bytes[record->kind])};
     if (record->kind == ACTIVITY_MEMCPY_PEER)
         work.copy_kind = COPY_PEER_TO_PEER;
-    else if (record->kind == ACTIVITY_MEMCPY && kind && record->present >> kind & 1)
-        work.copy_kind = (uint32_t)record->values[kind];
-    program_stats_add_work(c->stats, &work);
+    else if (record->kind == ACTIVITY_MEMCPY)
+        work.copy_kind = (uint32_t)attributes_value(record, c->plan.detail[ACTIVITY_MEMCPY]);
+    if (c->stats_are_on && record->kind == ACTIVITY_KERNEL && record->name)
+        work.name = kernel_names_resolve(c->names, record->name);
+    return work;
 }
 
 static void put_error(struct span *span, const struct context_error *error)
@@ -250,15 +248,16 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
     uint16_t resource = resource_of(c, record);
     /* the call has settled the trace: no session starts or ends for its work */
     struct session *session = call ? &c->sessions.current : session_spans_at(c, record->start_ns);
+    struct gpu_work work = work_of(c, record, call);
     if (is_in_stats)
-        count_work(c, record, call);
+        program_stats_add_work(c->stats, &work);
     if (call ? (call->flags & PENDING_UNSAMPLED) != 0 : !session->is_sampled) {
         counter_add(COUNTER_spans_unsampled, 1);
         session->spans += !session->is_sampled && is_in_session(session, call);
         return;
     }
     if (is_gpu_work)
-        counting_add_work(c, record, call);
+        counting_add_work(c, &work, call);
     if (c->is_summary) {
         if (c->stats_are_on && call)
             program_stats_exemplify(c->stats, call->trace_id, call->span_id);
@@ -407,13 +406,6 @@ static void note_fact(struct correlate *c, const struct activity_record *record)
     counter_add_alone(COUNTER_facts, 1);
 }
 
-/* Runs after the record's span, which may have ended the previous session. */
-static void note_overhead(const struct correlate *c, const struct activity_record *record)
-{
-    uint8_t field = c->plan.detail[ACTIVITY_OVERHEAD];
-    session_overhead_add(record, record->present >> field & 1 ? record->values[field] : 0);
-}
-
 /* CUPTI's own kernel around a counted kernel. */
 static bool is_profilers(const struct correlate *c, const struct activity_record *record)
 {
@@ -451,8 +443,8 @@ void correlate_activity(struct correlate *c, const struct activity_record *recor
         counter_add(COUNTER_asleep_records, 1);
     else if (!has_a_call(c, record) || !waiting_push(c->activities.waiting, record, c->now_ns))
         give_up(c, record);
-    if (record->kind == ACTIVITY_OVERHEAD)
-        note_overhead(c, record);
+    if (record->kind == ACTIVITY_OVERHEAD) /* after its span, which may have ended the previous session */
+        session_overhead_add(record, attributes_value(record, c->plan.detail[ACTIVITY_OVERHEAD]));
 }
 
 /* False: the record continues to wait. */

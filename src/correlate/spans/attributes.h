@@ -30,6 +30,12 @@ void attributes_of_call(struct span *span, const struct call_info *info, const s
 void attributes_of_activity(struct span *span, const struct fields *fields,
                             const struct activity_record *record);
 
+/* The value of a field from the plan; 0: the kind or the record does not have it. */
+static inline uint64_t attributes_value(const struct activity_record *record, uint8_t field)
+{
+    return field && record->present >> field & 1 ? record->values[field] : 0;
+}
+
 /* The text of the kind's `detail` field for span names, such as "HostToDevice"; NULL: none. */
 const char *attributes_detail(const struct attribute_plan *plan, const struct activity_record *record);
 

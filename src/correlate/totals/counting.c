@@ -256,30 +256,15 @@ void counting_answer(struct correlate *c, uint32_t handle)
         account->due -= account->due > 0;
 }
 
-static struct totals_work describe(const struct correlate *c, const struct activity_record *record,
-                                   const struct pending_call *call)
-{
-    uint8_t bytes = c->plan.bytes[record->kind];
-    bool has_bytes = bytes && record->present >> bytes & 1;
-    return (struct totals_work){
-        .kind = record->kind,
-        .device_id = record->device_id,
-        .start_ns = record->start_ns,
-        .end_ns = record->end_ns,
-        .delay_ns = call && record->start_ns > call->start_ns ? record->start_ns - call->start_ns : 0,
-        .bytes = has_bytes ? record->values[bytes] : 0};
-}
-
 static uint32_t label_of(struct correlate *c, const struct activity_record *record)
 {
     const struct kernel_name *name = kernel_names_resolve(c->names, record->name);
     return totals_label(accounts_pool(c->counting.accounts), name->text, name->text_len);
 }
 
-void counting_add_work(struct correlate *c, const struct activity_record *record,
-                       const struct pending_call *call)
+void counting_add_work(struct correlate *c, const struct gpu_work *work, const struct pending_call *call)
 {
-    struct totals_work work = describe(c, record, call);
+    const struct activity_record *record = work->record;
     struct origin origin = {.time_ns = record->start_ns};
     uint64_t length_ns = record->end_ns - record->start_ns;
     uint8_t context[24];
@@ -293,7 +278,7 @@ void counting_add_work(struct correlate *c, const struct activity_record *record
     }
     struct account *account = innermost(c, call ? call->account : c->sessions.account, &origin);
     for (; account; account = around(c, account, &origin)) {
-        totals_add_work(accounts_pool(c->counting.accounts), &account->totals, &work);
+        totals_add_work(accounts_pool(c->counting.accounts), &account->totals, work);
         if (record->kind == ACTIVITY_KERNEL && record->name &&
             totals_wants_kernel(&account->totals, length_ns)) {
             label = label ? label : label_of(c, record);

@@ -45,7 +45,7 @@ void counting_release(struct correlate *correlate, struct thread_state *state);
 void counting_add_call(struct correlate *correlate, uint32_t account, const struct origin *origin,
                        const struct call_info *info, const struct call_record *call, bool is_due);
 /* `call` NULL: unknown; the work counts for the session. */
-void counting_add_work(struct correlate *correlate, const struct activity_record *record,
+void counting_add_work(struct correlate *correlate, const struct gpu_work *work,
                        const struct pending_call *call);
 /* The first record of a call with this account has come. */
 void counting_answer(struct correlate *correlate, uint32_t account);

@@ -224,8 +224,8 @@ static void add(struct duration_sum *sum, uint64_t duration_ns)
     sum->total_ns += duration_ns;
 }
 
-static void add_kernel(struct program_stats *store, struct device *device,
-                       const struct program_stats_work *work, uint64_t duration_ns)
+static void add_kernel(struct program_stats *store, struct device *device, const struct gpu_work *work,
+                       uint64_t duration_ns)
 {
     const struct activity_record *record = work->record;
     struct kernel_stats *kernel =
@@ -250,7 +250,7 @@ static void add_move(struct program_stats *store, enum metric metric, struct cop
     measure(store, copy->histogram, duration_ns);
 }
 
-void program_stats_add_work(struct program_stats *store, const struct program_stats_work *work)
+void program_stats_add_work(struct program_stats *store, const struct gpu_work *work)
 {
     const struct activity_record *record = work->record;
     struct device *device = device_of(store, record->device_id);

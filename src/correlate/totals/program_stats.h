@@ -6,7 +6,7 @@
 #include "base/status.h"
 #include "correlate/spans/kernel_names.h"
 #include "correlate/totals/allocations.h"
-#include "correlate/trace/devices.h"
+#include "correlate/totals/totals.h"
 #include "model/cuda/calls.h"
 #include "model/metrics/live_stats.h"
 #include "model/record.h"
@@ -34,14 +34,7 @@ bool program_stats_tick(struct program_stats *store, uint64_t now_ns);
 void program_stats_add_call(struct program_stats *store, const struct call_info *info,
                             const struct call_record *call);
 
-struct program_stats_work {
-    const struct activity_record *record; /* of GPU work */
-    const struct kernel_name *name;       /* of a kernel; NULL: none */
-    uint64_t call_start_ns;               /* 0: the call is unknown */
-    uint64_t bytes;                       /* copies and fills */
-    uint32_t copy_kind;                   /* CUPTI's */
-};
-void program_stats_add_work(struct program_stats *store, const struct program_stats_work *work);
+void program_stats_add_work(struct program_stats *store, const struct gpu_work *work);
 /* The span of the last added work, for exemplars. */
 void program_stats_exemplify(struct program_stats *store, const uint8_t trace_id[16],
                              const uint8_t span_id[8]);

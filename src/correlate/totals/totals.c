@@ -84,10 +84,10 @@ uint64_t totals_gpu_ns(const struct totals_pool *pool, const struct totals *tota
     return sum;
 }
 
-static void add_busy(struct totals_pool *pool, struct totals *totals, const struct totals_work *work)
+static void add_busy(struct totals_pool *pool, struct totals *totals, const struct activity_record *record)
 {
-    struct busy *busy = busy_of(pool, totals, work->device_id);
-    if (!busy || !busy_add(pool->times, &busy->time, work->start_ns, work->end_ns))
+    struct busy *busy = busy_of(pool, totals, record->device_id);
+    if (!busy || !busy_add(pool->times, &busy->time, record->start_ns, record->end_ns))
         totals->is_estimated = true;
 }
 
@@ -113,9 +113,9 @@ void totals_add_call(struct totals *totals, const struct call_info *info, const 
     }
 }
 
-static void count_kind(struct totals *totals, const struct totals_work *work)
+static void count_kind(struct totals *totals, const struct gpu_work *work)
 {
-    switch (work->kind) {
+    switch (work->record->kind) {
     case ACTIVITY_KERNEL:
         totals->kernels++;
         break;
@@ -136,12 +136,14 @@ static void count_kind(struct totals *totals, const struct totals_work *work)
     }
 }
 
-void totals_add_work(struct totals_pool *pool, struct totals *totals, const struct totals_work *work)
+void totals_add_work(struct totals_pool *pool, struct totals *totals, const struct gpu_work *work)
 {
-    cover(totals, work->start_ns, work->end_ns);
-    totals->delay_ns += work->delay_ns;
+    const struct activity_record *record = work->record;
+    cover(totals, record->start_ns, record->end_ns);
+    if (work->call_start_ns && record->start_ns > work->call_start_ns)
+        totals->delay_ns += record->start_ns - work->call_start_ns;
     count_kind(totals, work);
-    add_busy(pool, totals, work);
+    add_busy(pool, totals, record);
 }
 
 bool totals_wants_kernel(const struct totals *totals, uint64_t duration_ns)

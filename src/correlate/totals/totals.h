@@ -42,14 +42,15 @@ void totals_pool_destroy(struct totals_pool *pool);
 
 void totals_add_call(struct totals *totals, const struct call_info *info, const struct call_record *call);
 
-struct totals_work {
-    uint16_t kind; /* enum activity_kind of GPU work */
-    uint32_t device_id;
-    uint64_t start_ns, end_ns;
-    uint64_t delay_ns; /* since the start of its call; 0: unknown */
-    uint64_t bytes;    /* copies and fills */
+/* GPU work and what is known of it. */
+struct gpu_work {
+    const struct activity_record *record;
+    const struct kernel_name *name; /* only for program_stats.h, of a kernel; NULL: none */
+    uint64_t call_start_ns;         /* 0: the call is unknown */
+    uint64_t bytes;                 /* copies and fills */
+    uint32_t copy_kind;             /* CUPTI's */
 };
-void totals_add_work(struct totals_pool *pool, struct totals *totals, const struct totals_work *work);
+void totals_add_work(struct totals_pool *pool, struct totals *totals, const struct gpu_work *work);
 
 /* Whether to call totals_add_kernel() besides totals_add_work(). Mostly false, so that names need not be
  * resolved. */

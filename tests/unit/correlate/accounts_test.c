@@ -43,7 +43,8 @@ static void test_one_begins_empty(void **state)
 {
     (void)state;
     struct account *account = accounts_open(accounts, 0);
-    struct totals_work work = {.kind = ACTIVITY_KERNEL, .start_ns = 1, .end_ns = 5};
+    struct activity_record record = {.kind = ACTIVITY_KERNEL, .start_ns = 1, .end_ns = 5};
+    struct gpu_work work = {.record = &record};
     totals_add_work(accounts_pool(accounts), &account->totals, &work);
     account->due = 3;
     account->is_root = true;

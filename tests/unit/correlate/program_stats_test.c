@@ -57,11 +57,11 @@ static void add_work(uint16_t kind, const char *name, uint32_t device, uint64_t 
                                      .end_ns = BASE_NS + start + length};
     struct kernel_name kernel = {
         .text = name, .text_len = name ? (uint32_t)strlen(name) : 0, .number = ++number};
-    struct program_stats_work work = {.record = &record,
-                                      .name = name ? &kernel : NULL,
-                                      .call_start_ns = BASE_NS + start - 500,
-                                      .bytes = 64,
-                                      .copy_kind = 2};
+    struct gpu_work work = {.record = &record,
+                            .name = name ? &kernel : NULL,
+                            .call_start_ns = BASE_NS + start - 500,
+                            .bytes = 64,
+                            .copy_kind = 2};
     program_stats_add_work(store, &work);
 }
 

@@ -32,11 +32,19 @@ static int teardown(void **state)
     return 0;
 }
 
+static void add_work(struct totals *to, uint16_t kind, uint32_t device, uint64_t start, uint64_t end,
+                     uint64_t delay, uint64_t bytes)
+{
+    struct activity_record record = {
+        .kind = kind, .device_id = device, .start_ns = BASE_NS + start, .end_ns = BASE_NS + end};
+    struct gpu_work work = {
+        .record = &record, .call_start_ns = delay ? record.start_ns - delay : 0, .bytes = bytes};
+    totals_add_work(pool, to, &work);
+}
+
 static void work_on(uint32_t device, uint64_t start, uint64_t end)
 {
-    struct totals_work work = {
-        .kind = ACTIVITY_KERNEL, .device_id = device, .start_ns = BASE_NS + start, .end_ns = BASE_NS + end};
-    totals_add_work(pool, &totals, &work);
+    add_work(&totals, ACTIVITY_KERNEL, device, start, end, 0, 0);
 }
 
 static uint64_t busy(void)
@@ -169,10 +177,8 @@ static void test_an_empty_pool_serves_who_is_in_order(void **state)
     static struct totals others[OTHERS];
     memset(others, 0, sizeof others);
     for (unsigned i = 0; i < OTHERS; i++) {
-        for (uint64_t at = 0; at < 2000; at++) {
-            struct totals_work work = {ACTIVITY_MEMCPY, 0, BASE_NS + 10 * at, BASE_NS + 10 * at + 2, 0, 1};
-            totals_add_work(pool, &others[i], &work);
-        }
+        for (uint64_t at = 0; at < 2000; at++)
+            add_work(&others[i], ACTIVITY_MEMCPY, 0, 10 * at, 10 * at + 2, 0, 1);
     }
     for (unsigned i = 0; i < OTHERS; i++) {
         assert_int_equal(totals_gpu_ns(pool, &others[i]), 4000);
@@ -190,10 +196,9 @@ static void test_more_totals_than_devices(void **state)
 {
     (void)state;
     static struct totals many[8193];
-    struct totals_work work = {.kind = ACTIVITY_KERNEL, .start_ns = BASE_NS, .end_ns = BASE_NS + 5};
     memset(many, 0, sizeof many);
     for (unsigned i = 0; i < 8193; i++)
-        totals_add_work(pool, &many[i], &work);
+        add_work(&many[i], ACTIVITY_KERNEL, 0, 0, 5, 0, 0);
     assert_int_equal(totals_gpu_ns(pool, &many[8191]), 5);
     assert_int_equal(totals_gpu_ns(pool, &many[8192]), 0);
     assert_true(many[8192].is_estimated);
@@ -221,18 +226,15 @@ static void call(const char *group_of, uint64_t start, uint64_t end, int32_t res
 static void test_calls_and_work_are_counted(void **state)
 {
     (void)state;
-    struct totals_work copy = {ACTIVITY_MEMCPY_PEER, 0, BASE_NS + 500, BASE_NS + 600, 450, 4096};
-    struct totals_work fill = {ACTIVITY_MEMSET, 0, BASE_NS + 700, BASE_NS + 720, 10, 64};
-    struct totals_work graph = {ACTIVITY_GRAPH_TRACE, 0, BASE_NS + 800, BASE_NS + 900, 0, 0};
     strcpy(devices.ids[0], "GPU-1");
     call("cudaLaunchKernel", 50, 60, 0);
     call("cudaGraphLaunch", 60, 75, 0);
     call("cudaDeviceSynchronize", 80, 180, 0);
     call("cudaMalloc", 200, 207, 2);
     call("cudaMemcpy", 210, 211, 1);
-    totals_add_work(pool, &totals, &copy);
-    totals_add_work(pool, &totals, &fill);
-    totals_add_work(pool, &totals, &graph);
+    add_work(&totals, ACTIVITY_MEMCPY_PEER, 0, 500, 600, 450, 4096);
+    add_work(&totals, ACTIVITY_MEMSET, 0, 700, 720, 10, 64);
+    add_work(&totals, ACTIVITY_GRAPH_TRACE, 0, 800, 900, 0, 0);
     write_span();
     assert_int_equal(totals.first_ns, BASE_NS + 50);
     assert_int_equal(totals.last_ns, BASE_NS + 900);
