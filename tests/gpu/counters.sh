@@ -1,5 +1,6 @@
 #!/bin/bash
-# Hardware counters on this machine's GPU: kernels of known bytes and operations. The right to count is needed (docs/counters.md).
+# Hardware counters on this machine's GPU, with kernels of known bytes and operations. Needs permission to count
+# (docs/counters.md).
 #   tests/gpu/counters.sh [CUPTI-LIBRARY...]
 # Without arguments: the CUPTI that ships with cuspan (build/cupti).
 set -eu

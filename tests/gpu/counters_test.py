@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Hardware counters on a real GPU: what kernels of known bytes and operations count is what they do, within 1 %; nothing else
-changes; and what it costs. Called by counters.sh.
+"""Hardware counters on a real GPU: the counts of kernels with known bytes and operations are right within 1 %, nothing
+else changes, and the cost is measured. Called by counters.sh.
 
     counters_test.py BUILD-DIR OUT-DIR COUNTERS-PROGRAM [CUPTI-LIBRARY]
 """
@@ -21,7 +21,7 @@ passed = failed = 0
 
 
 def check(name, problem):
-    """`problem` None: there is none."""
+    """`problem` None: no problem."""
     global passed, failed
     print(f"passed: {name}" if problem is None else f"failed: {name}: {problem!r}", flush=True)
     passed, failed = passed + (problem is None), failed + (problem is not None)
@@ -65,7 +65,7 @@ class Run:
         return [span for span in self.spans if span["name"] == name]
 
     def counts(self, name):
-        """Of each span of this name that was counted."""
+        """The values of each counted span with this name."""
         found = []
         for span in self.kernels(name):
             values = {a["key"].removeprefix("cuda.counter."): a["value"]["doubleValue"] for a in span["attributes"]
@@ -76,7 +76,7 @@ class Run:
 
 
 class Sink(http.server.BaseHTTPRequestHandler):
-    """Takes metrics in JSON."""
+    """Receives metrics as JSON."""
     bodies = []
 
     def do_POST(self):
@@ -93,7 +93,7 @@ class Sink(http.server.BaseHTTPRequestHandler):
 
 
 def samples():
-    """The whole GPU's throughput over time is that of copies of known bytes."""
+    """The throughput of the whole GPU over time equals that of copies with known bytes."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Sink)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     told = subprocess.run([str(word) for word in (
@@ -113,12 +113,12 @@ def samples():
     rate = float(said[1]) if said else 0
     print(f"  over time: {[round(value / 1e9, 1) for value in found['dram.read']]} GB/s read, copies at {rate / 1e9:.1f} GB/s")
     for name, values in found.items():
-        # The last interval has the time after the copies, too.
+        # The last interval also has the time after the copies.
         check(f"samples of {name}", off_by(values[:-1], rate) if rate and len(values) > 2 else told.stderr or values)
 
 
 def off_by(values, wanted):
-    """What differs by more than 1 %; None: nothing."""
+    """The values that differ by more than 1 %, or None."""
     if not values:
         return "nothing was counted"
     worst = max(values, key=lambda value: abs(value - wanted))
@@ -126,7 +126,8 @@ def off_by(values, wanted):
 
 
 def well(run):
-    """The program is as without, and no kernel of the profiler's own is taken for one of its."""
+    """The program's output is the same as without counters, and no kernel of the profiler is reported as the
+    program's."""
     if run.done.returncode:
         return run.err
     return None if not run.kernels("WaitNs") else "spans of the profiler's own kernel"

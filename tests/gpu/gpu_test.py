@@ -1,5 +1,6 @@
-"""Programs on a real GPU, bare and under the agent: the same output and exit status, and as many kernel, copy, fill and
-graph spans as a bare CUPTI counter (counter.c) sees records, with every CUPTI that is at hand. Called by run.sh.
+"""Programs on a real GPU, with and without the agent: the same output and exit status, and as many spans of kernels,
+copies, memsets and graphs as a plain CUPTI counter (counter.c) sees records, with every CUPTI available. Called by
+run.sh.
 
     gpu_test.py BUILD-DIR OUT-DIR COUNTER.so CUPTI-LIBRARY... -- PROGRAM...
 """
@@ -18,7 +19,7 @@ from backend import spans_of  # noqa: E402
 from compare import ACTIVITY_NAMES  # noqa: E402
 
 
-# A hundred threads that do nothing but launch, and spans as JSON: rings of 256 KiB for all of them.
+# A hundred threads that only launch, and spans as JSON: rings of 256 KiB for all of them.
 ROOM_FOR_BURSTS = ";rings.total_bytes=67108864;memory_bytes_max=268435456"
 
 
@@ -27,7 +28,7 @@ def lost_in(report):
 
 
 def take_without_times(report):
-    """The records that came without times, which CUPTI 12.9 gives now and then of graphs, and which are counted."""
+    """Records without times, which CUPTI 12.9 sometimes gives for graphs. The agent counts them."""
     return report["losses"].pop("lost_zero_timestamps", 0)
 
 
@@ -42,7 +43,7 @@ class Test:
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=limit, check=False)
 
     def counted(self, program, cupti, **environment):
-        """What the bare counter sees, by the agent's words for the kinds."""
+        """The counts of the plain counter, by the agent's names of the kinds."""
         file = self.out / "counts"
         file.unlink(missing_ok=True)
         self.run(program, CUDA_INJECTION64_PATH=str(self.counter), COUNTER_CUPTI=cupti, COUNTER_FILE=str(file),
@@ -90,7 +91,8 @@ class Test:
         return found, got
 
     def check_graphs(self, program, cupti):
-        """With graph records on when the first graph is made: each launch has GPU work below it, or is counted as lost."""
+        """With graph records enabled when the first graph is created: each launch has GPU work below it, or is counted
+        as lost."""
         done, spans, (report,) = self.traced(program, cupti, "when-used")
         launches = {span.span_id for span in spans if span.name == "cudaGraphLaunch"}
         answered = {span.parent_id for span in spans if "cuda.activity" in span.attributes} & launches
@@ -104,7 +106,7 @@ class Test:
         return found, {"launches": len(launches), "lost": lost}
 
     def check_counts(self, program, cupti):
-        """Each execution has its graph's number of nodes, which the program prints: "6x100 2x10" and so on."""
+        """Each execution has its graph's number of nodes, which the program prints as "6x100 2x10" and so on."""
         done, spans, (report,) = self.traced(program, cupti, "always")
         want = Counter({int(nodes): int(count) for nodes, count in re.findall(r"(\d+)x(\d+)", done.stdout)})
         got = Counter(span.attributes.get("cuda.graph.nodes") for span in spans if span.name == "graph")
@@ -115,7 +117,7 @@ class Test:
         return found + lost_in(report), got
 
     def check_links(self, program, cupti):
-        """Each node's span leads to the call that captured it, and different nodes to different calls."""
+        """Each node's span links to the call that captured it, and different nodes to different calls."""
         done, spans, (report,) = self.traced(program, cupti, "always", "graph-nodes")
         sizes = [(int(nodes), int(count)) for nodes, count in re.findall(r"(\d+)x(\d+)", done.stdout)]
         by_id = {(span.trace_id, span.span_id): span for span in spans}
@@ -140,14 +142,14 @@ class Test:
         return found + [f"lost: {name} {count}" for name, count in report["losses"].items() if count], names
 
     def check_requests(self, program, cupti):
-        """10,000 requests, 100 at once: each one's trace has exactly its own (requests_check.py)."""
+        """10,000 requests, 100 at a time: each trace has exactly its own work (requests_check.py)."""
         done, spans, (report,) = self.traced([*program, "100", "100"], cupti, "always", settings=ROOM_FOR_BURSTS)
         found = [] if done.returncode == 0 else [f"status {done.returncode}: {done.stderr!r}"]
         found += list(requests_check.check(spans, 10000))[:10]
         return found + lost_in(report), {"spans": len(spans)}
 
     def check_few_sampled(self, program, cupti, sleep="always"):
-        """One request in 101 is sampled: its trace has exactly its own, and in between the agent sleeps."""
+        """One request in 101 is sampled: its trace has exactly its own work, and in between the agent sleeps."""
         done, spans, (report,) = self.traced([*program, "8", "2000", "1", "101"], cupti, "when-used",
                                              settings=f";sampling.sleep={sleep}")
         bare = self.run([*program, "8", "2000", "1", "101"])
@@ -159,18 +161,19 @@ class Test:
         return found + lost_in(report), {**counters, "agent: " + done.stdout.strip(): 1, "bare: " + bare.stdout.strip(): 1}
 
     def check_few_sampled_unforeseen(self, program, cupti):
-        """The same where the agent learns only on the way that not all are."""
+        """The same if the agent learns only during the run that not all are sampled."""
         return self.check_few_sampled(program, cupti, "auto")
 
     def check_late_graph(self, program, cupti):
-        """A graph, and with it CUPTI's graph records, come while others launch: nobody's work is another's from then on."""
+        """A graph, and with it CUPTI's graph records, starts while other threads launch: no work is assigned to another
+        thread."""
         done, spans, (report,) = self.traced([*program, "8", "500"], cupti, "when-used", settings=ROOM_FOR_BURSTS,
                                              REQUESTS_GRAPH="1")
         found = [] if done.returncode == 0 else [f"status {done.returncode}: {done.stderr!r}"]
         return found + list(requests_check.check(spans, 4000))[:10] + lost_in(report), {"spans": len(spans)}
 
     def check_control(self, program, cupti):
-        """What is launched while it traces has its spans, below their calls; what is launched in between has none."""
+        """Work launched while tracing is on has its spans below their calls; work launched in between has none."""
         found, got = [], {}
         for way, settings, injected in (str(self.build.resolve() / "libcuspan.so"), "", False), (
                 "profiler", ";capture.cuda_profiler=true", True):
@@ -204,7 +207,7 @@ class Test:
         name = f"{Path(program[-1]).stem}{' ' + check.__name__ if check else ''} with {cupti}"
         try:
             found, got = (check or self.check)(program, cupti)
-        except Exception as error:  # one case that breaks must not hide the others
+        except Exception as error:  # a failing case must not hide the others
             found, got = [repr(error)], {}
         print(("not ok " if found else "ok ") + name, dict(got), flush=True)
         for line in found:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""PyTorch's profiler beside cuspan, in each way of cupti.others; tests/gpu/others.sh calls it.
+"""PyTorch's profiler together with cuspan, in each mode of cupti.others. Called by tests/gpu/others.sh.
 
     others.py BUILD OUT [CASE...]
 
-Each case runs torch_others.py in a process of its own. Every check is a line "ok" or "FAILED"; a failed case shows what the
-agent and the program said, and OUT/CASE.* keeps all of it. What PyTorch's profiler sees alone, and cuspan alone, is measured
-in the same run; all counts are held against these.
+Each case runs torch_others.py in its own process. Every check is a line "ok" or "FAILED"; a failed case prints the
+output of the agent and the program, and OUT/CASE.* keeps all of it. PyTorch's profiler alone, and cuspan alone, are
+measured in the same run, and all counts are compared with these.
 """
 
 import glob
@@ -89,7 +89,7 @@ class Case:
         self.calls = {s.span_id for s in self.spans if "cuda.api" in s.attributes}
 
     def kernels_in(self, phase):
-        """Of ours, by their start."""
+        """Our sessions, by their start."""
         windows = self.said[phase]
         return [sum(begin <= s.start_ns <= end for s in self.kernels) for begin, end in windows]
 
@@ -106,7 +106,7 @@ class Case:
             lines.append(f"       | {line[:220]}")
 
 
-# --- what is checked ---
+# --- checks ---
 
 def check_host(case):
     return check(case, case.status == 0 and case.said is not None, f"the program ends well (status {case.status}, "
@@ -114,7 +114,7 @@ def check_host(case):
 
 
 def check_profiler(case, alone, exact=True):
-    """Each round has as many kernels as a profiler alone sees, with calls, operators and times."""
+    """Each round has as many kernels as with the profiler alone, with calls, operators and times."""
     want = alone.said["rounds"][0]
     scale = int(case.options[case.options.index("--threads") + 1]) if "--threads" in case.options else 1
     steps = int(case.options[case.options.index("--steps") + 1]) if "--steps" in case.options else 40
@@ -125,7 +125,7 @@ def check_profiler(case, alone, exact=True):
     doubts = {key: sum(seen[key] for seen in case.said["rounds"]) for key in ("kernels_without_call", "no_duration")}
     check(case, not any(doubts.values()), f"each kernel has its call and a duration: {doubts}")
     operators = [seen["kernels_with_operator"] for seen in case.said["rounds"]]
-    if "--threads" not in case.options:  # it follows the operators of its own thread alone
+    if "--threads" not in case.options:  # it traces only the operators of its own thread
         check(case, operators == counts or want["kernels_with_operator"] == 0, f"each kernel has its operator: {operators[:5]}")
     lows, highs = [seen["lead_us"][0] for seen in case.said["rounds"]], [seen["lead_us"][2] for seen in case.said["rounds"]]
     check(case, min(lows, default=0) > -50 and max(highs, default=0) < 1e6,
@@ -133,7 +133,7 @@ def check_profiler(case, alone, exact=True):
 
 
 def check_agent(case, alone, phases, losses=()):
-    """As many kernels in each phase as cuspan alone sees, each below its call."""
+    """As many kernels in each phase as with cuspan alone, each below its call."""
     want = alone.kernels_in("before")[0]
     scale = int(case.options[case.options.index("--threads") + 1]) if "--threads" in case.options else 1
     steps = int(case.options[case.options.index("--steps") + 1]) if "--steps" in case.options else 40
@@ -197,8 +197,8 @@ def judge(by):
         return
     check(kineto, kineto.said["rounds"][0]["kernels"] > 1000, f"sees kernels: {kineto.said['rounds'][0]}")
     check_agent(agent, agent, ("before", "during", "after"))
-    # Are rounds empty without cuspan, too? A profiler that ends CUPTI after each does so on a thread of its own, maybe into the
-    # next one. The same program without cuspan tells.
+    # Are rounds empty without cuspan, too? A profiler that ends CUPTI after each does so on its own thread, maybe
+    # during the next one. The same program without cuspan shows it.
     empty = {name: sum(seen["kernels"] == 0 for seen in case.said["rounds"]) for name, case in by.items()
              if name.rstrip("012").endswith(("-teardown-", "-twenty-")) and case.said}
     if empty:
@@ -241,7 +241,8 @@ def find_tool(name, *patterns):
 
 
 def check_tools():
-    """What each tool leaves in the environment (for src/agent/resource/nvidia_tools.c), and that a program under it and cuspan runs."""
+    """The variables that each tool leaves in the environment (for src/agent/resource/nvidia_tools.c). A program runs
+    under it with cuspan."""
     tools = {"nsys": (find_tool("nsys", "/opt/nvidia/nsight-systems/*/bin/nsys", "/opt/nvidia/nsight-compute/*/host/target-linux-x64/nsys"),
                       ["profile", "-t", "cuda", "-s", "none", "--cpuctxsw=none", "-f", "true", "-o", str(OUT / "nsys")]),
              "ncu": (find_tool("ncu", "/opt/nvidia/nsight-compute/*/ncu", "/usr/local/cuda/bin/ncu"), ["--launch-count", "1"]),

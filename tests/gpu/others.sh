@@ -1,8 +1,8 @@
 #!/bin/bash
-# PyTorch's profiler beside cuspan, before, during and after, in each way of cupti.others; Nsight's tools and JAX where they are.
+# PyTorch's profiler before, during and after cuspan, in each mode of cupti.others; Nsight's tools and JAX if installed.
 #   tests/gpu/others.sh [CASE...]
-# Needs a build (build/), PyTorch, and a CUPTI of 13.3 or later in build/cupti, which is fetched where it isn't. Prints a line
-# for each check and a summary; logs lie in build/others-test (or $OUT). Takes two to four minutes.
+# Needs a build (build/), PyTorch, and a CUPTI of 13.3 or later in build/cupti, which is fetched if missing. Prints a
+# line for each check and a summary; logs are in build/others-test (or $OUT). Takes two to four minutes.
 set -eu
 # shellcheck source=../../tools/lib.sh
 . "$(dirname "$0")/../../tools/lib.sh"

@@ -1,9 +1,10 @@
 #!/bin/bash
-# Several processes, GPUs and threads on this machine's GPUs, under the agent (processes_test.py says what is looked at).
-#   tests/gpu/processes.sh OUT-DIR BUILD-DIR [CASE...]    all cases, or those named
-#   tests/gpu/processes.sh --make BUILD-DIR               only the programs, into BUILD-DIR/gpu: for a machine without nvcc
-# BUILD-DIR has libcuspan.so, libcuspan-export.so and cuspan. With one GPU both processes use it, and what takes two is
-# skipped. The cases in Python run with $PYTHON (python3), and are skipped without PyTorch.
+# Several processes, GPUs and threads on this machine's GPUs, with the agent (processes_test.py lists the checks).
+#   tests/gpu/processes.sh OUT-DIR BUILD-DIR [CASE...]    all cases, or the named ones
+#   tests/gpu/processes.sh --make BUILD-DIR               only builds the programs in BUILD-DIR/gpu, for a machine
+# without nvcc
+# BUILD-DIR has libcuspan.so, libcuspan-export.so and cuspan. With one GPU both processes use it, and cases that need
+# two are skipped. The cases in Python run with $PYTHON (python3), and are skipped without PyTorch.
 set -eu
 # shellcheck source=../../tools/lib.sh
 . "$(dirname "$0")/../../tools/lib.sh"

@@ -1,5 +1,5 @@
-"""What the spans of several processes, GPUs and threads must say: each function yields a line for each thing that is wrong.
-Spans are those of tests/support/backend.py. processes_check_test.py lies to each of them."""
+"""Checks of the spans of several processes, GPUs and threads: each function yields one line for each fault. The spans
+are those of tests/support/backend.py. processes_check_test.py tests each function with wrong spans."""
 
 import re
 from collections import Counter, defaultdict
@@ -27,8 +27,8 @@ def by_rank(spans):
 
 
 def check_tree(spans, above=()):
-    """All that holds for any trace: no span ID stands twice, parents are there (or are those in `above`, of others), GPU
-    work hangs below a call, nothing is an orphan."""
+    """Properties of any trace: no span ID occurs twice, parents exist (or are in `above`, from others), GPU work is
+    below a call, and nothing is an orphan."""
     by_id = {(span.trace_id, span.span_id): span for span in spans}
     if len(by_id) != len(spans):
         yield f"{len(spans) - len(by_id)} span IDs stand twice"
@@ -46,7 +46,7 @@ def check_tree(spans, above=()):
 
 
 def check_processes(spans, trace_id, parent_id, ranks):
-    """Each rank has one session, in this trace and below this span, and its process alone has its spans."""
+    """Each rank has one session, in this trace and below this span, and only its process has its spans."""
     sessions = [span for span in spans if is_session(span)]
     got = Counter(rank_of(span) for span in sessions)
     if got != Counter(ranks):
@@ -66,7 +66,7 @@ def check_processes(spans, trace_id, parent_id, ranks):
 
 
 def check_devices_of_ranks(spans, expected):
-    """`expected`: the UUID of each rank's GPU. Its kernels ran there, and on no other."""
+    """`expected`: the UUID of each rank's GPU. Its kernels ran only on that GPU."""
     for rank, own in by_rank(spans).items():
         kernels = activities(own, "kernel")
         if rank not in expected:
@@ -81,14 +81,14 @@ def check_devices_of_ranks(spans, expected):
 
 
 def check_torchrun(spans, expected, has_nccl):
-    """One root, which is the command's; a session for each rank; NCCL's kernels on every rank, where it was used."""
+    """One root, which is the command's; a session for each rank; NCCL's kernels on every rank if NCCL was used."""
     roots = [span for span in spans if not span.parent_id]
     if len(roots) != 1 or "process.exit.code" not in roots[0].attributes:
         yield f"{len(roots)} roots: {[root.name for root in roots]}"
         return
     root, = roots
     yield from check_tree(spans)
-    # The launcher may look at the GPUs itself: a session of its own, of no rank and without work.
+    # The launcher may query the GPUs itself: a separate session, of no rank and without work.
     launcher = by_rank(span for span in spans if span is not root).get(None, [])
     if activities(launcher, "kernel", "memcpy"):
         yield f"GPU work of no rank: {[span.name for span in activities(launcher, 'kernel', 'memcpy')]}"
@@ -102,7 +102,7 @@ def check_torchrun(spans, expected, has_nccl):
 
 
 def check_children(spans, traceparent, expected, launches):
-    """Of torch_children.py: the children's sessions are below what their parent worked for, and have their kernels."""
+    """For torch_children.py: the children's sessions are below their parent's context, and have their kernels."""
     _, trace_id, parent_id, _ = traceparent.split("-")
     yield from check_tree(spans, {parent_id})
     yield from check_processes(spans, trace_id, parent_id, set(expected))
@@ -112,7 +112,7 @@ def check_children(spans, traceparent, expected, launches):
             yield f"rank {rank}: {len(activities(own, 'kernel'))} kernels, fewer than its {launches} launches"
 
 
-# --- GPUs and copies between them: what peer.cu prints, and nvidia-smi ---
+# --- GPUs and copies between them: compared with peer.cu's output and nvidia-smi ---
 
 
 def devices_in(output):
@@ -124,7 +124,7 @@ def devices_in(output):
 
 
 def copies_in(output):
-    """Of peer.cu: (how, from, to, bytes)."""
+    """The copies of peer.cu: (how, from, to, bytes)."""
     return [(how, int(source), int(target), int(size))
             for how, source, target, size in re.findall(r"^copy (\S+) (\d+) (\d+) (\d+)$", output, re.M)]
 
@@ -138,7 +138,7 @@ def smi_devices(text):
 
 
 def pci_of(text):
-    """Domain, bus, device and function, whoever writes them: 00000000:1B:00.0, 0000:1b:00.0."""
+    """Domain, bus, device and function of any format: 00000000:1B:00.0, 0000:1b:00.0."""
     return tuple(int(part, 16) for part in re.split("[:.]", text))
 
 
@@ -152,7 +152,7 @@ def resources_of(spans):
 
 
 def check_devices(spans, devices, smi=None, has_pci=True):
-    """Each GPU's resource says what CUDA says of it (peer.cu) and, where `smi` is given, nvidia-smi."""
+    """Each GPU's resource equals CUDA's data (peer.cu) and, if `smi` is given, nvidia-smi's."""
     resources = resources_of(spans)
     if set(resources) != set(devices):
         yield f"GPU work on the devices {sorted(resources, key=str)} instead of {sorted(devices)}"
@@ -198,7 +198,7 @@ def of_smi(resource, smi, has_pci):
     if capability != facts["capability"]:
         yield f"compute capability is {capability} instead of {facts['capability']}"
     mib = resource.get("cuda.device.memory.bytes", 0) / 2**20
-    if not 0.95 * facts["mib"] < mib <= 1.01 * facts["mib"]:  # nvidia-smi counts what the driver keeps for itself
+    if not 0.95 * facts["mib"] < mib <= 1.01 * facts["mib"]:  # nvidia-smi includes memory that the driver reserves
         yield f"{mib:.0f} MiB of memory instead of about {facts['mib']}"
     address = resource.get("cuda.device.pci.address")
     if has_pci and address is not None and pci_of(address) != pci_of(facts["pci"]):
@@ -221,7 +221,7 @@ def check_copies(spans, devices, copies):
     for how, source, target, size in copies:
         what = f"copy by {how} of {size} bytes from {source} to {target}"
         found = [span for span in activities(spans, "memcpy", "memcpy_peer") if span.attributes["cuda.memcpy.bytes"] == size]
-        # The program looks afterwards whether it has arrived.
+        # The program checks afterwards whether the data arrived.
         found = [span for span in found if span.attributes.get("cuda.memcpy.kind") != "DeviceToHost"
                  or span.attributes["cuda.activity"] == "memcpy_peer"]
         if len(found) != 1:
@@ -231,7 +231,7 @@ def check_copies(spans, devices, copies):
         ends = {"cuda.memcpy.src_device.id": source, "cuda.memcpy.dst_device.id": target,
                 "cuda.memcpy.src_device.hw.id": devices[source]["uuid"],
                 "cuda.memcpy.dst_device.hw.id": devices[target]["uuid"]}
-        # Without access the driver goes by the host's memory, and CUPTI may tell of the one half of it.
+        # Without access the driver copies through host memory, and CUPTI may report half of it.
         told = copy.attributes["cuda.activity"], copy.attributes.get("cuda.memcpy.kind")
         is_staged = told == ("memcpy", "HostToDevice") and not how.endswith("-access")
         if copy.attributes["cuda.activity"] != "memcpy_peer" and not is_staged:
@@ -255,8 +255,8 @@ def expected_executions(n, threads):
 
 
 def check_graph_requests(spans, threads, requests, has_nodes=False):
-    """Each request's trace has its own executions, each below a launch of its own; `has_nodes`: in place of them the spans
-    of their nodes."""
+    """Each request's trace has its own executions, each below its own launch; `has_nodes`: the spans of their nodes
+    instead."""
     traces = defaultdict(list)
     for span in spans:
         traces[span.trace_id].append(span)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The checks of processes_check.py and requests_check.py on made-up spans: what is right passes, each single lie is found.
-Needs no GPU."""
+"""Tests the checks of processes_check.py and requests_check.py with synthetic spans: correct ones pass, each single
+fault is found. Needs no GPU."""
 
 import copy
 import os
@@ -51,7 +51,7 @@ class Maker:
 
 
 def job(root=True):
-    """What torchrun makes, or multiprocessing below a request."""
+    """The spans of torchrun, or of multiprocessing below a request."""
     made = Maker()
     if root:
         made.add("torchrun", TRACE, "", {"process.exit.code": 0}, {"process.pid": 99}).span_id = ROOT_SPAN
@@ -259,7 +259,7 @@ PASS
 
 
 class Lines(unittest.TestCase):
-    """What several processes print into one file: each line in one write, so that none gets between it and its end."""
+    """Output of several processes in one file: each line in one write, so that none is interleaved."""
     TORCH = """import sys
 from unittest.mock import MagicMock
 Tensor = MagicMock()
@@ -272,7 +272,7 @@ sys.modules["torch"], sys.modules["torch.distributed"] = torch, torch.distribute
 """
 
     def writes(self, *command, **environment):
-        """By a socket that keeps each write as a message."""
+        """Uses a socket that keeps each write as a message."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with tempfile.TemporaryDirectory() as site, ours:
             Path(site, "torch.py").write_text(self.TORCH)

@@ -1,10 +1,10 @@
-"""Several processes, GPUs and threads on real GPUs, under the agent; called by processes.sh.
+"""Several processes, GPUs and threads on real GPUs, with the agent. Called by processes.sh.
 
     processes_test.py OUT-DIR BUILD-DIR PROGRAMS-DIR [CASE...]
 
-Each case leaves its spans, reports, output and errors in OUT-DIR/CASE. One that fails, hangs or breaks doesn't stop the
-others; one that needs what this machine lacks is skipped, and says why. CUPTI_LIBRARY names a CUPTI; else the agent
-looks for one."""
+Each case leaves its spans, reports, output and errors in OUT-DIR/CASE. A case that fails or hangs does not stop the
+others. A case that needs something that this machine lacks is skipped with the reason. CUPTI_LIBRARY names a CUPTI;
+otherwise the agent looks for one."""
 
 import json
 import os
@@ -24,9 +24,9 @@ import requests_check  # noqa: E402
 from backend import spans_of  # noqa: E402
 
 TRACEPARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-LIMIT_S = 150  # of a case's programs; PyTorch alone takes 20 s to be imported where the disk is slow
+LIMIT_S = 150  # for a case's programs; on a slow disk, importing PyTorch takes 20 s
 SHOWN = 12     # problems of one case
-# No session is cut, so that each process is one; room for threads that do nothing but launch, and for spans as JSON.
+# No session is split, so that each process is one; space for threads that only launch, and for spans as JSON.
 SETTINGS = {"session.spans_max": 10000000, "session.age_max_ms": 3600000, "rings.total_bytes": 64 << 20,
             "memory_bytes_max": 256 << 20, "exit_deadline_ms": 30000}
 
@@ -50,7 +50,7 @@ class Run:
         self.started = []
 
     def close(self):
-        """Ends what still runs."""
+        """Ends everything that still runs."""
         for process in self.started:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
@@ -70,7 +70,7 @@ class Run:
                 "NCCL_NVLS_ENABLE": "0", **extra}
 
     def site(self):
-        """What an installation of the package in python/ adds: OTEL_PYTHON_CONTEXT finds it by that."""
+        """The metadata of an installation of the package in python/, through which OTEL_PYTHON_CONTEXT finds it."""
         info = self.out.parent / "site/cuspan-0.dist-info"
         info.mkdir(parents=True, exist_ok=True)
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: cuspan\nVersion: 0\n")
@@ -89,7 +89,7 @@ class Run:
                 stream.close()
 
     def wait(self, **processes):
-        """What each has printed. All must end in time, well; the whole group of one that doesn't is killed."""
+        """The output of each. All must succeed in time; a process group that does not is killed."""
         found = []
         for name, process in processes.items():
             try:
@@ -108,14 +108,14 @@ class Run:
         return [(self.out / f"{name}.out").read_text() for name in processes]
 
     def injected(self, name, command, settings=None, **environment):
-        """Starts a program with the agent, as CUDA loads it."""
+        """Starts a program with the agent, which CUDA loads."""
         chosen = {**self.settings(name, settings or {}), "output_file": self.out / f"{name}.jsonl"}
         return self.start(name, command, {
             "CUDA_INJECTION64_PATH": str(self.build / "libcuspan.so"), **environment,
             "CUSPAN_SET": ";".join(f"{key}={value}" for key, value in chosen.items())})
 
     def cuspan_run(self, name, command, settings=None, **environment):
-        """Starts a command by cuspan run."""
+        """Starts a command with cuspan run."""
         options = [part for key, value in self.settings(name, settings or {}).items() for part in ("--set", f"{key}={value}")]
         return self.start(name, [self.build / "cuspan", "run", "--file", self.out / f"{name}.jsonl", *options, *command],
                           environment)
@@ -130,7 +130,7 @@ class Run:
         return found
 
     def check_reports(self, *counts):
-        """So many processes have used CUDA, and nothing is lost in any."""
+        """This many processes have used CUDA, and none lost anything."""
         reports = [json.loads(path.read_text()) for path in self.out.glob("*.report.*")]
         if len(reports) not in counts:
             yield f"{len(reports)} reports of agents instead of {' or '.join(map(str, counts))}"
@@ -161,12 +161,12 @@ class Cases:
             raise Skipped(f"{sys.executable} has no {modules} with CUDA")
 
     def probe(self, run):
-        """What peer.cu says of the GPUs, without the agent."""
+        """The output of peer.cu about the GPUs, without the agent."""
         probe = run.start("probe", [self.program("peer")], {})
         output, = run.wait(probe=probe)
         return processes_check.devices_in(output)
 
-    # --- the cases: each yields what is wrong, and returns what it has seen ---
+    # --- the cases: each yields its faults and returns its findings ---
 
     def devices(self, run):
         """Attributes of each GPU, and work on the NULL stream."""
@@ -199,7 +199,7 @@ class Cases:
         return f"{len(copies)} copies"
 
     def two_services(self, run):
-        """Two processes that work for the same requests: each trace has exactly the work of both."""
+        """Two processes that serve the same requests: each trace has exactly the work of both."""
         threads, each, first = 50, 40, 501
         served = {0: range(1, threads * each + 1), 1: range(first, first + threads * each)}
         programs = {f"rank{rank}": run.injected(f"rank{rank}", [self.program("requests"), threads, each, numbers[0]],
@@ -212,7 +212,7 @@ class Cases:
         return f"{len(spans)} spans; {'; '.join(output.strip() for output in outputs)}"
 
     def own_devices(self, spans):
-        """Each rank's GPU work on one device, and on different ones where there are several."""
+        """Each rank's GPU work on one device, and on different ones if there are several."""
         run = Run(self.build, self.out / "probe")
         devices = {rank: {span.resource.get("hw.id") for span in processes_check.activities(own, "kernel")}
                    for rank, own in processes_check.by_rank(spans).items()}
@@ -245,7 +245,7 @@ class Cases:
             yield f"the program says {output!r}"
         spans = run.spans("torchrun")
         yield from processes_check.check_torchrun(spans, expected, has_nccl)
-        yield from run.check_reports(2, 3)  # the launcher's, if it looks at the GPUs
+        yield from run.check_reports(2, 3)  # the launcher has one, too, if it queries the GPUs
         nccl = sum("nccl" in span.name.lower() for span in processes_check.activities(spans, "kernel"))
         return f"{len(spans)} spans on {len(set(expected.values()))} GPUs, {nccl} kernels of NCCL" + (
             "" if has_nccl else " (one GPU: by gloo)")
@@ -293,7 +293,7 @@ NAMES = ["devices", "peer_copies", "two_services", "two_services_in_python", "to
 
 
 def run_case(cases, name):
-    """What is wrong with it, and what it has seen."""
+    """The faults of a case, and its findings."""
     found, seen = [], ""
     run = Run(cases.build, cases.out / name)
     checks = getattr(cases, name)(run)
@@ -306,7 +306,7 @@ def run_case(cases, name):
         found += str(error).splitlines()
     except Skipped:
         raise
-    except Exception:  # one case that breaks must not hide the others
+    except Exception:  # a failing case must not hide the others
         found += traceback.format_exc().splitlines()
     finally:
         run.close()

@@ -1,7 +1,7 @@
 #!/bin/bash
-# The examples, graphs that threads launch, and a program built with CUDA 12, on this machine's GPU, under the agent.
+# The examples, graphs that threads launch, and a program built with CUDA 12, on this machine's GPU with the agent.
 #   tests/gpu/run.sh [CUPTI-LIBRARY...]
-# Without arguments: with the CUPTI that ships with cuspan (build/cupti), 12.9's and 13.0's, which are fetched into
+# Without arguments: with the CUPTI that ships with cuspan (build/cupti), those of 12.9 and 13.0, which are fetched into
 # build/cupti-VERSION, others in build/cupti-*/, and the toolkit's.
 set -eu
 # shellcheck source=../../tools/lib.sh
@@ -48,13 +48,13 @@ fi
 LIBRARIES=("$@")
 if [ $# -eq 0 ]; then
     tools/get-cuda.sh cupti build/cupti || say "could not fetch CUPTI: with what is here"
-    # For a driver of CUDA 12 the one above is 12.9's, and 13.0's is too new.
+    # For a CUDA 12 driver the one above is that of 12.9, and that of 13.0 is too new.
     if [ "$(tools/get-cuda.sh driver)" -ge 13000 ]; then
         for version in 12.9 13.0; do
             tools/get-cuda.sh cupti "build/cupti-$version" "$version" || say "could not fetch CUPTI $version: without it"
         done
     fi
-    # The Python tests take the first one.
+    # The Python tests use the first one.
     ours=build/cupti/libcupti.so.13
     [ -e "$ours" ] || ours=build/cupti/libcupti.so.12
     for library in "$ours" build/cupti-*/libcupti.so.1[23] /usr/local/cuda/extras/CUPTI/lib64/libcupti.so; do

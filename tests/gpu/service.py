@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The service of examples/service on a GPU, its workers with and without the agent in turn. Called by service.sh.
+"""The service of examples/service on a GPU, its workers alternately with and without the agent. Called by service.sh.
 
     service.py BUILD-DIR WORK-DIR OUT-DIR torch|cuda|none
 
 Checks that each request's trace has exactly its own work, measures requests/s, times and the workers' CPU time, and
-leaves in OUT-DIR: results.txt, results.json, the traces (OTLP JSON lines) of the slowest normal request (slowest.jsonl),
-of the heavy one that it waited for (ahead.jsonl), of a failed one (failed.jsonl), and logs.txt. AGENT_SET has further
-settings for the agent, as CUSPAN_SET takes them.
+leaves in OUT-DIR: results.txt, results.json, the traces (OTLP JSON lines) of the slowest normal request
+(slowest.jsonl), of the heavy one that it waited for (ahead.jsonl), of a failed one (failed.jsonl), and logs.txt.
+AGENT_SET has further settings for the agent, in the format of CUSPAN_SET.
 """
 
 import json
@@ -56,7 +56,7 @@ class Run:
         self.notes += said
 
     def load(self, service, count, concurrency, heavy_every=0, fail_every=0, **environment):
-        """Sends requests that no other load has numbered so; what load.py says, and the workers' CPU time."""
+        """Sends requests with unique numbers. Returns the output of load.py, and the workers' CPU time."""
         before = sum(worker.cpu_seconds() for worker in service.workers)
         result = service.load("--requests", count, "--concurrency", concurrency, "--heavy-every", heavy_every,
                               "--fail-every", fail_every, "--first", self.next_number, **environment)
@@ -80,17 +80,17 @@ class Run:
                 self.figures[name].append({figure: result[key] for figure, key in FIGURES.items()})
 
     def mix(self):
-        """Heavy and failing ones among a hundred at once."""
+        """Heavy and failing requests among a hundred at once."""
         return self.load(self.traced, 600, CONCURRENT, heavy_every=150, fail_every=100)["done"]
 
     def for_the_picture(self):
-        """A few at once, so that what makes a request slow is the GPU and nothing else: no queue before a worker, and no
-        memory that is allocated anew, as after a failed request."""
+        """A few at once, so that a slow request is slow only because of the GPU: no queue in front of a worker, and no
+        memory that is allocated again, as after a failed request."""
         self.load(self.traced, 60, 6, heavy_every=10)
         return self.load(self.traced, 240, 6, heavy_every=30)["done"]
 
     def close(self):
-        """Ends the workers as an orchestrator does; then all spans are there."""
+        """Ends the workers like an orchestrator; then all spans have arrived."""
         for service in (self.traced, self.bare):
             statuses = service.close()
             if any(statuses):
@@ -108,7 +108,7 @@ class Run:
 
     def check(self, traces):
         for request in self.requests:
-            # A root that is there has been sampled; one that is missing may be what the ratio left out.
+            # A root that arrived was sampled; a missing one may have been excluded by the ratio.
             request["is_sampled"] = not request["may_be_dropped"] or any(
                 not span.parent_id for span in traces.get(request["trace_id"], []))
         self.problems += check(self.requests, self.without_bare(traces), self.has_gpu, len(self.traced.workers))
@@ -119,7 +119,7 @@ class Run:
                           f"{sum(map(len, traces.values()))} spans in all")
 
     def without_bare(self, traces):
-        """The workers without the agent send traces too; they must have no CUDA in them."""
+        """The workers without the agent also send traces, which must have no CUDA spans."""
         theirs = {request["trace_id"] for request in self.requests}
         return {trace: spans for trace, spans in traces.items()
                 if trace in theirs or any(key.startswith("cuda.") for span in spans for key in span.attributes)}
@@ -176,13 +176,13 @@ def spans_of_body(body):
 
 
 def interval_of(spans):
-    """When, and on which worker, a trace's model ran; None where it didn't."""
+    """When, and on which worker, a trace's model ran; None if it did not."""
     ran = next((span for span in spans if span.name == "infer"), None)
     return ran and (ran.resource.get("service.instance.id"), ran.start_ns, ran.end_ns)
 
 
 def who_was_ahead(request, heavy, traces):
-    """The heavy request that ran on the same worker when this one began."""
+    """The heavy request that ran on the same worker when this one started."""
     mine = interval_of(traces[request["trace_id"]])
     for each in heavy:
         other = interval_of(traces[each["trace_id"]])
@@ -192,7 +192,7 @@ def who_was_ahead(request, heavy, traces):
 
 
 def step(run, name, function):
-    """One step; a failed one doesn't keep the others from leaving what they have."""
+    """One step; if it fails, the others still leave their results."""
     began = time.monotonic()
     try:
         return function()

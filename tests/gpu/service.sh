@@ -1,10 +1,11 @@
 #!/bin/bash
-# The service of examples/service on this machine's GPU: a hundred requests at once, with and without the agent in turn.
-#   tests/gpu/service.sh OUTDIR [auto|torch|cuda|none]     under three minutes; what it leaves there: service.py
+# The service of examples/service on this machine's GPU: a hundred requests at once, alternately with and without the
+# agent.
+#   tests/gpu/service.sh OUTDIR [auto|torch|cuda|none]     up to three minutes; results: see service.py
 #
-# Needs a build, and a python3 that finds OpenTelemetry (examples/service/requirements.txt) and the package cuspan
-# (python/), by PYTHONPATH say; where they are missing they are fetched from PyPI. With neither PyTorch nor nvcc: "none",
-# which tries all but the GPU.
+# Needs a build, and a python3 with OpenTelemetry (examples/service/requirements.txt) and the package cuspan (python/),
+# for example through PYTHONPATH; if missing, they are fetched from PyPI. With neither PyTorch nor nvcc it uses "none",
+# which tests everything except the GPU.
 set -eu
 # shellcheck source=../../tools/lib.sh
 . "$(dirname "$0")/../../tools/lib.sh"
@@ -14,7 +15,7 @@ set -eu
 mkdir -p "$1"
 OUT=$(realpath "$1")
 MODEL=${2:-auto}
-SECONDS_MAX=150 # then it ends what it has begun and says what it has seen
+SECONDS_MAX=150 # then it ends what it has started and reports its results
 
 PYTHON=python3
 has_modules() { "$PYTHON" -c 'import cuspan, opentelemetry.sdk, opentelemetry.exporter.otlp.proto.http' 2>/dev/null; }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Does service_check.py notice what is wrong? On traces made up for it."""
+"""Tests whether service_check.py detects faults, with synthetic traces."""
 
 import sys
 import unittest
@@ -45,7 +45,7 @@ class ServiceCheck(unittest.TestCase):
         self.assertEqual(found(good()), [])
 
     def test_each_missing_span_is_noticed(self):
-        for i in range(len(good()) - 1):  # but for the last: that call has no GPU work
+        for i in range(len(good()) - 1):  # except the last: that call has no GPU work
             with self.subTest(i=i):
                 self.assertTrue(found(good()[:i] + good()[i + 1:]))
 

@@ -1,5 +1,5 @@
-"""What the scripts of tests/gpu/numbers/numbers.sh share: a line for each check, a summary that can't be overlooked, programs that are run
-with a time limit of their own and an environment without any of ours, and going on after a failure.
+"""Shared by the scripts of tests/gpu/numbers/numbers.sh: a line for each check, a summary, programs that run with a
+time limit and without variables of ours, and continuing after a failure.
 
 A script makes one Checks, calls part() for each of its parts and ends with sys.exit(checks.end())."""
 
@@ -17,11 +17,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 OURS = re.compile(r"CUSPAN_|OTEL_|TRACEPARENT|TRACESTATE|CUDA_INJECTION64_PATH|NVTX_INJECTION64_PATH|LD_PRELOAD|NO_COLOR|TAP_")
-SHOWN = 6  # of differences of one sort
+SHOWN = 6  # maximum differences of one kind
 
 
 class Failure(Exception):
-    """What makes a part end: it is a failed check, in words."""
+    """Ends a part: a failed check, with its text."""
 
 
 class Done:
@@ -31,7 +31,7 @@ class Done:
         self.command, self.status, self.out, self.err, self.seconds = command, status, out, err, seconds
 
     def wanted(self, *statuses):
-        """Itself, if it ended so; else a Failure with what it said."""
+        """Returns itself if it ended as expected; else raises a Failure with the output."""
         if self.status not in (statuses or (0,)):
             said = (self.out + self.err).strip().splitlines()[-6:]
             raise Failure(f"status {self.status}, it said: {' / '.join(said)[-600:]}; it was: {' '.join(self.command)}")
@@ -44,8 +44,8 @@ def clean_environment(**more):
 
 
 def run(command, limit=60, cwd=None, **environment):
-    """Runs it in a process group of its own, which is killed after `limit` seconds. What it writes goes into files, not through
-    pipes: a daemon that it leaves behind, as Nsight Systems does, would hold these open."""
+    """Runs it in its own process group, which is killed after `limit` seconds. Its output goes to files, not to pipes,
+    because a remaining daemon, like that of Nsight Systems, would hold pipes open."""
     command = [str(part) for part in command]
     begin = time.monotonic()
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -55,7 +55,7 @@ def run(command, limit=60, cwd=None, **environment):
             status = process.wait(limit)
         except subprocess.TimeoutExpired:
             status = f"no end after {limit} s"
-        finally:  # also where this script is ended
+        finally:  # also if this script is ended
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
@@ -74,7 +74,7 @@ class Checks:
         self.left_out, self.figures = [], {}
         self.began = time.monotonic()
         self.where = ""
-        if threading.current_thread() is threading.main_thread():  # a time limit's: what is run ends with us
+        if threading.current_thread() is threading.main_thread():  # sent at a time limit: the program ends with us
             signal.signal(signal.SIGTERM, lambda *_: sys.exit(f"{name}: ended by SIGTERM"))
 
     def say(self, text):
@@ -87,7 +87,7 @@ class Checks:
         return is_right
 
     def none(self, differences, text):
-        """Right if there are no differences; shows the first of them."""
+        """Passes if there are no differences; prints the first of them."""
         differences = list(differences)
         self.check(not differences, f"{text}" if not differences else f"{text}: {len(differences)} differ")
         for line in differences[:SHOWN]:
@@ -99,19 +99,19 @@ class Checks:
         self.say(f"left out {self.where}: {text}")
 
     def figure(self, name, value, text=""):
-        """A result that is kept in the folder's figures.json."""
+        """A result for the folder's figures.json."""
         self.figures[f"{self.where}: {name}"] = value
         self.say(f"       {self.where}: {name}: {text or value}")
 
     def part(self, name, function, *arguments):
-        """A part that breaks is one failed check, and the others go on."""
+        """A part that fails is one failed check, and the others run."""
         self.where = name
         begin = time.monotonic()
         try:
             function(*arguments)
         except Failure as failure:
             self.check(False, str(failure))
-        except Exception as error:  # whatever it is: the others are to run
+        except Exception as error:  # any exception: the others must run
             self.check(False, f"{type(error).__name__}: {error}")
             self.say("".join(traceback.format_tb(error.__traceback__)[-3:]).rstrip())
         self.say(f"       {name}: {time.monotonic() - begin:.1f} s")
@@ -122,7 +122,7 @@ class Checks:
             {"passed": self.passed, "failed": self.failed, "left_out": self.left_out, "figures": self.figures}, indent=1) + "\n")
 
     def end(self):
-        """The exit status: also a script that checked nothing has failed."""
+        """The exit status: a script that checked nothing has failed, too."""
         self.write()
         is_well = self.passed and not self.failed
         self.say(f"{self.name}: {'passed' if is_well else 'FAILED'}: {self.failed} of {self.passed + self.failed} checks failed, "
@@ -131,7 +131,7 @@ class Checks:
 
 
 def python_has(module, also=""):
-    """Whether python3 can import it (and `also` holds)."""
+    """Whether python3 can import it (and `also` is true)."""
     return run([sys.executable, "-c", f"import {module}\n{also}"], 120).status == 0
 
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`cuspan overhead`, `cuspan diff` and `cuspan top` on a GPU, against what has to hold of any program; numbers.sh calls it.
+"""`cuspan overhead`, `cuspan diff` and `cuspan top` on a GPU: checks properties that hold for any program. Called by
+numbers.sh.
 
     commands_test.py BUILD OUT CUPTI-LIBRARY STEADY VECTOR-ADD THREADS     (programs; steady.cu, examples/)
 """
@@ -20,9 +21,9 @@ from checks import Checks, Failure, clean_environment, run  # noqa: E402
 
 LEVELS = ["none", "asleep", "summary", "default", "graph-nodes", "full"]
 ROUNDS = 2000
-RUNS = 5  # a side: permutations of four show 2 of 70 at best
+RUNS = 5  # per side: with four, the smallest p is 2 / 70
 SLOWER = 20
-RATE = 0.2  # what top shows of some seconds, and what the program says of all
+RATE = 0.2  # top's rate over some seconds, compared with the program's own over the whole run
 
 
 class Commands:
@@ -70,7 +71,7 @@ class Commands:
         return done.status, json.loads(done.out)
 
     def sides(self, name, commands):
-        """RUNS recordings of each command, in turns: what drifts drifts for all."""
+        """RUNS recordings of each command, alternating, so that a drift affects all."""
         found = [[] for _ in commands]
         for number in range(RUNS):
             for side, command in enumerate(commands):
@@ -78,7 +79,8 @@ class Commands:
         return found
 
     def diff_of_itself(self, name, command):
-        """An alarm is allowed once in twenty comparisons; twice on end for the same thing, once in many hundred."""
+        """One false alarm in twenty comparisons is allowed; two in a row for the same item occur once in many
+        hundred."""
         alarms = []
         for attempt in range(2):
             base, new = self.sides(f"{name}-self", [command, command])
@@ -91,7 +93,8 @@ class Commands:
                           f"{name} with itself: alarms {alarms}")
 
     def diff_slower(self):
-        """The slower kernel is found by recordings and by a baseline, and it is the only kernel that is; then the way back."""
+        """The slower kernel is found with recordings and with a baseline, and no other kernel is; then in the other
+        direction."""
         command = [self.steady, "--rounds", ROUNDS]
         base, new = self.sides("slower", [command, [*command, "--slower", SLOWER]])
         baseline = self.folder / "steady-baseline.json"
@@ -111,7 +114,7 @@ class Commands:
     # --- cuspan top ---
 
     def top(self):
-        sockets = Path(tempfile.mkdtemp(prefix="cuspan-top-"))  # a socket's path has 107 characters at most
+        sockets = Path(tempfile.mkdtemp(prefix="cuspan-top-"))  # a socket's path has at most 107 characters
         program = subprocess.Popen([self.cuspan, "run", "--file", "/dev/null", "--set", f"cupti.library={self.cupti}", "--set",
                                     f"control.directory={sockets}", "--", self.steady, "--seconds", "16",
                                     "--times", "10"],

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What a result of `tests/bench/run.sh gpu --apps steps,torch --configs default,metrics,stat` says of the costs that are promised;
-numbers.sh calls it.
+"""Checks the promised costs with a result of `tests/bench/run.sh gpu --apps steps,torch --configs
+default,metrics,stat`. Called by numbers.sh.
 
     costs_check.py GPU.json OUT
 
-Metrics, and `cuspan stat`, beside tracing alone: at most 2 % of a step that is bound by launches (pairs of the same round, the
-median and its 95 % interval; a failure is an interval that lies above the limit as a whole, for these machines' noise is wider
-than that); memory within a bound; and cuspan's own estimate of its time in callbacks beside what libcuspan-timed.so measured in
-the same process.
+Compared with tracing alone, metrics and `cuspan stat` add at most 2 % to a step that is bound by launches (pairs of the
+same round, the median and its 95 % interval; only an interval entirely above the limit is a failure, because the noise
+of these machines is wider). Memory stays within a bound. cuspan's own estimate of its time in callbacks is compared
+with the measurement of libcuspan-timed.so in the same process.
 """
 
 import json
@@ -20,10 +20,10 @@ from checks import Checks  # noqa: E402
 
 RATIO_MAX = 1.02
 STEPS = {"steps": "step.median", "torch": "torch-step.median"}
-# Of memory_bytes_max, metrics take 2 MiB and a sender's 4; NVML, which they load, has some of its own.
+# Of memory_bytes_max, metrics use 2 MiB and a sender 4. NVML, which metrics load, allocates some itself.
 RESIDENT_MORE_MIB = 24
-# The sample takes 10 to 50 ns a call too much, beside 80 that a launch's callbacks take (callback_time.h), and the clock
-# around each callback some, too.
+# Each timed call measures 10 to 50 ns too much, in addition to the 80 ns of a launch's callbacks (callback_time.h), and
+# the clock around each callback adds some, too.
 ESTIMATE = 0.5, 2.0
 
 
@@ -60,7 +60,7 @@ def memory_of(checks, runs):
 def estimate_of(checks, callbacks):
     for app, found in callbacks.items():
         own = (found.get("agent") or {}).get("own") or {}
-        # The estimate leaves out what the system interrupts, above 20 us: so here, too.
+        # The estimate excludes interruptions by the system, above 20 us: so does this.
         measured = sum(kind["count"] * kind["usual_mean_ns"] for kind in found["kinds"].values())
         if not own.get("callback_ns") or not measured:
             checks.check(False, f"{app}: no estimate of the agent's ({own}) or nothing measured ({measured})")

@@ -1,5 +1,5 @@
-"""Faults planted in a real program, on a real GPU: `cuspan stat --findings` finds each, and nothing in the program that has none.
-Called by run.sh.
+"""Problems planted in a real program on a real GPU: `cuspan stat --findings` finds each, and nothing in the program
+without one. Called by run.sh.
 
     findings_test.py BUILD-DIR OUT-DIR FAULTS-PROGRAM CUPTI-LIBRARY [FAULT...]
 """
@@ -11,9 +11,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-# The fault as the program calls it, what is found, and an expression for the evidence. Faults often come together: a program that
-# launches tiny kernels is launch-bound, too. A figure is exact where nothing but the program decides it: a kernel that takes
-# longer once isn't tiny then, and a host that was held up could have written its buffer anew.
+# The fault as the program names it, the finding, and an expression for the evidence. Faults often occur together: a
+# program that launches tiny kernels is also launch-bound. A figure is exact if only the program decides it: a kernel
+# that takes longer once is not tiny then, and a delayed host could have written its buffer again.
 FAULTS = {
     "clean": (None, ""),
     "launch-bound": ("launch-bound", "its own code"),

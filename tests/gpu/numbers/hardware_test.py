@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Metrics of a run on a GPU: what NVML says of it (hw.*) against nvidia-smi at the same time, and the totals against the tables of
-`cuspan stat` of the same run; numbers.sh calls it.
+"""Metrics of a run on a GPU: NVML's values (hw.*) compared with nvidia-smi at the same time, and the totals compared
+with the tables of `cuspan stat` of the same run. Called by numbers.sh.
 
     hardware_test.py BUILD OUT CUPTI-LIBRARY STEADY      (steady.cu)
 """
@@ -22,14 +22,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from checks import Checks, Failure, clean_environment, run  # noqa: E402
 
 SECONDS, INTERVAL_MS, HELD_MIB = 8, 1000, 512
-TIMES = 50  # kernels of a millisecond: a busy GPU, and some ten thousand spans
+TIMES = 50  # kernels of a millisecond keep the GPU busy, with some ten thousand spans
 MIB = 2**20
-# nvidia-smi and NVML are asked at most this long apart; each shows a mean over some of it.
+# nvidia-smi and NVML are queried at most this far apart; each shows a mean over a part of it.
 APART_S = 2.5
-# What nvidia-smi shows within that time, and so much beside.
+# The range of nvidia-smi's values within that time, plus this margin.
 BOUNDS = {"hw.temperature": 3, "hw.power": 40, "hw.gpu.utilization": 0.35}
-MEMORY_MIB = 64  # nvidia-smi leaves the driver's reserved part out of what is used, which is added here again
-ENERGY = 0.35  # of the power by nvidia-smi, times the time
+MEMORY_MIB = 64  # nvidia-smi excludes the driver's reserved part from used memory; it is added here
+ENERGY = 0.35  # relative to nvidia-smi's power, times the time
 FIELDS = ["uuid", "utilization.gpu", "memory.total", "memory.used", "memory.reserved", "temperature.gpu", "power.draw"]
 CONFIGURATION = """file_format: "1.1"
 tracer_provider:
@@ -55,7 +55,7 @@ distribution:
 
 
 class Smi:
-    """nvidia-smi, asked twice a second: [(seconds since 1970, {field: number})] of each GPU by UUID."""
+    """nvidia-smi, queried twice a second: [(seconds since 1970, {field: number})] of each GPU by UUID."""
 
     def __init__(self, path):
         self.samples = defaultdict(list)
@@ -82,7 +82,7 @@ class Smi:
 
 
 def value_of(point):
-    """A number's: as OTLP JSON has it, integers as text."""
+    """A point's number; OTLP JSON has integers as text."""
     return float(point["asInt"]) if "asInt" in point else point["asDouble"]
 
 
@@ -91,7 +91,7 @@ def attributes_of(point):
 
 
 def points_of(path):
-    """{metric: [(attributes, point)]} in the order of the file."""
+    """{metric: [(attributes, point)]} in file order."""
     found = defaultdict(list)
     for line in Path(path).read_text().splitlines():
         for resource in json.loads(line).get("resourceMetrics", ()):
@@ -103,7 +103,7 @@ def points_of(path):
 
 
 def last_of(points):
-    """{attributes: point}: all is cumulative, so the last of a series has the total."""
+    """{attributes: point}: all are cumulative, so a series' last point has the total."""
     return {tuple(sorted(attributes.items())): point for attributes, point in points}
 
 
@@ -114,7 +114,7 @@ class Hardware:
         self.spans, self.metrics = self.folder / "spans.jsonl", self.folder / "metrics.jsonl"
 
     def run(self):
-        """The program with metrics, and nvidia-smi beside it, from before it begins."""
+        """Runs the program with metrics, and nvidia-smi in parallel, starting before it."""
         path = shutil.which("nvidia-smi")
         if not path:
             self.checks.leave_out("no nvidia-smi on the PATH: hw.* is compared with nothing")
@@ -143,13 +143,13 @@ class Hardware:
     # --- NVML ---
 
     def near(self, uuid, point, field):
-        """nvidia-smi's values around the point's time."""
+        """nvidia-smi's values around the time of the point."""
         at = int(point["timeUnixNano"]) / 1e9
         return [numbers[field] for when, numbers in self.samples.get(uuid, ()) if abs(when - at) <= APART_S
                 and numbers.get(field) is not None]
 
     def within(self, metric, field, scale, bound):
-        """Each of the metric's points lies between nvidia-smi's least and most around it, and `bound` beside."""
+        """Each point of the metric lies between nvidia-smi's minimum and maximum around it, plus or minus `bound`."""
         wrong, compared = [], 0
         for attributes, point in self.points[metric]:
             around = [value * scale for value in self.near(attributes["hw.id"], point, field)]
@@ -173,7 +173,7 @@ class Hardware:
         for metric, field, scale in (("hw.temperature", "temperature.gpu", 1), ("hw.power", "power.draw", 1),
                                      ("hw.gpu.utilization", "utilization.gpu", 0.01)):
             self.within(metric, field, scale, BOUNDS[metric])
-        for uuid, samples in self.samples.items():  # with what is reserved, as NVML counts it
+        for uuid, samples in self.samples.items():  # including reserved memory, as NVML counts it
             for _, numbers in samples:
                 numbers["memory.taken"] = (numbers["memory.used"] or 0) + (numbers.get("memory.reserved") or 0)
         self.within("hw.gpu.memory.usage", "memory.taken", MIB, MEMORY_MIB * MIB)
@@ -182,7 +182,7 @@ class Hardware:
         self.energy()
 
     def memory_rises(self):
-        """While the program runs, at least what it holds is used beside what was before it."""
+        """While the program runs, used memory grows by at least what it holds."""
         for uuid, samples in self.samples.items():
             before = [numbers["memory.taken"] for when, numbers in samples if when < self.began]
             points = [value_of(point) / MIB for attributes, point in self.points["hw.gpu.memory.usage"] if attributes["hw.id"] == uuid]
@@ -204,7 +204,7 @@ class Hardware:
             self.checks.check(power and abs(drawn - mean) <= ENERGY * mean, f"hw.energy: {drawn:.0f} W over {end - begin:.0f} s, "
                               f"nvidia-smi's mean is {mean:.0f} W, within {100 * ENERGY:.0f} %")
 
-    # --- the program's own ---
+    # --- the program's own figures ---
 
     def totals(self):
         tables = json.loads(run([self.cuspan, "stat", "--json", "--top", "0", self.spans], 60).wanted().out)
@@ -232,7 +232,7 @@ class Hardware:
         self.own_word(tables)
 
     def own_word(self, tables):
-        """What the program says of itself."""
+        """The figures that the program prints."""
         said = re.search(r"kernels (\d+) copies (\d+) copied (\d+) filled (\d+)", self.done.out)
         if not said:
             raise Failure(f"the program said {self.done.out!r}")

@@ -1,19 +1,22 @@
 #!/bin/bash
-# The numbers on this machine's GPU: what cuspan's tables, comparisons and metrics say against what others say of the same.
-#   tests/gpu/numbers/numbers.sh OUTDIR [PART...]       all parts take some five minutes; each has a time limit of its own
+# The numbers on this machine's GPU: compares cuspan's tables, comparisons and metrics with other sources.
+#   tests/gpu/numbers/numbers.sh OUTDIR [PART...]       all parts take about five minutes; each has its own time limit
 # Parts, in this order:
-#   tables      cuspan stat against CUPTI's raw records of the same run, to the nanosecond (tables_test.py)
-#   profilers   against PyTorch's profiler and Nsight Systems, where they are (profilers_test.py)
+#   tables      cuspan stat and CUPTI's raw records of the same run, equal to the nanosecond (tables_test.py)
+#   profilers   compared with PyTorch's profiler and Nsight Systems, if installed (profilers_test.py)
 #   findings    planted faults are found, a clean program gives no finding (findings_test.py)
 #   commands    cuspan overhead, diff with and without a slower kernel, top (commands_test.py)
-#   hardware    NVML beside nvidia-smi; metrics' totals are those of the tables (hardware_test.py)
-#   costs       metrics and cuspan stat beside tracing alone; own time in callbacks (../bench/run.sh gpu, costs_check.py)
-# Needs a release build with tests (build/, or $BUILD), nvcc, and a CUPTI: $CUPTI, or that in build/cupti, which is fetched where
-# it isn't. PyTorch, Nsight Systems and nvidia-smi are used where they are, and said where not. A part that fails stops no other.
-# OUTDIR gets summary.txt (a line a part), log.txt, figures.json and gpu-numbers.json (the benchmark's); recordings, spans and
-# tables stay in $BUILD/numbers. The exit status is 1 if anything failed.
-# $COSTS_SECONDS (90) is for rounds of the costs, of which six are the least for an interval; $COSTS_APPS (steps) are their
-# applications: steps,torch takes half a minute a round. For tests: $NUMBERS_PROGRAMS has the programs.
+#   hardware    NVML and nvidia-smi; metrics' totals equal those of the tables (hardware_test.py)
+#   costs       metrics and cuspan stat compared with tracing alone; own time in callbacks (costs_check.py)
+# Needs a release build with tests (build/, or $BUILD), nvcc, and a CUPTI: $CUPTI, or the one in build/cupti, which is
+# fetched if missing. PyTorch, Nsight Systems and nvidia-smi are used if installed; otherwise a line says that they are
+# missing. A failed part does not stop the others. The exit status is 1 if anything failed.
+#
+# OUTDIR receives summary.txt (one line per part), log.txt, figures.json and gpu-numbers.json (from the benchmark).
+# Recordings, spans and tables are kept in $BUILD/numbers.
+#
+# $COSTS_SECONDS (90) is for the rounds of the costs; an interval needs at least six. $COSTS_APPS (steps) are their
+# applications: steps,torch takes half a minute per round. For tests: $NUMBERS_PROGRAMS has the programs.
 set -u
 # shellcheck source=../../../tools/lib.sh
 . "$(dirname "$0")/../../../tools/lib.sh"
@@ -44,7 +47,7 @@ for needed in cuspan libcuspan.so libcuspan-export.so libcuspan-share.so; do
     [ -e "$BUILD/$needed" ] || fail "$BUILD has no $needed: cmake --preset release -DCUSPAN_BUILD_TESTS=ON && cmake --build build"
 done
 
-# All at once: each takes nvcc ten seconds.
+# In parallel: each takes nvcc ten seconds.
 make_programs() {
     local nvcc source program pids=()
     nvcc=$(find_nvcc) || { tools/get-cuda.sh nvcc build/cuda >&2 && nvcc=build/cuda/bin/nvcc; } || return 1
@@ -54,7 +57,7 @@ make_programs() {
         "$nvcc" -arch=native -std=c++17 -O2 -Iinclude -o "$program" "$source" &
         pids+=($!)
     done
-    mkdir -p "$BUILD/bench" # as gpu.py makes them, whose rounds have a time limit
+    mkdir -p "$BUILD/bench" # the folder that gpu.py uses; its rounds have a time limit
     for source in tests/bench/apps/{calls,service}.cu; do
         program=$BUILD/bench/$(basename "$source" .cu)
         [ ! "$program" -nt "$source" ] || continue
@@ -97,14 +100,14 @@ part_costs() {
 }
 limit_of() {
     case $1 in
-    tables | profilers) echo 140 ;; # PyTorch takes half a minute to be loaded the first time
+    tables | profilers) echo 140 ;; # PyTorch takes half a minute to load the first time
     commands) echo 150 ;;
     costs) echo $((${COSTS_SECONDS:-90} + 50)) ;;
     *) echo 60 ;;
     esac
 }
 
-# A part in a process group of its own, so that its time limit ends all that it began.
+# Runs a part in its own process group, so that its time limit ends everything that it started.
 declare -f part_tables part_profilers part_findings part_commands part_hardware part_costs >"$WORK/parts.sh"
 declare -p BUILD WORK CUPTI PROGRAMS TABLES APPS OUT >>"$WORK/parts.sh"
 FAILED=0

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The scripts of tests/gpu/numbers/numbers.sh without a GPU: on programs that replay a recording where an agent is injected, on stand-ins
-for Nsight Systems, nvidia-smi and NVML, and on figures that are wrong, which have to be found.
+"""Tests the scripts of tests/gpu/numbers/numbers.sh without a GPU: with programs that replay a recording if an agent is
+injected, with stand-ins for Nsight Systems, nvidia-smi and NVML, and with wrong figures, which must be detected.
 
     numbers_test.py --build BUILD-DIR [--sanitizers LIST] [unittest's arguments]
 """
@@ -75,7 +75,7 @@ class Case(unittest.TestCase):
         return path
 
     def standin(self, recording="threads", name="standin", after="echo done"):
-        """A program that replays where an agent is injected, and else does nothing."""
+        """A program that replays if an agent is injected, and otherwise does nothing."""
         host = " ".join(map(str, (BUILD / "exit_host", BUILD / "libcuspan.so", BUILD / "libcuspan-replay.so",
                                   ROOT / f"examples/recordings/{recording}.cuspanrec", "return")))
         return self.script(name, f"[ -z \"$CUDA_INJECTION64_PATH\" ] || {host} > /dev/null || [ $? = 7 ] || exit 9\n{after}\n")
@@ -86,7 +86,7 @@ class Case(unittest.TestCase):
         return done.out
 
     def checked(self, name, function):
-        """(passed, failed, said) of a part of a script."""
+        """(passed, failed, output) of a part of a script."""
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
             checks = Checks(name, self.folder / "out")
@@ -105,7 +105,7 @@ class Case(unittest.TestCase):
 
 class Profilers(Case):
     def events(self, spans):
-        """As PyTorch's profiler would have them."""
+        """Events as PyTorch's profiler would have them."""
         short = {long: short for short, long in profilers_test.COPY_KINDS.items()}
         found = []
         for span in spans:
@@ -144,7 +144,8 @@ class Profilers(Case):
         self.assertEqual(len(list(profilers_test.noise_differs(one, {"a": (10, 300000, 30000), "b": (1, 50000, 50000)}))), 2)
 
     def with_torch(self, events):
-        """PYTHONPATH with a PyTorch whose profiler has these events, and whose import replays where an agent is injected."""
+        """PYTHONPATH with a PyTorch whose profiler has these events, and whose import replays if an agent is
+        injected."""
         site = self.folder / "site/torch"
         site.mkdir(parents=True, exist_ok=True)
         shorten = {"kernel": "kernel", "copy": "gpu_memcpy", "fill": "gpu_memset"}
@@ -180,7 +181,7 @@ class Profilers(Case):
                                self.standin(), NSYS=self.script("nsys", text))
 
     def test_nsight_systems(self):
-        """Its file is that of a run of ours; then one without a kernel; then there is none."""
+        """First with the file of a run of ours, then with one without a kernel, then without a file."""
         file, _ = self.spans("threads")
         database = self.folder / "made.sqlite"
         run([BUILD / "cuspan", "stat", "--sqlite", database, file]).wanted()
@@ -211,13 +212,13 @@ class Commands(Case):
         return commands_test.Commands(checks, BUILD, self.folder / "out", BUILD / "libcuspan-replay.so", standin, standin, standin)
 
     def test_overhead(self):
-        """The levels and their invariants; the time of this machine is no matter."""
+        """The levels and their invariants; this machine's time does not matter."""
         passed, failed, said = self.checked("overhead", lambda checks: self.commands(checks).overhead(
             self.standin(), 2, ["none", "summary", "default", "full"]))
         self.assertEqual((passed, failed), (6, 0), said)
 
     def made_run(self, name, command):
-        """In place of a recording: spans of a run with noise, in which one kernel is `third`, slower where that is asked for."""
+        """Replaces a recording: spans of a run with noise, in which one kernel is `third`, slower if requested."""
         random.seed(name)
         if not hasattr(self, "file"):
             self.file, _ = self.spans("threads")
@@ -251,7 +252,7 @@ class Commands(Case):
     def test_diff(self):
         passed, failed, said = self.diffed(20)
         self.assertEqual((passed, failed), (6, 0), said)
-        passed, failed, said = self.diffed(0)  # nothing is slower: it has to be missed
+        passed, failed, said = self.diffed(0)  # nothing is slower, so the check must fail
         self.assertEqual((passed, failed), (2, 4), said)
 
     def test_diff_of_itself_that_alarms(self):
@@ -283,7 +284,7 @@ class Hardware(Case):
     def setUp(self):
         super().setUp()
         for name, value in ("SECONDS", 2), ("INTERVAL_MS", 300), ("HELD_MIB", 0), ("MEMORY_MIB", 0.0001), \
-                ("APART_S", 1e12):  # the stand-in's clock is the recording's
+                ("APART_S", 1e12):  # the stand-in has the recording's clock
             self.addCleanup(setattr, hardware_test, name, getattr(hardware_test, name))
             setattr(hardware_test, name, value)
         libraries = self.folder / "libraries"
@@ -334,7 +335,7 @@ class Hardware(Case):
 
 
 class Script(Case):
-    """numbers.sh: parts in order, each with its line, whatever becomes of the others."""
+    """numbers.sh: parts in order, each with its line, whether others fail or not."""
 
     def numbers(self, *parts, status, **environment):
         done = run([ROOT / "tests/gpu/numbers/numbers.sh", self.folder / "out", *parts], 300, BUILD=BUILD,

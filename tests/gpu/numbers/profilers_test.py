@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""The tables of `cuspan stat` against those of PyTorch's profiler and of Nsight Systems, on a GPU; numbers.sh calls it.
+"""Compares the tables of `cuspan stat` with those of PyTorch's profiler and of Nsight Systems, on a GPU. Called by
+numbers.sh.
 
     profilers_test.py BUILD OUT CUPTI-LIBRARY -- PROGRAM...       (a PROGRAM is a command line)
 
-PyTorch's profiler beside cuspan, in the very same run (`cuspan run --share`): as many kernels, copies and fills by name, and
-their times within CLOCKS_NS each, and JUMP_NS in all: both come from one record of the GPU, but PyTorch has CUPTI convert its
-clock into ticks of the processor's, and converts these back. PyTorch's profiler alone, and Nsight Systems, in runs of their own:
-counts and bytes equal exactly, for the work is the same each time; times within NOISE, for the runs are not.
+PyTorch's profiler and cuspan in the same run (`cuspan run --share`): as many kernels, copies and memsets by name, and
+their times within CLOCKS_NS each, and JUMP_NS in total: both come from one record of the GPU, but PyTorch has CUPTI
+convert its clock into ticks of the processor, and converts these back. PyTorch's profiler alone, and Nsight Systems, in
+separate runs: counts and bytes are exactly equal, because the work is the same each time; times are within NOISE,
+because the runs differ.
 """
 
 import json
@@ -23,9 +25,9 @@ from compare import demangle  # noqa: E402
 from gpu import find_nsys  # noqa: E402
 
 LIMIT = 60
-CLOCKS_NS, JUMP_NS = 32, 500  # a tick of the GPU's clock as it is read; and once a new point by which clocks are converted
-# Of the time of all kernels, and of the median of a kernel that ran so often, from run to run: the GPU's clock rises in the first
-# milliseconds, and the first runs of a kernel find no instructions in the caches.
+CLOCKS_NS, JUMP_NS = 32, 500  # a tick of the GPU's clock; and one new reference point for converting clocks
+# For the time of all kernels, and the median of a kernel with so many executions, from run to run: the GPU's clock
+# rises in the first milliseconds, and the first runs of a kernel find no instructions in the caches.
 NOISE, NOISE_NS, NOISE_RUNS = 0.3, 1500, 8
 COPY = re.compile(r"Memcpy (\w+) \((\w+) -> (\w+)\)")
 COPY_KINDS = {"HtoD": "HostToDevice", "DtoH": "DeviceToHost", "DtoD": "DeviceToDevice", "HtoH": "HostToHost", "HtoA": "HostToArray",
@@ -33,12 +35,13 @@ COPY_KINDS = {"HtoD": "HostToDevice", "DtoH": "DeviceToHost", "DtoD": "DeviceToD
 
 
 def spaceless(name):
-    """Demanglers differ in their blanks."""
+    """Demanglers differ in their spaces."""
     return re.sub(r"\s+", "", name)
 
 
 def of_events(events):
-    """{sort: {name: [durations in ns]}}, copies by (kind, from, to), fills together. PyTorch leaves very long names mangled."""
+    """{kind: {name: [durations in ns]}}, copies by (kind, from, to), memsets together. PyTorch leaves very long names
+    mangled."""
     plain = demangle(name for _, name, _ in events if name.startswith("_Z"))
     events = [(sort, plain.get(name, name), length) for sort, name, length in events]
     found = {"kernel": defaultdict(list), "copy": defaultdict(list), "fill": defaultdict(list)}
@@ -51,7 +54,7 @@ def of_events(events):
 
 
 def of_tables(tables):
-    """{sort: {name: (count, total_ns)}} of cuspan stat --json; of kernels the median, too."""
+    """{kind: {name: (count, total_ns)}} of cuspan stat --json; for kernels also the median."""
     found = {"kernel": {spaceless(row["full_name"]): (row["count"], row["total_ns"], row["median_ns"]) for row in tables["kernels"]},
              "copy": {}, "fill": {}}
     for row in tables["copies"]:
@@ -64,7 +67,7 @@ def of_tables(tables):
 
 
 def counts_differ(events, tables):
-    """Lines about what isn't as often on both sides."""
+    """Lines about items whose counts differ."""
     for sort in events:
         seen = Counter({name: len(lengths) for name, lengths in events[sort].items()})
         told = Counter({name: count for name, (count, *_) in tables[sort].items()})
@@ -74,7 +77,7 @@ def counts_differ(events, tables):
 
 
 def times_differ(events, tables, clocks_ns):
-    """The same of a run that both saw: lines, and the largest difference for each piece of work."""
+    """The same for a run that both traced: lines, and the largest difference for each piece of work."""
     largest, lines = 0.0, []
     for sort in events:
         for name, lengths in events[sort].items():
@@ -87,7 +90,7 @@ def times_differ(events, tables, clocks_ns):
 
 
 def noise_differs(one, two):
-    """Lines about times of two runs, {name: (count, total_ns, median_ns)} each, that are further apart than noise."""
+    """Lines about times of two runs, {name: (count, total_ns, median_ns)} each, that differ by more than noise."""
     all_one, all_two = (sum(total for _, total, _ in side.values()) for side in (one, two))
     if abs(all_one - all_two) > NOISE * max(all_one, all_two) + NOISE_NS:
         yield f"all: {all_one} ns and {all_two} ns"
@@ -115,7 +118,7 @@ class Kineto:
         return said, done
 
     def table_of(self, said):
-        """PyTorch's own table agrees with the events that it was made of."""
+        """PyTorch's own table agrees with the events from which it was made."""
         seen = defaultdict(list)
         for _, name, length in said["events"]:
             seen[name].append(length)
@@ -153,7 +156,8 @@ class Kineto:
 # --- Nsight Systems ---
 
 def of_sqlite(path):
-    """({name: (count, total_ns, median_ns)} of kernels, {copy kind: (count, bytes)}, (fills, bytes)); cuspan's tables are Nsight's."""
+    """({name: (count, total_ns, median_ns)} of kernels, {copy kind: (count, bytes)}, (memsets, bytes)); cuspan has
+    Nsight's tables."""
     database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     there = {name for name, in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
@@ -176,7 +180,8 @@ class Nsight:
         self.nsys, self.works = find_nsys(), True
 
     def report_of(self, name, command):
-        """Nsight Systems' SQLite file of a run of the program; None, with its words, where it can't make one."""
+        """Nsight Systems' SQLite file of a run of the program; None, after printing its output, if it cannot make
+        one."""
         report, database = self.folder / f"{name}.nsys-rep", self.folder / f"{name}-nsys.sqlite"
         for old in report, database:
             old.unlink(missing_ok=True)
@@ -194,7 +199,7 @@ class Nsight:
     def compare(self, command):
         name = Path(command[0]).stem
         theirs = self.report_of(name, command) if self.works else None
-        self.works = bool(theirs)  # where it makes no report of one program, it makes none of the next
+        self.works = bool(theirs)  # if it makes no report of one program, it makes none of the next
         if not theirs:
             return
         spans, ours = self.folder / f"{name}-nsight.jsonl", self.folder / f"{name}-cuspan.sqlite"

@@ -1,8 +1,8 @@
-"""The tables of `cuspan stat --json`, made again from CUPTI's raw records by other code in another way, and what differs. The
-records are those of a recording, read by tests/support/recording.py, or those that record_tap.c wrote down in the same run: neither
-has any code of cuspan's.
+"""Computes the tables of `cuspan stat --json` again from CUPTI's raw records with other code, and lists the
+differences. The records are those of a recording, read by tests/support/recording.py, or those that record_tap.c wrote
+in the same run. Neither uses any code of cuspan.
 
-    tables_check.py RECORDING TABLES.json       prints what differs; the exit status is 1 if anything does
+    tables_check.py RECORDING TABLES.json       prints the differences; the exit status is 1 if there are any
 """
 
 import json
@@ -28,9 +28,10 @@ COPY_KINDS = ["unknown", "HostToDevice", "DeviceToHost", "HostToArray", "ArrayTo
               "DeviceToArray", "DeviceToDevice", "HostToHost", "PeerToPeer"]
 MEMORY_KINDS = ["unknown", "pageable", "pinned", "device", "array", "managed", "device_static", "managed_static"]
 WAITING = "Synchronize"  # in the names of calls that wait
-# Runtime calls by CUPTI's number: (kind of memory, where the size lies among the parameters); the address is the first one.
+# Runtime calls by CUPTI's number: (kind of memory, index of the size among the parameters); the address is the first
+# one.
 ALLOCATIONS = {20: ("device", 1), 25: ("pinned", 1), 27: ("pinned", 1), 206: ("managed", 1), 373: ("pool", 1)}
-PITCHED = 21  # (address, pitch, width, height): it takes pitch times height
+PITCHED = 21  # (address, pitch, width, height): the size is pitch times height
 FREES = {22, 26, 375}
 DRIVER_ALLOCATES = re.compile(r"cuMem(Alloc|Create|Map|HostAlloc|Free)")
 RUNTIME_ELSE = re.compile(r"cudaMalloc(?!Async$|Host$|Managed$|Pitch$)\w+|cudaHostRegister|cudaFree(?!Host$|Async$|Array$)\w+")
@@ -38,7 +39,7 @@ RUNTIME_ELSE = re.compile(r"cudaMalloc(?!Async$|Host$|Managed$|Pitch$)\w+|cudaHo
 
 @dataclass
 class Work:
-    """A piece of GPU work. Spans have no length of zero: the least is 1 ns."""
+    """A piece of GPU work. Spans have no zero length: the minimum is 1 ns."""
     sort: str
     name: str
     start: int
@@ -49,7 +50,7 @@ class Work:
     values: dict
     kind: int
     correlation: int
-    called: int = None  # when its call began, if that is known
+    called: int = None  # when its call started, if known
 
     @property
     def length(self):
@@ -72,7 +73,7 @@ def call_names():
 
 
 class Raw:
-    """What CUPTI said in one run: `work`, and of a recording also `calls` and `memory`."""
+    """CUPTI's data of one run: `work`, and of a recording also `calls` and `memory`."""
 
     def __init__(self, work, calls=None, without_times=0, losses=None):
         self.work, self.calls, self.without_times, self.losses = work, calls, without_times, losses or {}
@@ -125,7 +126,7 @@ def spread(values, total=True):
 
 
 def union(works_):
-    """By every begin and end in order, unlike the program, which merges."""
+    """Sorts all starts and ends, unlike the program, which merges intervals."""
     covered = depth = 0
     since = None
     for time, change in sorted([(w.start, -1) for w in works_] + [(w.end, 1) for w in works_]):
@@ -145,11 +146,11 @@ def grouped(items, key):
 
 
 class Comparison:
-    """`differences` is a list of lines, empty where the tables are what CUPTI said."""
+    """`differences` is a list of lines, empty if the tables match CUPTI's data."""
 
     def __init__(self, tables, raw, every_call=True):
-        """`every_call`: each recorded call is to be in the tables; else those that caused GPU work, and of the others all of a
-        name or none (the recording has more than the detail of the tables)."""
+        """`every_call`: each recorded call must be in the tables; else those that caused GPU work, and of the others
+        all or none with a name (the recording has more calls than the detail of the tables)."""
         self.tables, self.raw, self.every_call = tables, raw, every_call
         self.differences, self.compared = [], Counter()
         self.work = grouped(raw.work, lambda work: work.sort)
@@ -173,7 +174,7 @@ class Comparison:
             self.differences.append(f"{what}: the tables have {got}, CUPTI's records {want}")
 
     def rows(self, table, key, wanted):
-        """The table's rows by key, after a comparison of which there are."""
+        """The table's rows by key, after comparing the set of keys."""
         found = {key(row): row for row in self.tables[table]}
         self.same(f"{table} rows", sorted(map(str, found)), sorted(map(str, wanted)))
         self.same(f"{table} number of rows", len(self.tables[table]), len(wanted))
@@ -191,7 +192,7 @@ class Comparison:
             self.values("kernels", name, row, {**want, "share": want["total_ns"] / all_ns})
             last = {json.dumps([work.values[field] for field in range(first, first + 3)], separators=(",", ":"))
                     for first in (13,) for work in works_ if first in work.values}
-            if len(last) == 1:  # of several grids the table shows one
+            if len(last) == 1:  # the table shows one of several grids
                 self.same(f"kernels {name} grid", row["grid"], last.pop())
 
     def copies(self):
@@ -201,7 +202,7 @@ class Comparison:
             return (COPY_KINDS[work.values.get(COPY_KIND, 0)], MEMORY_KINDS[work.values.get(COPY_FROM, 0)],
                     MEMORY_KINDS[work.values.get(COPY_TO, 0)])
         of = grouped(self.work["copy"] + self.work["fill"], key)
-        rows = defaultdict(list)  # fills may stand in several rows, by memory
+        rows = defaultdict(list)  # memsets may be in several rows, by memory
         for row in self.tables["copies"]:
             rows[("fill",) if row["kind"] == "fill" else (row["kind"], row.get("from"), row.get("to"))].append(row)
         self.same("copies rows", sorted(rows), sorted(of))
@@ -280,7 +281,7 @@ class Comparison:
         self.same("latency_histogram all", sum(row["count"] for row in self.tables["latency_histogram"]), len(delays))
 
     def memory(self):
-        """By the calls that allocate and free; not where the driver's are used, which are of many sorts."""
+        """From the calls that allocate and free; not if driver calls are used, which have many forms."""
         names = call_names()
         used = {names[call.domain, call.cbid] for call in self.raw.calls if call.result == 0}
         self.memory_is_told = not any(DRIVER_ALLOCATES.match(name) or RUNTIME_ELSE.fullmatch(name) for name in used

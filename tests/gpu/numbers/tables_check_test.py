@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What tests/gpu/numbers/tables_test.py does on a GPU, without one: `cuspan stat` of each recording against its raw records, and with
-record_tap.c before the CUPTI that replays them; and each figure of the tables, made wrong, is found.
+"""Does what tests/gpu/numbers/tables_test.py does, without a GPU: compares `cuspan stat` of each recording with its raw
+records, and uses record_tap.c with the replay library. Each figure of the tables, when changed, is detected.
 
     tables_check_test.py --build BUILD-DIR [unittest's arguments]
 """
@@ -24,7 +24,7 @@ from tables_test import build_tap, of_tap  # noqa: E402
 
 BUILD = ROOT / "build"
 RECORDINGS = sorted((ROOT / "examples/recordings").glob("*.cuspanrec"))
-FIELDS_LEFT = {  # what is not CUPTI's to say, or said by another field
+FIELDS_LEFT = {  # not from CUPTI, or already in another field
     "headline": {"wall_ns", "call_ns", "errors", "compute_to_memory", "asynchronous_share", "mean_occupancy_share",
                  "pageable_share", "wait_share"},
     "calls": {"share"}, "kernels": {"registers", "shared_bytes", "occupancy_share"},
@@ -48,7 +48,7 @@ class Recordings(unittest.TestCase):
         self.folder = Path(folder.name)
 
     def tables(self, recording):
-        """Of all requests: a recording may be of a program that was sampled."""
+        """Of all requests: the recording may be of a sampled program."""
         spans = self.folder / f"{recording.stem}.jsonl"
         cuspan("replay", "--quiet", "--file", spans, recording, OTEL_TRACES_SAMPLER="always_on")
         return json.loads(cuspan("stat", "--json", "--top", "0", spans).out)
@@ -65,8 +65,8 @@ class Recordings(unittest.TestCase):
         self.assertGreater(compared, 1000)
 
     def test_calls_that_share_an_id_are_two(self):
-        """In this recording of an H200 two calls of the driver, one behind the other, have one correlation ID; every call of it is
-        in the tables."""
+        """In this recording of an H200, two consecutive driver calls have one correlation ID; every call of it is in
+        the tables."""
         recording = ROOT / "tests/gpu/recordings/torch_inference.cuspanrec"
         raw = Raw.of_recording(recording)
         ids = Counter(call.correlation_id for call in raw.calls)
@@ -76,7 +76,7 @@ class Recordings(unittest.TestCase):
         self.assertEqual(compared_spans(self.folder / f"{recording.stem}.jsonl", recording), [])
 
     def test_what_is_wrong_is_found(self):
-        """Each number of each row, one more than it is."""
+        """Each number of each row, increased by one."""
         for name in "threads", "graph_nodes":
             recording = ROOT / f"examples/recordings/{name}.cuspanrec"
             tables, raw = self.tables(recording), Raw.of_recording(recording)
@@ -100,7 +100,7 @@ class Recordings(unittest.TestCase):
 
 
 class Live(unittest.TestCase):
-    """A host that makes a recording's calls, through the double of CUPTI and the tap."""
+    """A host that makes a recording's calls, through the replay library and the tap."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -117,7 +117,7 @@ class Live(unittest.TestCase):
         self.assertEqual(done.status, 7, done.out + done.err)
 
     def libcupti(self, name):
-        """A double in a folder of its own, as the libcupti.so.13 that a program brings along."""
+        """A replay library in its own folder, like the libcupti.so.13 that a program brings along."""
         was, now = b"\0libcuspan-replay.so\0", b"\0libcupti.so.13\0"
         library = self.folder / name / "libcupti.so.13"
         library.parent.mkdir()
@@ -127,7 +127,7 @@ class Live(unittest.TestCase):
         return library
 
     def test_a_program_that_has_loaded_another_cupti(self):
-        """As PyTorch has its own, of the same name: what the tap stands before is still the one it was made for."""
+        """Like PyTorch, with its own CUPTI of the same name: the tap still uses the one it was built for."""
         other = self.libcupti("of_the_program")
         self.double = self.libcupti("named")
         self.tap = build_tap(self.double, self.folder)
@@ -162,7 +162,7 @@ class Live(unittest.TestCase):
 
 
 class Script(unittest.TestCase):
-    """tables_test.py itself, on programs that replay a recording where an agent is injected."""
+    """Runs tables_test.py with programs that replay a recording if an agent is injected."""
 
     def test_it_passes_and_fails(self):
         with tempfile.TemporaryDirectory() as folder:

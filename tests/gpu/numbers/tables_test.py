@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""`cuspan stat` of programs on a real GPU against what CUPTI said in the very same run, to the nanosecond; run.sh and numbers.sh
-call it.
+"""Compares `cuspan stat` of programs on a real GPU with CUPTI's records of the same run, to the nanosecond. Called by
+run.sh and numbers.sh.
 
     tables_test.py BUILD OUT CUPTI-LIBRARY -- PROGRAM...       (a PROGRAM is a command line)
 
-Each program runs four times: recorded, and the tables of the recording are held against its records as tests/support/recording.py
-reads them, calls, latencies and memory included; live under `cuspan stat`, and with its spans in a file, with record_tap.c
-before CUPTI, which writes the GPU's records down by itself; and live as everybody runs it, whose counts and bytes are those of
-the recording, for the programs do the same work each time.
+Each program runs four times. Recorded: the recording's tables are compared with its records as
+tests/support/recording.py reads them, including calls, latencies and memory. Under `cuspan stat`, and with its spans in
+a file: with record_tap.c in front of CUPTI, which writes the GPU's records independently. And as users run it: counts
+and bytes equal those of the recording, because the programs do the same work each time.
 """
 
 import json
@@ -21,19 +21,19 @@ from checks import ROOT, Checks, Failure, run  # noqa: E402
 from tables_check import Comparison, Raw  # noqa: E402
 
 LIMIT = 60
-# Bursts of many threads, and spans as JSON: room for all of them, as everything is to be there.
-# And graphs as a recording has them: else the first ones may show their nodes.
+# Space for bursts of many threads, and spans as JSON, because everything must be there. Graphs as in a recording,
+# because otherwise the first ones may show their nodes.
 ROOM = ["--set", "rings.total_bytes=67108864", "--set", "memory_bytes_max=268435456", "--set", "exit_deadline_ms=20000",
         "--set", "cupti.graph_records=always"]
 SAME_WORK = {"kernels": ("full_name", "count"), "copies": ("kind", "from", "to", "count", "bytes"),
              "calls": ("name", "api", "count", "errors"), "streams": ("device", "count")}
-# Calls whose number depends on when the GPU is done, or on what CUDA has loaded before.
+# Calls whose number depends on when the GPU finishes, or on what CUDA has loaded before.
 VARYING = ("cudaEventQuery", "cudaStreamQuery")
 
 
 def build_tap(cupti, folder):
-    """record_tap.so before that CUPTI. It needs it by its whole path, which a library without code stands for when it is linked: by
-    its name, libcupti.so.13, the tap would get the one that PyTorch has brought along."""
+    """Puts record_tap.so in front of that CUPTI. The tap is linked with a library without code that has CUPTI's whole
+    path as its name: with the name libcupti.so.13, the tap would get the one of PyTorch."""
     cupti, folder = Path(cupti).resolve(), Path(folder).resolve()
     tap, path = folder / "record_tap.so", folder / "record_tap_path.so"
     run(["cc", "-shared", "-nostdlib", "-x", "c", os.devnull, "-o", path, f"-Wl,-soname,{cupti}"]).wanted()
@@ -43,7 +43,7 @@ def build_tap(cupti, folder):
 
 
 def of_tap(path, said):
-    """What the tap has written down. `said` by a program that had it."""
+    """The records that the tap has written. `said` is the output of a program with the tap."""
     if not path.exists():
         raise Failure(f"the tap has written nothing: {said.strip()}")
     return Raw.of_tap(path)
@@ -54,7 +54,7 @@ class Tables:
         self.checks, self.cuspan, self.cupti, self.folder = checks, Path(build).resolve() / "cuspan", cupti, Path(folder)
 
     def program(self, *words, tap=None, statuses=(0,), **environment):
-        """cuspan with these words, which end with a program."""
+        """Runs cuspan with these arguments, the last of which are a program."""
         return run([self.cuspan, words[0], "--set", f"cupti.library={tap or self.cupti}", *ROOM, *words[1:]], LIMIT,
                    **environment).wanted(*statuses)
 

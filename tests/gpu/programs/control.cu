@@ -1,8 +1,9 @@
-// A program that bounds its tracing itself, while other threads launch all the time.
-//   control AGENT     by cuspan_start(AGENT) and cuspan_stop(), after CUDA has begun; nothing is injected
-//   control profiler  by cudaProfilerStart() and cudaProfilerStop(), with the agent injected and capture.cuda_profiler
-// `wanted` is launched while it traces, `unwanted` while it doesn't, `other` by the other threads. It prints how often
-// wanted was launched: each has its span below its call, and unwanted has none.
+// A program that limits its tracing itself, while other threads launch continuously.
+//   control AGENT     with cuspan_start(AGENT) and cuspan_stop(), after CUDA has started; nothing is injected
+//   control profiler  with cudaProfilerStart() and cudaProfilerStop(), with the agent injected and
+// capture.cuda_profiler
+// `wanted` is launched while it traces, `unwanted` while it does not, `other` by the other threads. Prints
+// how often wanted was launched: each launch has its span below its call, and unwanted has none.
 #include <cuspan/cuspan.h>
 
 #include <atomic>
@@ -13,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-// cuda_profiler_api.h comes in a package of its own; the functions are the runtime's.
+// cuda_profiler_api.h comes in a separate package; the functions are in the runtime.
 extern "C" cudaError_t cudaProfilerStart(void);
 extern "C" cudaError_t cudaProfilerStop(void);
 
@@ -75,7 +76,7 @@ int main(int argc, char **argv)
         begin();
         for (int k = 0; k < 1 + cycle % 5; k++, launched++)
             wanted<<<1, 32, 0, stream>>>();
-        if (cycle % 2) // else they are still running, or not yet, when the tracing ends
+        if (cycle % 2) // else they still run, or have not started, when the tracing ends
             CHECK(cudaStreamSynchronize(stream));
         end();
         if (agent && cycle == 10)

@@ -1,7 +1,7 @@
-/* A bare CUPTI counter, injected like the agent (CUDA_INJECTION64_PATH) but with nothing of it: enables the
- * activity kinds that the agent has on by default, counts the records of each, and writes "kind count" lines
- * to $COUNTER_FILE at exit; with COUNTER_NODES graphs count node by node. What it sees is what the agent must
- * turn into spans. $COUNTER_CUPTI names the library. */
+/* A plain CUPTI counter, injected like the agent (CUDA_INJECTION64_PATH) but without any of its code: enables
+ * the activity kinds that the agent enables by default, counts the records of each, and writes lines "kind
+ * count" to $COUNTER_FILE at exit; with COUNTER_NODES graphs count node by node. The agent must make the same
+ * number of spans. $COUNTER_CUPTI names the library. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #define BUFFER_BYTES (4 << 20)
 #define KINDS        64
 
-/* CUPTI's own, as its headers declare it; the kind is the first member of every record. */
+/* From CUPTI's headers; the kind is the first member of every record. */
 struct context;
 typedef void request_fn(uint8_t **buffer, size_t *size, size_t *max_records);
 typedef void complete_fn(struct context *context, uint32_t stream, uint8_t *buffer, size_t size,

@@ -1,7 +1,7 @@
 // Kernels whose bytes and operations are known by construction, for tests/gpu/counters_test.py.
 //   counters copy|fma|mixed|nccl|range|loop|threads|samples [MIB]
-// samples: copies without pause for four seconds, whose bytes a second it says.
-// Prints what each kind of kernel must count, the result's sum, and what a launch took, a line each.
+// samples: copies without pause for four seconds, and prints their bytes per second.
+// Prints what each kind of kernel must count, the sum of the result, and the time of a launch, one line each.
 #include "cuspan/cuspan.h"
 
 #include <chrono>
@@ -37,7 +37,7 @@ __global__ void multiply_add(float *to, int rounds, float factor)
     to[blockIdx.x * blockDim.x + threadIdx.x] = value;
 }
 
-// By its name one of those that are never counted.
+// Its name is one of those that are never counted.
 __global__ void ncclDevKernel_made_up(float *to)
 {
     to[threadIdx.x] = 1;

@@ -1,7 +1,7 @@
-/* A program built with CUDA 12: its headers and its runtime (libcudart.so.12), on whatever driver there is.
- * The kernel comes as PTX, so that no nvcc of 12 is needed. run.sh fetches CUDA 12.9's by tools/get-cuda.sh
- * runtime12 and builds it: gcc -I$CUDA12/include tests/gpu/programs/cuda12.c -o cuda12 -L$CUDA12/lib
- * -l:libcudart.so.12 -Wl,-rpath,$CUDA12/lib */
+/* A program built with CUDA 12: its headers and its runtime (libcudart.so.12), on any driver. The kernel is
+ * PTX, so no nvcc of CUDA 12 is needed. run.sh fetches CUDA 12.9 with tools/get-cuda.sh runtime12 and builds
+ * it: gcc -I$CUDA12/include tests/gpu/programs/cuda12.c -o cuda12 -L$CUDA12/lib -l:libcudart.so.12
+ * -Wl,-rpath,$CUDA12/lib */
 #include <cuda_runtime_api.h>
 
 #include <stdio.h>

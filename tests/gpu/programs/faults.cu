@@ -1,6 +1,7 @@
-// One fault of each kind that `cuspan stat --findings` knows, and a program that has none; findings_test.py runs them.
+// One fault of each kind that `cuspan stat --findings` detects, and a program without any. Run by
+// findings_test.py.
 //   faults FAULT|clean
-// FAULT is the finding's word; low-occupancy takes a reason behind a colon: registers, shared, block or grid.
+// FAULT is the finding's name; low-occupancy takes a reason after a colon: registers, shared, block or grid.
 // Prints the fault's name and exits 0.
 #include <atomic>
 #include <chrono>
@@ -25,8 +26,8 @@ static const int n = 32 << 20; // floats of the clean program's arrays
 static cudaStream_t stream;
 static int multiprocessors;
 
-// Time itself, not cycles: a GPU that was idle begins with a fraction of its clock, and then kernels would take several
-// times what the thresholds of findings are set against.
+// Waits for time, not cycles: an idle GPU starts at a fraction of its clock, and kernels would then take
+// several times what the thresholds of findings assume.
 static __device__ long long now_ns()
 {
     long long now;
@@ -55,8 +56,8 @@ template <int part> __global__ void step(int *values)
         values[part] += part;
 }
 
-// So many values are alive at once that a thread needs more than 128 registers: one block of 256 threads is all
-// that a multiprocessor takes.
+// So many values are live at once that a thread needs more than 128 registers: a multiprocessor holds only
+// one block of 256 threads.
 __global__ void __launch_bounds__(256, 1) many_registers(float *values, int rounds)
 {
     const int count = 120;
@@ -177,11 +178,11 @@ static void graph_candidate(const char *)
     CHECK(cudaFree(values));
 }
 
-// Two threads by turns, each with kernels that take an eighth of the multiprocessors.
+// Two alternating threads, each with kernels that use an eighth of the multiprocessors.
 static void serialized_kernels(const char *)
 {
     std::atomic<int> turn{0};
-    work(5000); // so that the others stand in line
+    work(5000); // so that the others queue up
     auto worker = [&](int mine) {
         for (int i = 0; i < 200; i++) {
             while (turn.load() % 2 != mine)

@@ -1,10 +1,11 @@
-/* Requests that replay CUDA graphs: each execution belongs to the request that launched it, though all share a graph.
+/* Requests that replay CUDA graphs: each execution belongs to the request that launched it, although all
+ * share a graph.
  *   graph_requests [THREADS [REQUESTS-A-THREAD]]
- * Thread t has an executable graph of 2 + t kernels for itself, and all share one of six nodes (a fill, four kernels, a
- * copy), which no two launch at once. Request n attaches a context of its own by cuspan.h, launches the shared graph,
- * then its thread's one 1 + n % 3 times, the last time in a range "stage"; every tenth isn't sampled. Its trace ID: 8
- * bytes "request!", then n, whose thread is (n - 1) % THREADS. processes_check.py looks whether each trace holds exactly its
- * own executions. */
+ * Thread t has its own executable graph of 2 + t kernels, and all share one of six nodes (a memset, four
+ * kernels, a copy), which no two launch at once. Request n attaches its own context with cuspan.h, launches
+ * the shared graph, then its thread's graph 1 + n % 3 times, the last time in a range "stage"; every tenth
+ * request is unsampled. Its trace ID: 8 bytes "request!", then n, whose thread is (n - 1) % THREADS.
+ * processes_check.py checks whether each trace has exactly its own executions. */
 #include "../../../examples/check.h"
 
 #include <cuspan/cuspan.h>
@@ -31,7 +32,7 @@ static cuspan_context context_of(uint64_t n)
 }
 
 struct shared_graph {
-    std::mutex lock; /* CUDA doesn't lock graphs */
+    std::mutex lock; /* CUDA does not lock graphs */
     cudaGraphExec_t exec;
     unsigned long long *sum, *scratch, *host, *own_sum;
 };

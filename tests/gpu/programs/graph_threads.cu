@@ -1,9 +1,9 @@
 /* Graphs that many threads launch and that are updated between launches, with known numbers of nodes.
  *
- * One graph of six nodes is captured by the main thread and launched a hundred times by four others; every tenth launch
- * is preceded by an update, by turns of the whole graph and of one node. Besides, each thread captures, instantiates
- * and launches a graph of its own: thread 0 one of two nodes, thread 1 one of three, and so on. Prints PASS and how
- * many nodes were executed how often. */
+ * The main thread captures one graph of six nodes, and four others launch it a hundred times; before every
+ * tenth launch it is updated, alternately the whole graph and one node. In addition, each thread captures,
+ * instantiates and launches its own graph: thread 0 one of two nodes, thread 1 one of three, and so on.
+ * Prints PASS and how many nodes were executed how often. */
 #include "../../../examples/check.h"
 
 #include <mutex>
@@ -18,17 +18,17 @@ __global__ void add(float *sum, float by)
 }
 
 struct shared_graph {
-    std::mutex lock; /* CUDA doesn't lock graphs */
+    std::mutex lock; /* CUDA does not lock graphs */
     cudaGraph_t graph, other; /* `other`: the same, but it adds twice as much */
     cudaGraphExec_t exec;
     cudaGraphNode_t kernel; /* one of graph's */
     float *sum, *scratch, *host;
-    float first_by, rest_by; /* what the four kernels add: the one that `kernel` stands for, and the others */
+    float first_by, rest_by; /* added by the four kernels: by `kernel`, and by each of the others */
     float expected;
     int launches;
 };
 
-/* Six nodes: a fill, four kernels, a copy. */
+/* Six nodes: a memset, four kernels, a copy. */
 static cudaGraph_t capture_shared(const shared_graph &shared, cudaStream_t stream, float by)
 {
     cudaGraph_t graph;

@@ -1,12 +1,13 @@
-/* All GPUs of the machine: what CUDA says of each, work on each, and copies between each two of them.
+/* All GPUs of the machine: CUDA's data of each, work on each, and copies between each two of them.
  *
  * Prints a line for each GPU,
  *   device NUMBER UUID MULTIPROCESSORS CLOCK-KHZ MEMORY-BYTES MAJOR.MINOR PCI-ADDRESS
  * a line for each copy between two,
  *   copy HOW FROM TO BYTES
- * by cudaMemcpyPeerAsync (peer), by unified addressing (unified: cudaMemcpyAsync, cudaMemcpyDefault), both where one
- * GPU has access to the other and where it hasn't (…-access), and PASS. On each GPU one kernel runs on the NULL stream, of
- * as many blocks as 100 + its number, and one on a stream, of 200 + its number. processes_check.py compares. */
+ * with cudaMemcpyPeerAsync (peer) or unified addressing (unified: cudaMemcpyAsync, cudaMemcpyDefault), both
+ * if one GPU has access to the other and if it has not (…-access), and PASS. On each GPU one kernel runs on
+ * the NULL stream, with 100 + its number of blocks, and one on another stream, with 200 + its number.
+ * processes_check.py compares. */
 #include "../../../examples/check.h"
 
 #include <cstring>
@@ -69,7 +70,7 @@ static bool arrived(const gpu &to, size_t bytes, int from)
     return true;
 }
 
-/* Sizes that no other copy has: the check knows each by its own. */
+/* Unique sizes, by which the check recognizes each copy. */
 static bool copy_between(const std::vector<gpu> &gpus, int from, int to, const char *how, size_t bytes)
 {
     bool is_unified = std::strncmp(how, "unified", 7) == 0;

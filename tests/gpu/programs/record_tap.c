@@ -1,16 +1,17 @@
-/* Stands before a CUPTI and writes down the GPU's records as CUPTI hands them over, before the agent sees
- * them: what `cuspan stat` says of the same run has to agree with that to the nanosecond.
+/* Interposes a CUPTI and writes the GPU's records as CUPTI delivers them, before the agent receives them. The
+ * tables of `cuspan stat` for the same run must agree with them to the nanosecond.
  *
  *   cc -shared -nostdlib -x c /dev/null -o path.so -Wl,-soname,/path/libcupti.so.13
  *   cc -shared -fPIC -DTAP_CUPTI='"/path/libcupti.so.13"' record_tap.c -o tap.so -Wl,--no-as-needed path.so
- * -ldl TAP_FILE=records cuspan stat --set cupti.library=$PWD/tap.so PROGRAM
+ *      -ldl
+ *   TAP_FILE=records cuspan stat --set cupti.library=$PWD/tap.so PROGRAM
  *
- * All calls but one are CUPTI's own, for dlsym looks in the libraries that tap.so needs, too. It needs that
- * CUPTI by its whole path, the soname of path.so, so that it gets the same one as by its own dlopen,
- * whichever libcupti.so.13 the process may have loaded before. The one is cuptiActivityRegisterCallbacks_v2
- * (CUPTI 13.3 and later), whose records say themselves where their fields lie. A line a record: its kind,
- * then FIELD=VALUE by CUPTI's numbers of the fields; a name's value is the text. tables_check.py reads it. It
- * has no code of cuspan's. */
+ * All calls except one go to CUPTI, because dlsym also looks in the libraries that tap.so needs. It needs
+ * that CUPTI by its whole path, the soname of path.so, so that it gets the same one as its own dlopen,
+ * whichever libcupti.so.13 the process has loaded before. The exception is cuptiActivityRegisterCallbacks_v2
+ * (CUPTI 13.3 and later), whose records describe their own layout. Each line has a record: its kind, then
+ * FIELD=VALUE with CUPTI's numbers of the fields; a name's value is the text. tables_check.py reads it. It
+ * has no code of cuspan. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -19,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* CUPTI's, as its headers declare them. */
+/* From CUPTI's headers. */
 struct field_layout {
     size_t struct_size;
     int id;
@@ -64,7 +65,7 @@ static void write_field(FILE *file, uint32_t kind, const uint8_t *record, const 
     uint64_t value = 0;
     if (field->size > sizeof value)
         return;
-    memcpy(&value, record + field->offset, field->size); /* little-endian machines alone have a GPU */
+    memcpy(&value, record + field->offset, field->size); /* only little-endian machines have a GPU */
     if (kind == KERNEL && field->id == KERNEL_NAME)
         fprintf(file, " %d=%s", field->id, value ? (const char *)(uintptr_t)value : "");
     else
@@ -98,7 +99,7 @@ static void on_complete(uint8_t *buffer, size_t size, size_t valid, struct compl
     if (file)
         fflush(file);
     pthread_mutex_unlock(&writing);
-    agents_complete(buffer, size, valid, info); /* from here on the buffer is the agent's */
+    agents_complete(buffer, size, valid, info); /* the agent owns the buffer now */
 }
 
 uint32_t cuptiActivityRegisterCallbacks_v2(void *subscriber, request_fn *request, complete_fn *complete);

@@ -1,12 +1,12 @@
-// A service's requests, many at once: each has a trace context of its own, which its thread attaches by cuspan.h, and
-// makes a known number of launches, of a grid that only it has, and copies of a size that only it has.
+// Many simultaneous requests of a service: each has its own trace context, which its thread attaches with
+// cuspan.h, and makes a known number of launches with a unique grid, and of copies with a unique size.
 //   requests [THREADS [REQUESTS-A-THREAD [FIRST [ONE-IN]]]]
-// Request n: 1 + n % 7 kernels of 1 + n % 1009 blocks, 1 + n % 3 copies of 64 * (1 + n % 509) bytes, the last kernel in a
-// range "stage"; every tenth isn't sampled, or with ONE-IN only one in so many is. Its trace ID: 8 bytes "request!", then
-// n. Between requests a thread launches once for nobody. requests_check.py looks whether each trace holds exactly its own.
-// With REQUESTS_GRAPH in the environment the first thread makes a CUDA graph in the middle, while others launch.
-// Several processes that serve the same numbers, from FIRST (1) on, work for the same traces; LOCAL_RANK says which GPU is
-// whose.
+// Request n: 1 + n % 7 kernels of 1 + n % 1009 blocks, 1 + n % 3 copies of 64 * (1 + n % 509) bytes, the last
+// kernel in a range "stage"; every tenth request is unsampled, or with ONE-IN only one in so many is sampled.
+// Its trace ID: 8 bytes "request!", then n. Between requests a thread launches once outside of any request.
+// requests_check.py checks whether each trace has exactly its own work. With REQUESTS_GRAPH in the
+// environment, the first thread makes a CUDA graph in the middle, while others launch. Several processes that
+// serve the same numbers, starting with FIRST (1), work for the same traces; LOCAL_RANK selects the GPU.
 #include <cuspan/cuspan.h>
 
 #include <chrono>
@@ -64,12 +64,12 @@ static void serve(worker &mine, uint64_t n)
     work<<<1 + n % 1009, 32, 0, mine.stream>>>(mine.counts, (int)n);
     cuspan_end(stage);
     cuspan_detach(token);
-    work<<<1, 32, 0, mine.stream>>>(mine.counts, 0); // for nobody; the request's work may still be running
+    work<<<1, 32, 0, mine.stream>>>(mine.counts, 0); // of no request, whose work may still be running
     if (n % 4 == 0)
         CHECK(cudaStreamSynchronize(mine.stream));
 }
 
-// A graph, made in the middle while others launch: the agent then switches CUPTI's graph records on.
+// A graph, made while others launch: the agent then enables CUPTI's graph records.
 static void make_graph(worker &mine)
 {
     cudaGraph_t graph;

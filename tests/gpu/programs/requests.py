@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""A service's requests in Python, many at once: each is a span of OpenTelemetry's SDK and makes a known number of copies,
-of a size that only it has, and of kernels. Nothing in it knows of cuspan.
+"""Many simultaneous requests of a service in Python: each is a span of OpenTelemetry's SDK and makes a known number of
+copies of a unique size, and of kernels. Nothing in it refers to cuspan.
 
     OTEL_PYTHON_CONTEXT=cuspan cuspan run --file SPANS.jsonl requests.py threads|pool|asyncio REQUESTS OUT.json [shared]
 
-OUT.json: for each request its trace and span ID and what it did; requests_check.py SPANS.jsonl OUT.json compares. Every
-tenth request isn't sampled. `shared`: request n is a part of the trace n, on which other processes work too, each on the
-GPU that LOCAL_RANK says.
+OUT.json: for each request its trace and span ID and its work; requests_check.py SPANS.jsonl OUT.json compares. Every
+tenth request is unsampled. `shared`: request n is a part of the trace n, on which other processes also work, each on
+the GPU of its LOCAL_RANK.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ def size_of(n):
 
 
 def request(n):
-    """The request's span, and where it is shared, below the context that came with it."""
+    """The request's span; if it is shared, below the context that came with it."""
     came = SpanContext(int.from_bytes(b"request!", "big") << 64 | n + 1, n + 1, True, TraceFlags(TraceFlags.SAMPLED))
     parent = trace.set_span_in_context(NonRecordingSpan(came)) if is_shared else None
     return tracer.start_as_current_span(f"request {n}", parent)
@@ -113,7 +113,7 @@ def run_threads(count):
 
 
 def run_pool(count):
-    """The request's span begins on one thread, its work is done by threads of a pool, as instrumentations carry it."""
+    """The request's span starts on one thread; threads of a pool do its work, as instrumentations propagate it."""
     local = threading.local()
 
     def prepare():

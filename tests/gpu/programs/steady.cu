@@ -1,8 +1,10 @@
-// A program that does the same in each of its rounds, and says how much that was: for what is compared with its own word.
+// A program that does the same work in each of its rounds and prints how much that was, for comparisons with
+// its own figures.
 //   steady [--rounds N | --seconds S] [--slower PERCENT] [--times N] [--mib N]
-// A round: a copy of 1 MiB to the GPU, a fill, the kernels first, second and third, a copy back, and the wait for it; all host
-// memory is pinned. The kernels count, some 20 µs each, and so their time follows the GPU's clock alone. --slower has third count that
-// much longer, --times all of them (1). --mib holds so much of the GPU's memory beside (0). Prints
+// A round: a copy of 1 MiB to the GPU, a memset, the kernels first, second and third, a copy back, and the
+// wait for it; all host memory is pinned. The kernels count for some 20 us each, so their time depends only
+// on the GPU's clock. --slower makes third count that much longer, --times makes all of them count N times as
+// long (1). --mib allocates this much additional GPU memory (0). Prints
 //   rounds N seconds S kernels K copies C copied BYTES filled BYTES
 #include <chrono>
 #include <cstdio>
@@ -20,14 +22,14 @@
     } while (0)
 
 static const size_t bytes = 1 << 20;
-static const int steps = 10000; // each waits for the one before, four cycles
+static const int steps = 10000; // each depends on the previous one: four cycles
 
 static __device__ void count(float *values, int rounds)
 {
     float value = values[threadIdx.x];
     for (int i = 0; i < rounds; i++)
         value = value * 0.999f + 0.5f;
-    if (value == 12345.0f) // never, but the compiler can't know
+    if (value == 12345.0f) // never true, but the compiler cannot know
         values[threadIdx.x] = value;
 }
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Do PyTorch's own threads get the context of backward()'s caller?  python3 tests/gpu/programs/torch_backward.py
+"""Checks that PyTorch's own threads get the context of backward()'s caller.  python3
+tests/gpu/programs/torch_backward.py
 
-Needs PyTorch, a GPU and cc; the agent is the one of python/tests, which only remembers."""
+Needs PyTorch, a GPU and cc. Uses the stub agent of python/tests."""
 
 import ctypes
 import os
@@ -64,7 +65,7 @@ def main():
             results.append([at == context for _, at in step()])
     outside = step()
     results.append([at is None for _, at in outside])
-    results.append([thread != threading.get_ident() for thread, _ in outside])  # else nothing was tested
+    results.append([thread != threading.get_ident() for thread, _ in outside])  # otherwise nothing was tested
     print(f"torch {torch.__version__}, {torch.cuda.get_device_name()}: {results}")
     return 0 if all(all(result) and len(result) == 3 for result in results) else 1
 

@@ -1,9 +1,9 @@
-"""PyTorch in children of multiprocessing, whose parent doesn't touch CUDA and is in a request when it begins them.
+"""PyTorch in children of multiprocessing. Their parent does not use CUDA and is in a request when it starts them.
 
     torch_children.py spawn|fork|forkserver TRACEPARENT
 
-Two children work, each as a rank of its own, on a GPU of its own where there are two; a third doesn't use CUDA. Prints
-"rank R on GPU UUID: PASS" for each, and PASS."""
+Two children work, each as its own rank, on its own GPU if there are two; a third does not use CUDA. Prints "rank R on
+GPU UUID: PASS" for each, and PASS."""
 
 import multiprocessing
 import os
@@ -16,7 +16,7 @@ CHILDREN, LAUNCHES = 2, 20
 
 
 def say(line):
-    """In one write, as others write to the same file: print writes the line's end by itself where nothing is buffered."""
+    """In one write, because others write to the same file: print writes the line end separately if unbuffered."""
     os.write(sys.stdout.fileno(), f"{line}\n".encode())
 
 

@@ -1,4 +1,4 @@
-"""A model captured into a CUDA graph by PyTorch and replayed: the graph's executions must all be there."""
+"""A model captured into a CUDA graph by PyTorch and replayed: the spans must contain all executions."""
 
 import torch
 

@@ -3,10 +3,10 @@
 
     torch_others.py [--rounds N] [--steps N] [--threads N] [--pause S] [--nudge] [--first] [--graph] [--without] [--quiet-end S]
 
-A round is --steps steps without the profiler and as many under it; after the last round come some without it. first: the
-profiler runs before CUDA is initialised, too. nudge: a step after each
-round, before the pause (a profiler that ends CUPTI does so in the program's next call). graph: the steps are launches of a CUDA graph. without: no profiler at all.
-The line has, for each round, what the profiler saw, and when each phase was, in ns since 1970.
+A round is --steps steps without the profiler and as many with it; after the last round some follow without it. first:
+the profiler also runs before CUDA is initialized. nudge: a step after each round, before the pause (a profiler that
+ends CUPTI does so in the program's next call). graph: the steps are launches of a CUDA graph. without: no profiler at
+all. The line has, for each round, the profiler's counts, and the times of each phase, in ns since 1970.
 """
 
 import argparse
@@ -48,7 +48,7 @@ def make_step(options):
 
 
 def work(step, options):
-    """The steps of a phase, on each thread; and when they were."""
+    """The steps of a phase, on each thread. Returns their times."""
     begin = time.time_ns()
 
     def run():
@@ -65,7 +65,7 @@ def work(step, options):
 
 
 def seen_by(profiler):
-    """Counts and doubts of a profiler's trace."""
+    """Counts and inconsistencies of a profiler's trace."""
     path = tempfile.mktemp(suffix=".json")
     profiler.export_chrome_trace(path)
     with open(path) as file:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""examples/torch_inference.py, the whole of it under PyTorch's profiler, for tests/gpu/numbers/profilers_test.py.
+"""Runs examples/torch_inference.py entirely under PyTorch's profiler, for tests/gpu/numbers/profilers_test.py.
 
     torch_profiled.py OUT.json
 
-OUT.json gets what the profiler has: `events` of its trace, each [sort, name, duration in ns], the sorts being kernel, copy and
-fill, and `averages`, its own table (key_averages()) of the GPU's work: {name: [count, total in us]}.
+OUT.json contains the profiler's data: `events` of its trace, each [kind, name, duration in ns], where kind is kernel,
+copy or fill, and `averages`, its own table (key_averages()) of the GPU's work: {name: [count, total in us]}.
 """
 
 import json

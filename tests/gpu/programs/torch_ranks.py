@@ -1,6 +1,7 @@
-"""A few steps of training on several ranks, gradients summed among them; started by torchrun.
+"""A few steps of training on several ranks, whose gradients are summed; started by torchrun.
 
-With a GPU for each rank by NCCL, else by gloo, all on one. Prints "rank R of N on GPU UUID by BACKEND: PASS CHECKSUM"."""
+Uses NCCL with a GPU for each rank, else gloo with one GPU for all. Prints "rank R of N on GPU UUID by BACKEND: PASS
+CHECKSUM"."""
 
 import os
 import sys
@@ -20,7 +21,7 @@ def main():
     dist.init_process_group(backend)
     torch.manual_seed(1)  # the same weights everywhere
     model = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.ReLU(), torch.nn.Linear(256, 8)).to(device)
-    torch.manual_seed(rank)  # and data of each rank's own
+    torch.manual_seed(rank)  # and different data for each rank
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     for _ in range(STEPS):
         optimizer.zero_grad()
@@ -34,7 +35,7 @@ def main():
     torch.cuda.synchronize()
     is_same = all(torch.equal(other, total) for other in same)
     uuid = torch.cuda.get_device_properties(device).uuid
-    # In one write, as the other ranks write to the same file: print writes the line's end by itself where nothing is buffered.
+    # In one write, because the other ranks write to the same file: print writes the line end separately if unbuffered.
     os.write(sys.stdout.fileno(), f"rank {rank} of {world_size} on GPU-{uuid} by {backend}: {'PASS' if is_same else 'FAIL'} "
              f"{float(total):.6f}\n".encode())
     dist.destroy_process_group()
