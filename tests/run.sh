@@ -44,7 +44,7 @@ part_asan() {
 
 part_tsan() {
     build_quietly tsan -DCUSPAN_BUILD_TESTS=ON "${LIBRARY_OPTIONS[@]}" || return
-    # Threads of ours that a deadline at exit leaves behind are no leak.
+    # Threads of ours that a deadline at exit leaves behind are not leaks.
     TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:report_thread_leaks=0 tests_of build-tsan
 }
 
@@ -73,8 +73,8 @@ stop_behind() {
     done
 }
 
-# tests_of BUILD [CTEST'S OPTIONS...]. Some tests send to a real Jaeger. Sanitizers of older compilers can't cope with the
-# address space as newer kernels lay it out, hence setarch.
+# tests_of BUILD [CTEST'S OPTIONS...]. Some tests send to a real Jaeger. Sanitizers of older compilers cannot cope with
+# the address space layout of newer kernels, hence setarch.
 tests_of() {
     local still=() status=0
     [ -n "$QUICK" ] || ! wait_for_jaeger || export JAEGER

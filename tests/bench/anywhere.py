@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""The half of the benchmark that needs no GPU; tests/bench/anywhere.sh calls it.
+"""The part of the benchmark that needs no GPU. Called by tests/bench/anywhere.sh.
 
     anywhere.sh [OUT.json] [--rounds N] [--long] [--build DIR]
 
-"stages": pipeline_bench by recording and detail, pumped in one thread: CPU ns a span of decode, correlate, encode, compress.
-"replays": the real agent, `cuspan replay` flat out into null_collector, which looks at nothing: CPU time by thread, spans/s,
-losses, resident memory, bytes on the wire. Threads are pinned where there are two processors or more: the pipeline's has one
-to itself. CPU times are the scheduler's, read every 5 ms until the thread ends, so the last 5 ms of each may be missing.
-"memory": what cuspan allocates at most in each load of tests/integration/agent/bounds_test.py, default settings.
-"growth": growth.py (--long: 10^8 spans). "instructions": guard.py. All raw values are in OUT.json; "budgets" and "tables" are
-worked out of them for tests/bench/page.py."""
+"stages": pipeline_bench by recording and detail, in one thread: CPU ns per span of decode, correlate, encode, compress.
+"replays": the real agent, `cuspan replay` at full speed into null_collector, which ignores the content: CPU time by
+thread, spans/s, losses, resident memory, bytes on the wire. Threads are pinned if there are at least two processors:
+the pipeline's has one of its own. CPU times come from the scheduler, read every 5 ms until the thread ends, so the last
+5 ms may be missing. "memory": the maximum that cuspan allocates in each load of tests/integration/agent/bounds_test.py,
+with default settings. "growth": growth.py (--long: 10^8 spans). "instructions": guard.py. OUT.json has all raw values;
+"budgets" and "tables" are computed from them for tests/bench/page.py."""
 
 import argparse
 import json
@@ -76,7 +76,7 @@ def stages(build, rounds):
 # --- the real agent ---
 
 class Watch:
-    """CPU time by thread and the most memory of a process, read while it lives."""
+    """CPU time by thread and the peak memory of a process, read while it runs."""
 
     def __init__(self, pid):
         self.pid, self.cpu_ns, self.names, self.peak_kib, self.pinned = pid, {}, {}, 0, set()
@@ -87,7 +87,7 @@ class Watch:
                 self.see(int(task.name), task)
             status = Path(f"/proc/{self.pid}/status").read_text(encoding="utf-8")
         except (OSError, ValueError):
-            return  # it ends just now
+            return  # it has just ended
         found = re.search(r"VmHWM:\s+(\d+)", status)
         self.peak_kib = max(self.peak_kib, int(found.group(1)) if found else 0)
 
@@ -107,7 +107,7 @@ class Watch:
 
 
 def place_of(name):
-    """Which of the processors: the pipeline's thread has the first, then the sender's; what is left is shared."""
+    """Which processors to use: the pipeline's thread has the first, then the sender's; the others share the rest."""
     return {"cuspan/pipeline": 0, "cuspan/sender": 1}.get(name, 2)
 
 
@@ -121,7 +121,7 @@ PROCESSORS = os.sched_getaffinity(0)
 
 
 def child_of(pid):
-    """The process that plays, which the command line has begun; None before."""
+    """The playing process, which the command line started; None before."""
     try:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split()
     except OSError:
@@ -153,7 +153,7 @@ def collected_bytes(said):
 
 
 def replay(build, name, compression, repeat):
-    """One run of the real agent, everything that can be read of it."""
+    """One run of the real agent, with all its measurements."""
     with tempfile.TemporaryDirectory() as folder, \
             subprocess.Popen([build / "null_collector"], stdout=subprocess.PIPE, text=True) as collector:
         pin(collector.pid, 3)
@@ -188,7 +188,7 @@ def replays(build, rounds):
 
 
 def summed(runs):
-    """What the runs of one recording and compression say, in medians."""
+    """The runs of one recording and compression, as medians."""
     def a_span(thread):
         return [run["cpu_ns"].get(thread, 0) / run["spans"] for run in runs]
     pipeline, sender = a_span("cuspan/pipeline"), a_span("cuspan/sender")
@@ -208,11 +208,11 @@ def grouped(runs):
 # --- start and exit ---
 
 DEADLINE_MS = 700
-REFUSED = "http://127.0.0.1:9"  # nobody listens at the port called discard
+REFUSED = "http://127.0.0.1:9"  # no server uses the discard port
 
 
 def host(build, folder, settings, **environment):
-    """A program that loads the agent and has a recording played. Wall ms, and what loading and starting took."""
+    """A program that loads the agent and plays a recording. Wall ms, and the time of loading and starting."""
     given = ";".join(f"{key}={value}" for key, value in {"cupti.library": build / "libcuspan-replay.so", **settings}.items())
     command = [build / "agent_host", build / "libcuspan.so", build / "libcuspan-replay.so", recording("threads")]
     began = time.monotonic()
@@ -223,7 +223,8 @@ def host(build, folder, settings, **environment):
 
 
 def start_and_exit(build, rounds):
-    """ms beyond the same program with the agent disabled, round by round. CUPTI's own start costs the double nothing."""
+    """ms more than the same program with the agent disabled, in pairs of one round. The replay library starts at no
+    cost."""
     found = {"start": [], "exit, live": [], "exit, dead": []}
     with tempfile.TemporaryDirectory() as folder, \
             subprocess.Popen([build / "null_collector"], stdout=subprocess.PIPE, text=True) as collector:
@@ -244,7 +245,7 @@ def start_and_exit(build, rounds):
 # --- memory ---
 
 def allocated(build):
-    """Bytes by load, at most; only loads with the default settings are among them."""
+    """Maximum bytes by load, for loads with the default settings."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "allocated.json")
         checked([ROOT / "tests/integration/agent/bounds_test.py", "--build", build, "--out", out])
@@ -254,7 +255,7 @@ def allocated(build):
     return found
 
 
-# --- for the page ---
+# --- values for the page ---
 
 def check(name, values, limit, unit):
     return {"name": name, "value": round(median(values), 2), "low": round(min(values), 2), "high": round(max(values), 2),
@@ -262,7 +263,7 @@ def check(name, values, limit, unit):
 
 
 def encode_check(run):
-    """The three stages' medians together; the least and the most of each together bound the spread."""
+    """The sum of the three stages' medians; the sums of their minimum and maximum bound the spread."""
     parts = [run["stages"][stage] for stage in STAGES[:3]]
     return {"name": run["recording"], "value": round(sum(part["ns"] for part in parts), 1),
             "low": round(sum(part["min"] for part in parts), 1), "high": round(sum(part["max"] for part in parts), 1),
@@ -286,7 +287,7 @@ def budgets(results):
 
 
 def memory_check(loads):
-    """The largest; from the least to it, over the loads."""
+    """The largest value; the range goes from the smallest to it, over the loads."""
     mib = [count / MIB / MIB for count in loads.values()]
     return {**check(f"in {len(mib)} loads", mib, 64, "MiB"), "value": round(max(mib), 2)}
 
@@ -344,7 +345,7 @@ def with_page(results):
     return {**results, "budgets": budgets(results), "tables": tables}
 
 
-# --- the whole ---
+# --- all parts ---
 
 def machine():
     found = re.search(r"^model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.M)

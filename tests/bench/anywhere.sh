@@ -1,7 +1,7 @@
 #!/bin/bash
-# What lies behind CUPTI, measured anywhere: no GPU needed.
-#   tests/bench/anywhere.sh [OUT.json] [--rounds N] [--long] [--build DIR]      build/bench/anywhere.json; minutes
-# anywhere.py says what is measured; tests/bench/run.sh anywhere calls this. Needs a build with tests by the preset
+# Measures everything behind CUPTI on any machine: no GPU needed.
+#   tests/bench/anywhere.sh [OUT.json] [--rounds N] [--long] [--build DIR]      build/bench/anywhere.json
+# anywhere.py describes the measurements; tests/bench/run.sh anywhere calls this. Needs a build with tests by the preset
 # `release`, and valgrind for the instructions.
 set -eu
 export PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""The GPU half of the benchmark; tests/bench/run.sh gpu calls it.
+"""The GPU part of the benchmark. Called by tests/bench/run.sh gpu.
 
     run.sh gpu [OUT.json] [--rounds N] [--apps LIST] [--configs LIST] [--pairs asleep:N] [--seconds MAX] [--build DIR]
 
-Runs each application under each configuration in turn, round by round, the order turned by one each round, and writes all
-values to OUT.json (build/bench/gpu.json), after every round anew. Before the first round: the time in cuspan's callbacks, by
-libcuspan-timed.so. A round of everything takes about two minutes on an H100 (calls 20 s, graphs 10, service 30, PyTorch
-60), a pair of --pairs asleep some 15 s; --seconds ends it in time, with what there is.
+Runs each application under each configuration in turn, in rounds whose order is rotated by one, and writes all values
+to OUT.json (build/bench/gpu.json) after every round. Before the first round: the time in cuspan's callbacks, with
+libcuspan-timed.so. A complete round takes about two minutes on an H100 (calls 20 s, graphs 10, service 30, PyTorch 60),
+a pair of --pairs asleep about 15 s; --seconds ends it in time, with the results so far.
 
 Needs a build with tests (cmake --preset release -DCUSPAN_BUILD_TESTS=ON), nvcc, and python3; PyTorch and Nsight Systems
-(nsys on the PATH, in /opt/nvidia, or named by NSYS) where they are: what is missing is left out, and said.
+(nsys on the PATH, in /opt/nvidia, or named by NSYS) if installed: missing ones are skipped with a line.
 """
 
 import argparse
@@ -38,7 +38,7 @@ RUN_SECONDS_MAX = 90
 TIMED_SECONDS = 2
 
 ALL_APPS = ["calls", "graphs", "service", "torch", "start"]
-ON_REQUEST = ["steps"]  # left out unless --apps names it
+ON_REQUEST = ["steps"]  # skipped unless --apps names it
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Config:
     command: tuple = ()
     apps: tuple = tuple(ALL_APPS + ON_REQUEST)
     percent: int = 100  # of the service's requests that are sampled
-    on_request: bool = False  # left out unless --configs names it
+    on_request: bool = False  # skipped unless --configs names it
 
     @property
     def is_awake_agent(self):
@@ -79,7 +79,7 @@ def configurations(nsys, work, cuspan=Path("cuspan"), cupti=""):
     found.append(Config("kineto", environment={"PROF": "cuda"}, apps=("torch",)))
     found.append(Config("beside-kineto", "libcuspan.so", {"detail": "graph-nodes", "cupti.others": "share"}, {"PROF": "cuda"},
                         apps=("torch",), on_request=True))
-    # What counts beside the spans, so often as nobody would: it is to be seen against "default".
+    # The costs that come on top of spans, with an unusually short interval, to compare with "default".
     found.append(Config("metrics", "libcuspan.so", {"detail": "default"},
                         {"OTEL_METRICS_EXPORTER": "otlp", "OTEL_METRIC_EXPORT_INTERVAL": "500"}, on_request=True))
     found.append(Config("stat", command=(str(cuspan), "stat", "-q", "--json", "-o", str(work / "tables"), "--set", "detail=default",
@@ -101,7 +101,7 @@ def find_nvcc(build):
 
 
 SPIN_SECONDS = 0.05
-SHARED_BELOW = 0.85  # of its pace alone: so much slower is a processor beside a busy one of the same core
+SHARED_BELOW = 0.85  # relative to its speed alone: below this, two processors share a core
 
 
 def spin(cpu, barrier, counts):
@@ -114,7 +114,7 @@ def spin(cpu, barrier, counts):
 
 
 def pace(*cpus):
-    """How fast each of them counts while the others do, too."""
+    """How fast each of them counts while the others count, too."""
     barrier, counts = multiprocessing.Barrier(len(cpus)), multiprocessing.Queue()
     workers = [multiprocessing.Process(target=spin, args=(cpu, barrier, counts)) for cpu in cpus]
     for worker in workers:
@@ -126,7 +126,7 @@ def pace(*cpus):
 
 
 def one_of_each_core(cpus):
-    """By trying: a virtual machine rarely says which of its processors are one core."""
+    """Measures it: a virtual machine rarely reports which of its processors share a core."""
     alone = {cpu: max(pace(cpu)[cpu] for _ in range(2)) for cpu in cpus}
     kept = []
     for cpu in cpus:
@@ -139,8 +139,8 @@ def one_of_each_core(cpus):
 
 
 def processors():
-    """(the application's, the collector's); None: as they come. One of each core, where there are enough: a thread of a
-    tracer's beside the application's, on one core, is what differs most from run to run."""
+    """(the application's, the collector's); None: any. One of each core if there are enough: runs differ most by
+    whether a tracer's thread shares a core with the application's."""
     have = sorted(os.sched_getaffinity(0))
     if len(have) < 8:
         return (set(have[:-1]), {have[-1]}) if len(have) >= 4 else (None, None)
@@ -170,7 +170,7 @@ print(version.value or "unknown")
 
 
 def cupti_version(library):
-    """As CUPTI numbers itself, 130500 say; in a process of its own."""
+    """CUPTI's version number, for example 130500; queried in a separate process."""
     return first_line([sys.executable, "-c", CUPTI_VERSION, library]) if library else "unknown"
 
 
@@ -206,11 +206,11 @@ class Bench:
         self.cpus, self.collector_cpus = processors()
         self.cupti = next((str(path) for path in (self.build / "cupti/libcupti.so.13", self.build / "cupti/libcupti.so.12")
                            if path.exists()), "")
-        self.takes = {}  # seconds, by application and configuration, as last seen
+        self.takes = {}  # seconds of the last run, by application and configuration
         self.results = {}
         self.collector = None
 
-    # --- what there is ---
+    # --- available tools ---
 
     def say(self, text):
         print(text, flush=True)
@@ -233,7 +233,7 @@ class Bench:
         if "torch" in apps and not self.has_torch():
             self.say("left out: PyTorch, which python3 doesn't have, or finds no GPU")
             apps.remove("torch")
-        # What all ratios are to is always there.
+        # The reference of all ratios is always run.
         self.configs = [c for c in configs if c.name in names or c.name == "none"]
         self.apps = apps
 
@@ -242,7 +242,7 @@ class Bench:
             [sys.executable, "-c", "import torch; assert torch.cuda.is_available()"], capture_output=True).returncode == 0
 
     def build_programs(self):
-        """Compiles what is not there or older than its sources."""
+        """Compiles programs that are missing or older than their sources."""
         folder = self.build / "bench"
         folder.mkdir(exist_ok=True)
         headers = [APPS / "figures.h", ROOT / "include/cuspan/cuspan.h"]
@@ -291,7 +291,7 @@ class Bench:
                         **config.settings}
             if self.cupti:
                 settings["cupti.library"] = self.cupti
-            if app == "graphs":  # for the floor and for cuspan, so that both trace a graph as one
+            if app == "graphs":  # for the floor and for cuspan, so that both trace a graph as a whole
                 settings["cupti.graph_records"] = "always"
             if settings.get("cupti.others") == "share":  # as cuspan run --share does
                 env["LD_PRELOAD"] = str(self.build / "libcuspan-share.so")
@@ -305,7 +305,7 @@ class Bench:
     # --- one run ---
 
     def run(self, app, config, library=None, extra=None):
-        """What it printed, how long it took, and what the agent reported of it. Raises Failure."""
+        """Its output, its duration, and the agent's report. Raises Failure."""
         for path in [self.work / "ready", self.work / "tables", *self.work.glob("report.*")]:
             path.unlink(missing_ok=True)
         begin = time.monotonic()
@@ -322,7 +322,7 @@ class Bench:
         said = [line for line in err.splitlines() if re.match("cuspan|floor", line)]
         if said:
             run["said"] = said[:4]
-        # Nsight Systems says so where it can't make a report of what it has recorded; the figures are right.
+        # Nsight Systems reports if it cannot write a report of its recording; the figures are right.
         if (status != 0 and config.name != "nsys") or not figures:
             raise Failure(f"status {status}, {' / '.join((out + err).strip().splitlines()[-3:])}")
         self.check(config, run, said)
@@ -349,7 +349,7 @@ class Bench:
             return out.read(), err.read(), status
 
     def check(self, config, run, said):
-        """A figure counts only if the run was what its name says."""
+        """A figure counts only if the run was in the state that its name says."""
         spans = run.get("agent", {}).get("spans", 0)
         if config.is_awake_agent and not spans:
             raise Failure(f"the agent made no spans; it said: {said}")
@@ -379,7 +379,7 @@ class Bench:
         return time.monotonic() - self.began + expected < self.options.seconds
 
     def measure(self, app, config, series, number):
-        """False: there is no time left."""
+        """False: no time is left."""
         if not self.has_time_for(app, config):
             return False
         try:
@@ -400,7 +400,7 @@ class Bench:
         self.say(f"problem: {text}")
 
     def warm_up(self):
-        """Once each, uncounted: files come from the disk, and what can't run here fails here."""
+        """Once each, unmeasured: loads files from the disk, and fails here if something cannot run."""
         for app in list(self.apps):
             try:
                 self.takes[app, "none"] = self.run(app, self.configs[0])["seconds"]
@@ -421,8 +421,8 @@ class Bench:
             self.write()
 
     def extra_pairs(self):
-        """none and one other in turn, many times, the other loaded in the middle of the process: for what is too small to be
-        seen between processes."""
+        """none and another configuration in turn, many times, with the other one loaded in the middle of the process:
+        for effects that are too small to see between processes."""
         name, _, count = self.options.pairs.partition(":")
         other = next((c for c in self.configs if c.name == name), None)
         if not other:
@@ -437,7 +437,8 @@ class Bench:
             self.write()
 
     def callbacks(self, apps):
-        """Our own time in the callbacks, while 16 threads work, or one does. The program finds the library by its name alone."""
+        """Our own time in the callbacks, while 16 threads or one work. The program finds the library only by its
+        name."""
         folder = self.work / "timed"
         folder.mkdir()
         shutil.copy(self.build / "libcuspan-timed.so", folder / "libcuspan.so")
@@ -459,7 +460,7 @@ class Bench:
         path = Path(self.options.out)
         path.parent.mkdir(parents=True, exist_ok=True)
         text = json.dumps({key: value for key, value in self.results.items() if key != "runs"}, indent=1)
-        # A line for each run, so that a person can read it and a new one is a small change.
+        # One line per run, so that it is readable and a new run is a small change.
         runs = ",\n  ".join(json.dumps(run) for run in self.results["runs"])
         path.write_text(f"{text[:-2]},\n \"runs\": [\n  {runs}\n ]\n}}\n", encoding="utf-8")
 

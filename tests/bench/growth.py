@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Does a span's price stay the same, however much there is of everything?
+"""Measures whether the cost of a span stays the same as everything grows.
 
     growth.py [BUILD] [OUT.json] [--long] [--rounds N] [--instructions]
 
-Runs pipeline_bench on examples/recordings/torch_inference.cuspanrec: CPU ns a span of decode, correlate and encode together,
-filling taken off. "spans": one life of 10^3 to 10^7 spans (--long: 10^8), by decades of it; the others after a fixed number
-of spans, in the last decade: "threads" that play at once, "devices" that the GPU's work is spread over, "names" of kernels,
-in turn. The rows of a series take turns, --rounds times; what is kept is the median with the least and the most, the ratio to
-the series' `base`, the peak of resident memory and the allocations. --instructions adds what callgrind counts where that
-takes seconds: it says what the machine's noise hides."""
+Runs pipeline_bench on examples/recordings/torch_inference.cuspanrec: CPU ns per span of decode, correlate and encode
+together, without filling. "spans": one run of 10^3 to 10^7 spans (--long: 10^8), by decade; the others after a fixed
+number of spans, in the last decade: concurrent "threads", "devices" that execute the GPU's work, "names" of kernels, in
+turn. The rows of a series alternate, --rounds times; the result is the median with the minimum and maximum, the ratio
+to the series' `base`, the peak of resident memory and the allocations. --instructions adds callgrind's counts if that
+takes seconds; they have no noise."""
 
 import argparse
 import json
@@ -25,10 +25,10 @@ ROOT = Path(__file__).resolve().parents[2]
 RECORDING = ROOT / "examples/recordings/torch_inference.cuspanrec"
 SPANS, SPANS_MANY_NAMES = 10**6, 10**7
 MANY_NAMES = 10_000
-COUNTED_MAX = {"threads": 64, "devices": 8, "names": MANY_NAMES}  # more take callgrind minutes
+COUNTED_MAX = {"threads": 64, "devices": 8, "names": MANY_NAMES}  # more would take callgrind minutes
 COUNTED_SPANS = 20_000
 
-# The reasons why a series is not flat, from the code and its figures. Check them again when the code changes.
+# The reasons why a series is not flat, from the code and its measurements. Check them again when the code changes.
 REASONS = {
     "spans": "The first ten thousand spans access the pages of the tables for the first time (pending calls, the "
              "encoder's chunks). The kernel clears each page then, and resident memory grows. After that nothing "
@@ -60,7 +60,7 @@ def series():
 
 
 def life(build, options, spans):
-    """The decades of one life, as pipeline_bench prints them."""
+    """The decades of one run, as pipeline_bench prints them."""
     command = [build / "pipeline_bench", "--growth", spans, *options, RECORDING]
     run = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
     if run.returncode:
@@ -69,7 +69,7 @@ def life(build, options, spans):
 
 
 def row(value, decades):
-    """Of the same decade in several lives."""
+    """The same decade in several runs."""
     ns = [decade["ns"] for decade in decades]
     return {"value": value, "ns": round(statistics.median(ns), 1), "ns_min": min(ns), "ns_max": max(ns), "ns_all": ns,
             "rss_kib": max(decade["rss_kib"] for decade in decades), "spans": decades[0]["spans"],
@@ -77,13 +77,13 @@ def row(value, decades):
 
 
 def with_ratios(rows, base):
-    """To the row whose value is `base`."""
+    """Relative to the row whose value is `base`."""
     reference = next(one for one in rows if one["value"] == base)["ns"]
     return [{**one, "ratio": round(one["ns"] / reference, 3)} for one in rows]
 
 
 def instructions(build, options, together):
-    """A span's, for so many repetitions that the lives are alike."""
+    """Per span, for enough repetitions to make the runs comparable."""
     few = max(1, COUNTED_SPANS // 1000 // together)
     repetitions = few, 3 * few
     cost = {}
@@ -101,7 +101,7 @@ def measure(build, rounds, is_long, counts):
     spans_max = 10**8 if is_long else 10**7
     lives = [life(build, [], spans_max if i == 0 else min(spans_max, SPANS)) for i in range(rounds)]
     rows = [row(decade["spans"], [one[i] for one in lives if i < len(one)]) for i, decade in enumerate(lives[0])]
-    # What the pages' first touch costs is in the first rows: the ratio is to where it is over.
+    # The first rows include the cost of touching pages for the first time, so the ratio is to a later one.
     found = {"spans": {"base": 10**5, "why": REASONS["spans"], "rows": with_ratios(rows, 10**5)}}
     for name, wanted in series().items():
         decades = {value: [] for value, _, _ in wanted}

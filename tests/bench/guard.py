@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Holds what a span costs in instructions: counted, so the same on a busy machine and an idle one.
+"""Limits the instructions per span: they are counted, so the result is the same on a busy and on an idle machine.
 
     guard.py [--build DIR] [--accept] [--json OUT.json]
 
-valgrind's callgrind counts pipeline_bench on two recordings, up to each stage and for two numbers of repetitions: the
-difference is free of what starting and loading takes, and what a stage takes is the difference to the stage before.
-Compressing is left out, because its libraries choose their code by what the processor can do. libc's memcpy does so too, but
-valgrind shows a processor without AVX-512 to all, and copies are short here. Of the callbacks, the four of one launch are
-counted, inside callbacks_handle alone. Allocations after the warm-up are counted by pipeline_bench.
+valgrind's callgrind counts pipeline_bench on two recordings, up to each stage and for two numbers of repetitions. The
+difference excludes starting and loading, and a stage's cost is the difference to the stage before. Compressing is
+excluded, because its libraries select code by the processor's features. libc's memcpy also does, but valgrind presents
+a processor without AVX-512 to all, and copies are short here. Of the callbacks, the four of one launch are counted,
+inside callbacks_handle only. pipeline_bench counts allocations after the warm-up.
 
-The figures of tests/bench/guard.json hold for one compiler, its major version and one kind of processor, with the options of
-the preset `release`. A rise beyond 3 % fails, as does a fall: accepted, it keeps the guard tight. Exit status: 0, 1, or 77
-where this compiler has no figures yet."""
+The figures of tests/bench/guard.json apply to one compiler, its major version and one kind of processor, with the
+options of the preset `release`. A rise above 3 % fails, and so does a fall: accepting it keeps the guard tight. Exit
+status: 0, 1, or 77 if this compiler has no figures yet."""
 
 import argparse
 import json
@@ -38,13 +38,13 @@ SKIPPED = 77
 
 
 class Trouble(Exception):
-    """What can't be counted, in one line."""
+    """The reason why something cannot be counted, in one line."""
 
 
 # --- counting ---
 
 def collected(said):
-    """callgrind's count, of all that it said."""
+    """callgrind's total, from its output."""
     found = re.search(r"Collected : (\d+)", said)
     if not found:
         raise Trouble(f"callgrind has counted nothing: {said.strip()[-300:]}")
@@ -52,7 +52,7 @@ def collected(said):
 
 
 def callgrind(command, *options):
-    """(instructions, what the program said in JSON)"""
+    """(instructions, the program's JSON output)"""
     run = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *options, *map(str, command)],
                          capture_output=True, text=True, check=False)
     if run.returncode:
@@ -61,7 +61,7 @@ def callgrind(command, *options):
 
 
 def without_debug(build, folder):
-    """The programs without what debuggers read: some valgrinds stumble over clang's, and it takes them time."""
+    """Copies of the programs without debugging information: some valgrinds fail on clang's, and it takes them time."""
     for program in PROGRAMS:
         if subprocess.run(["strip", "--strip-debug", "-o", folder / program, build / program], check=False).returncode:
             raise Trouble(f"{build / program} is not there or no program: build it first")
@@ -77,7 +77,8 @@ def callbacks(build, launches):
 
 
 def by_stage(recording, chains):
-    """What each stage takes, of {stage: [(instructions, said), (instructions, said)]}: a difference of differences."""
+    """The cost of each stage, from {stage: [(instructions, said), (instructions, said)]}: a difference of
+    differences."""
     spans = [said["spans"] for _, said in chains[STAGES[-1]]]
     if spans[1] <= spans[0]:
         raise Trouble(f"{recording}: no spans were made")
@@ -115,7 +116,7 @@ def measure_in(build):
 # --- the compiler ---
 
 def compiler_of(description, machine):
-    """A name for the figures, of what CMake has written of its C compiler."""
+    """A name for the figures, from CMake's description of its C compiler."""
     def value(name):
         found = re.search(rf'^set\(CMAKE_C_COMPILER_{name} "([^"]+)"\)', description, re.M)
         if not found:
@@ -126,7 +127,7 @@ def compiler_of(description, machine):
 
 
 def check_options(cache):
-    """The figures hold for the options of the preset `release` alone."""
+    """The figures apply only to the options of the preset `release`."""
     def value(name):
         found = re.search(rf"^{name}:[A-Z]+=(.*)$", cache, re.M)
         return found.group(1) if found else ""
@@ -145,7 +146,7 @@ def compiler(build):
 # --- comparing ---
 
 def compare(committed, found):
-    """Lines on what isn't as committed; none: all is well."""
+    """Lines about differences from the committed figures; empty if there are none."""
     wrong = []
     for name in sorted({*committed["instructions"], *found["instructions"]}):
         before, now = committed["instructions"].get(name), found["instructions"].get(name)
@@ -178,7 +179,7 @@ def skip(why):
 
 
 def judge(key, all_committed, found):
-    """Prints what there is to say; the exit status."""
+    """Prints the result and returns the exit status."""
     committed = all_committed.get(key)
     print(f"{key}, a span (a launch)\n{table(found, committed)}")
     if not committed:

@@ -1,9 +1,10 @@
 #!/bin/bash
-# Has a span become dearer? Counts instructions and allocations, and compares them with the committed figures.
+# Checks whether a span has become more expensive: counts instructions and allocations, and compares them with the
+# committed figures.
 #   tests/bench/guard.sh             fails on a rise
-#   tests/bench/guard.sh --accept    what is counted now is the figure from now on (tests/bench/guard.json)
-# Half a minute, in build/, which it brings up to date; guard.py says what is counted. CC=clang takes that compiler, in a
-# folder of its own.
+#   tests/bench/guard.sh --accept    makes the current counts the committed figures (tests/bench/guard.json)
+# Takes half a minute, in build/, which it brings up to date; guard.py describes the counts. CC=clang uses that
+# compiler, in a separate folder.
 set -eu
 cd "$(dirname "$0")/../.."
 BUILD=build

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Generates docs/performance.md and docs/performance-*.svg; tests/bench/run.sh page calls it.
+"""Generates docs/performance.md and docs/performance-*.svg. Called by tests/bench/run.sh page.
 
     page.py            writes them
     page.py --check    fails and prints the difference if the committed ones are out of date
 
-From tests/bench/performance.md.in, which holds the prose, and the committed results in tests/bench/results: those of GPU_RUNS
-(each made by one run.sh gpu; gpu.py and paired.py say what is in it) and anywhere.json (made by run.sh anywhere). A budget
-takes its figure from the first run that has it; nothing is compared across runs. Of anywhere.json the page wants: "machine", "commit", "date" and "command" as in gpu.json; "budgets": {row: [check]} with the rows of BUDGETS below
-that have no check of their own, a check being {"name", "value", "limit", "unit"} and, where there is a spread, "low" and
-"high"; "tables": [{"title", "text", "columns": [...], "rows": [[...]]}], shown as they are.
+The sources are tests/bench/performance.md.in, which has the prose, and the committed results in tests/bench/results:
+those of GPU_RUNS (each made by one run.sh gpu; see gpu.py and paired.py) and anywhere.json (made by run.sh anywhere). A
+budget takes its figure from the first run that has it; nothing is compared across runs.
+
+anywhere.json must have "machine", "commit", "date" and "command" as in gpu.json; "budgets": {row: [check]} with the rows
+of BUDGETS below that have no check of their own, where a check is {"name", "value", "limit", "unit"} and, if there is a
+spread, "low" and "high"; "tables": [{"title", "text", "columns": [...], "rows": [[...]]}], shown unchanged.
 
 The page names missing results.
 """
@@ -77,7 +79,7 @@ class Check:
         if self.limit is not None:
             return self.value <= self.limit
         if self.width is None:
-            return self.low <= 1  # nothing is more than that
+            return self.low <= 1  # a ratio above that is a loss
         return self.low <= 1 <= self.high and self.is_sure and self.high - self.low < self.width
 
     def number(self, value):
@@ -101,12 +103,12 @@ class Check:
 
 
 def first_estimate(how, arguments, gpus):
-    """Of the first run that has it: runs can't be thrown together, for machines differ."""
+    """The value of the first run that has it: runs of different machines cannot be combined."""
     return next((estimate for gpu in gpus if (estimate := how(gpu["runs"], *arguments))), None)
 
 
 def gpu_check(name, how, arguments, limit=None, unit="×", width=None):
-    """A function of all results that gives a list of one check, or of none where they don't have it."""
+    """A function of all results that returns a list with one check, or an empty one if they do not have it."""
     def make(gpus):
         estimate = first_estimate(how, arguments, gpus)
         return [Check.of(name, estimate, limit, unit, width)] if estimate else []
@@ -119,13 +121,13 @@ def ratio_check(name, app, config, reference, figure, limit=None, width=None):
 
 @dataclass
 class Budget:
-    """A row of the costs that cuspan must keep to: its own checks, of a GPU's runs, and those of anywhere.json under its key."""
+    """A row of the budgets: its own checks, from runs on a GPU, and those of anywhere.json under its key."""
     key: str
     what: str
     limit: str
     checks: tuple = ()
     command: str = ANYWHERE
-    wants: int = None  # as many checks as make the row complete
+    wants: int = None  # number of checks of a complete row
 
 
 BUDGETS = [
@@ -227,7 +229,7 @@ def app_table(gpu, app):
 
 
 def floor_table(gpu, app):
-    """What is ours: cuspan against CUPTI with the same callbacks, kinds and fields on, and empty handlers."""
+    """cuspan's own part: compared with CUPTI with the same callbacks, kinds and fields enabled, and empty handlers."""
     runs, figures = gpu["runs"], FIGURES[app]
     lines = ["| cuspan compared to its floor | " + " | ".join(figures.values()) + " |", "|---" * (len(figures) + 1) + "|"]
     for config, floor in FLOORS.items():
@@ -243,7 +245,7 @@ def floor_table(gpu, app):
 
 
 def over_tracing_table(gpu, app):
-    """What metrics and stat add to the agent that makes spans."""
+    """The additional cost of metrics and stat, compared with tracing alone."""
     runs, figures = gpu["runs"], FIGURES[app]
     lines = ["| compared to tracing alone (default) | " + " | ".join(figures.values()) + " |", "|---" * (len(figures) + 1) + "|"]
     for config in OVER_TRACING:
@@ -255,7 +257,7 @@ def over_tracing_table(gpu, app):
 
 
 def asleep_share(gpu):
-    """How long the agent slept in the service's runs with 1 % sampled: that share bounds what sleep can save."""
+    """How long the agent slept in the service's runs with 1 % sampled: that share limits what sleep can save."""
     shares = [run["agent"].get("asleep_ns", 0) / 1e9 / run["seconds"] for run in gpu["runs"]
               if run["config"] == "one-percent" and run.get("agent")]
     return (f"With 1 % sampled the agent slept for {100 * paired.Estimate(shares).median:.0f} % of the run's time.\n"
@@ -267,7 +269,7 @@ def losses(gpu):
     for run in gpu["runs"]:
         agent = run.get("agent") or {}
         if run["config"] == "summary":
-            continue  # it has next to no spans to compare with
+            continue  # it has almost no spans to compare with
         count, spans = sum((agent.get("losses") or {}).values()), agent.get("spans") or 0
         if count:
             key = (run["app"], run["config"])
@@ -350,7 +352,7 @@ def stage_median(runs, stage):
 
 
 def pipeline_section(pipeline):
-    """Two commits in turn on one machine."""
+    """Two commits, alternating on one machine."""
     if not pipeline:
         return "There is no comparison of two commits in `tests/bench/results` yet.\n"
     before, after = pipeline["runs"]["before"], pipeline["runs"]["after"]

@@ -1,4 +1,5 @@
-"""What the runs of an interleaved benchmark say: ratios pair by pair, their median over the rounds, and how sure it is.
+"""Evaluates the runs of an interleaved benchmark: ratios in pairs, their median over the rounds, and its confidence
+interval.
 
 A run is {"app", "config", "series", "round", "figures": {name: value}}. Two runs of the same application, series and
 round are a pair; machines drift from minute to minute, so nothing else is ever compared.
@@ -9,8 +10,8 @@ from statistics import median
 
 
 def interval(values, confidence=0.95):
-    """The exact order-statistic interval of the median, (low, high): of n values in order, the k-th from either end, with
-    the largest k for which the interval holds the median with at least that confidence, whatever the distribution. None
+    """The exact order-statistic interval of the median, (low, high): of n sorted values, the k-th from either end, with
+    the largest k for which the interval contains the median with at least that confidence, for any distribution. None
     if there are too few values (fewer than six for 95 %)."""
     ordered = sorted(values)
     count = len(ordered)
@@ -24,7 +25,7 @@ def interval(values, confidence=0.95):
 
 
 class Estimate:
-    """A median with its interval, or where there are too few values for one, with their range."""
+    """A median with its interval, or with its range if there are too few values for an interval."""
 
     def __init__(self, values):
         self.values = list(values)

@@ -33,7 +33,7 @@ def kind_of(config):
 
 
 def step_for(span):
-    """1, 2 or 5 times a power of ten, so that some five lines are drawn."""
+    """1, 2 or 5 times a power of ten, so that about five lines are drawn."""
     power = 10 ** math.floor(math.log10(span / 5))
     return next(power * factor for factor in (1, 2, 5, 10) if span / (power * factor) <= 6)
 
@@ -65,7 +65,7 @@ def panel(title, rows, top):
 
 
 def ratios(title, panels):
-    """Panels [(title, [(configuration, Estimate)])], each with a scale of its own."""
+    """Panels [(title, [(configuration, Estimate)])], each with its own scale."""
     body, top = [], 34
     for name, rows in panels:
         drawn, height = panel(name, rows, top)

@@ -1,11 +1,11 @@
 #!/bin/bash
-# The benchmark: what cuspan costs, beside what CUPTI alone costs and beside others.
+# The benchmark: cuspan's cost, compared with CUPTI alone and with other tools.
 #   tests/bench/run.sh gpu [OUT.json] [--rounds N] [--apps LIST] [--configs LIST] [--pairs asleep:N] [--seconds MAX]
 #                          [--build DIR]        on a machine with a GPU and nvcc; two minutes a round
-#   tests/bench/run.sh anywhere [...]           what lies behind CUPTI: a recording, replayed; needs no GPU
-#   tests/bench/run.sh page [--check]           makes docs/performance.md and its plots of tests/bench/results/*.json
-# `gpu --help` says more. Each needs a build with tests: cmake --preset release -DCUSPAN_BUILD_TESTS=ON && cmake --build
-# --preset release.
+#   tests/bench/run.sh anywhere [...]           everything behind CUPTI, with replayed recordings; needs no GPU
+#   tests/bench/run.sh page [--check]           makes docs/performance.md and its plots from tests/bench/results/*.json
+# `gpu --help` has the details. Each needs a build with tests:
+#   cmake --preset release -DCUSPAN_BUILD_TESTS=ON && cmake --build --preset release
 set -eu
 HERE=$(cd "$(dirname "$0")" && pwd)
 export PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1

@@ -1,14 +1,14 @@
-// An application that does nothing but CUDA calls: what a tracer costs each of them.
+// An application that makes only CUDA calls, to measure what a tracer adds to each of them.
 //   calls [calls|graphs|steps|late|start|threads16 SECONDS]
-// calls: launches of an empty kernel by 1, 4 and 16 threads, cudaGetDevice, cudaStreamQuery, copies of 4 KiB. graphs:
-// launches of a CUDA graph of 100 kernels, a program of its own, since graph records make other calls dearer. steps: a step of
-// 200 launches that the host waits for, again and again, as a PyTorch step that is bound by launches, in a process that lasts
-// no longer than a second: for what takes many pairs to be seen; and the process's largest resident size. late:
-// launches before and after a library is loaded (figures.h). start: processes of one launch, from their beginning to that
-// launch's end, and from the end of main to theirs. threads16: 16 threads that launch for so long, for
-// libcuspan-timed.so.
-// Each figure is the least and the median of 25 rounds. A round is so short that its records fit the tracer's buffers, and
-// between rounds there is a pause: the price of a call is measured, not that of a flood.
+// calls      launches of an empty kernel by 1, 4 and 16 threads, cudaGetDevice, cudaStreamQuery, copies of 4 KiB
+// graphs     launches of a CUDA graph of 100 kernels, separately because graph records make other calls slower
+// steps      repeated steps of 200 launches that the host waits for, like a PyTorch step that is bound by launches,
+//            in a process that takes at most a second, for effects that need many pairs; and the peak resident size
+// late       launches before and after a library is loaded (figures.h)
+// start      processes of one launch, from their start to the launch's end, and from the end of main to theirs
+// threads16  16 threads that launch for SECONDS, for libcuspan-timed.so
+// Each figure is the minimum and the median of 25 rounds. A round is so short that its records fit into the tracer's
+// buffers, with a pause between rounds: this measures the cost of a call, not of a flood.
 #include "figures.h"
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// What the applications of the benchmark share: timing rounds, and printing figures as lines "name value
+// Shared by the applications of the benchmark: timing rounds, and printing figures as lines "name value
 // unit".
 #ifndef CUSPAN_BENCH_FIGURES_H
 #define CUSPAN_BENCH_FIGURES_H
@@ -29,8 +29,9 @@ static inline double now_ns()
     return now.tv_sec * 1e9 + now.tv_nsec;
 }
 
-// Tells the harness, by the file that BENCH_READY names, that CUDA is used and the measured part comes, and
-// waits: what is to be switched off before that part goes off now. Under each configuration alike.
+// Tells the harness, through the file that BENCH_READY names, that CUDA is in use and the measured part
+// follows, and waits: anything to be disabled before that part is disabled now. The same for each
+// configuration.
 static inline void ready_to_measure()
 {
     const char *path = getenv("BENCH_READY");
@@ -42,9 +43,9 @@ static inline void ready_to_measure()
     usleep(200000);
 }
 
-// Loads the library that BENCH_LOAD names as the driver would have at the start. Processes differ in how they
-// lie in memory and on which processors they run by more than what a sleeping library costs; one process
-// before and after doesn't.
+// Loads the library that BENCH_LOAD names, like the driver would at the start. Processes differ in their
+// memory layout and processors by more than the cost of a sleeping library; one process before and after the
+// load does not.
 static inline void load_late()
 {
     const char *path = getenv("BENCH_LOAD");
@@ -74,7 +75,7 @@ static inline void print_figure(const char *name, double value, const char *unit
     printf("%s %.6g %s\n", name, value, unit);
 }
 
-// Of several rounds: the least, and the median.
+// The minimum and the median of several rounds.
 static inline void print_rounds(const std::string &name, const std::vector<double> &rounds, const char *unit)
 {
     print_figure((name + ".min").c_str(), least(rounds), unit);

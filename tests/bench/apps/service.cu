@@ -1,8 +1,8 @@
-// A service in a closed loop: 16 threads, each of which answers one request after the other. A request attaches a W3C
-// trace context of its own (cuspan.h), copies 4 KiB to the GPU, launches, waits for its stream, detaches.
+// A service in a closed loop: each of 16 threads answers one request after the other. A request attaches its
+// own W3C trace context (cuspan.h), copies 4 KiB to the GPU, launches, waits for its stream, and detaches.
 //   service [PERCENT-SAMPLED [SECONDS [THREADS [LAUNCHES]]]]      100, 1.5, 16, 100
-// A share of the contexts has the sampled flag, evenly over threads and time. Without an agent attaching does next to
-// nothing, as in any program that has cuspan.h in it.
+// A share of the contexts has the sampled flag, evenly over threads and time. Without an agent, attaching
+// costs almost nothing, as in any program with cuspan.h.
 #include <cuspan/cuspan.h>
 
 #include "figures.h"
@@ -27,7 +27,7 @@ static cuspan_context context_of(const worker &mine, uint64_t n)
     for (int i = 0; i < 8; i++)
         context.trace_id[8 + i] = context.span_id[i] = (uint8_t)(n >> (56 - 8 * i));
     context.trace_id[8] = context.span_id[0] = (uint8_t)(mine.number + 1);
-    // Threads begin at different places of the hundred, so that their sampled requests don't coincide.
+    // Threads start at different positions of the hundred, so that their sampled requests do not coincide.
     context.flags = (n + 37 * mine.number) % 100 < mine.percent;
     return context;
 }

@@ -3,9 +3,9 @@
 
     torch_step.py [STEPS|late]
 
-Prints the least and the median of STEPS (600; 200 under the profiler) steps after a warm-up. PROF=cuda runs them under
-PyTorch's profiler (Kineto) with its CUDA activities, PROF=all with the CPU's, too, and prints how many events it saw. late:
-steps before and after the library that BENCH_LOAD names is loaded, as figures.h has it.
+Prints the minimum and the median of STEPS (600; 200 with the profiler) steps after a warm-up. PROF=cuda runs them under
+PyTorch's profiler (Kineto) with its CUDA activities, PROF=all also with the CPU's, and prints the number of its events.
+late: steps before and after the library that BENCH_LOAD names is loaded, as in figures.h.
 """
 
 import ctypes
@@ -35,7 +35,7 @@ def make_step():
 
 
 def ready_to_measure():
-    """As figures.h has it."""
+    """Like the function in figures.h."""
     if "BENCH_READY" in os.environ:
         Path(os.environ["BENCH_READY"]).touch()
     time.sleep(0.2)

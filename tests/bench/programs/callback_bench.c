@@ -1,16 +1,16 @@
-/* What the callbacks of one kernel launch cost the host's thread: the enter and exit of cudaLaunchKernel and,
- * inside it, of the driver's cuLaunchKernel, which are left at once. In between and around them the thread
- * works on memory of its own, as a launch does, and another thread drains the ring every millisecond, as ours
- * does. No CUPTI, no GPU: the part of a launch's price that is cuspan's alone, as the median over blocks with
- * callbacks and without, in turn. Then what finding the call's parent adds to that: with a context attached
- * by cuspan.h, with one that an SDK publishes, and with another context for each launch (attached and
- * detached in the block, which is in the figure).
+/* Measures the cost of one kernel launch's callbacks for the host's thread: the enter and exit of
+ * cudaLaunchKernel and, inside it, of the driver's cuLaunchKernel, which are skipped at once. In between and
+ * around them the thread works on its own memory, as in a launch, and another thread drains the ring every
+ * millisecond, like ours. Without CUPTI and a GPU, this is cuspan's own part of a launch's cost, as the
+ * median over alternating blocks with and without callbacks. Then it measures what finding the call's parent
+ * adds: with a context attached with cuspan.h, with one that an SDK publishes, and with another context for
+ * each launch (attached and detached in the block, which is included).
  *
  *   callback_bench [BLOCKS] [KiB OF THE HOST'S OWN MEMORY]
- *   callback_bench --counted LAUNCHES      nothing but the callbacks of so many launches, and what drains
- * their ring, in one thread: for whoever counts instructions in callbacks_handle; prints what was lost
- *   callback_bench --sample [BLOCKS]       the first figure alone, beside what the sample of callback_time.h
- * takes the same callbacks for
+ *   callback_bench --counted LAUNCHES      only the callbacks of this many launches, and draining their ring,
+ * in                                          one thread: to count instructions in callbacks_handle; prints
+ * losses   callback_bench --sample [BLOCKS]       only the first figure, and the estimate of
+ * callback_time.h's sample                                          for the same callbacks
  */
 #include "base/clock.h"
 #include "base/accounting/counters.h"
@@ -70,7 +70,7 @@ static uint32_t find(enum call_domain domain, const char *name)
     abort();
 }
 
-/* What the host does itself. */
+/* The host's own work. */
 static void work(void)
 {
     static size_t at;
@@ -91,7 +91,7 @@ static uint32_t runtime_cbid, driver_cbid;
 
 enum parent { PARENT_SESSION, PARENT_ATTACHED, PARENT_SDK, PARENT_CHANGING, PARENTS };
 
-/* As an SDK publishes it: found in the program's dynamic symbols. */
+/* Published like by an SDK: found in the program's dynamic symbols. */
 struct sdk_record {
     uint8_t trace_id[16], span_id[8], valid, flags;
     uint16_t attrs_bytes;

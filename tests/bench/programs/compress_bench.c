@@ -1,7 +1,7 @@
-/* What compressing a request costs, by library and level, beside copying it: ns of CPU and bytes, a span. The
- * body is a real one, as a server got it or as an encoder wrote it; tests/bench/programs/compress_bench.py
- * makes one of a recording. The levels take turns, round by round, and of each the best round counts: so what
- * else the machine does meets all alike. A star marks what the agent uses.
+/* Measures the cost of compressing a request, by library and level, and of copying it: CPU ns and bytes, per
+ * span. The body is a real one, as received by a server or written by an encoder;
+ * tests/bench/programs/compress_bench.py makes one of a recording. The levels alternate in rounds, and the
+ * best round of each counts, so other load affects all equally. A star marks the agent's choice.
  *
  *   compress_bench BODY_FILE SPANS_IN_IT
  */

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What compressing a request costs, by library and level: plays a recording to a receiver of its own, and has compress_bench
-compress the largest request as it came.
+"""Measures the cost of compressing a request, by library and level: plays a recording to its own receiver, and has
+compress_bench compress the largest request.
 
     tests/bench/programs/compress_bench.py [BUILD-FOLDER [RECORDING [ROUNDS]]]      (build, torch_inference, 40)
 """

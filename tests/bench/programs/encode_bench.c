@@ -1,5 +1,5 @@
-/* What encoding costs: ns of CPU a span, of kernel spans with ten attributes and of call spans with pointers.
- * The first are those that the benchmark of exporters has (spans.h).
+/* Measures the cost of encoding: CPU ns per span, of kernel spans with ten attributes and of call spans with
+ * pointers. The first are those of the benchmark of exporters (spans.h).
  *
  *   encode_bench [protobuf|json] [MILLIONS OF SPANS]
  */
@@ -35,7 +35,7 @@ static void fill_call(struct span *span, uint64_t i, uint64_t *state)
 struct result {
     double ns; /* per span */
     double bytes;
-    uint64_t checksum; /* keeps the compiler honest */
+    uint64_t checksum; /* keeps the compiler from removing the work */
 };
 
 static double now_ns(void)

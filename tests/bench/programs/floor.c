@@ -1,13 +1,13 @@
 /* The floor: an injected library with exactly the callbacks, activity kinds, fields and buffers that cuspan
- * has on by the same configuration, and handlers that do nothing. What a program costs under it is CUPTI's
- * own price; what it costs more under libcuspan.so is ours. It is cuspan's capture stage, but for
- * callbacks.c, which this file stands in for.
+ * enables with the same configuration, and empty handlers. A program's cost with it is CUPTI's own; the
+ * additional cost with libcuspan.so is ours. It consists of cuspan's capture stage without callbacks.c, which
+ * this file replaces.
  *
- * Where CUSPAN_FLOOR_OFF_FILE names a file, it switches itself off, permanently and unsubscribed, once that
- * file is there: then a program goes on in which CUPTI was used once. With CUSPAN_FLOOR_KEEPS=callbacks the
- * records alone go off, as while cuspan sleeps. The program makes the file when it has worked a little, and
- * waits a little before it measures; a line on standard error says that it is done, and how many buffers of
- * records there were. */
+ * If CUSPAN_FLOOR_OFF_FILE names a file, the floor switches itself off and unsubscribes permanently once that
+ * file exists: then a program continues in which CUPTI was used once. With CUSPAN_FLOOR_KEEPS=callbacks only
+ * the records are switched off, as while cuspan sleeps. The program creates the file when it has worked a
+ * little, and waits a little before it measures. A line on standard error reports the end, and how many
+ * buffers of records there were. */
 #include "agent/lifecycle/agent.h"
 #include "base/clock.h"
 #include "capture/context/publish.h"
@@ -62,7 +62,7 @@ void callbacks_leave_out(enum call_domain domain, uint32_t cbid)
     (void)domain, (void)cbid;
 }
 
-/* Nor walks it stacks. */
+/* It walks no stacks, either. */
 void callbacks_take_stack(enum call_domain domain, uint32_t cbid)
 {
     (void)domain, (void)cbid;
@@ -131,7 +131,7 @@ static unsigned give_back_buffers(void)
     return count;
 }
 
-/* The program waits meanwhile, so no call is in flight whose callbacks this takes away. True: all is off. */
+/* The program waits meanwhile, so no call in flight loses a callback. True: everything is off. */
 static bool switch_off(unsigned buffers)
 {
     const char *keeps = getenv("CUSPAN_FLOOR_KEEPS");

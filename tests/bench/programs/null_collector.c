@@ -1,12 +1,12 @@
-/* A collector that takes everything and looks at nothing: for benchmarks, so that what is measured is the
+/* A collector that accepts everything and parses nothing: for benchmarks, so that they measure the
  * sender.
  *
  *   null_collector [PORT]     listens on 127.0.0.1 (0, the default: a port that is free) and prints "port N"
  *
- * Speaks HTTP/1.1 as far as OTLP exporters need it: POST with a Content-Length, connections that are kept,
- * "Expect: 100-continue" (curl asks so before large bodies, and waits a second in vain). Each request is
- * answered with 200 and an empty body, which is an empty OTLP response. At SIGTERM or SIGINT it prints
- * "requests N bytes M": the bytes of bodies as they came, compressed or not. A thread for each connection. */
+ * Speaks HTTP/1.1 as far as OTLP exporters need it: POST with a Content-Length, persistent connections,
+ * "Expect: 100-continue" (curl sends it before large bodies, and would otherwise wait for a second). Each
+ * request gets 200 and an empty body, which is an empty OTLP response. At SIGTERM or SIGINT it prints
+ * "requests N bytes M": the bytes of bodies as received, compressed or not. One thread per connection. */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
@@ -60,7 +60,7 @@ static size_t read_head(int client, char *buffer, size_t *filled)
     }
 }
 
-/* Throws the body away; what lies behind it, the next request's, is moved to the front. */
+/* Discards the body and moves the next request's bytes to the front. */
 static bool skip_body(int client, char *buffer, size_t *filled, size_t begin, unsigned long long length)
 {
     unsigned long long have = *filled - begin;

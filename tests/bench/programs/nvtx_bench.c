@@ -1,5 +1,5 @@
-/* What NVTX's handlers cost beside context.h, whose functions do nothing here: build/nvtx_bench. Each line is
- * the median of nine runs, of a push and a pop together. */
+/* Measures the cost of NVTX's handlers without context.h, whose functions do nothing here: build/nvtx_bench.
+ * Each line is the median of nine runs, of a push and a pop together. */
 #include "capture/context/context.h"
 #include "capture/context/range.h"
 #include "capture/nvtx/nvtx.h"

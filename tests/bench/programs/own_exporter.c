@@ -1,6 +1,6 @@
-/* What our encoder and exporter cost a span, on the spans that the programs in tests/bench/rivals give to
- * OpenTelemetry's own exporters: filled, encoded, compressed and sent, with the settings' defaults, a flush
- * after each block.
+/* Measures the cost per span of our encoder and exporter, with the spans that the programs in
+ * tests/bench/rivals give to OpenTelemetry's own exporters: filled, encoded, compressed and sent, with
+ * default settings and a flush after each block.
  *
  *   own_exporter URL COMPRESSION SPANS     prints one line of JSON; COMPRESSION is a word of that setting
  *   own_exporter --kernels                 prints the table of kernels for the other programs
@@ -49,7 +49,7 @@ static int print_kernels(void)
     return 0;
 }
 
-/* What the person has set must not change what is measured. */
+/* The user's settings must not affect the measurement. */
 static const char *no_variable(const char *name, void *context)
 {
     (void)name;
@@ -66,11 +66,11 @@ static void read_settings(const char *url, const char *compression)
     enum status status = config_load(&input, &settings, &report);
     if (status != STATUS_OK)
         fail(config_first_error(&report) ? config_first_error(&report) : status_text(status));
-    if (report.count > 0) /* such as a word that is not known: it would be measured as another */
+    if (report.count > 0) /* such as an unknown word, which would be measured as another */
         fail(report.messages[0].text);
 }
 
-/* What making the numbers alone costs, which is no exporter's doing. */
+/* The cost of making only the numbers, which no exporter causes. */
 static uint64_t empty_loop(uint64_t count)
 {
     uint64_t state = 42, sum = 0;
@@ -103,7 +103,7 @@ static void flush(struct outputs *outputs)
         fail("a flush took too long");
 }
 
-/* As the agent draws IDs: counted up from some number. The others' SDKs draw each at random. */
+/* Like the agent's IDs: counted up from a random number. The SDKs of the others draw each at random. */
 static void number_span(struct span *span, uint64_t id)
 {
     uint64_t big_endian = __builtin_bswap64(id);

@@ -1,13 +1,13 @@
-/* What a span costs behind the callback, by stage, pumped in one thread on a recording: as the pipeline
- * thread drains rings and CUPTI's buffers (decode), makes spans of them (correlate), encodes them, and as the
- * sender compresses the requests. Sending is not in it (own_exporter.c).
+/* Measures the cost of a span after the callback, by stage, in one thread with a recording: as the pipeline
+ * thread drains rings and CUPTI's buffers (decode), makes spans of them (correlate), and encodes them, and as
+ * the sender compresses the requests. Sending is excluded (own_exporter.c).
  *
- *   pipeline_bench [OPTION...] RECORDING        --help says which
+ *   pipeline_bench [OPTION...] RECORDING        see --help
  *
- * The recording is played again and again, each time with later times and further correlation IDs. Filling
- * rings and buffers is the host's and CUPTI's work, measured by itself and taken off. A stage costs what the
- * chain costs up to it, less the chain up to the stage before it, in CPU time of the thread; the medians of
- * rounds in which the chains take turns. Memory that is allocated after the first repetition is counted. */
+ * The recording is played repeatedly, each time with later times and further correlation IDs. Filling rings
+ * and buffers is the host's and CUPTI's work: it is measured separately and subtracted. A stage's cost is the
+ * chain's cost up to it, minus the chain up to the stage before, in CPU time of the thread; medians of rounds
+ * in which the chains alternate. Memory that is allocated after the first repetition is counted. */
 #include "base/clock.h"
 #include "base/accounting/counters.h"
 #include "base/ring.h"
@@ -30,7 +30,7 @@
 #include <time.h>
 
 #define RING_BYTES       (256 * 1024)
-#define LARGE_RINGS      16 /* so many has the agent, and small ones for further threads */
+#define LARGE_RINGS      16 /* as many as the agent has; further threads have small ones */
 #define SMALL_RING_BYTES (16 * 1024)
 #define BUFFER_BYTES     (64 * 1024)
 #define EVENTS_A_PUMP    1000 /* a millisecond of a busy program */
@@ -84,8 +84,8 @@ struct thread {
 };
 
 struct event {
-    uint32_t thread;          /* whose; of records that lie in a ring */
-    uint16_t kind;            /* of an activity; 0: a record that lies in a ring */
+    uint32_t thread;          /* the owner of a record in a ring */
+    uint16_t kind;            /* of an activity; 0: a record in a ring */
     uint32_t bytes;           /* of an activity as user-defined record */
     struct record_head *head; /* as recorded, one of ours */
     uint8_t *activity;        /* one of ours */
@@ -250,7 +250,7 @@ static void add_record(uint64_t tid, const struct record_head *head)
     memcpy(event->head, head, head->bytes);
 }
 
-/* A recording may hold more calls than this detail has callbacks for. */
+/* A recording may have more calls than this detail has callbacks for. */
 static void add_call(uint64_t tid, const struct call_record *call)
 {
     if (!selection_has_call(&settings, (enum call_domain)call->head.domain, call->head.cbid))
@@ -271,7 +271,7 @@ static void add_activity(const struct activity_record *record)
     cover(record->start_ns, record->end_ns);
 }
 
-/* What the driver does for a call of the runtime is no span of its own; it has that call's ID. */
+/* The driver call inside a runtime call is not a span; it has that call's ID. */
 static void drop_inner_calls(void)
 {
     bool *has_outer = need(calloc(recorded.correlation_max + 1u, sizeof *has_outer));
@@ -295,7 +295,7 @@ static void drop_inner_calls(void)
 
 static void load(const char *path)
 {
-    static struct recording *recording; /* stays open: it owns the names */
+    static struct recording *recording; /* kept open, because it owns the names */
     struct recording_event event;
     struct error err = {0};
     enum status status = recording_open(path, &recording, &err);
@@ -321,7 +321,7 @@ static void load(const char *path)
     drop_inner_calls();
 }
 
-/* Repetitions are played by further threads in turn, if so many are wanted. */
+/* Repetitions are played by further threads in turn, if requested. */
 static void make_threads(void)
 {
     uint32_t wanted = recorded.threads_recorded * options.threads;
@@ -353,7 +353,7 @@ struct chain {
 };
 
 static uint8_t buffer[BUFFER_BYTES];
-static char **names; /* kernels', if other than the recorded ones are wanted */
+static char **names; /* of kernels, if requested instead of the recorded ones */
 
 static void send(struct chain *chain)
 {
@@ -443,7 +443,7 @@ static void drain(struct chain *chain)
     }
 }
 
-/* One playing of the recording: by which threads, how much later, with which IDs. */
+/* One repetition of the recording: by which threads, how much later, with which IDs. */
 struct turn {
     uint32_t clone, correlation;
     uint64_t shift_ns, number;
@@ -531,7 +531,7 @@ static void play(struct chain *chain)
     uint32_t together = options.together ? options.threads : 1;
     for (size_t i = 0; i < recorded.event_count; i++) {
         uint16_t kind = recorded.events[i].kind;
-        bool comes_once = kind == ACTIVITY_DEVICE || kind == ACTIVITY_CONTEXT; /* in a process */
+        bool comes_once = kind == ACTIVITY_DEVICE || kind == ACTIVITY_CONTEXT; /* once per process */
         for (uint32_t one = 0; one < (comes_once ? 1 : together); one++) {
             struct turn turn = turn_of(chain, one);
             if (!comes_once || !chain->repetitions)
@@ -618,13 +618,13 @@ static double round_ns(struct chain *chain)
 
 static void warm_up(struct chain *chain)
 {
-    unsigned rounds = options.together ? 2 : 2 * options.threads; /* each thread has come twice */
+    unsigned rounds = options.together ? 2 : 2 * options.threads; /* each thread plays twice */
     for (unsigned i = 0; i < rounds; i++)
         play(chain);
 }
 
 struct result {
-    double ns, low, high; /* a span: the median, the least and the most of the rounds */
+    double ns, low, high; /* per span: the median, minimum and maximum of the rounds */
 };
 
 static uint64_t made_by(const struct chain *chain)
@@ -689,7 +689,7 @@ static void measure_all(void)
     }
 }
 
-/* For whoever counts instructions: nothing but one chain. */
+/* For counting instructions: only one chain. */
 static void run_only(enum stage last)
 {
     struct chain chain;
@@ -720,7 +720,7 @@ static double play_ns(struct chain *chain)
     return thread_ns() - begin;
 }
 
-/* One life of up to so many spans, and what they have cost up to encoding in each decade of it. */
+/* One run of up to this many spans, with the cost up to encoding in each decade. */
 static void run_growth(uint64_t spans_max)
 {
     struct chain fill, chain;
@@ -851,7 +851,7 @@ static const char *no_variable(const char *name, void *context)
     return NULL;
 }
 
-/* The defaults, whatever this process's environment says. */
+/* The defaults, independent of this process's environment. */
 static void load_settings(const char *detail)
 {
     char overrides[64];

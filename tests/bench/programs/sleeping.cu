@@ -1,19 +1,19 @@
-// What a tracer that sleeps between sampled requests may rely on: CUPTI's callbacks and records switched on and off
-// thousands of times while threads launch.
-//   sleeping costs            what a launch takes before, while and after; what a switch takes
+// Tests the assumptions of a tracer that sleeps between sampled requests: CUPTI's callbacks and records
+// switched on and off thousands of times while threads launch.
+//   sleeping costs            the time of a launch before, during and after; the time of a switch
 //   sleeping cycles N THREADS [kinds|calls|few|nothing]
 //                             N times: on, a request of known work on this thread, off while that is in flight (even
-//                             cycles) or done (odd ones); THREADS others launch all the time. Does every call of a request
-//                             have its callback, one correlation ID of its own, and its record?
+//                             cycles) or done (odd ones); THREADS others launch continuously. Does every call of a
+//                             request have its callback, its own correlation ID, and its record?
 //   sleeping crew N THREADS ON OFF [one]
-//                             as a service would: THREADS work, one request of a hundred is sampled, the first sampled one
-//                             in flight switches on, on its own thread; another thread switches off when none is.
-//                             ON, OFF: which kinds, in which order: k(ernel) c(opy) f(ill) o(verhead) p(eer copy) g(raph)
-//                             d(evice) (conte)x(t); what OFF lacks stays on;
+//                             like a service: THREADS work, one request in a hundred is sampled, and the first sampled
+//                             one in flight switches on, on its own thread; another thread switches off when there is
+//                             none. ON, OFF: the kinds in order: k(ernel) c(opy) f(ill) o(verhead) p(eer copy) g(raph)
+//                             d(evice) (conte)x(t); kinds missing in OFF stay on;
 //                             one: a request waits for that other thread to switch on, too
-//   sleeping graphs           a graph made awake or asleep, with graph records switched with the rest or left on: what
-//                             comes of its launches in later cycles
-// Graph records, where they are on, are on before the first graph is made.
+//   sleeping graphs           a graph made while awake or asleep, with graph records switched or always on: the records
+//                             of its launches in later cycles
+// Graph records, if enabled, are enabled before the first graph is made.
 //   nvcc -O2 -std=c++17 -arch=sm_90 -I$CUPTI13.5/include sleeping.cu -o sleeping && CUPTI_LIB=.../libcupti.so.13 ./sleeping costs
 #include <cupti.h>
 #include <cuda_runtime.h>
@@ -82,7 +82,7 @@ static void CUPTIAPI complete(uint8_t *buffer, size_t, size_t valid, CUpti_Buffe
             at += layout->recordSize;
             continue;
         }
-        memcpy(&id, buffer + at + layout->pEntries[3].offset, 4); // the last field asked for
+        memcpy(&id, buffer + at + layout->pEntries[3].offset, 4); // the last requested field
         if (kind != CUPTI_ACTIVITY_KIND_OVERHEAD)
             records[id]++;
         graph_records += kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE;
@@ -116,7 +116,7 @@ static void kinds(bool on)
     kind(on, CUPTI_ACTIVITY_KIND_MEMSET,
          {MEMSET_FIELD_KIND, MEMSET_FIELD_START, MEMSET_FIELD_END, MEMSET_FIELD_CORRELATION_ID});
 }
-// About as many as a tracer has on: launches, copies, memory, streams, events, graphs of both APIs.
+// About as many as a tracer enables: launches, copies, memory, streams, events, graphs of both APIs.
 static void calls(bool on)
 {
     for (int id = 1; id <= 100; id++)
@@ -348,7 +348,7 @@ static void cycles(int count, int others)
     show("  off", off);
 }
 static const char *on_order = "kc", *off_order = "kc";
-static bool one_switches; // the sleeper alone switches, and a request waits for it
+static bool one_switches; // only the sleeper switches, and a request waits for it
 static void crew_switch(bool on)
 {
     for (const char *which = on ? on_order : off_order; *which; which++) {

@@ -1,5 +1,5 @@
 /* The spans that the benchmarks of encoding and exporting share. The programs in tests/bench/rivals make the
- * same kernel spans by the same formula; the table of kernels they get from `own_exporter --kernels`. */
+ * same kernel spans with the same formula; they get the table of kernels from `own_exporter --kernels`. */
 #ifndef CUSPAN_BENCH_SPANS_H
 #define CUSPAN_BENCH_SPANS_H
 
@@ -101,7 +101,7 @@ static inline void fill_common(struct span *span, uint64_t i, uint64_t *state)
 }
 
 /* Kernel span `i`: ten attributes, 420 bytes on the wire. It takes two numbers of the generator, whose state
- * begins at 42. */
+ * starts at 42. */
 static inline void fill_kernel(struct span *span, uint64_t i, uint64_t *state)
 {
     fill_common(span, i, state);

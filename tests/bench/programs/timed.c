@@ -1,15 +1,15 @@
-/* libcuspan-timed.so: the agent, of the very same objects, with a clock around the one entry of its callbacks
- * (callbacks_handle). The linker puts __wrap_callbacks_handle in its place (tests/cmake/bench.cmake), so the
- * agent itself holds not one instruction for this.
+/* libcuspan-timed.so: the agent, from the same objects, with a clock around the one entry of its callbacks
+ * (callbacks_handle). The linker replaces it with __wrap_callbacks_handle (tests/cmake/bench.cmake), so the
+ * agent itself has no instruction for this.
  *
- * Each thread counts in histograms of its own, one for each kind of callback, whose buckets are at most 3 %
- * wide; at the exit they are added up and written, as JSON, to the file that CUSPAN_TIMED_FILE names. The
- * first callback of a thread is a kind of its own: it claims a ring and may take longer by design.
+ * Each thread counts in its own histograms, one for each kind of callback, whose buckets are at most 3 %
+ * wide. At exit they are added up and written, as JSON, to the file that CUSPAN_TIMED_FILE names. The first
+ * callback of a thread is a separate kind: it claims a ring and may take longer by design.
  *
- * What takes longer than OUTLIER_NS is looked at more closely: was the thread switched off against its will,
- * or did it touch a page for the first time? getrusage tells, but it is a system call, so it is read after a
- * callback that took longer than SUSPECT_NS and, between callbacks, after every LOOKS_EVERY of them: a switch
- * is the outlier's or happened at most that many callbacks before. */
+ * Times above OUTLIER_NS are examined: was the thread preempted, or did it touch a page for the first time?
+ * getrusage has the answer, but it is a system call, so it is read after a callback that took longer than
+ * SUSPECT_NS and, between callbacks, after every LOOKS_EVERY of them: a switch belongs to the outlier or
+ * happened at most that many callbacks before. */
 #include "base/clock.h"
 #include "abi/cupti_abi.h"
 
@@ -33,7 +33,7 @@ static const char *const kind_names[KINDS] = {"runtime enter", "runtime exit", "
 
 struct histogram {
     uint64_t count, sum_ticks, most_ticks;
-    uint64_t usual, usual_ticks; /* of those up to SUSPECT_NS: longer ones the system has interrupted */
+    uint64_t usual, usual_ticks; /* of callbacks up to SUSPECT_NS: the system interrupted longer ones */
     uint64_t outliers, outliers_switched, outliers_faulted;
     uint32_t buckets[BUCKETS];
 };
@@ -101,7 +101,7 @@ static void know_the_rate(void)
 
 static struct thread *begin_thread(void)
 {
-    /* Touched beforehand: no page of this is to be an outlier. */
+    /* Touched beforehand, so that no page of this causes an outlier. */
     struct thread *thread =
         mmap(NULL, sizeof *thread, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     bool is_faulted;
@@ -211,7 +211,7 @@ __attribute__((constructor)) static void begin(void)
     begin_ns = clock_monotonic_ns();
 }
 
-/* Threads may still call; what they count from now on is not in the file. */
+/* Threads may still make calls; what they count from now on is not in the file. */
 __attribute__((destructor)) static void end(void)
 {
     static struct histogram kinds[KINDS];

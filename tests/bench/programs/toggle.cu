@@ -1,8 +1,8 @@
-// Does switching CUPTI's callbacks or activity kinds while calls are in flight upset its correlation IDs?
-// Four threads launch kernels and copy; another thread switches something on and off; each thread's runtime callbacks
-// check that the correlation ID grows from call to call. Then: from when on do graph records come, if they are switched
-// on at different moments of a graph's life? And what does a process's first switch of graph records take, and what do
-// calls cost then:
+// Tests whether switching CUPTI's callbacks or activity kinds while calls are in flight breaks its
+// correlation IDs. Four threads launch kernels and copy; another thread switches something on and off; each
+// thread's runtime callbacks check that the correlation ID grows from call to call. Then: from when on do
+// graph records arrive, if they are switched on at different points of a graph's life? And how long does a
+// process's first switch of graph records take, and what do calls cost then:
 //   toggle first THREADS [flush] [never] [warm-before|warm-after|on] [costs]
 // The switch is made in the callback of cudaStreamBeginCapture (`never`: not at all) while THREADS others launch and, with
 // `flush`, one flushes; warm-*: after switching on and off once, before or after CUDA is initialized; on: on from the
@@ -139,7 +139,7 @@ static void stress(const char *what, void (*toggle)(bool), bool before)
     toggle(before);
     printf("%-28s calls %8ld, correlation IDs repeated %ld\n", what, calls.load(), repeats.load());
 }
-// When: 0 before the capture begins, 1 after it began, 2 after its nodes were made, 3 before instantiation, 4 after it, 5 after the first launch.
+// When: 0 before the capture starts, 1 after it has started, 2 after its nodes were made, 3 before instantiation, 4 after it, 5 after the first launch.
 static void graph_life(int when, bool off_first)
 {
     cudaStream_t s;
@@ -182,7 +182,7 @@ static void graph_life(int when, bool off_first)
         graph_trace(false);
     cudaGraphExecDestroy(ge);
 }
-// What a step takes; if it takes 10 s, its name and the end.
+// The time of a step; after 10 s, prints its name and ends.
 static const char *step = "start";
 static void on_alarm(int)
 {
@@ -201,7 +201,7 @@ template <typename Work> static void timed(const char *name, Work work)
     fflush(stdout);
     alarm(0);
 }
-// What calls cost in the state that graph records are in.
+// The cost of calls in the current state of graph records.
 static void call_costs()
 {
     int device;

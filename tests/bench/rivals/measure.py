@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs the exporters that run.sh has built in turn, each round in another order, and writes what they cost. A run that lost
-a span, or sent one that is not as it should be, is an error."""
+"""Runs the exporters that run.sh has built in turn, in a different order each round, and writes their costs. A run that
+lost a span, or sent a wrong one, is an error."""
 
 import argparse
 import json
@@ -50,7 +50,7 @@ class Receiver:
 
 
 def run_once(command, preload, receiver, spans):
-    """One run: what the program says of itself, and what came of it at the receiver."""
+    """One run: the program's output, and the receiver's counts."""
     receiver.counts()  # forget what an earlier one may have left
     environment = {**os.environ, "LD_PRELOAD": preload} if preload else None
     done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_SECONDS_MAX, env=environment)
@@ -65,7 +65,7 @@ def run_once(command, preload, receiver, spans):
 
 
 def knows(program, url, word):
-    """Whether our build has this word. It says so before it sends anything."""
+    """Whether our build supports this compression. It reports that before it sends anything."""
     done = subprocess.run([program, url, word, "1"], capture_output=True, text=True, timeout=RUN_SECONDS_MAX)
     if done.returncode and "compression" in done.stderr:
         print(f"{OURS} with {word} is left out: this build does not have it", file=sys.stderr)

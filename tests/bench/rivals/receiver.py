@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""An OTLP/HTTP receiver that keeps each request's body and looks into it only when asked, so that it takes as little of the
-machine as it can while an exporter is measured. Prints its port. GET /counts says what came since the last time: requests,
-bytes on the wire, bytes unpacked, spans, and those of them (one in 64 is looked at) that are not as ../spans.h makes them.
+"""An OTLP/HTTP receiver that keeps each request's body and parses it only on request, so that it uses as little of the
+machine as possible while an exporter is measured. Prints its port. GET /counts returns what arrived since the last
+time: requests, bytes on the wire, bytes unpacked, spans, and those of them (one in 64 is checked) that differ from
+those of ../spans.h.
 
     receiver.py KERNELS_FILE
 """
@@ -14,9 +15,9 @@ import struct
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-UNPACKED_BYTES_MAX = 64 << 20  # OTLP's own bound of a request
+UNPACKED_BYTES_MAX = 64 << 20  # OTLP's limit of a request
 
-# OTLP's field numbers: on the way to a span, and of a span.
+# OTLP's field numbers: down to a span, and of a span.
 RESOURCE_SPANS, SCOPE_SPANS, SPANS = 1, 2, 2
 TRACE_ID, SPAN_ID, PARENT_SPAN_ID, NAME, KIND, START, END, ATTRIBUTES = 1, 2, 4, 5, 6, 7, 8, 9
 INTERNAL = 1
@@ -24,13 +25,13 @@ VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 KEY, VALUE = 1, 2  # of an attribute
 STRING = 1  # of a value; the rest are integers
 
-# What ../spans.h makes.
+# The spans of ../spans.h.
 FIRST_START_NS = 1790000000000000000
 NS_BETWEEN = 5000
 BLOCK = 8192
 SEED, STEP = 42, 0x9E3779B97F4A7C15
 U64 = (1 << 64) - 1
-LOOKED_AT = 64  # one in so many: Python is slow
+LOOKED_AT = 64  # checks one of 64, because Python is slow
 
 
 def unzstd(body):
@@ -101,7 +102,7 @@ def random(n):
 
 
 def expected_span(index, kernels):
-    """What the fields of span `index` have to be, and its attributes."""
+    """The expected fields of span `index`, and its attributes."""
     id_bits, bits = random(2 * index + 1), random(2 * index + 2)
     k = bits % len(kernels)
     name, signature, function = kernels[k]

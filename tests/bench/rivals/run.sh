@@ -1,15 +1,15 @@
 #!/bin/bash
-# What a span costs in OpenTelemetry's own exporters for Rust, Go and C++, and in ours, on the same spans (../spans.h):
-# CPU of the whole process, all threads, and bytes on the wire. Medians and the spread go to standard output as a table,
-# with all raw values into OUT.json.
+# Measures the cost per span in OpenTelemetry's own exporters for Rust, Go and C++, and in ours, with the same spans
+# (../spans.h): CPU time of the whole process, all threads, and bytes on the wire. Prints medians and the spread as a
+# table, and writes all raw values to OUT.json.
 #
 #   tests/bench/rivals/run.sh [OUT.json] [--spans N] [--rounds N]     (none, 500000, 5)
 #
-# Rust needs cargo, Go needs go (1.21 or later fetches the one that go.mod asks for). C++ needs an opentelemetry-cpp with
-# OTLP/HTTP and its compression, where OTELCPP_PREFIX says: Debian 12 has no package of it. Rust and C++ run a second time
-# with jemalloc where Debian's libjemalloc2 is installed: glibc's malloc is a large part of what they cost. What is missing or
-# can't be built is left out, with one line. Builds lie in ~/.cache/cuspan (or $CUSPAN_CACHE); go and cargo keep what they
-# fetch where they always do.
+# Rust needs cargo, Go needs go (1.21 or later fetches the version that go.mod requires). C++ needs an opentelemetry-cpp
+# with OTLP/HTTP and its compression in OTELCPP_PREFIX: Debian 12 has no package of it. Rust and C++ run a second time
+# with jemalloc if Debian's libjemalloc2 is installed, because glibc's malloc is a large part of their cost. Anything
+# missing or unbuildable is skipped with one line. Builds are kept in ~/.cache/cuspan (or $CUSPAN_CACHE); go and cargo
+# keep their downloads in their usual places.
 set -eu
 # shellcheck source=../../../tools/lib.sh
 . "$(dirname "$0")/../../../tools/lib.sh"
@@ -20,7 +20,7 @@ OPTIONS=()
 
 note() { echo "$*" >&2; }
 
-# rival NAME PROGRAM COMMAND...: builds PROGRAM by the command.
+# rival NAME PROGRAM COMMAND...: builds PROGRAM with the command.
 rival() {
     local name=$1 program=$2 log=$LOGS/rival-$1.log
     shift 2
@@ -36,7 +36,7 @@ build_go() (
 )
 build_rust() { cargo build --release --locked --manifest-path "$HERE/rust/Cargo.toml" --target-dir "$WORK/rust"; }
 build_cpp() {
-    rm -f "$WORK/cpp/CMakeCache.txt" && # it keeps the prefix of before
+    rm -f "$WORK/cpp/CMakeCache.txt" && # it keeps the former prefix
         cmake -S "$HERE/cpp" -B "$WORK/cpp" -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$OTELCPP_PREFIX" &&
         cmake --build "$WORK/cpp"
 }

@@ -2,8 +2,8 @@
 // cuspan.h, and makes a known number of launches with a unique grid, and of copies with a unique size.
 //   requests [THREADS [REQUESTS-A-THREAD [FIRST [ONE-IN]]]]
 // Request n: 1 + n % 7 kernels of 1 + n % 1009 blocks, 1 + n % 3 copies of 64 * (1 + n % 509) bytes, the last
-// kernel in a range "stage"; every tenth request is unsampled, or with ONE-IN only one in so many is sampled.
-// Its trace ID: 8 bytes "request!", then n. Between requests a thread launches once outside of any request.
+// kernel in a range "stage"; every tenth request is unsampled, or with ONE-IN only one in that many is sampled.
+// Its trace ID: 8 bytes "request!", then n. Between requests a thread launches once for no request.
 // requests_check.py checks whether each trace has exactly its own work. With REQUESTS_GRAPH in the
 // environment, the first thread makes a CUDA graph in the middle, while others launch. Several processes that
 // serve the same numbers, starting with FIRST (1), work for the same traces; LOCAL_RANK selects the GPU.
