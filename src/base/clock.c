@@ -1,8 +1,8 @@
 #include "base/clock.h"
 
-#include <fcntl.h>
+#include "base/files.h"
+
 #include <string.h>
-#include <unistd.h>
 
 #define PAIR_AGE_NS      (50 * NS_PER_MS)
 #define ROUGH_NS         (5 * NS_PER_MS) /* a shorter baseline gives a poor slope */
@@ -26,14 +26,8 @@ static bool is_rough;
 /* The kernel uses the counter only if it is stable and equal on all processors. */
 static bool kernel_trusts_counter(void)
 {
-    char name[32] = "";
-    int file = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
-    if (file < 0)
-        return false;
-    ssize_t got = read(file, name, sizeof name - 1);
-    close(file);
-    if (got <= 0)
-        return false;
+    char name[32];
+    files_read_small("/sys/devices/system/clocksource/clocksource0/current_clocksource", name, sizeof name);
     name[strcspn(name, "\n")] = 0;
     return strcmp(name, "tsc") == 0 || strcmp(name, "arch_sys_counter") == 0;
 }

@@ -58,7 +58,6 @@
 #define CHUNK_BYTES        (64 * 1024)
 #define BATCH_BYTES_MAX    (3 * 1024 * 1024)
 #define BATCH_BYTES_MIN    (2 * CHUNK_BYTES)  /* the lower limit if the queue is small: any span fits */
-#define REQUEST_BYTES_MAX  (64 * 1024 * 1024) /* OTLP's limit */
 #define RESPONSE_BYTES_MAX (4 * 1024 * 1024)  /* more is an error by the specification */
 /* More than any reasonable response; the rest is read and discarded. A JSON parser needs 50 times this size.
  */

@@ -10,7 +10,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -80,21 +79,3 @@ DEFINE_LOG(log_error, LOG_ERROR, "")
 DEFINE_LOG(log_warn, LOG_WARN, "warning: ")
 DEFINE_LOG(log_info, LOG_INFO, "")
 DEFINE_LOG(log_debug, LOG_DEBUG, "debug: ")
-
-bool log_level_parse(const char *name, enum log_level *level)
-{
-    static const struct {
-        const char *name;
-        enum log_level level;
-    } names[] = {
-        {"error", LOG_ERROR}, {"fatal", LOG_ERROR}, {"warn", LOG_WARN},   {"warning", LOG_WARN},
-        {"info", LOG_INFO},   {"debug", LOG_DEBUG}, {"trace", LOG_DEBUG}, {"verbose", LOG_DEBUG},
-    };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strcasecmp(name, names[i].name) == 0) {
-            *level = names[i].level;
-            return true;
-        }
-    }
-    return false;
-}

@@ -34,7 +34,4 @@ void log_debug(const char *format, ...) PRINTF_LIKE(1, 2);
 /* Writes text as it is and does not count it as a line. Async-signal-safe. */
 void log_write(const char *text, size_t bytes);
 
-/* "error", "warn", "info", "debug" and the names of OTEL_LOG_LEVEL. False if the name is unknown. */
-bool log_level_parse(const char *name, enum log_level *level);
-
 #endif

@@ -1,7 +1,5 @@
 #include "export/delivery_control.h"
 
-#include "base/clock.h"
-
 #include <errno.h>
 
 void delivery_control_init(struct delivery_control *control)
@@ -22,20 +20,23 @@ void delivery_control_deinit(struct delivery_control *control)
     pthread_mutex_destroy(&control->lock);
 }
 
-void delivery_control_stop(struct delivery_control *control, uint64_t stop_at_ns)
+void delivery_control_wake(struct delivery_control *control)
 {
     pthread_mutex_lock(&control->lock);
-    atomic_store_explicit(&control->stop_at_ns, stop_at_ns, memory_order_release);
     pthread_cond_broadcast(&control->changed);
     pthread_mutex_unlock(&control->lock);
 }
 
+void delivery_control_stop(struct delivery_control *control, uint64_t stop_at_ns)
+{
+    atomic_store_explicit(&control->stop_at_ns, stop_at_ns, memory_order_release);
+    delivery_control_wake(control);
+}
+
 void delivery_control_abort(struct delivery_control *control)
 {
-    pthread_mutex_lock(&control->lock);
     atomic_store_explicit(&control->aborted, true, memory_order_release);
-    pthread_cond_broadcast(&control->changed);
-    pthread_mutex_unlock(&control->lock);
+    delivery_control_wake(control);
 }
 
 bool delivery_control_wait_locked(struct delivery_control *control, uint64_t until_ns)

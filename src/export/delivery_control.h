@@ -2,6 +2,8 @@
 #ifndef CUSPAN_EXPORT_DELIVERY_CONTROL_H
 #define CUSPAN_EXPORT_DELIVERY_CONTROL_H
 
+#include "base/clock.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -29,9 +31,16 @@ static inline uint64_t delivery_control_stop_at_ns(struct delivery_control *cont
     return atomic_load_explicit(&control->stop_at_ns, memory_order_acquire);
 }
 
+/* Whether the delivery must end: the deadline has passed, or an abort was requested. */
+static inline bool delivery_control_is_over(struct delivery_control *control)
+{
+    return delivery_control_aborted(control) || clock_monotonic_ns() >= delivery_control_stop_at_ns(control);
+}
+
 /* Requests a stop by `stop_at_ns`. Both wake all waiters. */
 void delivery_control_stop(struct delivery_control *control, uint64_t stop_at_ns);
 void delivery_control_abort(struct delivery_control *control);
+void delivery_control_wake(struct delivery_control *control);
 
 /* With the lock held: waits for a change. False on timeout. */
 bool delivery_control_wait_locked(struct delivery_control *control, uint64_t until_ns);

@@ -35,7 +35,7 @@ struct exporter {
     uint64_t moved_ns; /* last time a batch was started, finished, or added to an idle exporter */
     bool warned_full;
     bool exited;
-    bool abandoned; /* exporter_destroy no longer waits for the thread and has counted its spans */
+    bool abandoned; /* exporters_destroy no longer waits for the thread and has counted its spans */
 
     /* Constant. */
     struct output *output;
@@ -276,11 +276,6 @@ enum status exporter_wait(struct exporter *exporter, uint64_t submitted, uint64_
     return done ? STATUS_OK : STATUS_TIMEOUT;
 }
 
-enum status exporter_flush(struct exporter *exporter, uint64_t deadline_ns)
-{
-    return exporter_wait(exporter, exporter_submitted(exporter), deadline_ns);
-}
-
 static bool wait_for_exit(struct exporter *exporter, uint64_t until_ns)
 {
     bool in_time = true;
@@ -343,9 +338,4 @@ bool exporters_destroy(struct exporter *const *exporters, size_t count, uint64_t
         if (exporters[i])
             all_ended &= end(exporters[i], aborted_at_ns + exporters[i]->stop_grace_ns);
     return all_ended;
-}
-
-bool exporter_destroy(struct exporter *exporter, uint64_t deadline_ns)
-{
-    return exporters_destroy(&exporter, 1, deadline_ns);
 }

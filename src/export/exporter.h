@@ -1,5 +1,5 @@
 /* An exporter: a bounded queue of finished requests and one thread that delivers them to an output. The
- * thread starts in exporter_create and ends in exporter_destroy; any agent thread may call the other
+ * thread starts in exporter_create and ends in exporters_destroy; any agent thread may call the other
  * functions. Spans that are not delivered are counted by reason (base/accounting/counters.h). */
 #ifndef CUSPAN_EXPORT_EXPORTER_H
 #define CUSPAN_EXPORT_EXPORTER_H
@@ -45,17 +45,11 @@ uint64_t exporter_submitted(struct exporter *exporter);
  * clock_monotonic_ns (TIMEOUT). */
 enum status exporter_wait(struct exporter *exporter, uint64_t submitted, uint64_t deadline_ns) MUST_CHECK;
 
-/* exporter_wait for all batches submitted before the call. */
-enum status exporter_flush(struct exporter *exporter, uint64_t deadline_ns) MUST_CHECK;
-
-/* Delivers the queue until `deadline_ns`, then aborts the current request, counts the rest as lost, stops the
- * thread and frees everything. NULL is allowed. Returns true.
+/* Delivers the queues until `deadline_ns`, then aborts the current requests, counts the rest as lost, stops
+ * the threads and frees everything. Some exporters may be NULL. Returns true.
  * A thread that does not stop within 50 ms of the deadline (blocked in a resolver, or on a pipe without a
  * reader) is abandoned with its memory and its batch. Then it returns false, and the batches' chunk pool must
  * not be freed. */
-bool exporter_destroy(struct exporter *exporter, uint64_t deadline_ns);
-
-/* The same for several exporters, some of which may be NULL, with one deadline. */
 bool exporters_destroy(struct exporter *const *exporters, size_t count, uint64_t deadline_ns);
 
 #endif

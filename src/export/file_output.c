@@ -102,8 +102,7 @@ static void file_open(struct output *output)
 static bool wait_writable(struct file *file)
 {
     struct pollfd pollfd = {.fd = file->fd.number, .events = POLLOUT};
-    while (!delivery_control_aborted(file->control) &&
-           clock_monotonic_ns() < delivery_control_stop_at_ns(file->control))
+    while (!delivery_control_is_over(file->control))
         if (poll(&pollfd, 1, POLL_INTERVAL_MS) > 0)
             return true;
     errno = EAGAIN;
@@ -158,10 +157,8 @@ static bool write_line(struct file *file, const struct batch *batch)
 
 static void lose(struct file *file, const struct batch *batch, struct delivery *delivery)
 {
-    bool late = delivery_control_aborted(file->control) ||
-                clock_monotonic_ns() >= delivery_control_stop_at_ns(file->control);
-    delivery->lost = batch->spans;
-    delivery->reason = late ? COUNTER_lost_deadline : COUNTER_lost_output;
+    bool late = delivery_control_is_over(file->control);
+    delivery_lose(delivery, batch->spans, late ? COUNTER_lost_deadline : COUNTER_lost_output);
     snprintf(delivery->error, sizeof delivery->error, "%s", late ? "deadline" : "output");
 }
 
@@ -204,7 +201,7 @@ enum status file_output_create(const char *path, struct delivery_control *contro
         return STATUS_NO_MEMORY;
     file->output = (struct output){.open = file_open, .deliver = file_deliver, .destroy = file_destroy};
     file->control = control;
-    file->fd = OWN_FD_NONE;
+    file->fd = GUARDED_FD_NONE;
     if (path && !(file->path = strdup(path))) {
         free(file);
         return STATUS_NO_MEMORY;

@@ -27,6 +27,12 @@ struct delivery {
                                          rejected, unreachable, deadline, refused, output; "": it succeeded */
 };
 
+static inline void delivery_lose(struct delivery *delivery, uint32_t spans, enum counter reason)
+{
+    delivery->lost = spans;
+    delivery->reason = reason;
+}
+
 struct output {
     /* On the exporter's thread, before the first batch. May take time. May be NULL. */
     void (*open)(struct output *output);

@@ -61,9 +61,9 @@ static void settle_captured(struct balance *balance)
 }
 
 /* A sender may have counted a loss or a delivery by reason but not yet for its output. */
-static void settle_outputs(struct balance *balance, uint64_t lost_by_reason)
+static void settle_outputs(struct balance *balance)
 {
-    uint64_t lost = 0, delivered = 0;
+    uint64_t lost = 0, delivered = 0, lost_by_reason = sum(balance, losses_of_outputs);
     for (size_t i = 0; i < balance->output_count; i++) {
         int64_t left = balance_output_unaccounted(balance, i);
         balance->outputs[i].lost += left > 0 ? (uint64_t)left : 0;
@@ -73,11 +73,6 @@ static void settle_outputs(struct balance *balance, uint64_t lost_by_reason)
     balance->counters[COUNTER_spans_delivered] = delivered;
     if (lost > lost_by_reason)
         balance->counters[COUNTER_lost_deadline] += lost - lost_by_reason;
-}
-
-static uint64_t lost_by_reason(const struct balance *balance)
-{
-    return sum(balance, losses_of_outputs);
 }
 
 static void settle_points(struct balance *balance)
@@ -97,7 +92,7 @@ void balance_close(struct balance *balance, size_t output_count, bool has_spans)
     if (!has_spans)
         return;
     settle_captured(balance);
-    settle_outputs(balance, lost_by_reason(balance));
+    settle_outputs(balance);
 }
 
 uint64_t balance_lost(const struct balance *balance)

@@ -16,8 +16,7 @@ enum own_work {
 
 /* Registers the calling thread. */
 void cpu_time_start(enum own_work work);
-/* The calling thread ends: base/self_env_thread.c says so for each thread that it has started. Harmless where
- * it never began. */
+/* agent_thread.c calls it at the end of each thread; no effect on a thread that is not registered. */
 void cpu_time_end(void);
 
 /* ns so far. Any thread of ours, and the host's when it ends. */

@@ -7,7 +7,7 @@ struct guarded_fd guarded_fd_of(int number)
 {
     struct stat found;
     if (number < 0 || fstat(number, &found) != 0)
-        return OWN_FD_NONE;
+        return GUARDED_FD_NONE;
     return (struct guarded_fd){number, found.st_dev, found.st_ino};
 }
 
@@ -22,5 +22,5 @@ void guarded_fd_close(struct guarded_fd *fd)
 {
     if (guarded_fd_is_ours(fd))
         close(fd->number);
-    *fd = OWN_FD_NONE;
+    *fd = GUARDED_FD_NONE;
 }

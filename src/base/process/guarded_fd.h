@@ -12,7 +12,7 @@ struct guarded_fd {
     ino_t inode;
 };
 
-#define OWN_FD_NONE ((struct guarded_fd){.number = -1})
+#define GUARDED_FD_NONE ((struct guarded_fd){.number = -1})
 
 /* Remembers the file of the descriptor. */
 struct guarded_fd guarded_fd_of(int number);

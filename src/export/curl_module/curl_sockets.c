@@ -13,7 +13,7 @@ void curl_sockets_init(struct curl_sockets *sockets)
     sockets->wait = guarded_fd_of(ends[0]);
     sockets->wake = guarded_fd_of(ends[1]);
     for (size_t i = 0; i < CURL_SOCKETS_MAX; i++)
-        sockets->open[i] = OWN_FD_NONE;
+        sockets->open[i] = GUARDED_FD_NONE;
 }
 
 void curl_sockets_deinit(struct curl_sockets *sockets)
@@ -50,7 +50,7 @@ static void forget_closed(struct curl_sockets *sockets)
 {
     for (size_t i = 0; i < CURL_SOCKETS_MAX; i++)
         if (is_lost(&sockets->open[i]))
-            sockets->open[i] = OWN_FD_NONE;
+            sockets->open[i] = GUARDED_FD_NONE;
 }
 
 /* Sets SOCK_CLOEXEC, so that programs executed by the host do not inherit the socket. */

@@ -125,8 +125,3 @@ const char *const *headers_for(struct headers *headers, const struct request_kin
     *line = NULL;
     return headers->lines;
 }
-
-bool headers_leak(const struct headers *headers, const char *text)
-{
-    return secrets_leak(&headers->secrets, text);
-}

@@ -37,7 +37,4 @@ struct request_kind {
 /* The lines for one request, valid until the next call. */
 const char *const *headers_for(struct headers *headers, const struct request_kind *kind);
 
-/* Whether the text contains a secret of the headers. */
-bool headers_leak(const struct headers *headers, const char *text);
-
 #endif

@@ -129,7 +129,7 @@ static void judge(const struct exporter_settings *exporter, const struct transpo
     snprintf(answer->status, sizeof answer->status, "%s", verdict.status);
     if (verdict.hint)
         snprintf(answer->hint, sizeof answer->hint, "%s", verdict.hint);
-    if (headers_leak(headers, verdict.message))
+    if (secrets_leak(&headers->secrets, verdict.message))
         snprintf(answer->message, sizeof answer->message, "(message not shown: it contains a secret)");
     else
         sanitize_line(answer->message, sizeof answer->message, verdict.message, strlen(verdict.message));

@@ -121,7 +121,7 @@ static void note_success(struct sender *sender)
 static void sanitize_message(struct sender *sender, const char *message, char *to, size_t size)
 {
     *to = '\0';
-    if (headers_leak(&sender->headers, message)) {
+    if (secrets_leak(&sender->headers.secrets, message)) {
         snprintf(to, size, ": (message not shown: it contains a secret)");
     } else if (*message) {
         memcpy(to, ": ", 2);
@@ -216,7 +216,7 @@ static void send_request(struct sender *sender, const struct body *body, uint64_
     char error[sizeof response->error];
     sanitize_line(error, sizeof error, response->error, strlen(response->error));
     memcpy(response->error, error, sizeof error);
-    if (headers_leak(&sender->headers, response->error))
+    if (secrets_leak(&sender->headers.secrets, response->error))
         snprintf(response->error, sizeof response->error, "(reason not shown: it contains a secret)");
 }
 
@@ -301,8 +301,7 @@ static void accept_batch(struct sender *sender, uint32_t spans, const struct tra
         warn_odd_response(sender, response, verdict, message);
     delivery->accepted = true;
     delivery->delivered = spans - rejected;
-    delivery->lost = rejected;
-    delivery->reason = COUNTER_lost_rejected;
+    delivery_lose(delivery, rejected, COUNTER_lost_rejected);
 }
 
 static void refuse_batch(struct sender *sender, uint32_t spans, const struct verdict *verdict,
@@ -315,8 +314,7 @@ static void refuse_batch(struct sender *sender, uint32_t spans, const struct ver
         log_warn("%s refuses %s, which are lost%s%s%s%s%s", sender->name, sender->what,
                  *verdict->status ? ": " : "", verdict->status, message, verdict->hint ? "; " : "",
                  verdict->hint ? verdict->hint : "");
-    delivery->lost = spans;
-    delivery->reason = COUNTER_lost_refused;
+    delivery_lose(delivery, spans, COUNTER_lost_refused);
 }
 
 static void schedule_retry(struct sender *sender, const struct transport_response *response,
@@ -371,8 +369,8 @@ static enum turn wait_for_turn(struct sender *sender, uint64_t give_up_at_ns)
 static void give_up(struct sender *sender, const struct attempts *attempts, enum turn turn,
                     struct delivery *delivery)
 {
-    delivery->lost = attempts->spans;
-    delivery->reason = turn == TURN_ABORTED ? COUNTER_lost_deadline : COUNTER_lost_unreachable;
+    delivery_lose(delivery, attempts->spans,
+                  turn == TURN_ABORTED ? COUNTER_lost_deadline : COUNTER_lost_unreachable);
     bool is_reported_at_exit = last_error_at_exit() != NULL;
     if (turn == TURN_EXPIRED && !attempts->is_kept && !is_reported_at_exit &&
         should_warn(sender, PROBLEM_GAVE_UP))

@@ -64,22 +64,9 @@ static struct spool *spool_of(struct output *output)
     return (struct spool *)output;
 }
 
-static void wake_all(struct spool *spool)
-{
-    pthread_mutex_lock(&spool->control->lock);
-    pthread_cond_broadcast(&spool->control->changed);
-    pthread_mutex_unlock(&spool->control->lock);
-}
-
 static bool is_empty(struct spool *spool)
 {
     return atomic_load(&spool->passed) >= atomic_load(&spool->written);
-}
-
-static bool is_over(struct spool *spool)
-{
-    return delivery_control_aborted(spool->control) ||
-           clock_monotonic_ns() >= delivery_control_stop_at_ns(spool->control);
 }
 
 static bool reserve_parts(struct spool *spool, const struct batch *batch)
@@ -157,7 +144,7 @@ static void warn_error(struct spool *spool, const struct error *err)
 static void wait_and_send(struct spool *spool, const struct stored_body *stored, struct delivery *delivery)
 {
     struct error err;
-    while (!is_over(spool)) {
+    while (!delivery_control_is_over(spool->control)) {
         if (is_empty(spool)) {
             send_from_memory(spool, stored, delivery);
             return;
@@ -168,14 +155,12 @@ static void wait_and_send(struct spool *spool, const struct stored_body *stored,
         if (append(spool, stored, &err) == STATUS_OK)
             return;
     }
-    delivery->lost = stored->spans;
-    delivery->reason = COUNTER_lost_deadline;
+    delivery_lose(delivery, stored->spans, COUNTER_lost_deadline);
 }
 
 static void refuse_as_full(struct spool *spool, const struct stored_body *stored, struct delivery *delivery)
 {
-    delivery->lost = stored->spans;
-    delivery->reason = COUNTER_lost_spool_full;
+    delivery_lose(delivery, stored->spans, COUNTER_lost_spool_full);
     if (!spool->warned_full)
         log_warn("the spool %s is full (%llu MiB); new %s are lost until the collector accepts the old ones; "
                  "raise distribution.cuspan.spool.bytes_max",
@@ -189,8 +174,7 @@ static void spool_deliver(struct output *output, struct batch *batch, struct del
     struct stored_body stored;
     struct error err = {""};
     if (!reserve_parts(spool, batch)) {
-        delivery->lost = batch->spans;
-        delivery->reason = COUNTER_lost_unreachable;
+        delivery_lose(delivery, batch->spans, COUNTER_lost_unreachable);
         return;
     }
     prepare(spool, batch, &stored);
@@ -199,7 +183,7 @@ static void spool_deliver(struct output *output, struct batch *batch, struct del
         if (spool->warned_full || spool->warned_error)
             log_info("%s are written to the spool %s again", spool->what, spool->path);
         spool->warned_full = spool->warned_error = false;
-        wake_all(spool);
+        delivery_control_wake(spool->control);
     } else if (status == STATUS_FULL) {
         refuse_as_full(spool, &stored, delivery);
     } else {
@@ -312,7 +296,7 @@ static bool deliver_own(struct spool *spool)
         (void)spool_source_write_ledger(&spool->own);
     }
     pthread_mutex_unlock(&spool->lock);
-    wake_all(spool);
+    delivery_control_wake(spool->control);
     return true;
 }
 
@@ -424,7 +408,7 @@ static void *run(void *argument)
     pthread_setname_np(pthread_self(), "cuspan/spool");
     cpu_time_start(OWN_SENDER);
     spool->sender->open(spool->sender);
-    while (!is_over(spool)) {
+    while (!delivery_control_is_over(spool->control)) {
         bool has_done = deliver_own(spool);
         if (delivery_control_stop_at_ns(spool->control) == NEVER_NS)
             has_done |= deliver_other(spool);
@@ -477,7 +461,7 @@ static void spool_finish(struct output *output)
 {
     struct spool *spool = spool_of(output);
     atomic_store(&spool->is_finished, true);
-    wake_all(spool);
+    delivery_control_wake(spool->control);
     if (spool->has_thread)
         pthread_join(spool->thread, NULL);
     spool->has_thread = false;
@@ -535,7 +519,7 @@ enum status spool_create(const struct output_settings *settings, const struct ou
     spool->recovered = is_metrics ? COUNTER_recovered_points : COUNTER_recovered_spans;
     spool->recovered_lost = is_metrics ? COUNTER_recovered_points_lost : COUNTER_recovered_lost;
     spool->operations = environment->operations;
-    spool->own = spool->other = (struct spool_source){.ledger_file = SPOOL_NO_FILE, .segment = SPOOL_NO_FILE};
+    spool->own = spool->other = SPOOL_SOURCE_NONE;
     pthread_mutex_init(&spool->lock, NULL);
     pthread_mutex_init(&spool->sender_lock, NULL);
     struct output_settings sending = *settings;

@@ -131,10 +131,17 @@ uint32_t spool_files_next_segment(int folder, const char *source, uint32_t from)
     return lowest;
 }
 
-bool spool_file_open(struct spool_file *file, int folder, const char *name, int flags)
+bool spool_files_remove_segment(int folder, const char *source, uint32_t segment)
+{
+    char name[SPOOL_FILE_BYTES];
+    spool_format_segment_name(name, source, segment);
+    return unlinkat(folder, name, 0) == 0;
+}
+
+bool spool_file_open(struct guarded_fd *file, int folder, const char *name, int flags)
 {
     struct stat facts;
-    *file = SPOOL_NO_FILE;
+    *file = GUARDED_FD_NONE;
     int fd = openat(folder, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
     if (fd < 0)
         return false;
@@ -143,37 +150,35 @@ bool spool_file_open(struct spool_file *file, int folder, const char *name, int 
         errno = EPERM;
         return false;
     }
-    *file = (struct spool_file){.fd = fd, .device = facts.st_dev, .inode = facts.st_ino};
+    *file = (struct guarded_fd){fd, facts.st_dev, facts.st_ino};
     return true;
 }
 
-bool spool_file_is_held(const struct spool_file *file)
+bool spool_file_open_segment(struct guarded_fd *file, int folder, const char *source, uint32_t segment,
+                             int flags)
 {
-    struct stat facts;
-    return file->fd >= 0 && fstat(file->fd, &facts) == 0 && facts.st_dev == file->device &&
-           facts.st_ino == file->inode && facts.st_nlink > 0;
+    char name[SPOOL_FILE_BYTES];
+    spool_format_segment_name(name, source, segment);
+    return spool_file_open(file, folder, name, flags);
 }
 
-void spool_file_close(struct spool_file *file)
+bool spool_file_is_held(const struct guarded_fd *file)
 {
     struct stat facts;
-    if (file->fd >= 0 && fstat(file->fd, &facts) == 0 && facts.st_dev == file->device &&
-        facts.st_ino == file->inode)
-        close(file->fd);
-    *file = SPOOL_NO_FILE;
+    return guarded_fd_is_ours(file) && fstat(file->number, &facts) == 0 && facts.st_nlink > 0;
 }
 
-bool spool_file_lock(const struct spool_file *file)
+bool spool_file_lock(const struct guarded_fd *file)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    return fcntl(file->fd, F_SETLK, &lock) == 0;
+    return fcntl(file->number, F_SETLK, &lock) == 0;
 }
 
-bool spool_file_write(const struct spool_file *file, const void *bytes, size_t count, uint64_t offset)
+bool spool_file_write(const struct guarded_fd *file, const void *bytes, size_t count, uint64_t offset)
 {
     const char *at = bytes;
     while (count > 0) {
-        ssize_t done = pwrite(file->fd, at, count, (off_t)offset);
+        ssize_t done = pwrite(file->number, at, count, (off_t)offset);
         if (done < 0 && errno == EINTR)
             continue;
         if (done == 0)
@@ -187,11 +192,11 @@ bool spool_file_write(const struct spool_file *file, const void *bytes, size_t c
     return true;
 }
 
-ssize_t spool_file_read(const struct spool_file *file, void *bytes, size_t count, uint64_t offset)
+ssize_t spool_file_read(const struct guarded_fd *file, void *bytes, size_t count, uint64_t offset)
 {
     size_t have = 0;
     while (have < count) {
-        ssize_t done = pread(file->fd, (char *)bytes + have, count - have, (off_t)(offset + have));
+        ssize_t done = pread(file->number, (char *)bytes + have, count - have, (off_t)(offset + have));
         if (done < 0 && errno == EINTR)
             continue;
         if (done < 0)
@@ -203,8 +208,8 @@ ssize_t spool_file_read(const struct spool_file *file, void *bytes, size_t count
     return (ssize_t)have;
 }
 
-uint64_t spool_file_size(const struct spool_file *file)
+uint64_t spool_file_size(const struct guarded_fd *file)
 {
     struct stat facts;
-    return fstat(file->fd, &facts) == 0 ? (uint64_t)facts.st_size : 0;
+    return fstat(file->number, &facts) == 0 ? (uint64_t)facts.st_size : 0;
 }

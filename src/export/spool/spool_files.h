@@ -2,21 +2,12 @@
 #ifndef CUSPAN_EXPORT_SPOOL_SPOOL_FILES_H
 #define CUSPAN_EXPORT_SPOOL_SPOOL_FILES_H
 
+#include "base/process/guarded_fd.h"
 #include "base/status.h"
 #include "export/spool/spool_format.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
-
-/* A file that stays open. The host may close all descriptors and reuse their numbers, so the descriptor is
- * compared with device and inode before each use. */
-struct spool_file {
-    int fd; /* -1: none */
-    dev_t device;
-    ino_t inode;
-};
-
-#define SPOOL_NO_FILE ((struct spool_file){.fd = -1})
 
 struct spool_found_source {
     char name[SPOOL_SOURCE_BYTES];
@@ -37,22 +28,25 @@ int spool_files_open_folder(const char *path, bool make, struct error *err);
 /* NO_MEMORY, IO. */
 enum status spool_files_list(int folder, struct spool_list *list) MUST_CHECK;
 void spool_files_list_deinit(struct spool_list *list);
+/* Deletes a segment. False sets errno. */
+bool spool_files_remove_segment(int folder, const char *source, uint32_t segment);
 /* The number of the source's first segment at or after `from`; 0 if there is none. */
 uint32_t spool_files_next_segment(int folder, const char *source, uint32_t from);
 
 /* Opens a regular file of this user; `flags` as for open(2). False sets errno. */
-bool spool_file_open(struct spool_file *file, int folder, const char *name, int flags);
+bool spool_file_open(struct guarded_fd *file, int folder, const char *name, int flags);
+/* The same for a segment. */
+bool spool_file_open_segment(struct guarded_fd *file, int folder, const char *source, uint32_t segment,
+                             int flags);
 /* Whether the descriptor still refers to this file, and the file is not unlinked. */
-bool spool_file_is_held(const struct spool_file *file);
-/* Closes the descriptor if it still refers to this file. */
-void spool_file_close(struct spool_file *file);
+bool spool_file_is_held(const struct guarded_fd *file);
 /* A lock of the process (fcntl), not inherited by children. False: another process holds it. */
-bool spool_file_lock(const struct spool_file *file);
+bool spool_file_lock(const struct guarded_fd *file);
 /* Writes all bytes. False sets errno; some bytes may be written then. */
-bool spool_file_write(const struct spool_file *file, const void *bytes, size_t count, uint64_t offset);
+bool spool_file_write(const struct guarded_fd *file, const void *bytes, size_t count, uint64_t offset);
 /* Reads up to the end of the file; -1 sets errno. */
-ssize_t spool_file_read(const struct spool_file *file, void *bytes, size_t count, uint64_t offset);
+ssize_t spool_file_read(const struct guarded_fd *file, void *bytes, size_t count, uint64_t offset);
 /* 0 if the size cannot be read. */
-uint64_t spool_file_size(const struct spool_file *file);
+uint64_t spool_file_size(const struct guarded_fd *file);
 
 #endif

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Reads the headers only; bodies are checked when they are sent. */
-static void survey_segment(const struct spool_file *file, uint64_t offset, struct spool_recovery *recovery)
+static void survey_segment(const struct guarded_fd *file, uint64_t offset, struct spool_recovery *recovery)
 {
     uint8_t header[SPOOL_RECORD_BYTES];
     struct spool_record record;
@@ -24,16 +24,14 @@ static void survey_segment(const struct spool_file *file, uint64_t offset, struc
 static void survey(const struct spool_source *source, int folder, struct spool_recovery *recovery)
 {
     const struct spool_position *at = &source->ledger.at;
-    char name[SPOOL_FILE_BYTES];
-    struct spool_file file;
+    struct guarded_fd file;
     uint32_t number = at->segment ? at->segment : 1;
     for (; (number = spool_files_next_segment(folder, source->name, number)); number++) {
-        spool_format_segment_name(name, source->name, number);
-        if (!spool_file_open(&file, folder, name, O_RDONLY))
+        if (!spool_file_open_segment(&file, folder, source->name, number, O_RDONLY))
             continue;
         bool is_begun = number == at->segment && at->offset > SPOOL_SEGMENT_BYTES;
         survey_segment(&file, is_begun ? at->offset : SPOOL_SEGMENT_BYTES, recovery);
-        spool_file_close(&file);
+        guarded_fd_close(&file);
     }
 }
 

@@ -32,7 +32,7 @@ static void read_ledger(struct spool_source *source)
 }
 
 /* The previous holder of the lock may have finished the source and deleted the file. */
-static bool is_linked(const struct spool_file *file, int folder, const char *name)
+static bool is_linked(const struct guarded_fd *file, int folder, const char *name)
 {
     struct stat facts;
     return fstatat(folder, name, &facts, AT_SYMLINK_NOFOLLOW) == 0 && facts.st_dev == file->device &&
@@ -42,7 +42,7 @@ static bool is_linked(const struct spool_file *file, int folder, const char *nam
 enum status spool_source_take(struct spool_source *source, int folder, const char *name)
 {
     char file[SPOOL_FILE_BYTES];
-    *source = (struct spool_source){.ledger_file = SPOOL_NO_FILE, .segment = SPOOL_NO_FILE};
+    *source = SPOOL_SOURCE_NONE;
     snprintf(source->name, sizeof source->name, "%s", name);
     spool_format_ledger_name(file, name);
     if (!spool_file_open(&source->ledger_file, folder, file, O_RDWR | O_CREAT))
@@ -56,7 +56,7 @@ enum status spool_source_take(struct spool_source *source, int folder, const cha
         unlinkat(folder, file, 0); /* O_CREAT has just created it: the source no longer exists */
         is_current = false;
     }
-    spool_file_close(&source->ledger_file);
+    guarded_fd_close(&source->ledger_file);
     return is_current ? STATUS_UNAVAILABLE : STATUS_NOT_FOUND;
 }
 
@@ -79,10 +79,8 @@ static void count_missing(struct spool_source *source, uint64_t spans_written, u
 
 static void remove_segment(struct spool_source *source, int folder)
 {
-    char file[SPOOL_FILE_BYTES];
-    spool_file_close(&source->segment);
-    spool_format_segment_name(file, source->name, source->ledger.at.segment);
-    unlinkat(folder, file, 0);
+    guarded_fd_close(&source->segment);
+    spool_files_remove_segment(folder, source->name, source->ledger.at.segment);
 }
 
 /* Opens the segment at the position, or else the next one that exists, and moves to its start. */
@@ -90,12 +88,10 @@ static enum spool_turn open_segment(struct spool_source *source, int folder, con
                                     uint64_t *damaged)
 {
     struct spool_position *at = &source->ledger.at;
-    char file[SPOOL_FILE_BYTES];
     uint8_t header[SPOOL_SEGMENT_BYTES];
     struct spool_segment segment;
     uint32_t number = at->segment ? at->segment : 1;
-    spool_format_segment_name(file, source->name, number);
-    if (!spool_file_open(&source->segment, folder, file, O_RDWR)) {
+    if (!spool_file_open_segment(&source->segment, folder, source->name, number, O_RDWR)) {
         if (errno != ENOENT)
             return SPOOL_ERROR;
         number = spool_files_next_segment(folder, source->name, number);
@@ -103,8 +99,7 @@ static enum spool_turn open_segment(struct spool_source *source, int folder, con
             count_missing(source, end ? end->spans : source->ledger.spooled, damaged);
             return SPOOL_NOTHING;
         }
-        spool_format_segment_name(file, source->name, number);
-        if (!spool_file_open(&source->segment, folder, file, O_RDWR))
+        if (!spool_file_open_segment(&source->segment, folder, source->name, number, O_RDWR))
             return SPOOL_ERROR;
     }
     ssize_t have = spool_file_read(&source->segment, header, sizeof header, 0);
@@ -209,16 +204,14 @@ void spool_source_release(struct spool_source *source, int folder, bool remove)
     char file[SPOOL_FILE_BYTES];
     if (remove) {
         uint32_t number = source->ledger.at.segment;
-        while ((number = spool_files_next_segment(folder, source->name, number))) {
-            spool_format_segment_name(file, source->name, number);
-            if (unlinkat(folder, file, 0) != 0)
-                break;
+        while ((number = spool_files_next_segment(folder, source->name, number)) &&
+               spool_files_remove_segment(folder, source->name, number)) {
         }
         spool_format_ledger_name(file, source->name);
         unlinkat(folder, file, 0);
     }
-    spool_file_close(&source->segment);
-    spool_file_close(&source->ledger_file);
+    guarded_fd_close(&source->segment);
+    guarded_fd_close(&source->ledger_file);
     free(source->body);
-    *source = (struct spool_source){.ledger_file = SPOOL_NO_FILE, .segment = SPOOL_NO_FILE};
+    *source = SPOOL_SOURCE_NONE;
 }

@@ -13,12 +13,14 @@ struct spool_end {
 
 struct spool_source {
     char name[SPOOL_SOURCE_BYTES];
-    struct spool_file ledger_file;
+    struct guarded_fd ledger_file;
     struct spool_ledger ledger;
-    struct spool_file segment; /* the one that contains ledger.at */
+    struct guarded_fd segment; /* the one that contains ledger.at */
     uint8_t *body;             /* of the record read last */
     size_t body_capacity;
 };
+
+#define SPOOL_SOURCE_NONE ((struct spool_source){.ledger_file = GUARDED_FD_NONE, .segment = GUARDED_FD_NONE})
 
 enum spool_turn {
     SPOOL_RECORD,

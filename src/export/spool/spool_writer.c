@@ -41,7 +41,7 @@ bool spool_writer_owns(const char *source)
 void spool_writer_init(struct spool_writer *writer, const char *path, uint64_t bytes_max)
 {
     uint64_t share = bytes_max / 16;
-    *writer = (struct spool_writer){.path = path, .bytes_max = bytes_max, .segment = SPOOL_NO_FILE};
+    *writer = (struct spool_writer){.path = path, .bytes_max = bytes_max, .segment = GUARDED_FD_NONE};
     writer->segment_bytes = share < SPOOL_SEGMENT_MIN   ? SPOOL_SEGMENT_MIN
                             : share > SPOOL_SEGMENT_MAX ? SPOOL_SEGMENT_MAX
                                                         : share;
@@ -73,9 +73,9 @@ static enum status create_source(struct spool_writer *writer, struct spool_sourc
     uint32_t pid = (uint32_t)getpid();
     if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random)
         random = (uint32_t)clock_monotonic_ns();
-    spool_file_close(&writer->segment);
-    spool_file_close(&source->segment); /* not the body: the spool's thread may be sending it */
-    spool_file_close(&source->ledger_file);
+    guarded_fd_close(&writer->segment);
+    guarded_fd_close(&source->segment); /* not the body: the spool's thread may be sending it */
+    guarded_fd_close(&source->ledger_file);
     register_own(source->name, "");
     spool_format_source_name(source->name, now_ns, pid, random, output);
     register_own("", source->name);
@@ -93,26 +93,25 @@ static enum status create_source(struct spool_writer *writer, struct spool_sourc
         return STATUS_OK;
     fail(writer, err);
     unlinkat(folder, temporary, 0);
-    spool_file_close(&source->ledger_file);
+    guarded_fd_close(&source->ledger_file);
     return STATUS_IO;
 }
 
 static enum status create_segment(struct spool_writer *writer, struct spool_source *source, int folder,
                                   struct error *err)
 {
-    char file[SPOOL_FILE_BYTES];
     uint8_t header[SPOOL_SEGMENT_BYTES];
     struct spool_segment segment = {writer->end.at.segment + 1, source->ledger.spooled};
-    spool_file_close(&writer->segment);
+    guarded_fd_close(&writer->segment);
     update_used(writer, folder);
-    spool_format_segment_name(file, source->name, segment.number);
-    if (!spool_file_open(&writer->segment, folder, file, O_RDWR | O_CREAT | O_EXCL))
+    if (!spool_file_open_segment(&writer->segment, folder, source->name, segment.number,
+                                 O_RDWR | O_CREAT | O_EXCL))
         return fail(writer, err);
     spool_format_write_segment(&segment, header);
     if (!spool_file_write(&writer->segment, header, sizeof header, 0)) {
         fail(writer, err);
-        spool_file_close(&writer->segment);
-        unlinkat(folder, file, 0);
+        guarded_fd_close(&writer->segment);
+        spool_files_remove_segment(folder, source->name, segment.number);
         return STATUS_IO;
     }
     writer->end.at = (struct spool_position){segment.number, SPOOL_SEGMENT_BYTES};
@@ -183,7 +182,7 @@ enum status spool_writer_append(struct spool_writer *writer, struct spool_source
     if (!write_record(writer, record, parts, part_count)) {
         status = fail(writer, err);
         /* Without a header, the rest is not a record. Free the space. */
-        (void)!ftruncate(writer->segment.fd, (off_t)writer->end.at.offset);
+        (void)!ftruncate(writer->segment.number, (off_t)writer->end.at.offset);
         return status;
     }
     source->ledger.spooled += record->spans;
@@ -197,7 +196,7 @@ enum status spool_writer_append(struct spool_writer *writer, struct spool_source
 
 void spool_writer_deinit(struct spool_writer *writer, const char *source)
 {
-    spool_file_close(&writer->segment);
+    guarded_fd_close(&writer->segment);
     register_own(source, "");
     writer->end = (struct spool_end){0};
 }

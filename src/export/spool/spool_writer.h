@@ -18,7 +18,7 @@ struct spool_writer {
     const char *path;       /* of the directory; owned by the caller */
     uint64_t bytes_max;     /* of all segments in the directory, of any process */
     uint64_t segment_bytes; /* size at which the next segment is started */
-    struct spool_file segment;
+    struct guarded_fd segment;
     struct spool_end end;
     uint64_t used; /* of bytes_max, as of the last listing, plus what we have written since */
     uint64_t listed_at_ns;

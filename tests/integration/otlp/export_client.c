@@ -149,7 +149,7 @@ int main(int argc, char **argv)
         return 2;
     exporter_submit(exporter,
                     make_batch(pool, json ? BATCH_JSON : BATCH_PROTOBUF, request.data, request.count, 1));
-    bool stopped = exporter_destroy(exporter, clock_monotonic_ns() + 10 * NS_PER_SECOND);
+    bool stopped = exporters_destroy(&exporter, 1, clock_monotonic_ns() + 10 * NS_PER_SECOND);
     if (last_error_at_exit())
         fprintf(stderr, "%s\n", last_error_at_exit());
     for (enum counter i = 0; i < COUNTER_COUNT; i++)

@@ -138,21 +138,6 @@ static void test_a_long_line_is_cut_and_still_a_line(void **state)
     free(text);
 }
 
-static void test_names_of_levels(void **state)
-{
-    (void)state;
-    enum log_level level = LOG_INFO;
-    assert_true(log_level_parse("error", &level) && level == LOG_ERROR);
-    assert_true(log_level_parse("WARN", &level) && level == LOG_WARN);
-    assert_true(log_level_parse("info", &level) && level == LOG_INFO);
-    assert_true(log_level_parse("debug", &level) && level == LOG_DEBUG);
-    assert_true(log_level_parse("fatal", &level) && level == LOG_ERROR);
-    assert_true(log_level_parse("trace", &level) && level == LOG_DEBUG);
-    assert_false(log_level_parse("loud", &level));
-    assert_false(log_level_parse("", &level));
-    assert_int_equal(level, LOG_DEBUG);
-}
-
 /* Must be last: it exhausts the process's limit of lines. */
 static void test_a_host_s_log_is_not_filled(void **state)
 {
@@ -177,7 +162,6 @@ int main(void)
         cmocka_unit_test(test_nobody_dies_of_a_broken_pipe),
         cmocka_unit_test(test_nobody_waits_for_a_full_pipe),
         cmocka_unit_test(test_a_long_line_is_cut_and_still_a_line),
-        cmocka_unit_test(test_names_of_levels),
         cmocka_unit_test(test_a_host_s_log_is_not_filled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

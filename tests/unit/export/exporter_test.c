@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/accounting/counters.h"
 #include "../support/batches.h"
+#include "../support/one_exporter.h"
 #include "../support/stderr_text.h"
 
 #include <dirent.h>

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/accounting/counters.h"
 #include "../support/batches.h"
+#include "../support/one_exporter.h"
 #include "../support/stderr_text.h"
 
 #include <fcntl.h>

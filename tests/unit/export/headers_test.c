@@ -79,10 +79,10 @@ static void test_a_message_that_repeats_a_secret_is_known(void **state)
     struct exporter_settings settings = {.headers = given, .header_count = 2};
     struct headers headers;
     assert_int_equal(headers_init(&headers, &settings, "pod/1"), STATUS_OK);
-    assert_true(headers_leak(&headers, "bad token abcdef123!"));
-    assert_true(headers_leak(&headers, "got 'Bearer abcdef123'"));
-    assert_false(headers_leak(&headers, "bad token for dev"));
-    assert_false(headers_leak(&headers, ""));
+    assert_true(secrets_leak(&headers.secrets, "bad token abcdef123!"));
+    assert_true(secrets_leak(&headers.secrets, "got 'Bearer abcdef123'"));
+    assert_false(secrets_leak(&headers.secrets, "bad token for dev"));
+    assert_false(secrets_leak(&headers.secrets, ""));
     assert_true(has(headers_for(&headers, &(struct request_kind){0}),
                     "User-Agent: pod/1 cuspan/" CUSPAN_VERSION " OTel-OTLP-Exporter-C/" CUSPAN_VERSION));
     headers_deinit(&headers);

@@ -6,6 +6,7 @@
 #include "base/accounting/counters.h"
 #include "base/log.h"
 #include "../support/batches.h"
+#include "../support/one_exporter.h"
 #include "../support/http_server.h"
 #include "../support/stderr_text.h"
 

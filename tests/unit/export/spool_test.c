@@ -46,7 +46,7 @@ static int setup(void **state)
     if (!mkdtemp(path))
         return -1;
     folder = spool_files_open_folder(path, false, &err);
-    own = (struct spool_source){.ledger_file = SPOOL_NO_FILE, .segment = SPOOL_NO_FILE};
+    own = SPOOL_SOURCE_NONE;
     spool_writer_init(&writer, path, BYTES_MAX);
     return folder < 0;
 }
@@ -559,7 +559,7 @@ static void test_directories_that_are_refused(void **state)
 static void test_links_and_foreign_files_are_left_alone(void **state)
 {
     char name[SPOOL_SOURCE_BYTES], file[SPOOL_FILE_BYTES], target[100];
-    struct spool_file held;
+    struct guarded_fd held;
     struct spool_list list;
     snprintf(target, sizeof target, "%s/precious", path);
     close(open(target, O_CREAT | O_WRONLY, 0600));

@@ -1,0 +1,17 @@
+/* Shorthands of exporter.h for tests with one exporter. */
+#ifndef CUSPAN_TESTS_ONE_EXPORTER_H
+#define CUSPAN_TESTS_ONE_EXPORTER_H
+
+#include "export/exporter.h"
+
+static inline enum status exporter_flush(struct exporter *exporter, uint64_t deadline_ns)
+{
+    return exporter_wait(exporter, exporter_submitted(exporter), deadline_ns);
+}
+
+static inline bool exporter_destroy(struct exporter *exporter, uint64_t deadline_ns)
+{
+    return exporters_destroy(&exporter, 1, deadline_ns);
+}
+
+#endif
