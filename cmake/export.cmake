@@ -1,6 +1,6 @@
 # The part that is linked into the agent and needs only libc.
 include(cmake/compress.cmake)
-cuspan_stage(export src/export/exporter.c src/export/last_error.c src/export/operations.c src/export/delivery_control.c src/export/file_output.c src/export/otlp/sender.c src/export/spool/spool.c
+cuspan_stage(export src/export/exporter.c src/export/last_error.c src/export/operations.c src/export/delivery_control.c src/export/file_output.c src/export/request_body.c src/export/otlp/sender.c src/export/spool/spool.c
              src/export/spool/spool_writer.c src/export/spool/spool_source.c src/export/spool/spool_recovery.c src/export/spool/spool_files.c
              src/export/spool/spool_format.c src/export/spool/spool_drain.c src/export/spool/json_spans.c src/export/otlp/headers.c
              src/export/otlp/secrets.c ${compress_sources} src/export/otlp/grpc.c src/export/otlp/retry.c src/export/otlp/percent.c src/export/otlp/verdict.c src/export/otlp/probe.c

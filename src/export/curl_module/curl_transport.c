@@ -25,8 +25,7 @@ struct connection {
     CURLM *multi;
     CURL *easy;
     _Atomic(struct curl_sockets *) sockets;
-    struct transport_options options; /* copies, for new handles */
-    bool http2;
+    struct transport_options options; /* also for new handles */
     char error[CURL_ERROR_SIZE];
 
     /* The current request. */
@@ -144,7 +143,7 @@ static void cut_short(struct connection *connection, enum transport_result resul
 {
     struct transport_response *response = connection->response;
     curl_easy_getinfo(connection->easy, CURLINFO_RESPONSE_CODE, &response->http_status);
-    response->broken_off = response->http_status >= 200 && !connection->http2;
+    response->broken_off = response->http_status >= 200 && !connection->options.http2;
     response->result = response->broken_off ? TRANSPORT_ANSWERED : result;
 }
 
@@ -157,8 +156,8 @@ static void take_failure(struct connection *connection, CURLcode code)
         fail(connection, TRANSPORT_TOO_LARGE, connection->too_large);
         return;
     }
-    curl_explain_failure(connection->easy, code, connection->error, connection->http2, response->error,
-                         sizeof response->error);
+    curl_explain_failure(connection->easy, code, connection->error, connection->options.http2,
+                         response->error, sizeof response->error);
     cut_short(connection, impossible ? TRANSPORT_IMPOSSIBLE : TRANSPORT_UNREACHABLE);
 }
 
@@ -173,7 +172,7 @@ static void read_result(struct connection *connection, CURLcode code)
     response->result = TRANSPORT_ANSWERED;
     curl_easy_getinfo(connection->easy, CURLINFO_RESPONSE_CODE, &response->http_status);
     curl_easy_getinfo(connection->easy, CURLINFO_HTTP_VERSION, &version);
-    if (connection->http2 && version < CURL_HTTP_VERSION_2_0)
+    if (connection->options.http2 && version < CURL_HTTP_VERSION_2_0)
         fail(connection, TRANSPORT_IMPOSSIBLE,
              "the server does not support HTTP/2, which gRPC requires; check the endpoint");
     response->body = connection->body;
@@ -291,21 +290,11 @@ static void connection_send(struct connection *connection, const struct transpor
     }
     curl_easy_setopt(connection->easy, CURLOPT_HTTPHEADER, NULL);
     curl_slist_free_all(headers);
-    connection->request = NULL;
-    connection->response = NULL;
 }
 
 static void connection_wake(struct connection *connection)
 {
     curl_sockets_wake(connection->sockets);
-}
-
-static void free_options(struct transport_options *options)
-{
-    free((char *)(uintptr_t)options->url);
-    free((char *)(uintptr_t)options->ca_file);
-    free((char *)(uintptr_t)options->client_certificate_file);
-    free((char *)(uintptr_t)options->client_key_file);
 }
 
 static void connection_destroy(struct connection *connection)
@@ -319,7 +308,7 @@ static void connection_destroy(struct connection *connection)
         curl_sockets_deinit(sockets);
         free(sockets);
     }
-    free_options(&connection->options);
+    transport_options_free(&connection->options);
     free(connection);
 }
 
@@ -457,30 +446,17 @@ static enum status make_handles(struct connection *connection)
     return STATUS_OK;
 }
 
-static bool copy_text(const char **to, const char *from)
-{
-    *to = from ? strdup(from) : NULL;
-    return *to || !from;
-}
-
-static bool copy_options(struct transport_options *to, const struct transport_options *from)
-{
-    *to = (struct transport_options){.verify = from->verify, .http2 = from->http2};
-    return copy_text(&to->url, from->url) && copy_text(&to->ca_file, from->ca_file) &&
-           copy_text(&to->client_certificate_file, from->client_certificate_file) &&
-           copy_text(&to->client_key_file, from->client_key_file);
-}
-
-static enum status connection_create(const struct transport_options *options, struct connection **connection)
+static enum status connection_create(struct transport_options *options, struct connection **connection)
 {
     struct connection *made = calloc(1, sizeof *made);
     if (!made)
         return STATUS_NO_MEMORY;
-    made->http2 = options->http2;
-    if (!copy_options(&made->options, options) || make_handles(made) != STATUS_OK) {
-        connection_destroy(made);
+    made->options = *options;
+    if (make_handles(made) != STATUS_OK) {
+        free(made);
         return STATUS_NO_MEMORY;
     }
+    *options = (struct transport_options){0};
     *connection = made;
     return STATUS_OK;
 }

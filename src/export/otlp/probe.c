@@ -2,6 +2,8 @@
 
 #include "base/clock.h"
 #include "base/text/sanitize.h"
+#include "export/compress/codec.h"
+#include "export/compress/compress.h"
 #include "export/otlp/grpc.h"
 #include "export/otlp/headers.h"
 #include "export/otlp/transport.h"
@@ -12,99 +14,58 @@
 #include <string.h>
 #include <time.h>
 
-#define BODY_BYTES_MAX 64
-
-static uint32_t crc32_of(const uint8_t *bytes, size_t count)
+enum status probe_pack(enum compression compression, const char *body, uint8_t packed[PROBE_BYTES_MAX],
+                       size_t *packed_bytes)
 {
-    uint32_t crc = UINT32_MAX;
-    for (size_t i = 0; i < count; i++) {
-        crc ^= bytes[i];
-        for (int bit = 0; bit < 8; bit++)
-            crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
+    const struct codec *codec = compress_codec(compression);
+    struct chunk *chunk = calloc(1, sizeof *chunk);
+    void *state = NULL;
+    enum status status = chunk ? STATUS_OK : STATUS_NO_MEMORY;
+    if (status == STATUS_OK && codec)
+        status = codec->create(codec->level_default, &state);
+    if (status == STATUS_OK) {
+        chunk->end = (uint32_t)strlen(body);
+        memcpy(codec ? chunk->data : packed, body, chunk->end);
+        *packed_bytes = chunk->end;
     }
-    return ~crc;
+    if (status == STATUS_OK && codec) {
+        status = codec->compress(state, chunk, packed, PROBE_BYTES_MAX, packed_bytes);
+        codec->destroy(state);
+    }
+    free(chunk);
+    return status;
 }
 
-static size_t put_number(uint8_t *to, uint32_t number, size_t bytes)
+static bool is_json(const struct exporter_settings *exporter)
 {
-    for (size_t i = 0; i < bytes; i++)
-        to[i] = (uint8_t)(number >> 8 * i);
-    return bytes;
-}
-
-/* RFC 1952 around one stored block of RFC 1951. */
-static size_t pack_gzip(const uint8_t *body, size_t count, uint8_t *packed)
-{
-    static const uint8_t header[] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff};
-    size_t used = sizeof header;
-    memcpy(packed, header, used);
-    packed[used++] = 1; /* the last block, stored */
-    used += put_number(packed + used, (uint32_t)count, 2);
-    used += put_number(packed + used, ~(uint32_t)count, 2);
-    if (count)
-        memcpy(packed + used, body, count);
-    used += count;
-    used += put_number(packed + used, crc32_of(body, count), 4);
-    return used + put_number(packed + used, (uint32_t)count, 4);
-}
-
-/* RFC 8878: a single segment with a one-byte size and one raw block. */
-static size_t pack_zstd(const uint8_t *body, size_t count, uint8_t *packed)
-{
-    size_t used = put_number(packed, 0xfd2fb528u, 4);
-    packed[used++] = 0x20;
-    packed[used++] = (uint8_t)count;
-    used += put_number(packed + used, (uint32_t)count << 3 | 1, 3);
-    if (count)
-        memcpy(packed + used, body, count);
-    return used + count;
-}
-
-size_t probe_pack(enum compression compression, const uint8_t *body, size_t body_bytes, uint8_t *packed)
-{
-    if (compression == COMPRESSION_GZIP)
-        return pack_gzip(body, body_bytes, packed);
-    if (compression == COMPRESSION_ZSTD)
-        return pack_zstd(body, body_bytes, packed);
-    if (body_bytes)
-        memcpy(packed, body, body_bytes);
-    return body_bytes;
-}
-
-/* An ExportTraceServiceRequest without resource spans, which is empty in protobuf. */
-static size_t make_body(const struct exporter_settings *exporter, uint8_t body[BODY_BYTES_MAX])
-{
-    bool is_json = exporter->kind == EXPORTER_OTLP_HTTP && exporter->encoding == ENCODING_JSON;
-    bool is_grpc = exporter->kind == EXPORTER_OTLP_GRPC;
-    const char *text = is_json ? "{\"resourceSpans\":[]}" : "";
-    size_t prefix = is_grpc ? GRPC_PREFIX_BYTES : 0;
-    size_t bytes = probe_pack(exporter->compression, (const uint8_t *)text, strlen(text), body + prefix);
-    if (is_grpc)
-        grpc_prefix(body, exporter->compression != COMPRESSION_NONE, (uint32_t)bytes);
-    return prefix + bytes;
+    return exporter->kind == EXPORTER_OTLP_HTTP && exporter->encoding == ENCODING_JSON;
 }
 
 static const char *encoding_of(const struct exporter_settings *exporter)
 {
-    return exporter->compression == COMPRESSION_GZIP   ? "gzip"
-           : exporter->compression == COMPRESSION_ZSTD ? "zstd"
-                                                       : NULL;
+    const struct codec *codec = compress_codec(exporter->compression);
+    return codec ? codec->encoding : NULL;
 }
 
-static void send_request(const struct exporter_settings *exporter, const struct transport *transport,
-                         struct connection *connection, struct headers *headers,
-                         struct transport_response *response)
+/* An ExportTraceServiceRequest without resource spans, which is empty in protobuf. NO_MEMORY. */
+static enum status send_request(const struct exporter_settings *exporter, const struct transport *transport,
+                                struct connection *connection, struct headers *headers,
+                                struct transport_response *response)
 {
-    uint8_t body[BODY_BYTES_MAX];
     static const atomic_bool never = false;
+    uint8_t body[GRPC_PREFIX_BYTES + PROBE_BYTES_MAX], *packed = body + GRPC_PREFIX_BYTES;
+    size_t bytes, prefix = exporter->kind == EXPORTER_OTLP_GRPC ? GRPC_PREFIX_BYTES : 0;
+    const char *text = is_json(exporter) ? "{\"resourceSpans\":[]}" : "";
+    if (probe_pack(exporter->compression, text, packed, &bytes) != STATUS_OK)
+        return STATUS_NO_MEMORY;
+    grpc_prefix(body, exporter->compression != COMPRESSION_NONE, (uint32_t)bytes);
     uint64_t timeout_ms =
         exporter->timeout_ms && exporter->timeout_ms < PROBE_MS_MAX ? exporter->timeout_ms : PROBE_MS_MAX;
     const struct request_kind kind = {.grpc = exporter->kind == EXPORTER_OTLP_GRPC,
-                                      .json = exporter->kind == EXPORTER_OTLP_HTTP &&
-                                              exporter->encoding == ENCODING_JSON,
+                                      .json = is_json(exporter),
                                       .encoding = encoding_of(exporter),
                                       .timeout_ns = timeout_ms * NS_PER_MS};
-    struct iovec part = {.iov_base = body, .iov_len = make_body(exporter, body)};
+    struct iovec part = {.iov_base = packed - prefix, .iov_len = prefix + bytes};
     const struct transport_request request = {.headers = headers_for(headers, &kind),
                                               .parts = &part,
                                               .part_count = 1,
@@ -112,6 +73,7 @@ static void send_request(const struct exporter_settings *exporter, const struct 
                                               .deadline_ns = clock_monotonic_ns() + timeout_ms * NS_PER_MS,
                                               .aborted = &never};
     transport->connection_send(connection, &request, response);
+    return STATUS_OK;
 }
 
 static void judge(const struct exporter_settings *exporter, const struct transport *transport,
@@ -135,30 +97,13 @@ static void judge(const struct exporter_settings *exporter, const struct transpo
         sanitize_line(answer->message, sizeof answer->message, verdict.message, strlen(verdict.message));
 }
 
-static enum status connect_to(const struct exporter_settings *exporter, const struct transport *transport,
-                              struct connection **connection)
-{
-    bool is_grpc = exporter->kind == EXPORTER_OTLP_GRPC;
-    char *url = is_grpc ? grpc_url(exporter->endpoint, exporter->insecure, GRPC_TRACES_PATH)
-                        : strdup(exporter->endpoint);
-    if (!url)
-        return STATUS_NO_MEMORY;
-    const struct transport_options options = {.url = url,
-                                              .ca_file = exporter->ca_file,
-                                              .client_certificate_file = exporter->client_certificate_file,
-                                              .client_key_file = exporter->client_key_file,
-                                              .verify = exporter->verify,
-                                              .http2 = is_grpc};
-    enum status status = transport->connection_create(&options, connection);
-    free(url);
-    return status;
-}
-
 void probe_collector(const struct exporter_settings *exporter, const char *module_path,
                      struct doctor_answer *answer)
 {
     const struct transport *transport;
     struct connection *connection = NULL;
+    struct transport_options options = {0};
+    struct transport_response response = {0};
     struct headers headers = {0};
     struct error err = {""};
     *answer = (struct doctor_answer){0};
@@ -167,19 +112,23 @@ void probe_collector(const struct exporter_settings *exporter, const char *modul
         snprintf(answer->error, sizeof answer->error, "%s", err.text);
         return;
     }
-    if (headers_init(&headers, exporter, NULL) == STATUS_OK &&
-        connect_to(exporter, transport, &connection) == STATUS_OK) {
-        struct transport_response response = {0};
-        uint64_t begin_ns = clock_monotonic_ns();
-        send_request(exporter, transport, connection, &headers, &response);
-        answer->took_ns = clock_monotonic_ns() - begin_ns;
-        if (response.result == TRANSPORT_ANSWERED)
-            judge(exporter, transport, &headers, &response, answer);
-        else
-            snprintf(answer->error, sizeof answer->error, "%s", response.error);
-        transport->connection_destroy(connection);
-    } else {
+    enum status status = headers_init(&headers, exporter, NULL);
+    if (status == STATUS_OK)
+        status = transport_options_init(&options, exporter, SIGNAL_TRACES);
+    if (status == STATUS_OK)
+        status = transport->connection_create(&options, &connection);
+    uint64_t begin_ns = clock_monotonic_ns();
+    if (status == STATUS_OK)
+        status = send_request(exporter, transport, connection, &headers, &response);
+    answer->took_ns = clock_monotonic_ns() - begin_ns;
+    if (status != STATUS_OK)
         snprintf(answer->error, sizeof answer->error, "out of memory");
-    }
+    else if (response.result == TRANSPORT_ANSWERED)
+        judge(exporter, transport, &headers, &response, answer);
+    else
+        snprintf(answer->error, sizeof answer->error, "%s", response.error);
+    if (connection)
+        transport->connection_destroy(connection);
+    transport_options_free(&options);
     headers_deinit(&headers);
 }

@@ -9,10 +9,10 @@
 void probe_collector(const struct exporter_settings *exporter, const char *module_path,
                      struct doctor_answer *answer);
 
-/* Stores `body`, of less than 256 bytes, in a gzip member or zstd frame without compressing it: enough to
- * check that the server can decompress. `packed` has space for body_bytes + PROBE_PACKED_MORE. Returns its
- * size. */
-#define PROBE_PACKED_MORE 32
-size_t probe_pack(enum compression compression, const uint8_t *body, size_t body_bytes, uint8_t *packed);
+/* Compresses a NUL-terminated body as the exporter would, to check that the server can decompress it.
+ * NO_MEMORY; FULL if the result is larger than `packed`. */
+#define PROBE_BYTES_MAX 256
+enum status probe_pack(enum compression compression, const char *body, uint8_t packed[PROBE_BYTES_MAX],
+                       size_t *packed_bytes) MUST_CHECK;
 
 #endif

@@ -4,8 +4,6 @@
 #include "base/invariant.h"
 #include "base/log.h"
 #include "base/text/sanitize.h"
-#include "export/compress/codec.h"
-#include "export/compress/compress.h"
 #include "export/last_error.h"
 #include "export/otlp/grpc.h"
 #include "export/otlp/headers.h"
@@ -38,11 +36,8 @@ struct sender {
     struct delivery_control *control;
     const struct transport *transport; /* NULL: the module could not be loaded, which was logged */
     _Atomic(struct connection *) connection;
-    const struct codec *codec;     /* NULL: no compression */
-    struct compressor *compressor; /* NULL if codec is */
+    struct packer packer;
     struct headers headers;
-    struct iovec *parts;
-    size_t parts_capacity;
 
     struct retry retry;
     uint64_t not_before_ns; /* earliest time of the next request, also for the next batch */
@@ -60,29 +55,8 @@ struct sender {
     uint64_t export_timeout_ns; /* of a batch; 0: none */
     char kept[64];              /* what is kept for retries, for log lines */
     char *module_path;
-    char *url;
-    char *ca_file;
-    char *client_certificate_file;
-    char *client_key_file;
-    bool verify;
-    char name[256]; /* the URL without credentials */
-};
-
-/* The body of a batch's requests, the same for each attempt. */
-struct body {
-    size_t part_count;
-    uint64_t bytes;
-    const char *encoding; /* NULL: not compressed */
-    bool json;
-    bool is_whole;
-    uint8_t prefix[GRPC_PREFIX_BYTES];
-};
-
-/* Parameters of all attempts to send one body. */
-struct attempts {
-    uint32_t spans;
-    uint64_t give_up_at_ns;
-    bool is_kept; /* see struct stored_body */
+    struct transport_options options; /* until the connection is created */
+    char name[256];                   /* the URL without credentials */
 };
 
 static struct sender *sender_of(struct output *output)
@@ -131,83 +105,30 @@ static void sanitize_message(struct sender *sender, const char *message, char *t
     }
 }
 
-static enum status reserve_parts(struct sender *sender, size_t needed)
-{
-    if (needed <= sender->parts_capacity)
-        return STATUS_OK;
-    struct iovec *parts = realloc(sender->parts, needed * sizeof *parts);
-    if (!parts)
-        return STATUS_NO_MEMORY;
-    sender->parts = parts;
-    sender->parts_capacity = needed;
-    return STATUS_OK;
-}
-
-static void add_part(struct sender *sender, struct body *body, const void *bytes, size_t count)
-{
-    body->is_whole &= INVARIANT(body->part_count < sender->parts_capacity);
-    if (!body->is_whole)
-        return;
-    /* An iovec has no const; the transport only reads. */
-    sender->parts[body->part_count++] =
-        (struct iovec){.iov_base = (void *)(uintptr_t)bytes, .iov_len = count};
-    body->bytes += count;
-}
-
-/* Returns the batch's chunks to their pool, so that little memory waits for an unreachable collector. The
- * first chunk stays: it contains the batch itself. False: the body did not get smaller. */
-static bool add_compressed(struct sender *sender, struct batch *batch, struct body *body)
-{
-    const uint8_t *compressed;
-    size_t compressed_bytes;
-    if (!sender->compressor ||
-        compress_chunks(sender->compressor, batch->chunks, &compressed, &compressed_bytes) != STATUS_OK)
-        return false;
-    chunk_give_back(batch->pool, batch->chunks->next);
-    batch->chunks->next = NULL;
-    add_part(sender, body, compressed, compressed_bytes);
-    return true;
-}
-
-static enum status prepare(struct sender *sender, struct batch *batch, struct body *body)
-{
-    *body = (struct body){.json = batch->format == BATCH_JSON, .is_whole = true};
-    size_t needed = 2;
-    for (const struct chunk *chunk = batch->chunks; chunk; chunk = chunk->next)
-        needed++;
-    enum status status = reserve_parts(sender, needed);
-    if (status != STATUS_OK)
-        return status;
-    if (sender->grpc)
-        add_part(sender, body, body->prefix, sizeof body->prefix);
-    if (add_compressed(sender, batch, body))
-        body->encoding = sender->codec->encoding;
-    else
-        for (const struct chunk *chunk = batch->chunks; chunk; chunk = chunk->next)
-            add_part(sender, body, chunk->data + chunk->begin, chunk->end - chunk->begin);
-    if (sender->grpc)
-        grpc_prefix(body->prefix, body->encoding != NULL, (uint32_t)(body->bytes - sizeof body->prefix));
-    return body->is_whole ? STATUS_OK : STATUS_CORRUPT;
-}
-
-static void send_request(struct sender *sender, const struct body *body, uint64_t give_up_at_ns,
+static void send_request(struct sender *sender, const struct request_body *body, uint64_t give_up_at_ns,
                          struct transport_response *response)
 {
+    uint8_t prefix[GRPC_PREFIX_BYTES];
+    uint64_t bytes = 0;
     uint64_t now_ns = clock_monotonic_ns();
     uint64_t deadline_ns = earlier(give_up_at_ns, delivery_control_stop_at_ns(sender->control));
     if (sender->timeout_ns)
         deadline_ns = earlier(deadline_ns, now_ns + sender->timeout_ns);
     const struct request_kind kind = {
         .grpc = sender->grpc,
-        .json = body->json,
+        .json = body->format == BATCH_JSON,
         .encoding = body->encoding,
         .timeout_ns = deadline_ns != NEVER_NS && deadline_ns > now_ns ? deadline_ns - now_ns : 0,
     };
+    for (size_t i = 1; i <= body->part_count; i++)
+        bytes += body->parts[i].iov_len;
+    grpc_prefix(prefix, body->encoding != NULL, (uint32_t)bytes);
+    body->parts[0] = (struct iovec){.iov_base = prefix, .iov_len = sizeof prefix};
     const struct transport_request request = {
         .headers = headers_for(&sender->headers, &kind),
-        .parts = sender->parts,
-        .part_count = body->part_count,
-        .bytes = body->bytes,
+        .parts = sender->grpc ? body->parts : body->parts + 1,
+        .part_count = body->part_count + sender->grpc,
+        .bytes = bytes + (sender->grpc ? sizeof prefix : 0),
         .deadline_ns = deadline_ns,
         .aborted = &sender->control->aborted,
     };
@@ -220,8 +141,8 @@ static void send_request(struct sender *sender, const struct body *body, uint64_
         snprintf(response->error, sizeof response->error, "(reason not shown: it contains a secret)");
 }
 
-static void judge(struct sender *sender, const struct body *body, const struct transport_response *response,
-                  struct verdict *verdict)
+static void judge(struct sender *sender, const struct request_body *body,
+                  const struct transport_response *response, struct verdict *verdict)
 {
     int64_t now_s = (int64_t)time(NULL);
     *verdict = (struct verdict){.kind = VERDICT_REFUSED};
@@ -366,13 +287,13 @@ static enum turn wait_for_turn(struct sender *sender, uint64_t give_up_at_ns)
     }
 }
 
-static void give_up(struct sender *sender, const struct attempts *attempts, enum turn turn,
+static void give_up(struct sender *sender, const struct request_body *body, enum turn turn,
                     struct delivery *delivery)
 {
-    delivery_lose(delivery, attempts->spans,
+    delivery_lose(delivery, body->spans,
                   turn == TURN_ABORTED ? COUNTER_lost_deadline : COUNTER_lost_unreachable);
     bool is_reported_at_exit = last_error_at_exit() != NULL;
-    if (turn == TURN_EXPIRED && !attempts->is_kept && !is_reported_at_exit &&
+    if (turn == TURN_EXPIRED && !body->is_kept && !is_reported_at_exit &&
         should_warn(sender, PROBLEM_GAVE_UP))
         log_warn("%s for %s are lost: no request was accepted for %u ms (%s); check that the collector is "
                  "running",
@@ -381,12 +302,12 @@ static void give_up(struct sender *sender, const struct attempts *attempts, enum
 }
 
 /* One request. False: retry. */
-static bool try_once(struct sender *sender, const struct body *body, const struct attempts *attempts,
+static bool try_once(struct sender *sender, const struct request_body *body, uint64_t give_up_at_ns,
                      struct delivery *delivery)
 {
     struct transport_response response;
     struct verdict verdict;
-    send_request(sender, body, attempts->give_up_at_ns, &response);
+    send_request(sender, body, give_up_at_ns, &response);
     delivery->resent += response.repeated;
     delivery->bytes_sent += response.bytes_sent;
     judge(sender, body, &response, &verdict);
@@ -394,70 +315,47 @@ static bool try_once(struct sender *sender, const struct body *body, const struc
     if (verdict.kind == VERDICT_RETRY)
         schedule_retry(sender, &response, &verdict);
     else if (verdict.kind == VERDICT_ACCEPTED)
-        accept_batch(sender, attempts->spans, &response, &verdict, delivery);
+        accept_batch(sender, body->spans, &response, &verdict, delivery);
     else
-        refuse_batch(sender, attempts->spans, &verdict, delivery);
+        refuse_batch(sender, body->spans, &verdict, delivery);
     return verdict.kind != VERDICT_RETRY;
 }
 
-static void deliver_body(struct sender *sender, const struct body *body, const struct attempts *attempts,
+void sender_deliver_body(struct output *output, const struct request_body *body, bool for_ever,
                          struct delivery *delivery)
 {
-    enum turn turn = wait_for_turn(sender, attempts->give_up_at_ns);
-    for (; turn == TURN_NOW; turn = wait_for_turn(sender, attempts->give_up_at_ns)) {
+    struct sender *sender = sender_of(output);
+    uint64_t give_up_at_ns = NEVER_NS;
+    if (!for_ever && sender->export_timeout_ns)
+        give_up_at_ns = clock_monotonic_ns() + sender->export_timeout_ns;
+    if (!sender->connection || (sender->grpc && body->format == BATCH_JSON)) {
+        delivery_lose(delivery, body->spans, COUNTER_lost_unreachable);
+        return;
+    }
+    enum turn turn = wait_for_turn(sender, give_up_at_ns);
+    for (; turn == TURN_NOW; turn = wait_for_turn(sender, give_up_at_ns)) {
         if (delivery->began_ns)
             delivery->resent++;
         else
             delivery->began_ns = clock_monotonic_ns();
-        if (try_once(sender, body, attempts, delivery))
+        if (try_once(sender, body, give_up_at_ns, delivery))
             return;
-        if (attempts->is_kept && delivery_control_stop_at_ns(sender->control) != NEVER_NS) {
+        if (body->is_kept && delivery_control_stop_at_ns(sender->control) != NEVER_NS) {
             turn = TURN_ABORTED; /* exit does not wait for it */
             break;
         }
     }
-    give_up(sender, attempts, turn, delivery);
-}
-
-static uint64_t give_up_at_ns(const struct sender *sender)
-{
-    return sender->export_timeout_ns ? clock_monotonic_ns() + sender->export_timeout_ns : NEVER_NS;
-}
-
-void sender_deliver_stored(struct output *output, const struct stored_body *stored, bool for_ever,
-                           struct delivery *delivery)
-{
-    struct sender *sender = sender_of(output);
-    const struct attempts attempts = {.spans = stored->spans,
-                                      .give_up_at_ns = for_ever ? NEVER_NS : give_up_at_ns(sender),
-                                      .is_kept = stored->is_kept};
-    struct body body = {.json = stored->format == BATCH_JSON, .encoding = stored->encoding, .is_whole = true};
-    delivery->lost = stored->spans;
-    delivery->reason = COUNTER_lost_unreachable;
-    if (!sender->connection || (sender->grpc && body.json) ||
-        reserve_parts(sender, stored->part_count + 1) != STATUS_OK)
-        return;
-    delivery->lost = 0;
-    if (sender->grpc)
-        add_part(sender, &body, body.prefix, sizeof body.prefix);
-    for (size_t i = 0; i < stored->part_count; i++)
-        add_part(sender, &body, stored->parts[i].iov_base, stored->parts[i].iov_len);
-    if (sender->grpc)
-        grpc_prefix(body.prefix, body.encoding != NULL, (uint32_t)(body.bytes - sizeof body.prefix));
-    deliver_body(sender, &body, &attempts, delivery);
+    give_up(sender, body, turn, delivery);
 }
 
 static void sender_deliver(struct output *output, struct batch *batch, struct delivery *delivery)
 {
     struct sender *sender = sender_of(output);
-    struct body body;
-    if (!sender->connection || prepare(sender, batch, &body) != STATUS_OK) {
-        delivery->lost = batch->spans;
-        delivery->reason = COUNTER_lost_unreachable;
-        return;
-    }
-    const struct attempts attempts = {.spans = batch->spans, .give_up_at_ns = give_up_at_ns(sender)};
-    deliver_body(sender, &body, &attempts, delivery);
+    struct request_body body;
+    if (sender->connection && packer_pack(&sender->packer, batch, &body))
+        sender_deliver_body(output, &body, false, delivery);
+    else
+        delivery_lose(delivery, batch->spans, COUNTER_lost_unreachable);
 }
 
 static void sender_open(struct output *output)
@@ -468,16 +366,8 @@ static void sender_open(struct output *output)
         log_error("%s", err.text);
         return;
     }
-    const struct transport_options options = {
-        .url = sender->url,
-        .ca_file = sender->ca_file,
-        .client_certificate_file = sender->client_certificate_file,
-        .client_key_file = sender->client_key_file,
-        .verify = sender->verify,
-        .http2 = sender->grpc,
-    };
     struct connection *connection = NULL;
-    if (sender->transport->connection_create(&options, &connection) != STATUS_OK)
+    if (sender->transport->connection_create(&sender->options, &connection) != STATUS_OK)
         log_error("cannot connect to %s (out of memory); its %s are lost", sender->name, sender->what);
     sender->connection = connection;
 }
@@ -495,21 +385,11 @@ static void sender_destroy(struct output *output)
     struct sender *sender = sender_of(output);
     if (sender->connection)
         sender->transport->connection_destroy(sender->connection);
-    compressor_destroy(sender->compressor);
+    packer_deinit(&sender->packer);
     headers_deinit(&sender->headers);
-    free(sender->parts);
+    transport_options_free(&sender->options);
     free(sender->module_path);
-    free(sender->url);
-    free(sender->ca_file);
-    free(sender->client_certificate_file);
-    free(sender->client_key_file);
     free(sender);
-}
-
-static bool copy(char **to, const char *from)
-{
-    *to = from ? strdup(from) : NULL;
-    return !from || *to;
 }
 
 static enum status copy_settings(struct sender *sender, const struct output_settings *settings,
@@ -529,17 +409,14 @@ static enum status copy_settings(struct sender *sender, const struct output_sett
         snprintf(sender->kept, sizeof sender->kept, "up to %u spans", settings->queue_spans_max);
     else
         snprintf(sender->kept, sizeof sender->kept, "the spans"); /* `cuspan send`: they are on disk */
-    sender->verify = wanted->verify;
     sanitize_url(sender->name, sizeof sender->name, wanted->endpoint);
-    sender->url = sender->grpc
-                      ? grpc_url(wanted->endpoint, wanted->insecure,
-                                 settings->signal == SIGNAL_METRICS ? GRPC_METRICS_PATH : GRPC_TRACES_PATH)
-                      : strdup(wanted->endpoint);
-    if (!sender->url || !copy(&sender->module_path, environment->module_path) ||
-        !copy(&sender->ca_file, wanted->ca_file) ||
-        !copy(&sender->client_certificate_file, wanted->client_certificate_file) ||
-        !copy(&sender->client_key_file, wanted->client_key_file))
+    if (environment->module_path && !(sender->module_path = strdup(environment->module_path)))
         return STATUS_NO_MEMORY;
+    enum status status = transport_options_init(&sender->options, wanted, settings->signal);
+    if (status == STATUS_OK)
+        status = packer_init(&sender->packer, wanted->compression);
+    if (status != STATUS_OK)
+        return status;
     return headers_init(&sender->headers, wanted, environment->user_agent_prefix);
 }
 
@@ -557,9 +434,6 @@ enum status sender_create(const struct output_settings *settings,
     retry_init(&sender->retry, environment->retry_initial_ms,
                clock_read_ns(CLOCK_REALTIME) ^ (uint64_t)getpid() << 40 ^ (uint64_t)(uintptr_t)sender);
     enum status status = copy_settings(sender, settings, environment);
-    sender->codec = compress_codec(settings->exporter.compression);
-    if (status == STATUS_OK && sender->codec)
-        status = compressor_create(sender->codec, sender->codec->level_default, &sender->compressor);
     if (status != STATUS_OK) {
         sender_destroy(&sender->output);
         return status;

@@ -7,24 +7,40 @@
 
 #include "base/status.h"
 #include "export/otlp/otlp_response.h"
+#include "model/settings.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/uio.h>
 
-#define TRANSPORT_VERSION 2
+#define TRANSPORT_VERSION 3
 
 struct connection;
 
 struct transport_options {
-    const char *url; /* all strings are copied */
-    const char *ca_file;
-    const char *client_certificate_file;
-    const char *client_key_file;
+    char *url;
+    char *ca_file;
+    char *client_certificate_file;
+    char *client_key_file;
     bool verify;
     bool http2; /* required: gRPC */
 };
+
+static inline void transport_options_free(struct transport_options *options)
+{
+    free(options->url);
+    free(options->ca_file);
+    free(options->client_certificate_file);
+    free(options->client_key_file);
+    *options = (struct transport_options){0};
+}
+
+/* The options to send the signal, with copies of all strings. NO_MEMORY leaves them empty. */
+enum status transport_options_init(struct transport_options *options,
+                                   const struct exporter_settings *exporter, enum signal signal) MUST_CHECK;
 
 struct transport_request {
     const char *const *headers; /* "Name: value", NULL at the end */
@@ -62,7 +78,8 @@ struct transport_response {
 
 struct transport {
     int version;
-    enum status (*connection_create)(const struct transport_options *options, struct connection **connection);
+    /* Takes over the options, and empties them, unless it fails. */
+    enum status (*connection_create)(struct transport_options *options, struct connection **connection);
     void (*connection_send)(struct connection *connection, const struct transport_request *request,
                             struct transport_response *response);
     /* May be called from another thread. */

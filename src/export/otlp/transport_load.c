@@ -1,6 +1,34 @@
 #include "export/otlp/transport.h"
 
+#include "export/otlp/grpc.h"
+
 #include <dlfcn.h>
+
+static char *copy(const char *text, bool *has_memory)
+{
+    char *made = text ? strdup(text) : NULL;
+    *has_memory &= made || !text;
+    return made;
+}
+
+enum status transport_options_init(struct transport_options *options,
+                                   const struct exporter_settings *exporter, enum signal signal)
+{
+    bool is_grpc = exporter->kind == EXPORTER_OTLP_GRPC, has_memory = true;
+    const char *path = signal == SIGNAL_METRICS ? GRPC_METRICS_PATH : GRPC_TRACES_PATH;
+    *options = (struct transport_options){
+        .url = is_grpc ? grpc_url(exporter->endpoint, exporter->insecure, path) : strdup(exporter->endpoint),
+        .ca_file = copy(exporter->ca_file, &has_memory),
+        .client_certificate_file = copy(exporter->client_certificate_file, &has_memory),
+        .client_key_file = copy(exporter->client_key_file, &has_memory),
+        .verify = exporter->verify,
+        .http2 = is_grpc,
+    };
+    if (options->url && has_memory)
+        return STATUS_OK;
+    transport_options_free(options);
+    return STATUS_NO_MEMORY;
+}
 
 enum status transport_load(const char *path, const struct transport **transport, struct error *err)
 {

@@ -5,7 +5,6 @@
 #include "base/process/agent_thread.h"
 #include "base/process/cpu_time.h"
 #include "export/compress/codec.h"
-#include "export/compress/compress.h"
 #include "export/operations.h"
 #include "export/spool/spool_recovery.h"
 #include "export/spool/spool_writer.h"
@@ -26,10 +25,7 @@ struct spool {
     struct delivery_control *control;
     struct output *sender;
     pthread_mutex_t sender_lock;
-    const struct codec *codec;
-    struct compressor *compressor; /* NULL: no compression */
-    struct iovec *parts;           /* of the body to append */
-    size_t parts_capacity;
+    struct packer packer;
 
     pthread_mutex_t lock; /* guards own and writer */
     struct spool_source own;
@@ -69,67 +65,32 @@ static bool is_empty(struct spool *spool)
     return atomic_load(&spool->passed) >= atomic_load(&spool->written);
 }
 
-static bool reserve_parts(struct spool *spool, const struct batch *batch)
-{
-    size_t needed = 1;
-    for (const struct chunk *chunk = batch->chunks; chunk; chunk = chunk->next)
-        needed++;
-    if (needed <= spool->parts_capacity)
-        return true;
-    struct iovec *parts = realloc(spool->parts, needed * sizeof *parts);
-    if (!parts)
-        return false;
-    spool->parts = parts;
-    spool->parts_capacity = needed;
-    return true;
-}
-
-/* Compresses the body if that makes it smaller, and then returns all chunks but the first to the pool. */
-static void prepare(struct spool *spool, struct batch *batch, struct stored_body *stored)
-{
-    const uint8_t *compressed;
-    size_t bytes;
-    *stored = (struct stored_body){.parts = spool->parts, .spans = batch->spans, .format = batch->format};
-    if (spool->compressor &&
-        compress_chunks(spool->compressor, batch->chunks, &compressed, &bytes) == STATUS_OK) {
-        chunk_give_back(batch->pool, batch->chunks->next);
-        batch->chunks->next = NULL;
-        spool->parts[stored->part_count++] =
-            (struct iovec){.iov_base = (void *)(uintptr_t)compressed, .iov_len = bytes};
-        stored->encoding = spool->codec->encoding;
-        return;
-    }
-    for (struct chunk *chunk = batch->chunks; chunk; chunk = chunk->next)
-        spool->parts[stored->part_count++] =
-            (struct iovec){.iov_base = chunk->data + chunk->begin, .iov_len = chunk->end - chunk->begin};
-}
-
-static enum status append(struct spool *spool, const struct stored_body *stored, struct error *err)
+static enum status append(struct spool *spool, const struct request_body *body, struct error *err)
 {
     char before[SPOOL_SOURCE_BYTES];
     struct spool_record record = {.time_ns = clock_read_ns(CLOCK_REALTIME),
-                                  .spans = stored->spans,
-                                  .format = stored->format,
-                                  .compression = stored->encoding ? spool->compression : COMPRESSION_NONE};
+                                  .spans = body->spans,
+                                  .format = body->format,
+                                  .compression = body->encoding ? spool->compression : COMPRESSION_NONE};
     pthread_mutex_lock(&spool->lock);
     memcpy(before, spool->own.name, sizeof before);
     uint64_t waiting = spool_source_waiting(&spool->own);
     enum status status = spool_writer_append(&spool->writer, &spool->own, spool->number, &record,
-                                             stored->parts, stored->part_count, err);
+                                             body->parts + 1, body->part_count, err);
     if (strcmp(before, spool->own.name) != 0)
         atomic_fetch_add(&spool->passed, waiting); /* its lock was lost: another process delivers it */
     if (status == STATUS_OK) {
-        counter_output_spooled(spool->number, stored->spans);
-        atomic_fetch_add(&spool->written, stored->spans);
+        counter_output_spooled(spool->number, body->spans);
+        atomic_fetch_add(&spool->written, body->spans);
     }
     pthread_mutex_unlock(&spool->lock);
     return status;
 }
 
-static void send_from_memory(struct spool *spool, const struct stored_body *stored, struct delivery *delivery)
+static void send_from_memory(struct spool *spool, const struct request_body *body, struct delivery *delivery)
 {
     pthread_mutex_lock(&spool->sender_lock);
-    sender_deliver_stored(spool->sender, stored, false, delivery);
+    sender_deliver_body(spool->sender, body, false, delivery);
     pthread_mutex_unlock(&spool->sender_lock);
 }
 
@@ -141,26 +102,26 @@ static void warn_error(struct spool *spool, const struct error *err)
 }
 
 /* The spool cannot be written. Waits until it is empty, to keep the order, and retries writing meanwhile. */
-static void wait_and_send(struct spool *spool, const struct stored_body *stored, struct delivery *delivery)
+static void wait_and_send(struct spool *spool, const struct request_body *body, struct delivery *delivery)
 {
     struct error err;
     while (!delivery_control_is_over(spool->control)) {
         if (is_empty(spool)) {
-            send_from_memory(spool, stored, delivery);
+            send_from_memory(spool, body, delivery);
             return;
         }
         pthread_mutex_lock(&spool->control->lock);
         (void)delivery_control_wait_locked(spool->control, clock_monotonic_ns() + TICK_NS);
         pthread_mutex_unlock(&spool->control->lock);
-        if (append(spool, stored, &err) == STATUS_OK)
+        if (append(spool, body, &err) == STATUS_OK)
             return;
     }
-    delivery_lose(delivery, stored->spans, COUNTER_lost_deadline);
+    delivery_lose(delivery, body->spans, COUNTER_lost_deadline);
 }
 
-static void refuse_as_full(struct spool *spool, const struct stored_body *stored, struct delivery *delivery)
+static void refuse_as_full(struct spool *spool, const struct request_body *body, struct delivery *delivery)
 {
-    delivery_lose(delivery, stored->spans, COUNTER_lost_spool_full);
+    delivery_lose(delivery, body->spans, COUNTER_lost_spool_full);
     if (!spool->warned_full)
         log_warn("the spool %s is full (%llu MiB); new %s are lost until the collector accepts the old ones; "
                  "raise distribution.cuspan.spool.bytes_max",
@@ -171,24 +132,23 @@ static void refuse_as_full(struct spool *spool, const struct stored_body *stored
 static void spool_deliver(struct output *output, struct batch *batch, struct delivery *delivery)
 {
     struct spool *spool = spool_of(output);
-    struct stored_body stored;
+    struct request_body body;
     struct error err = {""};
-    if (!reserve_parts(spool, batch)) {
+    if (!packer_pack(&spool->packer, batch, &body)) {
         delivery_lose(delivery, batch->spans, COUNTER_lost_unreachable);
         return;
     }
-    prepare(spool, batch, &stored);
-    enum status status = append(spool, &stored, &err);
+    enum status status = append(spool, &body, &err);
     if (status == STATUS_OK) {
         if (spool->warned_full || spool->warned_error)
             log_info("%s are written to the spool %s again", spool->what, spool->path);
         spool->warned_full = spool->warned_error = false;
         delivery_control_wake(spool->control);
     } else if (status == STATUS_FULL) {
-        refuse_as_full(spool, &stored, delivery);
+        refuse_as_full(spool, &body, delivery);
     } else {
         warn_error(spool, &err);
-        wait_and_send(spool, &stored, delivery);
+        wait_and_send(spool, &body, delivery);
     }
 }
 
@@ -196,14 +156,14 @@ bool spool_send_record(struct output *sender, struct spool_source *source, const
                        bool for_ever, struct delivery *delivery)
 {
     const struct codec *codec = compress_codec(record->compression);
-    const struct iovec part = {.iov_base = source->body, .iov_len = record->bytes};
-    const struct stored_body stored = {.parts = &part,
-                                       .part_count = 1,
-                                       .encoding = codec ? codec->encoding : NULL,
-                                       .spans = record->spans,
-                                       .format = record->format,
-                                       .is_kept = true};
-    sender_deliver_stored(sender, &stored, for_ever, delivery);
+    struct iovec parts[] = {{0}, {.iov_base = source->body, .iov_len = record->bytes}};
+    const struct request_body body = {.parts = parts,
+                                      .part_count = 1,
+                                      .encoding = codec ? codec->encoding : NULL,
+                                      .spans = record->spans,
+                                      .format = record->format,
+                                      .is_kept = true};
+    sender_deliver_body(sender, &body, for_ever, delivery);
     counter_add(COUNTER_batches_resent, delivery->resent);
     counter_add(COUNTER_bytes_sent, delivery->bytes_sent);
     if (delivery->accepted)
@@ -491,12 +451,19 @@ static void spool_destroy(struct output *output)
     struct spool *spool = spool_of(output);
     if (spool->sender)
         spool->sender->destroy(spool->sender);
-    compressor_destroy(spool->compressor);
+    packer_deinit(&spool->packer);
     pthread_mutex_destroy(&spool->lock);
     pthread_mutex_destroy(&spool->sender_lock);
-    free(spool->parts);
     free(spool->path);
     free(spool);
+}
+
+static void choose_counters(struct spool *spool, bool is_metrics)
+{
+    spool->what = is_metrics ? "metrics" : "spans";
+    spool->made = is_metrics ? COUNTER_points_made : COUNTER_spans_created;
+    spool->recovered = is_metrics ? COUNTER_recovered_points : COUNTER_recovered_spans;
+    spool->recovered_lost = is_metrics ? COUNTER_recovered_points_lost : COUNTER_recovered_lost;
 }
 
 enum status spool_create(const struct output_settings *settings, const struct output_environment *environment,
@@ -512,12 +479,8 @@ enum status spool_create(const struct output_settings *settings, const struct ou
                                     .wake = spool_wake,
                                     .destroy = spool_destroy};
     spool->control = control;
-    bool is_metrics = settings->signal == SIGNAL_METRICS;
+    choose_counters(spool, settings->signal == SIGNAL_METRICS);
     spool->number = environment->output;
-    spool->what = is_metrics ? "metrics" : "spans";
-    spool->made = is_metrics ? COUNTER_points_made : COUNTER_spans_created;
-    spool->recovered = is_metrics ? COUNTER_recovered_points : COUNTER_recovered_spans;
-    spool->recovered_lost = is_metrics ? COUNTER_recovered_points_lost : COUNTER_recovered_lost;
     spool->operations = environment->operations;
     spool->own = spool->other = SPOOL_SOURCE_NONE;
     pthread_mutex_init(&spool->lock, NULL);
@@ -526,9 +489,8 @@ enum status spool_create(const struct output_settings *settings, const struct ou
     sending.exporter.compression = COMPRESSION_NONE; /* records are already compressed */
     enum status status = sender_create(&sending, environment, control, &spool->sender);
     spool->compression = (uint8_t)settings->exporter.compression;
-    spool->codec = compress_codec(settings->exporter.compression);
-    if (status == STATUS_OK && spool->codec)
-        status = compressor_create(spool->codec, spool->codec->level_default, &spool->compressor);
+    if (status == STATUS_OK)
+        status = packer_init(&spool->packer, settings->exporter.compression);
     if (status == STATUS_OK && !(spool->path = strdup(settings->spool_directory)))
         status = STATUS_NO_MEMORY;
     if (status != STATUS_OK) {

@@ -165,11 +165,11 @@ enum status spool_drain_folder(struct spool_drain *const drains[OUTPUT_NUMBERS],
 static bool send_line(struct spool_drain *drain, const char *line, size_t bytes, uint32_t spans,
                       struct send_result *result)
 {
-    const struct iovec part = {.iov_base = (void *)(uintptr_t)line, .iov_len = bytes};
-    const struct stored_body stored = {
-        .parts = &part, .part_count = 1, .spans = spans, .format = BATCH_JSON, .is_kept = true};
+    struct iovec parts[] = {{0}, {.iov_base = (void *)(uintptr_t)line, .iov_len = bytes}};
+    const struct request_body body = {
+        .parts = parts, .part_count = 1, .spans = spans, .format = BATCH_JSON, .is_kept = true};
     struct delivery delivery = {0};
-    sender_deliver_stored(sender_of(drain, result), &stored, false, &delivery);
+    sender_deliver_body(sender_of(drain, result), &body, false, &delivery);
     result->resent += delivery.resent;
     if (!delivery.accepted && delivery.reason != COUNTER_lost_refused)
         return false;

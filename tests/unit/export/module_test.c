@@ -93,12 +93,13 @@ static void test_it_shows_one_function_and_to_those_who_ask_alone(void **state)
 static void send_to(const char *url, struct transport_response *response)
 {
     struct connection *connection;
-    const struct transport_options options = {.url = url, .verify = true};
+    struct transport_options options = {.url = strdup(url), .verify = true};
     const char *const headers[] = {"Content-Type: application/json", NULL};
     atomic_bool aborted = false;
     const struct transport_request request = {
         .headers = headers, .deadline_ns = UINT64_MAX, .aborted = &aborted};
     assert_int_equal(transport->connection_create(&options, &connection), STATUS_OK);
+    assert_null(options.url); /* now the connection's */
     transport->connection_send(connection, &request, response);
     transport->connection_destroy(connection);
 }

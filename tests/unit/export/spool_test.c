@@ -191,7 +191,7 @@ static void test_files_are_for_us_alone(void **state)
     spool_format_ledger_name(file, own.name);
     assert_int_equal(fstatat(folder, file, &facts, 0), 0);
     assert_int_equal(facts.st_mode & 07777, 0600);
-    assert_int_equal(fcntl(writer.segment.fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+    assert_int_equal(fcntl(writer.segment.number, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
     assert_int_equal(spool_files_list(folder, &list), STATUS_OK);
     assert_int_equal(list.count, 1);
     assert_int_equal(list.sources[0].output, 1);
@@ -275,7 +275,7 @@ static void write_and_copy(char name[SPOOL_SOURCE_BYTES], uint8_t whole[WHOLE_BY
     append_all(RECORDS);
     own.ledger.made = spans_of(RECORDS);
     memcpy(name, own.name, SPOOL_SOURCE_BYTES);
-    assert_int_equal(pread(writer.segment.fd, whole, WHOLE_BYTES, 0), WHOLE_BYTES);
+    assert_int_equal(pread(writer.segment.number, whole, WHOLE_BYTES, 0), WHOLE_BYTES);
     end_writing(false);
     spool_format_ledger_name(file, name);
     int fd = openat(folder, file, O_RDONLY);
@@ -583,7 +583,7 @@ static void test_a_host_closes_everything(void **state)
     uint64_t damaged = 0;
     append_all(2);
     memcpy(name, own.name, sizeof name);
-    int ledger = own.ledger_file.fd, segment = writer.segment.fd;
+    int ledger = own.ledger_file.number, segment = writer.segment.number;
     close(ledger);
     close(segment);
     snprintf(theirs, sizeof theirs, "%s/theirs", path);
