@@ -79,8 +79,8 @@ tests_of() {
     local still=() status=0
     [ -n "$QUICK" ] || ! wait_for_jaeger || export JAEGER
     ! setarch "$(uname -m)" -R true 2>/dev/null || still=(setarch "$(uname -m)" -R)
-    # The timeout ends a test that hangs. It does not judge speed.
-    "${still[@]}" ctest --test-dir "$1" --output-on-failure --timeout 900 -j "$(nproc)" "${@:2}" || status=$?
+    # The timeout ends a test that hangs. It does not judge speed. More tests than processors, because most of them wait.
+    "${still[@]}" ctest --test-dir "$1" --output-on-failure --timeout 900 -j $((2 * $(nproc))) "${@:2}" || status=$?
     # ctest writes to a log of its own why a test was skipped.
     grep '^skipped: ' "$1/Testing/Temporary/LastTest.log"
     return "$status"

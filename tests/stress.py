@@ -4,12 +4,14 @@
     stress.py --build DIRECTORY [--runs N] [--minutes M] [--state FILE] [REGEX]
 
 REGEX selects tests by their ctest names. A call stops after M minutes, and the next one continues where it stopped:
-FILE has the number of runs of each test at the checked-out commit. The output of each failed run is kept beside FILE.
+FILE has the number of runs of each test. They count for one state of the committed code (documents aside): with another
+one, counting starts again. The output of each failed run is kept beside FILE.
 Exit status: 0 if no run failed, 1 otherwise. The line "all runs are done" says that nothing is left to do.
 """
 
 import argparse
 import concurrent.futures
+import hashlib
 import json
 import os
 import re
@@ -22,7 +24,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 HANG_S = 1800  # no test takes this long, however busy the machine is
+CODE = ("CMakeLists.txt", "cmake", "config", "docker", "examples", "include", "python", "src", "tests", "tools")
 LOAD = "while True: pass"
+AT_ONCE = 3 * os.cpu_count()  # tests wait for most of their time
 
 
 def git(*arguments):
@@ -38,15 +42,22 @@ def tests_of(build, pattern):
             yield test["name"], test["command"], environment, properties.get("WORKING_DIRECTORY")
 
 
+def code_hash():
+    """Identifies the committed files that tests depend on."""
+    files = git("ls-tree", "-r", "HEAD", *CODE)
+    code = [line for line in files.splitlines() if not line.endswith(".md")]
+    return hashlib.sha256("\n".join(code).encode()).hexdigest()
+
+
 class State:
-    """The runs so far. They count for one commit: with another one, counting starts again."""
+    """The runs so far."""
 
     def __init__(self, path):
         self.path, self.lock = path, threading.Lock()
-        commit = git("rev-parse", "HEAD")
+        code = code_hash()
         self.data = json.loads(path.read_text()) if path.exists() else {}
-        if self.data.get("commit") != commit:
-            self.data = {"commit": commit, "runs": {}, "failures": []}
+        if self.data.get("code") != code:
+            self.data = {"code": code, "commit": git("rev-parse", "HEAD"), "runs": {}, "failures": []}
 
     def add(self, name, failure):
         with self.lock:
@@ -126,7 +137,7 @@ def main():
 
     load = [subprocess.Popen([sys.executable, "-c", LOAD]) for _ in range(os.cpu_count())]
     try:
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
             list(pool.map(one, pending))
     finally:
         for process in load:
