@@ -61,8 +61,7 @@ static bool send_request(int agent, const char *request, uint64_t deadline_ns)
            send(agent, line, (size_t)length, MSG_NOSIGNAL) == length;
 }
 
-/* The number of bytes until the agent closes; -1: it does not close in time, or sends more than an agent may.
- */
+/* The number of bytes until the agent closes; -1: it does not close in time, or sends too much. */
 static ssize_t receive(int agent, char *answer, size_t room, uint64_t deadline_ns)
 {
     size_t used = 0;
@@ -90,8 +89,8 @@ static enum reach converse(int agent, const char *request, uint64_t deadline_ns,
     free(text);
     if (*answer)
         return REACHED;
-    return length == 0 ? REACH_REFUSED
-                       : REACH_SILENT; /* closed without an answer: the socket is another user's */
+    /* Closed without an answer: the socket is another user's. */
+    return length == 0 ? REACH_REFUSED : REACH_SILENT;
 }
 
 static enum reach reach_of_error(int folder, const char *name)

@@ -3,8 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* roff takes a leading dot or quote for a request, a backslash for an escape, and a bare minus for a hyphen.
- */
+/* To roff, a leading dot or quote is a request, a backslash an escape, and a bare minus a hyphen. */
 static void print_text(FILE *out, const char *text)
 {
     bool at_start = true;

@@ -36,8 +36,7 @@ struct option_target {
     long min, max;
 };
 
-/* Processes an option, or an operand. Returns EXIT_OK, or the command's exit status after an error message.
- */
+/* Processes an option or operand. Returns EXIT_OK, or after an error message the command's exit status. */
 typedef int options_take_fn(void *context, struct options *options, int option);
 
 void options_init(struct options *options, const char *command_name, int argc, char **argv);
@@ -45,8 +44,7 @@ void options_init(struct options *options, const char *command_name, int argc, c
  * the command ends with options->status, because of --help or after an error message. */
 bool options_read(struct options *options, const struct option_target *targets, options_take_fn *take,
                   void *context);
-/* The id of the next option, or one of the OPTION_ values. For a launcher, OPTION_END at its first operand.
- */
+/* The ID of the next option, or an OPTION_ value. For a launcher, OPTION_END at its first operand. */
 int options_next(struct options *options);
 /* Prints an error about the arguments, with a pointer to the help. Returns EXIT_USAGE. */
 int options_complain(const struct options *options, const char *format, ...) PRINTF_LIKE(2, 3);

@@ -33,8 +33,7 @@ static void list_checks(void)
     }
 }
 
-/* The settings an agent would use, and the library that knows more; checks report what is wrong with either.
- */
+/* Loads the settings of an agent and its library; checks report what is wrong with either. */
 static void prepare(struct doctor *doctor)
 {
     struct config_input input = {

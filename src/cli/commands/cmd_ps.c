@@ -33,14 +33,13 @@ static void add_since(struct text *line, uint64_t since_ms)
 static void add_description(struct text *line, const cJSON *description, bool utf8)
 {
     char spans[TEXT_NUMBER_BYTES], lost[TEXT_NUMBER_BYTES];
-    size_t used;
     add_user(line, (unsigned)agents_number(description, "user"));
     text_add_char(line, ' ', 1);
     add_since(line, agents_number(description, "since_ms"));
     text_add_format(line, "%14s %12s  ", text_count(spans, agents_number(description, "spans")),
                     text_count(lost, agents_number(description, "lost")));
-    used = text_add_fitted(line, agents_text(description, "program"), PROGRAM_COLUMNS, utf8);
-    text_add_char(line, ' ', PROGRAM_COLUMNS - used + 1);
+    text_add_column(line, agents_text(description, "program"), PROGRAM_COLUMNS, false, utf8);
+    text_add_char(line, ' ', 1);
     text_add_clean(line, agents_text(description, "state"), utf8);
     const char *why = agents_text(description, "why");
     if (*why)

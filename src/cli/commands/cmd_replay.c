@@ -218,8 +218,8 @@ static int wait_for_child(pid_t pid)
 {
     int wait_status;
     struct sigaction ignored = {.sa_handler = SIG_IGN}, before;
-    sigaction(SIGINT, &ignored,
-              &before); /* the terminal sends it to both processes; this one stays to clean up */
+    /* The terminal sends it to both processes; this one stays to clean up. */
+    sigaction(SIGINT, &ignored, &before);
     while (waitpid(pid, &wait_status, 0) < 0 && errno == EINTR) {
     }
     sigaction(SIGINT, &before, NULL);

@@ -9,6 +9,7 @@
 #include "cli/top/top_screen.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -23,7 +24,7 @@
 
 struct top {
     struct agents_choice choice;
-    struct top_poll look;
+    struct top_poll poll;
     uint64_t interval_ms;
     bool is_once, is_json, is_paused, is_all;
     int color; /* enum color_when */
@@ -32,14 +33,14 @@ struct top {
     long selected; /* PID; 0: none is named */
 };
 
-/* --- one look --- */
+/* --- the screen --- */
 
 static size_t selected_row(const struct top *top)
 {
-    if (top->is_all && top->look.count > 1)
-        return top->look.count;
-    for (size_t i = 0; i < top->look.count; i++)
-        if (top->look.agents[i].pid == top->selected)
+    if (top->is_all && top->poll.count > 1)
+        return top->poll.count;
+    for (size_t i = 0; i < top->poll.count; i++)
+        if (top->poll.agents[i].pid == top->selected)
             return i;
     return 0;
 }
@@ -47,12 +48,12 @@ static size_t selected_row(const struct top *top)
 static void make_screen(const struct top *top, size_t columns, size_t lines, bool has_keys,
                         struct top_screen *screen)
 {
-    struct top_row *rows = xcalloc(top->look.count, sizeof *rows);
+    struct top_row *rows = xcalloc(top->poll.count, sizeof *rows);
     char moment[32] = "";
     time_t now = time(NULL);
     struct tm parts;
-    for (size_t i = 0; i < top->look.count; i++) {
-        const struct top_agent *agent = &top->look.agents[i];
+    for (size_t i = 0; i < top->poll.count; i++) {
+        const struct top_agent *agent = &top->poll.agents[i];
         rows[i] = (struct top_row){.pid = agent->pid,
                                    .program = agent->program,
                                    .state = agent->state,
@@ -64,7 +65,7 @@ static void make_screen(const struct top *top, size_t columns, size_t lines, boo
     if (localtime_r(&now, &parts))
         strftime(moment, sizeof moment, "%H:%M:%S", &parts);
     struct top_view view = {.rows = rows,
-                            .row_count = top->look.count,
+                            .row_count = top->poll.count,
                             .selected = selected_row(top),
                             .sort = (enum top_sort)top->sort,
                             .is_paused = top->is_paused,
@@ -99,24 +100,28 @@ static void print_screen(const struct top *top)
 
 static void add_string(struct text *line, const char *key, const char *value)
 {
-    text_add_format(line, ",\"%s\":\"", key);
-    text_add_json(line, value);
-    text_add(line, "\"");
+    text_add_format(line, ",\"%s\":", key);
+    text_add_json_string(line, value);
+}
+
+static void add_number(struct text *line, const char *key, uint64_t value)
+{
+    text_add_format(line, ",\"%s\":%" PRIu64, key, value);
 }
 
 static void add_devices(struct text *line, const struct top_sample *figures)
 {
     for (size_t i = 0; i < figures->device_count; i++) {
         const struct top_device *device = &figures->devices[i];
-        text_add_format(
-            line,
-            "%s{\"index\":%u,\"busy_ns\":%llu,\"kernels\":%llu,\"kernel_ns\":%llu,\"copies\":%llu,"
-            "\"copy_bytes\":%llu,\"fills\":%llu,\"memory_live\":%llu,\"memory_peak\":%llu",
-            i ? "," : "", device->index, (unsigned long long)device->busy_ns,
-            (unsigned long long)device->kernels, (unsigned long long)device->kernel_ns,
-            (unsigned long long)device->copies, (unsigned long long)device->copy_bytes,
-            (unsigned long long)device->fills, (unsigned long long)device->memory_live,
-            (unsigned long long)device->memory_peak);
+        text_add_format(line, "%s{\"index\":%u", i ? "," : "", device->index);
+        add_number(line, "busy_ns", device->busy_ns);
+        add_number(line, "kernels", device->kernels);
+        add_number(line, "kernel_ns", device->kernel_ns);
+        add_number(line, "copies", device->copies);
+        add_number(line, "copy_bytes", device->copy_bytes);
+        add_number(line, "fills", device->fills);
+        add_number(line, "memory_live", device->memory_live);
+        add_number(line, "memory_peak", device->memory_peak);
         add_string(line, "id", device->id);
         add_string(line, "name", device->name);
         text_add(line, "}");
@@ -127,8 +132,8 @@ static void add_kernels(struct text *line, const struct top_sample *figures)
 {
     for (size_t i = 0; i < figures->kernel_count; i++) {
         const struct top_kernel *kernel = &figures->kernels[i];
-        text_add_format(line, "%s{\"count\":%llu,\"total_ns\":%llu", i ? "," : "",
-                        (unsigned long long)kernel->count, (unsigned long long)kernel->total_ns);
+        text_add_format(line, "%s{\"count\":%" PRIu64, i ? "," : "", kernel->count);
+        add_number(line, "total_ns", kernel->total_ns);
         add_string(line, "name", kernel->name);
         text_add(line, "}");
     }
@@ -137,37 +142,38 @@ static void add_kernels(struct text *line, const struct top_sample *figures)
 /* Without window_ns, the elapsed time is unknown. */
 static void add_figures(struct text *line, const struct top_sample *figures)
 {
-    text_add_format(line,
-                    ",\"window_ns\":%llu,\"calls\":%llu,\"call_ns\":%llu,\"errors\":%llu,\"waiting_ns\":%llu,"
-                    "\"launches\":%llu,\"devices\":[",
-                    (unsigned long long)figures->window_ns, (unsigned long long)figures->calls,
-                    (unsigned long long)figures->call_ns, (unsigned long long)figures->errors,
-                    (unsigned long long)figures->waiting_ns, (unsigned long long)figures->launches);
+    add_number(line, "window_ns", figures->window_ns);
+    add_number(line, "calls", figures->calls);
+    add_number(line, "call_ns", figures->call_ns);
+    add_number(line, "errors", figures->errors);
+    add_number(line, "waiting_ns", figures->waiting_ns);
+    add_number(line, "launches", figures->launches);
+    text_add(line, ",\"devices\":[");
     add_devices(line, figures);
     text_add(line, "],\"kernels\":[");
     add_kernels(line, figures);
-    text_add_format(
-        line, "],\"kernels_other\":{\"count\":%llu,\"total_ns\":%llu},\"own\":{\"spans\":%llu,\"lost\":%llu,",
-        (unsigned long long)figures->others_count, (unsigned long long)figures->others_ns,
-        (unsigned long long)figures->spans, (unsigned long long)figures->lost);
+    text_add_format(line, "],\"kernels_other\":{\"count\":%" PRIu64, figures->others_count);
+    add_number(line, "total_ns", figures->others_ns);
+    text_add_format(line, "},\"own\":{\"spans\":%" PRIu64, figures->spans);
+    add_number(line, "lost", figures->lost);
     if (figures->has_callbacks)
-        text_add_format(line, "\"callback_ns\":%llu,", (unsigned long long)figures->callback_ns);
-    text_add_format(line, "\"threads_ns\":%llu,\"cupti_ns\":%llu}", (unsigned long long)figures->threads_ns,
-                    (unsigned long long)figures->cupti_ns);
+        add_number(line, "callback_ns", figures->callback_ns);
+    add_number(line, "threads_ns", figures->threads_ns);
+    add_number(line, "cupti_ns", figures->cupti_ns);
+    text_add(line, "}");
 }
 
 static void print_json(const struct top *top)
 {
     struct text line = {0};
-    text_add_format(&line, "{\"time_ns\":%llu,\"agents\":[",
-                    (unsigned long long)clock_read_ns(CLOCK_REALTIME));
-    for (size_t i = 0; i < top->look.count; i++) {
-        const struct top_agent *agent = &top->look.agents[i];
+    text_add_format(&line, "{\"time_ns\":%" PRIu64 ",\"agents\":[", clock_read_ns(CLOCK_REALTIME));
+    for (size_t i = 0; i < top->poll.count; i++) {
+        const struct top_agent *agent = &top->poll.agents[i];
         text_add_format(&line, "%s{\"pid\":%ld", i ? "," : "", agent->pid);
         add_string(&line, "program", agent->program);
         add_string(&line, "state", agent->state);
         add_string(&line, "why", agent->why);
-        text_add_format(&line, ",\"lost_since_begin\":%llu", (unsigned long long)agent->lost);
+        add_number(&line, "lost_since_begin", agent->lost);
         if (agent->has_figures)
             add_figures(&line, &agent->figures);
         text_add(&line, "}");
@@ -180,8 +186,8 @@ static void print_json(const struct top *top)
 /* An agent that was still starting began to count with the second poll. */
 static bool all_tell(const struct top *top)
 {
-    for (size_t i = 0; i < top->look.count; i++)
-        if (top->look.agents[i].has_before && !top->look.agents[i].has_figures)
+    for (size_t i = 0; i < top->poll.count; i++)
+        if (top->poll.agents[i].has_before && !top->poll.agents[i].has_figures)
             return false;
     return true;
 }
@@ -191,16 +197,16 @@ static void take_next(struct top *top)
     int tries = top->is_once ? TRIES_ONCE : 1;
     do {
         nap(top->interval_ms);
-        top_poll_take(&top->look, &top->choice);
+        top_poll_take(&top->poll, &top->choice);
     } while (--tries > 0 && !all_tell(top));
 }
 
 /* One line, or one screen, per interval. The first poll only starts the counting. */
-static int print_looks(struct top *top)
+static int print_each(struct top *top)
 {
     struct agents agents;
-    top_poll_take(&top->look, &top->choice);
-    if (top->look.count == 0) {
+    top_poll_take(&top->poll, &top->choice);
+    if (top->poll.count == 0) {
         agents_find(&agents, top->choice.folder);
         int status = agents_complain_none(&agents, &top->choice);
         agents_deinit(&agents);
@@ -214,7 +220,7 @@ static int print_looks(struct top *top)
             print_screen(top);
         if (fflush(stdout) != 0)
             return EXIT_FAILED;
-    } while (!top->is_once && top->look.count);
+    } while (!top->is_once && top->poll.count);
     return EXIT_OK;
 }
 
@@ -232,7 +238,7 @@ static void draw(const struct top *top)
 
 static void select_row(struct top *top, int step)
 {
-    size_t row = selected_row(top), count = top->look.count;
+    size_t row = selected_row(top), count = top->poll.count;
     if (count == 0)
         return;
     if (top->is_all || row >= count)
@@ -240,7 +246,7 @@ static void select_row(struct top *top, int step)
     else
         row = (row + count + (size_t)step) % count;
     top->is_all = false;
-    top->selected = top->look.agents[row].pid;
+    top->selected = top->poll.agents[row].pid;
 }
 
 static void change_interval(struct top *top, int step_ms)
@@ -265,14 +271,14 @@ static void follow_key(struct top *top, enum live_key key)
 }
 
 /* While paused, no agent is polled, so agents stop counting. The first values come soon. */
-static void show_looks(struct top *top)
+static void watch(struct top *top)
 {
     uint64_t next_ns = 0, first_ms = top->interval_ms < STEP_MS ? top->interval_ms : STEP_MS;
     bool is_first = true;
     for (;;) {
         uint64_t now_ns = clock_monotonic_ns();
         if (!top->is_paused && now_ns >= next_ns) {
-            top_poll_take(&top->look, &top->choice);
+            top_poll_take(&top->poll, &top->choice);
             next_ns = now_ns + (is_first ? first_ms : top->interval_ms) * NS_PER_MS;
             is_first = false;
         }
@@ -295,13 +301,13 @@ static int show(struct top *top)
               stderr);
         return EXIT_FAILED;
     }
-    top_poll_take(&top->look, &top->choice); /* errors are printed before the screen is drawn */
+    top_poll_take(&top->poll, &top->choice); /* errors are printed before the screen is drawn */
     if (top_watch_start(terminal_wants_color((enum color_when)top->color, STDOUT_FILENO), &err) !=
         STATUS_OK) {
         fprintf(stderr, "cuspan top: %s\n", err.text);
         return EXIT_FAILED;
     }
-    show_looks(top);
+    watch(top);
     top_watch_end();
     return EXIT_OK;
 }
@@ -343,7 +349,7 @@ int cmd_top(int argc, char **argv)
     options_init(&options, "top", argc, argv);
     if (!options_read(&options, targets, take_option, &top))
         return options.status;
-    int status = top.is_once || top.is_json ? print_looks(&top) : show(&top);
-    top_poll_deinit(&top.look);
+    int status = top.is_once || top.is_json ? print_each(&top) : show(&top);
+    top_poll_deinit(&top.poll);
     return status;
 }

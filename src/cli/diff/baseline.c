@@ -32,8 +32,8 @@ static const char *unit_name(enum stat_unit unit)
 static void write_string(FILE *out, const char *string)
 {
     struct text escaped = {0};
-    text_add_json(&escaped, string);
-    fprintf(out, "\"%s\"", escaped.data ? escaped.data : "");
+    text_add_json_string(&escaped, string);
+    fputs(escaped.data, out);
     text_deinit(&escaped);
 }
 

@@ -156,8 +156,8 @@ static size_t gather(struct ranked *all, const struct comparison *item, const si
     return count;
 }
 
-/* Of so many values on each side: the two-sided p of a U that is `distance` off its middle, by the normal
- * approximation with continuity corrected. For few values that says less than the exact one, never more.
+/* The two-sided p of a U that is `distance` off its middle, with na and nb values on the sides, by the normal
+ * approximation with continuity corrected. With few values it is never smaller than the exact p.
  * `ties`: the sum of t^3 - t over all groups of t equal ones. */
 static double p_of_u(double distance, double na, double nb, double ties)
 {

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #define RUN_VALUES_MAX    32 /* of an item in a run: all of them, or so many evenly spaced ranks */
-#define COMPARE_RUNS_MANY 4  /* of each side, from which on runs are what is permuted */
+#define COMPARE_RUNS_MANY 4  /* with as many on each side, runs are permuted */
 
 /* One item (a kernel, a call) in one run. */
 struct run_item {
@@ -23,10 +23,9 @@ enum side { SIDE_BASE, SIDE_NEW, SIDE_COUNT };
 
 struct comparison {
     const struct run_item *runs[SIDE_COUNT]; /* in: of each run of the side; borrowed */
-    double
-        median[SIDE_COUNT]; /* out: median of the runs' medians, over the runs with the item; otherwise 0 */
+    double median[SIDE_COUNT]; /* out: of the medians of the runs with the item; 0: there are none */
     /* Out: the median of all ratios of what is compared (executions, or the trimmed means of runs), new by
-     * base, with its 95 % interval. 0: the item isn't on both sides; infinite: it was 0. */
+     * base, with its 95 % interval. 0: the item is not on both sides; infinite: it was 0. */
     double ratio, ratio_low, ratio_high;
     double p;       /* corrected for all items; 1 if there is too little data */
     bool is_tested; /* there is enough data for p to reach the level */
@@ -34,8 +33,7 @@ struct comparison {
 
 enum compare_method {
     COMPARE_VALUES, /* Mann-Whitney's test of the executions, Holm's correction */
-    COMPARE_RUNS    /* runs permuted between the sides, Westfall and Young's correction (the greatest of all
-                       items) */
+    COMPARE_RUNS    /* runs permuted between the sides, Westfall and Young's correction */
 };
 
 /* Selects the values that a run keeps from sorted values. */

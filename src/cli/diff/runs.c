@@ -116,8 +116,7 @@ static bool kind_of(const struct trace_span *span, enum measure_kind *kind)
     return *kind != MEASURE_COPY || span->class == CLASS_COPY || span->class == CLASS_FILL;
 }
 
-/* Names are made for each span, but looked up by a hash: a run has millions of spans and hundreds of names.
- */
+/* Looks names up by a hash: a run has millions of spans and hundreds of names. */
 static void take_spans(const struct stat *stat, struct trace *names, struct int_map *numbers,
                        struct samples *samples)
 {

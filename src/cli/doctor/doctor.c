@@ -76,31 +76,25 @@ void doctor_fix(struct doctor *doctor, const char *format, ...)
 
 static void add_json_member(struct text *json, const char *key, const char *value)
 {
-    text_add_format(json, "\"%s\":\"", key);
-    text_add_json(json, value);
-    text_add(json, "\"");
+    text_add_format(json, "%s\"%s\":", json->data[json->len - 1] == '{' ? "" : ",", key);
+    text_add_json_string(json, value);
 }
 
 static void print_json(const struct doctor *doctor)
 {
     struct text json = {0};
-    text_add(&json, "{\"version\":1,");
+    text_add(&json, "{\"version\":1");
     add_json_member(&json, "cuspan", CUSPAN_VERSION);
     text_add(&json, ",\"checks\":[");
     for (size_t i = 0; i < doctor->line_count; i++) {
         const struct doctor_line *line = &doctor->lines[i];
         text_add(&json, i ? ",\n{" : "\n{");
         add_json_member(&json, "group", line->group);
-        text_add(&json, ",");
         add_json_member(&json, "name", line->name);
-        text_add(&json, ",");
         add_json_member(&json, "finding", results[line->result].name);
-        text_add(&json, ",");
         add_json_member(&json, "found", line->found);
-        if (line->fix) {
-            text_add(&json, ",");
+        if (line->fix)
             add_json_member(&json, "mend", line->fix);
-        }
         text_add(&json, "}");
     }
     text_add_format(&json, "],\n\"problems\":%zu,\"warnings\":%zu}\n", doctor->counts[RESULT_PROBLEM],

@@ -15,8 +15,7 @@ struct reach {
     bool is_connected;
     int connect_errno;
     uint64_t resolve_ns, connect_ns;
-    enum protocol protocol; /* detected with an HTTP/1.1 request, the HTTP/2 preface, and a ClientHello, in
-                               that order */
+    enum protocol protocol; /* detected with an HTTP/1.1 request, the HTTP/2 preface, then a ClientHello */
     char first_line[128];   /* first line of an HTTP/1 response */
     char failure[64];
 };

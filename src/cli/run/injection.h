@@ -21,9 +21,7 @@ struct injection {
     bool is_quiet;
 };
 
-/* Processes an option of launchers (see command_table.c), for options_read(): `injection` is a struct
- * injection.
- */
+/* Processes an option of launchers (command_table.c), for options_read(). The context is the injection. */
 int injection_take_option(void *injection, struct options *options, int option);
 /* EXIT_OK, or EXIT_USAGE after an error message if the options set more than one output. */
 int injection_check_output(const struct injection *injection, const struct options *options);

@@ -14,8 +14,7 @@ struct bars_look {
     bool utf8;
 };
 
-/* Adds a bar for the spans, scale->cells columns wide without trailing spaces. `spans` are in order of time.
- */
+/* Adds a bar, scale->cells columns wide without trailing spaces. `spans` are in order of time. */
 void bars_add(struct text *text, const struct trace *trace, const uint32_t *spans, size_t count,
               const struct scale *scale, const struct bars_look *look);
 

@@ -13,13 +13,12 @@
 /* Numbers above every pid and tid of Linux, so that no GPU or stream looks like a process or a thread. */
 #define GPU_PID_FIRST  10000000u
 #define LANE_TID_FIRST 10000000u
-#define SAFE_DIGITS                                                                                          \
-    15 /* JavaScript cannot represent integers with more digits: they are written as strings */
+/* JavaScript cannot represent integers with more digits: they are written as strings. */
+#define SAFE_DIGITS     15
 #define NESTING_MAX     512 /* open slices per track */
 #define SPREAD_TID_STEP 100000000u
-#define SPREAD_MAX                                                                                           \
-    40 /* spans that overlap even more go to the last track, where the viewer truncates them                 \
-        */
+/* Spans that overlap even more go to the last track, where the viewer truncates them. */
+#define SPREAD_MAX 40
 
 /* Slices of one track must nest. Overlapping spans go to additional tracks. */
 struct track {
@@ -55,9 +54,8 @@ static void end_event(struct writer *writer)
 
 static void add_string(struct text *text, const char *key, const char *value)
 {
-    text_add_format(text, ",\"%s\":\"", key);
-    text_add_json(text, value);
-    text_add(text, "\"");
+    text_add_format(text, ",\"%s\":", key);
+    text_add_json_string(text, value);
 }
 
 static void add_track(struct text *text, uint64_t key)
@@ -94,14 +92,9 @@ static void add_argument(struct text *text, const char *key, const char *value, 
     bool is_raw = (type == TRACE_INT && is_safe_integer(value)) ||
                   (type == TRACE_DOUBLE && is_safe_real(value)) ||
                   (type == TRACE_BOOL && (strcmp(value, "true") == 0 || strcmp(value, "false") == 0));
-    text_add(text, "\"");
-    text_add_json(text, key);
-    text_add(text, is_raw ? "\":" : "\":\"");
-    if (is_raw)
-        text_add(text, value);
-    else
-        text_add_json(text, value);
-    text_add(text, is_raw ? "" : "\"");
+    text_add_json_string(text, key);
+    text_add(text, ":");
+    (is_raw ? text_add : text_add_json_string)(text, value);
 }
 
 static void add_arguments(struct writer *writer, const struct trace_span *span)
@@ -119,6 +112,22 @@ static void add_arguments(struct writer *writer, const struct trace_span *span)
         add_argument(text, trace_string(trace, attr->key), trace_string(trace, attr->value), attr->type);
     }
     text_add(text, "}");
+}
+
+/* `what`: "process" or "thread". */
+static void write_name(struct writer *writer, uint64_t track, const char *what, const char *name,
+                       size_t order)
+{
+    begin_event(writer, "M");
+    add_track(&writer->line, track);
+    text_add_format(&writer->line, ",\"name\":\"%s_name\",\"args\":{\"name\":", what);
+    text_add_json_string(&writer->line, name);
+    text_add(&writer->line, "}");
+    end_event(writer);
+    begin_event(writer, "M");
+    add_track(&writer->line, track);
+    text_add_format(&writer->line, ",\"name\":\"%s_sort_index\",\"args\":{\"sort_index\":%zu}", what, order);
+    end_event(writer);
 }
 
 static uint32_t pid_of(const struct trace *trace, uint32_t resource)
@@ -182,17 +191,7 @@ static void name_track(struct writer *writer, const struct trace_span *span, con
     }
     if (track->spread)
         text_add_format(&name, ", overlapping (%u)", track->spread);
-    begin_event(writer, "M");
-    add_track(&writer->line, track->key);
-    text_add(&writer->line, ",\"name\":\"thread_name\",\"args\":{\"name\":\"");
-    text_add_json(&writer->line, name.data);
-    text_add(&writer->line, "\"}");
-    end_event(writer);
-    begin_event(writer, "M");
-    add_track(&writer->line, track->key);
-    text_add_format(&writer->line, ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":%zu}",
-                    writer->track_count);
-    end_event(writer);
+    write_name(writer, track->key, "thread", name.data, writer->track_count);
     text_deinit(&name);
 }
 
@@ -223,7 +222,6 @@ static void write_process(struct writer *writer, uint32_t index)
 {
     const struct trace *trace = writer->trace;
     const struct trace_resource *resource = &trace->resources[index];
-    uint64_t key = (uint64_t)pid_of(trace, index) << 32;
     struct text name = {0};
     text_clear(&name);
     if (resource->device)
@@ -231,17 +229,8 @@ static void write_process(struct writer *writer, uint32_t index)
                         trace_string(trace, resource->device_name));
     else
         text_add_format(&name, "%s", resource->service ? trace_string(trace, resource->service) : "process");
-    begin_event(writer, "M");
-    add_track(&writer->line, key);
-    text_add(&writer->line, ",\"name\":\"process_name\",\"args\":{\"name\":\"");
-    text_add_json(&writer->line, name.data);
-    text_add(&writer->line, "\"}");
-    end_event(writer);
-    begin_event(writer, "M");
-    add_track(&writer->line, key);
-    text_add_format(&writer->line, ",\"name\":\"process_sort_index\",\"args\":{\"sort_index\":%u}",
-                    index + (resource->device ? GPU_PID_FIRST : 0));
-    end_event(writer);
+    write_name(writer, (uint64_t)pid_of(trace, index) << 32, "process", name.data,
+               index + (resource->device ? GPU_PID_FIRST : 0));
     text_deinit(&name);
 }
 

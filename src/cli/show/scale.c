@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CUT_SHARE 0.70 /* minimum share of the time that all cuts remove; otherwise nothing is cut */
-#define REMAINING_MIN                                                                                        \
-    5                /* minimum number of intervals between cuts: a trace of three long spans needs no cut */
-#define CELLS_MIN 10 /* narrower scales are not cut */
+#define CUT_SHARE     0.70 /* minimum share of the time that all cuts remove; otherwise nothing is cut */
+#define REMAINING_MIN 5    /* intervals that are not cut, at least: three long spans need no cut */
+#define CELLS_MIN     10   /* narrower scales are not cut */
 
 static int compare_times(const void *a, const void *b)
 {

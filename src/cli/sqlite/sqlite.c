@@ -52,6 +52,11 @@ static void step(struct writer *w, sqlite3_stmt *statement)
     sqlite3_clear_bindings(statement);
 }
 
+static void bind_int(sqlite3_stmt *statement, int at, uint64_t number)
+{
+    sqlite3_bind_int64(statement, at, (sqlite3_int64)number);
+}
+
 /* Bound values stay in the trace until the end. */
 static void bind_text(sqlite3_stmt *statement, int at, const char *text)
 {
@@ -162,32 +167,19 @@ static bool number_of_list(const char *list, size_t at, long long *number)
 static void bind_attribute(struct writer *w, sqlite3_stmt *row, int at, const struct sqlite_column *column,
                            const char *value)
 {
+    enum sqlite_source source = column->source;
     long number;
     long long of_list;
-    switch (column->source) {
-    case FROM_INT:
-    case FROM_INT_OR_0:
+    if (source == FROM_INT || source == FROM_INT_OR_0)
         sqlite3_bind_int64(row, at, strtoll(value, NULL, 10));
-        break;
-    case FROM_TEXT:
+    else if (source == FROM_TEXT)
         bind_text(row, at, value);
-        break;
-    case FROM_STRING_ID:
+    else if (source == FROM_STRING_ID)
         bind_string(w, row, at, (uint32_t)(value - w->trace->strings));
-        break;
-    case FROM_WORD:
-        if (number_of_word(column->words, value, &number))
-            sqlite3_bind_int64(row, at, number);
-        break;
-    case FROM_X:
-    case FROM_Y:
-    case FROM_Z:
-        if (number_of_list(value, column->source - FROM_X, &of_list))
-            sqlite3_bind_int64(row, at, of_list);
-        break;
-    default:
-        break;
-    }
+    else if (source == FROM_WORD && number_of_word(column->words, value, &number))
+        sqlite3_bind_int64(row, at, number);
+    else if (source >= FROM_X && source <= FROM_Z && number_of_list(value, source - FROM_X, &of_list))
+        sqlite3_bind_int64(row, at, of_list);
 }
 
 static void bind_device(const struct writer *w, sqlite3_stmt *row, int at, const struct trace_span *span)
@@ -201,7 +193,7 @@ static void bind_device(const struct writer *w, sqlite3_stmt *row, int at, const
 static void bind_thread(const struct writer *w, sqlite3_stmt *row, int at, const struct trace_span *span)
 {
     if (span->thread != TRACE_NONE)
-        sqlite3_bind_int64(row, at, (sqlite3_int64)global_tid(w->trace, &w->trace->threads[span->thread]));
+        bind_int(row, at, global_tid(w->trace, &w->trace->threads[span->thread]));
 }
 
 static const char *attribute(const struct writer *w, const struct trace_span *span, uint32_t key)
@@ -219,50 +211,39 @@ static bool is_mark(const struct writer *w, const struct trace_span *span)
     return strcmp(attribute(w, span, w->range_key), "mark") == 0;
 }
 
+/* In CUSPAN_SPANS. */
+static uint64_t row_of(const struct writer *w, const struct trace_span *span)
+{
+    return (uint64_t)(span - w->trace->spans) + 1;
+}
+
 static void bind_column(struct writer *w, sqlite3_stmt *row, int at, const struct sqlite_column *column,
                         const struct trace_span *span)
 {
     const struct trace *trace = w->trace;
+    enum sqlite_source source = column->source;
     const char *value = column->attribute ? trace_span_attr(trace, span, column->attribute) : NULL;
-    if (value) {
+    if (value)
         bind_attribute(w, row, at, column, value);
-        return;
-    }
-    switch (column->source) {
-    case FROM_START:
-        sqlite3_bind_int64(row, at, (sqlite3_int64)(span->start_ns - trace->start_ns));
-        break;
-    case FROM_END:
-        sqlite3_bind_int64(row, at, (sqlite3_int64)(span->end_ns - trace->start_ns));
-        break;
-    case FROM_END_OR_NULL:
-        if (!is_mark(w, span))
-            sqlite3_bind_int64(row, at, (sqlite3_int64)(span->end_ns - trace->start_ns));
-        break;
-    case FROM_INT_OR_0:
-        sqlite3_bind_int64(row, at, 0);
-        break;
-    case FROM_NAME_ID:
+    else if (source == FROM_START)
+        bind_int(row, at, span->start_ns - trace->start_ns);
+    else if (source == FROM_END || (source == FROM_END_OR_NULL && !is_mark(w, span)))
+        bind_int(row, at, span->end_ns - trace->start_ns);
+    else if (source == FROM_INT_OR_0)
+        bind_int(row, at, 0);
+    else if (source == FROM_NAME_ID)
         bind_string(w, row, at, span->name);
-        break;
-    case FROM_NAME:
+    else if (source == FROM_NAME)
         bind_text(row, at, trace_string(trace, span->name));
-        break;
-    case FROM_DEVICE:
+    else if (source == FROM_DEVICE)
         bind_device(w, row, at, span);
-        break;
-    case FROM_GLOBAL_PID:
-        sqlite3_bind_int64(row, at, (sqlite3_int64)global_pid(trace, span->resource));
-        break;
-    case FROM_GLOBAL_TID:
+    else if (source == FROM_GLOBAL_PID)
+        bind_int(row, at, global_pid(trace, span->resource));
+    else if (source == FROM_GLOBAL_TID)
         bind_thread(w, row, at, span);
-        break;
-    case FROM_SPAN:
-        sqlite3_bind_int64(row, at, span - trace->spans + 1);
-        break;
-    default: /* an attribute that the span does not have: NULL */
-        break;
-    }
+    else if (source == FROM_SPAN)
+        bind_int(row, at, row_of(w, span));
+    /* otherwise an attribute that the span does not have: NULL */
 }
 
 /* EXPORT_KIND_COUNT: not in Nsight Systems' tables. */
@@ -329,7 +310,7 @@ static void add_attributes(struct writer *w, const struct trace_span *span)
     for (uint32_t i = span->attr_first; i < span->attr_first + span->attr_count; i++) {
         const struct trace_attr *attr = &w->trace->attrs[i];
         const char *value = trace_string(w->trace, attr->value);
-        sqlite3_bind_int64(w->attribute, 1, span - w->trace->spans + 1);
+        bind_int(w->attribute, 1, row_of(w, span));
         bind_string(w, w->attribute, 2, attr->key);
         if (attr->type == TRACE_INT)
             sqlite3_bind_int64(w->attribute, 3, strtoll(value, NULL, 10));
@@ -348,15 +329,15 @@ static void add_span(struct writer *w, const struct trace_span *span)
     const struct trace *trace = w->trace;
     char id[17];
     snprintf(id, sizeof id, "%016llx", (unsigned long long)span->id);
-    sqlite3_bind_int64(w->span, 1, span - trace->spans + 1);
+    bind_int(w->span, 1, row_of(w, span));
     if (span->parent != TRACE_NONE)
-        sqlite3_bind_int64(w->span, 2, (sqlite3_int64)span->parent + 1);
+        bind_int(w->span, 2, span->parent + 1);
     bind_text(w->span, 3, trace_string(trace, trace->list[span->trace].id));
     sqlite3_bind_text(w->span, 4, id, -1, SQLITE_TRANSIENT);
     bind_text(w->span, 5, trace_class_name(span->class));
     bind_string(w, w->span, 6, span->name);
-    sqlite3_bind_int64(w->span, 7, (sqlite3_int64)(span->start_ns - trace->start_ns));
-    sqlite3_bind_int64(w->span, 8, (sqlite3_int64)(span->end_ns - trace->start_ns));
+    bind_int(w->span, 7, span->start_ns - trace->start_ns);
+    bind_int(w->span, 8, span->end_ns - trace->start_ns);
     bind_thread(w, w->span, 9, span);
     if (span->error)
         bind_text(w->span, 10, trace_string(trace, span->error));
@@ -368,7 +349,7 @@ static void add_span(struct writer *w, const struct trace_span *span)
 static void add_facts(struct writer *w)
 {
     sqlite3_stmt *start = prepare(w, "INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (?)");
-    sqlite3_bind_int64(start, 1, (sqlite3_int64)w->trace->start_ns);
+    bind_int(start, 1, w->trace->start_ns);
     step(w, start);
     sqlite3_finalize(start);
     make(w, "INSERT INTO META_DATA_EXPORT VALUES ('EXPORTER','cuspan " CUSPAN_VERSION "'),"
@@ -385,7 +366,7 @@ static void add_processes(struct writer *w)
         if (int_map_get(&seen, resource->pid) != MAP_NONE)
             continue;
         int_map_set(&seen, resource->pid, 0);
-        sqlite3_bind_int64(process, 1, (sqlite3_int64)global_pid(trace, i));
+        bind_int(process, 1, global_pid(trace, i));
         sqlite3_bind_int64(process, 2, strtoll(trace_string(trace, resource->pid), NULL, 10));
         bind_text(process, 3, trace_string(trace, resource->service));
         step(w, process);
@@ -402,7 +383,7 @@ static void add_threads(struct writer *w)
         if (!of->name)
             continue;
         bind_string(w, thread, 1, of->name);
-        sqlite3_bind_int64(thread, 2, (sqlite3_int64)global_tid(w->trace, of));
+        bind_int(thread, 2, global_tid(w->trace, of));
         step(w, thread);
     }
     sqlite3_finalize(thread);

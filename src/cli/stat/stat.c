@@ -58,6 +58,15 @@ const char *stat_kernel_name(const struct stat *stat, const struct trace_span *k
     return full ? full : trace_string(stat->trace, kernel->name);
 }
 
+void stat_fill_spread(struct stat_value *cells, const struct spread *spread)
+{
+    cells[0] = stat_int(spread->total / spread->count);
+    cells[1] = stat_int(spread->median);
+    cells[2] = stat_int(spread->p99);
+    cells[3] = stat_int(spread->min);
+    cells[4] = stat_int(spread->max);
+}
+
 uint64_t stat_product(const char *list)
 {
     uint64_t product = 1;

@@ -81,8 +81,8 @@ enum stat_key {
 
 struct stat {
     const struct trace *trace;
-    bool is_part; /* a group of a process's spans: its frees may belong to other groups, so memory is not
-                     reported */
+    /* A group of a process's spans: its frees may belong to other groups, so memory is not reported. */
+    bool is_part;
     uint32_t keys[KEY_COUNT];   /* strings of the trace, MAP_NONE: no span has it */
     struct int_map call_groups; /* string of a call's name → enum call_group */
 };
@@ -106,6 +106,8 @@ static inline bool stat_is(const char *text, const char *word)
 }
 /* The full name of a kernel, if known. */
 const char *stat_kernel_name(const struct stat *stat, const struct trace_span *kernel);
+/* Five columns: average, median, p99, min and max. */
+void stat_fill_spread(struct stat_value *cells, const struct spread *spread);
 /* The product of a list such as "[32,8,1]"; of NULL: 0. */
 uint64_t stat_product(const char *list);
 /* The group of a call span. */

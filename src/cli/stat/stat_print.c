@@ -40,7 +40,8 @@ static void add_rate(struct text *cell, double bytes_per_s)
     text_add_format(cell, "%.*f %s", fabs(bytes_per_s) < 100 ? 1 : 0, bytes_per_s, units[unit]);
 }
 
-static void add_cell(struct text *cell, const struct stat_value *value, enum stat_unit unit, bool utf8)
+/* `cell` becomes the value's text. */
+static void make_cell(struct text *cell, const struct stat_value *value, enum stat_unit unit, bool utf8)
 {
     char number[TEXT_NUMBER_BYTES];
     text_clear(cell);
@@ -80,8 +81,8 @@ static void measure(const struct stat_table *table, const struct stat_look *look
     for (size_t c = 0; c < table->column_count; c++) {
         widths[c] = text_columns(table->columns[c].title, look->utf8);
         for (size_t r = 0; r < table->row_count; r++) {
-            add_cell(&cell, &table->values[r * table->column_count + c], table->columns[c].unit, look->utf8);
-            size_t columns = text_columns(cell.data ? cell.data : "", look->utf8);
+            make_cell(&cell, &table->values[r * table->column_count + c], table->columns[c].unit, look->utf8);
+            size_t columns = text_columns(cell.data, look->utf8);
             widths[c] = columns > widths[c] ? columns : widths[c];
         }
     }
@@ -143,12 +144,7 @@ static void fit(const struct stat_table *table, const struct stat_look *look, co
 
 static void add_padded(struct text *line, const char *string, size_t width, bool to_the_right, bool utf8)
 {
-    size_t columns = text_columns(string, utf8);
-    if (to_the_right && columns < width)
-        text_add_char(line, ' ', width - columns);
-    size_t used = text_add_fitted(line, string, width, utf8);
-    if (!to_the_right && used < width)
-        text_add_char(line, ' ', width - used);
+    text_add_column(line, string, width, to_the_right, utf8);
     text_add_char(line, ' ', GAP_COLUMNS);
 }
 
@@ -172,7 +168,7 @@ static void print_as_lines(FILE *out, const struct stat_table *table, const stru
     }
     for (size_t c = 0; c < table->column_count; c++) {
         struct text line = {0};
-        add_cell(&cell, &table->values[c], table->columns[c].unit, look->utf8);
+        make_cell(&cell, &table->values[c], table->columns[c].unit, look->utf8);
         if (cell.len) {
             add_padded(&line, table->columns[c].title, width, false, look->utf8);
             text_add_clean(&line, cell.data, look->utf8);
@@ -200,9 +196,8 @@ static void print_rows(FILE *out, const struct stat_table *table, const struct s
         for (size_t c = 0; c < table->column_count; c++) {
             if (!shown[c])
                 continue;
-            add_cell(&cell, &table->values[r * table->column_count + c], table->columns[c].unit, look->utf8);
-            add_padded(&line, cell.data ? cell.data : "", widths[c], is_number(table->columns[c].unit),
-                       look->utf8);
+            make_cell(&cell, &table->values[r * table->column_count + c], table->columns[c].unit, look->utf8);
+            add_padded(&line, cell.data, widths[c], is_number(table->columns[c].unit), look->utf8);
         }
         print_line(out, &line);
     }
@@ -222,12 +217,12 @@ static void print_wrapped(FILE *out, const char *text, const struct stat_look *l
         size_t len = strcspn(text, " ");
         struct text word = {0};
         text_add_bytes(&word, text, len);
-        size_t columns = text_columns(word.data ? word.data : "", look->utf8);
+        size_t columns = text_columns(word.data, look->utf8);
         if (used && used + 1 + columns > look->columns) {
             fputc('\n', out);
             used = 0;
         }
-        fprintf(out, "%s%s", used ? " " : "  ", word.data ? word.data : "");
+        fprintf(out, "%s%s", used ? " " : "  ", word.data);
         used += columns + (used ? 1 : 2);
         text_deinit(&word);
         text += len + (text[len] == ' ');
@@ -241,7 +236,7 @@ static void print_paragraph(FILE *out, const struct stat_table *table, const str
 {
     struct text line = {0}, cell = {0};
     for (size_t c = 0; c < table->column_count; c++) {
-        add_cell(&cell, &row[c], table->columns[c].unit, look->utf8);
+        make_cell(&cell, &row[c], table->columns[c].unit, look->utf8);
         if (!shown[c] || !cell.len)
             continue;
         if (line.len)
@@ -310,11 +305,11 @@ static void print_markdown(FILE *out, const struct stat_table *table, bool utf8)
         for (size_t c = 0; c < table->column_count; c++) {
             if (!filled[c])
                 continue;
-            add_cell(&cell, &table->values[r * table->column_count + c], table->columns[c].unit, utf8);
+            make_cell(&cell, &table->values[r * table->column_count + c], table->columns[c].unit, utf8);
             text_clear(&clean);
-            text_add_clean(&clean, cell.data ? cell.data : "", utf8);
+            text_add_clean(&clean, cell.data, utf8);
             fputs("| ", out);
-            for (const char *at = clean.data ? clean.data : ""; *at; at++)
+            for (const char *at = clean.data; *at; at++)
                 fprintf(out, *at == '|' ? "\\%c" : "%c", *at);
             fputc(' ', out);
         }
@@ -367,7 +362,7 @@ static void print_csv(FILE *out, const struct stat_table *table)
 
 static void print_json_row(FILE *out, const struct stat_table *table, const struct stat_value *values)
 {
-    struct text escaped = {0};
+    struct text string = {0};
     fputc('{', out);
     bool is_first = true;
     for (size_t c = 0; c < table->column_count; c++) {
@@ -379,12 +374,12 @@ static void print_json_row(FILE *out, const struct stat_table *table, const stru
             print_number(out, &values[c], table->columns[c].unit);
             continue;
         }
-        text_clear(&escaped);
-        text_add_json(&escaped, values[c].text);
-        fprintf(out, "\"%s\"", escaped.data ? escaped.data : "");
+        text_clear(&string);
+        text_add_json_string(&string, values[c].text);
+        fputs(string.data, out);
     }
     fputc('}', out);
-    text_deinit(&escaped);
+    text_deinit(&string);
 }
 
 static void print_json(FILE *out, const struct stat_report *report)

@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct top_agent *find(struct top_poll *look, const struct agent *agent)
+static struct top_agent *find(struct top_poll *poll, const struct agent *agent)
 {
-    for (size_t i = 0; i < look->count; i++)
-        if (strcmp(look->agents[i].socket, agent->name) == 0 &&
-            strcmp(look->agents[i].folder, agent->folder) == 0)
-            return &look->agents[i];
-    look->agents = xgrow(look->agents, &look->capacity, look->count + 1, sizeof *look->agents);
-    struct top_agent *made = &look->agents[look->count++];
+    for (size_t i = 0; i < poll->count; i++)
+        if (strcmp(poll->agents[i].socket, agent->name) == 0 &&
+            strcmp(poll->agents[i].folder, agent->folder) == 0)
+            return &poll->agents[i];
+    poll->agents = xgrow(poll->agents, &poll->capacity, poll->count + 1, sizeof *poll->agents);
+    struct top_agent *made = &poll->agents[poll->count++];
     memset(made, 0, sizeof *made);
     snprintf(made->socket, sizeof made->socket, "%s", agent->name);
     snprintf(made->folder, sizeof made->folder, "%s", agent->folder);
@@ -65,34 +65,34 @@ static int by_pid(const void *a, const void *b)
     return one->pid < other->pid ? -1 : one->pid > other->pid;
 }
 
-void top_poll_take(struct top_poll *look, const struct agents_choice *choice)
+void top_poll_take(struct top_poll *poll, const struct agents_choice *choice)
 {
     struct agents found;
     size_t kept = 0;
-    for (size_t i = 0; i < look->count; i++)
-        look->agents[i].is_there = false;
+    for (size_t i = 0; i < poll->count; i++)
+        poll->agents[i].is_there = false;
     agents_find(&found, choice->folder);
     for (size_t i = 0; i < found.count; i++) {
         if (!agents_matches(choice, &found.items[i]))
             continue;
-        struct top_agent *known = find(look, &found.items[i]);
+        struct top_agent *known = find(poll, &found.items[i]);
         known->is_there = true;
         describe(known, &found.items[i]);
         ask(known, &found.items[i], choice->timeout_ms);
     }
     agents_deinit(&found);
-    for (size_t i = 0; i < look->count; i++) {
-        if (look->agents[i].is_there && kept != i)
-            look->agents[kept] = look->agents[i];
-        kept += look->agents[i].is_there;
+    for (size_t i = 0; i < poll->count; i++) {
+        if (poll->agents[i].is_there && kept != i)
+            poll->agents[kept] = poll->agents[i];
+        kept += poll->agents[i].is_there;
     }
-    look->count = kept;
+    poll->count = kept;
     if (kept)
-        qsort(look->agents, kept, sizeof *look->agents, by_pid);
+        qsort(poll->agents, kept, sizeof *poll->agents, by_pid);
 }
 
-void top_poll_deinit(struct top_poll *look)
+void top_poll_deinit(struct top_poll *poll)
 {
-    free(look->agents);
-    *look = (struct top_poll){.count = 0};
+    free(poll->agents);
+    *poll = (struct top_poll){.count = 0};
 }

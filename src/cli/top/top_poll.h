@@ -23,7 +23,7 @@ struct top_poll {
 };
 
 /* Polls all selected agents and removes those that have exited. */
-void top_poll_take(struct top_poll *look, const struct agents_choice *choice);
-void top_poll_deinit(struct top_poll *look);
+void top_poll_take(struct top_poll *poll, const struct agents_choice *choice);
+void top_poll_deinit(struct top_poll *poll);
 
 #endif

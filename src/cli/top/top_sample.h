@@ -14,8 +14,7 @@
 #define TOP_NAME_BYTES  192
 #define TOP_ID_BYTES    64
 
-/* All values except memory count from the time the agent started to collect them. Times are ns, sizes bytes.
- */
+/* All values except memory count from the start of the agent's collection. Times are ns, sizes bytes. */
 struct top_sample {
     bool is_on;                 /* else nothing was counted yet */
     uint64_t time_ns, since_ns; /* by the agent's clock */

@@ -28,16 +28,6 @@ static struct text *begin_line(struct top_screen *screen, enum top_style style)
     return &line->text;
 }
 
-static void add_column(struct text *line, const char *string, size_t columns, bool to_the_right, bool utf8)
-{
-    size_t width = text_columns(string, utf8);
-    if (to_the_right && width < columns)
-        text_add_char(line, ' ', columns - width);
-    size_t used = text_add_fitted(line, string, columns, utf8);
-    if (!to_the_right && used < columns)
-        text_add_char(line, ' ', columns - used);
-}
-
 /* Cut to the screen, and no byte of foreign text that moves the cursor. */
 static void fit_lines(struct top_screen *screen, const struct top_view *view)
 {
@@ -151,7 +141,7 @@ static void add_row_numbers(struct text *line, const struct top_view *view, cons
     text_count(texts[6], row->lost);
     for (size_t i = 0; i < CELLS; i++)
         if (has_cell(view, i))
-            add_column(line, texts[i], cells[i].columns, true, view->utf8);
+            text_add_column(line, texts[i], cells[i].columns, true, view->utf8);
 }
 
 static void add_row(struct top_screen *screen, const struct top_view *view, size_t number)
@@ -161,9 +151,9 @@ static void add_row(struct top_screen *screen, const struct top_view *view, size
     enum top_style style = row->lost ? TOP_WARNING : TOP_PLAIN;
     struct text *line = begin_line(screen, is_selected ? TOP_SELECTED : style);
     text_add_format(line, "%c%8ld ", is_selected ? '>' : ' ', row->pid);
-    add_column(line, row->program, program_columns(view), false, view->utf8);
+    text_add_column(line, row->program, program_columns(view), false, view->utf8);
     text_add_char(line, ' ', 1);
-    add_column(line, row->state, STATE_COLUMNS, false, view->utf8);
+    text_add_column(line, row->state, STATE_COLUMNS, false, view->utf8);
     if (row->has_figures) {
         add_row_numbers(line, view, row);
     } else {
@@ -187,12 +177,12 @@ static void add_rows(struct top_screen *screen, const struct top_view *view)
     size_t first, end;
     struct text *line = begin_line(screen, TOP_HEAD);
     text_add_format(line, " %8s ", "PID");
-    add_column(line, "PROGRAM", program_columns(view), false, view->utf8);
+    text_add_column(line, "PROGRAM", program_columns(view), false, view->utf8);
     text_add_char(line, ' ', 1);
-    add_column(line, "STATE", STATE_COLUMNS, false, view->utf8);
+    text_add_column(line, "STATE", STATE_COLUMNS, false, view->utf8);
     for (size_t i = 0; i < CELLS; i++)
         if (has_cell(view, i))
-            add_column(line, cells[i].title, cells[i].columns, true, view->utf8);
+            text_add_column(line, cells[i].title, cells[i].columns, true, view->utf8);
     choose_rows(view, &first, &end);
     for (size_t i = first; i < end; i++)
         add_row(screen, view, i);
@@ -215,7 +205,7 @@ static void add_device(struct top_screen *screen, const struct top_view *view,
     text_add_format(line, "GPU %u   ", device->index);
     for (size_t i = 0; i < bar; i++)
         text_add(line, i < filled ? (view->utf8 ? "█" : "#") : (view->utf8 ? "░" : "."));
-    add_column(line, share(cell, busy, figures), 7, true, view->utf8);
+    text_add_column(line, share(cell, busy, figures), 7, true, view->utf8);
     text_add_format(line, "  %s kernels", rate(cell, device->kernels, figures));
     text_add_format(line, "  %s/s copied", text_bytes(cell, (uint64_t)a_second(device->copy_bytes, figures)));
     text_add_format(line, "  %s live", text_bytes(cell, device->memory_live));
@@ -268,13 +258,14 @@ static void add_kernel(struct top_screen *screen, const struct top_view *view, s
 {
     char cell[CELL_BYTES];
     struct text *line = begin_line(screen, TOP_PLAIN);
-    add_column(line, kernel->name, name_columns, false, view->utf8);
-    add_column(line, text_share(cell, kernel->total_ns, all_ns), 8, true, view->utf8);
-    add_column(line, text_duration(cell, (uint64_t)a_second(kernel->total_ns, figures), view->utf8), 11, true,
-               view->utf8);
-    add_column(line, rate(cell, kernel->count, figures), 12, true, view->utf8);
-    add_column(line, text_duration(cell, kernel->count ? kernel->total_ns / kernel->count : 0, view->utf8),
-               11, true, view->utf8);
+    text_add_column(line, kernel->name, name_columns, false, view->utf8);
+    text_add_column(line, text_share(cell, kernel->total_ns, all_ns), 8, true, view->utf8);
+    text_add_column(line, text_duration(cell, (uint64_t)a_second(kernel->total_ns, figures), view->utf8), 11,
+                    true, view->utf8);
+    text_add_column(line, rate(cell, kernel->count, figures), 12, true, view->utf8);
+    text_add_column(line,
+                    text_duration(cell, kernel->count ? kernel->total_ns / kernel->count : 0, view->utf8), 11,
+                    true, view->utf8);
 }
 
 /* Remaining lines of the screen, without those reserved for the keys and other agents. */
@@ -302,7 +293,7 @@ static void add_kernels(struct top_screen *screen, const struct top_view *view, 
     snprintf(title, sizeof title, "KERNELS BY %s", sort_names[view->sort]);
     for (char *c = title; *c; c++)
         *c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
-    add_column(line, title, names, false, view->utf8);
+    text_add_column(line, title, names, false, view->utf8);
     text_add_format(line, "%8s%11s%12s%11s", "SHARE", "TIME/S", "COUNT", "AVERAGE");
     size_t room = room_for_kernels(screen, view), shown = 0;
     for (; shown < figures->kernel_count && shown < room; shown++)

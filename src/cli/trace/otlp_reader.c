@@ -10,10 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define DOCUMENT_BYTES_MAX                                                                                   \
-    (1024ll * 1024 * 1024) /* a document that is not JSON lines must fit into memory                         \
-                            */
-#define TRACE_ID_DIGITS 32
+#define DOCUMENT_BYTES_MAX (1ll << 30) /* a document that is not JSON lines must fit into memory */
 
 struct reader {
     FILE *file;

@@ -12,8 +12,8 @@
 #include <stdio.h>
 
 struct otlp_choice {
-    const char
-        *trace_id; /* or its first digits, lower case; NULL: the last of the traces with the most spans */
+    /* Or its first digits, lower case; NULL: the last of the traces with the most spans. */
+    const char *trace_id;
     size_t spans_max;
 };
 
@@ -22,7 +22,7 @@ struct otlp_choice {
 enum status otlp_read(FILE *file, const char *name, const struct otlp_choice *choice, struct trace *trace,
                       struct error *err) MUST_CHECK;
 
-/* The same, but for the spans of all traces, up to `spans_max`; trace->left_out counts the others. */
+/* The same for the spans of all traces, up to `spans_max`; trace->left_out counts the others. */
 enum status otlp_read_all(FILE *file, const char *name, size_t spans_max, struct trace *trace,
                           struct error *err) MUST_CHECK;
 

@@ -73,9 +73,9 @@ static void add_json_map(struct text *text, const cJSON *list)
     cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(list, "values"))
     {
         const cJSON *key = cJSON_GetObjectItemCaseSensitive(item, "key");
-        text_add(text, is_first ? "\"" : ",\"");
-        text_add_json(text, cJSON_IsString(key) ? key->valuestring : "");
-        text_add(text, "\":");
+        text_add(text, is_first ? "" : ",");
+        text_add_json_string(text, cJSON_IsString(key) ? key->valuestring : "");
+        text_add(text, ":");
         add_json_value(text, cJSON_GetObjectItemCaseSensitive(item, "value"));
         is_first = false;
     }
@@ -110,10 +110,7 @@ static void add_json_value(struct text *text, const cJSON *any)
     enum trace_value type;
     const char *value = scalar(any, &type, &scratch);
     if (value) {
-        bool is_quoted = type == TRACE_STRING;
-        text_add(text, is_quoted ? "\"" : "");
-        text_add_json(text, value);
-        text_add(text, is_quoted ? "\"" : "");
+        (type == TRACE_STRING ? text_add_json_string : text_add_json)(text, value);
     } else if (any && any->child && any->child->string && strcmp(any->child->string, "arrayValue") == 0) {
         add_json_list(text, any->child);
     } else if (any && any->child && any->child->string && strcmp(any->child->string, "kvlistValue") == 0) {
@@ -314,8 +311,8 @@ static enum status take_resource_spans(struct otlp_sink *sink, const cJSON *json
 enum status otlp_take_document(struct otlp_sink *sink, const cJSON *document, struct error *err)
 {
     sink->documents++;
-    const cJSON *result =
-        cJSON_GetObjectItemCaseSensitive(document, "result"); /* Jaeger's API wraps its answers */
+    /* Jaeger's API wraps its answers. */
+    const cJSON *result = cJSON_GetObjectItemCaseSensitive(document, "result");
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(result ? result : document, "resourceSpans");
     if (!cJSON_IsArray(list)) {
         if (cJSON_HasObjectItem(document, "resourceMetrics") || cJSON_HasObjectItem(document, "resourceLogs"))

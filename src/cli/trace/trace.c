@@ -144,8 +144,8 @@ static int compare_spans(const void *a, const void *b)
 /* Spans whose parents form a cycle are below no root; the first of each cycle becomes one. */
 static void break_circles(struct trace *trace)
 {
-    uint8_t *state =
-        xcalloc(trace->span_count, 1); /* 1: on the path up from the current span, 2: has a root */
+    /* 1: on the path up from the current span, 2: has a root. */
+    uint8_t *state = xcalloc(trace->span_count, 1);
     for (size_t i = 0; i < trace->span_count; i++) {
         uint32_t at = (uint32_t)i;
         while (at != TRACE_NONE && state[at] == 0) {

@@ -73,7 +73,7 @@ struct trace_resource {
     uint32_t attr_first;
     uint32_t attr_count;
     uint32_t service; /* string */
-    uint32_t pid;     /* string: the GPU's index; 0: the resource of a process */
+    uint32_t pid;     /* string */
     uint32_t device;  /* string: index of the GPU; 0: the resource of a process */
     uint32_t device_name;
 };

@@ -159,6 +159,16 @@ size_t text_add_fitted(struct text *text, const char *string, size_t columns, bo
     return used + mark_columns;
 }
 
+void text_add_column(struct text *text, const char *string, size_t columns, bool to_the_right, bool utf8)
+{
+    size_t width = text_columns(string, utf8);
+    if (to_the_right && width < columns)
+        text_add_char(text, ' ', columns - width);
+    size_t used = text_add_fitted(text, string, columns, utf8);
+    if (!to_the_right && used < columns)
+        text_add_char(text, ' ', columns - used);
+}
+
 void text_add_json(struct text *text, const char *string)
 {
     while (*string) {
@@ -170,6 +180,13 @@ void text_add_json(struct text *text, const char *string)
         else
             add_code(text, code);
     }
+}
+
+void text_add_json_string(struct text *text, const char *string)
+{
+    text_add(text, "\"");
+    text_add_json(text, string);
+    text_add(text, "\"");
 }
 
 /* Three significant digits. */

@@ -10,8 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* The end of a file, at most `bytes_max` bytes, NUL-terminated; NULs in it become "?". The caller frees it.
- */
+/* The last `bytes_max` bytes of a file, NUL-terminated; NULs in it become "?". The caller frees it. */
 char *text_read_end(FILE *file, size_t bytes_max);
 
 /* A line under construction. Free `data` when done; a zeroed one is empty. */
@@ -38,14 +37,17 @@ bool text_locale_is_utf8(void);
 /* The columns that the string takes when text_add_fitted() writes it. */
 size_t text_columns(const char *string, bool utf8);
 /* Adds the string in at most `columns` columns; "…" ("..." without UTF-8) replaces the end of a longer one.
- * Control characters become "?", and without UTF-8 everything outside ASCII does. Returns the columns used.
- */
+ * Control characters become "?", and so does non-ASCII without UTF-8. Returns the columns used. */
 size_t text_add_fitted(struct text *text, const char *string, size_t columns, bool utf8);
-/* The same without a limit. */
+/* The same, filled up with spaces to `columns`. */
+void text_add_column(struct text *text, const char *string, size_t columns, bool to_the_right, bool utf8);
+/* The same as text_add_fitted() without a limit. */
 void text_add_clean(struct text *text, const char *string, bool utf8);
 
 /* Adds the string as the content of a JSON string: escaped, invalid UTF-8 as U+FFFD. */
 void text_add_json(struct text *text, const char *string);
+/* The same in quotes: a JSON string. */
+void text_add_json_string(struct text *text, const char *string);
 
 #define TEXT_NUMBER_BYTES 40
 /* "812 ns", "41.3 µs" ("us" without UTF-8), "1.20 ms", "128 ms", "3.25 s", "1234 s"; returns `out`. */

@@ -74,6 +74,8 @@ one_line "unknown command"
 expect "unknown option" 2 "$cuspan" show --linse x
 says "unknown option" "$err" "*did you mean --lines?*"
 one_line "unknown option"
+expect "a word instead of a number" 2 "$cuspan" flush --timeout soon
+says "a word instead of a number" "$err" "cuspan flush: --timeout needs a number from 0 to *, not \"soon\"*"
 expect "version" 0 "$cuspan" version
 says "version" "$out" "cuspan [0-9]*CUPTI: tables for 12.0 to 1[3-9].[0-9]*"
 expect "version as JSON" 0 "$cuspan" version --json

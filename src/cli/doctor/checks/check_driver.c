@@ -46,8 +46,7 @@ void check_driver_library(struct doctor *doctor)
     }
 }
 
-/* The first word that starts with a digit: "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.04  ...".
- */
+/* The first word that starts with a digit: "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.04". */
 static bool module_version(const char *text, char *version, size_t size)
 {
     for (const char *at = text; *at && *at != '\n'; at += strcspn(at, " \t\n")) {

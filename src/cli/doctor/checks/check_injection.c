@@ -316,7 +316,8 @@ void check_injection_preload(struct doctor *doctor)
         doctor_result(doctor, RESULT_OK, "LD_PRELOAD and LD_AUDIT are not set");
 }
 
-void check_injection_tools(struct doctor *doctor)
+/* The tool that sets a variable of the environment ("NAME=value"), or NULL. */
+static const char *tool_of(const char *variable)
 {
     static const struct {
         const char *prefix, *tool;
@@ -328,28 +329,33 @@ void check_injection_tools(struct doctor *doctor)
                  {"CUDA_DEBUGGER_", "CUDA-GDB"},
                  {"KINETO_USE_DAEMON", "PyTorch's on-demand profiler"},
                  {"VLLM_TORCH_PROFILER_DIR", "PyTorch's profiler in vLLM"}};
-    bool has_result = false;
+    for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
+        if (strncmp(variable, tools[i].prefix, strlen(tools[i].prefix)) == 0)
+            return tools[i].tool;
+    return NULL;
+}
+
+void check_injection_tools(struct doctor *doctor)
+{
+    size_t before = doctor->line_count;
     for (char **variable = environ; *variable; variable++) {
-        for (size_t i = 0; i < sizeof tools / sizeof *tools; i++) {
-            if (strncmp(*variable, tools[i].prefix, strlen(tools[i].prefix)) != 0)
-                continue;
-            has_result = true;
-            doctor_result(doctor, RESULT_WARNING,
-                          "%.*s of %s is set: while another tool is subscribed to CUPTI, cuspan prints one "
-                          "line and does not trace",
-                          (int)strcspn(*variable, "="), *variable, tools[i].tool);
-            doctor_fix(doctor, "run without that tool, or unset %.*s", (int)strcspn(*variable, "="),
-                       *variable);
-        }
+        const char *tool = tool_of(*variable);
+        int name_length = (int)strcspn(*variable, "=");
+        if (!tool)
+            continue;
+        doctor_result(doctor, RESULT_WARNING,
+                      "%.*s of %s is set: while another tool is subscribed to CUPTI, cuspan prints one "
+                      "line and does not trace",
+                      name_length, *variable, tool);
+        doctor_fix(doctor, "run without that tool, or unset %.*s", name_length, *variable);
     }
     char *status = doctor_facts_read(doctor, "/proc/self/status");
     char *tracer = doctor_facts_line(status, "TracerPid");
     if (tracer && atoi(tracer) > 0) {
-        has_result = true;
         doctor_result(doctor, RESULT_WARNING, "a debugger (process %s) traces this shell's programs", tracer);
         doctor_fix(doctor, "run outside the debugger");
     }
-    if (!has_result)
+    if (doctor->line_count == before)
         doctor_result(doctor, RESULT_OK, "no variable of Nsight, Compute Sanitizer, CUDA-GDB or Kineto");
     free(tracer);
     free(status);

@@ -68,9 +68,7 @@ static bool step_of(const struct survey *survey, const struct trace_span *call, 
     return true;
 }
 
-/* The calls of each thread in their order: those of thread t are calls[firsts[t]] to calls[firsts[t + 1] -
- * 1].
- */
+/* The calls of each thread, in order: thread t has calls[firsts[t]] to calls[firsts[t + 1] - 1]. */
 struct calls_by_thread {
     uint32_t *calls; /* spans */
     size_t *firsts;
@@ -85,9 +83,8 @@ static struct calls_by_thread sort_calls(const struct trace *trace)
 {
     struct calls_by_thread by_thread = {xcalloc(trace->span_count + 1, sizeof *by_thread.calls),
                                         xcalloc(trace->thread_count + 2, sizeof *by_thread.firsts)};
-    size_t *next =
-        by_thread.firsts +
-        1; /* next free index of each thread; at the end, the first index of the following thread */
+    /* The next free index of each thread; at the end, the first index of the following thread. */
+    size_t *next = by_thread.firsts + 1;
     for (size_t i = 0; i < trace->span_count; i++) {
         if (has_thread(&trace->spans[i]))
             next[trace->spans[i].thread + 1]++;

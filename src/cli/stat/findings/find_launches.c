@@ -37,8 +37,7 @@ static void count_gap(const struct survey *survey, struct window *window, const 
     window->call_ns += within(&process->calls, from_ns, work->start_ns);
 }
 
-/* Most pieces of work must follow a gap: a single long gap (module loading, graph creation) is not a phase.
- */
+/* Most pieces of work must follow a gap: one long gap (module loading, graph creation) is not a phase. */
 static bool is_bound(const struct window *window, uint64_t length)
 {
     return window->first_call && window->works >= WINDOW_WORK / 2 && 2 * window->gaps >= window->works &&

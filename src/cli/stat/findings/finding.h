@@ -68,10 +68,9 @@ struct finding {
     uint64_t count;
     uint64_t saving_ns;    /* saved at most */
     uint64_t saving_bytes; /* LEAK */
-    uint64_t
-        base_ns; /* the saving is a share of this; 0: time from the process's first GPU work to its last */
-    uint64_t first_ns; /* since 1970 */
-    char *evidence;    /* owned */
+    uint64_t base_ns;      /* the saving is a share of it; 0: the time from the first GPU work to the last */
+    uint64_t first_ns;     /* since 1970 */
+    char *evidence;        /* owned */
 };
 
 struct findings {

@@ -1,10 +1,8 @@
-/* Thresholds of findings, each with its reason. docs/findings.md lists them, too; findings_test.py compares.
- */
+/* Thresholds of findings, with their reasons. docs/findings.md lists them, too; findings_test.py compares. */
 #ifndef CUSPAN_CLI_STAT_FINDINGS_FINDINGS_LIMITS_H
 #define CUSPAN_CLI_STAT_FINDINGS_FINDINGS_LIMITS_H
 
-/* All findings: two runs of the same program differ by less. Of the time from the first GPU work to the last.
- */
+/* All findings: two runs of a program differ by less. Share of the time from first to last GPU work. */
 #define SAVING_SHARE_MIN 0.02
 #define SAVING_NS_MIN    100000 /* 2 % of a short program are negligible */
 
@@ -53,8 +51,7 @@
 #define HANDOVER_NS 5000
 
 /* graph-candidates: four launches take longer than the launch of a graph (8 us, p99 27 us, in
- * examples/recordings/graph.cuspanrec); capturing and instantiating takes some 200 us, ten rounds at 20 us.
- */
+ * examples/recordings/graph.cuspanrec); capturing and instantiating takes 200 us, ten rounds at 20 us. */
 #define GRAPH_NODES_MIN  4
 #define GRAPH_TIMES_MIN  10
 #define GRAPH_PERIOD_MAX 4096

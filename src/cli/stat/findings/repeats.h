@@ -1,11 +1,10 @@
-/* Repetitions in a sequence: stretches in which the same tokens come again and again.
+/* Repetitions in a sequence: intervals in which the same tokens repeat.
  *
- * A repetition of period p is a stretch in which each token equals the one p before it, as long as it can be
- * on both sides, with p the least such number. All of them with at least REPEATS_LEAST periods are found, in
- * O(n log p): of each window of length 2^k the last occurrence before is looked up by its hash. Where a
- * stretch has period p, and p <= 2^k < 2p, that is exactly p before (a nearer one would make a lesser
- * period); what the hashes say is then compared token by token: two windows of one hash can't make a
- * repetition. */
+ * A repetition of period p is a maximal interval in which each token equals the one p before it, with p as
+ * small as possible. All repetitions with at least REPEATS_LEAST periods are found, in O(n log p): the latest
+ * earlier occurrence of each window of length 2^k is looked up by its hash. In an interval of period p, with
+ * p <= 2^k < 2p, that occurrence is exactly p earlier. The tokens are then compared, because different
+ * windows can have the same hash. */
 #ifndef CUSPAN_CLI_STAT_FINDINGS_REPEATS_H
 #define CUSPAN_CLI_STAT_FINDINGS_REPEATS_H
 

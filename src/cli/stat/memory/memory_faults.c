@@ -78,8 +78,7 @@ static bool *ended_processes(const struct ledger *ledger)
     return ended;
 }
 
-/* "fill+0x1c < load+0x40 < main+0x7": the innermost frames, of each the function, or the place in its module.
- */
+/* "fill+0x1c < load+0x40 < main+0x7": the functions of the innermost frames, or their places in modules. */
 static char *short_stack(const char *stack)
 {
     struct text text = {0};

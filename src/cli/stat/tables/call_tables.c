@@ -52,11 +52,7 @@ static void add_rows(const struct stat *stat, struct stat_table *table, const st
         row[CALL_ERRORS] = stat_int(kind->errors);
         row[CALL_TOTAL_NS] = stat_int(s.total);
         row[CALL_SHARE] = stat_ratio((double)s.total, (double)all);
-        row[CALL_AVG_NS] = stat_int(s.total / s.count);
-        row[CALL_MEDIAN_NS] = stat_int(s.median);
-        row[CALL_P99_NS] = stat_int(s.p99);
-        row[CALL_MIN_NS] = stat_int(s.min);
-        row[CALL_MAX_NS] = stat_int(s.max);
+        stat_fill_spread(&row[CALL_AVG_NS], &s);
     }
     stat_table_sort(table, CALL_TOTAL_NS);
 }

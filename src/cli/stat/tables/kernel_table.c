@@ -108,11 +108,7 @@ static void fill_row(const struct stat *stat, struct stat_value *row, const stru
     row[COL_COUNT] = stat_int(s->count);
     row[COL_TOTAL_NS] = stat_int(s->total);
     row[COL_SHARE] = stat_ratio((double)s->total, (double)all);
-    row[COL_AVG_NS] = stat_int(s->total / s->count);
-    row[COL_MEDIAN_NS] = stat_int(s->median);
-    row[COL_P99_NS] = stat_int(s->p99);
-    row[COL_MIN_NS] = stat_int(s->min);
-    row[COL_MAX_NS] = stat_int(s->max);
+    stat_fill_spread(&row[COL_AVG_NS], s);
     if (grid)
         row[COL_GRID] = stat_text(kind->has_grids ? "various" : grid);
     if (block)

@@ -29,11 +29,7 @@ static void add_spreads(struct stat_table *table, const struct samples *samples)
         struct stat_value *row = stat_table_add(table);
         row[LATENCY_WORK] = stat_text(trace_class_name(s.group));
         row[LATENCY_COUNT] = stat_int(s.count);
-        row[LATENCY_AVG_NS] = stat_int(s.total / s.count);
-        row[LATENCY_MEDIAN_NS] = stat_int(s.median);
-        row[LATENCY_P99_NS] = stat_int(s.p99);
-        row[LATENCY_MIN_NS] = stat_int(s.min);
-        row[LATENCY_MAX_NS] = stat_int(s.max);
+        stat_fill_spread(&row[LATENCY_AVG_NS], &s);
     }
 }
 
