@@ -61,7 +61,7 @@ void correlate_context(struct correlate *correlate, const struct thread_info *th
 void correlate_range(struct correlate *correlate, const struct thread_info *thread,
                      const struct range_record *range);
 void correlate_name(struct correlate *correlate, const struct name_record *name);
-/* What the hardware counted of a launch, or the announcement that the values follow. */
+/* The hardware counters of a launch, or the announcement that their values follow. */
 void correlate_gpu_counters(struct correlate *correlate, const struct gpu_counters_record *counters);
 void correlate_activity(struct correlate *correlate, const struct activity_record *activity);
 
@@ -81,14 +81,14 @@ void correlate_settle(struct correlate *correlate, uint64_t now_monotonic_ns);
  * for records. */
 bool correlate_wants_records(struct correlate *correlate);
 
-/* Ends the open session with this reason. The next one starts with the next work. What waits goes on
- * waiting. */
+/* Ends the open session with this reason. The next one starts with the next work. Waiting records and spans
+ * are kept. */
 void correlate_end_session(struct correlate *correlate, const char *reason);
 
 /* At exit: gives up what waits, and emits the session's span. */
 void correlate_finish(struct correlate *correlate);
 
-/* What the program has done so far. Counting starts with the first request and ends 10 s after the last
+/* The statistics of the program so far. Counting starts with the first request and ends 10 s after the last
  * one, unless metrics need it. */
 void correlate_snapshot(struct correlate *correlate, uint64_t now_monotonic_ns, struct live_stats_view *view);
 

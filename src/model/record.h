@@ -115,7 +115,7 @@ struct range_record {
 struct range_attr_head {
     uint8_t type; /* enum attr_type: INT, BOOL, DOUBLE, STRING */
     uint8_t key_bytes;
-    uint16_t value_bytes; /* 8 but for strings */
+    uint16_t value_bytes; /* 8, except for strings */
 };
 
 /* An attribute; key and string are borrowed. */

@@ -577,19 +577,13 @@ enum status recording_writer_create(const char *path, struct recording_writer **
     if (!writer)
         return error_set(err, STATUS_NO_MEMORY, "%s: cannot allocate memory for a recording", path);
     writer->fd = -1;
-    enum status status = STATUS_OK;
+    enum status status;
     if (!writer_allocate(writer, path))
         status = error_set(err, STATUS_NO_MEMORY, "%s: cannot allocate memory for a recording", path);
-    if (status == STATUS_OK) {
-        writer->fd = create_file(path);
-        if (writer->fd < 0)
-            status = error_set(err, STATUS_IO, "%s: cannot create the recording: %s", path, strerror(errno));
-    }
-    if (status == STATUS_OK) {
-        status = write_header(writer);
-        if (status != STATUS_OK)
-            error_set(err, status, "%s", writer->error.text);
-    }
+    else if ((writer->fd = create_file(path)) < 0)
+        status = error_set(err, STATUS_IO, "%s: cannot create the recording: %s", path, strerror(errno));
+    else if ((status = write_header(writer)) != STATUS_OK)
+        error_set(err, status, "%s", writer->error.text);
     if (status != STATUS_OK)
         writer_destroy(writer);
     else

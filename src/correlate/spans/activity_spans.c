@@ -141,7 +141,7 @@ static void describe_graph(struct correlate *c, const struct activity_record *re
     span->link_count = 1;
 }
 
-/* What repeated work has in common: its kind, name and launch parameters. */
+/* Name and attributes that repeated work has in common: its kind, name and launch parameters. */
 static void put_lasting(struct correlate *c, const struct activity_record *record, bool is_null_stream)
 {
     struct span *span = &c->span;

@@ -155,7 +155,7 @@ static bool repeats_itself(const struct call_info *info, const struct call_recor
            call->head.bytes <= sizeof *call + REPEATED_WORDS_MAX * sizeof *call->values;
 }
 
-/* What the thread's calls of this function have in common. */
+/* Name and attributes that the thread's calls of this function have in common. */
 static void put_lasting(struct correlate *c, const struct thread_info *thread, const struct call_info *info,
                         const struct call_record *call, bool is_repeated)
 {

@@ -44,7 +44,8 @@ static bool is_word(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$';
 }
 
-/* Length of "operator<<" and the like at `c`, whose brackets are not a template's; 0: none. */
+/* Length of an operator's name, such as "operator<<", at `c`, whose brackets are not a template's; 0: none.
+ */
 static size_t operator_length(const char *begin, const char *c)
 {
     static const char *const symbols[] = {

@@ -32,7 +32,8 @@ struct origin {
     uint64_t time_ns;
 };
 
-/* Returns an account's handle, or 0. What has ended and still waits may leave early for it. */
+/* Returns an account's handle, or 0. To free one, emits ranges and sessions that have ended and still wait.
+ */
 uint32_t counting_open(struct correlate *correlate, uint32_t outer);
 /* The same for a request or session, which has no account around it. */
 uint32_t counting_open_root(struct correlate *correlate);
@@ -56,8 +57,8 @@ void counting_emit(struct correlate *correlate, struct account *account, struct 
                    uint32_t events_max);
 /* With `summary`: puts the error of the first failed call on `ended.span`. */
 void counting_put_error(struct correlate *correlate, const struct totals *totals);
-/* What has ended lingers until the account's GPU records have come, and `emit` then makes its span. Returns
- * `bytes` for the caller to fill at once; may evict others. NULL: it is too large. */
+/* A range or session that has ended lingers until its account's GPU records have come; then `emit` makes its
+ * span. Returns `bytes` for the caller to fill at once; may evict others. NULL: it is too large. */
 typedef void counting_emit_ended(struct correlate *correlate, struct account *account, const void *body);
 void *counting_linger(struct correlate *correlate, const struct account *account, size_t bytes,
                       counting_emit_ended *emit);

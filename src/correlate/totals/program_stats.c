@@ -352,7 +352,7 @@ static const char *text_of(const struct devices *devices, uint32_t device_id, co
     return attr && attr->string ? attr->string : "";
 }
 
-static void look_at_device(const struct device_stats *device, struct device_view *view)
+static void copy_device(const struct device_stats *device, struct device_view *view)
 {
     view->busy_ns = device->busy_ns;
     view->kernels = device->kernels.count;
@@ -380,7 +380,7 @@ static int by_name(const void *a, const void *b)
                   (*(const struct kernel_stats *const *)b)->name);
 }
 
-static void look_at_kernels(const struct live_stats *stats, struct live_stats_view *view)
+static void copy_kernels(const struct live_stats *stats, struct live_stats_view *view)
 {
     static struct kernel_stats merged[LIVE_STATS_KERNELS_MAX];
     const struct kernel_stats *sorted[LIVE_STATS_KERNELS_MAX];
@@ -430,9 +430,9 @@ void program_stats_snapshot(struct program_stats *store, const struct devices *d
         to->index = i;
         snprintf(to->id, sizeof to->id, "%s", devices->ids[i]);
         snprintf(to->name, sizeof to->name, "%s", text_of(devices, i, "hw.name"));
-        look_at_device(device, to);
+        copy_device(device, to);
         view->others.count += device->others.sum.count;
         view->others.total_ns += device->others.sum.total_ns;
     }
-    look_at_kernels(stats, view);
+    copy_kernels(stats, view);
 }

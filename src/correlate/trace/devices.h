@@ -1,4 +1,4 @@
-/* What CUPTI says about devices and contexts: each device's resource, each context's NULL stream. */
+/* Devices and contexts as CUPTI describes them: each device's resource, each context's NULL stream. */
 #ifndef CUSPAN_CORRELATE_TRACE_DEVICES_H
 #define CUSPAN_CORRELATE_TRACE_DEVICES_H
 
