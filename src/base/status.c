@@ -5,31 +5,20 @@
 
 const char *status_text(enum status status)
 {
-    switch (status) {
-    case STATUS_OK:
-        return "no error";
-    case STATUS_NO_MEMORY:
-        return "out of memory";
-    case STATUS_INVALID:
-        return "invalid input";
-    case STATUS_NOT_FOUND:
-        return "not found";
-    case STATUS_UNAVAILABLE:
-        return "not available";
-    case STATUS_IO:
-        return "input or output failed";
-    case STATUS_FULL:
-        return "full";
-    case STATUS_TIMEOUT:
-        return "timed out";
-    case STATUS_CORRUPT:
-        return "corrupt data";
-    case STATUS_UNSUPPORTED:
-        return "not supported";
-    case STATUS_END:
-        return "end";
-    }
-    return "unknown status";
+    static const char *const texts[] = {
+        [STATUS_OK] = "no error",
+        [STATUS_NO_MEMORY] = "out of memory",
+        [STATUS_INVALID] = "invalid input",
+        [STATUS_NOT_FOUND] = "not found",
+        [STATUS_UNAVAILABLE] = "not available",
+        [STATUS_IO] = "input or output failed",
+        [STATUS_FULL] = "full",
+        [STATUS_TIMEOUT] = "timed out",
+        [STATUS_CORRUPT] = "corrupt data",
+        [STATUS_UNSUPPORTED] = "not supported",
+        [STATUS_END] = "end",
+    };
+    return (size_t)status < sizeof texts / sizeof *texts ? texts[status] : "unknown status";
 }
 
 enum status error_set(struct error *err, enum status status, const char *format, ...)

@@ -125,11 +125,6 @@ static void *run(void *argument)
     return NULL;
 }
 
-static enum status start_thread(struct exporter *exporter)
-{
-    return agent_thread_start(&exporter->thread, STACK_BYTES, run, exporter) ? STATUS_UNAVAILABLE : STATUS_OK;
-}
-
 static enum status create_output(struct exporter *exporter, const struct output_settings *settings,
                                  const struct output_environment *environment)
 {
@@ -162,8 +157,8 @@ enum status exporter_create(const struct output_settings *settings,
     made->queue_spans_max = settings->queue_spans_max;
     made->stop_grace_ns = environment->stop_grace_ms ? environment->stop_grace_ms * NS_PER_MS : STOP_GRACE_NS;
     enum status status = create_output(made, settings, environment);
-    if (status == STATUS_OK)
-        status = start_thread(made);
+    if (status == STATUS_OK && agent_thread_start(&made->thread, STACK_BYTES, run, made) != 0)
+        status = STATUS_UNAVAILABLE;
     if (status != STATUS_OK) {
         if (made->output)
             made->output->destroy(made->output);

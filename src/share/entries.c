@@ -268,20 +268,6 @@ static uint32_t set_flag_beside(uint32_t attribute, uint8_t enable)
     BESIDE(share_real()->cuptiActivitySetAttribute_v2(tool.real, attribute, &size, &enable));
 }
 
-uint32_t cuptiActivityEnableLatencyTimestamps(uint8_t enable)
-{
-    TOOL_CALL(share_arrive);
-    return way == SHARE_BESIDE ? set_flag_beside(CUPTI_ATTR_ENABLE_KERNEL_LATENCY_TIMESTAMPS, enable)
-                               : REAL(cuptiActivityEnableLatencyTimestamps, enable);
-}
-
-uint32_t cuptiActivityEnableLaunchAttributes(uint8_t enable)
-{
-    TOOL_CALL(share_arrive);
-    return way == SHARE_BESIDE ? set_flag_beside(CUPTI_ATTR_ENABLE_KERNEL_LAUNCH_ATTRIBUTES, enable)
-                               : REAL(cuptiActivityEnableLaunchAttributes, enable);
-}
-
 #define DEFINE_SWITCH(name, attribute)                                                                       \
     uint32_t name(uint8_t enable)                                                                            \
     {                                                                                                        \
@@ -289,6 +275,8 @@ uint32_t cuptiActivityEnableLaunchAttributes(uint8_t enable)
         return way == SHARE_BESIDE ? set_flag_beside(attribute, enable) : REAL(name, enable);                \
     }
 CUPTI_SWITCH_CALLS(DEFINE_SWITCH)
+DEFINE_SWITCH(cuptiActivityEnableLatencyTimestamps, CUPTI_ATTR_ENABLE_KERNEL_LATENCY_TIMESTAMPS)
+DEFINE_SWITCH(cuptiActivityEnableLaunchAttributes, CUPTI_ATTR_ENABLE_KERNEL_LAUNCH_ATTRIBUTES)
 
 uint32_t cuptiActivityEnableDriverApi(uint32_t cbid, uint8_t enable)
 {

@@ -2,6 +2,7 @@
 
 #include "config/environment/environment.h"
 #include "base/text/suggest.h"
+#include "config/environment/pairs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -215,14 +216,7 @@ static enum status apply_own(struct overrides *o, const char *key, const char *v
     return STATUS_OK;
 }
 
-static char *trim(char *text)
-{
-    text += strspn(text, " \t\r");
-    size_t length = strlen(text);
-    while (length > 0 && strchr(" \t\r", text[length - 1]))
-        text[--length] = '\0';
-    return text;
-}
+#define BLANKS " \t\r"
 
 /* `values`: of the short names, which are applied later; NULL: not given. */
 static enum status take_entry(struct overrides *o, char *entry, const char *values[SHORT_COUNT])
@@ -234,7 +228,7 @@ static enum status take_entry(struct overrides *o, char *entry, const char *valu
         return STATUS_OK;
     }
     *equals = '\0';
-    const char *key = trim(entry), *value = trim(equals + 1);
+    const char *key = text_trim(entry, BLANKS), *value = text_trim(equals + 1, BLANKS);
     o->has_endpoint |= strcmp(key, "endpoint") == 0;
     for (size_t i = 0; i < SHORT_COUNT; i++) {
         if (strcmp(key, short_names[i].name) != 0)
@@ -258,8 +252,8 @@ enum status overrides_apply(const char *text, const char *source, struct setting
     enum status status = STATUS_OK;
     char *rest = copy, *entry;
     while (status == STATUS_OK && (entry = strsep(&rest, ";\n"))) {
-        if (*trim(entry))
-            status = take_entry(&overrides, trim(entry), values);
+        if (*text_trim(entry, BLANKS))
+            status = take_entry(&overrides, text_trim(entry, BLANKS), values);
     }
     for (size_t i = 0; i < SHORT_COUNT && status == STATUS_OK; i++)
         if (values[i] && *values[i])

@@ -35,11 +35,11 @@ static bool percent_decode(char *text)
     return true;
 }
 
-static char *trim(char *text)
+char *text_trim(char *text, const char *blanks)
 {
-    text += strspn(text, " \t");
+    text += strspn(text, blanks);
     size_t length = strlen(text);
-    while (length > 0 && (text[length - 1] == ' ' || text[length - 1] == '\t'))
+    while (length > 0 && strchr(blanks, text[length - 1]))
         text[--length] = '\0';
     return text;
 }
@@ -62,8 +62,8 @@ static const char *split_pair(char *text, struct pair *pair)
     if (!equals)
         return "has no '='";
     *equals = '\0';
-    pair->key = trim(text);
-    pair->value = trim(equals + 1);
+    pair->key = text_trim(text, " \t");
+    pair->value = text_trim(equals + 1, " \t");
     if (!pair->key[0])
         return "has no key before its '='";
     if (!percent_decode(pair->key) || !percent_decode(pair->value))
@@ -84,7 +84,7 @@ static enum status split(const char *text, struct pairs *pairs, struct error *er
         char *comma = strchr(at, ',');
         if (comma)
             *comma = '\0';
-        if (*trim(at)) {
+        if (*text_trim(at, " \t")) {
             if (pairs->count == PAIRS_MAX)
                 return error_set(err, STATUS_INVALID, "more than %d pairs: shorten the list", PAIRS_MAX);
             const char *problem = split_pair(at, &pairs->items[pairs->count]);

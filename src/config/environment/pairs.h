@@ -6,6 +6,9 @@
 
 #define PAIRS_MAX 128
 
+/* Removes the characters of `blanks` from both ends, in place. Returns the new start. */
+char *text_trim(char *text, const char *blanks);
+
 /* Adds each pair whose key the resource does not have yet. INVALID: the text is malformed, the error says
  * how, and nothing was added. */
 enum status pairs_to_resource(const char *text, struct resource *resource, struct error *err) MUST_CHECK;

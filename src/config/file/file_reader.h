@@ -67,6 +67,8 @@ bool read_output(struct file_reader *reader, const struct place *place, const st
 void read_resource(struct file_reader *reader, const struct place *place, const struct node *node);
 void read_tracer_provider(struct file_reader *reader, const struct place *place, const struct node *node);
 void read_views(struct file_reader *reader, const struct place *place, const struct node *node);
+/* The path of a key below a view; NULL from the end on. */
+const char *read_views_path(size_t index);
 void read_metric_readers(struct file_reader *reader, const struct place *place, const struct node *node);
 
 /* Reads the whole document. The settings have their defaults and no output. */

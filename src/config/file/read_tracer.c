@@ -61,10 +61,7 @@ struct sampler {
     bool is_parent_based;
 };
 
-static struct sampler default_sampler(void)
-{
-    return (struct sampler){SAMPLER_ALWAYS_ON, 1.0, true};
-}
+static const struct sampler default_sampler = {SAMPLER_ALWAYS_ON, 1.0, true};
 
 /* Samplers nest, but the tables have only the first level. */
 static struct place sampler_place(const struct place *place)
@@ -104,7 +101,7 @@ static void read_sampler(struct file_reader *reader, const struct place *place, 
 static void read_parent_case(struct file_reader *reader, const struct place *place, const struct item *item,
                              const char *effect)
 {
-    struct sampler found = default_sampler();
+    struct sampler found = default_sampler;
     uint32_t errors = reader->report->errors;
     bool is_not_sampled = strstr(item->key, "not_sampled") != NULL;
     read_sampler(reader, place, item->value, &found);
@@ -117,7 +114,7 @@ static void read_parent_case(struct file_reader *reader, const struct place *pla
 static void read_parent_based(struct file_reader *reader, const struct place *place, const struct node *node,
                               struct sampler *sampler)
 {
-    *sampler = default_sampler();
+    *sampler = default_sampler;
     if (!reader_takes(reader, place, node, NODE_MAP, "a mapping with the key root"))
         return;
     for (const struct item *item = node->items; item; item = item->next) {
@@ -149,7 +146,7 @@ static void read_sampler(struct file_reader *reader, const struct place *where, 
     const struct schema_key *key = schema_find(at.path);
     sampler->is_parent_based = false;
     if (!key || key->kind == SCHEMA_UNSUPPORTED) {
-        *sampler = default_sampler();
+        *sampler = default_sampler;
         if (key)
             reader_warning(reader, &at, "%s", unsupported);
         else
@@ -167,7 +164,7 @@ static void read_sampler(struct file_reader *reader, const struct place *where, 
 
 static void read_top_sampler(struct file_reader *reader, const struct place *place, const struct node *node)
 {
-    struct sampler sampler = default_sampler();
+    struct sampler sampler = default_sampler;
     read_sampler(reader, place, node, &sampler);
     reader->settings->sampler = sampler.kind;
     reader->settings->sampler_ratio = sampler.ratio;

@@ -8,10 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VIEW "meter_provider.views[]"
+#define VIEW        "meter_provider.views[]"
+#define AGGREGATION VIEW ".stream.aggregation."
 
 struct view_key {
-    const char *path; /* below VIEW */
+    const char *path;
     void (*read)(struct file_reader *reader, const struct place *place, const struct node *node,
                  struct view *view, const struct view_key *key);
     size_t offset;    /* in struct view, of the text or the list of patterns to read */
@@ -220,32 +221,41 @@ static void read_keys_filter(struct file_reader *reader, const struct place *pla
 #define FIELD(name) .offset = offsetof(struct view, name)
 
 static const struct view_key view_keys[] = {
-    {".selector", .read = read_keys},
-    {".selector.instrument_name", read_text, FIELD(instrument_name)},
-    {".selector.instrument_type", .read = read_instrument_type},
-    {".selector.unit", read_text, FIELD(unit)},
-    {".selector.meter_name", read_meter, .ours = METER_NAME},
-    {".selector.meter_version", read_meter, .ours = CUSPAN_VERSION},
-    {".selector.meter_schema_url", read_meter, .ours = METER_SCHEMA_URL},
-    {".stream", .read = read_keys},
-    {".stream.name", read_name, FIELD(name)},
-    {".stream.description", read_text, FIELD(description)},
-    {".stream.aggregation", .read = read_aggregation},
-    {".stream.aggregation.explicit_bucket_histogram.boundaries", .read = read_boundaries},
-    {".stream.aggregation.explicit_bucket_histogram.record_min_max", .read = read_min_max},
-    {".stream.aggregation.base2_exponential_bucket_histogram.max_scale", .read = read_scale_max},
-    {".stream.aggregation.base2_exponential_bucket_histogram.max_size", .read = read_buckets_max},
-    {".stream.aggregation.base2_exponential_bucket_histogram.record_min_max", .read = read_min_max},
-    {".stream.aggregation_cardinality_limit", .read = read_series_max},
-    {".stream.attribute_keys", .read = read_keys},
-    {".stream.attribute_keys.included", read_keys_filter, FIELD(keys.allow)},
-    {".stream.attribute_keys.excluded", read_keys_filter, FIELD(keys.deny)},
+    {VIEW ".selector", .read = read_keys},
+    {VIEW ".selector.instrument_name", read_text, FIELD(instrument_name)},
+    {VIEW ".selector.instrument_type", .read = read_instrument_type},
+    {VIEW ".selector.unit", read_text, FIELD(unit)},
+    {VIEW ".selector.meter_name", read_meter, .ours = METER_NAME},
+    {VIEW ".selector.meter_version", read_meter, .ours = CUSPAN_VERSION},
+    {VIEW ".selector.meter_schema_url", read_meter, .ours = METER_SCHEMA_URL},
+    {VIEW ".stream", .read = read_keys},
+    {VIEW ".stream.name", read_name, FIELD(name)},
+    {VIEW ".stream.description", read_text, FIELD(description)},
+    {VIEW ".stream.aggregation", .read = read_aggregation},
+    {AGGREGATION "default", .read = NULL}, /* read_aggregation reads these four itself */
+    {AGGREGATION "drop", .read = NULL},
+    {AGGREGATION "sum", .read = NULL},
+    {AGGREGATION "last_value", .read = NULL},
+    {AGGREGATION "explicit_bucket_histogram.boundaries", .read = read_boundaries},
+    {AGGREGATION "explicit_bucket_histogram.record_min_max", .read = read_min_max},
+    {AGGREGATION "base2_exponential_bucket_histogram.max_scale", .read = read_scale_max},
+    {AGGREGATION "base2_exponential_bucket_histogram.max_size", .read = read_buckets_max},
+    {AGGREGATION "base2_exponential_bucket_histogram.record_min_max", .read = read_min_max},
+    {VIEW ".stream.aggregation_cardinality_limit", .read = read_series_max},
+    {VIEW ".stream.attribute_keys", .read = read_keys},
+    {VIEW ".stream.attribute_keys.included", read_keys_filter, FIELD(keys.allow)},
+    {VIEW ".stream.attribute_keys.excluded", read_keys_filter, FIELD(keys.deny)},
 };
+
+const char *read_views_path(size_t index)
+{
+    return index < sizeof view_keys / sizeof *view_keys ? view_keys[index].path : NULL;
+}
 
 static const struct view_key *find_key(const char *path)
 {
     for (size_t i = 0; i < sizeof view_keys / sizeof *view_keys; i++)
-        if (strcmp(path + strlen(VIEW), view_keys[i].path) == 0)
+        if (strcmp(path, view_keys[i].path) == 0)
             return &view_keys[i];
     return NULL;
 }

@@ -9,9 +9,7 @@
 #define GRPC  BATCH ".exporter.otlp_grpc"
 #define ROOT  "tracer_provider.sampler"
 
-#define READER      "meter_provider.readers[].periodic"
-#define VIEW        "meter_provider.views[]"
-#define AGGREGATION VIEW ".stream.aggregation."
+#define READER "meter_provider.readers[].periodic"
 
 /* The keys of both OTLP exporters that are not settings. */
 #define OTLP_KEYS(path)                                                                                      \
@@ -41,33 +39,6 @@ const struct schema_key schema_keys[] = {
     {"instrumentation/development", SCHEMA_IGNORED, 0},
     {"meter_provider.readers", SCHEMA_READER, 0},
     {"meter_provider.views", SCHEMA_READER, 0},
-    {VIEW, SCHEMA_READER, 0},
-    {VIEW ".selector", SCHEMA_READER, 0},
-    {VIEW ".selector.instrument_name", SCHEMA_READER, 0},
-    {VIEW ".selector.instrument_type", SCHEMA_READER, 0},
-    {VIEW ".selector.unit", SCHEMA_READER, 0},
-    {VIEW ".selector.meter_name", SCHEMA_READER, 0},
-    {VIEW ".selector.meter_version", SCHEMA_READER, 0},
-    {VIEW ".selector.meter_schema_url", SCHEMA_READER, 0},
-    {VIEW ".stream", SCHEMA_READER, 0},
-    {VIEW ".stream.name", SCHEMA_READER, 0},
-    {VIEW ".stream.description", SCHEMA_READER, 0},
-    {VIEW ".stream.aggregation", SCHEMA_READER, 0},
-    {VIEW ".stream.aggregation_cardinality_limit", SCHEMA_READER, 0},
-    {VIEW ".stream.attribute_keys", SCHEMA_READER, 0},
-    {VIEW ".stream.attribute_keys.included", SCHEMA_READER, 0},
-    {VIEW ".stream.attribute_keys.excluded", SCHEMA_READER, 0},
-    {AGGREGATION "default", SCHEMA_READER, 0},
-    {AGGREGATION "drop", SCHEMA_READER, 0},
-    {AGGREGATION "sum", SCHEMA_READER, 0},
-    {AGGREGATION "last_value", SCHEMA_READER, 0},
-    {AGGREGATION "explicit_bucket_histogram", SCHEMA_READER, 0},
-    {AGGREGATION "explicit_bucket_histogram.boundaries", SCHEMA_READER, 0},
-    {AGGREGATION "explicit_bucket_histogram.record_min_max", SCHEMA_READER, 0},
-    {AGGREGATION "base2_exponential_bucket_histogram", SCHEMA_READER, 0},
-    {AGGREGATION "base2_exponential_bucket_histogram.max_scale", SCHEMA_READER, 0},
-    {AGGREGATION "base2_exponential_bucket_histogram.max_size", SCHEMA_READER, 0},
-    {AGGREGATION "base2_exponential_bucket_histogram.record_min_max", SCHEMA_READER, 0},
     {"meter_provider.meter_configurator/development", SCHEMA_UNSUPPORTED,
      "not supported: select metrics with views (docs/metrics.md)"},
     {READER, SCHEMA_READER, 0},

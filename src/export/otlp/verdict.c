@@ -154,19 +154,11 @@ static long grpc_code_of_http(long status)
 /* OTLP's table of retryable codes; RESOURCE_EXHAUSTED only with RetryInfo. */
 static bool grpc_retryable(long code, const struct otlp_response *details)
 {
-    switch (code) {
-    case GRPC_CANCELLED:
-    case GRPC_DEADLINE_EXCEEDED:
-    case GRPC_ABORTED:
-    case GRPC_OUT_OF_RANGE:
-    case GRPC_UNAVAILABLE:
-    case GRPC_DATA_LOSS:
-        return true;
-    case GRPC_RESOURCE_EXHAUSTED:
+    const unsigned always = 1u << GRPC_CANCELLED | 1u << GRPC_DEADLINE_EXCEEDED | 1u << GRPC_ABORTED |
+                            1u << GRPC_OUT_OF_RANGE | 1u << GRPC_UNAVAILABLE | 1u << GRPC_DATA_LOSS;
+    if (code == GRPC_RESOURCE_EXHAUSTED)
         return details->has_retry_delay;
-    default:
-        return false;
-    }
+    return code >= 0 && code <= GRPC_UNAUTHENTICATED && (always >> code & 1);
 }
 
 static const char *grpc_hint(long code, const struct transport_response *answer, const char *encoding)

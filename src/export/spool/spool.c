@@ -87,13 +87,6 @@ static enum status append(struct spool *spool, const struct request_body *body, 
     return status;
 }
 
-static void send_from_memory(struct spool *spool, const struct request_body *body, struct delivery *delivery)
-{
-    pthread_mutex_lock(&spool->sender_lock);
-    sender_deliver_body(spool->sender, body, false, delivery);
-    pthread_mutex_unlock(&spool->sender_lock);
-}
-
 static void warn_error(struct spool *spool, const struct error *err)
 {
     if (!spool->warned_error)
@@ -107,7 +100,9 @@ static void wait_and_send(struct spool *spool, const struct request_body *body, 
     struct error err;
     while (!delivery_control_is_over(spool->control)) {
         if (is_empty(spool)) {
-            send_from_memory(spool, body, delivery);
+            pthread_mutex_lock(&spool->sender_lock);
+            sender_deliver_body(spool->sender, body, false, delivery);
+            pthread_mutex_unlock(&spool->sender_lock);
             return;
         }
         pthread_mutex_lock(&spool->control->lock);
