@@ -77,10 +77,10 @@ set_target_properties(manners_host PROPERTIES ENABLE_EXPORTS ON C_VISIBILITY_PRE
 add_library(fake_driver SHARED tests/integration/doubles/fake_driver.c)
 set_target_properties(fake_driver PROPERTIES OUTPUT_NAME cuda SOVERSION 1 C_VISIBILITY_PRESET default
                       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_driver)
-foreach(group Children Manners Taken)
+foreach(group Children Effects Taken)
   string(TOLOWER ${group} name)
-  add_test(NAME integration/guest_${name}
-           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/guest_test.py --build ${CMAKE_BINARY_DIR}
+  add_test(NAME integration/manners_${name}
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/manners_test.py --build ${CMAKE_BINARY_DIR}
                    --sanitizers "${CUSPAN_SANITIZE}" ${group})
 endforeach()
 # Under ThreadSanitizer these two groups of many processes take minutes and time out, and its runtime handles signals

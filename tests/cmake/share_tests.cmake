@@ -1,8 +1,8 @@
 # A program with its own profiler, linked with the replay library as such programs are with CUPTI.
 add_executable(peer_host tests/integration/hosts/peer_host.c src/abi/layouts.c src/abi/layouts_table.c)
 target_link_libraries(peer_host PRIVATE cuspan_model ${CMAKE_DL_LIBS})
-add_executable(guest_host tests/integration/hosts/guest_host.c src/abi/layouts.c src/abi/layouts_table.c)
-target_link_libraries(guest_host PRIVATE cuspan_model cuspan-replay Threads::Threads ${CMAKE_DL_LIBS})
+add_executable(other_tool_host tests/integration/hosts/other_tool_host.c src/abi/layouts.c src/abi/layouts_table.c)
+target_link_libraries(other_tool_host PRIVATE cuspan_model cuspan-replay Threads::Threads ${CMAKE_DL_LIBS})
 add_test(NAME integration/others
          COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/other_tools_test.py --build ${CMAKE_BINARY_DIR} --sanitizers "${CUSPAN_SANITIZE}")
 cuspan_unit_test(buffer_stall cuspan_capture)

@@ -16,7 +16,7 @@ include(tests/cmake/bench.cmake)
 # Tests with more than about ten seconds of CPU time, or with long waits. They start first so that no processor is idle
 # at the end. `tests/run.sh quick` leaves them out.
 foreach(test agent_overload agent_repeat bench bounds_memory bounds_threads exits_exits exits_signals export_jaeger
-        faults_collector faults_outage gpu_numbers guest_taken metrics otel_schema security_symbols spool_disk spool_killed
+        faults_collector faults_outage gpu_numbers manners_taken metrics otel_schema security_symbols spool_disk spool_killed
         spool_outage stat_records top)
   if(TEST integration/${test})
     set_tests_properties(integration/${test} PROPERTIES LABELS slow COST 100)

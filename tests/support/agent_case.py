@@ -5,6 +5,7 @@ The recordings are read by recording.py, which shares no code with cuspan, and t
 
 import argparse
 import dataclasses
+import gc
 import json
 import os
 import re
@@ -49,6 +50,8 @@ PATIENT = {"OTEL_EXPORTER_OTLP_TIMEOUT": str(FOREVER_MS), "OTEL_BSP_EXPORT_TIMEO
 # a file have this much time in all tests, the others where a test counts what arrives.
 NO_HURRY = {"exit_deadline_ms": 60000}
 NOTICED = re.compile("cannot deliver to .* cuspan keeps .* and retries$")
+# Tests read hundreds of thousands of spans, which are in no reference cycles. Collections would take most of the time.
+gc.disable()
 _read = {}
 
 
@@ -102,7 +105,7 @@ def sessions_of(spans):
 class Result:
     status = seconds = peak_bytes = 0
     out = err = text = ""
-    _report = None
+    _report = _spans = _spans_of = None
 
     @property
     def report(self):
@@ -118,7 +121,9 @@ class Result:
 
     @property
     def spans(self):
-        return spans_in(self.text)
+        if self._spans_of is not self.text:
+            self._spans, self._spans_of = spans_in(self.text), self.text
+        return self._spans
 
     def agent_lines(self):
         """The lines of the agent itself, without those of the command line ("cuspan replay:", or how the program

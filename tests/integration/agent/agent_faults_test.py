@@ -223,7 +223,7 @@ class Overload(Case):
         return counters["activities_captured"] - gpu_spans
 
     def account(self, settings):
-        repeat = 100
+        repeat = 30
         settings = {**settings, "capture.resource": "false", "capture.activities.deny": "overhead", **NO_HURRY}
         once = self.replay("threads", settings=settings)
         self.assert_nothing_lost(once)
@@ -257,8 +257,8 @@ class Overload(Case):
         options = ["--api", "classic", "--cupti-version", "12.0"]
         once = self.replay("threads", *options, settings=NO_HURRY)
         settings = {"cupti.host_buffer_count": 2, "cupti.host_buffer_bytes": 16384, **NO_HURRY}
-        result = self.replay("threads", *options, "--repeat", "100", "--overload", settings=settings)
-        offered = 100 * once.report["counters"]["activities_captured"]
+        result = self.replay("threads", *options, "--repeat", "30", "--overload", settings=settings)
+        offered = 30 * once.report["counters"]["activities_captured"]
         lost = result.report["losses"]["lost_no_buffer"]
         got = result.report["counters"]["activities_captured"]
         print(f"{offered} records, {got} captured, {lost} told lost")
@@ -270,15 +270,15 @@ class Overload(Case):
     def test_small_buffers_say_so(self):
         """CUPTI counts the records for which it found no buffer. None is counted twice."""
         settings = {"cupti.host_buffer_count": 2, "cupti.host_buffer_bytes": 16384, **NO_HURRY}
-        result = self.replay("threads", "--repeat", "100", "--overload", settings=settings)
-        wanted = 100 * len(recorded("threads").gpu_work())
+        result = self.replay("threads", "--repeat", "30", "--overload", settings=settings)
+        wanted = 30 * len(recorded("threads").gpu_work())
         got = sum(map(compare.is_gpu_span, result.spans))
         print(f"{wanted} records, {got} delivered, {result.report['losses']}")
         self.assertLess(got, wanted)
         once = self.replay("threads", settings=settings)
         self.assertNotIn("lost_no_buffer", result.report["losses"])
         self.assertEqual(result.report["counters"]["activities_captured"] + result.report["losses"]["lost_cupti_dropped"],
-                         100 * once.report["counters"]["activities_captured"])
+                         30 * once.report["counters"]["activities_captured"])
 
 
 if __name__ == "__main__":

@@ -249,7 +249,7 @@ class Threads(Case):
     def test_a_thousand_at_once(self):
         """More threads than rings: those beyond the limit are counted."""
         file = self.directory / "thousand.cuspanrec"
-        subprocess.run([agent_case.BUILD / "replay_sample", file, "1000", "256"], check=True)
+        subprocess.run([agent_case.BUILD / "replay_sample", file, "1000", "96"], check=True)
         settings = {"rings.total_bytes": 131072, "rings.bytes": 65536}
         plenty = self.load(file, *NOWHERE, timeout=300)
         few = self.load(file, *NOWHERE, settings=settings, timeout=300)

@@ -142,7 +142,7 @@ class Counters(agent_case.Case):
         target.unlink(missing_ok=True)
         options = {"cupti.library": agent_case.BUILD / "libcuspan-replay.so", "output_file": target, "report_file": report,
                    "counters.metrics": metrics, "counters.ranges": "looped", "counters.period": "1", **settings}
-        result = self.start([agent_case.BUILD / "guest_host", self.sample(calls=100), agent_case.BUILD / "libcuspan.so", "inject", *steps],
+        result = self.start([agent_case.BUILD / "other_tool_host", self.sample(calls=100), agent_case.BUILD / "libcuspan.so", "inject", *steps],
                             {"CUSPAN_SET": ";".join(f"{key}={value}" for key, value in options.items()),
                              "CUDA_INJECTION64_PATH": str(agent_case.BUILD / "libcuspan.so"), **agent_case.FORKS})
         self.assertEqual(result.status, agent_case.HOST_STATUS, result.err + result.out)

@@ -64,9 +64,12 @@ class Collector:
                 connection = self.context.wrap_socket(connection, server_side=True)
             file = connection.makefile("rb")
             while True:
-                head = b"".join(iter(file.readline, b"\r\n"))
-                if not head:
-                    return
+                head = b""
+                while not head.endswith(b"\r\n\r\n"):
+                    line = file.readline()
+                    if not line:
+                        return
+                    head += line
                 body = file.read(int(re.search(rb"(?i)content-length: *(\d+)", head)[1]))
                 if self.delay_s is None:
                     time.sleep(3600)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Other tools in the process: a program with its own profiler (guest_host, which uses CUPTI like PyTorch's profiler)
+"""Other tools in the process: a program with its own profiler (other_tool_host, which uses CUPTI like PyTorch's profiler)
 together with the agent, in each mode of cupti.others, on the replay library that supports several subscribers.
 
     other_tools_test.py --build DIRECTORY [--sanitizers LIST] [CLASS[.test]...]
@@ -35,8 +35,8 @@ class Case(agent_case.Case):
     def build(self, name):
         return agent_case.BUILD / name
 
-    def guest(self, *steps, way="hold", settings=None, preload=True, agent=True, env=None, name=NAME, double=None):
-        """Runs guest_host, in whose process the agent starts at the step inject."""
+    def tool(self, *steps, way="hold", settings=None, preload=True, agent=True, env=None, name=NAME, double=None):
+        """Runs other_tool_host, in whose process the agent starts at the step inject."""
         self.runs += 1
         target, report = self.directory / f"{self.runs}.jsonl", self.directory / f"report-{self.runs}"
         double = double or self.build("libcuspan-replay.so")
@@ -49,7 +49,7 @@ class Case(agent_case.Case):
             extra["CUSPAN_SHARE_CUPTI"] = str(double)
         if agent:
             extra["CUDA_INJECTION64_PATH"] = str(self.build("libcuspan.so"))
-        result = self.start([self.build("guest_host"), agent_case.path_of(name), self.build("libcuspan.so"), *steps],
+        result = self.start([self.build("other_tool_host"), agent_case.path_of(name), self.build("libcuspan.so"), *steps],
                             {**extra, **agent_case.FORKS, **(env or {})}, SECONDS)
         self.assertEqual(result.status, agent_case.HOST_STATUS, result.err + result.out)
         self.assertTrue(result.out.endswith(agent_case.HOST_OUTPUT), result.out)
@@ -75,7 +75,7 @@ class Case(agent_case.Case):
         wrong = [int(answer) for step, answer in answered if int(answer) != (step == "inject")]
         self.assertEqual(wrong, answers or [], result.out + result.err)
 
-    def assert_guest_saw(self, count, plays=1, name=NAME):
+    def assert_tool_saw(self, count, plays=1, name=NAME):
         """As often as it was enabled, with the times of its own clock."""
         kernels, copies, ns = work_of(name)
         self.assertEqual(count, (kernels * plays, copies * plays, 0, ns * plays))
@@ -91,17 +91,17 @@ class Case(agent_case.Case):
 class Alone(Case):
     """With the library preloaded and no agent, nothing changes."""
 
-    def test_a_lone_guest_passes_through(self):
-        steps = ["guest-on", "play", "guest-off", "count", "subscribe"]
-        plain, passed = self.guest(*steps, preload=False, agent=False), self.guest(*steps, way="share", agent=False)
+    def test_a_lone_tool_passes_through(self):
+        steps = ["tool-on", "play", "tool-off", "count", "subscribe"]
+        plain, passed = self.tool(*steps, preload=False, agent=False), self.tool(*steps, way="share", agent=False)
         self.assertEqual(plain.out, passed.out)
-        self.assert_guest_saw(passed.counts[0])
+        self.assert_tool_saw(passed.counts[0])
         self.assertEqual(passed.answers[-1], GONE)
 
     def test_finalize_is_cupti_s_own(self):
         """The replay library plays nothing to later subscribers; the agent's presence would prevent that."""
         for agent, seen in ((False, 0), (True, 1)):
-            result = self.guest(*(["inject"] if agent else []), "guest-on", "finalize", "guest-on", "play", "guest-off",
+            result = self.tool(*(["inject"] if agent else []), "tool-on", "finalize", "tool-on", "play", "tool-off",
                                 "count", way="share", agent=agent)
             self.assertEqual(result.counts[0][0], work_of(NAME)[0] * seen)
 
@@ -116,64 +116,64 @@ class Alone(Case):
 
 class Share(Case):
     def test_before_during_and_after(self):
-        result = self.guest("inject", "play", "guest-on", "play", "guest-off", "count", "play", "count", way="share")
+        result = self.tool("inject", "play", "tool-on", "play", "tool-off", "count", "play", "count", way="share")
         self.assert_all_well(result)
-        self.assert_guest_saw(result.counts[0])
+        self.assert_tool_saw(result.counts[0])
         self.assertEqual(result.counts[1][:2], (0, 0))
         self.assert_agent_has(result, 3)
         self.assertEqual(result.report["counters"]["pauses"], 1)
         self.assertEqual(result.agent_lines(), [])
 
-    def test_a_guest_that_comes_first(self):
-        result = self.guest("guest-on", "inject", "play", "guest-off", "count", "play", way="share")
+    def test_a_tool_that_comes_first(self):
+        result = self.tool("tool-on", "inject", "play", "tool-off", "count", "play", way="share")
         self.assert_all_well(result)
-        self.assert_guest_saw(result.counts[0])
+        self.assert_tool_saw(result.counts[0])
         self.assert_agent_has(result, 2)
         self.assertEqual(result.report["counters"]["pauses"], 0)  # nothing of ours was enabled
 
     def test_one_that_needs_no_subscription(self):
-        result = self.guest("inject", "register", "kinds", "play", "guest-off", "count", way="share")
+        result = self.tool("inject", "register", "kinds", "play", "tool-off", "count", way="share")
         self.assert_all_well(result)
-        self.assert_guest_saw(result.counts[0])
+        self.assert_tool_saw(result.counts[0])
         self.assert_agent_has(result, 1)
 
     def test_a_flush_of_ours_does_not_hold_its_records_back(self):
-        """A flush affects all subscribers, and ours takes 300 ms here: the guest's own returns when all of its records
+        """A flush affects all subscribers, and ours takes 300 ms here: the other tool's own returns when all of its records
         have arrived."""
         rounds = 8
-        result = self.guest("inject", *["guest-on", "play", "nap=170", "guest-off", "count"] * rounds, way="share",
+        result = self.tool("inject", *["tool-on", "play", "nap=170", "tool-off", "count"] * rounds, way="share",
                             settings={"cupti.flush_interval_ms": 100}, env={"CUSPAN_REPLAY_FAIL": "flush-slow=300"})
         self.assert_all_well(result)
         self.assertEqual(len(result.counts), rounds)
         for count in result.counts:
-            self.assert_guest_saw(count)
+            self.assert_tool_saw(count)
         self.assertEqual(result.report["losses"], {})
 
     def test_its_clock_is_its_own(self):
         """Without a clock of its own it has CUPTI's; in both cases the agent has the recorded times
         (assert_agent_has)."""
-        result = self.guest("inject", "subscribe", "register", "kinds", "play", "guest-off", "count", "clock", "kinds",
-                            "play", "guest-off", "count", way="share")
+        result = self.tool("inject", "subscribe", "register", "kinds", "play", "tool-off", "count", "clock", "kinds",
+                            "play", "tool-off", "count", way="share")
         self.assert_all_well(result)
-        self.assert_guest_saw(result.counts[0])
-        self.assert_guest_saw(result.counts[1])
+        self.assert_tool_saw(result.counts[0])
+        self.assert_tool_saw(result.counts[1])
         self.assert_agent_has(result, 2)
 
     def test_it_comes_and_goes(self):
         """Each time with the call that would end CUPTI if it were alone. The clock is set once, so no later pause
         occurs."""
         rounds = 8
-        steps = ["guest-on", "play", "guest-off", "count", "fini-callback"]
-        result = self.guest("inject", *steps * rounds, "play", way="share")
+        steps = ["tool-on", "play", "tool-off", "count", "fini-callback"]
+        result = self.tool("inject", *steps * rounds, "play", way="share")
         self.assert_all_well(result)
         self.assertEqual(len(result.counts), rounds)
         for count in result.counts:
-            self.assert_guest_saw(count)
+            self.assert_tool_saw(count)
         self.assert_agent_has(result, 2 * rounds + 1)
         self.assertEqual(result.report["counters"]["pauses"], 1)
 
     def test_it_comes_and_goes_while_the_program_works(self):
-        result = self.guest("inject", "play-on", *["guest-on", "nap=100", "guest-off", "nap=5", "unsubscribe"] * 5, "play-off",
+        result = self.tool("inject", "play-on", *["tool-on", "nap=100", "tool-off", "nap=5", "unsubscribe"] * 5, "play-off",
                             "count", way="share")
         self.assert_all_well(result)
         kernels, copies, wrong, _ = result.counts[0]
@@ -187,28 +187,28 @@ class Share(Case):
         self.assertTrue(all("cuda.orphan" not in s.attributes for s in result.spans))
 
     def test_our_flushes_take_no_records_from_it(self):
-        """Nothing forces a flush while the guest records, not even the agent's end: a forced flush would take this
+        """Nothing forces a flush while the other tool records, not even the agent's end: a forced flush would take this
         long."""
-        result = self.guest("inject", "guest-on", "play", way="share", env={"CUSPAN_REPLAY_FAIL": f"flush-blocks={agent_case.FOREVER_MS}"})
+        result = self.tool("inject", "tool-on", "play", way="share", env={"CUSPAN_REPLAY_FAIL": f"flush-blocks={agent_case.FOREVER_MS}"})
         self.assert_agent_has(result, 1)
 
     def test_graphs_show_their_nodes(self):
-        """The first subscriber chooses for all: a record for each execution would leave the guest without kernels."""
-        result = self.guest("inject", "guest-on", "play", "guest-off", "count", way="share", name="graph")
+        """The first subscriber chooses for all: a record for each execution would leave the other tool without kernels."""
+        result = self.tool("inject", "tool-on", "play", "tool-off", "count", way="share", name="graph")
         self.assert_all_well(result)
-        self.assert_guest_saw(result.counts[0], name="graph")
+        self.assert_tool_saw(result.counts[0], name="graph")
         self.assertIn(recording.GRAPH_TRACE, {a.kind for a in agent_case.recorded("graph").gpu_work()})
         self.assertNotIn("graph", {s.attributes["cuda.activity"] for s in result.spans if compare.is_gpu_span(s)})
 
     def test_without_the_library_it_says_so_and_holds(self):
-        result = self.guest("inject", "guest-on", "play", "play", way="share", preload=False)
+        result = self.tool("inject", "tool-on", "play", "play", way="share", preload=False)
         self.assert_all_well(result, [GONE])
         self.assert_agent_has(result, 2)
         self.assertEqual(len(result.agent_lines()), 1)
         self.assertRegex(result.agent_lines()[0], "LD_PRELOAD.*cuspan run --share")
 
     def test_an_old_cupti_is_held(self):
-        result = self.guest("inject", "guest-on", "play", way="share", double=self.build("libcuspan-replay-classic.so"),
+        result = self.tool("inject", "tool-on", "play", way="share", double=self.build("libcuspan-replay-classic.so"),
                             env={"CUSPAN_REPLAY_VERSION": "12.9"}, preload=True)
         self.assertRegex(result.err, "share needs the subscriber API of CUPTI 13.3")
 
@@ -221,10 +221,10 @@ class GiveWay(Case):
         self.assertRegex(lines[1], "uses CUPTI again")
 
     def test_before_during_and_after(self):
-        result = self.guest("inject", "play", "guest-on", "play", "guest-off", "count", "on", "play", "count",
+        result = self.tool("inject", "play", "tool-on", "play", "tool-off", "count", "on", "play", "count",
                             way="give-way", settings=RETRY)
         self.assert_all_well(result)
-        self.assert_guest_saw(result.counts[0])
+        self.assert_tool_saw(result.counts[0])
         self.assert_agent_has(result, 2)
         self.check_line(result)
         counters = result.report["counters"]
@@ -233,59 +233,59 @@ class GiveWay(Case):
         ends = [s.attributes["cuda.session.end_reason"] for s in agent_case.sessions_of(result.spans)]
         self.assertEqual(ends, ["release", "exit"])
 
-    def test_a_guest_that_comes_first_is_waited_for(self):
-        result = self.guest("guest-on", "inject", "play", "guest-off", "count", "on", "play", way="give-way", settings=RETRY)
-        self.assert_guest_saw(result.counts[0])
+    def test_a_tool_that_comes_first_is_waited_for(self):
+        result = self.tool("tool-on", "inject", "play", "tool-off", "count", "on", "play", way="give-way", settings=RETRY)
+        self.assert_tool_saw(result.counts[0])
         self.assert_agent_has(result, 1, is_first=False)
 
     def test_it_does_not_come_back_unasked(self):
-        result = self.guest("inject", "play", "guest-on", "play", "guest-off", "nap=300", "play", "count", way="give-way",
+        result = self.tool("inject", "play", "tool-on", "play", "tool-off", "nap=300", "play", "count", way="give-way",
                             settings={"cupti.others_retry_ms": 0})
-        self.assert_guest_saw(result.counts[0])
+        self.assert_tool_saw(result.counts[0])
         self.assert_agent_has(result, 1)
 
-    def test_while_the_guest_has_it_it_is_left_alone(self):
-        result = self.guest("inject", "play", "guest-on", "nap=500", "play", "guest-off", "count", way="give-way",
+    def test_while_the_tool_has_it_it_is_left_alone(self):
+        result = self.tool("inject", "play", "tool-on", "nap=500", "play", "tool-off", "count", way="give-way",
                             settings=RETRY)
-        self.assert_guest_saw(result.counts[0])
+        self.assert_tool_saw(result.counts[0])
         self.assert_agent_has(result, 1)
 
-    def test_a_guest_that_reads_what_it_has_is_not_idle(self):
-        result = self.guest("inject", "guest-on", "guest-off", *["flush", "nap=20"] * 40, "play", way="give-way",
+    def test_a_tool_that_reads_what_it_has_is_not_idle(self):
+        result = self.tool("inject", "tool-on", "tool-off", *["flush", "nap=20"] * 40, "play", way="give-way",
                             settings={"cupti.others_retry_ms": 500})
         self.assert_all_well(result)
         self.assertFalse(any(map(compare.is_gpu_span, result.spans)))
 
-    def test_a_guest_that_waits_for_a_call_is_not_idle(self):
+    def test_a_tool_that_waits_for_a_call_is_not_idle(self):
         """It ends CUPTI in the program's next call, however late that is: until then it keeps what it enabled."""
-        result = self.guest("inject", "guest-on", "play", "guest-off", "count", "ask-fini", "nap=600", "play", "has-fini",
+        result = self.tool("inject", "tool-on", "play", "tool-off", "count", "ask-fini", "nap=600", "play", "has-fini",
                             way="give-way", settings=RETRY)
         self.assert_all_well(result)
-        self.assert_guest_saw(result.counts[0])
+        self.assert_tool_saw(result.counts[0])
         self.assertEqual(result.report["counters"]["releases"], 1)
 
     def test_by_the_subscriber_s_calls(self):
-        """While the guest has recorded nothing; then CUPTI accepts only the classic ones."""
-        result = self.guest("inject", "play", "guest-on", "play", "guest-off", "count", "on", "play", way="give-way",
+        """While the other tool has recorded nothing; then CUPTI accepts only the classic ones."""
+        result = self.tool("inject", "play", "tool-on", "play", "tool-off", "count", "on", "play", way="give-way",
                             settings={**RETRY, "cupti.api": "subscriber"})
         self.assert_all_well(result)
-        self.assert_guest_saw(result.counts[0])
+        self.assert_tool_saw(result.counts[0])
         self.assert_agent_has(result, 2)
         self.check_line(result)
 
     def test_its_subscription_holds_when_it_comes_again(self):
-        """Taken back while it was idle, it is restored, and ends as the guest ends it."""
-        result = self.guest("inject", "guest-on", "play", "guest-off", "count", "on", "play", "guest-on", "play",
-                            "guest-off", "count", "fini-callback", way="give-way", settings=RETRY)
+        """Taken back while it was idle, it is restored, and ends as the other tool ends it."""
+        result = self.tool("inject", "tool-on", "play", "tool-off", "count", "on", "play", "tool-on", "play",
+                            "tool-off", "count", "fini-callback", way="give-way", settings=RETRY)
         self.assert_all_well(result)
-        self.assert_guest_saw(result.counts[0])
-        self.assert_guest_saw(result.counts[1])
+        self.assert_tool_saw(result.counts[0])
+        self.assert_tool_saw(result.counts[1])
         self.assert_agent_has(result, 1, is_first=False)
         self.assertEqual(result.report["counters"]["releases"], 2)
 
     def test_it_comes_and_goes_while_the_program_works(self):
         patience = {"cupti.others_wait_ms": 15000} if agent_case.SANITIZERS else {}  # everything is slow then
-        result = self.guest("inject", "play-on", *["guest-on", "nap=10", "guest-off", "on", "nap=20"] * 4, "play-off", "count",
+        result = self.tool("inject", "play-on", *["tool-on", "nap=10", "tool-off", "on", "nap=20"] * 4, "play-off", "count",
                             way="give-way", settings={**RETRY, **patience})
         self.assert_all_well(result)
         self.assertEqual(result.counts[0][2], 0)
@@ -295,23 +295,23 @@ class GiveWay(Case):
 
 
 class Hold(Case):
-    def test_a_guest_is_refused_and_all_is_well(self):
+    def test_a_tool_is_refused_and_all_is_well(self):
         for preload in (False, True):
-            result = self.guest("inject", "play", "guest-on", "play", "count", preload=preload)
+            result = self.tool("inject", "play", "tool-on", "play", "count", preload=preload)
             self.assert_all_well(result, [GONE])
             self.assertEqual(result.counts[0][:2], (0, 0))
             self.assert_agent_has(result, 2)
             self.assertEqual(result.agent_lines(), [])
 
     def test_one_that_came_first_has_it(self):
-        result = self.guest("guest-on", "inject", "play", "guest-off", "count")
-        self.assert_guest_saw(result.counts[0])
+        result = self.tool("tool-on", "inject", "play", "tool-off", "count")
+        self.assert_tool_saw(result.counts[0])
         self.assertEqual(result.spans, [])
         self.assertRegex(result.err, "another tool .* already uses CUPTI")
 
     def test_buffers_that_stop_to_come_are_noticed(self):
         """As where PyTorch's profiler registers its callbacks with the classic calls."""
-        result = self.guest("inject", "play", "register", *["play"] * 40, "nap=500", preload=False,
+        result = self.tool("inject", "play", "register", *["play"] * 40, "nap=500", preload=False,
                             settings={"cupti.api": "classic", "cupti.flush_interval_ms": 20})
         self.assertEqual(result.report["counters"]["silences"], 1)
         said = [line for line in result.agent_lines() if "returns no more buffers" in line]
@@ -324,9 +324,9 @@ class Tools(Case):
 
     def test_under_one_of_nvidia_s_it_stays_out(self):
         for variable, value, tool in self.MARKS:
-            result = self.guest("inject", "guest-on", "play", "guest-off", "count", env={variable: value})
+            result = self.tool("inject", "tool-on", "play", "tool-off", "count", env={variable: value})
             self.assert_all_well(result)
-            self.assert_guest_saw(result.counts[0])
+            self.assert_tool_saw(result.counts[0])
             self.assertEqual(result.spans, [])
             self.assertEqual(len(result.err.splitlines()), 1, result.err)
             self.assertIn(f"started under {tool} ({variable} is set)", result.err)

@@ -1,13 +1,13 @@
 /* A program with its own profiler, which uses CUPTI through its classic calls, like PyTorch's, step by step:
  *
- *   guest_host RECORDING AGENT STEP...
+ *   other_tool_host RECORDING AGENT STEP...
  *
  * inject (as CUDA does), play (the recorded calls), loop (plays as often as cuspan_loop_next requests; prints
  * how often), loop-left (leaves it after one iteration), play-on (repeatedly, on a thread), play-off, on
  * (waits until the agent traces, 20 s at most), subscribe, clock, register, kinds (kernels, copies, memsets),
  * kinds-off, flush, flush-forced, unsubscribe, finalize, fini-callback (unsubscribes and finalizes in a
  * call's callback, like PyTorch), ask-fini (does so in the next call, whenever that is; has-fini checks
- * whether it has), nap=MS. guest-on is subscribe, clock, register and kinds; guest-off is kinds-off and
+ * whether it has), nap=MS. tool-on is subscribe, clock, register and kinds; tool-off is kinds-off and
  * flush. Each step prints "STEP: ANSWER", with CUPTI's result if there is one. count prints what the profiler
  * received since the last count: "count: kernels N copies N wrong N ns N". */
 #include "abi/cupti_abi.h"
@@ -142,7 +142,7 @@ static int play(void)
     struct error err = {""};
     if (cuspan_replay_run(&options, &result, &err) == STATUS_OK)
         return 0;
-    fprintf(stderr, "guest_host: %s\n", err.text);
+    fprintf(stderr, "other_tool_host: %s\n", err.text);
     return -1;
 }
 
@@ -197,7 +197,7 @@ static uint32_t set_clock(void)
     return result;
 }
 
-static uint32_t guest_on(void)
+static uint32_t tool_on(void)
 {
     uint32_t result = subscriber ? CUPTI_OK : cuptiSubscribe(&subscriber, on_callback, &subscriber);
     if (result == CUPTI_OK)
@@ -207,7 +207,7 @@ static uint32_t guest_on(void)
     return result == CUPTI_OK ? set_kinds(true) : result;
 }
 
-static uint32_t guest_off(void)
+static uint32_t tool_off(void)
 {
     uint32_t result = set_kinds(false);
     return result == CUPTI_OK ? cuptiActivityFlushAll(0) : result;
@@ -263,7 +263,7 @@ static int step_of_the_profiler(const char *name)
         const char *name;
         uint32_t (*run)(void);
     } steps[] = {
-        {"guest-on", guest_on}, {"guest-off", guest_off}, {"clock", set_clock}, {"finalize", cuptiFinalize}};
+        {"tool-on", tool_on}, {"tool-off", tool_off}, {"clock", set_clock}, {"finalize", cuptiFinalize}};
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
         if (strcmp(name, steps[i].name) == 0)
             return (int)steps[i].run();
@@ -313,7 +313,7 @@ int main(int argc, char **argv)
 {
     struct error err = {""};
     if (argc < 4 || cuspan_replay_load(argv[1], &err) != STATUS_OK) {
-        fprintf(stderr, "guest_host: %s\n", err.text);
+        fprintf(stderr, "other_tool_host: %s\n", err.text);
         return 2;
     }
     for (int i = 3; i < argc; i++)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Side effects that the agent must not have on its host, and resources that a host may take away from it.
 
-    guest_test.py --build DIRECTORY [--sanitizers LIST] [GROUP[.test]...]
+    manners_test.py --build DIRECTORY [--sanitizers LIST] [GROUP[.test]...]
 
 The host is manners_host.c; the replay library stands in for CUPTI.
 """
@@ -47,7 +47,7 @@ class Resetting:
                     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
-class GuestCase(exits_test.ExitCase):
+class MannersCase(exits_test.ExitCase):
     def command(self, way, recording=RECORDING):
         return [agent_case.BUILD / "manners_host", agent_case.BUILD / "libcuspan.so",
                 agent_case.BUILD / "libcuspan-replay.so", path_of(recording), way]
@@ -69,7 +69,7 @@ class GuestCase(exits_test.ExitCase):
         return {"output_file": None, "protocol": "http/json", "compression": "none", "endpoint": collector.url}
 
 
-class Children(GuestCase):
+class Children(MannersCase):
     """vfork, posix_spawn, exec, and forks at any time."""
 
     def test_a_program_that_is_executed_is_a_process_of_its_own(self):
@@ -97,7 +97,18 @@ class Children(GuestCase):
         self.assert_all_there(result, 20)
 
 
-class Manners(GuestCase):
+class Effects(MannersCase):
+    @staticmethod
+    def threads_of(pid):
+        """The name, blocked signals, processors and policy of each thread."""
+        threads = {}
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(OSError):  # it ended
+                status = dict(re.findall(r"(\w+):\s*(.*)", (task / "status").read_text()))
+                policy = int((task / "stat").read_text().rpartition(")")[2].split()[38])
+                threads[int(task.name)] = status["Name"], int(status["SigBlk"], 16), status["Cpus_allowed_list"], policy
+        return threads
+
     def test_our_threads_block_all_signals_and_inherit_nothing(self):
         collector = exits_test.Collector()
         self.addCleanup(collector.close)
@@ -106,16 +117,18 @@ class Manners(GuestCase):
                                    stdout=subprocess.PIPE, env=self.environment(extra), text=True)
         self.addCleanup(process.stdout.close)
         self.assertEqual(process.stdout.readline(), "host: ready\n")
+        expected = {"cuspan/control", "cuspan/pipeline", "cuspan/sender"}
+        deadline = time.monotonic() + HANG_S
         threads = {}
-        for task in Path(f"/proc/{process.pid}/task").iterdir():
-            status = dict(re.findall(r"(\w+):\s*(.*)", (task / "status").read_text()))
-            policy = int((task / "stat").read_text().rpartition(")")[2].split()[38])
-            threads[int(task.name)] = status["Name"], int(status["SigBlk"], 16), status["Cpus_allowed_list"], policy
+        while not expected <= {name for name, *_ in threads.values()}:  # which are set after processors and policy
+            self.assertLess(time.monotonic(), deadline, threads)
+            time.sleep(0.02)
+            threads = self.threads_of(process.pid)
         host = threads.pop(process.pid)
         process.stdin.close()
         self.assertEqual(process.wait(HANG_S), exits_test.STATUS)
         ours = {name: rest for name, *rest in threads.values() if name.startswith("cuspan/")}
-        self.assertEqual(set(ours), {"cuspan/control", "cuspan/pipeline", "cuspan/sender"}, threads)
+        self.assertEqual(set(ours), expected, threads)
         catchable = {number for number in range(1, 32) if number not in (9, 19)}
         for name, (blocked, processors, policy) in ours.items():
             self.assertEqual({n for n in catchable if not blocked >> (n - 1) & 1}, set(), f"not blocked by {name}")
@@ -136,9 +149,12 @@ class Manners(GuestCase):
         """SIGPIPE would end the host."""
         collector = Resetting()
         self.addCleanup(collector.listener.close)
-        result = self.scene("plain", {**self.to_collector(collector), "exit_deadline_ms": 700}, SOON, lines=None)
+        for deadline_ms in 700, 5000, 30000:  # until a busy machine has connected
+            result = self.scene("plain", {**self.to_collector(collector), "exit_deadline_ms": deadline_ms}, SOON, lines=None)
+            self.assert_fates(result)
+            if collector.connections:
+                break
         self.assertGreater(collector.connections, 0)
-        self.assert_fates(result)
 
     def test_it_calls_no_cuda(self):
         """CUDA's last error belongs to the host."""
@@ -152,7 +168,7 @@ class Manners(GuestCase):
         self.assertEqual(set(noted.read_text().split()), {"cuDriverGetVersion"})
 
 
-class Taken(GuestCase):
+class Taken(MannersCase):
     """Resources that the host takes away while the agent runs."""
 
     def assert_files_are_the_hosts(self):
@@ -169,7 +185,7 @@ class Taken(GuestCase):
             with self.subTest(name):
                 collector = exits_test.Collector(context=context)
                 self.addCleanup(collector.close)
-                settings = {} if name == "file" else {**self.to_collector(collector), "exit_deadline_ms": 10000}
+                settings = {} if name == "file" else {**self.to_collector(collector), "exit_deadline_ms": 60000}
                 result = self.scene("all-closed", {"cupti.flush_interval_ms": 100, **settings},
                                     {**SOON, "OTEL_EXPORTER_OTLP_CERTIFICATE": str(certificate)}, lines=None)
                 self.assert_files_are_the_hosts()
@@ -229,7 +245,7 @@ class Taken(GuestCase):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Makes it hard to be a good guest.")
+    parser = argparse.ArgumentParser(description="Checks that the agent leaves its host alone.")
     parser.add_argument("--build", required=True, type=Path, help="the build's directory")
     parser.add_argument("--sanitizers", default="", help="what it was built with")
     parser.add_argument("tests", nargs="*", help="groups or single tests; none: all")
