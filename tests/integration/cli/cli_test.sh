@@ -262,6 +262,7 @@ while True:
         continue
     if number == signal.SIGINT:
         interrupts += 1
+        open("interrupts", "a").write("I")
     else:
         # "run" forwards a signal that was sent to the whole group; it must not reach Python while that exits.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -339,15 +340,20 @@ python3 - "$cuspan" <<'PY' || fail "signals"
 import os, pty, signal, subprocess, sys, time
 cuspan = sys.argv[1]
 
+def clear():
+    for name in ("ready", "interrupts"):
+        open(name, "w").close()
+        os.unlink(name)
+
+def wait_for(name, size=0):
+    while not os.path.exists(name) or os.path.getsize(name) < size:
+        time.sleep(0.01)
+
 def start(*args, **kwargs):
-    if os.path.exists("ready"):
-        os.unlink("ready")
+    clear()
     p = subprocess.Popen([cuspan, "run", "-q", "./app", *args], stdout=subprocess.DEVNULL, **kwargs)
-    for _ in range(400):
-        if os.path.exists("ready"):
-            return p
-        time.sleep(0.025)
-    raise SystemExit("the program never started")
+    wait_for("ready")
+    return p
 
 for name in ("TERM", "KILL", "SEGV", "INT"):
     number = getattr(signal, "SIG" + name)
@@ -356,40 +362,34 @@ for name in ("TERM", "KILL", "SEGV", "INT"):
 
 p = start("wait")
 p.terminate()
-assert p.wait(10) == 3, "TERM is not sent on"
+assert p.wait() == 3, "TERM is not sent on"
 
 p = start("wait")
-for _ in range(3):
+for number in range(1, 4):
     p.send_signal(signal.SIGINT)
-    time.sleep(0.2)
+    wait_for("interrupts", number)
 p.send_signal(signal.SIGQUIT)
-assert p.wait(10) == 43, "INT is not sent on once each"
+assert p.wait() == 43, "INT is not sent on once each"
 
 # On a terminal, Ctrl-C reaches the program once: from the terminal, and not again from us.
-os.unlink("ready")
+clear()
 pid, master = pty.fork()
 if pid == 0:
     os.execv(cuspan, [cuspan, "run", "-q", "./app", "wait"])
-for _ in range(400):
-    if os.path.exists("ready"):
-        break
-    time.sleep(0.025)
+wait_for("ready")
 os.write(master, b"\x03")
-time.sleep(0.3)
+wait_for("interrupts", 1)
+time.sleep(0.2)  # time for a second one
 os.write(master, b"\x1c")
 _, status = os.waitpid(pid, 0)
 assert os.WEXITSTATUS(status) == 41, status
 
 # Stopped and continued as one job.
-os.unlink("ready")
+clear()
 pid, master = pty.fork()
 if pid == 0:
     os.execv("/bin/bash", ["bash", "-c", f"set -m; {cuspan} run -q ./app wait; echo stopped=$?; kill -TERM %1; fg >/dev/null; echo ended=$?"])
-for _ in range(400):
-    if os.path.exists("ready"):
-        break
-    time.sleep(0.025)
-time.sleep(0.2)
+wait_for("ready")
 os.write(master, b"\x1a")
 text = b""
 try:

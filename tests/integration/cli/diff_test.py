@@ -107,7 +107,7 @@ class Diff(unittest.TestCase):
         drawn = {}
         for key, values in items.items():
             factor = math.exp(draw.gauss(0, between)) * (slower or {}).get(key, 1)
-            drawn[key] = [max(1, round(draw.choice(values) * factor)) for _ in values]
+            drawn[key] = [max(1, round(value * factor)) for value in draw.choices(values, k=len(values))]
         return drawn
 
     # --- baselines ---
