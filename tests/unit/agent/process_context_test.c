@@ -349,6 +349,9 @@ static void test_without_process_vm_readv(void **state)
         forbid_process_vm_readv();
         bool is_read = read_again() == 6;
         published->payload = (const void *)(uintptr_t)8;
+        is_read = is_read && read_again() == 0;
+        published->payload = published + 1;
+        is_read = is_read && read_again() == 6 && mprotect(published, PAGE, PROT_NONE) == 0;
         _exit(is_read && read_again() == 0 ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
