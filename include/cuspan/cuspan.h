@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/auxv.h>
 
 #ifdef __cplusplus
@@ -114,19 +115,13 @@ static inline const cuspan_api *cuspan_look_for_agent(void)
 {
     /* A setuid program must not load what its caller's environment names. */
     const char *path = getauxval(AT_SECURE) ? NULL : getenv("CUDA_INJECTION64_PATH");
-    const char *name = path ? path : "";
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    const char *name = slash ? slash + 1 : path;
     void *library = dlopen(CUSPAN_SONAME, RTLD_LAZY | RTLD_NOLOAD);
-    for (const char *at = name; *at; at++)
-        if (*at == '/')
-            name = at + 1;
-    for (size_t i = 0; !library && i < sizeof CUSPAN_SONAME - 1; i++) {
-        if (name[i] != CUSPAN_SONAME[i])
-            return NULL; /* another tool, or none */
-        if (i == sizeof CUSPAN_SONAME - 2)
-            library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
-        if (i == sizeof CUSPAN_SONAME - 2 && !library)
-            return NULL;
-    }
+    if (!library && name && strncmp(name, CUSPAN_SONAME, strlen(CUSPAN_SONAME)) == 0)
+        library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+    if (!library)
+        return NULL;
     cuspan_agent_api_fn agent_api = (cuspan_agent_api_fn)(uintptr_t)dlsym(library, "cuspan_agent_api");
     return agent_api ? agent_api(1) : NULL;
 }
@@ -176,9 +171,7 @@ static inline uint64_t cuspan_wait_for_agent(const cuspan_context *context)
         return 0;
     struct cuspan_thread *thread = cuspan_this_thread();
     const char *state = context->tracestate ? context->tracestate : "";
-    size_t bytes = 0;
-    while (state[bytes])
-        bytes++;
+    size_t bytes = strlen(state);
     struct cuspan_waiting *made = (struct cuspan_waiting *)malloc(sizeof *made + bytes);
     if (!made)
         return 0;
@@ -192,11 +185,14 @@ static inline uint64_t cuspan_wait_for_agent(const cuspan_context *context)
     return made->number;
 }
 
-static inline void cuspan_hand_over(const cuspan_api *agent)
+/* The agent's table, after passing on the context that this thread attached before, or NULL. */
+static inline const cuspan_api *cuspan_agent_with_context(void)
 {
     struct cuspan_thread *thread = cuspan_this_thread();
-    if (thread->innermost && !thread->agent_token)
+    const cuspan_api *agent = cuspan_agent();
+    if (agent && thread->innermost && !thread->agent_token)
         thread->agent_token = agent->attach(&thread->innermost->context);
+    return agent;
 }
 
 /* Attaches a context to the calling thread: its CUDA calls and ranges become children of the context's span.
@@ -204,11 +200,8 @@ static inline void cuspan_hand_over(const cuspan_api *agent)
  * memory is exhausted. Also works before the agent is loaded. */
 static inline uint64_t cuspan_attach(const cuspan_context *context)
 {
-    const cuspan_api *agent = cuspan_agent();
-    if (!agent)
-        return cuspan_wait_for_agent(context);
-    cuspan_hand_over(agent);
-    return agent->attach(context);
+    const cuspan_api *agent = cuspan_agent_with_context();
+    return agent ? agent->attach(context) : cuspan_wait_for_agent(context);
 }
 
 /* Detaches the context of this token and all contexts attached inside it. Call it on the thread that
@@ -234,8 +227,7 @@ static inline int cuspan_detach(uint64_t token)
             token = 0;
         free(waiting);
     } while (token);
-    if (agent)
-        cuspan_hand_over(agent);
+    (void)cuspan_agent_with_context();
     return 0;
 }
 
@@ -244,12 +236,10 @@ static inline int cuspan_detach(uint64_t token)
  * (`context` is then unspecified). */
 static inline int cuspan_current(cuspan_context *context)
 {
-    const cuspan_api *agent = cuspan_agent();
+    const cuspan_api *agent = cuspan_agent_with_context();
     struct cuspan_waiting *waiting = cuspan_this_thread()->innermost;
-    if (agent) {
-        cuspan_hand_over(agent);
+    if (agent)
         return agent->current(context);
-    }
     if (waiting)
         *context = waiting->context;
     return waiting != NULL;
@@ -264,11 +254,8 @@ static inline int cuspan_current(cuspan_context *context)
  * agent, the agent is too old, or libcuspan-thread-ctx.so cannot be loaded (the agent logs why). */
 static inline int cuspan_publish(int on)
 {
-    const cuspan_api *agent = cuspan_agent();
-    if (!agent || !CUSPAN_OFFERS(agent, publish))
-        return -1;
-    cuspan_hand_over(agent);
-    return agent->publish(on);
+    const cuspan_api *agent = cuspan_agent_with_context();
+    return agent && CUSPAN_OFFERS(agent, publish) ? agent->publish(on) : -1;
 }
 
 static inline int cuspan_hex_digit(char c)
@@ -336,9 +323,8 @@ static inline void cuspan_format(const cuspan_context *context, char traceparent
 
 static inline int cuspan_is_variable(const char *entry, const char *name)
 {
-    while (*name && *entry == *name)
-        entry++, name++;
-    return !*name && *entry == '=';
+    size_t length = strlen(name);
+    return strncmp(entry, name, length) == 0 && entry[length] == '=';
 }
 
 /* The context's own tracestate, or that of the process's trace if the trace IDs are equal. */
@@ -350,10 +336,7 @@ static inline const char *cuspan_tracestate_of(const cuspan_context *context, co
         return context->tracestate;
     if (!tracestate || !cuspan_parse(traceparent, tracestate, &process))
         return "";
-    for (size_t i = 0; i < sizeof process.trace_id; i++)
-        if (process.trace_id[i] != context->trace_id[i])
-            return "";
-    return tracestate;
+    return memcmp(process.trace_id, context->trace_id, sizeof process.trace_id) == 0 ? tracestate : "";
 }
 
 static inline char *cuspan_append(char *to, const char *text)
@@ -375,7 +358,7 @@ static inline char **cuspan_child_environment(char *const *environment)
 {
     const char *traceparent = NULL, *tracestate = NULL;
     cuspan_context context;
-    size_t count = 0, bytes = 0, kept = 0;
+    size_t count = 0, kept = 0;
     int has_context = cuspan_current(&context);
     for (; environment[count]; count++) {
         if (!traceparent && cuspan_is_variable(environment[count], "TRACEPARENT"))
@@ -384,9 +367,7 @@ static inline char **cuspan_child_environment(char *const *environment)
             tracestate = environment[count] + sizeof "TRACESTATE=" - 1;
     }
     const char *state = has_context ? cuspan_tracestate_of(&context, traceparent, tracestate) : "";
-    while (state[bytes])
-        bytes++;
-    bytes += sizeof "TRACEPARENT=" + 56 + sizeof "TRACESTATE=";
+    size_t bytes = sizeof "TRACEPARENT=" + 56 + sizeof "TRACESTATE=" + strlen(state);
     char **list = (char **)malloc((count + 3) * sizeof *list + bytes);
     if (!list)
         return NULL;
@@ -423,21 +404,15 @@ static inline int cuspan_finish(void)
  * cuspan_end(), or 0 without an agent. */
 static inline uint64_t cuspan_range(const char *name, const cuspan_attribute *attributes, uint32_t count)
 {
-    const cuspan_api *agent = cuspan_agent();
-    if (!agent)
-        return 0;
-    cuspan_hand_over(agent);
-    return agent->range_push(name, attributes, count);
+    const cuspan_api *agent = cuspan_agent_with_context();
+    return agent ? agent->range_push(name, attributes, count) : 0;
 }
 
 /* Like cuspan_range(), but the span may end on any thread and has no children. */
 static inline uint64_t cuspan_span(const char *name, const cuspan_attribute *attributes, uint32_t count)
 {
-    const cuspan_api *agent = cuspan_agent();
-    if (!agent)
-        return 0;
-    cuspan_hand_over(agent);
-    return agent->span_start(name, attributes, count);
+    const cuspan_api *agent = cuspan_agent_with_context();
+    return agent ? agent->span_start(name, attributes, count) : 0;
 }
 
 /* Ends a range or span with a status and further attributes. `message` describes an error and may be NULL.
@@ -471,14 +446,12 @@ typedef struct cuspan_loop {
 /* Opens the range. See cuspan_loop. */
 static inline cuspan_loop cuspan_loop_begin(const char *name)
 {
-    const cuspan_api *agent = cuspan_agent();
+    const cuspan_api *agent = cuspan_agent_with_context();
     cuspan_loop loop = {0, 0};
-    if (agent && CUSPAN_OFFERS(agent, again)) {
-        cuspan_hand_over(agent);
+    if (agent && CUSPAN_OFFERS(agent, again))
         loop.range = agent->loop_push(name, NULL, 0);
-    } else {
+    else
         loop.range = cuspan_range(name, NULL, 0);
-    }
     return loop;
 }
 
@@ -499,11 +472,8 @@ static inline int cuspan_loop_next(cuspan_loop *loop)
  * Returns 0, or -1 without an agent. */
 static inline int cuspan_mark(const char *name, const cuspan_attribute *attributes, uint32_t count)
 {
-    const cuspan_api *agent = cuspan_agent();
-    if (!agent)
-        return -1;
-    cuspan_hand_over(agent);
-    return agent->mark(name, attributes, count);
+    const cuspan_api *agent = cuspan_agent_with_context();
+    return agent ? agent->mark(name, attributes, count) : -1;
 }
 
 /* Returns 1 while the agent is tracing this process, otherwise 0. */
@@ -525,11 +495,9 @@ static inline int cuspan_start(const char *library)
 {
     const cuspan_api *agent = cuspan_agent();
     if (!agent && !getauxval(AT_SECURE) && dlopen(library ? library : CUSPAN_SONAME, RTLD_LAZY | RTLD_LOCAL))
-        agent = cuspan_load_agent();
-    if (!agent || !CUSPAN_OFFERS(agent, start))
-        return -1;
-    cuspan_hand_over(agent);
-    return agent->start();
+        cuspan_load_agent();
+    agent = cuspan_agent_with_context();
+    return agent && CUSPAN_OFFERS(agent, start) ? agent->start() : -1;
 }
 
 /* Stops tracing: later calls have no spans. Captured spans are still delivered. CUPTI's callbacks stay

@@ -10,7 +10,6 @@
 #include "model/span.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <string.h>
 
 static_assert((int)CUSPAN_INT == (int)ATTR_INT && (int)CUSPAN_BOOL == (int)ATTR_BOOL &&
@@ -177,7 +176,6 @@ static int finish(void)
 
 static int publish_contexts(int on)
 {
-    static atomic_flag said = ATOMIC_FLAG_INIT;
     struct error err = {""};
     int saved_errno = errno;
     enum status status = STATUS_OK;
@@ -186,8 +184,8 @@ static int publish_contexts(int on)
     else
         publish_end();
     context_publish();
-    if (status != STATUS_OK && status != STATUS_UNAVAILABLE && !atomic_flag_test_and_set(&said))
-        log_warn("%s: contexts of threads are not published", err.text);
+    if (status != STATUS_OK && status != STATUS_UNAVAILABLE)
+        log_once(log_warn, "%s: contexts of threads are not published", err.text);
     errno = saved_errno;
     return status == STATUS_OK ? 0 : status == STATUS_UNAVAILABLE ? 1 : -1;
 }
