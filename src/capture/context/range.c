@@ -165,12 +165,7 @@ static void write_end(uint64_t id, const struct range_end *end)
         write_end_with(id, end, end->attrs, end->attr_count);
 }
 
-uint64_t range_pop(uint32_t domain)
-{
-    return range_pop_with(domain, NULL);
-}
-
-uint64_t range_pop_with(uint32_t domain, const struct range_end *end)
+uint64_t range_pop(uint32_t domain, const struct range_end *end)
 {
     struct stacks *stacks = stacks_there();
     if (stacks && stacks->deeper) {

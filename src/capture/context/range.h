@@ -33,10 +33,9 @@ struct range_end {
 /* Opens a range on this thread, the parent of the calls and ranges that follow. Returns its span ID; 0: not
  * captured. */
 uint64_t range_push(const struct range_text *text);
-/* Ends the innermost range of this thread in this domain. Returns its span ID; 0: none is open. */
-uint64_t range_pop(uint32_t domain);
-/* The same with details. */
-uint64_t range_pop_with(uint32_t domain, const struct range_end *end);
+/* Ends the innermost range of this thread in this domain. `end` may be NULL. Returns its span ID; 0: none is
+ * open. */
+uint64_t range_pop(uint32_t domain, const struct range_end *end);
 /* Number of open ranges of this domain on this thread. */
 uint32_t range_depth(uint32_t domain);
 /* Starts a span that may end on any thread and is nobody's parent. 0: not captured. */

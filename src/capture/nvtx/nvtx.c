@@ -35,7 +35,7 @@ static bool is_off(void)
 
 static struct text text_of(const char *s)
 {
-    return (struct text){s, s ? (uint32_t)strnlen(s, RANGE_TEXT_BYTES) : 0};
+    return (struct text){s ? s : "", s ? (uint32_t)strnlen(s, RANGE_TEXT_BYTES) : 0};
 }
 
 static uint32_t put_utf8(char *to, uint32_t character)
@@ -245,10 +245,10 @@ static int push(const struct event *event)
     return nests ? (int)depth : NVTX_NOT_TRACKED;
 }
 
-static int pop(uint32_t domain)
+static int pop(uint32_t domain, const struct range_end *end)
 {
     uint32_t depth = range_depth(domain);
-    range_pop(domain);
+    range_pop(domain, end);
     return depth > 0 ? (int)depth - 1 : NVTX_NOT_TRACKED;
 }
 
@@ -362,7 +362,7 @@ static int on_RangePushW(const wchar_t *message)
 
 static int on_DomainRangePop(domain_handle domain)
 {
-    return is_off() ? NVTX_NOT_TRACKED : pop(number_of(domain));
+    return is_off() ? NVTX_NOT_TRACKED : pop(number_of(domain), NULL);
 }
 
 static int on_RangePop(void)
@@ -412,10 +412,8 @@ static int on_RangePopPayload(domain_handle domain, const struct nvtx_payload_da
     struct nvtx_payload payload;
     if (is_off())
         return NVTX_NOT_TRACKED;
-    uint32_t depth = range_depth(number_of(domain));
     struct range_end end = end_of(&payload, domain, data, count);
-    range_pop_with(number_of(domain), &end);
-    return depth > 0 ? (int)depth - 1 : NVTX_NOT_TRACKED;
+    return pop(number_of(domain), &end);
 }
 
 static uint64_t on_RangeStartPayload(domain_handle domain, const struct nvtx_payload_data *data, size_t count)
@@ -438,14 +436,14 @@ static void on_RangeEndPayload(domain_handle domain, uint64_t id, const struct n
 static const struct nvtx_name *on_DomainCreateA(const char *name)
 {
     struct text text = text_of(name);
-    return nvtx_names_domain(text.s ? text.s : "", text.bytes);
+    return nvtx_names_register(NVTX_NAME_DOMAIN, text.s, text.bytes);
 }
 
 static const struct nvtx_name *on_DomainCreateW(const wchar_t *name)
 {
     char wide[RANGE_TEXT_BYTES];
     struct text text = text_of_wide(name, wide);
-    return nvtx_names_domain(text.s, text.bytes);
+    return nvtx_names_register(NVTX_NAME_DOMAIN, text.s, text.bytes);
 }
 
 /* The name stays: ranges on other threads may refer to it, and creating the domain again returns the same
@@ -459,7 +457,7 @@ static const struct nvtx_name *on_DomainRegisterStringA(domain_handle domain, co
 {
     struct text text = text_of(string);
     (void)domain;
-    return nvtx_names_string(text.s ? text.s : "", text.bytes);
+    return nvtx_names_register(NVTX_NAME_STRING, text.s, text.bytes);
 }
 
 static const struct nvtx_name *on_DomainRegisterStringW(domain_handle domain, const wchar_t *string)
@@ -467,7 +465,7 @@ static const struct nvtx_name *on_DomainRegisterStringW(domain_handle domain, co
     char wide[RANGE_TEXT_BYTES];
     struct text text = text_of_wide(string, wide);
     (void)domain;
-    return nvtx_names_string(text.s, text.bytes);
+    return nvtx_names_register(NVTX_NAME_STRING, text.s, text.bytes);
 }
 
 static void name_category(domain_handle domain, uint32_t category, struct text name)

@@ -112,20 +112,13 @@ static uint32_t cut(uint32_t bytes)
     return bytes < RANGE_TEXT_BYTES ? bytes : RANGE_TEXT_BYTES;
 }
 
-const struct nvtx_name *nvtx_names_domain(const char *text, uint32_t bytes)
+const struct nvtx_name *nvtx_names_register(enum nvtx_name_kind kind, const char *text, uint32_t bytes)
 {
     bytes = cut(bytes);
-    const struct nvtx_name *name =
-        add(NVTX_NAME_DOMAIN, hash_bytes(HASH_START, text, bytes), text, bytes, true);
-    return name ? name : &domain_beyond;
-}
-
-const struct nvtx_name *nvtx_names_string(const char *text, uint32_t bytes)
-{
-    bytes = cut(bytes);
-    const struct nvtx_name *name =
-        add(NVTX_NAME_STRING, hash_bytes(HASH_START, text, bytes), text, bytes, true);
-    return name ? name : &string_beyond;
+    const struct nvtx_name *name = add(kind, hash_bytes(HASH_START, text, bytes), text, bytes, true);
+    if (!name)
+        name = kind == NVTX_NAME_DOMAIN ? &domain_beyond : &string_beyond;
+    return name;
 }
 
 void nvtx_names_set(enum nvtx_name_kind kind, uint64_t key, const char *text, uint32_t bytes)

@@ -28,10 +28,9 @@ struct nvtx_name {
 /* Domain numbers: the default domain, the stand-in after memory is exhausted, and the first regular one. */
 enum { NVTX_DOMAIN_DEFAULT = 1, NVTX_DOMAIN_BEYOND = 2, NVTX_DOMAIN_FIRST = 3 };
 
-/* The entry of a domain or string with this text (truncated to RANGE_TEXT_BYTES). When memory is exhausted,
+/* The entry of a DOMAIN or STRING with this text (truncated to RANGE_TEXT_BYTES). When memory is exhausted,
  * returns a stand-in and logs one line. */
-const struct nvtx_name *nvtx_names_domain(const char *text, uint32_t bytes);
-const struct nvtx_name *nvtx_names_string(const char *text, uint32_t bytes);
+const struct nvtx_name *nvtx_names_register(enum nvtx_name_kind kind, const char *text, uint32_t bytes);
 
 /* Sets the key's text. When memory is exhausted, the old text stays. */
 void nvtx_names_set(enum nvtx_name_kind kind, uint64_t key, const char *text, uint32_t bytes);

@@ -109,9 +109,10 @@ static struct schema *take(uint32_t domain, uint64_t wanted_id)
     return &schemas[slot];
 }
 
-static bool is_static_id(uint64_t id)
+/* The ID that the program chose; 0: none. */
+static uint64_t static_id(uint64_t has_id, uint64_t id)
 {
-    return id >= NVTX_SCHEMA_ID_STATIC && id < NVTX_SCHEMA_ID_DYNAMIC;
+    return has_id && id >= NVTX_SCHEMA_ID_STATIC && id < NVTX_SCHEMA_ID_DYNAMIC ? id : 0;
 }
 
 /* Size of the entry in the payload. */
@@ -195,12 +196,12 @@ uint64_t nvtx_payload_register_schema(uint32_t domain, const struct nvtx_schema_
     const uint64_t needed = NVTX_SCHEMA_HAS_TYPE | NVTX_SCHEMA_HAS_ENTRIES | NVTX_SCHEMA_HAS_COUNT;
     if (!given || (given->fieldMask & needed) != needed || !given->entries)
         return 0;
-    uint64_t id =
-        given->fieldMask & NVTX_SCHEMA_HAS_ID && is_static_id(given->schemaId) ? given->schemaId : 0;
-    const struct schema *before = id ? find(domain, id) : NULL;
-    struct schema *made = before ? NULL : take(domain, id);
+    uint64_t id = static_id(given->fieldMask & NVTX_SCHEMA_HAS_ID, given->schemaId);
+    if (id && find(domain, id))
+        return id;
+    struct schema *made = take(domain, id);
     if (!made)
-        return before ? before->id : 0;
+        return 0;
     bool is_struct = given->type == NVTX_SCHEMA_STATIC || given->type == NVTX_SCHEMA_DYNAMIC;
     size_t count = is_struct ? given->numEntries : 0, cursor = 0;
     size_t pack = given->fieldMask & NVTX_SCHEMA_HAS_ALIGNMENT ? given->packAlign : 0;
@@ -219,11 +220,12 @@ uint64_t nvtx_payload_register_enum(uint32_t domain, const struct nvtx_enum_attr
 {
     if (!given || !(given->fieldMask & NVTX_ENUM_HAS_SIZE))
         return 0;
-    uint64_t id = given->fieldMask & NVTX_ENUM_HAS_ID && is_static_id(given->schemaId) ? given->schemaId : 0;
-    const struct schema *before = id ? find(domain, id) : NULL;
-    struct schema *made = before ? NULL : take(domain, id);
+    uint64_t id = static_id(given->fieldMask & NVTX_ENUM_HAS_ID, given->schemaId);
+    if (id && find(domain, id))
+        return id;
+    struct schema *made = take(domain, id);
     if (!made)
-        return before ? before->id : 0;
+        return 0;
     size_t bytes = given->sizeOfEnum;
     bool is_integer = bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
     made->enumerated = (struct value_type){is_integer ? (uint8_t)bytes : 0, CLASS_SIGNED};

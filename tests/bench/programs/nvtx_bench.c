@@ -23,12 +23,7 @@ uint64_t range_push(const struct range_text *text)
     return 1;
 }
 
-uint64_t range_pop(uint32_t domain)
-{
-    return domain;
-}
-
-uint64_t range_pop_with(uint32_t domain, const struct range_end *end)
+uint64_t range_pop(uint32_t domain, const struct range_end *end)
 {
     return domain + (end != NULL);
 }

@@ -53,14 +53,7 @@ uint64_t range_push(const struct range_text *text)
     return 1;
 }
 
-uint64_t range_pop(uint32_t domain)
-{
-    fprintf(stderr, "pop\n");
-    depths[domain % DOMAINS_MAX] -= depths[domain % DOMAINS_MAX] > 0;
-    return 1;
-}
-
-uint64_t range_pop_with(uint32_t domain, const struct range_end *end)
+static void tell_end(const struct range_end *end)
 {
     struct range_text text = {.name = "ends",
                               .name_bytes = 4,
@@ -68,7 +61,15 @@ uint64_t range_pop_with(uint32_t domain, const struct range_end *end)
                               .attr_count = end->attr_count,
                               .attrs_dropped = end->attrs_dropped};
     tell("it", &text);
-    return range_pop(domain);
+}
+
+uint64_t range_pop(uint32_t domain, const struct range_end *end)
+{
+    if (end)
+        tell_end(end);
+    fprintf(stderr, "pop\n");
+    depths[domain % DOMAINS_MAX] -= depths[domain % DOMAINS_MAX] > 0;
+    return 1;
 }
 
 uint32_t range_depth(uint32_t domain)

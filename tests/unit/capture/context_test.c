@@ -241,7 +241,7 @@ ON_A_THREAD(test_a_context_of_before_counts_from_where_capture_sees_it)
     const struct context_record *record = (const struct context_record *)next();
     assert_int_equal(record->head.type, RECORD_CONTEXT);
     assert_true(record->time_ns >= before && record->time_ns <= clock_ticks());
-    range_pop(1);
+    range_pop(1, NULL);
     context_detach(token);
 }
 
@@ -250,10 +250,10 @@ ON_A_THREAD(test_ranges_of_domains_nest_apart)
     uint64_t a1 = push("a1", 1), b1 = push("b1", 2), a2 = push("a2", 1);
     assert_int_equal(range_depth(1), 2);
     assert_int_equal(range_depth(2), 1);
-    assert_int_equal(range_pop(2), b1);
-    assert_int_equal(range_pop(2), 0);
-    assert_int_equal(range_pop(1), a2);
-    assert_int_equal(range_pop(1), a1);
+    assert_int_equal(range_pop(2, NULL), b1);
+    assert_int_equal(range_pop(2, NULL), 0);
+    assert_int_equal(range_pop(1, NULL), a2);
+    assert_int_equal(range_pop(1, NULL), a1);
     for (unsigned i = 0; i < 3; i++)
         assert_int_equal(((const struct range_record *)next())->flags, RANGE_ON_THREAD), release();
     assert_int_equal(expect_range(RECORD_RANGE_END, "").id, b1);
@@ -334,8 +334,8 @@ ON_A_THREAD(test_while_nothing_is_captured_only_contexts_are_kept)
     uint64_t id = push("seen", 1);
     expect_context(10, "");
     assert_int_equal(expect_range(RECORD_RANGE_BEGIN, "seen").id, id);
-    assert_int_equal(range_pop(1), id);
-    assert_int_equal(range_pop(1), 0); /* the range that was not captured closes silently */
+    assert_int_equal(range_pop(1, NULL), id);
+    assert_int_equal(range_pop(1, NULL), 0); /* the range that was not captured closes silently */
     assert_int_equal(range_depth(1), 0);
     expect_range(RECORD_RANGE_END, "");
     assert_null(next());
@@ -387,9 +387,9 @@ ON_A_THREAD(test_ranges_that_are_too_deep_close_no_others)
     assert_int_equal(push("too deep", 1), 0);
     assert_int_equal(push("too deep", 0), 0);
     assert_int_equal(counter_get(COUNTER_lost_range), 2);
-    assert_int_equal(range_pop(1), 0);
+    assert_int_equal(range_pop(1, NULL), 0);
     assert_int_equal(range_depth(1), RANGE_DEPTH_MAX);
-    range_pop(1);
+    range_pop(1, NULL);
     assert_int_equal(range_depth(1), RANGE_DEPTH_MAX - 1);
 }
 
@@ -438,14 +438,14 @@ ON_A_THREAD(test_what_is_left_out_is_counted_and_an_end_may_say_more)
     text.attrs_dropped = 2;
     uint64_t id = range_push(&text);
     assert_int_equal(expect_range(RECORD_RANGE_BEGIN, "payload").attrs_dropped, 2);
-    assert_int_equal(range_pop_with(5, &end), id);
+    assert_int_equal(range_pop(5, &end), id);
     struct range_record ended = expect_range(RECORD_RANGE_END, "");
     assert_int_equal(ended.id, id);
     assert_int_equal(ended.attr_count, 1);
     assert_int_equal(ended.attrs_dropped, 3);
     assert_true(range_mark(&text));
     assert_int_equal(expect_range(RECORD_MARK, "payload").attrs_dropped, 2);
-    assert_int_equal(range_pop_with(5, &end), 0);
+    assert_int_equal(range_pop(5, &end), 0);
     assert_null(next());
 }
 

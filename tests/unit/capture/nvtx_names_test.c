@@ -26,24 +26,25 @@ static bool has_text(const struct nvtx_name *name, const char *text)
 static void test_the_same_text_is_the_same_entry(void **state)
 {
     (void)state;
-    const struct nvtx_name *domain = nvtx_names_domain("alpha", 5);
+    const struct nvtx_name *domain = nvtx_names_register(NVTX_NAME_DOMAIN, "alpha", 5);
     assert_true(has_text(domain, "alpha"));
     assert_int_equal(domain->number, NVTX_DOMAIN_FIRST);
-    assert_ptr_equal(nvtx_names_domain("alphabet", 5), domain);
-    assert_int_equal(nvtx_names_domain("beta", 4)->number, NVTX_DOMAIN_FIRST + 1);
-    const struct nvtx_name *string = nvtx_names_string("alpha", 5);
+    assert_ptr_equal(nvtx_names_register(NVTX_NAME_DOMAIN, "alphabet", 5), domain);
+    assert_int_equal(nvtx_names_register(NVTX_NAME_DOMAIN, "beta", 4)->number, NVTX_DOMAIN_FIRST + 1);
+    const struct nvtx_name *string = nvtx_names_register(NVTX_NAME_STRING, "alpha", 5);
     assert_ptr_not_equal(string, domain);
-    assert_ptr_equal(nvtx_names_string("alpha", 5), string);
-    assert_true(has_text(nvtx_names_string("", 0), ""));
+    assert_ptr_equal(nvtx_names_register(NVTX_NAME_STRING, "alpha", 5), string);
+    assert_true(has_text(nvtx_names_register(NVTX_NAME_STRING, "", 0), ""));
 }
 
 static void test_handles(void **state)
 {
     (void)state;
-    const struct nvtx_name *domain = nvtx_names_domain("alpha", 5);
+    const struct nvtx_name *domain = nvtx_names_register(NVTX_NAME_DOMAIN, "alpha", 5);
     assert_ptr_equal(nvtx_names_of_handle(NVTX_NAME_DOMAIN, domain), domain);
     assert_null(nvtx_names_of_handle(NVTX_NAME_STRING, domain));
-    const struct nvtx_name *odd = nvtx_names_domain("\1\1\1\1\1\1\1\1", 8); /* resembles a name kind */
+    const struct nvtx_name *odd =
+        nvtx_names_register(NVTX_NAME_DOMAIN, "\1\1\1\1\1\1\1\1", 8); /* resembles a name kind */
     assert_null(nvtx_names_of_handle(NVTX_NAME_DOMAIN, (const char *)odd + 3));
     assert_null(nvtx_names_of_handle(NVTX_NAME_DOMAIN, (const char *)domain + sizeof *domain));
     assert_null(nvtx_names_of_handle(NVTX_NAME_DOMAIN, (const char *)domain + 2 * NVTX_NAMES_BYTES));
@@ -91,7 +92,8 @@ static void *register_all(void *context)
         atomic_fetch_add(&arrived, 1);
         while (atomic_load(&arrived) < (i + 1) * THREADS) /* all threads request this name at once */
             sched_yield();
-        mine[i] = i % 2 ? nvtx_names_string(text, (uint32_t)bytes) : nvtx_names_domain(text, (uint32_t)bytes);
+        mine[i] = i % 2 ? nvtx_names_register(NVTX_NAME_STRING, text, (uint32_t)bytes)
+                        : nvtx_names_register(NVTX_NAME_DOMAIN, text, (uint32_t)bytes);
         nvtx_names_set(NVTX_NAME_CATEGORY, 1000 + (uint64_t)i, text, (uint32_t)bytes);
     }
     return NULL;
@@ -143,9 +145,9 @@ static void fill_with_strings(void)
     do {
         char text[32];
         int bytes = snprintf(text, sizeof text, "step number %u", names_made);
-        name = nvtx_names_string(text, (uint32_t)bytes);
+        name = nvtx_names_register(NVTX_NAME_STRING, text, (uint32_t)bytes);
     } while (!has_text(name, "(too many NVTX strings)") && names_made++ < NVTX_NAMES_BYTES);
-    assert_ptr_equal(nvtx_names_string("longer than what may be left", 28), name);
+    assert_ptr_equal(nvtx_names_register(NVTX_NAME_STRING, "longer than what may be left", 28), name);
     assert_ptr_equal(nvtx_names_of_handle(NVTX_NAME_STRING, name), name);
 }
 
@@ -156,9 +158,9 @@ static void fill_with_domains(void)
     do {
         char text[32];
         int bytes = snprintf(text, sizeof text, "domain number %u", made);
-        name = nvtx_names_domain(text, (uint32_t)bytes);
+        name = nvtx_names_register(NVTX_NAME_DOMAIN, text, (uint32_t)bytes);
     } while (name->number != NVTX_DOMAIN_BEYOND && made++ < NVTX_NAMES_BYTES);
-    assert_ptr_equal(nvtx_names_domain("longer than what may be left", 28), name);
+    assert_ptr_equal(nvtx_names_register(NVTX_NAME_DOMAIN, "longer than what may be left", 28), name);
     assert_ptr_equal(nvtx_names_of_handle(NVTX_NAME_DOMAIN, name), name);
     assert_int_equal(name->bytes, 0);
     nvtx_names_set(NVTX_NAME_CATEGORY, 2, "longer than what may be left", 28);
@@ -171,10 +173,12 @@ static void test_room_ends_and_says_so_once(void **state)
     (void)state;
     assert_int_equal(lines_of(fill_with_strings), 1);
     assert_in_range(names_made, 10000, NVTX_NAMES_BYTES / sizeof(struct nvtx_name));
-    assert_int_equal(nvtx_names_domain("still room", 10)->number >= NVTX_DOMAIN_FIRST, true);
+    assert_int_equal(nvtx_names_register(NVTX_NAME_DOMAIN, "still room", 10)->number >= NVTX_DOMAIN_FIRST,
+                     true);
     assert_int_equal(lines_of(fill_with_domains), 0);
-    assert_true(has_text(nvtx_names_domain("alpha", 5), "alpha")); /* existing entries stay */
-    assert_true(has_text(nvtx_names_string("step number 7", 13), "step number 7"));
+    assert_true(
+        has_text(nvtx_names_register(NVTX_NAME_DOMAIN, "alpha", 5), "alpha")); /* existing entries stay */
+    assert_true(has_text(nvtx_names_register(NVTX_NAME_STRING, "step number 7", 13), "step number 7"));
 }
 
 int main(void)

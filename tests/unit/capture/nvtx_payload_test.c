@@ -176,7 +176,8 @@ static void test_texts_that_are_pointed_to_and_registered(void **state)
         {.type = NVTX_ENTRY_CSTRING, .name = "without a length"}};
     char *cut = malloc(3); /* not NUL-terminated */
     memcpy(cut, "abc", 3);
-    const void *given[6] = {"whole", cut, nvtx_names_string("said", 4), &entries, NULL, NULL};
+    const void *given[6] = {"whole",  cut,  nvtx_names_register(NVTX_NAME_STRING, "said", 4),
+                            &entries, NULL, NULL};
     read_bytes(ADD_SCHEMA(entries, 0), given, sizeof given);
     expect_text("nvtx.payload.ended", "whole");
     expect_text("nvtx.payload.cut", "abc");

@@ -59,14 +59,7 @@ uint64_t range_push(const struct range_text *text)
     return is_asleep || is_full ? 0 : ++ids;
 }
 
-uint64_t range_pop(uint32_t domain)
-{
-    write_line("pop %u\n", domain);
-    depths[domain] -= depths[domain] > 0;
-    return 0;
-}
-
-uint64_t range_pop_with(uint32_t domain, const struct range_end *end)
+static void write_end(uint32_t domain, const struct range_end *end)
 {
     struct range_text text = {.name = "ends",
                               .name_bytes = 4,
@@ -75,7 +68,15 @@ uint64_t range_pop_with(uint32_t domain, const struct range_end *end)
                               .attr_count = end->attr_count,
                               .attrs_dropped = end->attrs_dropped};
     write_text("it", &text);
-    return range_pop(domain);
+}
+
+uint64_t range_pop(uint32_t domain, const struct range_end *end)
+{
+    if (end)
+        write_end(domain, end);
+    write_line("pop %u\n", domain);
+    depths[domain] -= depths[domain] > 0;
+    return 0;
 }
 
 uint32_t range_depth(uint32_t domain)

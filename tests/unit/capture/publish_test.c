@@ -101,7 +101,7 @@ static void test_the_attached_context_and_its_ranges_are_seen(void **state)
     expect(3, &inner_range);
     assert_true(range_end(inner_range, NULL));
     expect(3, &outer_range);
-    assert_int_equal(range_pop(0), outer_range);
+    assert_int_equal(range_pop(0, NULL), outer_range);
     expect(3, NULL);
     assert_true(context_detach(inner));
     expect(2, NULL);
