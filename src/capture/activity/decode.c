@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+/* Dense, for the switch in extract(): those of numbers are in the order of their sizes. */
 enum extract {
     EXTRACT_1,
     EXTRACT_2,
@@ -16,7 +17,7 @@ enum extract {
     EXTRACT_SIGNED_1,
     EXTRACT_SIGNED_2,
     EXTRACT_SIGNED_4,
-    EXTRACT_REAL_4,
+    EXTRACT_FLOAT,
     EXTRACT_ADDRESS
 };
 
@@ -41,25 +42,19 @@ static struct program programs[ACTIVITY_KINDS_MAX];
 static _Atomic bool is_ready[ACTIVITY_KINDS_MAX];
 static bool is_classic;
 
+static bool is_number_size(size_t size)
+{
+    return size == 1 || size == 2 || size == 4 || size == 8;
+}
+
 static uint8_t choose_extract(const struct activity_field *field, uint8_t size)
 {
-    if (field->type == FIELD_BYTES)
-        return EXTRACT_ADDRESS;
-    if (field->type == FIELD_DOUBLE && size == 4)
-        return EXTRACT_REAL_4;
     bool is_signed = field->type == FIELD_INT || field->type == FIELD_ENUM;
-    switch (size) {
-    case 1:
-        return is_signed ? EXTRACT_SIGNED_1 : EXTRACT_1;
-    case 2:
-        return is_signed ? EXTRACT_SIGNED_2 : EXTRACT_2;
-    case 4:
-        return is_signed ? EXTRACT_SIGNED_4 : EXTRACT_4;
-    case 8:
-        return EXTRACT_8;
-    default:
+    if (field->type == FIELD_BYTES || !is_number_size(size))
         return EXTRACT_ADDRESS;
-    }
+    if (field->type == FIELD_DOUBLE && size == sizeof(float))
+        return EXTRACT_FLOAT;
+    return (uint8_t)((is_signed && size < 8 ? EXTRACT_SIGNED_1 : EXTRACT_1) + __builtin_ctz(size));
 }
 
 static void note_role(struct program *program, const struct activity_field *field, uint8_t id)
@@ -117,7 +112,6 @@ static bool is_sound(const struct activity_field *field, const struct cupti_fiel
 {
     bool lies_inside = record_bytes <= UINT16_MAX && entry->offset <= record_bytes &&
                        entry->size <= record_bytes - entry->offset;
-    bool is_number = entry->size == 1 || entry->size == 2 || entry->size == 4 || entry->size == 8;
     switch ((enum activity_type)field->type) {
     case FIELD_BYTES:
         return lies_inside && entry->size >= field->size;
@@ -126,7 +120,7 @@ static bool is_sound(const struct activity_field *field, const struct cupti_fiel
     case FIELD_DOUBLE:
         return lies_inside && (entry->size == sizeof(float) || entry->size == sizeof(double));
     default:
-        return lies_inside && is_number;
+        return lies_inside && is_number_size(entry->size);
     }
 }
 
@@ -184,7 +178,7 @@ static uint64_t extract(const uint8_t *at, uint8_t how)
     case EXTRACT_SIGNED_4:
         memcpy(&word, at, 4);
         return (uint64_t)(int64_t)(int32_t)word;
-    case EXTRACT_REAL_4: {
+    case EXTRACT_FLOAT: {
         float real;
         memcpy(&real, at, 4);
         double wide = (double)real;
