@@ -14,7 +14,8 @@
 
 #define ASK_AHEAD_NS        (1 * NS_PER_SECOND) /* NVML is read this long before an export */
 #define ASK_AGAIN_NS        (50 * NS_PER_MS)    /* if no GPU is known yet */
-#define EXPORTER_NAME_BYTES 48
+#define EXPORTER_TYPE_BYTES 40
+#define EXPORTER_NAME_BYTES (EXPORTER_TYPE_BYTES + 8)
 #define SUMS_MAX            2048 /* for delta temporality; a power of two */
 
 static const struct attr_key key_hw_id = ATTR_KEY("hw.id");
@@ -55,43 +56,27 @@ struct metrics {
     struct metric_point points[SERIES_POINTS_AT_ONCE];
     struct series *series;
     struct sum_before sums[SUMS_MAX];
-    const char *exporter_types[OUTPUT_NUMBERS];
+    char exporter_types[OUTPUT_NUMBERS][EXPORTER_TYPE_BYTES];
     char exporter_names[OUTPUT_NUMBERS][EXPORTER_NAME_BYTES];
 };
 
-/* Names of OpenTelemetry; its file exporters have none. */
-static const char *type_of_exporter(const struct output_settings *output)
+/* Names of OpenTelemetry, which has none for file exporters, numbered per type: "otlp_http_span_exporter/1".
+ */
+static void name_exporter(struct metrics *m, size_t output, const struct output_settings *settings)
 {
-    bool is_metric = output->signal == SIGNAL_METRICS;
-    switch (output->exporter.kind) {
-    case EXPORTER_OTLP_HTTP:
-        if (output->exporter.encoding == ENCODING_JSON)
-            return is_metric ? "otlp_http_json_metric_exporter" : "otlp_http_json_span_exporter";
-        return is_metric ? "otlp_http_metric_exporter" : "otlp_http_span_exporter";
-    case EXPORTER_OTLP_GRPC:
-        return is_metric ? "otlp_grpc_metric_exporter" : "otlp_grpc_span_exporter";
-    case EXPORTER_FILE:
-        return is_metric ? "otlp_file_metric_exporter" : "otlp_file_span_exporter";
-    case EXPORTER_CONSOLE:
-        break;
-    }
-    return is_metric ? "console_metric_exporter" : "console_span_exporter";
-}
-
-/* "otlp_http_span_exporter/1": numbered per type. */
-static void name_exporters(struct metrics *m)
-{
-    const struct settings *settings = m->settings;
-    for (size_t i = 0; i < settings->output_count; i++) {
-        unsigned number = 0;
-        m->exporter_types[i] = type_of_exporter(&settings->outputs[i]);
-        for (size_t before = 0; before < i; before++)
-            number += m->exporter_types[before] == m->exporter_types[i];
-        snprintf(m->exporter_names[i], sizeof *m->exporter_names, "%s/%u", m->exporter_types[i], number);
-    }
-    m->exporter_types[METRICS_OUTPUT] = type_of_exporter(&settings->metrics.output);
-    snprintf(m->exporter_names[METRICS_OUTPUT], sizeof *m->exporter_names, "%s/0",
-             m->exporter_types[METRICS_OUTPUT]);
+    static const char *const kinds[] = {[EXPORTER_OTLP_HTTP] = "otlp_http",
+                                        [EXPORTER_OTLP_GRPC] = "otlp_grpc",
+                                        [EXPORTER_FILE] = "otlp_file",
+                                        [EXPORTER_CONSOLE] = "console"};
+    const struct exporter_settings *exporter = &settings->exporter;
+    bool is_json = exporter->kind == EXPORTER_OTLP_HTTP && exporter->encoding == ENCODING_JSON;
+    char *type = m->exporter_types[output];
+    unsigned number = 0;
+    snprintf(type, EXPORTER_TYPE_BYTES, "%s%s_%s_exporter", kinds[exporter->kind], is_json ? "_json" : "",
+             settings->signal == SIGNAL_METRICS ? "metric" : "span");
+    for (size_t before = 0; before < output; before++)
+        number += strcmp(m->exporter_types[before], type) == 0;
+    snprintf(m->exporter_names[output], EXPORTER_NAME_BYTES, "%s/%u", type, number);
 }
 
 enum status metrics_export_create(const struct settings *settings, struct metrics **metrics)
@@ -105,7 +90,9 @@ enum status metrics_export_create(const struct settings *settings, struct metric
     }
     made->settings = settings;
     made->begun_ns = made->interval_ns = clock_now_ns();
-    name_exporters(made);
+    for (size_t i = 0; i < settings->output_count; i++)
+        name_exporter(made, i, &settings->outputs[i]);
+    name_exporter(made, METRICS_OUTPUT, &settings->metrics.output);
     made->next_ns = clock_monotonic_ns() + settings->metrics.interval_ms * NS_PER_MS;
     *metrics = made;
     log_info("metrics also count what is not sampled, so cuspan does not sleep");
@@ -163,10 +150,21 @@ static struct metric_point *add_point(struct metrics *m, enum metric metric)
     return point;
 }
 
+/* These ignore a point that is NULL, because it is not exported. */
+static void put(struct metric_point *point, struct span_attr attr)
+{
+    if (point)
+        point->attrs[point->attr_count++] = attr;
+}
+
 static void put_text(struct metric_point *point, const struct attr_key *key, const char *text)
 {
-    point->attrs[point->attr_count++] =
-        (struct span_attr){.key = key, .type = ATTR_STRING, .s = text, .len = (uint32_t)strlen(text)};
+    put(point, (struct span_attr){.key = key, .type = ATTR_STRING, .s = text, .len = (uint32_t)strlen(text)});
+}
+
+static void put_overflow(struct metric_point *point)
+{
+    put(point, (struct span_attr){.key = &key_metric_overflow, .type = ATTR_BOOL, .i = 1});
 }
 
 static void put_device(const struct metrics *m, struct metric_point *point, uint32_t device)
@@ -174,7 +172,7 @@ static void put_device(const struct metrics *m, struct metric_point *point, uint
     const char *id = correlate_device_id(m->correlate, device);
     if (*id)
         put_text(point, &key_hw_id, id);
-    point->attrs[point->attr_count++] = (struct span_attr){.key = &key_device, .type = ATTR_INT, .i = device};
+    put(point, (struct span_attr){.key = &key_device, .type = ATTR_INT, .i = device});
 }
 
 /* The increase since the last export. If the table of last values is full, it is 0, because exporting the
@@ -224,62 +222,60 @@ static void add_calls(struct metrics *m, const struct live_stats *figures)
     add_sum(m, METRIC_LAUNCHES, 0, figures->launches);
 }
 
-static void add_device_sum(struct metrics *m, enum metric metric, uint32_t device, uint64_t value)
-{
-    struct metric_point *point = value ? add_sum(m, metric, device << 8, value) : NULL;
-    if (point)
-        put_device(m, point, device);
-}
-
-static void add_device_histogram(struct metrics *m, enum metric metric, uint32_t device,
-                                 const struct histogram *histogram, const struct attr_key *key,
-                                 const char *text)
-{
-    struct metric_point *point = add_histogram(m, metric, histogram);
-    if (!point)
-        return;
-    put_device(m, point, device);
-    if (key)
-        put_text(point, key, text);
-}
-
 static void add_kernels(struct metrics *m, const struct live_stats *figures)
 {
-    for (uint32_t i = 0; i < figures->kernel_count; i++)
-        add_device_histogram(m, METRIC_KERNEL_DURATION, figures->kernels[i]->device_id,
-                             figures->kernels[i]->histogram, &key_kernel, figures->kernels[i]->name);
+    for (uint32_t i = 0; i < figures->kernel_count; i++) {
+        const struct kernel_stats *kernel = figures->kernels[i];
+        struct metric_point *point = add_histogram(m, METRIC_KERNEL_DURATION, kernel->histogram);
+        put_device(m, point, kernel->device_id);
+        put_text(point, &key_kernel, kernel->name);
+    }
     for (uint32_t i = 0; i < DEVICES_MAX; i++) {
+        const struct device_stats *device = figures->devices[i];
         struct metric_point *point =
-            figures->devices[i]
-                ? add_histogram(m, METRIC_KERNEL_DURATION, figures->devices[i]->others.histogram)
-                : NULL;
-        if (!point)
-            continue;
+            device ? add_histogram(m, METRIC_KERNEL_DURATION, device->others.histogram) : NULL;
         put_device(m, point, i);
-        point->attrs[point->attr_count++] =
-            (struct span_attr){.key = &key_metric_overflow, .type = ATTR_BOOL, .i = 1};
+        put_overflow(point);
     }
 }
 
-static void add_copies(struct metrics *m, uint32_t device, const struct device_stats *figures)
-{
-    for (uint32_t kind = 0; kind < LIVE_STATS_COPY_KINDS; kind++)
-        add_device_histogram(m, METRIC_COPY_DURATION, device, figures->copies[kind].histogram, &key_copy_kind,
-                             copy_kind_name(kind));
-}
-
-static void add_copied(struct metrics *m, uint32_t device, const struct device_stats *figures)
+static void add_copies(struct metrics *m, enum metric metric, uint32_t device,
+                       const struct device_stats *figures)
 {
     for (uint32_t kind = 0; kind < LIVE_STATS_COPY_KINDS; kind++) {
-        struct metric_point *point =
-            figures->copies[kind].sum.count
-                ? add_sum(m, METRIC_COPY_BYTES, device << 8 | kind, figures->copies[kind].bytes)
-                : NULL;
-        if (!point)
-            continue;
+        const struct copy_stats *copies = &figures->copies[kind];
+        struct metric_point *point = NULL;
+        if (metric == METRIC_COPY_DURATION)
+            point = add_histogram(m, metric, copies->histogram);
+        else if (copies->sum.count)
+            point = add_sum(m, metric, device << 8 | kind, copies->bytes);
         put_device(m, point, device);
         put_text(point, &key_copy_kind, copy_kind_name(kind));
     }
+}
+
+static void add_device_sum(struct metrics *m, enum metric metric, uint32_t device, uint64_t value)
+{
+    put_device(m, value ? add_sum(m, metric, device << 8, value) : NULL, device);
+}
+
+static void add_device(struct metrics *m, enum metric metric, uint32_t device,
+                       const struct device_stats *figures)
+{
+    if (metric == METRIC_COPY_DURATION || metric == METRIC_COPY_BYTES)
+        add_copies(m, metric, device, figures);
+    else if (metric == METRIC_LAUNCH_LATENCY)
+        put_device(m, add_histogram(m, metric, figures->latency), device);
+    else if (metric == METRIC_FILL_DURATION)
+        put_device(m, add_histogram(m, metric, figures->fills.histogram), device);
+    else if (metric == METRIC_FILL_BYTES)
+        add_device_sum(m, metric, device, figures->fills.bytes);
+    else if (metric == METRIC_GRAPHS)
+        add_device_sum(m, metric, device, figures->graphs.count);
+    else if (metric == METRIC_GRAPH_TIME)
+        add_device_sum(m, metric, device, figures->graphs.total_ns);
+    else if (metric == METRIC_BUSY_TIME)
+        add_device_sum(m, metric, device, figures->busy_ns);
 }
 
 /* Kinds without a use have no series. */
@@ -303,47 +299,14 @@ static void add_all_memory(struct metrics *m, const struct live_stats *figures, 
     add_memory(m, 0, &figures->pinned, MEMORY_PINNED, metric);
 }
 
-static void add_latency(struct metrics *m, uint32_t device, const struct device_stats *figures)
-{
-    add_device_histogram(m, METRIC_LAUNCH_LATENCY, device, figures->latency, NULL, NULL);
-}
-
-static void add_graphs(struct metrics *m, uint32_t device, const struct device_stats *figures)
-{
-    add_device_sum(m, METRIC_GRAPHS, device, figures->graphs.count);
-}
-
-static void add_graph_time(struct metrics *m, uint32_t device, const struct device_stats *figures)
-{
-    add_device_sum(m, METRIC_GRAPH_TIME, device, figures->graphs.total_ns);
-}
-
-static void add_fills(struct metrics *m, uint32_t device, const struct device_stats *figures)
-{
-    add_device_histogram(m, METRIC_FILL_DURATION, device, figures->fills.histogram, NULL, NULL);
-}
-
-static void add_filled(struct metrics *m, uint32_t device, const struct device_stats *figures)
-{
-    add_device_sum(m, METRIC_FILL_BYTES, device, figures->fills.bytes);
-}
-
-static void add_busy(struct metrics *m, uint32_t device, const struct device_stats *figures)
-{
-    add_device_sum(m, METRIC_BUSY_TIME, device, figures->busy_ns);
-}
-
 static void add_figures(struct metrics *m, const struct live_stats *figures)
 {
-    static void (*const of_devices[])(struct metrics * m, uint32_t device,
-                                      const struct device_stats *figures) = {
-        add_latency, add_graphs, add_graph_time, add_copies, add_copied, add_fills, add_filled, add_busy};
     add_calls(m, figures);
     add_kernels(m, figures);
-    for (size_t metric = 0; metric < sizeof of_devices / sizeof *of_devices; metric++)
+    for (enum metric metric = METRIC_LAUNCH_LATENCY; metric <= METRIC_BUSY_TIME; metric++)
         for (uint32_t i = 0; i < DEVICES_MAX; i++)
             if (figures->devices[i])
-                of_devices[metric](m, i, figures->devices[i]);
+                add_device(m, metric, i, figures->devices[i]);
     add_all_memory(m, figures, METRIC_MEMORY_LIVE);
     add_all_memory(m, figures, METRIC_MEMORY_PEAK);
 }
@@ -356,16 +319,12 @@ static const char *const processor_names[OUTPUTS_MAX] = {
 
 static void put_processor(struct metric_point *point, size_t output)
 {
-    if (!point)
-        return;
     put_text(point, &key_component_type, "batching_span_processor");
     put_text(point, &key_component_name, processor_names[output]);
 }
 
 static void put_exporter(const struct metrics *m, struct metric_point *point, size_t output)
 {
-    if (!point)
-        return;
     put_text(point, &key_component_type, m->exporter_types[output]);
     put_text(point, &key_component_name, m->exporter_names[output]);
 }
@@ -391,15 +350,13 @@ static void add_exported(struct metrics *m, size_t output, const struct output_f
     if (m->settings->output_count > 1 && fates->lost) {
         struct metric_point *point = add_sum(m, METRIC_EXPORTED, series | 1, fates->lost);
         put_exporter(m, point, output);
-        if (point)
-            put_text(point, &key_error_type, "_OTHER");
+        put_text(point, &key_error_type, "_OTHER");
     }
     for (uint32_t i = 0; i < sizeof reasons / sizeof *reasons && m->settings->output_count == 1; i++) {
         uint64_t lost = counter_get(reasons[i]);
         struct metric_point *point = lost ? add_sum(m, METRIC_EXPORTED, series | (2 + i), lost) : NULL;
         put_exporter(m, point, output);
-        if (point)
-            put_text(point, &key_error_type, counter_name(reasons[i]) + strlen("lost_"));
+        put_text(point, &key_error_type, counter_name(reasons[i]) + strlen("lost_"));
     }
 }
 
@@ -419,8 +376,7 @@ static void add_health(struct metrics *m)
         put_processor(add_sum(m, METRIC_PROCESSED, (uint32_t)i, created - lost), i);
         struct metric_point *point = lost ? add_sum(m, METRIC_PROCESSED, 256, lost) : NULL;
         put_processor(point, i);
-        if (point)
-            put_text(point, &key_error_type, "queue_full");
+        put_text(point, &key_error_type, "queue_full");
     }
     for (size_t i = 0; i < count; i++)
         add_level(m, METRIC_INFLIGHT, health[i].inflight, i, true);
@@ -432,16 +388,15 @@ static void put_operation(const struct metrics *m, struct metric_point *point,
                           const struct operation *operation)
 {
     if (operation->output == OPERATIONS_NO_OUTPUT) {
-        point->attrs[point->attr_count++] =
-            (struct span_attr){.key = &key_metric_overflow, .type = ATTR_BOOL, .i = 1};
+        put_overflow(point);
         return;
     }
     put_exporter(m, point, operation->output);
     if (*operation->error)
         put_text(point, &key_error_type, operation->error);
     if (operation->http_status)
-        point->attrs[point->attr_count++] =
-            (struct span_attr){.key = &key_http_status, .type = ATTR_INT, .i = operation->http_status};
+        put(point,
+            (struct span_attr){.key = &key_http_status, .type = ATTR_INT, .i = operation->http_status});
 }
 
 /* Encoded at once, because senders continue to count. */
@@ -450,11 +405,8 @@ static void add_operations(struct metrics *m)
     uint32_t count;
     struct operations *operations = outputs_operations(m->outputs);
     const struct operation *items = operations_lock(operations, &count);
-    for (uint32_t i = 0; i < count; i++) {
-        struct metric_point *point = add_histogram(m, METRIC_OPERATION_DURATION, items[i].histogram);
-        if (point)
-            put_operation(m, point, &items[i]);
-    }
+    for (uint32_t i = 0; i < count; i++)
+        put_operation(m, add_histogram(m, METRIC_OPERATION_DURATION, items[i].histogram), &items[i]);
     end_metric(m);
     operations_unlock(operations, is_delta(m, METRIC_OPERATION_DURATION));
 }
@@ -466,8 +418,7 @@ static void add_own(struct metrics *m)
     for (enum counter i = 0; i < COUNTER_COUNT; i++) {
         uint64_t lost = counter_is_loss(i) ? counter_get(i) : 0;
         struct metric_point *point = lost ? add_sum(m, METRIC_LOST, i, lost) : NULL;
-        if (point)
-            put_text(point, &key_lost_reason, counter_name(i) + strlen("lost_"));
+        put_text(point, &key_lost_reason, counter_name(i) + strlen("lost_"));
     }
     add_sum(m, METRIC_CPU_TIME, 0, clock_read_ns(CLOCK_THREAD_CPUTIME_ID));
 }
@@ -480,8 +431,9 @@ static void add_sampled(struct metrics *m, enum metric metric, const struct pm_s
     struct metric_point *point = add_point(m, metric);
     point->d = value;
     put_device(m, point, sampled->device);
-    point->attrs[point->attr_count++] = (struct span_attr){
-        .key = &key_counter, .type = ATTR_STRING, .s = setting, .len = (uint32_t)strcspn(setting, "=")};
+    put(point,
+        (struct span_attr){
+            .key = &key_counter, .type = ATTR_STRING, .s = setting, .len = (uint32_t)strcspn(setting, "=")});
 }
 
 static void add_all_sampled(struct metrics *m)
@@ -509,12 +461,8 @@ static void sample_devices(const struct live_stats *figures)
 
 /* Hardware. */
 
-static struct metric_point *add_hardware(struct metrics *m, enum metric metric,
-                                         const struct gpu_hardware *gpu, enum hardware_field field)
+static void put_hardware(struct metric_point *point, const struct gpu_hardware *gpu, enum metric metric)
 {
-    if (!(gpu->present & (uint32_t)field))
-        return NULL;
-    struct metric_point *point = add_point(m, metric);
     put_text(point, &key_hw_id, gpu->id);
     if (*gpu->name) {
         put_text(point, &key_hw_name, gpu->name);
@@ -524,50 +472,42 @@ static struct metric_point *add_hardware(struct metrics *m, enum metric metric,
     /* Metrics that are common to all hardware have the type. */
     if (metric == METRIC_HW_TEMPERATURE || metric == METRIC_HW_POWER || metric == METRIC_HW_ENERGY)
         put_text(point, &key_hw_type, "gpu");
-    return point;
 }
 
-static void add_double(struct metrics *m, enum metric metric, const struct gpu_hardware *gpu,
-                       enum hardware_field field, double value)
+static void add_gpu(struct metrics *m, enum metric metric, const struct gpu_hardware *gpu)
 {
-    struct metric_point *point = add_hardware(m, metric, gpu, field);
-    if (point)
-        point->d = value;
-}
-
-static void add_int(struct metrics *m, enum metric metric, const struct gpu_hardware *gpu,
-                    enum hardware_field field, uint64_t value)
-{
-    struct metric_point *point = add_hardware(m, metric, gpu, field);
-    if (point)
-        point->i = value;
+    static const enum hardware_field fields[] = {[METRIC_HW_UTILIZATION] = HARDWARE_UTILIZATION,
+                                                 [METRIC_HW_MEMORY_LIMIT] = HARDWARE_MEMORY,
+                                                 [METRIC_HW_MEMORY_USAGE] = HARDWARE_MEMORY,
+                                                 [METRIC_HW_MEMORY_UTILIZATION] = HARDWARE_MEMORY,
+                                                 [METRIC_HW_TEMPERATURE] = HARDWARE_TEMPERATURE,
+                                                 [METRIC_HW_POWER] = HARDWARE_POWER,
+                                                 [METRIC_HW_ENERGY] = HARDWARE_ENERGY};
+    if (!(gpu->present & (uint32_t)fields[metric]))
+        return;
+    struct metric_point *point = add_point(m, metric);
+    put_hardware(point, gpu, metric);
+    if (metric == METRIC_HW_UTILIZATION)
+        point->d = gpu->utilization;
+    else if (metric == METRIC_HW_MEMORY_LIMIT)
+        point->i = gpu->memory_bytes;
+    else if (metric == METRIC_HW_MEMORY_USAGE)
+        point->i = gpu->memory_used_bytes;
+    else if (metric == METRIC_HW_MEMORY_UTILIZATION)
+        point->d = gpu->memory_bytes ? (double)gpu->memory_used_bytes / (double)gpu->memory_bytes : 0;
+    else if (metric == METRIC_HW_TEMPERATURE)
+        point->i = gpu->temperature_celsius;
+    else
+        point->d = metric == METRIC_HW_POWER ? gpu->power_watts : gpu->energy_joules;
 }
 
 static void add_gpus(struct metrics *m)
 {
-    const struct hardware *hardware = &m->hardware;
     if (!nvml_take(&m->hardware))
         return;
-    for (enum metric metric = METRIC_HW_UTILIZATION; metric <= METRIC_HW_ENERGY; metric++) {
-        for (uint32_t i = 0; i < hardware->count; i++) {
-            const struct gpu_hardware *gpu = &hardware->gpus[i];
-            double share = gpu->memory_bytes ? (double)gpu->memory_used_bytes / (double)gpu->memory_bytes : 0;
-            if (metric == METRIC_HW_UTILIZATION)
-                add_double(m, metric, gpu, HARDWARE_UTILIZATION, gpu->utilization);
-            else if (metric == METRIC_HW_MEMORY_LIMIT)
-                add_int(m, metric, gpu, HARDWARE_MEMORY, gpu->memory_bytes);
-            else if (metric == METRIC_HW_MEMORY_USAGE)
-                add_int(m, metric, gpu, HARDWARE_MEMORY, gpu->memory_used_bytes);
-            else if (metric == METRIC_HW_MEMORY_UTILIZATION)
-                add_double(m, metric, gpu, HARDWARE_MEMORY, share);
-            else if (metric == METRIC_HW_TEMPERATURE)
-                add_int(m, metric, gpu, HARDWARE_TEMPERATURE, gpu->temperature_celsius);
-            else if (metric == METRIC_HW_POWER)
-                add_double(m, metric, gpu, HARDWARE_POWER, gpu->power_watts);
-            else
-                add_double(m, metric, gpu, HARDWARE_ENERGY, gpu->energy_joules);
-        }
-    }
+    for (enum metric metric = METRIC_HW_UTILIZATION; metric <= METRIC_HW_ENERGY; metric++)
+        for (uint32_t i = 0; i < m->hardware.count; i++)
+            add_gpu(m, metric, &m->hardware.gpus[i]);
 }
 
 /* Asks early, so that NVML has answered by the next export. */
