@@ -50,6 +50,18 @@ enum status resource_set_int(struct resource *resource, const char *key, int64_t
     return set(resource, key, (struct resource_attr){.type = RESOURCE_INT, .integer = value});
 }
 
+void resource_add_string(struct resource *resource, const char *key, const char *value, enum status *status)
+{
+    if (*status == STATUS_OK && value && *value && !resource_find(resource, key))
+        *status = resource_set_string(resource, key, value);
+}
+
+void resource_add_int(struct resource *resource, const char *key, int64_t value, enum status *status)
+{
+    if (*status == STATUS_OK && value >= 0 && !resource_find(resource, key))
+        *status = resource_set_int(resource, key, value);
+}
+
 enum status resource_set_bool(struct resource *resource, const char *key, bool value)
 {
     return set(resource, key, (struct resource_attr){.type = RESOURCE_BOOL, .integer = value});

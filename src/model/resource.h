@@ -50,6 +50,10 @@ enum status resource_set_bool(struct resource *resource, const char *key, bool v
 enum status resource_set_double(struct resource *resource, const char *key, double value) MUST_CHECK;
 /* `strings`: as in struct resource_attr. */
 enum status resource_set_strings(struct resource *resource, const char *key, const char *strings) MUST_CHECK;
+/* Set an attribute that `resource` lacks, unless the value is unknown: NULL, "" or negative. `status` keeps
+ * the first error, after which they do nothing. */
+void resource_add_string(struct resource *resource, const char *key, const char *value, enum status *status);
+void resource_add_int(struct resource *resource, const char *key, int64_t value, enum status *status);
 /* An array of INT, BOOL or DOUBLE (else INVALID). The items are copied. */
 enum status resource_set_array(struct resource *resource, const char *key, enum resource_value item_type,
                                const union resource_item *items, size_t item_count) MUST_CHECK;

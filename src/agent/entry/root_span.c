@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/accounting/counters.h"
 #include "base/log.h"
-#include "config/config.h"
 #include "correlate/trace/sampler.h"
 #include "export/last_error.h"
 
@@ -21,17 +20,10 @@
 
 static struct settings settings;
 
-static const char *read_variable(const char *name, void *context)
-{
-    (void)context;
-    return self_env_get(name);
-}
-
 static bool read_settings(void)
 {
-    static struct config_report report;
-    struct config_input input = {.getenv = read_variable};
-    return config_load(&input, &settings, &report) == STATUS_OK && !settings.disabled &&
+    const struct config_report *report;
+    return self_env_settings(&settings, &report) == STATUS_OK && !settings.disabled &&
            !settings.record_file && settings.output_count > 0;
 }
 

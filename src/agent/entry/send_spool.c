@@ -13,29 +13,21 @@
 struct sending {
     const struct send_request *request;
     struct send_result *result;
-    struct spool_drain
-        *spool_drains[OUTPUT_NUMBERS]; /* output of spans, for all that have none of their own */
+    struct spool_drain *spool_drains[OUTPUT_NUMBERS]; /* an output without its own has the first one's */
     struct spool_drain *owned[OUTPUT_NUMBERS];
     bool is_grpc; /* the first one */
 };
 
 static struct settings settings;
 
-static const char *read_variable(const char *name, void *context)
-{
-    (void)context;
-    return self_env_get(name);
-}
-
 static enum status read_settings(struct error *err)
 {
-    static struct config_report report;
-    struct config_input input = {.getenv = read_variable};
-    enum status status = config_load(&input, &settings, &report);
-    const char *error = status == STATUS_OK ? NULL : config_first_error(&report);
-    return status == STATUS_OK
-               ? status
-               : error_set(err, STATUS_INVALID, "%.400s", error ? error : status_text(status));
+    const struct config_report *report;
+    enum status status = self_env_settings(&settings, &report);
+    if (status == STATUS_OK)
+        return status;
+    const char *error = config_first_error(report);
+    return error_set(err, STATUS_INVALID, "%.400s", error ? error : status_text(status));
 }
 
 /* Changes http://HOST/v1/traces to http://HOST/v1/metrics; false for another path. */

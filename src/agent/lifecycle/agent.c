@@ -20,6 +20,7 @@
 #include "config/config.h"
 #include "correlate/trace/sampler.h"
 #include "capture/coexist/other_tools.h"
+#include "capture/sleep/mode.h"
 #include "capture/sleep/sleep_control.h"
 
 #include <errno.h>
@@ -52,12 +53,6 @@ static struct capture_info info;
 static _Atomic pid_t starter; /* the process that at_exit() is for */
 static _Atomic pid_t owner;   /* the process that runs the agent, not its forked children; 0: none */
 
-static const char *read_variable(const char *name, void *context)
-{
-    (void)context;
-    return self_env_get(name);
-}
-
 /* The program may change its directory before the last report is written. */
 static void keep_report_file_in_place(void)
 {
@@ -75,20 +70,19 @@ static void keep_report_file_in_place(void)
 /* An error is one line; each warning has a line. */
 static bool read_settings(void)
 {
-    static struct config_report report;
-    struct config_input input = {.getenv = read_variable};
-    enum status status = config_load(&input, &settings, &report);
+    const struct config_report *report;
+    enum status status = self_env_settings(&settings, &report);
     log_set_level(status == STATUS_OK ? settings.log_level : LOG_WARN);
     if (status != STATUS_OK) {
-        const char *error = config_first_error(&report);
+        const char *error = config_first_error(report);
         if (error)
             log_error("%s; this process is not traced (`cuspan check` shows all)", error);
         else
             log_error("cannot read the configuration: %s; this process is not traced", status_text(status));
         return false;
     }
-    for (uint32_t i = 0; i < report.count; i++)
-        log_warn("%s", report.messages[i].text);
+    for (uint32_t i = 0; i < report->count; i++)
+        log_warn("%s", report->messages[i].text);
     keep_report_file_in_place();
     return true;
 }
@@ -396,7 +390,7 @@ enum agent_answer agent_stop_within(uint32_t timeout_ms, uint32_t *under_way)
     enum agent_answer answer = agent_stop();
     if (answer != AGENT_DONE)
         return answer;
-    while (sleep_control_is_ending() && clock_monotonic_ns() < deadline_ns) {
+    while (mode_is_ending() && clock_monotonic_ns() < deadline_ns) {
         *under_way = threads_in_call();
         nanosleep(&(struct timespec){0, LOOK_NS}, NULL);
     }
@@ -426,7 +420,7 @@ void agent_get_view(struct agent_view *view)
     } else if (capture_is_released()) {
         view->state = "released";
         view->why = "CUPTI is left to another tool";
-    } else if (sleep_control_is_ending()) {
+    } else if (mode_is_ending()) {
         view->state = "stopping";
     } else if (!capture_is_on()) {
         view->state = "asleep";

@@ -8,25 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define HEX_DIGITS   "0123456789abcdef"
 #define LINE_BYTES   4096
 #define ID_DIGITS    64 /* of a container ID */
 #define UID_BYTES    36 /* of a pod ID, a UUID */
 #define TOKEN_FOLDER "/var/run/secrets/kubernetes.io/serviceaccount"
 
 const struct deployment deployment_own = {self_env_get, ""};
-
-/* Both keep the first error. Attributes that the resource has stay. */
-static void add_string(struct resource *resource, const char *key, const char *value, enum status *status)
-{
-    if (*status == STATUS_OK && value && *value && !resource_find(resource, key))
-        *status = resource_set_string(resource, key, value);
-}
-
-static void add_int(struct resource *resource, const char *key, int64_t value, enum status *status)
-{
-    if (*status == STATUS_OK && value >= 0 && !resource_find(resource, key))
-        *status = resource_set_int(resource, key, value);
-}
 
 /* Ranks and jobs. */
 
@@ -80,9 +68,9 @@ static void add_rank(struct resource *resource, const struct deployment *from, e
     }
     if (found.rank < 0)
         return;
-    add_int(resource, "cuda.process.rank", found.rank, status);
-    add_int(resource, "cuda.process.local_rank", found.local_rank, status);
-    add_int(resource, "cuda.process.world_size", found.size, status);
+    resource_add_int(resource, "cuda.process.rank", found.rank, status);
+    resource_add_int(resource, "cuda.process.local_rank", found.local_rank, status);
+    resource_add_int(resource, "cuda.process.world_size", found.size, status);
 }
 
 static void add_slurm(struct resource *resource, const struct deployment *from, enum status *status)
@@ -99,7 +87,7 @@ static void add_slurm(struct resource *resource, const struct deployment *from, 
     if (number_of(from, "SLURM_JOB_ID") < 0)
         return;
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
-        add_string(resource, facts[i].key, from->getenv(facts[i].variable), status);
+        resource_add_string(resource, facts[i].key, from->getenv(facts[i].variable), status);
 }
 
 /* Containers and pods. */
@@ -111,15 +99,10 @@ static FILE *open_file(const struct deployment *from, const char *path)
     return fopen(whole, "re");
 }
 
-static size_t hex_length(const char *text)
-{
-    return strspn(text, "0123456789abcdef");
-}
-
 /* Copies the 64 hexadecimal digits that form a word. */
 static bool take_id(const char *text, char id[ID_DIGITS + 1])
 {
-    if (hex_length(text) != ID_DIGITS)
+    if (strspn(text, HEX_DIGITS) != ID_DIGITS)
         return false;
     memcpy(id, text, ID_DIGITS);
     id[ID_DIGITS] = 0;
@@ -132,7 +115,7 @@ static bool take_uid(const char *text, char uid[UID_BYTES + 1])
     for (unsigned i = 0; i < UID_BYTES; i++) {
         bool is_dash = i == 8 || i == 13 || i == 18 || i == 23;
         char c = text[i];
-        if (is_dash ? c != '-' && c != '_' : !strchr("0123456789abcdef", c) || !c)
+        if (is_dash ? c != '-' && c != '_' : !strchr(HEX_DIGITS, c) || !c)
             return false;
         uid[i] = is_dash ? '-' : c;
     }
@@ -191,8 +174,8 @@ static void add_container(struct resource *resource, const struct deployment *fr
     read_lines(from, "/proc/self/cgroup", read_group, id, uid);
     if (!*id || !*uid)
         read_lines(from, "/proc/self/mountinfo", read_mount, id, uid);
-    add_string(resource, "container.id", id, status);
-    add_string(resource, "k8s.pod.uid", uid, status);
+    resource_add_string(resource, "container.id", id, status);
+    resource_add_string(resource, "k8s.pod.uid", uid, status);
 }
 
 /* Reads the first line of the file; "" if there is none. */
@@ -231,7 +214,7 @@ static void add_handed_on(struct resource *resource, const struct deployment *fr
          {"K8S_NODE_NAME", "OTEL_RESOURCE_ATTRIBUTES_NODE_NAME", "NODE_NAME", "MY_NODE_NAME"}}};
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
         for (size_t j = 0; j < sizeof facts->variables / sizeof *facts->variables; j++)
-            add_string(resource, facts[i].key, from->getenv(facts[i].variables[j]), status);
+            resource_add_string(resource, facts[i].key, from->getenv(facts[i].variables[j]), status);
 }
 
 static void add_pod(struct resource *resource, const struct deployment *from, enum status *status)
@@ -240,10 +223,10 @@ static void add_pod(struct resource *resource, const struct deployment *from, en
     if (!from->getenv("KUBERNETES_SERVICE_HOST"))
         return;
     read_first_line(from, TOKEN_FOLDER "/namespace", line);
-    add_string(resource, "k8s.namespace.name", line, status);
+    resource_add_string(resource, "k8s.namespace.name", line, status);
     add_handed_on(resource, from, status);
     if (hostname_is_pod_s(from))
-        add_string(resource, "k8s.pod.name", from->getenv("HOSTNAME"), status);
+        resource_add_string(resource, "k8s.pod.name", from->getenv("HOSTNAME"), status);
 }
 
 enum status deployment_add(struct resource *resource, const struct deployment *from)

@@ -1,10 +1,9 @@
 #include "agent/resource/detect.h"
 
 #include "agent/resource/deployment.h"
+#include "base/files.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,26 +13,6 @@
 
 #define TEXT_MAX      4096
 #define ANCESTORS_MAX 4 /* nested processes of multiprocessing */
-
-/* Reads a small file. Returns its length, or 0. */
-static size_t read_file(const char *path, char *text, size_t size)
-{
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0)
-        return 0;
-    size_t used = 0;
-    while (used < size - 1) {
-        ssize_t got = read(file, text + used, size - 1 - used);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            break;
-        used += (size_t)got;
-    }
-    close(file);
-    text[used] = 0;
-    return used;
-}
 
 static const char *base_name(const char *path)
 {
@@ -85,18 +64,18 @@ static const char *executable_path(void)
     return executable;
 }
 
+static bool is_python(const char *path)
+{
+    return strncmp(base_name(path), "python", strlen("python")) == 0;
+}
+
 static const char *program_of(const char *path, const char *arguments, size_t length)
 {
     const char *name = base_name(path);
-    const char *script = strncmp(name, "python", 6) == 0 ? python_script(arguments, length) : NULL;
+    const char *script = is_python(path) ? python_script(arguments, length) : NULL;
     if (script && *script)
         return script;
     return *name ? name : "unknown";
-}
-
-static bool is_python(const char *arguments)
-{
-    return strncmp(base_name(arguments), "python", 6) == 0;
 }
 
 /* python3 -c "from multiprocessing.spawn import spawn_main; ..." */
@@ -114,14 +93,15 @@ static size_t read_command(pid_t pid, char arguments[TEXT_MAX])
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
-    return read_file(path, arguments, TEXT_MAX);
+    ssize_t length = files_read_small(path, arguments, TEXT_MAX);
+    return length > 0 ? (size_t)length : 0;
 }
 
 static pid_t parent_of(pid_t pid)
 {
     char path[64], text[TEXT_MAX];
     snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    const char *parent = read_file(path, text, sizeof text) ? value_of(text, "PPid:") : NULL;
+    const char *parent = files_read_small(path, text, sizeof text) > 0 ? value_of(text, "PPid:") : NULL;
     return parent ? (pid_t)strtol(parent, NULL, 10) : 0;
 }
 
@@ -150,25 +130,12 @@ const char *detect_command(char *const *argv)
     return program_of(arguments, arguments, used);
 }
 
-/* Keeps the first error. An attribute set by the user stays. */
-static void add_string(struct resource *resource, const char *key, const char *value, enum status *status)
-{
-    if (*status == STATUS_OK && value && *value && !resource_find(resource, key))
-        *status = resource_set_string(resource, key, value);
-}
-
-static void add_int(struct resource *resource, const char *key, int64_t value, enum status *status)
-{
-    if (*status == STATUS_OK && !resource_find(resource, key))
-        *status = resource_set_int(resource, key, value);
-}
-
 static void add_service(struct resource *resource, const char *program, enum status *status)
 {
     char service[300], id[37];
     uint8_t random[16];
     snprintf(service, sizeof service, "unknown_service:%.250s", program);
-    add_string(resource, "service.name", service, status);
+    resource_add_string(resource, "service.name", service, status);
     if (getrandom(random, sizeof random, GRND_NONBLOCK) != sizeof random)
         return;
     random[6] = (uint8_t)((random[6] & 0x0f) | 0x40);
@@ -176,14 +143,14 @@ static void add_service(struct resource *resource, const char *program, enum sta
     char *to = id;
     for (unsigned i = 0; i < sizeof random; i++)
         to += sprintf(to, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", random[i]);
-    add_string(resource, "service.instance.id", id, status);
+    resource_add_string(resource, "service.instance.id", id, status);
 }
 
 static void add_process(struct resource *resource, enum status *status)
 {
-    add_int(resource, "process.pid", getpid(), status);
-    add_string(resource, "process.executable.path", executable_path(), status);
-    add_string(resource, "process.executable.name", base_name(executable_path()), status);
+    resource_add_int(resource, "process.pid", getpid(), status);
+    resource_add_string(resource, "process.executable.path", executable_path(), status);
+    resource_add_string(resource, "process.executable.name", base_name(executable_path()), status);
 }
 
 /* host.id is always needed: without it, viewers take two processes of one host for two hosts. */
@@ -192,16 +159,17 @@ static void add_host(struct resource *resource, enum status *status)
     char text[128];
     struct utsname system;
     bool named = uname(&system) == 0;
-    size_t length = read_file("/etc/machine-id", text, sizeof text);
-    if (!length)
-        length = read_file("/proc/sys/kernel/random/boot_id", text, sizeof text);
+    if (files_read_small("/etc/machine-id", text, sizeof text) <= 0)
+        files_read_small("/proc/sys/kernel/random/boot_id", text, sizeof text);
     text[strcspn(text, "\n")] = 0;
-    add_string(resource, "host.id", length ? text : named ? system.nodename : "unknown", status);
+    resource_add_string(resource, "host.id", text, status);
+    resource_add_string(resource, "host.id", named ? system.nodename : "unknown", status);
     if (!named)
         return;
-    add_string(resource, "host.name", system.nodename, status);
-    add_string(resource, "host.arch", strcmp(system.machine, "x86_64") == 0 ? "amd64" : "arm64", status);
-    add_string(resource, "os.type", "linux", status);
+    resource_add_string(resource, "host.name", system.nodename, status);
+    resource_add_string(resource, "host.arch", strcmp(system.machine, "x86_64") == 0 ? "amd64" : "arm64",
+                        status);
+    resource_add_string(resource, "os.type", "linux", status);
 }
 
 static void add_cuda(struct resource *resource, int driver_version, const char *cupti_version,
@@ -210,13 +178,12 @@ static void add_cuda(struct resource *resource, int driver_version, const char *
     char text[64];
     if (driver_version) {
         snprintf(text, sizeof text, "%d.%d", driver_version / 1000, driver_version % 1000 / 10);
-        add_string(resource, "cuda.version", text, status);
+        resource_add_string(resource, "cuda.version", text, status);
     }
-    if (read_file("/sys/module/nvidia/version", text, sizeof text)) {
-        text[strcspn(text, "\n")] = 0;
-        add_string(resource, "hw.driver_version", text, status);
-    }
-    add_string(resource, "cuda.cupti.version", cupti_version, status);
+    files_read_small("/sys/module/nvidia/version", text, sizeof text);
+    text[strcspn(text, "\n")] = 0;
+    resource_add_string(resource, "hw.driver_version", text, status);
+    resource_add_string(resource, "cuda.cupti.version", cupti_version, status);
 }
 
 enum status detect_device(struct resource *resource, const char *folder)
@@ -228,10 +195,11 @@ enum status detect_device(struct resource *resource, const char *folder)
     while (gpus && (gpu = readdir(gpus)) != NULL) {
         char path[512], text[TEXT_MAX];
         snprintf(path, sizeof path, "%.200s/%s/information", folder, gpu->d_name);
-        const char *found = read_file(path, text, sizeof text) ? value_of(text, "GPU UUID:") : NULL;
+        const char *found =
+            files_read_small(path, text, sizeof text) > 0 ? value_of(text, "GPU UUID:") : NULL;
         if (!found || strcmp(found, uuid->string) != 0)
             continue;
-        add_string(resource, "cuda.device.pci.address", gpu->d_name, &status);
+        resource_add_string(resource, "cuda.device.pci.address", gpu->d_name, &status);
         break;
     }
     if (gpus)
@@ -241,9 +209,9 @@ enum status detect_device(struct resource *resource, const char *folder)
 
 static void add_telemetry(struct resource *resource, enum status *status)
 {
-    add_string(resource, "telemetry.sdk.name", "cuspan", status);
-    add_string(resource, "telemetry.sdk.language", "c", status);
-    add_string(resource, "telemetry.sdk.version", CUSPAN_VERSION, status);
+    resource_add_string(resource, "telemetry.sdk.name", "cuspan", status);
+    resource_add_string(resource, "telemetry.sdk.language", "c", status);
+    resource_add_string(resource, "telemetry.sdk.version", CUSPAN_VERSION, status);
 }
 
 enum status detect_resource(struct resource *resource, int driver_version, const char *cupti_version)
@@ -262,7 +230,7 @@ enum status detect_command_resource(struct resource *resource, const char *progr
     enum status status = STATUS_OK;
     add_service(resource, program, &status);
     add_telemetry(resource, &status);
-    add_int(resource, "process.pid", pid, &status);
+    resource_add_int(resource, "process.pid", pid, &status);
     add_host(resource, &status);
     add_cuda(resource, 0, NULL, &status);
     return status == STATUS_OK ? deployment_add(resource, &deployment_own) : status;

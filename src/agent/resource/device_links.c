@@ -81,13 +81,10 @@ static struct device_links *find(const char *uuid)
     return NULL;
 }
 
-static void take_recorded(struct device_links *links, const char *uuid)
+static bool take_recorded(struct device_links *links, const char *uuid)
 {
     const char *text = state.options.recorded ? state.options.recorded(uuid) : NULL;
-    if (text && links_from_text(text, links) == STATUS_OK && strcmp(links->id, uuid) == 0)
-        return;
-    *links = (struct device_links){.pcie_width = 0};
-    snprintf(links->id, sizeof links->id, "%s", uuid);
+    return text && links_from_text(text, links) == STATUS_OK && strcmp(links->id, uuid) == 0;
 }
 
 static struct device_links *learn(const struct resource *device, const char *uuid)
@@ -95,13 +92,12 @@ static struct device_links *learn(const struct resource *device, const char *uui
     if (state.count == HARDWARE_GPUS_MAX)
         return NULL;
     struct device_links *links = &state.known[state.count++];
-    if (state.options.is_replay) {
-        take_recorded(links, uuid);
+    if (state.options.is_replay && take_recorded(links, uuid))
         return links;
-    }
-    const struct resource_attr *address = resource_find(device, "cuda.device.pci.address");
     *links = (struct device_links){.pcie_width = 0};
     snprintf(links->id, sizeof links->id, "%s", uuid);
+    const struct resource_attr *address =
+        state.options.is_replay ? NULL : resource_find(device, "cuda.device.pci.address");
     if (address && address->type == RESOURCE_STRING)
         links_address(address->string, links->address);
     if (*links->address && !may_have_c2c(device))

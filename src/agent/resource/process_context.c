@@ -13,13 +13,6 @@
 #define TRIES_MAX         3 /* retries while the publisher writes */
 #define TEXT_BYTES_MAX    4096
 #define ATTRS_KEPT_FREE   40 /* reserved for attributes that the agent detects */
-#define NAME              "OTEL_CTX"
-
-struct context_header {
-    char signature[8];
-    uint32_t version, payload_bytes;
-    uint64_t published_ns, payload;
-};
 
 /* Decoding of the protobuf messages. */
 
@@ -201,23 +194,25 @@ static bool read_memory(uint64_t address, void *to, size_t bytes)
 
 static bool is_named(const char *line)
 {
-    static const char *const names[] = {" [anon_shmem:" NAME "]", " [anon:" NAME "]", " /memfd:" NAME};
+    static const char *const names[] = {" [anon_shmem:" PROCESS_CONTEXT_NAME "]",
+                                        " [anon:" PROCESS_CONTEXT_NAME "]", " /memfd:" PROCESS_CONTEXT_NAME};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strstr(line, names[i]))
             return true;
     return false;
 }
 
-static bool read_header(uint64_t address, struct context_header *header)
+static bool read_header(uint64_t address, struct process_context_header *header)
 {
-    return read_memory(address, header, sizeof *header) && memcmp(header->signature, NAME, 8) == 0 &&
-           header->version == 2;
+    return read_memory(address, header, sizeof *header) &&
+           memcmp(header->signature, PROCESS_CONTEXT_NAME, sizeof header->signature) == 0 &&
+           header->version == PROCESS_CONTEXT_VERSION;
 }
 
 /* The payload that the header refers to, or NULL while it is being changed. The caller frees it. */
-static uint8_t *read_payload(uint64_t address, struct context_header *before)
+static uint8_t *read_payload(uint64_t address, struct process_context_header *before)
 {
-    struct context_header after;
+    struct process_context_header after;
     for (unsigned i = 0; i < TRIES_MAX; i++) {
         if (!read_header(address, before) || before->payload_bytes > PAYLOAD_BYTES_MAX ||
             !before->payload_bytes)
@@ -236,7 +231,7 @@ static uint8_t *read_payload(uint64_t address, struct context_header *before)
 void process_context_find(struct process_context *context, void (*meanwhile)(void))
 {
     char line[TEXT_BYTES_MAX];
-    struct context_header header;
+    struct process_context_header header;
     unsigned lines = 0;
     FILE *maps = context->address ? NULL : fopen("/proc/self/maps", "re");
     while (maps && !context->address && fgets(line, sizeof line, maps)) {
@@ -255,7 +250,7 @@ void process_context_find(struct process_context *context, void (*meanwhile)(voi
 bool process_context_read(struct process_context *context, struct resource *resource)
 {
     static const char threads[] = "threadlocal.schema_version";
-    struct context_header header;
+    struct process_context_header header;
     if (!context->address || !read_header(context->address, &header)) {
         context->address = context->published_ns = 0;
         return false;

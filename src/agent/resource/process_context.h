@@ -7,8 +7,20 @@
 #include "base/status.h"
 #include "model/resource.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#define PROCESS_CONTEXT_NAME    "OTEL_CTX" /* of the mapping, and its signature */
+#define PROCESS_CONTEXT_VERSION 2
+
+/* The start of the mapping. */
+struct process_context_header {
+    char signature[8];
+    uint32_t version, payload_bytes;
+    _Atomic uint64_t published_ns; /* by CLOCK_BOOTTIME; 0: being changed */
+    uint64_t payload;              /* its address */
+};
 
 /* Initialize it with zeros. */
 struct process_context {

@@ -77,18 +77,15 @@ static void schedule(uint64_t began_ns)
 /* An SDK's context has precedence over ours. */
 static void publish_or_take_back(bool is_publishing)
 {
-    static bool said;
     if (published_context_address() && (!is_publishing || context.address))
         published_context_end();
     else if (is_publishing && !context.address && !published_context_address() &&
              published_context_begin(&current) != STATUS_OK)
         log_info("cannot publish the process context; readers may not look for contexts of threads");
-    if (is_publishing && context.published_ns && !context.names_threads && !said) {
-        said = true;
-        log_info(
-            "the process context of the OpenTelemetry SDK does not announce contexts of threads; readers may "
-            "not look for them");
-    }
+    if (is_publishing && context.published_ns && !context.names_threads)
+        log_once(log_info,
+                 "the process context of the OpenTelemetry SDK does not announce contexts of threads; "
+                 "readers may not look for them");
     context.own_address = published_context_address();
 }
 

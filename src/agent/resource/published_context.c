@@ -1,12 +1,12 @@
 #include "agent/resource/published_context.h"
 
+#include "agent/resource/process_context.h"
+#include "base/clock.h"
 #include "encode/encoder.h"
 
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #ifndef PR_SET_VMA /* for kernel headers before 5.17 */
@@ -14,20 +14,12 @@
 #define PR_SET_VMA_ANON_NAME 0
 #endif
 
-#define NAME "OTEL_CTX"
 /* OTEP 4947 may rename it to tls_v1. Readers know this name today. */
 #define THREAD_SCHEMA     "tlsdesc_v1_dev"
 #define THREAD_ATTRS_ROOM 256
 #define MAPPING_BYTES     (32 * 1024)
 
-struct context_header {
-    char signature[8];
-    uint32_t version, payload_bytes;
-    _Atomic uint64_t published_ns;
-    uint64_t payload;
-};
-
-static struct context_header *mapping;
+static struct process_context_header *mapping;
 
 /* A field of fewer than 128 bytes. */
 static uint8_t *put_field(uint8_t *to, unsigned number, const void *bytes, size_t count)
@@ -60,7 +52,7 @@ static size_t put_payload(const struct resource *resource, uint8_t *to, size_t r
 /* Without memfd, the name below identifies the mapping. */
 static void *make_mapping(void)
 {
-    int file = memfd_create(NAME, MFD_CLOEXEC);
+    int file = memfd_create(PROCESS_CONTEXT_NAME, MFD_CLOEXEC);
     void *made = MAP_FAILED;
     if (file >= 0 && ftruncate(file, MAPPING_BYTES) == 0)
         made = mmap(NULL, MAPPING_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
@@ -76,28 +68,22 @@ static void *make_mapping(void)
     return NULL;
 }
 
-static uint64_t boot_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 enum status published_context_begin(const struct resource *resource)
 {
     published_context_end();
-    struct context_header *made = make_mapping();
+    struct process_context_header *made = make_mapping();
     if (!made)
         return STATUS_UNAVAILABLE;
     uint8_t *payload = (uint8_t *)(made + 1);
     size_t bytes = put_payload(resource, payload, MAPPING_BYTES - sizeof *made);
-    made->version = 2;
+    made->version = PROCESS_CONTEXT_VERSION;
     made->payload_bytes = (uint32_t)bytes;
     made->payload = (uint64_t)(uintptr_t)payload;
     atomic_thread_fence(memory_order_seq_cst);
-    memcpy(made->signature, NAME, sizeof made->signature);
-    atomic_store(&made->published_ns, boot_ns()); /* written last: makes the context valid */
-    prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, made, MAPPING_BYTES, NAME);
+    memcpy(made->signature, PROCESS_CONTEXT_NAME, sizeof made->signature);
+    atomic_store(&made->published_ns,
+                 clock_read_ns(CLOCK_BOOTTIME)); /* written last: makes the context valid */
+    prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, made, MAPPING_BYTES, PROCESS_CONTEXT_NAME);
     mapping = made;
     return STATUS_OK;
 }

@@ -1,6 +1,7 @@
 #include "agent/resource/self_env.h"
 
 #include "base/process/agent_thread.h"
+#include "config/config.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -15,6 +16,20 @@
 const char *self_env_get(const char *name)
 {
     return getauxval(AT_SECURE) ? NULL : getenv(name);
+}
+
+static const char *read_variable(const char *name, void *context)
+{
+    (void)context;
+    return self_env_get(name);
+}
+
+enum status self_env_settings(struct settings *settings, const struct config_report **report)
+{
+    static struct config_report only;
+    const struct config_input input = {.getenv = read_variable};
+    *report = &only;
+    return config_load(&input, settings, &only);
 }
 
 static char folder[512] = ".";

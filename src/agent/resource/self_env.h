@@ -2,10 +2,18 @@
 #ifndef CUSPAN_AGENT_RESOURCE_SELF_ENV_H
 #define CUSPAN_AGENT_RESOURCE_SELF_ENV_H
 
+#include "base/status.h"
+
 #include <pthread.h>
 
 /* A variable, or NULL. A setuid process has none, because its caller must not control it. */
 const char *self_env_get(const char *name);
+
+/* Loads the settings from the environment and the file that it names, like config_load(). `report` stays
+ * valid until the next call; not thread-safe. */
+struct config_report;
+struct settings;
+enum status self_env_settings(struct settings *settings, const struct config_report **report) MUST_CHECK;
 
 /* The directory of libcuspan.so and its modules. Static storage; any thread. */
 const char *self_env_folder(void);
