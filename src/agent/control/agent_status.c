@@ -26,8 +26,9 @@ static void write_head(struct json_writer *json, const struct agent_view *view)
     json_write_unsigned(json, "since_ms", view->begun_ns / NS_PER_MS);
 }
 
-void agent_status_describe(FILE *to)
+void agent_status_describe(FILE *to, const char *argument)
 {
+    (void)argument;
     struct json_writer json = JSON_WRITER(to);
     struct agent_view view;
     agent_get_view(&view);
@@ -66,8 +67,9 @@ static void write_memory(struct json_writer *json, const struct settings *settin
     json_write_object_end(json);
 }
 
-void agent_status_write(FILE *to)
+void agent_status_write(FILE *to, const char *argument)
 {
+    (void)argument;
     static struct pipeline_snapshot snapshot; /* only the control thread calls this */
     struct json_writer json = JSON_WRITER(to);
     struct agent_view view;

@@ -5,6 +5,7 @@
 #include "base/control_path.h"
 #include "base/log.h"
 #include "base/process/cpu_time.h"
+#include "base/process/guarded_fd.h"
 #include "capture/callbacks/threads.h"
 
 #include <errno.h>
@@ -16,7 +17,6 @@
 #include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,56 +25,28 @@
 #define BACKLOG   16
 #define LEAVE_MS  200 /* that the thread gets at exit; a request may take longer */
 
-/* A descriptor of ours and its identity, because the host may close and reuse its number. */
-struct held {
-    _Atomic int number; /* -1: none */
-    dev_t device;
-    ino_t inode;
-};
-
 static struct {
     const struct control_verb *verbs;
     size_t verb_count;
     char path[CONTROL_PATH_BYTES + 32];
-    struct held listener, client;
+    struct guarded_fd listener, client;
     pthread_t thread;
     _Atomic pid_t owner; /* 0: none is open */
     atomic_bool is_ending, has_ended;
     uid_t user;
     char answer[CONTROL_ANSWER_BYTES]; /* for the thread */
-} control = {.listener.number = -1, .client.number = -1};
-
-static void hold(struct held *held, int number)
-{
-    struct stat facts = {0};
-    (void)fstat(number, &facts);
-    held->device = facts.st_dev;
-    held->inode = facts.st_ino;
-    atomic_store(&held->number, number);
-}
+} control = {.listener = GUARDED_FD_NONE, .client = GUARDED_FD_NONE};
 
 /* Its number, or -1 if there is none or the host has closed it. */
-static int number_of(const struct held *held)
+static int number_of(const struct guarded_fd *held)
 {
-    struct stat facts;
-    int number = atomic_load(&held->number);
-    bool is_ours = number >= 0 && fstat(number, &facts) == 0 && S_ISSOCK(facts.st_mode) &&
-                   facts.st_dev == held->device && facts.st_ino == held->inode;
-    return is_ours ? number : -1;
-}
-
-static void let_go(struct held *held)
-{
-    int number = number_of(held);
-    atomic_store(&held->number, -1);
-    if (number >= 0)
-        close(number);
+    return guarded_fd_is_ours(held) ? held->number : -1;
 }
 
 /* Clients. */
 
 /* True: readable, or writable. */
-static bool wait_for(const struct held *client, short what, uint64_t deadline_ns)
+static bool wait_for(const struct guarded_fd *client, short what, uint64_t deadline_ns)
 {
     for (;;) {
         struct pollfd polled = {.fd = number_of(client), .events = what};
@@ -90,15 +62,13 @@ static bool wait_for(const struct held *client, short what, uint64_t deadline_ns
 }
 
 /* Reads a line without its end; false: it is too long or incomplete. */
-static bool read_line(const struct held *client, char line[CONTROL_REQUEST_BYTES])
+static bool read_line(const struct guarded_fd *client, char line[CONTROL_REQUEST_BYTES])
 {
     uint64_t deadline_ns = clock_monotonic_ns() + CLIENT_NS;
     size_t used = 0;
     while (used < CONTROL_REQUEST_BYTES && wait_for(client, POLLIN, deadline_ns)) {
         ssize_t got = recv(number_of(client), line + used, CONTROL_REQUEST_BYTES - used, 0);
-        if (got <= 0 && errno != EINTR && errno != EAGAIN)
-            return false;
-        if (got == 0)
+        if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN))
             return false;
         if (got < 0)
             continue;
@@ -112,7 +82,7 @@ static bool read_line(const struct held *client, char line[CONTROL_REQUEST_BYTES
     return false;
 }
 
-static void send_answer(const struct held *client, const char *text, size_t length)
+static void send_answer(const struct guarded_fd *client, const char *text, size_t length)
 {
     uint64_t deadline_ns = clock_monotonic_ns() + CLIENT_NS;
     while (length > 0 && wait_for(client, POLLOUT, deadline_ns)) {
@@ -151,7 +121,7 @@ static size_t make_answer(const char *line)
     return length > 0 ? (size_t)length : 0;
 }
 
-static bool may_ask(const struct held *client)
+static bool may_ask(const struct guarded_fd *client)
 {
     struct ucred peer;
     socklen_t length = sizeof peer;
@@ -160,7 +130,7 @@ static bool may_ask(const struct held *client)
 }
 
 /* The client has hung up, so its request is not executed. */
-static bool has_gone(const struct held *client)
+static bool has_gone(const struct guarded_fd *client)
 {
     struct pollfd polled = {.fd = number_of(client)};
     return polled.fd < 0 || (poll(&polled, 1, 0) > 0 && polled.revents & (POLLHUP | POLLERR | POLLNVAL));
@@ -169,10 +139,10 @@ static bool has_gone(const struct held *client)
 static void serve(int number)
 {
     char line[CONTROL_REQUEST_BYTES];
-    hold(&control.client, number);
+    control.client = guarded_fd_of(number);
     if (may_ask(&control.client) && read_line(&control.client, line) && !has_gone(&control.client))
         send_answer(&control.client, control.answer, make_answer(line));
-    let_go(&control.client);
+    guarded_fd_close(&control.client);
 }
 
 /* The thread. */
@@ -263,7 +233,7 @@ enum status control_socket_open(const char *folder, const struct control_verb *v
     if (listener < 0)
         return error_set(err, STATUS_UNAVAILABLE, "cannot create a control socket in %s: %s",
                          place_count ? places[place_count - 1] : folder, strerror(errno));
-    hold(&control.listener, listener);
+    control.listener = guarded_fd_of(listener);
     atomic_store(&control.is_ending, false);
     atomic_store(&control.has_ended, false);
     atomic_store(&control.owner, getpid());
@@ -271,7 +241,7 @@ enum status control_socket_open(const char *folder, const struct control_verb *v
         return STATUS_OK;
     atomic_store(&control.owner, 0);
     unlink(control.path);
-    let_go(&control.listener);
+    guarded_fd_close(&control.listener);
     return error_set(err, STATUS_UNAVAILABLE, "cannot start the control thread");
 }
 
@@ -288,13 +258,12 @@ void control_socket_close(void)
     uint64_t deadline_ns = clock_monotonic_ns() + LEAVE_MS * NS_PER_MS;
     while (listener >= 0 && !atomic_load(&control.has_ended) && clock_monotonic_ns() < deadline_ns)
         nanosleep(&(struct timespec){0, (long)NS_PER_MS / 10}, NULL);
-    if (!atomic_load(
-            &control.has_ended)) { /* it is serving a client and ends after that; what it uses stays */
-        pthread_detach(control.thread);
-        return;
+    if (atomic_load(&control.has_ended)) {
+        pthread_join(control.thread, NULL);
+        guarded_fd_close(&control.listener);
+    } else {
+        pthread_detach(control.thread); /* it is serving a client and ends after that; what it uses stays */
     }
-    pthread_join(control.thread, NULL);
-    let_go(&control.listener);
 }
 
 void control_socket_hide(void)
@@ -306,6 +275,6 @@ void control_socket_hide(void)
 void control_socket_forget(void)
 {
     atomic_store(&control.owner, 0);
-    let_go(&control.client);
-    let_go(&control.listener);
+    guarded_fd_close(&control.client);
+    guarded_fd_close(&control.listener);
 }

@@ -14,11 +14,13 @@
 #include <stddef.h>
 #include <stdio.h>
 
+/* Writes one JSON object. `argument`: the text after the verb, maybe "". May take long: the client says how
+ * long it waits. */
+typedef void control_answer_fn(FILE *to, const char *argument);
+
 struct control_verb {
     const char *name;
-    /* Writes one JSON object. `argument`: the text after the verb, maybe "". May take long: the client says
-     * how long it waits. */
-    void (*answer)(FILE *to, const char *argument);
+    control_answer_fn *answer;
 };
 
 /* Creates the socket and starts the thread. Call once. `folder` NULL: the user's runtime directory, else one

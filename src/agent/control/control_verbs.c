@@ -42,18 +42,6 @@ static void answer(FILE *to, enum agent_answer given, const char *failure, const
     json_write_object_end(&json);
 }
 
-static void on_describe(FILE *to, const char *argument)
-{
-    (void)argument;
-    agent_status_describe(to);
-}
-
-static void on_status(FILE *to, const char *argument)
-{
-    (void)argument;
-    agent_status_write(to);
-}
-
 /* Also resumes after a release. */
 static void on_start(FILE *to, const char *argument)
 {
@@ -84,13 +72,11 @@ static void on_flush(FILE *to, const char *argument)
            view.info ? "not all was delivered in time" : "it has captured nothing yet", NULL);
 }
 
-static void on_figures(FILE *to, const char *argument)
-{
-    (void)argument;
-    live_stats_write_json(to);
-}
-
-const struct control_verb control_verbs[] = {
-    {"describe", on_describe}, {"status", on_status}, {"start", on_start},    {"stop", on_stop},
-    {"release", on_release},   {"flush", on_flush},   {"figures", on_figures}};
+const struct control_verb control_verbs[] = {{"describe", agent_status_describe},
+                                             {"status", agent_status_write},
+                                             {"start", on_start},
+                                             {"stop", on_stop},
+                                             {"release", on_release},
+                                             {"figures", live_stats_write_json},
+                                             {"flush", on_flush}};
 const size_t control_verb_count = sizeof control_verbs / sizeof *control_verbs;

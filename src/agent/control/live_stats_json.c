@@ -77,8 +77,9 @@ static void write_calls(struct json_writer *json, const struct live_stats_view *
     json_write_object_end(json);
 }
 
-void live_stats_write_json(FILE *to)
+void live_stats_write_json(FILE *to, const char *argument)
 {
+    (void)argument;
     static struct live_stats_view view; /* only the control thread calls this */
     struct json_writer json = JSON_WRITER(to);
     uint64_t cpu_ns = 0;

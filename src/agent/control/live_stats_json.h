@@ -2,11 +2,11 @@
 #ifndef CUSPAN_AGENT_CONTROL_LIVE_STATS_JSON_H
 #define CUSPAN_AGENT_CONTROL_LIVE_STATS_JSON_H
 
-#include <stdio.h>
+#include "agent/control/control_socket.h"
 
 /* Waits for the pipeline thread, for a second at most, and keeps the statistics counted for another 10 s. If
  * nothing is counted (the agent waits, records, or has ended), all values are 0 and "is_on" is false. The
  * first answer is such, because it starts the counting. One thread. */
-void live_stats_write_json(FILE *to);
+control_answer_fn live_stats_write_json;
 
 #endif

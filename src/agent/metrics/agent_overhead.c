@@ -4,21 +4,16 @@
 #include "base/process/cpu_time.h"
 #include "capture/callbacks/callback_time.h"
 
-/* Extrapolates the mean of the timed calls to all calls. Calls not drained yet are missing. */
-static void take_callbacks(struct agent_overhead *figures)
-{
-    struct callback_time_sum sum = callback_time_get();
-    figures->callback_calls = sum.timed_calls;
-    figures->callback_ns =
-        sum.call_ns * (counter_get(COUNTER_calls_captured) + counter_get(COUNTER_lost_ring_full));
-}
-
+/* The time in callbacks is the mean of the timed calls times all calls. Calls not drained yet are missing. */
 void agent_overhead_take(struct agent_overhead *figures)
 {
-    *figures = (struct agent_overhead){.pipeline_ns = cpu_time_ns(OWN_PIPELINE),
+    struct callback_time_sum timed = callback_time_get();
+    uint64_t calls = counter_get(COUNTER_calls_captured) + counter_get(COUNTER_lost_ring_full);
+    *figures = (struct agent_overhead){.callback_ns = timed.call_ns * calls,
+                                       .callback_calls = timed.timed_calls,
+                                       .pipeline_ns = cpu_time_ns(OWN_PIPELINE),
                                        .sender_ns = cpu_time_ns(OWN_SENDER),
                                        .control_ns = cpu_time_ns(OWN_CONTROL)};
-    take_callbacks(figures);
 }
 
 void agent_overhead_write(struct json_writer *json, const char *key, const struct balance *balance)
