@@ -31,6 +31,12 @@ static inline uint64_t clock_read_ns(clockid_t id)
     return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
 }
 
+/* For pthread_cond_timedwait() and nanosleep(). */
+static inline struct timespec clock_timespec(uint64_t ns)
+{
+    return (struct timespec){(time_t)(ns / NS_PER_SECOND), (long)(ns % NS_PER_SECOND)};
+}
+
 static inline uint64_t clock_now_ns(void)
 {
     if (__builtin_expect(clock_source != NULL, 0))

@@ -1,14 +1,12 @@
 #include "export/delivery_control.h"
 
+#include "base/process/agent_thread.h"
+
 #include <errno.h>
 
 void delivery_control_init(struct delivery_control *control)
 {
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&control->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    agent_thread_init_cond(&control->changed);
     pthread_mutex_init(&control->lock, NULL);
     atomic_init(&control->stop_at_ns, NEVER_NS);
     atomic_init(&control->aborted, false);
@@ -45,10 +43,7 @@ bool delivery_control_wait_locked(struct delivery_control *control, uint64_t unt
         pthread_cond_wait(&control->changed, &control->lock);
         return true;
     }
-    struct timespec until = {
-        .tv_sec = (time_t)(until_ns / NS_PER_SECOND),
-        .tv_nsec = (long)(until_ns % NS_PER_SECOND),
-    };
+    struct timespec until = clock_timespec(until_ns);
     return pthread_cond_timedwait(&control->changed, &control->lock, &until) != ETIMEDOUT;
 }
 

@@ -15,6 +15,7 @@
 #include "base/accounting/counters.h"
 #include "base/log.h"
 #include "base/accounting/losses.h"
+#include "base/process/agent_thread.h"
 #include "base/process/cpu_time.h"
 #include "capture/callbacks/threads.h"
 #include "capture/sleep/sleep_control.h"
@@ -78,18 +79,9 @@ static void follow_signal(void)
         begin_stop(deadline_ns, "a signal", atomic_load(&pipeline.signal_number));
 }
 
-struct timespec pipeline_moment(uint64_t monotonic_ns)
-{
-    return (struct timespec){(time_t)(monotonic_ns / NS_PER_SECOND), (long)(monotonic_ns % NS_PER_SECOND)};
-}
-
 static bool wait_or_stop(uint64_t pause_ns)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    uint64_t ns = (uint64_t)until.tv_nsec + pause_ns;
-    until.tv_sec += (time_t)(ns / NS_PER_SECOND);
-    until.tv_nsec = (long)(ns % NS_PER_SECOND);
+    struct timespec until = clock_timespec(clock_monotonic_ns() + pause_ns);
     pthread_mutex_lock(&pipeline.lock);
     if (!pipeline.is_stopping && !pipeline.requests)
         pthread_cond_timedwait(&pipeline.wake, &pipeline.lock, &until);
@@ -279,17 +271,6 @@ static void *run(void *unused)
     return NULL;
 }
 
-static int start_thread(void)
-{
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&pipeline.wake, &monotonic);
-    pthread_cond_init(&pipeline.done, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    return self_env_thread(&pipeline.thread, run);
-}
-
 enum status pipeline_start(const struct capture_info *info, struct error *err)
 {
     device_links_begin(&(struct device_links_options){.gpus_folder = DETECT_GPUS_FOLDER,
@@ -306,7 +287,9 @@ enum status pipeline_start(const struct capture_info *info, struct error *err)
         outputs_set_patience(pipeline.outputs, UINT64_MAX);
     pipeline.was_tracing = sleep_control_is_tracing();
     pipeline_report_start();
-    if (start_thread() != 0)
+    agent_thread_init_cond(&pipeline.wake);
+    agent_thread_init_cond(&pipeline.done);
+    if (self_env_thread(&pipeline.thread, run) != 0)
         return error_set(err, STATUS_UNAVAILABLE, "cannot start a thread");
     pthread_mutex_lock(&pipeline.lock);
     pipeline.is_running = true;
@@ -326,7 +309,7 @@ void pipeline_cancel(void)
 /* With the lock held. */
 static void wait_until_done(void)
 {
-    struct timespec until = pipeline_moment(pipeline.deadline_ns + EXIT_GRACE_NS);
+    struct timespec until = clock_timespec(pipeline.deadline_ns + EXIT_GRACE_NS);
     while (!pipeline.is_done && pthread_cond_timedwait(&pipeline.done, &pipeline.lock, &until) == 0) {
     }
 }

@@ -59,7 +59,6 @@ void pipeline_follow_links(void);
 uint64_t pipeline_pump_all(uint64_t deadline_ns);
 void pipeline_log_failure(void);
 void pipeline_log_losses(void);
-struct timespec pipeline_moment(uint64_t monotonic_ns);
 
 /* pipeline_requests.c: called between two rounds. */
 void pipeline_follow_tracing(void);

@@ -61,3 +61,12 @@ int agent_thread_start(pthread_t *thread, size_t stack_bytes, void *(*run)(void 
         free(beginning);
     return failed;
 }
+
+void agent_thread_init_cond(pthread_cond_t *cond)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(cond, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}

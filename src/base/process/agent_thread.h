@@ -9,4 +9,7 @@
 /* `stack_bytes` 0: the system's default. Returns 0, or an error number. */
 int agent_thread_start(pthread_t *thread, size_t stack_bytes, void *(*run)(void *), void *argument);
 
+/* Initializes a condition whose deadlines are those of clock_monotonic_ns(). */
+void agent_thread_init_cond(pthread_cond_t *cond);
+
 #endif

@@ -43,22 +43,29 @@ struct nvml_pci {
     char address[32];
 };
 
-/* Each returns 0 on success; NULL: not in this driver. */
+/* Each returns 0 on success. */
+#define NVML_CALLS(X)                                                                                        \
+    X(init, "nvmlInit_v2", (void))                                                                           \
+    X(handle_by_uuid, "nvmlDeviceGetHandleByUUID", (const char *uuid, void **device))                        \
+    X(name, "nvmlDeviceGetName", (void *device, char *name, unsigned bytes))                                 \
+    X(utilization, "nvmlDeviceGetUtilizationRates", (void *device, struct nvml_utilization *utilization))    \
+    X(memory, "nvmlDeviceGetMemoryInfo", (void *device, struct nvml_memory *memory))                         \
+    X(temperature, "nvmlDeviceGetTemperature", (void *device, int sensor, unsigned *celsius))                \
+    X(power, "nvmlDeviceGetPowerUsage", (void *device, unsigned *milliwatts))                                \
+    X(energy, "nvmlDeviceGetTotalEnergyConsumption", (void *device, unsigned long long *millijoules))        \
+    X(pci, "nvmlDeviceGetPciInfo_v3", (void *device, struct nvml_pci *pci))                                  \
+    X(fields, "nvmlDeviceGetFieldValues", (void *device, int count, struct nvml_field *fields))              \
+    X(link_state, "nvmlDeviceGetNvLinkState", (void *device, unsigned link, int *is_active))                 \
+    X(link_version, "nvmlDeviceGetNvLinkVersion", (void *device, unsigned link, unsigned *version))          \
+    X(link_remote_type, "nvmlDeviceGetNvLinkRemoteDeviceType", (void *device, unsigned link, int *type))     \
+    X(link_remote_pci, "nvmlDeviceGetNvLinkRemotePciInfo_v2",                                                \
+      (void *device, unsigned link, struct nvml_pci *pci))
+
+/* A member is NULL if this driver lacks the function. */
 struct nvml {
-    int (*init)(void);
-    int (*handle_by_uuid)(const char *uuid, void **device);
-    int (*name)(void *device, char *name, unsigned bytes);
-    int (*utilization)(void *device, struct nvml_utilization *utilization);
-    int (*memory)(void *device, struct nvml_memory *memory);
-    int (*temperature)(void *device, int sensor, unsigned *celsius);
-    int (*power)(void *device, unsigned *milliwatts);
-    int (*energy)(void *device, unsigned long long *millijoules);
-    int (*pci)(void *device, struct nvml_pci *pci);
-    int (*fields)(void *device, int count, struct nvml_field *fields);
-    int (*link_state)(void *device, unsigned link, int *is_active);
-    int (*link_version)(void *device, unsigned link, unsigned *version);
-    int (*link_remote_type)(void *device, unsigned link, int *type);
-    int (*link_remote_pci)(void *device, unsigned link, struct nvml_pci *pci);
+#define MEMBER(call, symbol, params) int(*call) params;
+    NVML_CALLS(MEMBER)
+#undef MEMBER
 };
 
 /* The thread's pending requests, each queried separately. */
@@ -79,32 +86,14 @@ static struct {
 
 static bool load(struct nvml *nvml)
 {
-    const struct {
-        void *function;
-        const char *name;
-    } symbols[] = {{&nvml->init, "nvmlInit_v2"},
-                   {&nvml->handle_by_uuid, "nvmlDeviceGetHandleByUUID"},
-                   {&nvml->name, "nvmlDeviceGetName"},
-                   {&nvml->utilization, "nvmlDeviceGetUtilizationRates"},
-                   {&nvml->memory, "nvmlDeviceGetMemoryInfo"},
-                   {&nvml->temperature, "nvmlDeviceGetTemperature"},
-                   {&nvml->power, "nvmlDeviceGetPowerUsage"},
-                   {&nvml->energy, "nvmlDeviceGetTotalEnergyConsumption"},
-                   {&nvml->pci, "nvmlDeviceGetPciInfo_v3"},
-                   {&nvml->fields, "nvmlDeviceGetFieldValues"},
-                   {&nvml->link_state, "nvmlDeviceGetNvLinkState"},
-                   {&nvml->link_version, "nvmlDeviceGetNvLinkVersion"},
-                   {&nvml->link_remote_type, "nvmlDeviceGetNvLinkRemoteDeviceType"},
-                   {&nvml->link_remote_pci, "nvmlDeviceGetNvLinkRemotePciInfo_v2"}};
     void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         log_info("no hw.* metrics and no NVLink data: cannot load %s", LIBRARY);
         return false;
     }
-    for (unsigned i = 0; i < sizeof symbols / sizeof *symbols; i++) {
-        void *found = dlsym(library, symbols[i].name);
-        memcpy(symbols[i].function, &found, sizeof found);
-    }
+#define FIND(call, symbol, params) *(void **)&nvml->call = dlsym(library, symbol);
+    NVML_CALLS(FIND)
+#undef FIND
     int result = nvml->init && nvml->handle_by_uuid ? nvml->init() : -1;
     if (result != 0)
         log_info("no hw.* metrics and no NVLink data: nvmlInit failed (%d)", result);
@@ -304,11 +293,7 @@ uint32_t nvml_take_links(struct device_links *devices)
 
 void nvml_end(void)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    uint64_t ns = (uint64_t)until.tv_nsec + END_NS;
-    until.tv_sec += (time_t)(ns / NS_PER_SECOND);
-    until.tv_nsec = (long)(ns % NS_PER_SECOND);
+    struct timespec until = clock_timespec(clock_read_ns(CLOCK_REALTIME) + END_NS);
     pthread_mutex_lock(&state.lock);
     state.is_ending = true;
     pthread_cond_broadcast(&state.changed);

@@ -159,18 +159,12 @@ static void round_of_all(enum step step, const uint8_t *devices, bool is_exit)
     }
 }
 
-static void deadline_after(struct timespec *deadline, uint64_t ns)
-{
-    uint64_t at = clock_monotonic_ns() + ns;
-    *deadline = (struct timespec){(time_t)(at / NS_PER_SECOND), (long)(at % NS_PER_SECOND)};
-}
-
 /* Waits for the next read or a change. */
 static void wait_locked(void)
 {
-    struct timespec deadline;
     uint64_t most_ns = PM_SAMPLES_AT_ONCE / 2 * interval_ns();
-    deadline_after(&deadline, most_ns < READ_INTERVAL_NS ? most_ns : READ_INTERVAL_NS);
+    uint64_t wait_ns = most_ns < READ_INTERVAL_NS ? most_ns : READ_INTERVAL_NS;
+    struct timespec deadline = clock_timespec(clock_monotonic_ns() + wait_ns);
     bool was_traced = state.is_traced;
     int result = 0;
     while (!state.is_ending && state.is_traced == was_traced && result != ETIMEDOUT)
@@ -201,18 +195,6 @@ static void *run(void *unused)
     return unused;
 }
 
-static void make_cond(void)
-{
-    pthread_condattr_t monotonic;
-    if (state.has_cond)
-        return;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&state.changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    state.has_cond = true;
-}
-
 /* Starts the thread if there is something to sample and it is not running. */
 static void begin_thread_locked(void)
 {
@@ -229,7 +211,9 @@ static void begin_thread_locked(void)
 void pm_sampling_start(const struct settings *settings, const struct cupti *cupti)
 {
     struct error err;
-    make_cond();
+    if (!state.has_cond)
+        agent_thread_init_cond(&state.changed);
+    state.has_cond = true;
     if (settings->counters.sampling.metrics.count == 0 || !settings->metrics.is_on ||
         settings->counters.metrics.count > 0) /* counters allow only one owner */
         return;
@@ -295,10 +279,9 @@ size_t pm_sampling_take(struct pm_sampled *sampled)
 
 void pm_sampling_stop(bool is_exit)
 {
-    struct timespec deadline;
+    struct timespec deadline = clock_timespec(clock_monotonic_ns() + (is_exit ? EXIT_NS : END_NS));
     int result = 0;
     pthread_mutex_lock(&state.lock);
-    deadline_after(&deadline, is_exit ? EXIT_NS : END_NS);
     state.is_ending = true;
     state.is_exit = is_exit;
     state.is_wanted = false;
