@@ -51,10 +51,10 @@ struct doctor_chip {
 };
 
 struct doctor_metric {
-    const char *name; /* dram__bytes of dram__bytes.sum.per_second */
-    const char *rollups;
+    const char *name;    /* without its rollups: dram__bytes of dram__bytes.sum.per_second */
+    const char *rollups; /* the available ones, such as "sum avg min max" */
     const char *description;
-    const char *hardware;
+    const char *hardware; /* the chip's unit that counts it */
     const char *unit;
 };
 

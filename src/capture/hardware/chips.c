@@ -40,14 +40,6 @@ static enum status open_driver(struct driver *driver, struct error *err)
     return STATUS_OK;
 }
 
-static void pass_metric(void *asking, const struct profiler_metric *metric)
-{
-    const struct doctor_counters *ask = asking;
-    const struct doctor_metric passed = {metric->name, metric->rollups, metric->description, metric->hardware,
-                                         metric->unit};
-    ask->on_metric(ask->context, &passed);
-}
-
 static enum status list_chip(const struct doctor_counters *ask, cuda_context_handle context,
                              struct doctor_chip *chip, struct error *err)
 {
@@ -57,7 +49,7 @@ static enum status list_chip(const struct doctor_counters *ask, cuda_context_han
         return status;
     ask->on_chip(ask->context, chip);
     if (ask->metrics->count == 0)
-        return profiler_list(context, type, pass_metric, (void *)(uintptr_t)ask, err);
+        return profiler_list(context, type, ask->on_metric, ask->context, err);
     size_t passes = 0;
     status = profiler_plan(context, type, ask->metrics, &passes, err);
     if (status == STATUS_OK)

@@ -143,7 +143,7 @@ static enum status set_config(struct profiler *profiler, struct error *err)
                                  "configure the counters", err);
 }
 
-static enum status start(struct profiler *profiler, struct error *err)
+enum status profiler_begin(struct profiler *profiler, struct error *err)
 {
     PROFILER_PARAMS(params, profiler_object, pRangeProfilerObject, .pRangeProfilerObject = profiler->ranges);
     enum status status = clear_data(profiler, err);
@@ -163,7 +163,8 @@ static enum status open_ranges(struct profiler *profiler, cuda_context_handle co
         return status;
     profiler->ranges = params.pRangeProfilerObject;
     status = make_data(profiler, err);
-    return status == STATUS_OK && profiler->scope == PROFILER_RUNS_ONCE ? start(profiler, err) : status;
+    return status == STATUS_OK && profiler->scope == PROFILER_RUNS_ONCE ? profiler_begin(profiler, err)
+                                                                        : status;
 }
 
 enum status profiler_open(cuda_context_handle context, const struct pattern_list *metrics,
@@ -276,12 +277,7 @@ enum status profiler_read(struct profiler *profiler, bool goes_on, profiler_coun
         if (status == STATUS_OK)
             see(seer, i, &counts);
     }
-    return status == STATUS_OK && goes_on ? start(profiler, err) : status;
-}
-
-enum status profiler_begin(struct profiler *profiler, struct error *err)
-{
-    return start(profiler, err);
+    return status == STATUS_OK && goes_on ? profiler_begin(profiler, err) : status;
 }
 
 enum status profiler_end(struct profiler *profiler, double *values, size_t *count, struct error *err)
@@ -345,7 +341,7 @@ enum status profiler_loop_end(struct profiler *profiler, double *values, struct 
     return status == STATUS_OK ? evaluate(profiler, 0, values, err) : status;
 }
 
-static void join_rollups(const struct profiler *profiler, struct profiler_metric *metric, uint32_t type,
+static void join_rollups(const struct profiler *profiler, struct doctor_metric *metric, uint32_t type,
                          char *text, size_t size)
 {
     PROFILER_PARAMS(params, profiler_sub_metrics, ppSubMetrics, .pHostObject = profiler->host.handle,
@@ -365,7 +361,7 @@ static void see_metric(const struct profiler *profiler, const char *name, uint32
     char rollups[2048];
     PROFILER_PARAMS(params, profiler_metric_properties, metricType, .pHostObject = profiler->host.handle,
                     .pMetricName = name);
-    struct profiler_metric metric = {.name = name, .description = "", .hardware = "", .unit = ""};
+    struct doctor_metric metric = {.name = name, .description = "", .hardware = "", .unit = ""};
     if (profiler_calls.cuptiProfilerHostGetMetricProperties(&params) == CUPTI_OK) {
         metric.description = params.pDescription ? params.pDescription : "";
         metric.hardware = params.pHwUnit ? params.pHwUnit : "";

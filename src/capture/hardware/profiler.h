@@ -14,6 +14,7 @@
 #define CUSPAN_CAPTURE_HARDWARE_PROFILER_H
 
 #include "capture/hardware/profiler_host.h"
+#include "model/doctor_entry.h"
 
 #include <stdbool.h>
 
@@ -68,14 +69,7 @@ size_t profiler_metric_count(const struct profiler *profiler);
 
 /* The rest lists what a chip can count, for the command line. */
 
-struct profiler_metric {
-    const char *name;    /* without its rollups */
-    const char *rollups; /* the available ones, such as "sum avg min max" */
-    const char *description;
-    const char *hardware; /* the chip's unit that counts it */
-    const char *unit;
-};
-typedef void profiler_see_fn(void *context, const struct profiler_metric *metric);
+typedef void profiler_see_fn(void *context, const struct doctor_metric *metric);
 
 /* The chip's name, at most PROFILER_CHIP_BYTES. */
 enum status profiler_learn_chip(cuda_context_handle context, enum profiler_type type, char *chip,
