@@ -106,44 +106,25 @@ enum status callbacks_init(bool parameters)
     return STATUS_OK;
 }
 
-void callbacks_leave_out(enum call_domain domain, uint32_t cbid)
+void callbacks_add_flags(enum call_domain domain, uint32_t cbid, uint8_t flags)
 {
-    domains[domain].plans[cbid].flags |= PLAN_NO_SPAN;
+    domains[domain].plans[cbid].flags |= flags;
 }
 
-void callbacks_count(enum call_domain domain, uint32_t cbid)
+uint8_t callbacks_flags(enum call_domain domain, uint32_t cbid)
 {
-    domains[domain].plans[cbid].flags |= PLAN_COUNTS;
+    return domains[domain].plans[cbid].flags;
 }
 
-bool callbacks_make_graph(enum call_domain domain, uint32_t cbid)
+uint8_t callbacks_bound_flags(enum call_domain domain, uint32_t cbid)
 {
-    return domains[domain].plans[cbid].flags & PLAN_MAKES_GRAPH;
-}
-
-void callbacks_take_stack(enum call_domain domain, uint32_t cbid)
-{
-    domains[domain].plans[cbid].flags |= PLAN_TAKES_STACK;
-}
-
-static uint8_t bound_flags(const char *name)
-{
+    const struct call_info *info = call_info(domain, cbid);
+    const char *name = info ? call_name(info) : "";
     if (strcmp(name, "cudaProfilerStart") == 0 || strcmp(name, "cuProfilerStart") == 0)
         return PLAN_BEGINS_TRACING;
     if (strcmp(name, "cudaProfilerStop") == 0 || strcmp(name, "cuProfilerStop") == 0)
         return PLAN_ENDS_TRACING;
     return 0;
-}
-
-bool callbacks_is_bound(enum call_domain domain, uint32_t cbid)
-{
-    const struct call_info *info = call_info(domain, cbid);
-    return info && bound_flags(call_name(info));
-}
-
-void callbacks_bound(enum call_domain domain, uint32_t cbid)
-{
-    domains[domain].plans[cbid].flags |= bound_flags(call_name(call_info(domain, cbid)));
 }
 
 /* Copies a string: one word for the length, then the bytes padded to whole words. Returns the number of
@@ -543,10 +524,10 @@ static void handle_call(enum call_domain domain, uint32_t cbid, const struct cup
 /* Contexts, modules and graphs, all rare. The record precedes that of the enclosing call in the ring. */
 RARE static void handle_resource(uint32_t cbid, const struct cupti_resource_data *data)
 {
-    if (cbid == CUPTI_RESOURCE_CONTEXT_DESTROY_STARTING)
+    if (cbid == CUPTI_RESOURCE_CONTEXT_DESTROY_STARTING) {
         gpu_counters_end_context(data->context);
-    if (cbid == CUPTI_RESOURCE_CONTEXT_DESTROY_STARTING)
         atomic_store_explicit(&callbacks_signals.flush_soon, true, memory_order_relaxed);
+    }
     if (atomic_load_explicit(&mode_now, memory_order_relaxed) == MODE_ASLEEP && !graph_nodes_concern(cbid))
         return;
     struct host_thread *thread = thread_current();

@@ -26,13 +26,13 @@ struct call_plan {
 };
 
 enum call_plan_flags {
-    PLAN_MAKES_GRAPH = 1,
+    PLAN_MAKES_GRAPH = 1, /* sets callbacks_signals.graph_is_begun */
     PLAN_INSTANTIATES_GRAPH = 2,
     PLAN_NO_SPAN = 4, /* callback enabled for its graph or bound, or to recognize nested driver calls */
     PLAN_BEGINS_TRACING = 8, /* cudaProfilerStart, if it bounds the tracing */
     PLAN_ENDS_TRACING = 16,
     PLAN_COUNTS = 32,     /* hardware counters of its kernel may be read */
-    PLAN_TAKES_STACK = 64 /* an allocating call whose stack is recorded */
+    PLAN_TAKES_STACK = 64 /* an allocating call whose stack is recorded; after call_stack_start() */
 };
 
 /* Passed to cuptiSubscribe. */
@@ -41,23 +41,13 @@ cupti_callback_fn callbacks_handle;
 /* Builds the plans. With `parameters` false, records have no parameters. Can fail with NO_MEMORY. */
 enum status callbacks_init(bool parameters) MUST_CHECK;
 
-/* Callbacks stay enabled for the call, but it gets no record (PLAN_NO_SPAN). After callbacks_init(). */
-void callbacks_leave_out(enum call_domain domain, uint32_t cbid);
+/* The flags of a call's plan, after callbacks_init(). Those of graphs are already set. */
+void callbacks_add_flags(enum call_domain domain, uint32_t cbid, uint8_t flags);
+uint8_t callbacks_flags(enum call_domain domain, uint32_t cbid);
 
-/* Marks a call that launches kernels whose hardware counters may be read. After callbacks_init(). */
-void callbacks_count(enum call_domain domain, uint32_t cbid);
-
-/* Whether the call sets callbacks_signals.graph_is_begun. After callbacks_init(). */
-bool callbacks_make_graph(enum call_domain domain, uint32_t cbid);
-
-/* The call's record includes its stack. After callbacks_init() and call_stack_start(). */
-void callbacks_take_stack(enum call_domain domain, uint32_t cbid);
-
-/* Makes cudaProfilerStart and cudaProfilerStop, of both APIs, call callbacks_on_bound. After
- * callbacks_init(). */
-void callbacks_bound(enum call_domain domain, uint32_t cbid);
-/* Whether the call is one of them. */
-bool callbacks_is_bound(enum call_domain domain, uint32_t cbid);
+/* The flag that makes cudaProfilerStart or cudaProfilerStop, of both APIs, call callbacks_on_bound. 0:
+ * another call. */
+uint8_t callbacks_bound_flags(enum call_domain domain, uint32_t cbid);
 /* Called when tracing starts (at the end of cudaProfilerStart) or stops. */
 extern void (*callbacks_on_bound)(bool begins);
 

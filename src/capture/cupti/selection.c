@@ -49,12 +49,6 @@ bool selection_hides_call(const struct settings *settings, enum call_domain doma
            is_domain_on(settings, CALL_DRIVER) && !is_wanted(settings, info);
 }
 
-/* Graphs are traced as a whole or node by node, depending on the detail. */
-static bool is_graph_level(uint16_t kind)
-{
-    return kind == ACTIVITY_GRAPH_TRACE;
-}
-
 bool selection_has_activity(const struct settings *settings, uint16_t kind)
 {
     const struct activity_info *info = kind < ACTIVITY_KINDS_MAX ? &activity_table[kind] : NULL;
@@ -63,9 +57,9 @@ bool selection_has_activity(const struct settings *settings, uint16_t kind)
         return false;
     if (kind == ACTIVITY_DEVICE || kind == ACTIVITY_CONTEXT)
         return true;
-    bool shares =
-        settings->cupti.others == OTHERS_SHARE; /* the first subscriber chooses for all (CUPTI 13.5) */
-    if (is_graph_level(kind) && (settings_have_graph_nodes(settings) || shares))
+    /* Graphs are traced as a whole or node by node; the first subscriber chooses for all (CUPTI 13.5). */
+    if (kind == ACTIVITY_GRAPH_TRACE &&
+        (settings_have_graph_nodes(settings) || settings->cupti.others == OTHERS_SHARE))
         return false;
     if (settings->detail == DETAIL_SUMMARY && !info->is_gpu_work)
         return false;

@@ -104,29 +104,30 @@ static uint32_t set_attribute(enum cupti_attr attribute, size_t size, void *valu
     return cupti->cuptiActivitySetAttribute(attribute, &size, value);
 }
 
-static void set_size(enum cupti_attr attribute, const char *name, size_t value)
+static void log_if_rejected(uint32_t result, const char *name)
 {
-    uint32_t result = set_attribute(attribute, sizeof value, &value);
     if (result != CUPTI_OK)
         log_debug("CUPTI rejected %s: %s", name, cupti_result_text(cupti, result));
+}
+
+static void set_size(enum cupti_attr attribute, const char *name, size_t value)
+{
+    log_if_rejected(set_attribute(attribute, sizeof value, &value), name);
 }
 
 static void set_flag(enum cupti_attr attribute, const char *name, bool value)
 {
     uint8_t flag = value;
-    uint32_t result = set_attribute(attribute, sizeof flag, &flag);
-    if (result != CUPTI_OK)
-        log_debug("CUPTI rejected %s: %s", name, cupti_result_text(cupti, result));
+    log_if_rejected(set_attribute(attribute, sizeof flag, &flag), name);
 }
 
 /* Kernel thread IDs, as calls have, instead of pthread handles. */
 static void set_thread_ids(void)
 {
     uint32_t type = CUPTI_THREAD_ID_SYSTEM;
-    uint32_t result = uses_subscriber_api ? set_attribute(CUPTI_ATTR_THREAD_ID_TYPE, sizeof type, &type)
-                                          : cupti->cuptiSetThreadIdType(type);
-    if (result != CUPTI_OK)
-        log_debug("CUPTI rejected the thread ID type: %s", cupti_result_text(cupti, result));
+    log_if_rejected(uses_subscriber_api ? set_attribute(CUPTI_ATTR_THREAD_ID_TYPE, sizeof type, &type)
+                                        : cupti->cuptiSetThreadIdType(type),
+                    "the thread ID type");
 }
 
 static enum status set_attributes(struct error *err)
@@ -151,10 +152,11 @@ static enum status set_attributes(struct error *err)
     return STATUS_OK;
 }
 
-static uint32_t enable_kind(uint16_t kind, uint64_t fields)
+static uint32_t enable_kind(uint16_t kind)
 {
     if (!uses_subscriber_api)
         return cupti->cuptiActivityEnable(kind);
+    uint64_t fields = selection_fields(settings, kind);
     int ids[ACTIVITY_FIELDS_MAX];
     size_t count = 0;
     for (int i = 0; i < ACTIVITY_FIELDS_MAX; i++)
@@ -200,7 +202,7 @@ static enum status enable_kinds(const uint64_t fields[ACTIVITY_KINDS_MAX], struc
         uint16_t kind = kind_at(place);
         if (!fields[kind])
             continue;
-        uint32_t result = enable_kind(kind, fields[kind]);
+        uint32_t result = enable_kind(kind);
         if (result == CUPTI_OK)
             continue;
         if (kind == ACTIVITY_KERNEL)
@@ -219,13 +221,18 @@ static uint32_t disable_kind(uint16_t kind)
                                : cupti->cuptiActivityDisable(kind);
 }
 
+static bool is_enabled(uint16_t kind)
+{
+    return selection_has_activity(settings, kind) &&
+           !(kind == ACTIVITY_UNIFIED_MEMORY && unified_memory_is_due);
+}
+
 /* All kinds but those that describe devices and contexts, which are reported once, and graph records, which
  * crash CUPTI before 13.3 when enabled late. */
 static bool goes_off_in_sleep(uint16_t kind)
 {
     bool stays = kind == ACTIVITY_DEVICE || kind == ACTIVITY_CONTEXT || kind == ACTIVITY_GRAPH_TRACE;
-    bool is_due = kind == ACTIVITY_UNIFIED_MEMORY && unified_memory_is_due;
-    return selection_has_activity(settings, kind) && !stays && !is_due;
+    return is_enabled(kind) && !stays;
 }
 
 void switches_records(bool on)
@@ -236,7 +243,7 @@ void switches_records(bool on)
         uint16_t kind = kind_at(on ? i : (uint16_t)(ACTIVITY_KINDS_MAX - 1 - i));
         if (!goes_off_in_sleep(kind))
             continue;
-        uint32_t result = on ? enable_kind(kind, selection_fields(settings, kind)) : disable_kind(kind);
+        uint32_t result = on ? enable_kind(kind) : disable_kind(kind);
         if (result != CUPTI_OK)
             log_debug("CUPTI could not enable or disable records of kind %s: %s", activity_table[kind].name,
                       cupti_result_text(cupti, result));
@@ -256,14 +263,14 @@ static bool has_driver_calls(void)
 static bool announces_graphs(enum call_domain domain, uint32_t cbid)
 {
     bool is_domain_on = domain == CALL_RUNTIME ? settings->capture.runtime : settings->capture.driver;
-    return atomic_load(&graphs_are_due) && is_domain_on && callbacks_make_graph(domain, cbid);
+    return atomic_load(&graphs_are_due) && is_domain_on && callbacks_flags(domain, cbid) & PLAN_MAKES_GRAPH;
 }
 
 /* cudaProfilerStart and cudaProfilerStop, if they bound the tracing. They need callbacks even if they have no
  * span. */
-static bool bounds_tracing(enum call_domain domain, uint32_t cbid)
+static uint8_t bound_flags(enum call_domain domain, uint32_t cbid)
 {
-    return settings->capture.cuda_profiler && callbacks_is_bound(domain, cbid);
+    return settings->capture.cuda_profiler ? callbacks_bound_flags(domain, cbid) : 0;
 }
 
 struct refusals {
@@ -301,17 +308,17 @@ static void enable_calls(void)
         uint32_t count = domain == CALL_RUNTIME ? call_count_runtime : call_count_driver;
         for (uint32_t cbid = 1; cbid < count; cbid++) {
             bool is_wanted = selection_has_call(settings, domain, cbid);
+            uint8_t flags = bound_flags(domain, cbid);
             if (!is_wanted && !(may_hide && selection_hides_call(settings, domain, cbid)) &&
-                !announces_graphs(domain, cbid) && !bounds_tracing(domain, cbid))
+                !announces_graphs(domain, cbid) && !flags)
                 continue;
             if (!is_wanted)
-                callbacks_leave_out(domain, cbid);
-            if (bounds_tracing(domain, cbid))
-                callbacks_bound(domain, cbid);
+                flags |= PLAN_NO_SPAN;
             if (gpu_counters_concern(domain, cbid))
-                callbacks_count(domain, cbid);
+                flags |= PLAN_COUNTS;
             if (takes_stacks && is_wanted && call_info(domain, cbid)->group == CALL_GROUP_ALLOC)
-                callbacks_take_stack(domain, cbid);
+                flags |= PLAN_TAKES_STACK;
+            callbacks_add_flags(domain, cbid, flags);
             enable_call(domain, cbid, &refusals);
         }
     }
@@ -384,7 +391,7 @@ static void start_graphs(void)
 {
     if (!atomic_exchange(&graphs_are_due, false))
         return;
-    uint32_t result = enable_kind(ACTIVITY_GRAPH_TRACE, selection_fields(settings, ACTIVITY_GRAPH_TRACE));
+    uint32_t result = enable_kind(ACTIVITY_GRAPH_TRACE);
     if (result != CUPTI_OK)
         log_warn("CUPTI has no graph records (%s); graphs show their nodes",
                  cupti_result_text(cupti, result));
@@ -421,7 +428,7 @@ static void start_unified_memory(void)
     switches_lock();
     unified_memory_is_due = false;
     if (unified_memory_configure(cupti) && are_records_on)
-        enable_kind(ACTIVITY_UNIFIED_MEMORY, selection_fields(settings, ACTIVITY_UNIFIED_MEMORY));
+        enable_kind(ACTIVITY_UNIFIED_MEMORY);
     switches_unlock();
 }
 
@@ -445,7 +452,7 @@ static enum status choose_api(bool will_sleep, struct error *err)
     return STATUS_OK;
 }
 
-static enum status switch_on(bool is_again, struct error *err)
+static enum status enable(bool is_again, struct error *err)
 {
     uint64_t fields[ACTIVITY_KINDS_MAX] = {0};
     for (uint16_t kind = 1; kind < ACTIVITY_KINDS_MAX; kind++)
@@ -482,6 +489,16 @@ static enum status switch_on(bool is_again, struct error *err)
     return STATUS_OK;
 }
 
+static enum status subscribe_and_enable(bool is_again, struct error *err)
+{
+    enum status status = subscribe(err);
+    if (status == STATUS_OK)
+        status = enable(is_again, err);
+    if (status != STATUS_OK)
+        switches_off();
+    return status;
+}
+
 enum status switches_on(const struct cupti *loaded, const struct settings *frozen, bool will_sleep,
                         struct error *err)
 {
@@ -489,34 +506,18 @@ enum status switches_on(const struct cupti *loaded, const struct settings *froze
     cupti = loaded;
     settings = frozen;
     enum status status = choose_api(will_sleep, err);
-    if (status == STATUS_OK)
-        status = subscribe(err);
-    if (status == STATUS_OK)
-        status = switch_on(false, err);
-    if (status != STATUS_OK)
-        switches_off();
-    return status;
-}
-
-static enum status come_back(struct error *err)
-{
-    enum status status = subscribe(err);
-    if (status == STATUS_OK)
-        status = switch_on(true, err);
-    if (status != STATUS_OK)
-        switches_off();
-    return status;
+    return status == STATUS_OK ? subscribe_and_enable(false, err) : status;
 }
 
 /* After another tool has recorded with the classic API, CUPTI refuses the subscriber API (NOT_COMPATIBLE;
  * seen with 13.5). */
 enum status switches_on_again(struct error *err)
 {
-    enum status status = come_back(err);
+    enum status status = subscribe_and_enable(true, err);
     if (status == STATUS_OK || is_held_by_another || !uses_subscriber_api)
         return status;
     uses_subscriber_api = false;
-    return come_back(err);
+    return subscribe_and_enable(true, err);
 }
 
 bool switches_are_held(void)
@@ -606,12 +607,9 @@ void switches_pause(bool begins)
         }
         return;
     }
-    for (uint16_t place = 0; is_paused && place < ACTIVITY_KINDS_MAX; place++) {
-        uint16_t kind = kind_at(place);
-        bool is_due = kind == ACTIVITY_UNIFIED_MEMORY && unified_memory_is_due;
-        if (selection_has_activity(settings, kind) && !is_due)
-            (void)enable_kind(kind, selection_fields(settings, kind));
-    }
+    for (uint16_t place = 0; is_paused && place < ACTIVITY_KINDS_MAX; place++)
+        if (is_enabled(kind_at(place)))
+            (void)enable_kind(kind_at(place));
     is_paused = false;
     switches_unlock();
 }

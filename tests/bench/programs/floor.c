@@ -51,40 +51,25 @@ const void *publish_variable(void)
 
 void publish_give_way(void) {}
 
-bool callbacks_make_graph(enum call_domain domain, uint32_t cbid)
-{
-    (void)domain, (void)cbid;
-    return false;
-}
-
-void callbacks_leave_out(enum call_domain domain, uint32_t cbid)
-{
-    (void)domain, (void)cbid;
-}
-
 /* It walks no stacks, either. */
-void callbacks_take_stack(enum call_domain domain, uint32_t cbid)
+void callbacks_add_flags(enum call_domain domain, uint32_t cbid, uint8_t flags)
 {
-    (void)domain, (void)cbid;
+    (void)domain, (void)cbid, (void)flags;
 }
 
-bool callbacks_is_bound(enum call_domain domain, uint32_t cbid)
+uint8_t callbacks_flags(enum call_domain domain, uint32_t cbid)
 {
     (void)domain, (void)cbid;
-    return false;
+    return 0;
 }
 
-void callbacks_bound(enum call_domain domain, uint32_t cbid)
+uint8_t callbacks_bound_flags(enum call_domain domain, uint32_t cbid)
 {
     (void)domain, (void)cbid;
+    return 0;
 }
 
 __thread struct thread_context *thread_context_self __attribute__((tls_model("initial-exec")));
-
-void callbacks_count(enum call_domain domain, uint32_t cbid)
-{
-    (void)domain, (void)cbid;
-}
 
 /* The floor is always awake. */
 void sleep_control_start(const struct settings *settings, bool is_replay)

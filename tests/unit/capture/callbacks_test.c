@@ -492,7 +492,7 @@ static void test_a_call_that_is_left_out_hides_what_is_inside(void **state)
     struct call outer, inner;
     find(&outer, CALL_RUNTIME, "cudaEventRecord", 21);
     find(&inner, CALL_DRIVER, "cuEventRecord", 21);
-    callbacks_leave_out(CALL_RUNTIME, outer.cbid);
+    callbacks_add_flags(CALL_RUNTIME, outer.cbid, PLAN_NO_SPAN);
     enter(&outer);
     enter(&inner);
     leave(&inner);
@@ -600,13 +600,13 @@ static void test_a_graph_is_announced_by_a_call_without_a_span(void **state)
     struct call call;
     assert_int_equal(callbacks_init(true), STATUS_OK);
     find(&call, CALL_DRIVER, "cuGraphCreate", 16);
-    assert_true(callbacks_make_graph(call.domain, call.cbid));
-    callbacks_leave_out(call.domain, call.cbid);
+    assert_true(callbacks_flags(call.domain, call.cbid) & PLAN_MAKES_GRAPH);
+    callbacks_add_flags(call.domain, call.cbid, PLAN_NO_SPAN);
     make(CALL_DRIVER, "cuGraphCreate");
     assert_true(graph_is_begun());
     assert_null(next());
     find(&call, CALL_RUNTIME, "cudaMalloc", 16);
-    assert_false(callbacks_make_graph(call.domain, call.cbid));
+    assert_false(callbacks_flags(call.domain, call.cbid) & PLAN_MAKES_GRAPH);
 }
 
 static void fall_asleep(void)
@@ -737,14 +737,15 @@ static void test_the_cuda_profiler_bounds_the_tracing(void **state)
     find(&start, CALL_RUNTIME, "cudaProfilerStart", 1);
     find(&stop, CALL_DRIVER, "cuProfilerStop", 2);
     find(&other, CALL_RUNTIME, "cudaMalloc", 3);
-    assert_true(callbacks_is_bound(start.domain, start.cbid) && callbacks_is_bound(stop.domain, stop.cbid));
-    assert_false(callbacks_is_bound(other.domain, other.cbid));
+    assert_true(callbacks_bound_flags(start.domain, start.cbid) &&
+                callbacks_bound_flags(stop.domain, stop.cbid));
+    assert_false(callbacks_bound_flags(other.domain, other.cbid));
     callbacks_on_bound = note_bound;
     make(CALL_RUNTIME, "cudaProfilerStart"); /* not enabled */
     assert_int_equal(begun, 0);
-    callbacks_bound(start.domain, start.cbid);
-    callbacks_bound(stop.domain, stop.cbid);
-    callbacks_leave_out(start.domain, start.cbid);
+    callbacks_add_flags(start.domain, start.cbid, callbacks_bound_flags(start.domain, start.cbid));
+    callbacks_add_flags(stop.domain, stop.cbid, callbacks_bound_flags(stop.domain, stop.cbid));
+    callbacks_add_flags(start.domain, start.cbid, PLAN_NO_SPAN);
     while (next())
         release();
     fall_asleep();
@@ -971,7 +972,7 @@ static void test_an_allocation_comes_with_its_stack(void **state)
     struct call call;
     assert_true(call_stack_start());
     find(&call, CALL_RUNTIME, "cudaMalloc", 19);
-    callbacks_take_stack(CALL_RUNTIME, call.cbid);
+    callbacks_add_flags(CALL_RUNTIME, call.cbid, PLAN_TAKES_STACK);
     enter(&call);
     fake_now_ns += 700;
     leave(&call);
@@ -999,7 +1000,7 @@ static void test_without_room_for_its_stack_a_call_goes_alone(void **state)
     struct call allocation, small;
     find(&allocation, CALL_RUNTIME, "cudaMalloc", 19);
     find(&small, CALL_RUNTIME, "cudaStreamSynchronize", 17);
-    callbacks_take_stack(CALL_RUNTIME, allocation.cbid);
+    callbacks_add_flags(CALL_RUNTIME, allocation.cbid, PLAN_TAKES_STACK);
     uint64_t bytes = thread_known()->ring.bytes;
     while (ring_used(&thread_known()->ring) + 2 * sizeof(struct call_record) < bytes - 72) {
         enter(&small);
