@@ -168,7 +168,10 @@ static void hand_over(const struct capture_sink *sink, const struct thread_info 
         struct call_record *call = (struct call_record *)head;
         call->start_ns = clock_ticks_to_ns(call->start_ns);
         call->end_ns = clock_ticks_to_ns(call->end_ns);
-        (is_asleep ? sink->on_call_asleep : sink->on_call)(sink->context, thread, call);
+        if (!is_asleep)
+            sink->on_call(sink->context, thread, call);
+        else if (sink->on_call_asleep)
+            sink->on_call_asleep(sink->context, thread, call);
         return;
     }
     if (head->type == RECORD_STACK) {
@@ -183,10 +186,12 @@ static void hand_over(const struct capture_sink *sink, const struct thread_info 
     case RECORD_RESOURCE:
         if (head->cbid == CUPTI_RESOURCE_CONTEXT_CREATED)
             counter_add_alone(COUNTER_contexts, 1);
-        sink->on_resource(sink->context, thread, record);
+        if (sink->on_resource)
+            sink->on_resource(sink->context, thread, record);
         break;
     case RECORD_CONTEXT:
-        sink->on_context(sink->context, thread, (const struct context_record *)head);
+        if (sink->on_context)
+            sink->on_context(sink->context, thread, (const struct context_record *)head);
         break;
     case RECORD_RANGE_BEGIN:
     case RECORD_RANGE_END:
@@ -194,10 +199,12 @@ static void hand_over(const struct capture_sink *sink, const struct thread_info 
         sink->on_range(sink->context, thread, (const struct range_record *)head);
         break;
     case RECORD_GPU_COUNTERS:
-        sink->on_gpu_counters(sink->context, thread, (const struct gpu_counters_record *)head);
+        if (sink->on_gpu_counters)
+            sink->on_gpu_counters(sink->context, thread, (const struct gpu_counters_record *)head);
         break;
     case RECORD_NAME:
-        sink->on_name(sink->context, thread, (const struct name_record *)head);
+        if (sink->on_name)
+            sink->on_name(sink->context, thread, (const struct name_record *)head);
         break;
     default:
         break;
@@ -302,10 +309,21 @@ void capture_flush_soon(void)
     atomic_store_explicit(&callbacks_signals.flush_soon, true, memory_order_relaxed);
 }
 
+const char *capture_failure(void)
+{
+    return atomic_load_explicit(&callbacks_signals.fatal, memory_order_acquire)
+               ? callbacks_signals.fatal_message
+               : NULL;
+}
+
+static bool is_cupti_usable(void)
+{
+    return !atomic_load(&is_abandoned) && !capture_failure();
+}
+
 void capture_service(uint64_t now_ns)
 {
-    if (atomic_load_explicit(&is_abandoned, memory_order_relaxed) || capture_failure() ||
-        atomic_load_explicit(&is_released, memory_order_relaxed))
+    if (!is_cupti_usable() || atomic_load(&is_released))
         return;
     switches_follow();
     gpu_counters_service(now_ns);
@@ -332,13 +350,6 @@ void capture_service(uint64_t now_ns)
     }
 }
 
-const char *capture_failure(void)
-{
-    return atomic_load_explicit(&callbacks_signals.fatal, memory_order_acquire)
-               ? callbacks_signals.fatal_message
-               : NULL;
-}
-
 static void find_open_call(struct host_thread *thread, void *found)
 {
     bool is_in_runtime = atomic_load_explicit(&thread->runtime_correlation, memory_order_relaxed) != 0;
@@ -355,12 +366,16 @@ static void forget_open_call(struct host_thread *thread, void *context)
     atomic_store_explicit(&thread->is_in_driver_call, false, memory_order_relaxed);
 }
 
-static void count_open_calls(struct host_thread *thread, void *context);
+static void count_open_calls(struct host_thread *thread, void *context)
+{
+    (void)context;
+    counter_add(COUNTER_lost_in_flight, thread_calls(thread));
+}
 
 bool capture_quiet(bool at_once)
 {
     bool has_open_calls = false;
-    if (atomic_load(&is_abandoned) || capture_failure())
+    if (!is_cupti_usable())
         return true;
     bool is_on = atomic_load(&mode_now) == MODE_ON; /* otherwise the threads' call state is stale */
     if (is_on && !at_once)
@@ -377,7 +392,7 @@ bool capture_quiet(bool at_once)
 
 void capture_release(void)
 {
-    if (atomic_load(&is_abandoned) || capture_failure())
+    if (!is_cupti_usable())
         return;
     gpu_counters_stop(false);
     pm_sampling_stop(false);
@@ -402,7 +417,7 @@ bool capture_may_resume(uint64_t now_ns)
 
 enum status capture_resume(struct error *err)
 {
-    if (atomic_load(&is_abandoned) || capture_failure())
+    if (!is_cupti_usable())
         return error_set(err, STATUS_UNAVAILABLE, "CUPTI is no longer usable in this process");
     atomic_store(&mode_on_since, cupti.replay_clock ? 0 : clock_ticks());
     enum status status = switches_on_again(err);
@@ -416,16 +431,10 @@ enum status capture_resume(struct error *err)
     return STATUS_OK;
 }
 
-void capture_flush_finished(void)
+void capture_flush(bool everything)
 {
-    if (!atomic_load(&is_abandoned) && !capture_failure() && !atomic_load(&is_released))
-        switches_flush(false);
-}
-
-void capture_flush_all(void)
-{
-    if (!atomic_load(&is_abandoned) && !capture_failure() && !atomic_load(&is_released))
-        switches_flush(true);
+    if (is_cupti_usable() && !atomic_load(&is_released))
+        switches_flush(everything);
 }
 
 static void ignore_record(void *context, const struct activity_record *record)
@@ -448,12 +457,6 @@ static void count_late(uint8_t *data, size_t valid)
 
 static bool was_on; /* at capture_stop(); otherwise the threads' call state is stale */
 
-static void count_open_calls(struct host_thread *thread, void *context)
-{
-    (void)context;
-    counter_add(COUNTER_lost_in_flight, thread_calls(thread));
-}
-
 void capture_end(void)
 {
     if (was_on)
@@ -470,7 +473,7 @@ void capture_stop(void)
     pm_sampling_stop(true);
     uint8_t mode = atomic_exchange(&mode_now, MODE_OFF);
     was_on = mode == MODE_ON || mode == MODE_ENDING;
-    if (!atomic_load(&is_abandoned) && !capture_failure())
+    if (is_cupti_usable())
         switches_off();
     other_tools_leave();
 }

@@ -10,7 +10,8 @@
 #include "model/record.h"
 #include "model/settings.h"
 
-/* Receiver of the records. Each record is valid only during the call. */
+/* Receiver of the records. Each record is valid only during the call. Only the calls, activities and ranges
+ * must be received; the other members may be NULL. */
 struct capture_sink {
     void *context;
     void (*on_call)(void *context, const struct thread_info *thread, const struct call_record *call);
@@ -22,7 +23,7 @@ struct capture_sink {
     void (*on_context)(void *context, const struct thread_info *thread,
                        const struct context_record *attached);
     void (*on_range)(void *context, const struct thread_info *thread, const struct range_record *range);
-    /* Belongs to the next call. NULL: stacks are not captured. */
+    /* Belongs to the next call. */
     void (*on_stack)(void *context, const struct stack_record *stack);
     void (*on_name)(void *context, const struct thread_info *thread, const struct name_record *name);
     void (*on_gpu_counters)(void *context, const struct thread_info *thread,
@@ -92,11 +93,8 @@ bool capture_may_resume(uint64_t now_monotonic_ns);
  * CUPTI no longer returns buffers. */
 void capture_watch_buffers(uint32_t waiting);
 
-/* Flushes finished records. */
-void capture_flush_finished(void);
-
-/* Flushes all records, finished or not. May block inside CUPTI. */
-void capture_flush_all(void);
+/* Flushes finished records, or everything, which may block inside CUPTI. */
+void capture_flush(bool everything);
 
 /* Disables everything and unsubscribes. Frees nothing that CUPTI may still access. */
 void capture_stop(void);

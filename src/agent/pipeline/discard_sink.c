@@ -15,23 +15,6 @@ static void count_activity(void *context, const struct activity_record *activity
     counter_add(COUNTER_lost_broken, 1);
 }
 
-static void pass_call(void *context, const struct thread_info *thread, const struct call_record *call)
-{
-    (void)context, (void)thread, (void)call;
-}
-
-static void pass_resource(void *context, const struct thread_info *thread,
-                          const struct resource_record *resource)
-{
-    (void)context, (void)thread, (void)resource;
-}
-
-static void pass_context(void *context, const struct thread_info *thread,
-                         const struct context_record *attached)
-{
-    (void)context, (void)thread, (void)attached;
-}
-
 /* The end of a range was counted at its start. */
 static void count_range(void *context, const struct thread_info *thread, const struct range_record *range)
 {
@@ -39,25 +22,8 @@ static void count_range(void *context, const struct thread_info *thread, const s
     counter_add(COUNTER_lost_broken, range->head.type != RECORD_RANGE_END);
 }
 
-static void pass_name(void *context, const struct thread_info *thread, const struct name_record *name)
-{
-    (void)context, (void)thread, (void)name;
-}
-
-static void pass_gpu_counters(void *context, const struct thread_info *thread,
-                              const struct gpu_counters_record *counters)
-{
-    (void)context, (void)thread, (void)counters;
-}
-
-const struct capture_sink discard_sink = {.on_call = count_call,
-                                          .on_call_asleep = pass_call,
-                                          .on_resource = pass_resource,
-                                          .on_activity = count_activity,
-                                          .on_context = pass_context,
-                                          .on_range = count_range,
-                                          .on_name = pass_name,
-                                          .on_gpu_counters = pass_gpu_counters};
+const struct capture_sink discard_sink = {
+    .on_call = count_call, .on_activity = count_activity, .on_range = count_range};
 
 /* Records between two readings of the clock; making spans of them takes some µs. */
 #define RECORDS_BETWEEN_CLOCKS 64

@@ -53,7 +53,7 @@ static void flush_cupti(void)
     }
     shutdown_step_begin(SHUTDOWN_flush_cupti);
     (void)switches_take_error();
-    capture_flush_all();
+    capture_flush(true);
     uint32_t left = buffers_lent();
     shutdown_step_end(SHUTDOWN_flush_cupti, left < lent ? lent - left : 0, switches_take_error());
 }

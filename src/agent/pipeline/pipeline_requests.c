@@ -4,6 +4,7 @@
 #include "base/accounting/balance.h"
 #include "base/accounting/counters.h"
 #include "base/log.h"
+#include "capture/sleep/mode.h"
 #include "capture/sleep/sleep_control.h"
 
 #define WAIT_STEP_NS    (1 * NS_PER_MS)
@@ -38,7 +39,7 @@ static void take_finished(void)
     if (pipeline.is_silent)
         return;
     uint64_t now_ns = clock_monotonic_ns();
-    capture_flush_finished();
+    capture_flush(false);
     (void)pipeline_pump_all(now_ns + PUMP_MAX_NS);
     if (pipeline.correlate)
         correlate_settle(pipeline.correlate, now_ns);
@@ -47,7 +48,7 @@ static void take_finished(void)
 /* When the program ends the tracing, its session ends, too. */
 void pipeline_follow_tracing(void)
 {
-    bool is_tracing = sleep_control_is_tracing() || sleep_control_is_ending();
+    bool is_tracing = sleep_control_is_tracing() || mode_is_ending();
     if (pipeline.was_tracing && !is_tracing && pipeline.correlate) {
         take_finished();
         correlate_end_session(pipeline.correlate, "stop");
@@ -92,7 +93,7 @@ static void release(void)
         pump_a_moment();
     while (pipeline.correlate && correlate_waiting(pipeline.correlate) > 0 &&
            clock_monotonic_ns() - begin_ns < wait_ns) {
-        capture_flush_finished();
+        capture_flush(false);
         pump_a_moment();
     }
     uint32_t waiting = pipeline.correlate ? correlate_waiting(pipeline.correlate) : 0;

@@ -135,6 +135,11 @@ struct capture_sink recorder_sink(struct recorder *recorder)
                                  .on_gpu_counters = on_gpu_counters};
 }
 
+static void write_info(struct recorder *recorder, const char *key, const char *value)
+{
+    check(recorder, recording_write_info(recorder->writer, key, value));
+}
+
 void recorder_describe(struct recorder *recorder, const struct capture_info *info, const char *program,
                        const struct settings *settings)
 {
@@ -142,25 +147,23 @@ void recorder_describe(struct recorder *recorder, const struct capture_info *inf
     char driver[16], version[16];
     snprintf(driver, sizeof driver, "%d", info->driver_version);
     snprintf(version, sizeof version, "%u", info->cupti_version_number);
-    check(recorder, recording_write_info(recorder->writer, RECORDING_INFO_CUPTI_VERSION, version));
-    check(recorder, recording_write_info(recorder->writer, RECORDING_INFO_DRIVER_VERSION, driver));
-    check(recorder, recording_write_info(recorder->writer, RECORDING_INFO_API, info->api));
-    check(recorder, recording_write_info(recorder->writer, RECORDING_INFO_PROGRAM, program));
-    check(recorder,
-          recording_write_info(recorder->writer, RECORDING_INFO_DETAIL, detail_name(settings->detail)));
-    check(recorder, recording_write_info(recorder->writer, RECORDING_INFO_CLOCK, "realtime"));
+    write_info(recorder, RECORDING_INFO_CUPTI_VERSION, version);
+    write_info(recorder, RECORDING_INFO_DRIVER_VERSION, driver);
+    write_info(recorder, RECORDING_INFO_API, info->api);
+    write_info(recorder, RECORDING_INFO_PROGRAM, program);
+    write_info(recorder, RECORDING_INFO_DETAIL, detail_name(settings->detail));
+    write_info(recorder, RECORDING_INFO_CLOCK, "realtime");
     for (size_t i = 0; i < settings->counters.metrics.count; i++)
-        check(recorder, recording_write_info(recorder->writer, RECORDING_INFO_GPU_COUNTER,
-                                             settings->counters.metrics.patterns[i]));
+        write_info(recorder, RECORDING_INFO_GPU_COUNTER, settings->counters.metrics.patterns[i]);
     if (uname(&system) == 0)
-        check(recorder, recording_write_info(recorder->writer, RECORDING_INFO_HOST_ARCH, system.machine));
+        write_info(recorder, RECORDING_INFO_HOST_ARCH, system.machine);
 }
 
 void recorder_links(struct recorder *recorder, const struct device_links *links)
 {
     char text[LINKS_TEXT_BYTES];
     links_to_text(links, text);
-    check(recorder, recording_write_info(recorder->writer, RECORDING_INFO_LINKS, text));
+    write_info(recorder, RECORDING_INFO_LINKS, text);
 }
 
 const char *recorder_path(const struct recorder *recorder)

@@ -1,9 +1,9 @@
 #include "capture/callbacks/threads.h"
 
 #include "base/accounting/counters.h"
+#include "base/files.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -219,15 +219,10 @@ static void refresh_name(struct host_thread *thread, void *context)
     char path[64], name[THREAD_NAME_BYTES] = "";
     (void)context;
     snprintf(path, sizeof path, "/proc/self/task/%llu/comm", (unsigned long long)thread->info.tid);
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0)
+    if (files_read_small(path, name, sizeof name) <= 0)
         return; /* the thread has exited, or its ID comes from a recording */
-    ssize_t got = read(file, name, sizeof name - 1);
-    close(file);
-    if (got > 0) {
-        name[strcspn(name, "\n")] = 0;
-        memcpy(thread->info.name, name, sizeof name);
-    }
+    name[strcspn(name, "\n")] = 0;
+    memcpy(thread->info.name, name, sizeof name);
 }
 
 void threads_refresh_names(void)

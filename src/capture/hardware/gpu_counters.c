@@ -414,7 +414,8 @@ void gpu_counters_take(gpu_counters_see_fn *see, void *context)
     while (counts) {
         struct read_counts *next = counts->next;
         counts->record.time_ns = clock_ticks_to_ns(counts->record.time_ns);
-        see(context, &counts->thread, &counts->record);
+        if (see)
+            see(context, &counts->thread, &counts->record);
         free(counts);
         counts = next;
     }

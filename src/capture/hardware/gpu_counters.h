@@ -37,7 +37,7 @@ void gpu_counters_exit(struct host_thread *thread, const struct cupti_callback_d
 /* Reads counts that are due. Pipeline thread, periodically. */
 void gpu_counters_service(uint64_t now_monotonic_ns);
 
-/* Delivers and forgets the values read so far. Pipeline thread. */
+/* Delivers (`see` NULL: drops) and forgets the values read so far. Pipeline thread. */
 typedef void gpu_counters_see_fn(void *context, const struct thread_info *thread,
                                  const struct gpu_counters_record *counters);
 void gpu_counters_take(gpu_counters_see_fn *see, void *context);

@@ -113,11 +113,6 @@ void sleep_control_set_ending(uint32_t wait_ms)
     atomic_store(&state.ending_ns, wait_ms * NS_PER_MS);
 }
 
-bool sleep_control_is_ending(void)
-{
-    return mode_is_ending();
-}
-
 bool sleep_control_slept_at(uint64_t time_ns)
 {
     bool slept = false;

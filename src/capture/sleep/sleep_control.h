@@ -21,11 +21,10 @@
 bool sleep_control_begin_tracing(void);
 bool sleep_control_end_tracing(void);
 bool sleep_control_is_tracing(void);
-/* After the program stops tracing, calls in progress are captured until they return, for up to `wait_ms`
- * (default 1 s). Calls that take longer are counted (calls_cut) and have no span. Any thread. A callback that
- * is about to return is not tracked, because that would slow down every call, so a record may appear a few ns
- * after its call has returned. */
-bool sleep_control_is_ending(void);
+/* After the program stops tracing, calls in progress are captured until they return (mode_is_ending()), for
+ * up to `wait_ms` (default 1 s). Calls that take longer are counted (calls_cut) and have no span. Any thread.
+ * A callback that is about to return is not tracked, because that would slow down every call, so a record may
+ * appear a few ns after its call has returned. */
 void sleep_control_set_ending(uint32_t wait_ms);
 
 /* Whether, by the settings, capture will sleep or be stopped and started. `by_program`: the program started

@@ -369,15 +369,15 @@ static void test_a_stop_waits_for_calls_that_are_under_way(void **state)
     atomic_store(&calls_under_way, 2);
     sleep_control_set_ending(60000);
     assert_true(sleep_control_end_tracing());
-    assert_true(sleep_control_is_ending());
+    assert_true(mode_is_ending());
     assert_false(sleep_control_end_tracing());
     assert_false(sleep_control_service());
-    assert_true(sleep_control_is_ending());
+    assert_true(mode_is_ending());
     assert_true(atomic_load(&are_records_on)); /* for the work of those calls */
     atomic_store(&calls_under_way, 0);
     assert_true(sleep_control_service());
     assert_false(is_awake());
-    assert_false(sleep_control_is_ending());
+    assert_false(mode_is_ending());
     assert_int_equal(counter_get(COUNTER_calls_cut), cut);
 }
 
