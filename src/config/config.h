@@ -22,9 +22,9 @@ struct config_input {
 /* getenv() for struct config_input; the context is not used. */
 const char *config_getenv(const char *name, void *context);
 
-/* Fills `out`, which the caller owns (settings_deinit). OK: the report may have warnings; one of them says so
- * if `out` has no outputs, and the agent then stays inactive unless it records. INVALID: the report has an
- * error. NO_MEMORY: it may have none. On failure `out` is empty. */
+/* Fills `out`, which the caller owns (settings_deinit). OK: the report may have warnings. If `out`
+ * has no outputs, one of them reports it, and the agent then stays inactive unless it records. INVALID: the
+ * report has an error. NO_MEMORY: it may have none. On failure `out` is empty. */
 enum status config_load(const struct config_input *in, struct settings *out,
                         struct config_report *report) MUST_CHECK;
 

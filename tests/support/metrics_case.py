@@ -1,5 +1,5 @@
-"""What the tests of metrics share: a replay whose spans go into a file and whose metrics go to a sink, and the comparison of the
-two. Everything is decoded by code that is not cuspan's."""
+"""Shared by the tests of metrics: a replay whose spans go into a file and whose metrics go to a sink, and the comparison of the
+two. Everything is decoded without any code of cuspan."""
 
 import json
 import os
@@ -73,7 +73,7 @@ class Case(unittest.TestCase):
         self.addCleanup(self.sink.close)
 
     def replay(self, recording, *arguments, settings=(), **variables):
-        """(spans, requests of metrics, report) of a replay whose spans go into `self.file`."""
+        """(spans, requests with metrics, report) of a replay whose spans go into `self.file`."""
         self.replays += 1
         self.file, report = (Path(self.folder.name, f"{name}{self.replays}") for name in ("spans.jsonl", "report"))
         self.sink.requests.clear()
@@ -92,7 +92,7 @@ class Case(unittest.TestCase):
 
     @staticmethod
     def read_report(path):
-        found, = path.parent.glob(path.name + ".*")  # with the process's number
+        found, = path.parent.glob(path.name + ".*")  # with the process ID
         return json.loads(found.read_text())
 
     def repeat_until(self, is_enough, run):

@@ -24,7 +24,7 @@ struct control_verb {
 };
 
 /* Creates the socket and starts the thread. Call once. `folder` NULL: the user's runtime directory, else one
- * in /tmp. A setuid process has no socket, and that is no error. */
+ * in /tmp. In a setuid process it creates no socket and succeeds. */
 enum status control_socket_open(const char *folder, const struct control_verb *verbs, size_t count,
                                 struct error *err) MUST_CHECK;
 

@@ -1,4 +1,4 @@
-/* What the program has done so far, as a JSON object at the control socket, for `cuspan top`. */
+/* The statistics of the program as a JSON object on the control socket, for `cuspan top`. */
 #ifndef CUSPAN_AGENT_CONTROL_LIVE_STATS_JSON_H
 #define CUSPAN_AGENT_CONTROL_LIVE_STATS_JSON_H
 

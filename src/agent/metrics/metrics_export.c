@@ -211,7 +211,7 @@ static struct metric_point *add_histogram(struct metrics *m, enum metric metric,
     return point;
 }
 
-/* What the program did. */
+/* Metrics of the program. */
 
 static void add_calls(struct metrics *m, const struct live_stats *figures)
 {

@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* With metrics, spans leave one in so many chunks of the queues free. Otherwise a program with more spans
- * than can be delivered would have no metrics that show it. */
+/* With metrics, spans leave one in METRICS_SHARE chunks of the queues free. Otherwise a program with more
+ * spans than can be delivered would have no metrics that show it. */
 #define METRICS_SHARE 8
 
 /* Batches that share the chunks for spans: one is sent, one waits, one is filled. A single batch in all of

@@ -39,9 +39,9 @@ struct pipeline_snapshot {
  * Any other thread. */
 enum status pipeline_snapshot(struct pipeline_snapshot *view, uint64_t deadline_ns) MUST_CHECK;
 
-/* What the program has done so far, and the CPU time of the pipeline thread. A call enables the statistics
- * for a while. TIMEOUT as for pipeline_snapshot. UNAVAILABLE: the agent records to a file. Any other thread,
- * one at a time. */
+/* Returns the statistics of the program and the CPU time of the pipeline thread. A call enables the
+ * statistics for a while. TIMEOUT as for pipeline_snapshot. UNAVAILABLE: the agent records to a file. Any
+ * other thread, one at a time. */
 struct live_stats_view;
 enum status pipeline_live_stats(struct live_stats_view *view, uint64_t *cpu_ns,
                                 uint64_t deadline_ns) MUST_CHECK;

@@ -129,7 +129,7 @@ static bool resume(void)
 
 static enum status change_hold(bool releases)
 {
-    if (pipeline.is_silent) /* CUPTI was unsubscribed for good */
+    if (pipeline.is_silent) /* CUPTI was unsubscribed permanently */
         return STATUS_UNAVAILABLE;
     if (capture_is_released() == releases)
         return STATUS_OK;
@@ -192,7 +192,7 @@ static void serve(enum request_kind kind)
         *at = request->next;
         answer(request);
         request->status = status;
-        request->is_done = true; /* from here on it belongs to the waiting thread */
+        request->is_done = true; /* the waiting thread owns it now */
     }
 }
 

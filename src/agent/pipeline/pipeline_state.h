@@ -80,7 +80,7 @@ void pipeline_describe(struct report *report);
 /* pipeline_end.c */
 void pipeline_finish(void);
 /* Called by a thread of the host while the pipeline thread is still busy, perhaps stuck inside CUPTI. Spans
- * are counted; records in rings and buffers cannot be counted any more, and the log line says so. */
+ * are counted; records in rings and buffers cannot be counted any more, which the log line reports. */
 void pipeline_report_missed_deadline(void);
 
 #endif

@@ -11,7 +11,7 @@ static const enum counter losses_of_outputs[] = {
     COUNTER_lost_unreachable,   COUNTER_lost_deadline,  COUNTER_lost_output,   COUNTER_lost_spool_full,
     COUNTER_lost_spool_damaged, COUNTER_COUNT};
 
-/* What can become of a captured record. Losses before capture or in an output are not among these. */
+/* The possible outcomes of a captured record. Losses before capture or in an output are not included. */
 static const enum counter fates[] = {COUNTER_spans_created,
                                      COUNTER_spans_filtered,
                                      COUNTER_spans_unsampled,

@@ -9,7 +9,7 @@
 
 struct file_reader {
     struct settings *settings;
-    struct output_settings *output; /* the one being read; NULL outside of a processor */
+    struct output_settings *output; /* the one being read; NULL outside a processor */
     const char *file;               /* its name in messages */
     struct config_report *report;
     enum status status; /* OK or NO_MEMORY; mistakes in the file are in the report */

@@ -96,8 +96,8 @@ static void read_ratio(struct file_reader *reader, const struct place *place, co
 static void read_sampler(struct file_reader *reader, const struct place *place, const struct node *node,
                          struct sampler *sampler);
 
-/* remote_parent_sampled and the like. cuspan follows the parent's sampled flag, as a parent_based nested here
- * does. */
+/* Reads remote_parent_sampled and the other cases of a parent. cuspan follows the parent's sampled flag, like
+ * a nested parent_based sampler. */
 static void read_parent_case(struct file_reader *reader, const struct place *place, const struct item *item,
                              const char *effect)
 {

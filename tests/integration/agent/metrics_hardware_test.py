@@ -21,7 +21,7 @@ from metrics_case import CLEAN, Case, build, main  # noqa: E402
 
 
 class Hardware(Case):
-    """What NVML says, by a stand-in for it."""
+    """NVML's values, from a stand-in."""
 
     def hardware(self, **variables):
         libraries = Path(self.folder.name, "libraries")
@@ -59,11 +59,11 @@ class Hardware(Case):
 
 
 class Samples(Case):
-    """Hardware counters of whole GPUs: the double's chip counts, in sample n, 1000 * (1 + n % 3) of the first metric, twice as
+    """Hardware counters of whole GPUs: the replay library's chip counts, in sample n, 1000 * (1 + n % 3) of the first metric, twice as
     much of the second and so on."""
     CHIP = "dram__bytes_read.sum,dram__throughput.avg.pct_of_peak_sustained_elapsed,smsp__inst_executed.sum"
     WANTED = ("counters.sampling.interval_us=1000", "counters.sampling.metrics=reads=dram__bytes_read.sum,dram.utilization,instructions")
-    SERVICE = ROOT / "examples/recordings/service.cuspanrec"  # of 0.3 s, on one GPU
+    SERVICE = ROOT / "examples/recordings/service.cuspanrec"  # 0.3 s on one GPU
     UNITS = {"throughput": "By/s", "ratio": "1", "rate": "{event}/s"}
 
     def sampled(self, wanted=WANTED, chip=CHIP, repeat=3, **variables):
@@ -139,7 +139,7 @@ class Samples(Case):
         self.assertTrue(self.counted(requests))
 
     def test_who_reads_late_has_fewer_samples_not_wrong_ones(self):
-        """A reading that takes longer than the image has room for: what did not fit has lost its time."""
+        """A reading that takes longer than the image has space for: the samples that did not fit have no time."""
         _, requests, _ = self.repeat_until(lambda found: found[2]["counters"]["gpu_samples_lost"],
                                            lambda: self.sampled(CUSPAN_REPLAY_FAIL="samples-hang=200"))
         for value in self.counted(requests)["throughput.max"]["reads"]:
@@ -149,7 +149,7 @@ class Samples(Case):
         self.sampled(repeat=1, CUSPAN_REPLAY_FAIL="samples-hang=3600000")
 
     def test_there_is_a_thread_only_where_it_is_wanted(self):
-        """A program without end until the thread is seen; else all of a short one."""
+        """Runs an endless program until the thread is seen, or a short one to its end."""
         for settings, metrics, is_wanted in (self.WANTED, "otlp", True), ((), "otlp", False), (self.WANTED, "none", False):
             with self.subTest(settings=settings, metrics=metrics):
                 options = [word for setting in settings for word in ("--set", setting)]

@@ -38,7 +38,7 @@ class Operations(Case):
         return found
 
     def exported(self, *arguments, status=0, repeat=3, **variables):
-        """With spans to the sink, too: (operations, requests of spans, requests of metrics, report)."""
+        """With spans also to the sink: (operations, requests with spans, requests with metrics, report)."""
         self.replays += 1
         report = Path(self.folder.name, f"report{self.replays}")
         self.sink.requests.clear()
@@ -71,7 +71,7 @@ class Operations(Case):
                     self.assertTrue(0 < seconds < elapsed, (seconds, elapsed))
 
     def test_an_export_is_one_with_its_retries(self):
-        """The first is answered by 503 at first, so it takes as long as a pause; the second is refused."""
+        """The first gets 503 at first, so it takes as long as a retry; the second is rejected."""
         refused = (("error.type", "400"), ("http.response.status_code", 400))
 
         def run():

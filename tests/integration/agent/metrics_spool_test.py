@@ -21,7 +21,7 @@ from metrics_case import CLEAN, Case, build, cuspan, main  # noqa: E402
 
 
 class Spool(Case):
-    """With spool.directory points outlive an outage, and their process."""
+    """With spool.directory, points survive an outage and the end of their process."""
 
     RECORDING = ROOT / "examples/recordings/service.cuspanrec"
 
@@ -65,7 +65,7 @@ class Spool(Case):
         return spans, *self.send("--endpoint", f"http://127.0.0.1:{self.sink.port}"), metrics
 
     def test_an_outage_that_outlasts_all_patience(self):
-        """Without a spool the same loses points: else this would show nothing."""
+        """Without a spool, points are lost: otherwise this test would show nothing."""
         for has_spool in False, True:
             self.sink.statuses["/v1/metrics"] = [503, 503]
             options = ["exit_deadline_ms=60000", *([f"spool.directory={self.spool}"] if has_spool else [])]
@@ -77,7 +77,7 @@ class Spool(Case):
             self.assertEqual(metrics["made"], metrics["delivered"] + metrics["lost"])
         for refused in requests[:2]:
             self.assertIn(refused, requests[2:])
-        came = {request.SerializeToString(): request for request in requests}  # once, even if an answer came too late
+        came = {request.SerializeToString(): request for request in requests}  # without duplicates, even if a response came too late
         self.expect(spans, self.totals(came.values()), is_long=True)
 
     def test_the_next_process_delivers(self):
@@ -116,7 +116,7 @@ class Spool(Case):
         self.assertIn("new metrics are lost", self.stderr)
 
     def test_where_they_are_sent(self):
-        """Beside the spans where that is known, else by the configuration; never to the spans' own path."""
+        """Next to the spans' endpoint if that is known, else from the configuration; never the spans' own path."""
         *_, report = self.spooled(to="http://127.0.0.1:9/v1/metrics")
         made = report["metrics"]["made"]
         requests, said = self.send(status=1, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=f"http://127.0.0.1:{self.sink.port}/my/path")
@@ -129,14 +129,14 @@ class Spool(Case):
         self.assertEqual(sum(map(len, otlp_metrics.series(requests).values())), made)
 
     def test_who_is_killed_leaves_them(self):
-        """What had been written is delivered; what had been made is counted."""
+        """Written points are delivered; other points are counted."""
         self.sink.statuses["/v1/metrics"] = [503] * 1000
         process = subprocess.Popen(
             [str(build("cuspan")), "replay", "--quiet", "--paced", "--repeat", "100000", "--file", os.devnull, "--set",
              f"spool.directory={self.spool}", str(self.RECORDING)], stderr=subprocess.PIPE, start_new_session=True,
             env={**CLEAN, "OTEL_METRICS_EXPORTER": "otlp", "OTEL_METRIC_EXPORT_INTERVAL": "30",
                  "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": f"http://127.0.0.1:{self.sink.port}/v1/metrics"})
-        while len(self.sink.requests) < 2 and process.poll() is None:  # the second is the first again, after a pause
+        while len(self.sink.requests) < 2 and process.poll() is None:  # the second is a retry of the first
             time.sleep(0.01)
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()  # both processes have ended

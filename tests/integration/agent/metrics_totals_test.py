@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Metrics of recordings of real GPU runs: their totals are those of the spans and of `cuspan stat`, in protobuf and JSON,
+"""Metrics of recordings of real GPU runs: their totals equal those of the spans and of `cuspan stat`, in protobuf and JSON,
 cumulative and delta, with explicit and exponential buckets. Losses are counted.
 
     metrics_totals_test.py --build BUILD-DIR [unittest's arguments]
@@ -96,7 +96,7 @@ class Totals(Case):
 
 
 class Bounds(Case):
-    """A name that was never there before for each kernel: several chunks, and more names than are told apart."""
+    """A new name for each kernel: several chunks, and more names than are distinguished."""
 
     def test_names_without_end(self):
         for protocol in "http/protobuf", "http/json":
@@ -115,12 +115,12 @@ class Bounds(Case):
                     self.assertTrue(nearly(sum(seconds for _, seconds in said.values()),
                                            sum(span.end_ns - span.start_ns for span in kernels) / 1e9))
                     sizes = [len(request.body) for request in self.sink.requests]
-                    self.assertGreater(max(sizes), 64 * 1024)  # it takes more than a chunk
+                    self.assertGreater(max(sizes), 64 * 1024)  # more than one chunk
 
 
 class Awake(Case):
     def test_nothing_sleeps_between_requests(self):
-        """`always` would: what isn't sampled would be missing in the metrics."""
+        """`always` would lose data: unsampled work would be missing in the metrics."""
         recording = ROOT / "examples/recordings/service.cuspanrec"
         wanted, *_ = self.replay(recording)
         calls = sum("cuda.api" in span.attributes for span in wanted)

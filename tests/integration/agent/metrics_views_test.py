@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""meter_provider.views: each stream against the spans of the same run.
+"""meter_provider.views: each stream compared with the spans of the same run.
 
     metrics_views_test.py --build BUILD-DIR [unittest's arguments]
 """
@@ -16,7 +16,7 @@ from metrics_case import CLEAN, RECORDINGS, Case, build, main, nearly  # noqa: E
 
 
 class Views(Case):
-    """meter_provider.views, each stream against the spans."""
+    """meter_provider.views: each stream compared with the spans."""
 
     RECORDING = ROOT / "examples/recordings/torch_inference.cuspanrec"
 
@@ -24,7 +24,7 @@ class Views(Case):
         return [span.end_ns - span.start_ns for span in spans if span.attributes.get("cuda.activity") == "kernel"]
 
     def test_totals_are_the_same_without_names(self):
-        """On every recording, in both forms, of sums, too: a view that adds up loses nothing."""
+        """On every recording, in both formats and for sums: a view that adds up loses nothing."""
         for recording in RECORDINGS:
             for form in "explicit_bucket_histogram", "base2_exponential_bucket_histogram":
                 with self.subTest(recording.stem, form=form):

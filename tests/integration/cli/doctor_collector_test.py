@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`cuspan doctor`: the way to the collector.
+"""`cuspan doctor`: the path to the collector.
 
     doctor_collector_test.py --build DIRECTORY [--sanitizers LIST] [CLASS[.test]...]
 """

@@ -9,8 +9,9 @@ page() {
     cat <<'MARKDOWN'
 # Settings
 
-What `cuspan help settings` says, in the order of [config/cuspan.yaml](../config/cuspan.yaml). A dot is a level of the file;
-`[]` is a list. A variable counts where there is no configuration file. Made by `tests/integration/project/settings_page.sh`: don't edit.
+This page has the output of `cuspan help settings`, in the order of [config/cuspan.yaml](../config/cuspan.yaml). A dot is a level
+of the file; `[]` is a list. Variables apply if there is no configuration file. `tests/integration/project/settings_page.sh` generates
+this page: do not edit it.
 
 ```
 MARKDOWN
