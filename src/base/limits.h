@@ -57,8 +57,8 @@
  * requests over 20 MiB, a gRPC receiver over 4 MiB; smaller ones are also sent earlier. */
 #define CHUNK_BYTES        (64 * 1024)
 #define BATCH_BYTES_MAX    (3 * 1024 * 1024)
-#define BATCH_BYTES_MIN    (2 * CHUNK_BYTES)  /* the lower limit if the queue is small: any span fits */
-#define RESPONSE_BYTES_MAX (4 * 1024 * 1024)  /* more is an error by the specification */
+#define BATCH_BYTES_MIN    (2 * CHUNK_BYTES) /* the lower limit if the queue is small: any span fits */
+#define RESPONSE_BYTES_MAX (4 * 1024 * 1024) /* more is an error by the specification */
 /* More than any reasonable response; the rest is read and discarded. A JSON parser needs 50 times this size.
  */
 #define RESPONSE_BYTES_KEPT       (16 * 1024)

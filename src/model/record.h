@@ -36,7 +36,7 @@ struct record_head {
 };
 
 /* One runtime or driver call. `values` has the parameters of `present`, in the order of call_info.params
- * (model/calls.h):
+ * (model/cuda/calls.h):
  * - integers, enums, pointers, handles: 1 word, sign- or zero-extended
  * - float and double: 1 word, the bits of a double
  * - dim3: 2 words, x | y << 32, then z
@@ -175,9 +175,9 @@ struct thread_info {
     uint32_t slot;   /* below THREADS_MAX, of one thread at a time */
 };
 
-/* One activity record. `values[f]` is CUPTI's field f (KERNEL_FIELD_*; model/activities.h), valid if bit f of
- * `present` is set: integers and enums sign- or zero-extended, a `const char *` as its address, a fixed array
- * of bytes (a UUID) as the address of its bytes. Addresses are valid while the record is passed on. The
+/* One activity record. `values[f]` is CUPTI's field f (KERNEL_FIELD_*; model/cuda/activities.h), valid if bit
+ * f of `present` is set: integers and enums sign- or zero-extended, a `const char *` as its address, a fixed
+ * array of bytes (a UUID) as the address of its bytes. Addresses are valid while the record is passed on. The
  * separate fields are those that every consumer needs; 0 if the kind does not have them. */
 struct activity_record {
     uint64_t start_ns;

@@ -28,7 +28,7 @@ struct root_api {
     bool (*begin)(struct root *root);
     /* Creates and sends the span within exit_deadline_ms. The report has the result. */
     void (*end)(const struct root *root);
-    send_fn *send; /* for `cuspan send` (model/send.h), independent of the above */
+    send_fn *send; /* for `cuspan send` (model/send_entry.h), independent of the above */
 };
 
 #define ROOT_API_SYMBOL "cuspan_root_api"

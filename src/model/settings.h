@@ -103,7 +103,7 @@ struct settings {
         enum histogram_form histogram_form;
         enum exemplar_filter exemplar_filter;
         size_t view_count;
-        struct view *views;      /* model/views.h; NULL: none */
+        struct view *views;      /* model/metrics/views.h; NULL: none */
         struct streams *streams; /* the views' streams; if is_on */
     } metrics;
 
@@ -125,7 +125,7 @@ struct settings {
         bool cuda_profiler;     /* only between cudaProfilerStart and cudaProfilerStop */
     } capture;
     struct {
-        struct pattern_list metrics; /* names (model/gpu_counters.h); none: no hardware counters */
+        struct pattern_list metrics; /* names (model/gpu_counter_names.h); none: no hardware counters */
         uint32_t period;             /* one launch in this many is counted */
         struct filter kernels;       /* parts of their names */
         struct pattern_list ranges;  /* names of ranges, instead of kernels */

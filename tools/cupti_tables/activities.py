@@ -190,7 +190,7 @@ class Activities:
 def model_text(activities):
     """src/model/cuda/activities_table.c"""
     enums = {name: i + 1 for i, (name, _) in enumerate(activities.enums)}
-    text = emit.header("The kinds and fields of model/activities.h.") + '#include "model/cuda/activities.h"\n\n'
+    text = emit.header("The kinds and fields of model/cuda/activities.h.") + '#include "model/cuda/activities.h"\n\n'
     text += '#define NO_KEY {0x0a, 0, ""}\n\n'
     text += emit.enum_tables("activity_enum_names", list(enums), [t for _, t in activities.enums]) + "\n"
     rows = {}

@@ -164,7 +164,7 @@ def model_text(calls):
                          f"CALL_GROUP_{call.group.upper()}, {flags}}}, /* {call.name} */")
         tables += (f"\nconst struct call_info call_table_{domain}[{calls.counts[domain]}] = {{\n" + "\n".join(lines)
                    + f"\n}};\nconst uint16_t call_count_{domain} = {calls.counts[domain]};\n")
-    text = emit.header("The calls of model/calls.h.") + '#include "model/cuda/calls.h"\n\n'
+    text = emit.header("The calls of model/cuda/calls.h.") + '#include "model/cuda/calls.h"\n\n'
     text += "const char call_names[] =\n    \"\\0\"\n"
     text += emit.wrapped([f'"{name}\\0"' for name in names.order], separator=" ") + ";\n\n"
     text += "const struct attr_key call_param_keys[] = {\n"

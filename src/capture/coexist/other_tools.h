@@ -1,5 +1,5 @@
 /* Other tools that use CUPTI in this process, as reported by libcuspan-share.so where it is preloaded
- * (model/share.h). Without it, other tools are noticed only when CUPTI refuses our subscription. */
+ * (share/share.h). Without it, other tools are noticed only when CUPTI refuses our subscription. */
 #ifndef CUSPAN_CAPTURE_COEXIST_OTHER_TOOLS_H
 #define CUSPAN_CAPTURE_COEXIST_OTHER_TOOLS_H
 

@@ -1,8 +1,8 @@
 /* Hardware counters of one CUDA context, with CUPTI's Range Profiler.
  *
- * Metrics are those of the settings: the chip's names or cuspan's short ones (model/gpu_counters.h). A set of
- * metrics may need several passes, and a kernel's run is one pass. Sets with more than one pass are refused
- * unless kernels may be replayed (PROFILER_REPLAYS).
+ * Metrics are those of the settings: the chip's names or cuspan's short ones
+ * (model/gpu_counter_names.h). A set of metrics may need several passes, and a kernel's run is one
+ * pass. Sets with more than one pass are refused unless kernels may be replayed (PROFILER_REPLAYS).
  *
  * Starting to count (0.4 s the first time) and reading (13 ms, with counting stopped) are slow. Where kernels
  * run once, counting therefore starts when the profiler is opened; ranges are marked (a few us, and 40 to 80

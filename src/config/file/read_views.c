@@ -1,4 +1,4 @@
-/* meter_provider.views: which metrics are exported, and how (model/views.h). */
+/* meter_provider.views: which metrics are exported, and how (model/metrics/views.h). */
 #include "config/file/file_reader.h"
 
 #include "base/text/suggest.h"

@@ -1,4 +1,4 @@
-/* The kinds and fields of model/activities.h.
+/* The kinds and fields of model/cuda/activities.h.
  *
  * Made by tools/gen_cupti_tables.py from the headers of CUDA 12.0 to 13.5; don't edit. */
 /* clang-format off */

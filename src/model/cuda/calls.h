@@ -1,6 +1,6 @@
 /* The calls of the CUDA runtime and driver API, by CUPTI's callback ID: name, group, parameters.
  * tools/gen_cupti_tables.py generates calls_table.c from NVIDIA's headers of 12.0 to 13.5. The offsets of
- * parameters in CUPTI's structs are in capture/params.h, in the same order. */
+ * parameters in CUPTI's structs are in abi/params.h, in the same order. */
 #ifndef CUSPAN_MODEL_CUDA_CALLS_H
 #define CUSPAN_MODEL_CUDA_CALLS_H
 

@@ -1,4 +1,4 @@
-/* The calls of model/calls.h.
+/* The calls of model/cuda/calls.h.
  *
  * Made by tools/gen_cupti_tables.py from the headers of CUDA 12.0 to 13.5; don't edit. */
 /* clang-format off */

@@ -1,4 +1,4 @@
-/* The names of cudaError_t and CUresult (results_table.c), for call_result_name (model/calls.h). */
+/* The names of cudaError_t and CUresult (results_table.c), for call_result_name (model/cuda/calls.h). */
 #ifndef CUSPAN_MODEL_CUDA_RESULTS_H
 #define CUSPAN_MODEL_CUDA_RESULTS_H
 

@@ -1,5 +1,5 @@
-/* Histograms of durations (model/figures.h): explicit buckets, or base-2 exponential buckets whose scale
- * decreases automatically until the shape's maximum number of buckets is enough. */
+/* Histograms of durations (model/metrics/live_stats.h): explicit buckets, or base-2 exponential buckets whose
+ * scale decreases automatically until the shape's maximum number of buckets is enough. */
 #ifndef CUSPAN_MODEL_METRICS_HISTOGRAM_H
 #define CUSPAN_MODEL_METRICS_HISTOGRAM_H
 

@@ -1,6 +1,6 @@
 /* Views (meter_provider.views): which metrics are exported, with which name, aggregation and attributes. A
  * view selects instruments, which are cuspan's metrics, and makes a stream of each. An instrument without a
- * view has one stream, as in model/metrics.h. */
+ * view has one stream, as in model/metrics/metrics.h. */
 #ifndef CUSPAN_MODEL_METRICS_VIEWS_H
 #define CUSPAN_MODEL_METRICS_VIEWS_H
 

@@ -1,6 +1,6 @@
 /* Measures the cost of cuspan.h's contexts and ranges for a thread, and what publishing them adds
- * (capture/publish.h): build/context_bench. Each line is the median of nine alternating runs, of a start and
- * an end together.
+ * (capture/context/publish.h): build/context_bench. Each line is the median of nine alternating runs, of a
+ * start and an end together.
  */
 #include "capture/callbacks/callbacks.h"
 #include "capture/context/context.h"

@@ -22,5 +22,5 @@ MARKDOWN
 if [ "${2:-}" = --write ]; then
     page "$1" >"$PAGE"
 else
-    diff -u "$PAGE" <(page "$1") && echo "docs/settings.md is what cuspan help settings says"
+    diff -u "$PAGE" <(page "$1") && echo "docs/settings.md is up to date"
 fi
