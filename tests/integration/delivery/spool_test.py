@@ -396,7 +396,7 @@ class Shared(Case):
 class Disk(Case):
     def test_a_full_spool(self):
         sink = self.sink(opened=False)
-        report = self.run_agent(sink, "--repeat", "400", spool__bytes_max=4 << 20)
+        report = self.run_agent(sink, "--repeat", "200", spool__bytes_max=4 << 20)
         lost = report["losses"]["lost_spool_full"]
         self.assertGreater(lost, 0)
         self.assertEqual(set(report["losses"]), {"lost_spool_full"})
@@ -413,7 +413,7 @@ class Disk(Case):
             resource.setrlimit(resource.RLIMIT_FSIZE, (100000, resource.RLIM_INFINITY))
 
         sink = self.sink()
-        report = self.run_agent(sink, "--repeat", "100", prepare=limit, exit_deadline_ms=60000)
+        report = self.run_agent(sink, "--repeat", "25", prepare=limit, exit_deadline_ms=60000)
         self.assertEqual((report["losses"], report["delivered"]), ({}, report["spans"]), report["said"])
         self.assert_each_once(sink, report["spans"])
         self.assertRegex(report["said"], "File too large.; spans are sent from memory")
@@ -423,7 +423,7 @@ class Disk(Case):
         self.spool.mkdir(mode=0o700)
         command = (f"mount -t tmpfs -o {options},mode=0700 none {self.spool} && {script} && "
                    f"exec {BUILD}/cuspan replay --endpoint {sink.endpoint} --set spool.directory={self.spool} "
-                   f"--set report_file={self.directory}/report-{self.runs + 2} --repeat 100 {RECORDING}")
+                   f"--set report_file={self.directory}/report-{self.runs + 2} --repeat 25 {RECORDING}")
         probe = self.start(["unshare", "-m", "sh", "-c", f"mount -t tmpfs none {self.spool}"])
         if probe.wait(LIMIT_S) != 0:
             self.skipTest("no right to mount a file system here")
@@ -483,7 +483,7 @@ class Disk(Case):
 
     def test_damage_is_counted(self):
         sink = self.sink(opened=False)
-        report = self.run_agent(sink, "--repeat", "100")
+        report = self.run_agent(sink, "--repeat", "25")
         segments = sorted(self.spool.glob("*.segment"))
         with open(segments[0], "r+b") as file:
             file.seek(segments[0].stat().st_size // 2)
