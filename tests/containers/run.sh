@@ -38,7 +38,7 @@ check_demo() {
 }
 
 demo_shows_trace() {
-    if ! grep -qE 'all [0-9]+ spans are there' "$1" || ! grep -E 'This trace in Jaeger: http://localhost:16686/' "$1"; then
+    if ! grep -qE 'Jaeger has all [0-9]+ spans of trace' "$1" || ! grep -E 'This trace in Jaeger: http://localhost:16686/' "$1"; then
         cat "$1"
         fail "examples/demo.sh showed no trace in Jaeger"
     fi
