@@ -102,7 +102,7 @@ static const struct control_verb *find_verb(const char *name, size_t length)
     return NULL;
 }
 
-/* An answer that does not fit is truncated, and so not JSON: the client reports that. */
+/* An answer that does not fit is truncated. The client reports that it is not valid JSON. */
 static size_t make_answer(const char *line)
 {
     size_t verb_length = strcspn(line, " ");

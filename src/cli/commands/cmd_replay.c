@@ -74,7 +74,7 @@ static enum status open_library(const char *path, const char *symbol, void **fun
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     *function = library ? dlsym(library, symbol) : NULL;
     if (!*function)
-        return error_set(err, STATUS_UNAVAILABLE, "%.200s can't be used: %.200s", path, dlerror());
+        return error_set(err, STATUS_UNAVAILABLE, "cannot load %.200s: %.200s", path, dlerror());
     return STATUS_OK;
 }
 
