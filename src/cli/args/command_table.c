@@ -595,7 +595,7 @@ const struct command commands[] = {
         .summary = "find out why there is no data, or why it is slow, and how to fix it",
         .text = "Checks every step from driver to collector: driver, CUPTI, injection, configuration, "
                 "collector, permissions, causes of slowness, and running agents. Each check prints one line: "
-                "ok, warning, problem, unknown (this machine does not tell) or skipped (nothing to check), "
+                "ok, warning, problem, unknown (cannot be determined) or skipped (nothing to check), "
                 "with what it found, and below it a fix. The exit status is 1 if there is a problem."
                 "\n\n"
                 "With PROGRAM, it also runs the program with the agent, discards its output, and reports "
