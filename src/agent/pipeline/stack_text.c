@@ -31,12 +31,6 @@ enum status stack_text_init(void)
     return kept ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
-void stack_text_deinit(void)
-{
-    free(kept);
-    kept = NULL;
-}
-
 struct frame {
     uint64_t offset;               /* offset in the module; without a module, the address */
     const char *module, *function; /* NULL: unknown */

@@ -19,6 +19,4 @@ enum status stack_text_init(void) MUST_CHECK;
  * call. */
 const char *stack_text_of(const struct stack_record *record);
 
-void stack_text_deinit(void);
-
 #endif

@@ -230,10 +230,3 @@ void threads_refresh_names(void)
     if (!identity_source)
         threads_visit(refresh_name, NULL);
 }
-
-void threads_forget(void)
-{
-    for (uint32_t i = 0; i < slot_count; i++)
-        atomic_store_explicit(&slots[i].state, THREAD_FREE, memory_order_relaxed);
-    thread_self = thread_timed = NULL;
-}

@@ -132,7 +132,4 @@ void threads_wake(void);
 /* Pipeline thread: reads the names of live threads again because some programs set them late. */
 void threads_refresh_names(void);
 
-/* In a forked child: abandons every slot. */
-void threads_forget(void);
-
 #endif

@@ -141,27 +141,15 @@ static void test_lines_are_whole_or_not_there(void **state)
 static void test_without_memory_there_is_no_text(void **state)
 {
     (void)state;
-    stack_text_deinit();
     assert_string_equal(stack_text_of(&stack.record), "");
-    assert_int_equal(stack_text_init(), STATUS_OK);
-}
-
-static int begin(void **state)
-{
-    (void)state;
-    return call_stack_start() && stack_text_init() == STATUS_OK ? 0 : 1;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    stack_text_deinit();
-    return 0;
+    assert_true(call_stack_start());
+    assert_int_equal(stack_text_init(), STATUS_OK); /* for the tests below */
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_without_memory_there_is_no_text),
         cmocka_unit_test(test_the_caller_is_innermost),
         cmocka_unit_test(test_depth_is_bounded),
         cmocka_unit_test(test_addresses_that_nobody_knows),
@@ -169,7 +157,6 @@ int main(void)
         cmocka_unit_test(test_one_stack_has_one_text),
         cmocka_unit_test(test_more_stacks_than_are_kept),
         cmocka_unit_test(test_lines_are_whole_or_not_there),
-        cmocka_unit_test(test_without_memory_there_is_no_text),
     };
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

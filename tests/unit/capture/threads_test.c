@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -287,27 +286,6 @@ static void test_calls_in_exit_hooks_are_kept(void **state)
     pthread_key_delete(host_key);
 }
 
-static void *fork_and_forget(void *unused)
-{
-    write_value(thread_current(), 1);
-    pid_t child = fork();
-    if (child == 0) {
-        threads_forget();
-        _exit(thread_known() == NULL && drain_all().slots == 0 ? 0 : 1);
-    }
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
-    return unused;
-}
-
-static void test_a_forked_child_forgets(void **state)
-{
-    (void)state;
-    run_thread(fork_and_forget, NULL);
-    assert_int_equal(drain_all().sum, 1);
-}
-
 #define PARENTS  8
 #define CHILDREN 100
 #define RECORDS  50
@@ -384,7 +362,6 @@ int main(void)
         cmocka_unit_test(test_late_names_are_seen),
         cmocka_unit_test(test_a_replay_says_who_a_thread_is),
         cmocka_unit_test(test_calls_in_exit_hooks_are_kept),
-        cmocka_unit_test(test_a_forked_child_forgets),
         cmocka_unit_test(test_masses_of_threads),
         cmocka_unit_test(test_no_memory),
     };
