@@ -94,24 +94,19 @@ static void send_answer(const struct guarded_fd *client, const char *text, size_
     }
 }
 
-static const struct control_verb *find_verb(const char *name, size_t length)
-{
-    for (size_t i = 0; i < control.verb_count; i++)
-        if (strlen(control.verbs[i].name) == length && memcmp(control.verbs[i].name, name, length) == 0)
-            return &control.verbs[i];
-    return NULL;
-}
-
 /* An answer that does not fit is truncated. The client reports that it is not valid JSON. */
-static size_t make_answer(const char *line)
+static size_t make_answer(char *line)
 {
-    size_t verb_length = strcspn(line, " ");
-    const struct control_verb *verb = find_verb(line, verb_length);
+    const char *name = strsep(&line, " ");
+    const struct control_verb *verb = NULL;
+    for (size_t i = 0; i < control.verb_count && !verb; i++)
+        if (strcmp(control.verbs[i].name, name) == 0)
+            verb = &control.verbs[i];
     FILE *to = fmemopen(control.answer, sizeof control.answer, "w");
     if (!to)
         return 0;
     if (verb)
-        verb->answer(to, line + verb_length + strspn(line + verb_length, " "));
+        verb->answer(to, line ? line + strspn(line, " ") : "");
     else
         fputs("{\"answer\":\"failed\",\"why\":\"this agent does not know that request\"}", to);
     fputc('\n', to);

@@ -99,36 +99,31 @@ static FILE *open_file(const struct deployment *from, const char *path)
     return fopen(whole, "re");
 }
 
-/* Copies the 64 hexadecimal digits that form a word. */
-static bool take_id(const char *text, char id[ID_DIGITS + 1])
+/* Copies 64 hexadecimal digits that form a word. */
+static void take_id(const char *text, char id[ID_DIGITS + 1])
 {
-    if (strspn(text, HEX_DIGITS) != ID_DIGITS)
-        return false;
-    memcpy(id, text, ID_DIGITS);
-    id[ID_DIGITS] = 0;
-    return true;
+    if (strspn(text, HEX_DIGITS) == ID_DIGITS)
+        snprintf(id, ID_DIGITS + 1, "%.*s", ID_DIGITS, text);
 }
 
-/* A UUID; systemd replaces '-' with '_' in names of control groups. */
-static bool take_uid(const char *text, char uid[UID_BYTES + 1])
+/* Copies a UUID; systemd replaces '-' with '_' in names of control groups. */
+static void take_uid(const char *text, char uid[UID_BYTES + 1])
 {
     for (unsigned i = 0; i < UID_BYTES; i++) {
         bool is_dash = i == 8 || i == 13 || i == 18 || i == 23;
-        char c = text[i];
-        if (is_dash ? c != '-' && c != '_' : !strchr(HEX_DIGITS, c) || !c)
-            return false;
-        uid[i] = is_dash ? '-' : c;
+        if (!text[i] || !strchr(is_dash ? "-_" : HEX_DIGITS, text[i])) {
+            uid[0] = 0;
+            return;
+        }
+        uid[i] = is_dash ? '-' : text[i];
     }
     uid[UID_BYTES] = 0;
-    return true;
 }
 
 static void find_uid(const char *line, const char *before, char uid[UID_BYTES + 1])
 {
-    for (const char *at = line; !*uid && (at = strstr(at, before)); at++) {
-        if (!take_uid(at + strlen(before), uid))
-            uid[0] = 0;
-    }
+    for (const char *at = line; !*uid && (at = strstr(at, before)); at++)
+        take_uid(at + strlen(before), uid);
 }
 
 /* Lines like "4:memory:/docker/ID" or ".../kubepods-burstable-podUID.slice/cri-containerd-ID.scope". The
@@ -139,10 +134,9 @@ static void read_group(const char *line, char id[ID_DIGITS + 1], char uid[UID_BY
     if (!path)
         return;
     find_uid(path, "pod", uid);
-    for (const char *at = path + strlen(path); !*id && at > path; at--) {
-        if (strchr("/-:", at[-1]) && !take_id(at, id))
-            id[0] = 0;
-    }
+    for (const char *at = path + strlen(path); !*id && at > path; at--)
+        if (strchr("/-:", at[-1]))
+            take_id(at, id);
 }
 
 /* Mounts of the container's own files: the runtime has ".../containers/ID/hostname /etc/hostname", kubelet
@@ -151,10 +145,8 @@ static void read_mount(const char *line, char id[ID_DIGITS + 1], char uid[UID_BY
 {
     static const char folder[] = "containers/";
     find_uid(line, "/pods/", uid);
-    for (const char *at = line; !*id && (at = strstr(at, folder)); at++) {
-        if (!take_id(at + strlen(folder), id))
-            id[0] = 0;
-    }
+    for (const char *at = line; !*id && (at = strstr(at, folder)); at++)
+        take_id(at + strlen(folder), id);
 }
 
 static void read_lines(const struct deployment *from, const char *path,
