@@ -19,20 +19,9 @@
 #define SUMS_MAX            2048 /* for delta temporality; a power of two */
 
 static const struct attr_key key_hw_id = ATTR_KEY("hw.id");
-static const struct attr_key key_device = ATTR_KEY("cuda.device.id");
-static const struct attr_key key_kernel = ATTR_KEY("cuda.kernel.short_name");
-static const struct attr_key key_copy_kind = ATTR_KEY("cuda.memcpy.kind");
-static const struct attr_key key_memory_kind = ATTR_KEY("cuda.memory.kind");
-static const struct attr_key key_counter = ATTR_KEY("cuda.counter.name");
-static const struct attr_key key_hw_name = ATTR_KEY("hw.name");
-static const struct attr_key key_hw_model = ATTR_KEY("hw.model");
-static const struct attr_key key_hw_vendor = ATTR_KEY("hw.vendor");
-static const struct attr_key key_hw_type = ATTR_KEY("hw.type");
 static const struct attr_key key_component_type = ATTR_KEY("otel.component.type");
 static const struct attr_key key_component_name = ATTR_KEY("otel.component.name");
 static const struct attr_key key_error_type = ATTR_KEY("error.type");
-static const struct attr_key key_http_status = ATTR_KEY("http.response.status_code");
-static const struct attr_key key_lost_reason = ATTR_KEY("cuspan.lost.reason");
 
 /* The value of a sum at the last export. */
 struct sum_before {
@@ -172,7 +161,7 @@ static void put_device(const struct metrics *m, struct metric_point *point, uint
     const char *id = correlate_device_id(m->correlate, device);
     if (*id)
         put_text(point, &key_hw_id, id);
-    put(point, (struct span_attr){.key = &key_device, .type = ATTR_INT, .i = device});
+    put(point, (struct span_attr){.key = ATTR("cuda.device.id"), .type = ATTR_INT, .i = device});
 }
 
 /* The increase since the last export. If the table of last values is full, it is 0, because exporting the
@@ -228,7 +217,7 @@ static void add_kernels(struct metrics *m, const struct live_stats *figures)
         const struct kernel_stats *kernel = figures->kernels[i];
         struct metric_point *point = add_histogram(m, METRIC_KERNEL_DURATION, kernel->histogram);
         put_device(m, point, kernel->device_id);
-        put_text(point, &key_kernel, kernel->name);
+        put_text(point, ATTR("cuda.kernel.short_name"), kernel->name);
     }
     for (uint32_t i = 0; i < DEVICES_MAX; i++) {
         const struct device_stats *device = figures->devices[i];
@@ -250,7 +239,7 @@ static void add_copies(struct metrics *m, enum metric metric, uint32_t device,
         else if (copies->sum.count)
             point = add_sum(m, metric, device << 8 | kind, copies->bytes);
         put_device(m, point, device);
-        put_text(point, &key_copy_kind, copy_kind_name(kind));
+        put_text(point, ATTR("cuda.memcpy.kind"), copy_kind_name(kind));
     }
 }
 
@@ -288,7 +277,7 @@ static void add_memory(struct metrics *m, uint32_t device, const struct memory_u
     point->i = metric == METRIC_MEMORY_LIVE ? use->live : use->peak;
     if (kind != MEMORY_PINNED)
         put_device(m, point, device);
-    put_text(point, &key_memory_kind, memory_kind_name(kind));
+    put_text(point, ATTR("cuda.memory.kind"), memory_kind_name(kind));
 }
 
 static void add_all_memory(struct metrics *m, const struct live_stats *figures, enum metric metric)
@@ -395,8 +384,9 @@ static void put_operation(const struct metrics *m, struct metric_point *point,
     if (*operation->error)
         put_text(point, &key_error_type, operation->error);
     if (operation->http_status)
-        put(point,
-            (struct span_attr){.key = &key_http_status, .type = ATTR_INT, .i = operation->http_status});
+        put(point, (struct span_attr){.key = ATTR("http.response.status_code"),
+                                      .type = ATTR_INT,
+                                      .i = operation->http_status});
 }
 
 /* Encoded at once, because senders continue to count. */
@@ -418,7 +408,7 @@ static void add_own(struct metrics *m)
     for (enum counter i = 0; i < COUNTER_COUNT; i++) {
         uint64_t lost = counter_is_loss(i) ? counter_get(i) : 0;
         struct metric_point *point = lost ? add_sum(m, METRIC_LOST, i, lost) : NULL;
-        put_text(point, &key_lost_reason, counter_name(i) + strlen("lost_"));
+        put_text(point, ATTR("cuspan.lost.reason"), counter_name(i) + strlen("lost_"));
     }
     add_sum(m, METRIC_CPU_TIME, 0, clock_read_ns(CLOCK_THREAD_CPUTIME_ID));
 }
@@ -431,9 +421,10 @@ static void add_sampled(struct metrics *m, enum metric metric, const struct pm_s
     struct metric_point *point = add_point(m, metric);
     point->d = value;
     put_device(m, point, sampled->device);
-    put(point,
-        (struct span_attr){
-            .key = &key_counter, .type = ATTR_STRING, .s = setting, .len = (uint32_t)strcspn(setting, "=")});
+    put(point, (struct span_attr){.key = ATTR("cuda.counter.name"),
+                                  .type = ATTR_STRING,
+                                  .s = setting,
+                                  .len = (uint32_t)strcspn(setting, "=")});
 }
 
 static void add_all_sampled(struct metrics *m)
@@ -465,13 +456,13 @@ static void put_hardware(struct metric_point *point, const struct gpu_hardware *
 {
     put_text(point, &key_hw_id, gpu->id);
     if (*gpu->name) {
-        put_text(point, &key_hw_name, gpu->name);
-        put_text(point, &key_hw_model, gpu->name);
+        put_text(point, ATTR("hw.name"), gpu->name);
+        put_text(point, ATTR("hw.model"), gpu->name);
     }
-    put_text(point, &key_hw_vendor, "NVIDIA");
+    put_text(point, ATTR("hw.vendor"), "NVIDIA");
     /* Metrics that are common to all hardware have the type. */
     if (metric == METRIC_HW_TEMPERATURE || metric == METRIC_HW_POWER || metric == METRIC_HW_ENERGY)
-        put_text(point, &key_hw_type, "gpu");
+        put_text(point, ATTR("hw.type"), "gpu");
 }
 
 static void add_gpu(struct metrics *m, enum metric metric, const struct gpu_hardware *gpu)
