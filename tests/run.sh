@@ -120,7 +120,7 @@ part_containers() {
         echo "skipped: a Docker engine changes this machine's firewall; to run it: tests/run.sh containers"
         return 77
     fi
-    wait_for_jaeger && tests/containers/run.sh
+    result_of containers-fetch tests/containers/run.sh --fetch && wait_for_jaeger && tests/containers/run.sh
 }
 part_demo() { tests/integration/project/demo_test.sh; }
 
@@ -205,7 +205,7 @@ until_done() {
 
 # ---- Running them ----------------------------------------------------------------------------------------------------
 
-# Jaeger and Vale may have to be built, which takes minutes: that happens while the compilers run.
+# Jaeger, Vale and Docker Compose may have to be built, which takes minutes: that happens while the compilers run.
 JAEGER_PID='' VALE_PID=''
 start_getting_tools() {
     if ! tools/get-jaeger.sh --present >/dev/null; then
@@ -215,6 +215,9 @@ start_getting_tools() {
     fi
     tools/get-vale.sh >build/log/get-vale.log 2>&1 </dev/null &
     VALE_PID=$!
+    if [ "${CI:-}" = true ] || [[ " ${ONLY[*]} " == *" containers "* ]]; then
+        behind containers-fetch tests/containers/run.sh --fetch
+    fi
 }
 wait_for_vale() {
     while kill -0 "$VALE_PID" 2>/dev/null; do sleep 1; done # not a child of this subshell

@@ -41,6 +41,8 @@ engine_start() {
     [ ! -e /sys/class/net/docker0 ] ||
         fail "another Docker engine runs here; stop it, delete docker0 (ip link delete docker0) and run this again"
     rm -rf "$ENGINE" && mkdir -p "$ENGINE" "$(dirname "$ENGINE_LOG")"
+    ENGINE_COMMIT=$(git -C "$ROOT" stash create)
+    ENGINE_COMMIT=${ENGINE_COMMIT:-HEAD}
     firewall_save
     export DOCKER_HOST=unix://$ENGINE/docker.sock DOCKER_CONFIG=$ENGINE/client
     # A session of its own: Ctrl-C must not end it before the containers are removed.
@@ -107,7 +109,7 @@ network_context() {
 
 # add_network BASE IMAGE: IMAGE is BASE with what the network forces.
 add_network() {
-    local folder=$ENGINE/network
+    local folder=$ENGINE/network-${2//[:\/]/-}
     rm -rf "$folder" && mkdir -p "$folder"
     network_context "$folder" "$1"
     build_image "$2" "$folder"
@@ -126,26 +128,40 @@ debian_mirror() {
 }
 
 fetch_base() { # fetch_base SUITE ARCHIVE
-    local root=$ENGINE/debootstrap-$1 mirror
+    local root=$ENGINE_CACHE/debootstrap-$1 log=$ROOT/build/log/debootstrap-$1.log mirror
     mirror=$(debian_mirror)
-    debootstrap --variant=minbase "$1" "$root" ${mirror:+"$mirror"} >"$ROOT/build/log/debootstrap-$1.log" 2>&1 ||
-        { tail -n 5 "$ROOT/build/log/debootstrap-$1.log"; fail "debootstrap $1 failed"; }
-    tar -C "$root" --numeric-owner -c . | gzip -1 >"$2.new"
+    say "installing Debian $1 into $2"
+    rm -rf --one-file-system "$root" # of a run that was killed
+    debootstrap --variant=minbase "$1" "$root" ${mirror:+"$mirror"} >"$log" 2>&1 ||
+        { tail -n 5 "$log"; fail "debootstrap $1 failed"; }
+    tar -C "$root" --numeric-owner -I 'gzip -1' -cf "$2.new" . || fail "cannot write $2.new"
+    rm -rf --one-file-system "$root" "$ENGINE_CACHE/packages-$1"
     mv "$2.new" "$2"
-    rm -rf "$root"
+}
+
+# fetch_bases SUITE...: the archives that are missing or old, all at once. Needs no engine.
+fetch_bases() {
+    local suite pid pids=() status=0
+    mkdir -p "$ENGINE_CACHE" "$ROOT/build/log"
+    # A second run waits here and then finds the archives.
+    exec 8>"$ENGINE_CACHE/lock"
+    flock 8
+    for suite in "$@"; do
+        [ -z "$(find "$ENGINE_CACHE" -name "$suite.tar.gz" -mtime "-$ENGINE_CACHE_DAYS")" ] || continue
+        fetch_base "$suite" "$ENGINE_CACHE/$suite.tar.gz" 8>&- &
+        pids+=($!)
+    done
+    for pid in "${pids[@]}"; do wait "$pid" || status=1; done
+    exec 8>&-
+    return "$status"
 }
 
 # bare_image SUITE: leaves the image bare:SUITE, Debian as debootstrap installs it.
 bare_image() {
-    local archive=$ENGINE_CACHE/$1.tar.gz
     ! docker image inspect "bare:$1" >/dev/null 2>&1 || return 0
+    fetch_bases "$1" || fail "there is no Debian $1"
     mkdir -p "$ENGINE_CACHE/packages-$1/partial"
-    if [ -z "$(find "$ENGINE_CACHE" -name "$1.tar.gz" -mtime "-$ENGINE_CACHE_DAYS")" ]; then
-        say "installing Debian $1 into $archive"
-        rm -f "$ENGINE_CACHE/packages-$1"/*.deb
-        fetch_base "$1" "$archive"
-    fi
-    docker import "$archive" "base:$1" >/dev/null
+    docker import "$ENGINE_CACHE/$1.tar.gz" "base:$1" >/dev/null
     add_network "base:$1" "bare:$1"
 }
 
@@ -162,12 +178,10 @@ in_bare() {
         -v "$ENGINE_CACHE/home-$suite:/root/.cache/cuspan" "${options[@]}" "${BARE_OPTIONS[@]}" -e CI "bare:$suite" "$@"
 }
 
-# clean_tree FOLDER: the files that git knows, with the changes of the working tree.
+# clean_tree FOLDER: the files that git knows, with the changes of the working tree that engine_start found.
 clean_tree() {
-    local commit
-    commit=$(git -C "$ROOT" stash create)
     mkdir -p "$1"
-    git -C "$ROOT" archive "${commit:-HEAD}" | tar -x -C "$1"
+    git -C "$ROOT" archive "$ENGINE_COMMIT" | tar -x -C "$1"
 }
 
 # ---- Compose ---------------------------------------------------------------------------------------------------------

@@ -4,7 +4,8 @@
 #
 #   tests/containers/run.sh              examples/demo.sh on Debian 12 and 13, the image, the stack
 #   tests/containers/run.sh CHECK...     only some of: demo-bookworm demo-trixie image stack
-#   tests/containers/run.sh suite        tests/run.sh quick on Debian 12 and 13 (most of an hour)
+#   tests/containers/run.sh suite        tests/run.sh quick on Debian 12 and 13; docker/demo-gpu.Dockerfile
+#   tests/containers/run.sh --fetch      only downloads what is kept: Debian, Docker Compose. Starts no engine
 #
 # Images that cannot be pulled are replaced by images built here. Without a registry, Debian 12 stands in for Ubuntu.
 set -eu
@@ -15,9 +16,10 @@ set -eu
 cd "$ROOT"
 
 CHECKS=(demo-bookworm demo-trixie image stack)
-SUITES=(bookworm trixie) # Debian 12 and 13
+LONG_CHECKS=(suite-bookworm suite-trixie image-gpu)
+DEBIANS=(bookworm trixie) # 12 and 13
 PORTS=(16686 9090 4317 4318)
-PASSED=0 FAILED=0
+PASSED=0 FAILED=0 STARTED=()
 
 # ---- examples/demo.sh ------------------------------------------------------------------------------------------------
 
@@ -118,6 +120,16 @@ check_image() {
     say "the image has $(du -shx "$volume" | cut -f1) in /opt/cuspan"
 }
 
+# Vector add, compiled with nvcc. No GPU here, so it is not run.
+check_image_gpu() {
+    local tree=$ENGINE/tree-image-gpu
+    clean_tree "$tree"
+    base_images
+    build_image cuspan-demo-gpu "$tree" -f "$tree/docker/demo-gpu.Dockerfile"
+    docker run --rm --entrypoint bash cuspan-demo-gpu -c 'ldd "$(command -v vector_add)"' >"$ENGINE/ldd"
+    ! grep 'not found' "$ENGINE/ldd" || fail "vector_add lacks libraries in its image"
+}
+
 # ---- docker/compose.yaml ---------------------------------------------------------------------------------------------
 
 compose() { "${COMPOSE[@]}" -f "$ENGINE/tree-stack/docker/compose.yaml" "$@"; }
@@ -152,39 +164,72 @@ check_suite() {
     local suite=$1 tree=$ENGINE/tree-$1
     bare_image "$suite"
     clean_tree "$tree"
-    # Docker's default filter of system calls forbids process_vm_readv, which reads the contexts that SDKs publish.
-    BARE_OPTIONS=(--security-opt seccomp=unconfined)
     CI=true in_bare "$suite" "$tree" tests/run.sh quick ||
         { cp -r "$tree/build/log" "build/log/suite-$suite"; fail "tests/run.sh quick failed on Debian $suite"; }
 }
 
 # ---- Running them ----------------------------------------------------------------------------------------------------
 
-# check NAME COMMAND...: each in a subshell, so that `fail` ends one check only.
-check() {
-    local name=$1 began=$SECONDS status=0
-    shift
-    set +e
-    (set -e; "$@")
-    status=$?
-    set -e
-    if [ "$status" = 0 ]; then
-        PASSED=$((PASSED + 1))
-        echo "passed  $name in $((SECONDS - began)) s"
-    else
-        FAILED=$((FAILED + 1))
-        echo "failed  $name after $((SECONDS - began)) s"
-    fi
+check_function() {
+    case $1 in
+    demo-* | suite-*) "check_${1%%-*}" "${1#*-}" ;;
+    image) check_image ;;
+    image-gpu) check_image_gpu ;;
+    stack) check_stack ;;
+    esac
 }
 
-run_check() {
-    case $1 in
-    demo-*) check "$1" check_demo "${1#demo-}" ;;
-    image) check image check_image ;;
-    stack) check stack check_stack ;;
-    suite-*) check "$1" check_suite "${1#suite-}" ;;
-    *) fail "unknown check $1; there are ${CHECKS[*]} and suite" ;;
-    esac
+# start_check NAME: in the background, each line of its output with the name in front. `fail` ends this check only.
+start_check() {
+    {
+        SECONDS=0
+        set +e
+        (set -e; check_function "$1") 2>&1
+        echo $? >"$ENGINE/status-$1"
+        echo "$SECONDS s"
+    } | sed -u "s/^/$1: /" &
+    STARTED+=("$1:$!")
+}
+
+# finish_checks: waits for all that have started.
+finish_checks() {
+    local entry name
+    for entry in "${STARTED[@]}"; do
+        name=${entry%:*}
+        wait "${entry#*:}"
+        if [ "$(cat "$ENGINE/status-$name")" = 0 ]; then
+            PASSED=$((PASSED + 1))
+            echo "passed  $name"
+        else
+            FAILED=$((FAILED + 1))
+            echo "failed  $name"
+        fi
+    done
+    STARTED=()
+}
+
+# run_checks NAME...: downloads of one overlap with the compilation of another. The stack uses the layers of the image. A
+# suite runs alone, as it does on a user's machine.
+run_checks() {
+    local name
+    for name in "$@"; do
+        case $name in
+        suite-* | stack) finish_checks && start_check "$name" && finish_checks ;;
+        *) start_check "$name" ;;
+        esac
+    done
+    finish_checks
+}
+
+# Both at once, before checks that need them run at the same time.
+import_debians() {
+    local debian pid pids=()
+    fetch_bases "${DEBIANS[@]}" || fail "there is no Debian to start from"
+    for debian in "${DEBIANS[@]}"; do
+        bare_image "$debian" &
+        pids+=($!)
+    done
+    for pid in "${pids[@]}"; do wait "$pid"; done
 }
 
 main() {
@@ -193,16 +238,27 @@ main() {
         echo "skipped: $obstacle"
         return 77
     fi
+    if [ "${1:-}" = --fetch ]; then
+        packages_install "cmd:debootstrap debootstrap"
+        fetch_bases "${DEBIANS[@]}"
+        find_compose --build
+        return
+    fi
+    case ${1:-} in
+    '') set -- "${CHECKS[@]}" ;;
+    suite) set -- "${LONG_CHECKS[@]}" ;;
+    esac
+    for name in "$@"; do
+        [[ " ${CHECKS[*]} ${LONG_CHECKS[*]} " == *" $name "* ]] ||
+            fail "unknown check $name; there are: ${CHECKS[*]} ${LONG_CHECKS[*]}"
+    done
     jaeger_binary || fail "there is no Jaeger"
-    [ $# -gt 0 ] || set -- "${CHECKS[@]}"
-    [ "$1" != suite ] || set -- "${SUITES[@]/#/suite-}"
     trap engine_stop EXIT
     trap 'exit 130' INT TERM
     engine_start
     choose_builder
-    for name in "$@"; do
-        run_check "$name"
-    done
+    import_debians
+    run_checks "$@"
     echo "$PASSED passed, $FAILED failed, 0 skipped"
     [ "$FAILED" = 0 ]
 }
