@@ -42,7 +42,7 @@ engine_start() {
         fail "another Docker engine runs here; stop it, delete docker0 (ip link delete docker0) and run this again"
     rm -rf "$ENGINE" && mkdir -p "$ENGINE" "$(dirname "$ENGINE_LOG")"
     ENGINE_COMMIT=$(git -C "$ROOT" stash create)
-    ENGINE_COMMIT=${ENGINE_COMMIT:-HEAD}
+    ENGINE_COMMIT=${ENGINE_COMMIT:-$(git -C "$ROOT" rev-parse HEAD)}
     firewall_save
     export DOCKER_HOST=unix://$ENGINE/docker.sock DOCKER_CONFIG=$ENGINE/client
     # A session of its own: Ctrl-C must not end it before the containers are removed.
