@@ -144,6 +144,7 @@ class Case(unittest.TestCase):
         env = {key: value for key, value in os.environ.items()
                if not re.match("CUSPAN_|OTEL_|TRACEPARENT|TRACESTATE|CUDA_INJECTION64_PATH|.*_proxy$", key, re.I)}
         env["no_proxy"] = "*"
+        env["XDG_RUNTIME_DIR"] = str(self.directory)  # another program's `cuspan stop` must not reach these agents
         if SANITIZERS:
             suppressions = self.directory / "suppressions"
             suppressions.write_text(SUPPRESSED)
