@@ -10,7 +10,7 @@ RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates
     rm -rf /var/lib/apt/lists/*
 COPY tools/ tools/
 RUN tools/get-cuda.sh nvcc /opt/cuda
-COPY examples/vector_add.cu examples/
+COPY examples/check.h examples/vector_add.cu examples/
 RUN /opt/cuda/bin/nvcc -arch=all-major -o /vector_add examples/vector_add.cu
 
 FROM ubuntu:22.04 AS demo-gpu
