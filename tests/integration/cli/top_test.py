@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -219,8 +220,10 @@ class Top(unittest.TestCase):
         self.assertEqual(screen.wait(), 0)
 
     def test_counting_ends_when_nobody_looks(self):
-        """The lease of 10 s takes 1 s on a faster clock. Each poll renews it."""
-        running = self.replay("trainer", "torch_inference", LD_PRELOAD=str(BUILD / "libfaults_doubles.so"), FAULTS_HASTE="10",
+        """Between two polls, the agent's clock runs 100 times faster: the lease of 10 s takes 0.1 s. Each poll renews it."""
+        clock = self.folder / "clock"
+        clock.write_bytes(struct.pack("=q", 1))
+        running = self.replay("trainer", "torch_inference", LD_PRELOAD=str(BUILD / "libfaults_doubles.so"), FAULTS_CLOCK=str(clock),
                               ASAN_OPTIONS=f"verify_asan_link_order=0:{self.env.get('ASAN_OPTIONS', '')}")
         screen = self.terminal()
         screen.wait_for("no kernels", lambda text: "nvjet_sm90" in text)
@@ -229,13 +232,21 @@ class Top(unittest.TestCase):
         screen.press("q")
         screen.wait()
         for _ in range(TRIES):
-            time.sleep(1.1)
+            self.set_speed(clock, 100)
+            time.sleep(0.5)
+            self.set_speed(clock, 1)
+            time.sleep(0.2)  # waits follow a new factor after 0.1 s
             answer = self.ask(running.pid, "figures")
             if answer["since_ns"] and not answer["is_on"]:  # 0: the agent was too slow to answer
                 break
         else:
             self.fail("it counts without a lease")
         self.assertGreater(self.ask(running.pid, "figures")["since_ns"], since)
+
+    @staticmethod
+    def set_speed(clock, factor):
+        with open(clock, "r+b") as file:  # in place: the agent has mapped it
+            file.write(struct.pack("=q", factor))
 
     def test_ctrl_c_gives_the_terminal_back(self):
         self.replay("trainer", "vector_add")
