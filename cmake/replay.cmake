@@ -17,8 +17,12 @@ set(CUSPAN_REPLAY_SOURCES
 foreach(double cuspan-replay cuspan-replay-classic)
   add_library(${double} SHARED ${CUSPAN_REPLAY_SOURCES})
   target_link_libraries(${double} PRIVATE cuspan_recording Threads::Threads)
+  # Within callbacks, the C library's loader must have nothing to do for this library: while another thread loads a library,
+  # it would wait, and tests would take that for a system call of the agent. Hence the TLS model, and all functions are
+  # bound when it is loaded.
+  target_compile_options(${double} PRIVATE -ftls-model=initial-exec)
   # Like CUPTI, it always calls its own functions, even if another library is preloaded.
-  target_link_options(${double} PRIVATE -Wl,--exclude-libs,ALL -Wl,-Bsymbolic)
+  target_link_options(${double} PRIVATE -Wl,--exclude-libs,ALL -Wl,-Bsymbolic -Wl,-z,now)
 endforeach()
 target_compile_definitions(cuspan-replay-classic PRIVATE REPLAY_CLASSIC)
 install(TARGETS cuspan-replay cuspan-replay-classic LIBRARY DESTINATION lib/cuspan)

@@ -98,6 +98,7 @@ endforeach()
 if(NOT CUSPAN_SANITIZE) # sanitizers have their own allocator
   add_executable(agent_host_watched tests/integration/hosts/host.c tests/integration/hosts/host_watch.c)
   target_link_libraries(agent_host_watched PRIVATE Threads::Threads ${CMAKE_DL_LIBS} m)
+  target_link_options(agent_host_watched PRIVATE -Wl,-z,now) # as in cmake/replay.cmake
   set_target_properties(agent_host_watched PROPERTIES ENABLE_EXPORTS ON C_VISIBILITY_PRESET default)
 endif()
 function(cuspan_agent_tests file)

@@ -318,7 +318,8 @@ static void enable_calls(void)
                 flags |= PLAN_COUNTS;
             if (takes_stacks && is_wanted && call_info(domain, cbid)->group == CALL_GROUP_ALLOC)
                 flags |= PLAN_TAKES_STACK;
-            callbacks_add_flags(domain, cbid, flags);
+            if (flags) /* a write to the plan of a call in progress would be a data race */
+                callbacks_add_flags(domain, cbid, flags);
             enable_call(domain, cbid, &refusals);
         }
     }

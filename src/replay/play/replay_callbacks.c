@@ -122,7 +122,7 @@ uint32_t replay_callbacks_enable_domain(cupti_subscriber_handle subscriber, uint
 bool replay_callbacks_is_enabled(const struct cupti_subscriber *subscriber, uint32_t domain, uint32_t cbid)
 {
     return domain < CUPTI_DOMAIN_COUNT && cbid < CBIDS_MAX &&
-           atomic_load_explicit(&subscriber->enabled[domain][cbid], memory_order_relaxed);
+           atomic_load_explicit(&subscriber->enabled[domain][cbid], memory_order_acquire);
 }
 
 static bool deliver_to(struct cupti_subscriber *subscriber, uint32_t domain, uint32_t cbid, const void *data,
