@@ -15,8 +15,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 class Arrived:
     pid: int  # from the resource; 0: unknown
     span_ids: list = field(default_factory=list)
-    first_start_ns: int = 1 << 63
-    last_end_ns: int = 0
 
 
 def fields(data, begin=0, end=None):
@@ -69,8 +67,6 @@ def read_protobuf(data):
                     if inner == 2:
                         known = dict(fields(data, *span))
                         arrived.span_ids.append(int.from_bytes(data[slice(*known[2])], "big"))
-                        arrived.first_start_ns = min(arrived.first_start_ns, known[7])
-                        arrived.last_end_ns = max(arrived.last_end_ns, known[8])
     return arrived
 
 
@@ -92,8 +88,6 @@ def read_json(data):
         for scope in of_resource["scopeSpans"]:
             for span in scope["spans"]:
                 arrived.span_ids.append(int(span["spanId"], 16))
-                arrived.first_start_ns = min(arrived.first_start_ns, int(span["startTimeUnixNano"]))
-                arrived.last_end_ns = max(arrived.last_end_ns, int(span["endTimeUnixNano"]))
     return arrived
 
 
