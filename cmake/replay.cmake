@@ -17,9 +17,8 @@ set(CUSPAN_REPLAY_SOURCES
 foreach(double cuspan-replay cuspan-replay-classic)
   add_library(${double} SHARED ${CUSPAN_REPLAY_SOURCES})
   target_link_libraries(${double} PRIVATE cuspan_recording Threads::Threads)
-  # Within callbacks, the C library's loader must have nothing to do for this library: while another thread loads a library,
-  # it would wait, and tests would take that for a system call of the agent. Hence the TLS model, and all functions are
-  # bound when it is loaded.
+  # Within callbacks, the C library's loader must have nothing to do for this library: it would wait while another thread
+  # loads one, and tests would take that for a system call of the agent. Hence the TLS model and early binding.
   target_compile_options(${double} PRIVATE -ftls-model=initial-exec)
   # Like CUPTI, it always calls its own functions, even if another library is preloaded.
   target_link_options(${double} PRIVATE -Wl,--exclude-libs,ALL -Wl,-Bsymbolic -Wl,-z,now)

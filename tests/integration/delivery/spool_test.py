@@ -245,7 +245,7 @@ class Outage(Case):
 
 class Killed(Case):
     def ledger_of(self, pid):
-        """What the ledger of the process's source says; b"" if it has none yet."""
+        """The ledger of the process's source; b"" if it has none yet."""
         with contextlib.suppress(OSError):
             for fd in Path(f"/proc/{pid}/fd").iterdir():
                 if os.readlink(fd).endswith(".ledger"):

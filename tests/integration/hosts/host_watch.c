@@ -237,6 +237,21 @@ static void see_oneself(void)
     callbacks_before = 0;
 }
 
+/* Within a callback, dlsym() would wait for another thread that loads a library: a system call, but not the
+ * agent's. */
+static void find_functions(void)
+{
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_key_t key;
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_trylock(&mutex);
+    pthread_mutex_unlock(&mutex);
+    if (pthread_key_create(&key, NULL) == 0) {
+        pthread_setspecific(key, NULL);
+        pthread_key_delete(key);
+    }
+}
+
 /* The kernel traps nothing in a child unless the child requests it. */
 static void in_child(void)
 {
@@ -252,6 +267,7 @@ __attribute__((constructor)) static void begin(void)
     is_watching = getenv("HOST_WATCH") != NULL;
     if (!is_watching)
         return;
+    find_functions();
     prepare_traps();
     see_oneself();
     pthread_atfork(NULL, NULL, in_child);
