@@ -39,13 +39,13 @@ part_release() {
 part_asan() {
     build_quietly asan -DCUSPAN_BUILD_TESTS=ON "${LIBRARY_OPTIONS[@]}" || return
     ASAN_OPTIONS=strict_string_checks=1:detect_stack_use_after_return=1 \
-        UBSAN_OPTIONS=print_stacktrace=1 tests_of build-asan
+        UBSAN_OPTIONS=print_stacktrace=1 tests_of build-asan -LE release-only
 }
 
 part_tsan() {
     build_quietly tsan -DCUSPAN_BUILD_TESTS=ON "${LIBRARY_OPTIONS[@]}" || return
     # Threads of ours that a deadline at exit leaves behind are not leaks.
-    TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:report_thread_leaks=0 tests_of build-tsan
+    TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:report_thread_leaks=0 tests_of build-tsan -LE release-only
 }
 
 # behind NAME COMMAND...: runs a command at the lowest priority, while tests wait for time to pass.

@@ -13,15 +13,30 @@ endforeach()
 include(tests/cmake/torture.cmake)
 include(tests/cmake/bench.cmake)
 
+# label(LABEL TEST...): the tests that exist in this build.
+function(label label)
+  foreach(test ${ARGN})
+    if(TEST ${test})
+      set_property(TEST ${test} APPEND PROPERTY LABELS ${label})
+    endif()
+  endforeach()
+endfunction()
+
 # Tests with more than about ten seconds of CPU time, or with long waits. They start first so that no processor is idle
 # at the end. `tests/run.sh quick` leaves them out.
-foreach(test agent_overload agent_repeat bench bounds_memory bounds_threads exits_exits exits_signals export_jaeger
-        faults_collector faults_outage gpu_numbers manners_taken metrics otel_schema security_symbols spool_disk spool_killed
-        spool_outage stat_records top)
-  if(TEST integration/${test})
-    set_tests_properties(integration/${test} PROPERTIES LABELS slow COST 100)
+set(slow integration/agent_overload integration/agent_repeat integration/bench integration/bounds_memory
+    integration/bounds_threads integration/diff integration/exits_exits integration/exits_signals integration/export_jaeger
+    integration/faults_outage integration/gpu_numbers integration/manners_taken integration/metrics_hardware
+    integration/metrics_spool integration/metrics_totals integration/metrics_views integration/otel_schema
+    integration/security_symbols integration/spool_disk integration/spool_killed integration/spool_outage integration/stat
+    integration/stat_records integration/top bench/guard)
+label(slow ${slow})
+foreach(test ${slow})
+  if(TEST ${test})
+    set_tests_properties(${test} PROPERTIES COST 100)
   endif()
 endforeach()
-if(TEST bench/guard)
-  set_tests_properties(bench/guard PROPERTIES LABELS slow COST 100)
-endif()
+
+# Tests in which a sanitizer would find nothing: of scripts, of symbols, of how much memory is used.
+label(release-only integration/bench integration/bench_guard integration/bounds_memory integration/gpu_numbers
+      integration/processes_check integration/sampler_sdk integration/security_symbols)
