@@ -16,7 +16,9 @@ if(NOT CUSPAN_SANITIZE STREQUAL "thread") # the CLI has one thread
            COMMAND ${CMAKE_SOURCE_DIR}/tests/gpu/numbers/numbers_test.py --build ${CMAKE_BINARY_DIR}
                    --sanitizers "${CUSPAN_SANITIZE}")
   add_test(NAME integration/diff
-           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/diff_test.py --build ${CMAKE_BINARY_DIR})
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/diff_test.py --build ${CMAKE_BINARY_DIR} Diff)
+  add_test(NAME integration/diff_statistics
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/diff_test.py --build ${CMAKE_BINARY_DIR} Statistics)
 endif()
 add_library(fake_nvml SHARED tests/integration/doubles/fake_nvml.c)
 set_target_properties(fake_nvml PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR} NO_SONAME TRUE)

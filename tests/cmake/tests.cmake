@@ -25,7 +25,8 @@ endfunction()
 # Tests with more than about ten seconds of CPU time, or with long waits. They start first so that no processor is idle
 # at the end. `tests/run.sh quick` leaves them out.
 set(slow integration/agent_overload integration/agent_repeat integration/bench integration/bounds_memory
-    integration/bounds_threads integration/diff integration/exits_exits integration/exits_signals integration/export_jaeger
+    integration/bounds_threads integration/diff_statistics integration/exits_exits integration/exits_signals
+    integration/export_jaeger
     integration/faults_outage integration/gpu_numbers integration/manners_taken integration/metrics_hardware
     integration/metrics_spool integration/metrics_totals integration/metrics_views integration/otel_schema
     integration/security_symbols integration/spool_disk integration/spool_killed integration/spool_outage integration/stat
@@ -37,6 +38,6 @@ foreach(test ${slow})
   endif()
 endforeach()
 
-# Tests in which a sanitizer would find nothing: of scripts, of symbols, of how much memory is used.
-label(release-only integration/bench integration/bench_guard integration/bounds_memory integration/gpu_numbers
-      integration/processes_check integration/sampler_sdk integration/security_symbols)
+# Tests in which a sanitizer would find nothing: of scripts, of symbols, of how much memory is used, of probabilities.
+label(release-only integration/bench integration/bench_guard integration/bounds_memory integration/diff_statistics
+      integration/gpu_numbers integration/processes_check integration/sampler_sdk integration/security_symbols)

@@ -74,7 +74,7 @@ def baseline(runs):
         for kind, name in keys]}, separators=(",", ":"))
 
 
-class Diff(unittest.TestCase):
+class Case(unittest.TestCase):
     maxDiff = None
 
     @classmethod
@@ -110,6 +110,13 @@ class Diff(unittest.TestCase):
             drawn[key] = [max(1, round(value * factor)) for value in draw.choices(values, k=len(values))]
         return drawn
 
+    def slow_kernel(self):
+        """The kernel with the most executions in the inference."""
+        items = items_of(self.spans["torch_inference"])
+        return max((key for key in items if key[0] == "kernel"), key=lambda key: sum(items[key]))
+
+
+class Diff(Case):
     # --- baselines ---
 
     def test_a_baseline_holds_what_the_spans_say(self):
@@ -160,11 +167,6 @@ class Diff(unittest.TestCase):
 
     # --- findings ---
 
-    def slow_kernel(self):
-        """The kernel with the most executions in the inference."""
-        items = items_of(self.spans["torch_inference"])
-        return max((key for key in items if key[0] == "kernel"), key=lambda key: sum(items[key]))
-
     def test_a_slower_kernel_in_one_run_of_each(self):
         """With spans: each execution of one kernel takes a fifth longer."""
         _, name = self.slow_kernel()
@@ -186,49 +188,6 @@ class Diff(unittest.TestCase):
         self.assertLess(row["p"], LEVEL)
         tables, status = self.diff(slower, self.files["torch_inference"])
         self.assertEqual((status, [row["name"] for row in tables["improvements"]]), (0, [name]))
-
-    def test_a_slower_kernel_among_several_runs(self):
-        items, slow = items_of(self.spans["torch_inference"]), self.slow_kernel()
-        for runs in 2, 4, 6:
-            found = 0
-            for seed in range(10):
-                draw = random.Random(1000 * runs + seed)
-                base = self.write("base.json", baseline([self.another_run(items, draw, 0.01) for _ in range(runs)]))
-                new = self.write("new.json", baseline([self.another_run(items, draw, 0.01, {slow: 1.2}) for _ in range(runs)]))
-                tables, status = self.diff(base, new)
-                names = [row["name"] for row in tables["regressions"] if row["kind"] == "kernel"]
-                found += status == 1 and slow[1] in names
-                self.assertEqual([name for name in names if name != slow[1]], [], f"{runs} runs, seed {seed}")
-            self.assertGreaterEqual(found, 9, f"{runs} runs")
-
-    def false_alarms(self, name, runs, between, limits):
-        """In how many of 100 comparisons of a program with itself diff reports any difference."""
-        items, alarms = items_of(self.spans[name]), 0
-        for seed in range(100):
-            draw = random.Random(f"{name} {runs} {seed}")
-            sides = [self.write(side, baseline([self.another_run(items, draw, between) for _ in range(runs)]))
-                     for side in ("base.json", "new.json")]
-            tables, _ = self.diff(*limits, *sides)
-            alarms += bool(tables["regressions"] or tables["improvements"])
-        return alarms
-
-    def test_a_program_against_itself(self):
-        """With thresholds of 0, every significant difference counts, so the test's level must hold without them. With
-        one run per side there is no noise between runs, because it could not be distinguished from a change; with five
-        there is."""
-        nothing = self.write("nothing.yaml", "slower: {kernels: 0, copies: 0, calls: 0, totals: 0}\n")
-        cases = [("torch_inference", 1, 0), ("service", 1, 0), ("torch_inference", 5, 0.03), ("service", 5, 0.03)]
-        alarms = {case: self.false_alarms(*case, ["--limits", nothing]) for case in cases}
-        # A test with a level of 5 % gives more than 13 alarms in one of 2,000 such hundreds.
-        self.assertLessEqual(max(alarms.values()), 13, alarms)
-
-    def test_a_program_against_itself_with_the_thresholds_that_hold_unless_told(self):
-        """With default options. Two runs per side have 1 % of noise between them, which the test of executions takes
-        for changes. Thresholds, and the rule that each run of a side differs from each of the other in one direction,
-        exclude them."""
-        for runs, between in (1, 0), (2, 0.01), (5, 0.02):
-            alarms = self.false_alarms("torch_inference", runs, between, [])
-            self.assertLessEqual(alarms, 100 * LEVEL, f"{runs} runs a side")
 
     # --- options and errors ---
 
@@ -309,6 +268,53 @@ class Diff(unittest.TestCase):
         rows = list(csv.DictReader(io.StringIO(part.strip())))
         self.assertEqual([row["name"] for row in rows], [row["name"] for row in tables["items"]])
         self.assertNotIn("\033", run("diff", base, new).stdout)
+
+
+class Statistics(Case):
+    """How often diff finds a change, and how often one that is none."""
+
+    def test_a_slower_kernel_among_several_runs(self):
+        items, slow = items_of(self.spans["torch_inference"]), self.slow_kernel()
+        for runs in 2, 4, 6:
+            found = 0
+            for seed in range(10):
+                draw = random.Random(1000 * runs + seed)
+                base = self.write("base.json", baseline([self.another_run(items, draw, 0.01) for _ in range(runs)]))
+                new = self.write("new.json", baseline([self.another_run(items, draw, 0.01, {slow: 1.2}) for _ in range(runs)]))
+                tables, status = self.diff(base, new)
+                names = [row["name"] for row in tables["regressions"] if row["kind"] == "kernel"]
+                found += status == 1 and slow[1] in names
+                self.assertEqual([name for name in names if name != slow[1]], [], f"{runs} runs, seed {seed}")
+            self.assertGreaterEqual(found, 9, f"{runs} runs")
+
+    def false_alarms(self, name, runs, between, limits):
+        """In how many of 100 comparisons of a program with itself diff reports any difference."""
+        items, alarms = items_of(self.spans[name]), 0
+        for seed in range(100):
+            draw = random.Random(f"{name} {runs} {seed}")
+            sides = [self.write(side, baseline([self.another_run(items, draw, between) for _ in range(runs)]))
+                     for side in ("base.json", "new.json")]
+            tables, _ = self.diff(*limits, *sides)
+            alarms += bool(tables["regressions"] or tables["improvements"])
+        return alarms
+
+    def test_a_program_against_itself(self):
+        """With thresholds of 0, every significant difference counts, so the test's level must hold without them. With
+        one run per side there is no noise between runs, because it could not be distinguished from a change; with five
+        there is."""
+        nothing = self.write("nothing.yaml", "slower: {kernels: 0, copies: 0, calls: 0, totals: 0}\n")
+        cases = [("torch_inference", 1, 0), ("service", 1, 0), ("torch_inference", 5, 0.03), ("service", 5, 0.03)]
+        alarms = {case: self.false_alarms(*case, ["--limits", nothing]) for case in cases}
+        # A test with a level of 5 % gives more than 13 alarms in one of 2,000 such hundreds.
+        self.assertLessEqual(max(alarms.values()), 13, alarms)
+
+    def test_a_program_against_itself_with_the_thresholds_that_hold_unless_told(self):
+        """With default options. Two runs per side have 1 % of noise between them, which the test of executions takes
+        for changes. Thresholds, and the rule that each run of a side differs from each of the other in one direction,
+        exclude them."""
+        for runs, between in (1, 0), (2, 0.01), (5, 0.02):
+            alarms = self.false_alarms("torch_inference", runs, between, [])
+            self.assertLessEqual(alarms, 100 * LEVEL, f"{runs} runs a side")
 
 
 if __name__ == "__main__":
