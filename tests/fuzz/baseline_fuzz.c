@@ -19,7 +19,8 @@ static void is_told(const struct error *err)
 
 static void compare(const struct run_set *set, const struct diff_limits *limits)
 {
-    const struct stat_look look = {.columns = 80};
+    const struct stat_style as_text = {.format = STAT_FORMAT_TEXT, .columns = 80},
+                            as_json = {.format = STAT_FORMAT_JSON};
     struct stat_report report = {.count = 0};
     struct diff diff;
     diff_init(&diff, set, set, limits);
@@ -27,8 +28,8 @@ static void compare(const struct run_set *set, const struct diff_limits *limits)
     for (size_t i = 0; i < diff.count; i++)
         require(diff.items[i].verdict == VERDICT_SAME || diff.items[i].verdict == VERDICT_TOO_FEW,
                 "runs differ from themselves");
-    stat_print(null, &report, STAT_FORMAT_TEXT, &look);
-    stat_print(null, &report, STAT_FORMAT_JSON, &look);
+    stat_print(null, &report, &as_text);
+    stat_print(null, &report, &as_json);
     stat_report_deinit(&report);
     diff_deinit(&diff);
 }

@@ -59,12 +59,13 @@ static void name_exporter(struct metrics *m, size_t output, const struct output_
                                         [EXPORTER_CONSOLE] = "console"};
     const struct exporter_settings *exporter = &settings->exporter;
     bool is_json = exporter->kind == EXPORTER_OTLP_HTTP && exporter->encoding == ENCODING_JSON;
-    char *type = m->exporter_types[output];
+    char type[EXPORTER_TYPE_BYTES];
     unsigned number = 0;
-    snprintf(type, EXPORTER_TYPE_BYTES, "%s%s_%s_exporter", kinds[exporter->kind], is_json ? "_json" : "",
+    snprintf(type, sizeof type, "%s%s_%s_exporter", kinds[exporter->kind], is_json ? "_json" : "",
              settings->signal == SIGNAL_METRICS ? "metric" : "span");
     for (size_t before = 0; before < output; before++)
         number += strcmp(m->exporter_types[before], type) == 0;
+    memcpy(m->exporter_types[output], type, sizeof type);
     snprintf(m->exporter_names[output], EXPORTER_NAME_BYTES, "%s/%u", type, number);
 }
 

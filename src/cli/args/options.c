@@ -106,7 +106,7 @@ static int take(struct options *options, const struct command_option *option, co
         options_complain(options, "--%s needs an argument: %s", option->name, option->argument);
         return OPTION_WRONG;
     }
-    return option->completes == COMPLETES_WORDS ? check_word(options) : option->id;
+    return option->argument && option->completes == COMPLETES_WORDS ? check_word(options) : option->id;
 }
 
 static int take_long(struct options *options, const char *argument)

@@ -250,7 +250,7 @@ static int start_child(struct replay *replay, pid_t *pid, struct error *err)
 static int run_replay(struct replay *replay, int *wait_status)
 {
     struct error err = {""};
-    pid_t pid;
+    pid_t pid = -1;
     int result = start_child(replay, &pid, &err);
     if (*err.text)
         fprintf(stderr, "cuspan replay: %s\n", err.text);
