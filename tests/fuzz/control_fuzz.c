@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     (void)!send(ends[1], data, first, MSG_NOSIGNAL);
     (void)!send(ends[1], data + first, size - first, MSG_NOSIGNAL);
     shutdown(ends[1], SHUT_WR);
-    hold(&control.client, ends[0]);
+    control.client = guarded_fd_of(ends[0]);
     argument_at = NULL;
     if (may_ask(&control.client) && read_line(&control.client, line)) {
         const uint8_t *end = memchr(data, '\n', size);
@@ -36,10 +36,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         require(length > 1 && length <= sizeof control.answer, "no answer, or too long a one");
         require(control.answer[length - 1] == '\n' && !memchr(control.answer, '\n', length - 1),
                 "the answer is not one line");
-        require(!argument_at || (argument_at >= line && argument_at < line + sizeof line),
+        require(!argument_at || !*argument_at || (argument_at >= line && argument_at < line + sizeof line),
                 "the argument lies outside of the line");
     }
-    let_go(&control.client);
+    guarded_fd_close(&control.client);
     close(ends[1]);
     return 0;
 }
