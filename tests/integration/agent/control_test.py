@@ -42,6 +42,11 @@ def recording(name):
     return ROOT / f"examples/recordings/{name}.cuspanrec"
 
 
+def whole_lines(file):
+    """Those of a file that a program may be writing to."""
+    return [line for line in file.read_text().splitlines(keepends=True) if line.endswith("\n")]
+
+
 def wait_until(what, condition, seconds=FOREVER_S):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -174,7 +179,7 @@ class Waiting(Case):
         self.assertEqual(self.cuspan("start", program.pid).stdout, f"cycling_host (PID {program.pid}) is traced\n")
         wait_until("no call was captured", lambda: self.ask(program.pid, "status")["counters"]["calls_captured"] > 50)
         self.cuspan("flush")
-        spans = [span for line in self.spans.read_text().splitlines() for span in backend.spans_of(json.loads(line))]
+        spans = [span for line in whole_lines(self.spans) for span in backend.spans_of(json.loads(line))]
         self.assertTrue(any(span.attributes.get("cuda.activity") == "kernel" for span in spans))
         self.assertEqual(self.cuspan("stop", "cycling_host").stdout, f"cycling_host (PID {program.pid}) is no longer traced\n")
         described = self.ask(program.pid, "describe")
@@ -262,7 +267,7 @@ class Commands(Case):
         self.assertEqual(session.attributes["cuspan.lost.zero_timestamps"], session.attributes["cuda.session.lost"])
 
     def last_session(self):
-        spans = [span for line in self.spans.read_text().splitlines() for span in backend.spans_of(json.loads(line))]
+        spans = [span for line in whole_lines(self.spans) for span in backend.spans_of(json.loads(line))]
         sessions = [span for span in spans if "cuda.session.number" in span.attributes]
         return sessions[-1] if sessions else None
 
