@@ -1,5 +1,6 @@
 #include "export/request_body.h"
 
+#include "base/invariant.h"
 #include "export/compress/codec.h"
 
 #include <stdlib.h>
@@ -33,6 +34,15 @@ static bool reserve(struct packer *packer, const struct batch *batch)
     return true;
 }
 
+static bool add_part(const struct packer *packer, struct request_body *body, const void *data, size_t bytes)
+{
+    if (!INVARIANT(body->part_count + 1 < packer->capacity))
+        return false;
+    /* An iovec has no const; its readers only read. */
+    body->parts[++body->part_count] = (struct iovec){.iov_base = (void *)(uintptr_t)data, .iov_len = bytes};
+    return true;
+}
+
 bool packer_pack(struct packer *packer, struct batch *batch, struct request_body *body)
 {
     const uint8_t *compressed;
@@ -45,13 +55,11 @@ bool packer_pack(struct packer *packer, struct batch *batch, struct request_body
         chunk_give_back(batch->pool, batch->chunks->next);
         batch->chunks->next = NULL;
         body->encoding = packer->codec->encoding;
-        /* An iovec has no const; its readers only read. */
-        body->parts[++body->part_count] =
-            (struct iovec){.iov_base = (void *)(uintptr_t)compressed, .iov_len = bytes};
-        return true;
+        return add_part(packer, body, compressed, bytes);
     }
-    for (struct chunk *chunk = batch->chunks; chunk; chunk = chunk->next)
-        body->parts[++body->part_count] =
-            (struct iovec){.iov_base = chunk->data + chunk->begin, .iov_len = chunk->end - chunk->begin};
+    for (struct chunk *chunk = batch->chunks; chunk; chunk = chunk->next) {
+        if (!add_part(packer, body, chunk->data + chunk->begin, chunk->end - chunk->begin))
+            return false;
+    }
     return true;
 }
