@@ -315,9 +315,13 @@ summary() {
 }
 
 install_packages() {
-    packages_install "$PACKAGES_BUILD $PACKAGES_TEST"
-    # The fuzzers' runtime is a package of its own in some releases, named after the compiler's version.
-    is_there fuzz:clang || packages_install "fuzz:clang libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
+    if [ -n "$QUICK" ]; then
+        packages_install "$PACKAGES_BUILD $PACKAGES_TEST"
+    else
+        packages_install "$PACKAGES_BUILD $PACKAGES_TEST $PACKAGES_TEST_ALL"
+        # The fuzzers' runtime is a package of its own in some releases, named after the compiler's version.
+        is_there fuzz:clang || packages_install "fuzz:clang libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
+    fi
     prepare_libraries
 }
 

@@ -57,8 +57,7 @@ waiting() {
 # ---- Packages ------------------------------------------------------------------------------------------------------
 
 # Lines "PROBE PACKAGE" with Debian's names. cmd: a command, hdr: a C header, py: a Python module, file: a file, fuzz:
-# clang's
-# libFuzzer.
+# clang's libFuzzer.
 PACKAGES_BUILD="
 cmd:cc gcc
 cmd:c++ g++
@@ -90,16 +89,20 @@ hdr:curl/curl.h libcurl4-openssl-dev
 PACKAGES_DEFLATE="
 hdr:libdeflate.h libdeflate-dev
 "
+# For tests/run.sh quick.
 PACKAGES_TEST="$PACKAGES_CURL$PACKAGES_DEFLATE
 cmd:git git
 hdr:cmocka.h libcmocka-dev
-cmd:clang clang
 cmd:clang-format clang-format
+py:ensurepip python3-venv
+"
+# For the other tests.
+PACKAGES_TEST_ALL="
+cmd:clang clang
 cmd:clang-tidy clang-tidy
 cmd:shellcheck shellcheck
 cmd:valgrind valgrind
 cmd:prometheus prometheus
-py:ensurepip python3-venv
 "
 
 have() { command -v "$1" >/dev/null 2>&1; }

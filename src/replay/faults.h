@@ -45,6 +45,7 @@
     X(COUNTED_SPOILT, "counted-spoilt", 1, "every nth counted kernel runs for 20 ms")                        \
     X(SAMPLES_FULL, "samples-full", 2, "the nth read of samples finds the GPU's buffer full")                \
     X(SAMPLES_HANG, "samples-hang", 3000, "each read of samples takes this many ms")                         \
+    X(SAMPLES_LATE, "samples-late", 200, "each read of samples is this many ms later than by the clock")     \
     X(NO_PATIENCE, "no-patience", 1, "the replay does not wait for room in the agent's queues")
 
 enum fault {

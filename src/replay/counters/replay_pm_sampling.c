@@ -29,6 +29,7 @@ struct pm_sampling_object {
     uint32_t room;                  /* of the image, in samples */
     uint64_t first, count;          /* the samples in the image */
     uint64_t timeless;              /* number of upcoming samples that have lost their time */
+    uint64_t late_ns;               /* this object's clock is ahead of the real one */
     bool is_full;
 };
 
@@ -172,7 +173,9 @@ uint32_t cuptiPmSamplingDecodeData(struct pm_sampling_decode *params)
     params->overflow = is_now_full(object);
     if (params->overflow)
         return CUPTI_OUT_OF_MEMORY;
-    uint64_t all = (clock_read_ns(CLOCK_REALTIME) - object->begun_ns) / object->interval_ns;
+    object->late_ns += fault(FAULT_SAMPLES_LATE) * NS_PER_MS;
+    uint64_t now_ns = clock_read_ns(CLOCK_REALTIME) + object->late_ns;
+    uint64_t all = (now_ns - object->begun_ns) / object->interval_ns;
     object->first = object->taken;
     object->count = all - object->taken;
     bool fits = object->count <= object->room;

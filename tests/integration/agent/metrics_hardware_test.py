@@ -140,9 +140,9 @@ class Samples(Case):
         self.assertTrue(self.counted(requests))
 
     def test_who_reads_late_has_fewer_samples_not_wrong_ones(self):
-        """A reading that takes longer than the image has space for: the samples that did not fit have no time."""
+        """Each read finds more samples than the image has space for: those that did not fit have no time."""
         _, requests, _ = self.repeat_until(lambda found: found[2]["counters"]["gpu_samples_lost"],
-                                           lambda: self.sampled(CUSPAN_REPLAY_FAIL="samples-hang=200"))
+                                           lambda: self.sampled(CUSPAN_REPLAY_FAIL="samples-late=200"))
         for value in self.counted(requests)["throughput.max"]["reads"]:
             self.assertAlmostEqual(value, 3e6, delta=1)
 
