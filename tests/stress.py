@@ -4,8 +4,9 @@
     stress.py --build DIRECTORY [--runs N] [--minutes M] [--state FILE] [REGEX]
 
 REGEX selects tests by their ctest names. A call stops after M minutes, and the next one continues where it stopped:
-FILE has the number of runs of each test. They count for one state of the committed code (documents aside): with another
-one, counting starts again. The output of each failed run is kept beside FILE.
+FILE has the number of runs of each test. They count for one state of the committed code: counting starts again for all
+tests when anything but documents and tests changes, and for a test when its own file does. The output of each failed
+run is kept beside FILE.
 Exit status: 0 if no run failed, 1 otherwise. The line "all runs are done" says that nothing is left to do.
 """
 
@@ -42,30 +43,50 @@ def tests_of(build, pattern):
             yield test["name"], test["command"], environment, properties.get("WORKING_DIRECTORY")
 
 
-def code_hash():
-    """Identifies the committed files that tests depend on."""
-    files = git("ls-tree", "-r", "HEAD", *CODE)
-    code = [line for line in files.splitlines() if not line.endswith(".md")]
-    return hashlib.sha256("\n".join(code).encode()).hexdigest()
+def code_hashes(tests):
+    """{test: hash of the committed files that it depends on}: all except documents and other tests' files."""
+    blobs = {}
+    for line in git("ls-tree", "-r", "HEAD", *CODE).splitlines():
+        what, path = line.split("\t")
+        if not path.endswith(".md"):
+            blobs[Path(path)] = what
+    shared = {path for path in blobs if not path.stem.endswith("_test")}
+    return {test: hash_of(blobs, shared | files_of(test, command, blobs)) for test, command, *_ in tests}
+
+
+def hash_of(blobs, paths):
+    return hashlib.sha256("\n".join(f"{path} {blobs[path]}" for path in sorted(paths)).encode()).hexdigest()
+
+
+def files_of(test, command, blobs):
+    """The files NAME_test.* of a test, and those that they mention."""
+    found, wanted = set(), {Path(command[0]).stem, test.split("/")[-1] + "_test"}
+    while wanted:
+        added = {path for path in blobs if path.stem in wanted and path.stem.endswith("_test")} - found
+        found |= added
+        wanted = {word for path in added for word in re.findall(r"\w+_test\b", (ROOT / path).read_text())}
+    return found
 
 
 class State:
-    """The runs so far."""
+    """{test: {"code": hash, "commit": of the first run, "runs": number, "failures": [...]}}"""
 
-    def __init__(self, path):
+    def __init__(self, path, tests):
         self.path, self.lock = path, threading.Lock()
-        code = code_hash()
-        self.data = json.loads(path.read_text()) if path.exists() else {}
-        if self.data.get("code") != code:
-            self.data = {"code": code, "commit": git("rev-parse", "HEAD"), "runs": {}, "failures": []}
+        self.tests = json.loads(path.read_text()) if path.exists() else {}
+        commit = git("rev-parse", "HEAD")
+        for test, code in code_hashes(tests).items():
+            if self.tests.get(test, {}).get("code") != code:
+                self.tests[test] = {"code": code, "commit": commit, "runs": 0, "failures": []}
 
-    def add(self, name, failure):
+    def add(self, test, failure):
         with self.lock:
-            self.data["runs"][name] = self.data["runs"].get(name, 0) + 1
+            entry = self.tests[test]
+            entry["runs"] += 1
             if failure:
-                self.data["failures"].append(failure)
+                entry["failures"].append(failure)
             replacement = self.path.with_suffix(".new")
-            replacement.write_text(json.dumps(self.data, indent=1))
+            replacement.write_text(json.dumps(self.tests, indent=1))
             replacement.replace(self.path)
 
 
@@ -106,13 +127,13 @@ def main():
     end = time.monotonic() + options.minutes * 60
     path = options.state or options.build / "stress" / "runs.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    state, prefix = State(path), still()
     tests = list(tests_of(options.build, options.pattern))
     if not tests:
         sys.exit(f"no test matches {options.pattern}")
+    state, prefix = State(path, tests), still()
     # All tests a first time, then all a second time: a call that is cut short has run each of them.
     pending = [(test, number) for number in range(1, options.runs + 1) for test in tests
-               if number > state.data["runs"].get(test[0], 0)]
+               if number > state.tests[test[0]]["runs"]]
     done, passed, skipped, failures = 0, 0, {}, []
 
     def one(item):
@@ -143,9 +164,10 @@ def main():
         for process in load:
             process.kill()
             process.wait()
-    runs = [state.data["runs"].get(name, 0) for name, *_ in tests]
-    print(f"{len(tests)} tests at {state.data['commit'][:12]}: between {min(runs)} and {max(runs)} of {options.runs} runs each; "
-          f"{len(state.data['failures'])} failures so far")
+    entries = [state.tests[name] for name, *_ in tests]
+    runs, commits = [entry["runs"] for entry in entries], sorted({entry["commit"][:12] for entry in entries})
+    print(f"{len(tests)} tests at {', '.join(commits)}: between {min(runs)} and {max(runs)} of {options.runs} runs each; "
+          f"{sum(len(entry['failures']) for entry in entries)} failures so far")
     if done == len(pending):
         print("all runs are done")
     for name, why in skipped.items():
