@@ -185,7 +185,7 @@ part_python-mutants() { python/tests/run.sh --mutants; }
 part_containers-full() { wait_for_jaeger && tests/containers/run.sh suite; }
 
 # Every integration test 50 times while other load keeps all processors busy, less than an hour at a time.
-part_stress() { release_build && tests/stress.py --build build --runs 50; }
+part_stress() { release_build && wait_for_jaeger && JAEGER=$JAEGER tests/stress.py --build build --runs 50; }
 # A forked child of this test hung in 1 of 130 runs.
 part_stress-fork() {
     build_quietly asan -DCUSPAN_BUILD_TESTS=ON "${LIBRARY_OPTIONS[@]}" || return

@@ -161,7 +161,7 @@ def check_lines(case, patterns):
     check(case, is_right, f"says {len(patterns)} lines: {said}")
 
 
-BACK = ["left to another tool", "uses CUPTI again"]
+BACK = ["released to other tools", "uses CUPTI again"]
 
 
 def cases():

@@ -419,12 +419,12 @@ void agent_get_view(struct agent_view *view)
         view->why = now == AGENT_BEGINNING ? "" : why;
     } else if (capture_is_released()) {
         view->state = "released";
-        view->why = "CUPTI is left to another tool";
+        view->why = "CUPTI is released to other tools";
     } else if (mode_is_ending()) {
         view->state = "stopping";
     } else if (!capture_is_on()) {
         view->state = "asleep";
-        view->why = sleep_control_is_tracing() ? "nothing that is sampled is in flight" : "it was stopped";
+        view->why = sleep_control_is_tracing() ? "no sampled request is in flight" : "it was stopped";
     } else {
         view->state = "tracing";
     }

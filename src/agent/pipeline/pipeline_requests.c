@@ -105,12 +105,11 @@ static void release(void)
         outputs_send(pipeline.outputs);
     }
     bool is_first = counter_get(COUNTER_releases) == 1;
-    (is_first ? log_warn : log_info)("CUPTI is left to another tool: nothing is traced until it is free "
-                                     "again (after %.0f ms; %llu calls were "
-                                     "under way, %u had GPU work that had not come)",
-                                     (double)(clock_monotonic_ns() - begin_ns) / 1e6,
-                                     (unsigned long long)(counter_get(COUNTER_lost_in_flight) - open_before),
-                                     waiting);
+    (is_first ? log_warn
+              : log_info)("CUPTI is released to other tools: nothing is traced until cuspan uses it "
+                          "again (took %.0f ms; %llu calls were in progress, %u had GPU work pending)",
+                          (double)(clock_monotonic_ns() - begin_ns) / 1e6,
+                          (unsigned long long)(counter_get(COUNTER_lost_in_flight) - open_before), waiting);
 }
 
 static bool resume(void)

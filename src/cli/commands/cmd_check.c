@@ -66,7 +66,7 @@ static void print_nvtx(const struct settings *settings)
     if (!settings->capture.nvtx)
         puts("  NVTX ranges: off, by capture.nvtx");
     else if (!has_cuda && !has_nvtx)
-        puts("  NVTX ranges: on under `cuspan run`; by hand, set NVTX_INJECTION64_PATH beside "
+        puts("  NVTX ranges: on under `cuspan run`; without it, set NVTX_INJECTION64_PATH in addition to "
              "CUDA_INJECTION64_PATH");
     else if (!has_nvtx)
         printf("  NVTX ranges: off, NVTX_INJECTION64_PATH is not set; set it to %s\n", cuda);
@@ -84,7 +84,7 @@ static void print_metrics(const struct settings *settings)
     print_output(&settings->metrics.output);
     if (settings->metrics.view_count)
         printf("  %zu view%s them\n", settings->metrics.view_count,
-               settings->metrics.view_count == 1 ? " says" : "s say");
+               settings->metrics.view_count == 1 ? " changes" : "s change");
     puts("  they include unsampled work, and keep the agent awake");
 }
 

@@ -122,7 +122,7 @@ static void print_outputs(const cJSON *status)
             printf(" + %" PRId64 " unaccounted for", unaccounted);
         putchar('\n');
         if (*agents_text(output, "trouble"))
-            print_text("    trouble: ", agents_text(output, "trouble"), "\n");
+            print_text("    last error: ", agents_text(output, "trouble"), "\n");
     }
 }
 

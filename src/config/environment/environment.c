@@ -194,7 +194,7 @@ static void warn_value(struct env_reader *reader, const struct setting *setting,
 {
     char expected[SETTING_TEXT_BYTES];
     setting_expected(setting, expected);
-    config_warning(reader->report, "%s: expected %s, not \"%.40s\": using the default, %s", name, expected,
+    config_warning(reader->report, "%s: expected %s, not \"%.40s\": using the default (%s)", name, expected,
                    value, setting->default_text ? setting->default_text : "none");
 }
 

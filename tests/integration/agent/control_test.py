@@ -300,7 +300,7 @@ class Commands(Case):
         status = self.ask(program.pid, "status")
         self.assertEqual(status["outputs"][0]["on_way"], status["spans"])
         self.assertIn("cannot deliver: ", status["outputs"][0]["trouble"])
-        self.assertRegex(self.cuspan("status").stdout, "trouble: cannot deliver: .*onnect")
+        self.assertRegex(self.cuspan("status").stdout, "last error: cannot deliver: .*onnect")
         self.assertEqual(accounts.differences(status, has_ended=False), [])
 
     def test_a_stopped_process_does_not_answer(self):

@@ -230,7 +230,7 @@ class Words(Case):
                 ({"OTEL_METRICS_EXPORTER": "otlp", "OTEL_METRIC_EXPORT_INTERVAL": "soon"},
                  "OTEL_METRIC_EXPORT_INTERVAL: expected"),
                 ({"OTEL_METRICS_EXPORTER": "otlp", "OTEL_METRICS_EXEMPLAR_FILTER": "sometimes"},
-                 "OTEL_METRICS_EXEMPLAR_FILTER: expected trace_based, always_on or always_off, not \"sometimes\": using the default, trace_based"),
+                 "OTEL_METRICS_EXEMPLAR_FILTER: expected trace_based, always_on or always_off, not \"sometimes\": using the default (trace_based)"),
                 ({"OTEL_METRICS_EXPORTER": "otlp,console"}, "only one exporter is supported")):
             with self.subTest(words):
                 done = subprocess.run([str(build("cuspan")), "check"], capture_output=True, text=True, check=False,

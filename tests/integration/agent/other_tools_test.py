@@ -217,7 +217,7 @@ class GiveWay(Case):
     def check_line(self, result):
         lines = result.agent_lines()
         self.assertEqual(len(lines), 2, lines)
-        self.assertRegex(lines[0], "CUPTI is left to another tool.* 0 calls were under way, 0 had GPU work")
+        self.assertRegex(lines[0], "CUPTI is released to other tools.* 0 calls were in progress, 0 had GPU work")
         self.assertRegex(lines[1], "uses CUPTI again")
 
     def test_before_during_and_after(self):

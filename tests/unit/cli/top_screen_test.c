@@ -227,10 +227,10 @@ static void test_without_figures_and_without_agents(void **state)
 {
     (void)state;
     rows[0].has_figures = false;
-    rows[0].why = "nothing that is sampled is in flight";
+    rows[0].why = "no sampled request is in flight";
     view.row_count = 1;
     top_screen_make(&view, &screen);
-    assert_true(has("nothing that is sampled is in flight"));
+    assert_true(has("no sampled request is in flight"));
     assert_false(has("KERNELS"));
     top_screen_deinit(&screen);
     view.row_count = 0;

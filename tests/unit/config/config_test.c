@@ -834,8 +834,8 @@ static void test_wrong_variables_are_warnings_and_defaults(void **state)
         const char *name, *value, *says;
     } cases[] = {
         {"OTEL_BSP_SCHEDULE_DELAY", "abc",
-         "OTEL_BSP_SCHEDULE_DELAY: expected an integer from 0 to 86400000, not \"abc\": using the default, "
-         "1000"},
+         "OTEL_BSP_SCHEDULE_DELAY: expected an integer from 0 to 86400000, not \"abc\": using the default "
+         "(1000)"},
         {"OTEL_BSP_MAX_QUEUE_SIZE", "-5", "OTEL_BSP_MAX_QUEUE_SIZE: expected an integer"},
         {"OTEL_SDK_DISABLED", "1", "OTEL_SDK_DISABLED: expected true or false"},
         {"OTEL_LOG_LEVEL", "loud", "OTEL_LOG_LEVEL: expected error, warn, info or debug"},

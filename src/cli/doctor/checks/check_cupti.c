@@ -137,6 +137,9 @@ static void report_unusable(struct doctor *doctor, const struct doctor_cupti *cu
         doctor_fix(
             doctor,
             "update the driver, or use a CUPTI of its major version (pip install nvidia-cuda-cupti-cu12)");
+    else if (strstr(cupti->refused, "does not report its version"))
+        doctor_fix(doctor, "see driver.library; if the driver works, reinstall the package that contains %s",
+                   cupti->path);
     else
         doctor_fix(doctor, "reinstall the package that contains %s, or remove it", cupti->path);
 }
