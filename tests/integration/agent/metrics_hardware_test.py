@@ -27,7 +27,7 @@ class Hardware(Case):
         libraries = Path(self.folder.name, "libraries")
         libraries.mkdir(exist_ok=True)
         shutil.copy(build("libfake_nvml.so"), libraries / "libnvidia-ml.so.1")
-        spans, requests, _ = self.replay(ROOT / "examples/recordings/service.cuspanrec", "--paced",
+        spans, requests, _ = self.replay(ROOT / "examples/recordings/service.cuspanrec", "--paced", "--repeat", 4,
                                          OTEL_METRIC_EXPORT_INTERVAL="20", LD_LIBRARY_PATH=str(libraries), **variables)
         uuids = {span.resource["hw.id"] for span in spans if "hw.id" in span.resource}
         found = {}
@@ -63,7 +63,7 @@ class Samples(Case):
     much of the second and so on."""
     CHIP = "dram__bytes_read.sum,dram__throughput.avg.pct_of_peak_sustained_elapsed,smsp__inst_executed.sum"
     WANTED = ("counters.sampling.interval_us=1000", "counters.sampling.metrics=reads=dram__bytes_read.sum,dram.utilization,instructions")
-    SERVICE = ROOT / "examples/recordings/service.cuspanrec"  # 0.3 s on one GPU
+    SERVICE = ROOT / "examples/recordings/service.cuspanrec"  # 0.15 s on one GPU
     UNITS = {"throughput": "By/s", "ratio": "1", "rate": "{event}/s"}
 
     def sampled(self, wanted=WANTED, chip=CHIP, repeat=3, **variables):
@@ -92,7 +92,7 @@ class Samples(Case):
         us = 50_000
         _, requests, report = self.repeat_until(
             lambda found: found[2]["counters"]["gpu_samples"] > 3,
-            lambda: self.sampled((f"counters.sampling.interval_us={us}", self.WANTED[1]), repeat=2))
+            lambda: self.sampled((f"counters.sampling.interval_us={us}", self.WANTED[1]), repeat=10))
         counted, samples = self.counted(requests), report["counters"]["gpu_samples"]
         mean = sum(1 + number % 3 for number in range(1, samples + 1)) / samples
         for kind, name, level in (("throughput", "reads", 1000 * 1e6 / us), ("ratio", "dram.utilization", 20),
