@@ -48,7 +48,7 @@ int agents_complain_none(const struct agents *agents, const struct agents_choice
     else
         fputs("cuspan: no agent found. A program has an agent if it was started by `cuspan run`, or with "
               "CUDA_INJECTION64_PATH=.../libcuspan.so in its environment, and has made a CUDA call. CUDA "
-              "offers no way to load the agent later; a program built with cuspan.h can load it itself\n",
+              "cannot load the agent later; a program built with cuspan.h can load it itself\n",
               stderr);
     return EXIT_FAILED;
 }

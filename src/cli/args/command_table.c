@@ -34,23 +34,25 @@
     ONE_OF(OPTION_COLOR, "color", "WHEN", "auto (on a terminal, unless NO_COLOR is set), always or never",   \
            "auto always never")
 #define WIDTH VALUE(OPTION_WIDTH, "width", "N", "columns, from 40 to 300 (default: the terminal's width)")
-#define CSV   FLAG(OPTION_CSV, "csv", "print CSV: one table after another, each after a line \"# NAME\"")
+#define CSV                                                                                                  \
+    FLAG(OPTION_CSV, "csv",                                                                                  \
+         "print CSV: one table after another, each with its name in a line \"# NAME\" before it")
 #define DIRECTORY                                                                                            \
     A_FILE(OPTION_DIRECTORY, "directory", "DIR",                                                             \
            "search only this directory (control.directory of the agents, CUSPAN_CONTROL_DIRECTORY)")
 #define ANSWER_TIMEOUT                                                                                       \
     VALUE(OPTION_TIMEOUT, "timeout", "MS", "limit for the operation and for the agent's answer (5000)")
-#define ALL_AGENTS    FLAG(OPTION_ALL, "all", "address every agent that is found")
+#define ALL_AGENTS    FLAG(OPTION_ALL, "all", "apply to all agents")
 #define AGENT_OPTIONS CONFIG, SERVICE_NAME, DETAIL, SET, LIBRARY, QUIET
 #define OUTPUT_OPTIONS                                                                                       \
     ENDPOINT, PROTOCOL, A_FILE(OPTION_FILE, "file", "FILE", "append spans to this file as OTLP JSON lines"), \
-        FLAG(OPTION_CONSOLE, "console", "write spans to the program's standard output")
+        FLAG(OPTION_CONSOLE, "console", "write spans to standard output, as OTLP JSON lines")
 
 static const struct command_option run_options[] = {
     OUTPUT_OPTIONS,
     FLAG(OPTION_SHARE, "share",
-         "trace beside profilers inside the program, such as PyTorch's (needs CUPTI 13.3)"),
-    FLAG(OPTION_GIVE_WAY, "give-way", "leave CUPTI to profilers inside the program while they trace"),
+         "trace beside profilers inside the program, such as PyTorch's (needs CUPTI 13.3 or later)"),
+    FLAG(OPTION_GIVE_WAY, "give-way", "release CUPTI while a profiler inside the program traces"),
     AGENT_OPTIONS,
     {0}};
 
@@ -59,7 +61,7 @@ static const struct command_example run_examples[] = {
     {"cuspan run --file trace.jsonl python train.py --epochs 1", "write spans to a file for cuspan show"},
     {"cuspan run --endpoint http://collector:4317 --protocol grpc --service-name trainer ./train",
      "send spans over gRPC"},
-    {"cuspan run --share python train.py", "trace beside PyTorch's profiler; both see everything"},
+    {"cuspan run --share python train.py", "trace beside PyTorch's profiler; both get complete data"},
     {"cuspan run --set session.spans_max=20000 ./server", "override one setting"},
     {0}};
 
@@ -78,12 +80,12 @@ static const struct command_option replay_options[] = {
     SET,
     FLAG(OPTION_PACED, "paced", "replay at the recorded pace (default: as fast as the agent accepts)"),
     FLAG(OPTION_OVERLOAD, "overload",
-         "do not wait for the agent; what it cannot take is dropped and counted"),
+         "do not wait for the agent; records that it cannot accept are dropped and counted"),
     VALUE(OPTION_REPEAT, "repeat", "N", "replay N times, with shifted times and IDs"),
-    ONE_OF(OPTION_API, "api", "NAME", "CUPTI interface that the agent uses: classic or subscriber",
+    ONE_OF(OPTION_API, "api", "NAME", "CUPTI API that the agent uses: classic or subscriber",
            "classic subscriber"),
     VALUE(OPTION_CUPTI_VERSION, "cupti-version", "RELEASE",
-          "CUDA release to imitate, from 12.0 to 13.5 (13.5)"),
+          "CUPTI release to imitate, from 12.0 to 13.5 (13.5)"),
     QUIET,
     {0}};
 
@@ -143,9 +145,10 @@ static const struct command_option stat_options[] = {
     FLAG(OPTION_FINDINGS, "findings", "print what could be improved, with evidence and advice"),
     A_FILE('o', "output", "FILE", "write the tables to this file (default for a program: standard error)"),
     A_FILE(OPTION_SAVE, "save", "FILE", "write a baseline of all FILEs for cuspan diff instead of tables"),
-    A_FILE(OPTION_SQLITE, "sqlite", "FILE",
-           "write every record to an SQLite file with Nsight Systems' tables (docs/sqlite.md) instead of "
-           "tables here"),
+    A_FILE(
+        OPTION_SQLITE, "sqlite", "FILE",
+        "write every record to an SQLite file in the schema of Nsight Systems (docs/sqlite.md), instead of "
+        "printing tables"),
     FLAG(OPTION_JSON, "json", "print JSON: times in ns, sizes in bytes, shares between 0 and 1"),
     CSV,
     FLAG(OPTION_MARKDOWN, "markdown", "print Markdown"),
@@ -172,7 +175,7 @@ static const struct command_option diff_options[] = {
     A_FILE(OPTION_BASE, "base", "FILE", "runs of the base: this file and the operands after it"),
     A_FILE(OPTION_NEW, "new", "FILE", "new runs: this file and the operands after it"),
     A_FILE(OPTION_LIMITS, "limits", "FILE", "thresholds and absolute limits in YAML (docs/diff.md)"),
-    FLAG(OPTION_ALL, "all", "also list what does not differ"),
+    FLAG(OPTION_ALL, "all", "also list rows without a difference"),
     FLAG(OPTION_JSON, "json", "print JSON: times in ns, shares between 0 and 1"),
     CSV,
     FLAG(OPTION_MARKDOWN, "markdown", "print Markdown, for a pull request"),
@@ -183,7 +186,8 @@ static const struct command_option diff_options[] = {
 
 static const struct command_example diff_examples[] = {
     {"cuspan diff before.cuspanrec after.cuspanrec", "compare one run with another"},
-    {"cuspan diff --base a1 a2 a3 a4 --new b1 b2 b3 b4", "several runs per side tell noise from change"},
+    {"cuspan diff --base a1 a2 a3 a4 --new b1 b2 b3 b4",
+     "compare several runs per side, to tell a change from noise"},
     {"cuspan diff --limits limits.yaml --markdown baseline.json runs/",
      "in CI: compare the runs in a folder with a committed baseline"},
     {0}};
@@ -198,7 +202,7 @@ static const struct command_option overhead_options[] = {
     VALUE(OPTION_FIGURE, "figure", "REGEX",
           "also compare a number that the program prints, in parentheses: \"step ([0-9.]+) ms\"; the last "
           "match counts"),
-    FLAG(OPTION_RATE, "rate", "the --figure is a rate: more is better"),
+    FLAG(OPTION_RATE, "rate", "--figure is a rate: higher is better"),
     FLAG(OPTION_JSON, "json", "print JSON, with each run"),
     FLAG(OPTION_MARKDOWN, "markdown", "print Markdown"),
     COLOR,
@@ -213,7 +217,7 @@ static const struct command_option overhead_options[] = {
 static const struct command_example overhead_examples[] = {
     {"cuspan overhead ./vector_add", "measure what tracing would cost this program"},
     {"cuspan overhead --levels default,full --rounds 20 --figure 'step ([0-9.]+) ms' -- python train.py",
-     "use the step time that the program prints, which excludes its start"},
+     "use the step time that the program prints, which excludes startup"},
     {"cuspan overhead --markdown --endpoint http://collector:4318 ./infer",
      "include a collector, and print Markdown"},
     {0}};
@@ -232,10 +236,11 @@ static const struct command_example counters_examples[] = {
     {"cuspan counters", "list the plain names and the metric behind each"},
     {"cuspan counters 'dram*' 'lts__t*'", "list the chip's metrics of memory and L2 cache"},
     {"cuspan counters --passes dram.read,dram.write,l2.hit_rate",
-     "check whether these can be counted together, in one pass"},
-    {"cuspan run --set counters.metrics=dram.read,dram.write ./vector_add", "count them"},
+     "check whether one pass can count them together"},
+    {"cuspan run --set counters.metrics=dram.read,dram.write ./vector_add",
+     "run a program with these counters"},
     {"cuspan counters --sampling --passes dram.read,tensor.utilization",
-     "check whether one sample can hold both"},
+     "check whether both can be sampled together"},
     {0}};
 
 static const struct command_example check_examples[] = {
@@ -258,7 +263,7 @@ static const struct command_option status_options[] = {
     {0}};
 
 static const struct command_example status_examples[] = {
-    {"cuspan status 4242", "account for everything that process 4242 did"},
+    {"cuspan status 4242", "print what the agent of process 4242 captured, delivered and lost"},
     {"cuspan status --json train.py | jq .losses", "list losses by reason"},
     {0}};
 
@@ -345,21 +350,23 @@ const struct command commands[] = {
         .completes = COMPLETES_PROGRAM,
         .summary = "run a program and export its CUDA calls and GPU work as spans",
         .text = "Runs PROGRAM with the agent and exits with its status. The program's output does not "
-                "change. At the end, cuspan reports on standard error how many spans went where, what was "
-                "lost and why, and where to find the trace."
+                "change. At the end, cuspan reports on standard error how many spans were delivered to which "
+                "destination, what was lost and why, and where to find the trace."
                 "\n\n"
-                "All processes of PROGRAM share one trace. If TRACEPARENT is not set, cuspan creates it, and "
-                "sends the root span when PROGRAM has ended."
+                "All processes of PROGRAM start in one trace. After 10,000 spans or 60 s (session.spans_max, "
+                "session.age_max_ms), a process continues in a new trace, linked to the previous one. If "
+                "TRACEPARENT is not set, cuspan creates it, and sends the root span when PROGRAM has ended."
                 "\n\n"
-                "CUPTI serves one tool per process, and cuspan occupies it. --share and --give-way preload a "
+                "CUPTI supports one tool per process, and cuspan uses it. --share and --give-way preload a "
                 "small library that detects other tools. With --share, they become further subscribers, and "
-                "CUDA graphs show their nodes. With --give-way, cuspan stops while they trace and continues "
-                "afterwards."
+                "CUDA graphs are traced by node. With --give-way, cuspan stops while they trace and "
+                "continues afterwards."
                 "\n\n"
                 "Options override the configuration. Without options, the agent reads CUSPAN_CONFIG_FILE or "
                 "OTEL_CONFIG_FILE, else the OTEL_* variables. The default endpoint is http://localhost:4318.",
         .options = run_options,
         .examples = run_examples,
+        .related = "record show stat doctor",
     },
     {
         .name = "record",
@@ -373,6 +380,7 @@ const struct command commands[] = {
                 "but none of the program's data.",
         .options = record_options,
         .examples = record_examples,
+        .related = "replay show stat",
     },
     {
         .name = "replay",
@@ -380,10 +388,11 @@ const struct command commands[] = {
         .run = cmd_replay,
         .completes = COMPLETES_FILE,
         .summary = "run the complete agent on a recording, without a GPU",
-        .text = "Replays FILE through a substitute for CUPTI, so that the agent exports what it exported "
-                "when FILE was recorded. The exit status is 1 if an output received none of the spans.",
+        .text = "Replays FILE through a CUPTI stand-in, so that the agent exports what it exported when "
+                "FILE was recorded. The exit status is 1 if an output received none of the spans.",
         .options = replay_options,
         .examples = replay_examples,
+        .related = "record show",
     },
     {
         .name = "send",
@@ -392,7 +401,8 @@ const struct command commands[] = {
         .completes = COMPLETES_FILE,
         .summary = "deliver spans and metrics that are stored on disk",
         .text = "Delivers the contents of a spool, oldest first, and each process's spans in order. Without "
-                "an operand, this is the spool of the setting spool.directory. Delivered data is removed. "
+                "an operand, cuspan send uses the spool of the setting spool.directory. Delivered data is "
+                "removed. "
                 "Data of a running process stays for that process to send."
                 "\n\n"
                 "FILE is a file of a spool, or of OTLP JSON lines as cuspan and the OpenTelemetry Collector "
@@ -403,6 +413,7 @@ const struct command commands[] = {
                 "the same gRPC endpoint. The exit status is 1 if anything was refused or remains.",
         .options = send_options,
         .examples = send_examples,
+        .related = "run",
     },
     {
         .name = "show",
@@ -410,26 +421,30 @@ const struct command commands[] = {
         .run = cmd_show,
         .completes = COMPLETES_FILE,
         .summary = "draw a trace in the terminal, list it, or convert it for Perfetto",
-        .text = "FILE is a file of OTLP JSON lines as cuspan and the OpenTelemetry Collector write them, a "
-                "recording, or an answer of Jaeger's API; \"-\" is standard input."
-                "\n\n"
-                "Each line of the picture is a span, or several equal spans (\"x1200\"), below the span that "
-                "caused it. A bar shows the time of the span. Where a line stands for several spans, the "
-                "bar's height shows their share of each moment. All bars use one scale. A long interval in "
-                "which nothing starts or ends is shortened and marked (--linear draws it in full).",
+        .text =
+            "Draws a trace in the terminal, lists its spans (--lines), or converts it (--perfetto). FILE is "
+            "a file of OTLP JSON lines as cuspan and the OpenTelemetry Collector write them, a "
+            "recording, or a response of Jaeger's API; \"-\" is standard input."
+            "\n\n"
+            "Each line of the picture is a span, or several equal spans (\"x1200\"), below the span that "
+            "caused it. A bar shows the time of the span. Where a line stands for several spans, the "
+            "bar's height shows their share of each moment. All bars use one scale. A long interval in "
+            "which nothing starts or ends is shortened and marked (--linear draws it in full).",
         .options = show_options,
         .examples = show_examples,
+        .related = "stat run",
     },
     {
         .name = "stat",
         .operands = "FILE | [--] PROGRAM [ARGUMENT...]",
         .run = cmd_stat,
         .completes = COMPLETES_FILE,
-        .summary = "print tables of calls, kernels, copies, waits, GPUs, latencies and memory, and findings",
+        .summary = "print tables of calls, kernels, copies, GPUs, memory and findings",
         .text =
-            "FILE is a file of OTLP JSON lines as cuspan and the OpenTelemetry Collector write them, or a "
-            "recording; \"-\" is standard input. All spans of the file count, whatever their trace and "
-            "process."
+            "Prints tables of the spans in FILE, or of a run of PROGRAM. FILE is a file of OTLP JSON lines "
+            "as "
+            "cuspan and the OpenTelemetry Collector write them, or a recording; \"-\" is standard input. "
+            "Spans of all traces and processes in the file count."
             "\n\n"
             "PROGRAM runs with the agent, as with cuspan run, and its spans are counted at the end. Spans "
             "that a sampler drops do not count. The tables go to standard error, because the output is the "
@@ -444,6 +459,7 @@ const struct command commands[] = {
             "started. A call belongs to the stream and device of its work, or else to its context's device.",
         .options = stat_options,
         .examples = stat_examples,
+        .related = "diff show run",
     },
     {
         .name = "diff",
@@ -452,10 +468,6 @@ const struct command commands[] = {
         .completes = COMPLETES_FILE,
         .summary = "compare runs, and fail on a regression",
         .text =
-            "BASE and NEW are recordings, files of OTLP JSON lines, baselines (cuspan stat --save), or "
-            "folders of such files. Each file except a baseline is one run. For several runs per side, use "
-            "--base and --new."
-            "\n\n"
             "Compares the time of every kernel, call and kind of copy, and the totals of each run. With four "
             "or more runs per side, it permutes runs between the sides (Westfall and Young). Otherwise it "
             "compares executions (Mann and Whitney, with Holm's correction). Both keep the rate of false "
@@ -463,9 +475,14 @@ const struct command commands[] = {
             "kernels, 10 % for copies and totals, 25 % for calls, or as --limits says) is a regression or an "
             "improvement. docs/diff.md has the rules."
             "\n\n"
+            "BASE and NEW are recordings, files of OTLP JSON lines, baselines (cuspan stat --save), or "
+            "folders of such files. Each file except a baseline is one run. For several runs per side, use "
+            "--base and --new."
+            "\n\n"
             "The exit status is 1 after a regression or an exceeded limit, and 2 if a file cannot be read.",
         .options = diff_options,
         .examples = diff_examples,
+        .related = "stat",
     },
     {
         .name = "overhead",
@@ -479,16 +496,22 @@ const struct command commands[] = {
             "Then it prints the cost of each level relative to the run without cuspan in the same round, "
             "with a 95 % interval. The program's output is not shown, and its standard input is empty."
             "\n\n"
-            "none: without cuspan. asleep: with the agent, and nothing sampled. The other levels are those "
-            "of the setting detail. counters is default with counters.metrics (dram.read and dram.write, or "
-            "those of --set), which waits for kernels. Wall time includes the start and end of the program "
-            "and of the agent. A number that the program prints (--figure) can exclude them."
+            "Levels:\n"
+            "none: without cuspan\n"
+            "asleep: with the agent, and nothing sampled\n"
+            "summary, default, graph-nodes, full: with this value of the setting detail\n"
+            "counters: default with counters.metrics (dram.read and dram.write, or those of --set), which "
+            "waits for kernels"
+            "\n\n"
+            "Wall time includes the start and end of the program and of the agent. A number that the program "
+            "prints (--figure) can exclude them."
             "\n\n"
             "If PROGRAM ends differently under a level, cuspan reports that, leaves the level out, and exits "
             "with status 1. Spans are created, encoded and written to /dev/null, unless --endpoint or "
             "--config sets a destination.",
         .options = overhead_options,
         .examples = overhead_examples,
+        .related = "stat run",
     },
     {
         .name = "check",
@@ -501,6 +524,7 @@ const struct command commands[] = {
                 "status is 1 if the agent would not start with this configuration.",
         .options = check_options,
         .examples = check_examples,
+        .related = "doctor",
     },
     {
         .name = "ps",
@@ -510,25 +534,28 @@ const struct command commands[] = {
                 "or are disabled and why, and how many spans they created and lost. The exit status is 1 if "
                 "there is none.",
         .options = ps_options,
+        .related = "status top",
     },
     {
         .name = "status",
         .operands = "[PID|PROGRAM]",
         .run = cmd_status,
-        .summary = "account for everything that a process did",
+        .summary = "print what an agent captured, delivered and lost",
         .text = "Shows the accounts of one running agent, or of all: what was captured and what became of "
                 "it, what each output received, each loss by reason with the setting that prevents it, time "
                 "asleep, memory, and CUPTI. The sums add up exactly. Anything else is shown as unaccounted "
                 "for, and is a bug.",
         .options = status_options,
         .examples = status_examples,
+        .related = "ps top doctor",
     },
     {
         .name = "top",
         .operands = "[PID|PROGRAM]",
         .run = cmd_top,
         .summary = "watch processes that have an agent",
-        .text = "A live view of one process, or of all processes of this user (for root: of all users): GPU "
+        .text = "Shows a live view of one process, or of all processes of this user (for root: of all "
+                "users): GPU "
                 "utilization, calls, launches, waits, the kernels that take the most time, allocated memory, "
                 "the cost of tracing, and losses."
                 "\n\n"
@@ -540,6 +567,7 @@ const struct command commands[] = {
                 "traced calls have allocated.",
         .options = top_options,
         .examples = top_examples,
+        .related = "ps status",
     },
     {
         .name = "start",
@@ -548,20 +576,22 @@ const struct command commands[] = {
         .summary = "start tracing a process that has an agent",
         .text = "Starts an agent that waits (start_on: control), that was stopped, or that sleeps because "
                 "its process is not sampled. Without an operand, there must be exactly one agent. A process "
-                "that was started without the agent cannot be traced, because CUDA offers no way to load it "
+                "that was started without the agent cannot be traced, because CUDA cannot load the agent "
                 "later. A program built with cuspan.h can load the agent itself.",
         .options = control_options,
         .examples = start_examples,
+        .related = "stop flush ps",
     },
     {
         .name = "stop",
         .operands = "[PID|PROGRAM]",
         .run = cmd_stop,
         .summary = "stop tracing a process until the next start",
-        .text = "Captures no further call. Calls in progress have until --timeout to return and become "
+        .text = "Stops capturing calls. Calls in progress have until --timeout to return and become "
                 "spans; the others are counted. Captured data is delivered, and the session's span is "
                 "sent. With --release, another tool in the process can use CUPTI until the next start.",
         .options = stop_options,
+        .related = "start flush ps",
     },
     {
         .name = "flush",
@@ -571,13 +601,15 @@ const struct command commands[] = {
         .text = "Waits until all work that has finished on the GPU is delivered. The exit status is 1 if "
                 "that takes longer than --timeout.",
         .options = control_options,
+        .related = "start stop ps",
     },
     {
         .name = "counters",
         .operands = "[PATTERN...]",
         .run = cmd_counters,
         .summary = "list the hardware counters of this machine's GPUs",
-        .text = "Hardware counters measure what timestamps cannot show: bytes read from memory, cache hits, "
+        .text = "Lists hardware counters, which measure what timestamps cannot show: bytes read from memory, "
+                "cache hits, "
                 "instructions. The setting counters.metrics selects them by plain names or by the chip's own "
                 "metrics. PATTERN, with '*' and '?', lists the chip's metrics that match. A metric needs one "
                 "of its rollups: dram__bytes_read.sum."
@@ -585,6 +617,7 @@ const struct command commands[] = {
                 "docs/counters.md explains what counting costs and what it changes.",
         .options = counters_options,
         .examples = counters_examples,
+        .related = "run stat",
     },
     {
         .name = "doctor",
@@ -600,16 +633,19 @@ const struct command commands[] = {
                 "\n\n"
                 "With PROGRAM, it also runs the program with the agent, discards its output, and reports "
                 "where its data stopped: agent never loaded, asleep, no CUPTI, no GPU records, nothing "
-                "delivered, or all well. The spans are sent as usual."
+                "delivered, or no fault found. The spans are sent as usual."
                 "\n\n"
                 "docs/troubleshooting.md explains every check by name.",
         .options = doctor_options,
         .examples = doctor_examples,
+        .related = "check status",
     },
     {
         .name = "version",
         .run = cmd_version,
-        .summary = "print version and build of this program",
+        .summary = "print the version and build of this program",
+        .text =
+            "Prints the version and build of this program, and the CUPTI versions whose records it knows.",
         .options = version_options,
     },
     {
@@ -618,7 +654,9 @@ const struct command commands[] = {
         .run = cmd_help,
         .completes = COMPLETES_COMMAND,
         .words = "settings metrics environment",
-        .summary = "print help on a command, or on all settings, metrics or environment variables",
+        .summary = "print help on a command, settings, metrics or environment variables",
+        .text = "Prints the list of commands, help on one command, or the list of all settings, metrics or "
+                "environment variables.",
         .options = help_options,
         .examples = help_examples,
     },

@@ -106,13 +106,14 @@ struct command {
     const char *name;
     const char *operands; /* as in the usage line; NULL: no operands */
     const char *summary;  /* one line */
-    const char *text;     /* paragraphs, separated by an empty line */
+    const char *text;     /* paragraphs, separated by an empty line; a newline within one is kept */
     int (*run)(int argc, char **argv);
     bool is_launcher; /* options end at the first operand: the rest belongs to the launched program */
     enum completes completes;
     const char *words;                    /* COMPLETES_COMMAND: further operands */
     const struct command_option *options; /* NULL: only --help */
     const struct command_example *examples;
+    const char *related; /* commands for SEE ALSO, separated by spaces; NULL: none */
 };
 
 extern const struct command commands[];

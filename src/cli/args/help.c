@@ -9,8 +9,9 @@
 static const char *print_paragraph(FILE *out, const char *text, int indent, int column)
 {
     while (*text && !(text[0] == '\n' && text[1] == '\n')) {
+        bool is_line_end = *text == '\n';
         size_t len = strcspn(text, " \n");
-        if (column > indent && column + 1 + (int)len > TEXT_COLUMNS) {
+        if (is_line_end || (column > indent && column + 1 + (int)len > TEXT_COLUMNS)) {
             fprintf(out, "\n%*s", indent, "");
             column = indent;
         } else if (column > indent) {
@@ -20,7 +21,7 @@ static const char *print_paragraph(FILE *out, const char *text, int indent, int 
         fwrite(text, 1, len, out);
         column += (int)len;
         text += len;
-        if (*text == ' ' || (*text == '\n' && text[1] != '\n'))
+        if (is_line_end || *text == ' ')
             text++;
     }
     fputc('\n', out);
@@ -62,9 +63,7 @@ void help_print_command(FILE *out, const struct command *command)
 {
     fprintf(out, "usage: cuspan %s%s%s%s\n\n", command->name, command->options ? " [OPTION...]" : "",
             command->operands ? " " : "", command->operands ? command->operands : "");
-    if (!command->text)
-        print_paragraph(out, command->summary, 0, 0);
-    for (const char *text = command->text; text && *text;) {
+    for (const char *text = command->text; *text;) {
         text = print_paragraph(out, text, 0, 0);
         if (*text)
             fputc('\n', out);

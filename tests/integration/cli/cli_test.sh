@@ -45,24 +45,30 @@ one_line() {
     [[ $(wc -l <err.txt) == 1 ]] || fail "$1: expected one line, got: $err"
 }
 
+# man_page NAME: it has the sections of a man page, and groff has no complaint.
+man_page() {
+    expect "man $1" 0 "$cuspan" help --man "$1"
+    says "man $1" "$out" ".TH CUSPAN*.SH NAME*.SH DESCRIPTION*.SH EXIT STATUS*.SH ENVIRONMENT*.SH SEE ALSO*"
+    if command -v groff >/dev/null; then
+        checks=$((checks + 1))
+        groff -man -Tutf8 -ww out.txt >/dev/null 2>groff.txt
+        [[ -s groff.txt ]] && fail "man page of $1: $(head -3 groff.txt)"
+    fi
+}
+
 ### help, version, usage errors
 
 expect "no command" 2 "$cuspan"
 expect "help" 0 "$cuspan" help
 says "help" "$out" "*run *record *replay *show *stat *overhead *check *top *counters *doctor *version *help*"
 expect "--help" 0 "$cuspan" --help
-for command in run record replay show stat diff overhead counters check doctor ps status top version help; do
+for command in run record replay send show stat diff overhead counters check doctor ps status top start stop flush version help; do
     expect "help $command" 0 "$cuspan" help $command
     says "help $command" "$out" "usage: cuspan $command*"
     expect "$command --help" 0 "$cuspan" $command --help
-    expect "man $command" 0 "$cuspan" help --man $command
-    says "man $command" "$out" ".TH CUSPAN*.SH NAME*"
-    if command -v groff >/dev/null; then
-        checks=$((checks + 1))
-        groff -man -Tutf8 -ww out.txt >/dev/null 2>groff.txt
-        [[ -s groff.txt ]] && fail "man page of $command: $(head -3 groff.txt)"
-    fi
+    man_page $command
 done
+man_page cuspan
 expect "help settings" 0 "$cuspan" help settings
 says "help settings" "$out" "*otlp_http*"
 expect "help environment" 0 "$cuspan" help environment

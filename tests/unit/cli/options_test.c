@@ -3,6 +3,7 @@
 #include "cli/args/help.h"
 #include "../support/cli_trace.h"
 
+#include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -141,6 +142,24 @@ static void test_options_set_their_targets(void **state)
     assert_int_equal(options.status, EXIT_USAGE);
 }
 
+/* Usage lines and commands of examples are not wrapped. */
+static bool may_be_long(const char *line)
+{
+    return strncmp(line, "usage:", 6) == 0 ||
+           (strncmp(line, "  ", 2) == 0 && line[2] != ' ' && line[2] != '-');
+}
+
+static void assert_text_is_well_formed(const struct command *command, const char *help)
+{
+    assert_true(isupper((unsigned char)command->text[0])); /* a sentence */
+    assert_true(strlen(command->summary) <= 68);           /* the overview has 12 columns before it */
+    for (const char *line = strtok(strdupa(help), "\n"); line; line = strtok(NULL, "\n"))
+        assert_true(may_be_long(line) || strlen(line) <= 80);
+    char *related = strdupa(command->related ? command->related : "");
+    for (const char *name = strtok(related, " "); name; name = strtok(NULL, " "))
+        assert_non_null(command_find(name));
+}
+
 /* Every option must be in the help, the man page and the completion. */
 static void test_every_option_is_documented_everywhere(void **state)
 {
@@ -154,6 +173,7 @@ static void test_every_option_is_documented_everywhere(void **state)
         char *help = contents_of(help_file), *man = contents_of(man_file);
         assert_non_null(strstr(completion, commands[i].name));
         assert_non_null(strstr(man, commands[i].summary));
+        assert_text_is_well_formed(&commands[i], help);
         for (const struct command_option *o = commands[i].options; o && o->name; o++) {
             char option[64];
             snprintf(option, sizeof option, "--%s", o->name);
@@ -170,6 +190,23 @@ static void test_every_option_is_documented_everywhere(void **state)
     }
     free(completion);
     fclose(completion_file);
+}
+
+static void test_lines_and_paragraphs_are_kept(void **state)
+{
+    const struct command list = {
+        .name = "list", .text = "Levels:\na: b\n.c\n\nEnd.", .summary = "s", .related = "run stat"};
+    FILE *help_file = tmpfile(), *man_file = tmpfile();
+    help_print_command(help_file, &list);
+    man_print(man_file, &list);
+    char *help = contents_of(help_file), *man = contents_of(man_file);
+    assert_string_equal(help, "usage: cuspan list\n\nLevels:\na: b\n.c\n\nEnd.\n");
+    assert_non_null(strstr(man, "\nLevels:\n.br\na: b\n.br\n\\&.c\n.PP\nEnd.\n"));
+    assert_non_null(strstr(man, "\n.BR cuspan (1),\n.BR cuspan\\-run (1),\n.BR cuspan\\-stat (1)\n"));
+    free(help);
+    free(man);
+    fclose(help_file);
+    fclose(man_file);
 }
 
 static void test_option_ids_are_unique_in_a_command(void **state)
@@ -192,6 +229,7 @@ int main(void)
         cmocka_unit_test(test_options_set_their_targets),
         cmocka_unit_test(test_the_nearest_name_is_near),
         cmocka_unit_test(test_every_option_is_documented_everywhere),
+        cmocka_unit_test(test_lines_and_paragraphs_are_kept),
         cmocka_unit_test(test_option_ids_are_unique_in_a_command),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
