@@ -18,8 +18,7 @@
 
 static unsigned char host[BYTES];
 
-/* Handles one request. `header` came with it; outgoing requests get one from cuspan_current().
- */
+/* Handles one request. `header` came with it; outgoing requests get one from cuspan_current(). */
 static int answer(void *device, const char *header)
 {
     cuspan_context context, own;

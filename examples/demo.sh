@@ -21,8 +21,7 @@ RECORDING=$ROOT/examples/recordings/vector_add.cuspanrec
 CONTAINER=cuspan-jaeger
 STATE=$CACHE/demo
 
-# ---- Destination of the spans
-# ------------------------------------------------------------------------------------------
+# ---- Destination of the spans ------------------------------------------------------------------------------------------
 # Each function sets BACKEND (jaeger, collector or file) or fails, with a reason if that is news to the user.
 
 use_running_jaeger() {

@@ -3,11 +3,11 @@
  *   nvcc -o graph examples/graph.cu
  *   cuspan run ./graph
  *
- * prints PASS. The trace shows cudaStreamBeginCapture, the captured calls (without GPU work of their
- * own), cudaGraphInstantiate, and 100 times cudaGraphLaunch with one span below it for the whole execution on the GPU.
- * With
- *   cuspan run --set detail=graph-nodes ./graph
- * shows its six nodes below each launch instead, kernels by name, at a much higher cost. */
+ * prints PASS. The trace shows cudaStreamBeginCapture, the captured calls (without GPU work of their own),
+ * cudaGraphInstantiate, and 100 times cudaGraphLaunch with one span below it for the whole execution on the
+ * GPU. To see the graph's six nodes below each launch instead, kernels by name and at a much higher cost:
+ *
+ *   cuspan run --set detail=graph-nodes ./graph */
 #include "check.h"
 
 static const int launch_count = 100;

@@ -8,7 +8,7 @@
 #   tests/run.sh --release [PART...]    what takes longer than CI allows, in parts of at most 60 minutes
 #
 # The output of each part is in build/log/test-PART.log. Parts and tests that cannot run here are listed at the end with
-# the reason. With CI=true only a GPU may be missing. Exit status: 0 if nothing failed. The last line
+# the reason. With CI=true only those in MAY_SKIP may be skipped. Exit status: 0 if nothing failed. The last line
 # is "N passed, N failed, N skipped". tests/README.md lists the parts with their times.
 set -u
 # shellcheck source=../tools/lib.sh

@@ -22,7 +22,7 @@ cuda.api | | call spans | the API: runtime or driver
 cuda.activity | | GPU spans and CUPTI's own | the kind of work, named as in capture.activities: kernel, memcpy, memset, graph, overhead and so on
 thread.id | | call spans | the kernel's ID of the calling thread
 thread.name | | call spans of named threads | the current name of the calling thread
-cuda.context.id | | call spans | CUPTI's number of the context, from 1; 0: the call had none
+cuda.context.id | | call spans | CUPTI's number of the CUDA context, from 1; 0: the call had none
 cuda.correlation.id | | call spans | CUPTI's 32-bit number of the call, shared by its GPU work; unique per process
 error.type | | failed calls, GPU spans with `cuda.unfinished`, summaries (and with `detail: summary` sessions) with failed calls, root spans of failed commands | name of the result: cudaErrorInvalidValue, CUDA_ERROR_OUT_OF_MEMORY; _OTHER: a number unknown to this version. Summaries: of the first failed call. Commands: exit_status, or the signal that ended the command (SIGSEGV)
 process.exit.code | | root spans of commands that no signal ended | the command's exit status
@@ -31,10 +31,10 @@ cuda.kernel.name | | kernels | the full demangled name; the span's name is its s
 cuda.counter.NAME | the counter's | counted kernels and ranges (`counters.metrics`) | value of the hardware counter, under the name used in the settings: bytes (`dram.read`, `dram.write`), percent (`l2.hit_rate`), ns (`time`); docs/counters.md
 code.stacktrace | | allocating calls, with `capture.allocation_stacks` | the caller: one line for each of at most 16 frames, innermost first, as "function+0x1c (module+0x1189)", or without the function if the loader does not know its name; leading frames of CUDA's own libraries are left out. `addr2line -e module 0x1189` shows the source line
 cuda.start_delay | ns | GPU spans of a known call | time from the start of the call to the start of the work; negative if CUPTI's conversion of the GPU clock is off by more
-cuda.stream.default | | GPU spans, if true | the stream is its context's NULL stream
+cuda.stream.default | | GPU spans, if true | the stream is the NULL stream of its CUDA context
 cuda.orphan | | GPU spans, if true | the call is unknown; the parent is the session span
 cuda.zero_length | | spans of records with a start and an end, if true | CUPTI reported no duration; the span has 1 ns
-cuda.unfinished | | GPU spans, if true | a fatal error of the context (a device-side assert, an illegal address) stopped the work, so CUPTI reported no end. The span has the error as its status and ends with the first call that returned the error
+cuda.unfinished | | GPU spans, if true | a fatal error of the CUDA context (a device-side assert, an illegal address) stopped the work, so CUPTI reported no end. The span has the error as its status and ends with the first call that returned the error
 cuda.instant | | spans of records with one timestamp, if true | the record has no end; the span has 1 ns
 cuda.graph.nodes | {node} | executions of graphs whose instantiation was traced | nodes of the executable graph, including child graphs
 cuda.memcpy.src_device.hw.id | | peer copies, if known | hw.id of the source
@@ -66,10 +66,10 @@ cuda.total.sync_time | ns | as cuda.total.calls, if not 0 | host time in calls t
 cuda.total.gpu_time | ns | as cuda.total.calls; also events cuda.device.worked | time in which a GPU was busy; overlapping work on a device counts once; devices are summed
 cuda.total.start_delay | ns | as cuda.total.calls, if not 0 | time from the start of a call to the start of its GPU work, summed over all work
 cuda.total.kernels | {kernel} | as cuda.total.calls | kernel executions, without those inside graphs that are traced as a whole
-cuda.total.copies | {copy} | as cuda.total.calls, if not 0 |
-cuda.total.copy_bytes | By | as cuda.total.calls, if not 0 |
-cuda.total.fills | {fill} | as cuda.total.calls, if not 0 |
-cuda.total.fill_bytes | By | as cuda.total.calls, if not 0 |
+cuda.total.copies | {copy} | as cuda.total.calls, if not 0 | copies on the GPU, including those between GPUs, without those inside graphs that are traced as a whole
+cuda.total.copy_bytes | By | as cuda.total.calls, if not 0 | bytes that these copies moved
+cuda.total.fills | {fill} | as cuda.total.calls, if not 0 | memsets on the GPU, without those inside graphs that are traced as a whole
+cuda.total.fill_bytes | By | as cuda.total.calls, if not 0 | bytes that these memsets set
 cuda.total.graphs | {graph} | as cuda.total.calls, if not 0 | executions of CUDA graphs that are traced as a whole
 cuda.total.slowest.1.kernel | | with a kernel | short name of the kernel with the longest single execution
 cuda.total.slowest.1.duration | ns | with a kernel | duration of the longest execution of that kernel
@@ -81,14 +81,14 @@ cuda.total.estimated | | if true | gpu_time is too low: work arrived too far out
 cuda.total.incomplete | | ranges and sessions, if true | sent before all of its GPU work was known, for lack of space
 cuda.device.id | | with totals of one device; events cuda.device.worked | the device that did the work
 hw.id | | with totals of one device; events cuda.device.worked | hw.id of that device
-cuda.context.name | | calls and GPU work of a named context | the program's name for the context (NVTX)
+cuda.context.name | | calls and GPU work of a named CUDA context | the program's name for the CUDA context (NVTX)
 cuda.event.name | | calls with an event | the program's name for the event (NVTX)
 cuda.range | | ranges, spans and marks of the program | range (nests on its thread and is the parent of calls), span or mark
 cuda.range.unended | | ranges, if true | the program did not end it; it ends with the last activity of its thread, or with the process
 nvtx.domain | | NVTX ranges and marks outside the default domain | name of the domain
 nvtx.category | | NVTX ranges and marks with a category | name of the category in that domain, otherwise its number
 nvtx.payload | | NVTX ranges and marks with a payload that is one number or text. Structured payloads have `nvtx.payload.NAME` for each number and text, by the name in the schema, otherwise by the entry's index from 0 | the program's value; a number beyond signed 64 bits is a string
-cuda.link | | links of session spans and of graph nodes | target of the link: previous session, process (the context of TRACEPARENT), or capture (the call that captured or added the node)
+cuda.link | | links of session spans and of graph nodes | target of the link: previous session, process (the trace context of TRACEPARENT), or capture (the call that captured or added the node)
 """
 
 RESOURCE_KEYS = """
@@ -144,9 +144,9 @@ cuda.device.label | | devices that the program named, from then on | the program
 FIELD_KEYS = """
 cuda.channel.id | | hardware channel of the work
 cuda.channel.type | | purpose of the channel
-cuda.compute_engine_context_switch.operation | | the compute engine switched to this context, or away from it
+cuda.compute_engine_context_switch.operation | | the compute engine switched to this CUDA context, or away from it
 cuda.confidential_compute_rotation.event | | event of the channel's keys
-cuda.context.id | | CUPTI's number of the context, from 1; 0: none
+cuda.context.id | | CUPTI's number of the CUDA context, from 1; 0: none
 cuda.correlation.id | | correlation ID of the call that caused the work; 0: unknown
 cuda.device.block.max_registers | {register} | maximum of a block
 cuda.device.block.max_shared_memory | By | maximum of a block
@@ -181,7 +181,7 @@ cuda.device.warp.threads | {thread} | threads per warp
 cuda.environment.kind | | what changed; the values are not read
 cuda.event.id | | CUPTI's number of the CUDA event; 4294967295: none
 cuda.event.sync_id | | distinguishes the records of one event; 0: no event
-cuda.graph.end_context.id | | the context in which the graph ended
+cuda.graph.end_context.id | | the CUDA context in which the graph ended
 cuda.graph.end_device.id | | the device on which the graph ended
 cuda.graph.id | | CUPTI's number of the graph that was launched; absent outside graphs
 cuda.graph.launch_mode | | how the device launched it
@@ -229,12 +229,12 @@ cuda.mem_decompress.source_bytes | By | size before decompression
 cuda.memcpy.bytes | By | bytes copied
 cuda.memcpy.count | {copy} | copies in this record
 cuda.memcpy.device_launched | | 1: launched by the device
-cuda.memcpy.dst_context.id | | context of the destination
+cuda.memcpy.dst_context.id | | CUDA context of the destination
 cuda.memcpy.dst_device.id | | device of the destination
 cuda.memcpy.dst_kind | | kind of memory copied to
 cuda.memcpy.flags | | CUPTI's; 1: asynchronous
 cuda.memcpy.kind | | direction
-cuda.memcpy.src_context.id | | context of the source
+cuda.memcpy.src_context.id | | CUDA context of the source
 cuda.memcpy.src_device.id | | device of the source
 cuda.memcpy.src_kind | | kind of memory copied from
 cuda.memory.address | | address of the allocation
@@ -478,7 +478,7 @@ def page():
     devices, spans, resources, arguments = device_fields(kinds), span_keys(), resource_keys(), call_arguments()
     span_texts, resource_texts = meanings(SPAN_KEYS, 4), meanings(RESOURCE_KEYS, 4)
     field_texts = meanings(FIELD_KEYS, 3)
-    span_texts.update({key: ("{span}", "session spans, if not 0", f"of the process so far: {text}")
+    span_texts.update({key: ("{point}" if key == "cuspan.lost.points" else "{span}", "session spans, if not 0", f"of the process so far: {text}")
                        for key, text in losses().items()})
     match(spans, span_texts, "spans")
     match(resources, resource_texts, "resources")
@@ -502,10 +502,10 @@ def page():
 TEXT = """# Attributes
 
 This page lists every attribute of cuspan's spans and resources. Units follow UCUM (By: bytes; a word in braces is a
-count). An attribute without a unit is a name, an ID or true. OpenTelemetry's semantic conventions name what they cover
-(`thread.*`, `error.type`, `service.*`, `process.*`, `host.*`, `hw.*`); the other names start with `cuda.`. IDs of
-contexts, streams, graphs and calls are CUPTI's own, and unique within one process. `tools/gen_attributes.py` generates
-this page from the code: do not edit it.
+count). An attribute without a unit is a name, an ID or true. IDs of CUDA contexts, streams, graphs and calls are CUPTI's
+own, and unique within one process. Names that start with `cuda.`, `cuspan.`, `nvtx.` or `slurm.` are cuspan's own. All
+others follow OpenTelemetry's semantic conventions. `tools/gen_attributes.py` generates this page from the code: do not
+edit it.
 
 ## Attributes set by name
 

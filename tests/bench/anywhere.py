@@ -313,9 +313,9 @@ def replay_table(runs):
     rows = [[one["recording"], one["compression"], f"{one['pipeline_ns']:.0f}", f"{one['sender_ns']:.0f}",
              f"{one['per_core']:,.0f}", f"{one['per_second']:,.0f}", one["lost"], f"{one['peak_mib']:.1f}", f"{one['bytes']:.1f}"]
             for one in grouped(runs)]
-    return {"title": "The agent, flat out", "text": "`cuspan replay` into a collector that ignores the content. The CUPTI stand-in fills rings and "
-            "buffers on its own threads, as fast as the agent accepts them. Spans/s per pipeline core: with that "
-            "thread always busy. Spans/s by the clock: of the whole machine, including start and exit.",
+    return {"title": "The agent at full load", "text": "`cuspan replay` into a collector that ignores the content. The CUPTI stand-in fills rings and "
+            "buffers on its own threads, as fast as the agent accepts them. *Spans/s per pipeline core* assumes that "
+            "this thread is always busy. *Spans/s by the clock* is for the whole machine, including start and exit.",
             "columns": ["recording", "compression", "pipeline, CPU ns per span", "sender, CPU ns per span", "spans/s per pipeline core",
                         "spans/s by the clock", "lost", "peak resident memory, MiB", "bytes per span on the wire"], "rows": rows}
 
@@ -325,7 +325,7 @@ def growth_table(name, one):
     rows = [[f"{row['value']:,}", f"{row['ns']:.0f} ({row['ns_min']:.0f} to {row['ns_max']:.0f})", f"{row['ratio']:.2f} ×",
              f"{row['rss_kib'] / MIB:.0f}", f"{row['allocations']:,}",
              *([f"{row['instructions']:,.0f}" if "instructions" in row else ""] if has_instructions else [])] for row in one["rows"]]
-    return {"title": f"Growth: {name}", "text": f"{one['why']} The ratio is to {one['base']:,}.",
+    return {"title": f"Growth: {name}", "text": f"{one['why']} Ratios are relative to the row with {one['base']:,}.",
             "columns": [name, "ns per span", "ratio", "peak resident memory, MiB", "allocations after startup",
                         *(["instructions per span"] if has_instructions else [])], "rows": rows}
 

@@ -52,6 +52,7 @@ FIGURES = {
     "steps": {"step.median": "a step", "resident": "peak resident memory"},
     "start": {"start.median": "from process start to the end of the first launch", "exit.median": "from the end of main to process exit"},
 }
+LATE = {"calls-late": ("launch-late.min", "launch"), "torch-late": ("torch-step-late.min", "PyTorch step")}  # of --pairs
 TITLES = {"calls": "Calls", "graphs": "CUDA graphs of 100 kernels", "service": "A service of 16 threads",
           "torch": "A launch-bound PyTorch step", "steps": "A step of 200 launches", "start": "A process of one launch"}
 
@@ -87,7 +88,10 @@ class Check:
 
     def figure(self):
         spread = "" if self.low == self.high else f" ({self.number(self.low)} to {self.number(self.high)})"
-        return f"{self.name} {self.number(self.value)} {self.unit}{spread}"
+        name, value = self.name, self.value
+        if name.endswith("+") and value < 0:  # "floor - 0.7 ns", not "floor + -0.7 ns"
+            name, value = f"{name[:-1]}-", -value
+        return f"{name} {self.number(value)} {self.unit}{spread}"
 
     def verdict(self):
         if self.limit is not None:
@@ -150,8 +154,7 @@ BUDGETS = [
             ratio_check("the call, floor", "graphs", "default", "floor-default", "graph-launch.median", 1.05)),
            f"{GPU} --apps graphs"),
     Budget("asleep", "loaded and asleep", "the 95 % interval includes 1.00 and is narrower than 1 %",
-           (ratio_check("launch", "calls-late", "asleep", "none", "launch-late.min", width=0.01),
-            ratio_check("PyTorch step", "torch-late", "asleep", "none", "torch-step-late.min", width=0.01)),
+           (*(ratio_check(name, app, "asleep", "none", figure, width=0.01) for app, (figure, name) in LATE.items()),),
            f"{GPU} --rounds 0 --pairs asleep:30"),
     Budget("numbers", "metrics every half second, and `cuspan stat`, beside tracing alone: a step bound by launches", "at most 1.02 ×",
            tuple(ratio_check(f"{config}, {name}", app, config, "default", figure, 1.02)
@@ -192,7 +195,7 @@ def budgets_table(gpus, anywhere):
         verdicts = [f"**{check.verdict()}**" if check.verdict() == "met" else check.verdict() for check in checks]
         wanted = budget.wants or len(budget.checks) or 1
         if checks and len(checks) < wanted:
-            verdicts.append(f"{wanted - len(checks)} without a figure")
+            verdicts.append(f"{wanted - len(checks)} not measured")
         if len({*verdicts}) == 1:
             verdicts = verdicts[:1]
         lines.append(f"| {budget.what} | {budget.limit} | {figures} | {'; '.join(verdicts)} | `{budget.command}` |")
@@ -203,6 +206,11 @@ def budgets_table(gpus, anywhere):
 
 def number(value):
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def unit_of(gpu, figure):
+    unit = gpu["units"].get(figure, "")
+    return "µs" if unit == "us" else unit  # the programs print ASCII
 
 
 def configs_of(runs, app):
@@ -223,7 +231,7 @@ def app_table(gpu, app):
     runs, figures = gpu["runs"], FIGURES[app]
     lines = ["| | " + " | ".join(figures.values()) + " |", "|---" * (len(figures) + 1) + "|"]
     for config in configs_of(runs, app):
-        cells = [figure_cell(runs, app, config, figure, gpu["units"].get(figure, "")) for figure in figures]
+        cells = [figure_cell(runs, app, config, figure, unit_of(gpu, figure)) for figure in figures]
         lines.append(f"| {config} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -237,7 +245,7 @@ def floor_table(gpu, app):
         for figure in figures:
             ratio = paired.ratio(runs, app, config, floor, figure)
             more = paired.difference(runs, app, config, floor, figure)
-            cells.append(f"{more.median:+,.1f} {gpu['units'].get(figure, '')}, {ratio.median:.3f} × "
+            cells.append(f"{more.median:+,.1f} {unit_of(gpu, figure)}, {ratio.median:.3f} × "
                          f"({ratio.low:.3f} to {ratio.high:.3f})" if ratio else "")
         if any(cells):
             lines.append(f"| {config} | " + " | ".join(cells) + " |")
@@ -254,6 +262,17 @@ def over_tracing_table(gpu, app):
             lines.append(f"| {config} | " + " | ".join(f"{r.median:.3f} × ({r.low:.3f} to {r.high:.3f})" if r else "" for r in ratios)
                          + " |")
     return "\n".join(lines) if len(lines) > 2 else ""
+
+
+def late_table(gpu):
+    """Runs with --pairs: the library is loaded in the middle of a process, so the two halves of each process are compared."""
+    lines = ["| loaded in the middle of a process | figure | pairs | compared to none |", "|---|---|---|---|"]
+    for config in CONFIGS:
+        for app, (figure, name) in LATE.items() if config != "none" else ():
+            ratio = paired.ratio(gpu["runs"], app, config, "none", figure)
+            if ratio:
+                lines.append(f"| {config} | {name} | {len(ratio.values)} | {ratio.median:.3f} × ({ratio.low:.3f} to {ratio.high:.3f}) |")
+    return "\n".join(lines) + "\n" if len(lines) > 2 else ""
 
 
 def asleep_share(gpu):
@@ -295,7 +314,8 @@ def gpu_sections(gpus):
 
 
 def gpu_section(gpu):
-    lines = [f"### {gpu['title']}\n", machine_line(gpu) + f"; {gpu['rounds']} whole rounds.\n"]
+    rounds = f"; {gpu['rounds']} complete round{'s' if gpu['rounds'] > 1 else ''}" if gpu["rounds"] else ""
+    lines = [f"### {gpu['title']}\n", f"{machine_line(gpu)}{rounds}.\n"]
     if gpu["problems"]:
         lines.append("Problems in this run: " + "; ".join(gpu["problems"]) + ".\n")
     for app, title in TITLES.items():
@@ -312,7 +332,7 @@ def gpu_section(gpu):
             lines.append(over + "\n")
         if app == "service":
             lines.append(asleep_share(gpu))
-    lines.append(losses(gpu))
+    lines += [late_table(gpu), losses(gpu)]
     return "\n".join(line for line in lines if line)
 
 

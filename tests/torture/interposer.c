@@ -1,9 +1,12 @@
-/* Preloaded into a host: makes one of the calls that the agent's libraries make into the system fail. *
- * TORTURE=KIND:N[+]     the Nth call of the kind fails ("+": and all after it). KIND is memory, file, network
- * or thread. N = 0: none fails, all are counted   TORTURE_REPORT=FILE   written at exit: "threads COUNT
- * NAMES" of the agent's threads that still run, "failed                         FUNCTION MODULE+OFFSET" for
- * the first failed call, and with N = 0 a line "call FUNCTION                         MODULE+OFFSET" for each
- * call of the kind, in order * A call is the agent's if it comes from libcuspan*.so, including the libraries
+/* Preloaded into a host: makes one of the calls that the agent's libraries make into the system fail.
+ *
+ *   TORTURE=KIND:N[+]     the Nth call of the kind fails ("+": and all after it). KIND is memory, file,
+ *                         network or thread. N = 0: none fails, all are counted
+ *   TORTURE_REPORT=FILE   written at exit: "threads COUNT NAMES" of the agent's threads that still run,
+ *                         "failed FUNCTION MODULE+OFFSET" for the first failed call, and with N = 0 a line
+ *                         "call FUNCTION MODULE+OFFSET" for each call of the kind, in order
+ *
+ * A call is the agent's if it comes from libcuspan*.so, including the libraries
  * linked into them such as libcurl, or if libc made it on their behalf (strdup, fopen: the table therefore
  * has these). Calls of the host, of the replay library and of libc succeed. Lines on standard error are also
  * let through, because the test reads them. */

@@ -11,8 +11,8 @@
  * A timed callback starts after a serializing instruction; otherwise the host's pending memory accesses would
  * count as ours. The typical cost of the two counter readings is measured at the start and subtracted. The
  * result is an upper bound because a timed callback does not overlap with the host's work. The sample read 10
- * to 60 ns more than the 56 to 100 ns that a launch's four callbacks take when timed in blocks (75 to 200 ns
- * more while the host waits for memory; callback_bench --sample, x86-64, a busy machine). */
+ * to 60 ns more than the 56 to 100 ns that a launch's four callbacks take when timed in blocks, and 75 to 200
+ * ns more without these two corrections (callback_bench --sample, x86-64, a busy machine). */
 #ifndef CUSPAN_CAPTURE_CALLBACKS_CALLBACK_TIME_H
 #define CUSPAN_CAPTURE_CALLBACKS_CALLBACK_TIME_H
 

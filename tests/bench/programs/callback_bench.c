@@ -8,9 +8,10 @@
  *
  *   callback_bench [BLOCKS] [KiB OF THE HOST'S OWN MEMORY]
  *   callback_bench --counted LAUNCHES      only the callbacks of this many launches, and draining their ring,
- * in                                          one thread: to count instructions in callbacks_handle; prints
- * losses   callback_bench --sample [BLOCKS]       only the first figure, and the estimate of
- * callback_time.h's sample                                          for the same callbacks
+ *                                          in one thread: to count instructions in callbacks_handle; prints
+ *                                          losses
+ *   callback_bench --sample [BLOCKS]       only the first figure, and the estimate of callback_time.h's
+ *                                          sample for the same callbacks
  */
 #include "base/clock.h"
 #include "base/accounting/counters.h"

@@ -1,7 +1,7 @@
 // A program that limits its tracing itself, while other threads launch continuously.
 //   control AGENT     with cuspan_start(AGENT) and cuspan_stop(), after CUDA has started; nothing is injected
 //   control profiler  with cudaProfilerStart() and cudaProfilerStop(), with the agent injected and
-// capture.cuda_profiler
+//                     capture.cuda_profiler
 // `wanted` is launched while it traces, `unwanted` while it does not, `other` by the other threads. Prints
 // how often wanted was launched: each launch has its span below its call, and unwanted has none.
 #include <cuspan/cuspan.h>

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that PyTorch's own threads get the context of backward()'s caller.  python3
-tests/gpu/programs/torch_backward.py
+"""Checks that PyTorch's own threads get the context of backward()'s caller.
+
+    python3 tests/gpu/programs/torch_backward.py
 
 Needs PyTorch, a GPU and cc. Uses the stub agent of python/tests."""
 

@@ -215,6 +215,8 @@ class Page(unittest.TestCase):
             row = self.row(page.make(self.TEMPLATE, [gpu], None)["performance.md"], "one traced kernel launch")
             self.assertEqual(row[4].strip(), verdict)
             self.assertIn(f"floor + {ours - 3600} ns", row[3])
+        faster = results([("none", 2800, 1), ("floor-default", 3600, 1), ("default", 3550, 1)])
+        self.assertIn("floor - 50 ns", page.make(self.TEMPLATE, [faster], None)["performance.md"])
 
     def test_nothing_means_that_the_interval_holds_one(self):
         row = self.row(page.make(self.TEMPLATE, [results([("none", 2800, 1), ("default", 3700, 1)])], None)["performance.md"],
@@ -232,7 +234,21 @@ class Page(unittest.TestCase):
                            figures={"launch-late.min": run["figures"]["launch.median"] / 2800})
             row = self.row(page.make(self.TEMPLATE, [late], None)["performance.md"], "loaded and asleep")
             self.assertTrue(row[4].strip().startswith(verdict), row)
-            self.assertIn("1 without a figure", row[4])
+            self.assertIn("1 not measured", row[4])
+
+    def test_pairs_have_a_table(self):
+        late = results([("none", 1, 0), ("asleep", 2, 0)], rounds=0)
+        for run in late["runs"]:
+            run.update(app="calls-late", series="pairs-asleep", figures={"launch-late.min": run["figures"]["launch.median"]})
+        text = page.make(self.TEMPLATE, [late], None)["performance.md"]
+        self.assertIn("| asleep | launch | 8 | 2.000 × (2.000 to 2.000) |", text)
+        self.assertNotIn("complete round", text)
+
+    def test_units_and_plurals(self):
+        for rounds, wanted in (1, "; 1 complete round."), (8, "; 8 complete rounds."):
+            made = page.make(self.TEMPLATE, [results([("none", 2800, 0)], rounds=rounds, units={"launch.median": "us"})], None)
+            self.assertIn(wanted, made["performance.md"])
+            self.assertIn("2,800 µs", made["performance.md"])
 
     def test_plots_are_svg_with_every_configuration(self):
         made = page.make(self.TEMPLATE, [results([("none", 2800, 1), ("floor-default", 3600, 1), ("default", 3700, 2)])], None)

@@ -9,9 +9,10 @@ page() {
     cat <<'MARKDOWN'
 # Settings
 
-This page has the output of `cuspan help settings`, in the order of [config/cuspan.yaml](../config/cuspan.yaml). A dot is a level
-of the file; `[]` is a list. Variables apply if there is no configuration file. `tests/integration/project/settings_page.sh` generates
-this page: do not edit it.
+Every setting with its accepted values, default and environment variable, as `cuspan help settings` prints them. The
+order is that of [config/cuspan.yaml](../config/cuspan.yaml). A dot separates the levels of that file, and `[]` marks a
+list. `OTEL_*` variables apply only without a configuration file, or if the file refers to them.
+`tests/integration/project/settings_page.sh` generates this page: do not edit it.
 
 ```
 MARKDOWN

@@ -1,5 +1,5 @@
-/* Causes of slow programs and late traces. Costs are from docs/performance.md and docs/architecture.md,
- * measured on an H200; the rest is from this machine. */
+/* Causes of slow programs and late traces. Costs are from docs/performance.md and docs/cupti.md, measured on
+ * an H200; the rest is from this machine. */
 #include "cli/doctor/checks.h"
 #include "cli/doctor/collector.h"
 #include "cli/doctor/doctor_facts.h"
