@@ -117,7 +117,7 @@ class Samples(Case):
         self.assertEqual(len(load), len(counted["ratio.min"]["dram.utilization"]))
 
     def test_what_goes_wrong_is_one_line_and_costs_nothing_else(self):
-        whole, _, _ = self.sampled(repeat=1)
+        whole, _, _ = self.sampled(repeat=2)
         for fail, chip, line in (("counters=35", self.CHIP, "NVreg_RestrictProfilingToAdminUsers=0"),
                                  ("counters=26", self.CHIP, "another tool uses the GPU's hardware counters"),
                                  ("counters=43", self.CHIP, "MIG"),
@@ -125,7 +125,7 @@ class Samples(Case):
                                  ("counters=27", self.CHIP, "cannot query the available counters")):
             with self.subTest(fail, chip=chip):
                 spans, requests, report = self.repeat_until(
-                    lambda _: self.lines(), lambda: self.sampled(chip=chip, repeat=1, CUSPAN_REPLAY_FAIL=fail))
+                    lambda _: self.lines(), lambda: self.sampled(chip=chip, repeat=2, CUSPAN_REPLAY_FAIL=fail))
                 self.assertEqual(len(self.lines()), 1, self.stderr)
                 self.assertRegex(self.lines()[0], "hardware counters of GPU 0 are not sampled: ")
                 self.assertIn(line, self.lines()[0])
