@@ -21,7 +21,7 @@ RECORDING=$ROOT/examples/recordings/vector_add.cuspanrec
 CONTAINER=cuspan-jaeger
 STATE=$CACHE/demo
 
-# ---- Destination of the spans ------------------------------------------------------------------------------------------
+# ---- Destination of the spans ----------------------------------------------------------------------------------------
 # Each function sets BACKEND (jaeger, collector or file) or fails, with a reason if that is news to the user.
 
 use_running_jaeger() {
@@ -101,8 +101,7 @@ stop_jaeger() {
     fi
 }
 
-# ---- The traced program
-# ------------------------------------------------------------------------------------------------
+# ---- The traced program ----------------------------------------------------------------------------------------------
 
 driver() { "$ROOT/tools/get-cuda.sh" driver; }
 
@@ -155,8 +154,7 @@ YAML
     esac
 }
 
-# ---- The result
-# --------------------------------------------------------------------------------------------------------
+# ---- The result ------------------------------------------------------------------------------------------------------
 
 # Reads the agent's report: TRACE, SPANS, DELIVERED, LOST.
 read_report() {
