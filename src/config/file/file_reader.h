@@ -1,5 +1,5 @@
-/* Shared by the files that turn a tree of YAML nodes into settings. read_file.c reads mappings by the tables;
- * the other read_*.c files read what a table cannot describe. */
+/* Shared by the files that turn a tree of YAML nodes into settings. file_reader.c has places and messages;
+ * read_file.c reads mappings by the tables; the other read_*.c files read what a table cannot describe. */
 #ifndef CUSPAN_CONFIG_FILE_FILE_READER_H
 #define CUSPAN_CONFIG_FILE_FILE_READER_H
 
