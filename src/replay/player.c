@@ -149,7 +149,7 @@ static bool wait_a_moment(struct patience *patience)
         atomic_store(&is_stuck, true);
     if (atomic_load(&is_stuck) || atomic_load(&is_abandoned))
         return false;
-    sleep_ns(WAIT_NS);
+    sleep_ns(WAIT_NS * (1 + player_count / 16)); /* find_slowest() looks at all players */
     return true;
 }
 
