@@ -121,7 +121,7 @@ class Slow(doctor_case.Case):
 
     def test_graphs(self):
         self.says("slow.graphs", "ok")
-        self.says("slow.graphs", "warning", r"1\.7 times", "detail: default", arguments=["--detail", "graph-nodes"])
+        self.says("slow.graphs", "warning", r"2\.5 times", "detail: default", arguments=["--detail", "graph-nodes"])
         self.says("slow.graphs", "warning", "0.11 us", "when-used", arguments=["--set", "cupti.graph_records=always"])
 
     def test_graphs_of_an_older_cupti(self):
