@@ -128,12 +128,14 @@ int main(int argc, char **argv)
     bool garbage = false;
     if (argc < 5 || strlen(argv[3]) != 32 || chunk_pool_create(4, &pool) != STATUS_OK)
         return 2;
+    const char *timeout = getenv("EXPORT_CLIENT_TIMEOUT_MS");
+    uint32_t timeout_ms = timeout ? (uint32_t)atoi(timeout) : 2500;
     struct output_settings settings = {
         .queue_spans_max = 10,
-        .export_timeout_ms = 2500, /* long enough for a response on a slow machine */
+        .export_timeout_ms = timeout_ms,
         .exporter = {.kind = strcmp(argv[1], "grpc") == 0 ? EXPORTER_OTLP_GRPC : EXPORTER_OTLP_HTTP,
                      .endpoint = argv[2],
-                     .timeout_ms = 5000,
+                     .timeout_ms = 2 * timeout_ms,
                      .verify = true},
     };
     for (int i = 5; i < argc; i++)
@@ -149,7 +151,7 @@ int main(int argc, char **argv)
         return 2;
     exporter_submit(exporter,
                     make_batch(pool, json ? BATCH_JSON : BATCH_PROTOBUF, request.data, request.count, 1));
-    bool stopped = exporters_destroy(&exporter, 1, clock_monotonic_ns() + 10 * NS_PER_SECOND);
+    bool stopped = exporters_destroy(&exporter, 1, clock_monotonic_ns() + 4 * timeout_ms * NS_PER_MS);
     if (last_error_at_exit())
         fprintf(stderr, "%s\n", last_error_at_exit());
     for (enum counter i = 0; i < COUNTER_COUNT; i++)
