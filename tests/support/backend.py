@@ -35,7 +35,7 @@ def post_nothing(port):
     """Sends an empty request, which an OTLP receiver accepts when it is ready."""
     request = urllib.request.Request(f"http://localhost:{port}/v1/traces", b'{"resourceSpans":[]}',
                                      {"Content-Type": "application/json"})
-    urllib.request.urlopen(request, timeout=5).close()
+    urllib.request.urlopen(request, timeout=60).close()
 
 
 class Process:
@@ -47,7 +47,7 @@ class Process:
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen([binary, "--config", str(config)], stdout=log, stderr=log,
                                             stdin=subprocess.DEVNULL, env={**os.environ, **environment})
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 300
         while True:
             try:
                 ready()

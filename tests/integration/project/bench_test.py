@@ -302,7 +302,7 @@ class Collector(unittest.TestCase):
 
     def test_it_counts_on_one_connection_and_on_another(self):
         for count in 3, 1:
-            client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+            client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
             for size in [0, 10, 3_000_000][:count]:
                 client.request("POST", "/v1/traces", b"x" * size)
                 answer = client.getresponse()
@@ -313,7 +313,7 @@ class Collector(unittest.TestCase):
     def test_a_body_that_comes_in_pieces_and_two_requests_at_once(self):
         import socket
         head = b"POST /v1/traces HTTP/1.1\r\nHost: x\r\ncontent-length: 6\r\n\r\n"
-        with socket.create_connection(("127.0.0.1", self.port), timeout=20) as client:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=300) as client:
             client.sendall(head[:20])
             client.sendall(head[20:] + b"abc")
             client.sendall(b"def" + head + b"ghijkl")
@@ -326,7 +326,7 @@ class Collector(unittest.TestCase):
 
     def test_who_asks_before_a_large_body_is_answered(self):
         import socket
-        with socket.create_connection(("127.0.0.1", self.port), timeout=20) as client:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=300) as client:
             client.sendall(b"POST / HTTP/1.1\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n")
             self.assertEqual(client.recv(100), b"HTTP/1.1 100 Continue\r\n\r\n")
             client.sendall(b"ok")
