@@ -584,7 +584,11 @@ class Proxy:
             line = head.split(b"\r\n")[0].decode()
             self.asked.append(line)
             self.heads.append(head.decode())
-            if self.refuse:
+            if self.refuse:  # after the whole request: unread bytes would reset the connection
+                length = re.search(rb"(?i)\r\ncontent-length: (\d+)", head)
+                missing = int(length.group(1)) - len(rest) if length else 0
+                while missing > 0 and (more := sock.recv(missing)):
+                    missing -= len(more)
                 sock.sendall(f"HTTP/1.1 {self.refuse} No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
                 return
             method, target, _ = line.split()

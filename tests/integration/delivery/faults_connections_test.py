@@ -101,7 +101,7 @@ class Connections(faults_case.Case):
         agent.wait_for_line("are lost")
         agent.end()
         self.assertGreater(agent.losses["lost_unreachable"], 0)
-        self.assertLessEqual(set(agent.losses), {"lost_unreachable", "lost_deadline"})
+        self.assertLessEqual(set(agent.losses), {"lost_unreachable", "lost_deadline", "lost_unmade"})
         self.assert_said(agent, "is not ready: HTTP 503",
                          rf"are lost: no request was accepted for {2000 * HASTE} ms \(export_timeout\)")
 
