@@ -106,7 +106,7 @@ class Metrics(unittest.TestCase):
         self.assertGreater(len(QUERIES), 15)
         for title, expression in QUERIES:
             with self.subTest(title, query=expression):
-                text = expression.replace("$__rate_interval", WINDOW).replace("$job", ".*")
+                text = expression.replace("$__rate_interval", WINDOW).replace("$job", PROGRAM)
                 self.assertNotIn("$", text)
                 found = self.prometheus.query(text)
                 self.assertTrue(found, "nothing")
