@@ -63,9 +63,9 @@ class Case(unittest.TestCase):
 
     def end_all(self):
         for process in self.processes:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # also the program that it has started
+            process.wait()
 
     def sink(self, protocol="http", opened=True, keep=True):
         sink = OtlpSink(protocol="grpc" if protocol == "grpc" else "http", keep=keep)
@@ -83,7 +83,7 @@ class Case(unittest.TestCase):
         self.addCleanup(err.close)
         process = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                    stderr=err, env={**clean, "no_proxy": "*", "OTEL_LOG_LEVEL": "info", **(env or {})},
-                                   cwd=self.directory, preexec_fn=prepare)
+                                   cwd=self.directory, preexec_fn=prepare, start_new_session=True)
         process.err = err
         process.report_file = self.directory / f"report-{self.runs}"
         self.processes.append(process)
@@ -248,7 +248,7 @@ class Killed(Case):
         """The ledger of the process's source; b"" if it has none yet."""
         with contextlib.suppress(OSError):
             for fd in Path(f"/proc/{pid}/fd").iterdir():
-                if os.readlink(fd).endswith(".ledger"):
+                if re.search(rf"-{pid}-\w+-\d\.ledger$", os.readlink(fd)):  # it may also hold those of ended processes
                     return fd.read_bytes()
         return b""
 

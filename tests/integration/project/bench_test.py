@@ -176,9 +176,12 @@ class Harness(unittest.TestCase):
         self.fail("not even two runs in 100 seconds")
 
     def test_one_that_hangs_is_ended(self):
-        sleeps = 'import time\nif cost == 1200: time.sleep(100)\nprint("said'
+        sleeps = 'import time\nif cost == 1200: time.sleep(10000)\nprint("said'
         (self.folder / "service").write_text(STAND_IN.replace('print("said', sleeps))
-        found = self.bench("--rounds", "1", "--apps", "service", "--configs", "floor-full", "--seconds", "6", status=1)
+        for seconds in 6, 20, 60, 180:  # a busy machine may not come to it in a short time
+            with contextlib.suppress(AssertionError):
+                found = self.bench("--rounds", "1", "--apps", "service", "--configs", "floor-full", "--seconds", str(seconds), status=1)
+                break
         self.assertRegex(found["problems"][0], "floor-full: status killed after")
 
 
