@@ -15,6 +15,7 @@
 #include "capture/cupti/switches.h"
 
 #include <stdio.h>
+#include <time.h>
 
 #define REPORT_NS_MAX                                                                                        \
     (250 * NS_PER_MS) /* reserved at exit to end the sender threads, count, and write the report */
@@ -31,9 +32,13 @@ static void let_waiters_go(void)
     shutdown_step_end(SHUTDOWN_flushers, waiting, NULL);
 }
 
+#define WRITE_NS_MAX  (1 * NS_PER_SECOND) /* for a report that is being written when the deadline passes */
+#define WRITE_POLL_NS (1 * NS_PER_MS)
+
 /* The pipeline thread writes the report when it is done; after a missed deadline a thread of the host does.
  */
 static atomic_flag is_reported = ATOMIC_FLAG_INIT;
+static _Atomic bool is_written;
 
 static void take(enum shutdown_step step)
 {
@@ -181,14 +186,25 @@ void pipeline_finish(void)
     if (pipeline.correlate)
         report_log_imbalance(pipeline.settings->output_count);
     write_report(&report);
+    atomic_store(&is_written, true);
+}
+
+/* The process ends when this returns, and with it the pipeline thread. */
+static void wait_until_written(void)
+{
+    const struct timespec pause = {.tv_nsec = WRITE_POLL_NS};
+    for (uint64_t ns = 0; ns < WRITE_NS_MAX && !atomic_load(&is_written); ns += WRITE_POLL_NS)
+        nanosleep(&pause, NULL);
 }
 
 void pipeline_report_missed_deadline(void)
 {
     char why[160];
     struct report report = {.program = pipeline.program, .settings = pipeline.settings};
-    if (atomic_flag_test_and_set(&is_reported))
+    if (atomic_flag_test_and_set(&is_reported)) {
+        wait_until_written();
         return;
+    }
     snprintf(why, sizeof why,
              "the deadline of %u ms at exit has passed, and what CUPTI still held comes on top; raise "
              "distribution.cuspan.exit_deadline_ms",

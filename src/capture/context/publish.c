@@ -5,6 +5,7 @@
 #include "capture/context/thread_ctx_symbol.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,8 +13,12 @@ _Atomic bool publish_is_on;
 
 typedef struct thread_record **variable_fn(void);
 
-/* NULL until the library is loaded. Two threads that load it at the same time get the same result. */
+/* NULL until the library is loaded. */
 static _Atomic(variable_fn *) find_variable;
+
+/* Held while the library is in the process but not known as ours yet: the pipeline thread would take it for
+ * an SDK's. */
+static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 
 static enum status fail_taken(struct error *err)
 {
@@ -47,8 +52,10 @@ enum status publish_begin(const char *folder, struct error *err)
     enum status status = STATUS_OK;
     if (sdk_context_is_published(publish_variable))
         return fail_taken(err);
+    pthread_mutex_lock(&loading);
     if (!atomic_load_explicit(&find_variable, memory_order_acquire))
         status = load(folder, err);
+    pthread_mutex_unlock(&loading);
     if (status == STATUS_OK)
         atomic_store_explicit(&publish_is_on, true, memory_order_release);
     return status;
@@ -69,7 +76,9 @@ void publish_give_way(void)
 
 const void *publish_variable(void)
 {
+    pthread_mutex_lock(&loading);
     variable_fn *function = atomic_load_explicit(&find_variable, memory_order_acquire);
+    pthread_mutex_unlock(&loading);
     return function ? function() : NULL;
 }
 

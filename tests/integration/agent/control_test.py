@@ -308,6 +308,8 @@ class Commands(Case):
         program = self.host("inject")
         self.after(program, "inject: 1")
         os.kill(program.pid, signal.SIGSTOP)
+        wait_until("its threads don't stop", lambda: all(
+            task.read_text().rsplit(")", 1)[1].split()[0] == "T" for task in Path(f"/proc/{program.pid}/task").glob("*/stat")))
         self.assertIn("no answer", self.cuspan("ps").stdout)
         for command in "status", "start", "stop", "flush":
             said = self.cuspan(command, program.pid, "--timeout", "100", status=1).stderr
