@@ -4,6 +4,7 @@
 #include "capture/context/context.h"
 #include "capture/context/range.h"
 #include "capture/context/sdk_context.h"
+#include "capture/context/thread_ctx_symbol.h"
 #include "../support/thread_ctx_reader.h"
 
 #include <dlfcn.h>
@@ -20,6 +21,20 @@
 #include <cmocka.h>
 
 /* The order of the tests matters: loaded libraries stay, and an SDK ends publishing. */
+
+static void (*after_load)(void); /* called once when a library was loaded, before its user knows that */
+
+void *dlopen(const char *path, int mode)
+{
+    void *(*next)(const char *, int) = (void *(*)(const char *, int))(uintptr_t)dlsym(RTLD_NEXT, "dlopen");
+    void *library = next(path, mode);
+    void (*call)(void) = library && path && strstr(path, THREAD_CTX_LIBRARY) ? after_load : NULL;
+    if (call) {
+        after_load = NULL;
+        call();
+    }
+    return library;
+}
 
 static uint64_t attach(uint8_t number)
 {
@@ -310,6 +325,37 @@ static void test_an_sdk_goes_first(void **state)
     assert_int_equal(publish_begin(FOLDER, &err), STATUS_UNAVAILABLE);
 }
 
+static pthread_t poller;
+static _Atomic bool has_polled, has_found_an_sdk;
+
+static void *poll_once(void *unused)
+{
+    atomic_store(&has_found_an_sdk, sdk_context_poll(publish_variable));
+    atomic_store(&has_polled, true);
+    return unused;
+}
+
+/* Time enough to find the library, if that does not wait. */
+static void poll_meanwhile(void)
+{
+    const struct timespec pause = {.tv_nsec = 1000 * 1000};
+    assert_int_equal(pthread_create(&poller, NULL, poll_once, NULL), 0);
+    for (int i = 0; i < 200 && !atomic_load(&has_polled); i++)
+        nanosleep(&pause, NULL);
+}
+
+static void test_our_library_is_no_sdk_while_it_is_loaded(void **state)
+{
+    struct error err;
+    (void)state;
+    after_load = poll_meanwhile;
+    assert_int_equal(publish_begin(FOLDER, &err), STATUS_OK);
+    assert_null(after_load);
+    pthread_join(poller, NULL);
+    assert_false(atomic_load(&has_found_an_sdk));
+    publish_end();
+}
+
 static int setup(void **state)
 {
     (void)state;
@@ -323,6 +369,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_is_there_without_a_request),
         cmocka_unit_test(test_a_library_that_is_missing_is_named),
+        cmocka_unit_test(test_our_library_is_no_sdk_while_it_is_loaded),
         cmocka_unit_test(test_the_attached_context_and_its_ranges_are_seen),
         cmocka_unit_test(test_work_of_no_request_is_not_shown),
         cmocka_unit_test(test_a_thread_that_ends_leaves_nothing),
