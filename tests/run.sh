@@ -149,10 +149,17 @@ part_processes() { needs_gpu && tests/gpu/processes.sh build/gpu-processes build
 
 release_build() { build_quietly release -DCUSPAN_BUILD_TESTS=ON "${LIBRARY_OPTIONS[@]}"; }
 
-# All fuzzers within an hour, one on each core.
-part_fuzz-long() {
-    local files=(tests/fuzz/*_fuzz.c)
-    tests/fuzz/run.sh $((3300 * $(nproc) / ${#files[@]}))
+# fuzzers N: those of the Nth part, as many as run at once.
+fuzzers() {
+    local files=(tests/fuzz/*_fuzz.c) chosen
+    chosen=("${files[@]:($1 - 1) * $(nproc):$(nproc)}")
+    chosen=("${chosen[@]#tests/fuzz/}")
+    printf '%s\n' "${chosen[@]%_fuzz.c}"
+}
+fuzz_long() {
+    local names
+    mapfile -t names < <(fuzzers "$1")
+    tests/fuzz/run.sh 3300 "${names[@]}"
 }
 
 part_soak() {
@@ -346,8 +353,10 @@ ci_parts() {
 }
 
 release_parts() {
-    local scenario
-    run_part fuzz-long "each fuzzer for minutes; to run one for longer: tests/fuzz/run.sh SECONDS NAME"
+    local n scenario
+    for ((n = 1; $(fuzzers $n | grep -c .) > 0; n++)); do
+        run_part "fuzz-$n" "55 minutes for each of: $(fuzzers $n | paste -sd ' ')" fuzz_long $n
+    done
     run_part soak "a hundred times the rounds of the soak test; ten thousand requests"
     run_part outage "an hour without a collector, in real time"
     run_part outage-spool "the spans of an hour without a collector, in the spool"

@@ -188,6 +188,7 @@ static void follow_exits(void)
 /* A forked child of a process that uses CUDA, or is about to, never calls CUPTI. */
 static void in_child(void)
 {
+    publish_forget();
     if (atomic_load(&state) != AGENT_NONE) {
         capture_abandon();
         control_socket_forget();

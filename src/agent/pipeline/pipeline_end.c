@@ -32,7 +32,6 @@ static void let_waiters_go(void)
     shutdown_step_end(SHUTDOWN_flushers, waiting, NULL);
 }
 
-#define WRITE_NS_MAX  (1 * NS_PER_SECOND) /* for a report that is being written when the deadline passes */
 #define WRITE_POLL_NS (1 * NS_PER_MS)
 
 /* The pipeline thread writes the report when it is done; after a missed deadline a thread of the host does.
@@ -189,11 +188,12 @@ void pipeline_finish(void)
     atomic_store(&is_written, true);
 }
 
-/* The process ends when this returns, and with it the pipeline thread. */
+/* The pipeline thread was writing the report when the deadline passed. The process ends when this returns,
+ * and with it that thread. */
 static void wait_until_written(void)
 {
     const struct timespec pause = {.tv_nsec = WRITE_POLL_NS};
-    for (uint64_t ns = 0; ns < WRITE_NS_MAX && !atomic_load(&is_written); ns += WRITE_POLL_NS)
+    for (uint64_t ns = 0; ns < REPORT_NS_MAX && !atomic_load(&is_written); ns += WRITE_POLL_NS)
         nanosleep(&pause, NULL);
 }
 

@@ -74,6 +74,11 @@ void publish_give_way(void)
     log_warn("an SDK in this process now publishes its threads' contexts; cuspan stopped publishing");
 }
 
+void publish_forget(void)
+{
+    loading = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
 const void *publish_variable(void)
 {
     pthread_mutex_lock(&loading);

@@ -29,6 +29,9 @@ void publish_end(void);
 /* An SDK publishes now: only one publisher is allowed, and the SDK knows more. */
 void publish_give_way(void);
 
+/* In a forked child: another thread may have been loading the library at the fork. */
+void publish_forget(void);
+
 /* Address of the calling thread's pointer in our library; NULL: not loaded. Not in a callback. */
 const void *publish_variable(void);
 

@@ -37,26 +37,30 @@ struct place place_of_index(const struct place *parent, const struct item *item,
     return place;
 }
 
-void reader_error(struct file_reader *reader, const struct place *place, const char *format, ...)
+typedef void add_line_fn(struct config_report *report, const char *format, ...);
+
+static void add_line(struct file_reader *reader, const struct place *place, add_line_fn *add,
+                     const char *format, va_list args)
 {
     char text[MESSAGE_BYTES];
+    vsnprintf(text, sizeof text, format, args);
+    add(reader->report, "%s:%u:%u: %s: %s", reader->file, place->line, place->column, place->shown, text);
+}
+
+void reader_error(struct file_reader *reader, const struct place *place, const char *format, ...)
+{
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    add_line(reader, place, config_error, format, args);
     va_end(args);
-    config_error(reader->report, "%s:%u:%u: %s: %s", reader->file, place->line, place->column, place->shown,
-                 text);
 }
 
 void reader_warning(struct file_reader *reader, const struct place *place, const char *format, ...)
 {
-    char text[MESSAGE_BYTES];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    add_line(reader, place, config_warning, format, args);
     va_end(args);
-    config_warning(reader->report, "%s:%u:%u: %s: %s", reader->file, place->line, place->column, place->shown,
-                   text);
 }
 
 void reader_expected(struct file_reader *reader, const struct place *place, const char *what,

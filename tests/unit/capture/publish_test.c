@@ -325,6 +325,7 @@ static void test_an_sdk_goes_first(void **state)
     assert_int_equal(publish_begin(FOLDER, &err), STATUS_UNAVAILABLE);
 }
 
+static pid_t child_of_load;
 static pthread_t poller;
 static _Atomic bool has_polled, has_found_an_sdk;
 
@@ -342,6 +343,12 @@ static void poll_meanwhile(void)
     assert_int_equal(pthread_create(&poller, NULL, poll_once, NULL), 0);
     for (int i = 0; i < 200 && !atomic_load(&has_polled); i++)
         nanosleep(&pause, NULL);
+    child_of_load = fork();
+    if (child_of_load == 0) {
+        alarm(300); /* ends a child that hangs */
+        publish_forget();
+        _exit(publish_variable() == NULL ? 7 : 1);
+    }
 }
 
 static void test_our_library_is_no_sdk_while_it_is_loaded(void **state)
@@ -351,6 +358,9 @@ static void test_our_library_is_no_sdk_while_it_is_loaded(void **state)
     after_load = poll_meanwhile;
     assert_int_equal(publish_begin(FOLDER, &err), STATUS_OK);
     assert_null(after_load);
+    int status = 0;
+    assert_int_equal(waitpid(child_of_load, &status, 0), child_of_load);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
     pthread_join(poller, NULL);
     assert_false(atomic_load(&has_found_an_sdk));
     publish_end();
