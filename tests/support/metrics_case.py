@@ -18,6 +18,8 @@ from sink import Sink
 ROOT = Path(__file__).resolve().parents[2]
 RECORDINGS = sorted((ROOT / "examples/recordings").glob("*.cuspanrec"))
 FOLDER = {"build": ROOT / "build"}
+# A paced replay does not wait for the agent. With this much memory, nothing is lost even if the agent gets no CPU for seconds.
+ROOM = ("rings.bytes=1048576", "rings.total_bytes=268435456", "memory_bytes_max=1073741824")
 CLEAN = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
 
 

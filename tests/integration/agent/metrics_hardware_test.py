@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/support"))
 
 import otlp_metrics  # noqa: E402
-from metrics_case import CLEAN, Case, build, main  # noqa: E402
+from metrics_case import CLEAN, ROOM, Case, build, main  # noqa: E402
 
 
 class Hardware(Case):
@@ -67,7 +67,7 @@ class Samples(Case):
     UNITS = {"throughput": "By/s", "ratio": "1", "rate": "{event}/s"}
 
     def sampled(self, wanted=WANTED, chip=CHIP, repeat=3, **variables):
-        return self.replay(self.SERVICE, "--paced", "--repeat", repeat, settings=wanted,
+        return self.replay(self.SERVICE, "--paced", "--repeat", repeat, settings=(*ROOM, *wanted),
                            **{"CUSPAN_REPLAY_SAMPLES": chip, **variables})
 
     def counted(self, requests):

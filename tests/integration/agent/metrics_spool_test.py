@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/support"))
 
 import otlp_metrics  # noqa: E402
-from metrics_case import CLEAN, Case, build, cuspan, main  # noqa: E402
+from metrics_case import CLEAN, ROOM, Case, build, cuspan, main  # noqa: E402
 
 
 class Spool(Case):
@@ -32,7 +32,7 @@ class Spool(Case):
 
     def spooled(self, *arguments, temporality="delta", to=None, **variables):
         to = to or f"http://127.0.0.1:{self.sink.port}/v1/metrics"
-        return self.replay(self.RECORDING, "--paced", *arguments, settings=[f"spool.directory={self.spool}"],
+        return self.replay(self.RECORDING, "--paced", *arguments, settings=[*ROOM, f"spool.directory={self.spool}"],
                            OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE=temporality, OTEL_METRIC_EXPORT_INTERVAL="30",
                            OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=to, **variables)
 
@@ -66,11 +66,12 @@ class Spool(Case):
         return spans, *self.send("--endpoint", f"http://127.0.0.1:{self.sink.port}"), metrics
 
     def outage(self, *settings, timeout_ms):
-        """A run whose collector refuses the first two requests."""
+        """A run whose collector refuses the first two requests. The second follows half a second later, but an exit would not wait
+        for a third."""
         self.sink.requests.clear()
         self.sink.statuses["/v1/metrics"] = [503, 503]
         spans, requests, report = self.replay(
-            self.RECORDING, "--paced", settings=["exit_deadline_ms=60000", *settings], OTEL_METRIC_EXPORT_INTERVAL="30",
+            self.RECORDING, "--paced", "--repeat", "8", settings=[*ROOM, "exit_deadline_ms=60000", *settings], OTEL_METRIC_EXPORT_INTERVAL="30",
             OTEL_METRIC_EXPORT_TIMEOUT=str(timeout_ms), OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE="delta")
         return spans, requests, report["metrics"]
 

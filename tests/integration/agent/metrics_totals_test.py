@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/support"))
 
 import otlp_metrics  # noqa: E402
-from metrics_case import CLEAN, RECORDINGS, Case, build, cuspan, main, nearly  # noqa: E402
+from metrics_case import CLEAN, RECORDINGS, ROOM, Case, build, cuspan, main, nearly  # noqa: E402
 
 
 class Totals(Case):
@@ -125,7 +125,7 @@ class Awake(Case):
         wanted, *_ = self.replay(recording)
         calls = sum("cuda.api" in span.attributes for span in wanted)
         for metrics in "none", "otlp":
-            spans, requests, report = self.replay(recording, "--paced", settings=["sampling.sleep=always"],
+            spans, requests, report = self.replay(recording, "--paced", settings=[*ROOM, "sampling.sleep=always"],
                                                   OTEL_TRACES_SAMPLER="parentbased_always_on", OTEL_METRICS_EXPORTER=metrics)
             self.assertEqual(report["counters"]["sleeps"] == 0, metrics == "otlp")
         self.assertLess(sum("cuda.api" in span.attributes for span in spans), calls)

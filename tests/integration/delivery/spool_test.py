@@ -34,6 +34,8 @@ LONG = False
 LIMIT_S = 300  # a limit for hangs; normal runs take a second or two
 RECORDING = ROOT / "examples/recordings/threads.cuspanrec"
 SPANS = 1038  # approximately, of one play
+# A paced replay does not wait for the agent. With this much memory, nothing is lost even if the agent gets no CPU for seconds.
+ROOM = {"rings__bytes": 1 << 20, "rings__total_bytes": 1 << 28, "memory_bytes_max": 1 << 30}
 PROTOCOLS = "http/protobuf", "http/json", "grpc"
 HOUR_SPANS = 36_000_000
 
@@ -189,7 +191,7 @@ class Outage(Case):
                 waiting = self.waiting()
                 sink.open()
                 # Paced, so that it runs while the other's spans are delivered.
-                second = self.run_agent(sink, "--paced", "--repeat", "8", protocol=protocol)
+                second = self.run_agent(sink, "--paced", "--repeat", "8", protocol=protocol, **ROOM)
                 self.assertEqual(second["losses"], {})
                 self.assertEqual(second["counters"]["recovered_spans"], first["spans"], second["said"])
                 self.assertEqual(second["counters"]["recovered_lost"], 0)
@@ -316,7 +318,7 @@ class Killed(Case):
         os.kill(pid, signal.SIGKILL)
         first.wait(LIMIT_S)
         sink.open()
-        second = self.run_agent(sink, "--paced", "--repeat", "8")
+        second = self.run_agent(sink, "--paced", "--repeat", "8", **ROOM)
         told = re.search(rf"warning: process {pid} \(cuspan\) ended unexpectedly: of (\d+) spans that it is known to "
                          r"have created, 0 were delivered, (\d+) are in the spool and will be sent now, (\d+) are lost", second["said"])
         made, here, lost = map(int, told.groups())
@@ -357,7 +359,7 @@ class Shared(Case):
         waiting = self.waiting()
         self.assertEqual(len(waiting), 4)
         sink.open()
-        more = [self.agent(sink, "--paced", "--repeat", "8", exit_deadline_ms=60000) for _ in range(3)]
+        more = [self.agent(sink, "--paced", "--repeat", "8", exit_deadline_ms=60000, **ROOM) for _ in range(3)]
         own = [self.end(run) for run in more]
         said = self.send(sink)
         self.assertEqual([report["losses"] for report in own], [{}] * 3)
