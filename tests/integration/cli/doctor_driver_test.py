@@ -133,7 +133,7 @@ class Cupti(doctor_case.Case):
         self.driver()
         library = self.agent()
         path = self.cupti("agent/cupti", 130500)
-        self.says("cupti.others", "warning", "CUPTI result 7", arguments=["--library", library], env={"FAKE_CUPTI_RESULT": 7})
+        self.says("cupti.others", "warning", "CUPTI result 7", "see driver.library", arguments=["--library", library], env={"FAKE_CUPTI_RESULT": 7})
         path.write_text("no library")
         self.says("cupti.others", "warning", "cannot load CUPTI.*invalid ELF|cannot load CUPTI.*too short", "install the package",
                   arguments=["--library", library])
