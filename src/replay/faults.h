@@ -46,6 +46,10 @@
     X(SAMPLES_FULL, "samples-full", 2, "the nth read of samples finds the GPU's buffer full")                \
     X(SAMPLES_HANG, "samples-hang", 3000, "each read of samples takes this many ms")                         \
     X(SAMPLES_LATE, "samples-late", 200, "each read of samples is this many ms later than by the clock")     \
+    X(SAMPLES_OPEN, "samples-open", 500,                                                                     \
+      "to enable samples takes this many ms, and an exit handler from before aborts the process if it "      \
+      "finds "                                                                                               \
+      "a call of samples or one follows it")                                                                 \
     X(NO_PATIENCE, "no-patience", 1, "the replay does not wait for room in the agent's queues")
 
 enum fault {

@@ -209,11 +209,11 @@ def main():
     check("a loop: bytes", off_by([c["dram.read"] for c in counts], copy_bytes))
     run = Run("loop-patched", "loop", **{"counters.metrics": "fp32.fma,instructions", "counters.ranges": "looped",
                                          "counters.replay": "loop", "counters.period": 1})
-    check("a loop counts nothing by patched code", None if "needs counters.replay: kernel" in run.err and not run.counts("looped") else run.err)
+    check("a loop counts nothing by patched code", None if "set counters.replay to kernel" in run.err and not run.counts("looped") else run.err)
 
     many = "dram.read,dram.write,l1.hit_rate,l2.hit_rate,fp32.fma,instructions,occupancy,sm.utilization,dram.utilization"
     run = Run("patched", "fma", **{"counters.metrics": "fp32.fma", "counters.period": 1})
-    check("what needs another run is refused", None if "needs counters.replay: kernel" in run.err and not run.counts("multiply_add") else run.err)
+    check("what needs another run is refused", None if "set counters.replay to kernel" in run.err and not run.counts("multiply_add") else run.err)
     for name, metrics in (("replay", many), ("replay-one", "fp32.fma")):
         run = Run(name, "mixed", "256", **{"counters.metrics": metrics, "counters.period": 1, "counters.replay": "kernel",
                                            "counters.kernels.allow": "multiply_add"})

@@ -9,28 +9,35 @@
 #define CYCLES_A_US           1410 /* of GA100, at its highest clock */
 
 struct pm_sampler {
+    uint32_t device;
+    const struct pattern_list *metrics; /* borrowed, while it opens */
+    uint64_t interval_ns;
     pm_sampling_handle handle;
     bool is_started;
     struct profiler_host host;
     struct profiler_image data;
 };
 
-static enum status choose_metrics(struct profiler_host *host, const struct pattern_list *metrics,
-                                  struct error *err)
+static enum status open_host(struct pm_sampler *sampler, struct error *err)
+{
+    return profiler_host_open_device(&sampler->host, sampler->device, err);
+}
+
+static enum status choose_metrics(struct pm_sampler *sampler, struct error *err)
 {
     size_t passes = 0;
-    enum status status = profiler_host_plan_samples(host, metrics, &passes, err);
+    enum status status = profiler_host_plan_samples(&sampler->host, sampler->metrics, &passes, err);
     if (status == STATUS_OK && passes > 1)
         return error_set(err, STATUS_INVALID,
                          "%s can sample these %zu metrics only in %zu passes, but a sample has one; name "
                          "fewer in distribution.cuspan.counters.sampling.metrics",
-                         host->chip, metrics->count, passes);
+                         sampler->host.chip, sampler->metrics->count, passes);
     return status;
 }
 
-static enum status enable(struct pm_sampler *sampler, uint32_t device, struct error *err)
+static enum status enable(struct pm_sampler *sampler, struct error *err)
 {
-    PROFILER_PARAMS(params, pm_sampling_enable, pPmSamplingObject, .deviceIndex = device);
+    PROFILER_PARAMS(params, pm_sampling_enable, pPmSamplingObject, .deviceIndex = sampler->device);
     enum status status =
         profiler_host_explain(profiler_calls.cuptiPmSamplingEnable(&params), "enable sampling", err);
     if (status == STATUS_OK)
@@ -48,8 +55,9 @@ static uint32_t configure(struct pm_sampler *sampler, enum pm_sampling_trigger t
 }
 
 /* Turing and GA100 cannot sample by time, only by a clock of variable frequency. */
-static enum status set_config(struct pm_sampler *sampler, uint64_t interval_ns, struct error *err)
+static enum status set_config(struct pm_sampler *sampler, struct error *err)
 {
+    uint64_t interval_ns = sampler->interval_ns;
     uint32_t result = configure(sampler, PM_SAMPLING_TIME, interval_ns);
     bool is_set = result == CUPTI_OK ||
                   configure(sampler, PM_SAMPLING_CYCLES, interval_ns * CYCLES_A_US / 1000) == CUPTI_OK;
@@ -86,22 +94,17 @@ static enum status start(struct pm_sampler *sampler, struct error *err)
 }
 
 enum status pm_sampler_open(uint32_t device, const struct pattern_list *metrics, uint64_t interval_ns,
-                            struct pm_sampler **opened, struct error *err)
+                            bool (*is_cancelled)(void), struct pm_sampler **opened, struct error *err)
 {
+    static enum status (*const steps[])(struct pm_sampler *, struct error *) = {
+        open_host, choose_metrics, enable, set_config, make_data, start};
     struct pm_sampler *sampler = calloc(1, sizeof *sampler);
     if (!sampler)
         return error_set(err, STATUS_NO_MEMORY, "cannot allocate memory to sample hardware counters");
-    enum status status = profiler_host_open_device(&sampler->host, device, err);
-    if (status == STATUS_OK)
-        status = choose_metrics(&sampler->host, metrics, err);
-    if (status == STATUS_OK)
-        status = enable(sampler, device, err);
-    if (status == STATUS_OK)
-        status = set_config(sampler, interval_ns, err);
-    if (status == STATUS_OK)
-        status = make_data(sampler, err);
-    if (status == STATUS_OK)
-        status = start(sampler, err);
+    *sampler = (struct pm_sampler){.device = device, .metrics = metrics, .interval_ns = interval_ns};
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps && status == STATUS_OK; i++)
+        status = is_cancelled() ? STATUS_END : steps[i](sampler, err);
     if (status == STATUS_OK)
         *opened = sampler;
     else

@@ -10,12 +10,14 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#define STACK_BYTES      (512 * 1024)
-#define READ_INTERVAL_NS (500 * NS_PER_MS) /* maximum: a read takes 1 to 20 ms (H200) */
-#define END_NS           (1 * NS_PER_SECOND)
-#define EXIT_NS          (100 * NS_PER_MS)
+#define STACK_BYTES       (512 * 1024)
+#define READ_INTERVAL_NS  (500 * NS_PER_MS)   /* maximum: a read takes 1 to 20 ms (H200) */
+#define END_NS            (2 * NS_PER_SECOND) /* more than a step of an opening or a read takes */
+#define EXIT_HANDLERS_MAX 16                  /* two openings */
 
 /* One metric since the last export. */
 struct sum {
@@ -38,6 +40,7 @@ static struct {
     pthread_cond_t changed; /* uses CLOCK_MONOTONIC */
     bool has_cond;
     pthread_t thread;
+    pid_t pid; /* of the thread's process */
     bool has_thread, is_wanted, is_traced, is_ending, is_exit, has_ended, is_stuck, has_failed;
     uint8_t devices[DEVICES_MAX]; /* enum device_state */
     struct sum sums[DEVICES_MAX][GPU_COUNTERS_MAX];
@@ -112,11 +115,52 @@ static void give_up(uint32_t i, const char *why)
     pthread_mutex_unlock(&state.lock);
 }
 
+static void wait_for_end_locked(void)
+{
+    struct timespec deadline = clock_timespec(clock_monotonic_ns() + END_NS);
+    int result = 0;
+    pthread_cond_broadcast(&state.changed);
+    while (state.has_thread && !state.has_ended && !state.is_stuck && result != ETIMEDOUT)
+        result = pthread_cond_timedwait(&state.changed, &state.lock, &deadline);
+    state.is_stuck = state.is_stuck || (state.has_thread && !state.has_ended);
+}
+
+static void end_at_exit(void)
+{
+    if (getpid() != state.pid)
+        return; /* a forked child has no thread, and may have a locked mutex */
+    pthread_mutex_lock(&state.lock);
+    state.is_ending = state.is_exit = true;
+    wait_for_end_locked();
+    pthread_mutex_unlock(&state.lock);
+}
+
+/* CUPTI's libraries make static objects during the first opening, whose destructors run before all exit
+ * handlers that were registered earlier. One more handler after each step makes the thread end before them.
+ */
+static void follow_exit(void)
+{
+    static unsigned handlers; /* only this thread uses it */
+    if (handlers < EXIT_HANDLERS_MAX)
+        handlers += atexit(end_at_exit) == 0;
+}
+
+static bool is_cancelled(void)
+{
+    follow_exit();
+    pthread_mutex_lock(&state.lock);
+    bool is_ending = state.is_ending;
+    pthread_mutex_unlock(&state.lock);
+    return is_ending;
+}
+
 static void open_device(uint32_t i)
 {
     struct error err;
-    if (pm_sampler_open(i, &state.settings->counters.sampling.metrics, interval_ns(),
-                        &state.sampled[i].sampler, &err) != STATUS_OK)
+    enum status status = pm_sampler_open(i, &state.settings->counters.sampling.metrics, interval_ns(),
+                                         is_cancelled, &state.sampled[i].sampler, &err);
+    follow_exit();
+    if (status != STATUS_OK && status != STATUS_END)
         give_up(i, err.text);
 }
 
@@ -202,6 +246,7 @@ static void begin_thread_locked(void)
     if (!state.is_wanted || state.is_stuck || state.has_thread || !has_used)
         return;
     state.has_ended = state.is_ending = state.is_exit = false;
+    state.pid = getpid();
     state.has_thread = agent_thread_start(&state.thread, STACK_BYTES, run, NULL) == 0;
     if (!state.has_thread)
         log_warn("hardware counters are not sampled: cannot start a thread");
@@ -279,20 +324,14 @@ size_t pm_sampling_take(struct pm_sampled *sampled)
 
 void pm_sampling_stop(bool is_exit)
 {
-    struct timespec deadline = clock_timespec(clock_monotonic_ns() + (is_exit ? EXIT_NS : END_NS));
-    int result = 0;
     pthread_mutex_lock(&state.lock);
     state.is_ending = true;
     state.is_exit = is_exit;
     state.is_wanted = false;
     bool had_thread = state.has_thread;
-    if (had_thread)
-        pthread_cond_broadcast(&state.changed);
-    while (had_thread && !state.has_ended && result != ETIMEDOUT)
-        result = pthread_cond_timedwait(&state.changed, &state.lock, &deadline);
+    wait_for_end_locked();
     bool has_ended = state.has_ended;
     state.has_thread = false;
-    state.is_stuck = state.is_stuck || (had_thread && !has_ended);
     pthread_mutex_unlock(&state.lock);
     if (!had_thread)
         return;

@@ -36,9 +36,9 @@ struct pm_sampled {
  * allowed after pm_sampling_stop(). */
 size_t pm_sampling_take(struct pm_sampled *sampled);
 
-/* The thread reads the remaining samples and ends within a second. If it is blocked in CUPTI for longer (100
- * ms at process exit), it is left running and sampling stays off. With `is_exit`, CUPTI's objects are left to
- * the process exit. */
+/* The thread ends its call of CUPTI, reads the remaining samples and ends. If it is blocked in CUPTI for two
+ * seconds, it is left running and sampling stays off. With `is_exit`, CUPTI's objects are left to the process
+ * exit, which ends CUPTI's libraries: a thread that still used them would crash. */
 void pm_sampling_stop(bool is_exit);
 
 #endif

@@ -10,20 +10,24 @@
 
 struct profiler_calls profiler_calls;
 
-/* CUPTI loads it by name only, which finds a library that is already loaded. It is in CUPTI's folder, or in a
- * folder per version for the CUPTIs that ship with cuspan. Never closed. */
+/* CUPTI loads it by name only, which finds a library that is already loaded. It is in CUPTI's folder, in a
+ * folder per version for the CUPTIs that ship with cuspan, or where the linker searches. Never closed.
+ *
+ * It is loaded before the agent registers its exit handler, which therefore runs before the library's
+ * destructors. If CUPTI loaded it later, our last reads at exit would use what its destructors have freed. */
 static void load_helper(const struct cupti *cupti, const char *name)
 {
-    char path[640];
     const char *slash = strrchr(cupti->path, '/');
     int length = slash ? (int)(slash - cupti->path) : 0;
     uint32_t major = cupti->version >= CUPTI_VERSION_13_0 ? cupti->version / 10000 : 12;
-    snprintf(path, sizeof path, "%.*s/nvperf-%u/%s", length, cupti->path, major, name);
-    if (dlopen(path, RTLD_NOW | RTLD_LOCAL))
-        return;
-    snprintf(path, sizeof path, "%.*s/%s", length, cupti->path, name);
-    if (!dlopen(path, RTLD_NOW | RTLD_LOCAL))
-        log_debug("%s", dlerror());
+    char paths[3][640];
+    snprintf(paths[0], sizeof paths[0], "%.*s/nvperf-%u/%s", length, cupti->path, major, name);
+    snprintf(paths[1], sizeof paths[1], "%.*s/%s", length, cupti->path, name);
+    snprintf(paths[2], sizeof paths[2], "%s", name);
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        if (dlopen(paths[i], RTLD_NOW | RTLD_LOCAL))
+            return;
+    log_debug("%s", dlerror());
 }
 
 enum status profiler_host_load(const struct cupti *cupti, struct error *err)

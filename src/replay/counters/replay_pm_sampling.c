@@ -35,6 +35,16 @@ struct pm_sampling_object {
 
 static struct pm_sampling_object *of_devices[DEVICES];
 
+/* With the fault samples-open, objects of the library are destroyed at exit: nobody may use them then. */
+static _Atomic bool is_enabling, is_destroyed;
+
+static void destroy(void)
+{
+    if (is_enabling)
+        abort();
+    is_destroyed = true;
+}
+
 /* The metric's position in the list, from 1; 0: not in the list. */
 static size_t place_of(const char *metric)
 {
@@ -74,6 +84,12 @@ static struct pm_sampling_object *object_of(const uint8_t *image)
     return object;
 }
 
+static void sleep_ms(uint64_t ms)
+{
+    if (ms)
+        nanosleep(&(struct timespec){(time_t)(ms / 1000), (long)(ms % 1000 * NS_PER_MS)}, NULL);
+}
+
 uint32_t cuptiPmSamplingGetCounterAvailability(struct pm_sampling_availability *params)
 {
     RETURN_IF_BAD(params);
@@ -81,6 +97,8 @@ uint32_t cuptiPmSamplingGetCounterAvailability(struct pm_sampling_availability *
         return (uint32_t)fault(FAULT_COUNTERS);
     if (!getenv("CUSPAN_REPLAY_SAMPLES"))
         return CUPTI_NOT_SUPPORTED;
+    if (fault(FAULT_SAMPLES_OPEN) && !params->pCounterAvailabilityImage)
+        atexit(destroy);
     params->counterAvailabilityImageSize = IMAGE_BYTES;
     return CUPTI_OK;
 }
@@ -97,6 +115,9 @@ uint32_t cuptiPmSamplingEnable(struct pm_sampling_enable *params)
         return CUPTI_OUT_OF_MEMORY;
     object->device = params->deviceIndex;
     params->pPmSamplingObject = of_devices[object->device] = object;
+    is_enabling = true;
+    sleep_ms(fault(FAULT_SAMPLES_OPEN));
+    is_enabling = false;
     return CUPTI_OK;
 }
 
@@ -165,9 +186,9 @@ uint32_t cuptiPmSamplingDecodeData(struct pm_sampling_decode *params)
 {
     RETURN_IF_BAD(params);
     struct pm_sampling_object *object = params->pPmSamplingObject;
-    uint64_t hang_ms = fault(FAULT_SAMPLES_HANG);
-    if (hang_ms)
-        nanosleep(&(struct timespec){(time_t)(hang_ms / 1000), (long)(hang_ms % 1000 * NS_PER_MS)}, NULL);
+    if (is_destroyed)
+        abort();
+    sleep_ms(fault(FAULT_SAMPLES_HANG));
     if (object->begun_ns == 0)
         return CUPTI_INVALID_OPERATION;
     params->overflow = is_now_full(object);

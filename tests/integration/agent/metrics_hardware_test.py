@@ -149,6 +149,14 @@ class Samples(Case):
     def test_a_thread_that_hangs_holds_no_exit_up(self):
         self.sampled(repeat=1, CUSPAN_REPLAY_FAIL="samples-hang=3600000")
 
+    def test_an_exit_waits_for_the_thread(self):
+        """At exit, CUPTI's libraries destroy objects that they have made during the opening: while it goes on, or before the
+        samples are read for the last time."""
+        for repeat, ms in (2, 300), (10, 1):
+            with self.subTest(repeat=repeat):
+                self.sampled((*self.WANTED, "cupti.flush_interval_ms=20"), repeat=repeat, CUSPAN_REPLAY_FAIL=f"samples-open={ms}")
+                self.assertEqual(self.lines(), [])
+
     def test_there_is_a_thread_only_where_it_is_wanted(self):
         """Runs an endless program until the thread is seen, or a short one to its end."""
         for settings, metrics, is_wanted in (self.WANTED, "otlp", True), ((), "otlp", False), (self.WANTED, "none", False):

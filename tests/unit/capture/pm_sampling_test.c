@@ -372,12 +372,39 @@ static void test_what_can_not_be_sampled_is_not_tried_again(void **state)
     end();
 }
 
+static bool is_never(void)
+{
+    return false;
+}
+
+/* True from the third step on. */
+static bool is_cancelled_later(void)
+{
+    static int asked;
+    return ++asked > 2;
+}
+
+static void test_an_opening_that_is_cancelled(void **state)
+{
+    (void)state;
+    struct pm_sampler *sampler = NULL;
+    struct error err;
+    int opened = chip.opened, asked = chip.asked;
+    assert_int_equal(pm_sampler_open(0, &settings.counters.sampling.metrics, INTERVAL_NS, is_cancelled_later,
+                                     &sampler, &err),
+                     STATUS_END);
+    assert_null(sampler);
+    assert_int_equal(chip.opened, opened);
+    assert_true(chip.asked > asked);
+}
+
 static void expect_refusal(enum status status, const char *text)
 {
     struct pm_sampler *sampler = NULL;
     struct error err;
-    assert_int_equal(pm_sampler_open(0, &settings.counters.sampling.metrics, INTERVAL_NS, &sampler, &err),
-                     status);
+    assert_int_equal(
+        pm_sampler_open(0, &settings.counters.sampling.metrics, INTERVAL_NS, is_never, &sampler, &err),
+        status);
     assert_non_null(strstr(err.text, text));
     assert_null(sampler);
     assert_int_equal(chip.opened, chip.disabled);
@@ -484,6 +511,7 @@ int main(void)
         cmocka_unit_test_setup(test_a_full_buffer_is_begun_anew, set_up),
         cmocka_unit_test_setup(test_what_is_no_number_is_left_out, set_up),
         cmocka_unit_test_setup(test_a_chip_that_goes_by_cycles, set_up),
+        cmocka_unit_test_setup(test_an_opening_that_is_cancelled, set_up),
         cmocka_unit_test_setup(test_refusals_say_what_to_do, set_up),
         cmocka_unit_test_setup(test_only_where_metrics_leave, set_up),
         cmocka_unit_test_setup(test_not_while_the_program_is_not_traced, set_up),
