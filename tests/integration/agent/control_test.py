@@ -246,12 +246,14 @@ class Commands(Case):
         self.after(program, "ready")
         first = wait_until("nothing was timed", lambda: (lambda own: own if "callback_ns" in own else None)(
             self.ask(program.pid, "status")["own"]))
-        more = wait_until("no more was timed", lambda: (lambda own: own if own["callback_calls"] > first["callback_calls"] + 20
-                                                        else None)(self.ask(program.pid, "status")["own"]))
-        for key in "callback_ns", "pipeline_ns", "control_ns":
-            self.assertGreater(more[key], first[key], key)
-        status = self.ask(program.pid, "status")
-        self.assertLess(status["own"]["callback_ns"] / status["counters"]["calls_captured"], 1_000_000)  # a wrong unit is a thousand times more
+
+        # The time in callbacks is an estimate, which falls if one of the first timed calls was slow.
+        def has_grown():
+            status = self.ask(program.pid, "status")
+            is_more = all(status["own"][key] > first[key] for key in ("callback_ns", "pipeline_ns", "control_ns"))
+            # A wrong unit would be a thousand times more.
+            return is_more and status["own"]["callback_ns"] / status["counters"]["calls_captured"] < 1_000_000
+        wait_until("the costs do not grow, or are too high", has_grown)
 
     def test_losses_have_their_advice(self):
         program = self.begin(BUILD / "cycling_host", BUILD / "libcuspan.so", BUILD / "libcuspan-replay.so",
