@@ -47,9 +47,8 @@
     X(SAMPLES_HANG, "samples-hang", 3000, "each read of samples takes this many ms")                         \
     X(SAMPLES_LATE, "samples-late", 200, "each read of samples is this many ms later than by the clock")     \
     X(SAMPLES_OPEN, "samples-open", 500,                                                                     \
-      "to enable samples takes this many ms, and an exit handler from before aborts the process if it "      \
-      "finds "                                                                                               \
-      "a call of samples or one follows it")                                                                 \
+      "enabling samples takes this many ms; an exit during it, or a read after an exit handler that was "    \
+      "registered before it, aborts the process")                                                            \
     X(NO_PATIENCE, "no-patience", 1, "the replay does not wait for room in the agent's queues")
 
 enum fault {

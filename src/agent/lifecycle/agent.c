@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/process/cpu_time.h"
+#include "capture/hardware/pm_sampling.h"
 #include "capture/nvtx/nvtx.h"
 #include "capture/context/publish.h"
 #include "capture/callbacks/threads.h"
@@ -176,8 +177,9 @@ static void at_fast_exit(void)
     end_process("quick_exit");
 }
 
-/* Called twice if the agent starts late: the first handlers serve an exit during the start, the second run
- * before the exit handlers of libraries that the start has loaded. */
+/* Called more than once if the agent starts late or samples counters: the first handlers serve an exit during
+ * the start, later ones run before the exit handlers of libraries that were loaded or initialized meanwhile.
+ */
 static void follow_exits(void)
 {
     atomic_store(&starter, getpid());
@@ -219,6 +221,7 @@ static enum status start(bool by_program, struct error *err)
                                        .program = settings.session.name ? settings.session.name : program,
                                        .parent = has_parent ? &parent : NULL};
     other_tools_on_use = on_other_tool;
+    pm_sampling_follow_exit = follow_exits;
     /* Capture starts first: if it fails, the host gets no thread and no TLS library. Until the pipeline
      * runs, rings and buffers hold what it captures. */
     enum status status = capture_start(&settings, folder, by_program, &info, err);

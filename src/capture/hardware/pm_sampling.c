@@ -10,14 +10,14 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define STACK_BYTES       (512 * 1024)
 #define READ_INTERVAL_NS  (500 * NS_PER_MS)   /* maximum: a read takes 1 to 20 ms (H200) */
 #define END_NS            (2 * NS_PER_SECOND) /* more than a step of an opening or a read takes */
 #define EXIT_HANDLERS_MAX 16                  /* two openings */
+
+void (*pm_sampling_follow_exit)(void);
 
 /* One metric since the last export. */
 struct sum {
@@ -40,7 +40,6 @@ static struct {
     pthread_cond_t changed; /* uses CLOCK_MONOTONIC */
     bool has_cond;
     pthread_t thread;
-    pid_t pid; /* of the thread's process */
     bool has_thread, is_wanted, is_traced, is_ending, is_exit, has_ended, is_stuck, has_failed;
     uint8_t devices[DEVICES_MAX]; /* enum device_state */
     struct sum sums[DEVICES_MAX][GPU_COUNTERS_MAX];
@@ -125,24 +124,13 @@ static void wait_for_end_locked(void)
     state.is_stuck = state.is_stuck || (state.has_thread && !state.has_ended);
 }
 
-static void end_at_exit(void)
-{
-    if (getpid() != state.pid)
-        return; /* a forked child has no thread, and may have a locked mutex */
-    pthread_mutex_lock(&state.lock);
-    state.is_ending = state.is_exit = true;
-    wait_for_end_locked();
-    pthread_mutex_unlock(&state.lock);
-}
-
 /* CUPTI's libraries make static objects during the first opening, whose destructors run before all exit
- * handlers that were registered earlier. One more handler after each step makes the thread end before them.
- */
+ * handlers that were registered earlier. One more handler after each step ends the agent before them. */
 static void follow_exit(void)
 {
     static unsigned handlers; /* only this thread uses it */
-    if (handlers < EXIT_HANDLERS_MAX)
-        handlers += atexit(end_at_exit) == 0;
+    if (pm_sampling_follow_exit && handlers++ < EXIT_HANDLERS_MAX)
+        pm_sampling_follow_exit();
 }
 
 static bool is_cancelled(void)
@@ -246,7 +234,6 @@ static void begin_thread_locked(void)
     if (!state.is_wanted || state.is_stuck || state.has_thread || !has_used)
         return;
     state.has_ended = state.is_ending = state.is_exit = false;
-    state.pid = getpid();
     state.has_thread = agent_thread_start(&state.thread, STACK_BYTES, run, NULL) == 0;
     if (!state.has_thread)
         log_warn("hardware counters are not sampled: cannot start a thread");

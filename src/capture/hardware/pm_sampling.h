@@ -15,6 +15,10 @@
 
 #include <stdbool.h>
 
+/* Registers the agent's exit handler once more; NULL: none. Set it before capture starts. Called by the
+ * sampling thread. */
+extern void (*pm_sampling_follow_exit)(void);
+
 /* CUPTI is loaded. Devices seen before are sampled again. */
 void pm_sampling_start(const struct settings *settings, const struct cupti *cupti);
 
