@@ -40,9 +40,10 @@ struct share_api {
     void (*pause)(bool begins);
     /* BESIDE: a flush returns the records of all subscribers, on the flushing thread. To give the tool its
      * records by the end of its own flush, the agent's flush and the tool's exclude each other. False: the
-     * tool's flush took longer than `wait_ms`. After true, the same thread calls flush_end. */
+     * tool's flush took longer than `wait_ms`. In both cases the same thread calls flush_end, with the result
+     * of flush_begin. In between, the tool's records are kept for its own flush. */
     bool (*flush_begin)(uint32_t wait_ms);
-    void (*flush_end)(void);
+    void (*flush_end)(bool had_turn);
     /* GIVES_WAY: whether CUPTI is free, or this call freed it, because the tool had nothing enabled and made
      * no call for `idle_ns`. Its subscription is restored when it makes another call. */
     bool (*take_back)(uint64_t idle_ns);

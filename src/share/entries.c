@@ -212,6 +212,8 @@ uint32_t cuptiActivityFlushAll(uint32_t flag)
     TOOL_CALL(share_touch);
     bool is_alone = way == SHARE_BESIDE && share_flush_begin(TOOL_FLUSH_WAIT_MS);
     uint32_t result = REAL(cuptiActivityFlushAll, flag);
+    if (way == SHARE_BESIDE)
+        share_give_held();
     if (is_alone)
         share_flush_end();
     return result;

@@ -188,25 +188,6 @@ static void on_callback(void *unused, uint32_t domain, uint32_t cbid, const void
         callback(atomic_load_explicit(&tool.userdata, memory_order_relaxed), domain, cbid, data);
 }
 
-void share_request(uint8_t **buffer, size_t *size, size_t *max_records,
-                   struct cupti_buffer_request_info *info)
-{
-    (void)info;
-    cupti_request_fn *request = atomic_load(&tool.request);
-    *buffer = NULL;
-    *size = *max_records = 0;
-    if (request)
-        request(buffer, size, max_records);
-}
-
-void share_complete(uint8_t *buffer, size_t size, size_t valid, struct cupti_buffer_complete_info *info)
-{
-    (void)info;
-    cupti_complete_fn *complete = atomic_load(&tool.complete);
-    if (complete)
-        complete(NULL, 0, buffer, size, valid);
-}
-
 /* CUPTI keeps one clock function per subscription; the clock behind it may change. Its default is this
  * one. */
 static uint64_t tool_clock(void)
@@ -344,6 +325,7 @@ uint32_t share_finalize(void)
     if (was_open) { /* this may call the tool's functions on this thread, which must not find the lock held */
         bool is_alone = share_flush_begin(TOOL_FLUSH_WAIT_MS);
         (void)agents_calls.cuptiActivityFlushAll(CUPTI_FLUSH_DEFAULT);
+        share_give_held();
         if (is_alone)
             share_flush_end();
     }
@@ -494,6 +476,19 @@ static bool is_tool_recording(void)
     return atomic_load_explicit(&tool.kinds_on, memory_order_relaxed) != 0;
 }
 
+static bool agents_flush_begin(uint32_t wait_ms)
+{
+    share_agents_flush(true);
+    return share_flush_begin(wait_ms);
+}
+
+static void agents_flush_end(bool had_turn)
+{
+    if (had_turn)
+        share_flush_end();
+    share_agents_flush(false);
+}
+
 __attribute__((visibility("default"))) share_api_fn cuspan_share_api;
 const struct share_api *cuspan_share_api(void)
 {
@@ -503,8 +498,8 @@ const struct share_api *cuspan_share_api(void)
                                          .leave = leave,
                                          .is_tool_recording = is_tool_recording,
                                          .pause = pause_tool,
-                                         .flush_begin = share_flush_begin,
-                                         .flush_end = share_flush_end,
+                                         .flush_begin = agents_flush_begin,
+                                         .flush_end = agents_flush_end,
                                          .take_back = take_back};
     return &api;
 }
@@ -514,6 +509,7 @@ static void in_child(void)
 {
     pthread_mutex_init(&lock, NULL);
     make_flushing();
+    share_forget_held();
     leave();
 }
 

@@ -1,5 +1,6 @@
 /* Routes CUPTI calls in a process with a second tool, and keeps that tool's state: its subscription, buffer
- * functions, callback and clock. entries.c has the interposed functions, share.c the state.
+ * functions, callback and clock. entries.c has the interposed functions, share.c the state, held_buffers.c
+ * its buffers.
  *
  * This library runs in every process below `cuspan run --share`, most of which never use CUDA. It depends
  * only on libc and does nothing before the first CUPTI call. */
@@ -70,9 +71,17 @@ void share_flush_end(void);
 /* Finalizes CUPTI from the tool's point of view; the agent's part stays. Without the lock. */
 uint32_t share_finalize(void);
 
-/* CUPTI's buffer callbacks. */
+/* held_buffers.c */
+
+/* CUPTI's buffer callbacks. In the agent's flush, the tool's buffers that are not full are held back. */
 cupti_request_v2_fn share_request;
 cupti_complete_v2_fn share_complete;
+/* The agent's flush begins or ends on this thread. */
+void share_agents_flush(bool begins);
+/* Gives the tool what is held back, and its unused memory; at the end of its own flush. Without the lock. */
+void share_give_held(void);
+/* In a forked child. */
+void share_forget_held(void);
 
 /* Remembers enabled and disabled callbacks. With the lock held. */
 void share_note_callback_locked(bool on, uint32_t domain, uint32_t cbid);

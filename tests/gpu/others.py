@@ -203,6 +203,10 @@ def judge(by):
              if name.rstrip("012").endswith(("-teardown-", "-twenty-")) and case.said}
     if empty:
         lines.append(f"       rounds in which the profiler saw nothing: {empty}")
+    ends = {name: [seen["teardown_ms"] for seen in case.said["rounds"]] for name, case in by.items()
+            if case.said and any("teardown_ms" in seen for seen in case.said["rounds"])}
+    if ends:
+        lines.append(f"       ms until the profiler has ended CUPTI: {ends}")
     for name, case in by.items():
         if name in ("kineto-alone", "agent-alone") or not check_host(case):
             continue

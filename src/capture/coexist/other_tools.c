@@ -85,10 +85,10 @@ bool other_tools_flush_begin(uint32_t wait_ms)
     return way != SHARE_BESIDE || share->flush_begin(wait_ms);
 }
 
-void other_tools_flush_end(void)
+void other_tools_flush_end(bool had_turn)
 {
     if (way == SHARE_BESIDE)
-        share->flush_end();
+        share->flush_end(had_turn);
 }
 
 bool other_tools_take_back(uint64_t idle_ns)

@@ -25,9 +25,9 @@ bool other_tools_are_recording(void);
 void other_tools_pause(bool begins);
 
 /* Our flush and another tool's exclude each other; call these around ours. False: the other tool's flush,
- * which also delivers our records, takes longer than `wait_ms`; do not call other_tools_flush_end(). */
+ * which also delivers our records, takes longer than `wait_ms`. `had_turn` is that result. */
 bool other_tools_flush_begin(uint32_t wait_ms);
-void other_tools_flush_end(void);
+void other_tools_flush_end(bool had_turn);
 
 /* Whether CUPTI may be free again after we released it. CUPTI can still refuse. */
 bool other_tools_take_back(uint64_t idle_ns);

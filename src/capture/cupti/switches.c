@@ -563,21 +563,24 @@ const char *switches_take_error(void)
     return atomic_exchange(&last_error, NULL);
 }
 
-void switches_flush(bool everything)
+/* A flush affects all subscribers, and a forced one would take the other tool's unfinished records. */
+static void flush_all(bool everything)
 {
-    bool has_turn = other_tools_flush_begin(everything ? FLUSH_WAIT_MS : 0);
-    if (!has_turn && !everything)
-        return; /* the other tool's flush also delivers our records */
-    /* A flush affects all subscribers, and a forced one would take the other tool's unfinished records. */
     bool is_forced = everything && !other_tools_are_recording();
     uint32_t result = cupti->cuptiActivityFlushAll(is_forced ? CUPTI_FLUSH_FORCED : CUPTI_FLUSH_DEFAULT);
-    if (has_turn)
-        other_tools_flush_end();
     note_error(result);
     if (result != CUPTI_OK) /* records kept inside CUPTI cannot be counted */
         log_once(log_warn, "CUPTI does not deliver its records (%s); GPU spans may be missing",
                  cupti_result_text(cupti, result));
     count_dropped();
+}
+
+void switches_flush(bool everything)
+{
+    bool has_turn = other_tools_flush_begin(everything ? FLUSH_WAIT_MS : 0);
+    if (has_turn || everything) /* otherwise the other tool's flush also delivers our records */
+        flush_all(everything);
+    other_tools_flush_end(has_turn);
 }
 
 static void disable_kinds(void)

@@ -6,7 +6,8 @@
 A round is --steps steps without the profiler and as many with it; after the last round some follow without it. first:
 the profiler also runs before CUDA is initialized. nudge: a step after each round, before the pause (a profiler that
 ends CUPTI does so in the program's next call). graph: the steps are launches of a CUDA graph. without: no profiler at
-all. The line has, for each round, the profiler's counts, and the times of each phase, in ns since 1970.
+all. With TEARDOWN_CUPTI=1 the next round waits until the profiler has ended CUPTI (teardown_ms). The line has, for each
+round, the profiler's counts, and the times of each phase, in ns since 1970.
 """
 
 import argparse
@@ -88,10 +89,30 @@ def seen_by(profiler):
             "lead_us": [min(leads, default=0), sorted(leads)[len(leads) // 2] if leads else 0, max(leads, default=0)]}
 
 
-def profiled(run):
+def threads():
+    return set(os.listdir("/proc/self/task"))
+
+
+def wait_for_teardown(before, step):
+    """The profiler ends CUPTI on a thread of its own, in the program's next call. A round that begins earlier would have no
+    records from then on, also without cuspan. Returns ms, or None after five seconds."""
+    begin = time.monotonic()
+    while time.monotonic() - begin < 5:
+        if not threads() - before:
+            return round((time.monotonic() - begin) * 1e3, 1)
+        step().item()
+        time.sleep(0.001)
+    return None
+
+
+def profiled(run, step=None):
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
         result = run()
-    return result, seen_by(profiler)
+        before = threads()
+    seen = seen_by(profiler)
+    if step and os.environ.get("TEARDOWN_CUPTI") == "1":
+        seen["teardown_ms"] = wait_for_teardown(before, step)
+    return result, seen
 
 
 def main():
@@ -112,7 +133,7 @@ def main():
         if options.without:
             said["during"].append(work(step, options))
             continue
-        window, seen = profiled(lambda: work(step, options))
+        window, seen = profiled(lambda: work(step, options), None if options.nudge else step)
         said["during"].append(window)
         said["rounds"].append(seen)
         if options.nudge:

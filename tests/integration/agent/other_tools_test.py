@@ -19,6 +19,7 @@ import compare  # noqa: E402
 import recording  # noqa: E402
 
 NAME = "threads"
+SMALL = "vector_add"  # several plays fit in one of the tool's buffers
 RETRY = {"cupti.others_retry_ms": 20}
 GONE = 39  # CUPTI's result for the second subscriber
 SECONDS = 300
@@ -57,6 +58,8 @@ class Case(agent_case.Case):
         for path in self.directory.glob(f"report-{self.runs}.*"):
             result.report = json.loads(path.read_text())
         result.answers = [int(answer) for answer in re.findall(r"^[a-z=0-9-]+: (-?\d+)$", result.out, re.MULTILINE)]
+        result.buffers = [tuple(int(number) for number in found) for found in
+                          re.findall(r"^count: .* buffers (\d+) lent (\d+)$", result.out, re.MULTILINE)]
         result.counts = [tuple(int(number) for number in found) for found in
                          re.findall(r"^count: kernels (\d+) copies (\d+) wrong (\d+) ns (\d+)", result.out, re.MULTILINE)]
         return result
@@ -191,6 +194,49 @@ class Share(Case):
         long."""
         result = self.tool("inject", "tool-on", "play", way="share", env={"CUSPAN_REPLAY_FAIL": f"flush-blocks={agent_case.FOREVER_MS}"})
         self.assert_agent_has(result, 1)
+
+    def test_our_flush_divides_no_records_of_its(self):
+        """Its records from before our flush and from after it come in one buffer, as without us."""
+        result = self.tool("inject", "tool-on", "play", "agent-flush", "play", "agent-flush", "agent-flush", "play",
+                           "tool-off", "count", way="share", name=SMALL)
+        self.assert_all_well(result)
+        self.assert_tool_saw(result.counts[0], 3, SMALL)
+        self.assertEqual(result.buffers, [(1, 0)])
+        self.assert_agent_has(result, 3, SMALL)
+
+    def test_what_our_flush_held_back_may_be_more_than_a_buffer(self):
+        rounds = 80  # more than it has buffers
+        result = self.tool("bytes=4096", "inject", "tool-on", *["play", "agent-flush"] * rounds, "tool-off", "count",
+                           way="share", name=SMALL)
+        self.assert_all_well(result)
+        self.assert_tool_saw(result.counts[0], rounds, SMALL)
+        buffers, lent = result.buffers[0]
+        self.assertTrue(1 < buffers < rounds / 2, result.buffers)
+        self.assertEqual(lent, 0)
+        self.assert_agent_has(result, rounds, SMALL)
+
+    def test_a_full_buffer_takes_what_our_flush_held_back_with_it(self):
+        """And nobody flushes: the tool has all records but those of the last buffer."""
+        result = self.tool("bytes=4096", "inject", "tool-on", "play", "agent-flush", *["play"] * 12, "count", way="share",
+                           name=SMALL)
+        self.assert_all_well(result)
+        records = sum(work_of(SMALL)[:2])
+        kernels, copies, wrong, _ = result.counts[0]
+        self.assertTrue(records < kernels + copies < 13 * records, result.out)
+        self.assertEqual(wrong, 0)
+
+    def test_what_our_flush_held_back_comes_when_it_ends(self):
+        result = self.tool("inject", "tool-on", "play", "agent-flush", "kinds-off", "fini-callback", "count", way="share")
+        self.assert_all_well(result)
+        self.assert_tool_saw(result.counts[0])
+
+    def test_its_buffers_with_few_records_stay_as_they_are(self):
+        result = self.tool("records=2", "inject", "tool-on", "play", "agent-flush", "play", "tool-off", "count", way="share",
+                           name=SMALL)
+        self.assert_all_well(result)
+        self.assert_tool_saw(result.counts[0], 2, SMALL)
+        self.assertGreaterEqual(result.buffers[0][0], sum(result.counts[0][:2]) // 2)
+        self.assert_agent_has(result, 2, SMALL)
 
     def test_graphs_show_their_nodes(self):
         """The first subscriber chooses for all: a record for each execution would leave the other tool without kernels."""

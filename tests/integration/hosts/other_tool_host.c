@@ -5,11 +5,12 @@
  * inject (as CUDA does), play (the recorded calls), loop (plays as often as cuspan_loop_next requests; prints
  * how often), loop-left (leaves it after one iteration), play-on (repeatedly, on a thread), play-off, on
  * (waits until the agent traces, 20 s at most), subscribe, clock, register, kinds (kernels, copies, memsets),
- * kinds-off, flush, flush-forced, unsubscribe, finalize, fini-callback (unsubscribes and finalizes in a
- * call's callback, like PyTorch), ask-fini (does so in the next call, whenever that is; has-fini checks
- * whether it has), nap=MS. tool-on is subscribe, clock, register and kinds; tool-off is kinds-off and
- * flush. Each step prints "STEP: ANSWER", with CUPTI's result if there is one. count prints what the profiler
- * received since the last count: "count: kernels N copies N wrong N ns N". */
+ * kinds-off, flush, flush-forced, agent-flush (the agent's), bytes=N and records=N (for its buffers),
+ * unsubscribe, finalize, fini-callback (unsubscribes and finalizes in a call's callback, like PyTorch),
+ * ask-fini (does so in the next call, whenever that is; has-fini checks whether it has), nap=MS. tool-on is
+ * subscribe, clock, register and kinds; tool-off is kinds-off and flush. Each step prints "STEP: ANSWER",
+ * with CUPTI's result if there is one. count prints what the profiler received since the last count: "count:
+ * kernels N copies N wrong N ns N buffers N lent N", the last one being its buffers that CUPTI has now. */
 #include "abi/cupti_abi.h"
 #include "abi/layouts.h"
 #include "cuspan/cuspan.h"
@@ -39,7 +40,8 @@ CUPTI_CLASSIC_CALLS(DECLARE)
 
 static cupti_subscriber_handle subscriber;
 static atomic_bool is_to_finalize, is_playing;
-static _Atomic uint64_t kernels, copies, wrong, duration_ns, callbacks;
+static _Atomic uint64_t kernels, copies, wrong, duration_ns, full_buffers, callbacks;
+static _Atomic size_t buffer_bytes = BUFFER_BYTES, buffer_records;
 static bool has_clock;
 static pthread_t player;
 
@@ -75,7 +77,8 @@ static void on_request(uint8_t **buffer, size_t *size, size_t *max_records)
         if (atomic_exchange(&is_lent[i], true))
             continue;
         *buffer = memset(buffers[i], 0, BUFFER_BYTES);
-        *size = BUFFER_BYTES;
+        *size = atomic_load(&buffer_bytes);
+        *max_records = atomic_load(&buffer_records);
     }
 }
 
@@ -127,6 +130,7 @@ static void on_complete(cuda_context_handle context, uint32_t stream, uint8_t *b
         atomic_fetch_add(kind == ACTIVITY_KERNEL ? &kernels : &copies, 1);
         count_interval((const uint8_t *)record, (uint16_t)kind);
     }
+    atomic_fetch_add(&full_buffers, valid > 0);
     give_back(buffer);
 }
 
@@ -250,10 +254,14 @@ static int loop(bool is_left)
 
 static int count(void)
 {
-    printf("count: kernels %llu copies %llu wrong %llu ns %llu\n",
+    int lent = 0;
+    for (size_t i = 0; i < BUFFERS; i++)
+        lent += atomic_load(&is_lent[i]);
+    printf("count: kernels %llu copies %llu wrong %llu ns %llu buffers %llu lent %d\n",
            (unsigned long long)atomic_exchange(&kernels, 0), (unsigned long long)atomic_exchange(&copies, 0),
            (unsigned long long)atomic_exchange(&wrong, 0),
-           (unsigned long long)atomic_exchange(&duration_ns, 0));
+           (unsigned long long)atomic_exchange(&duration_ns, 0),
+           (unsigned long long)atomic_exchange(&full_buffers, 0), lent);
     return 0;
 }
 
@@ -296,6 +304,12 @@ static int step(const char *name, const char *agent)
         return count();
     if (strcmp(name, "on") == 0)
         return wait_for_agent(agent);
+    if (strcmp(name, "agent-flush") == 0)
+        return cuspan_flush(20000);
+    if (strncmp(name, "bytes=", 6) == 0)
+        return atomic_store(&buffer_bytes, strtoul(name + 6, NULL, 10)), 0;
+    if (strncmp(name, "records=", 8) == 0)
+        return atomic_store(&buffer_records, strtoul(name + 8, NULL, 10)), 0;
     if (strncmp(name, "nap=", 4) == 0)
         return nap(strtol(name + 4, NULL, 10)), 0;
     if (strcmp(name, "play-on") == 0) {
