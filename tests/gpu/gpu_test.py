@@ -166,9 +166,9 @@ class Test:
 
     def check_late_graph(self, program, cupti):
         """A graph, and with it CUPTI's graph records, starts while other threads launch: no work is assigned to another
-        thread."""
-        done, spans, (report,) = self.traced([*program, "8", "500"], cupti, "when-used", settings=ROOM_FOR_BURSTS,
-                                             REQUESTS_GRAPH="1")
+        thread. The rings have room for what the threads launch while the agent's thread enables these records."""
+        done, spans, (report,) = self.traced([*program, "8", "500"], cupti, "when-used", REQUESTS_GRAPH="1",
+                                             settings=f"{ROOM_FOR_BURSTS};rings.bytes=1048576")
         found = [] if done.returncode == 0 else [f"status {done.returncode}: {done.stderr!r}"]
         return found + list(requests_check.check(spans, 4000))[:10] + lost_in(report), {"spans": len(spans)}
 
