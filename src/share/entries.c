@@ -210,13 +210,7 @@ uint32_t cuptiActivityDisableContext(cuda_context_handle context, uint32_t kind)
 uint32_t cuptiActivityFlushAll(uint32_t flag)
 {
     TOOL_CALL(share_touch);
-    bool is_alone = way == SHARE_BESIDE && share_flush_begin(TOOL_FLUSH_WAIT_MS);
-    uint32_t result = REAL(cuptiActivityFlushAll, flag);
-    if (way == SHARE_BESIDE)
-        share_give_held();
-    if (is_alone)
-        share_flush_end();
-    return result;
+    return way == SHARE_BESIDE ? share_flush(flag) : REAL(cuptiActivityFlushAll, flag);
 }
 
 uint32_t cuptiActivityFlush(cuda_context_handle context, uint32_t stream, uint32_t flag)

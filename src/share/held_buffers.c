@@ -20,6 +20,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tool_buffer held;             /* with records */
 static struct tool_buffer empty[EMPTY_MAX]; /* their records were appended to `held` */
 static size_t empty_count;
+static atomic_size_t lent_count;     /* that CUPTI has, or that are being returned */
 static atomic_bool has_record_limit; /* the tool wants no more than some number of records in a buffer */
 static __thread bool is_agents_flush __attribute__((tls_model("initial-exec")));
 
@@ -53,11 +54,17 @@ void share_request(uint8_t **buffer, size_t *size, size_t *max_records,
     *buffer = again.data;
     *size = again.size;
     *max_records = 0;
-    if (again.data || !request)
-        return;
-    request(buffer, size, max_records);
+    if (!again.data && request)
+        request(buffer, size, max_records);
     if (*max_records)
         atomic_store(&has_record_limit, true);
+    if (*buffer)
+        atomic_fetch_add(&lent_count, 1);
+}
+
+bool share_has_lent(void)
+{
+    return atomic_load(&lent_count) != 0;
 }
 
 /* Moves the records of `more` behind those of `held`. Some tools count on zeros in the memory that CUPTI
@@ -81,17 +88,9 @@ static struct tool_buffer take_held_locked(void)
     return taken;
 }
 
-void share_complete(uint8_t *buffer, size_t size, size_t valid, struct cupti_buffer_complete_info *info)
+static void hold_or_give(struct tool_buffer now)
 {
-    (void)info;
     struct tool_buffer older = {0};
-    struct tool_buffer now = {.data = buffer,
-                              .size = size,
-                              .valid = valid,
-                              .request = atomic_load(&tool.request),
-                              .complete = atomic_load(&tool.complete)};
-    if (!now.complete || !buffer)
-        return;
     bool waits = is_agents_flush && !atomic_load(&has_record_limit);
     pthread_mutex_lock(&lock);
     bool is_appended = append_locked(&now);
@@ -107,6 +106,21 @@ void share_complete(uint8_t *buffer, size_t size, size_t valid, struct cupti_buf
     pthread_mutex_unlock(&lock);
     give_to_tool(&older);
     give_to_tool(&now);
+}
+
+void share_complete(uint8_t *buffer, size_t size, size_t valid, struct cupti_buffer_complete_info *info)
+{
+    (void)info;
+    struct tool_buffer now = {.data = buffer,
+                              .size = size,
+                              .valid = valid,
+                              .request = atomic_load(&tool.request),
+                              .complete = atomic_load(&tool.complete)};
+    if (!buffer)
+        return;
+    if (now.complete)
+        hold_or_give(now);
+    atomic_fetch_sub(&lent_count, 1);
 }
 
 void share_give_held(void)
@@ -127,4 +141,5 @@ void share_forget_held(void)
     pthread_mutex_init(&lock, NULL);
     (void)take_held_locked();
     empty_count = 0;
+    atomic_store(&lent_count, 0);
 }

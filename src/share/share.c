@@ -8,8 +8,9 @@
 #include <sys/auxv.h>
 #include <time.h>
 
-#define NS_PER_SECOND 1000000000ull
-#define KIND_KERNEL   10 /* CONCURRENT_KERNEL, the kind that tools use */
+#define NS_PER_SECOND      1000000000ull
+#define TOOL_FLUSH_WAIT_MS 1000 /* after a longer wait, the tool gets some records one flush later */
+#define KIND_KERNEL        10   /* CONCURRENT_KERNEL, the kind that tools use */
 
 struct tool tool;
 
@@ -314,31 +315,6 @@ void share_note_callback_locked(bool on, uint32_t domain, uint32_t cbid)
         tool.callbacks[tool.callback_count++] = noted;
 }
 
-/* Often called in a callback, as CUPTI recommends. The agent's records and callbacks stay enabled. */
-uint32_t share_finalize(void)
-{
-    share_lock();
-    bool was_open = tool.real != NULL;
-    if (was_open)
-        switch_kinds(atomic_exchange(&tool.kinds_on, 0), false);
-    share_unlock();
-    if (was_open) { /* this may call the tool's functions on this thread, which must not find the lock held */
-        bool is_alone = share_flush_begin(TOOL_FLUSH_WAIT_MS);
-        (void)agents_calls.cuptiActivityFlushAll(CUPTI_FLUSH_DEFAULT);
-        share_give_held();
-        if (is_alone)
-            share_flush_end();
-    }
-    share_lock();
-    if (tool.is_subscribed)
-        (void)share_unsubscribe_locked();
-    atomic_store(&tool.request, NULL);
-    atomic_store(&tool.complete, NULL);
-    atomic_store(&tool.clock, NULL);
-    share_unlock();
-    return CUPTI_OK;
-}
-
 /* Recursive because the tool's buffer function may flush. Waits are bounded because the tool may hold a lock
  * that this function needs. */
 static pthread_mutex_t flushing;
@@ -352,7 +328,7 @@ static void make_flushing(void)
     pthread_mutexattr_destroy(&recursive);
 }
 
-bool share_flush_begin(uint32_t wait_ms)
+static bool flush_begin(uint32_t wait_ms)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
@@ -362,9 +338,46 @@ bool share_flush_begin(uint32_t wait_ms)
     return pthread_mutex_timedlock(&flushing, &until) == 0;
 }
 
-void share_flush_end(void)
+static void flush_end(void)
 {
     pthread_mutex_unlock(&flushing);
+}
+
+/* A flush returns the records of all subscribers, and a forced one also takes those of the agent that are not
+ * complete. So nothing is flushed if CUPTI has nothing of the tool: PyTorch's profiler forces a flush after
+ * its end, before it ends CUPTI. */
+uint32_t share_flush(uint32_t flag)
+{
+    if (!atomic_load(&tool.kinds_on) && !share_has_lent()) {
+        share_give_held();
+        return CUPTI_OK;
+    }
+    bool is_alone = flush_begin(TOOL_FLUSH_WAIT_MS);
+    uint32_t result = agents_calls.cuptiActivityFlushAll(flag);
+    share_give_held();
+    if (is_alone)
+        flush_end();
+    return result;
+}
+
+/* Often called in a callback, as CUPTI recommends. The agent's records and callbacks stay enabled. */
+uint32_t share_finalize(void)
+{
+    share_lock();
+    bool was_open = tool.real != NULL;
+    if (was_open)
+        switch_kinds(atomic_exchange(&tool.kinds_on, 0), false);
+    share_unlock();
+    if (was_open) /* this may call the tool's functions on this thread, which must not find the lock held */
+        (void)share_flush(CUPTI_FLUSH_DEFAULT);
+    share_lock();
+    if (tool.is_subscribed)
+        (void)share_unsubscribe_locked();
+    atomic_store(&tool.request, NULL);
+    atomic_store(&tool.complete, NULL);
+    atomic_store(&tool.clock, NULL);
+    share_unlock();
+    return CUPTI_OK;
 }
 
 /* CUPTI's default. A library's clock outlives the subscription, so without this the agent's GPU work would
@@ -479,13 +492,13 @@ static bool is_tool_recording(void)
 static bool agents_flush_begin(uint32_t wait_ms)
 {
     share_agents_flush(true);
-    return share_flush_begin(wait_ms);
+    return flush_begin(wait_ms);
 }
 
 static void agents_flush_end(bool had_turn)
 {
     if (had_turn)
-        share_flush_end();
+        flush_end();
     share_agents_flush(false);
 }
 

@@ -63,11 +63,8 @@ uint32_t share_set_clock_locked(void);
 /* Both with the lock held. */
 uint32_t share_subscribe_locked(cupti_callback_fn *callback, void *userdata);
 uint32_t share_unsubscribe_locked(void);
-/* Around a flush by the tool or the agent. False: the other side's flush takes longer. Without the lock. */
-bool share_flush_begin(uint32_t wait_ms);
-void share_flush_end(void);
-#define TOOL_FLUSH_WAIT_MS 1000 /* after a longer wait, the tool gets some records one flush later */
-
+/* BESIDE: the tool's flush. Without the lock. */
+uint32_t share_flush(uint32_t flag);
 /* Finalizes CUPTI from the tool's point of view; the agent's part stays. Without the lock. */
 uint32_t share_finalize(void);
 
@@ -76,6 +73,8 @@ uint32_t share_finalize(void);
 /* CUPTI's buffer callbacks. In the agent's flush, the tool's buffers that are not full are held back. */
 cupti_request_v2_fn share_request;
 cupti_complete_v2_fn share_complete;
+/* Whether CUPTI has buffers of the tool. */
+bool share_has_lent(void);
 /* The agent's flush begins or ends on this thread. */
 void share_agents_flush(bool begins);
 /* Gives the tool what is held back, and its unused memory; at the end of its own flush. Without the lock. */

@@ -195,6 +195,13 @@ class Share(Case):
         result = self.tool("inject", "tool-on", "play", way="share", env={"CUSPAN_REPLAY_FAIL": f"flush-blocks={agent_case.FOREVER_MS}"})
         self.assert_agent_has(result, 1)
 
+    def test_its_flush_takes_nothing_of_ours_after_its_end(self):
+        """PyTorch's profiler forces one then. A forced flush would take this long."""
+        result = self.tool("inject", "tool-on", "play", "tool-off", "count", "flush-forced", "finalize", "kinds", way="share",
+                           env={"CUSPAN_REPLAY_FAIL": f"flush-blocks={agent_case.FOREVER_MS}"})
+        self.assert_tool_saw(result.counts[0])
+        self.assert_agent_has(result, 1)
+
     def test_our_flush_divides_no_records_of_its(self):
         """Its records from before our flush and from after it come in one buffer, as without us."""
         result = self.tool("inject", "tool-on", "play", "agent-flush", "play", "agent-flush", "agent-flush", "play",
