@@ -205,7 +205,8 @@ static void add_segment(struct axis *axis, const struct scale *scale, int cut)
         text_duration(label, begin - scale->start_ns, axis->utf8);
     put_label(axis, first, end, label);
     for (uint64_t i = 1;; i++) {
-        double position = (double)first + (double)(i * step) / scale->ns_per_cell;
+        /* Not i * step, which is more than 2^64 after 584 years. */
+        double position = (double)first + (double)i * (double)step / scale->ns_per_cell;
         if (position >= (double)end)
             break;
         step_label(label, i * step, cut < 0 ? "" : "+", axis->utf8);

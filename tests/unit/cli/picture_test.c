@@ -59,6 +59,22 @@ static void test_a_small_trace_looks_like_this(void **state)
     trace_deinit(&trace);
 }
 
+/* Of a file with broken times, for example. Multiples of the axis's step do not fit in 64 bits. */
+static void test_a_trace_of_584_years_has_an_axis(void **state)
+{
+    struct trace trace = trace_of(sample);
+    trace.start_ns = 1;
+    trace.end_ns = UINT64_MAX;
+    for (size_t i = 0; i < trace.span_count; i++) {
+        trace.spans[i].start_ns = trace.start_ns;
+        trace.spans[i].end_ns = trace.end_ns;
+    }
+    char *picture = draw(&trace, 200, false, true);
+    assert_non_null(strstr(picture, "18446744074 s"));
+    free(picture);
+    trace_deinit(&trace);
+}
+
 #define SUMMARY(id, more)                                                                                    \
     SPAN(TRACE_A, id, "00000000000000b1", "cuda summary", "000010000", "000060000",                          \
          ATTRS(ATTR_NUMBER("cuda.total.gpu_time", "20000") "," ATTR_NUMBER("cuda.total.kernels", "1") more))
@@ -208,6 +224,7 @@ int main(void)
         return 77;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_small_trace_looks_like_this),
+        cmocka_unit_test(test_a_trace_of_584_years_has_an_axis),
         cmocka_unit_test(test_a_summary_says_what_the_gpu_did),
         cmocka_unit_test(test_every_width_is_kept),
         cmocka_unit_test(test_without_utf8_everything_is_ascii),
