@@ -68,12 +68,13 @@ static void begin_time_asleep(void)
 }
 
 /* A thread that attaches after this store sees the flag and wakes capture. One that attached before is seen
- * by is_wanted(). */
-static bool fall_asleep(void)
+ * by is_wanted(). After a stop by the program, only if its calls need not be waited for any more. */
+static bool fall_asleep(bool has_ended)
 {
     switches_lock();
     bool was_asleep = atomic_exchange(&active_contexts_is_asleep, true);
-    bool falls = !was_asleep && atomic_load(&state.runs) && !is_wanted();
+    bool may_fall = has_ended || !mode_is_ending();
+    bool falls = !was_asleep && may_fall && atomic_load(&state.runs) && !is_wanted();
     if (falls) {
         mode_sleep();
         switches_records(false);
@@ -87,25 +88,18 @@ static bool fall_asleep(void)
     return falls;
 }
 
-/* New calls are ignored from now on. The pipeline thread completes the transition once the calls in progress
- * have returned. */
-static void begin_to_end(void)
+/* The program stops tracing: new calls are ignored from now on, and those in progress are waited for. Both
+ * under one lock, otherwise capture could fall asleep in between, as if nothing had to be waited for. */
+static bool begin_to_end(void)
 {
     switches_lock();
-    atomic_store(&state.ending_until_ns, clock_monotonic_ns() + atomic_load(&state.ending_ns));
-    if (atomic_load(&state.runs) && !is_wanted())
+    bool was_tracing = atomic_exchange(&state.is_tracing, false);
+    if (was_tracing && atomic_load(&state.runs)) {
+        atomic_store(&state.ending_until_ns, clock_monotonic_ns() + atomic_load(&state.ending_ns));
         mode_end();
+    }
     switches_unlock();
-}
-
-/* All calls have returned, or the limit has passed. */
-static bool has_ended(void)
-{
-    uint32_t under_way = threads_in_call();
-    bool is_late = clock_monotonic_ns() >= atomic_load(&state.ending_until_ns);
-    if (under_way && is_late)
-        counter_add(COUNTER_calls_cut, under_way);
-    return !under_way || is_late;
+    return was_tracing;
 }
 
 void sleep_control_set_ending(uint32_t wait_ms)
@@ -150,14 +144,12 @@ bool sleep_control_begin_tracing(void)
 
 bool sleep_control_end_tracing(void)
 {
-    bool was_tracing = atomic_exchange(&state.is_tracing, false);
-    if (!was_tracing || !atomic_load(&state.runs))
-        return was_tracing;
-    if (threads_in_call())
-        begin_to_end();
-    else
-        fall_asleep();
-    return true;
+    if (!atomic_load(&state.runs)) /* as in wake_up() */
+        return atomic_exchange(&state.is_tracing, false);
+    bool was_tracing = begin_to_end();
+    if (was_tracing && !threads_in_call()) /* otherwise the pipeline thread completes the transition */
+        fall_asleep(true);
+    return was_tracing;
 }
 
 bool sleep_control_is_tracing(void)
@@ -202,7 +194,7 @@ void sleep_control_start(const struct settings *settings, bool is_replay)
     atomic_store(&active_contexts_is_asleep, false);
     atomic_store(&state.runs, true);
     if (!is_wanted())
-        fall_asleep();
+        fall_asleep(true);
 }
 
 void sleep_control_suspend(void)
@@ -274,10 +266,14 @@ bool sleep_control_service(void)
         changes == state.changes_seen; /* a gap between two steps of a request is too short to sleep */
     state.changes_seen = changes;
     atomic_store(&state.sleeps, may_sleep());
-    if (mode_is_ending() && !has_ended())
+    bool is_ending = mode_is_ending();
+    uint32_t under_way = is_ending ? threads_in_call() : 0;
+    if (under_way && clock_monotonic_ns() < atomic_load(&state.ending_until_ns))
         return false;
     if (!is_wanted()) {
-        bool has_fallen = is_quiet && fall_asleep();
+        bool has_fallen = is_quiet && fall_asleep(is_ending);
+        if (has_fallen && under_way)
+            counter_add(COUNTER_calls_cut, under_way);
         if (has_fallen && atomic_load(&state.is_tracing))
             log_how_it_sleeps();
         return has_fallen;

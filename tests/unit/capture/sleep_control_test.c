@@ -26,8 +26,14 @@ _Atomic bool sdk_context_is_there;
 static atomic_bool are_records_on;
 static pthread_mutex_t switching = PTHREAD_MUTEX_INITIALIZER;
 
+static void (*meanwhile)(void); /* what another thread does before this one gets the lock, once */
+
 void switches_lock(void)
 {
+    void (*does)(void) = meanwhile;
+    meanwhile = NULL;
+    if (does)
+        does();
     pthread_mutex_lock(&switching);
 }
 
@@ -395,6 +401,55 @@ static void test_a_stop_waits_no_longer_than_it_is_told(void **state)
     atomic_store(&calls_under_way, 0);
 }
 
+static void serve_meanwhile(void)
+{
+    sleep_control_service();
+}
+
+static void end_meanwhile(void)
+{
+    assert_true(sleep_control_end_tracing());
+}
+
+static void check_that_it_waits(void)
+{
+    assert_true(mode_is_ending());
+    assert_false(sleep_control_service());
+    assert_true(mode_is_ending());
+    assert_true(atomic_load(&are_records_on));
+    atomic_store(&calls_under_way, 0);
+    assert_true(sleep_control_service());
+    assert_false(is_awake());
+}
+
+static void test_the_pipeline_thread_does_not_end_a_stop_that_begins(void **state)
+{
+    (void)state;
+    begin(SLEEP_NEVER, false, false);
+    atomic_store(&calls_under_way, 1);
+    sleep_control_set_ending(60000);
+    meanwhile = serve_meanwhile;
+    assert_true(sleep_control_end_tracing());
+    assert_null(meanwhile);
+    check_that_it_waits();
+}
+
+static void test_a_stop_that_begins_as_capture_falls_asleep_waits(void **state)
+{
+    (void)state;
+    begin(SLEEP_ALWAYS, false, false);
+    active_contexts_attached();
+    active_contexts_detached();
+    assert_false(sleep_control_service());
+    assert_true(is_awake());
+    atomic_store(&calls_under_way, 1);
+    sleep_control_set_ending(60000);
+    meanwhile = end_meanwhile;
+    assert_false(sleep_control_service());
+    assert_null(meanwhile);
+    check_that_it_waits();
+}
+
 static void test_a_start_ends_the_wait(void **state)
 {
     (void)state;
@@ -431,6 +486,8 @@ int main(void)
         cmocka_unit_test_setup(test_no_wake_up_is_lost, set_up),
         cmocka_unit_test_setup(test_a_stop_waits_for_calls_that_are_under_way, set_up),
         cmocka_unit_test_setup(test_a_stop_waits_no_longer_than_it_is_told, set_up),
+        cmocka_unit_test_setup(test_the_pipeline_thread_does_not_end_a_stop_that_begins, set_up),
+        cmocka_unit_test_setup(test_a_stop_that_begins_as_capture_falls_asleep_waits, set_up),
         cmocka_unit_test_setup(test_a_start_ends_the_wait, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
