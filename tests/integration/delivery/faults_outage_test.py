@@ -32,7 +32,8 @@ class Outage(faults_case.Case):
         times = (outage_ms + 80000) // every_ms if LONG else outage_ms * 95 // 100 // every_ms
         port = backend.free_ports(1)[0]
         before = self.server(take, port=port)
-        agent = Agent(self, f"http://127.0.0.1:{port}", {"exit_deadline_ms": LONGEST_MS, "compression": "gzip"},
+        agent = Agent(self, f"http://127.0.0.1:{port}",
+                      {"exit_deadline_ms": LONGEST_MS, "compression": "gzip", "rings.bytes": 1 << 20, "rings.total_bytes": 1 << 24},
                       {"OTEL_BSP_MAX_QUEUE_SIZE": queue, "OTEL_BSP_SCHEDULE_DELAY": 1000,
                        "OTEL_EXPORTER_OTLP_TIMEOUT": 10000, "OTEL_BSP_EXPORT_TIMEOUT": 30000}, patient=False, haste=1)
         agent.process.stdin.write(f"steady {every_ms} {times}\n")
