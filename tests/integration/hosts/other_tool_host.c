@@ -42,7 +42,7 @@ static cupti_subscriber_handle subscriber;
 static atomic_bool is_to_finalize, is_playing;
 static _Atomic uint64_t kernels, copies, wrong, duration_ns, full_buffers, callbacks;
 static _Atomic size_t buffer_bytes = BUFFER_BYTES, buffer_records;
-static bool has_clock;
+static atomic_bool has_clock;
 static pthread_t player;
 
 static uint64_t profilers_clock(void)

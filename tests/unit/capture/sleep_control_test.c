@@ -26,7 +26,8 @@ _Atomic bool sdk_context_is_there;
 static atomic_bool are_records_on;
 static pthread_mutex_t switching = PTHREAD_MUTEX_INITIALIZER;
 
-static void (*meanwhile)(void); /* what another thread does before this one gets the lock, once */
+static _Thread_local void (*meanwhile)(
+    void); /* what another thread does before this one gets the lock, once */
 
 void switches_lock(void)
 {
