@@ -1,5 +1,5 @@
 /* The second tool's activity buffers. The agent's flush also returns the tool's buffers before they are full,
- * and so divides its records where they would not be divided without the agent: PyTorch's profiler up to 2.11
+ * and so divides its records where they would not be divided without the agent: PyTorch's profiler (2.11)
  * reads its buffers in the order of their addresses, and knows no operator for a kernel whose call it has not
  * read yet. Such a buffer is held back, and the records of the next one are appended to it. */
 #include "share/share.h"
@@ -35,10 +35,12 @@ static void give_to_tool(const struct tool_buffer *buffer)
         buffer->complete(NULL, 0, buffer->data, buffer->size, buffer->valid);
 }
 
+/* CUPTI requests buffers on the program's threads, which must not wait while records are moved. */
 static struct tool_buffer take_empty(cupti_request_fn *request)
 {
     struct tool_buffer taken = {0};
-    pthread_mutex_lock(&lock);
+    if (pthread_mutex_trylock(&lock) != 0)
+        return taken;
     if (empty_count && empty[empty_count - 1].request == request)
         taken = empty[--empty_count];
     pthread_mutex_unlock(&lock);
@@ -94,7 +96,7 @@ static void hold_or_give(struct tool_buffer now)
     bool waits = is_agents_flush && !atomic_load(&has_record_limit);
     pthread_mutex_lock(&lock);
     bool is_appended = append_locked(&now);
-    if (!is_appended)
+    if (!is_appended || !waits)
         older = take_held_locked();
     if (is_appended && empty_count < EMPTY_MAX) {
         empty[empty_count++] = now;

@@ -89,7 +89,7 @@ def seen_by(profiler):
             "lead_us": [min(leads, default=0), sorted(leads)[len(leads) // 2] if leads else 0, max(leads, default=0)]}
 
 
-def threads():
+def thread_ids():
     return set(os.listdir("/proc/self/task"))
 
 
@@ -98,7 +98,7 @@ def wait_for_teardown(before, step):
     records from then on, also without cuspan. Returns ms, or None after five seconds."""
     begin = time.monotonic()
     while time.monotonic() - begin < 5:
-        if not threads() - before:
+        if not thread_ids() - before:
             return round((time.monotonic() - begin) * 1e3, 1)
         step().item()
         time.sleep(0.001)
@@ -108,7 +108,7 @@ def wait_for_teardown(before, step):
 def profiled(run, step=None):
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
         result = run()
-        before = threads()
+        before = thread_ids()
     seen = seen_by(profiler)
     if step and os.environ.get("TEARDOWN_CUPTI") == "1":
         seen["teardown_ms"] = wait_for_teardown(before, step)

@@ -232,6 +232,13 @@ class Share(Case):
         self.assertTrue(records < kernels + copies < 13 * records, result.out)
         self.assertEqual(wrong, 0)
 
+    def test_what_our_flush_held_back_comes_with_the_next_buffer(self):
+        """Also where both fit in one: the first buffer is larger than the later ones, and nobody flushes them."""
+        result = self.tool("inject", "tool-on", "play", "agent-flush", "bytes=4096", *["play"] * 12, "count", way="share",
+                           name=SMALL)
+        self.assert_all_well(result)
+        self.assertGreaterEqual(sum(result.counts[0][:2]), 7 * sum(work_of(SMALL)[:2]))
+
     def test_what_our_flush_held_back_comes_when_it_ends(self):
         result = self.tool("inject", "tool-on", "play", "agent-flush", "kinds-off", "fini-callback", "count", way="share")
         self.assert_all_well(result)

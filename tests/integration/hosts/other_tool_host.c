@@ -40,7 +40,7 @@ CUPTI_CLASSIC_CALLS(DECLARE)
 
 static cupti_subscriber_handle subscriber;
 static atomic_bool is_to_finalize, is_playing;
-static _Atomic uint64_t kernels, copies, wrong, duration_ns, full_buffers, callbacks;
+static _Atomic uint64_t kernels, copies, wrong, duration_ns, filled, callbacks;
 static _Atomic size_t buffer_bytes = BUFFER_BYTES, buffer_records;
 static atomic_bool has_clock;
 static pthread_t player;
@@ -130,7 +130,7 @@ static void on_complete(cuda_context_handle context, uint32_t stream, uint8_t *b
         atomic_fetch_add(kind == ACTIVITY_KERNEL ? &kernels : &copies, 1);
         count_interval((const uint8_t *)record, (uint16_t)kind);
     }
-    atomic_fetch_add(&full_buffers, valid > 0);
+    atomic_fetch_add(&filled, valid > 0);
     give_back(buffer);
 }
 
@@ -261,7 +261,7 @@ static int count(void)
            (unsigned long long)atomic_exchange(&kernels, 0), (unsigned long long)atomic_exchange(&copies, 0),
            (unsigned long long)atomic_exchange(&wrong, 0),
            (unsigned long long)atomic_exchange(&duration_ns, 0),
-           (unsigned long long)atomic_exchange(&full_buffers, 0), lent);
+           (unsigned long long)atomic_exchange(&filled, 0), lent);
     return 0;
 }
 

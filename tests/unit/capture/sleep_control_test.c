@@ -26,8 +26,8 @@ _Atomic bool sdk_context_is_there;
 static atomic_bool are_records_on;
 static pthread_mutex_t switching = PTHREAD_MUTEX_INITIALIZER;
 
-static _Thread_local void (*meanwhile)(
-    void); /* what another thread does before this one gets the lock, once */
+/* Another thread does this before the calling one gets the lock, once. */
+static _Thread_local void (*meanwhile)(void);
 
 void switches_lock(void)
 {
@@ -402,18 +402,24 @@ static void test_a_stop_waits_no_longer_than_it_is_told(void **state)
     atomic_store(&calls_under_way, 0);
 }
 
-static void serve_meanwhile(void)
+static void serve_once(void)
 {
-    sleep_control_service();
+    assert_false(sleep_control_service());
 }
 
-static void end_meanwhile(void)
+static void stop_tracing(void)
 {
     assert_true(sleep_control_end_tracing());
 }
 
-static void check_that_it_waits(void)
+/* The stop waits for a call in progress, whatever the two threads do at once. */
+static void check_that_a_stop_waits(void (*this_thread)(void), void (*other_thread)(void))
 {
+    atomic_store(&calls_under_way, 1);
+    sleep_control_set_ending(60000);
+    meanwhile = other_thread;
+    this_thread();
+    assert_null(meanwhile);
     assert_true(mode_is_ending());
     assert_false(sleep_control_service());
     assert_true(mode_is_ending());
@@ -427,12 +433,7 @@ static void test_the_pipeline_thread_does_not_end_a_stop_that_begins(void **stat
 {
     (void)state;
     begin(SLEEP_NEVER, false, false);
-    atomic_store(&calls_under_way, 1);
-    sleep_control_set_ending(60000);
-    meanwhile = serve_meanwhile;
-    assert_true(sleep_control_end_tracing());
-    assert_null(meanwhile);
-    check_that_it_waits();
+    check_that_a_stop_waits(stop_tracing, serve_once);
 }
 
 static void test_a_stop_that_begins_as_capture_falls_asleep_waits(void **state)
@@ -441,14 +442,9 @@ static void test_a_stop_that_begins_as_capture_falls_asleep_waits(void **state)
     begin(SLEEP_ALWAYS, false, false);
     active_contexts_attached();
     active_contexts_detached();
-    assert_false(sleep_control_service());
+    serve_once(); /* the next one would fall asleep */
     assert_true(is_awake());
-    atomic_store(&calls_under_way, 1);
-    sleep_control_set_ending(60000);
-    meanwhile = end_meanwhile;
-    assert_false(sleep_control_service());
-    assert_null(meanwhile);
-    check_that_it_waits();
+    check_that_a_stop_waits(serve_once, stop_tracing);
 }
 
 static void test_a_start_ends_the_wait(void **state)
