@@ -38,10 +38,10 @@ struct share_api {
     /* BESIDE: pauses and resumes the tool's records, for options that must be set while nobody records. Both
      * from one thread. */
     void (*pause)(bool begins);
-    /* BESIDE: a flush returns the records of all subscribers, on the flushing thread. To give the tool its
+    /* BESIDE: a flush returns the records of all subscribers, on a thread of CUPTI's. To give the tool its
      * records by the end of its own flush, the agent's flush and the tool's exclude each other. False: the
      * tool's flush took longer than `wait_ms`. In both cases the same thread calls flush_end, with the result
-     * of flush_begin. In between, the tool's records are kept for its own flush. */
+     * of flush_begin. The tool's buffers that a flush of the agent's returns are held back. */
     bool (*flush_begin)(uint32_t wait_ms);
     void (*flush_end)(bool had_turn);
     /* GIVES_WAY: whether CUPTI is free, or this call freed it, because the tool had nothing enabled and made

@@ -165,12 +165,20 @@ static uint32_t note_kind(uint32_t result, uint32_t kind, bool on)
     return result;
 }
 
+/* A tool that comes again without a clock has CUPTI's. */
+static uint32_t enable_locked(cuptiActivityEnable_v2_fn *enable, uint32_t kind)
+{
+    if (tool.is_clock_old)
+        (void)share_set_clock_locked(NULL);
+    return note_kind(enable(tool.real, kind, NULL), kind, true);
+}
+
 uint32_t cuptiActivityEnable(uint32_t kind)
 {
     TOOL_CALL(share_arrive);
     if (way != SHARE_BESIDE)
         return note_kind(REAL(cuptiActivityEnable, kind), kind, true);
-    BESIDE(note_kind(share_real()->cuptiActivityEnable_v2(tool.real, kind, NULL), kind, true));
+    BESIDE(enable_locked(share_real()->cuptiActivityEnable_v2, kind));
 }
 
 uint32_t cuptiActivityEnableAndDump(uint32_t kind)
@@ -178,7 +186,7 @@ uint32_t cuptiActivityEnableAndDump(uint32_t kind)
     TOOL_CALL(share_arrive);
     if (way != SHARE_BESIDE)
         return note_kind(REAL(cuptiActivityEnableAndDump, kind), kind, true);
-    BESIDE(note_kind(share_real()->cuptiActivityEnableAndDump_v2(tool.real, kind, NULL), kind, true));
+    BESIDE(enable_locked(share_real()->cuptiActivityEnableAndDump_v2, kind));
 }
 
 uint32_t cuptiActivityDisable(uint32_t kind)
@@ -224,6 +232,8 @@ uint32_t cuptiActivityFlush(cuda_context_handle context, uint32_t stream, uint32
 uint32_t cuptiActivityFlushPeriod(uint32_t time_ms)
 {
     TOOL_CALL(share_touch);
+    if (time_ms)
+        share_leave_buffers();
     return REAL(cuptiActivityFlushPeriod, time_ms);
 }
 
@@ -315,14 +325,6 @@ uint32_t cuptiActivityPopExternalCorrelationId(uint32_t kind, uint64_t *id)
     return REAL(cuptiActivityPopExternalCorrelationId, kind, id);
 }
 
-static uint32_t set_clock_locked(cupti_timestamp_fn *clock)
-{
-    if (!clock)
-        return CUPTI_INVALID_PARAMETER;
-    atomic_store(&tool.clock, clock);
-    return share_set_clock_locked();
-}
-
 uint32_t cuptiActivityRegisterTimestampCallback(cupti_timestamp_fn *callback)
 {
     TOOL_CALL(share_arrive);
@@ -330,7 +332,7 @@ uint32_t cuptiActivityRegisterTimestampCallback(cupti_timestamp_fn *callback)
         atomic_store(&tool.clock, callback); /* used when the subscription is lent again */
     if (way != SHARE_BESIDE)
         return REAL(cuptiActivityRegisterTimestampCallback, callback);
-    BESIDE(set_clock_locked(callback));
+    BESIDE(callback ? share_set_clock_locked(callback) : CUPTI_INVALID_PARAMETER);
 }
 
 uint32_t cuptiGetTimestamp(uint64_t *timestamp)

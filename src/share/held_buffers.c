@@ -1,13 +1,15 @@
 /* The second tool's activity buffers. The agent's flush also returns the tool's buffers before they are full,
- * and so divides its records where they would not be divided without the agent: PyTorch's profiler (2.11)
- * reads its buffers in the order of their addresses, and knows no operator for a kernel whose call it has not
- * read yet. Such a buffer is held back, and the records of the next one are appended to it. */
+ * some of them only after the flush. Two things in PyTorch's profiler (2.11) depend on that not happening: it
+ * finds no operator for a kernel whose call is in a buffer at a higher address, and no GPU work at all if
+ * CUPTI has none of its buffers when it stops. So the tool's records are gathered here: it gets a buffer that
+ * is full, as from CUPTI alone, or what there is at its own flush. */
 #include "share/share.h"
 
 #include <pthread.h>
 #include <string.h>
 
-#define EMPTY_MAX 4
+#define EMPTY_MAX    4
+#define RECORD_BYTES 512 /* no record is larger; a buffer with less room than that is full */
 
 struct tool_buffer {
     uint8_t *data; /* NULL: none */
@@ -18,15 +20,20 @@ struct tool_buffer {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tool_buffer held;             /* with records */
-static struct tool_buffer empty[EMPTY_MAX]; /* their records were appended to `held` */
+static struct tool_buffer empty[EMPTY_MAX]; /* their records were moved to `held` */
 static size_t empty_count;
-static atomic_size_t lent_count;     /* that CUPTI has, or that are being returned */
-static atomic_bool has_record_limit; /* the tool wants no more than some number of records in a buffer */
-static __thread bool is_agents_flush __attribute__((tls_model("initial-exec")));
+static atomic_size_t lent_count; /* that CUPTI has, or that are being returned */
+static atomic_bool is_divided;   /* the agent has flushed */
+static atomic_bool is_left_out;  /* the tool wants buffers that are not full */
 
-void share_agents_flush(bool begins)
+void share_note_agents_flush(void)
 {
-    is_agents_flush = begins;
+    atomic_store(&is_divided, true);
+}
+
+void share_leave_buffers(void)
+{
+    atomic_store(&is_left_out, true);
 }
 
 static void give_to_tool(const struct tool_buffer *buffer)
@@ -59,7 +66,7 @@ void share_request(uint8_t **buffer, size_t *size, size_t *max_records,
     if (!again.data && request)
         request(buffer, size, max_records);
     if (*max_records)
-        atomic_store(&has_record_limit, true);
+        share_leave_buffers();
     if (*buffer)
         atomic_fetch_add(&lent_count, 1);
 }
@@ -69,18 +76,39 @@ bool share_has_lent(void)
     return atomic_load(&lent_count) != 0;
 }
 
-/* Moves the records of `more` behind those of `held`. Some tools count on zeros in the memory that CUPTI
- * gets. */
-static bool append_locked(struct tool_buffer *more)
+/* How many bytes the first records of the buffer have that fit into `room`. */
+static size_t bytes_that_fit(const struct tool_buffer *buffer, size_t room)
 {
-    bool is_same_tool = held.complete == more->complete && held.request == more->request;
-    if (!held.data || !is_same_tool || held.size - held.valid < more->valid)
-        return false;
-    memcpy(held.data + held.valid, more->data, more->valid);
-    memset(more->data, 0, more->valid);
-    held.valid += more->valid;
-    more->valid = 0;
-    return true;
+    struct cupti_activity *record = NULL;
+    size_t bytes = 0;
+    if (buffer->valid <= room)
+        return buffer->valid;
+    while (share_real()->cuptiActivityGetNextRecord_v2(tool.real, buffer->data, buffer->valid, &record) ==
+           CUPTI_OK) {
+        size_t at = (size_t)((uint8_t *)record - buffer->data);
+        if (at > room)
+            break;
+        bytes = at;
+    }
+    return bytes;
+}
+
+/* Moves records of `more` behind those of `held`. Some tools count on zeros in the memory that CUPTI gets. */
+static void fill_up_locked(struct tool_buffer *more)
+{
+    if (!held.data || held.complete != more->complete || held.request != more->request)
+        return;
+    size_t moved = bytes_that_fit(more, held.size - held.valid);
+    memcpy(held.data + held.valid, more->data, moved);
+    held.valid += moved;
+    more->valid -= moved;
+    memmove(more->data, more->data + moved, more->valid);
+    memset(more->data + more->valid, 0, moved);
+}
+
+static bool is_full(const struct tool_buffer *buffer)
+{
+    return buffer->size - buffer->valid < RECORD_BYTES;
 }
 
 static struct tool_buffer take_held_locked(void)
@@ -92,21 +120,22 @@ static struct tool_buffer take_held_locked(void)
 
 static void hold_or_give(struct tool_buffer now)
 {
-    struct tool_buffer older = {0};
-    bool waits = is_agents_flush && !atomic_load(&has_record_limit);
+    struct tool_buffer full = {0};
+    bool may_wait = atomic_load(&is_divided) && !atomic_load(&is_left_out);
     pthread_mutex_lock(&lock);
-    bool is_appended = append_locked(&now);
-    if (!is_appended || !waits)
-        older = take_held_locked();
-    if (is_appended && empty_count < EMPTY_MAX) {
-        empty[empty_count++] = now;
-        now.data = NULL;
-    } else if (waits && now.valid) {
+    bool is_right = !held.data && is_full(&now); /* nothing divided it */
+    fill_up_locked(&now);
+    if (now.valid)
+        full = take_held_locked();
+    if (now.valid && may_wait && !is_right) {
         held = now;
+        now.data = NULL;
+    } else if (held.data && empty_count < EMPTY_MAX) {
+        empty[empty_count++] = now;
         now.data = NULL;
     }
     pthread_mutex_unlock(&lock);
-    give_to_tool(&older);
+    give_to_tool(&full);
     give_to_tool(&now);
 }
 

@@ -9,8 +9,8 @@
 #include <time.h>
 
 #define NS_PER_SECOND      1000000000ull
-#define TOOL_FLUSH_WAIT_MS 1000 /* after a longer wait, the tool gets some records one flush later */
-#define KIND_KERNEL        10   /* CONCURRENT_KERNEL, the kind that tools use */
+#define TOOL_FLUSH_WAIT_MS 10000 /* after a longer wait, the tool gets some records one flush later */
+#define KIND_KERNEL        10    /* CONCURRENT_KERNEL, the kind that tools use */
 
 struct tool tool;
 
@@ -242,16 +242,19 @@ static void switch_kinds(uint64_t kinds, bool on)
 }
 
 /* CUPTI accepts a clock only while no activity is enabled by anyone (NOT_COMPATIBLE; 13.5), so both ours and
- * the tool's are disabled meanwhile. */
-uint32_t share_set_clock_locked(void)
+ * the tool's are disabled meanwhile. Nor may it change behind CUPTI's back, which reads it between two
+ * recordings, too: the times of the next one would be wrong. */
+uint32_t share_set_clock_locked(cupti_timestamp_fn *clock)
 {
     const struct share_agent *there = atomic_load(&agent);
     uint64_t on = atomic_load(&tool.kinds_on);
-    if (tool.has_clock)
+    tool.is_clock_old = false;
+    if (tool.has_clock && atomic_load(&tool.clock) == clock)
         return CUPTI_OK;
     if (there && there->on_pause)
         there->on_pause(true);
     switch_kinds(on, false);
+    atomic_store(&tool.clock, clock);
     uint32_t result = put_clock_locked();
     switch_kinds(on, true);
     if (there && there->on_pause)
@@ -375,7 +378,7 @@ uint32_t share_finalize(void)
         (void)share_unsubscribe_locked();
     atomic_store(&tool.request, NULL);
     atomic_store(&tool.complete, NULL);
-    atomic_store(&tool.clock, NULL);
+    tool.is_clock_old = tool.has_clock;
     share_unlock();
     return CUPTI_OK;
 }
@@ -491,7 +494,7 @@ static bool is_tool_recording(void)
 
 static bool agents_flush_begin(uint32_t wait_ms)
 {
-    share_agents_flush(true);
+    share_note_agents_flush();
     return flush_begin(wait_ms);
 }
 
@@ -499,7 +502,6 @@ static void agents_flush_end(bool had_turn)
 {
     if (had_turn)
         flush_end();
-    share_agents_flush(false);
 }
 
 __attribute__((visibility("default"))) share_api_fn cuspan_share_api;

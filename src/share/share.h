@@ -29,6 +29,7 @@ struct tool {
     /* Guarded by the lock. */
     bool is_subscribed; /* from the tool's point of view */
     bool has_clock;     /* BESIDE: CUPTI calls tool_clock */
+    bool is_clock_old;  /* BESIDE: it was set before the tool's end */
     bool has_buffers;   /* BESIDE: CUPTI calls our buffer functions */
     /* GIVES_WAY: callbacks to restore. If there are too many, `real` is kept permanently. */
     uint32_t callback_count;
@@ -58,8 +59,8 @@ void share_unlock(void);
 
 /* BESIDE, with the lock held: opens the second subscriber, unless the result is not CUPTI_OK. */
 uint32_t share_open_locked(void);
-/* BESIDE, with the lock held: applies the clock that the tool has set. */
-uint32_t share_set_clock_locked(void);
+/* BESIDE, with the lock held: the tool's clock; NULL: CUPTI's default. */
+uint32_t share_set_clock_locked(cupti_timestamp_fn *clock);
 /* Both with the lock held. */
 uint32_t share_subscribe_locked(cupti_callback_fn *callback, void *userdata);
 uint32_t share_unsubscribe_locked(void);
@@ -70,13 +71,15 @@ uint32_t share_finalize(void);
 
 /* held_buffers.c */
 
-/* CUPTI's buffer callbacks. In the agent's flush, the tool's buffers that are not full are held back. */
+/* CUPTI's buffer callbacks. */
 cupti_request_v2_fn share_request;
 cupti_complete_v2_fn share_complete;
 /* Whether CUPTI has buffers of the tool. */
 bool share_has_lent(void);
-/* The agent's flush begins or ends on this thread. */
-void share_agents_flush(bool begins);
+/* Before the agent's flush: from now on, buffers of the tool that are not full are held back. */
+void share_note_agents_flush(void);
+/* The tool wants buffers that are not full: none is held back any more. */
+void share_leave_buffers(void);
 /* Gives the tool what is held back, and its unused memory; at the end of its own flush. Without the lock. */
 void share_give_held(void);
 /* In a forked child. */

@@ -395,6 +395,12 @@ static inline uint64_t end_of_call(uint64_t start)
     return end;
 }
 
+RARE static void note_no_record(uint64_t start)
+{
+    if (start == NO_RING_MARK) /* the thread got a ring during the call */
+        counter_add(COUNTER_lost_no_ring, 1);
+}
+
 /* No record for a call that stops tracing or started before it. The time spent reading counters does not
  * count as the call's. */
 RARE static void finish_special_call(struct host_thread *thread, enum call_domain domain, uint32_t cbid,
@@ -413,30 +419,40 @@ RARE static void finish_special_call(struct host_thread *thread, enum call_domai
         write_call_with_stack(thread, &site, start, end);
     else if (is_sound)
         write_call(thread, &site, start, end);
+    else
+        note_no_record(start);
     if (--thread->calls_until_turn == 0)
         callback_time_turn(thread);
+}
+
+/* After the call's record is in the ring: a stop waits for the calls in progress, and a record that is made
+ * after it is ignored. */
+static inline void note_end_of_call(struct host_thread *thread, enum call_domain domain)
+{
+    if (domain == CALL_RUNTIME)
+        atomic_store_explicit(&thread->runtime_correlation, 0, memory_order_release);
+    else
+        atomic_store_explicit(&thread->is_in_driver_call, false, memory_order_release);
 }
 
 __attribute__((noinline)) static void finish_call(struct host_thread *thread, enum call_domain domain,
                                                   uint32_t cbid, const struct call_plan *plan,
                                                   const struct cupti_callback_data *data, uint64_t start)
 {
-    if (domain == CALL_DRIVER)
-        atomic_store_explicit(&thread->is_in_driver_call, false, memory_order_relaxed);
     *data->correlationData = 0;
-    if (UNLIKELY(start == NO_RING_MARK)) { /* the thread got a ring during the call */
-        counter_add(COUNTER_lost_no_ring, 1);
-        return;
-    }
     if (UNLIKELY(start < atomic_load_explicit(&mode_on_since, memory_order_relaxed) ||
                  plan->flags & (PLAN_ENDS_TRACING | PLAN_TAKES_STACK | PLAN_COUNTS))) {
         finish_special_call(thread, domain, cbid, plan, data, start);
+        note_end_of_call(thread, domain);
         return;
     }
     graph_nodes_flush(thread);
     uint64_t end = end_of_call(start);
     if (LIKELY(start <= end && end - start < CALL_TICKS_MAX))
         write_call(thread, &(struct call_site){domain, cbid, plan, data}, start, end);
+    else
+        note_no_record(start);
+    note_end_of_call(thread, domain);
     if (UNLIKELY(--thread->calls_until_turn == 0))
         callback_time_turn(thread);
 }
@@ -445,12 +461,12 @@ static void exit_call(struct host_thread *thread, enum call_domain domain, uint3
                       const struct call_plan *plan, const struct cupti_callback_data *data)
 {
     uint64_t start = *data->correlationData;
-    if (domain == CALL_RUNTIME)
-        atomic_store_explicit(&thread->runtime_correlation, 0, memory_order_relaxed);
     if (UNLIKELY(plan->flags & PLAN_BEGINS_TRACING))
         begin_tracing();
     if (start) /* 0: nested in a runtime call, has no span, or started before the callback was enabled */
         finish_call(thread, domain, cbid, plan, data, start);
+    else if (domain == CALL_RUNTIME)
+        note_end_of_call(thread, domain);
 }
 
 /* Counts a lost call once, at its end, but not the driver calls nested in a runtime call. */

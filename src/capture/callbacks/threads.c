@@ -178,8 +178,8 @@ uint32_t threads_fullest_ring(void)
 
 uint32_t thread_calls(const struct host_thread *thread)
 {
-    uint32_t runtime = atomic_load_explicit(&thread->runtime_correlation, memory_order_relaxed);
-    bool is_in_driver = atomic_load_explicit(&thread->is_in_driver_call, memory_order_relaxed);
+    uint32_t runtime = atomic_load_explicit(&thread->runtime_correlation, memory_order_acquire);
+    bool is_in_driver = atomic_load_explicit(&thread->is_in_driver_call, memory_order_acquire);
     bool is_quiet =
         atomic_load_explicit(&thread->old_end, memory_order_relaxed) == ring_published(&thread->ring);
     bool is_old_runtime =

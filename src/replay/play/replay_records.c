@@ -8,6 +8,7 @@
 #include "replay/host_watch.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -39,6 +40,7 @@ struct consumer {
     } kinds[ACTIVITY_KINDS_MAX];
     struct cupti_record_layout *layouts[ACTIVITY_KINDS_MAX];
     uint64_t attrs[ATTRS_MAX];
+    _Atomic uint64_t clock_lead_ns; /* of the subscriber's clock over the replay's, when it was last read */
     _Atomic(cupti_request_fn *) request;
     _Atomic(cupti_complete_fn *) complete;
     _Atomic(cupti_request_v2_fn *) request_v2;
@@ -164,6 +166,34 @@ static size_t attr_size(uint32_t attr)
     }
 }
 
+/* CLOCK_REALTIME is CUPTI's default, for which the recorded clock substitutes. */
+static bool is_default(uint64_t told_ns)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+    return now_ns - told_ns < 1000000000ull;
+}
+
+/* CUPTI reads a subscriber's clock also between two recordings, and gives the next records times by what it
+ * said then (13.5). */
+static void read_clock(struct consumer *consumer)
+{
+    extern cuspan_replay_clock_fn cuspan_replay_clock;
+    cupti_timestamp_fn *clock = NULL;
+    uint64_t before, theirs;
+    pthread_mutex_lock(&lock);
+    memcpy(&clock, &consumer->attrs[CUPTI_ATTR_TIMESTAMP_CALLBACK], sizeof clock);
+    pthread_mutex_unlock(&lock);
+    if (!clock)
+        return;
+    do { /* another thread may advance the replay's clock */
+        before = cuspan_replay_clock();
+        theirs = clock();
+    } while (before != cuspan_replay_clock());
+    atomic_store(&consumer->clock_lead_ns, is_default(theirs) ? 0 : theirs - before);
+}
+
 uint32_t replay_records_set_attribute(unsigned place, uint32_t attr, size_t *size, const void *value)
 {
     struct consumer *consumer = &consumers[place];
@@ -176,8 +206,12 @@ uint32_t replay_records_set_attribute(unsigned place, uint32_t attr, size_t *siz
     bool is_settled = attr == CUPTI_ATTR_USER_DEFINED_RECORDS || attr == CUPTI_ATTR_TIMESTAMP_CALLBACK;
     if (is_settled && atomic_load(&kinds_on) > 0)
         return CUPTI_NOT_COMPATIBLE;
+    pthread_mutex_lock(&lock);
     consumer->attrs[attr] = 0;
     memcpy(&consumer->attrs[attr], value, attr_size(attr));
+    pthread_mutex_unlock(&lock);
+    if (attr == CUPTI_ATTR_TIMESTAMP_CALLBACK)
+        read_clock(consumer);
     return CUPTI_OK;
 }
 
@@ -419,32 +453,14 @@ static bool is_off(unsigned place, const struct activity_record *record)
            atomic_load(&replay.is_finished) || !has_functions(consumer);
 }
 
-/* CLOCK_REALTIME is CUPTI's default, for which the recorded clock substitutes. */
-static bool is_default(uint64_t told_ns)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
-    return now_ns - told_ns < 1000000000ull;
-}
-
 /* The record with times by the subscriber's clock. */
 static struct activity_record in_own_time(const struct consumer *consumer,
                                           const struct activity_record *record)
 {
-    extern cuspan_replay_clock_fn cuspan_replay_clock;
     struct activity_record own = *record;
-    cupti_timestamp_fn *clock = NULL;
-    uint64_t before, theirs;
-    memcpy(&clock, &consumer->attrs[CUPTI_ATTR_TIMESTAMP_CALLBACK], sizeof clock);
-    if (!clock || is_default(clock()))
-        return own;
-    do { /* another thread may advance the replay's clock */
-        before = cuspan_replay_clock();
-        theirs = clock();
-    } while (before != cuspan_replay_clock());
-    own.start_ns += own.start_ns ? theirs - before : 0;
-    own.end_ns += own.end_ns ? theirs - before : 0;
+    uint64_t lead_ns = atomic_load(&consumer->clock_lead_ns);
+    own.start_ns += own.start_ns ? lead_ns : 0;
+    own.end_ns += own.end_ns ? lead_ns : 0;
     return own;
 }
 
@@ -576,23 +592,47 @@ static void sleep_ns(uint64_t ns)
     nanosleep(&time, NULL);
 }
 
+/* Buffers that a flush returns, oldest first. */
+struct returned {
+    struct consumer *consumer;
+    size_t count;
+    struct buffer buffers[LATE_BUFFERS_MAX + 1];
+};
+
+static void *deliver_all(void *given)
+{
+    struct returned *returned = given;
+    for (size_t i = 0; i < returned->count; i++)
+        deliver(returned->consumer, &returned->buffers[i]);
+    return NULL;
+}
+
+/* As CUPTI does (13.5): on a thread of its own, while the one that flushes waits. */
+static void deliver_elsewhere(struct returned *returned)
+{
+    pthread_t worker;
+    if (returned->count == 0)
+        return;
+    if (pthread_create(&worker, NULL, deliver_all, returned) != 0)
+        abort();
+    pthread_join(worker, NULL);
+}
+
 static void flush(struct consumer *consumer, bool is_forced)
 {
     pthread_mutex_lock(&lock);
     bool is_kept = is_forced ? fault(FAULT_AFTER_SHUTDOWN) != 0 : fault(FAULT_LATE_BUFFERS) != 0;
     bool is_delivered = consumer->current.data && !is_kept && (consumer->current.used > 0 || is_forced);
-    struct buffer taken = is_delivered ? take_current_locked(consumer) : (struct buffer){0};
-    struct buffer kept[LATE_BUFFERS_MAX];
-    size_t kept_count = is_forced ? consumer->late_count : 0;
-    memcpy(kept, consumer->late, sizeof kept);
-    consumer->late_count -= kept_count;
+    size_t count = is_forced ? consumer->late_count : 0;
+    struct returned returned = {.consumer = consumer, .count = count};
+    memcpy(returned.buffers, consumer->late, sizeof consumer->late);
+    consumer->late_count -= count;
+    if (is_delivered)
+        returned.buffers[returned.count++] = take_current_locked(consumer);
     pthread_mutex_unlock(&lock);
     if (is_delivered && fault(FAULT_FLUSH_SLOW))
         sleep_ns(fault(FAULT_FLUSH_SLOW) * 1000000);
-    for (size_t i = 0; i < kept_count; i++)
-        deliver(consumer, &kept[i]);
-    if (is_delivered)
-        deliver(consumer, &taken);
+    deliver_elsewhere(&returned);
 }
 
 /* Affects all subscribers. */
@@ -605,8 +645,10 @@ uint32_t replay_records_flush(uint32_t flag)
         return CUPTI_INVALID_OPERATION;
     if (is_forced && fault(FAULT_FLUSH_BLOCKS))
         sleep_ns(fault(FAULT_FLUSH_BLOCKS) * 1000000);
-    for (unsigned i = 0; i < SUBSCRIBERS_MAX; i++)
+    for (unsigned i = 0; i < SUBSCRIBERS_MAX; i++) {
         flush(&consumers[i], is_forced);
+        read_clock(&consumers[i]);
+    }
     return CUPTI_OK;
 }
 

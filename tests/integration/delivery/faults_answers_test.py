@@ -68,14 +68,15 @@ class Answers(faults_case.Case):
         self.loses(self.server(answer(401, body=body)), "lost_refused", "contains a secret")
 
     def test_partial_success(self):
-        server = self.server(answer(200, body=bad.partial_success(5, "five are too old"), rejected=5), take)
+        """Of a batch of unknown size, which depends on how fast the spans arrive."""
+        server = self.server(answer(200, body=bad.partial_success(1, "one is too old"), rejected=1), take)
         agent = self.agent(server)
         agent.play()
         agent.wait_for_line("rejected")
         agent.end()
-        self.assertEqual(agent.losses, {"lost_rejected": 5})
+        self.assertEqual(agent.losses, {"lost_rejected": 1})
         self.assert_same(agent, server)
-        self.assert_said(agent, "rejected 5 of [0-9]+ spans: five are too old")
+        self.assert_said(agent, "rejected 1 of [0-9]+ spans: one is too old")
         self.assertEqual(agent.counters["batches_resent"], 0)
 
     def test_a_large_answer(self):
@@ -159,7 +160,7 @@ class Answers(faults_case.Case):
     def test_all_faults_in_turn(self):
         """In one run, and at the end each span is delivered or counted as lost."""
         script = [answer(503), broken(Link.reset, "before"), take, answer(400), take, answer(429), take,
-                  broken(Link.reset, "request"), take, answer(200, body=bad.partial_success(3), rejected=3),
+                  broken(Link.reset, "request"), take, answer(200, body=bad.partial_success(1), rejected=1),
                   bad.close_after_reading, take]
         server = self.server(*script)
         agent = self.agent(server)
@@ -169,7 +170,7 @@ class Answers(faults_case.Case):
             eventually(lambda: len(server.script) < left, agent.said)
         agent.end()
         self.assertEqual(set(agent.losses), {"lost_refused", "lost_rejected"}, agent.said())
-        self.assertEqual(agent.losses["lost_rejected"], 3)
+        self.assertEqual(agent.losses["lost_rejected"], 1)
         self.assert_same(agent, server)
         # At most one line for each kind of failure, and one that delivery works again.
         self.assertLessEqual(len([line for line in agent.lines() if "warning" in line]), 4, agent.said())

@@ -5,12 +5,13 @@
  * inject (as CUDA does), play (the recorded calls), loop (plays as often as cuspan_loop_next requests; prints
  * how often), loop-left (leaves it after one iteration), play-on (repeatedly, on a thread), play-off, on
  * (waits until the agent traces, 20 s at most), subscribe, clock, register, kinds (kernels, copies, memsets),
- * kinds-off, flush, flush-forced, agent-flush (the agent's), bytes=N and records=N (for its buffers),
- * unsubscribe, finalize, fini-callback (unsubscribes and finalizes in a call's callback, like PyTorch),
- * ask-fini (does so in the next call, whenever that is; has-fini checks whether it has), nap=MS. tool-on is
- * subscribe, clock, register and kinds; tool-off is kinds-off and flush. Each step prints "STEP: ANSWER",
- * with CUPTI's result if there is one. count prints what the profiler received since the last count: "count:
- * kernels N copies N wrong N ns N buffers N lent N", the last one being its buffers that CUPTI has now. */
+ * kinds-off, no-clock (it expects CUPTI's), flush, flush-forced, period=MS (CUPTI flushes), agent-flush (the
+ * agent's), bytes=N and records=N (for its buffers), unsubscribe, finalize, fini-callback (unsubscribes and
+ * finalizes in a call's callback, like PyTorch), ask-fini (does so in the next call, whenever that is;
+ * has-fini checks whether it has), nap=MS. tool-on is subscribe, clock, register and kinds; tool-off is
+ * kinds-off and flush. Each step prints "STEP: ANSWER", with CUPTI's result if there is one. count prints
+ * what the profiler received since the last count: "count: kernels N copies N wrong N ns N buffers N lent N",
+ * the last one being its buffers that CUPTI has now. */
 #include "abi/cupti_abi.h"
 #include "abi/layouts.h"
 #include "cuspan/cuspan.h"
@@ -310,6 +311,10 @@ static int step(const char *name, const char *agent)
         return atomic_store(&buffer_bytes, strtoul(name + 6, NULL, 10)), 0;
     if (strncmp(name, "records=", 8) == 0)
         return atomic_store(&buffer_records, strtoul(name + 8, NULL, 10)), 0;
+    if (strncmp(name, "period=", 7) == 0)
+        return (int)cuptiActivityFlushPeriod((uint32_t)strtoul(name + 7, NULL, 10));
+    if (strcmp(name, "no-clock") == 0)
+        return atomic_exchange(&has_clock, false) ? 0 : -1;
     if (strncmp(name, "nap=", 4) == 0)
         return nap(strtol(name + 4, NULL, 10)), 0;
     if (strcmp(name, "play-on") == 0) {

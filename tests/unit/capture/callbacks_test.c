@@ -26,9 +26,11 @@
 #define TOTAL_BYTES (196 * 1024)
 
 static uint64_t fake_now_ns;
+static _Thread_local uint32_t calls_at_clock; /* in progress on this thread when the clock was last read */
 
 static uint64_t fake_clock(void)
 {
+    calls_at_clock = thread_known() ? thread_calls(thread_known()) : 0;
     return fake_now_ns;
 }
 
@@ -483,6 +485,25 @@ static void test_a_call_that_is_open_is_known(void **state)
     assert_true(thread_known()->is_in_driver_call);
     leave(&own);
     assert_false(thread_known()->is_in_driver_call);
+}
+
+/* A stop waits for the calls in progress, and ignores records that are made after it. */
+static void test_a_call_is_open_until_its_record_is_made(void **state)
+{
+    (void)state;
+    struct call runtime, driver;
+    find(&runtime, CALL_RUNTIME, "cudaDeviceSynchronize", 31);
+    find(&driver, CALL_DRIVER, "cuStreamSynchronize", 32);
+    enter(&runtime);
+    calls_at_clock = 0;
+    leave(&runtime);
+    assert_int_equal(calls_at_clock, 1);
+    assert_int_equal(threads_in_call(), 0);
+    enter(&driver);
+    calls_at_clock = 0;
+    leave(&driver);
+    assert_int_equal(calls_at_clock, 1);
+    assert_int_equal(threads_in_call(), 0);
 }
 
 /* A runtime call excluded by name must not reappear as the driver calls nested in it. */
@@ -1256,6 +1277,7 @@ int main(void)
         cmocka_unit_test_setup(test_errno_stays, setup),
         cmocka_unit_test_setup(test_a_driver_call_inside_a_runtime_call_is_no_call, setup),
         cmocka_unit_test_setup(test_a_call_that_is_open_is_known, setup),
+        cmocka_unit_test_setup(test_a_call_is_open_until_its_record_is_made, setup),
         cmocka_unit_test_setup(test_a_call_that_is_left_out_hides_what_is_inside, setup),
         cmocka_unit_test_setup(test_a_driver_call_of_another_id_is_a_call, setup),
         cmocka_unit_test_setup(test_a_nested_call_clears_what_stood_there, setup),
