@@ -8,7 +8,6 @@
 #include "replay/host_watch.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -613,9 +612,10 @@ static void deliver_elsewhere(struct returned *returned)
     pthread_t worker;
     if (returned->count == 0)
         return;
-    if (pthread_create(&worker, NULL, deliver_all, returned) != 0)
-        abort();
-    pthread_join(worker, NULL);
+    if (pthread_create(&worker, NULL, deliver_all, returned) == 0)
+        pthread_join(worker, NULL);
+    else /* there are no more threads, or the process is becoming another program */
+        deliver_all(returned);
 }
 
 static void flush(struct consumer *consumer, bool is_forced)
