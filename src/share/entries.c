@@ -233,7 +233,7 @@ uint32_t cuptiActivityFlushPeriod(uint32_t time_ms)
 {
     TOOL_CALL(share_touch);
     if (time_ms)
-        share_leave_buffers();
+        share_allow_partial();
     return REAL(cuptiActivityFlushPeriod, time_ms);
 }
 

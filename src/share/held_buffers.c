@@ -22,18 +22,18 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tool_buffer held;             /* with records */
 static struct tool_buffer empty[EMPTY_MAX]; /* their records were moved to `held` */
 static size_t empty_count;
-static atomic_size_t lent_count; /* that CUPTI has, or that are being returned */
-static atomic_bool is_divided;   /* the agent has flushed */
-static atomic_bool is_left_out;  /* the tool wants buffers that are not full */
+static atomic_size_t lent_count;  /* that CUPTI has, or that are being returned */
+static atomic_bool is_divided;    /* the agent has flushed */
+static atomic_bool wants_partial; /* the tool wants buffers that are not full */
 
 void share_note_agents_flush(void)
 {
     atomic_store(&is_divided, true);
 }
 
-void share_leave_buffers(void)
+void share_allow_partial(void)
 {
-    atomic_store(&is_left_out, true);
+    atomic_store(&wants_partial, true);
 }
 
 static void give_to_tool(const struct tool_buffer *buffer)
@@ -66,7 +66,7 @@ void share_request(uint8_t **buffer, size_t *size, size_t *max_records,
     if (!again.data && request)
         request(buffer, size, max_records);
     if (*max_records)
-        share_leave_buffers();
+        share_allow_partial();
     if (*buffer)
         atomic_fetch_add(&lent_count, 1);
 }
@@ -121,13 +121,14 @@ static struct tool_buffer take_held_locked(void)
 static void hold_or_give(struct tool_buffer now)
 {
     struct tool_buffer full = {0};
-    bool may_wait = atomic_load(&is_divided) && !atomic_load(&is_left_out);
+    bool may_wait = atomic_load(&is_divided) && !atomic_load(&wants_partial);
     pthread_mutex_lock(&lock);
-    bool is_right = !held.data && is_full(&now); /* nothing divided it */
-    fill_up_locked(&now);
-    if (now.valid)
+    bool is_whole = !held.data && is_full(&now); /* nothing divided it */
+    if (may_wait)
+        fill_up_locked(&now);
+    if (now.valid || !may_wait)
         full = take_held_locked();
-    if (now.valid && may_wait && !is_right) {
+    if (now.valid && may_wait && !is_whole) {
         held = now;
         now.data = NULL;
     } else if (held.data && empty_count < EMPTY_MAX) {

@@ -9,8 +9,8 @@
 #include <time.h>
 
 #define NS_PER_SECOND      1000000000ull
-#define TOOL_FLUSH_WAIT_MS 10000 /* after a longer wait, the tool gets some records one flush later */
-#define KIND_KERNEL        10    /* CONCURRENT_KERNEL, the kind that tools use */
+#define TOOL_FLUSH_WAIT_MS 1000 /* after a longer wait, the tool gets some records one flush later */
+#define KIND_KERNEL        10   /* CONCURRENT_KERNEL, the kind that tools use */
 
 struct tool tool;
 

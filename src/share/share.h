@@ -79,7 +79,7 @@ bool share_has_lent(void);
 /* Before the agent's flush: from now on, buffers of the tool that are not full are held back. */
 void share_note_agents_flush(void);
 /* The tool wants buffers that are not full: none is held back any more. */
-void share_leave_buffers(void);
+void share_allow_partial(void);
 /* Gives the tool what is held back, and its unused memory; at the end of its own flush. Without the lock. */
 void share_give_held(void);
 /* In a forked child. */
