@@ -124,6 +124,17 @@ static void refuse_as_full(struct spool *spool, const struct request_body *body,
     spool->warned_full = true;
 }
 
+/* Small batches still fit in a full spool, and a slow collector frees space for one after the other. So it is
+ * no longer full when half of it is free. */
+static void note_written(struct spool *spool)
+{
+    bool has_room = spool->writer.used <= spool->writer.bytes_max / 2;
+    if (spool->warned_error || (spool->warned_full && has_room))
+        log_info("%s are written to the spool %s again", spool->what, spool->path);
+    spool->warned_error = false;
+    spool->warned_full &= !has_room;
+}
+
 static void spool_deliver(struct output *output, struct batch *batch, struct delivery *delivery)
 {
     struct spool *spool = spool_of(output);
@@ -135,9 +146,7 @@ static void spool_deliver(struct output *output, struct batch *batch, struct del
     }
     enum status status = append(spool, &body, &err);
     if (status == STATUS_OK) {
-        if (spool->warned_full || spool->warned_error)
-            log_info("%s are written to the spool %s again", spool->what, spool->path);
-        spool->warned_full = spool->warned_error = false;
+        note_written(spool);
         delivery_control_wake(spool->control);
     } else if (status == STATUS_FULL) {
         refuse_as_full(spool, &body, delivery);

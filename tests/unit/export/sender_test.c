@@ -25,7 +25,8 @@
 #define PATIENCE_MS 60000 /* a test that reaches it has failed */
 #define RETRY_MS    5
 
-#define SPANS 7
+#define SPANS    7
+#define MEBIBYTE (1024ul * 1024)
 
 static struct chunk_pool *pool;
 static char url[128];
@@ -163,6 +164,52 @@ static void test_one_connection_serves_many_requests(void **state)
     for (size_t i = 0; i < 10; i++)
         assert_int_equal(http_server_request(server, i)->connection, 0);
     http_server_stop(server);
+}
+
+/* Whether the spool has room for a batch of this size. */
+static bool is_spooled(struct exporter *exporter, size_t bytes)
+{
+    static const char body[MEBIBYTE];
+    uint64_t spooled = counter_get(COUNTER_spans_spooled), full = counter_get(COUNTER_lost_spool_full);
+    submit(exporter, body, bytes);
+    while (counter_get(COUNTER_spans_spooled) == spooled && counter_get(COUNTER_lost_spool_full) == full)
+        usleep(1000);
+    return counter_get(COUNTER_spans_spooled) > spooled;
+}
+
+static void test_a_full_spool_is_logged_once(void **state)
+{
+    const struct reply script[] = {{.status = 200, .hold = true}, {.status = 200}};
+    struct http_server *server = http_server_start(script, 2);
+    struct output_settings settings = settings_for(http_server_port(server));
+    char folder[] = "/tmp/cuspan_sender_test.XXXXXX", command[64];
+    assert_non_null(mkdtemp(folder));
+    settings.spool_directory = folder;
+    settings.spool_bytes_max = 4 * MEBIBYTE;
+    stderr_begin();
+    struct exporter *exporter = start(&settings);
+    for (int i = 0; i < 3; i++)
+        assert_true(is_spooled(exporter, MEBIBYTE));
+    for (int i = 0; i < 3; i++) {
+        assert_false(is_spooled(exporter, MEBIBYTE));
+        assert_true(is_spooled(exporter, 1000));
+    }
+    http_server_release(server);
+    assert_int_equal(exporter_flush(exporter, in_ms(PATIENCE_MS)), STATUS_OK);
+    while (!is_spooled(exporter, MEBIBYTE)) /* the directory is listed five times per second at most */
+        continue;
+    assert_true(exporter_destroy(exporter, in_ms(PATIENCE_MS)));
+    char *told = stderr_end();
+    const char *full = strstr(told, "is full"), *again = strstr(told, "are written to the spool");
+    assert_non_null(full);
+    assert_null(strstr(full + 1, "is full"));
+    assert_non_null(again);
+    assert_true(full < again);
+    assert_null(strstr(again + 1, "are written to the spool"));
+    free(told);
+    http_server_stop(server);
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    assert_int_equal(system(command), 0);
 }
 
 static void test_a_kept_connection_that_was_closed_is_opened_again(void **state)
@@ -747,6 +794,7 @@ int main(void)
         SENDER_TEST(test_a_request_is_as_otlp_wants_it),
         SENDER_TEST(test_json_and_headers_of_the_user),
         SENDER_TEST(test_one_connection_serves_many_requests),
+        SENDER_TEST(test_a_full_spool_is_logged_once),
         SENDER_TEST(test_a_kept_connection_that_was_closed_is_opened_again),
         SENDER_TEST(test_gzip_bodies_decode_and_give_their_chunks_back),
         SENDER_TEST(test_zstd_bodies_decode_and_give_their_chunks_back),
