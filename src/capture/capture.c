@@ -301,6 +301,7 @@ size_t capture_pump(const struct capture_sink *sink)
     }
     fullest_percent = round.fullest_percent;
     counter_add(COUNTER_activities_captured, activities);
+    switches_count_dropped();
     return round.records + activities + count;
 }
 

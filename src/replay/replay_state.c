@@ -112,9 +112,16 @@ bool replay_call_fails(uint32_t recorded, bool waits)
     return first && id >= first;
 }
 
-bool replay_has_failed(void)
+static atomic_bool is_failure_known;
+
+void replay_note_failure(void)
 {
-    return atomic_load(&first_failed) != 0;
+    atomic_store(&is_failure_known, true);
+}
+
+bool replay_is_failure_known(void)
+{
+    return atomic_load(&is_failure_known);
 }
 
 bool replay_work_never_comes(uint32_t recorded)

@@ -38,7 +38,9 @@ uint32_t replay_correlation(uint32_t recorded);
 /* For the fault "assert", by recorded correlation ID: whether the call returns the error. The first such call
  * follows the assert and waits for the GPU. */
 bool replay_call_fails(uint32_t recorded, bool waits);
-bool replay_has_failed(void);
+/* Whether the callbacks of such a call have returned. */
+void replay_note_failure(void);
+bool replay_is_failure_known(void);
 /* Whether the work is missing because its launch failed, or has no times. */
 bool replay_work_never_comes(uint32_t recorded);
 bool replay_work_is_stopped(uint32_t recorded);

@@ -539,17 +539,25 @@ void switches_follow(void)
         follow_graphs();
 }
 
-static void count_dropped(void)
+static size_t dropped; /* records that CUPTI has dropped, not yet counted */
+
+static void read_dropped(void)
 {
-    size_t dropped = 0;
+    size_t count = 0;
     uint32_t result = uses_subscriber_api
-                          ? cupti->cuptiActivityGetNumDroppedRecords_v2(subscriber, NULL, 0, &dropped)
-                          : cupti->cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped);
-    if (result != CUPTI_OK || !dropped)
-        return;
+                          ? cupti->cuptiActivityGetNumDroppedRecords_v2(subscriber, NULL, 0, &count)
+                          : cupti->cuptiActivityGetNumDroppedRecords(NULL, 0, &count);
+    if (result == CUPTI_OK)
+        dropped += count;
+}
+
+void switches_count_dropped(void)
+{
     /* After an illegal address, CUPTI 13.0 drops all records that it still has. */
     bool has_failed = counter_get(COUNTER_context_errors) != 0;
-    counter_add(has_failed ? COUNTER_lost_after_error : COUNTER_lost_cupti_dropped, dropped);
+    if (dropped)
+        counter_add(has_failed ? COUNTER_lost_after_error : COUNTER_lost_cupti_dropped, dropped);
+    dropped = 0;
 }
 
 static void note_error(uint32_t result)
@@ -572,7 +580,7 @@ static void flush_all(bool everything)
     if (result != CUPTI_OK) /* records kept inside CUPTI cannot be counted */
         log_once(log_warn, "CUPTI does not deliver its records (%s); GPU spans may be missing",
                  cupti_result_text(cupti, result));
-    count_dropped();
+    read_dropped();
 }
 
 void switches_flush(bool everything)

@@ -21,8 +21,12 @@ bool switches_use_subscriber_api(void);
 /* Called periodically: enables what needs an initialized CUDA. */
 void switches_follow(void);
 
-/* Flushes finished records, or everything, and counts the records that CUPTI dropped. */
+/* Flushes finished records, or everything. */
 void switches_flush(bool everything);
+
+/* Counts the records that CUPTI dropped before the last flush. The reason depends on whether a call has
+ * reported a fatal error, so the calls of that time must have been read. */
+void switches_count_dropped(void);
 
 /* Returns, and resets, why CUPTI refused to flush or to be disabled; NULL if it did not. The text is
  * static. */

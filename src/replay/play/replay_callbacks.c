@@ -164,9 +164,9 @@ bool replay_callbacks_call(const struct item *item, uint64_t *data)
     if (!is_enabled_by_any(call->head.domain, call->head.cbid))
         return false;
     struct params params;
-    int32_t result = call->result;
-    if (is_exit && replay_call_fails(call->correlation_id, info && info->group == CALL_GROUP_SYNC))
-        result = ASSERT_RESULT;
+    bool is_failed =
+        is_exit && replay_call_fails(call->correlation_id, info && info->group == CALL_GROUP_SYNC);
+    int32_t result = is_failed ? ASSERT_RESULT : call->result;
     replay_params_build(&params, call, is_exit);
     struct cupti_callback_data callback_data = {
         .callbackSite = is_exit ? CUPTI_SITE_EXIT : CUPTI_SITE_ENTER,
@@ -184,6 +184,8 @@ bool replay_callbacks_call(const struct item *item, uint64_t *data)
         is_delivered |= deliver_to(&subscribers[i], call->head.domain, call->head.cbid, &callback_data,
                                    callback_data.functionName);
     }
+    if (is_failed)
+        replay_note_failure();
     return is_delivered;
 }
 

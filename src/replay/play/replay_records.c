@@ -580,7 +580,7 @@ uint32_t replay_records_dropped(unsigned place, size_t *count)
 {
     if (!count)
         return CUPTI_INVALID_PARAMETER;
-    bool is_due = !fault(FAULT_ASSERT) || replay_has_failed(); /* then they are dropped because of it */
+    bool is_due = !fault(FAULT_ASSERT) || replay_is_failure_known(); /* then they are dropped because of it */
     *count = is_due ? atomic_exchange(&consumers[place].dropped, 0) : 0;
     return CUPTI_OK;
 }

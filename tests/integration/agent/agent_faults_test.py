@@ -4,6 +4,7 @@
     agent_faults_test.py --build DIRECTORY [--sanitizers LIST] [GROUP[.test]...]
 """
 
+import itertools
 import sys
 from collections import Counter
 from pathlib import Path
@@ -116,8 +117,9 @@ class Faults(Case):
             self.assertRegex(result.err, r"cudaErrorAssert \(710\) has ended CUDA context 1;")
 
     def test_records_that_cupti_dropped_after_an_assert_are_lost_to_it(self):
-        for api in "classic", "subscriber":
-            result, stopped, _ = self.asserted("--api", api, fail=",dropped=23")
+        """Also if a flush that began before the assert finds them."""
+        for api, flush in itertools.product(("classic", "subscriber"), ("", ",flush-slow=1000")):
+            result, stopped, _ = self.asserted("--api", api, fail=f",dropped=23{flush}")
             self.assertEqual(result.report["losses"], {"lost_context_error": len(stopped), "lost_after_error": 23})
             self.assertNotRegex(result.err, "host_buffer_count")
 
