@@ -24,10 +24,12 @@ static const char *reach_word(enum reach reach)
     return reach == REACH_REFUSED ? "it belongs to another user" : "it does not respond";
 }
 
-/* A PID may be another process's by now. */
+/* A socket's name may be another process's by now. An agent that does not respond keeps its description. */
 static void describe(struct top_agent *known, const struct agent *agent)
 {
     char program[sizeof known->program];
+    if (agent->reach != REACHED && known->pid)
+        return;
     snprintf(program, sizeof program, "%s", agents_text(agent->description, "program"));
     if (known->pid != agent->pid || strcmp(known->program, program) != 0)
         known->has_before = false;
@@ -46,10 +48,11 @@ static void ask(struct top_agent *known, const struct agent *agent, uint32_t tim
     known->has_figures = false;
     if (reach == REACHED)
         reach = agents_ask(agent, "figures", timeout_ms, &answer);
-    if (reach != REACHED || !top_sample_read(answer, &now)) {
+    if (reach != REACHED) {
+        snprintf(known->why, sizeof known->why, "%s", reach_word(reach));
+    } else if (!top_sample_read(answer, &now)) {
         known->has_before = false;
-        snprintf(known->why, sizeof known->why, "%s",
-                 reach != REACHED ? reach_word(reach) : "its cuspan is too old to report figures");
+        snprintf(known->why, sizeof known->why, "its cuspan is too old to report figures");
     } else {
         known->has_figures =
             known->has_before && top_sample_difference(&known->before, &now, &known->figures);

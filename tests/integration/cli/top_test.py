@@ -120,8 +120,9 @@ class Top(unittest.TestCase):
         start_ns, agents, times = time.time_ns(), [], []
         for look, _ in zip(self.looks(), range(TRIES)):
             agent, = look["agents"]
-            self.assertEqual((agent["program"], agent["pid"]), ("trainer", running.pid))
-            self.assertEqual(agent["lost_since_begin"], 0)
+            self.assertEqual((agent["pid"], agent["lost_since_begin"]), (running.pid, 0))
+            if agent["why"] != "it does not respond":
+                self.assertEqual(agent["program"], "trainer")
             if "window_ns" not in agent:
                 continue
             agents.append(agent)
@@ -134,6 +135,17 @@ class Top(unittest.TestCase):
                     sum(other["window_ns"] for other in agents[-6:]) * 1.001 >= times[-2] - times[-7]:
                 return
         self.fail(f"no look with kernels, spans, CPU time and a whole window: {agents}")
+
+    def test_who_does_not_respond_keeps_its_name(self):
+        running = self.replay("trainer", "torch_inference")
+        looks = (look["agents"][0] for look in self.looks())
+        next(look for look in looks if "window_ns" in look)
+        os.kill(running.pid, signal.SIGSTOP)
+        silent = next(look for look in looks if look["why"])
+        self.assertEqual((silent["program"], silent["state"], silent["why"]), ("trainer", "tracing", "it does not respond"))
+        self.assertNotIn("window_ns", silent)
+        os.kill(running.pid, signal.SIGCONT)
+        next(look for look in looks if "window_ns" in look and not look["why"])
 
     def check_figures(self, agent, durations):
         """The kernels of any interval are among the recorded ones, which `durations` has by name."""
@@ -194,7 +206,9 @@ class Top(unittest.TestCase):
         screen = self.terminal(columns=120, lines=40)
         screen.wait_for("a wide screen", lambda text: "LAUNCHES" in text and "nvjet" in text)
         screen.resize(60, 12)
-        text = screen.wait_for("a small screen", lambda text: "LAUNCHES" not in text and "q quit" in text.splitlines()[-1])
+        # A terminal that shrinks keeps its last lines, so the first line shows that the program has followed.
+        text = screen.wait_for("a small screen", lambda text: text.startswith("cuspan top") and "LAUNCHES" not in text
+                               and "q quit" in text.splitlines()[-1])
         self.assertEqual(len(text.splitlines()), 12)
         screen.resize(120, 40)
         screen.wait_for("a wide screen again", lambda text: "LAUNCHES" in text and "q quit" in text.splitlines()[-1])
