@@ -258,11 +258,31 @@ static enum status make_report_dir(struct injection *injection, struct error *er
     return status;
 }
 
+/* The agent would report the error only when the program calls CUDA for the first time. */
+static enum status check_config(const struct injection *injection, struct error *err)
+{
+    struct config_input input = {
+        .getenv = config_getenv, .path = injection->config, .overrides = injection->set.data};
+    struct settings *settings = xcalloc(1, sizeof *settings);
+    struct config_report *report = xcalloc(1, sizeof *report);
+    enum status status = config_load(&input, settings, report);
+    const char *error = config_first_error(report);
+    if (status == STATUS_OK)
+        settings_deinit(settings);
+    else
+        error_set(err, status, "%s", error ? error : status_text(status));
+    free(settings);
+    free(report);
+    return status;
+}
+
 enum status injection_prepare(struct injection *injection, struct error *err)
 {
     enum status status = STATUS_OK;
     if (injection->set.len)
         status = config_check_overrides(injection->set.data, "options", err);
+    if (status == STATUS_OK && injection->config)
+        status = check_config(injection, err);
     if (status == STATUS_OK)
         status = injection_find_library(injection, err);
     if (status == STATUS_OK)
@@ -274,16 +294,10 @@ enum status injection_prepare(struct injection *injection, struct error *err)
     return status;
 }
 
-static const char *read_variable(const char *name, void *context)
-{
-    (void)context;
-    return getenv(name);
-}
-
 /* Whether the file or the environment sets on_signal. The agent reports errors in them. */
 static bool are_signals_chosen(void)
 {
-    struct config_input input = {.getenv = read_variable};
+    struct config_input input = {.getenv = config_getenv};
     struct settings *settings = xcalloc(1, sizeof *settings);
     struct config_report *report = xcalloc(1, sizeof *report);
     bool chosen = false;

@@ -326,6 +326,16 @@ says "an address that is none" "$err" "*endpoint: expected http://HOST:PORT*"
 expect "two ways" 2 "$cuspan" run --file x --endpoint http://localhost:4318 ./app
 expect "a value that can't be passed" 2 "$cuspan" run --service-name "a;b" ./app
 expect "a bad --config" 2 "$cuspan" run --config missing.yaml ./app
+printf 'file_format: "1.1"\ndistribution: {cuspan: {detial: full}}\n' >wrong.yaml
+expect "a wrong key in --config" 2 "$cuspan" run --config wrong.yaml touch started
+says "a wrong key in --config" "$err" "cuspan run: *wrong.yaml:2:*: distribution.cuspan.detial: unknown key; did you mean detail?"
+[[ ! -e started ]] || fail "a wrong key in --config: the program was started"
+printf 'file_format: "1.1"\ndistribution: {cuspan: {memory_bytes_max: 33554432}}\n' >small.yaml
+expect "too little memory in --config" 2 "$cuspan" run --config small.yaml touch started
+says "too little memory in --config" "$err" "cuspan run: *memory_bytes_max: 33554432 is not enough *"
+[[ ! -e started ]] || fail "too little memory in --config: the program was started"
+expect "--set corrects --config" 0 "$cuspan" run --config small.yaml --set memory_bytes_max=67108864 touch started
+[[ -e started ]] || fail "--set corrects --config: the program was not started"
 
 # A report that is kept is readable only by the user, like all files that we write.
 rm -f kept.*
