@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Runs each test of a build many times while other load keeps all processors busy.
 
-    stress.py --build DIRECTORY [--runs N] [--minutes M] [--state FILE] [--no-load] [REGEX]
+    stress.py --build DIRECTORY [--runs N] [--minutes M] [--state FILE] [REGEX]
 
 REGEX selects tests by their ctest names. A call stops after M minutes, and the next one continues where it stopped:
 FILE has the number of runs of each test. They count for one state of the committed code: counting starts again for all
 tests when anything but documents and tests changes, and for a test when its own file does. The output of each failed
-run is kept beside FILE. With --no-load it adds no load of its own: something else must keep all processors busy.
+run is kept beside FILE.
 Exit status: 0 if no run failed, 1 otherwise. The line "all runs are done" says that nothing is left to do.
 """
 
@@ -122,7 +122,6 @@ def main():
     parser.add_argument("--runs", type=int, default=50)
     parser.add_argument("--minutes", type=float, default=50)
     parser.add_argument("--state", type=Path)
-    parser.add_argument("--no-load", action="store_true")
     parser.add_argument("pattern", nargs="?", default="^integration/")
     options = parser.parse_args()
     end = time.monotonic() + options.minutes * 60
@@ -157,7 +156,7 @@ def main():
             passed += 1
         log.unlink()
 
-    load = [subprocess.Popen([sys.executable, "-c", LOAD]) for _ in range(0 if options.no_load else os.cpu_count())]
+    load = [subprocess.Popen([sys.executable, "-c", LOAD]) for _ in range(os.cpu_count())]
     try:
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
             list(pool.map(one, pending))

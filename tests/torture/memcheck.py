@@ -21,7 +21,8 @@ sys.path.insert(0, str(ROOT / "tests/support"))
 import sink  # noqa: E402
 
 VALGRIND = ["valgrind", "-q", "--error-exitcode=99", "--leak-check=full", "--show-leak-kinds=definite",
-            "--errors-for-leak-kinds=definite", "--fair-sched=try", "--num-callers=24"]
+            "--errors-for-leak-kinds=definite", "--fair-sched=try", "--num-callers=24",
+            f"--suppressions={Path(__file__).with_name('memcheck.supp')}"]
 HOST_STATUS, HOST_OUTPUT = 7, "host: done\n"
 TIMEOUT_S = 400
 # NAME: the recording, the replay library, the destination of spans, other settings. {folder} and {url} are replaced.
@@ -75,7 +76,7 @@ def replay(build, name):
 
 
 def unit(build, name):
-    status, out, err = under_valgrind([build / name])
+    status, out, err = under_valgrind([build / name], {**os.environ, "CUSPAN_UNDER_VALGRIND": "1"})
     return status == 0, out + err
 
 

@@ -274,10 +274,11 @@ class Share(Case):
 
     def test_it_may_change_its_mind(self):
         """The next buffer then comes with what was held back before."""
-        result = self.tool("inject", "tool-on", "play", "agent-flush", "period=60000", "play", "agent-flush", "count",
-                           way="share")
+        result = self.tool("inject", "tool-on", "play", "agent-flush", "count", "period=60000", "play", "agent-flush",
+                           "count", way="share", name=SMALL)  # both plays would fit in what was held back
         self.assert_all_well(result)
-        self.assert_tool_saw(result.counts[0], 2)
+        self.assertEqual([buffers for buffers, _ in result.buffers], [0, 2])
+        self.assert_tool_saw(result.counts[1], 2, SMALL)
 
     def test_graphs_show_their_nodes(self):
         """The first subscriber chooses for all: a record for each execution would leave the other tool without kernels."""

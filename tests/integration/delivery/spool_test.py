@@ -38,6 +38,8 @@ SPANS = 1038  # approximately, of one play
 ROOM = {"rings__bytes": 1 << 20, "rings__total_bytes": 1 << 28, "memory_bytes_max": 1 << 30}
 PROTOCOLS = "http/protobuf", "http/json", "grpc"
 HOUR_SPANS = 36_000_000
+# For requests from memory, which are lost after a timeout: a busy machine does not reach these.
+PATIENT = {"OTEL_EXPORTER_OTLP_TIMEOUT": "600000", "OTEL_BSP_EXPORT_TIMEOUT": "600000"}
 
 
 def bytes_in(folder):
@@ -405,7 +407,7 @@ class Disk(Case):
             resource.setrlimit(resource.RLIMIT_FSIZE, (100000, resource.RLIM_INFINITY))
 
         sink = self.sink()
-        report = self.run_agent(sink, "--repeat", "25", prepare=limit, exit_deadline_ms=60000)
+        report = self.run_agent(sink, "--repeat", "25", prepare=limit, exit_deadline_ms=600000, env=PATIENT)
         self.assertEqual((report["losses"], report["delivered"]), ({}, report["spans"]), report["said"])
         self.assert_each_once(sink, report["spans"])
         self.assertRegex(report["said"], "File too large.; spans are sent from memory")
@@ -415,11 +417,12 @@ class Disk(Case):
         self.spool.mkdir(mode=0o700)
         command = (f"mount -t tmpfs -o {options},mode=0700 none {self.spool} && {script} && "
                    f"exec {BUILD}/cuspan replay --endpoint {sink.endpoint} --set spool.directory={self.spool} "
-                   f"--set report_file={self.directory}/report-{self.runs + 2} --repeat 25 {RECORDING}")
+                   f"--set exit_deadline_ms=600000 --set report_file={self.directory}/report-{self.runs + 2} "
+                   f"--repeat 25 {RECORDING}")
         probe = self.start(["unshare", "-m", "sh", "-c", f"mount -t tmpfs none {self.spool}"])
         if probe.wait(LIMIT_S) != 0:
             self.skipTest("no right to mount a file system here")
-        process = self.start(["unshare", "-m", "sh", "-c", command])
+        process = self.start(["unshare", "-m", "sh", "-c", command], env=PATIENT)
         report = self.end(process)
         self.assertIsNotNone(report, process.said)
         return report, process.said

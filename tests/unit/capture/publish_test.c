@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -241,7 +242,7 @@ static void trap_no_more(void)
             : "cc", "memory");
 }
 
-static void interrupt_changes(void)
+static void interrupt_each_instruction(void)
 {
     struct sigaction action = {.sa_handler = read_now};
     assert_int_equal(sigaction(SIGTRAP, &action, NULL), 0);
@@ -251,8 +252,9 @@ static void interrupt_changes(void)
         trap_no_more();
     }
 }
-#else
-static void interrupt_changes(void)
+#endif
+
+static void interrupt_often(void)
 {
     struct sigaction action = {.sa_handler = read_now, .sa_flags = SA_RESTART};
     struct itimerspec often = {{0, 20000}, {0, 20000}};
@@ -265,7 +267,23 @@ static void interrupt_changes(void)
         change((uint8_t)(1 + i % 250));
     timer_delete(timer);
 }
+
+/* Valgrind ignores the trap flag, and delivers signals only after a block of instructions. */
+static bool is_under_valgrind(void)
+{
+    return getenv("CUSPAN_UNDER_VALGRIND") != NULL;
+}
+
+static void interrupt_changes(void)
+{
+#if defined(__x86_64__)
+    if (!is_under_valgrind()) {
+        interrupt_each_instruction();
+        return;
+    }
 #endif
+    interrupt_often();
+}
 
 static void test_an_interrupted_writer_shows_no_halves(void **state)
 {
@@ -277,7 +295,8 @@ static void test_an_interrupted_writer_shows_no_halves(void **state)
     interrupt_changes();
     assert_int_equal(torn, 0);
     assert_true(whole > 1000);
-    assert_true(reads > whole); /* invalid while it is being written */
+    if (!is_under_valgrind())
+        assert_true(reads > whole); /* invalid while it is being written */
     assert_true(context_detach(token));
 }
 
