@@ -37,11 +37,26 @@ static char *make_absolute(const char *path)
     return absolute;
 }
 
+/* The agent would report it only when the program calls CUDA for the first time. */
+static int check_directory(const struct options *options, const char *path)
+{
+    char *directory = xasprintf("%.*s", (int)(strrchr(path, '/') + 1 - path), path);
+    int status = EXIT_OK;
+    if (access(path, F_OK) != 0 && access(directory, W_OK | X_OK) != 0)
+        status = options_complain(options, "cannot create %s: %s", path, strerror(errno));
+    free(directory);
+    return status;
+}
+
 int injection_set_path(struct injection *injection, const struct options *options, const char *key,
                        const char *path)
 {
-    char *absolute = strcmp(path, "-") == 0 ? xstrdup(path) : make_absolute(path);
-    int status = injection_set(injection, options, key, absolute);
+    if (strcmp(path, "-") == 0)
+        return injection_set(injection, options, key, path);
+    char *absolute = make_absolute(path);
+    int status = check_directory(options, absolute);
+    if (status == EXIT_OK)
+        status = injection_set(injection, options, key, absolute);
     free(absolute);
     return status;
 }

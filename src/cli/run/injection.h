@@ -29,7 +29,7 @@ int injection_check_output(const struct injection *injection, const struct optio
 /* Adds key=value for the agent; EXIT_USAGE after an error message if the value cannot be passed. */
 int injection_set(struct injection *injection, const struct options *options, const char *key,
                   const char *value);
-/* The same for a path, which becomes absolute. */
+/* The same for a file to write, whose path becomes absolute; also EXIT_USAGE if it cannot be created. */
 int injection_set_path(struct injection *injection, const struct options *options, const char *key,
                        const char *path);
 

@@ -324,6 +324,11 @@ expect "an address that is none" 2 "$cuspan" run --endpoint nonsense ./app
 says "an address that is none" "$err" "*endpoint: expected http://HOST:PORT*"
 [[ ! -e env.txt ]] || fail "a wrong option and the program ran all the same"
 expect "two ways" 2 "$cuspan" run --file x --endpoint http://localhost:4318 ./app
+expect "a file in a missing directory" 2 "$cuspan" run --file missing/x.jsonl touch started
+says "a file in a missing directory" "$err" "cuspan run: cannot create $work/missing/x.jsonl: No such file or directory*"
+expect "a recording in a missing directory" 2 "$cuspan" record -o missing/x.cuspanrec touch started
+one_line "a recording in a missing directory"
+[[ ! -e started ]] || fail "a file in a missing directory: the program was started"
 expect "a value that can't be passed" 2 "$cuspan" run --service-name "a;b" ./app
 expect "a bad --config" 2 "$cuspan" run --config missing.yaml ./app
 printf 'file_format: "1.1"\ndistribution: {cuspan: {detial: full}}\n' >wrong.yaml
