@@ -15,14 +15,19 @@ ROOT = Path(__file__).resolve().parents[2]
 WARNINGS = "@jaeger@warnings"  # where Jaeger reports problems of a span
 
 
+HELD = []  # sockets that keep ports from other processes until this process ends
+
+
 def free_ports(count):
-    """Unused ports. They are held together, so that none is returned twice."""
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
+    """Unused ports, which no other process gets. A server may use them if it sets SO_REUSEADDR, as most do; while none
+    does, connections are refused."""
+    ports = []
+    for _ in range(count):
+        each = socket.socket()
+        each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
+        ports.append(each.getsockname()[1])
+        HELD.append(each)
     return ports
 
 

@@ -3,12 +3,13 @@ standard library only. It records the spans of each request, in order of arrival
 
 import gzip
 import json
-import socket
 import socketserver
 import struct
 import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from backend import free_ports
 
 
 @dataclass
@@ -91,12 +92,6 @@ def read_json(data):
     return arrived
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 class OtlpSink:
     """`keep`: whether span IDs are kept or only counted. `status`: the response to HTTP requests."""
 
@@ -109,7 +104,7 @@ class OtlpSink:
         self.headers = []
         self.counted = self.requests = 0
         self.status = 200
-        self.port = port or free_port()
+        self.port = port or free_ports(1)[0]
         self.protocol = protocol
         self.server = None
 

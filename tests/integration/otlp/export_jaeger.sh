@@ -13,9 +13,11 @@ done
 export no_proxy='*'
 
 work=$(mktemp -d)
-jaeger_pid=
+jaeger_pid='' ports_pid=''
 finish() {
-    [ -z "$jaeger_pid" ] || kill "$jaeger_pid" 2>/dev/null || true
+    for pid in $jaeger_pid $ports_pid; do
+        kill "$pid" 2>/dev/null || true
+    done
     wait 2>/dev/null || true
     rm -rf "$work"
 }
@@ -33,14 +35,17 @@ make_certificates() {
     cd - >/dev/null
 }
 
-free_ports() {
-    python3 - "$1" <<'PYTHON'
-import socket, sys
+# Prints unused ports, and keeps them from other processes until it is ended. A server that sets SO_REUSEADDR, like
+# Jaeger, may use them; while none does, connections are refused.
+hold_ports() {
+    exec python3 -c '
+import signal, socket, sys
 sockets = [socket.socket() for _ in range(int(sys.argv[1]))]
 for s in sockets:
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     s.bind(("127.0.0.1", 0))
-print(*[s.getsockname()[1] for s in sockets])
-PYTHON
+print(*[s.getsockname()[1] for s in sockets], flush=True)
+signal.pause()' "$1"
 }
 
 receiver() { # NAME GRPC_PORT HTTP_PORT TLS_LINES
@@ -131,7 +136,9 @@ in Jaeger: '$found'"
 }
 
 make_certificates >"$work/openssl.log" 2>&1 || { cat "$work/openssl.log"; exit 1; }
-read -r grpc http grpcs https grpc_mutual https_mutual query query_grpc nobody < <(free_ports 9)
+exec {ports}< <(hold_ports 9)
+ports_pid=$!
+read -r grpc http grpcs https grpc_mutual https_mutual query query_grpc nobody <&"$ports"
 start_jaeger
 
 path=v1/traces
