@@ -66,10 +66,23 @@ fetch_sources() { # fetch_sources SET WORK
     apt-get "${options[@]}" update
     for package in ${PACKAGES[$set]}; do
         (cd "$work/src" && apt-get "${options[@]}" source "$package" >"$work/$package.log" 2>&1) ||
-            fetch_original "$set" "$package" "$work" "${options[@]}" ||
+            fetch_older "$package" "$work" "${options[@]}" || fetch_original "$set" "$package" "$work" "${options[@]}" ||
             { cat "$work/$package.log" >&2; fail "apt-get source $package failed"; }
     done
     (cd "$work/src" && find . -maxdepth 1 -type f -exec sha256sum {} +)
+}
+
+# fetch_older PACKAGE WORK OPTION...: the newest version that can be had, for mirrors that list a version some days before they
+# have its files.
+fetch_older() {
+    local package=$1 work=$2 version
+    for version in $(apt-cache "${@:3}" showsrc --only-source "$package" | sed -n 's/^Version: //p' | sort -urV | tail -n +2); do
+        if (cd "$work/src" && apt-get "${@:3}" source "$package=$version" >>"$work/$package.log" 2>&1); then
+            say "the newest version of $package is not on the mirror yet: using $version"
+            return
+        fi
+    done
+    return 1
 }
 
 # fetch_original SET PACKAGE WORK OPTION...: the upstream archive alone, for mirrors that lack the description (.dsc). Only for
