@@ -120,11 +120,11 @@ build_image() { # build_image IMAGE CONTEXT [OPTION...]
     docker build --tag "$1" "${@:3}" "$2" >"$log" 2>&1 || { tail -n 30 "$log"; fail "cannot build the image $1; log: $log"; }
 }
 
-# The mirror that this machine's apt uses; empty for debootstrap's default.
+# debian_mirror [-security]: the mirror that this machine's apt uses; empty if it uses none.
 debian_mirror() {
     # shellcheck disable=SC2016 # apt's variable
     apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 2>/dev/null |
-        grep -vE 'security|backports' | head -n 1
+        grep -E -- "/debian${1:-}/?\$" | head -n 1
 }
 
 fetch_base() { # fetch_base SUITE ARCHIVE
@@ -156,12 +156,25 @@ fetch_bases() {
     return "$status"
 }
 
-# bare_image SUITE: leaves the image bare:SUITE, Debian as debootstrap installs it.
+# add_updates BASE IMAGE SUITE: IMAGE is BASE with the sources of updates, which Debian's installer enables and debootstrap
+# does not.
+add_updates() {
+    local folder=$ENGINE/updates-$3 mirror security
+    mirror=$(debian_mirror) security=$(debian_mirror -security)
+    rm -rf "$folder" && mkdir -p "$folder"
+    printf 'deb %s %s main\n' "${mirror:-http://deb.debian.org/debian}" "$3-updates" \
+        "${security:-http://deb.debian.org/debian-security}" "$3-security" >"$folder/updates.list"
+    printf 'FROM %s\nCOPY updates.list /tmp/\nRUN cat /tmp/updates.list >>/etc/apt/sources.list && rm /tmp/updates.list\n' "$1" >"$folder/Dockerfile"
+    build_image "$2" "$folder"
+}
+
+# bare_image SUITE: leaves the image bare:SUITE, Debian as its installer leaves it, with as few packages as possible.
 bare_image() {
     ! docker image inspect "bare:$1" >/dev/null 2>&1 || return 0
     fetch_bases "$1" || fail "there is no Debian $1"
     mkdir -p "$ENGINE_CACHE/packages-$1/partial"
-    docker import "$ENGINE_CACHE/$1.tar.gz" "base:$1" >/dev/null
+    docker import "$ENGINE_CACHE/$1.tar.gz" "debootstrap:$1" >/dev/null
+    add_updates "debootstrap:$1" "base:$1" "$1"
     add_network "base:$1" "bare:$1"
 }
 
