@@ -72,7 +72,7 @@ fetch_sources() { # fetch_sources SET WORK
     (cd "$work/src" && find . -maxdepth 1 -type f -exec sha256sum {} +)
 }
 
-# fetch_older PACKAGE WORK OPTION...: the newest version that can be had, for mirrors that list a version some days before they
+# fetch_older PACKAGE WORK OPTION...: an older version, the newest that is there. Some mirrors list a version days before they
 # have its files.
 fetch_older() {
     local package=$1 work=$2 version
