@@ -40,4 +40,4 @@ endforeach()
 
 # Tests in which a sanitizer would find nothing: of scripts, of symbols, of how much memory is used, of probabilities.
 label(release-only integration/bench integration/bench_guard integration/bounds_memory integration/diff_statistics
-      integration/gpu_numbers integration/processes_check integration/sampler_sdk integration/security_symbols)
+      integration/fetch_sources integration/gpu_numbers integration/processes_check integration/sampler_sdk integration/security_symbols)

@@ -24,8 +24,8 @@ void switches_follow(void);
 /* Flushes finished records, or everything. */
 void switches_flush(bool everything);
 
-/* Counts the records that CUPTI dropped before the last flush. The reason depends on whether a call has
- * reported a fatal error, so the calls of that time must have been read. */
+/* Counts the records that CUPTI had dropped at the last flush. Call it after reading the calls from the
+ * rings: the reason depends on whether one of them failed with a fatal error. */
 void switches_count_dropped(void);
 
 /* Returns, and resets, why CUPTI refused to flush or to be disabled; NULL if it did not. The text is

@@ -37,7 +37,7 @@ static char *make_absolute(const char *path)
     return absolute;
 }
 
-/* The agent would report it only when the program calls CUDA for the first time. */
+/* Otherwise the agent would report the error, only at the first CUDA call of the program. */
 static int check_directory(const struct options *options, const char *path)
 {
     char *directory = xasprintf("%.*s", (int)(strrchr(path, '/') + 1 - path), path);
@@ -273,7 +273,8 @@ static enum status make_report_dir(struct injection *injection, struct error *er
     return status;
 }
 
-/* The agent would report the error only when the program calls CUDA for the first time. */
+/* Otherwise the agent would report the error, only at the first CUDA call of the program. The environment is
+ * not checked: it may be meant for all programs of a machine, and they must run. */
 static enum status check_config(const struct injection *injection, struct error *err)
 {
     struct config_input input = {

@@ -24,7 +24,8 @@ static const char *reach_word(enum reach reach)
     return reach == REACH_REFUSED ? "it belongs to another user" : "it does not respond";
 }
 
-/* A socket's name may be another process's by now. An agent that does not respond keeps its description. */
+/* The PID in the name of a socket may belong to another process by now. An agent that does not respond keeps
+ * its description. */
 static void describe(struct top_agent *known, const struct agent *agent)
 {
     char program[sizeof known->program];
