@@ -1,6 +1,7 @@
 """A real Jaeger and, in front of it, the same binary again as an OpenTelemetry Collector, each on its own ports.
 Returns the results of Jaeger's API as plain spans."""
 
+import contextlib
 import json
 import os
 import socket
@@ -18,16 +19,24 @@ WARNINGS = "@jaeger@warnings"  # where Jaeger reports problems of a span
 HELD = []  # sockets that keep ports from other processes until this process ends
 
 
-def free_ports(count):
-    """Unused ports, which no other process gets. A server may use them if it sets SO_REUSEADDR, as most do; while none
-    does, connections are refused."""
+def hold(host, port):
+    held = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    HELD.append(held)
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind((host, port))
+    return held.getsockname()[1]
+
+
+def free_ports(count, *others):
+    """Ports that are unused at 127.0.0.1 and at the other addresses, and that no other process gets. A server may use them
+    if it sets SO_REUSEADDR, as most do; while none does, connections are refused."""
     ports = []
-    for _ in range(count):
-        each = socket.socket()
-        each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        each.bind(("127.0.0.1", 0))
-        ports.append(each.getsockname()[1])
-        HELD.append(each)
+    while len(ports) < count:
+        port = hold("127.0.0.1", 0)
+        with contextlib.suppress(OSError):  # in use at one of the others
+            for host in others:
+                hold(host, port)
+            ports.append(port)
     return ports
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "support")]
 
+import backend  # noqa: E402
 import faults_case  # noqa: E402
 from bad_server import take  # noqa: E402
 from faults_case import eventually  # noqa: E402
@@ -34,13 +35,14 @@ class Names(faults_case.Case):
 
     def test_a_name_that_moves(self):
         """The collector restarts at another address, as in a cluster. After the connection ends, the agent resolves again."""
-        first = self.server(take, host="127.0.0.1")
+        port = backend.free_ports(1, "127.0.0.2")[0]
+        first = self.server(take, host="127.0.0.1", port=port)
         agent = self.agent(first, host="collector.test", env=self.hosts("collector.test 127.0.0.1\n"))
         agent.play()
         eventually(lambda: first.requests, agent.said)
         first.close()
         self.hosts("collector.test 127.0.0.2\n")
-        second = self.server(take, host="127.0.0.2", port=first.port)
+        second = self.server(take, host="127.0.0.2", port=port)
         agent.play()
         eventually(lambda: second.requests, agent.said)
         agent.end()
@@ -53,14 +55,16 @@ class Names(faults_case.Case):
 
     def test_one_family_is_refused(self):
         self.needs_ipv6()
-        self.delivers(self.server(), host="collector.test", env=self.hosts("collector.test ::1 127.0.0.1\n"))
-        self.delivers(self.server(host="::1"), host="collector.test", env=self.hosts("collector.test 127.0.0.1 ::1\n"))
+        one, other = backend.free_ports(2, "::1")
+        self.delivers(self.server(port=one), host="collector.test", env=self.hosts("collector.test ::1 127.0.0.1\n"))
+        self.delivers(self.server(host="::1", port=other), host="collector.test", env=self.hosts("collector.test 127.0.0.1 ::1\n"))
 
     def test_one_family_is_silent(self):
         """A listener with a full queue does not respond. The agent tries the other address family in time."""
         self.needs_ipv6()
-        server = self.server()
+        server = self.server(port=backend.free_ports(1, "::1")[0])
         with socket.socket(socket.AF_INET6) as silent, contextlib.ExitStack() as waiting:
+            silent.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             silent.bind(("::1", server.port))
             silent.listen(0)
             for _ in range(3):
