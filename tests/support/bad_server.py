@@ -435,10 +435,15 @@ def endless_interim(link):
 
 
 def say(text):
-    """Bytes that are not HTTP."""
+    """Sends these bytes at once, then reads until the client closes. A close with bytes unread would reset the connection,
+    and the client might see that first."""
 
     def fault(link):
         link.send(text)
+        link.sock.shutdown(socket.SHUT_WR)
+        with contextlib.suppress(Gone):
+            while True:
+                link.more()
 
     return fault
 
