@@ -311,9 +311,9 @@ enum status injection_prepare(struct injection *injection, struct error *err)
 }
 
 /* Whether the file or the environment sets on_signal. The agent reports errors in them. */
-static bool are_signals_chosen(void)
+static bool are_signals_chosen(const struct injection *injection)
 {
-    struct config_input input = {.getenv = config_getenv};
+    struct config_input input = {.getenv = config_getenv, .overrides = injection->set.data};
     struct settings *settings = xcalloc(1, sizeof *settings);
     struct config_report *report = xcalloc(1, sizeof *report);
     bool chosen = false;
@@ -354,7 +354,7 @@ void injection_apply(const struct injection *injection)
     struct text set = {0};
     if (injection->config)
         setenv("CUSPAN_CONFIG_FILE", injection->config, 1);
-    if (!are_signals_chosen())
+    if (!are_signals_chosen(injection))
         text_add_format(&set, ENDING_SIGNALS);
     if (before && *before)
         text_add_format(&set, "%s\n", before);

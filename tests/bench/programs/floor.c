@@ -6,8 +6,8 @@
  * If CUSPAN_FLOOR_OFF_FILE names a file, the floor switches itself off and unsubscribes permanently once that
  * file exists: then a program continues in which CUPTI was used once. With CUSPAN_FLOOR_KEEPS=callbacks only
  * the records are switched off, as while cuspan sleeps. The program creates the file when it has worked a
- * little, and waits a little before it measures. A line on standard error reports the end, and how many
- * buffers of records there were. */
+ * little, and waits a little before it measures; the floor removes the file when all is off. A line on
+ * standard error reports the end, and how many buffers of records there were. */
 #include "agent/lifecycle/agent.h"
 #include "base/clock.h"
 #include "capture/context/publish.h"
@@ -144,6 +144,7 @@ static void *return_buffers(void *unused)
             capture_service(clock_monotonic_ns());
         if (off_file && buffers && access(off_file, F_OK) == 0) {
             is_on = !switch_off(buffers);
+            unlink(off_file);
             off_file = NULL;
         }
         nanosleep(&pause, NULL);

@@ -341,6 +341,10 @@ says "too little memory in --config" "$err" "cuspan run: *memory_bytes_max: 3355
 [[ ! -e started ]] || fail "too little memory in --config: the program was started"
 expect "--set corrects --config" 0 "$cuspan" run --config small.yaml --set memory_bytes_max=67108864 touch started
 [[ -e started ]] || fail "--set corrects --config: the program was not started"
+printf 'file_format: "1.1"\ndistribution: {cuspan: {memory_bytes_max: 33554432, on_signal: [USR1]}}\n' >usr1.yaml
+expect "on_signal of a file that --set corrects" 0 env CUSPAN_CONFIG_FILE="$work/usr1.yaml" \
+    "$cuspan" run --set memory_bytes_max=67108864 ./app
+says "on_signal of a file that --set corrects" "$(<env.txt)" "*set:memory_bytes_max=67108864|report_file=*"
 
 # A report that is kept is readable only by the user, like all files that we write.
 rm -f kept.*

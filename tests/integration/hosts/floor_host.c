@@ -1,8 +1,9 @@
 /* Plays a recording to the floor of the benchmark (tests/bench/programs/floor.c) twice, like a program that
- * works a little, prints that, waits a little and continues. Prints for each time how many callbacks and how
- * many records the floor received.
+ * works a little, prints that, waits and continues. Prints for each time how many callbacks and how many
+ * records the floor received.
  *
- *   floor_host FLOOR DOUBLE RECORDING FILE      FILE is created in between: CUSPAN_FLOOR_OFF_FILE */
+ *   floor_host FLOOR DOUBLE RECORDING FILE      FILE is created in between. If CUSPAN_FLOOR_OFF_FILE is set,
+ * it names FILE: continues when the floor has removed it */
 #include "recording/replay_seam.h"
 
 #include <dlfcn.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #define WAIT_US 300000
+#define POLL_US 1000
 
 static void *find(const char *library, const char *name)
 {
@@ -51,7 +53,8 @@ int main(int argc, char **argv)
     if (!file)
         return 1;
     fclose(file);
-    usleep(WAIT_US);
+    while (getenv("CUSPAN_FLOOR_OFF_FILE") && access(argv[4], F_OK) == 0)
+        usleep(POLL_US);
     play(argv[2]);
     return 0;
 }
