@@ -273,8 +273,8 @@ static enum status make_report_dir(struct injection *injection, struct error *er
     return status;
 }
 
-/* Otherwise the agent would report the error, only at the first CUDA call of the program. The environment is
- * not checked: it may be meant for all programs of a machine, and they must run. */
+/* Otherwise the agent would report the error, only at the first CUDA call of the program. Without --config
+ * nothing is checked: the environment may be meant for all programs of a machine, and they must run. */
 static enum status check_config(const struct injection *injection, struct error *err)
 {
     struct config_input input = {
@@ -310,7 +310,7 @@ enum status injection_prepare(struct injection *injection, struct error *err)
     return status;
 }
 
-/* Whether the file or the environment sets on_signal. The agent reports errors in them. */
+/* Whether the file, the environment or --set sets on_signal. The agent reports errors in them. */
 static bool are_signals_chosen(const struct injection *injection)
 {
     struct config_input input = {.getenv = config_getenv, .overrides = injection->set.data};

@@ -1,9 +1,9 @@
 /* Plays a recording to the floor of the benchmark (tests/bench/programs/floor.c) twice, like a program that
- * works a little, prints that, waits and continues. Prints for each time how many callbacks and how many
- * records the floor received.
+ * works a little, prints that, creates FILE and continues. If CUSPAN_FLOOR_OFF_FILE is set, it names FILE,
+ * and the program continues once the floor has removed it. Prints for each time how many callbacks and how
+ * many records the floor received.
  *
- *   floor_host FLOOR DOUBLE RECORDING FILE      FILE is created in between. If CUSPAN_FLOOR_OFF_FILE is set,
- * it names FILE: continues when the floor has removed it */
+ *   floor_host FLOOR DOUBLE RECORDING FILE */
 #include "recording/replay_seam.h"
 
 #include <dlfcn.h>
@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define WAIT_US 300000
 #define POLL_US 1000
 
 static void *find(const char *library, const char *name)
@@ -35,7 +34,6 @@ static void play(const char *library)
         fprintf(stderr, "floor_host: %s\n", err.text);
         exit(1);
     }
-    usleep(WAIT_US);
     printf("%llu %llu\n", (unsigned long long)result.calls, (unsigned long long)result.activities);
 }
 
