@@ -65,20 +65,47 @@ static bool is_empty(struct spool *spool)
     return atomic_load(&spool->passed) >= atomic_load(&spool->written);
 }
 
+static void count_taken_locked(struct spool *spool)
+{
+    atomic_fetch_add(&spool->passed, spool->writer.taken);
+    spool->writer.taken = 0;
+}
+
+static void fail_to_read(const struct spool *spool, struct error *err)
+{
+    char reason[128];
+    error_set(err, STATUS_IO, "cannot read the spool %.300s (%s)", spool->path,
+              strerror_r(errno, reason, sizeof reason));
+}
+
+/* Whether our source is held, after it was taken again if necessary. False: there is none, or `err` tells why
+ * it cannot be taken now. */
+static bool hold_own_locked(struct spool *spool, struct error *err)
+{
+    if (!*spool->own.name || spool_file_is_held(&spool->own.ledger_file))
+        return *spool->own.name;
+    int folder = spool_files_open_folder(spool->path, false, err);
+    if (folder < 0)
+        return false;
+    bool is_held = spool_writer_hold(&spool->writer, &spool->own, folder) == STATUS_OK;
+    if (!is_held)
+        fail_to_read(spool, err);
+    count_taken_locked(spool);
+    close(folder);
+    return is_held;
+}
+
 static enum status append(struct spool *spool, const struct request_body *body, struct error *err)
 {
-    char before[SPOOL_SOURCE_BYTES];
     struct spool_record record = {.time_ns = clock_read_ns(CLOCK_REALTIME),
                                   .spans = body->spans,
                                   .format = body->format,
                                   .compression = body->encoding ? spool->compression : COMPRESSION_NONE};
     pthread_mutex_lock(&spool->lock);
-    memcpy(before, spool->own.name, sizeof before);
-    uint64_t waiting = spool_source_waiting(&spool->own);
+    (void)spool_writer_set_made(&spool->writer, &spool->own, counter_get(spool->made));
     enum status status = spool_writer_append(&spool->writer, &spool->own, spool->number, &record,
                                              body->parts + 1, body->part_count, err);
-    if (strcmp(before, spool->own.name) != 0)
-        atomic_fetch_add(&spool->passed, waiting); /* its lock was lost: another process delivers it */
+    count_taken_locked(spool);
     if (status == STATUS_OK) {
         counter_output_spooled(spool->number, body->spans);
         atomic_fetch_add(&spool->written, body->spans);
@@ -193,7 +220,6 @@ static void count_own(struct spool *spool, const struct delivery *delivery)
     if (delivery->lost > 0)
         counter_output_lost(spool->number, delivery->reason, delivery->lost);
     counter_output_spooled(spool->number, -(int64_t)(delivery->delivered + delivery->lost));
-    atomic_fetch_add(&spool->passed, delivery->delivered + delivery->lost);
 }
 
 static void count_damaged(struct spool *spool, uint64_t damaged)
@@ -214,14 +240,14 @@ static enum spool_turn read_own_locked(struct spool *spool, struct spool_record 
     uint64_t damaged = 0;
     struct error err = {""};
     enum spool_turn turn = SPOOL_ERROR;
+    bool is_held = hold_own_locked(spool, &err);
     if (!*spool->own.name || is_empty(spool))
         return SPOOL_NOTHING;
-    int folder = spool_files_open_folder(spool->path, false, &err);
+    int folder = is_held ? spool_files_open_folder(spool->path, false, &err) : -1;
     if (folder >= 0) {
-        char reason[128];
         turn = spool_source_next(&spool->own, folder, &spool->writer.end, record, &damaged);
-        error_set(&err, STATUS_IO, "cannot read the spool %.300s (%s)", spool->path,
-                  strerror_r(errno, reason, sizeof reason));
+        if (turn == SPOOL_ERROR)
+            fail_to_read(spool, &err);
         close(folder);
     }
     if (turn == SPOOL_ERROR) {
@@ -255,7 +281,8 @@ static bool deliver_own(struct spool *spool)
     }
     pthread_mutex_lock(&spool->lock);
     count_own(spool, &delivery);
-    if (strcmp(name, spool->own.name) == 0) {
+    if (strcmp(name, spool->own.name) == 0) { /* otherwise it has passed with its source */
+        atomic_fetch_add(&spool->passed, delivery.delivered + delivery.lost);
         spool_source_pass(&spool->own, &record, delivery.delivered);
         (void)spool_source_write_ledger(&spool->own);
     }
@@ -341,11 +368,10 @@ static bool deliver_other(struct spool *spool)
 static void note_made(struct spool *spool)
 {
     uint64_t made = counter_get(spool->made);
+    struct error err;
     pthread_mutex_lock(&spool->lock);
-    if (spool->own.ledger.made != made && spool_file_is_held(&spool->own.ledger_file)) {
-        spool->own.ledger.made = made;
+    if (hold_own_locked(spool, &err) && spool_writer_set_made(&spool->writer, &spool->own, made))
         (void)spool_source_write_ledger(&spool->own);
-    }
     pthread_mutex_unlock(&spool->lock);
 }
 
@@ -409,9 +435,10 @@ static void end_own(struct spool *spool)
 {
     char name[SPOOL_SOURCE_BYTES];
     struct error err;
+    (void)hold_own_locked(spool, &err);
     memcpy(name, spool->own.name, sizeof name);
     int folder = *name ? spool_files_open_folder(spool->path, false, &err) : -1;
-    spool->own.ledger.made = counter_get(spool->made);
+    (void)spool_writer_set_made(&spool->writer, &spool->own, counter_get(spool->made));
     spool->own.ledger.has_ended = true;
     if (folder >= 0)
         (void)spool_source_write_ledger(&spool->own);

@@ -22,13 +22,14 @@ bool spool_source_write_ledger(struct spool_source *source)
 }
 
 /* If the ledger is missing or damaged, everything in the segments counts as not delivered. */
-static void read_ledger(struct spool_source *source)
+static struct spool_ledger read_ledger(const struct guarded_fd *file)
 {
     uint8_t bytes[SPOOL_LEDGER_BYTES];
-    ssize_t have = spool_file_read(&source->ledger_file, bytes, sizeof bytes, 0);
-    if (have > 0 && spool_format_read_ledger(bytes, (size_t)have, &source->ledger))
-        return;
-    source->ledger = (struct spool_ledger){.has_ended = true};
+    struct spool_ledger ledger;
+    ssize_t have = spool_file_read(file, bytes, sizeof bytes, 0);
+    if (have > 0 && spool_format_read_ledger(bytes, (size_t)have, &ledger))
+        return ledger;
+    return (struct spool_ledger){.has_ended = true};
 }
 
 /* The previous holder of the lock may have finished the source and deleted the file. */
@@ -50,7 +51,7 @@ enum status spool_source_take(struct spool_source *source, int folder, const cha
     bool is_locked = spool_file_lock(&source->ledger_file);
     bool is_current = is_linked(&source->ledger_file, folder, file);
     if (is_locked && is_current) {
-        read_ledger(source);
+        source->ledger = read_ledger(&source->ledger_file);
         if (source->ledger.at.segment || spool_files_next_segment(folder, name, 1))
             return STATUS_OK;
         unlinkat(folder, file, 0); /* O_CREAT has just created it: the source no longer exists */
@@ -58,6 +59,21 @@ enum status spool_source_take(struct spool_source *source, int folder, const cha
     }
     guarded_fd_close(&source->ledger_file);
     return is_current ? STATUS_UNAVAILABLE : STATUS_NOT_FOUND;
+}
+
+/* Who takes over a source notes in its ledger that its process has ended. */
+enum status spool_source_take_again(struct spool_source *source, int folder)
+{
+    char file[SPOOL_FILE_BYTES];
+    guarded_fd_close(&source->ledger_file);
+    spool_format_ledger_name(file, source->name);
+    if (!spool_file_open(&source->ledger_file, folder, file, O_RDWR))
+        return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? STATUS_IO : STATUS_NOT_FOUND;
+    if (spool_file_lock(&source->ledger_file) && is_linked(&source->ledger_file, folder, file) &&
+        !read_ledger(&source->ledger_file).has_ended)
+        return STATUS_OK;
+    guarded_fd_close(&source->ledger_file);
+    return STATUS_NOT_FOUND;
 }
 
 uint64_t spool_source_waiting(const struct spool_source *source)

@@ -1,7 +1,7 @@
 #include "export/spool/spool_writer.h"
 
+#include "base/limits.h"
 #include "base/clock.h"
-#include "base/accounting/counters.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -64,6 +64,33 @@ static void update_used(struct spool_writer *writer, int folder)
     spool_files_list_deinit(&list);
 }
 
+static void forget_source(struct spool_writer *writer, struct spool_source *source)
+{
+    guarded_fd_close(&writer->segment);
+    guarded_fd_close(&source->segment); /* not the body: the spool's thread may be sending it */
+    guarded_fd_close(&source->ledger_file);
+    register_own(source->name, "");
+    *source->name = 0;
+    writer->end = (struct spool_end){0};
+    writer->taken += spool_source_waiting(source);
+    writer->spooled_before += source->ledger.spooled;
+    source->ledger = (struct spool_ledger){.made = source->ledger.made - source->ledger.spooled};
+}
+
+enum status spool_writer_hold(struct spool_writer *writer, struct spool_source *source, int folder)
+{
+    if (!*source->name)
+        return STATUS_NOT_FOUND;
+    if (spool_file_is_held(&source->ledger_file))
+        return STATUS_OK;
+    enum status status = spool_source_take_again(source, folder);
+    if (status == STATUS_OK)
+        (void)spool_source_write_ledger(source);
+    if (status == STATUS_NOT_FOUND)
+        forget_source(writer, source);
+    return status;
+}
+
 static enum status create_source(struct spool_writer *writer, struct spool_source *source, int folder,
                                  unsigned output, struct error *err)
 {
@@ -73,16 +100,11 @@ static enum status create_source(struct spool_writer *writer, struct spool_sourc
     uint32_t pid = (uint32_t)getpid();
     if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random)
         random = (uint32_t)clock_monotonic_ns();
-    guarded_fd_close(&writer->segment);
-    guarded_fd_close(&source->segment); /* not the body: the spool's thread may be sending it */
-    guarded_fd_close(&source->ledger_file);
-    register_own(source->name, "");
     spool_format_source_name(source->name, now_ns, pid, random, output);
     register_own("", source->name);
     source->ledger = (struct spool_ledger){
-        .start_ns = now_ns, .pid = pid, .output = output, .made = counter_get(COUNTER_spans_created)};
+        .start_ns = now_ns, .pid = pid, .output = output, .made = source->ledger.made};
     snprintf(source->ledger.program, SPOOL_PROGRAM_BYTES, "%s", program_invocation_short_name);
-    writer->end = (struct spool_end){0};
     /* Rename it after locking, so that no other process finds it unlocked. */
     spool_format_ledger_name(file, source->name);
     snprintf(temporary, sizeof temporary, "%s.new", file);
@@ -95,6 +117,15 @@ static enum status create_source(struct spool_writer *writer, struct spool_sourc
     unlinkat(folder, temporary, 0);
     guarded_fd_close(&source->ledger_file);
     return STATUS_IO;
+}
+
+static enum status hold_or_create(struct spool_writer *writer, struct spool_source *source, int folder,
+                                  unsigned output, struct error *err)
+{
+    enum status status = spool_writer_hold(writer, source, folder);
+    if (status == STATUS_NOT_FOUND)
+        return create_source(writer, source, folder, output, err);
+    return status == STATUS_OK ? STATUS_OK : fail(writer, err);
 }
 
 static enum status create_segment(struct spool_writer *writer, struct spool_source *source, int folder,
@@ -144,7 +175,7 @@ static enum status prepare(struct spool_writer *writer, struct spool_source *sou
     if (writer->used + bytes > writer->bytes_max)
         status = STATUS_FULL;
     if (status == STATUS_OK && !has_source)
-        status = create_source(writer, source, folder, output, err);
+        status = hold_or_create(writer, source, folder, output, err);
     if (status == STATUS_OK && !has_segment)
         status = create_segment(writer, source, folder, err);
     close(folder);
@@ -186,12 +217,18 @@ enum status spool_writer_append(struct spool_writer *writer, struct spool_source
         return status;
     }
     source->ledger.spooled += record->spans;
-    source->ledger.made = counter_get(COUNTER_spans_created);
     writer->end.at.offset += bytes;
     writer->end.spans = source->ledger.spooled;
     writer->used += bytes;
     (void)spool_source_write_ledger(source);
     return STATUS_OK;
+}
+
+bool spool_writer_set_made(const struct spool_writer *writer, struct spool_source *source, uint64_t made)
+{
+    uint64_t before = source->ledger.made;
+    source->ledger.made = made - writer->spooled_before;
+    return source->ledger.made != before;
 }
 
 void spool_writer_deinit(struct spool_writer *writer, const char *source)

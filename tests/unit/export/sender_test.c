@@ -10,6 +10,7 @@
 #include "../support/http_server.h"
 #include "../support/stderr_text.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <netdb.h>
 #include <setjmp.h>
@@ -17,7 +18,11 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 #include <cmocka.h>
@@ -166,6 +171,13 @@ static void test_one_connection_serves_many_requests(void **state)
     http_server_stop(server);
 }
 
+static void remove_folder(const char *folder)
+{
+    char command[64];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    assert_int_equal(system(command), 0);
+}
+
 /* Whether the spool has room for a batch of this size. */
 static bool is_spooled(struct exporter *exporter, size_t bytes)
 {
@@ -182,7 +194,7 @@ static void test_a_full_spool_is_logged_once(void **state)
     const struct reply script[] = {{.status = 200, .hold = true}, {.status = 200}};
     struct http_server *server = http_server_start(script, 2);
     struct output_settings settings = settings_for(http_server_port(server));
-    char folder[] = "/tmp/cuspan_sender_test.XXXXXX", command[64];
+    char folder[] = "/tmp/cuspan_sender_test.XXXXXX";
     assert_non_null(mkdtemp(folder));
     settings.spool_directory = folder;
     settings.spool_bytes_max = 4 * MEBIBYTE;
@@ -208,8 +220,72 @@ static void test_a_full_spool_is_logged_once(void **state)
     assert_null(strstr(again + 1, "are written to the spool"));
     free(told);
     http_server_stop(server);
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    assert_int_equal(system(command), 0);
+    remove_folder(folder);
+}
+
+/* As programs do that become daemons. */
+static void close_files_in(const char *folder)
+{
+    char link[64], target[200];
+    DIR *entries = opendir("/proc/self/fd");
+    struct dirent *entry;
+    while ((entry = readdir(entries))) {
+        snprintf(link, sizeof link, "/proc/self/fd/%.20s", entry->d_name);
+        ssize_t bytes = readlink(link, target, sizeof target - 1);
+        if (bytes > 0 && (target[bytes] = 0, strncmp(target, folder, strlen(folder)) == 0))
+            close(atoi(entry->d_name));
+    }
+    closedir(entries);
+}
+
+/* The program closes the spool's files during the first of three requests. If `are_taken`, another process
+ * delivers and removes meanwhile what waits. Returns the number of requests. */
+static size_t close_during_a_request(bool are_taken)
+{
+    const struct reply script[] = {{.status = 200, .hold = true}, {.status = 200}};
+    struct http_server *server = http_server_start(script, 2);
+    struct output_settings settings = settings_for(http_server_port(server));
+    char folder[] = "/tmp/cuspan_sender_test.XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    settings.spool_directory = folder;
+    settings.spool_bytes_max = 4 * MEBIBYTE;
+    stderr_begin();
+    struct exporter *exporter = start(&settings);
+    assert_true(is_spooled(exporter, 1000));
+    http_server_wait(server, 1);
+    assert_true(is_spooled(exporter, 1001));
+    close_files_in(folder);
+    if (are_taken) {
+        remove_folder(folder);
+        assert_int_equal(mkdir(folder, 0700), 0);
+    }
+    assert_true(is_spooled(exporter, 1002));
+    http_server_release(server);
+    assert_int_equal(exporter_flush(exporter, in_ms(PATIENCE_MS)), STATUS_OK);
+    assert_true(exporter_destroy(exporter, in_ms(PATIENCE_MS)));
+    char *told = stderr_end();
+    assert_string_equal(told, "");
+    free(told);
+    size_t requests = http_server_requests(server);
+    for (size_t i = 0; i < requests; i++)
+        assert_int_equal(http_server_request(server, i)->body_bytes, are_taken ? 1000 + 2 * i : 1000 + i);
+    http_server_stop(server);
+    assert_int_equal(rmdir(folder), 0); /* nothing is left in it */
+    return requests;
+}
+
+static void test_a_spool_whose_files_are_closed_is_delivered_once(void **state)
+{
+    assert_int_equal(close_during_a_request(false), 3);
+    assert_int_equal(counter_get(COUNTER_spans_delivered), 3 * SPANS);
+    assert_int_equal(counter_get(COUNTER_spans_spooled_left), 0);
+}
+
+static void test_a_spool_that_another_process_takes_loses_nothing_new(void **state)
+{
+    assert_int_equal(close_during_a_request(true), 2);
+    assert_int_equal(counter_get(COUNTER_spans_delivered), 2 * SPANS);
+    assert_int_equal(counter_get(COUNTER_spans_spooled_left), SPANS); /* the other process delivers them */
 }
 
 static void test_a_kept_connection_that_was_closed_is_opened_again(void **state)
@@ -795,6 +871,8 @@ int main(void)
         SENDER_TEST(test_json_and_headers_of_the_user),
         SENDER_TEST(test_one_connection_serves_many_requests),
         SENDER_TEST(test_a_full_spool_is_logged_once),
+        SENDER_TEST(test_a_spool_whose_files_are_closed_is_delivered_once),
+        SENDER_TEST(test_a_spool_that_another_process_takes_loses_nothing_new),
         SENDER_TEST(test_a_kept_connection_that_was_closed_is_opened_again),
         SENDER_TEST(test_gzip_bodies_decode_and_give_their_chunks_back),
         SENDER_TEST(test_zstd_bodies_decode_and_give_their_chunks_back),

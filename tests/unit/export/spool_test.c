@@ -127,6 +127,18 @@ static uint64_t read_all(struct spool_source *source, const struct spool_end *en
     return spans;
 }
 
+/* Like read_all(), for what two calls of append_all() have written. */
+static uint64_t read_both(uint64_t *damaged)
+{
+    struct spool_record record;
+    uint64_t spans = 0;
+    while (spool_source_next(&own, folder, &writer.end, &record, damaged) == SPOOL_RECORD) {
+        spool_source_pass(&own, &record, record.spans);
+        spans += record.spans;
+    }
+    return spans;
+}
+
 static void test_the_checksum_is_crc_32c(void **state)
 {
     assert_int_equal(spool_format_crc(0, "123456789", 9), 0xe3069283u);
@@ -575,6 +587,17 @@ static void test_links_and_foreign_files_are_left_alone(void **state)
     spool_files_list_deinit(&list);
 }
 
+/* Another process tries to take over our source. */
+static bool is_free(void)
+{
+    pid_t child = fork();
+    int ended;
+    if (child == 0)
+        _exit(spool_source_take(&taken, folder, own.name) == STATUS_OK ? 0 : 1);
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    return WEXITSTATUS(ended) == 0;
+}
+
 /* The host closes all descriptors and opens its own files: we must not write to them. */
 static void test_a_host_closes_everything(void **state)
 {
@@ -583,25 +606,50 @@ static void test_a_host_closes_everything(void **state)
     uint64_t damaged = 0;
     append_all(2);
     memcpy(name, own.name, sizeof name);
+    assert_false(is_free());
     int ledger = own.ledger_file.number, segment = writer.segment.number;
     close(ledger);
     close(segment);
+    assert_true(is_free());
     snprintf(theirs, sizeof theirs, "%s/theirs", path);
     int fd = open(theirs, O_CREAT | O_RDWR, 0600);
     assert_true(dup2(fd, ledger) == ledger && dup2(fd, segment) == segment);
     append_all(3);
-    assert_string_not_equal(own.name, name); /* another process may have taken the first one */
-    assert_int_equal(read_all(&own, &writer.end, &damaged), spans_of(3));
+    assert_string_equal(own.name, name);
+    assert_false(is_free());
+    assert_int_equal(read_both(&damaged), spans_of(2) + spans_of(3));
     assert_int_equal(fstat(fd, &facts), 0);
     assert_int_equal(facts.st_size, 0);
-    take(name);
-    assert_int_equal(read_all(&taken, NULL, &damaged), spans_of(2));
-    spool_source_release(&taken, folder, true);
     assert_int_equal(damaged, 0);
+    assert_int_equal(writer.taken, 0);
     assert_int_equal(fcntl(segment, F_GETFD), 0); /* the host's files stay open */
     close(fd);
     close(ledger);
     close(segment);
+}
+
+/* Then what is written goes to a new source, and the ledger of that has its own numbers. */
+static void test_a_source_that_another_has_taken(void **state)
+{
+    char name[SPOOL_SOURCE_BYTES];
+    struct spool_recovery recovery;
+    uint64_t damaged = 0;
+    append_all(2);
+    memcpy(name, own.name, sizeof name);
+    close(own.ledger_file.number);
+    take(name);
+    spool_recovery_read(&taken, folder, &recovery);
+    (void)spool_writer_set_made(&writer, &own, spans_of(2) + spans_of(3) + 1);
+    append_all(3);
+    assert_string_not_equal(own.name, name);
+    assert_false(spool_writer_owns(name));
+    assert_int_equal(writer.taken, spans_of(2));
+    (void)spool_writer_set_made(&writer, &own, spans_of(2) + spans_of(3) + 1);
+    assert_int_equal(own.ledger.made, spans_of(3) + 1);
+    assert_int_equal(read_all(&taken, NULL, &damaged), spans_of(2));
+    spool_source_release(&taken, folder, true);
+    assert_int_equal(read_all(&own, &writer.end, &damaged), spans_of(3));
+    assert_int_equal(damaged, 0);
 }
 
 int main(void)
@@ -626,6 +674,7 @@ int main(void)
         TEST(test_directories_that_are_refused),
         TEST(test_links_and_foreign_files_are_left_alone),
         TEST(test_a_host_closes_everything),
+        TEST(test_a_source_that_another_has_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
