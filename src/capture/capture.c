@@ -353,9 +353,7 @@ void capture_service(uint64_t now_ns)
 
 static void find_open_call(struct host_thread *thread, void *found)
 {
-    bool is_in_runtime = atomic_load_explicit(&thread->runtime_correlation, memory_order_relaxed) != 0;
-    bool is_in_driver = atomic_load_explicit(&thread->is_in_driver_call, memory_order_relaxed);
-    *(bool *)found |= is_in_runtime || is_in_driver;
+    *(bool *)found |= thread_calls(thread) != 0;
 }
 
 /* Otherwise they would look like calls in progress after capture resumes. Their threads no longer write
@@ -373,12 +371,18 @@ static void count_open_calls(struct host_thread *thread, void *context)
     counter_add(COUNTER_lost_in_flight, thread_calls(thread));
 }
 
+/* Otherwise the threads' call state is stale. */
+static bool follows_calls(uint8_t mode)
+{
+    return mode == MODE_ON || mode == MODE_ENDING;
+}
+
 bool capture_quiet(bool at_once)
 {
     bool has_open_calls = false;
     if (!is_cupti_usable())
         return true;
-    bool is_on = atomic_load(&mode_now) == MODE_ON; /* otherwise the threads' call state is stale */
+    bool is_on = follows_calls(atomic_load(&mode_now));
     if (is_on && !at_once)
         threads_visit(find_open_call, &has_open_calls);
     if (has_open_calls)
@@ -420,6 +424,8 @@ enum status capture_resume(struct error *err)
 {
     if (!is_cupti_usable())
         return error_set(err, STATUS_UNAVAILABLE, "CUPTI is no longer usable in this process");
+    if (!other_tools_take_back(0))
+        return error_set(err, STATUS_UNAVAILABLE, "another tool is using CUPTI");
     atomic_store(&mode_on_since, cupti.replay_clock ? 0 : clock_ticks());
     enum status status = switches_on_again(err);
     if (status != STATUS_OK)
@@ -456,7 +462,7 @@ static void count_late(uint8_t *data, size_t valid)
     atomic_flag_clear_explicit(&is_counting, memory_order_release);
 }
 
-static bool was_on; /* at capture_stop(); otherwise the threads' call state is stale */
+static bool was_on; /* at capture_stop() */
 
 void capture_end(void)
 {
@@ -472,8 +478,7 @@ void capture_stop(void)
     sleep_control_finish();
     gpu_counters_stop(true);
     pm_sampling_stop(true);
-    uint8_t mode = atomic_exchange(&mode_now, MODE_OFF);
-    was_on = mode == MODE_ON || mode == MODE_ENDING;
+    was_on = follows_calls(atomic_exchange(&mode_now, MODE_OFF));
     if (is_cupti_usable())
         switches_off();
     other_tools_leave();

@@ -47,9 +47,8 @@ bool delivery_control_wait_locked(struct delivery_control *control, uint64_t unt
     return pthread_cond_timedwait(&control->changed, &control->lock, &until) != ETIMEDOUT;
 }
 
-void delivery_control_sleep(struct delivery_control *control, uint64_t until_ns)
+void delivery_control_sleep(struct delivery_control *control, uint64_t until_ns, uint64_t stop_at_ns)
 {
-    uint64_t stop_at_ns = delivery_control_stop_at_ns(control);
     pthread_mutex_lock(&control->lock);
     /* New batches signal the same condition but do not shorten the pause. */
     while (!delivery_control_aborted(control) && delivery_control_stop_at_ns(control) == stop_at_ns)

@@ -45,7 +45,8 @@ void delivery_control_wake(struct delivery_control *control);
 /* With the lock held: waits for a change. False on timeout. */
 bool delivery_control_wait_locked(struct delivery_control *control, uint64_t until_ns);
 
-/* Sleeps until the time, or until a stop or an abort is requested. */
-void delivery_control_sleep(struct delivery_control *control, uint64_t until_ns);
+/* Sleeps until the time, or until an abort is requested or the deadline is no longer `stop_at_ns`, the one
+ * that the caller has seen. */
+void delivery_control_sleep(struct delivery_control *control, uint64_t until_ns, uint64_t stop_at_ns);
 
 #endif

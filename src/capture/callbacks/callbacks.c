@@ -365,7 +365,8 @@ RARE static void enter_special_call(struct host_thread *thread, enum call_domain
     bool has_span = !(plan->flags & PLAN_NO_SPAN);
     if (!has_span && domain == CALL_DRIVER)
         atomic_store_explicit(&thread->is_in_driver_call, false, memory_order_relaxed);
-    *data->correlationData = has_span ? clock_ticks() : 0;
+    bool is_followed = has_span || plan->flags & PLAN_COUNTS; /* gpu_counters_exit() follows */
+    *data->correlationData = is_followed ? clock_ticks() : 0;
 }
 
 static void enter_call(struct host_thread *thread, enum call_domain domain, const struct call_plan *plan,
@@ -401,8 +402,8 @@ RARE static void note_no_record(uint64_t start)
         counter_add(COUNTER_lost_no_ring, 1);
 }
 
-/* No record for a call that stops tracing or started before it. The time spent reading counters does not
- * count as the call's. */
+/* No record for a call that stops tracing, started before it, or has no span. The time spent reading counters
+ * does not count as the call's. */
 RARE static void finish_special_call(struct host_thread *thread, enum call_domain domain, uint32_t cbid,
                                      const struct call_plan *plan, const struct cupti_callback_data *data,
                                      uint64_t start)
@@ -410,7 +411,8 @@ RARE static void finish_special_call(struct host_thread *thread, enum call_domai
     uint64_t end = end_of_call(start);
     if (plan->flags & PLAN_COUNTS)
         gpu_counters_exit(thread, data);
-    if (start < atomic_load_explicit(&mode_on_since, memory_order_relaxed) || plan->flags & PLAN_ENDS_TRACING)
+    if (start < atomic_load_explicit(&mode_on_since, memory_order_relaxed) ||
+        plan->flags & (PLAN_ENDS_TRACING | PLAN_NO_SPAN))
         return;
     graph_nodes_flush(thread);
     struct call_site site = {domain, cbid, plan, data};

@@ -467,8 +467,10 @@ static enum status enable(bool is_again, struct error *err)
         fields[ACTIVITY_UNIFIED_MEMORY] = 0;
         unified_memory_is_due = true;
     }
-    if (is_again)
+    if (is_again) { /* too late: graphs may have been instantiated meanwhile */
         fields[ACTIVITY_GRAPH_TRACE] = 0;
+        atomic_store(&graphs_are_due, false);
+    }
     if (fields[ACTIVITY_GRAPH_TRACE] && graphs_start_late()) {
         fields[ACTIVITY_GRAPH_TRACE] = 0;
         atomic_store(&graphs_are_due, true);

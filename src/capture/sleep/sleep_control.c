@@ -218,6 +218,8 @@ void sleep_control_resume(void)
     state.changes_seen = active_contexts_changes();
     atomic_store(&state.runs, true);
     switches_unlock();
+    if (!is_wanted())
+        fall_asleep(true);
 }
 
 void sleep_control_finish(void)

@@ -41,8 +41,9 @@ void sleep_control_finish(void);
 /* Length of the current sleep period; 0: awake. Any thread. */
 uint64_t sleep_control_asleep_ns(void);
 
-/* Around the time in which CUPTI is released to another tool; capture is on afterwards. Only
- * sleep_control_slept_at() counts this time as asleep. Repeated suspends have no effect. Pipeline thread. */
+/* Around the time in which CUPTI is released to another tool; capture is on afterwards, or
+ * asleep if nothing needs it. Only sleep_control_slept_at() counts this time as asleep. Repeated suspends
+ * have no effect. Pipeline thread. */
 void sleep_control_suspend(void);
 void sleep_control_resume(void);
 

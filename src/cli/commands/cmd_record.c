@@ -7,23 +7,40 @@
 #include "cli/trace/trace_source.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 /* The agent creates the file exclusively, because the processes of one program must not share it. Only an
- * existing recording is removed for that: a mistyped -o must not destroy a file. */
-static enum status make_way(const char *path, struct error *err)
+ * existing recording makes way for that: a mistyped -o must not destroy a file. It is renamed to `aside`
+ * (empty: there was none) until the program has started. */
+static enum status make_way(const char *path, char aside[PATH_MAX], struct error *err)
 {
     struct stat facts;
+    *aside = 0;
     if (stat(path, &facts) != 0)
         return STATUS_OK;
     if (!S_ISREG(facts.st_mode) || (facts.st_size > 0 && !trace_source_is_recording(path)))
         return error_set(err, STATUS_INVALID,
                          "%.300s exists and is not a recording; remove it or choose another name", path);
-    if (unlink(path) != 0)
+    int length = snprintf(aside, PATH_MAX, "%s.old-%d", path, (int)getpid());
+    errno = length < PATH_MAX ? 0 : ENAMETOOLONG;
+    if (errno || rename(path, aside) != 0) {
+        *aside = 0;
         return error_set(err, STATUS_IO, "%.300s cannot be replaced: %s", path, strerror(errno));
+    }
     return STATUS_OK;
+}
+
+/* `has_run`: the old recording is no longer needed. */
+static void end_way(const char *path, const char *aside, bool has_run)
+{
+    if (*aside && has_run)
+        unlink(aside);
+    else if (*aside)
+        (void)rename(aside, path);
 }
 
 static void apply(void *context)
@@ -37,13 +54,15 @@ static int record_program(struct injection *injection, const char *path, char **
 {
     struct error err = {""};
     struct outcome outcome;
+    char aside[PATH_MAX];
     int result = EXIT_USAGE;
     enum status status = injection_prepare(injection, &err);
     if (status == STATUS_OK)
-        status = make_way(path, &err);
+        status = make_way(path, aside, &err);
     if (status == STATUS_OK) {
         status = launch(program, apply, injection, launched, &err);
         result = launch_exit_code(status);
+        end_way(path, aside, status == STATUS_OK);
     }
     if (status != STATUS_OK) {
         fprintf(stderr, "cuspan record: %s\n", err.text);

@@ -283,7 +283,7 @@ static enum turn wait_for_turn(struct sender *sender, uint64_t give_up_at_ns)
             return TURN_EXPIRED;
         if (now_ns >= sender->not_before_ns)
             return TURN_NOW;
-        delivery_control_sleep(sender->control, earlier(sender->not_before_ns, give_up_at_ns));
+        delivery_control_sleep(sender->control, earlier(sender->not_before_ns, give_up_at_ns), stop_at_ns);
     }
 }
 

@@ -61,7 +61,7 @@ enum status spool_source_take(struct spool_source *source, int folder, const cha
     return is_current ? STATUS_UNAVAILABLE : STATUS_NOT_FOUND;
 }
 
-/* Who takes over a source notes in its ledger that its process has ended. */
+/* A takeover is noted in the ledger: its process has ended. */
 enum status spool_source_take_again(struct spool_source *source, int folder)
 {
     char file[SPOOL_FILE_BYTES];

@@ -32,9 +32,9 @@ enum spool_turn {
  * no longer exists, IO. The source must be zeroed or released. */
 enum status spool_source_take(struct spool_source *source, int folder, const char *name) MUST_CHECK;
 
-/* Takes this process's own source again after the program has closed its ledger, which released the lock. Keeps
- * the ledger in memory, which may be newer than the file. NOT_FOUND: another process has taken over the source,
- * or its files are gone. IO sets errno. */
+/* Takes this process's own source again after the program has closed its ledger, which released the lock.
+ * Keeps the ledger in memory, which may be newer than the file. NOT_FOUND: another process has taken over the
+ * source, or its files are gone. IO sets errno. */
 enum status spool_source_take_again(struct spool_source *source, int folder) MUST_CHECK;
 
 /* Reads the next record before `end`; NULL: before the end of the files. Removes segments that have been

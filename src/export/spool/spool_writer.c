@@ -102,8 +102,8 @@ static enum status create_source(struct spool_writer *writer, struct spool_sourc
         random = (uint32_t)clock_monotonic_ns();
     spool_format_source_name(source->name, now_ns, pid, random, output);
     register_own("", source->name);
-    source->ledger = (struct spool_ledger){
-        .start_ns = now_ns, .pid = pid, .output = output, .made = source->ledger.made};
+    source->ledger =
+        (struct spool_ledger){.start_ns = now_ns, .pid = pid, .output = output, .made = source->ledger.made};
     snprintf(source->ledger.program, SPOOL_PROGRAM_BYTES, "%s", program_invocation_short_name);
     /* Rename it after locking, so that no other process finds it unlocked. */
     spool_format_ledger_name(file, source->name);

@@ -23,18 +23,21 @@ struct spool_writer {
     uint64_t used; /* of bytes_max, as of the last listing, plus what we have written since */
     uint64_t listed_at_ns;
     uint64_t spooled_before; /* spans in earlier sources of this writer */
-    uint64_t taken; /* spans that waited in a source when another process took it over; the caller resets it */
+    uint64_t
+        taken; /* spans that waited in a source when another process took it over; the caller resets it */
 };
 
 void spool_writer_init(struct spool_writer *writer, const char *path, uint64_t bytes_max);
-/* Sets how many spans the process has created, those of earlier sources included. The next write of the ledger
- * includes it. False: no change. */
+/* Sets how many spans the process has created, those of earlier sources included. The next write of the
+ * ledger includes it. False: no change. */
 bool spool_writer_set_made(const struct spool_writer *writer, struct spool_source *source, uint64_t made);
-/* Whether the source is held: if the program has closed its ledger, takes it again. NOT_FOUND: there is none, or
- * another process has taken it over, and delivers it; then it no longer has a name. IO sets errno. */
-enum status spool_writer_hold(struct spool_writer *writer, struct spool_source *source, int folder) MUST_CHECK;
-/* Appends a record and writes the ledger. Creates a source for output number `output` if none is held. FULL: the directory's limit is reached. IO sets `err`. Neither appends anything. Fills in
- * the record's size and checksum. */
+/* Whether the source is held: if the program has closed its ledger, takes it again. NOT_FOUND: there is none,
+ * or another process has taken it over, and delivers it; then it no longer has a name. IO sets errno. */
+enum status spool_writer_hold(struct spool_writer *writer, struct spool_source *source,
+                              int folder) MUST_CHECK;
+/* Appends a record and writes the ledger. Creates a source for output number `output` if none is held. FULL:
+ * the directory's limit is reached. IO sets `err`. Neither appends anything. Fills in the record's size and
+ * checksum. */
 enum status spool_writer_append(struct spool_writer *writer, struct spool_source *source, unsigned output,
                                 struct spool_record *record, const struct iovec *parts, size_t part_count,
                                 struct error *err) MUST_CHECK;

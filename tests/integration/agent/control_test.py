@@ -571,17 +571,20 @@ class Figures(Case):
 class Stopping(Case):
     """A stop waits for calls in progress."""
 
-    def stuck(self):
+    def stuck(self, settings=None):
         fake = next(BUILD.rglob("libfake_cupti_classic.so"))
         program = self.begin(BUILD / "cycling_host", BUILD / "libcuspan.so", fake, "stuck",
-                             settings={"cupti.library": fake, "cupti.api": "classic", "detail": "full"})
+                             settings={"cupti.library": fake, "cupti.api": "classic", "detail": "full", **(settings or {})})
         self.after(program, "ready")
         return program
 
-    def leave(self, program):
-        program.stdin.write("leave\n")
+    def do(self, program, command, answer):
+        program.stdin.write(command + "\n")
         program.stdin.flush()
-        self.after(program, "left")
+        self.after(program, answer)
+
+    def leave(self, program):
+        self.do(program, "leave", "left")
 
     def test_a_call_that_returns_in_time_has_its_span(self):
         program = self.stuck()
@@ -606,6 +609,20 @@ class Stopping(Case):
         report = self.report(program.pid)
         self.assertEqual((report["counters"]["calls_captured"], report["counters"]["calls_cut"]), (0, 1))
         self.assertEqual(report["losses"], {})
+
+    def test_a_release_meanwhile_counts_it(self):
+        program = self.stuck({"cupti.others_wait_ms": 100})
+        self.leave(program)
+        self.assertEqual(self.ask(program.pid, "stop 60000")["answer"], "done")  # the next stop waits as long for its calls
+        self.assertEqual(self.ask(program.pid, "start")["state"], "tracing")
+        self.do(program, "enter", "entered")
+        self.do(program, "stop", "stopping")
+        self.assertEqual(self.ask(program.pid, "describe")["state"], "stopping")
+        self.assertEqual(self.ask(program.pid, "release")["state"], "released")
+        self.leave(program)
+        program.stdin.close()
+        self.assertEqual(program.wait(FOREVER_S), 0)
+        self.assertEqual(self.report(program.pid)["losses"], {"lost_in_flight": 1})
 
     def test_a_start_meanwhile_goes_on(self):
         program = self.stuck()

@@ -111,6 +111,12 @@ class Counters(agent_case.Case):
             self.assertEqual({s.name for s in kernels if counts_of(s)},
                              wanted & {s.name for s in kernels if s.attributes["cuda.correlation.id"] in counted_then}, settings)
 
+    def test_launches_without_a_span_are_counted_as_well(self):
+        path = self.sample()
+        result = self.replay(path, settings={"capture.calls.deny": "*Launch*"})
+        self.assertEqual([s.name for s in result.spans if "Launch" in s.name and not compare.is_gpu_span(s)], [])
+        self.assertEqual(self.counted(result), self.expected(path))
+
     def test_many_threads_lose_nothing_but_counts(self):
         path = self.sample(threads=8, calls=500)
         result = self.replay(path, settings={"capture.activities.deny": "graph"})

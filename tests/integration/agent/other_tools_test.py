@@ -20,7 +20,8 @@ import recording  # noqa: E402
 
 NAME = "threads"
 SMALL = "vector_add"  # several plays fit in one of the tool's buffers
-RETRY = {"cupti.others_retry_ms": 200}  # longer than a busy machine delays a call after the one before it
+RETRY = {"cupti.others_retry_ms": 3000}  # longer than a busy machine delays a call after the one before it
+SOON = {"cupti.others_retry_ms": 200}
 GONE = 39  # CUPTI's result for the second subscriber
 SECONDS = 300
 
@@ -338,7 +339,7 @@ class GiveWay(Case):
 
     def test_while_the_tool_has_it_it_is_left_alone(self):
         result = self.tool("inject", "play", "tool-on", "nap=500", "play", "tool-off", "count", way="give-way",
-                           settings=RETRY)
+                           settings=SOON)
         self.assert_tool_saw(result.counts[0])
         self.assert_agent_has(result, 1)
 
@@ -353,7 +354,7 @@ class GiveWay(Case):
 
     def test_a_tool_that_waits_for_a_call_is_not_idle(self):
         """It ends CUPTI in the program's next call, however late that is: until then it keeps what it enabled."""
-        result = self.tool("inject", "tool-on", "play", "ask-fini", "tool-off", "count", "nap=600", "play", "has-fini",
+        result = self.tool("inject", "tool-on", "play", "ask-fini", "tool-off", "count", "nap=4000", "play", "has-fini",
                             way="give-way", settings=RETRY)
         self.assert_all_well(result)
         self.assert_tool_saw(result.counts[0])
@@ -378,10 +379,28 @@ class GiveWay(Case):
         self.assert_agent_has(result, 1, is_first=False)
         self.assertEqual(result.report["counters"]["releases"], 2)
 
+    def test_a_start_on_request_takes_it_back(self):
+        """As well as after the retry interval: the tool's subscription and clock return when the tool comes again."""
+        result = self.tool("inject", "play", "tool-on", "play", *self.OFF, "count", "agent-start", "play", "tool-on", "play",
+                           *self.OFF, "count", way="give-way", settings={"cupti.others_retry_ms": 0})
+        self.assert_all_well(result)
+        self.assert_tool_saw(result.counts[0])
+        self.assert_tool_saw(result.counts[1])
+        self.assert_agent_has(result, 2)
+        self.assertEqual(result.report["counters"]["releases"], 2)
+
+    def test_a_start_on_request_leaves_a_tool_that_records(self):
+        result = self.tool("inject", "register", "kinds", "agent-start", "play", "kinds-off", "flush", "count", way="give-way",
+                           settings={"cupti.others_retry_ms": 0, "cupti.api": "classic"})
+        self.assert_all_well(result, [1])
+        self.assertIn("another tool uses CUPTI", result.err)
+        self.assert_tool_saw(result.counts[0])
+        self.assertEqual(result.spans, [])
+
     def test_it_comes_and_goes_while_the_program_works(self):
         patience = {"cupti.others_wait_ms": 15000} if agent_case.SANITIZERS else {}  # everything is slow then
         result = self.tool("inject", "play-on", *["tool-on", "nap=10", "tool-off", "on", "nap=20"] * 4, "play-off", "count",
-                            way="give-way", settings={**RETRY, **patience})
+                            way="give-way", settings={**SOON, **patience})
         self.assert_all_well(result)
         self.assertEqual(result.counts[0][2], 0)
         self.assertGreaterEqual(result.report["counters"]["releases"], 4)

@@ -439,6 +439,10 @@ says "record over something else" "$err" "*good.yaml exists and is not a recordi
 printf '\x89CUSPAN\n old recording' >r.cuspan
 expect "record over a recording" 0 "$cuspan" record -o r.cuspan ./app
 [[ $(<r.cuspan) == x ]] || fail "an old recording is not replaced"
+printf '\x89CUSPAN\n old recording' >r.cuspan
+expect "record of no program" 127 "$cuspan" record -o r.cuspan ./no-such-app
+[[ $(<r.cuspan) == *" old recording" ]] || fail "a program that does not exist cost a recording"
+[[ $(echo r.cuspan*) == r.cuspan ]] || fail "record leaves files: $(echo r.cuspan*)"
 expect "record to nowhere" 2 "$cuspan" record ./app
 one_line "record to nowhere"
 

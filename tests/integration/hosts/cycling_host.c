@@ -2,11 +2,13 @@
  *
  *   cycling_host LIBCUSPAN FAKE-CUPTI THREADS       makes callbacks itself; the fake only stores the callback
  *   cycling_host LIBCUSPAN DOUBLE RECORDING         plays the recording repeatedly with the replay library
- *   cycling_host LIBCUSPAN FAKE-CUPTI stuck         one thread enters a call, and leaves it at the first line
- *                                                   on standard input
+ *   cycling_host LIBCUSPAN FAKE-CUPTI stuck         one thread enters a call, and then does as each line on
+ *                                                   standard input says: leave, enter (another call), stop
+ * (the tracing)
  *
  * It prints "ready" and runs until standard input ends, then prints how many calls were made. */
 #include "abi/cupti_abi.h"
+#include "cuspan/cuspan.h"
 #include "recording/replay_seam.h"
 
 #include <dlfcn.h>
@@ -78,20 +80,34 @@ static void *go_on_playing(void *unused)
     return NULL;
 }
 
-static void be_stuck(void)
+static void say(const char *word)
+{
+    puts(word);
+    fflush(stdout);
+}
+
+static void be_stuck(const char *agent)
 {
     char line[64];
     int32_t result = 0;
     uint64_t word = 0;
     struct cupti_callback_data data = {
         .functionReturnValue = &result, .contextUid = 1, .correlationData = &word, .correlationId = 1};
+    const cuspan_api *api = ((const cuspan_api *(*)(uint32_t))find(agent, "cuspan_agent_api"))(1);
     tell(&data, CUPTI_SITE_ENTER);
-    puts("ready");
-    fflush(stdout);
-    if (fgets(line, sizeof line, stdin)) {
-        tell(&data, CUPTI_SITE_EXIT);
-        puts("left");
-        fflush(stdout);
+    say("ready");
+    while (fgets(line, sizeof line, stdin)) {
+        if (strcmp(line, "stop\n") == 0) {
+            api->stop();
+            say("stopping");
+        } else if (strcmp(line, "enter\n") == 0) {
+            data.correlationId++;
+            tell(&data, CUPTI_SITE_ENTER);
+            say("entered");
+        } else {
+            tell(&data, CUPTI_SITE_EXIT);
+            say("left");
+        }
     }
 }
 
@@ -126,8 +142,7 @@ int main(int argc, char **argv)
         callback = find(argv[2], "fake_callback");
     ((int (*)(void))find(argv[1], "InitializeInjection"))();
     if (is_stuck) {
-        be_stuck();
-        wait_for_end();
+        be_stuck(argv[1]);
         return 0;
     }
     int made = count ? count : 1;

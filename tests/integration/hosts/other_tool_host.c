@@ -6,12 +6,12 @@
  * how often), loop-left (leaves it after one iteration), play-on (repeatedly, on a thread), play-off, on
  * (waits until the agent traces, 20 s at most), subscribe, clock, register, kinds (kernels, copies, memsets),
  * kinds-off, no-clock (it expects CUPTI's), flush, flush-forced, period=MS (CUPTI flushes), agent-flush (the
- * agent's), bytes=N and records=N (for its buffers), unsubscribe, finalize, fini-callback (unsubscribes and
- * finalizes in a call's callback, like PyTorch), ask-fini (does so in the next call, whenever that is;
- * has-fini checks whether it has), nap=MS. tool-on is subscribe, clock, register and kinds; tool-off is
- * kinds-off and flush. Each step prints "STEP: ANSWER", with CUPTI's result if there is one. count prints
- * what the profiler received since the last count: "count: kernels N copies N wrong N ns N buffers N lent N",
- * the last one being its buffers that CUPTI has now. */
+ * agent's), agent-start (as cuspan start), bytes=N and records=N (for its buffers), unsubscribe, finalize,
+ * fini-callback (unsubscribes and finalizes in a call's callback, like PyTorch), ask-fini (does so in the
+ * next call, whenever that is; has-fini checks whether it has), nap=MS. tool-on is subscribe, clock, register
+ * and kinds; tool-off is kinds-off and flush. Each step prints "STEP: ANSWER", with CUPTI's result if there
+ * is one. count prints what the profiler received since the last count: "count: kernels N copies N wrong N ns
+ * N buffers N lent N", the last one being its buffers that CUPTI has now. */
 #include "abi/cupti_abi.h"
 #include "abi/layouts.h"
 #include "cuspan/cuspan.h"
@@ -25,7 +25,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #define BUFFER_BYTES (64 * 1024)
 #define PAUSE_MS     5
@@ -295,6 +297,17 @@ static int step_of_the_profiler(const char *name)
     return strcmp(name, "fini-callback") == 0 ? finalize_in_callback() : -2;
 }
 
+/* The command is next to the agent. */
+static int start_agent(const char *agent)
+{
+    char command[1000];
+    fflush(stdout);
+    snprintf(command, sizeof command, "exec env -u LD_PRELOAD '%.*s/cuspan' start %d >/dev/null",
+             (int)(strrchr(agent, '/') - agent), agent, (int)getpid());
+    int ended = system(command);
+    return WIFEXITED(ended) ? WEXITSTATUS(ended) : -1;
+}
+
 static int step(const char *name, const char *agent)
 {
     if (strcmp(name, "inject") == 0)
@@ -307,6 +320,8 @@ static int step(const char *name, const char *agent)
         return wait_for_agent(agent);
     if (strcmp(name, "agent-flush") == 0)
         return cuspan_flush(20000);
+    if (strcmp(name, "agent-start") == 0)
+        return start_agent(agent);
     if (strncmp(name, "bytes=", 6) == 0)
         return atomic_store(&buffer_bytes, strtoul(name + 6, NULL, 10)), 0;
     if (strncmp(name, "records=", 8) == 0)

@@ -86,6 +86,20 @@ static void serve(void)
     sleep_control_service();
 }
 
+static void test_a_stop_during_a_release_holds_after_it(void **state)
+{
+    (void)state;
+    begin(SLEEP_NEVER, false, false);
+    sleep_control_suspend();
+    assert_true(sleep_control_end_tracing());
+    atomic_store(&mode_now, MODE_ON); /* CUPTI is used again */
+    atomic_store(&are_records_on, true);
+    sleep_control_resume();
+    assert_false(is_awake());
+    sleep_control_begin_tracing();
+    assert_true(is_awake());
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -486,6 +500,7 @@ int main(void)
         cmocka_unit_test_setup(test_the_pipeline_thread_does_not_end_a_stop_that_begins, set_up),
         cmocka_unit_test_setup(test_a_stop_that_begins_as_capture_falls_asleep_waits, set_up),
         cmocka_unit_test_setup(test_a_start_ends_the_wait, set_up),
+        cmocka_unit_test_setup(test_a_stop_during_a_release_holds_after_it, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* The real sender with the real module against a real server. CUSPAN_EXPORT_MODULE is the module's path. */
 #include "export/exporter.h"
 #include "export/last_error.h"
+#include "export/spool/spool_format.h"
 
 #include "base/clock.h"
 #include "base/accounting/counters.h"
@@ -12,6 +13,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -272,6 +274,53 @@ static size_t close_during_a_request(bool are_taken)
     http_server_stop(server);
     assert_int_equal(rmdir(folder), 0); /* nothing is left in it */
     return requests;
+}
+
+/* The ledger of the only source in the folder. */
+static struct spool_ledger read_ledger(const char *folder)
+{
+    char path[300];
+    uint8_t bytes[SPOOL_LEDGER_BYTES];
+    struct spool_ledger ledger = {0};
+    DIR *entries = opendir(folder);
+    struct dirent *entry;
+    while ((entry = readdir(entries)))
+        if (strstr(entry->d_name, ".ledger"))
+            snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+    closedir(entries);
+    int fd = open(path, O_RDONLY);
+    ssize_t have = read(fd, bytes, sizeof bytes);
+    close(fd);
+    assert_true(have > 0 && spool_format_read_ledger(bytes, (size_t)have, &ledger));
+    return ledger;
+}
+
+/* After a kill, the next process computes from it how many are lost. */
+static void test_a_spool_of_metrics_counts_data_points(void **state)
+{
+    const struct reply held = {.status = 200, .hold = true};
+    struct http_server *server = http_server_start(&held, 1);
+    struct output_settings settings = settings_for(http_server_port(server));
+    char folder[] = "/tmp/cuspan_sender_test.XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    settings.signal = SIGNAL_METRICS;
+    settings.spool_directory = folder;
+    settings.spool_bytes_max = 4 * MEBIBYTE;
+    struct output_environment environment = {.module_path = CUSPAN_EXPORT_MODULE,
+                                             .retry_initial_ms = RETRY_MS,
+                                             .stop_grace_ms = PATIENCE_MS,
+                                             .output = METRICS_OUTPUT};
+    struct exporter *exporter;
+    counter_add(COUNTER_spans_created, 1000);
+    counter_add(COUNTER_points_made, SPANS + 1);
+    assert_int_equal(exporter_create(&settings, &environment, &exporter), STATUS_OK);
+    submit(exporter, "payload", 7);
+    http_server_wait(server, 1);
+    assert_int_equal(read_ledger(folder).made, SPANS + 1);
+    http_server_release(server);
+    assert_true(exporter_destroy(exporter, in_ms(PATIENCE_MS)));
+    http_server_stop(server);
+    assert_int_equal(rmdir(folder), 0);
 }
 
 static void test_a_spool_whose_files_are_closed_is_delivered_once(void **state)
@@ -871,6 +920,7 @@ int main(void)
         SENDER_TEST(test_json_and_headers_of_the_user),
         SENDER_TEST(test_one_connection_serves_many_requests),
         SENDER_TEST(test_a_full_spool_is_logged_once),
+        SENDER_TEST(test_a_spool_of_metrics_counts_data_points),
         SENDER_TEST(test_a_spool_whose_files_are_closed_is_delivered_once),
         SENDER_TEST(test_a_spool_that_another_process_takes_loses_nothing_new),
         SENDER_TEST(test_a_kept_connection_that_was_closed_is_opened_again),
