@@ -226,7 +226,8 @@ static void test_a_full_spool_is_logged_once(void **state)
     remove_folder(folder);
 }
 
-/* As programs do that become daemons. Without close(), which ThreadSanitizer checks against the spool's thread. */
+/* As programs do that become daemons. Without close(), which ThreadSanitizer checks against the spool's
+ * thread. */
 static void close_files_in(const char *folder)
 {
     char link[64], target[200];
