@@ -12,8 +12,12 @@ if(NOT ZSTD_INCLUDE_DIR OR NOT ZSTD_LIBRARY)
 endif()
 target_include_directories(cuspan_compress SYSTEM INTERFACE ${ZSTD_INCLUDE_DIR})
 
-execute_process(COMMAND ${CMAKE_SOURCE_DIR}/tools/fetch-sources.sh --where isal OUTPUT_VARIABLE isal_place
-                OUTPUT_STRIP_TRAILING_WHITESPACE)
+if(CUSPAN_LIBRARIES)
+  set(isal_place ${CUSPAN_LIBRARIES})
+else()
+  execute_process(COMMAND ${CMAKE_SOURCE_DIR}/tools/fetch-sources.sh --where isal OUTPUT_VARIABLE isal_place
+                  OUTPUT_STRIP_TRAILING_WHITESPACE)
+endif()
 find_path(DEFLATE_INCLUDE_DIR libdeflate.h)
 find_library(DEFLATE_LIBRARY NAMES libdeflate.a libdeflate_static.a)
 if(CUSPAN_ISAL AND EXISTS ${isal_place}/stamp)

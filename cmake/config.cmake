@@ -14,5 +14,8 @@ else()
   message(WARNING "libyaml.a was not found: linking the shared libyaml, which does for the tests but not for an agent "
                   "to ship. Install libyaml-dev (Debian, Ubuntu) or libyaml-static.")
 endif()
+if(CMAKE_BUILD_TYPE MATCHES "^Rel") # runs once in a process, and is in the agent and in the command line
+  target_compile_options(cuspan_config PRIVATE -Os)
+endif()
 target_include_directories(cuspan_config PRIVATE ${YAML_INCLUDE_DIR})
 target_link_libraries(cuspan_config PUBLIC cuspan_model cuspan_base ${YAML_LIBRARY})

@@ -7,8 +7,12 @@ add_library(cuspan_curl INTERFACE)
 set(CUSPAN_CURL_KIND "shared")
 
 if(CUSPAN_STATIC_CURL AND NOT CUSPAN_SANITIZE)
-  execute_process(COMMAND ${CMAKE_SOURCE_DIR}/tools/fetch-sources.sh --where curl OUTPUT_VARIABLE curl_place
-                  OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(CUSPAN_LIBRARIES)
+    set(curl_place ${CUSPAN_LIBRARIES})
+  else()
+    execute_process(COMMAND ${CMAKE_SOURCE_DIR}/tools/fetch-sources.sh --where curl OUTPUT_VARIABLE curl_place
+                    OUTPUT_STRIP_TRAILING_WHITESPACE)
+  endif()
   find_library(OPENSSL_SSL_STATIC libssl.a)
   find_library(OPENSSL_CRYPTO_STATIC libcrypto.a)
   if(NOT EXISTS ${curl_place}/stamp)
@@ -29,7 +33,7 @@ if(CUSPAN_STATIC_CURL AND NOT CUSPAN_SANITIZE)
     target_link_libraries(cuspan_curl INTERFACE
       ${curl_place}/lib/libcurl.a ${curl_place}/lib/libnghttp2.a ${curl_place}/lib/libcjson.a
       ${OPENSSL_SSL_STATIC} ${OPENSSL_CRYPTO_STATIC} ${crypto_libraries} Threads::Threads ${CMAKE_DL_LIBS})
-    target_link_options(cuspan_curl INTERFACE -Wl,--exclude-libs,ALL -Wl,--gc-sections)
+    target_link_options(cuspan_curl INTERFACE ${CUSPAN_HIDE_LIBS} -Wl,--gc-sections)
   endif()
 endif()
 

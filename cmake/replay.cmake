@@ -6,12 +6,14 @@ if(NOT CUSPAN_ZLIB_STATIC)
   find_package(ZLIB REQUIRED)
   set(CUSPAN_ZLIB_STATIC ZLIB::ZLIB)
 endif()
+find_path(CUSPAN_ZLIB_INCLUDE zlib.h REQUIRED)
+target_include_directories(cuspan_recording SYSTEM PRIVATE ${CUSPAN_ZLIB_INCLUDE})
 target_link_libraries(cuspan_recording PUBLIC cuspan_model ${CUSPAN_ZLIB_STATIC})
 
 # The CUPTI that replays recordings, built twice from the same sources: 12.x has no subscriber-aware calls.
 set(CUSPAN_REPLAY_SOURCES
     src/replay/replay_state.c src/replay/faults.c src/replay/timeline.c src/replay/player.c src/replay/play/replay_params.c
-    src/replay/play/replay_callbacks.c src/replay/play/replay_objects.c src/replay/play/compose.c src/replay/play/replay_records.c src/replay/play/replay_api.c
+    src/replay/play/replay_callbacks.c src/replay/play/replay_objects.c src/replay/play/compose.c src/replay/play/replay_graphs.c src/replay/play/replay_records.c src/replay/play/replay_api.c
     src/replay/host_watch.c src/replay/counters/replay_profiler.c src/replay/counters/replay_pm_sampling.c src/replay/play/annotations.c src/replay/play/replay_names.c
     src/abi/params_table.c src/abi/layouts.c src/abi/layouts_table.c)
 foreach(double cuspan-replay cuspan-replay-classic)
@@ -21,7 +23,7 @@ foreach(double cuspan-replay cuspan-replay-classic)
   # loads one, and tests would take that for a system call of the agent. Hence the TLS model and early binding.
   target_compile_options(${double} PRIVATE -ftls-model=initial-exec)
   # Like CUPTI, it always calls its own functions, even if another library is preloaded.
-  target_link_options(${double} PRIVATE -Wl,--exclude-libs,ALL -Wl,-Bsymbolic -Wl,-z,now)
+  target_link_options(${double} PRIVATE ${CUSPAN_HIDE_LIBS} -Wl,-Bsymbolic -Wl,-z,now)
 endforeach()
 target_compile_definitions(cuspan-replay-classic PRIVATE REPLAY_CLASSIC)
 install(TARGETS cuspan-replay cuspan-replay-classic LIBRARY DESTINATION lib/cuspan)

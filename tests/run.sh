@@ -26,7 +26,7 @@ MAY_SKIP=" gpu gpu-service gpu-numbers processes bench/guard "
 # several tests, its log has ctest's summary or a line "N passed, N failed, N skipped"; otherwise it counts as one test.
 
 part_release() {
-    build_quietly release -DCUSPAN_BUILD_TESTS=ON "${LIBRARY_OPTIONS[@]}" || return
+    cached build_quietly release -DCUSPAN_BUILD_TESTS=ON "${LIBRARY_OPTIONS[@]}" || return
     [ ${#ONLY[@]} -gt 0 ] || { behind tidy tools/check-tidy.py build && behind analyze tools/analyze.sh build; }
     if [ -n "$QUICK" ]; then
         echo "left out: $(ctest --test-dir build -N -L slow | sed -n 's/.*Test *#[0-9]*: //p' | paste -sd ' ')"
@@ -37,13 +37,13 @@ part_release() {
 }
 
 part_asan() {
-    build_quietly asan -DCUSPAN_BUILD_TESTS=ON "${LIBRARY_OPTIONS[@]}" || return
+    cached build_quietly asan -DCUSPAN_BUILD_TESTS=ON "${LIBRARY_OPTIONS[@]}" || return
     ASAN_OPTIONS=strict_string_checks=1:detect_stack_use_after_return=1 \
         UBSAN_OPTIONS=print_stacktrace=1 tests_of build-asan -LE release-only
 }
 
 part_tsan() {
-    build_quietly tsan -DCUSPAN_BUILD_TESTS=ON "${LIBRARY_OPTIONS[@]}" || return
+    cached build_quietly tsan -DCUSPAN_BUILD_TESTS=ON "${LIBRARY_OPTIONS[@]}" || return
     # Threads of ours that a deadline at exit leaves behind are not leaks.
     TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:report_thread_leaks=0 tests_of build-tsan -LE release-only
 }
@@ -86,6 +86,15 @@ tests_of() {
     return "$status"
 }
 
+# cached COMMAND...: what it compiles was perhaps compiled before from the same text, in any checkout. Not for what is
+# released.
+export CCACHE_DIR=$CACHE/ccache CCACHE_MAXSIZE=2G CCACHE_BASEDIR=$ROOT CCACHE_NOHASHDIR=1
+cached() {
+    [ -z "$QUICK" ] || { "$@"; return; }
+    local -x CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
+    "$@"
+}
+
 part_layering() { tests/integration/project/layering_test.py; }
 part_format() { tools/check-format.sh; }
 part_tidy() { result_of tidy tools/check-tidy.py build; }
@@ -107,7 +116,7 @@ part_nvtx() {
     python_with pip && cmake --build build >/dev/null && "$PYTHON" tests/integration/agent/nvtx_test.py --build build
 }
 
-part_fuzz() { tests/fuzz/run.sh 15; }
+part_fuzz() { cached tests/fuzz/run.sh 10; }
 # Each call of the agent's fails in turn; needs the release build, whose allocator is libc's.
 part_torture() { cmake --build build >/dev/null && tests/torture/torture.py --build build; }
 part_memcheck() { cmake --build build >/dev/null && tests/torture/memcheck.py --build build; }
@@ -122,6 +131,8 @@ part_containers() {
     fi
     result_of containers-fetch tests/containers/run.sh --fetch && wait_for_jaeger && tests/containers/run.sh
 }
+# The files that users install, of this commit.
+part_dist() { result_of release-libraries tools/release/libraries.sh x86_64 && tests/release/run.sh quick; }
 part_demo() { tests/integration/project/demo_test.sh; }
 
 part_python() { python/tests/run.sh; }
@@ -131,6 +142,8 @@ part_e2e() {
     tests/e2e/run.sh
 }
 
+# Whole training steps, or nothing of them.
+part_job() { wait_for_jaeger && tests/e2e/job.sh; }
 part_service() { wait_for_jaeger && tests/integration/project/service_run_test.sh && tests/e2e/service.sh; }
 
 needs_gpu() {
@@ -139,7 +152,7 @@ needs_gpu() {
         return 77
     fi
 }
-part_gpu() { needs_gpu && tests/gpu/run.sh; }
+part_gpu() { needs_gpu && tests/gpu/run.sh && tests/gpu/graphs.sh; }
 part_gpu-service() { needs_gpu && tests/gpu/service.sh build/log/gpu-service; }
 part_gpu-numbers() { needs_gpu && tests/gpu/numbers/numbers.sh build/log/gpu-numbers; }
 
@@ -147,7 +160,7 @@ part_processes() { needs_gpu && tests/gpu/processes.sh build/gpu-processes build
 
 # ---- The parts of a release -----------------------------------------------------------------------------------------
 
-release_build() { build_quietly release -DCUSPAN_BUILD_TESTS=ON "${LIBRARY_OPTIONS[@]}"; }
+release_build() { cached build_quietly release -DCUSPAN_BUILD_TESTS=ON "${LIBRARY_OPTIONS[@]}"; }
 
 # fuzzers N: those of the Nth part, as many as run at once.
 fuzzers() {
@@ -182,13 +195,23 @@ torture_long() {
 
 part_memcheck-unit() { release_build && tests/torture/memcheck.py --build build --long; }
 part_python-mutants() { python/tests/run.sh --mutants; }
+part_dist-full() { tests/release/run.sh; }
+part_wheel-full() { tests/wheel/run.sh --release; }
+part_kubernetes() { wait_for_jaeger && tests/kubernetes/run.sh; }
+part_podman() { tools/release.sh --arch x86_64 image && tests/containers/podman.sh --stage build/release/stage-x86_64; }
+part_slurm() { wait_for_jaeger && release_stage && tests/slurm/run.sh --torch --prefix build/release/stage-x86_64; }
+release_stage() { [ -x build/release/stage-x86_64/bin/cuspan ] || tools/release/build.sh x86_64; }
 part_containers-full() { wait_for_jaeger && tests/containers/run.sh suite; }
+
+part_ranks() { release_build && tests/training/acceptance.py --driver build/ranks_driver --long; }
+part_trainers() { release_build && python/tests/trainers.sh build; }
+part_job-balanced() { release_build && wait_for_jaeger && tests/e2e/job.sh --balanced; }
 
 # Every integration test 50 times while other load keeps all processors busy, less than an hour at a time.
 part_stress() { release_build && wait_for_jaeger && JAEGER=$JAEGER tests/stress.py --build build --runs 50; }
 # A forked child of this test hung in 1 of 130 runs.
 part_stress-fork() {
-    build_quietly asan -DCUSPAN_BUILD_TESTS=ON "${LIBRARY_OPTIONS[@]}" || return
+    cached build_quietly asan -DCUSPAN_BUILD_TESTS=ON "${LIBRARY_OPTIONS[@]}" || return
     tests/stress.py --build build-asan --runs 500 '^integration/control_socket$'
 }
 
@@ -217,6 +240,9 @@ start_getting_tools() {
     VALE_PID=$!
     if [ "${CI:-}" = true ] || [[ " ${ONLY[*]} " == *" containers "* ]]; then
         behind containers-fetch tests/containers/run.sh --fetch
+    fi
+    if [ ${#ONLY[@]} -eq 0 ] || [[ " ${ONLY[*]} " == *" dist "* ]]; then
+        CUSPAN_NEWER_SOURCES=1 behind release-libraries bash -c 'tools/release/libraries.sh x86_64 && tools/release/libraries.sh aarch64'
     fi
 }
 wait_for_vale() {
@@ -272,7 +298,7 @@ count() {
 why() {
     grep -nE -A 20 '^(FAIL|ERROR): ' "$1"
     grep -nE -B 4 '\[ +(FAILED|LINE) +\]' "$1"
-    grep -nE 'error:|Failed|SUMMARY: .*Sanitizer|not ok|not formatted|^wrong|^failed' "$1"
+    grep -nE 'error:|Failed|SUMMARY: .*(Sanitizer|libFuzzer)|^FAILED|not ok|not formatted|^wrong|^failed' "$1"
 }
 
 # run_part PART TITLE [COMMAND...]
@@ -343,7 +369,9 @@ ci_parts() {
     run_part python "the Python package, with OpenTelemetry's SDK and uvloop"
     run_part e2e "recordings through the agent into Jaeger and a Collector, and back"
     run_part service "the service of examples/service, into a Collector with tail sampling and Jaeger"
+    run_part job "a training job's ranks, into a Collector that keeps whole steps"
     run_part demo "examples/demo.sh"
+    run_part dist "the release: deb, wheel and image for x86-64, arm64 through qemu-user"
     run_part docker "Dockerfile and compose file, without an engine"
     run_part containers "examples/demo.sh on bare Debian 12 and 13, docker/Dockerfile, docker/compose.yaml"
     run_part gpu "programs on this machine's GPU"
@@ -365,7 +393,15 @@ release_parts() {
     done
     run_part memcheck-unit "valgrind's memcheck over replays and all unit tests"
     run_part python-mutants "the Python package's tests find planted faults"
+    run_part dist-full "everything in dist/, made twice; packages, wheels and images in bare systems"
+    run_part wheel-full "the wheel with the Pythons of all Debian suites, from PyPI's extras, beside PyTorch"
+    run_part kubernetes "the policy and the chart, with a real kube-apiserver"
+    run_part podman "cuspan cdi with Podman and Docker"
+    run_part slurm "recipes, modules and prolog with Debian's Slurm and MPI"
     run_part containers-full "tests/run.sh quick on bare Debian 12 and 13"
+    run_part ranks "findings across ranks: 200 seeds; 1,024 ranks with 500 collectives a step"
+    run_part trainers "steps of PyTorch's and JAX's trainers on a CPU (4 GB to download)"
+    run_part job-balanced "a training job's ranks, through Collectors that balance by trace"
     until_done stress "every integration test 50 times beside other load"
     until_done stress-fork "the control test with forked children 500 times under AddressSanitizer, beside other load"
 }

@@ -5,22 +5,26 @@
 #          (The distribution's libcurl.a needs a dozen more libraries, its libnghttp2.a is not built for shared
 #          objects, and it has no static cJSON.)
 #   isal   for libcuspan.so: igzip and crc of ISA-L. (The distribution has it only as a shared library.)
+#   json   for cuspan: yyjson, with which the commands read OTLP JSON. (Debian 12 does not have it.)
 #
 #   tools/fetch-sources.sh [SET...]      into the user's cache; does nothing for sets that are already there
 #   tools/fetch-sources.sh --where SET   prints the folder in the cache, for CMake
+#   tools/fetch-sources.sh --curl-options   prints how libcurl is configured, for tools/release/libraries.sh
 #
 # apt verifies the sources: the distribution's signature covers their SHA-256. They come from the machine's own apt
-# sources. Nothing outside the cache is changed.
+# sources. The source of yyjson is Debian 13's on every system, verified by the SHA-256 of tools/release/sources.txt.
+# Nothing outside the cache is changed.
 set -euo pipefail
 
 readonly C_FLAGS="-D_GNU_SOURCE -fvisibility=hidden -ffunction-sections -fdata-sections"
 
 # A set's source packages in build order, the alternative without it, and the packages that its libraries were compiled
 # with: if one of those has a new version, the set is compiled again.
-declare -rA PACKAGES=([curl]="cjson nghttp2 curl" [isal]="libisal")
-declare -rA INSTEAD=([curl]="build with -DCUSPAN_STATIC_CURL=OFF to link the system's libcurl" [isal]="gzip is then made by libdeflate, which takes three times as long")
-declare -rA STAMP=([curl]=3 [isal]=1)
-declare -rA HEADERS=([curl]=libssl-dev [isal]="")
+declare -rA PACKAGES=([curl]="cjson nghttp2 curl" [isal]="libisal" [json]="yyjson")
+declare -rA INSTEAD=([curl]="build with -DCUSPAN_STATIC_CURL=OFF to link the system's libcurl" [isal]="gzip is then made by libdeflate, which takes three times as long"
+    [json]="install libyyjson-dev, which Debian 13 has")
+declare -rA STAMP=([curl]=3 [isal]=1 [json]=1)
+declare -rA HEADERS=([curl]=libssl-dev [isal]="" [json]="")
 
 say() { echo "fetch-sources: $*"; }
 fail() { echo "fetch-sources: $*" >&2; exit 1; }
@@ -96,6 +100,22 @@ fetch_original() {
     tar -xf "$archive" -C "$work/src/$package-original" --strip-components=1
 }
 
+# fetch_pinned PACKAGE WORK: the archive in tools/release/sources.txt, with its SHA-256.
+fetch_pinned() {
+    local package=$1 work=$2 file sum place
+    read -r _ file sum < <(grep "^$package .*\.orig\." "$(dirname "$0")/release/sources.txt")
+    mkdir -p "$work/src/$package-original"
+    for place in deb.debian.org/debian snapshot.debian.org/archive/debian/20261101T000000Z; do
+        if /usr/lib/apt/apt-helper -qq -o APT::Sandbox::User=root download-file \
+            "http://$place/pool/main/${package:0:1}/$package/$file" "$work/src/$file" "SHA256:$sum" >>"$work/$package.log" 2>&1; then
+            tar -xf "$work/src/$file" -C "$work/src/$package-original" --strip-components=1
+            return
+        fi
+    done
+    cat "$work/$package.log" >&2
+    fail "cannot get $file: ${INSTEAD[json]}"
+}
+
 build_nghttp2() {
     local source=$1 dest=$2 work=$3
     cmake -S "$source" -B "$work/nghttp2" "${CMAKE_COMMON[@]}" -DCMAKE_C_FLAGS="$C_FLAGS -DNGHTTP2_STATICLIB" \
@@ -107,12 +127,9 @@ build_nghttp2() {
     [ -f "$dest/lib/libnghttp2.a" ] || mv "$dest/lib/libnghttp2_static.a" "$dest/lib/libnghttp2.a"
 }
 
-build_curl() {
-    local source=$1 dest=$2 work=$3
-    # getenv: the agent reads no environment in a setuid host, and neither does its libcurl.
-    cmake -S "$source" -B "$work/curl" "${CMAKE_COMMON[@]}" -DCMAKE_C_FLAGS="$C_FLAGS -DNGHTTP2_STATICLIB -Dgetenv=secure_getenv" \
-        -DNGHTTP2_INCLUDE_DIR="$dest/include" -DNGHTTP2_LIBRARY="$dest/lib/libnghttp2.a" \
-        -DBUILD_STATIC_LIBS=ON -DBUILD_CURL_EXE=OFF \
+# The options of libcurl's build that say what it contains, one per line. tools/release/libraries.sh uses them, too.
+curl_options() {
+    printf '%s\n' -DBUILD_STATIC_LIBS=ON -DBUILD_CURL_EXE=OFF \
         -DBUILD_LIBCURL_DOCS=OFF -DBUILD_MISC_DOCS=OFF -DENABLE_MANUAL=OFF -DENABLE_CURL_MANUAL=OFF \
         -DHTTP_ONLY=ON -DCURL_USE_OPENSSL=ON -DUSE_NGHTTP2=ON -DENABLE_THREADED_RESOLVER=ON \
         -DCURL_CA_BUNDLE=none -DCURL_CA_PATH=none -DCURL_CA_FALLBACK=OFF \
@@ -120,6 +137,14 @@ build_curl() {
         -DCURL_USE_LIBSSH=OFF -DCURL_USE_GSSAPI=OFF -DUSE_LIBRTMP=OFF -DCURL_DISABLE_LDAP=ON -DCURL_DISABLE_LDAPS=ON \
         -DCURL_DISABLE_NTLM=ON -DCURL_DISABLE_ALTSVC=ON -DCURL_DISABLE_HSTS=ON -DCURL_DISABLE_COOKIES=ON \
         -DCURL_DISABLE_DOH=ON -DCURL_DISABLE_MIME=ON -DCURL_DISABLE_NETRC=ON -DCURL_DISABLE_PROGRESS_METER=ON
+}
+
+build_curl() {
+    local source=$1 dest=$2 work=$3 options
+    mapfile -t options < <(curl_options)
+    # getenv: the agent reads no environment in a setuid host, and neither does its libcurl.
+    cmake -S "$source" -B "$work/curl" "${CMAKE_COMMON[@]}" -DCMAKE_C_FLAGS="$C_FLAGS -DNGHTTP2_STATICLIB -Dgetenv=secure_getenv" \
+        -DNGHTTP2_INCLUDE_DIR="$dest/include" -DNGHTTP2_LIBRARY="$dest/lib/libnghttp2.a" "${options[@]}"
     cmake --build "$work/curl" -j "$(nproc)"
     cmake --install "$work/curl"
 }
@@ -148,6 +173,16 @@ build_libisal() {
     cp "$source/include/igzip_lib.h" "$dest/include/"
 }
 
+build_yyjson() {
+    local source=$1 dest=$2 work=$3
+    mkdir -p "$dest/lib" "$dest/include"
+    # shellcheck disable=SC2086
+    ${CC:-cc} -O2 -fPIC $C_FLAGS -DYYJSON_DISABLE_WRITER=1 -DYYJSON_DISABLE_UTILS=1 \
+        -c "$source/src/yyjson.c" -o "$work/yyjson.o"
+    ar rcs "$dest/lib/libyyjson.a" "$work/yyjson.o"
+    cp "$source/src/yyjson.h" "$dest/include/"
+}
+
 needs() { # needs SET TOOL...
     local set=$1 tool
     for tool in "${@:2}"; do
@@ -156,7 +191,8 @@ needs() { # needs SET TOOL...
 }
 
 check_tools() {
-    needs "$1" apt-get dpkg-source cc ar
+    needs "$1" apt-get cc ar
+    [ "$1" = json ] || needs "$1" dpkg-source
     case $1 in
     curl) needs curl cmake ;;
     isal) needs isal make objcopy && { [ "$(uname -m)" != x86_64 ] || needs isal nasm; } ;;
@@ -200,7 +236,7 @@ get_set() (
     work=$(mktemp -d "$dest.XXXXXX")
     trap 'rm -rf "$work"' EXIT
     say "fetching the sources of ${PACKAGES[$set]} (a few MB, and 10 MB of package lists)"
-    fetch_sources "$set" "$work"
+    if [ "$set" = json ]; then fetch_pinned yyjson "$work"; else fetch_sources "$set" "$work"; fi
     build_set "$set" "$work"
     echo "$stamp" >"$work/out/stamp"
     rm -rf "$dest"
@@ -213,7 +249,8 @@ main() {
     for set in "$@"; do
         case $set in
         --where) cache_place "${2:?a set}"; return ;;
-        -h | --help) sed -n '2,16s/^# \{0,1\}//p' "$0"; return ;;
+        --curl-options) curl_options; return ;;
+        -h | --help) sed -n '2,17s/^# \{0,1\}//p' "$0"; return ;;
         esac
         [ -n "${PACKAGES[$set]:-}" ] || fail "unknown set $set; see --help"
     done

@@ -19,7 +19,7 @@ PAGE = ROOT / "docs/attributes.md"
 # KEY | UNIT | WHEN | MEANING. WHEN is only for keys that code sets by name; the tables give it for the others.
 SPAN_KEYS = """
 cuda.api | | call spans | the API: runtime or driver
-cuda.activity | | GPU spans and CUPTI's own | the kind of work, named as in capture.activities: kernel, memcpy, memset, graph, overhead and so on
+cuda.activity | | GPU spans and CUPTI's own | the kind of work, named as in capture.activities: kernel, memcpy, memset, graph, overhead and so on; collective: the span around the kernel of a collective, which is not work of its own
 thread.id | | call spans | the kernel's ID of the calling thread
 thread.name | | call spans of named threads | the current name of the calling thread
 cuda.context.id | | call spans | CUPTI's number of the CUDA context, from 1; 0: the call had none
@@ -43,8 +43,17 @@ cuda.module.id | | event cuda.module.loaded | CUPTI's number of the module
 cuda.module.bytes | By | event cuda.module.loaded | size of the module's code
 cuda.context.handle | | events cuda.context.created and cuda.context.destroyed | the CUcontext
 cuda.session.number | | session spans | number of the session in its process, from 1
-cuda.session.spans | {span} | session spans | child spans when the session ended
-cuda.session.end_reason | | session spans | spans or age (the session reached session.spans_max or session.age_max_ms), stop (tracing was stopped), release (CUPTI was handed to another tool) or exit
+cuda.step.number | | spans of steps and of ranks | number of the training step, the same on all ranks
+cuda.step.kind | | spans of steps and of ranks | train, evaluation or checkpoint
+cuda.step.gpu_backlog | ns | spans of ranks | from the step's start on the host until the GPU had finished the work of earlier steps; 0: it had finished before. Missing if unknown: capture slept during the step before
+cuda.step.compute_time | ns | spans of ranks, in jobs of several ranks or with metrics | time in which a kernel ran that is not a collective, on any GPU of the process. Includes work without a span
+cuda.step.exposed_time | ns | as cuda.step.compute_time | time in which a collective ran, and no other kernel
+cuda.step.copy_time | ns | as cuda.step.compute_time | time in which a copy or fill ran, and no kernel
+cuda.step.left_out | {span} | spans of ranks, if not 0 | calls, ranges and GPU work of the rank that have no span in this trace, because the step has more spans than steps.spans_max. The totals include them
+cuda.step.copy | | GPU spans in a step's trace | the span is also in the trace that has all spans of its rank, to which the rank's span links
+cuda.step.source | | spans of steps and of ranks | what reported the step: api (cuspan.h, cuspan.step), optimizer (PyTorch) or nvtx
+cuda.session.spans | {span} | session spans, spans of ranks | child spans when the session ended
+cuda.session.end_reason | | session spans, spans of ranks | spans or age (the session reached session.spans_max or session.age_max_ms), step (the next step of a training job began), stop (tracing was stopped), release (CUPTI was handed to another tool) or exit
 cuda.session.lost | {span} | session spans, if not 0 | spans that the process had lost by then, for any reason; `cuspan.lost.*` and the report list them by reason
 cuspan.own.callback_time | ns | session spans, if a call was timed; like all cuspan.own.*, not in replays | time in cuspan's callbacks on the program's threads since the previous session span (like all cuspan.own.* and cuspan.cupti.*). Estimated from timed calls: about one in a thousand, without those that the system interrupted
 cuspan.own.callback_calls | {call} | session spans, if a call was timed | number of timed calls behind the estimate
@@ -88,6 +97,24 @@ cuda.range.unended | | ranges, if true | the program did not end it; it ends wit
 nvtx.domain | | NVTX ranges and marks outside the default domain | name of the domain
 nvtx.category | | NVTX ranges and marks with a category | name of the category in that domain, otherwise its number
 nvtx.payload | | NVTX ranges and marks with a payload that is one number or text. Structured payloads have `nvtx.payload.NAME` for each number and text, by the name in the schema, otherwise by the entry's index from 0 | the program's value; a number beyond signed 64 bits is a string
+cuda.stream.id | | collectives, as on GPU work | CUPTI's number of the stream
+cuda.collective.operation | | collectives whose operation is known | all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all, gather, scatter, send, recv or send_recv (both in one kernel)
+cuda.collective.communicator | | collectives from NCCL 2.25 on | NCCL's ID of the communicator, the same on all ranks
+cuda.collective.ordinal | | collectives with a communicator; also the ranges of their calls | number of the call in its communicator and operation, from 0; of Send and Recv also per peer. It also counts unsampled calls and calls while cuspan sleeps. In a group: that of the first call
+cuda.collective.key | | as cuda.collective.ordinal | hash of communicator, operation and ordinal, the same on all ranks; of Send and Recv the same on both sides
+cuda.collective.ranks | {rank} | collectives of communicators whose initialization NCCL's ranges or its plugin report; also the ranges of their calls | ranks of the communicator
+cuda.collective.rank | | as cuda.collective.ranks, if the process has one rank of the communicator | this process's rank in the communicator
+cuda.collective.bytes | By | collectives of known size | bytes of the whole message, as nccl-tests count them: of AllGather, ReduceScatter, AlltoAll, Gather and Scatter those of all ranks. In a group: the sum; of Send and Recv together, the larger direction
+cuda.collective.algbw | By/s | as cuda.collective.bytes | bytes divided by the duration of the kernel
+cuda.collective.busbw | By/s | as cuda.collective.bytes, with cuda.collective.ranks | algbw times the share of the message that crosses the bus, as nccl-tests define it: 2(n-1)/n for AllReduce, (n-1)/n for AllGather, ReduceScatter, AlltoAll, Gather and Scatter, otherwise 1
+cuda.collective.datatype | | collectives that NCCL's profiler plugin reports | float32, bfloat16 and so on
+cuda.collective.algorithm | | as cuda.collective.datatype, except Send and Recv | NCCL's name: RING, TREE, NVLS and so on
+cuda.collective.protocol | | as cuda.collective.algorithm | NCCL's name: LL, LL128 or SIMPLE
+cuda.collective.reduction | | collectives that reduce | sum, prod, max, min, avg, or custom (created by the program)
+cuda.collective.root | | Broadcast, Reduce, Gather and Scatter | the rank at the root
+cuda.collective.peer | | Send and Recv with one peer | the other rank
+cuda.collective.grouped | {call} | collectives, if above 1 | calls of NCCL that this kernel runs (ncclGroupStart, ncclGroupEnd)
+cuda.collective.source | | collectives | nvtx (NCCL's ranges), plugin (also NCCL's profiler plugin), or kernel (only the kernel's name)
 cuda.link | | links of session spans and of graph nodes | target of the link: previous session, process (the trace context of TRACEPARENT), or capture (the call that captured or added the node)
 """
 
@@ -108,6 +135,7 @@ container.id | | in a container, if the runtime exposes it | from cgroup or moun
 k8s.pod.uid | | in a pod, if kubelet exposes it | from cgroup or mountinfo, otherwise from K8S_POD_UID, OTEL_RESOURCE_ATTRIBUTES_POD_UID, POD_UID or MY_POD_UID, if the pod's manifest sets one
 k8s.pod.name | | in a pod | from K8S_POD_NAME, OTEL_RESOURCE_ATTRIBUTES_POD_NAME, POD_NAME or MY_POD_NAME; otherwise the host name, except in the node's network and in indexed jobs, whose pods have other names
 k8s.namespace.name | | in a pod with a service account | from the service account's token, otherwise from K8S_NAMESPACE_NAME, K8S_NAMESPACE, POD_NAMESPACE or MY_POD_NAMESPACE
+k8s.container.name | | in a pod with the variable | from K8S_CONTAINER_NAME, which [deploy/kubernetes](../deploy/kubernetes/README.md) sets
 k8s.node.name | | in a pod with one of the variables | from K8S_NODE_NAME, OTEL_RESOURCE_ATTRIBUTES_NODE_NAME, NODE_NAME or MY_NODE_NAME
 slurm.job.id | | in a Slurm job | SLURM_JOB_ID
 slurm.job.name | | in a Slurm job | SLURM_JOB_NAME
@@ -287,7 +315,8 @@ ARG_UNITS = {
 # How the page names the types of the code.
 TYPES = {"INT": "int", "UINT": "int", "BOOL": "bool", "DOUBLE": "double", "STRING": "string", "ENUM": "string", "strings": "string[]",
          "POINTER": "string, hex", "DIM3": "int[3]", "DIM3_X": "int[3]", "BYTES": "string",
-         "int": "int", "bool": "bool", "string": "string", "bytes": "string", "pointer": "string, hex"}
+         "int": "int", "bool": "bool", "string": "string", "bytes": "string", "double": "double",
+         "pointer": "string, hex"}
 DETAILS = {"ALWAYS": "default", "DEFAULT": "default", "FULL": "full"}
 
 

@@ -86,6 +86,9 @@ hdr:curses.h libncurses-dev
 PACKAGES_CURL="
 hdr:curl/curl.h libcurl4-openssl-dev
 "
+PACKAGES_JSON="
+hdr:yyjson.h libyyjson-dev
+"
 PACKAGES_DEFLATE="
 hdr:libdeflate.h libdeflate-dev
 "
@@ -94,6 +97,8 @@ PACKAGES_TEST="$PACKAGES_CURL$PACKAGES_DEFLATE
 cmd:git git
 hdr:cmocka.h libcmocka-dev
 cmd:clang-format clang-format
+cmd:zsh zsh
+cmd:fish fish
 py:ensurepip python3-venv
 "
 # For the other tests.
@@ -103,6 +108,7 @@ cmd:clang-tidy clang-tidy
 cmd:shellcheck shellcheck
 cmd:valgrind valgrind
 cmd:prometheus prometheus
+cmd:ccache ccache
 "
 
 have() { command -v "$1" >/dev/null 2>&1; }
@@ -201,6 +207,10 @@ prepare_libraries() {
         say "ISA-L's sources are unavailable: using libdeflate for gzip"
         packages_install "$PACKAGES_DEFLATE"
         LIBRARY_OPTIONS+=(-DCUSPAN_ISAL=OFF)
+    fi
+    if ! fetch_sources json; then
+        say "yyjson's source is unavailable: linking the system's library"
+        packages_install "$PACKAGES_JSON"
     fi
 }
 

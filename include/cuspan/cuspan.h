@@ -83,6 +83,7 @@ typedef struct cuspan_api {
     int (*publish)(int on);
     uint64_t (*loop_push)(const char *name, const cuspan_attribute *attributes, uint32_t count);
     int (*again)(uint64_t range);
+    int (*step)(int64_t number, uint32_t kind, uint32_t source);
 } cuspan_api;
 
 #define CUSPAN_OFFERS(api, member) ((api)->bytes >= offsetof(cuspan_api, member) + sizeof((api)->member))
@@ -474,6 +475,32 @@ static inline int cuspan_mark(const char *name, const cuspan_attribute *attribut
 {
     const cuspan_api *agent = cuspan_agent_with_context();
     return agent ? agent->mark(name, attributes, count) : -1;
+}
+
+/* The purpose of the time since a step's beginning. CUSPAN_NO_STEP: work that belongs to no step. */
+typedef enum cuspan_step_kind {
+    CUSPAN_TRAIN = 0,
+    CUSPAN_EVALUATION = 1,
+    CUSPAN_CHECKPOINT = 2,
+    CUSPAN_NO_STEP = 3
+} cuspan_step_kind;
+
+/* Begins step `number` of a training job and ends the current one, for all threads of the process: CUDA calls
+ * without an attached context belong to the step in which they start. All ranks of a job must use the same
+ * numbers; each step is then one trace of all ranks. Call it where a step ends and the next one begins, on
+ * any thread.
+ *
+ * From the first call on, steps that other sources report (PyTorch's optimizers, NVTX) are ignored. Returns
+ * 0, or -1 without an agent. */
+static inline int cuspan_step_of_kind(int64_t number, cuspan_step_kind kind)
+{
+    const cuspan_api *agent = cuspan_agent();
+    return agent && CUSPAN_OFFERS(agent, step) ? agent->step(number, (uint32_t)kind, 0) : -1;
+}
+
+static inline int cuspan_step(int64_t number)
+{
+    return cuspan_step_of_kind(number, CUSPAN_TRAIN);
 }
 
 /* Returns 1 while the agent is tracing this process, otherwise 0. */

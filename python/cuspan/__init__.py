@@ -5,9 +5,11 @@ marks, and to control tracing. Without an agent they do nothing and cost little.
 
 from __future__ import annotations
 
-from cuspan import _agent
+from cuspan import _agent, _hooks  # noqa: F401 (_hooks registers itself with _agent)
 from cuspan._attach import attach, current_traceparent
 from cuspan._control import flush, start, stop
+from cuspan._native import library
+from cuspan._job_steps import step
 from cuspan._processes import carried, child, environment, finish
 from cuspan._ranges import loop, mark, range, span
 
@@ -20,11 +22,13 @@ __all__ = [
     "finish",
     "flush",
     "is_on",
+    "library",
     "loop",
     "mark",
     "range",
     "span",
     "start",
+    "step",
     "stop",
 ]
 

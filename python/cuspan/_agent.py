@@ -6,7 +6,7 @@ import ctypes
 import logging
 import os
 import threading
-from typing import Any
+from typing import Any, Callable
 
 SONAME = "libcuspan.so"
 CALLS_BETWEEN_LOOKS = 1024
@@ -25,6 +25,7 @@ _CONTROL = ctypes.CFUNCTYPE(ctypes.c_int)
 _FLUSH = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint32)
 _LOOP = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_char_p, _attributes, ctypes.c_uint32)
 _AGAIN = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64)
+_STEP = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int64, ctypes.c_uint32, ctypes.c_uint32)
 _AGENT_API = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_uint32)
 
 
@@ -48,6 +49,7 @@ class _Table(ctypes.Structure):
         ("publish", ctypes.c_void_p),
         ("loop_push", _LOOP),
         ("again", _AGAIN),
+        ("step", _STEP),
     ]
 
     def has(self, member: Any) -> bool:
@@ -74,6 +76,7 @@ class Agent:
         has_loops = table.has(_Table.again)  # older agents have no loops
         self.loop_push = table.loop_push if has_loops else table.range_push
         self.again = table.again if has_loops else lambda _: 0
+        self.step = table.step if table.has(_Table.step) else None  # nor steps
 
 
 def _load(name: str, mode: int) -> ctypes.CDLL | None:
@@ -126,6 +129,13 @@ def _find() -> Agent | None:
 _agent: Agent | None = None
 _calls = 0
 _finding = threading.Lock()
+_on_found: list[Callable[[Agent], None]] = []
+
+
+def on_found(callback: Callable[[Agent], None]) -> None:
+    """Calls it once, when the agent has been found. The package's modules register here during their import, before
+    anything looks for an agent. Callbacks run in the order of registration."""
+    _on_found.append(callback)
 
 
 def look() -> Agent | None:
@@ -148,25 +158,33 @@ def look_now() -> Agent | None:
     return _agent
 
 
-def load(library: str | None) -> Agent | None:
-    """Returns the agent; loads this library if there is none yet."""
+def load(library: str) -> Agent | None:
+    """Returns the agent; loads this library if there is none yet. None: logs why it cannot be loaded."""
     with _finding:
         if _agent is None:
             _use(_find())
-        if _agent is None and _is_own() and _load(library or SONAME, os.RTLD_LAZY | os.RTLD_LOCAL):
+        if _agent is None and _is_own() and _load_or_warn(library):
             _use(_find())
     return _agent
+
+
+def _load_or_warn(library: str) -> bool:
+    try:
+        ctypes.CDLL(library, mode=os.RTLD_LAZY | os.RTLD_LOCAL)
+    except OSError as error:
+        logging.getLogger("cuspan").warning(
+            "cannot load the agent: %s; install cuspan for this machine, or call start() with the path of %s",
+            error,
+            SONAME,
+        )
+        return False
+    return True
 
 
 def _use(found: Agent | None) -> None:
     global _agent
     if _agent is not None or found is None:
         return
-    from cuspan import _hooks, _link
-
     _agent = found
-    _link.use(found)
-    try:
-        _hooks.install(found)
-    except Exception:  # an unknown Python version must not stop the service
-        logging.getLogger("cuspan").exception("cannot follow task switches in this Python; use cuspan.attach()")
+    for callback in _on_found:
+        callback(found)

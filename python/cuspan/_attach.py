@@ -24,13 +24,13 @@ class attach(Decorates):
         self._attached = None
         if self._traceparent is not None:
             _agent.look()
-            self._attached = _link.attach(_link.Explicit(None, self._traceparent, self._tracestate))
+            self._attached = _link.link.attach(_link.Explicit(None, self._traceparent, self._tracestate))
         elif _agent.look() is not None:
-            self._attached = _link.attach(_link.Explicit(_current_span()))
+            self._attached = _link.link.attach(_link.Explicit(_current_span()))
 
     def __exit__(self, *_error: object) -> None:
         if self._attached is not None:
-            _link.detach(self._attached)
+            _link.link.detach(self._attached)
 
     def _again(self) -> attach:
         return attach(self._traceparent, self._tracestate)

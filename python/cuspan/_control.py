@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from cuspan import _agent
+from cuspan import _agent, _native
 
 _DONE = 0
 _FAILED = -1
 
 
 def start(library: str | None = None) -> bool:
-    """Starts tracing. If CUDA has not loaded the agent, this loads `library` first (a path; the default is libcuspan.so
-    as the loader finds it), even if CUDA is already in use. False: tracing cannot start; the agent logged the
-    reason."""
-    agent = _agent.load(library)
+    """Starts tracing, in a script or a notebook. If CUDA has not loaded the agent, this loads it: from `library` (a
+    path), CUDA_INJECTION64_PATH, this package, or as the loader finds libcuspan.so. Call it before CUDA is initialized
+    (for example, before the first tensor on a GPU) to trace everything. If CUDA is already in use, only later calls and
+    their GPU work are traced. False: tracing cannot start; one line on standard error has the reason."""
+    agent = _agent.load(library or _native.library() or _agent.SONAME)
     return agent is not None and agent.start() != _FAILED
 
 

@@ -1,8 +1,8 @@
 """Keeps the native thread's trace context equal to that of the Python context.
 
 Python's context is a contextvars.Context; the agent has one for each native thread. Each hook (attach and detach of the
-runtime context, an event loop's handle, the interpreter's context switch) calls sync() or mirror(), which replace the
-thread's context. They compare first, so an unchanged context costs no native call."""
+runtime context, an event loop's handle, the interpreter's context switch) calls link.sync() or link.mirror(), which
+replace the thread's context. They compare first, so an unchanged context costs no native call."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _UNKNOWN: Any = object()
 
 
 class _Thread(threading.local):
-    """The context that we have attached to the native thread."""
+    """The state of one native thread."""
 
     context: OtelContext = None
     explicit: Explicit | None = None
@@ -55,112 +55,122 @@ class _Thread(threading.local):
         self.tokens: list[int] = []  # the agent's, none or one
 
 
-thread = _Thread()
-_native: _agent.Agent | None = None
-
-
-def _no_spans(context: OtelContext) -> TraceContext | None:
+def _no_spans(_context: OtelContext) -> TraceContext | None:
     return None
 
 
-# Set by cuspan.otel: the trace context of the span in an OpenTelemetry context.
-trace_context_of: Callable[[OtelContext], TraceContext | None] = _no_spans
+def _all_seen() -> bool:
+    return False
 
 
-def sync() -> None:
-    """Gives the native thread the context of the current Python context."""
-    mirror(CURRENT.get(None), EXPLICIT.get(None))
+class Link:
+    """Attaches contexts to native threads, once an agent has been found. There is one in the process."""
+
+    def __init__(self) -> None:
+        self._agent: _agent.Agent | None = None
+        self._thread = _Thread()
+        self._trace_context_of: Callable[[OtelContext], TraceContext | None] = _no_spans
+        self._has_unseen_switches: Callable[[], bool] = _all_seen
+        # The runtime context calls it after each attach and detach. Without an agent, it looks for one now and then.
+        # An attribute, because a method that tests for the agent would cost a second call.
+        self.changed: Callable[[], object] = _agent.look
+
+    def use(self, agent: _agent.Agent) -> None:
+        """Called when the agent has been found. From now on it receives contexts."""
+        self._agent = agent
+        self._thread.context = self._thread.explicit = None
+        self.changed = self._sync_if_seen
+        os.register_at_fork(after_in_child=self._after_fork)
+        self.sync()
+
+    def set_trace_context_of(self, function: Callable[[OtelContext], TraceContext | None]) -> None:
+        """`function` returns the trace context of the span in an OpenTelemetry context."""
+        self._trace_context_of = function
+
+    def set_has_unseen_switches(self, function: Callable[[], bool]) -> None:
+        """`function` returns whether an event loop runs in this thread whose task switches are not reported."""
+        self._has_unseen_switches = function
+
+    def given(self) -> TraceContext | None:
+        """The context that we have attached to the native thread."""
+        return self._thread.given
+
+    def sync(self) -> None:
+        """Gives the native thread the context of the current Python context."""
+        self.mirror(CURRENT.get(None), EXPLICIT.get(None))
+
+    def mirror(self, context: OtelContext, explicit: Explicit | None) -> None:
+        thread = self._thread
+        if context is thread.context and explicit is thread.explicit:
+            return
+        thread.context = _UNKNOWN
+        if explicit is not None and explicit.base is context:
+            self._give(explicit.trace_context())
+        else:
+            self._give(self._trace_context_of(context) if context else None)
+        thread.context, thread.explicit = context, explicit
+
+    def _give(self, wanted: TraceContext | None) -> None:
+        thread, agent = self._thread, self._agent
+        if wanted == thread.given or agent is None:
+            return
+        thread.given = _UNKNOWN
+        if thread.tokens:
+            _detach_all(agent, thread.tokens)
+        if wanted is not None:
+            native, _alive = to_native(wanted)
+            # In one step, so no signal handler can run between the call and the storing of its token.
+            thread.tokens.extend(map(agent.attach, (native,)))
+        thread.given = wanted
+
+    def _sync_if_seen(self) -> None:
+        """In a loop with unseen switches, the next task would inherit what a task leaves attached, so only contexts of
+        attach() apply there."""
+        explicit = EXPLICIT.get(None)
+        if (explicit is not None and explicit.is_open) or not self._has_unseen_switches():
+            self.mirror(CURRENT.get(None), explicit)
+
+    def attach(self, explicit: Explicit) -> tuple[Explicit, Token[Any]]:
+        token = EXPLICIT.set(explicit)
+        if self._agent is not None:
+            self.mirror(CURRENT.get(None), explicit)
+        return explicit, token
+
+    def detach(self, attached: tuple[Explicit, Token[Any]]) -> None:
+        explicit, token = attached
+        explicit.is_open = False
+        try:
+            EXPLICIT.reset(token)
+        finally:
+            self._tidy_up()
+
+    def _tidy_up(self) -> None:
+        if self._agent is not None:
+            outer = EXPLICIT.get(None)
+            if self._has_unseen_switches() and not (outer is not None and outer.is_open):
+                self.mirror(None, None)
+            else:
+                self.mirror(CURRENT.get(None), outer)
+
+    def leave_attach(self) -> None:
+        """In a forked child: its work is not inside what the parent has attached."""
+        EXPLICIT.set(None)
+        if self._agent is not None:
+            self.sync()
+
+    def _after_fork(self) -> None:
+        """In a forked child: the state of this thread in the child's agent is unknown, so it starts again."""
+        thread, agent = self._thread, self._agent
+        if agent is not None and thread.tokens:
+            _detach_all(agent, thread.tokens)
+        thread.context = thread.explicit = thread.given = None
+        self.sync()
 
 
-def mirror(context: OtelContext, explicit: Explicit | None) -> None:
-    if context is thread.context and explicit is thread.explicit:
-        return
-    thread.context = _UNKNOWN
-    if explicit is not None and explicit.base is context:
-        _give(explicit.trace_context())
-    else:
-        _give(trace_context_of(context) if context else None)
-    thread.context, thread.explicit = context, explicit
-
-
-def _give(wanted: TraceContext | None) -> None:
-    if wanted == thread.given or _native is None:
-        return
-    thread.given = _UNKNOWN
-    if thread.tokens:
-        _detach_all(thread.tokens)
-    if wanted is not None:
-        native, _alive = to_native(wanted)
-        # In one step, so no signal handler can run between the call and the storing of its token.
-        thread.tokens.extend(map(_native.attach, (native,)))
-    thread.given = wanted
-
-
-def _detach_all(tokens: list[int]) -> None:
-    _native.detach(tokens[0])  # and everything attached after it
+def _detach_all(agent: _agent.Agent, tokens: list[int]) -> None:
+    agent.detach(tokens[0])  # and everything attached after it
     tokens.clear()
 
 
-def use(agent: _agent.Agent) -> None:
-    """Called when the agent has been found. From now on it receives contexts."""
-    global _native, changed
-    _native = agent
-    thread.context = thread.explicit = None
-    changed = _changed
-    os.register_at_fork(after_in_child=_after_fork)
-    sync()
-
-
-def _after_fork() -> None:
-    """In a forked child: the state of this thread in the child's agent is unknown, so it starts again."""
-    if thread.tokens:
-        _detach_all(thread.tokens)
-    thread.context = thread.explicit = thread.given = None
-    sync()
-
-
-def leave_attach() -> None:
-    """In a forked child: its work is not inside what the parent has attached."""
-    EXPLICIT.set(None)
-    if _native is not None:
-        sync()
-
-
-# Whether an event loop runs in this thread whose task switches are not reported. Set by _hooks.
-has_unseen_switches: Callable[[], bool] = lambda: False  # noqa: E731
-
-
-def _changed() -> None:
-    """In such a loop the next task would inherit what a task leaves attached, so only those of attach() apply there."""
-    explicit = EXPLICIT.get(None)
-    if (explicit is not None and explicit.is_open) or not has_unseen_switches():
-        sync()
-
-
-def attach(explicit: Explicit) -> tuple[Explicit, Token[Any]]:
-    token = EXPLICIT.set(explicit)
-    if _native is not None:
-        sync()
-    return explicit, token
-
-
-def detach(attached: tuple[Explicit, Token[Any]]) -> None:
-    explicit, token = attached
-    explicit.is_open = False
-    try:
-        EXPLICIT.reset(token)
-    finally:
-        _tidy_up()
-
-
-def _tidy_up() -> None:
-    if _native is not None:
-        outer = EXPLICIT.get(None)
-        if has_unseen_switches() and not (outer is not None and outer.is_open):
-            mirror(None, None)
-        else:
-            sync()
-
-
-# The runtime context calls it after each attach and detach. Without an agent, it looks for one now and then.
-changed: Callable[[], object] = _agent.look
+link = Link()
+_agent.on_found(link.use)

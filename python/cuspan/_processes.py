@@ -50,7 +50,7 @@ class child:
                 os.environ.pop(name, None)
             os.environ.update(self._variables)
             _agent.look_now()
-            _link.leave_attach()  # the forked child's copy of it
+            _link.link.leave_attach()  # the forked child's copy of it
         return self._target(*args, **kwargs)
 
 

@@ -41,7 +41,7 @@ def _linked(original: Callable[..., Any]) -> Callable[..., Any]:
 def _hook(outputs: Any) -> list[Any]:
     if _is_compiled():
         return []
-    give = _giver(_link.thread.given, threading.get_ident())
+    give = _giver(_link.link.given(), threading.get_ident())
     nodes = {node for node in map(_node_of, outputs) if node is not None}
     return [node.register_prehook(give) for node in nodes]
 
@@ -55,7 +55,7 @@ def _giver(wanted: TraceContext | None, caller: int) -> Callable[[Any], None]:
     def give(_gradients: Any) -> None:
         # Never detached: the thread belongs to PyTorch, and the next backward() replaces it.
         if threading.get_ident() != caller:
-            _link.attach(_link.Explicit(wanted))
+            _link.link.attach(_link.Explicit(wanted))
 
     return give
 

@@ -11,22 +11,23 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.support import HAS_WATCHERS, STUB
+from tests.support import HAS_WATCHERS, ROOT, STUB
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
 # FILE, ORIGINAL TEXT, BROKEN TEXT
 MUTANTS = [
-    ("_link.py", "    _native.detach(tokens[0])", "    pass"),
-    ("_link.py", "if wanted == thread.given or _native is None:", "if _native is None:"),
+    ("_link.py", "    agent.detach(tokens[0])", "    pass"),
+    ("_link.py", "if wanted == thread.given or agent is None:", "if agent is None:"),
     ("_link.py", "explicit is not None and explicit.base is context", "explicit is not None"),
-    ("_link.py", "thread.given = None\n    sync()", "thread.given = None"),
-    ("_link.py", "    changed = _changed\n", ""),
+    ("_link.py", "thread.given = None\n        self.sync()", "thread.given = None"),
+    ("_link.py", "        self.changed = self._sync_if_seen\n", ""),
     (
         "otel.py",
-        "        token = _link.CURRENT.set(context)\n        _link.changed()",
+        "        token = _link.CURRENT.set(context)\n        link.changed()",
         "        token = _link.CURRENT.set(context)",
     ),
+    ("otel.py", "link.set_trace_context_of(trace_context_of)", ""),
     ("otel.py", "        finally:  # also", "        except LookupError:  # also"),
     ("otel.py", "int(span.trace_flags)", "1"),
     ("otel.py", "span.trace_state.to_header()", '""'),
@@ -41,33 +42,39 @@ MUTANTS = [
     ("_processes.py", 'made.pop(_TRACESTATE, "")', 'made.get(_TRACESTATE, "")'),
     ("_processes.py", "os.getpid() != self._parent", "True"),
     ("_processes.py", "os.environ.pop(name, None)", "pass"),
-    ("_processes.py", "            _link.leave_attach()", "            pass"),
+    ("_processes.py", "            _link.link.leave_attach()", "            pass"),
     ("_processes.py", "with attach(self._context.traceparent(), self._context.tracestate)", "with attach()"),
     ("_processes.py", 'if method != "spawn":', "if True:"),
     ("_processes.py", "    if process.parent_process() is not None:", "    if False:"),
     ("_processes.py", "if _agent.is_expected():", "if False:"),
+    ("_control.py", "library or _native.library() or _agent.SONAME", "library or _agent.SONAME"),
+    ("_cli.py", "        signal.signal(getattr(signal, name), signal.SIG_DFL)", "        pass"),
+    ("_cli.py", "if _version(found) < _version(needed):", "if False:"),
+    ("_cli.py", "    if found is None:", "    if False:"),
+    ("_cli.py", "[own_name, *sys.argv[1:]]", "sys.argv[1:]"),
     ("_agent.py", "return _load(SONAME, os.RTLD_LAZY | os.RTLD_NOLOAD) is not None", "return True"),
+    ("_hooks.py", "_agent.on_found(_install)", ""),
 ]
 BEFORE_WATCHERS = [
-    ("_hooks.py", "        mirror(context.get(current), context.get(explicit))", "        pass"),
-    ("_hooks.py", "            if _depth.handles:", "            if False:"),
-    ("_hooks.py", "_then_sync(asyncio.BaseEventLoop.run_forever)", "asyncio.BaseEventLoop.run_forever"),
-    ("_hooks.py", "_in_context(asyncio.to_thread)", "asyncio.to_thread"),
-    ("_hooks.py", "_in_context(module.run_sync)", "module.run_sync"),
+    ("_asyncio_hooks.py", "        mirror(context.get(current), context.get(explicit))", "        pass"),
+    ("_asyncio_hooks.py", "            if _depth.handles:", "            if False:"),
+    ("_asyncio_hooks.py", "_then_sync(asyncio.BaseEventLoop.run_forever)", "asyncio.BaseEventLoop.run_forever"),
+    ("_asyncio_hooks.py", "_in_context(asyncio.to_thread)", "asyncio.to_thread"),
+    ("_asyncio_hooks.py", "_in_context(module.run_sync)", "module.run_sync"),
     (
-        "_hooks.py",
-        "        return func(*args, **kwargs)\n    finally:\n        _link.mirror(None, None)",
+        "_asyncio_hooks.py",
+        "        return func(*args, **kwargs)\n    finally:\n        _link.link.mirror(None, None)",
         "        return func(*args, **kwargs)\n    finally:\n        pass",
     ),
-    ("_hooks.py", "loop is not None and not isinstance(loop, asyncio.BaseEventLoop)", "False"),
+    ("_asyncio_hooks.py", "loop is not None and not isinstance(loop, asyncio.BaseEventLoop)", "False"),
     ("_link.py", "explicit is not None and explicit.is_open", "explicit is not None"),
-    ("_link.py", "            mirror(None, None)\n", "            sync()\n"),
+    ("_link.py", "            self.mirror(None, None)\n", "            self.sync()\n"),
     ("_imports.py", "        _call(callback, module)\n\n    loader", "        pass\n\n    loader"),
 ]
-EAGER = [("_hooks.py", "_then_sync(asyncio.BaseEventLoop.create_task)", "asyncio.BaseEventLoop.create_task")]
+EAGER = [("_asyncio_hooks.py", "_then_sync(asyncio.BaseEventLoop.create_task)", "asyncio.BaseEventLoop.create_task")]
 WATCHERS = [
     ("_hooks.py", "return add(watcher) >= 0", "return True"),
-    ("_hooks.py", "    _link.sync()\n\n\nclass _Python", "    pass\n\n\nclass _Python"),
+    ("_hooks.py", "    _link.link.sync()\n\n\nclass _Python", "    pass\n\n\nclass _Python"),
 ]
 
 
@@ -77,26 +84,46 @@ def chosen() -> list[tuple[str, str, str]]:
     return MUTANTS + BEFORE_WATCHERS + (EAGER if sys.version_info >= (3, 12) else [])
 
 
+def copy(folder: Path) -> None:
+    """Copies the package and its tests. The rest of the clone, which a test needs, is linked."""
+    for part in ("cuspan", "tests"):
+        shutil.copytree(PACKAGE / part, folder / "python" / part, ignore=shutil.ignore_patterns("__pycache__"))
+    for path in (*ROOT.iterdir(), *PACKAGE.iterdir()):
+        link = folder / path.relative_to(ROOT)
+        if not link.exists():
+            link.symlink_to(path)
+
+
+def passes(folder: Path) -> bool:
+    """Runs the tests of the copy, from an empty folder: `python -c` in a test must not import the copy from there."""
+    empty = folder / "empty"
+    empty.mkdir(exist_ok=True)
+    paths = os.pathsep.join([str(folder / "python"), *filter(None, sys.path)])
+    environment = {**os.environ, "CUSPAN_TEST_STUB": STUB, "PYTHONPATH": paths, "CUSPAN_TEST_FAILFAST": "1"}
+    command = [sys.executable, "-m", "tests"]
+    done = subprocess.run(command, cwd=empty, env=environment, capture_output=True, text=True, timeout=300)
+    return done.returncode == 0
+
+
 def survives(folder: Path, file: str, old: str, new: str) -> bool:
-    path = folder / "cuspan" / file
+    path = folder / "python/cuspan" / file
     source = path.read_text()
     if source.count(old) != 1:
         print(f"{file} has {old!r} {source.count(old)} times")
         return True
     path.write_text(source.replace(old, new))
-    paths = os.pathsep.join([str(folder), *filter(None, sys.path)])
-    environment = {**os.environ, "CUSPAN_TEST_STUB": STUB, "PYTHONPATH": paths, "CUSPAN_TEST_FAILFAST": "1"}
-    command = [sys.executable, "-m", "tests"]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+    passed = passes(folder)
     path.write_text(source)
-    return done.returncode == 0
+    return passed
 
 
 def main() -> int:
     with tempfile.TemporaryDirectory(prefix="cuspan-mutants-") as name:
         folder = Path(name)
-        for part in ("cuspan", "tests"):
-            shutil.copytree(PACKAGE / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+        copy(folder)
+        if not passes(folder):
+            print("FAIL: the tests fail with the unchanged copy")
+            return 1
         alive = [mutant for mutant in chosen() if survives(folder, *mutant)]
     for file, old, new in alive:
         print(f"FAIL: not noticed: {file}: {old!r} -> {new!r}")

@@ -9,7 +9,7 @@ set -eu
 python_with opentelemetry-sdk==1.45.1 opentelemetry-distro==0.66b1 opentelemetry-instrumentation-threading==0.66b1 \
     uvloop anyio || fail "could not get OpenTelemetry from PyPI"
 
-WORK=$ROOT/build/python
+WORK=$ROOT/build/python-tests
 rm -rf "$WORK" && mkdir -p "$WORK"
 cp -r "$ROOT/python" "$WORK/source" # building leaves files there
 "$PYTHON" -m pip wheel -q --disable-pip-version-check --no-deps -w "$WORK" "$WORK/source"

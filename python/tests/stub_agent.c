@@ -162,10 +162,18 @@ static int again(uint64_t range)
     return repeats-- > 0;
 }
 
+static int step(int64_t number, uint32_t kind, uint32_t source)
+{
+    char said[64];
+    snprintf(said, sizeof said, "kind %u source %u", kind, source);
+    note("step", (uint64_t)number, said, NULL, 0);
+    return 0;
+}
+
 const cuspan_api *cuspan_agent_api(uint32_t version)
 {
     static const cuspan_api api = {sizeof api, is_on, attach, detach, current, range_push, span_start, end,
-                                   mark,       start, stop,   flush,  finish,  NULL,       loop_push,  again};
+                                   mark,       start, stop,   flush,  finish,  NULL,       loop_push,  again, step};
     return version == 1 ? &api : NULL;
 }
 

@@ -309,6 +309,10 @@ CUPTI_NAMED_SUBSCRIBER_CALLS(CUPTI_CALL_TYPE)
 CUPTI_SUBSCRIBER_CALLS(CUPTI_CALL_TYPE)
 #undef CUPTI_CALL_TYPE
 
+/* Libraries that stand in for CUPTI (the replay's, and those of tests) export a variable of this name, and
+ * need no driver. */
+#define CUPTI_STAND_IN_SYMBOL "cuspan_cupti_stand_in"
+
 /* Additional exports of the replay library, named like these types without _fn. Capture looks them up by
  * dlsym() in the loaded CUPTI and uses those it finds. */
 
@@ -323,6 +327,9 @@ typedef int cuspan_replay_room_fn(void);
 /* 1: the replay waits for the agent, so the agent may wait for its outputs instead of dropping spans. 0:
  * paced, or an overload test. */
 typedef int cuspan_replay_waits_fn(void);
+/* 1: graph records come as from a GPU (the fault late-graphs), so the agent enables them as on one. 0: enable
+ * them from the start, because a recording may lack the calls that create graphs. */
+typedef int cuspan_replay_late_graphs_fn(void);
 /* The recorded program's name; NULL: unknown. */
 typedef const char *cuspan_replay_program_fn(void);
 /* The recorded hardware counters with the settings' names, separated by commas; NULL: none. */

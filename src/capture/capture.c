@@ -15,6 +15,7 @@
 #include "capture/hardware/pm_sampling.h"
 #include "capture/context/publish.h"
 #include "capture/context/sdk_context.h"
+#include "capture/context/steps.h"
 #include "capture/cupti/selection.h"
 #include "capture/coexist/buffer_stall.h"
 #include "capture/cupti/switches.h"
@@ -211,10 +212,24 @@ static void hand_over(const struct capture_sink *sink, const struct thread_info 
     }
 }
 
+static void take_steps(const struct capture_sink *sink)
+{
+    struct step_boundary boundary;
+    uint64_t missed = 0, all_missed = 0;
+    while (steps_take(&boundary, &missed)) {
+        all_missed += missed;
+        boundary.time = boundary.time ? clock_ticks_to_ns(boundary.time) : 0;
+        if (sink->on_step)
+            sink->on_step(sink->context, &boundary);
+    }
+    counter_add(COUNTER_steps_missed, all_missed + missed);
+}
+
 static void drain_thread(struct host_thread *thread, void *context)
 {
     struct round *round = context;
     uint64_t end = ring_published(&thread->ring), found = ring_used(&thread->ring);
+    take_steps(round->sink); /* after the head: no call before it misses its step */
     uint32_t percent = (uint32_t)(found * 100 / thread->ring.bytes);
     round->fullest_percent = percent > round->fullest_percent ? percent : round->fullest_percent;
     struct record_head *head;
@@ -258,6 +273,7 @@ static void drain_rings(struct round *round)
 {
     clock_calibrate();
     threads_visit(drain_thread, round);
+    take_steps(round->sink); /* for records of the buffers taken before; there may be no thread yet */
 }
 
 static uint64_t buffers_taken;

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "model/record.h"
 #include "model/settings.h"
+#include "model/step.h"
 
 /* Receiver of the records. Each record is valid only during the call. Only the calls, activities and ranges
  * must be received; the other members may be NULL. */
@@ -23,6 +24,8 @@ struct capture_sink {
     void (*on_context)(void *context, const struct thread_info *thread,
                        const struct context_record *attached);
     void (*on_range)(void *context, const struct thread_info *thread, const struct range_record *range);
+    /* Before the calls that started after it. */
+    void (*on_step)(void *context, const struct step_boundary *boundary);
     /* Belongs to the next call. */
     void (*on_stack)(void *context, const struct stack_record *stack);
     void (*on_name)(void *context, const struct thread_info *thread, const struct name_record *name);

@@ -72,14 +72,14 @@ static const struct setting_word cupti_others[] = {
     {"hold", OTHERS_HOLD}, {"give-way", OTHERS_GIVE_WAY}, {"share", OTHERS_SHARE}, {NULL, 0}};
 static const struct setting_word sleep_whens[] = {
     {"auto", SLEEP_AUTO}, {"never", SLEEP_NEVER}, {"always", SLEEP_ALWAYS}, {NULL, 0}};
+static const struct setting_word steps_sampled[] = {
+    {"auto", STEPS_AUTO}, {"always", STEPS_ALWAYS}, {"never", STEPS_NEVER}, {NULL, 0}};
 static const struct setting_word start_ons[] = {
     {"process", START_ON_PROCESS}, {"control", START_ON_CONTROL}, {NULL, 0}};
 static const struct setting_word counters_replays[] = {
     {"none", REPLAY_NONE}, {"kernel", REPLAY_KERNEL}, {"loop", REPLAY_LOOP}, {NULL, 0}};
-static const struct setting_word graph_records[] = {{"when-used", GRAPH_RECORDS_WHEN_USED},
-                                                    {"at-once", GRAPH_RECORDS_AT_ONCE},
-                                                    {"always", GRAPH_RECORDS_ALWAYS},
-                                                    {NULL, 0}};
+static const struct setting_word graph_records[] = {
+    {"when-used", GRAPH_RECORDS_WHEN_USED}, {"always", GRAPH_RECORDS_ALWAYS}, {NULL, 0}};
 
 /* Both OTLP exporters of metrics. */
 #define AGGREGATION_ROWS(exporter)                                                                           \
@@ -305,8 +305,7 @@ const struct setting settings_table[] = {
     {OWN(cupti.api), WORD(cupti_apis, "auto"),
      .comment = "classic, subscriber (CUPTI 13.3 and later), or auto: the best available"},
     {OWN(cupti.graph_records), WORD(graph_records, "when-used"),
-     .comment = "enable graph records after the first graph call (when-used), before it returns (at-once), "
-                "or always"},
+     .comment = "enable graph records when the program makes its first graph (when-used), or always"},
     {OWN(cupti.others), WORD(cupti_others, "hold"),
      .comment =
          "if another tool uses CUPTI: hold (refuse it), give-way, or share (CUPTI 13.3; cuspan run --share)"},
@@ -344,6 +343,21 @@ const struct setting settings_table[] = {
     {OWN(session.spans_max), UINT32(1, COUNT_MAX, "10000"),
      .comment = "start a new trace after this many spans"},
     {OWN(session.age_max_ms), UINT32(1, MS_MAX, "60000"), .comment = "start a new trace after this time"},
+    {OWN(steps.sampled), WORD(steps_sampled, "auto"),
+     .comment = "trace only a share of the steps of a training job: always, never, or auto (in a job with an "
+                "identity and several ranks)"},
+    {OWN(steps.ratio), NUMBER(0, 1, "0.015625"),
+     .comment = "that share, and steps 3 and 4; all ranks trace the same steps"},
+    {OWN(steps.spans_max), UINT32(0, COUNT_MAX, "8000"),
+     .comment =
+         "maximum spans of a step's trace over all ranks; each rank sends its share, and totals of the "
+         "rest; 0: no limit"},
+    {OWN(steps.job_id), .type = SETTING_TEXT,
+     .comment = "identity of the training job, the same on all ranks (also CUSPAN_JOB_ID); default: that of "
+                "torchrun, "
+                "Slurm, PMIx or Ray"},
+    {OWN(steps.nvtx_pattern), .type = SETTING_TEXT,
+     .comment = "NVTX ranges whose names match begin a step (ProfilerStep#*)"},
     {OWN(summary.idle_ms), UINT32(1, MS_MAX, "1000"),
      .comment = "detail summary: send the span of a request after this long without work; later work gets "
                 "another span"},

@@ -7,6 +7,7 @@
 #include "correlate/state.h"
 #include "correlate/totals/program_stats.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,12 +33,23 @@ static enum status create_parts(struct correlate *c, const struct correlate_opti
     return is_created ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
+/* The span of a step in this process: "rank 3", or the program's name. */
+static void name_rank(struct correlate *c)
+{
+    const struct step_rules *rules = c->options.steps;
+    if (rules && rules->rank >= 0)
+        snprintf(c->sessions.rank, sizeof c->sessions.rank, "rank %lld", (long long)rules->rank);
+    else
+        snprintf(c->sessions.rank, sizeof c->sessions.rank, "%s", c->options.program);
+}
+
 enum status correlate_create(const struct correlate_options *options, struct correlate **correlate)
 {
     struct correlate *made = calloc(1, sizeof *made);
     if (!made)
         return STATUS_NO_MEMORY;
     made->options = *options;
+    name_rank(made);
     made->is_summary = options->settings->detail == DETAIL_SUMMARY;
     made->stats_are_on = options->settings->metrics.is_on;
     attributes_init(&made->plan, options->settings->detail);
@@ -57,11 +69,13 @@ void correlate_destroy(struct correlate *correlate)
     pending_destroy(correlate->pending);
     graphs_destroy(correlate->graphs);
     program_stats_destroy(correlate->stats);
+    step_stats_destroy(correlate->step_stats);
     allocations_destroy(correlate->allocations);
     kernel_names_destroy(correlate->names);
     devices_deinit(&correlate->devices);
     activity_spans_deinit(&correlate->activities);
     counting_deinit(&correlate->counting);
+    free(correlate->collectives);
     free(correlate);
 }
 
@@ -76,6 +90,8 @@ void correlate_tick(struct correlate *c, uint64_t now_ns)
     c->now_ns = now_ns;
     kernel_names_begin_round(c->names);
     c->stats_are_on = program_stats_tick(c->stats, now_ns);
+    if (c->sessions.steps.count)
+        session_spans_end_steps(c);
     if (now_ns < c->next_sweep_ns)
         return;
     c->next_sweep_ns = now_ns + SWEEP_INTERVAL_NS;
@@ -106,7 +122,7 @@ uint32_t correlate_waiting(const struct correlate *c)
 uint64_t correlate_held(const struct correlate *c)
 {
     return (uint64_t)entry_queue_count(c->activities.waiting) + c->ranges.open.open +
-           entry_queue_count(c->counting.lingering) + c->sessions.current.is_open;
+           entry_queue_count(c->counting.lingering) + session_spans_open(c);
 }
 
 void correlate_finish(struct correlate *c)
@@ -122,12 +138,15 @@ void correlate_finish(struct correlate *c)
 
 struct live_stats *correlate_live_stats(struct correlate *c)
 {
-    return program_stats_read(c->stats);
+    struct live_stats *stats = program_stats_read(c->stats);
+    stats->steps = step_stats_read(c->step_stats);
+    return stats;
 }
 
 void correlate_begin_interval(struct correlate *c, bool is_delta)
 {
     program_stats_begin_interval(c->stats, is_delta);
+    step_stats_begin_interval(c->step_stats, is_delta);
 }
 
 const char *correlate_device_id(const struct correlate *c, uint32_t device)
@@ -138,6 +157,7 @@ const char *correlate_device_id(const struct correlate *c, uint32_t device)
 void correlate_snapshot(struct correlate *c, uint64_t now_ns, struct live_stats_view *view)
 {
     program_stats_snapshot(c->stats, &c->devices, view);
+    step_stats_snapshot(c->step_stats, view);
     program_stats_lease(c->stats, now_ns, now_ns + LEASE_NS);
     c->stats_are_on = true;
 }

@@ -12,6 +12,7 @@
 #include "model/record.h"
 #include "model/settings.h"
 #include "model/span.h"
+#include "model/step.h"
 
 struct correlate_sink {
     void *context;
@@ -28,10 +29,11 @@ struct correlate_options {
     const struct settings *settings;    /* must outlive the instance */
     const char *program;                /* names the session span; must outlive the instance */
     const struct trace_context *parent; /* TRACEPARENT, or NULL; read at the creation only */
+    const struct step_rules *steps;     /* must outlive the instance. NULL: boundaries of steps are ignored */
     bool expects_calls;                 /* records wait for their calls */
     bool expects_graphs;                /* a graph launch without a record is counted as lost */
-    bool (*slept_at)(
-        uint64_t time_ns); /* whether capture slept then: work without a call is left out; NULL: never */
+    /* Whether capture slept at any time in between: work without a call is left out; NULL: never. */
+    bool (*slept_between)(uint64_t from_ns, uint64_t until_ns);
     void (*take_overhead)(struct agent_overhead *); /* cuspan's own cost, for session spans; NULL: left out */
     bool expects_devices;                           /* work waits for its device's description */
     struct correlate_sink sink;
@@ -60,6 +62,8 @@ void correlate_context(struct correlate *correlate, const struct thread_info *th
                        const struct context_record *attached);
 void correlate_range(struct correlate *correlate, const struct thread_info *thread,
                      const struct range_record *range);
+/* A step begins or ends: before the calls that started after it. */
+void correlate_step(struct correlate *correlate, const struct step_boundary *boundary);
 void correlate_name(struct correlate *correlate, const struct name_record *name);
 /* The hardware counters of a launch, or the announcement that their values follow. */
 void correlate_gpu_counters(struct correlate *correlate, const struct gpu_counters_record *counters);

@@ -7,12 +7,15 @@
 #include "correlate/spans/activity_spans.h"
 #include "correlate/spans/attributes.h"
 #include "correlate/spans/call_spans.h"
+#include "correlate/spans/collective_spans.h"
 #include "correlate/spans/range_spans.h"
 #include "correlate/spans/session_spans.h"
 #include "correlate/spans/span_shared.h"
 #include "correlate/spans/spans.h"
+#include "correlate/spans/step_spans.h"
 #include "correlate/totals/allocations.h"
 #include "correlate/totals/counting.h"
+#include "correlate/totals/step_stats.h"
 #include "correlate/trace/context_errors.h"
 #include "correlate/trace/devices.h"
 #include "correlate/trace/named_objects.h"
@@ -35,9 +38,11 @@ struct correlate {
 
     struct pending_table *pending;
     struct graphs *graphs;
+    struct collectives *collectives; /* NULL: the program has not used NCCL */
     struct allocations *allocations;
     struct program_stats *stats;
-    bool stats_are_on; /* as of the last tick */
+    bool stats_are_on;             /* as of the last tick */
+    struct step_stats *step_stats; /* NULL: no step so far, of several ranks or while statistics are on */
     struct attribute_plan plan;
     struct kernel_names *names;
     struct shared_table shared;

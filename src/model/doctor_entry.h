@@ -9,13 +9,14 @@
 #include "model/settings.h"
 
 #define DOCTOR_TEXT_BYTES   512
-#define DOCTOR_CUPTIS_MAX   16
+#define DOCTOR_CUPTIS_MAX   32
 #define DOCTOR_STATUS_BYTES 48
 
 /* A CUPTI that the agent's search finds. */
 struct doctor_cupti {
     char path[DOCTOR_TEXT_BYTES];
     char release[16];                /* "13.5"; empty: unknown */
+    char origin[64];                 /* where it was found, a phrase: "beside libcuspan.so" */
     bool is_taken;                   /* the one that an agent would use */
     char refused[DOCTOR_TEXT_BYTES]; /* the agent's message why it is unusable; empty: usable */
 };

@@ -53,6 +53,8 @@ void settings_deinit(struct settings *settings)
     pattern_list_deinit(&settings->counters.ranges);
     free(settings->cupti.library);
     free(settings->session.name);
+    free(settings->steps.job_id);
+    free(settings->steps.nvtx_pattern);
     pattern_list_deinit(&settings->on_signal);
     free(settings->shutdown_report);
     free(settings->control.directory);

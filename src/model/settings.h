@@ -29,8 +29,9 @@ enum detail { DETAIL_DEFAULT, DETAIL_SUMMARY, DETAIL_GRAPH_NODES, DETAIL_FULL };
 enum cupti_api { CUPTI_API_AUTO, CUPTI_API_CLASSIC, CUPTI_API_SUBSCRIBER };
 enum cupti_others { OTHERS_HOLD, OTHERS_GIVE_WAY, OTHERS_SHARE };
 enum sleep_when { SLEEP_AUTO, SLEEP_NEVER, SLEEP_ALWAYS };
+enum steps_sampled { STEPS_AUTO, STEPS_ALWAYS, STEPS_NEVER };
 enum start_on { START_ON_PROCESS, START_ON_CONTROL };
-enum graph_records { GRAPH_RECORDS_WHEN_USED, GRAPH_RECORDS_AT_ONCE, GRAPH_RECORDS_ALWAYS };
+enum graph_records { GRAPH_RECORDS_WHEN_USED, GRAPH_RECORDS_ALWAYS };
 enum counters_replay { REPLAY_NONE, REPLAY_KERNEL, REPLAY_LOOP };
 enum compression { COMPRESSION_NONE, COMPRESSION_GZIP, COMPRESSION_ZSTD };
 enum exporter_kind { EXPORTER_OTLP_HTTP, EXPORTER_OTLP_GRPC, EXPORTER_FILE, EXPORTER_CONSOLE };
@@ -166,6 +167,15 @@ struct settings {
         uint32_t age_max_ms;
     } session;
     struct {
+        enum steps_sampled
+            sampled; /* whether `ratio` applies; auto: in a job with an identity and several ranks */
+        double ratio;
+        uint32_t spans_max; /* of a step's trace, over all ranks; 0: no limit */
+        char *job_id;       /* NULL: from the launcher's variables */
+        char *nvtx_pattern; /* of ranges that begin a step; NULL: none */
+        bool are_limited;   /* not a setting: this process samples only some steps */
+    } steps;
+    struct {
         uint32_t idle_ms; /* a request's summary is sent after this long without work */
     } summary;
     struct {
@@ -199,13 +209,13 @@ void settings_deinit(struct settings *settings);
 void output_settings_deinit(struct output_settings *output);
 
 /* How memory_bytes_max is divided. These come first:
- * - the stages' fixed needs (kernel names, waiting records, statistics, the pipeline thread's stack, the
- * libraries' variables)
+ * - the stages' fixed needs (kernel names, waiting records, statistics, collectives, steps, the pipeline
+ * thread's stack, the libraries' variables)
  * - each output's sender (its stack; for OTLP the compressor and its output, libcurl, TLS, a response)
  * - CUPTI's buffers, the rings and the table of pending calls
  * The rest is for the queues of spans. config rejects settings that leave less than SETTINGS_QUEUE_BYTES_MIN.
  * tests/integration/agent/bounds_test.py compares these with real allocations. */
-#define SETTINGS_FIXED_BYTES (37 * 512 * 1024)
+#define SETTINGS_FIXED_BYTES (38 * 512 * 1024)
 #ifdef CUSPAN_GZIP_GATHERS /* libdeflate needs the body in one piece */
 #define SETTINGS_SENDER_BYTES (7 * 1024 * 1024)
 #else
@@ -225,6 +235,12 @@ bool settings_have_stacks(const struct settings *settings);
 /* Whether graph nodes are captured instead of whole executions. */
 bool settings_have_graph_nodes(const struct settings *settings);
 uint64_t settings_buffer_bytes(const struct settings *settings);
+/* Whether metrics count unsampled work, so that capture does not sleep. In a job that samples only some
+ * steps, metrics count those steps, and the durations of all. */
+static inline bool settings_metrics_keep_awake(const struct settings *settings)
+{
+    return settings->metrics.is_on && !settings->steps.are_limited;
+}
 /* Whether there is an exporter. */
 bool settings_have_output(const struct settings *settings);
 uint64_t settings_queue_bytes(const struct settings *settings);

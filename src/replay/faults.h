@@ -24,6 +24,9 @@
       "fail from the next one that waits for the GPU")                                                       \
     X(ASSERT_STARTED, "assert-started", 1, "with assert: the work that it stops has a start")                \
     X(NO_GRAPH_RECORDS, "no-graph-records", 1, "the first n graph executions have no record")                \
+    X(LATE_GRAPHS, "late-graphs", 1,                                                                         \
+      "the agent enables graph records when it uses a GPU's, which takes this many ms; executions of older " \
+      "graphs have the records of their nodes until then, and none from then on")                            \
     X(LATE_BUFFERS, "late-buffers", 1, "only a forced flush delivers buffers")                               \
     X(AFTER_SHUTDOWN, "after-shutdown", 1, "the last buffer arrives after cuptiUnsubscribe")                 \
     X(OUT_OF_ORDER, "out-of-order", 1000, "records are shuffled within windows of this size")                \

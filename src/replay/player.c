@@ -58,6 +58,7 @@ static _Atomic uint64_t calls, calls_off, resources, started;
 static _Thread_local struct player *self;
 static _Thread_local uint64_t self_time_ns;
 
+REPLAY_EXPORT const char cuspan_cupti_stand_in = 1;
 REPLAY_EXPORT cuspan_replay_clock_fn cuspan_replay_clock;
 REPLAY_EXPORT cuspan_replay_thread_fn cuspan_replay_thread;
 REPLAY_EXPORT cuspan_replay_run_fn cuspan_replay_run;

@@ -20,6 +20,7 @@ cuspan_replay_room_fn *cuspan_replay_room;
 
 REPLAY_EXPORT cuspan_replay_load_fn cuspan_replay_load;
 REPLAY_EXPORT cuspan_replay_waits_fn cuspan_replay_waits;
+REPLAY_EXPORT cuspan_replay_late_graphs_fn cuspan_replay_late_graphs;
 REPLAY_EXPORT cuspan_replay_program_fn cuspan_replay_program;
 REPLAY_EXPORT cuspan_replay_counters_fn cuspan_replay_counters;
 REPLAY_EXPORT cuspan_replay_links_fn cuspan_replay_links;
@@ -148,6 +149,11 @@ bool replay_has_room(void)
 int cuspan_replay_waits(void)
 {
     return replay.is_patient && !fault(FAULT_NO_PATIENCE);
+}
+
+int cuspan_replay_late_graphs(void)
+{
+    return fault(FAULT_LATE_GRAPHS) != 0;
 }
 
 const char *cuspan_replay_links(const char *uuid)

@@ -198,6 +198,10 @@ class Failure(Exception):
 
 
 class Bench:
+    """The run of a part of the benchmark; another part has other applications and configurations (models.py)."""
+    part, all_apps, on_request = "gpu", ALL_APPS, ON_REQUEST
+    configurations = staticmethod(configurations)
+
     def __init__(self, options):
         self.options = options
         self.build = Path(options.build).resolve()
@@ -222,10 +226,10 @@ class Bench:
             raise Failure(f"{self.build} has no {', '.join(missing)}: cmake --preset release -DCUSPAN_BUILD_TESTS=ON && "
                           "cmake --build --preset release")
         self.programs = Path(self.options.programs) if self.options.programs else self.build_programs()
-        configs = configurations(None if self.options.programs else find_nsys(), self.work, self.build / "cuspan", self.cupti)
-        apps = self.options.apps.split(",") if self.options.apps else list(ALL_APPS)
+        configs = self.configurations(None if self.options.programs else find_nsys(), self.work, self.build / "cuspan", self.cupti)
+        apps = self.options.apps.split(",") if self.options.apps else list(self.all_apps)
         names = self.options.configs.split(",") if self.options.configs else [c.name for c in configs if not c.on_request]
-        unknown = ({*apps} - {*ALL_APPS, *ON_REQUEST}) | ({*names} - {c.name for c in configs} - {"nsys"})
+        unknown = ({*apps} - {*self.all_apps, *self.on_request}) | ({*names} - {c.name for c in configs} - {"nsys"})
         if unknown:
             raise Failure(f"unknown: {', '.join(sorted(unknown))}")
         if not any(c.name == "nsys" for c in configs):
@@ -468,7 +472,7 @@ class Bench:
         self.prepare()
         self.start_collector()
         self.results = {"machine": machine(self.cupti, self.cpus), "commit": self.options.commit or commit_of(ROOT),
-                        "command": "tests/bench/run.sh gpu " + " ".join(self.options.as_given),
+                        "command": f"tests/bench/run.sh {self.part} " + " ".join(self.options.as_given),
                         "date": time.strftime("%Y-%m-%d"), "rounds": 0, "units": {}, "problems": [], "callbacks": {}, "runs": []}
         self.say(json.dumps(self.results["machine"]))
         self.warm_up()
@@ -491,13 +495,16 @@ class Bench:
         shutil.rmtree(self.work, True)
 
 
-def parse(arguments):
-    parser = argparse.ArgumentParser(prog="run.sh gpu", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("out", nargs="?", metavar="OUT.json", help="build/bench/gpu.json")
+def parse(arguments, part, description):
+    """The options of a class of benchmarks."""
+    on_request = f"; on request: {','.join(part.on_request)}" if part.on_request else ""
+    parser = argparse.ArgumentParser(prog=f"run.sh {part.part}", description=description,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", nargs="?", metavar="OUT.json", help=f"build/bench/{part.part}.json")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--apps", metavar="LIST", help=",".join(ALL_APPS) + "; on request: " + ",".join(ON_REQUEST))
+    parser.add_argument("--apps", metavar="LIST", help=",".join(part.all_apps) + on_request)
     parser.add_argument("--configs", metavar="LIST",
-                        help=",".join(c.name for c in configurations("nsys", Path("/"))) + "; none is always there")
+                        help=",".join(c.name for c in part.configurations("nsys", Path("/"))) + "; none is always there")
     parser.add_argument("--pairs", metavar="asleep:N", default="",
                         help="N more interleaved pairs of none and asleep, calls and torch")
     parser.add_argument("--seconds", type=float, metavar="MAX", help="ends before that")
@@ -507,20 +514,21 @@ def parse(arguments):
     parser.add_argument("--programs", help=argparse.SUPPRESS)  # stand-ins, for tests
     options = parser.parse_args(arguments)
     options.as_given = arguments
-    options.out = options.out or str(Path(options.build) / "bench/gpu.json")
+    options.out = options.out or str(Path(options.build) / f"bench/{part.part}.json")
     return options
 
 
-def main():
-    bench = Bench(parse(sys.argv[1:]))
+def run_part(part, description):
+    """The exit status of a class of benchmarks, with this process's arguments."""
+    bench = part(parse(sys.argv[1:], part, description))
     try:
         return bench.main()
     except Failure as failure:
-        print(f"run.sh gpu: {failure}", file=sys.stderr)
+        print(f"run.sh {part.part}: {failure}", file=sys.stderr)
         return 1
     finally:
         bench.close()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_part(Bench, __doc__))

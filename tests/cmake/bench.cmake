@@ -1,5 +1,5 @@
 # Benchmarks: built with the tests, run by hand (see tests/bench/*.sh).
-add_library(cuspan_floor SHARED tests/bench/programs/floor.c src/capture/capture.c src/capture/cupti/switches.c src/capture/callbacks/call_stack.c src/capture/cupti/cupti.c src/capture/cupti/selection.c
+add_library(cuspan_floor SHARED tests/bench/programs/floor.c src/capture/capture.c src/capture/cupti/switches.c src/capture/callbacks/call_stack.c src/capture/cupti/cupti.c src/capture/cupti/cupti_search.c src/capture/cupti/selection.c
             src/capture/activity/unified_memory.c
             src/capture/callbacks/threads.c src/capture/coexist/other_tools.c src/capture/coexist/buffer_stall.c src/capture/callbacks/graph_nodes.c src/capture/activity/buffers.c src/capture/activity/decode.c src/abi/layouts.c
             src/abi/layouts_table.c src/abi/params_table.c src/capture/hardware/gpu_counters.c src/capture/hardware/profiler.c src/capture/hardware/profiler_host.c src/capture/hardware/pm_sampler.c src/capture/hardware/pm_sampling.c)
@@ -21,8 +21,10 @@ target_link_libraries(floor_host PRIVATE ${CMAKE_DL_LIBS})
 add_executable(callback_bench tests/bench/programs/callback_bench.c)
 target_link_libraries(callback_bench PRIVATE cuspan_capture)
 set_target_properties(callback_bench PROPERTIES ENABLE_EXPORTS ON)
-add_executable(nvtx_bench tests/bench/programs/nvtx_bench.c src/capture/nvtx/nvtx.c src/capture/nvtx/nvtx_names.c src/capture/nvtx/nvtx_payload.c)
+add_executable(nvtx_bench tests/bench/programs/nvtx_bench.c src/capture/nvtx/nvtx.c src/capture/nvtx/nvtx_names.c src/capture/nvtx/nvtx_payload.c src/capture/nccl/nccl_calls.c src/model/collective.c)
 target_link_libraries(nvtx_bench PRIVATE cuspan_base)
+add_executable(step_bench tests/bench/programs/step_bench.c)
+target_link_libraries(step_bench PRIVATE cuspan_capture cuspan_correlate)
 add_executable(context_bench tests/bench/programs/context_bench.c)
 target_link_libraries(context_bench PRIVATE cuspan_capture)
 target_compile_definitions(context_bench PRIVATE FOLDER="$<TARGET_FILE_DIR:cuspan_thread_ctx>")

@@ -1,12 +1,15 @@
-foreach(module threads context buffers callbacks callback_time decode selection cupti nvtx_names pm_sampling)
+foreach(module capture threads context steps buffers callbacks callback_time decode selection switches cupti nvtx_names pm_sampling)
   cuspan_unit_test(${module} cuspan_capture)
 endforeach()
 # Without context.c, which it replaces by a fake.
 cuspan_unit_test(nvtx cuspan_base)
-target_sources(nvtx_test PRIVATE src/capture/nvtx/nvtx.c src/capture/nvtx/nvtx_names.c src/capture/nvtx/nvtx_payload.c)
+target_sources(nvtx_test PRIVATE src/capture/nvtx/nvtx.c src/capture/nvtx/nvtx_names.c src/capture/nvtx/nvtx_payload.c src/capture/nccl/nccl_calls.c src/model/collective.c)
+
+cuspan_unit_test(nccl_calls cuspan_base)
+target_sources(nccl_calls_test PRIVATE src/capture/nccl/nccl_calls.c src/model/collective.c)
 
 cuspan_unit_test(nvtx_payload cuspan_base)
-target_sources(nvtx_payload_test PRIVATE src/capture/nvtx/nvtx_payload.c src/capture/nvtx/nvtx_names.c)
+target_sources(nvtx_payload_test PRIVATE src/capture/nvtx/nvtx_payload.c src/capture/nvtx/nvtx_names.c src/capture/nccl/nccl_calls.c src/model/collective.c)
 
 # Without CUPTI's switches and the callbacks.
 cuspan_unit_test(sleep_control cuspan_base)
@@ -24,6 +27,7 @@ cuspan_fake_cupti(bare 130000 0)
 cuspan_fake_cupti(classic 28 1)
 cuspan_fake_cupti(early 130200 2)
 cuspan_fake_cupti(subscriber 130500 2)
+cuspan_fake_cupti(nvidia 130200 3)
 target_compile_definitions(cupti_test PRIVATE FAKE_CUPTI_FOLDER="${CMAKE_BINARY_DIR}")
 
 # Both kinds of thread-local variables in a library: compilers for x86-64 have two dialects, others only the new one.
@@ -44,7 +48,10 @@ endif()
 # A separate reader process reads it.
 cuspan_unit_test(publish cuspan_capture)
 target_sources(publish_test PRIVATE tests/unit/support/thread_ctx_reader.c)
-target_include_directories(publish_test PRIVATE tests/unit)
 target_compile_definitions(publish_test PRIVATE FOLDER="$<TARGET_FILE_DIR:cuspan_thread_ctx>"
                            FAKE_SDK="$<TARGET_FILE:fake_sdk_default>")
 add_dependencies(publish_test cuspan_thread_ctx fake_sdk_default)
+
+# Without context.c, which it replaces by a fake.
+cuspan_unit_test(nccl_plugin cuspan_base)
+target_sources(nccl_plugin_test PRIVATE src/capture/nccl/nccl_plugin.c src/capture/nccl/nccl_calls.c src/model/collective.c)

@@ -1,13 +1,23 @@
-foreach(module text otlp_reader scale outline picture span_lines perfetto outcome options doctor repeats compare estimate overhead top_sample top_screen)
+foreach(module text otlp_reader trace_read scale outline picture step_ranks span_lines perfetto outcome options doctor repeats samples intervals compare estimate overhead top_sample top_ranks top_screen cdi)
   cuspan_unit_test(${module} cuspan_cli)
-  target_include_directories(${module}_test PRIVATE tests/unit ${CJSON_INCLUDE_DIR})
+  target_include_directories(${module}_test PRIVATE ${CJSON_INCLUDE_DIR})
 endforeach()
 
-if(NOT CUSPAN_SANITIZE STREQUAL "thread") # the CLI has one thread
+if(NOT CUSPAN_SANITIZE STREQUAL "thread") # the reader's second thread runs in unit/trace_read
   add_test(NAME integration/stat
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/stat_test.py --build ${CMAKE_BINARY_DIR})
   add_test(NAME integration/findings
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/findings_test.py --build ${CMAKE_BINARY_DIR})
+  add_executable(stat_read tests/support/stat_read.c)
+  target_include_directories(stat_read PRIVATE src)
+  target_link_libraries(stat_read PRIVATE cuspan_cli)
+  add_test(NAME integration/read
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/read_test.py --build ${CMAKE_BINARY_DIR})
+  add_executable(stat_segments tests/support/stat_segments.c)
+  target_include_directories(stat_segments PRIVATE src)
+  target_link_libraries(stat_segments PRIVATE cuspan_cli)
+  add_test(NAME integration/stat_segments
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/stat_segments_test.py --build ${CMAKE_BINARY_DIR})
   add_test(NAME integration/stat_memory
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/stat_memory_test.py --build ${CMAKE_BINARY_DIR})
   add_test(NAME integration/stat_records
@@ -20,6 +30,19 @@ if(NOT CUSPAN_SANITIZE STREQUAL "thread") # the CLI has one thread
   add_test(NAME integration/diff_statistics
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/diff_test.py --build ${CMAKE_BINARY_DIR} Statistics)
 endif()
+# The analysis across ranks; also on simulated jobs.
+foreach(module ranks_match ranks_clocks)
+  cuspan_unit_test(${module} cuspan_cli)
+endforeach()
+add_executable(ranks_driver tests/training/ranks_driver.c)
+target_link_libraries(ranks_driver PRIVATE cuspan_cli)
+add_executable(records_to_otlp tests/training/records_to_otlp.c)
+if(NOT CUSPAN_SANITIZE STREQUAL "thread") # the reader's second thread runs in unit/trace_read
+  add_test(NAME training/acceptance
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/training/acceptance.py --driver $<TARGET_FILE:ranks_driver>)
+  add_test(NAME training/stat_ranks
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/training/stat_ranks_test.py --build ${CMAKE_BINARY_DIR})
+endif()
 add_library(fake_nvml SHARED tests/integration/doubles/fake_nvml.c)
 set_target_properties(fake_nvml PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR} NO_SONAME TRUE)
 target_link_options(fake_nvml PRIVATE -Wl,-soname,libnvidia-ml.so.1)
@@ -27,19 +50,26 @@ cuspan_unit_test(nvml cuspan_capture ${CMAKE_DL_LIBS})
 target_compile_definitions(nvml_test PRIVATE FAKE_NVML="$<TARGET_FILE:fake_nvml>")
 add_dependencies(nvml_test fake_nvml)
 if(NOT CUSPAN_SANITIZE STREQUAL "thread")
-  foreach(topic totals exemplars views hardware operations spool)
+  foreach(topic totals exemplars views hardware operations spool steps)
     add_test(NAME integration/metrics_${topic}
              COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/metrics_test.sh ${topic} ${CMAKE_BINARY_DIR})
   endforeach()
 endif()
 if(NOT CUSPAN_SANITIZE STREQUAL "thread") # many processes, and no further kind of thread
+  add_test(NAME integration/cdi
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/cdi_test.py --build ${CMAKE_BINARY_DIR})
   add_test(NAME integration/overhead
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/overhead_test.py --build ${CMAKE_BINARY_DIR})
 endif()
-if(NOT CUSPAN_SANITIZE STREQUAL "thread") # the CLI has one thread
+if(NOT CUSPAN_SANITIZE STREQUAL "thread") # the reader's second thread runs in unit/trace_read
   add_test(NAME integration/top COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/top_test.sh ${CMAKE_BINARY_DIR})
 endif()
 add_test(NAME integration/cli COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/cli_test.sh $<TARGET_FILE:cuspan>)
+foreach(shell zsh fish)
+  add_test(NAME integration/completion_${shell}
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/completion_test.py ${shell} $<TARGET_FILE:cuspan>)
+  set_tests_properties(integration/completion_${shell} PROPERTIES SKIP_RETURN_CODE 77)
+endforeach()
 
 # Stand-ins for the driver, NVML and CUPTI in which `cuspan doctor` finds faults.
 add_library(fake_cuda SHARED tests/integration/doubles/fake_cuda.c)

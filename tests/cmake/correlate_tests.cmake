@@ -1,4 +1,4 @@
-foreach(module kernel_names named_objects pending waiting sampler session session_overhead attributes devices graphs totals accounts summaries
+foreach(module step_budget kernel_names named_objects pending waiting sampler session session_overhead attributes devices graphs totals accounts summaries
         entry_queue span_shared busy allocations program_stats gpu_counted)
   cuspan_unit_test(${module} cuspan_correlate)
 endforeach()
@@ -6,7 +6,7 @@ endforeach()
 # Records in, spans out.
 add_library(correlate_harness STATIC tests/unit/support/correlate_harness.c)
 target_link_libraries(correlate_harness PUBLIC cuspan_correlate)
-foreach(part call_spans activity_spans context_errors device_spans thread_events range_spans session_spans counting)
+foreach(part collective_spans call_spans activity_spans context_errors device_spans thread_events range_spans session_spans step_spans step_limits step_stats counting)
   cuspan_unit_test(${part} correlate_harness)
 endforeach()
 

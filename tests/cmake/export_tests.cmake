@@ -1,7 +1,6 @@
 find_package(ZLIB REQUIRED) # the tests decompress with it
 foreach(module retry otlp_response grpc verdict percent secrets headers compress file_output operations exporter sender spool probe)
   cuspan_unit_test(${module} cuspan_export)
-  target_include_directories(${module}_test PRIVATE tests/unit)
 endforeach()
 target_link_libraries(compress_test PRIVATE ZLIB::ZLIB)
 target_link_options(compress_test PRIVATE -Wl,--wrap=malloc -Wl,--wrap=calloc)

@@ -9,6 +9,6 @@ target_compile_definitions(replay_test PRIVATE REPLAY_DOUBLE="$<TARGET_FILE:cusp
                                                REPLAY_DOUBLE_CLASSIC="$<TARGET_FILE:cuspan-replay-classic>")
 add_dependencies(replay_test cuspan-replay cuspan-replay-classic)
 
-add_executable(replay_sample tests/support/sample/replay_sample_main.c tests/support/sample/replay_sample.c tests/support/sample/replay_sample_graphs.c src/abi/params_table.c)
+add_executable(replay_sample tests/support/sample/replay_sample_main.c tests/support/sample/replay_sample.c tests/support/sample/replay_sample_graphs.c tests/support/sample/replay_sample_collectives.c src/abi/params_table.c)
 target_include_directories(replay_sample PRIVATE tests/support/sample)
 target_link_libraries(replay_sample PRIVATE cuspan_recording)

@@ -1,8 +1,11 @@
 # cuspan_unit_test(NAME LIBS...): builds tests/unit/STAGE/NAME_test.c as a cmocka program with its own process.
 find_library(CMOCKA_LIBRARY cmocka REQUIRED)
+find_path(CMOCKA_INCLUDE_DIR cmocka.h REQUIRED)
+include_directories(SYSTEM ${CMOCKA_INCLUDE_DIR})
 function(cuspan_unit_test name)
   file(GLOB source CONFIGURE_DEPENDS tests/unit/*/${name}_test.c)
   add_executable(${name}_test ${source})
+  target_include_directories(${name}_test PRIVATE tests/unit)
   target_link_libraries(${name}_test PRIVATE ${ARGN} ${CMOCKA_LIBRARY})
   add_test(NAME unit/${name} COMMAND ${name}_test)
 endfunction()
@@ -30,7 +33,7 @@ set(slow integration/agent_overload integration/agent_repeat integration/bench i
     integration/faults_outage integration/gpu_numbers integration/manners_taken integration/metrics_hardware
     integration/metrics_spool integration/metrics_totals integration/metrics_views integration/otel_schema
     integration/security_symbols integration/spool_disk integration/spool_killed integration/spool_outage integration/stat
-    integration/stat_records integration/top bench/guard)
+    integration/stat_records integration/top training/acceptance bench/guard)
 label(slow ${slow})
 foreach(test ${slow})
   if(TEST ${test})
@@ -40,4 +43,5 @@ endforeach()
 
 # Tests in which a sanitizer would find nothing: of scripts, of symbols, of how much memory is used, of probabilities.
 label(release-only integration/bench integration/bench_guard integration/bounds_memory integration/diff_statistics
-      integration/fetch_sources integration/gpu_numbers integration/processes_check integration/sampler_sdk integration/security_symbols)
+      integration/fetch_sources integration/gpu_numbers integration/processes_check integration/sampler_sdk integration/security_symbols
+      training/acceptance)

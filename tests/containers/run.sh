@@ -7,7 +7,8 @@
 #   tests/containers/run.sh suite        tests/run.sh quick on Debian 12 and 13; docker/demo-gpu.Dockerfile
 #   tests/containers/run.sh --fetch      only downloads what is kept: Debian, Docker Compose. Starts no engine
 #
-# Images that cannot be pulled are replaced by images built here. Without a registry, Debian 12 stands in for Ubuntu.
+# The agent's image is made from build/release, which tools/release.sh makes first. Images that cannot be pulled are replaced by
+# images built here. Without a registry, Debian 12 stands in for Ubuntu.
 set -eu
 # shellcheck source=../../tools/lib.sh
 . "$(dirname "$0")/../../tools/lib.sh"
@@ -19,6 +20,7 @@ CHECKS=(demo-bookworm demo-trixie image stack)
 LONG_CHECKS=(suite-bookworm suite-trixie image-gpu)
 DEBIANS=(bookworm trixie) # 12 and 13
 PORTS=(16686 9090 4317 4318)
+IMAGE_BYTES_MAX=10000000
 PASSED=0 FAILED=0 STARTED=()
 
 # ---- examples/demo.sh ------------------------------------------------------------------------------------------------
@@ -46,14 +48,17 @@ demo_shows_trace() {
     fi
 }
 
-# The static libraries must leave no dependency behind.
-needs_libc_only() {
+# needs_only PATTERN FILE...: the static libraries must leave no dependency behind.
+needs_only() {
     local file needed
-    for file in "$@"; do
-        needed=$(readelf -d "$file" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -vE '^(libc|ld-linux[^.]*)\.so' || true)
+    for file in "${@:2}"; do
+        needed=$(readelf -d "$file" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -vE "^($1|ld-linux[^.]*)\\.so" || true)
         [ -z "$needed" ] || fail "$(basename "$file") needs more than libc: $needed"
     done
 }
+needs_libc_only() { needs_only libc "$@"; }
+# Before glibc 2.34, its parts have names of their own, which the release needs.
+needs_old_libc_only() { needs_only 'lib(c|m|dl|pthread|rt)' "$@"; }
 
 # ---- Images ----------------------------------------------------------------------------------------------------------
 
@@ -73,8 +78,7 @@ provide() {
     fi
 }
 
-stand_in_ubuntu() { bare_image bookworm && docker tag bare:bookworm "$1"; }
-stand_in_busybox() { bare_image bookworm && docker tag bare:bookworm "$1"; }
+stand_in_debian() { bare_image bookworm && docker tag bare:bookworm "$1"; }
 
 # The same program as in the official image, with its built-in configuration.
 stand_in_jaeger() {
@@ -94,37 +98,74 @@ stand_in() {
     build_image "$1" "$folder"
 }
 
-base_images() {
-    ! docker image inspect busybox:1.36 >/dev/null 2>&1 || return 0
-    # Debian 12 has a glibc close to Ubuntu 22.04's. A pulled image needs what the network forces, too.
-    provide ubuntu:22.04 stand_in_ubuntu
-    add_network ubuntu:22.04 ubuntu:22.04
-    provide busybox:1.36 stand_in_busybox
+# provide_base IMAGE FUNCTION: an image to build on. A pulled one needs what the network forces, too.
+provide_base() {
+    ! docker image inspect "$1" >/dev/null 2>&1 || return 0
+    provide "$1" "$2"
+    add_network "$1" "$1"
 }
 
 # ---- docker/Dockerfile -----------------------------------------------------------------------------------------------
 
-# The agent's image, by the command in its first lines, and what its container puts into a volume.
+# release_tree FOLDER: the files that git knows, and the agent of the release.
+release_tree() {
+    clean_tree "$1"
+    mkdir -p "$1/build/release"
+    cp -r build/release/image-amd64 "$1/build/release/"
+}
+
+# The agent's image by the command in its first lines: as an init container, any user fills a volume from it, with a
+# read-only root. Another image copies from it.
 check_image() {
-    local tree=$ENGINE/tree-image volume=$ENGINE/volume file
-    clean_tree "$tree"
-    base_images
+    local tree=$ENGINE/tree-image volume=$ENGINE/volume bytes
+    release_tree "$tree"
     build_image cuspan "$tree" -f "$tree/docker/Dockerfile"
-    mkdir "$volume"
-    docker run --rm --user 0 -v "$volume:/cuspan" cuspan
-    for file in bin/cuspan lib/cuspan/libcuspan.so lib/cuspan/libcuspan-export.so lib/cuspan/cupti/libcupti.so.12 \
-        lib/cuspan/cupti/libcupti.so.13 include/cuspan/cuspan.h share/cuspan/cuspan.yaml share/cuspan/LICENSE; do
-        [ -s "$volume/$file" ] || fail "the image's container did not copy $file"
-    done
-    needs_libc_only "$volume/lib/cuspan/libcuspan.so" "$volume/lib/cuspan/libcuspan-export.so"
-    say "the image has $(du -shx "$volume" | cut -f1) in /opt/cuspan"
+    bytes=$(docker image inspect --format '{{.Size}}' cuspan)
+    [ "$bytes" -le "$IMAGE_BYTES_MAX" ] || fail "the agent's image has $bytes bytes, more than $IMAGE_BYTES_MAX"
+    mkdir "$volume" && chown 12345:12345 "$volume"
+    docker run --rm --read-only --cap-drop ALL --network none --user 12345:12345 -v "$volume:/cuspan" cuspan
+    diff -r build/release/image-amd64/opt/cuspan "$volume" || fail "the image's container did not copy the agent"
+    needs_old_libc_only "$volume/lib/cuspan/libcuspan.so" "$volume/lib/cuspan/libcuspan-export.so"
+    image_refuses_read_only_volume "$volume"
+    image_is_copied_from
+    image_loads
+    say "the image has $((bytes / 1000)) kB, /opt/cuspan $(du -shx "$volume" | cut -f1)"
+}
+
+image_refuses_read_only_volume() {
+    ! docker run --rm --user 12345:12345 -v "$1:/cuspan:ro" cuspan 2>"$ENGINE/refused" || fail "it copied into a read-only volume"
+    grep -q 'mount a volume there' "$ENGINE/refused" || fail "the message does not help: $(cat "$ENGINE/refused")"
+}
+
+# An image that takes the agent by COPY replays a recording as another user, with a read-only root.
+image_is_copied_from() {
+    local folder=$ENGINE/copied
+    mkdir -p "$folder"
+    cp examples/recordings/vector_add.cuspanrec "$folder/"
+    printf '%s\n' 'FROM bare:bookworm' 'COPY --from=cuspan /opt/cuspan /opt/cuspan' 'COPY vector_add.cuspanrec /' >"$folder/Dockerfile"
+    build_image copied "$folder"
+    docker run --rm --read-only --tmpfs /tmp --user 12345 copied \
+        /opt/cuspan/bin/cuspan replay --file /tmp/trace.jsonl /vector_add.cuspanrec >"$ENGINE/replayed" 2>&1 || true
+    grep -q '[1-9][0-9]* spans delivered' "$ENGINE/replayed" ||
+        fail "cuspan does not run in an image that copied it: $(cat "$ENGINE/replayed")"
+}
+
+# The file of the release is the same image.
+image_loads() {
+    local file
+    file=dist/cuspan-$(tools/release.sh --version)-image-x86_64.tar
+    docker load --quiet --input "$file" >"$ENGINE/loaded"
+    docker create --name loaded "$(sed 's/^Loaded image: //' "$ENGINE/loaded")" >/dev/null
+    docker export loaded | tar -x -C "$ENGINE" opt
+    docker rm loaded >/dev/null
+    diff -r build/release/image-amd64/opt "$ENGINE/opt" || fail "$file has other files than the image that Docker builds"
 }
 
 # Vector add, compiled with nvcc. No GPU here, so it is not run.
 check_image_gpu() {
     local tree=$ENGINE/tree-image-gpu
     clean_tree "$tree"
-    base_images
+    provide_base ubuntu:22.04 stand_in_debian
     build_image cuspan-demo-gpu "$tree" -f "$tree/docker/demo-gpu.Dockerfile"
     docker run --rm --entrypoint bash cuspan-demo-gpu -c 'ldd "$(command -v vector_add)"' >"$ENGINE/ldd"
     ! grep 'not found' "$ENGINE/ldd" || fail "vector_add lacks libraries in its image"
@@ -140,8 +181,8 @@ check_stack() {
     for port in "${PORTS[@]}"; do
         port_is_free "$port" || fail "port $port of this machine is in use"
     done
-    clean_tree "$tree"
-    base_images
+    release_tree "$tree"
+    provide_base debian:12-slim stand_in_debian
     find_compose --build || fail "there is no Docker Compose"
     provide "$(image_of jaeger)" stand_in_jaeger
     provide "$(image_of collector)" stand_in_collector
@@ -253,6 +294,10 @@ main() {
             fail "unknown check $name; there are: ${CHECKS[*]} ${LONG_CHECKS[*]}"
     done
     jaeger_binary || fail "there is no Jaeger"
+    case " $* " in
+    *' image '* | *' stack '*) tools/release.sh --arch x86_64 image >build/log/containers-release.log ||
+        { tail -n 30 build/log/containers-release.log; fail "tools/release.sh failed"; } ;;
+    esac
     trap engine_stop EXIT
     trap 'exit 130' INT TERM
     engine_start

@@ -1,5 +1,5 @@
 """Metrics of the real agent through a real Collector into a real Prometheus, with the files of docker/: Prometheus's
-values equal those of the spans, every query of the dashboard finds data, and exemplars lead to spans. Called by
+values equal those of the spans, every query of the dashboards finds data, and exemplars lead to spans. Called by
 tests/e2e/run.sh.
 
     metrics_test.py COLLECTOR-BINARY PROMETHEUS-BINARY BUILD-DIR OUT-DIR
@@ -20,9 +20,21 @@ from backend import ROOT, Process, free_ports, get, post_nothing, spans_of
 
 PROGRAM = "metrics-test"
 INTERVAL_MS = 200
-WINDOW = "5m"  # instead of Grafana's variable
-DASHBOARD = json.loads((ROOT / "docker/grafana/cuspan.json").read_text())
-QUERIES = [(panel["title"], target["expr"]) for panel in DASHBOARD["panels"] for target in panel["targets"]]
+TRAINING = "training-test"
+RANKS = 2
+STEPS = 12
+WINDOW = "5m"  # instead of Grafana's variables
+
+
+def queries(dashboard, program):
+    """(title, query) with the variables replaced."""
+    for panel in json.loads((ROOT / f"docker/grafana/{dashboard}.json").read_text())["panels"]:
+        for target in panel["targets"]:
+            text = target["expr"].replace("$__rate_interval", WINDOW).replace("$window", WINDOW)
+            yield panel["title"], text.replace("$job", program)
+
+
+QUERIES = [*queries("cuspan", PROGRAM), *queries("training", TRAINING)]
 
 
 class Prometheus:
@@ -99,15 +111,32 @@ class Metrics(unittest.TestCase):
                  "OTEL_METRIC_EXPORT_INTERVAL": str(INTERVAL_MS), "LD_LIBRARY_PATH": str(libraries),
                  "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": f"http://localhost:{cls.collector.http}/v1/metrics"})
         assert done.returncode == 0, done.stderr
+        cls.train()
         cls.spans = [span for line in cls.file.read_text().splitlines() for span in spans_of(json.loads(line))]
         time.sleep(2 + 3 * INTERVAL_MS / 1000)  # the Collector's batch, and a few scrapes
 
-    def test_every_query_of_the_dashboard_finds_something(self):
-        self.assertGreater(len(QUERIES), 15)
-        for title, expression in QUERIES:
-            with self.subTest(title, query=expression):
-                text = expression.replace("$__rate_interval", WINDOW).replace("$job", PROGRAM)
-                self.assertNotIn("$", text)
+    @classmethod
+    def train(cls):
+        """A job of two ranks, which samples each step."""
+        steps = [word for number in range(1, STEPS + 1) for word in (f"step={number}", "play", "nap")]
+        running = []
+        for rank in range(RANKS):
+            settings = {"cupti.library": f"{BUILD}/libcuspan-replay.so", "output_file": f"{OUT}/rank-{rank}.jsonl",
+                        "cupti.flush_interval_ms": 100, "steps.ratio": 1}
+            running.append(subprocess.Popen(
+                [f"{BUILD}/control_host", f"{BUILD}/libcuspan-replay.so", str(ROOT / "examples/recordings/vector_add.cuspanrec"),
+                 f"{BUILD}/libcuspan.so", "inject", *steps], stdout=subprocess.DEVNULL,
+                env={**cls.clean, "CUSPAN_SET": ";".join(f"{key}={value}" for key, value in settings.items()),
+                     "CUSPAN_JOB_ID": "job", "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(RANKS),
+                     "OTEL_SERVICE_NAME": TRAINING, "OTEL_METRICS_EXPORTER": "otlp", "OTEL_METRIC_EXPORT_INTERVAL": str(INTERVAL_MS),
+                     "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": f"http://localhost:{cls.collector.http}/v1/metrics"}))
+        assert [process.wait(300) for process in running] == [0] * RANKS
+
+    def test_every_query_of_the_dashboards_finds_something(self):
+        self.assertGreater(len(QUERIES), 25)
+        for title, text in QUERIES:
+            with self.subTest(title, query=text):
+                self.assertNotIn("$", text.replace('$1"', ""))  # of label_replace
                 found = self.prometheus.query(text)
                 self.assertTrue(found, "nothing")
                 self.assertFalse([value for value in found.values() if value != value], found)
@@ -137,6 +166,19 @@ class Metrics(unittest.TestCase):
             with self.subTest(text):
                 value, = self.prometheus.query(text).values()
                 self.assertAlmostEqual(value, wanted, delta=1e-9 * wanted)
+
+    def test_steps_of_each_rank(self):
+        for rank in range(RANKS):
+            labels = f'{{job="{TRAINING}",cuda_process_rank="{rank}",cuda_step_kind="train"}}'
+            count, = self.prometheus.query(f"cuda_step_duration_seconds_count{labels}").values()
+            seconds, = self.prometheus.query(f"cuda_step_duration_seconds_sum{labels}").values()
+            spans = [span for line in Path(OUT, f"rank-{rank}.jsonl").read_text().splitlines() for span in spans_of(json.loads(line))]
+            starts = sorted(span.start_ns for span in spans if span.name == f"rank {rank}")
+            self.assertEqual((count, len(starts)), (STEPS - 1, STEPS))  # the last one is in progress
+            self.assertAlmostEqual(seconds, (starts[-1] - starts[0]) / 1e9)
+            parts = self.prometheus.query(f"cuda_step_part_duration_seconds_count{labels}")
+            self.assertEqual({dict(key)["cuda_step_part"]: value for key, value in parts.items()},
+                             dict.fromkeys(("compute", "exposed_communication", "copies", "idle"), STEPS))
 
     def test_by_grpc(self):
         done = subprocess.run(

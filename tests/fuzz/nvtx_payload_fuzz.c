@@ -67,7 +67,7 @@ static void look_at(const struct nvtx_payload *payload)
     require(payload->attr_count <= NVTX_PAYLOAD_ATTRS_MAX, "too many attributes");
     for (uint32_t i = 0; i < payload->attr_count; i++) {
         const struct range_attr *attr = &payload->attrs[i];
-        require(attr->key_bytes < sizeof payload->keys[i] && strlen(attr->key) == attr->key_bytes,
+        require(attr->key_bytes < sizeof((struct entry *)NULL)->key && strlen(attr->key) == attr->key_bytes,
                 "a key of the wrong length");
         if (attr->type != ATTR_STRING)
             continue;

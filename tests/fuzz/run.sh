@@ -31,6 +31,8 @@ if [ ${#NAMES[@]} -eq 0 ]; then
 fi
 mkdir -p "$BUILD/found" "$BUILD/log"
 
+YYJSON=$(sed -n 's/^YYJSON_LIBRARY:[A-Z]*=//p' "$BUILD/CMakeCache.txt")
+
 # A fuzzer lists the sources that it needs besides the stages' libraries in a line "// SOURCES: FILE...".
 build_fuzzer() { # build_fuzzer NAME
     local sources
@@ -38,7 +40,7 @@ build_fuzzer() { # build_fuzzer NAME
     clang -g -O1 -fsanitize=fuzzer,"$SANITIZERS" -fno-sanitize-recover=all -D_GNU_SOURCE -I src \
         "tests/fuzz/$1_fuzz.c" "${sources[@]}" -o "$BUILD/$1_fuzz" \
         -Wl,--start-group "${LIBRARIES[@]/#/$BUILD/}" -Wl,--end-group \
-        -Wl,--as-needed -lyaml -lz -lcjson -lpthread -ldl -lm
+        -Wl,--as-needed -lyaml "$YYJSON" -lz -lzstd -lcjson -lpthread -ldl -lm
 }
 
 run_fuzzer() { # run_fuzzer NAME
@@ -59,7 +61,10 @@ finish_one() { # waits for the one started first
     else
         FAILED=$((FAILED + 1))
         grep -vE '^#[0-9]+\s+(NEW|REDUCE|pulse)|^\s*NEW_FUNC' "$BUILD/log/$name" | tail -n 60
-        echo "FAILED: $name; the input is in $BUILD/found/"
+        echo "FAILED: $name; the inputs are in $BUILD/found/, the newest in base64:"
+        find "$BUILD/found" -name "$name-*" -size -9 -printf '%T@ %p\n' | sort -n | sed -n '$s/^[^ ]* //p' |
+            xargs -r base64 -w 0 | sed 's/^/FAILED: /'
+        echo
     fi
 }
 

@@ -108,7 +108,7 @@ class Case(unittest.TestCase):
 
     def environment(self, extra):
         env = {key: value for key, value in os.environ.items() if not re.match(
-            "CUSPAN_|OTEL_|CUDA_|NVTX_|NVIDIA_|NSYS_|LD_PRELOAD|LD_AUDIT|TRACEPARENT|TRACESTATE|KUBERNETES_|container$|VIRTUAL_ENV|CONDA_|"
+            "CUSPAN_|OTEL_|CUDA_|NVTX_|NCCL_|PYTHONPATH|NVIDIA_|NSYS_|LD_PRELOAD|LD_AUDIT|TRACEPARENT|TRACESTATE|KUBERNETES_|container$|VIRTUAL_ENV|CONDA_|"
             "XDG_RUNTIME_DIR|.*_proxy$|LD_LIBRARY_PATH", key, re.I)}
         env.update(CUSPAN_DOCTOR_ROOT=str(self.root), HOME=str(self.directory), LC_ALL="C.UTF-8",
                    LD_LIBRARY_PATH=f"{self.libraries}:{os.environ.get('LD_LIBRARY_PATH', '')}".rstrip(":"))

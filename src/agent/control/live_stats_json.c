@@ -77,6 +77,44 @@ static void write_calls(struct json_writer *json, const struct live_stats_view *
     json_write_object_end(json);
 }
 
+static void write_measured(struct json_writer *json, const struct measured_step *step)
+{
+    json_write_object(json, NULL);
+    json_write_signed(json, "number", step->number);
+    json_write_unsigned(json, "compute_ns", step->parts_ns[STEP_COMPUTE]);
+    json_write_unsigned(json, "exposed_communication_ns", step->parts_ns[STEP_EXPOSED_COMMUNICATION]);
+    json_write_unsigned(json, "copies_ns", step->parts_ns[STEP_COPIES]);
+    json_write_unsigned(json, "idle_ns", step->parts_ns[STEP_IDLE]);
+    json_write_unsigned(json, "communication_ns", step->communication_ns);
+    json_write_object_end(json);
+}
+
+/* The job's number does not fit into a double. */
+static void write_steps(struct json_writer *json, const struct step_view *steps)
+{
+    char job[20];
+    snprintf(job, sizeof job, "%016llx", (unsigned long long)steps->job);
+    json_write_object(json, "steps");
+    json_write_text(json, "job", job);
+    if (steps->rank >= 0)
+        json_write_signed(json, "rank", steps->rank);
+    if (steps->world_size >= 0)
+        json_write_signed(json, "world_size", steps->world_size);
+    json_write_signed(json, "number", steps->number);
+    if (steps->kind < STEP_NONE) {
+        json_write_text(json, "kind", step_kind_name(steps->kind));
+        json_write_text(json, "source", step_source_name(steps->source));
+    }
+    json_write_unsigned(json, "count", steps->sum.count);
+    json_write_unsigned(json, "total_ns", steps->sum.total_ns);
+    json_write_unsigned(json, "last_ns", steps->last_ns);
+    json_write_array(json, "sampled");
+    for (uint32_t i = 0; i < steps->measured_count; i++)
+        write_measured(json, &steps->measured[i]);
+    json_write_array_end(json);
+    json_write_object_end(json);
+}
+
 void live_stats_write_json(FILE *to, const char *argument)
 {
     (void)argument;
@@ -98,6 +136,8 @@ void live_stats_write_json(FILE *to, const char *argument)
         write_device(&json, &view.devices[i]);
     json_write_array_end(&json);
     write_kernels(&json, &view);
+    if (view.has_steps)
+        write_steps(&json, &view.steps);
     write_own(&json, cpu_ns);
     json_write_object_end(&json);
 }

@@ -7,6 +7,7 @@
 #include "capture/context/context.h"
 #include "capture/context/range.h"
 #include "capture/context/publish.h"
+#include "capture/context/steps.h"
 #include "model/span.h"
 
 #include <errno.h>
@@ -17,6 +18,9 @@ static_assert((int)CUSPAN_INT == (int)ATTR_INT && (int)CUSPAN_BOOL == (int)ATTR_
               "a type of the API is one of ours");
 static_assert((int)CUSPAN_OK == (int)SPAN_STATUS_OK && (int)CUSPAN_ERROR == (int)SPAN_STATUS_ERROR,
               "and so is a status");
+static_assert((int)CUSPAN_TRAIN == (int)STEP_TRAIN && (int)CUSPAN_EVALUATION == (int)STEP_EVALUATION &&
+                  (int)CUSPAN_CHECKPOINT == (int)STEP_CHECKPOINT && (int)CUSPAN_NO_STEP == (int)STEP_NONE,
+              "and so is a kind of step");
 
 static int is_on(void)
 {
@@ -190,6 +194,16 @@ static int publish_contexts(int on)
     return status == STATUS_OK ? 0 : status == STATUS_UNAVAILABLE ? 1 : -1;
 }
 
+static int step(int64_t number, uint32_t kind, uint32_t source)
+{
+    if (kind > STEP_NONE || source >= STEP_BY_NONE)
+        return -1;
+    int saved_errno = errno;
+    bool is_used = steps_begin(number, (enum step_kind)kind, (enum step_source)source);
+    errno = saved_errno;
+    return is_used ? 0 : -1;
+}
+
 static const cuspan_api api = {.bytes = sizeof api,
                                .is_on = is_on,
                                .attach = attach,
@@ -205,7 +219,8 @@ static const cuspan_api api = {.bytes = sizeof api,
                                .finish = finish,
                                .publish = publish_contexts,
                                .loop_push = push_loop,
-                               .again = again};
+                               .again = again,
+                               .step = step};
 
 const cuspan_api *cuspan_agent_api(uint32_t version)
 {

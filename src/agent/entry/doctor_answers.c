@@ -18,6 +18,7 @@ static void note_cupti(void *context, const struct cupti_sight *sight)
         return;
     struct doctor_cupti *found = &cuptis->found[cuptis->count++];
     snprintf(found->path, sizeof found->path, "%s", sight->path);
+    snprintf(found->origin, sizeof found->origin, "%s", sight->origin);
     if (sight->version)
         cupti_version_text(sight->version, found->release);
     if (sight->status != STATUS_OK)

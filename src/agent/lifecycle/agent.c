@@ -6,6 +6,7 @@
 #include "agent/entry/nvtx_entry.h"
 #include "agent/resource/self_env.h"
 #include "agent/resource/process_resource.h"
+#include "agent/resource/training_job.h"
 #include "agent/pipeline/pipeline.h"
 #include "agent/lifecycle/python_end.h"
 #include "agent/lifecycle/report.h"
@@ -17,6 +18,7 @@
 #include "capture/hardware/pm_sampling.h"
 #include "capture/nvtx/nvtx.h"
 #include "capture/context/publish.h"
+#include "capture/context/steps.h"
 #include "capture/callbacks/threads.h"
 #include "config/config.h"
 #include "correlate/trace/sampler.h"
@@ -46,6 +48,7 @@ enum agent_state { AGENT_NONE, AGENT_BEGINNING, AGENT_DORMANT, AGENT_RUNNING, AG
 static struct settings settings;
 static struct trace_context parent;
 static bool has_parent;
+static struct step_rules step_rules;
 static _Atomic int state = AGENT_NONE;
 static char why[ERROR_TEXT_MAX]; /* of DORMANT or OFF; written before the state */
 static uint64_t begun_ns;
@@ -219,14 +222,18 @@ static enum status start(bool by_program, struct error *err)
     struct pipeline_options options = {.settings = &settings,
                                        .self_env_folder = folder,
                                        .program = settings.session.name ? settings.session.name : program,
-                                       .parent = has_parent ? &parent : NULL};
+                                       .parent = has_parent ? &parent : NULL,
+                                       .steps = &step_rules};
     other_tools_on_use = on_other_tool;
     pm_sampling_follow_exit = follow_exits;
+    step_rules = training_job_rules(&deployment_own, &settings);
+    settings.steps.are_limited = step_rules.is_limited && settings.sampler != SAMPLER_ALWAYS_OFF;
     /* Capture starts first: if it fails, the host gets no thread and no TLS library. Until the pipeline
      * runs, rings and buffers hold what it captures. */
     enum status status = capture_start(&settings, folder, by_program, &info, err);
     if (status != STATUS_OK)
         return status;
+    steps_start(&step_rules, settings.steps.nvtx_pattern);
     if (process_resource_start(&settings.resource, info.driver_version, info.cupti_version) != STATUS_OK)
         log_warn(
             "the resource has too many attributes, and some are dropped; set fewer in resource.attributes");

@@ -85,7 +85,8 @@ enum status metrics_export_create(const struct settings *settings, struct metric
     name_exporter(made, METRICS_OUTPUT, &settings->metrics.output);
     made->next_ns = clock_monotonic_ns() + settings->metrics.interval_ms * NS_PER_MS;
     *metrics = made;
-    log_info("metrics also count what is not sampled, so cuspan does not sleep");
+    if (settings_metrics_keep_awake(settings))
+        log_info("metrics also count what is not sampled, so cuspan does not sleep");
     return STATUS_OK;
 }
 
@@ -289,6 +290,46 @@ static void add_all_memory(struct metrics *m, const struct live_stats *figures, 
     add_memory(m, 0, &figures->pinned, MEMORY_PINNED, metric);
 }
 
+static void put_step(struct metric_point *point, const struct step_times *steps, unsigned kind)
+{
+    if (steps->rank >= 0)
+        put(point, (struct span_attr){.key = ATTR("cuda.process.rank"), .type = ATTR_INT, .i = steps->rank});
+    put_text(point, ATTR("cuda.step.kind"), step_kind_name((uint8_t)kind));
+}
+
+static void add_step_durations(struct metrics *m, const struct step_times *steps)
+{
+    for (unsigned kind = 0; kind < STEP_NONE; kind++) {
+        for (unsigned source = 0; source < STEP_BY_NONE; source++) {
+            struct metric_point *point =
+                add_histogram(m, METRIC_STEP_DURATION, steps->durations[kind][source]);
+            put_step(point, steps, kind);
+            put_text(point, ATTR("cuda.step.source"), step_source_name((uint8_t)source));
+        }
+    }
+}
+
+static void add_step_parts(struct metrics *m, const struct step_times *steps)
+{
+    for (unsigned kind = 0; kind < STEP_NONE; kind++) {
+        for (unsigned part = 0; part < STEP_PARTS; part++) {
+            struct metric_point *point =
+                add_histogram(m, METRIC_STEP_PART_DURATION, steps->parts[kind][part]);
+            put_step(point, steps, kind);
+            put_text(point, ATTR("cuda.step.part"), step_part_name((enum step_part)part));
+        }
+    }
+    for (unsigned kind = 0; kind < STEP_NONE; kind++)
+        put_step(add_histogram(m, METRIC_STEP_COMMUNICATION_DURATION, steps->communication[kind]), steps,
+                 kind);
+}
+
+/* Or capture sleeps between the sampled steps of a job. */
+static bool are_all_allocations_seen(const struct settings *settings)
+{
+    return !settings->steps.are_limited || settings->sampling.sleep == SLEEP_NEVER;
+}
+
 static void add_figures(struct metrics *m, const struct live_stats *figures)
 {
     add_calls(m, figures);
@@ -297,8 +338,14 @@ static void add_figures(struct metrics *m, const struct live_stats *figures)
         for (uint32_t i = 0; i < DEVICES_MAX; i++)
             if (figures->devices[i])
                 add_device(m, metric, i, figures->devices[i]);
-    add_all_memory(m, figures, METRIC_MEMORY_LIVE);
-    add_all_memory(m, figures, METRIC_MEMORY_PEAK);
+    if (figures->steps) {
+        add_step_durations(m, figures->steps);
+        add_step_parts(m, figures->steps);
+    }
+    if (are_all_allocations_seen(m->settings)) {
+        add_all_memory(m, figures, METRIC_MEMORY_LIVE);
+        add_all_memory(m, figures, METRIC_MEMORY_PEAK);
+    }
 }
 
 /* cuspan itself. */

@@ -15,6 +15,7 @@ struct pipeline_options {
     const char *self_env_folder;
     const char *program;
     const struct trace_context *parent; /* or NULL */
+    const struct step_rules *steps;
 };
 
 /* Prepares the stages behind capture: outputs and correlation, or a recording. */

@@ -46,6 +46,11 @@ static void on_range(void *context, const struct thread_info *thread, const stru
     correlate_range(context, thread, range);
 }
 
+static void on_step(void *context, const struct step_boundary *boundary)
+{
+    correlate_step(context, boundary);
+}
+
 static void on_stack(void *context, const struct stack_record *stack)
 {
     correlate_stack(context, stack_text_of(stack));
@@ -162,11 +167,12 @@ enum status pipeline_prepare_spans(const struct pipeline_options *options, struc
     struct correlate_options correlate = {.settings = settings,
                                           .program = options->program,
                                           .parent = options->parent,
+                                          .steps = options->steps,
                                           .expects_calls = selection_has_all_launches(settings),
                                           .expects_graphs =
                                               selection_has_activity(settings, ACTIVITY_GRAPH_TRACE),
                                           .expects_devices = true,
-                                          .slept_at = sleep_control_slept_at,
+                                          .slept_between = sleep_control_slept_between,
                                           .take_overhead = clock_source ? NULL : agent_overhead_take,
                                           .sink = {pipeline.outputs, on_span, on_device, on_session}};
     status = correlate_create(&correlate, &pipeline.correlate);
@@ -181,6 +187,7 @@ enum status pipeline_prepare_spans(const struct pipeline_options *options, struc
                                           .on_activity = on_activity,
                                           .on_context = on_context,
                                           .on_range = on_range,
+                                          .on_step = on_step,
                                           .on_stack = on_stack,
                                           .on_name = on_name,
                                           .on_gpu_counters = on_gpu_counters};

@@ -32,6 +32,7 @@ static int64_t number_of(const struct deployment *from, const char *name)
 
 struct launcher {
     const char *rank, *local_rank, *size;
+    const char *needed; /* a variable without which the others describe no task; or NULL */
 };
 
 struct place {
@@ -40,6 +41,8 @@ struct place {
 
 static struct place place_in(const struct deployment *from, const struct launcher *launcher)
 {
+    if (launcher->needed && number_of(from, launcher->needed) < 0)
+        return (struct place){-1, -1, -1};
     return (struct place){number_of(from, launcher->rank), number_of(from, launcher->local_rank),
                           number_of(from, launcher->size)};
 }
@@ -50,14 +53,15 @@ static struct place place_in(const struct deployment *from, const struct launche
 static void add_rank(struct resource *resource, const struct deployment *from, enum status *status)
 {
     static const struct launcher launchers[] = {
-        {"RANK", "LOCAL_RANK", "WORLD_SIZE"},
-        {"HOROVOD_RANK", "HOROVOD_LOCAL_RANK", "HOROVOD_SIZE"},
-        {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE"},
-        {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_SIZE"},
-        {"PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE"},
-        {"PMI_RANK", "PMI_LOCAL_RANK", "PMI_SIZE"},
-        {"FLUX_TASK_RANK", "FLUX_TASK_LOCAL_ID", "FLUX_JOB_SIZE"},
-        {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS"}};
+        {"RANK", "LOCAL_RANK", "WORLD_SIZE", NULL},
+        {"HOROVOD_RANK", "HOROVOD_LOCAL_RANK", "HOROVOD_SIZE", NULL},
+        {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE", NULL},
+        {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_SIZE", NULL},
+        {"PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE", NULL},
+        {"PMI_RANK", "PMI_LOCAL_RANK", "PMI_SIZE", NULL},
+        {"FLUX_TASK_RANK", "FLUX_TASK_LOCAL_ID", "FLUX_JOB_SIZE", NULL},
+        /* A batch script has SLURM_PROCID=0, whatever its steps do. */
+        {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS", "SLURM_STEP_ID"}};
     struct place found = {-1, -1, -1};
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers && found.local_rank < 0; i++) {
         struct place place = place_in(from, &launchers[i]);
@@ -203,9 +207,11 @@ static void add_handed_on(struct resource *resource, const struct deployment *fr
         {"k8s.pod.uid", {"K8S_POD_UID", "OTEL_RESOURCE_ATTRIBUTES_POD_UID", "POD_UID", "MY_POD_UID"}},
         {"k8s.namespace.name", {"K8S_NAMESPACE_NAME", "K8S_NAMESPACE", "POD_NAMESPACE", "MY_POD_NAMESPACE"}},
         {"k8s.node.name",
-         {"K8S_NODE_NAME", "OTEL_RESOURCE_ATTRIBUTES_NODE_NAME", "NODE_NAME", "MY_NODE_NAME"}}};
+         {"K8S_NODE_NAME", "OTEL_RESOURCE_ATTRIBUTES_NODE_NAME", "NODE_NAME", "MY_NODE_NAME"}},
+        {"k8s.container.name", {"K8S_CONTAINER_NAME"}}}; /* from deploy/kubernetes */
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
-        for (size_t j = 0; j < sizeof facts->variables / sizeof *facts->variables; j++)
+        for (size_t j = 0; j < sizeof facts->variables / sizeof *facts->variables && facts[i].variables[j];
+             j++)
             resource_add_string(resource, facts[i].key, from->getenv(facts[i].variables[j]), status);
 }
 

@@ -1,9 +1,11 @@
 #include "base/accounting/balance.h"
 
-/* cuspan adds sessions, summaries and root spans itself, so they count on both sides. */
-static const enum counter sources[] = {
-    COUNTER_calls_captured, COUNTER_activities_captured, COUNTER_ranges_captured, COUNTER_marks_captured,
-    COUNTER_sessions,       COUNTER_summaries,           COUNTER_roots,           COUNTER_COUNT};
+/* cuspan adds sessions, summaries, collectives and root spans itself, so they count on both sides. */
+static const enum counter sources[] = {COUNTER_calls_captured,  COUNTER_activities_captured,
+                                       COUNTER_ranges_captured, COUNTER_marks_captured,
+                                       COUNTER_sessions,        COUNTER_summaries,
+                                       COUNTER_collectives,     COUNTER_roots,
+                                       COUNTER_step_copies,     COUNTER_COUNT};
 
 /* Losses of spans in outputs. */
 static const enum counter losses_of_outputs[] = {
@@ -17,6 +19,7 @@ static const enum counter fates[] = {COUNTER_spans_created,
                                      COUNTER_spans_unsampled,
                                      COUNTER_sessions_unsampled,
                                      COUNTER_spans_summed,
+                                     COUNTER_spans_left_out,
                                      COUNTER_marks_as_events,
                                      COUNTER_facts,
                                      COUNTER_asleep_records,

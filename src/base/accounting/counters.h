@@ -20,16 +20,25 @@
     X(ranges_captured, false, "ranges that the program started and cuspan had space for")                    \
     X(marks_captured, false, "marks of the program")                                                         \
     X(summaries, false, "request summaries, sent as spans")                                                  \
-    X(roots, false, "root spans of commands")                                                                \
+    X(collectives, false, "collectives of NCCL and others, sent as spans around their kernels")              \
+    X(collectives_forgotten, false,                                                                          \
+      "collectives known by their kernels only: too many calls came after theirs")                           \
+    X(roots, false, "root spans of commands and of steps")                                                   \
     X(spans_created, false, "spans created, before any output")                                              \
     X(spans_delivered, false, "spans that an output accepted")                                               \
     X(spans_filtered, false, "records that the configuration excludes")                                      \
     X(spans_unsampled, false, "records that the sampler dropped")                                            \
     X(spans_summed, false, "calls and GPU work that count in summaries and have no span")                    \
+    X(spans_left_out, false,                                                                                 \
+      "calls, ranges and GPU work beyond a rank's share of a step, counted in its totals")                   \
+    X(step_copies, false, "spans of a rank in full detail that are also in the trace of all ranks")          \
     X(marks_as_events, false, "marks recorded as events of the enclosing range")                             \
     X(facts, false, "activity records that describe something and become no span")                           \
     X(sessions_unsampled, false, "sessions without a span, because the sampler dropped it")                  \
     X(sessions, false, "sessions started")                                                                   \
+    X(steps, false, "beginnings and ends of steps of a training job")                                        \
+    X(steps_missed, false, "beginnings and ends of steps that came too fast; their work has another step")   \
+    X(steps_unmeasured, false, "sampled steps without parts in metrics, because GPU records were missing")   \
     X(sleeps, false, "times that capture went to sleep, because nothing sampled was in flight")              \
     X(asleep_ns, false, "ns spent asleep, up to the last wakeup")                                            \
     X(asleep_records, false, "activity records of work done while asleep, dropped")                          \

@@ -17,7 +17,7 @@ const struct loss losses[] = {
     {COUNTER_lost_late, false, "CUPTI returned records after shutdown",
      "raise distribution.cuspan.exit_deadline_ms, or call cudaDeviceSynchronize before exit"},
     {COUNTER_lost_graph_record, true, "CUDA graphs were created before CUPTI's graph records were enabled",
-     "set distribution.cuspan.cupti.graph_records to at-once or always"},
+     "trace the program from its start, or set distribution.cuspan.cupti.graph_records to always"},
     {COUNTER_lost_range, false, "too many ranges were open at once",
      "end ranges; the limit is not configurable"},
     {COUNTER_lost_malformed, false, "CUPTI's records do not have the layout of its version",

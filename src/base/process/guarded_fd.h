@@ -4,12 +4,15 @@
 #define CUSPAN_BASE_PROCESS_GUARDED_FD_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct guarded_fd {
     int number; /* -1: none */
     dev_t device;
     ino_t inode;
+    mode_t type;       /* S_IFMT: a new folder may have the inode of a deleted file */
+    uint64_t birth_ns; /* and a new file, too; 0: the file system does not say */
 };
 
 #define GUARDED_FD_NONE ((struct guarded_fd){.number = -1})

@@ -86,8 +86,6 @@ static struct call_plan make_plan(const struct call_info *info, bool parameters)
 
 enum status callbacks_init(bool parameters)
 {
-    atomic_store(&callbacks_signals.graph_is_begun, false);
-    atomic_store(&callbacks_signals.graph_is_instantiated, false);
     atomic_store(&mode_on_since, 0);
     callback_time_init();
     domains[CALL_RUNTIME].count = call_count_runtime;
@@ -237,7 +235,7 @@ static uint32_t copy_params(struct call_record *record, const struct call_plan *
         if (source->how & PARAM_DEREF) {
             if (!succeeded && source->how & PARAM_OUT)
                 continue;
-            memcpy(&at, at, sizeof at);
+            memcpy((void *)&at, at, sizeof at);
             if (!at)
                 continue;
             at += source->member;
@@ -332,20 +330,10 @@ RARE static void write_call_with_stack(struct host_thread *thread, const struct 
     ring_commit(&thread->ring, bytes + fill_call(record, site, start, end));
 }
 
-RARE static void note_graph(const struct call_plan *plan)
+static void announce_graph(const struct call_plan *plan)
 {
-    if (atomic_load_explicit(&callbacks_signals.graph_is_instantiated, memory_order_relaxed))
-        return;
-    if (callbacks_on_graph)
+    if (plan->flags & PLAN_MAKES_GRAPH && callbacks_on_graph)
         callbacks_on_graph();
-    atomic_store_explicit(&callbacks_signals.graph_is_begun, true, memory_order_relaxed);
-    if (plan->flags & PLAN_INSTANTIATES_GRAPH)
-        atomic_store_explicit(&callbacks_signals.graph_is_instantiated, true, memory_order_relaxed);
-}
-
-RARE static void begin_tracing(void)
-{
-    callbacks_on_bound(true);
 }
 
 /* Handles calls that concern graphs, hardware counters or the tracing itself, and calls that follow unwritten
@@ -354,8 +342,7 @@ RARE static void enter_special_call(struct host_thread *thread, enum call_domain
                                     const struct call_plan *plan, const struct cupti_callback_data *data)
 {
     graph_nodes_flush(thread);
-    if (plan->flags & PLAN_MAKES_GRAPH)
-        note_graph(plan);
+    announce_graph(plan);
     if (plan->flags & PLAN_INSTANTIATES_GRAPH)
         graph_nodes_begin(thread);
     if (plan->flags & PLAN_ENDS_TRACING)
@@ -459,16 +446,33 @@ __attribute__((noinline)) static void finish_call(struct host_thread *thread, en
         callback_time_turn(thread);
 }
 
+/* start: 0 if the call is nested in a runtime call, has no span, or began before the callback was enabled. */
+static inline void end_call(struct host_thread *thread, enum call_domain domain, uint32_t cbid,
+                            const struct call_plan *plan, const struct cupti_callback_data *data,
+                            uint64_t start)
+{
+    if (start)
+        finish_call(thread, domain, cbid, plan, data, start);
+    else if (domain == CALL_RUNTIME)
+        note_end_of_call(thread, domain);
+}
+
+RARE static void begin_tracing(struct host_thread *thread, enum call_domain domain, uint32_t cbid,
+                               const struct call_plan *plan, const struct cupti_callback_data *data,
+                               uint64_t start)
+{
+    callbacks_on_bound(true);
+    end_call(thread, domain, cbid, plan, data, start);
+}
+
 static void exit_call(struct host_thread *thread, enum call_domain domain, uint32_t cbid,
                       const struct call_plan *plan, const struct cupti_callback_data *data)
 {
     uint64_t start = *data->correlationData;
     if (UNLIKELY(plan->flags & PLAN_BEGINS_TRACING))
-        begin_tracing();
-    if (start) /* 0: nested in a runtime call, has no span, or started before the callback was enabled */
-        finish_call(thread, domain, cbid, plan, data, start);
-    else if (domain == CALL_RUNTIME)
-        note_end_of_call(thread, domain);
+        begin_tracing(thread, domain, cbid, plan, data, start);
+    else
+        end_call(thread, domain, cbid, plan, data, start);
 }
 
 /* Counts a lost call once, at its end, but not the driver calls nested in a runtime call. */
@@ -482,6 +486,8 @@ static void handle_call_without_ring(enum call_domain domain, uint32_t cbid,
     if (domain == CALL_RUNTIME)
         thread_runtime_without_ring = is_enter ? data->correlationId : 0;
     bool is_nested = domain == CALL_DRIVER && thread_runtime_without_ring == data->correlationId;
+    if (is_enter && !is_nested)
+        announce_graph(&domains[domain].plans[cbid]);
     if (is_nested || domains[domain].plans[cbid].flags & PLAN_NO_SPAN)
         return;
     if (is_enter)

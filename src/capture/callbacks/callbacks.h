@@ -3,7 +3,7 @@
  * At entry: one clock read, stored in the 64 bits that CUPTI keeps per call. At exit: a second clock read,
  * and one record of 40 bytes plus the parameters in the thread's ring. All parameters are read at exit, where
  * they are still valid and output parameters are set. There is no allocation, lock or system call, except
- * where the user enabled callbacks_on_graph or callbacks_on_bound. */
+ * in callbacks_on_graph, once, and where the user enabled callbacks_on_bound. */
 #ifndef CUSPAN_CAPTURE_CALLBACKS_CALLBACKS_H
 #define CUSPAN_CAPTURE_CALLBACKS_CALLBACKS_H
 
@@ -26,7 +26,7 @@ struct call_plan {
 };
 
 enum call_plan_flags {
-    PLAN_MAKES_GRAPH = 1, /* sets callbacks_signals.graph_is_begun */
+    PLAN_MAKES_GRAPH = 1, /* calls callbacks_on_graph */
     PLAN_INSTANTIATES_GRAPH = 2,
     PLAN_NO_SPAN = 4, /* callback enabled for its graph or bound, or to recognize nested driver calls */
     PLAN_BEGINS_TRACING = 8, /* cudaProfilerStart, if it bounds the tracing */
@@ -51,17 +51,16 @@ uint8_t callbacks_bound_flags(enum call_domain domain, uint32_t cbid);
 /* Called when tracing starts (at the end of cudaProfilerStart) or stops. */
 extern void (*callbacks_on_bound)(bool begins);
 
-/* Called at entry of each call that creates a graph, up to the first that instantiates one. May be NULL. */
+/* Called at entry of each call that starts a capture, or creates or instantiates a graph, also while asleep.
+ * May be NULL. Set before callbacks are enabled. */
 extern void (*callbacks_on_graph)(void);
 
 /* Set by callbacks on host threads, read and cleared by the pipeline thread. */
 struct callbacks_signals {
-    _Atomic bool flush_soon;            /* for example because a context is destroyed */
-    _Atomic bool graph_is_begun;        /* a capture or graph creation started; never cleared */
-    _Atomic bool graph_is_instantiated; /* at least one instantiation started; never cleared */
-    _Atomic bool is_failing;            /* its setter writes the message */
-    _Atomic bool fatal;                 /* CUPTI failed permanently */
-    char fatal_message[256];            /* written before `fatal` is set */
+    _Atomic bool flush_soon; /* for example because a context is destroyed */
+    _Atomic bool is_failing; /* its setter writes the message */
+    _Atomic bool fatal;      /* CUPTI failed permanently */
+    char fatal_message[256]; /* written before `fatal` is set */
 };
 extern struct callbacks_signals callbacks_signals;
 

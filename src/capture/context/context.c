@@ -7,6 +7,7 @@
 #include "capture/context/publish.h"
 #include "capture/context/sdk_context.h"
 #include "capture/context/stacks.h"
+#include "capture/context/steps.h"
 #include "capture/context/thread_context.h"
 #include "capture/callbacks/threads.h"
 #include "model/span.h"
@@ -56,7 +57,7 @@ static void draw_first_id(struct stacks *stacks)
 static void in_child(void)
 {
     const struct stacks *stacks = (struct stacks *)thread_context_self;
-    uint32_t in_flight = 0;
+    uint32_t in_flight = steps_are_held();
     for (uint32_t i = 0; stacks && i < stacks->attached_count; i++)
         in_flight += stacks->attached[i].may_be_sampled;
     active_contexts_set(in_flight);

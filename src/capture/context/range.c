@@ -223,3 +223,8 @@ bool range_mark(const struct range_text *text)
     struct range_record shape = {.domain = text->domain, .attrs_dropped = (uint16_t)text->attrs_dropped};
     return write_range(RECORD_MARK, shape, text->name, text->name_bytes, text->attrs, text->attr_count);
 }
+
+bool range_is_captured(void)
+{
+    return atomic_load_explicit(&mode_now, memory_order_relaxed) == MODE_ON;
+}

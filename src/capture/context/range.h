@@ -46,6 +46,9 @@ bool range_end(uint64_t id, const struct range_end *end);
 /* Whether this loop range must run again because the counters need another pass. */
 bool range_again(uint64_t id);
 
+/* Whether ranges and marks of this thread are captured now. If not, their text is not read. */
+bool range_is_captured(void);
+
 /* A point event. False: not captured. */
 bool range_mark(const struct range_text *text);
 

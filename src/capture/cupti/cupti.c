@@ -1,10 +1,11 @@
 #include "capture/cupti/cupti.h"
 
 #include "base/log.h"
+#include "capture/cupti/cupti_search.h"
 
 #include <dlfcn.h>
-#include <link.h>
-#include <stdarg.h>
+#include <elf.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,78 +14,6 @@
 /* The search stops at a CUPTI this new: opening one takes milliseconds, and later ones add nothing we
  * need. */
 #define VERSION_GOOD_ENOUGH CUPTI_VERSION_SUBSCRIBER_API
-
-#define CANDIDATES_MAX 16
-
-struct candidates {
-    size_t count;
-    char paths[CANDIDATES_MAX][512];
-};
-
-static void add_candidate(struct candidates *list, const char *format, ...) PRINTF_LIKE(2, 3);
-static void add_candidate(struct candidates *list, const char *format, ...)
-{
-    if (list->count == CANDIDATES_MAX)
-        return;
-    char *path = list->paths[list->count];
-    va_list args;
-    va_start(args, format);
-    int length = vsnprintf(path, sizeof list->paths[0], format, args);
-    va_end(args);
-    if (length <= 0 || (size_t)length >= sizeof list->paths[0] || access(path, R_OK) != 0)
-        return;
-    for (size_t i = 0; i < list->count; i++)
-        if (strcmp(list->paths[i], path) == 0)
-            return;
-    list->count++;
-}
-
-/* File names of CUPTI in a folder. */
-static void add_folder(struct candidates *list, const char *folder, int folder_length)
-{
-    add_candidate(list, "%.*s/libcupti.so.13", folder_length, folder);
-    add_candidate(list, "%.*s/libcupti.so.12", folder_length, folder);
-}
-
-/* A loaded CUDA library hints at its CUPTI: itself, its folder, or the neighboring Python package
- * (nvidia/cuda_runtime/lib has nvidia/cuda_cupti/lib; nvidia/cu13/lib has everything). */
-static int visit_loaded_library(struct dl_phdr_info *info, size_t size, void *context)
-{
-    struct candidates *list = context;
-    const char *name = strrchr(info->dlpi_name, '/');
-    (void)size;
-    if (!name)
-        return 0;
-    int folder_length = (int)(name - info->dlpi_name);
-    if (strncmp(name, "/libcupti.so", 12) == 0) {
-        add_candidate(list, "%s", info->dlpi_name);
-    } else if (strncmp(name, "/libcudart.so", 13) == 0) {
-        add_folder(list, info->dlpi_name, folder_length);
-        add_candidate(list, "%.*s/../../cuda_cupti/lib/libcupti.so.12", folder_length, info->dlpi_name);
-        add_candidate(list, "%.*s/../extras/CUPTI/lib64/libcupti.so", folder_length, info->dlpi_name);
-    } else if (strncmp(name, "/libtorch_cuda.so", 17) == 0) {
-        add_candidate(list, "%.*s/../../nvidia/cu13/lib/libcupti.so.13", folder_length, info->dlpi_name);
-        add_candidate(list, "%.*s/../../nvidia/cuda_cupti/lib/libcupti.so.12", folder_length,
-                      info->dlpi_name);
-    }
-    return 0;
-}
-
-static void find_candidates(const char *self_env_folder, struct candidates *list)
-{
-    char shipped[512];
-    snprintf(shipped, sizeof shipped, "%s/cupti", self_env_folder);
-    add_folder(list, shipped, (int)strlen(shipped));
-    dl_iterate_phdr(visit_loaded_library, list);
-    static const char *const toolkits[] = {"/usr/local/cuda/extras/CUPTI/lib64",
-                                           "/usr/local/cuda/lib64",
-                                           "/usr/local/cuda/targets/x86_64-linux/lib",
-                                           "/usr/local/cuda/targets/sbsa-linux/lib",
-                                           "/usr/lib/x86_64-linux-gnu",
-                                           "/usr/lib/aarch64-linux-gnu"};
-    for (size_t i = 0; i < sizeof toolkits / sizeof *toolkits; i++)
-        add_folder(list, toolkits[i], (int)strlen(toolkits[i]));
-}
 
 /* CUPTI works with drivers of its own major version and later. */
 static bool driver_takes(int driver_version, uint32_t cupti_version)
@@ -109,6 +38,8 @@ static bool resolve(struct cupti *cupti)
     cupti->replay_clock = (cuspan_replay_clock_fn *)dlsym(cupti->handle, "cuspan_replay_clock");
     cupti->replay_thread = (cuspan_replay_thread_fn *)dlsym(cupti->handle, "cuspan_replay_thread");
     cupti->replay_waits = (cuspan_replay_waits_fn *)dlsym(cupti->handle, "cuspan_replay_waits");
+    cupti->replay_late_graphs =
+        (cuspan_replay_late_graphs_fn *)dlsym(cupti->handle, "cuspan_replay_late_graphs");
     cupti->replay_links = (cuspan_replay_links_fn *)dlsym(cupti->handle, "cuspan_replay_links");
     cupti->replay_room = (cuspan_replay_room_fn **)dlsym(cupti->handle, "cuspan_replay_room");
     return cupti->cuptiGetResultString && cupti->cuptiSubscribe && cupti->cuptiUnsubscribe &&
@@ -118,17 +49,60 @@ static bool resolve(struct cupti *cupti)
            cupti->cuptiActivitySetAttribute && cupti->cuptiSetThreadIdType;
 }
 
+#if defined(__x86_64__)
+#define OWN_MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define OWN_MACHINE EM_AARCH64
+#endif
+
+static bool is_of_other_architecture(const char *path)
+{
+    Elf64_Ehdr header = {0}; /* e_machine has the same offset in 32-bit files */
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd >= 0 ? read(fd, &header, sizeof header) : -1;
+    if (fd >= 0)
+        close(fd);
+    return got == (ssize_t)sizeof header && memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
+           (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != OWN_MACHINE);
+}
+
+/* The loader says of such a file only that it does not exist. */
+static enum status refuse_library(const char *path, const char *reason, struct error *err)
+{
+    if (is_of_other_architecture(path))
+        return error_set(
+            err, STATUS_UNSUPPORTED,
+            "cannot load CUPTI: %s is for another architecture; install the package for this one", path);
+    return error_set(err, STATUS_NOT_FOUND, "cannot load CUPTI: %s", reason);
+}
+
+/* Without NVIDIA's driver, cuptiGetVersion() of CUPTI 13.2 crashes, and those of other versions fail. The
+ * driver is already loaded if it loaded us. If the program starts the agent first, this loads it, as CUPTI
+ * would. */
+static bool has_driver(void)
+{
+    void *loaded = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD | RTLD_LOCAL);
+    if (loaded)
+        dlclose(loaded);
+    return loaded || dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+}
+
 /* Opens one library. Its functions are looked up only if it is selected. */
 static enum status open_library(const char *path, struct cupti *cupti, struct error *err)
 {
     memset(cupti, 0, sizeof *cupti);
     cupti->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!cupti->handle)
-        return error_set(err, STATUS_NOT_FOUND, "cannot load CUPTI: %s", dlerror());
+        return refuse_library(path, dlerror(), err);
     cuptiGetVersion_fn *get_version = (cuptiGetVersion_fn *)dlsym(cupti->handle, "cuptiGetVersion");
     snprintf(cupti->path, sizeof cupti->path, "%s", path);
     if (!get_version)
         return error_set(err, STATUS_UNSUPPORTED, "%s is not CUPTI", path);
+    if (!dlsym(cupti->handle, CUPTI_STAND_IN_SYMBOL) && !has_driver())
+        return error_set(err, STATUS_UNAVAILABLE,
+                         "%s does not report its version without NVIDIA's driver; install the driver "
+                         "(libcuda.so.1)",
+                         path);
     uint32_t result = get_version(&cupti->version);
     if (result != CUPTI_OK)
         return error_set(err, STATUS_UNAVAILABLE,
@@ -142,17 +116,20 @@ static enum status open_library(const char *path, struct cupti *cupti, struct er
     return STATUS_OK;
 }
 
-/* The driver is already loaded because it loaded us. A replay has none and needs none. */
-static int find_driver_version(void)
+/* The driver is already loaded if it loaded us. If the program starts the agent first, the search loads it,
+ * as CUPTI would: without its version, a CUPTI that is too new could be selected. A replay has none. */
+static int find_driver_version(bool is_search)
 {
     int version = 0;
-    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD | RTLD_LOCAL);
+    void *loaded = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD | RTLD_LOCAL);
+    void *driver = loaded || !is_search ? loaded : dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!driver)
         return 0;
     int (*get_version)(int *) = (int (*)(int *))dlsym(driver, "cuDriverGetVersion");
     if (!get_version || get_version(&version) != 0)
         version = 0;
-    dlclose(driver);
+    if (loaded)
+        dlclose(loaded);
     return version;
 }
 
@@ -168,20 +145,29 @@ static enum status open_candidate(const char *path, int driver_version, struct c
     return opened;
 }
 
-static enum status take_newest(const struct candidates *list, int driver_version, struct cupti *cupti,
+static enum status complain_about_none(int driver_version, struct error *err)
+{
+    return error_set(err, STATUS_NOT_FOUND,
+                     "found no CUPTI (libcupti.so.12 or .13); pip install 'cuspan[cuda%d]', install a CUDA "
+                     "toolkit, or name the library in distribution.cuspan.cupti.library",
+                     driver_version && driver_version < 13000 ? 12 : 13);
+}
+
+/* If none is usable, the error is that of the first one, from the best place. */
+static enum status take_newest(const struct cupti_search *search, int driver_version, struct cupti *cupti,
                                struct error *err)
 {
     bool found = false;
-    enum status status =
-        error_set(err, STATUS_NOT_FOUND,
-                  "found no CUPTI (libcupti.so.12 or .13); install the package nvidia-cuda-cupti or name the "
-                  "library in distribution.cuspan.cupti.library");
-    for (size_t i = 0; i < list->count; i++) {
+    enum status status = STATUS_NOT_FOUND;
+    for (size_t i = 0; i < search->count; i++) {
         struct cupti candidate;
-        enum status opened = open_candidate(list->paths[i], driver_version, &candidate, err);
+        struct error refusal = {""};
+        enum status opened = open_candidate(search->found[i].path, driver_version, &candidate, &refusal);
         if (opened != STATUS_OK || (found && candidate.version <= cupti->version)) {
-            if (!found)
-                status = opened;
+            if (!found && i == 0)
+                status = error_set(err, opened, "%s", refusal.text);
+            if (opened != STATUS_OK)
+                log_debug("%s", refusal.text);
             if (candidate.handle)
                 dlclose(candidate.handle);
             continue;
@@ -189,54 +175,77 @@ static enum status take_newest(const struct candidates *list, int driver_version
         if (found)
             dlclose(cupti->handle);
         *cupti = candidate;
+        cupti->origin = search->found[i].origin;
         found = true;
         if (cupti->version >= VERSION_GOOD_ENOUGH)
             break;
     }
-    return found ? STATUS_OK : status;
+    return found ? STATUS_OK : search->count ? status : complain_about_none(driver_version, err);
+}
+
+static enum status search_and_take(const char *self_env_folder, int driver_version, struct cupti *cupti,
+                                   struct error *err)
+{
+    struct cupti_search *search = malloc(sizeof *search); /* too large for the stack of a host's thread */
+    if (!search)
+        return error_set(err, STATUS_NO_MEMORY, "no memory to search for CUPTI");
+    cupti_search(self_env_folder, search);
+    if (search->left_out)
+        log_info("found more than %d CUPTI libraries and ignored the last %zu; name one in "
+                 "distribution.cuspan.cupti.library",
+                 CUPTI_CANDIDATES_MAX, search->left_out);
+    enum status status = take_newest(search, driver_version, cupti, err);
+    free(search);
+    return status;
 }
 
 enum status cupti_load(const char *path, const char *self_env_folder, struct cupti *cupti, struct error *err)
 {
-    int driver_version = find_driver_version();
-    enum status status;
-    if (path) {
-        status = open_library(path, cupti, err);
-    } else {
-        struct candidates list = {.count = 0};
-        find_candidates(self_env_folder, &list);
-        status = take_newest(&list, driver_version, cupti, err);
-    }
+    int driver_version = find_driver_version(!path);
+    enum status status =
+        path ? open_library(path, cupti, err) : search_and_take(self_env_folder, driver_version, cupti, err);
     if (status != STATUS_OK)
         return status;
+    if (path)
+        cupti->origin = CUPTI_ORIGIN_NAMED;
     if (!resolve(cupti))
         return error_set(err, STATUS_UNSUPPORTED, "%s lacks functions that CUPTI 12.0 and later has",
                          cupti->path);
     cupti->driver_version = driver_version;
     char version[16];
     cupti_version_text(cupti->version, version);
-    log_debug("CUPTI of CUDA %s: %s", version, cupti->path);
+    log_debug("CUPTI of CUDA %s: %s (%s)", version, cupti->path, cupti->origin);
     return STATUS_OK;
+}
+
+static void report_one(const char *path, const char *origin, int driver_version, cupti_see_fn *see,
+                       void *context)
+{
+    struct cupti candidate;
+    struct error err = {""};
+    enum status status = origin ? open_candidate(path, driver_version, &candidate, &err)
+                                : open_library(path, &candidate, &err);
+    const struct cupti_sight sight = {path, origin ? origin : CUPTI_ORIGIN_NAMED, candidate.version, status,
+                                      err.text};
+    see(context, &sight);
+    if (candidate.handle)
+        dlclose(candidate.handle);
 }
 
 void cupti_survey(const char *path, const char *self_env_folder, cupti_see_fn *see, void *context)
 {
-    struct candidates list = {.count = 0};
-    int driver_version = find_driver_version();
-    if (path)
-        snprintf(list.paths[list.count++], sizeof list.paths[0], "%s", path);
-    else
-        find_candidates(self_env_folder, &list);
-    for (size_t i = 0; i < list.count; i++) {
-        struct cupti candidate;
-        struct error err = {""};
-        enum status status = path ? open_library(list.paths[i], &candidate, &err)
-                                  : open_candidate(list.paths[i], driver_version, &candidate, &err);
-        const struct cupti_sight sight = {list.paths[i], candidate.version, status, err.text};
-        see(context, &sight);
-        if (candidate.handle)
-            dlclose(candidate.handle);
+    if (path) {
+        report_one(path, NULL, 0, see, context);
+        return;
     }
+    struct cupti_search *search = malloc(sizeof *search);
+    if (!search)
+        return;
+    int driver_version = find_driver_version(true);
+    cupti_search(self_env_folder, search);
+    for (size_t i = 0; i < search->count; i++)
+        report_one(search->found[i].path, search->found[i].origin, driver_version, see, context);
+    free(search);
 }
 
 const char *cupti_result_text(const struct cupti *cupti, uint32_t result)

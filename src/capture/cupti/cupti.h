@@ -10,6 +10,7 @@
 struct cupti {
     void *handle;
     char path[512];
+    const char *origin;      /* where it was found, a phrase: "beside libcuspan.so" */
     uint32_t version;        /* as returned by cuptiGetVersion */
     bool has_subscriber_api; /* user-defined records, and functions that take a subscriber */
     int driver_version;      /* as returned by cuDriverGetVersion, 13000 for CUDA 13.0; 0: unknown */
@@ -18,6 +19,7 @@ struct cupti {
     cuspan_replay_thread_fn *replay_thread;
     cuspan_replay_room_fn **replay_room;
     cuspan_replay_waits_fn *replay_waits;
+    cuspan_replay_late_graphs_fn *replay_late_graphs;
     cuspan_replay_links_fn *replay_links;
 #define CUPTI_MEMBER(name, params) name##_fn *name;
     CUPTI_CLASSIC_CALLS(CUPTI_MEMBER)
@@ -26,9 +28,11 @@ struct cupti {
 #undef CUPTI_MEMBER
 };
 
-/* Loads the CUPTI at `path`. With NULL, loads the newest one that the driver supports among:
- * `self_env_folder`/cupti, libraries already loaded, Python packages beside a loaded CUDA library, and the
- * toolkit. NOT_FOUND, UNAVAILABLE (no driver, or too old), UNSUPPORTED (older than 12.0). */
+#define CUPTI_ORIGIN_NAMED "set by cupti.library"
+
+/* Loads the CUPTI at `path`. With NULL, loads the newest one that the driver supports among those that
+ * cupti_search() finds. NOT_FOUND, UNAVAILABLE (no driver, or too old), UNSUPPORTED (older than 12.0, or for
+ * another architecture). */
 enum status cupti_load(const char *path, const char *self_env_folder, struct cupti *cupti,
                        struct error *err) MUST_CHECK;
 
@@ -36,6 +40,7 @@ enum status cupti_load(const char *path, const char *self_env_folder, struct cup
  * one; with a `path`, only that one. */
 struct cupti_sight {
     const char *path;
+    const char *origin;
     uint32_t version; /* 0: not reported */
     enum status status;
     const char *error; /* unless OK */

@@ -1,6 +1,7 @@
 #include "capture/cupti/switches.h"
 
 #include "base/accounting/counters.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "capture/activity/buffers.h"
 #include "capture/callbacks/callbacks.h"
@@ -11,23 +12,28 @@
 #include "capture/cupti/selection.h"
 #include "capture/callbacks/call_stack.h"
 #include "capture/activity/unified_memory.h"
+#include "capture/callbacks/threads.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <time.h>
 
-#define FLUSH_WAIT_MS 1000 /* for another tool's flush, in a flush of everything */
+#define FLUSH_WAIT_MS        1000 /* for another tool's flush, in a flush of everything */
+#define GRAPHS_WAIT_MS       2000 /* for another thread that enables graph records, once */
+#define GRAPHS_WAIT_SLICE_NS 1000000
 
 static const struct cupti *cupti;
 static const struct settings *settings;
 static cupti_subscriber_handle subscriber;
 static bool uses_subscriber_api;
 static bool is_held_by_another;
-static bool is_paused;             /* guarded by `switching`, which the pausing thread holds */
-static atomic_bool graphs_are_due; /* enable graph records once the program starts to create a graph */
+static bool is_paused;                  /* guarded by `switching`, which the pausing thread holds */
+static atomic_bool graphs_are_due;      /* enable graph records once the program starts to make a graph */
+static _Atomic uint32_t graphs_refusal; /* CUPTI's result for them, until it is logged */
 static bool unified_memory_is_due; /* enable once CUDA is initialized, which the first captured call shows */
 
 /* CUPTI requires serialized enable and disable calls. Held for microseconds, except when graph records are
- * first enabled; never while CUPTI flushes. */
+ * enabled (0.2 to 0.4 ms); never while CUPTI flushes. */
 static pthread_mutex_t switching;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool are_records_on;            /* kinds that are disabled while asleep; guarded by `switching` */
@@ -259,11 +265,12 @@ static bool has_driver_calls(void)
     return cbid < call_count_driver;
 }
 
-/* Calls that trigger graph records (see graphs_start_late) need callbacks even if they have no span. */
+/* Calls that trigger graph records (see graphs_start_late) need callbacks even if they have no span. Driver
+ * calls suffice where runtime calls are not captured, because these make driver calls. */
 static bool announces_graphs(enum call_domain domain, uint32_t cbid)
 {
-    bool is_domain_on = domain == CALL_RUNTIME ? settings->capture.runtime : settings->capture.driver;
-    return atomic_load(&graphs_are_due) && is_domain_on && callbacks_flags(domain, cbid) & PLAN_MAKES_GRAPH;
+    bool is_needed = domain == CALL_DRIVER || settings->capture.runtime;
+    return atomic_load(&graphs_are_due) && is_needed && callbacks_flags(domain, cbid) & PLAN_MAKES_GRAPH;
 }
 
 /* cudaProfilerStart and cudaProfilerStop, if they bound the tracing. They need callbacks even if they have no
@@ -372,56 +379,73 @@ static enum status register_buffers(struct error *err)
 }
 
 /* Graph records add 0.1 us to every CUDA call of the process, traced or not (H200, CUPTI 13.5: cudaGetDevice
- * 26 -> 135 ns). With the subscriber API they therefore stay disabled until the program starts to create its
- * first graph, and stay enabled from then on. Callbacks only signal this: enabling takes CUPTI 0.2 to 0.4 ms,
- * which a host thread waits for only on request (at-once).
+ * 26 -> 135 ns). With the subscriber API they therefore stay disabled until the program starts to make its
+ * first graph, and stay enabled from then on.
  *
- * Once a graph is instantiated it is too late: a graph older than the change gives no record at all from then
- * on (13.5), so graphs show their nodes. Correlate counts executions that fall in between.
+ * A graph that is instantiated before they are enabled gives no record at all from then on (13.5). Whether an
+ * execution has a span of its own must not depend on timing, so the call that starts the first capture or
+ * creates the first graph enables them in its callback, before CUDA proceeds, and such calls of other threads
+ * wait meanwhile. This takes CUPTI 0.2 to 0.4 ms, once.
  *
- * With the classic API, enabling late crashes CUPTI (12.9, 13.0), so they are enabled from the start. A
- * replay does not have this cost, and a recording should be complete. docs/cupti.md has the measurements. */
+ * With the classic API, enabling late crashes CUPTI (12.9, 13.0), so they are enabled from the start. So they
+ * are for recordings, which should be complete, and for replays, because a recording may lack the calls that
+ * make graphs. docs/cupti.md has the measurements. */
 static bool graphs_start_late(void)
 {
-    return uses_subscriber_api && !cupti->replay_clock && !settings->record_file &&
+    bool is_replay = cupti->replay_clock && !(cupti->replay_late_graphs && cupti->replay_late_graphs());
+    return uses_subscriber_api && !is_replay && !settings->record_file &&
            settings->cupti.graph_records != GRAPH_RECORDS_ALWAYS &&
            (settings->capture.runtime || settings->capture.driver);
 }
 
+/* With the lock held. */
 static void start_graphs(void)
 {
-    if (!atomic_exchange(&graphs_are_due, false))
+    if (!atomic_load(&graphs_are_due) || !subscriber || !are_records_on)
         return;
-    uint32_t result = enable_kind(ACTIVITY_GRAPH_TRACE);
-    if (result != CUPTI_OK)
-        log_warn("CUPTI has no graph records (%s); graphs show their nodes",
-                 cupti_result_text(cupti, result));
+    thread_is_ours = true; /* CUDA calls that CUPTI makes meanwhile are not the program's */
+    atomic_store(&graphs_refusal, enable_kind(ACTIVITY_GRAPH_TRACE));
+    thread_is_ours = false;
+    atomic_store(&graphs_are_due, false); /* last: other threads need not wait any more */
 }
 
-/* On a host thread, which never waits for ours. */
+/* On a host thread. In slices, because a stop of the agent may hold the lock and wait for this thread.
+ * pthread_mutex_timedlock(), unlike nanosleep(), is no cancellation point. False: not locked. */
+static bool lock_for_graphs(void)
+{
+    uint64_t give_up_ns = clock_monotonic_ns() + GRAPHS_WAIT_MS * NS_PER_MS;
+    while (atomic_load(&graphs_are_due) && atomic_load(&mode_now) != MODE_OFF) {
+        struct timespec slice;
+        clock_gettime(CLOCK_REALTIME, &slice);
+        slice.tv_nsec += GRAPHS_WAIT_SLICE_NS;
+        slice.tv_sec += slice.tv_nsec / (long)NS_PER_SECOND;
+        slice.tv_nsec %= (long)NS_PER_SECOND;
+        if (pthread_mutex_timedlock(&switching, &slice) == 0)
+            return true;
+        if (clock_monotonic_ns() > give_up_ns)
+            atomic_store(&graphs_are_due, false); /* CUPTI hangs; executions without records are counted */
+    }
+    return false;
+}
+
 static void on_graph(void)
 {
-    if (!atomic_load_explicit(&graphs_are_due, memory_order_relaxed) ||
-        pthread_mutex_trylock(&switching) != 0)
+    if (!atomic_load_explicit(&graphs_are_due, memory_order_acquire))
         return;
     int saved_errno = errno; /* the host's */
-    start_graphs();
-    errno = saved_errno;
-    switches_unlock();
-}
-
-static void follow_graphs(void)
-{
-    if (atomic_load_explicit(&callbacks_signals.graph_is_instantiated, memory_order_relaxed)) {
-        atomic_store(&graphs_are_due, false);
-        log_info("a CUDA graph was instantiated before graph records could be enabled, so graphs show their "
-                 "nodes; set distribution.cuspan.cupti.graph_records to at-once or always for one span per "
-                 "execution");
-    } else if (atomic_load_explicit(&callbacks_signals.graph_is_begun, memory_order_relaxed)) {
-        switches_lock();
+    if (lock_for_graphs()) {
         start_graphs();
         switches_unlock();
     }
+    errno = saved_errno;
+}
+
+static void log_refused_graphs(void)
+{
+    if (atomic_load_explicit(&graphs_refusal, memory_order_relaxed) == CUPTI_OK)
+        return;
+    log_warn("CUPTI has no graph records (%s); graphs show their nodes",
+             cupti_result_text(cupti, atomic_exchange(&graphs_refusal, CUPTI_OK)));
 }
 
 static void start_unified_memory(void)
@@ -474,8 +498,7 @@ static enum status enable(bool is_again, struct error *err)
     if (fields[ACTIVITY_GRAPH_TRACE] && graphs_start_late()) {
         fields[ACTIVITY_GRAPH_TRACE] = 0;
         atomic_store(&graphs_are_due, true);
-        if (settings->cupti.graph_records == GRAPH_RECORDS_AT_ONCE)
-            callbacks_on_graph = on_graph;
+        callbacks_on_graph = on_graph;
     }
     other_tools_pause(true); /* some attributes can be set only while nobody records */
     enum status status = set_attributes(err);
@@ -537,8 +560,7 @@ void switches_follow(void)
 {
     if (unified_memory_is_due && counter_get(COUNTER_calls_captured))
         start_unified_memory();
-    if (atomic_load_explicit(&graphs_are_due, memory_order_relaxed))
-        follow_graphs();
+    log_refused_graphs();
 }
 
 static size_t dropped; /* records that CUPTI has dropped, not yet counted */
@@ -633,6 +655,7 @@ void switches_off(void)
     atomic_store(&mode_now, MODE_OFF);
     if (!subscriber)
         return;
+    log_refused_graphs();
     switches_lock();
     disable_kinds();
     are_records_on = false;

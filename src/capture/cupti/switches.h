@@ -1,6 +1,6 @@
 /* Enables and disables CUPTI's callbacks and records, according to the settings. capture.c handles what CUPTI
- * then delivers. Called at start and on the pipeline thread, unless noted; the first graph may enable graph
- * records on a host thread. */
+ * then delivers. Called at start and on the pipeline thread, unless noted. The program's first graph enables
+ * graph records, on the host thread that makes it. */
 #ifndef CUSPAN_CAPTURE_CUPTI_SWITCHES_H
 #define CUSPAN_CAPTURE_CUPTI_SWITCHES_H
 
@@ -18,7 +18,8 @@ enum status switches_on(const struct cupti *cupti, const struct settings *settin
 /* The chosen API; false before switches_on(). */
 bool switches_use_subscriber_api(void);
 
-/* Called periodically: enables what needs an initialized CUDA. */
+/* Called periodically: enables what needs an initialized CUDA, and logs what CUPTI refused on host
+ * threads. */
 void switches_follow(void);
 
 /* Flushes finished records, or everything. */

@@ -2,6 +2,7 @@
 
 #include "capture/context/context.h"
 #include "capture/context/range.h"
+#include "capture/context/steps.h"
 #include "abi/nvtx_abi.h"
 #include "capture/nvtx/nvtx_names.h"
 #include "capture/nvtx/nvtx_payload.h"
@@ -22,6 +23,7 @@ typedef const struct nvtx_event_attributes *event_attributes;
 
 static atomic_bool is_switched_off;
 static atomic_bool has_begun;
+static _Atomic uint32_t nccl_domain; /* the number of NCCL's domain; 0: not registered */
 
 struct text {
     const char *s;
@@ -79,7 +81,7 @@ static struct text text_of_message(int32_t type, union nvtx_message message, cha
 /* A range or mark as context.h takes it. */
 struct event {
     struct range_text text;
-    struct range_attr attrs[3 + NVTX_PAYLOAD_ATTRS_MAX];
+    struct range_attr attrs[3 + NVTX_PAYLOAD_ATTRS_MAX + NCCL_CALL_ATTRS_MAX];
     char wide[RANGE_TEXT_BYTES];
     char category[NVTX_NUMBER_BYTES];
     char number[NVTX_NUMBER_BYTES];
@@ -199,9 +201,59 @@ static void add_payload(struct event *event, event_attributes given)
 #define HAS(given, member)                                                                                   \
     ((given)->size >= offsetof(struct nvtx_event_attributes, member) + sizeof((given)->member))
 
+/* The structured payloads of an event. */
+struct payloads {
+    const struct nvtx_payload_data *data;
+    size_t count;
+};
+
+static struct payloads payloads_of(event_attributes given)
+{
+    bool has_some =
+        given && HAS(given, payload) && given->payloadType == NVTX_PAYLOAD_EXT && given->reserved0 > 0;
+    if (!has_some)
+        return (struct payloads){NULL, 0};
+    return (struct payloads){
+        (const void *)(uintptr_t)given->payload.ullValue, // NOLINT(performance-no-int-to-ptr)
+        (size_t)given->reserved0};
+}
+
+static bool is_nccl(const struct event *event)
+{
+    return event->text.domain == atomic_load_explicit(&nccl_domain, memory_order_relaxed);
+}
+
+/* Counts collectives, whether captured or not: with the lookups about 50 ns. */
+static void note_nccl(struct event *event, const struct nvtx_payload_data *data, size_t count)
+{
+    struct nccl_values values;
+    nvtx_payload_read_nccl(&values, event->text.domain, data, count);
+    nccl_note_values(&values);
+    event->text.attr_count += nccl_note_call(event->text.name, event->text.name_bytes, &values,
+                                             &event->attrs[event->text.attr_count]);
+}
+
+/* Without the texts that only a captured range needs. */
+static void read_uncaptured(struct event *event, domain_handle domain, event_attributes given)
+{
+    struct text name = {NULL, 0};
+    struct payloads payloads = payloads_of(given);
+    event->text = (struct range_text){.domain = number_of(domain), .attrs = event->attrs};
+    if ((is_nccl(event) || steps_need_names()) && given && HAS(given, message))
+        name = text_of_message(given->messageType, given->message, event->wide);
+    set_name(event, name);
+    if (is_nccl(event))
+        note_nccl(event, payloads.data, payloads.count);
+}
+
 static void read_event(struct event *event, domain_handle domain, event_attributes given)
 {
     struct text name = {NULL, 0};
+    struct payloads payloads = payloads_of(given);
+    if (!range_is_captured()) {
+        read_uncaptured(event, domain, given);
+        return;
+    }
     begin_event(event, domain);
     if (given && HAS(given, category) && given->category)
         add_category(event, given->category);
@@ -209,13 +261,13 @@ static void read_event(struct event *event, domain_handle domain, event_attribut
         add_payload(event, given);
     if (given && HAS(given, message))
         name = text_of_message(given->messageType, given->message, event->wide);
-    if (given && HAS(given, payload) && given->payloadType == NVTX_PAYLOAD_EXT && given->reserved0 > 0) {
-        const void *data =
-            (const void *)(uintptr_t)given->payload.ullValue; // NOLINT(performance-no-int-to-ptr)
-        struct text message = add_structured(event, data, (size_t)given->reserved0);
+    if (payloads.count > 0) {
+        struct text message = add_structured(event, payloads.data, payloads.count);
         name = message.bytes ? message : name;
     }
     set_name(event, name);
+    if (is_nccl(event))
+        note_nccl(event, payloads.data, payloads.count);
 }
 
 static void read_payload(struct event *event, domain_handle domain, const struct nvtx_payload_data *data,
@@ -240,6 +292,7 @@ static void read_wide(struct event *event, const wchar_t *message)
 /* Returns the range's depth, from 0. */
 static int push(const struct event *event)
 {
+    steps_begin_from_nvtx(event->text.name, event->text.name_bytes);
     uint32_t depth = range_depth(event->text.domain);
     bool nests = range_push(&event->text) != 0 || range_depth(event->text.domain) > depth;
     return nests ? (int)depth : NVTX_NOT_TRACKED;
@@ -413,6 +466,11 @@ static int on_RangePopPayload(domain_handle domain, const struct nvtx_payload_da
     if (is_off())
         return NVTX_NOT_TRACKED;
     struct range_end end = end_of(&payload, domain, data, count);
+    if (number_of(domain) == atomic_load_explicit(&nccl_domain, memory_order_relaxed)) {
+        struct nccl_values values; /* of the communicator that the range has initialized */
+        nvtx_payload_read_nccl(&values, number_of(domain), data, count);
+        nccl_note_values(&values);
+    }
     return pop(number_of(domain), &end);
 }
 
@@ -433,17 +491,24 @@ static void on_RangeEndPayload(domain_handle domain, uint64_t id, const struct n
     range_end(id, &end);
 }
 
+static const struct nvtx_name *create_domain(struct text text)
+{
+    const struct nvtx_name *domain = nvtx_names_register(NVTX_NAME_DOMAIN, text.s, text.bytes);
+    if (text.bytes == strlen(NCCL_DOMAIN) && memcmp(text.s, NCCL_DOMAIN, text.bytes) == 0 &&
+        domain->number >= NVTX_DOMAIN_FIRST)
+        atomic_store_explicit(&nccl_domain, domain->number, memory_order_relaxed);
+    return domain;
+}
+
 static const struct nvtx_name *on_DomainCreateA(const char *name)
 {
-    struct text text = text_of(name);
-    return nvtx_names_register(NVTX_NAME_DOMAIN, text.s, text.bytes);
+    return create_domain(text_of(name));
 }
 
 static const struct nvtx_name *on_DomainCreateW(const wchar_t *name)
 {
     char wide[RANGE_TEXT_BYTES];
-    struct text text = text_of_wide(name, wide);
-    return nvtx_names_register(NVTX_NAME_DOMAIN, text.s, text.bytes);
+    return create_domain(text_of_wide(name, wide));
 }
 
 /* The name stays: ranges on other threads may refer to it, and creating the domain again returns the same

@@ -23,12 +23,14 @@ struct value_type {
 };
 
 struct entry {
-    char name[NVTX_ENTRY_NAME_BYTES];
+    char key[sizeof "nvtx.payload." + NVTX_ENTRY_NAME_BYTES]; /* of the attribute */
+    uint32_t key_bytes;
     size_t offset; /* UNKNOWN: follows an entry of unknown size */
     size_t bytes;  /* UNKNOWN */
     struct value_type type;
     bool is_value; /* a single number or text, which becomes an attribute */
     bool is_pointer, is_message, is_hidden;
+    uint8_t nccl;    /* enum nccl_value */
     size_t text_max; /* maximum bytes of a text */
 };
 
@@ -159,9 +161,10 @@ static bool is_text(const struct entry *entry, const struct nvtx_schema_entry *g
 static void name_entry(struct entry *entry, const char *name, size_t index)
 {
     if (name && *name)
-        snprintf(entry->name, sizeof entry->name, "%s", name);
+        snprintf(entry->key, sizeof entry->key, PAYLOAD_KEY ".%.*s", NVTX_ENTRY_NAME_BYTES - 1, name);
     else
-        snprintf(entry->name, sizeof entry->name, "%zu", index);
+        snprintf(entry->key, sizeof entry->key, PAYLOAD_KEY ".%zu", index);
+    entry->key_bytes = (uint32_t)strlen(entry->key);
 }
 
 /* `cursor` is the entry's default offset; advances to the next entry's. */
@@ -174,6 +177,7 @@ static void read_entry(struct entry *entry, uint32_t domain, const struct nvtx_s
     size_t align = alignment_of(given, type, pack);
     name_entry(entry, given->name, index);
     entry->type = type;
+    entry->nccl = (uint8_t)nccl_value_of(given->name);
     entry->is_pointer = given->flags & (NVTX_ENTRY_POINTER | NVTX_ENTRY_DEEP_COPY);
     entry->bytes = bytes_of(given, type, is_enum ? NULL : nested);
     entry->is_hidden = given->flags & NVTX_ENTRY_HIDE;
@@ -268,17 +272,17 @@ static double read_real(const uint8_t *at, unsigned bytes)
     return (double)single;
 }
 
-/* `name` NULL: the payload is a single value. NULL: no room. */
-static struct range_attr *add(struct nvtx_payload *payload, const char *name)
+/* `entry` NULL: the payload is a single value. NULL: no room. */
+static struct range_attr *add(struct nvtx_payload *payload, const struct entry *entry)
 {
     if (payload->attr_count == NVTX_PAYLOAD_ATTRS_MAX) {
         payload->left_out++;
         return NULL;
     }
-    char *key = payload->keys[payload->attr_count];
     struct range_attr *attr = &payload->attrs[payload->attr_count++];
-    int bytes = snprintf(key, sizeof *payload->keys, name ? PAYLOAD_KEY ".%s" : PAYLOAD_KEY, name);
-    *attr = (struct range_attr){.key = key, .key_bytes = (uint32_t)bytes, .type = ATTR_INT};
+    *attr = (struct range_attr){.key = entry ? entry->key : PAYLOAD_KEY,
+                                .key_bytes = entry ? entry->key_bytes : sizeof PAYLOAD_KEY - 1,
+                                .type = ATTR_INT};
     return attr;
 }
 
@@ -289,10 +293,10 @@ static void set_text(struct range_attr *attr, const char *text, size_t bytes)
     attr->bytes = (uint32_t)bytes;
 }
 
-static void add_number(struct nvtx_payload *payload, const char *name, struct value_type type,
+static void add_number(struct nvtx_payload *payload, const struct entry *entry, struct value_type type,
                        const uint8_t *at)
 {
-    struct range_attr *attr = add(payload, name);
+    struct range_attr *attr = add(payload, entry);
     if (!attr)
         return;
     char *number = payload->numbers[payload->attr_count - 1];
@@ -312,15 +316,14 @@ static void add_number(struct nvtx_payload *payload, const char *name, struct va
 }
 
 /* Adds a text, or sets the event's message. */
-static void add_text(struct nvtx_payload *payload, const char *name, bool is_message, const char *text,
-                     size_t bytes)
+static void add_text(struct nvtx_payload *payload, const struct entry *entry, const char *text, size_t bytes)
 {
-    if (is_message) {
+    if (entry && entry->is_message) {
         payload->message = text;
         payload->message_bytes = (uint32_t)bytes;
         return;
     }
-    struct range_attr *attr = add(payload, name);
+    struct range_attr *attr = add(payload, entry);
     if (attr)
         set_text(attr, text, bytes);
 }
@@ -339,19 +342,24 @@ static void add_entry(struct nvtx_payload *payload, const struct entry *entry, c
     switch ((enum value_kind)entry->type.kind) {
     case CLASS_TEXT:
         if (!entry->is_pointer)
-            add_text(payload, entry->name, entry->is_message, (const char *)at,
-                     text_bytes((const char *)at, entry->text_max));
+            add_text(payload, entry, (const char *)at, text_bytes((const char *)at, entry->text_max));
         else if (pointer)
-            add_text(payload, entry->name, entry->is_message, pointer, text_bytes(pointer, entry->text_max));
+            add_text(payload, entry, pointer, text_bytes(pointer, entry->text_max));
         break;
     case CLASS_HANDLE:
         registered = nvtx_names_of_handle(NVTX_NAME_STRING, pointer);
         if (registered)
-            add_text(payload, entry->name, entry->is_message, registered->text, registered->bytes);
+            add_text(payload, entry, registered->text, registered->bytes);
         break;
     default:
-        add_number(payload, entry->name, entry->type, at);
+        add_number(payload, entry, entry->type, at);
     }
+}
+
+static bool lies_inside(const struct entry *entry, const struct nvtx_payload_data *data)
+{
+    return entry->offset != UNKNOWN && entry->bytes != UNKNOWN && data->size != NVTX_PAYLOAD_SIZE_UNKNOWN &&
+           entry->bytes <= data->size && entry->offset <= data->size - entry->bytes;
 }
 
 static void read_structured(struct nvtx_payload *payload, const struct schema *schema,
@@ -360,12 +368,9 @@ static void read_structured(struct nvtx_payload *payload, const struct schema *s
     payload->left_out += schema->entries_beyond;
     for (uint32_t i = 0; i < schema->entry_count; i++) {
         const struct entry *entry = &schema->entries[i];
-        bool lies_inside = entry->offset != UNKNOWN && entry->bytes != UNKNOWN &&
-                           data->size != NVTX_PAYLOAD_SIZE_UNKNOWN && entry->bytes <= data->size &&
-                           entry->offset <= data->size - entry->bytes;
         if (entry->is_hidden)
             continue;
-        if (entry->is_value && lies_inside)
+        if (entry->is_value && lies_inside(entry, data))
             add_entry(payload, entry, (const uint8_t *)data->payload + entry->offset);
         else
             payload->left_out++;
@@ -382,7 +387,7 @@ static void read_plain(struct nvtx_payload *payload, const struct nvtx_payload_d
         return;
     }
     if (type.kind == CLASS_TEXT)
-        add_text(payload, NULL, false, data->payload, text_bytes(data->payload, data->size));
+        add_text(payload, NULL, data->payload, text_bytes(data->payload, data->size));
     else
         add_number(payload, NULL, type, data->payload);
 }
@@ -403,5 +408,22 @@ void nvtx_payload_read(struct nvtx_payload *payload, uint32_t domain, const stru
             read_plain(payload, &data[i], !has_plain);
             has_plain = true;
         }
+    }
+}
+
+void nvtx_payload_read_nccl(struct nccl_values *values, uint32_t domain, const struct nvtx_payload_data *data,
+                            size_t count)
+{
+    const struct schema *schema = data && count ? find(domain, data->schemaId) : NULL;
+    values->present = 0;
+    for (uint32_t i = 0; schema && data->payload && i < schema->entry_count; i++) {
+        const struct entry *entry = &schema->entries[i];
+        bool is_number =
+            entry->is_value && (entry->type.kind == CLASS_SIGNED || entry->type.kind == CLASS_UNSIGNED);
+        if (!entry->nccl || !is_number || !lies_inside(entry, data))
+            continue;
+        values->present |= 1u << entry->nccl;
+        values->value[entry->nccl] =
+            read_unsigned((const uint8_t *)data->payload + entry->offset, entry->type.bytes);
     }
 }

@@ -8,6 +8,7 @@
 #define CUSPAN_CAPTURE_NVTX_NVTX_PAYLOAD_H
 
 #include "abi/nvtx_abi.h"
+#include "capture/nccl/nccl_calls.h"
 #include "model/record.h"
 
 #include <stdint.h>
@@ -27,7 +28,6 @@ struct nvtx_payload {
     uint32_t attr_count;
     uint32_t left_out; /* values that did not become attributes */
     struct range_attr attrs[NVTX_PAYLOAD_ATTRS_MAX];
-    char keys[NVTX_PAYLOAD_ATTRS_MAX][sizeof "nvtx.payload." + NVTX_ENTRY_NAME_BYTES];
     char numbers[NVTX_PAYLOAD_ATTRS_MAX][NVTX_NUMBER_BYTES];
     const char *message; /* the event's message from the payload, in the program's memory; NULL: none */
     uint32_t message_bytes;
@@ -36,6 +36,10 @@ struct nvtx_payload {
 /* Reads the payloads of one event. `payload` refers to the program's memory. */
 void nvtx_payload_read(struct nvtx_payload *payload, uint32_t domain, const struct nvtx_payload_data *data,
                        size_t count);
+
+/* Reads only what NCCL's payloads say about the communicator. */
+void nvtx_payload_read_nccl(struct nccl_values *values, uint32_t domain, const struct nvtx_payload_data *data,
+                            size_t count);
 
 /* Writes the decimal number to the end of `to`; returns its first digit. */
 char *nvtx_payload_decimal(char to[NVTX_NUMBER_BYTES], uint64_t value);

@@ -107,7 +107,7 @@ void sleep_control_set_ending(uint32_t wait_ms)
     atomic_store(&state.ending_ns, wait_ms * NS_PER_MS);
 }
 
-bool sleep_control_slept_at(uint64_t time_ns)
+bool sleep_control_slept_between(uint64_t from_ns, uint64_t until_ns)
 {
     bool slept = false;
     switches_lock();
@@ -115,9 +115,9 @@ bool sleep_control_slept_at(uint64_t time_ns)
     for (uint32_t i = 1; i <= kept && !slept; i++) {
         uint32_t at = (state.asleep_count - i) % TIMES_KEPT;
         uint64_t end_ns = state.times[at].end_ns;
-        if (end_ns != UINT64_MAX && time_ns > end_ns)
+        if (end_ns != UINT64_MAX && from_ns > end_ns)
             break; /* older periods end even earlier */
-        slept = time_ns >= state.times[at].begin_ns;
+        slept = until_ns >= state.times[at].begin_ns;
     }
     switches_unlock();
     return slept;
@@ -173,11 +173,11 @@ bool sleep_control_is_foreseen(const struct settings *settings, bool by_program)
 {
     if (settings->record_file)
         return false;
-    if (settings->metrics.is_on) /* metrics include unsampled work */
+    if (settings_metrics_keep_awake(settings))
         return by_program || settings->capture.cuda_profiler;
     bool is_part_sampled = settings->sampler == SAMPLER_TRACE_ID_RATIO && settings->sampler_ratio < 1;
     return by_program || settings->capture.cuda_profiler || settings->sampling.sleep == SLEEP_ALWAYS ||
-           (settings->sampling.sleep == SLEEP_AUTO && is_part_sampled);
+           (settings->sampling.sleep == SLEEP_AUTO && (is_part_sampled || settings->steps.are_limited));
 }
 
 void sleep_control_start(const struct settings *settings, bool is_replay)
@@ -185,7 +185,8 @@ void sleep_control_start(const struct settings *settings, bool is_replay)
     state.when = settings->sampling.sleep;
     state.is_replay = is_replay;
     state.changes_seen = active_contexts_changes();
-    if (settings->record_file || settings->metrics.is_on || (is_replay && state.when == SLEEP_AUTO))
+    if (settings->record_file || settings_metrics_keep_awake(settings) ||
+        (is_replay && state.when == SLEEP_AUTO))
         state.when = SLEEP_NEVER;
     callbacks_on_bound = on_bound;
     active_contexts_on_asleep = wake_up;

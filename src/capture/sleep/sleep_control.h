@@ -42,14 +42,14 @@ void sleep_control_finish(void);
 uint64_t sleep_control_asleep_ns(void);
 
 /* Around the time in which CUPTI is released to another tool; capture is on afterwards, or
- * asleep if nothing needs it. Only sleep_control_slept_at() counts this time as asleep. Repeated suspends
- * have no effect. Pipeline thread. */
+ * asleep if nothing needs it. Only sleep_control_slept_between() counts this time as asleep. Repeated
+ * suspends have no effect. Pipeline thread. */
 void sleep_control_suspend(void);
 void sleep_control_resume(void);
 
-/* Whether capture was asleep at this time, or within a millisecond of it, so that GPU work from then need not
- * wait for a call. Limited to the remembered periods. Pipeline thread. */
-bool sleep_control_slept_at(uint64_t time_ns);
+/* Whether capture was asleep at any time from `from_ns` until `until_ns`, both included. Limited to the
+ * remembered periods. Pipeline thread. */
+bool sleep_control_slept_between(uint64_t from_ns, uint64_t until_ns);
 
 /* Sets whether work without a context is sampled. Pipeline thread. */
 void sleep_control_set_session(bool is_sampled);

@@ -120,9 +120,11 @@ static const struct command_option show_options[] = {
     WIDTH,
     VALUE(OPTION_ROWS, "rows", "N",
           "approximate number of lines (40); equal spans share a line until it fits (0: one line per span)"),
+    VALUE(OPTION_RANK, "rank", "N", "only the spans of this rank, in the trace of a training step"),
+    FLAG(OPTION_ALIGN_CLOCKS, "align-clocks",
+         "correct the times of other hosts by the offsets that the collectives of the step show"),
     FLAG(OPTION_LINEAR, "linear", "do not shorten intervals in which nothing starts or ends"),
     COLOR,
-    VALUE(OPTION_MAX_SPANS, "max-spans", "N", "read at most N spans of the trace (200000)"),
     {0}};
 
 static const struct command_example show_examples[] = {
@@ -134,15 +136,20 @@ static const struct command_example show_examples[] = {
 
 static const struct command_option stat_options[] = {
     ONE_OF(OPTION_BY, "by", "WHAT",
-           "repeat all tables for each range, stream, thread, device, request or process (memory and "
-           "findings: for devices and processes only)",
-           "range stream thread device request process"), /* as enum stat_by */
+           "repeat all tables for each range, stream, thread, device, request, process, rank or step (memory "
+           "and findings: for devices, processes and ranks only)",
+           "range stream thread device request process rank step"), /* as enum stat_by */
     VALUE(OPTION_TOP, "top", "N", "rows per table (20; 0: all); with --by, also the number of groups"),
     OPTION(OPTION_TABLE, "table", "NAME", "print only this table", COMPLETES_SUGGESTIONS,
            "headline calls errors synchronization kernels counters copies sizes devices gaps streams latency "
            "latency_histogram memory memory_over_time memory_pytorch memory_unfreed memory_wrong_frees "
-           "memory_failed findings own"),
-    FLAG(OPTION_FINDINGS, "findings", "print what could be improved, with evidence and advice"),
+           "memory_failed findings own steps collectives ranks clocks rank_findings"),
+    FLAG(OPTION_FINDINGS, "findings",
+         "print what could be improved, with evidence and advice, in each process and across ranks"),
+    FLAG(
+        OPTION_ALIGN_CLOCKS, "align-clocks",
+        "correct the times of other hosts by the offsets that the collectives show (table clocks); reads the "
+        "files twice"),
     A_FILE('o', "output", "FILE", "write the tables to this file (default for a program: standard error)"),
     A_FILE(OPTION_SAVE, "save", "FILE", "write a baseline of all FILEs for cuspan diff instead of tables"),
     A_FILE(
@@ -154,7 +161,6 @@ static const struct command_option stat_options[] = {
     FLAG(OPTION_MARKDOWN, "markdown", "print Markdown"),
     WIDTH,
     COLOR,
-    VALUE(OPTION_MAX_SPANS, "max-spans", "N", "read at most N spans (5000000)"),
     AGENT_OPTIONS,
     {0}};
 
@@ -181,7 +187,6 @@ static const struct command_option diff_options[] = {
     FLAG(OPTION_MARKDOWN, "markdown", "print Markdown, for a pull request"),
     WIDTH,
     COLOR,
-    VALUE(OPTION_MAX_SPANS, "max-spans", "N", "read at most N spans of each file (5000000)"),
     {0}};
 
 static const struct command_example diff_examples[] = {
@@ -327,12 +332,33 @@ static const struct command_example doctor_examples[] = {
     {"cuspan doctor --expect nvtx,graph-nodes,cudaGetDevice", "check whether the missing data is enabled"},
     {0}};
 
+static const struct command_option cdi_options[] = {
+    A_FILE(OPTION_DIRECTORY, "directory", "DIR", "folder of the CDI file (default: /etc/cdi)"),
+    VALUE(OPTION_ENDPOINT, "endpoint", "URL",
+          "write: containers send spans to this URL, whatever their variables say"),
+    PROTOCOL,
+    VALUE(OPTION_SERVICE_NAME, "service-name", "NAME", "write: service.name of the spans of all containers"),
+    A_FILE(OPTION_CONFIG, "config", "FILE", "write: configuration file to mount into containers"),
+    LIBRARY,
+    {0}};
+
+static const struct command_example cdi_examples[] = {
+    {"cuspan cdi write", "define the device cuspan.io/agent=on (as root)"},
+    {"podman run --device nvidia.com/gpu=all --device cuspan.io/agent=on IMAGE",
+     "trace a container; the same with Docker 28.2 or later"},
+    {"cuspan cdi write --endpoint http://collector:4318", "the same, with the destination of the spans"},
+    {"cuspan cdi check", "check the file, what it mounts, and other tools' CDI files"},
+    {"cuspan cdi remove", "remove the device"},
+    {0}};
+
 static const struct command_option version_options[] = {FLAG(OPTION_JSON, "json", "print JSON"), {0}};
 
 static const struct command_option help_options[] = {
     OPTION(OPTION_MAN, "man", "COMMAND", "print the command's man page (\"cuspan\": the main page)",
            COMPLETES_COMMAND, NULL),
-    ONE_OF(OPTION_COMPLETION, "completion", "SHELL", "print the completion script for a shell: bash", "bash"),
+    ONE_OF(OPTION_COMPLETION, "completion", "SHELL",
+           "print the completion script for a shell: bash, zsh or fish",
+           "bash zsh fish"), /* as in cmd_help.c */
     {0}};
 
 static const struct command_example help_examples[] = {
@@ -423,28 +449,35 @@ const struct command commands[] = {
         .summary = "draw a trace in the terminal, list it, or convert it for Perfetto",
         .text =
             "Draws a trace in the terminal, lists its spans (--lines), or converts it (--perfetto). FILE is "
-            "a file of OTLP JSON lines as cuspan and the OpenTelemetry Collector write them, a "
-            "recording, or a response of Jaeger's API; \"-\" is standard input."
+            "a file of OTLP JSON lines or protobuf messages as cuspan and the OpenTelemetry Collector write "
+            "them, "
+            "also compressed by gzip or zstd, a recording, or a response of Jaeger's API; \"-\" is standard "
+            "input."
             "\n\n"
             "Each line of the picture is a span, or several equal spans (\"x1200\"), below the span that "
             "caused it. A bar shows the time of the span. Where a line stands for several spans, the "
             "bar's height shows their share of each moment. All bars use one scale. A long interval in "
-            "which nothing starts or ends is shortened and marked (--linear draws it in full).",
+            "which nothing starts or ends is shortened and marked (--linear draws it in full)."
+            "\n\n"
+            "A step of a training job begins with a line for each rank, in which the rank that the others "
+            "waited for is marked. docs/training.md has an example.",
         .options = show_options,
         .examples = show_examples,
         .related = "stat run",
     },
     {
         .name = "stat",
-        .operands = "FILE | [--] PROGRAM [ARGUMENT...]",
+        .operands = "FILE... | [--] PROGRAM [ARGUMENT...]",
         .run = cmd_stat,
         .completes = COMPLETES_FILE,
         .summary = "print tables of calls, kernels, copies, GPUs, memory and findings",
         .text =
-            "Prints tables of the spans in FILE, or of a run of PROGRAM. FILE is a file of OTLP JSON lines "
-            "as "
-            "cuspan and the OpenTelemetry Collector write them, or a recording; \"-\" is standard input. "
-            "Spans of all traces and processes in the file count."
+            "Prints tables of the spans in all FILEs, or of a run of PROGRAM. FILE is a file of OTLP JSON "
+            "lines or "
+            "protobuf messages as cuspan and the OpenTelemetry Collector write them, also compressed by gzip "
+            "or "
+            "zstd, a recording, a folder of such files, or a pattern in quotes; \"-\" is standard input. "
+            "Spans of all traces and processes count. Input that is larger than memory is sorted in TMPDIR."
             "\n\n"
             "PROGRAM runs with the agent, as with cuspan run, and its spans are counted at the end. Spans "
             "that a sampler drops do not count. The tables go to standard error, because the output is the "
@@ -475,7 +508,7 @@ const struct command commands[] = {
             "kernels, 10 % for copies and totals, 25 % for calls, or as --limits says) is a regression or an "
             "improvement. docs/diff.md has the rules."
             "\n\n"
-            "BASE and NEW are recordings, files of OTLP JSON lines, baselines (cuspan stat --save), or "
+            "BASE and NEW are recordings, files of OTLP spans, baselines (cuspan stat --save), or "
             "folders of such files. Each file except a baseline is one run. For several runs per side, use "
             "--base and --new."
             "\n\n"
@@ -557,7 +590,7 @@ const struct command commands[] = {
         .text = "Shows a live view of one process, or of all processes of this user (for root: of all "
                 "users): GPU "
                 "utilization, calls, launches, waits, the kernels that take the most time, allocated memory, "
-                "the cost of tracing, and losses."
+                "the cost of tracing, and losses. Of training jobs, also the ranks on this host."
                 "\n\n"
                 "Keys: q quits, p pauses, s changes the order of kernels, the arrow keys select a process, a "
                 "selects all, + and - change the interval."
@@ -639,6 +672,31 @@ const struct command commands[] = {
         .options = doctor_options,
         .examples = doctor_examples,
         .related = "check status",
+    },
+    {
+        .name = "cdi",
+        .operands = "write|check|remove",
+        .run = cmd_cdi,
+        .completes = COMPLETES_WORDS,
+        .words = "write check remove",
+        .summary = "let containers load the agent without changing their image",
+        .text =
+            "Writes, checks or removes a CDI file (Container Device Interface), by which Podman and Docker "
+            "add the agent to a container: a read-only mount of the agent's folder below /opt/cuspan, and "
+            "the "
+            "variables CUDA_INJECTION64_PATH, NVTX_INJECTION64_PATH and NCCL_PROFILER_PLUGIN. Only "
+            "containers "
+            "that name the device are affected."
+            "\n\n"
+            "--device cuspan.io/agent=on overrides these variables if the container sets them itself. "
+            "--device cuspan.io/agent=files only mounts the agent, and leaves the container's variables "
+            "alone."
+            "\n\n"
+            "The file must not contain secrets, because every user can read it. cuspan cdi never overwrites "
+            "or removes a file that it did not write. docs/containers.md has details.",
+        .options = cdi_options,
+        .examples = cdi_examples,
+        .related = "doctor run",
     },
     {
         .name = "version",

@@ -35,8 +35,8 @@ enum option_id {
     OPTION_WIDTH,
     OPTION_ROWS,
     OPTION_LINEAR,
+    OPTION_RANK,
     OPTION_COLOR,
-    OPTION_MAX_SPANS,
     OPTION_TIMEOUT,
     OPTION_PACED,
     OPTION_OVERLOAD,
@@ -56,6 +56,7 @@ enum option_id {
     OPTION_TABLE,
     OPTION_TOP,
     OPTION_FINDINGS,
+    OPTION_ALIGN_CLOCKS,
     OPTION_BY,
     OPTION_SAVE,
     OPTION_SQLITE,
@@ -132,6 +133,7 @@ int cmd_diff(int argc, char **argv);
 int cmd_overhead(int argc, char **argv);
 int cmd_counters(int argc, char **argv);
 int cmd_check(int argc, char **argv);
+int cmd_cdi(int argc, char **argv);
 int cmd_ps(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_top(int argc, char **argv);

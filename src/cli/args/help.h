@@ -1,4 +1,4 @@
-/* The table of commands as help, man pages and a completion script. */
+/* The table of commands as help, man pages and completion scripts. */
 #ifndef CUSPAN_CLI_ARGS_HELP_H
 #define CUSPAN_CLI_ARGS_HELP_H
 
@@ -13,7 +13,9 @@ void help_print_command(FILE *out, const struct command *command);
 /* The man page cuspan-COMMAND(1) in roff; NULL: cuspan(1). */
 void man_print(FILE *out, const struct command *command);
 
-/* A script for bash to source. */
+/* Scripts for the shells to source, or to load when cuspan is completed. */
 void completion_print_bash(FILE *out);
+void completion_print_zsh(FILE *out);
+void completion_print_fish(FILE *out);
 
 #endif

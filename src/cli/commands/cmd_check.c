@@ -85,7 +85,8 @@ static void print_metrics(const struct settings *settings)
     if (settings->metrics.view_count)
         printf("  %zu view%s them\n", settings->metrics.view_count,
                settings->metrics.view_count == 1 ? " changes" : "s change");
-    puts("  they include unsampled work, and keep the agent awake");
+    puts("  they include unsampled work, and keep the agent awake, except between a training job's sampled "
+         "steps");
 }
 
 static void print_gpu_memory(const struct settings *settings)

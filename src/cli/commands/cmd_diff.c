@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_SPANS_DEFAULT 5000000
-
 /* As in diff(1): 1 is a difference, 2 is an error. */
 enum { EXIT_REGRESSION = EXIT_FAILED, EXIT_TROUBLE = EXIT_USAGE };
 
@@ -23,10 +21,8 @@ struct command_line {
         enum side side;
     } * operands;
     size_t operand_count;
-    enum side side;  /* the list that receives operands, once --base or --new was given */
-    bool is_named;   /* --base or --new was given */
-    size_t left_out; /* spans */
-    uint32_t spans_max;
+    enum side side; /* the list that receives operands, once --base or --new was given */
+    bool is_named;  /* --base or --new was given */
     struct stat_style style;
     bool with_all;
 };
@@ -60,8 +56,6 @@ static int take_option(void *context, struct options *options, int option)
 static void warn(const struct command_line *line)
 {
     const char *base = line->sides[SIDE_BASE].gpus, *new = line->sides[SIDE_NEW].gpus;
-    if (line->left_out)
-        fprintf(stderr, "cuspan diff: %zu spans are not compared; raise --max-spans\n", line->left_out);
     if (base && new &&strcmp(base, new) != 0)
         fprintf(stderr, "cuspan diff: different GPUs: %s, and %s\n", base, new);
 }
@@ -88,8 +82,7 @@ static int read_files(struct command_line *line)
         line->limits_path ? diff_limits_read(&line->limits, line->limits_path, &err) : STATUS_OK;
     for (size_t i = 0; status == STATUS_OK && i < line->operand_count; i++) {
         const struct operand *operand = &line->operands[i];
-        status = run_set_add_path(&line->sides[operand->side], operand->path, line->spans_max,
-                                  &line->left_out, &err);
+        status = run_set_add_path(&line->sides[operand->side], operand->path, &err);
     }
     if (status == STATUS_OK)
         return EXIT_OK;
@@ -109,12 +102,10 @@ static bool has_side(const struct command_line *line, enum side side)
 static int read_and_compare(struct command_line *line, int argc, char **argv)
 {
     struct options options;
-    const struct option_target targets[] = {
-        STAT_STYLE_TARGETS(&line->style),
-        {OPTION_ALL, .flag = &line->with_all},
-        {OPTION_LIMITS, .text = &line->limits_path},
-        {OPTION_MAX_SPANS, .number = &line->spans_max, .min = 1, .max = INT_MAX},
-        {0}};
+    const struct option_target targets[] = {STAT_STYLE_TARGETS(&line->style),
+                                            {OPTION_ALL, .flag = &line->with_all},
+                                            {OPTION_LIMITS, .text = &line->limits_path},
+                                            {0}};
     options_init(&options, "diff", argc, argv);
     if (!options_read(&options, targets, take_option, line))
         return options.status;
@@ -126,7 +117,7 @@ static int read_and_compare(struct command_line *line, int argc, char **argv)
 
 int cmd_diff(int argc, char **argv)
 {
-    struct command_line line = {.spans_max = MAX_SPANS_DEFAULT};
+    struct command_line line = {.side = SIDE_BASE};
     line.operands = xcalloc((size_t)argc + 1, sizeof *line.operands);
     diff_limits_init(&line.limits);
     int result = read_and_compare(&line, argc, argv);

@@ -18,6 +18,11 @@ static void print_environment(void)
     } variables[] = {
         {"CUDA_INJECTION64_PATH", "libcuspan.so: the CUDA driver loads it; `cuspan run` sets it"},
         {"NVTX_INJECTION64_PATH", "the same file: NVTX loads it, for ranges and marks; `cuspan run` sets it"},
+        {"NCCL_PROFILER_PLUGIN",
+         "the same file: NCCL loads it, for datatypes and algorithms of collectives; `cuspan "
+         "run` sets it unless it is set"},
+        {"PYTHONPATH", "python.zip beside libcuspan.so: Python finds the steps of PyTorch's training loops; "
+                       "`cuspan run` adds it"},
         {"CUSPAN_CONFIG_FILE", "the configuration file for cuspan only; overrides OTEL_CONFIG_FILE"},
         {"OTEL_CONFIG_FILE", "the configuration file, as OpenTelemetry's SDKs read it"},
         {"CUSPAN_SET", "key=value, separated by ';' or newlines: settings that override all others; `cuspan "
@@ -63,6 +68,8 @@ static int print_man(const struct options *options)
 
 int cmd_help(int argc, char **argv)
 {
+    static void (*const completions[])(FILE *) = {completion_print_bash, completion_print_zsh,
+                                                  completion_print_fish};
     struct options options;
     options_init(&options, "help", argc, argv);
     int option = options_next(&options);
@@ -75,7 +82,7 @@ int cmd_help(int argc, char **argv)
     case OPTION_MAN:
         return print_man(&options);
     case OPTION_COMPLETION:
-        completion_print_bash(stdout);
+        completions[options.word](stdout);
         return EXIT_OK;
     }
     return option == OPTION_HELP ? EXIT_OK : EXIT_USAGE;

@@ -69,6 +69,7 @@ static int run_send(struct sending *sending)
     struct error err = {""};
     unsetenv("CUDA_INJECTION64_PATH"); /* the device order of CUDA programs does not matter here */
     unsetenv("NVTX_INJECTION64_PATH");
+    unsetenv("NCCL_PROFILER_PLUGIN");
     int result = EXIT_USAGE;
     if (injection_prepare(&sending->injection, &err) == STATUS_OK) {
         injection_apply(&sending->injection);

@@ -1,11 +1,12 @@
 #include "cli/args/command_table.h"
 
+#include "cli/show/host_clocks.h"
 #include "cli/show/span_lines.h"
 #include "cli/args/options.h"
-#include "cli/trace/otlp_reader.h"
 #include "cli/show/perfetto.h"
 #include "cli/show/picture.h"
-#include "cli/trace/trace_source.h"
+#include "cli/show/step_ranks.h"
+#include "cli/trace/trace_read.h"
 #include "cli/util/terminal.h"
 #include "cli/util/text.h"
 
@@ -16,8 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_SPANS_DEFAULT 200000
-#define ROWS_DEFAULT      40
+#define ROWS_DEFAULT 40
+#define RANK_ALL     UINT32_MAX
 
 struct show {
     const char *path;
@@ -26,9 +27,10 @@ struct show {
     bool is_lines;
     uint32_t columns; /* 0: the terminal's */
     uint32_t rows;
+    uint32_t rank; /* RANK_ALL: no single one */
     bool is_linear;
+    bool aligns_clocks;
     int color; /* enum color_when */
-    uint32_t spans_max;
 };
 
 static int take_trace_id(struct show *show, const struct options *options)
@@ -96,38 +98,60 @@ static int show_trace(const struct show *show, const struct trace *trace)
     return EXIT_OK;
 }
 
+/* Standard error has the result, since the picture does not show it. */
+static void align_clocks(struct trace *trace)
+{
+    struct host_clocks clocks = host_clocks_align(trace);
+    char largest[TEXT_NUMBER_BYTES];
+    text_duration(largest, clocks.largest_ns, text_locale_is_utf8());
+    if (clocks.aligned)
+        fprintf(
+            stderr,
+            "cuspan show: the clocks of %zu host%s are aligned with that of the first rank, by up to %s\n",
+            clocks.aligned, clocks.aligned == 1 ? "" : "s", largest);
+    if (clocks.unknown)
+        fprintf(stderr,
+                "cuspan show: the clocks of %zu host%s are not aligned, because no collective joins them "
+                "with the "
+                "others\n",
+                clocks.unknown, clocks.unknown == 1 ? "" : "s");
+    if (!clocks.aligned && !clocks.unknown)
+        fputs("cuspan show: --align-clocks has no effect, because the trace is not a step on several hosts\n",
+              stderr);
+}
+
 static int read_and_show(const struct show *show)
 {
-    struct otlp_choice choice = {*show->trace_id ? show->trace_id : NULL, show->spans_max};
+    struct trace_input input = {.paths = &show->path, .path_count = 1};
     struct error err = {""};
     struct trace trace;
-    FILE *file = NULL;
-    enum status status = trace_source_open(show->path, &file, &err);
-    if (status == STATUS_OK) {
-        status = otlp_read(file, trace_source_name(show->path), &choice, &trace, &err);
-        fclose(file);
-    }
-    if (status != STATUS_OK) {
+    enum status status = trace_read_one(&input, *show->trace_id ? show->trace_id : NULL, &trace, &err);
+    if (status == STATUS_OK && show->aligns_clocks)
+        align_clocks(&trace);
+    if (status == STATUS_OK && show->rank != RANK_ALL && !step_ranks_keep(&trace, show->rank))
+        status = error_set(&err, STATUS_INVALID,
+                           "the trace %s has no rank %u; choose another one, or another trace with --trace",
+                           trace_string(&trace, trace.id), show->rank);
+    int result = status == STATUS_OK ? show_trace(show, &trace) : EXIT_FAILED;
+    if (status != STATUS_OK)
         fprintf(stderr, "cuspan show: %s\n", err.text);
-        return EXIT_FAILED;
-    }
-    int result = show_trace(show, &trace);
     trace_deinit(&trace);
     return result;
 }
 
 int cmd_show(int argc, char **argv)
 {
-    struct show show = {.rows = ROWS_DEFAULT, .spans_max = MAX_SPANS_DEFAULT};
+    struct show show = {.rows = ROWS_DEFAULT, .rank = RANK_ALL};
     struct options options;
     const struct option_target targets[] = {
         {OPTION_LINES, .flag = &show.is_lines},
         {OPTION_PERFETTO, .text = &show.perfetto_path},
         {OPTION_WIDTH, .number = &show.columns, .min = TERMINAL_COLUMNS_MIN, .max = TERMINAL_COLUMNS_MAX},
         {OPTION_ROWS, .number = &show.rows, .min = 0, .max = INT_MAX},
+        {OPTION_RANK, .number = &show.rank, .min = 0, .max = INT_MAX},
         {OPTION_LINEAR, .flag = &show.is_linear},
+        {OPTION_ALIGN_CLOCKS, .flag = &show.aligns_clocks},
         {OPTION_COLOR, .choice = &show.color},
-        {OPTION_MAX_SPANS, .number = &show.spans_max, .min = 1, .max = INT_MAX},
         {0}};
     options_init(&options, "show", argc, argv);
     if (!options_read(&options, targets, take_option, &show))

@@ -5,13 +5,11 @@
 #include "cli/run/traced_program.h"
 #include "cli/util/xalloc.h"
 #include "cli/args/options.h"
-#include "cli/trace/otlp_reader.h"
-#include "cli/trace/trace_source.h"
+#include "cli/trace/trace_read.h"
 #include "cli/sqlite/sqlite.h"
-#include "cli/stat/by.h"
-#include "cli/stat/tables/places.h"
+#include "cli/stat/clock_offsets.h"
 #include "cli/stat/stat_print.h"
-#include "cli/stat/stat.h"
+#include "cli/stat/stat_stream.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -20,8 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_SPANS_DEFAULT 5000000
-#define TOP_DEFAULT       20
+#define TOP_DEFAULT 20
 
 struct command_line {
     const char **paths;
@@ -33,17 +30,20 @@ struct command_line {
     const char *save;   /* baseline to write, or NULL */
     const char *sqlite; /* database to write, or NULL */
     const char *table;  /* the only table to print, or NULL */
+    bool only_findings; /* print both tables of findings */
+    bool align_clocks;
     struct stat_style style;
     uint32_t top; /* rows per table; 0: all */
     int by;       /* enum stat_by */
-    uint32_t spans_max;
 };
 
 static int take_option(void *context, struct options *options, int option)
 {
     struct command_line *line = context;
     if (option == OPTION_FINDINGS)
-        line->table = "findings";
+        line->only_findings = true;
+    else if (option == OPTION_ALIGN_CLOCKS)
+        line->align_clocks = true;
     else if (option != OPTION_OPERAND)
         return injection_take_option(&line->live.injection, options, option);
     else if (line->path_count || !(options->only_operands || traced_program_is_program(options->value)))
@@ -53,20 +53,6 @@ static int take_option(void *context, struct options *options, int option)
         options->next = options->argc;
     }
     return EXIT_OK;
-}
-
-static void compute(const struct stat *stat, struct stat_report *report)
-{
-    stat_headline(stat, report);
-    stat_calls(stat, report);
-    stat_kernels(stat, report);
-    stat_counters(stat, report);
-    stat_copies(stat, report);
-    stat_devices(stat, report);
-    stat_latency(stat, report);
-    stat_memory(stat, report);
-    stat_own(stat, report);
-    stat_findings(stat, report);
 }
 
 /* Keeps only the requested table; returns its number, or 0 after printing an error. */
@@ -82,20 +68,34 @@ static size_t keep_only(struct stat_report *report, const char *key)
             stat_table_deinit(&report->tables[--report->count]);
         return 1;
     }
-    fprintf(stderr, "cuspan stat: no table \"%s\"; there are:", key);
+    fprintf(stderr, "cuspan stat: no table \"%s\" for this input; there are:", key);
     for (size_t i = 0; i < report->count; i++)
         fprintf(stderr, " %s", report->tables[i].key);
     fputc('\n', stderr);
     return 0;
 }
 
-/* Missing spans are not counted, which makes the GPU look less busy than it was. */
-static void say_losses(const struct stat *stat)
+/* Findings across ranks come first: they are about the whole job. */
+static void keep_findings(struct stat_report *report)
 {
-    struct places places;
-    places_init(&places, stat);
-    uint64_t lost = places_lost(&places);
-    places_deinit(&places);
+    static const char *const keys[] = {"rank_findings", "findings"};
+    struct stat_report found = {.count = 0};
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+        for (size_t i = 0; i < report->count; i++) {
+            struct stat_table *table = &report->tables[i];
+            if (!table->key || strcmp(table->key, keys[k]) != 0)
+                continue;
+            stat_report_add(&found, *table);
+            *table = (struct stat_table){0};
+        }
+    }
+    stat_report_deinit(report);
+    *report = found;
+}
+
+/* Missing spans are not counted, which makes the GPU look less busy than it was. */
+static void say_losses(uint64_t lost)
+{
     if (lost)
         fprintf(stderr,
                 "cuspan stat: the processes lost %" PRIu64
@@ -103,77 +103,146 @@ static void say_losses(const struct stat *stat)
                 lost);
 }
 
-static void warn_of_the_rest(size_t left_out)
+static void say_facts(const struct trace_facts *facts)
 {
-    if (left_out)
-        fprintf(stderr, "cuspan stat: %zu spans of the file are not counted; raise --max-spans\n", left_out);
+    if (facts->cut_files == 1 && facts->files == 1)
+        fprintf(stderr,
+                "cuspan stat: the end of the file is incomplete and not counted: its writer was killed or is "
+                "still writing; %zu spans before it are counted\n",
+                facts->spans);
+    else if (facts->cut_files)
+        fprintf(stderr,
+                "cuspan stat: the ends of %zu of %zu files are incomplete and not counted: their writers "
+                "were killed "
+                "or are still writing\n",
+                facts->cut_files, facts->files);
+    if (facts->joins_missed)
+        fprintf(stderr,
+                "cuspan stat: %zu spans count without their parents, which started too long before them\n",
+                facts->joins_missed);
 }
 
-static int print(const struct command_line *line, struct trace *trace)
+struct reading {
+    struct stat_stream *stream;
+    struct clock_offsets *offsets; /* NULL: times stay as they are */
+};
+
+static enum status take_segment(void *context, struct trace *segment, struct error *err)
 {
-    struct stat stat;
-    struct stat_report report = {.count = 0};
-    stat_init(&stat, trace);
-    if (line->by == STAT_BY_NOTHING)
-        compute(&stat, &report);
-    else
-        stat_by_compute(&stat, trace, (enum stat_by)line->by, compute, line->top, &report);
+    struct reading *reading = context;
+    (void)err;
+    if (reading->offsets)
+        clock_offsets_apply(reading->offsets, segment);
+    stat_stream_take(reading->stream, segment);
+    return STATUS_OK;
+}
+
+static void say_clocks(const struct clock_offsets *offsets)
+{
+    size_t known = clock_offsets_known(offsets), unknown = clock_offsets_unknown(offsets);
+    if (unknown)
+        fprintf(
+            stderr,
+            "cuspan stat: the clocks of %zu hosts are not aligned, because they share too few collectives "
+            "with the first host\n",
+            unknown);
+    if (!known && !unknown)
+        fputs("cuspan stat: no clocks to align: there is one host, or there are no collectives\n", stderr);
+}
+
+static int print(const struct command_line *line, struct stat_stream *stream, const struct trace_facts *facts)
+{
+    struct stat_report report;
+    stat_stream_report(stream, line->top, &report);
     int status = line->table && !keep_only(&report, line->table) ? EXIT_USAGE : EXIT_OK;
+    if (line->only_findings)
+        keep_findings(&report);
     for (size_t i = 0; line->by == STAT_BY_NOTHING && i < report.count; i++)
         stat_table_keep(&report.tables[i], line->top);
     if (status == EXIT_OK)
         stat_print(line->out, &report, &line->style);
-    warn_of_the_rest(trace->left_out);
-    say_losses(&stat);
+    say_facts(facts);
+    say_losses(stat_stream_lost(stream));
     stat_report_deinit(&report);
-    stat_deinit(&stat);
     return status;
 }
 
-static int write_sqlite(const struct command_line *line, const struct trace *trace)
+static int complain(const struct error *err)
 {
-    struct error err = {""};
-    enum status status = sqlite_write(line->sqlite, trace, &err);
-    warn_of_the_rest(trace->left_out);
-    if (status == STATUS_OK)
-        fprintf(stderr, "cuspan stat: %s: %zu spans\n", line->sqlite, trace->span_count);
-    else
-        fprintf(stderr, "cuspan stat: %s\n", err.text);
-    return status == STATUS_OK ? EXIT_OK : EXIT_FAILED;
+    fprintf(stderr, "cuspan stat: %s\n", err->text);
+    return EXIT_FAILED;
 }
 
 static int read_and_print(const struct command_line *line)
 {
+    struct trace_input input = {.paths = line->paths, .path_count = line->path_count, .wanted = stat_wanted};
+    struct trace_facts facts;
     struct error err = {""};
     struct trace trace;
-    FILE *file = NULL;
-    const char *path = line->paths[0];
-    enum status status = trace_source_open(path, &file, &err);
-    if (status == STATUS_OK) {
-        status = otlp_read_all(file, trace_source_name(path), line->spans_max, &trace, &err);
-        fclose(file);
-    }
-    if (status != STATUS_OK) {
-        fprintf(stderr, "cuspan stat: %s\n", err.text);
-        return EXIT_FAILED;
-    }
-    int result = line->sqlite ? write_sqlite(line, &trace) : print(line, &trace);
+    struct reading reading = {0};
+    if (line->align_clocks && clock_offsets_read(&input, &reading.offsets, &err) != STATUS_OK)
+        return complain(&err);
+    reading.stream = stat_stream_create((enum stat_by)line->by);
+    enum status status = trace_read(&input, &trace, take_segment, &reading, &facts, &err);
+    int result = status == STATUS_OK ? print(line, reading.stream, &facts) : complain(&err);
+    if (reading.offsets)
+        say_clocks(reading.offsets);
+    stat_stream_destroy(reading.stream);
+    clock_offsets_destroy(reading.offsets);
     trace_deinit(&trace);
     return result;
+}
+
+struct writing {
+    struct sqlite_writer *writer;
+    struct clock_offsets *offsets; /* NULL: times stay as they are */
+};
+
+static enum status take_for_sqlite(void *context, struct trace *segment, struct error *err)
+{
+    struct writing *writing = context;
+    if (writing->offsets)
+        clock_offsets_apply(writing->offsets, segment);
+    return sqlite_take(writing->writer, segment, err);
+}
+
+static int write_sqlite(const struct command_line *line)
+{
+    struct trace_input input = {.paths = line->paths, .path_count = line->path_count};
+    struct trace_facts facts;
+    struct error err = {""}, close_err = {""};
+    struct trace trace;
+    struct writing writing = {0};
+    if (line->align_clocks && clock_offsets_read(&input, &writing.offsets, &err) != STATUS_OK)
+        return complain(&err);
+    enum status status = sqlite_begin(line->sqlite, &writing.writer, &err);
+    if (status != STATUS_OK) {
+        clock_offsets_destroy(writing.offsets);
+        return complain(&err);
+    }
+    status = trace_read(&input, &trace, take_for_sqlite, &writing, &facts, &err);
+    enum status closed = sqlite_end(writing.writer, status == STATUS_OK ? &trace : NULL, &close_err);
+    if (writing.offsets)
+        say_clocks(writing.offsets);
+    clock_offsets_destroy(writing.offsets);
+    trace_deinit(&trace);
+    if (status != STATUS_OK || closed != STATUS_OK)
+        return complain(status != STATUS_OK ? &err : &close_err);
+    say_facts(&facts);
+    fprintf(stderr, "cuspan stat: %s: %zu spans\n", line->sqlite, facts.spans);
+    return EXIT_OK;
 }
 
 static int save(const struct command_line *line)
 {
     struct error err = {""};
     struct run_set set = {0};
-    size_t left_out = 0;
     enum status status = STATUS_OK;
     for (size_t i = 0; status == STATUS_OK && i < line->path_count; i++)
-        status = run_set_add_path(&set, line->paths[i], line->spans_max, &left_out, &err);
+        status = run_set_add_path(&set, line->paths[i], &err);
     run_set_sort(&set);
     if (status == STATUS_OK)
         status = run_set_save(&set, line->save, &err);
-    warn_of_the_rest(left_out);
     if (status == STATUS_OK)
         fprintf(stderr, "cuspan stat: %s: %zu kernels, calls, kinds of copies and totals of %zu %s\n",
                 line->save, set.count, set.run_count, set.run_count == 1 ? "run" : "runs");
@@ -185,7 +254,7 @@ static int save(const struct command_line *line)
 
 static int count(const struct command_line *line)
 {
-    return line->save ? save(line) : read_and_print(line);
+    return line->save ? save(line) : line->sqlite ? write_sqlite(line) : read_and_print(line);
 }
 
 /* Ends as the program did, by the same signal if one killed it. */
@@ -232,26 +301,34 @@ static int close_output(const struct command_line *line, int result)
 static int read_command_line(struct command_line *line, int argc, char **argv)
 {
     struct options options;
-    const struct option_target targets[] = {
-        STAT_STYLE_TARGETS(&line->style),
-        {'o', .text = &line->output},
-        {OPTION_SAVE, .text = &line->save},
-        {OPTION_SQLITE, .text = &line->sqlite},
-        {OPTION_TABLE, .text = &line->table},
-        {OPTION_BY, .choice = &line->by},
-        {OPTION_TOP, .number = &line->top, .min = 0, .max = INT_MAX},
-        {OPTION_MAX_SPANS, .number = &line->spans_max, .min = 1, .max = INT_MAX},
-        {0}};
+    const struct option_target targets[] = {STAT_STYLE_TARGETS(&line->style),
+                                            {'o', .text = &line->output},
+                                            {OPTION_SAVE, .text = &line->save},
+                                            {OPTION_SQLITE, .text = &line->sqlite},
+                                            {OPTION_TABLE, .text = &line->table},
+                                            {OPTION_BY, .choice = &line->by},
+                                            {OPTION_TOP, .number = &line->top, .min = 0, .max = INT_MAX},
+                                            {0}};
     options_init(&options, "stat", argc, argv);
     if (!options_read(&options, targets, take_option, line))
         return options.status;
     if (!line->path_count && !line->program)
         return options_complain(&options, "name a file or a program (\"-\": standard input)");
-    if (line->path_count > 1 && !line->save)
-        return options_complain(&options, "one file at a time: %s or %s (several runs: --save)",
-                                line->paths[0], line->paths[1]);
     if (line->save && line->sqlite)
         return options_complain(&options, "--save and --sqlite exclude each other");
+    if (line->only_findings && line->table)
+        return options_complain(&options, "--findings and --table exclude each other");
+    if (line->only_findings && line->by != STAT_BY_NOTHING && line->by != STAT_BY_DEVICE &&
+        line->by != STAT_BY_PROCESS && line->by != STAT_BY_RANK)
+        return options_complain(&options, "--findings needs whole processes; leave out --by, or use --by "
+                                          "device, process or rank");
+    if (line->align_clocks && line->save)
+        return options_complain(&options, "--align-clocks has no effect on a baseline; leave it out");
+    for (size_t i = 0; line->align_clocks && i < line->path_count; i++)
+        if (!strcmp(line->paths[i], "-"))
+            return options_complain(
+                &options,
+                "--align-clocks reads the input twice; write standard input to a file, and name the file");
     int wrong = open_output(line);
     if (wrong)
         return wrong;
@@ -260,7 +337,7 @@ static int read_command_line(struct command_line *line, int argc, char **argv)
 
 int cmd_stat(int argc, char **argv)
 {
-    struct command_line line = {.spans_max = MAX_SPANS_DEFAULT, .top = TOP_DEFAULT, .by = STAT_BY_NOTHING};
+    struct command_line line = {.top = TOP_DEFAULT, .by = STAT_BY_NOTHING};
     line.paths = xcalloc((size_t)argc + 1, sizeof *line.paths);
     int result = read_command_line(&line, argc, argv);
     traced_program_deinit(&line.live);

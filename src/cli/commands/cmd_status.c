@@ -59,6 +59,7 @@ static const char *word_of(enum counter counter)
                  {COUNTER_spans_unsampled, "unsampled"},
                  {COUNTER_sessions_unsampled, "unsampled sessions"},
                  {COUNTER_spans_summed, "in summaries"},
+                 {COUNTER_spans_left_out, "in totals of steps"},
                  {COUNTER_marks_as_events, "events of ranges"},
                  {COUNTER_facts, "facts"},
                  {COUNTER_asleep_records, "of sleep"}};

@@ -139,6 +139,33 @@ static void add_kernels(struct text *line, const struct top_sample *figures)
     }
 }
 
+/* As an agent reports them, but `count` and `total_ns` are of the interval. */
+static void add_steps(struct text *line, const struct top_steps *steps)
+{
+    text_add(line, ",\"steps\":{\"job\":");
+    text_add_json_string(line, steps->job);
+    if (steps->rank >= 0)
+        add_number(line, "rank", (uint64_t)steps->rank);
+    text_add_format(line, ",\"number\":%" PRId64, steps->number);
+    if (*steps->kind)
+        add_string(line, "kind", steps->kind);
+    add_number(line, "count", steps->count);
+    add_number(line, "total_ns", steps->total_ns);
+    add_number(line, "last_ns", steps->last_ns);
+    text_add(line, ",\"sampled\":[");
+    for (size_t i = 0; i < steps->sampled_count; i++) {
+        const struct top_step *step = &steps->sampled[i];
+        text_add_format(line, "%s{\"number\":%" PRId64, i ? "," : "", step->number);
+        add_number(line, "compute_ns", step->compute_ns);
+        add_number(line, "exposed_communication_ns", step->exposed_ns);
+        add_number(line, "copies_ns", step->copies_ns);
+        add_number(line, "idle_ns", step->idle_ns);
+        add_number(line, "communication_ns", step->communication_ns);
+        text_add(line, "}");
+    }
+    text_add(line, "]}");
+}
+
 /* Without window_ns, the elapsed time is unknown. */
 static void add_figures(struct text *line, const struct top_sample *figures)
 {
@@ -161,6 +188,8 @@ static void add_figures(struct text *line, const struct top_sample *figures)
     add_number(line, "threads_ns", figures->threads_ns);
     add_number(line, "cupti_ns", figures->cupti_ns);
     text_add(line, "}");
+    if (figures->steps.is_there)
+        add_steps(line, &figures->steps);
 }
 
 static void print_json(const struct top *top)

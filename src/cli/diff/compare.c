@@ -40,15 +40,17 @@ static double median_of(double *values, size_t count)
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-void run_item_of(struct run_item *item, const uint64_t *sorted, size_t count, uint64_t total)
+void run_item_of(struct run_item *item, const struct sample *sorted, const struct spread *spread)
 {
-    *item = (struct run_item){.count = count, .total = total};
-    if (count == 0)
-        return;
-    item->median = sorted[(count + 1) / 2 - 1];
+    uint64_t count = spread->count, before = 0;
+    *item = (struct run_item){.count = count, .total = spread->total, .median = spread->median};
     item->value_count = count < RUN_VALUES_MAX ? (uint32_t)count : RUN_VALUES_MAX;
-    for (size_t i = 0; i < item->value_count; i++)
-        item->values[i] = sorted[(2 * i + 1) * count / (2 * (size_t)item->value_count)];
+    for (uint64_t i = 0; i < item->value_count; i++) {
+        uint64_t rank = (2 * i + 1) * count / (2 * (uint64_t)item->value_count);
+        for (; before + sorted->count <= rank; sorted++)
+            before += sorted->count;
+        item->values[i] = sorted->value;
+    }
 }
 
 /* --- medians and the interval of their ratio --- */

@@ -3,6 +3,8 @@
 #ifndef CUSPAN_CLI_DIFF_COMPARE_H
 #define CUSPAN_CLI_DIFF_COMPARE_H
 
+#include "cli/stat/samples.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,8 +38,8 @@ enum compare_method {
     COMPARE_RUNS    /* runs permuted between the sides, Westfall and Young's correction */
 };
 
-/* Selects the values that a run keeps from sorted values. */
-void run_item_of(struct run_item *item, const uint64_t *sorted, size_t count, uint64_t total);
+/* Selects the values that a run keeps from all values of the spread's group, sorted. */
+void run_item_of(struct run_item *item, const struct sample *sorted, const struct spread *spread);
 
 /* Deterministic: random permutations come from a fixed seed. */
 enum compare_method compare_all(struct comparison *items, size_t count, const size_t run_counts[SIDE_COUNT],

@@ -1,14 +1,14 @@
-/* Reads runs from files: a baseline, spans, a recording, or a folder of them. */
+/* Reads runs from files: a baseline, spans, a recording, a folder or a pattern. */
 #include "cli/diff/runs.h"
 #include "cli/util/xalloc.h"
-#include "cli/trace/otlp_reader.h"
-#include "cli/trace/trace_source.h"
+#include "cli/stat/stat.h"
+#include "cli/trace/trace_files.h"
+#include "cli/trace/trace_read.h"
 
-#include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define BASELINE_BEGIN     "{\"cuspan_baseline\":"
 #define BASELINE_BYTES_MAX (256u << 20)
@@ -40,63 +40,56 @@ static bool is_baseline(FILE *file)
     return is_one;
 }
 
-static enum status add_file(struct run_set *set, const char *path, size_t spans_max, size_t *left_out,
-                            struct error *err)
+static enum status take_segment(void *run, struct trace *segment, struct error *err)
 {
-    const char *name = trace_source_name(path);
-    FILE *file = NULL;
-    char *text = NULL;
+    (void)err;
+    run_set_take(run, segment);
+    return STATUS_OK;
+}
+
+static enum status add_spans(struct run_set *set, const char *path, struct error *err)
+{
+    struct trace_input input = {.paths = &path, .path_count = 1, .wanted = stat_wanted};
+    struct trace_facts facts;
     struct trace trace;
-    enum status status = trace_source_open(path, &file, err);
-    if (status != STATUS_OK)
-        return status;
-    if (is_baseline(file)) {
-        status = read_text(file, name, &text, err);
-        if (status == STATUS_OK)
-            status = run_set_add_baseline(set, text, name, err);
-        free(text);
-    } else {
-        status = otlp_read_all(file, name, spans_max, &trace, err);
-        if (status == STATUS_OK) {
-            run_set_add_trace(set, &trace);
-            *left_out += trace.left_out;
-            trace_deinit(&trace);
-        }
-    }
-    fclose(file);
+    struct run_reader *run = run_set_begin();
+    enum status status = trace_read(&input, &trace, take_segment, run, &facts, err);
+    run_set_end(run, status == STATUS_OK ? set : NULL);
+    if (status == STATUS_OK && facts.cut_files)
+        fprintf(stderr,
+                "cuspan: %s: the end of the file is incomplete and not counted: its writer was killed or is "
+                "still writing\n",
+                path);
+    trace_deinit(&trace);
     return status;
 }
 
-static int is_visible(const struct dirent *entry)
+static enum status add_baseline(struct run_set *set, FILE *file, const char *path, struct error *err)
 {
-    return entry->d_name[0] != '.';
-}
-
-static enum status add_folder(struct run_set *set, const char *path, size_t spans_max, size_t *left_out,
-                              struct error *err)
-{
-    struct dirent **entries = NULL;
-    enum status status = STATUS_OK;
-    int count = scandir(path, &entries, is_visible, alphasort);
-    if (count < 0)
-        return error_set(err, STATUS_IO, "%.400s: %s", path, strerror(errno));
-    if (count == 0)
-        status = error_set(err, STATUS_NOT_FOUND, "%.400s: the folder contains no files", path);
-    for (int i = 0; i < count; i++) {
-        char *file = xasprintf("%s/%s", path, entries[i]->d_name);
-        if (status == STATUS_OK)
-            status = add_file(set, file, spans_max, left_out, err);
-        free(file);
-        free(entries[i]);
-    }
-    free(entries);
+    char *text = NULL;
+    enum status status = read_text(file, path, &text, err);
+    if (status == STATUS_OK)
+        status = run_set_add_baseline(set, text, path, err);
+    free(text);
     return status;
 }
 
-enum status run_set_add_path(struct run_set *set, const char *path, size_t spans_max, size_t *left_out,
-                             struct error *err)
+static enum status add_file(struct run_set *set, const char *path, struct error *err)
 {
-    struct stat facts;
-    bool is_folder = stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
-    return (is_folder ? add_folder : add_file)(set, path, spans_max, left_out, err);
+    FILE *file = strcmp(path, "-") == 0 ? NULL : fopen(path, "re");
+    enum status status =
+        file && is_baseline(file) ? add_baseline(set, file, path, err) : add_spans(set, path, err);
+    if (file)
+        fclose(file);
+    return status;
+}
+
+enum status run_set_add_path(struct run_set *set, const char *path, struct error *err)
+{
+    struct trace_files files = {0};
+    enum status status = trace_files_add(&files, path, err);
+    for (size_t i = 0; i < files.count && status == STATUS_OK; i++)
+        status = add_file(set, files.paths[i], err);
+    trace_files_deinit(&files);
+    return status;
 }

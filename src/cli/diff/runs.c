@@ -1,5 +1,6 @@
 #include "cli/diff/runs.h"
 
+#include "base/hash.h"
 #include "cli/util/xalloc.h"
 #include "cli/stat/stat.h"
 
@@ -116,99 +117,141 @@ static bool kind_of(const struct trace_span *span, enum measure_kind *kind)
     return *kind != MEASURE_COPY || span->class == CLASS_COPY || span->class == CLASS_FILL;
 }
 
-/* Looks names up by a hash: a run has millions of spans and hundreds of names. */
-static void take_spans(const struct stat *stat, struct trace *names, struct int_map *numbers,
-                       struct samples *samples)
-{
-    for (size_t i = 0; i < stat->trace->span_count; i++) {
-        const struct trace_span *span = &stat->trace->spans[i];
+struct run_reader {
+    struct stat stat;
+    void *headline, *devices; /* sections of `stat` */
+    struct samples samples;
+    struct int_map numbers; /* name and kind → number */
+    struct int_map fast;    /* what the name is made of → number: a run has millions of spans */
+    struct run_name {
+        const char *name;
         enum measure_kind kind;
-        if (!kind_of(span, &kind))
+    } * names;
+    size_t capacity;
+};
+
+struct run_reader *run_set_begin(void)
+{
+    struct run_reader *run = xcalloc(1, sizeof *run);
+    stat_init(&run->stat);
+    run->headline = xcalloc(1, stat_headline.bytes);
+    run->devices = xcalloc(1, stat_devices.bytes);
+    return run;
+}
+
+/* Equal for spans of the same name, as far as it is quick to say. */
+static uint64_t fast_key(const struct stat *stat, const struct trace_span *span)
+{
+    static const enum stat_key texts[] = {KEY_COPY_KIND, KEY_COPY_FROM, KEY_COPY_TO, KEY_FILL_KIND};
+    uint64_t key = span->class;
+    if (span->class == CLASS_CALL)
+        return int_map_mix((uint64_t)span->name << 8 | key);
+    if (span->class == CLASS_KERNEL)
+        return int_map_mix(stat_kernel_key(stat, span) << 8 | key);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        key = int_map_mix(key) ^ hash_text(HASH_START, or_unknown(stat_attr(stat, span, texts[i])));
+    return int_map_mix(key);
+}
+
+static uint32_t number_of(struct run_reader *run, const struct trace_span *span, enum measure_kind kind)
+{
+    uint64_t key = fast_key(&run->stat, span);
+    uint32_t number = int_map_get(&run->fast, key);
+    if (number != MAP_NONE)
+        return number;
+    char *text = name_of(&run->stat, span);
+    const char *name = stat_keep(&run->stat, text); /* equal names are the same pointer */
+    free(text);
+    size_t known = run->numbers.count;
+    number = stat_number(&run->numbers, int_map_mix((uint64_t)(uintptr_t)name) ^ kind);
+    if (number == known) {
+        run->names = xgrow(run->names, &run->capacity, known + 1, sizeof *run->names);
+        run->names[number] = (struct run_name){name, kind};
+    }
+    int_map_set(&run->fast, key, number);
+    return number;
+}
+
+void run_set_take(struct run_reader *run, const struct trace *segment)
+{
+    struct stat *stat = &run->stat;
+    stat_learn(stat, segment);
+    stat_take(stat, segment);
+    for (size_t i = 0; i < segment->span_count; i++) {
+        const struct trace_span *span = &segment->spans[i];
+        enum measure_kind kind;
+        if (span->is_margin)
             continue;
-        char *name = name_of(stat, span);
-        uint32_t string = trace_intern(names, name);
-        free(name);
-        samples_add(samples, stat_number(numbers, (uint64_t)string << 4 | kind), stat_duration(span));
+        stat_headline.take(run->headline, stat, span);
+        stat_devices.take(run->devices, stat, span);
+        if (kind_of(span, &kind))
+            samples_add(&run->samples, number_of(run, span, kind), stat_duration(span));
     }
+    stat_devices.end_segment(run->devices, stat);
 }
 
-/* The name and kind of each number. */
-static uint64_t *keys_of(const struct int_map *numbers)
+static void add_samples(struct run_set *set, struct run_reader *run)
 {
-    uint64_t *keys = xcalloc(numbers->count + 1, sizeof *keys);
-    for (size_t slot = 0; slot < numbers->slots; slot++) {
-        if (numbers->values[slot] != MAP_NONE)
-            keys[numbers->values[slot]] = numbers->keys[slot];
-    }
-    return keys;
-}
-
-static void add_samples(struct run_set *set, const struct trace *names, const uint64_t *keys,
-                        struct samples *samples)
-{
-    samples_sort(samples);
-    uint64_t *values = xcalloc(samples->count + 1, sizeof *values);
-    for (size_t i = 0; i < samples->count; i++)
-        values[i] = samples->items[i].value;
     struct spread spread;
-    for (size_t at = 0, begin = 0; samples_next(samples, &at, &spread); begin = at) {
-        uint64_t key = keys[spread.group];
-        struct measure *item = run_set_measure(set, (enum measure_kind)(key & 15),
-                                               trace_string(names, (uint32_t)(key >> 4)), STAT_NS);
-        run_item_of(&item->runs[set->run_count - 1], values + begin, spread.count, spread.total);
+    samples_sort(&run->samples);
+    for (size_t at = 0, first = 0; samples_next(&run->samples, &at, &spread); first = at) {
+        const struct run_name *name = &run->names[spread.group];
+        struct measure *item = run_set_measure(set, name->kind, name->name, STAT_NS);
+        run_item_of(&item->runs[set->run_count - 1], run->samples.items + first, &spread);
     }
-    free(values);
 }
 
 static void add_total(struct run_set *set, const char *name, enum stat_unit unit, uint64_t value)
 {
     struct measure *item = run_set_measure(set, MEASURE_TOTAL, name, unit);
-    run_item_of(&item->runs[set->run_count - 1], &value, 1, value);
+    struct sample sample = {value, 0, 1};
+    struct spread spread = {0, 1, value, value, value, value, value};
+    run_item_of(&item->runs[set->run_count - 1], &sample, &spread);
 }
 
 /* The integers of `stat`'s headline, and the busy time of GPUs. */
-static void add_totals(struct run_set *set, const struct stat *stat)
+static void add_totals(struct run_set *set, const struct stat_report *report)
 {
-    struct stat_report report = {.count = 0};
     uint64_t busy_ns = 0;
-    stat_headline(stat, &report);
-    const struct stat_table *headline = &report.tables[0];
+    const struct stat_table *headline = &report->tables[0], *devices = &report->tables[1];
     for (size_t c = 0; c < headline->column_count; c++) {
         enum stat_unit unit = headline->columns[c].unit;
         if (unit == STAT_COUNT || unit == STAT_NS || unit == STAT_BYTES)
             add_total(set, headline->columns[c].key, unit, (uint64_t)headline->values[c].i);
     }
-    size_t devices_at = report.count;
-    stat_devices(stat, &report);
-    const struct stat_table *devices = &report.tables[devices_at];
     for (size_t c = 0; c < devices->column_count; c++) {
         for (size_t r = 0; strcmp(devices->columns[c].key, "busy_ns") == 0 && r < devices->row_count; r++)
             busy_ns += (uint64_t)devices->values[r * devices->column_count + c].i;
     }
     add_total(set, "busy_ns", STAT_NS, busy_ns);
-    stat_report_deinit(&report);
 }
 
-void run_set_add_trace(struct run_set *set, struct trace *trace)
+static void add_run(struct run_set *set, struct run_reader *run, const struct stat_report *report)
 {
-    struct stat stat;
-    struct samples samples = {0};
-    struct int_map numbers = {0};
-    struct trace names;
+    const struct trace *trace = run->stat.trace;
     run_set_grow(set, 1);
-    stat_init(&stat, trace);
-    trace_init(&names);
-    take_spans(&stat, &names, &numbers, &samples);
-    uint64_t *keys = keys_of(&numbers);
-    add_samples(set, &names, keys, &samples);
-    add_totals(set, &stat);
+    add_samples(set, run);
+    add_totals(set, report);
     for (size_t i = 0; i < trace->resource_count; i++)
         run_set_add_gpus(set, trace_string(trace, trace->resources[i].device_name));
-    free(keys);
-    trace_deinit(&names);
-    int_map_deinit(&numbers);
-    samples_deinit(&samples);
-    stat_deinit(&stat);
+}
+
+void run_set_end(struct run_reader *run, struct run_set *set)
+{
+    struct stat_report report = {.count = 0};
+    stat_headline.finish(run->headline, &run->stat, set ? &report : NULL);
+    stat_devices.finish(run->devices, &run->stat, set ? &report : NULL);
+    if (set)
+        add_run(set, run, &report);
+    stat_report_deinit(&report);
+    free(run->headline);
+    free(run->devices);
+    free(run->names);
+    int_map_deinit(&run->numbers);
+    int_map_deinit(&run->fast);
+    samples_deinit(&run->samples);
+    stat_deinit(&run->stat);
+    free(run);
 }
 
 static int compare_items(const void *a, const void *b)

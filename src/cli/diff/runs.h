@@ -28,15 +28,19 @@ struct run_set {
 /* Safe on a zeroed one. */
 void run_set_deinit(struct run_set *set);
 
-/* One more run: all spans of the trace. */
-void run_set_add_trace(struct run_set *set, struct trace *trace);
+/* One more run, from segments of its spans (cli/stat/stat.h). The caller destroys it with run_set_end(),
+ * which adds it to the set; the last segment must still exist. */
+struct run_reader;
+struct run_reader *run_set_begin(void);
+void run_set_take(struct run_reader *run, const struct trace *segment);
+/* `set` may be NULL: the run is not added. */
+void run_set_end(struct run_reader *run, struct run_set *set);
 /* Adds the runs of a baseline. INVALID: err says what is wrong. */
 enum status run_set_add_baseline(struct run_set *set, const char *text, const char *name,
                                  struct error *err) MUST_CHECK;
-/* Adds the file at `path` (a baseline, OTLP JSON or a recording), or each file in a folder. Adds the number
- * of spans beyond `spans_max` per file to *left_out. */
-enum status run_set_add_path(struct run_set *set, const char *path, size_t spans_max, size_t *left_out,
-                             struct error *err) MUST_CHECK;
+/* Adds a run per file at `path` (a file, a folder or a pattern): a baseline's, or one from spans or a
+ * recording. */
+enum status run_set_add_path(struct run_set *set, const char *path, struct error *err) MUST_CHECK;
 void run_set_sort(struct run_set *set);
 
 /* Writes a baseline: JSON with a line per run and item, in a stable order. The set must be sorted. */

@@ -22,6 +22,8 @@
     X(injection, module, "can the export module be loaded")                                                  \
     X(injection, variable, "does CUDA_INJECTION64_PATH point to the agent")                                  \
     X(injection, nvtx, "does NVTX_INJECTION64_PATH point to the agent")                                      \
+    X(injection, nccl, "does NCCL_PROFILER_PLUGIN point to the agent")                                       \
+    X(injection, python, "are the training steps of Python programs found")                                  \
     X(injection, program, "can the driver load the agent into the program")                                  \
     X(injection, preload, "which libraries are preloaded into every program")                                \
     X(injection, tools, "is a variable of another tool set")                                                 \

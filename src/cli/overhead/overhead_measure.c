@@ -54,6 +54,7 @@ static void set_up(void *context)
     if (child->level == LEVEL_NONE) {
         unsetenv("CUDA_INJECTION64_PATH");
         unsetenv("NVTX_INJECTION64_PATH");
+        unsetenv("NCCL_PROFILER_PLUGIN");
         return;
     }
     struct injection injection = *child->injection;

@@ -18,6 +18,7 @@
 #define LIBRARY       "libcuspan.so"
 #define VARIABLE      "CUDA_INJECTION64_PATH"
 #define NVTX_VARIABLE "NVTX_INJECTION64_PATH"
+#define NCCL_VARIABLE "NCCL_PROFILER_PLUGIN" /* one plugin only; another one stays */
 
 int injection_set(struct injection *injection, const struct options *options, const char *key,
                   const char *value)
@@ -198,14 +199,17 @@ static enum status find_preload(struct injection *injection, struct error *err)
                                           : "isn't there");
 }
 
-/* The value of a variable that names a library other than ours, or NULL. */
+/* The value of a variable that names a library other than ours, or NULL. Another installation of cuspan is no
+ * rival: the command that was called wins. */
 static const char *rival_in(const char *variable, const char *library)
 {
     const char *set = getenv(variable);
     if (!set || !*set)
         return NULL;
     char *real = realpath(set, NULL);
-    bool is_ours = real && strcmp(real, library) == 0;
+    const char *slash = strrchr(set, '/');
+    bool is_ours = (real && strcmp(real, library) == 0) ||
+                   strncmp(slash ? slash + 1 : set, LIBRARY, strlen(LIBRARY)) == 0;
     free(real);
     return is_ours ? NULL : set;
 }
@@ -341,10 +345,39 @@ static void apply_preload(const struct injection *injection)
     setenv("LD_PRELOAD", all, 1);
     setenv(SHARE_WAY_VARIABLE, injection->others, 1);
     free(all);
-    char *cupti = injection_path_beside(injection, "cupti/libcupti.so.13");
-    if (access(cupti, R_OK) == 0 && !getenv(SHARE_CUPTI_VARIABLE))
-        setenv(SHARE_CUPTI_VARIABLE, cupti, 1);
-    free(cupti);
+    /* The second place is that of the Python package beside cuspan's wheel. */
+    static const char *const places[] = {"cupti/libcupti.so.13",
+                                         "../../../../nvidia/cu13/lib/libcupti.so.13"};
+    for (size_t i = 0; i < sizeof places / sizeof *places && !getenv(SHARE_CUPTI_VARIABLE); i++) {
+        char *cupti = injection_path_beside(injection, places[i]);
+        if (access(cupti, R_OK) == 0)
+            setenv(SHARE_CUPTI_VARIABLE, cupti, 1);
+        free(cupti);
+    }
+}
+
+bool injection_list_has(const char *list, const char *path)
+{
+    size_t len = strlen(path);
+    for (const char *at = list; at && *at; at += strcspn(at, ":") + (at[strcspn(at, ":")] == ':'))
+        if (strcspn(at, ":") == len && strncmp(at, path, len) == 0)
+            return true;
+    return false;
+}
+
+/* Python programs then load what follows their training steps. The archive's sitecustomize removes itself
+ * from sys.path and continues with the program's own. */
+static void apply_python_path(const struct injection *injection)
+{
+    const char *before = getenv(PYTHON_VARIABLE);
+    char *archive = injection_path_beside(injection, PYTHON_ARCHIVE);
+    if (access(archive, R_OK) == 0 && !strchr(archive, ':') && !injection_list_has(before, archive)) {
+        bool has_others = before && *before; /* an empty entry would be the current directory */
+        char *all = xasprintf("%s%s%s", archive, has_others ? ":" : "", has_others ? before : "");
+        setenv(PYTHON_VARIABLE, all, 1);
+        free(all);
+    }
+    free(archive);
 }
 
 void injection_apply(const struct injection *injection)
@@ -367,6 +400,9 @@ void injection_apply(const struct injection *injection)
     setenv(VARIABLE, injection->library, 1);
     if (!rival_in(NVTX_VARIABLE, injection->library))
         setenv(NVTX_VARIABLE, injection->library, 1);
+    if (!rival_in(NCCL_VARIABLE, injection->library))
+        setenv(NCCL_VARIABLE, injection->library, 1);
+    apply_python_path(injection);
     text_deinit(&set);
 }
 

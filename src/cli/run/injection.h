@@ -7,6 +7,10 @@
 #include "cli/args/options.h"
 #include "cli/util/text.h"
 
+/* In PYTHONPATH, it makes Python load what follows training steps. Beside the library. */
+#define PYTHON_ARCHIVE  "python.zip"
+#define PYTHON_VARIABLE "PYTHONPATH"
+
 struct injection {
     char *library;      /* libcuspan.so; owned */
     const char *config; /* CUSPAN_CONFIG_FILE, or NULL: unchanged */
@@ -46,6 +50,9 @@ enum status injection_prepare(struct injection *injection, struct error *err) MU
 
 /* Sets the variables in this process: call it in the child before exec, or before the fork. */
 void injection_apply(const struct injection *injection);
+
+/* Whether a list of paths, separated by colons, has this one; the list may be NULL. */
+bool injection_list_has(const char *list, const char *path);
 
 /* Removes the reports of a run before the next. */
 void injection_clear_reports(const struct injection *injection);

@@ -207,8 +207,10 @@ static void print_buffer_stall(const struct outcome *outcome, const struct launc
         return;
     }
     fputs(
-        "cuspan: no spans: the agent was never started. The program made no CUDA call, or there is no NVIDIA "
-        "driver or GPU here, or the agent could not read its configuration (its error is above)\n",
+        "cuspan: no spans: the agent was never started. The program made no CUDA call, its processes ran on "
+        "other machines, there is no NVIDIA driver or GPU here, or the agent could not read its "
+        "configuration "
+        "(its error is above)\n",
         out);
 }
 

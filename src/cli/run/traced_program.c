@@ -31,14 +31,15 @@ static bool lies_in_path(const char *name)
     return is_found;
 }
 
-/* Some file systems mark every file as executable. */
+/* Some file systems mark every file as executable. Spans are JSON, messages, or compressed by gzip or zstd.
+ */
 static bool is_data(const char *path)
 {
     FILE *file = fopen(path, "re");
     int first = file ? fgetc(file) : EOF;
     if (file)
         fclose(file);
-    return first == '{' || trace_source_is_recording(path);
+    return first == '{' || first == 0 || first == 0x1f || first == 0x28 || trace_source_is_recording(path);
 }
 
 bool traced_program_is_program(const char *operand)

@@ -134,14 +134,30 @@ static void add_cells(struct text *text, const struct cell *cells, size_t count,
         style_end(text, look->style, look->color);
 }
 
-void bars_add(struct text *text, const struct trace *trace, const uint32_t *spans, size_t count,
-              const struct scale *scale, const struct bars_look *look)
+static struct cell *covered_cells(const struct trace *trace, const uint32_t *spans, size_t count,
+                                  const struct scale *scale)
 {
     struct cell *cells = xcalloc(scale->cells, sizeof *cells);
     struct sweep sweep = {trace, spans, count, 0};
     uint64_t from, to;
     while (next_stretch(&sweep, &from, &to))
         cover(cells, scale->cells, scale_position(scale, from), scale_position(scale, to));
+    return cells;
+}
+
+void bars_shares(const struct trace *trace, const uint32_t *spans, size_t count, const struct scale *scale,
+                 double *shares)
+{
+    struct cell *cells = covered_cells(trace, spans, count, scale);
+    for (size_t i = 0; i < scale->cells; i++)
+        shares[i] = cells[i].covered;
+    free(cells);
+}
+
+void bars_add(struct text *text, const struct trace *trace, const uint32_t *spans, size_t count,
+              const struct scale *scale, const struct bars_look *look)
+{
+    struct cell *cells = covered_cells(trace, spans, count, scale);
     size_t used = scale->cells;
     while (used > 0 && cells[used - 1].covered == 0 && scale_cut_at(scale, used - 1) < 0)
         used--;

@@ -21,6 +21,11 @@ void bars_add(struct text *text, const struct trace *trace, const uint32_t *span
 /* Adds the axis: ticks with times at regular distances. After a cut, times count from the cut ("+20 µs"). */
 void bars_add_axis(struct text *text, const struct scale *scale, bool utf8);
 
+/* The share of each column of the scale in which at least one of the spans was active. `shares`: zeroed,
+ * scale->cells of them. */
+void bars_shares(const struct trace *trace, const uint32_t *spans, size_t count, const struct scale *scale,
+                 double *shares);
+
 /* ns in which at least one of the spans was active. */
 uint64_t bars_covered_ns(const struct trace *trace, const uint32_t *spans, size_t count);
 

@@ -9,7 +9,7 @@ static const char *style_code(unsigned style)
 {
     static const char *const classes[CLASS_COUNT] = {
         [CLASS_OTHER] = "37", [CLASS_SESSION] = "90", [CLASS_CALL] = "34",      [CLASS_KERNEL] = "32",
-        [CLASS_COPY] = "33",  [CLASS_FILL] = "35",    [CLASS_GPU_OTHER] = "36",
+        [CLASS_COPY] = "33",  [CLASS_FILL] = "35",    [CLASS_GPU_OTHER] = "36", [CLASS_COLLECTIVE] = "37",
     };
     switch (style) {
     case STYLE_PLAIN:
@@ -95,7 +95,7 @@ static uint64_t bytes_of(const struct trace *trace, const struct trace_span *spa
         return 0;
     for (uint32_t i = span->attr_first; i < span->attr_first + span->attr_count; i++) {
         if (ends_with(trace_string(trace, trace->attrs[i].key), ".bytes"))
-            return strtoull(trace_string(trace, trace->attrs[i].value), NULL, 10);
+            return trace_attr_int(trace, &trace->attrs[i]);
     }
     return 0;
 }

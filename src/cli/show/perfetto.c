@@ -19,6 +19,8 @@
 #define SPREAD_TID_STEP 100000000u
 /* Spans that overlap even more go to the last track, where the viewer truncates them. */
 #define SPREAD_MAX 40
+/* Ranks come first, in order, each followed by its GPUs; then other processes, then other GPUs. */
+#define ORDER_OTHERS 1000000u
 
 /* Slices of one track must nest. Overlapping spans go to additional tracks. */
 struct track {
@@ -34,6 +36,7 @@ struct writer {
     const struct trace *trace;
     struct text line;
     bool is_first;
+    uint32_t *pids; /* by resource */
     struct track *tracks;
     size_t track_count, track_capacity;
     struct int_map track_map;
@@ -109,7 +112,7 @@ static void add_arguments(struct writer *writer, const struct trace_span *span)
     for (uint32_t i = span->attr_first; i < span->attr_first + span->attr_count; i++) {
         const struct trace_attr *attr = &trace->attrs[i];
         text_add(text, ",");
-        add_argument(text, trace_string(trace, attr->key), trace_string(trace, attr->value), attr->type);
+        add_argument(text, trace_string(trace, attr->key), trace_attr_text(trace, attr), attr->type);
     }
     text_add(text, "}");
 }
@@ -130,15 +133,38 @@ static void write_name(struct writer *writer, uint64_t track, const char *what, 
     end_event(writer);
 }
 
-static uint32_t pid_of(const struct trace *trace, uint32_t resource)
+static bool has_same(const struct trace *trace, const struct trace_resource *a,
+                     const struct trace_resource *b, const char *key)
+{
+    const char *one = trace_resource_attr(trace, a, key), *other = trace_resource_attr(trace, b, key);
+    return one && other ? strcmp(one, other) == 0 : !one && !other;
+}
+
+/* Whether an earlier resource is another process with this PID, on another host or in another container. */
+static bool is_pid_taken(const struct trace *trace, uint32_t resource)
+{
+    const struct trace_resource *own = &trace->resources[resource];
+    for (uint32_t i = 0; i < resource; i++) {
+        const struct trace_resource *other = &trace->resources[i];
+        if (!other->device && other->pid == own->pid &&
+            !(has_same(trace, own, other, "host.name") && has_same(trace, own, other, "container.id") &&
+              has_same(trace, own, other, "cuda.process.rank")))
+            return true;
+    }
+    return false;
+}
+
+static uint32_t find_pid(const struct trace *trace, uint32_t resource)
 {
     const struct trace_resource *r = &trace->resources[resource];
     unsigned long pid = r->device ? 0 : strtoul(trace_string(trace, r->pid), NULL, 10);
-    return pid && pid < GPU_PID_FIRST ? (uint32_t)pid : GPU_PID_FIRST + resource;
+    bool is_usable = pid && pid < GPU_PID_FIRST && !is_pid_taken(trace, resource);
+    return is_usable ? (uint32_t)pid : GPU_PID_FIRST + resource;
 }
 
-static uint64_t track_key(const struct trace *trace, const struct trace_span *span)
+static uint64_t track_key(const struct writer *writer, const struct trace_span *span)
 {
+    const struct trace *trace = writer->trace;
     uint32_t tid = 0;
     if (span->lane != TRACE_NONE) {
         tid = LANE_TID_FIRST + span->lane;
@@ -146,7 +172,7 @@ static uint64_t track_key(const struct trace *trace, const struct trace_span *sp
         unsigned long id = strtoul(trace_string(trace, trace->threads[span->thread].id), NULL, 10);
         tid = id && id < LANE_TID_FIRST ? (uint32_t)id : LANE_TID_FIRST / 2 + span->thread;
     }
-    return (uint64_t)pid_of(trace, span->resource) << 32 | tid;
+    return (uint64_t)writer->pids[span->resource] << 32 | tid;
 }
 
 static uint32_t add_new_track(struct writer *writer, uint64_t key, uint32_t spread)
@@ -197,7 +223,7 @@ static void name_track(struct writer *writer, const struct trace_span *span, con
 
 static uint64_t find_track(struct writer *writer, const struct trace_span *span)
 {
-    uint64_t key = track_key(writer->trace, span);
+    uint64_t key = track_key(writer, span);
     uint32_t index = int_map_get(&writer->track_map, key), last = TRACE_NONE, spread = 0;
     while (index != TRACE_NONE && !nest(&writer->tracks[index], span)) {
         last = index;
@@ -218,19 +244,27 @@ static uint64_t find_track(struct writer *writer, const struct trace_span *span)
     return writer->tracks[index].key;
 }
 
+/* "rank 3 node-1 trainer", "rank 3 GPU 0 NVIDIA H100". Without a rank: "trainer", "GPU 0 NVIDIA H100". */
 static void write_process(struct writer *writer, uint32_t index)
 {
     const struct trace *trace = writer->trace;
     const struct trace_resource *resource = &trace->resources[index];
+    const char *rank = trace_resource_attr(trace, resource, "cuda.process.rank");
+    const char *host = trace_resource_attr(trace, resource, "host.name");
+    size_t order = rank ? 2 * strtoul(rank, NULL, 10) + (resource->device != 0)
+                        : index + (resource->device ? 2 : 1) * (size_t)ORDER_OTHERS;
     struct text name = {0};
     text_clear(&name);
+    if (rank)
+        text_add_format(&name, "rank %s ", rank);
     if (resource->device)
         text_add_format(&name, "GPU %s %s", trace_string(trace, resource->device),
                         trace_string(trace, resource->device_name));
-    else
-        text_add_format(&name, "%s", resource->service ? trace_string(trace, resource->service) : "process");
-    write_name(writer, (uint64_t)pid_of(trace, index) << 32, "process", name.data,
-               index + (resource->device ? GPU_PID_FIRST : 0));
+    else if (rank && host)
+        text_add_format(&name, "%s ", host);
+    if (!resource->device)
+        text_add(&name, resource->service ? trace_string(trace, resource->service) : "process");
+    write_name(writer, (uint64_t)writer->pids[index] << 32, "process", name.data, order);
     text_deinit(&name);
 }
 
@@ -287,6 +321,9 @@ void perfetto_write(FILE *out, const struct trace *trace)
     uint64_t *tracks = xcalloc(trace->span_count, sizeof *tracks);
     struct progress progress;
     progress_begin(&progress, "writing for Perfetto");
+    writer.pids = xcalloc(trace->resource_count, sizeof *writer.pids);
+    for (uint32_t i = 0; i < trace->resource_count; i++)
+        writer.pids[i] = find_pid(trace, i);
     write_head(&writer);
     for (uint32_t i = 0; i < trace->resource_count; i++)
         write_process(&writer, i);
@@ -305,6 +342,7 @@ void perfetto_write(FILE *out, const struct trace *trace)
     progress_end(&progress);
     free(tracks);
     free(writer.tracks);
+    free(writer.pids);
     int_map_deinit(&writer.track_map);
     text_deinit(&writer.line);
 }

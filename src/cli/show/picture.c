@@ -2,6 +2,7 @@
 
 #include "cli/show/bars.h"
 #include "cli/show/label.h"
+#include "cli/show/rank_rows.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #define LABEL_COLUMNS_MIN  14
 #define LANES_MAX          16
 #define OTHER_TRACES_SHOWN 3
+#define RANKS_WITH_SPANS   4 /* if there are more ranks, their spans are not drawn */
 
 struct picture {
     FILE *out;
@@ -113,12 +115,12 @@ static size_t collect(const struct trace *trace, uint32_t resource, uint32_t lan
     return count;
 }
 
+/* Whether it has work in the trace. */
 static bool is_device(const struct trace *trace, uint32_t resource)
 {
-    for (size_t i = 0; i < trace->lane_count; i++) {
-        if (trace->lanes[i].resource == resource)
+    for (size_t i = 0; i < trace->span_count; i++)
+        if (trace->spans[i].lane != TRACE_NONE && trace->spans[i].resource == resource)
             return true;
-    }
     return false;
 }
 
@@ -347,9 +349,10 @@ static void note_others(struct picture *picture)
     add_counted(&note, "", trace->others,
                 "other trace here (--trace ID):", "other traces here (--trace ID):");
     for (size_t i = 0; i < trace->list_count && shown < OTHER_TRACES_SHOWN; i++) {
-        if (trace->list[i].id == trace->id)
+        const char *id = trace_id_text(trace, (uint32_t)i);
+        if (strcmp(id, trace_string(trace, trace->id)) == 0)
             continue;
-        text_add_format(&note, " %.8s (%zu)", trace_string(trace, trace->list[i].id), trace->list[i].spans);
+        text_add_format(&note, " %.8s (%zu)", id, trace->list[i].spans);
         shown++;
     }
     if (trace->others > shown)
@@ -361,22 +364,58 @@ static void note_others(struct picture *picture)
 static void draw_notes(struct picture *picture)
 {
     const struct trace *trace = picture->trace;
-    char note[256], number[TEXT_NUMBER_BYTES];
     bool has_cuts = picture->scale.cut_count > 0;
-    if (has_cuts || trace->left_out || trace->is_cut || trace->others)
+    if (has_cuts || trace->is_cut || trace->others)
         fputc('\n', picture->out);
     if (has_cuts)
         note_cuts(picture);
-    if (trace->left_out) {
-        snprintf(note, sizeof note, "%s more spans of this trace were not read (--max-spans)",
-                 text_count(number, trace->left_out));
-        add_note(picture, note);
-    }
     if (trace->is_cut)
         add_note(picture, "the last line of the file is incomplete and not shown: its writer was killed or "
                           "is still writing");
     if (trace->others)
         note_others(picture);
+}
+
+/* The ranks of a step, from two on, each on a line. */
+static void draw_ranks(struct picture *picture, const struct step_ranks *ranks)
+{
+    const struct picture_options *options = picture->options;
+    struct text *line = &picture->line;
+    struct rank_rows rows;
+    size_t wanted = LABEL_COLUMNS_MIN, limit = options->columns * 2 / 5 + 2;
+    rank_rows_fold(&rows, ranks, picture->trace, options->rows_max);
+    for (size_t i = 0; i < rows.count; i++) {
+        rank_rows_add_label(line, picture->trace, ranks, &rows.items[i], options->utf8);
+        size_t columns = text_columns(line->data, options->utf8);
+        wanted = columns > wanted ? columns : wanted;
+        text_clear(line);
+    }
+    size_t label = wanted < limit ? wanted : limit, left = label + RANK_ROWS_TIMES + 1;
+    /* Linear, so that lengths can be compared. */
+    scale_init(&picture->scale, picture->trace, options->columns > left ? options->columns - left : 1, true);
+    text_add_char(line, ' ', label);
+    style_begin(line, STYLE_DIM, options->color);
+    rank_rows_add_titles(line);
+    text_add(line, " ");
+    bars_add_axis(line, &picture->scale, options->utf8);
+    style_end(line, STYLE_DIM, options->color);
+    end_line(picture);
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct rank_row *row = &rows.items[i];
+        struct text name = {0};
+        struct label_writer writer = {line, label, options->color, options->utf8};
+        rank_rows_add_label(&name, picture->trace, ranks, row, options->utf8);
+        label_add_part(&writer, name.data, ranks->items[row->first].is_last ? STYLE_ERROR : STYLE_BOLD);
+        text_add_char(line, ' ', writer.columns);
+        rank_rows_add_times(line, ranks, row, options->utf8);
+        text_add(line, " ");
+        rank_rows_add_bar(line, picture->trace, ranks, row, &picture->scale, options->color, options->utf8);
+        end_line(picture);
+        text_deinit(&name);
+    }
+    rank_rows_add_legend(line, options->color, options->utf8);
+    end_line(picture);
+    rank_rows_deinit(&rows);
 }
 
 static void lay_out(struct picture *picture)
@@ -398,18 +437,33 @@ static void lay_out(struct picture *picture)
                options->is_linear);
 }
 
+static void draw_spans(struct picture *picture)
+{
+    outline_build(&picture->outline, picture->trace, picture->options->rows_max);
+    lay_out(picture);
+    draw_axis(picture);
+    for (size_t i = 0; i < picture->outline.row_count; i++)
+        draw_row(picture, &picture->outline.rows[i]);
+    draw_devices(picture);
+    outline_deinit(&picture->outline);
+}
+
 void picture_draw(FILE *out, const struct trace *trace, const struct picture_options *options)
 {
     struct picture picture = {.out = out, .trace = trace, .options = options};
     text_clear(&picture.line);
-    outline_build(&picture.outline, trace, options->rows_max);
-    lay_out(&picture);
+    struct step_ranks ranks;
+    step_ranks_find(&ranks, trace);
     draw_header(&picture);
-    draw_axis(&picture);
-    for (size_t i = 0; i < picture.outline.row_count; i++)
-        draw_row(&picture, &picture.outline.rows[i]);
-    draw_devices(&picture);
+    if (ranks.count > 1)
+        draw_ranks(&picture, &ranks);
+    if (ranks.count > 1 && ranks.count <= RANKS_WITH_SPANS)
+        fputc('\n', out);
+    if (ranks.count <= RANKS_WITH_SPANS)
+        draw_spans(&picture);
+    else
+        add_note(&picture, "--rank N draws the spans of one rank");
     draw_notes(&picture);
-    outline_deinit(&picture.outline);
+    step_ranks_deinit(&ranks);
     text_deinit(&picture.line);
 }

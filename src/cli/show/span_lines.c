@@ -69,7 +69,7 @@ static void add_span(struct text *text, const struct trace *trace, const struct 
         text_add(text, i == span->attr_first ? "" : " ");
         text_add_clean(text, trace_string(trace, trace->attrs[i].key), utf8);
         text_add(text, "=");
-        add_value(text, trace_string(trace, trace->attrs[i].value), utf8);
+        add_value(text, trace_attr_text(trace, &trace->attrs[i]), utf8);
     }
     text_add(text, "\n");
 }

@@ -19,8 +19,9 @@
 #define ID_MASK           0xffffffu
 #define BYTES_OF_KB       1000
 
-struct writer {
-    const struct trace *trace;
+struct sqlite_writer {
+    struct trace *trace;
+    char *path;
     sqlite3 *db;
     sqlite3_stmt *rows[EXPORT_KIND_COUNT];
     sqlite3_stmt *span, *attribute, *string;
@@ -29,13 +30,13 @@ struct writer {
     bool has_failed;
 };
 
-static void make(struct writer *w, const char *sql)
+static void make(struct sqlite_writer *w, const char *sql)
 {
     if (!w->has_failed && sqlite3_exec(w->db, sql, NULL, NULL, NULL) != SQLITE_OK)
         w->has_failed = true;
 }
 
-static sqlite3_stmt *prepare(struct writer *w, const char *sql)
+static sqlite3_stmt *prepare(struct sqlite_writer *w, const char *sql)
 {
     sqlite3_stmt *statement = NULL;
     if (!w->has_failed && sqlite3_prepare_v2(w->db, sql, -1, &statement, NULL) != SQLITE_OK)
@@ -43,7 +44,7 @@ static sqlite3_stmt *prepare(struct writer *w, const char *sql)
     return statement;
 }
 
-static void step(struct writer *w, sqlite3_stmt *statement)
+static void step(struct sqlite_writer *w, sqlite3_stmt *statement)
 {
     if (w->has_failed)
         return;
@@ -57,15 +58,17 @@ static void bind_int(sqlite3_stmt *statement, int at, uint64_t number)
     sqlite3_bind_int64(statement, at, (sqlite3_int64)number);
 }
 
-/* Bound values stay in the trace until the end. */
+/* Bound values stay in the trace until the row is written. */
 static void bind_text(sqlite3_stmt *statement, int at, const char *text)
 {
     sqlite3_bind_text(statement, at, text, -1, SQLITE_STATIC);
 }
 
-/* The string's number, which StringIds contains from now on. */
-static void bind_string(struct writer *w, sqlite3_stmt *statement, int at, uint32_t string)
+/* The string's number, which StringIds contains from now on. A string of only this segment becomes a
+ * long-lived one. */
+static void bind_string(struct sqlite_writer *w, sqlite3_stmt *statement, int at, uint32_t string)
 {
+    string = trace_intern(w->trace, trace_string(w->trace, string));
     sqlite3_bind_int64(statement, at, string);
     if (int_map_get(&w->strings, string) != MAP_NONE)
         return;
@@ -77,7 +80,7 @@ static void bind_string(struct writer *w, sqlite3_stmt *statement, int at, uint3
 
 /* --- tables --- */
 
-static void create_table(struct writer *w, enum sqlite_kind kind)
+static void create_table(struct sqlite_writer *w, enum sqlite_kind kind)
 {
     const struct sqlite_table *table = &sqlite_tables[kind];
     struct text create = {0}, insert = {0};
@@ -96,7 +99,7 @@ static void create_table(struct writer *w, enum sqlite_kind kind)
     text_deinit(&insert);
 }
 
-static void create_tables(struct writer *w)
+static void create_tables(struct sqlite_writer *w)
 {
     make(w, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN");
     make(w, "CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);"
@@ -164,8 +167,8 @@ static bool number_of_list(const char *list, size_t at, long long *number)
     return end != from;
 }
 
-static void bind_attribute(struct writer *w, sqlite3_stmt *row, int at, const struct sqlite_column *column,
-                           const char *value)
+static void bind_attribute(struct sqlite_writer *w, sqlite3_stmt *row, int at,
+                           const struct sqlite_column *column, const char *value)
 {
     enum sqlite_source source = column->source;
     long number;
@@ -182,7 +185,8 @@ static void bind_attribute(struct writer *w, sqlite3_stmt *row, int at, const st
         sqlite3_bind_int64(row, at, of_list);
 }
 
-static void bind_device(const struct writer *w, sqlite3_stmt *row, int at, const struct trace_span *span)
+static void bind_device(const struct sqlite_writer *w, sqlite3_stmt *row, int at,
+                        const struct trace_span *span)
 {
     const char *device =
         trace_resource_attr(w->trace, &w->trace->resources[span->resource], "cuda.device.id");
@@ -190,35 +194,36 @@ static void bind_device(const struct writer *w, sqlite3_stmt *row, int at, const
         sqlite3_bind_int64(row, at, strtoll(device, NULL, 10));
 }
 
-static void bind_thread(const struct writer *w, sqlite3_stmt *row, int at, const struct trace_span *span)
+static void bind_thread(const struct sqlite_writer *w, sqlite3_stmt *row, int at,
+                        const struct trace_span *span)
 {
     if (span->thread != TRACE_NONE)
         bind_int(row, at, global_tid(w->trace, &w->trace->threads[span->thread]));
 }
 
-static const char *attribute(const struct writer *w, const struct trace_span *span, uint32_t key)
+static const char *attribute(const struct sqlite_writer *w, const struct trace_span *span, uint32_t key)
 {
     const struct trace_attr *attrs = w->trace->attrs + span->attr_first;
     for (uint32_t i = 0; key != MAP_NONE && i < span->attr_count; i++) {
         if (attrs[i].key == key)
-            return trace_string(w->trace, attrs[i].value);
+            return trace_attr_text(w->trace, &attrs[i]);
     }
     return "";
 }
 
-static bool is_mark(const struct writer *w, const struct trace_span *span)
+static bool is_mark(const struct sqlite_writer *w, const struct trace_span *span)
 {
     return strcmp(attribute(w, span, w->range_key), "mark") == 0;
 }
 
 /* In CUSPAN_SPANS. */
-static uint64_t row_of(const struct writer *w, const struct trace_span *span)
+static uint64_t row_of(const struct trace_span *span)
 {
-    return (uint64_t)(span - w->trace->spans) + 1;
+    return span->number;
 }
 
-static void bind_column(struct writer *w, sqlite3_stmt *row, int at, const struct sqlite_column *column,
-                        const struct trace_span *span)
+static void bind_column(struct sqlite_writer *w, sqlite3_stmt *row, int at,
+                        const struct sqlite_column *column, const struct trace_span *span)
 {
     const struct trace *trace = w->trace;
     enum sqlite_source source = column->source;
@@ -242,12 +247,12 @@ static void bind_column(struct writer *w, sqlite3_stmt *row, int at, const struc
     else if (source == FROM_GLOBAL_TID)
         bind_thread(w, row, at, span);
     else if (source == FROM_SPAN)
-        bind_int(row, at, row_of(w, span));
+        bind_int(row, at, row_of(span));
     /* otherwise an attribute that the span does not have: NULL */
 }
 
 /* EXPORT_KIND_COUNT: not in Nsight Systems' tables. */
-static enum sqlite_kind kind_of(const struct writer *w, const struct trace_span *span)
+static enum sqlite_kind kind_of(const struct sqlite_writer *w, const struct trace_span *span)
 {
     const char *activity = attribute(w, span, w->activity_key);
     if (span->class == CLASS_KERNEL)
@@ -265,7 +270,7 @@ static enum sqlite_kind kind_of(const struct writer *w, const struct trace_span 
     return *attribute(w, span, w->range_key) ? EXPORT_RANGE : EXPORT_KIND_COUNT;
 }
 
-static void add_row(struct writer *w, const struct trace_span *span)
+static void add_row(struct sqlite_writer *w, const struct trace_span *span)
 {
     enum sqlite_kind kind = kind_of(w, span);
     if (kind == EXPORT_KIND_COUNT)
@@ -277,7 +282,7 @@ static void add_row(struct writer *w, const struct trace_span *span)
 
 /* A mark that is an event of a range gets the same row as a mark with a span of its own: an instant on the
  * range's thread. */
-static void add_mark(struct writer *w, const struct trace_span *range, const struct trace_event *event)
+static void add_mark(struct sqlite_writer *w, const struct trace_span *range, const struct trace_event *event)
 {
     struct trace_span mark = *range;
     mark.start_ns = event->time_ns;
@@ -297,7 +302,7 @@ static void add_mark(struct writer *w, const struct trace_span *range, const str
     step(w, w->rows[EXPORT_RANGE]);
 }
 
-static void add_marks(struct writer *w, const struct trace_span *span)
+static void add_marks(struct sqlite_writer *w, const struct trace_span *span)
 {
     if (kind_of(w, span) != EXPORT_RANGE)
         return; /* events of calls and sessions are not marks */
@@ -305,34 +310,33 @@ static void add_marks(struct writer *w, const struct trace_span *span)
         add_mark(w, span, &w->trace->events[span->event_first + i]);
 }
 
-static void add_attributes(struct writer *w, const struct trace_span *span)
+static void add_attributes(struct sqlite_writer *w, const struct trace_span *span)
 {
     for (uint32_t i = span->attr_first; i < span->attr_first + span->attr_count; i++) {
         const struct trace_attr *attr = &w->trace->attrs[i];
-        const char *value = trace_string(w->trace, attr->value);
-        bind_int(w->attribute, 1, row_of(w, span));
+        bind_int(w->attribute, 1, row_of(span));
         bind_string(w, w->attribute, 2, attr->key);
         if (attr->type == TRACE_INT)
-            sqlite3_bind_int64(w->attribute, 3, strtoll(value, NULL, 10));
+            bind_int(w->attribute, 3, attr->value);
         else if (attr->type == TRACE_DOUBLE)
-            sqlite3_bind_double(w->attribute, 3, strtod(value, NULL));
+            sqlite3_bind_double(w->attribute, 3, trace_attr_double(w->trace, attr));
         else if (attr->type == TRACE_BOOL)
-            sqlite3_bind_int(w->attribute, 3, strcmp(value, "true") == 0);
+            sqlite3_bind_int(w->attribute, 3, attr->value != 0);
         else
-            bind_text(w->attribute, 3, value);
+            bind_text(w->attribute, 3, trace_attr_text(w->trace, attr));
         step(w, w->attribute);
     }
 }
 
-static void add_span(struct writer *w, const struct trace_span *span)
+static void add_span(struct sqlite_writer *w, const struct trace_span *span)
 {
     const struct trace *trace = w->trace;
     char id[17];
     snprintf(id, sizeof id, "%016llx", (unsigned long long)span->id);
-    bind_int(w->span, 1, row_of(w, span));
+    bind_int(w->span, 1, row_of(span));
     if (span->parent != TRACE_NONE)
-        bind_int(w->span, 2, span->parent + 1);
-    bind_text(w->span, 3, trace_string(trace, trace->list[span->trace].id));
+        bind_int(w->span, 2, trace->spans[span->parent].number);
+    bind_text(w->span, 3, trace_id_text(trace, span->trace));
     sqlite3_bind_text(w->span, 4, id, -1, SQLITE_TRANSIENT);
     bind_text(w->span, 5, trace_class_name(span->class));
     bind_string(w, w->span, 6, span->name);
@@ -346,7 +350,7 @@ static void add_span(struct writer *w, const struct trace_span *span)
 
 /* --- what the spans have alike --- */
 
-static void add_facts(struct writer *w)
+static void add_facts(struct sqlite_writer *w)
 {
     sqlite3_stmt *start = prepare(w, "INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (?)");
     bind_int(start, 1, w->trace->start_ns);
@@ -356,7 +360,7 @@ static void add_facts(struct writer *w)
             "('CUSPAN_SCHEMA_VERSION','1')");
 }
 
-static void add_processes(struct writer *w)
+static void add_processes(struct sqlite_writer *w)
 {
     const struct trace *trace = w->trace;
     struct int_map seen = {0};
@@ -375,7 +379,7 @@ static void add_processes(struct writer *w)
     int_map_deinit(&seen);
 }
 
-static void add_threads(struct writer *w)
+static void add_threads(struct sqlite_writer *w)
 {
     sqlite3_stmt *thread = prepare(w, "INSERT INTO ThreadNames VALUES (?,NULL,?)");
     for (size_t i = 0; i < w->trace->thread_count; i++) {
@@ -389,7 +393,7 @@ static void add_threads(struct writer *w)
     sqlite3_finalize(thread);
 }
 
-static void add_devices(struct writer *w)
+static void add_devices(struct sqlite_writer *w)
 {
     static const struct {
         const char *attribute;
@@ -456,50 +460,81 @@ static enum status make_file(const char *path, struct error *err)
     return STATUS_OK;
 }
 
-static void fill(struct writer *w)
+static void start(struct sqlite_writer *w)
 {
     char *id = xasprintf("PRAGMA application_id=%d", APPLICATION_ID);
     make(w, id);
     free(id);
     create_tables(w);
+}
+
+static void finish(struct sqlite_writer *w)
+{
     add_facts(w);
     add_processes(w);
     add_threads(w);
     add_devices(w);
-    for (size_t i = 0; i < w->trace->span_count && !w->has_failed; i++) {
-        add_span(w, &w->trace->spans[i]);
-        add_attributes(w, &w->trace->spans[i]);
-        add_row(w, &w->trace->spans[i]);
-        add_marks(w, &w->trace->spans[i]);
-    }
     make(w, "COMMIT");
 }
 
-static void end(struct writer *w)
+static enum status complain(const struct sqlite_writer *w, struct error *err)
 {
+    return error_set(err, STATUS_IO, "%.300s: %.150s", w->path, w->db ? sqlite3_errmsg(w->db) : "no memory");
+}
+
+static enum status close_file(struct sqlite_writer *w, struct error *err)
+{
+    enum status status = w->has_failed ? complain(w, err) : STATUS_OK;
     for (size_t kind = 0; kind < EXPORT_KIND_COUNT; kind++)
         sqlite3_finalize(w->rows[kind]);
     sqlite3_finalize(w->span);
     sqlite3_finalize(w->attribute);
     sqlite3_finalize(w->string);
     int_map_deinit(&w->strings);
+    if (sqlite3_close(w->db) != SQLITE_OK && status == STATUS_OK)
+        status = error_set(err, STATUS_IO, "%.300s: cannot be closed", w->path);
+    free(w->path);
+    free(w);
+    return status;
 }
 
-enum status sqlite_write(const char *path, const struct trace *trace, struct error *err)
+enum status sqlite_begin(const char *path, struct sqlite_writer **writer, struct error *err)
 {
-    struct writer w = {.trace = trace,
-                       .activity_key = trace_find_string(trace, "cuda.activity"),
-                       .range_key = trace_find_string(trace, "cuda.range")};
     enum status status = make_file(path, err);
+    *writer = NULL;
     if (status != STATUS_OK)
         return status;
-    if (sqlite3_open_v2(path, &w.db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
-        w.has_failed = true;
-    fill(&w);
-    if (w.has_failed)
-        status = error_set(err, STATUS_IO, "%.300s: %.150s", path, w.db ? sqlite3_errmsg(w.db) : "no memory");
-    end(&w);
-    if (sqlite3_close(w.db) != SQLITE_OK && status == STATUS_OK)
-        status = error_set(err, STATUS_IO, "%.300s: cannot be closed", path);
-    return status;
+    struct sqlite_writer *w = xcalloc(1, sizeof *w);
+    w->path = xstrdup(path);
+    w->has_failed = sqlite3_open_v2(path, &w->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK;
+    start(w);
+    if (w->has_failed)
+        return close_file(w, err);
+    *writer = w;
+    return STATUS_OK;
+}
+
+enum status sqlite_take(struct sqlite_writer *w, struct trace *segment, struct error *err)
+{
+    w->trace = segment;
+    w->activity_key = trace_find_string(segment, "cuda.activity");
+    w->range_key = trace_find_string(segment, "cuda.range");
+    for (size_t i = 0; i < segment->span_count && !w->has_failed; i++) {
+        const struct trace_span *span = &segment->spans[i];
+        if (span->is_margin)
+            continue;
+        add_span(w, span);
+        add_attributes(w, span);
+        add_row(w, span);
+        add_marks(w, span);
+    }
+    return w->has_failed ? complain(w, err) : STATUS_OK;
+}
+
+enum status sqlite_end(struct sqlite_writer *w, struct trace *trace, struct error *err)
+{
+    w->trace = trace;
+    if (trace)
+        finish(w);
+    return close_file(w, err);
 }

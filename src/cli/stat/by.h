@@ -6,13 +6,18 @@
 #include "cli/stat/groups.h"
 #include "cli/stat/stat.h"
 
-/* Fills a report, always with the same tables in the same order. */
-typedef void stat_compute_fn(const struct stat *stat, struct stat_report *report);
+/* With more, the half with the least GPU time is left out: a service has millions of requests. */
+#define STAT_GROUPS_MAX 4096
 
-/* Groups are sorted by GPU time, then by time in calls. Keeps the first `top` rows of each table of the first
- * `top` groups (0: all) and counts the others as left out. `stat` belongs to `trace`, to which strings are
- * added. */
-void stat_by_compute(struct stat *stat, struct trace *trace, enum stat_by by, stat_compute_fn *compute,
-                     size_t top, struct stat_report *report);
+struct stat_views;
+
+struct stat_views *stat_views_create(enum stat_by by);
+/* The current segment of `stat`, which has learned it. */
+void stat_views_take(struct stat_views *views, const struct stat *stat);
+/* Ranks and steps are sorted by their numbers, other groups by GPU time, then by time in calls. Keeps the
+ * first `top` rows of each table of the first `top` groups (0: all) and counts the others as left out.
+ * Destroys `views`. */
+void stat_views_finish(struct stat_views *views, const struct stat *stat, size_t top,
+                       struct stat_report *report);
 
 #endif

@@ -1,4 +1,4 @@
-/* Lists of time intervals: union, intersection and gaps. */
+/* Unions of time intervals that arrive sorted by start, and the gaps between them. */
 #ifndef CUSPAN_CLI_STAT_INTERVALS_H
 #define CUSPAN_CLI_STAT_INTERVALS_H
 
@@ -6,26 +6,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Zeroed, it is empty. */
 struct intervals {
     struct interval {
         uint64_t start_ns, end_ns;
-        uint32_t span; /* index, for the caller's use */
+        uint64_t before_ns; /* covered by all earlier ones */
     } * items;
     size_t count, capacity;
 };
 
-void intervals_add(struct intervals *intervals, uint64_t start_ns, uint64_t end_ns, uint32_t span);
-/* By start, then by end. */
-void intervals_sort(struct intervals *intervals);
-/* Sorts by start and joins intervals that overlap or touch; `span` is that of the first one. Returns the time
- * that they cover. */
-uint64_t intervals_merge(struct intervals *intervals);
-/* ns that two merged lists have in common. */
-uint64_t intervals_common(const struct intervals *a, const struct intervals *b);
-/* ns between `from_ns` and `until_ns` that a merged list does not cover. */
+/* Adds an interval that starts at or after all previous ones. Those that overlap or touch become one. */
+void intervals_add(struct intervals *intervals, uint64_t start_ns, uint64_t end_ns);
+/* ns before the time that are covered. */
+uint64_t intervals_covered(const struct intervals *intervals, uint64_t until_ns);
+/* ns between `from_ns` and `until_ns` that are not covered. */
 uint64_t intervals_gaps(const struct intervals *intervals, uint64_t from_ns, uint64_t until_ns);
-/* Whether a merged list covers the time. */
+/* Whether the time is covered. */
 bool intervals_cover(const struct intervals *intervals, uint64_t time_ns);
+/* Forgets all but the last `count`. The time before them then has no gaps. */
+void intervals_keep(struct intervals *intervals, size_t count);
 void intervals_deinit(struct intervals *intervals);
 
 #endif

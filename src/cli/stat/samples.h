@@ -1,16 +1,30 @@
-/* Values by group and their statistics. The definitions of median and percentile are here only. */
+/* Distributions of values by group. The definitions of median and percentile are here only.
+ *
+ * Distinct values are counted, so memory does not grow with the number of values. Beyond SAMPLES_DISTINCT_MAX
+ * distinct values of all groups together, values keep only their first digits: see samples_error(). Counts,
+ * totals, minima and maxima always stay exact. */
 #ifndef CUSPAN_CLI_STAT_SAMPLES_H
 #define CUSPAN_CLI_STAT_SAMPLES_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+#define SAMPLES_DISTINCT_MAX 1000000
+
+/* A value of a group and how often it occurred. */
+struct sample {
+    uint64_t value;
+    uint32_t group;
+    uint32_t count; /* a value that occurs more often has several */
+};
+
 struct samples {
-    struct sample {
-        uint32_t group;
-        uint64_t value;
-    } * items;
+    struct sample *items; /* a hash table; after samples_sort() a list sorted by group and value */
     size_t count, capacity;
+    size_t distinct_max; /* 0: SAMPLES_DISTINCT_MAX */
+    unsigned bits;       /* of a value that are kept; 0: all */
+    struct spread *sums; /* by group: count, total, min and max */
+    size_t sum_count, sum_capacity;
 };
 
 /* Percentiles are nearest-rank: the smallest value that is not below that share of all values. */
@@ -20,9 +34,16 @@ struct spread {
 };
 
 void samples_add(struct samples *samples, uint32_t group, uint64_t value);
-/* Sorts them by group and value. */
+/* The largest relative error of medians and percentiles; 0: they are exact. */
+double samples_error(const struct samples *samples);
+/* The sum of all values. */
+uint64_t samples_total(const struct samples *samples);
+/* The median of one group, before or after sorting; 0 if it has no samples. */
+uint64_t samples_median(const struct samples *samples, uint32_t group);
+/* Sorts them by group and value. No more values can be added. */
 void samples_sort(struct samples *samples);
-/* The spread of the group that starts at *at, which advances to the next group; false at the end. */
+/* The spread of the group that starts at *at in sorted samples. *at advances to the next group. False at the
+ * end. */
 int samples_next(const struct samples *samples, size_t *at, struct spread *spread);
 /* The spread of one group in sorted samples; zero if it has no samples. */
 struct spread samples_spread(const struct samples *samples, uint32_t group);

@@ -1,61 +1,170 @@
 #include "cli/stat/stat.h"
 
+#include "base/hash.h"
+#include "cli/stat/memory/ledger.h"
+#include "cli/stat/tables/places.h"
+#include "cli/util/xalloc.h"
+#include "model/gpu_counter_names.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-static void take_calls(struct stat *stat, enum call_domain domain, uint32_t count)
+static const char all_counters[] = GPU_COUNTER_PREFIX "*";
+
+/* In the order of the keys. */
+const char *const stat_wanted[] = {
+#define STAT_KEY_NAME(id, name) name,
+    STAT_KEYS(STAT_KEY_NAME)
+#undef STAT_KEY_NAME
+        all_counters,
+    NULL};
+
+/* Shared by all groups of a report. */
+struct stat_words {
+    uint32_t keys[KEY_COUNT];       /* strings of the trace, MAP_NONE: no span has it up to now */
+    struct int_map groups_of_names; /* hash of a call's name → enum call_group */
+    struct int_map calls;           /* string of a call's name → struct stat_call, packed */
+    struct int_map kept_numbers;    /* hash of a text → its number */
+    char **kept;
+    size_t kept_count, kept_capacity;
+    struct stat_device *devices; /* by resource */
+    size_t device_count, device_capacity;
+    const struct trace_span *launched; /* the kernel that `launch` belongs to; several sections need it */
+    struct stat_launch launch;
+};
+
+static void learn_groups(struct stat_words *words, enum call_domain domain, uint32_t count)
 {
     for (uint32_t id = 0; id < count; id++) {
         const struct call_info *info = call_info(domain, id);
-        if (!info || !info->name)
-            continue;
-        uint32_t string = trace_find_string(stat->trace, call_name(info));
-        if (string != MAP_NONE)
-            int_map_set(&stat->call_groups, string, info->group);
+        if (info && info->name)
+            int_map_set(&words->groups_of_names, hash_text(HASH_START, call_name(info)), info->group);
     }
 }
 
-void stat_init(struct stat *stat, const struct trace *trace)
+void stat_init(struct stat *stat)
 {
-    static const char *const names[KEY_COUNT] = {
-#define STAT_KEY_NAME(id, name) name,
-        STAT_KEYS(STAT_KEY_NAME)
-#undef STAT_KEY_NAME
-    };
-    *stat = (struct stat){.trace = trace};
-    for (size_t i = 0; i < KEY_COUNT; i++)
-        stat->keys[i] = trace_find_string(trace, names[i]);
-    take_calls(stat, CALL_RUNTIME, call_count_runtime);
-    take_calls(stat, CALL_DRIVER, call_count_driver);
+    *stat = (struct stat){.words = xcalloc(1, sizeof *stat->words),
+                          .places = xcalloc(1, sizeof *stat->places),
+                          .ledger = xcalloc(1, sizeof *stat->ledger)};
+    memset(stat->words->keys, 0xff, sizeof stat->words->keys);
+    learn_groups(stat->words, CALL_RUNTIME, call_count_runtime);
+    learn_groups(stat->words, CALL_DRIVER, call_count_driver);
+}
+
+void stat_init_group(struct stat *stat, const struct stat *whole, bool is_part)
+{
+    *stat = (struct stat){.trace = whole->trace,
+                          .words = whole->words,
+                          .places = whole->places,
+                          .is_part = is_part,
+                          .ledger = xcalloc(1, sizeof *stat->ledger)};
+}
+
+static void make_current(struct stat *stat, const struct trace *segment)
+{
+    stat->trace = segment;
+    stat->words->launched = NULL;
+}
+
+void stat_learn(struct stat *stat, const struct trace *segment)
+{
+    struct stat_words *words = stat->words;
+    make_current(stat, segment);
+    for (size_t i = 0; i < KEY_COUNT; i++) {
+        if (words->keys[i] == MAP_NONE)
+            words->keys[i] = trace_find_string(segment, stat_wanted[i]);
+    }
+    words->devices =
+        xgrow(words->devices, &words->device_capacity, segment->resource_count + 1, sizeof *words->devices);
+    for (; words->device_count < segment->resource_count; words->device_count++)
+        words->devices[words->device_count] = (struct stat_device){0};
+    places_learn(stat->places, stat);
+}
+
+void stat_take(struct stat *stat, const struct trace *segment)
+{
+    make_current(stat, segment);
+    for (size_t i = 0; i < segment->span_count; i++) {
+        const struct trace_span *span = &segment->spans[i];
+        if (span->is_margin)
+            continue;
+        if (!stat->has_spans)
+            stat->start_ns = span->start_ns;
+        stat->has_spans = true;
+        stat->end_ns = span->end_ns > stat->end_ns ? span->end_ns : stat->end_ns;
+    }
+}
+
+void stat_deinit_group(struct stat *stat)
+{
+    ledger_deinit(stat->ledger);
+    free(stat->ledger);
+    *stat = (struct stat){0};
 }
 
 void stat_deinit(struct stat *stat)
 {
-    int_map_deinit(&stat->call_groups);
+    struct stat_words *words = stat->words;
+    int_map_deinit(&words->groups_of_names);
+    int_map_deinit(&words->calls);
+    int_map_deinit(&words->kept_numbers);
+    for (size_t i = 0; i < words->kept_count; i++)
+        free(words->kept[i]);
+    free(words->kept);
+    free(words->devices);
+    free(words);
+    places_deinit(stat->places);
+    free(stat->places);
+    stat_deinit_group(stat);
+}
+
+const char *stat_keep(const struct stat *stat, const char *text)
+{
+    struct stat_words *words = stat->words;
+    if (!text)
+        return NULL;
+    uint64_t key = int_map_mix(hash_text(HASH_START, text));
+    uint32_t number;
+    while ((number = int_map_get(&words->kept_numbers, key)) != MAP_NONE &&
+           strcmp(words->kept[number], text) != 0)
+        key++; /* two texts with the same hash have adjacent keys */
+    if (number != MAP_NONE)
+        return words->kept[number];
+    words->kept = xgrow(words->kept, &words->kept_capacity, words->kept_count + 1, sizeof *words->kept);
+    words->kept[words->kept_count] = xstrdup(text);
+    int_map_set(&words->kept_numbers, key, (uint32_t)words->kept_count);
+    return words->kept[words->kept_count++];
+}
+
+const struct trace_attr *stat_find(const struct stat *stat, const struct trace_span *span, enum stat_key key)
+{
+    return trace_find_attr(stat->trace, span, stat->words->keys[key]);
 }
 
 const char *stat_attr(const struct stat *stat, const struct trace_span *span, enum stat_key key)
 {
-    uint32_t wanted = stat->keys[key];
-    const struct trace_attr *attrs = stat->trace->attrs + span->attr_first;
-    for (uint32_t i = 0; wanted != MAP_NONE && i < span->attr_count; i++) {
-        if (attrs[i].key == wanted)
-            return trace_string(stat->trace, attrs[i].value);
-    }
-    return NULL;
+    const struct trace_attr *attr = stat_find(stat, span, key);
+    return attr ? trace_attr_text(stat->trace, attr) : NULL;
 }
 
 uint64_t stat_attr_int(const struct stat *stat, const struct trace_span *span, enum stat_key key,
                        uint64_t otherwise)
 {
-    const char *text = stat_attr(stat, span, key);
-    return text ? strtoull(text, NULL, 10) : otherwise;
+    const struct trace_attr *attr = stat_find(stat, span, key);
+    return attr ? trace_attr_int(stat->trace, attr) : otherwise;
 }
 
 const char *stat_kernel_name(const struct stat *stat, const struct trace_span *kernel)
 {
     const char *full = stat_attr(stat, kernel, KEY_KERNEL_NAME);
     return full ? full : trace_string(stat->trace, kernel->name);
+}
+
+uint64_t stat_kernel_key(const struct stat *stat, const struct trace_span *kernel)
+{
+    const struct trace_attr *full = stat_find(stat, kernel, KEY_KERNEL_NAME);
+    return full ? trace_attr_string(stat->trace, full) : (uint64_t)kernel->name << 32;
 }
 
 void stat_fill_spread(struct stat_value *cells, const struct spread *spread)
@@ -69,25 +178,148 @@ void stat_fill_spread(struct stat_value *cells, const struct spread *spread)
 
 uint64_t stat_product(const char *list)
 {
-    uint64_t product = 1;
-    for (const char *at = list ? strchr(list, '[') : NULL; at && *at && *at != ']';) {
-        char *end;
-        product *= strtoull(at + 1, &end, 10);
-        at = end;
+    uint64_t product = 1, factor = 0;
+    if (!list)
+        return 0;
+    for (const char *at = strchr(list, '['); at && *at && *at != ']';) {
+        factor = 0;
+        at += 1 + strspn(at + 1, " ");
+        for (; *at >= '0' && *at <= '9'; at++)
+            factor = factor * 10 + (uint64_t)(*at - '0');
+        at += strcspn(at, ",]");
+        product *= factor;
     }
-    return list ? product : 0;
+    return product;
 }
 
-enum call_group stat_call_group(const struct stat *stat, const struct trace_span *span)
+static uint32_t learn_call(const struct stat *stat, const char *name)
 {
-    uint32_t group = int_map_get(&stat->call_groups, span->name);
-    return group == MAP_NONE ? CALL_GROUP_OTHER : (enum call_group)group;
+    uint32_t group = int_map_get(&stat->words->groups_of_names, hash_text(HASH_START, name));
+    if (group == MAP_NONE)
+        group = CALL_GROUP_OTHER;
+    bool submits = group == CALL_GROUP_LAUNCH || group == CALL_GROUP_COPY || group == CALL_GROUP_FILL;
+    bool waits = group == CALL_GROUP_SYNC && strstr(name, "Synchronize");
+    return group << 3 | (uint32_t)submits << 2 | (uint32_t)waits << 1 | (strstr(name, "Async") != NULL);
 }
 
-double stat_device_number(const struct stat *stat, const struct trace_span *span, const char *attribute)
+struct stat_call stat_call_of(const struct stat *stat, const struct trace_span *span)
 {
-    const char *text = trace_resource_attr(stat->trace, &stat->trace->resources[span->resource], attribute);
+    uint32_t packed = int_map_get(&stat->words->calls, span->name);
+    if (packed == MAP_NONE) {
+        packed = learn_call(stat, trace_string(stat->trace, span->name));
+        int_map_set(&stat->words->calls, span->name, packed);
+    }
+    return (struct stat_call){.group = (enum call_group)(packed >> 3),
+                              .submits = packed >> 2 & 1,
+                              .waits = packed >> 1 & 1,
+                              .is_async = packed & 1};
+}
+
+bool stat_is_work(const struct stat *stat, const struct trace_span *span)
+{
+    return trace_class_is_gpu(span->class) &&
+           (span->class != CLASS_GPU_OTHER || stat_is(stat_attr(stat, span, KEY_ACTIVITY), "graph"));
+}
+
+const struct trace_span *stat_call_of_work(const struct stat *stat, const struct trace_span *work)
+{
+    const struct trace_span *spans = stat->trace->spans;
+    return work->parent == TRACE_NONE || spans[work->parent].class != CLASS_CALL ? NULL
+                                                                                 : &spans[work->parent];
+}
+
+double stat_device_number(const struct stat *stat, uint32_t resource, const char *attribute)
+{
+    const char *text = trace_resource_attr(stat->trace, &stat->trace->resources[resource], attribute);
     return text ? strtod(text, NULL) : 0;
+}
+
+static uint64_t whole(const struct stat *stat, uint32_t resource, const char *attribute)
+{
+    return (uint64_t)stat_device_number(stat, resource, attribute);
+}
+
+const struct stat_device *stat_device_of(const struct stat *stat, uint32_t resource)
+{
+    struct stat_device *device = &stat->words->devices[resource];
+    if (!device->is_known)
+        *device = (struct stat_device){
+            .is_known = true,
+            .multiprocessors = whole(stat, resource, "cuda.device.multiprocessors"),
+            .max_warps = whole(stat, resource, "cuda.device.multiprocessor.max_warps"),
+            .max_blocks = whole(stat, resource, "cuda.device.multiprocessor.max_blocks"),
+            .registers = whole(stat, resource, "cuda.device.multiprocessor.max_registers"),
+            .shared_bytes = whole(stat, resource, "cuda.device.multiprocessor.max_shared_memory"),
+            .warp_threads = whole(stat, resource, "cuda.device.warp.threads"),
+            .major = whole(stat, resource, "cuda.device.compute_capability.major"),
+        };
+    return device;
+}
+
+struct stat_launch stat_launch_of(const struct stat *stat, const struct trace_span *kernel)
+{
+    struct stat_words *words = stat->words;
+    if (words->launched == kernel)
+        return words->launch;
+    struct stat_launch launch = {
+        .threads = stat_product(stat_attr(stat, kernel, KEY_BLOCK)),
+        .registers = stat_attr_int(stat, kernel, KEY_REGISTERS, 0),
+        .shared_bytes = stat_attr_int(stat, kernel, KEY_SHARED_STATIC, 0) +
+                        stat_attr_int(stat, kernel, KEY_SHARED_DYNAMIC, 0),
+    };
+    launch.occupancy = stat_occupancy(stat, kernel->resource, &launch);
+    words->launched = kernel;
+    words->launch = launch;
+    return launch;
+}
+
+static const struct stat_section *const sections[] = {
+    &stat_headline, &stat_calls,  &stat_kernels, &stat_counters, &stat_copies, &stat_devices,
+    &stat_latency,  &stat_memory, &stat_own,     &stat_findings, &stat_ranks};
+#define SECTIONS (sizeof sections / sizeof *sections)
+
+struct stat_tables {
+    void *states[SECTIONS];
+};
+
+struct stat_tables *stat_tables_create(void)
+{
+    struct stat_tables *tables = xcalloc(1, sizeof *tables);
+    for (size_t i = 0; i < SECTIONS; i++)
+        tables->states[i] = xcalloc(1, sections[i]->bytes);
+    return tables;
+}
+
+void stat_tables_take(struct stat_tables *tables, const struct stat *stat)
+{
+    const struct trace *trace = stat->trace;
+    for (size_t i = 0; i < trace->span_count; i++) {
+        const struct trace_span *span = &trace->spans[i];
+        if (span->is_margin)
+            continue;
+        /* The trace of all work of a rank has the span, too. Only the step of all ranks needs the copy. */
+        bool is_copy = stat_has(stat, span, KEY_STEP_COPIED);
+        if (!stat->is_part && !is_copy)
+            ledger_take(stat->ledger, stat, span);
+        for (size_t s = 0; s < SECTIONS; s++)
+            if (!is_copy || sections[s] == &stat_ranks)
+                sections[s]->take(tables->states[s], stat, span);
+    }
+    for (size_t s = 0; s < SECTIONS; s++) {
+        if (sections[s]->end_segment)
+            sections[s]->end_segment(tables->states[s], stat);
+    }
+}
+
+void stat_tables_finish(struct stat_tables *tables, const struct stat *stat, struct stat_report *report)
+{
+    if (report)
+        ledger_finish(stat->ledger, stat);
+    for (size_t i = 0; i < SECTIONS; i++) {
+        sections[i]->finish(tables->states[i], stat, report);
+        free(tables->states[i]);
+    }
+    free(tables);
 }
 
 struct stat_table *stat_report_add(struct stat_report *report, struct stat_table table)

@@ -1,5 +1,9 @@
-/* `cuspan stat`: tables computed from the spans of a file. Each section is a function that adds its tables to
- * the report. */
+/* `cuspan stat`: tables computed from the spans of a file, which arrive in segments: traces of bounded size,
+ * in the order of their starts. Numbers of names, resources, threads and lanes are the same in all segments.
+ * Everything else of a segment is invalid after it: attributes, links between spans, pointers to them. Margin
+ * spans belong to another segment and are present only because spans of this one refer to them.
+ *
+ * Each section keeps what its tables need from each segment, and adds the tables to the report at the end. */
 #ifndef CUSPAN_CLI_STAT_STAT_H
 #define CUSPAN_CLI_STAT_STAT_H
 
@@ -61,6 +65,21 @@
     X(KEY_ARG_SRC, "cuda.arg.src")                                                                           \
     X(KEY_ARG_DST, "cuda.arg.dst")                                                                           \
     X(KEY_ARG_STREAM, "cuda.arg.stream")                                                                     \
+    X(KEY_STEP_NUMBER, "cuda.step.number")                                                                   \
+    X(KEY_STEP_KIND, "cuda.step.kind")                                                                       \
+    X(KEY_STEP_BACKLOG, "cuda.step.gpu_backlog")                                                             \
+    X(KEY_STEP_LEFT_OUT, "cuda.step.left_out")                                                               \
+    X(KEY_STEP_COMPUTE, "cuda.step.compute_time")                                                            \
+    X(KEY_STEP_EXPOSED, "cuda.step.exposed_time")                                                            \
+    X(KEY_STEP_COPY, "cuda.step.copy_time")                                                                  \
+    X(KEY_STEP_COPIED, "cuda.step.copy")                                                                     \
+    X(KEY_COLLECTIVE_KEY, "cuda.collective.key")                                                             \
+    X(KEY_COLLECTIVE_OPERATION, "cuda.collective.operation")                                                 \
+    X(KEY_COLLECTIVE_COMMUNICATOR, "cuda.collective.communicator")                                           \
+    X(KEY_COLLECTIVE_RANKS, "cuda.collective.ranks")                                                         \
+    X(KEY_COLLECTIVE_GROUPED, "cuda.collective.grouped")                                                     \
+    X(KEY_COLLECTIVE_PEER, "cuda.collective.peer")                                                           \
+    X(KEY_COLLECTIVE_BYTES, "cuda.collective.bytes")                                                         \
     X(KEY_OWN_CALLBACKS, "cuspan.own.callback_time")                                                         \
     X(KEY_OWN_CALLS, "cuspan.own.callback_calls")                                                            \
     X(KEY_OWN_PIPELINE, "cuspan.own.pipeline_time")                                                          \
@@ -79,25 +98,58 @@ enum stat_key {
         KEY_COUNT
 };
 
+struct places;
+struct ledger;
+
+/* How much of a training job the spans are, for the tables across ranks. */
+enum stat_scope {
+    STAT_SCOPE_JOB,
+    STAT_SCOPE_STEP, /* all ranks of one step */
+    STAT_SCOPE_PART  /* no tables */
+};
+
 struct stat {
-    const struct trace *trace;
+    const struct trace *trace; /* the current segment; at the end, the last one, for names and resources */
+    bool has_spans;
+    uint64_t start_ns, end_ns; /* of all spans up to now */
     /* A group of a process's spans: its frees may belong to other groups, so memory is not reported. */
     bool is_part;
-    uint32_t keys[KEY_COUNT];   /* strings of the trace, MAP_NONE: no span has it */
-    struct int_map call_groups; /* string of a call's name → enum call_group */
+    enum stat_scope scope;
+    struct stat_words *words;
+    struct places *places;
+    struct ledger *ledger; /* memory; empty if is_part */
 };
+
+/* The names of all attributes that the tables use, for trace_read(); NULL-terminated. */
+extern const char *const stat_wanted[];
 
 struct stat_report {
     struct stat_table tables[STAT_TABLES_MAX];
     size_t count;
 };
 
-void stat_init(struct stat *stat, const struct trace *trace);
+/* Those of all segments and groups: names of attributes and calls, and processes. */
+void stat_init(struct stat *stat);
+/* A group of the same spans, which borrows what `whole` has learned. */
+void stat_init_group(struct stat *stat, const struct stat *whole, bool is_part);
+/* The next segment becomes the current one. It must stay valid until the next one is taken or the report is
+ * made. */
+void stat_learn(struct stat *stat, const struct trace *segment);
+/* Makes the segment the current one and counts its spans; that of a group comes after stat_learn() of the
+ * whole. */
+void stat_take(struct stat *stat, const struct trace *segment);
 void stat_deinit(struct stat *stat);
+void stat_deinit_group(struct stat *stat);
 
-/* The attribute's text, or NULL. */
+/* The attribute's text, valid as long as the segment, or NULL. Slow for numbers. */
 const char *stat_attr(const struct stat *stat, const struct trace_span *span, enum stat_key key);
-/* As a number; `otherwise` if the span lacks the attribute. */
+/* NULL: the span lacks the attribute. */
+const struct trace_attr *stat_find(const struct stat *stat, const struct trace_span *span, enum stat_key key);
+static inline bool stat_has(const struct stat *stat, const struct trace_span *span, enum stat_key key)
+{
+    return stat_find(stat, span, key) != NULL;
+}
+/* As a number, or the number that a text starts with; `otherwise` if the span lacks the attribute. */
 uint64_t stat_attr_int(const struct stat *stat, const struct trace_span *span, enum stat_key key,
                        uint64_t otherwise);
 static inline bool stat_is(const char *text, const char *word)
@@ -106,18 +158,30 @@ static inline bool stat_is(const char *text, const char *word)
 }
 /* The full name of a kernel, if known. */
 const char *stat_kernel_name(const struct stat *stat, const struct trace_span *kernel);
+/* Equal for kernels of the same full name. */
+uint64_t stat_kernel_key(const struct stat *stat, const struct trace_span *kernel);
 /* Five columns: average, median, p99, min and max. */
 void stat_fill_spread(struct stat_value *cells, const struct spread *spread);
 /* The product of a list such as "[32,8,1]"; of NULL: 0. */
 uint64_t stat_product(const char *list);
-/* The group of a call span. */
-enum call_group stat_call_group(const struct stat *stat, const struct trace_span *span);
+/* Properties of a call, by its name. */
+struct stat_call {
+    enum call_group group;
+    bool is_async; /* returns before its work is done */
+    bool waits;    /* for the GPU */
+    bool submits;  /* GPU work: a launch, copy or fill */
+};
+struct stat_call stat_call_of(const struct stat *stat, const struct trace_span *span);
 static inline uint64_t stat_duration(const struct trace_span *span)
 {
     return span->end_ns - span->start_ns;
 }
-/* A numeric resource attribute of a GPU span's device; 0: unknown. */
-double stat_device_number(const struct stat *stat, const struct trace_span *span, const char *attribute);
+/* Whether the span is work on a GPU. With `detail: full` there are records of GPUs without work. */
+bool stat_is_work(const struct stat *stat, const struct trace_span *span);
+/* The call that submitted the work; NULL: unknown. */
+const struct trace_span *stat_call_of_work(const struct stat *stat, const struct trace_span *work);
+/* A numeric attribute of a resource; 0: unknown. */
+double stat_device_number(const struct stat *stat, uint32_t resource, const char *attribute);
 /* The next table of the report. */
 struct stat_table *stat_report_add(struct stat_report *report, struct stat_table table);
 /* A new table with the columns of an array. */
@@ -128,27 +192,46 @@ void stat_report_deinit(struct stat_report *report);
 /* Assigns dense numbers from 0 to 64-bit keys, in the order of their first appearance. */
 uint32_t stat_number(struct int_map *numbers, uint64_t key);
 
-/* The sections. */
-void stat_headline(const struct stat *stat, struct stat_report *report);
-void stat_calls(const struct stat *stat, struct stat_report *report);
-void stat_kernels(const struct stat *stat, struct stat_report *report);
-void stat_counters(const struct stat *stat, struct stat_report *report);
-void stat_copies(const struct stat *stat, struct stat_report *report);
-void stat_devices(const struct stat *stat, struct stat_report *report);
-void stat_latency(const struct stat *stat, struct stat_report *report);
-void stat_memory(const struct stat *stat, struct stat_report *report);
-void stat_findings(const struct stat *stat, struct stat_report *report);
-void stat_own(const struct stat *stat, struct stat_report *report);
+/* A text that stays valid until the report is deleted. Equal texts are the same pointer. NULL: NULL. */
+const char *stat_keep(const struct stat *stat, const char *text);
 
-/* The theoretical occupancy of a kernel, 0 to 1, from its registers, shared memory, block size and device
- * limits by CUDA's rules; negative if one of them is unknown. */
+/* The sections, in the order of the output. */
+struct stat_section {
+    size_t bytes; /* of the state, which starts zeroed */
+    /* A span of the current segment, in their order. */
+    void (*take)(void *state, const struct stat *stat, const struct trace_span *span);
+    void (*end_segment)(void *state, const struct stat *stat); /* NULL: nothing to do */
+    /* `report` may be NULL: only the state is freed. */
+    void (*finish)(void *state, const struct stat *stat, struct stat_report *report);
+};
+extern const struct stat_section stat_headline, stat_calls, stat_kernels, stat_counters, stat_copies,
+    stat_devices, stat_latency, stat_memory, stat_own, stat_findings, stat_ranks;
+
+/* All sections of one report. */
+struct stat_tables;
+struct stat_tables *stat_tables_create(void);
+/* The current segment of `stat`. */
+void stat_tables_take(struct stat_tables *tables, const struct stat *stat);
+/* Adds the tables to the report; NULL: there is no report. Destroys `tables`. */
+void stat_tables_finish(struct stat_tables *tables, const struct stat *stat, struct stat_report *report);
+
+/* How a kernel was launched. */
 struct stat_launch {
     uint64_t threads; /* of a block */
     uint64_t registers;
     uint64_t shared_bytes; /* of a block, static and dynamic */
+    double occupancy;      /* theoretical, 0 to 1; negative: unknown */
 };
 struct stat_launch stat_launch_of(const struct stat *stat, const struct trace_span *kernel);
-double stat_occupancy(const struct stat *stat, const struct trace_span *kernel,
-                      const struct stat_launch *launch);
+/* The theoretical occupancy from registers, shared memory, block size and the device's limits by CUDA's
+ * rules; negative if one of them is unknown. */
+double stat_occupancy(const struct stat *stat, uint32_t resource, const struct stat_launch *launch);
+
+/* Attributes of a GPU's resource; 0: unknown. */
+struct stat_device {
+    bool is_known; /* the others were read */
+    uint64_t multiprocessors, max_warps, max_blocks, registers, shared_bytes, warp_threads, major;
+};
+const struct stat_device *stat_device_of(const struct stat *stat, uint32_t resource);
 
 #endif

@@ -55,7 +55,9 @@ static void make_cell(struct text *cell, const struct stat_value *value, enum st
         text_add(cell, text_count(number, (uint64_t)value->i));
         return;
     case STAT_NS:
-        text_add(cell, text_duration(number, (uint64_t)value->i, utf8));
+        if (value->i < 0) /* earlier, in tables of ranks */
+            text_add(cell, "-");
+        text_add(cell, text_duration(number, (uint64_t)llabs(value->i), utf8));
         return;
     case STAT_BYTES:
         text_add(cell, text_bytes(number, (uint64_t)value->i));
@@ -261,8 +263,6 @@ static void print_paragraph(FILE *out, const struct stat_table *table, const str
 static void print_findings(FILE *out, const struct stat_table *table, const struct stat_look *look)
 {
     bool *shown = find_shown(table);
-    if (table->row_count == 0)
-        fputs("No findings (docs/findings.md lists what is checked).\n", out);
     for (size_t r = 0; r < table->row_count; r++) {
         fputs(r ? "\n" : "", out);
         print_paragraph(out, table, table->values + r * table->column_count, shown, look);
@@ -272,13 +272,50 @@ static void print_findings(FILE *out, const struct stat_table *table, const stru
     free(shown);
 }
 
+/* The note below a table's title, or NULL. The caller frees it. */
+static char *make_note(const struct stat_table *table)
+{
+    if (table->error <= 0)
+        return table->note ? xstrdup(table->note) : NULL;
+    return xasprintf("%s%sMedians and percentiles are exact to %.1f %%: there are too many different values.",
+                     table->note ? table->note : "", table->note ? " " : "", 100 * table->error);
+}
+
+/* Whether the report has nothing else. */
+static bool is_of_findings(const struct stat_report *report)
+{
+    for (size_t i = 0; i < report->count; i++)
+        if (strcmp(report->tables[i].key, "findings") != 0 &&
+            strcmp(report->tables[i].key, "rank_findings") != 0)
+            return false;
+    return report->count > 0;
+}
+
+static void print_all_findings(FILE *out, const struct stat_report *report, const struct stat_look *look)
+{
+    bool has_any = false;
+    for (size_t i = 0; i < report->count; i++) {
+        if (report->tables[i].row_count == 0)
+            continue;
+        fputs(has_any ? "\n" : "", out);
+        print_findings(out, &report->tables[i], look);
+        has_any = true;
+    }
+    if (!has_any)
+        fputs("No findings (docs/findings.md lists what is checked).\n", out);
+}
+
 static void print_text(FILE *out, const struct stat_table *table, const struct stat_look *look)
 {
     fprintf(out, "%s%s%s\n", look->color ? "\033[1m" : "", table->title, look->color ? "\033[0m" : "");
-    if (table->note)
-        fprintf(out, "%s%s%s\n", look->color ? "\033[2m" : "", table->note, look->color ? "\033[0m" : "");
+    char *note = make_note(table);
+    if (note)
+        fprintf(out, "%s%s%s\n", look->color ? "\033[2m" : "", note, look->color ? "\033[0m" : "");
+    free(note);
     if (table->row_count == 1 && strcmp(table->key, "headline") == 0)
         print_as_lines(out, table, look);
+    else if (strcmp(table->key, "rank_findings") == 0)
+        print_findings(out, table, look);
     else
         print_rows(out, table, look);
     fputc('\n', out);
@@ -289,8 +326,10 @@ static void print_markdown(FILE *out, const struct stat_table *table, bool utf8)
     struct text cell = {0}, clean = {0};
     bool *filled = find_filled(table);
     fprintf(out, "### %s\n\n", table->title);
-    if (table->note)
-        fprintf(out, "%s\n\n", table->note);
+    char *note = make_note(table);
+    if (note)
+        fprintf(out, "%s\n\n", note);
+    free(note);
     for (size_t c = 0; c < table->column_count; c++) {
         if (filled[c])
             fprintf(out, "| %s ", table->columns[c].title);
@@ -336,7 +375,10 @@ static void print_number(FILE *out, const struct stat_value *value, enum stat_un
 
 static void print_csv(FILE *out, const struct stat_table *table)
 {
-    fprintf(out, "# %s\n", table->key);
+    fprintf(out, "# %s", table->key);
+    if (table->error > 0)
+        fprintf(out, " (medians and percentiles: %.1f %%)", 100 * table->error);
+    fputc('\n', out);
     for (size_t c = 0; c < table->column_count; c++)
         fprintf(out, "%s%s", c ? "," : "", table->columns[c].key);
     fputc('\n', out);
@@ -382,6 +424,20 @@ static void print_json_row(FILE *out, const struct stat_table *table, const stru
     text_deinit(&string);
 }
 
+/* The relative errors of tables that are not exact; nothing if all are. */
+static void print_json_errors(FILE *out, const struct stat_report *report)
+{
+    bool is_first = true;
+    for (size_t t = 0; t < report->count; t++) {
+        if (report->tables[t].error <= 0)
+            continue;
+        fprintf(out, "%s\"%s\":%.9g", is_first ? ",\n\"percentile_errors\":{" : ",", report->tables[t].key,
+                report->tables[t].error);
+        is_first = false;
+    }
+    fputs(is_first ? "" : "}", out);
+}
+
 static void print_json(FILE *out, const struct stat_report *report)
 {
     fputs("{", out);
@@ -394,6 +450,7 @@ static void print_json(FILE *out, const struct stat_report *report)
         }
         fputc(']', out);
     }
+    print_json_errors(out, report);
     fputs("\n}\n", out);
 }
 
@@ -413,8 +470,8 @@ void stat_print(FILE *out, const struct stat_report *report, const struct stat_s
     bool is_text = style->format == STAT_FORMAT_TEXT;
     if (style->format == STAT_FORMAT_JSON) {
         print_json(out, report);
-    } else if (is_text && report->count == 1 && strcmp(report->tables[0].key, "findings") == 0) {
-        print_findings(out, &report->tables[0], &look);
+    } else if (is_text && is_of_findings(report)) {
+        print_all_findings(out, report, &look);
     } else {
         for (size_t t = 0; t < report->count; t++) {
             const struct stat_table *table = &report->tables[t];

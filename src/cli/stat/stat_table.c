@@ -47,6 +47,11 @@ void stat_table_adopt(struct stat_table *to, struct stat_table *from)
     from->text_count = 0;
 }
 
+void stat_table_rounds(struct stat_table *table, double error)
+{
+    table->error = error > table->error ? error : table->error;
+}
+
 static size_t sort_column; /* qsort takes no context; this program has one thread */
 
 static int compare_rows(const void *a, const void *b)

@@ -52,6 +52,7 @@ struct stat_table {
     struct stat_value *values; /* row by row */
     size_t row_count, capacity;
     size_t left_out; /* number of rows that stat_table_keep() removed */
+    double error;    /* the largest relative error of medians and percentiles; 0: they are exact */
     char **texts;    /* owned texts that its values borrow */
     size_t text_count, text_capacity;
 };
@@ -66,6 +67,8 @@ struct stat_value *stat_table_add(struct stat_table *table);
 struct stat_value stat_table_own(struct stat_table *table, char *text);
 /* Moves ownership of texts from `from` to `to`, after rows were copied there. */
 void stat_table_adopt(struct stat_table *to, struct stat_table *from);
+/* Notes the relative error of medians and percentiles; the largest one counts. */
+void stat_table_rounds(struct stat_table *table, double error);
 /* Sorts by an int column, descending, then by the text of column 0. */
 void stat_table_sort(struct stat_table *table, size_t column);
 /* Keeps the first `rows` rows; 0: all. */

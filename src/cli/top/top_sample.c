@@ -61,6 +61,39 @@ static void read_kernels(const cJSON *answer, struct top_sample *sample)
     sample->others_ns = number(others, "total_ns");
 }
 
+static int64_t signed_number(const cJSON *object, const char *key, int64_t otherwise)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    return cJSON_IsNumber(item) ? (int64_t)item->valuedouble : otherwise;
+}
+
+static void read_steps(const cJSON *from, struct top_steps *steps)
+{
+    const cJSON *item;
+    if (!cJSON_IsObject(from))
+        return;
+    steps->is_there = true;
+    copy_text(steps->job, sizeof steps->job, from, "job");
+    copy_text(steps->kind, sizeof steps->kind, from, "kind");
+    steps->rank = signed_number(from, "rank", -1);
+    steps->number = signed_number(from, "number", 0);
+    steps->count = number(from, "count");
+    steps->total_ns = number(from, "total_ns");
+    steps->last_ns = number(from, "last_ns");
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(from, "sampled"))
+    {
+        if (steps->sampled_count == TOP_STEPS_MAX)
+            break;
+        steps->sampled[steps->sampled_count++] =
+            (struct top_step){.number = signed_number(item, "number", 0),
+                              .compute_ns = number(item, "compute_ns"),
+                              .exposed_ns = number(item, "exposed_communication_ns"),
+                              .copies_ns = number(item, "copies_ns"),
+                              .idle_ns = number(item, "idle_ns"),
+                              .communication_ns = number(item, "communication_ns")};
+    }
+}
+
 bool top_sample_read(const cJSON *answer, struct top_sample *sample)
 {
     const cJSON *item, *calls = cJSON_GetObjectItemCaseSensitive(answer, "calls");
@@ -82,6 +115,7 @@ bool top_sample_read(const cJSON *answer, struct top_sample *sample)
     }
     read_kernels(answer, sample);
     read_own(cJSON_GetObjectItemCaseSensitive(answer, "own"), sample);
+    read_steps(cJSON_GetObjectItemCaseSensitive(answer, "steps"), &sample->steps);
     return true;
 }
 
@@ -180,6 +214,8 @@ bool top_sample_difference(const struct top_sample *before, const struct top_sam
     }
     subtract_kernels(from, now, difference);
     subtract_own(before, difference); /* counted from the agent's start */
+    difference->steps.count = less(now->steps.count, before->steps.count); /* as long as the process lives */
+    difference->steps.total_ns = less(now->steps.total_ns, before->steps.total_ns);
     return true;
 }
 

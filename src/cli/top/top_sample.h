@@ -13,6 +13,7 @@
 #define TOP_KERNELS_ALL (4 * TOP_KERNELS_MAX)
 #define TOP_NAME_BYTES  192
 #define TOP_ID_BYTES    64
+#define TOP_STEPS_MAX   8 /* sampled ones, as many as an agent reports */
 
 /* All values except memory count from the start of the agent's collection. Times are ns, sizes bytes. */
 struct top_sample {
@@ -34,6 +35,21 @@ struct top_sample {
         uint64_t count, total_ns;
     } kernels[TOP_KERNELS_ALL];
     uint64_t others_count, others_ns; /* kernels that are not reported by name */
+    struct top_steps {
+        bool is_there; /* the program has reported steps */
+        char job[TOP_ID_BYTES];
+        int64_t rank; /* -1: unknown */
+        int64_t number;
+        char kind[16];            /* of the current step; "": none */
+        uint64_t count, total_ns; /* complete training steps */
+        uint64_t last_ns;         /* duration of the latest one */
+        size_t sampled_count;     /* the latest first */
+        struct top_step {
+            int64_t number;
+            uint64_t compute_ns, exposed_ns, copies_ns, idle_ns; /* disjoint */
+            uint64_t communication_ns;                           /* in collectives */
+        } sampled[TOP_STEPS_MAX];
+    } steps; /* not in sums of agents */
     uint64_t spans, lost;
     bool has_callbacks;   /* they were timed */
     uint64_t callback_ns; /* cuspan's own, on the program's threads */

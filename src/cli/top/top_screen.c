@@ -1,6 +1,7 @@
 #include "cli/top/top_screen.h"
 
 #include "base/clock.h"
+#include "cli/top/top_ranks.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>
@@ -191,6 +192,69 @@ static void add_rows(struct top_screen *screen, const struct top_view *view)
                         view->row_count - (end - first));
 }
 
+/* --- the ranks of training jobs --- */
+
+#define RANK_COLUMNS 10 /* of each duration; 80 in all, with the mark of the last rank */
+
+static void add_duration(struct text *line, uint64_t ns, bool is_known, bool utf8)
+{
+    char number[TEXT_NUMBER_BYTES];
+    text_add_column(line, is_known ? text_duration(number, ns, utf8) : "-", RANK_COLUMNS, true, utf8);
+}
+
+static void add_rank(struct top_screen *screen, const struct top_view *view, const struct top_rank *rank)
+{
+    const struct top_step *sampled = rank->sampled;
+    char number[TEXT_NUMBER_BYTES];
+    struct text *line = begin_line(screen, rank->is_last ? TOP_WARNING : TOP_PLAIN);
+    if (rank->steps->rank >= 0)
+        snprintf(number, sizeof number, "%lld", (long long)rank->steps->rank);
+    else
+        snprintf(number, sizeof number, "-");
+    text_add_column(line, number, 5, true, view->utf8);
+    text_add_format(line, "%9ld %10lld", rank->pid, (long long)rank->steps->number);
+    add_duration(line, rank->step_ns, rank->step_ns != 0, view->utf8);
+    add_duration(line, sampled ? sampled->compute_ns : 0, sampled, view->utf8);
+    add_duration(line, sampled ? sampled->exposed_ns : 0, sampled, view->utf8);
+    add_duration(line, sampled ? sampled->idle_ns : 0, sampled, view->utf8);
+    add_duration(line, rank->late_ns, rank->is_compared, view->utf8);
+    if (rank->is_last)
+        text_add(line, " last");
+    if (strcmp(rank->steps->kind, "train") != 0)
+        text_add_format(line, "  %s", *rank->steps->kind ? rank->steps->kind : "between steps");
+}
+
+/* A low screen shows the first ones, and those that are last. */
+static void add_ranks(struct top_screen *screen, const struct top_view *view)
+{
+    const struct top_sample **figures = xcalloc(view->row_count, sizeof *figures);
+    long *pids = xcalloc(view->row_count, sizeof *pids);
+    struct top_rank *ranks;
+    for (size_t i = 0; i < view->row_count; i++) {
+        figures[i] = view->rows[i].has_figures ? view->rows[i].figures : NULL;
+        pids[i] = view->rows[i].pid;
+    }
+    size_t count = top_ranks_find(figures, pids, view->row_count, &ranks);
+    size_t room = view->lines ? view->lines / 3 : SIZE_MAX, hidden = 0;
+    room = room < ROWS_MIN ? ROWS_MIN : room;
+    if (count) {
+        begin_line(screen, TOP_PLAIN);
+        text_add_format(begin_line(screen, TOP_HEAD), "%5s%9s %10s%10s%10s%10s%10s%10s", "RANK", "PID",
+                        "STEP", "STEP TIME", "COMPUTE", "EXPOSED", "IDLE", "LATE");
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (i < room || ranks[i].is_last)
+            add_rank(screen, view, &ranks[i]);
+        else
+            hidden++;
+    }
+    if (hidden)
+        text_add_format(begin_line(screen, TOP_FAINT), "%5s and %zu more", "", hidden);
+    free(ranks);
+    free(pids);
+    free(figures);
+}
+
 /* --- what one agent does, or all of them --- */
 
 static void add_device(struct top_screen *screen, const struct top_view *view,
@@ -351,6 +415,7 @@ void top_screen_make(const struct top_view *view, struct top_screen *screen)
     add_head(screen, view);
     if (view->row_count) {
         add_rows(screen, view);
+        add_ranks(screen, view);
         add_details(screen, view);
     } else {
         text_add(begin_line(screen, TOP_PLAIN),

@@ -1,16 +1,17 @@
 #include "cli/trace/trace.h"
 
-#include "base/hash.h"
 #include "cli/util/xalloc.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <stdio.h>
 
 void trace_init(struct trace *trace)
 {
-    *trace = (struct trace){0};
-    trace_intern(trace, "");
+    *trace = (struct trace){.pool = trace_strings_create()};
+    trace->strings = trace->pool->bytes;
 }
 
 void trace_deinit(struct trace *trace)
@@ -22,50 +23,19 @@ void trace_deinit(struct trace *trace)
     free(trace->threads);
     free(trace->lanes);
     free(trace->list);
-    free(trace->strings);
-    int_map_deinit(&trace->string_map);
+    trace_strings_destroy(trace->pool);
+    free(trace->by_id);
     *trace = (struct trace){0};
-}
-
-static uint64_t hash_string(const char *string)
-{
-    return int_map_mix(hash_text(HASH_START, string));
-}
-
-/* Two strings with the same hash have adjacent keys. */
-static uint32_t look_up(const struct trace *trace, const char *string, uint64_t *key)
-{
-    *key = hash_string(string);
-    uint32_t number;
-    while ((number = int_map_get(&trace->string_map, *key)) != MAP_NONE &&
-           strcmp(trace->strings + number, string) != 0)
-        ++*key;
-    return number;
 }
 
 uint32_t trace_find_string(const struct trace *trace, const char *string)
 {
-    uint64_t key;
-    return look_up(trace, string, &key);
+    return trace_strings_find(trace->pool, string, strlen(string));
 }
 
 uint32_t trace_intern(struct trace *trace, const char *string)
 {
-    uint64_t key;
-    uint32_t number = look_up(trace, string, &key);
-    if (number != MAP_NONE)
-        return number;
-    size_t bytes = strlen(string) + 1;
-    if (trace->string_bytes + bytes >= MAP_NONE) {
-        fputs("cuspan: the names and values of this trace take more than 4 GiB; use --max-spans\n", stderr);
-        exit(1);
-    }
-    trace->strings = xgrow(trace->strings, &trace->string_capacity, trace->string_bytes + bytes, 1);
-    number = (uint32_t)trace->string_bytes;
-    memcpy(trace->strings + number, string, bytes);
-    trace->string_bytes += bytes;
-    int_map_set(&trace->string_map, key, number);
-    return number;
+    return trace_strings_add(trace->pool, string, strlen(string));
 }
 
 struct trace_span *trace_add_span(struct trace *trace)
@@ -73,7 +43,9 @@ struct trace_span *trace_add_span(struct trace *trace)
     trace->spans = xgrow(trace->spans, &trace->span_capacity, trace->span_count + 1, sizeof *trace->spans);
     struct trace_span *span = &trace->spans[trace->span_count++];
     *span = (struct trace_span){.attr_first = (uint32_t)trace->attr_count,
-                                .event_first = (uint32_t)trace->event_count};
+                                .event_first = (uint32_t)trace->event_count,
+                                .thread = TRACE_NONE,
+                                .lane = TRACE_NONE};
     return span;
 }
 
@@ -95,50 +67,123 @@ uint32_t trace_add_resource(struct trace *trace, const struct trace_resource *re
     return (uint32_t)trace->resource_count++;
 }
 
-uint32_t trace_add_summary(struct trace *trace, uint32_t id)
+uint32_t trace_add_summary(struct trace *trace, uint64_t id_high, uint64_t id_low)
 {
     trace->list = xgrow(trace->list, &trace->list_capacity, trace->list_count + 1, sizeof *trace->list);
-    trace->list[trace->list_count] = (struct trace_summary){.id = id};
+    trace->list[trace->list_count] = (struct trace_summary){id_high, id_low, 0};
     return (uint32_t)trace->list_count++;
 }
 
-void trace_add_attr(struct trace *trace, uint32_t key, uint32_t value, enum trace_value type)
+void trace_write_id(const struct trace_summary *summary, char id[TRACE_ID_CHARS])
 {
-    trace->attrs = xgrow(trace->attrs, &trace->attr_capacity, trace->attr_count + 1, sizeof *trace->attrs);
-    trace->attrs[trace->attr_count++] = (struct trace_attr){key, value, type};
+    snprintf(id, TRACE_ID_CHARS, "%016" PRIx64 "%016" PRIx64, summary->id_high, summary->id_low);
 }
 
-static uint32_t find_attr(const struct trace *trace, uint32_t first, uint32_t count, const char *key)
+const char *trace_id_text(const struct trace *trace, uint32_t index)
 {
-    uint32_t number = trace_find_string(trace, key);
-    for (uint32_t i = first; number != MAP_NONE && i < first + count; i++) {
-        if (trace->attrs[i].key == number)
-            return trace->attrs[i].value;
+    char id[TRACE_ID_CHARS];
+    trace_write_id(&trace->list[index], id);
+    return trace_string(trace, trace_strings_add_local(trace->pool, id, sizeof id - 1));
+}
+
+void trace_add_attr(struct trace *trace, uint32_t key, uint64_t value, enum trace_value type)
+{
+    trace->attrs = xgrow(trace->attrs, &trace->attr_capacity, trace->attr_count + 1, sizeof *trace->attrs);
+    trace->attrs[trace->attr_count++] = (struct trace_attr){key, type, value};
+}
+
+struct trace_attr *trace_add_attrs(struct trace *trace, size_t count)
+{
+    trace->attrs =
+        xgrow(trace->attrs, &trace->attr_capacity, trace->attr_count + count, sizeof *trace->attrs);
+    trace->attr_count += count;
+    return trace->attrs + trace->attr_count - count;
+}
+
+/* Long enough for "%.17g" and for any 64-bit integer. */
+#define NUMBER_BYTES 32
+
+static double double_of(uint64_t bits)
+{
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Special values as in OTLP JSON. */
+static void write_double(char out[NUMBER_BYTES], double value)
+{
+    if (isfinite(value))
+        snprintf(out, NUMBER_BYTES, "%.17g", value);
+    else
+        strcpy(out, isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity");
+}
+
+uint32_t trace_attr_string(const struct trace *trace, const struct trace_attr *attr)
+{
+    char number[NUMBER_BYTES];
+    if (attr->type == TRACE_INT)
+        snprintf(number, sizeof number, "%" PRId64, (int64_t)attr->value);
+    else if (attr->type == TRACE_DOUBLE)
+        write_double(number, double_of(attr->value));
+    else if (attr->type == TRACE_BOOL)
+        strcpy(number, attr->value ? "true" : "false");
+    else
+        return (uint32_t)attr->value;
+    return trace_strings_add_local(trace->pool, number, strlen(number));
+}
+
+const char *trace_attr_text(const struct trace *trace, const struct trace_attr *attr)
+{
+    return trace_string(trace, trace_attr_string(trace, attr));
+}
+
+uint64_t trace_attr_int(const struct trace *trace, const struct trace_attr *attr)
+{
+    if (attr->type == TRACE_INT || attr->type == TRACE_BOOL)
+        return attr->value;
+    if (attr->type == TRACE_DOUBLE)
+        return (uint64_t)(int64_t)double_of(attr->value);
+    return strtoull(trace_string(trace, (uint32_t)attr->value), NULL, 10);
+}
+
+double trace_attr_double(const struct trace *trace, const struct trace_attr *attr)
+{
+    if (attr->type == TRACE_INT || attr->type == TRACE_BOOL)
+        return (double)(int64_t)attr->value;
+    if (attr->type == TRACE_DOUBLE)
+        return double_of(attr->value);
+    return strtod(trace_string(trace, (uint32_t)attr->value), NULL);
+}
+
+static const struct trace_attr *find_attr(const struct trace *trace, uint32_t first, uint32_t count,
+                                          uint32_t key)
+{
+    for (uint32_t i = first; key != MAP_NONE && i < first + count; i++) {
+        if (trace->attrs[i].key == key)
+            return &trace->attrs[i];
     }
-    return MAP_NONE;
+    return NULL;
+}
+
+const struct trace_attr *trace_find_attr(const struct trace *trace, const struct trace_span *span,
+                                         uint32_t key)
+{
+    return find_attr(trace, span->attr_first, span->attr_count, key);
 }
 
 const char *trace_span_attr(const struct trace *trace, const struct trace_span *span, const char *key)
 {
-    uint32_t value = find_attr(trace, span->attr_first, span->attr_count, key);
-    return value == MAP_NONE ? NULL : trace_string(trace, value);
+    const struct trace_attr *attr = trace_find_attr(trace, span, trace_find_string(trace, key));
+    return attr ? trace_attr_text(trace, attr) : NULL;
 }
 
 const char *trace_resource_attr(const struct trace *trace, const struct trace_resource *resource,
                                 const char *key)
 {
-    uint32_t value = find_attr(trace, resource->attr_first, resource->attr_count, key);
-    return value == MAP_NONE ? NULL : trace_string(trace, value);
-}
-
-static int compare_spans(const void *a, const void *b)
-{
-    const struct trace_span *x = a, *y = b;
-    if (x->start_ns != y->start_ns)
-        return x->start_ns < y->start_ns ? -1 : 1;
-    if (x->end_ns != y->end_ns)
-        return x->end_ns > y->end_ns ? -1 : 1; /* parents come before their children */
-    return x->attr_first < y->attr_first ? -1 : x->attr_first > y->attr_first;
+    const struct trace_attr *attr =
+        find_attr(trace, resource->attr_first, resource->attr_count, trace_find_string(trace, key));
+    return attr ? trace_attr_text(trace, attr) : NULL;
 }
 
 /* Spans whose parents form a cycle are below no root; the first of each cycle becomes one. */
@@ -161,17 +206,61 @@ static void break_circles(struct trace *trace)
     free(state);
 }
 
-static void link_parents(struct trace *trace)
+/* The work of a collective becomes a child of the call that launched both, as all other work is. */
+static void link_work_of_collectives(struct trace *trace)
 {
-    struct int_map by_id = {0};
-    for (size_t i = trace->span_count; i-- > 0;)
-        int_map_set(&by_id, trace->spans[i].id, (uint32_t)i);
     for (size_t i = 0; i < trace->span_count; i++) {
         struct trace_span *span = &trace->spans[i];
-        span->parent = span->parent_id ? int_map_get(&by_id, span->parent_id) : MAP_NONE;
+        if (span->parent != TRACE_NONE && trace->spans[span->parent].class == CLASS_COLLECTIVE &&
+            span->class != CLASS_COLLECTIVE)
+            span->parent = trace->spans[span->parent].parent;
+    }
+}
+
+/* The place of the span with this ID in the table, or an empty one. */
+static uint32_t *slot_of(const struct trace *trace, uint64_t id)
+{
+    size_t mask = trace->by_id_slots - 1;
+    size_t slot = (size_t)int_map_mix(id) & mask;
+    while (trace->by_id[slot] != TRACE_NONE && trace->spans[trace->by_id[slot]].id != id)
+        slot = (slot + 1) & mask;
+    return &trace->by_id[slot];
+}
+
+uint32_t trace_find_span(const struct trace *trace, uint64_t id)
+{
+    return id ? *slot_of(trace, id) : TRACE_NONE;
+}
+
+/* Of several spans with the same ID, the first one counts. The table has indices only, so that it fits into a
+ * processor's cache. */
+static void index_spans(struct trace *trace)
+{
+    size_t needed = trace->by_id_slots ? trace->by_id_slots : 64;
+    while (needed < trace->span_count * 2)
+        needed *= 2;
+    if (needed != trace->by_id_slots) {
+        free(trace->by_id);
+        trace->by_id = xcalloc(needed, sizeof *trace->by_id);
+        trace->by_id_slots = needed;
+    }
+    memset(trace->by_id, 0xff, needed * sizeof *trace->by_id);
+    for (size_t i = 0; i < trace->span_count; i++) {
+        uint32_t *slot = slot_of(trace, trace->spans[i].id);
+        if (*slot == TRACE_NONE)
+            *slot = (uint32_t)i;
+    }
+}
+
+void trace_link(struct trace *trace)
+{
+    index_spans(trace);
+    for (size_t i = 0; i < trace->span_count; i++) {
+        struct trace_span *span = &trace->spans[i];
+        span->parent = trace_find_span(trace, span->parent_id);
         span->first_child = span->next_sibling = TRACE_NONE;
     }
-    int_map_deinit(&by_id);
+    link_work_of_collectives(trace);
     break_circles(trace);
     /* Backwards, so that each list of children is in order of time. */
     for (size_t i = trace->span_count; i-- > 0;) {
@@ -183,99 +272,53 @@ static void link_parents(struct trace *trace)
     }
 }
 
-static uint32_t find_thread(struct trace *trace, uint32_t resource, uint32_t id, uint32_t name)
+uint32_t trace_add_thread(struct trace *trace, uint32_t resource, uint32_t id)
 {
-    for (size_t i = trace->thread_count; i-- > 0;) {
-        struct trace_thread *thread = &trace->threads[i];
-        if (thread->resource == resource && thread->id == id) {
-            if (!thread->name)
-                thread->name = name;
-            return (uint32_t)i;
-        }
-    }
     trace->threads =
         xgrow(trace->threads, &trace->thread_capacity, trace->thread_count + 1, sizeof *trace->threads);
-    trace->threads[trace->thread_count] = (struct trace_thread){resource, id, name};
+    trace->threads[trace->thread_count] = (struct trace_thread){.resource = resource, .id = id};
     return (uint32_t)trace->thread_count++;
 }
 
-static uint32_t find_lane(struct trace *trace, uint32_t resource, uint32_t context, uint32_t stream)
+uint32_t trace_add_lane(struct trace *trace, uint32_t resource, uint32_t context, uint32_t stream)
 {
-    for (size_t i = 0; i < trace->lane_count; i++) {
-        const struct trace_lane *lane = &trace->lanes[i];
-        if (lane->resource == resource && lane->context == context && lane->stream == stream)
-            return (uint32_t)i;
-    }
     trace->lanes = xgrow(trace->lanes, &trace->lane_capacity, trace->lane_count + 1, sizeof *trace->lanes);
     trace->lanes[trace->lane_count] = (struct trace_lane){resource, context, stream};
     return (uint32_t)trace->lane_count++;
 }
 
-static uint32_t attr_or_empty(const struct trace *trace, const struct trace_span *span, const char *key)
+static int compare_spans(const void *a, const void *b)
 {
-    uint32_t value = find_attr(trace, span->attr_first, span->attr_count, key);
-    return value == MAP_NONE ? 0 : value;
-}
-
-static enum trace_class class_of_activity(const char *activity)
-{
-    if (strstr(activity, "kernel"))
-        return CLASS_KERNEL;
-    if (strstr(activity, "memcpy") || strstr(activity, "copy"))
-        return CLASS_COPY;
-    if (strstr(activity, "memset") || strstr(activity, "fill"))
-        return CLASS_FILL;
-    return CLASS_GPU_OTHER;
-}
-
-static bool is_session(const struct trace *trace, const struct trace_span *span)
-{
-    for (uint32_t i = span->attr_first; i < span->attr_first + span->attr_count; i++) {
-        if (strncmp(trace_string(trace, trace->attrs[i].key), "cuda.session", strlen("cuda.session")) == 0)
-            return true;
-    }
-    return false;
-}
-
-static void place(struct trace *trace, struct trace_span *span)
-{
-    uint32_t thread_id = attr_or_empty(trace, span, "thread.id");
-    uint32_t stream = attr_or_empty(trace, span, "cuda.stream.id");
-    uint32_t activity = attr_or_empty(trace, span, "cuda.activity");
-    bool is_on_device = trace->resources[span->resource].device != 0;
-    span->thread = span->lane = TRACE_NONE;
-    uint32_t work = activity ? class_of_activity(trace_string(trace, activity)) : CLASS_GPU_OTHER;
-    if (is_on_device || (stream && work != CLASS_GPU_OTHER)) {
-        span->class = work;
-        span->lane = find_lane(trace, span->resource, attr_or_empty(trace, span, "cuda.context.id"), stream);
-        return;
-    }
-    if (thread_id)
-        span->thread =
-            find_thread(trace, span->resource, thread_id, attr_or_empty(trace, span, "thread.name"));
-    if (attr_or_empty(trace, span, "cuda.api"))
-        span->class = CLASS_CALL;
-    else
-        span->class = is_session(trace, span) ? CLASS_SESSION : CLASS_OTHER;
+    const struct trace_span *x = a, *y = b;
+    if (x->start_ns != y->start_ns)
+        return x->start_ns < y->start_ns ? -1 : 1;
+    if (x->end_ns != y->end_ns)
+        return x->end_ns > y->end_ns ? -1 : 1; /* parents come before their children */
+    return x->attr_first < y->attr_first ? -1 : x->attr_first > y->attr_first;
 }
 
 void trace_finish(struct trace *trace)
 {
     qsort(trace->spans, trace->span_count, sizeof *trace->spans, compare_spans);
-    link_parents(trace);
+    trace_link(trace);
     trace->start_ns = trace->span_count ? trace->spans[0].start_ns : 0;
     trace->end_ns = trace->start_ns;
     for (size_t i = 0; i < trace->span_count; i++) {
-        struct trace_span *span = &trace->spans[i];
-        place(trace, span);
-        if (span->end_ns > trace->end_ns)
-            trace->end_ns = span->end_ns;
+        if (trace->spans[i].end_ns > trace->end_ns)
+            trace->end_ns = trace->spans[i].end_ns;
     }
+}
+
+void trace_start_segment(struct trace *trace)
+{
+    trace->span_count = trace->event_count = 0;
+    trace->attr_count = trace->resource_attrs;
+    trace_strings_drop_local(trace->pool);
 }
 
 const char *trace_class_name(uint32_t class)
 {
-    static const char *const names[CLASS_COUNT] = {"span", "session", "call", "kernel",
-                                                   "copy", "fill",    "gpu"};
+    static const char *const names[CLASS_COUNT] = {"span",   "session", "call", "comm",
+                                                   "kernel", "copy",    "fill", "gpu"};
     return class < CLASS_COUNT ? names[class] : names[0];
 }

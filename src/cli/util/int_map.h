@@ -10,16 +10,13 @@
 
 /* A zeroed one is empty. */
 struct int_map {
-    uint64_t *keys;
-    uint32_t *values; /* MAP_NONE: the slot is empty */
-    size_t slots;     /* a power of two, or 0 */
+    struct int_map_entry {
+        uint64_t key;
+        uint32_t value; /* MAP_NONE: the slot is empty */
+    } * entries;
+    size_t slots; /* a power of two, or 0 */
     size_t count;
 };
-
-uint32_t int_map_get(const struct int_map *map, uint64_t key);
-/* Adds or replaces. */
-void int_map_set(struct int_map *map, uint64_t key, uint32_t value);
-void int_map_deinit(struct int_map *map);
 
 /* Mixes the bits of a key or of a running hash. */
 static inline uint64_t int_map_mix(uint64_t x)
@@ -30,5 +27,24 @@ static inline uint64_t int_map_mix(uint64_t x)
     x *= 0xbf58476d1ce4e5b9ull;
     return x ^ x >> 32;
 }
+
+/* MAP_NONE: no such key. */
+static inline uint32_t int_map_get(const struct int_map *map, uint64_t key)
+{
+    if (!map->slots)
+        return MAP_NONE;
+    size_t slot = (size_t)int_map_mix(key) & (map->slots - 1);
+    while (map->entries[slot].value != MAP_NONE && map->entries[slot].key != key)
+        slot = (slot + 1) & (map->slots - 1);
+    return map->entries[slot].value;
+}
+
+/* Adds or replaces. */
+void int_map_set(struct int_map *map, uint64_t key, uint32_t value);
+/* The same; returns the value before, or MAP_NONE. */
+uint32_t int_map_exchange(struct int_map *map, uint64_t key, uint32_t value);
+/* Removes all keys, and keeps the memory. */
+void int_map_clear(struct int_map *map);
+void int_map_deinit(struct int_map *map);
 
 #endif

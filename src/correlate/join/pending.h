@@ -14,7 +14,8 @@
 #include <stdint.h>
 
 enum pending_flags {
-    PENDING_SESSION = 1 << 8, /* of the session, not of a request */
+    PENDING_SESSION = 1 << 8,    /* of the session, not of a request */
+    PENDING_COLLECTIVE = 1 << 9, /* made by NCCL inside a collective */
     PENDING_EXPECTED = 1 << 16,
     PENDING_ANSWERED = 1 << 17,
     PENDING_UNSAMPLED = 1 << 18,
@@ -29,9 +30,11 @@ struct pending_call {
     uint8_t trace_id[16];
     uint8_t span_id[8]; /* the call's; with `summary` the request's */
     uint64_t start_ns;
-    const char *trace_state; /* NUL-terminated or NULL; never freed */
-    uint32_t account;        /* handle (accounts.h); 0: none */
-    uint32_t reserved[3];
+    const char *trace_state;     /* NUL-terminated or NULL; never freed */
+    uint32_t account;            /* handle (accounts.h); 0: none */
+    uint32_t collectives;        /* COLLECTIVE: handle of the first of its list (collectives.h) */
+    uint32_t collectives_launch; /* COLLECTIVE: kernels of the list launched before */
+    uint32_t reserved;
 };
 static_assert(sizeof(struct pending_call) == CACHE_LINE_BYTES, "a call is in one line");
 

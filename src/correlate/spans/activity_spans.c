@@ -81,6 +81,7 @@ static void name_activity(struct correlate *c, const struct activity_record *rec
         const struct kernel_name *name = kernel_names_resolve(c->names, record->name);
         span->name = name->text;
         span->name_len = name->text_len;
+        c->activities.operation = name->operation;
         span_attr_bytes(span, ATTR("cuda.kernel.name"), name->full, name->full_len);
         return;
     }
@@ -157,7 +158,12 @@ static void put_lasting_shared(struct correlate *c, const struct activity_record
     const struct fields *fields = &c->plan.key[record->kind];
     uint64_t key[SHARED_KEY_WORDS];
     bool is_named = record->kind == ACTIVITY_KERNEL && record->name;
-    uint64_t name = is_named ? kernel_names_resolve(c->names, record->name)->number : 0;
+    uint64_t name = 0;
+    if (is_named) {
+        const struct kernel_name *resolved = kernel_names_resolve(c->names, record->name);
+        name = resolved->number;
+        c->activities.operation = resolved->operation;
+    }
     if (fields->count + 2u > SHARED_KEY_WORDS || (is_named && !name)) {
         put_lasting(c, record, is_null_stream);
         return;
@@ -172,6 +178,15 @@ static void put_lasting_shared(struct correlate *c, const struct activity_record
     span_shared_offer(&c->shared, &c->span);
 }
 
+/* Few programs have steps: not inlined. */
+__attribute__((noinline)) static bool communicates(struct correlate *c, const struct activity_record *record,
+                                                   const struct pending_call *call,
+                                                   const struct kernel_name *name)
+{
+    enum collective_operation kernel = name ? (enum collective_operation)name->operation : COLLECTIVE_NONE;
+    return collective_spans_communicates(c, record, call, kernel);
+}
+
 static struct gpu_work work_of(struct correlate *c, const struct activity_record *record,
                                const struct pending_call *call)
 {
@@ -182,8 +197,10 @@ static struct gpu_work work_of(struct correlate *c, const struct activity_record
         work.copy_kind = COPY_PEER_TO_PEER;
     else if (record->kind == ACTIVITY_MEMCPY)
         work.copy_kind = (uint32_t)attributes_value(record, c->plan.detail[ACTIVITY_MEMCPY]);
-    if (c->stats_are_on && record->kind == ACTIVITY_KERNEL && record->name)
+    if ((c->stats_are_on || c->step_stats) && record->kind == ACTIVITY_KERNEL && record->name)
         work.name = kernel_names_resolve(c->names, record->name);
+    if (__builtin_expect(c->step_stats != NULL, 0))
+        work.communicates = communicates(c, record, call, work.name);
     return work;
 }
 
@@ -195,11 +212,6 @@ static void put_error(struct span *span, const struct context_error *error)
 }
 
 /* Whether the work belongs to the open session's trace. */
-static bool is_in_session(const struct session *session, const struct pending_call *call)
-{
-    return session->is_open && (!call || memcmp(call->trace_id, session->trace_id, 16) == 0);
-}
-
 static void put_below_call_or_session(const struct correlate *c, const struct pending_call *call,
                                       const struct session *session, struct span *span)
 {
@@ -238,6 +250,31 @@ static void describe(struct correlate *c, const struct activity_record *record,
         put_error(span, error);
 }
 
+/* Of sampled and other steps. Few programs have steps: not inlined, like the next one. */
+__attribute__((noinline)) static void
+note_step_work(struct correlate *c, const struct activity_record *record, const struct pending_call *call)
+{
+    steps_note_work(&c->sessions.steps, call->start_ns, record->end_ns);
+    if (!(call->flags & PENDING_COLLECTIVE))
+        step_spans_note_work(c, record->end_ns - record->start_ns);
+}
+
+/* Sends the span, if it is among those of its step. A collective stands for its kernel. */
+__attribute__((noinline)) static bool emit_work_of_step(struct correlate *c, struct step *step,
+                                                        bool is_gpu_work, bool is_of_collective,
+                                                        uint32_t account)
+{
+    struct span *span = &c->span;
+    bool is_represented = is_of_collective && step_spans_is_selecting(c, step);
+    bool wanted =
+        !is_represented && (is_gpu_work ? step_spans_wants_work(c, step, span->end_ns - span->start_ns)
+                                        : step_spans_wants_extra(c, step));
+    bool is_sent = step_spans_emit_work(c, step, span, wanted, account);
+    if (!is_sent)
+        counting_leave_out(c, account);
+    return is_sent;
+}
+
 /* `call` NULL: unknown; the session becomes the parent. `error`: what stopped the work, or NULL. */
 static void emit_activity(struct correlate *c, const struct activity_record *record,
                           struct pending_call *call, const struct context_error *error)
@@ -246,14 +283,18 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
     bool is_gpu_work = activity_table[record->kind].is_gpu_work;
     bool is_in_stats = c->stats_are_on && is_gpu_work;
     uint16_t resource = resource_of(c, record);
-    /* the call has settled the trace: no session starts or ends for its work */
-    struct session *session = call ? &c->sessions.current : session_spans_at(c, record->start_ns);
+    /* the call has settled the trace: no session starts or ends for its work; NULL: not of an open one */
+    struct session *session =
+        call ? session_spans_of_trace(c, call->trace_id) : session_spans_at(c, record->start_ns);
     struct gpu_work work = work_of(c, record, call);
     if (is_in_stats)
         program_stats_add_work(c->stats, &work);
+    if (__builtin_expect(c->sessions.steps.count != 0, 0) && call && is_gpu_work)
+        note_step_work(c, record, call);
     if (call ? (call->flags & PENDING_UNSAMPLED) != 0 : !session->is_sampled) {
         counter_add(COUNTER_spans_unsampled, 1);
-        session->spans += !session->is_sampled && is_in_session(session, call);
+        if (session)
+            session->spans += !session->is_sampled;
         return;
     }
     if (is_gpu_work)
@@ -265,15 +306,27 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
         return;
     }
     spans_begin(span, record->start_ns, record->end_ns);
-    session_next_span_id(session, span->span_id);
+    session_next_span_id(&c->sessions.current, span->span_id);
     span->resource = resource;
     put_below_call_or_session(c, call, session, span);
+    c->activities.operation = COLLECTIVE_NONE;
     describe(c, record, call, error);
+    struct step *step = NULL; /* whose spans are limited */
+    if (__builtin_expect(c->sessions.steps.count != 0, 0))
+        step = step_spans_limit(c, span->trace_id, call ? call->start_ns : record->start_ns);
+    bool is_of_collective = false;
+    if (__builtin_expect(c->activities.operation || (call && call->flags & PENDING_COLLECTIVE), 0))
+        is_of_collective =
+            collective_spans_wrap(c, record, call, (enum collective_operation)c->activities.operation, step);
+    if (step &&
+        !emit_work_of_step(c, step, is_gpu_work, is_of_collective, call ? call->account : session->account))
+        return;
     if (is_in_stats)
         program_stats_exemplify(c->stats, span->trace_id, span->span_id);
-    if (is_in_session(session, call))
+    if (session)
         session_cover(session, span->start_ns, span->end_ns);
-    spans_emit(c, span);
+    if (!step)
+        spans_emit(c, span);
 }
 
 /* Sleeping, or released to another tool. */
@@ -285,7 +338,7 @@ static bool has_slept(void)
 /* Work that started while capture slept is wanted only if its call is known. */
 static bool is_of_sleep(const struct correlate *c, const struct activity_record *record)
 {
-    return c->options.slept_at && c->options.slept_at(record->start_ns);
+    return c->options.slept_between && c->options.slept_between(record->start_ns, record->start_ns);
 }
 
 /* Whether the record should have a call. After a sleep, one without a call was probably launched in the
@@ -324,15 +377,13 @@ static bool is_unwanted(const struct pending_call *call)
 
 static void lose_stopped(const struct activity_record *record, const struct context_error *error)
 {
-    static bool said;
     const char *name = call_result_name(error->domain, error->result);
     counter_add(COUNTER_lost_context_error, 1);
-    if (!said)
-        log_warn(
-            "%s (%d) has ended CUDA context %u; CUPTI gives no times for the GPU work that it stopped, which "
-            "is counted as lost_context_error",
-            name ? name : "an error", error->result, record->context_id);
-    said = true;
+    log_once(
+        log_warn,
+        "%s (%d) has ended CUDA context %u; CUPTI gives no times for the GPU work that it stopped, which "
+        "is counted as lost_context_error",
+        name ? name : "an error", error->result, record->context_id);
 }
 
 /* A zero means that CUPTI had no device buffer for timestamps, or that a fatal error stopped the work.
@@ -359,7 +410,6 @@ take_without_times(struct correlate *c, const struct activity_record *record, st
 /* False: the record was lost, left out or emitted. */
 static bool has_times(struct correlate *c, const struct activity_record *record, struct pending_call *call)
 {
-    static bool said;
     if (record->start_ns == 0 || (record->end_ns == 0 && !is_moment(record))) {
         take_without_times(c, record, call);
         return false;
@@ -367,9 +417,8 @@ static bool has_times(struct correlate *c, const struct activity_record *record,
     if (record->end_ns >= record->start_ns || is_moment(record))
         return true;
     counter_add(COUNTER_lost_backwards, 1);
-    if (!said)
-        log_warn("CUPTI gives activity that ends before it starts; such records are left out and counted");
-    said = true;
+    log_once(log_warn,
+             "CUPTI gives activity that ends before it starts; such records are left out and counted");
     return false;
 }
 

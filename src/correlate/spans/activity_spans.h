@@ -11,6 +11,7 @@ struct activity_spans {
     struct entry_queue *waiting;               /* records (waiting.h) */
     struct gpu_counted *gpu_counted;           /* NULL: hardware counters are off */
     struct span_link link;                     /* of the current span */
+    uint8_t operation;                         /* enum collective_operation, of the current kernel's name */
 };
 
 enum status activity_spans_init(struct activity_spans *activities,

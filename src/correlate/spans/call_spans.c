@@ -132,8 +132,7 @@ static void summarize(struct correlate *c, const struct thread_state *state, con
                             .time_ns = call->start_ns};
     uint32_t expected = expectations(c, call, info) | (is_request ? 0u : (uint32_t)PENDING_SESSION);
     if (call->correlation_id)
-        is_due = remember(c, call, parent, is_request ? state->context + 16 : c->sessions.current.span_id,
-                          expected);
+        is_due = remember(c, call, parent, is_request ? state->context + 16 : parent->span_id, expected);
     if (parent->is_sampled)
         counting_add_call(c, parent->account, &origin, info, call, is_due);
     counter_add_alone(parent->is_sampled ? COUNTER_spans_summed : COUNTER_spans_unsampled, 1);
@@ -222,19 +221,38 @@ static void note_call(struct correlate *c, const struct call_info *info, const s
         program_stats_add_call(c->stats, info, call);
 }
 
+/* Few programs have steps: not inlined. */
+__attribute__((noinline)) static bool is_left_out(struct correlate *c, const struct call_record *call,
+                                                  const struct parent *parent, uint32_t expected,
+                                                  struct step **step)
+{
+    step_spans_note(c, parent, call->start_ns, expected & PENDING_EXPECTED, false);
+    *step = step_spans_limit_of(c, parent, call->start_ns);
+    return *step && !step_spans_takes_call(c, *step, call->result != 0);
+}
+
 static void make_span(struct correlate *c, const struct thread_info *thread, const struct call_info *info,
                       const struct call_record *call, const struct parent *parent)
 {
     struct span *span = &c->span;
+    uint32_t expected = expectations(c, call, info);
+    struct step *step = NULL; /* whose spans are limited */
+    /* It only counts: its GPU work becomes a child of its own parent, its events are those of the session,
+     * and streams and events keep their names. */
+    bool only_counts =
+        __builtin_expect(c->sessions.steps.count != 0, 0) && is_left_out(c, call, parent, expected, &step);
     spans_begin(span, call->start_ns, call->end_ns > call->start_ns ? call->end_ns : call->start_ns + 1);
     session_next_span_id(&c->sessions.current, span->span_id);
-    take_events(c, thread->tid, span->start_ns, span->end_ns);
+    if (__builtin_expect(only_counts, 0))
+        memcpy(span->span_id, parent->span_id, sizeof span->span_id);
+    take_events(c, thread->tid, only_counts ? UINT64_MAX : span->start_ns, span->end_ns);
     session_spans_cover(c, parent, span->start_ns, span->end_ns);
-    if (parent->is_sampled)
+    if (parent->is_sampled && (!only_counts || c->objects.count))
         describe(c, thread, info, call, parent);
-    bool is_due =
-        call->correlation_id && remember(c, call, parent, span->span_id, expectations(c, call, info));
+    bool is_due = call->correlation_id && remember(c, call, parent, span->span_id, expected);
     note_graphs(c, thread->tid, call, info, parent);
+    if (__builtin_expect(c->collectives != NULL, 0))
+        collective_spans_launch(c, thread, info, call);
     if (!parent->is_sampled) {
         counter_add_alone(COUNTER_spans_unsampled, 1);
         return;
@@ -245,9 +263,16 @@ static void make_span(struct correlate *c, const struct thread_info *thread, con
         put_object_name(c, NAMED_STREAM, info, call);
     if (c->objects.has[NAMED_EVENT])
         put_object_name(c, NAMED_EVENT, info, call);
+    if (__builtin_expect(only_counts, 0)) {
+        counting_leave_out(c, parent->account);
+        return;
+    }
     if (__builtin_expect(c->calls.stack != NULL, 0))
         span_attr_string(span, ATTR("code.stacktrace"), c->calls.stack);
-    spans_emit(c, span);
+    if (step)
+        step_spans_emit(c, step, span, parent->account);
+    else
+        spans_emit(c, span);
 }
 
 void correlate_call(struct correlate *c, const struct thread_info *thread, const struct call_record *call)

@@ -2,6 +2,7 @@
 
 #include "base/limits.h"
 #include "correlate/spans/demangle.h"
+#include "model/collective.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -160,12 +161,13 @@ static void name_entry(struct entry *entry, const char *mangled, size_t mangled_
     char *to = entry->mangled;
     entry->name.text = entry->name.full = put(&to, mangled, mangled_len);
     entry->name.text_len = entry->name.full_len = (uint32_t)mangled_len;
-    if (full_len == 0)
-        return;
-    entry->name.full = put(&to, full, full_len);
-    entry->name.full_len = (uint32_t)full_len;
-    entry->name.text = to;
-    entry->name.text_len = (uint32_t)demangle_shorten(full, to);
+    if (full_len > 0) {
+        entry->name.full = put(&to, full, full_len);
+        entry->name.full_len = (uint32_t)full_len;
+        entry->name.text = to;
+        entry->name.text_len = (uint32_t)demangle_shorten(full, to);
+    }
+    entry->name.operation = (uint8_t)collective_of_kernel(entry->name.text);
 }
 
 static const struct kernel_name *fill(struct kernel_names *names, const char *mangled)
@@ -176,7 +178,7 @@ static const struct kernel_name *fill(struct kernel_names *names, const char *ma
     bytes = (bytes + 7) & ~(size_t)7;
     if (bytes > names->bytes_max) {
         names->uncached =
-            (struct kernel_name){mangled, mangled, (uint32_t)mangled_len, (uint32_t)mangled_len, 0};
+            (struct kernel_name){mangled, mangled, (uint32_t)mangled_len, (uint32_t)mangled_len, 0, 0};
         return &names->uncached;
     }
     make_room(names, bytes);

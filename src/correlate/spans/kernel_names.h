@@ -16,7 +16,8 @@ struct kernel_name {
     const char *full; /* demangled */
     uint32_t text_len;
     uint32_t full_len;
-    uint64_t number; /* unique for each entry, also at a reused address */
+    uint64_t number;   /* unique for each entry, also at a reused address */
+    uint8_t operation; /* enum collective_operation, if the name is that of a kernel that communicates */
 };
 
 struct kernel_names;

@@ -88,6 +88,8 @@ void range_spans_close(struct correlate *c, struct range *range, uint64_t end_ns
     end_ns = end_ns > start_ns ? end_ns : start_ns + 1;
     if (!range->parent.is_sampled) {
         counter_add(COUNTER_spans_unsampled, 1);
+    } else if (range->is_left_out) {
+        counting_leave_out(c, range->parent.account);
     } else {
         session_spans_cover(c, &range->parent, start_ns, end_ns);
         if (!account || !account->due || !linger(c, range, account, end_ns, end)) {
@@ -99,6 +101,19 @@ void range_spans_close(struct correlate *c, struct range *range, uint64_t end_ns
     ranges_remove(&c->ranges.open, range);
 }
 
+/* Decides whether the range has a span, and opens its account. */
+static void admit(struct correlate *c, struct range *range, bool is_collective)
+{
+    struct step *step = step_spans_limit_of(c, &range->parent, range->start.time_ns);
+    if (c->sessions.steps.count)
+        step_spans_note(c, &range->parent, range->start.time_ns, false, is_collective);
+    range->is_left_out = !step_spans_takes_call(c, step, false);
+    if (!range->parent.is_sampled || range->is_left_out)
+        return;
+    step_spans_reserve(c, step, STEP_SPAN_BYTES + range->start.text_bytes, range->parent.account);
+    range->account = counting_open(c, range->parent.account);
+}
+
 static void begin_range(struct correlate *c, const struct thread_info *thread,
                         const struct range_record *record)
 {
@@ -106,9 +121,12 @@ static void begin_range(struct correlate *c, const struct thread_info *thread,
     struct range *range = ranges_begin(&c->ranges.open, thread, record);
     if (!range)
         return;
+    bool is_nccl = !c->is_summary && collectives_is_nccl(record);
+    if (is_nccl)
+        collectives_begin(&c->collectives, thread, record);
     range->parent = thread_events_parent(c, state, record->time_ns);
     memcpy(range->context, state->context, sizeof range->context);
-    range->account = range->parent.is_sampled ? counting_open(c, range->parent.account) : 0;
+    admit(c, range, is_nccl && collectives_is_operation(record));
     const struct range_record *early = ranges_take_end(&c->ranges.open, record->id);
     if (early)
         range_spans_close(c, range, early->time_ns, early);
@@ -137,6 +155,8 @@ static void end_range(struct correlate *c, const struct range_record *record)
     struct thread_state *state = &c->threads.states[range->thread.slot % THREADS_MAX];
     if (state->serial == range->thread.serial)
         remove_from_thread(state, range->id);
+    if (c->collectives && collectives_is_nccl(&range->start))
+        collectives_end(c->collectives, &range->thread, &range->start);
     range_spans_close(c, range, record->time_ns, record);
 }
 
@@ -146,6 +166,14 @@ static void mark(struct correlate *c, const struct thread_info *thread, const st
     struct thread_state *state = thread_events_state(c, thread, record->time_ns);
     struct range *range = thread_events_innermost_range(c, state);
     counter_add_alone(COUNTER_marks_captured, 1);
+    if (collectives_note_plugin(c->collectives, thread, record)) {
+        counter_add_alone(COUNTER_facts, 1);
+        return;
+    }
+    if (range && range->is_left_out) {
+        counting_leave_out(c, range->parent.account);
+        return;
+    }
     if (range) {
         ranges_add_mark(range, record);
         counter_add_alone(COUNTER_marks_as_events, 1);
@@ -153,9 +181,14 @@ static void mark(struct correlate *c, const struct thread_info *thread, const st
     }
     struct span *span = &c->ended.span;
     struct parent parent = thread_events_parent(c, state, record->time_ns);
+    struct step *step = step_spans_limit_of(c, &parent, record->time_ns);
     uint32_t keys = 0;
     if (!parent.is_sampled) {
         counter_add(COUNTER_spans_unsampled, 1);
+        return;
+    }
+    if (!step_spans_takes_call(c, step, false)) {
+        counting_leave_out(c, parent.account);
         return;
     }
     spans_begin(span, record->time_ns, record->time_ns + 1);
@@ -168,7 +201,7 @@ static void mark(struct correlate *c, const struct thread_info *thread, const st
     span_attr_bool(span, ATTR("cuda.instant"), true);
     ranges_attributes(span, record, c->ranges.keys, &keys);
     session_spans_cover(c, &parent, span->start_ns, span->end_ns);
-    spans_emit(c, span);
+    step_spans_emit(c, step, span, parent.account);
 }
 
 void correlate_range(struct correlate *c, const struct thread_info *thread, const struct range_record *record)

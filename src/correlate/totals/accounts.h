@@ -15,7 +15,9 @@ struct account {
     uint32_t handle;    /* own handle; 0: free */
     uint32_t outer;     /* the account around it; 0: none */
     uint32_t due;       /* calls that wait for their GPU records */
+    uint32_t left_out;  /* calls, ranges and GPU work without a span, of a step */
     uint32_t summary;   /* its index in summaries.h; 0: of a range or session */
+    uint32_t measured;  /* handle of step_stats.h: of a sampled step; 0: none */
     bool is_root;       /* of a summary or session: no account around it */
     uint32_t next_free; /* index + 1 */
 };

@@ -210,8 +210,7 @@ static struct account *root_of(struct correlate *c, const struct origin *origin)
     if (!c->is_summary)
         return NULL;
     if (!origin->context) {
-        session_spans_at(c, origin->time_ns);
-        return account_at(c, c->sessions.account);
+        return account_at(c, session_spans_at(c, origin->time_ns)->account);
     }
     struct summary *summary = open_summary(c, origin);
     return summary ? account_at(c, summary->account) : NULL;
@@ -256,6 +255,21 @@ void counting_answer(struct correlate *c, uint32_t handle)
         account->due -= account->due > 0;
 }
 
+void counting_note_left_out(struct correlate *c, uint32_t handle)
+{
+    struct account *account = account_at(c, handle);
+    while (account && account_at(c, account->outer))
+        account = account_at(c, account->outer);
+    if (account)
+        account->left_out++;
+}
+
+void counting_leave_out(struct correlate *c, uint32_t handle)
+{
+    counting_note_left_out(c, handle);
+    counter_add_alone(COUNTER_spans_left_out, 1);
+}
+
 static uint32_t label_of(struct correlate *c, const struct activity_record *record)
 {
     const struct kernel_name *name = kernel_names_resolve(c->names, record->name);
@@ -276,9 +290,12 @@ void counting_add_work(struct correlate *c, const struct gpu_work *work, const s
         origin.flags = call->flags & PENDING_TRACE_FLAGS;
         origin.trace_state = call->trace_state;
     }
-    struct account *account = innermost(c, call ? call->account : c->sessions.account, &origin);
+    struct account *account =
+        innermost(c, call ? call->account : session_spans_at(c, record->start_ns)->account, &origin);
     for (; account; account = around(c, account, &origin)) {
         totals_add_work(accounts_pool(c->counting.accounts), &account->totals, work);
+        if (account->measured)
+            step_stats_add_work(c->step_stats, account->measured, work);
         if (record->kind == ACTIVITY_KERNEL && record->name &&
             totals_wants_kernel(&account->totals, length_ns)) {
             label = label ? label : label_of(c, record);

@@ -48,6 +48,11 @@ void counting_add_call(struct correlate *correlate, uint32_t account, const stru
 /* `call` NULL: unknown; the work counts for the session. */
 void counting_add_work(struct correlate *correlate, const struct gpu_work *work,
                        const struct pending_call *call);
+/* A call, a range or GPU work of this account has no span in the step's trace, because the step has too many.
+ */
+void counting_note_left_out(struct correlate *correlate, uint32_t account);
+/* The same, and it has no span at all. */
+void counting_leave_out(struct correlate *correlate, uint32_t account);
 /* The first record of a call with this account has come. */
 void counting_answer(struct correlate *correlate, uint32_t account);
 

@@ -49,6 +49,7 @@ struct gpu_work {
     uint64_t call_start_ns;         /* 0: the call is unknown */
     uint64_t bytes;                 /* copies and fills */
     uint32_t copy_kind;             /* CUPTI's */
+    bool communicates;              /* only for step_stats.h: runs a collective */
 };
 void totals_add_work(struct totals_pool *pool, struct totals *totals, const struct gpu_work *work);
 

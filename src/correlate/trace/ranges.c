@@ -90,8 +90,7 @@ const struct range_record *ranges_take_end(struct ranges *ranges, uint64_t id)
     return NULL;
 }
 
-/* Reads the next attribute of a text that ends at `end`. False: no more. */
-static bool next_attr(const char **at, const char *end, struct range_attr_head *head, const char **key,
+bool ranges_next_attr(const char **at, const char *end, struct range_attr_head *head, const char **key,
                       const char **value)
 {
     if ((size_t)(end - *at) < sizeof *head)
@@ -130,7 +129,7 @@ void ranges_attributes(struct span *span, const struct range_record *record, str
     const char *at = record->text + record->name_bytes, *end = record->text + record->text_bytes;
     const char *key, *value;
     uint32_t count = record->name_bytes <= record->text_bytes ? record->attr_count : 0;
-    while (count > 0 && next_attr(&at, end, &head, &key, &value)) {
+    while (count > 0 && ranges_next_attr(&at, end, &head, &key, &value)) {
         count--;
         if (span->attr_count == SPAN_ATTRS_MAX || *key_count == SPAN_ATTRS_MAX) {
             span->attrs_dropped++;
@@ -166,7 +165,7 @@ static void add_event_attrs(struct range_events *scratch, struct span_event *eve
     struct range_attr_head head;
     const char *at = text + mark->name_bytes, *end = text + mark->text_bytes, *key, *value;
     while (event->attr_count < EVENT_ATTRS_MAX && event->attr_count < mark->attr_count &&
-           next_attr(&at, end, &head, &key, &value))
+           ranges_next_attr(&at, end, &head, &key, &value))
         fill_attr(&event->attrs[event->attr_count++], &scratch->keys[scratch->key_count++], &head, key,
                   value);
 }

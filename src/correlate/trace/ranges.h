@@ -15,6 +15,7 @@ struct range {
     uint8_t context[24];       /* trace and span ID of the thread's context at the start; zeros: none */
     struct thread_info thread; /* that started it */
     uint32_t account;          /* its own (accounts.h); 0: none */
+    bool is_left_out;          /* has no span: its step has too many */
     uint16_t marks_bytes, mark_count, marks_dropped;
     uint32_t next; /* in the hash chain or free list, index + 1 */
     union {
@@ -63,6 +64,11 @@ const struct range_record *ranges_take_end(struct ranges *ranges, uint64_t id);
  * from `*key_count` on. Strings are borrowed. */
 void ranges_attributes(struct span *span, const struct range_record *record, struct attr_key *keys,
                        uint32_t *key_count);
+
+/* Reads the next attribute of a text that ends at `end`, and moves `at`. Key and value lie in the text.
+ * False: no more. */
+bool ranges_next_attr(const char **at, const char *end, struct range_attr_head *head, const char **key,
+                      const char **value);
 
 /* The record up to the end of its text. */
 static inline uint32_t range_record_bytes(const struct range_record *record)

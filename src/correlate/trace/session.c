@@ -3,6 +3,7 @@
 #include "base/accounting/counters.h"
 #include "base/clock.h"
 #include "correlate/spans/spans.h"
+#include "correlate/trace/steps.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -90,6 +91,36 @@ void session_open(struct session *session, uint64_t time_ns)
     counter_add(COUNTER_sessions, 1);
 }
 
+void session_open_step(struct session *session, const struct step *step, const char *name,
+                       const uint8_t span_id[8], uint64_t time_ns)
+{
+    *session = (struct session){.step = step,
+                                .name = name,
+                                .is_open = true,
+                                .is_sampled = true,
+                                .flags = TRACE_FLAG_RANDOM | TRACE_FLAG_SAMPLED,
+                                .trace_state = *step->trace_state ? step->trace_state : NULL,
+                                .begin_ns = time_ns,
+                                .end_ns = time_ns};
+    memcpy(session->trace_id, step->identity.trace_id, 16);
+    memcpy(session->span_id, span_id, 8);
+    if (step->is_joint)
+        memcpy(session->parent_span_id, step->identity.span_id, 8);
+    if (step->is_detailed) { /* no threshold: the turn counts for the probability, too */
+        memcpy(session->trace_id, step->detail_trace_id, 16);
+        memcpy(session->span_id, step->detail_span_id, 8);
+        session->trace_state = NULL;
+    }
+}
+
+/* The span of a rank is in the trace of all ranks, also if its children have another trace. */
+static void put_step_ids(const struct step *step, struct span *span)
+{
+    memcpy(span->trace_id, step->identity.trace_id, 16);
+    memcpy(span->span_id, step->span_id, 8);
+    span->trace_state = *step->trace_state ? step->trace_state : NULL;
+}
+
 bool session_is_due(const struct session *session, uint64_t time_ns)
 {
     return session->is_open &&
@@ -128,7 +159,7 @@ static struct span_link make_link(const uint8_t *trace_id, const uint8_t *span_i
 static uint32_t add_links(const struct session *session, struct span_link *links)
 {
     uint32_t count = 0;
-    if (session->number == 1)
+    if (session->number <= 1)
         return 0;
     links[count++] = session->previous;
     if (session->has_parent) {
@@ -163,9 +194,16 @@ static void add_losses(struct span *span)
             span_attr_int(span, loss_key(i), (int64_t)counter_get(i));
 }
 
+static void add_step(const struct step *step, struct span *span)
+{
+    span_attr_int(span, ATTR("cuda.step.number"), step->at.number);
+    span_attr_string(span, ATTR("cuda.step.kind"), step_kind_name(step->at.kind));
+    span_attr_string(span, ATTR("cuda.step.source"), step_source_name(step->at.source));
+}
+
 void session_close(struct session *session, const char *reason, struct span *span, struct span_link *links)
 {
-    bool is_child = session->number == 1 && session->has_parent;
+    bool is_child = session->step ? session->step->is_joint : session->number == 1 && session->has_parent;
     spans_begin(span, session->begin_ns,
                 session->end_ns > session->begin_ns ? session->end_ns : session->begin_ns + 1);
     memcpy(span->trace_id, session->trace_id, 16);
@@ -175,12 +213,17 @@ void session_close(struct session *session, const char *reason, struct span *spa
     span->name = session->name;
     span->name_len = (uint32_t)strlen(span->name);
     span->trace_state = session->trace_state;
+    if (session->step)
+        put_step_ids(session->step, span);
     span->events = session->events;
     span->event_count = session->event_count;
     span->events_dropped = session->events_dropped;
     span->links = links;
     span->link_count = add_links(session, links);
-    span_attr_int(span, ATTR("cuda.session.number"), session->number);
+    if (session->step)
+        add_step(session->step, span);
+    else
+        span_attr_int(span, ATTR("cuda.session.number"), session->number);
     span_attr_int(span, ATTR("cuda.session.spans"), session->spans);
     span_attr_string(span, ATTR("cuda.session.end_reason"), reason);
     if (counters_lost())

@@ -12,6 +12,8 @@
 
 #define SESSION_TRACES_KEPT 16
 
+struct step;
+
 struct session {
     const struct settings *settings;
     const char *name; /* of the program */
@@ -32,6 +34,8 @@ struct session {
     uint32_t spans;
     uint32_t event_count, events_dropped;
     struct span_event events[SPAN_EVENTS_MAX];
+    uint32_t account;        /* of the open session (accounts.h); 0: none */
+    const struct step *step; /* of a training job, whose session this is; NULL: the process's */
     struct span_link previous;
     uint8_t traces[SESSION_TRACES_KEPT][16]; /* the first traces, for the report */
 };
@@ -45,6 +49,11 @@ void session_next_span_id(struct session *session, uint8_t span_id[8]);
 
 /* Starts a session at `time_ns` unless one is open. */
 void session_open(struct session *session, uint64_t time_ns);
+/* Starts the session of a sampled step: the span of this rank, below the step's span if the ranks' trace is
+ * joint. If the step is detailed, trace and parent of the session's children are those of the detailed trace.
+ * `name` and `step` must outlive it; session_next_span_id() of the process's session gives its ID. */
+void session_open_step(struct session *session, const struct step *step, const char *name,
+                       const uint8_t span_id[8], uint64_t time_ns);
 bool session_is_due(const struct session *session, uint64_t time_ns);
 /* Counts a child and extends the session to cover it. */
 void session_cover(struct session *session, uint64_t start_ns, uint64_t end_ns);

@@ -42,7 +42,8 @@ struct parent thread_events_parent(struct correlate *c, struct thread_state *sta
         request = counting_hold(c, state);
     if (range) {
         parent = range->parent;
-        memcpy(parent.span_id, &range->id, 8);
+        if (!range->is_left_out)
+            memcpy(parent.span_id, &range->id, 8);
         parent.flags |= SPAN_FLAG_REMOTE_KNOWN;
         parent.account = range->account ? range->account : range->parent.account;
     } else if (state->has_context) {
@@ -60,7 +61,7 @@ struct parent thread_events_parent(struct correlate *c, struct thread_state *sta
         parent.trace_state = session->trace_state;
         parent.is_sampled = session->is_sampled;
         parent.is_session = true;
-        parent.account = c->sessions.account;
+        parent.account = session->account;
     }
     return parent;
 }

@@ -150,7 +150,7 @@ bool spool_file_open(struct guarded_fd *file, int folder, const char *name, int 
         errno = EPERM;
         return false;
     }
-    *file = (struct guarded_fd){fd, facts.st_dev, facts.st_ino};
+    *file = guarded_fd_of(fd);
     return true;
 }
 

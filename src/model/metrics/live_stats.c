@@ -23,3 +23,12 @@ const char *copy_kind_name(uint32_t kind)
             name = enum_name(&activity_enum_names[info->fields[i].names], kind);
     return name ? name : "Unknown";
 }
+
+const char *step_part_name(enum step_part part)
+{
+    static const char *const names[] = {[STEP_COMPUTE] = "compute",
+                                        [STEP_EXPOSED_COMMUNICATION] = "exposed_communication",
+                                        [STEP_COPIES] = "copies",
+                                        [STEP_IDLE] = "idle"};
+    return names[part];
+}

@@ -7,6 +7,7 @@
 #define CUSPAN_MODEL_METRICS_LIVE_STATS_H
 
 #include "base/limits.h"
+#include "model/step.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -116,6 +117,38 @@ struct device_stats {
     struct memory_use memory[MEMORY_KINDS], memory_total;
 };
 
+/* How the GPUs of a process spent a sampled step. The parts are disjoint: compute counts before
+ * communication, communication before copies. */
+enum step_part { STEP_COMPUTE, STEP_EXPOSED_COMMUNICATION, STEP_COPIES, STEP_IDLE, STEP_PARTS };
+
+const char *step_part_name(enum step_part part);
+
+struct measured_step {
+    int64_t number;
+    uint8_t kind; /* enum step_kind */
+    uint64_t parts_ns[STEP_PARTS];
+    uint64_t
+        communication_ns; /* in collectives, also while compute ran, and including the wait for other ranks */
+};
+
+#define MEASURED_STEPS_KEPT 8
+
+/* The steps of a training job. */
+struct step_times {
+    int64_t rank, world_size;            /* -1: unknown */
+    uint64_t job;                        /* the same on all ranks, or of this process alone */
+    int64_t number;                      /* of the current step */
+    uint8_t kind, source;                /* of the current step; STEP_NONE: there is none */
+    struct duration_sum sums[STEP_NONE]; /* of complete steps, by kind */
+    uint64_t last_ns;                    /* duration of the latest training step; 0: none is complete */
+    uint64_t measured_count;             /* the latest ones are in `measured`, a ring */
+    struct measured_step measured[MEASURED_STEPS_KEPT];
+    /* NULL: metrics are off, or there was none. */
+    struct histogram *durations[STEP_NONE][STEP_BY_NONE];
+    struct histogram *parts[STEP_NONE][STEP_PARTS];
+    struct histogram *communication[STEP_NONE];
+};
+
 struct live_stats {
     bool is_on;
     uint64_t since_ns;
@@ -125,6 +158,7 @@ struct live_stats {
     struct device_stats *devices[DEVICES_MAX]; /* NULL: not seen */
     uint32_t kernel_count;
     struct kernel_stats *kernels[LIVE_STATS_KERNELS_MAX];
+    struct step_times *steps; /* NULL: the program has reported none */
 };
 
 /* CUPTI's name for the direction of a copy: "HostToDevice". */
@@ -147,6 +181,16 @@ struct live_stats_view {
         struct duration_sum sum;
     } kernels[LIVE_STATS_VIEW_KERNELS];
     struct duration_sum others;
+    bool has_steps;
+    struct step_view {
+        int64_t rank, world_size, number;
+        uint64_t job;
+        uint8_t kind, source;
+        struct duration_sum sum; /* of complete training steps */
+        uint64_t last_ns;
+        uint32_t measured_count; /* sampled training steps, the latest first */
+        struct measured_step measured[MEASURED_STEPS_KEPT];
+    } steps;
 };
 
 #endif

@@ -24,6 +24,7 @@ enum metric_value {
 #define DEVICE_ATTRS  "hw.id, cuda.device.id"
 #define HW_ATTRS      "hw.id, hw.name, hw.model, hw.vendor"
 #define COUNTER_ATTRS DEVICE_ATTRS ", cuda.counter.name"
+#define RANK_ATTRS    "cuda.process.rank, cuda.step.kind"
 #define OWN_ATTRS     "otel.component.type, otel.component.name"
 
 /* X(identifier, name, unit, type, value, attributes, description) */
@@ -48,6 +49,12 @@ enum metric_value {
     X(FILL_BYTES, "cuda.memset.io", "By", SUM, INT, DEVICE_ATTRS, "Bytes filled.")                           \
     X(BUSY_TIME, "cuda.gpu.busy_time", "s", SUM, SECONDS, DEVICE_ATTRS,                                      \
       "Time in which the GPU worked for the process; overlapping work counts once.")                         \
+    X(STEP_DURATION, "cuda.step.duration", "s", HISTOGRAM, SECONDS, RANK_ATTRS ", cuda.step.source",         \
+      "Duration of the steps of a training job, also of those that are not sampled.")                        \
+    X(STEP_PART_DURATION, "cuda.step.part.duration", "s", HISTOGRAM, SECONDS, RANK_ATTRS ", cuda.step.part", \
+      "Parts of sampled steps on the GPU: compute, exposed_communication, copies and idle.")                 \
+    X(STEP_COMMUNICATION_DURATION, "cuda.step.communication.duration", "s", HISTOGRAM, SECONDS, RANK_ATTRS,  \
+      "Time of sampled steps in collectives, also while compute ran, with the wait for other ranks.")        \
     X(MEMORY_LIVE, "cuda.memory.live", "By", GAUGE, INT, DEVICE_ATTRS ", cuda.memory.kind",                  \
       "Memory allocated by the program.")                                                                    \
     X(MEMORY_PEAK, "cuda.memory.peak", "By", GAUGE, INT, DEVICE_ATTRS ", cuda.memory.kind",                  \

@@ -160,7 +160,7 @@ bool replay_callbacks_call(const struct item *item, uint64_t *data)
     const struct call_info *info = call_info(call->head.domain, call->head.cbid);
     bool is_exit = item->type == ITEM_EXIT;
     if (!is_exit && call->correlation_id)
-        replay_records_note_launch(call->correlation_id);
+        replay_records_note_launch(call);
     if (!is_enabled_by_any(call->head.domain, call->head.cbid))
         return false;
     struct params params;
@@ -237,6 +237,7 @@ static bool deliver_exec(const struct resource_record *resource, struct cupti_re
     while (cloned_nodes < nodes_of(resource))
         deliver_node(CUPTI_RESOURCE_GRAPHNODE_CLONED, data, 0, 0);
     cloned_nodes = 0;
+    replay_records_note_exec(resource->handle);
     data.resourceDescriptor = &graph;
     return deliver(CUPTI_DOMAIN_RESOURCE, resource->head.cbid, &data, "an executable graph");
 }

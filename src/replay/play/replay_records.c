@@ -3,6 +3,7 @@
 #include "model/cuda/activities.h"
 
 #include "replay/play/compose.h"
+#include "replay/play/replay_graphs.h"
 #include "replay/faults.h"
 #include "replay/replay_state.h"
 #include "replay/host_watch.h"
@@ -237,6 +238,12 @@ static bool choose_layout(struct consumer *consumer, uint32_t kind,
     return true;
 }
 
+static void sleep_ns(uint64_t ns)
+{
+    struct timespec time = {.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
+    nanosleep(&time, NULL);
+}
+
 static bool copies_are_on(const struct consumer *consumer)
 {
     return atomic_load(&consumer->kinds[ACTIVITY_MEMCPY].is_on) ||
@@ -251,6 +258,8 @@ uint32_t replay_records_enable(unsigned place, uint32_t kind, const struct cupti
         return CUPTI_INVALID_KIND;
     if (fault(FAULT_ENABLE_KIND) == kind)
         return CUPTI_NOT_COMPATIBLE;
+    if (kind == ACTIVITY_GRAPH_TRACE)
+        sleep_ns(fault(FAULT_LATE_GRAPHS) * 1000000);
     pthread_mutex_lock(&lock);
     bool was_on = atomic_load(&consumer->kinds[kind].is_on);
     if (kind == ACTIVITY_KERNEL && !was_on && consumer->kinds[kind].is_known && copies_are_on(consumer))
@@ -269,11 +278,26 @@ uint32_t replay_records_enable(unsigned place, uint32_t kind, const struct cupti
 /* As in CUPTI, whether work is recorded is decided at its launch. */
 static struct {
     _Atomic uint32_t correlation_id;
-    _Atomic uint64_t kinds[SUBSCRIBERS_MAX]; /* enabled at that time, one bit each */
+    _Atomic uint64_t kinds[SUBSCRIBERS_MAX];         /* enabled at that time, one bit each */
+    _Atomic enum replay_graph_records graph_records; /* if the work is a graph's */
 } launches[LAUNCHES_KEPT];
 
-void replay_records_note_launch(uint32_t correlation_id)
+static bool graphs_are_on(void)
 {
+    bool is_on = false;
+    for (unsigned i = 0; i < SUBSCRIBERS_MAX; i++)
+        is_on |= atomic_load(&consumers[i].kinds[ACTIVITY_GRAPH_TRACE].is_on);
+    return is_on;
+}
+
+void replay_records_note_exec(uint64_t handle)
+{
+    replay_graphs_created(handle, graphs_are_on());
+}
+
+void replay_records_note_launch(const struct call_record *call)
+{
+    uint32_t correlation_id = call->correlation_id;
     for (unsigned i = 0; i < SUBSCRIBERS_MAX; i++) {
         uint64_t on = 0;
         for (uint32_t kind = 0; kind < ACTIVITY_KINDS_MAX; kind++)
@@ -281,6 +305,8 @@ void replay_records_note_launch(uint32_t correlation_id)
                   << kind;
         atomic_store(&launches[correlation_id % LAUNCHES_KEPT].kinds[i], on);
     }
+    atomic_store(&launches[correlation_id % LAUNCHES_KEPT].graph_records,
+                 replay_graphs_launched(call, graphs_are_on()));
     atomic_store(&launches[correlation_id % LAUNCHES_KEPT].correlation_id, correlation_id);
 }
 
@@ -288,7 +314,8 @@ static bool was_on_at_launch(unsigned place, const struct activity_record *recor
 {
     uint32_t at = record->correlation_id % LAUNCHES_KEPT;
     if (record->correlation_id && atomic_load(&launches[at].correlation_id) == record->correlation_id)
-        return atomic_load(&launches[at].kinds[place]) >> record->kind & 1;
+        return atomic_load(&launches[at].kinds[place]) >> record->kind & 1 &&
+               replay_graphs_has(atomic_load(&launches[at].graph_records), record);
     return atomic_load(&consumers[place].kinds[record->kind].is_on);
 }
 
@@ -583,12 +610,6 @@ uint32_t replay_records_dropped(unsigned place, size_t *count)
     bool is_due = !fault(FAULT_ASSERT) || replay_is_failure_known(); /* then they are dropped because of it */
     *count = is_due ? atomic_exchange(&consumers[place].dropped, 0) : 0;
     return CUPTI_OK;
-}
-
-static void sleep_ns(uint64_t ns)
-{
-    struct timespec time = {.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
-    nanosleep(&time, NULL);
 }
 
 /* Buffers that a flush returns, oldest first. */

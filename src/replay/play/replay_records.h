@@ -26,8 +26,10 @@ uint32_t replay_records_register_v2(unsigned place, cupti_request_v2_fn *request
                                     cupti_complete_v2_fn *complete);
 uint32_t replay_records_enable(unsigned place, uint32_t kind, const struct cupti_activity_config *config);
 uint32_t replay_records_disable(unsigned place, uint32_t kind);
-/* A call starts; its GPU work is recorded if the kind is enabled now. By recorded correlation ID. */
-void replay_records_note_launch(uint32_t correlation_id);
+/* A call with a correlation ID starts; its GPU work is recorded if the kind is enabled now. */
+void replay_records_note_launch(const struct call_record *call);
+/* An executable graph is created. */
+void replay_records_note_exec(uint64_t handle);
 uint32_t replay_records_set_attribute(unsigned place, uint32_t attr, size_t *size, const void *value);
 uint32_t replay_records_get_attribute(unsigned place, uint32_t attr, size_t *size, void *value);
 uint32_t replay_records_next(unsigned place, uint8_t *buffer, size_t valid, struct cupti_activity **record);

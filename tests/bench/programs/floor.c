@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "capture/context/publish.h"
 #include "capture/context/sdk_context.h"
+#include "capture/context/steps.h"
 #include "capture/activity/buffers.h"
 #include "capture/callbacks/callbacks.h"
 #include "capture/capture.h"
@@ -50,6 +51,14 @@ const void *publish_variable(void)
 }
 
 void publish_give_way(void) {}
+
+/* Nor does it know steps. */
+bool steps_take(struct step_boundary *boundary, uint64_t *missed)
+{
+    (void)boundary;
+    *missed = 0;
+    return false;
+}
 
 /* It walks no stacks, either. */
 void callbacks_add_flags(enum call_domain domain, uint32_t cbid, uint8_t flags)

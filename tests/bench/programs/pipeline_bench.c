@@ -544,9 +544,9 @@ static void play(struct chain *chain)
         correlate_tick(chain->correlate, clock_monotonic_ns());
 }
 
-static bool never_slept(uint64_t time_ns)
+static bool never_slept(uint64_t from_ns, uint64_t until_ns)
 {
-    (void)time_ns;
+    (void)from_ns, (void)until_ns;
     return false;
 }
 
@@ -566,7 +566,7 @@ static void chain_init(struct chain *chain, enum stage last)
                                           .program = recorded.program,
                                           .expects_calls = true,
                                           .expects_graphs = true,
-                                          .slept_at = never_slept,
+                                          .slept_between = never_slept,
                                           .sink = {chain, on_span, on_device, NULL}};
     const struct codec *codec = compress_codec(options.compression);
     *chain = (struct chain){.last = last};

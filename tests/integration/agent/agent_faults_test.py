@@ -136,7 +136,7 @@ class Faults(Case):
         for api in "classic", "subscriber":
             result = self.replay("graph", "--api", api, fail="no-graph-records=7")
             self.lost(result, "lost_graph_record", 7, others=1)
-            self.assertRegex(result.err, r"set distribution\.cuspan\.cupti\.graph_records to at-once or always")
+            self.assertRegex(result.err, r"or set distribution\.cuspan\.cupti\.graph_records to always")
         for settings in {"detail": "graph-nodes"}, {"capture.activities.deny": "graph"}, {"capture.runtime": "false"}:
             result = self.replay("graph", fail="no-graph-records=7", settings=settings)
             self.assert_nothing_lost(result)

@@ -168,6 +168,20 @@ class Host(Case):
 
     @unittest.skipIf("--sanitizers" in sys.argv and sys.argv[sys.argv.index("--sanitizers") + 1],
                      "a sanitizer has an allocator of its own")
+    def test_the_first_graph_makes_one_call_to_cupti(self):
+        """The other exception: the call that starts the first graph enables graph records. The stand-in sleeps and locks
+        for that."""
+        noted = self.directory / "noted"
+        self.host(play="graph", lines=0, program="agent_host_watched",
+                  env={"HOST_WATCH": str(noted), "CUSPAN_REPLAY_FAIL": "late-graphs"},
+                  settings={"output_file": self.directory / "spans.jsonl", "cupti.api": "subscriber"})
+        _, *notes = noted.read_text().splitlines()
+        places, what = zip(*(note.split(": ", 1) for note in notes))
+        self.assertEqual({place.split()[-1] for place in places}, {"cudaStreamBeginCapture"})
+        self.assertEqual([one for one in what if one.startswith("cupti")], ["cuptiActivityEnable_v2"])
+
+    @unittest.skipIf("--sanitizers" in sys.argv and sys.argv[sys.argv.index("--sanitizers") + 1],
+                     "a sanitizer has an allocator of its own")
     def test_a_forked_child_never_touches_cupti(self):
         """The child makes CUDA calls, and the agent's callbacks are still in CUPTI's tables."""
         for api in "subscriber", "classic":
@@ -288,7 +302,7 @@ class Host(Case):
     def test_threads_that_go_on_calling_do_not_hold_up_the_exit(self):
         report = self.directory / "report"
         ring = 16384 if agent_case.SANITIZERS else 65536  # with the race checker, a span takes a third of a millisecond
-        cupti = next(agent_case.BUILD.rglob("libfake_cupti_classic.so"))
+        cupti = agent_case.BUILD / "libfake_cupti_classic.so"
         extra = {"TSAN_OPTIONS": "report_thread_leaks=0:halt_on_error=1", "CUSPAN_SET": ";".join([
             f"cupti.library={cupti}", "cupti.api=classic", "detail=full", "output_file=/dev/null",
             f"report_file={report}", f"exit_deadline_ms={FOREVER_MS}", f"rings.bytes={ring}", f"rings.total_bytes={16 * ring}"])}
@@ -544,7 +558,8 @@ class Library(Case):
         names = [line.split()[-1] for line in self.tool("nm", "-D", "--defined-only").splitlines()]
         names = [name.split("@")[0] for name in names if " A " not in name and not name.startswith("CUSPAN_")]
         self.assertEqual(names, ["InitializeInjection", "InitializeInjectionNvtx2", "InitializeInjectionNvtxExtension",
-                                 "cuspan_agent_api", "cuspan_doctor_api", "cuspan_python_watcher", "cuspan_root_api"])
+                                 "cuspan_agent_api", "cuspan_doctor_api", "cuspan_python_watcher", "cuspan_root_api",
+                                 *(f"ncclProfiler_v{version}" for version in range(1, 7))])
 
     def test_needs_libc_alone(self):
         needed = re.findall(r"NEEDED.*\[(.*)\]", self.tool("readelf", "-d"))

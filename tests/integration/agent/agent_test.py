@@ -120,6 +120,50 @@ class Graphs(Case):
         self.assertEqual(result.report["counters"]["graph_nodes_unlinked"], 0)
 
 
+class GraphKinds(Case):
+    """A synthetic recording: four threads that make a graph each at the same time, instantiate it at once, and launch it
+    ten times. The replay delivers what a GPU would: an execution's own record only if graph records were enabled before
+    its graph was instantiated, which takes 20 ms here."""
+
+    def sample(self):
+        file = self.directory / "graph-makers.cuspanrec"
+        subprocess.run([agent_case.BUILD / "replay_sample", file, "graph-makers"], check=True)
+        return file
+
+    def kinds_of(self, result):
+        """How many executions and nodes became spans."""
+        self.assertEqual(result.report["losses"], {})
+        names = Counter(span.name for span in result.spans if "cuda.activity" in span.attributes)
+        return names["graph"], names["node"]
+
+    def kinds(self, runs=1, **settings):
+        """The different results of all runs."""
+        file = self.sample()
+        return {self.kinds_of(self.replay(file, "--api", "subscriber", fail="late-graphs=20", settings=settings))
+                for _ in range(runs)}
+
+    def test_each_execution_is_one_span_in_every_run(self):
+        self.assertEqual(self.kinds(runs=3 if agent_case.SANITIZERS else 12), {(40, 0)})
+
+    def test_calls_without_spans_announce_graphs_too(self):
+        calls = "*BeginCapture*,*GraphCreate*,*GraphInstantiate*"
+        for settings in ({"capture.calls.deny": calls}, {"capture.calls.allow": "cudaGraphLaunch"}, {"capture.runtime": "false"},
+                         {"capture.driver": "false"}, {"capture.runtime": "false", "capture.driver": "false"}):
+            with self.subTest(settings=settings):
+                self.assertEqual(self.kinds(**settings), {(40, 0)})
+
+    def test_nodes_are_spans_if_cupti_refuses_graph_records(self):
+        file = self.sample()
+        result = self.replay(file, "--api", "subscriber", fail=f"late-graphs=20,enable-kind={recording.GRAPH_TRACE}")
+        self.assertEqual(self.kinds_of(result), (0, 240))
+        self.assertRegex(result.err, "CUPTI has no graph records .*; graphs show their nodes")
+
+    def test_each_node_is_a_span_where_nodes_are_traced(self):
+        for settings in {"detail": "graph-nodes"}, {"detail": "full"}, {"cupti.others": "share"}:
+            with self.subTest(settings=settings):
+                self.assertEqual(self.kinds(**settings), {(0, 240)})
+
+
 class Repeat(Case):
     def test_sessions_link_to_the_one_before(self):
         result = self.replay("threads", "--repeat", "50", settings={"session.spans_max": 1000})

@@ -572,7 +572,7 @@ class Stopping(Case):
     """A stop waits for calls in progress."""
 
     def stuck(self, settings=None):
-        fake = next(BUILD.rglob("libfake_cupti_classic.so"))
+        fake = BUILD / "libfake_cupti_classic.so"
         program = self.begin(BUILD / "cycling_host", BUILD / "libcuspan.so", fake, "stuck",
                              settings={"cupti.library": fake, "cupti.api": "classic", "detail": "full", **(settings or {})})
         self.after(program, "ready")
@@ -701,7 +701,7 @@ class Cycles(Case):
         return report
 
     def test_under_callbacks_of_many_threads(self):
-        fake = next(BUILD.rglob("libfake_cupti_classic.so"))
+        fake = BUILD / "libfake_cupti_classic.so"
         # The race checker takes a minute for the content of full rings.
         small = {"rings.bytes": 8192, "rings.total_bytes": 131072} if SANITIZERS else {}
         program = self.begin(BUILD / "cycling_host", BUILD / "libcuspan.so", fake, "4" if SANITIZERS else "16",

@@ -161,7 +161,7 @@ class Effects(MannersCase):
         if agent_case.SANITIZERS:
             self.skipTest("a sanitizer's runtime has to come first")
         noted = self.directory / "cuda"
-        driver, = agent_case.BUILD.rglob("fake_driver/libcuda.so.1")
+        driver = agent_case.BUILD / "fake_driver/libcuda.so.1"
         result = self.host("plain", env={"LD_PRELOAD": str(driver), "HOST_CUDA": str(noted)})
         self.assertEqual(result.status, exits_test.STATUS)
         self.assert_all_there(result)

@@ -49,6 +49,15 @@ STEP = "nvtx.domain=steps nvtx.payload.number=7 nvtx.payload.loss=0.5 nvtx.paylo
 PAYLOAD = f"""push a step {STEP}|push unnamed nvtx.domain=steps nvtx.payload=-4|it ends nvtx.payload=-4|pop|pop
 mark a step {STEP}|start a step {STEP}|end 1 nvtx.payload=-4
 mark by attributes nvtx.domain=steps nvtx.payload=-4"""
+NCCL_OF = "nvtx.domain=NCCL nvtx.payload.NCCL communicator ID=17297745686452629517 nvtx.payload.Message size [bytes]"
+NCCL_RANKS = "cuda.collective.ranks=8 cuda.collective.rank=5"
+NCCL = "\n".join([
+    "push ncclCommInitRankConfig nvtx.domain=NCCL",
+    "it ends nvtx.payload.NCCL communicator ID=17297745686452629517 nvtx.payload.No. of ranks=8 nvtx.payload.Rank=5 nvtx.payload.CUDA device=0",
+    "pop",
+    *(f"push ncclAllReduce {NCCL_OF}=4096 nvtx.payload.Reduction operation=4 cuda.collective.ordinal={n} {NCCL_RANKS}|pop" for n in range(2)),
+    *(f"push ncclSend {NCCL_OF}=512 nvtx.payload.Peer rank={peer} cuda.collective.ordinal={n} {NCCL_RANKS}|pop"
+      for peer, n in ((6, 0), (7, 0), (6, 1)))])
 CPP = """push scoped
 push registered by c++ nvtx.domain=c++ library nvtx.category=copies nvtx.payload=7
 mark wide nvtx.domain=c++ library nvtx.payload=0.5
@@ -151,6 +160,8 @@ class Test:
             out, err = self.run([program], self.build / "libnvtx_witness.so")
             self.check(f"{package}: what structured payloads return", out, lines(PAYLOAD_RETURN))
             self.check(f"{package}: structured payloads", err, lines(PAYLOAD))
+            program = self.compile("gcc", include, "nccl_host.c", "host_nccl", "-std=c17")
+            self.check(f"{package}: NCCL", self.run([program], self.build / "libnvtx_witness.so")[1], lines(NCCL))
         if (include / "nvtx3/nvtx3.hpp").exists():
             program = self.compile("g++", include, "nvtx_host.cpp", "host_cpp", "-std=c++17")
             self.check(f"{package}: C++", self.run([program], self.build / "libnvtx_witness.so")[1], lines(CPP))

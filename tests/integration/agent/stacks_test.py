@@ -34,7 +34,7 @@ class Case(unittest.TestCase):
     def play(self, *settings, times=2, program=None, output=True):
         """The spans of the calls, in order. `self.err` is the log, `self.fastest_ns` the shortest time of a call's
         callbacks."""
-        cupti = next(BUILD.rglob("libfake_cupti_classic.so"))
+        cupti = BUILD / "libfake_cupti_classic.so"
         wanted = [f"cupti.library={cupti}", "cupti.api=classic", *settings] + ([f"output_file={self.file}"] if output else [])
         done = subprocess.run([program or BUILD / "stack_host", BUILD / "libcuspan.so", cupti, str(times)], capture_output=True,
                               text=True, timeout=600, check=False, env=environment(CUSPAN_SET=";".join(wanted)))

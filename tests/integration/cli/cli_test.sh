@@ -12,7 +12,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 export TMPDIR=$work/tmp LC_ALL=C.UTF-8
 mkdir "$TMPDIR"
-unset CUSPAN_SET CUSPAN_CONFIG_FILE OTEL_CONFIG_FILE CUDA_INJECTION64_PATH NVTX_INJECTION64_PATH CUSPAN_LIBRARY NO_COLOR COLUMNS
+unset CUSPAN_SET CUSPAN_CONFIG_FILE OTEL_CONFIG_FILE CUDA_INJECTION64_PATH NVTX_INJECTION64_PATH NCCL_PROFILER_PLUGIN PYTHONPATH CUSPAN_LIBRARY NO_COLOR COLUMNS
 failures=0
 checks=0
 
@@ -60,9 +60,9 @@ man_page() {
 
 expect "no command" 2 "$cuspan"
 expect "help" 0 "$cuspan" help
-says "help" "$out" "*run *record *replay *show *stat *overhead *check *top *counters *doctor *version *help*"
+says "help" "$out" "*run *record *replay *show *stat *overhead *check *top *counters *doctor *cdi *version *help*"
 expect "--help" 0 "$cuspan" --help
-for command in run record replay send show stat diff overhead counters check doctor ps status top start stop flush version help; do
+for command in run record replay send show stat diff overhead counters check doctor cdi ps status top start stop flush version help; do
     expect "help $command" 0 "$cuspan" help $command
     says "help $command" "$out" "usage: cuspan $command*"
     expect "$command --help" 0 "$cuspan" $command --help
@@ -218,8 +218,17 @@ expect "an empty file" 1 "$cuspan" show /dev/null
 one_line "an empty file"
 expect "no such trace" 1 "$cuspan" show --trace ffffffff small.jsonl
 one_line "no such trace"
-expect "a bound" 0 "$cuspan" show --max-spans 100 large.jsonl
-says "a bound" "$out" "*9,924 more spans*"
+late=$here/../../../examples/training/late_rank.jsonl.gz
+expect "ranks" 0 "$cuspan" show --width 110 "$late"
+says "ranks" "$out" "*rank 0  vm *ms ·*░*rank 1  last in 5 of 5  vm *  0 ns *█ compute*step 49*"
+expect "one rank" 0 "$cuspan" show --rank 1 --width 110 "$late"
+says "one rank" "$out" "*338 spans *rank 1 *"
+[[ $out != *"rank 0"* ]] || fail "--rank 1 shows rank 0"
+expect "no such rank" 1 "$cuspan" show --rank 7 "$late"
+says "no such rank" "$err" "cuspan show: the trace * has no rank 7; choose another one, or another trace with --trace"
+expect "clocks of one host" 0 "$cuspan" show --align-clocks "$late"
+says "clocks of one host" "$err" "*--align-clocks has no effect, because the trace is not a step on several hosts"
+expect "a removed option" 2 "$cuspan" show --max-spans 100 large.jsonl
 expect "a false recording" 1 "$cuspan" show <(printf '\x89CUSPAN\n\x01\x00')
 [[ -z $(ls "$TMPDIR") ]] || fail "show leaves files behind: $(ls "$TMPDIR")"
 
@@ -236,6 +245,8 @@ file=$(sed -n 's/^output_file=//p' <<<"$CUSPAN_SET" | tail -1)
 record=$(sed -n 's/^record_file=//p' <<<"$CUSPAN_SET" | tail -1)
 echo "args:$*"
 echo "library:$CUDA_INJECTION64_PATH nvtx:$NVTX_INJECTION64_PATH config:${CUSPAN_CONFIG_FILE-} set:${CUSPAN_SET//$'\n'/|}" >env.txt
+echo "${NCCL_PROFILER_PLUGIN-}" >nccl.txt
+echo "${PYTHONPATH-unset}" >python.txt
 if [[ -n $record ]]; then
     printf 'x' >"$record"
     more=",\"recording\":\"$record\",\"events\":42"
@@ -310,6 +321,20 @@ expect "our own injection of NVTX" 0 env NVTX_INJECTION64_PATH="$work/./libcuspa
 says "our own injection of NVTX" "$(<env.txt)" "library:$work/libcuspan.so nvtx:$work/libcuspan.so *"
 expect "NVTX switched off by nobody" 0 env NVTX_INJECTION64_PATH= "$cuspan" run -q ./app
 says "NVTX switched off by nobody" "$(<env.txt)" "*nvtx:$work/libcuspan.so *"
+says "NCCL's plugin" "$(<nccl.txt)" "$work/libcuspan.so"
+expect "another plugin of NCCL" 0 env NCCL_PROFILER_PLUGIN=inspector "$cuspan" run -q ./app
+says "another plugin of NCCL" "$(<nccl.txt)" "inspector"
+says "no archive for Python" "$(<python.txt)" "unset"
+cp "$(dirname "$cuspan")/python.zip" .
+for before in "" /a:/b "/a:$work/python.zip"; do
+    expect "Python's path" 0 env PYTHONPATH="$before" "$cuspan" run -q ./app
+    case $before in
+    *python.zip) says "Python's path, twice" "$(<python.txt)" "$before" ;;
+    *) says "Python's path" "$(<python.txt)" "$work/python.zip${before:+:$before}" ;;
+    esac
+done
+expect "Python's path under another tool" 0 env NV_COMPUTE_PROFILER_PERFWORKS_DIR=/ "$cuspan" run -q ./app
+says "Python's path under another tool" "$(<python.txt)" "unset"
 touch empty.so
 expect "a library that is none" 0 env CUSPAN_LIBRARY="$work/empty.so" "$cuspan" run ./app
 says "a library that is none" "$err" "cuspan: warning: the command gets no root span: *empty.so: file too short*5 spans delivered*"

@@ -5,6 +5,7 @@
 """
 
 import shutil
+import struct
 import sys
 from pathlib import Path
 
@@ -106,16 +107,16 @@ class Driver(doctor_case.Case):
 
 class Cupti(doctor_case.Case):
     def test_none(self):
-        self.says("cupti.library", "problem", "found no CUPTI", "pip install nvidia-cuda-cupti \\(", arguments=["--library", self.agent()])
+        self.says("cupti.library", "problem", "found no CUPTI", r"pip install 'cuspan\[cuda13\]' .*nvidia-cuda-cupti,", arguments=["--library", self.agent()])
         self.driver()
-        self.says("cupti.library", "problem", "found no CUPTI", "cupti-cu12", arguments=["--library", self.agent()],
+        self.says("cupti.library", "problem", r"found no CUPTI.*cuspan\[cuda12\]", r"'cuspan\[cuda12\]'.*cupti-cu12", arguments=["--library", self.agent()],
                   env={"FAKE_CUDA_VERSION": 12080})
 
     def test_the_newest_is_taken(self):
         self.driver()
         library = self.agent()
         self.cupti("agent/cupti", 130200)
-        self.says("cupti.library", "ok", "CUDA 13.2,.*agent/cupti/libcupti.so.13, the only", arguments=["--library", library])
+        self.says("cupti.library", "ok", r"CUDA 13.2,.*agent/cupti/libcupti.so.13, the only one found \(beside libcuspan.so\)", arguments=["--library", library])
         self.says("cupti.others", "skipped", arguments=["--library", library])
         self.cupti("agent/cupti", 130200, "libcupti.so.12")  # two of one version: the first
         self.says("cupti.library", "ok", "so.13, the newest", arguments=["--library", library])
@@ -137,6 +138,62 @@ class Cupti(doctor_case.Case):
         path.write_text("no library")
         self.says("cupti.others", "warning", "cannot load CUPTI.*invalid ELF|cannot load CUPTI.*too short", "install the package",
                   arguments=["--library", library])
+        header = bytearray(Path(library).read_bytes()[:64])
+        header[18:20] = struct.pack("<H", 8)  # MIPS
+        path.write_bytes(header)
+        self.says("cupti.others", "warning", "libcupti.so.13 is for another architecture", "for this machine", arguments=["--library", library])
+        self.says("cupti.library", "problem", "for another architecture", "pip install", arguments=["--library", library])
+
+    def test_unreadable(self):
+        self.driver()
+        library = self.agent()
+        self.cupti("agent/cupti", 130500).chmod(0)
+        self.cupti("agent/cupti", 130500, "libcupti.so.12")
+        self.says("cupti.others", "warning", "so.13: .*Permission denied", r"chmod o\+r .*so.13", arguments=["--library", library], **NOBODY)
+        self.says("cupti.library", "ok", "so.12", arguments=["--library", library], **NOBODY)
+
+    def wheel(self, site):
+        """The agent as a wheel installs it below a folder of packages."""
+        folder = self.directory / site / "cuspan/native/lib/cuspan"
+        folder.mkdir(parents=True)
+        for name in "libcuspan.so", "libcuspan-export.so":
+            shutil.copy(doctor_case.BUILD / name, folder)
+        return folder / "libcuspan.so"
+
+    def test_packages_of_the_wheel(self):
+        self.driver()
+        site = "venv/lib/python3.12/site-packages"
+        library = self.wheel(site)
+        self.says("cupti.library", "problem", "found no CUPTI", "pip install", arguments=["--library", library])
+        self.cupti(f"{site}/nvidia/cu13/lib", 130500)
+        self.says("cupti.library", "ok", r"the only one found \(a Python package beside cuspan\)$", arguments=["--library", library])
+        (self.directory / site / "torch").mkdir()
+        (self.directory / site / "torch/version.py").touch()
+        self.says("cupti.library", "ok", r"beside cuspan, which PyTorch also uses\)$", arguments=["--library", library])
+        self.cupti(f"{site}/nvidia/cuda_cupti/lib", 28, "libcupti.so.12")
+        old = {"FAKE_CUDA_VERSION": 12080}
+        self.says("cupti.library", "ok", "CUDA 12.9, .*so.12, the newest that the driver supports", arguments=["--library", library], env=old)
+        self.says("cupti.others", "warning", "so.13 needs a newer driver", "cuda12", arguments=["--library", library], env=old)
+
+    def test_without_a_driver(self):
+        library = self.wheel("site")
+        self.cupti("site/nvidia/cu13/lib", 130500)
+        no_driver = {"FAKE_CUPTI_RESULT": 999}
+        self.says("cupti.library", "unknown", r"so.13 \(a Python package beside cuspan\) cannot be checked without NVIDIA's driver",
+                  arguments=["--library", library], env=no_driver)
+        self.driver()
+        self.says("cupti.library", "problem", "does not report its version", arguments=["--library", library], env=no_driver)
+
+    def test_the_programs_packages(self):
+        """A program of another Python environment than cuspan's."""
+        self.driver()
+        library = self.agent()
+        self.cupti("env/lib/python3.9/site-packages/nvidia/cu13/lib", 130500)
+        program = self.directory / "env/bin/python"
+        program.parent.mkdir()
+        shutil.copy("/bin/true", program)
+        self.says("cupti.library", "problem", "found no CUPTI", "pip install", arguments=["--library", library])
+        self.says("cupti.library", "ok", "a Python package of the program", arguments=["--library", library], program=[program])
 
     def test_cupti_library_setting(self):
         path = self.cupti("other", 130500)
@@ -146,8 +203,11 @@ class Cupti(doctor_case.Case):
     def test_python(self):
         self.cupti("venv/lib/python3.11/site-packages/nvidia/cu13/lib", 130000)
         env = {"VIRTUAL_ENV": self.directory / "venv"}
-        self.says("cupti.python", "ok", "CUDA 13.0,.*PyTorch", env=env)
-        self.says("cupti.library", "warning", "only Python packages have a CUPTI", "pip install", env=env, arguments=["--library", self.agent()])
+        self.says("cupti.python", "ok", "CUDA 13.0,.*this Python environment", env=env)
+        self.says("cupti.library", "ok", "a Python package of the program", env=env, arguments=["--library", self.agent()])
+        self.cupti(".local/lib/python3.11/site-packages/nvidia/cu13/lib", 130000)
+        self.says("cupti.library", "warning", "only Python packages have a CUPTI", "pip install", arguments=["--library", self.agent()])
+        shutil.rmtree(self.directory / ".local")
         self.says("cupti.python", "skipped")
         self.says("cupti.python", "warning", "result 7", env={**env, "FAKE_CUPTI_RESULT": 7})
 

@@ -48,11 +48,35 @@ class Injection(doctor_case.Case):
 
     def test_library_of_another_version(self):
         data = (doctor_case.BUILD / "libcuspan.so").read_bytes()
-        version = subprocess.run([doctor_case.BUILD / "cuspan", "version", "--json"], stdout=subprocess.PIPE, check=True).stdout
-        version = json.loads(version)["version"].encode()
+        version = self.version()
         changed = self.directory / "libcuspan.so"
         changed.write_bytes(data.replace(b"\0" + version + b"\0", b"\0" + version[:-1] + b"9\0"))
         self.says("injection.library", "problem", "has version .*9, but this program", "--library", arguments=["--library", changed])
+
+    def other_copy(self, place, version=None):
+        """An installation at `place`, of this or another version."""
+        target = self.directory / place / "libcuspan.so"
+        target.parent.mkdir(parents=True)
+        data = (doctor_case.BUILD / "libcuspan.so").read_bytes()
+        target.write_bytes(data.replace(b"\0" + self.version() + b"\0", b"\0" + version + b"\0") if version else data)
+        return target
+
+    def version(self):
+        told = subprocess.run([doctor_case.BUILD / "cuspan", "version", "--json"], stdout=subprocess.PIPE, check=True).stdout
+        return json.loads(told)["version"].encode()
+
+    def test_other_copies(self):
+        wheel = self.other_copy("venv/lib/python3.12/site-packages/cuspan/native/lib/cuspan")
+        env = {"VIRTUAL_ENV": self.directory / "venv"}
+        self.says("injection.library", "ok", f"this version is also installed at {re.escape(str(wheel))}", env=env)
+        self.says("injection.library", "ok", "version", env=env, arguments=["--library", wheel])
+        other = self.other_copy("prefix/lib/cuspan", self.version()[:-1] + b"9")
+        program = self.directory / "prefix/bin/cuspan"
+        program.parent.mkdir()
+        program.touch(0o755)
+        env["PATH"] = f"{program.parent}:{os.environ['PATH']}"
+        self.says("injection.library", "warning", rf"another version of cuspan \(.*9\) is installed at {re.escape(str(other))}", "remove", env=env)
+        self.says("injection.library", "ok", "also installed", env=env)
 
     def test_module(self):
         library = self.agent()
@@ -81,6 +105,44 @@ class Injection(doctor_case.Case):
         self.says("injection.nvtx", "warning", "have no spans", "export NVTX_INJECTION64_PATH", env=cuda)
         self.says("injection.nvtx", "warning", "another library", "export", env={**cuda, "NVTX_INJECTION64_PATH": doctor_case.BUILD / "libfake_cuda.so"})
         self.says("injection.nvtx", "problem", "No such file", "export", env={**cuda, "NVTX_INJECTION64_PATH": "/nowhere.so"})
+
+    def test_nccl(self):
+        ours = doctor_case.BUILD / "libcuspan.so"
+        cuda = {"CUDA_INJECTION64_PATH": ours}
+        self.says("injection.nccl", "ok", "cuspan run sets it")
+        self.says("injection.nccl", "ok", "cuspan run sets it", env=cuda, program=["true"])
+        self.says("injection.nccl", "ok", re.escape(f"is {ours}"), env={**cuda, "NCCL_PROFILER_PLUGIN": ours})
+        self.says("injection.nccl", "warning", "not set: collectives have no datatype", "export NCCL_PROFILER_PLUGIN", env=cuda)
+        for other in "inspector", "none", "/opt/nccl/libnccl-profiler-inspector.so", doctor_case.BUILD / "libfake_cuda.so":
+            self.says("injection.nccl", "warning", "another plugin", "unset NCCL", env={**cuda, "NCCL_PROFILER_PLUGIN": other})
+
+    def test_python_path(self):
+        archive = doctor_case.BUILD / "python.zip"
+        cuda = {"CUDA_INJECTION64_PATH": doctor_case.BUILD / "libcuspan.so"}
+        self.says("injection.python", "ok", "cuspan run adds it")
+        self.says("injection.python", "ok", "PYTHONPATH contains", env={**cuda, "PYTHONPATH": f"/a:{archive}"})
+        self.says("injection.python", "warning", "does not contain", f"export PYTHONPATH={re.escape(str(archive))}$", env=cuda)
+        self.says("injection.python", "warning", "does not contain", "python.zip:/a:/b$", env={**cuda, "PYTHONPATH": "/a:/b"})
+        (self.directory / "sitecustomize.py").touch()
+        self.says("injection.python", "ok", env={**cuda, "PYTHONPATH": f"{archive}:{self.directory}"})
+        self.says("injection.python", "warning", f"has {re.escape(str(self.directory))} before", "first",
+                  env={**cuda, "PYTHONPATH": f"{self.directory}:{archive}"})
+        self.says("injection.python", "warning", "python.zip cannot be read", "pip install", arguments=["--library", self.agent()])
+
+    def test_python_program(self):
+        script = self.directory / "train"
+        script.touch(0o755)
+        for options, level, text in (([], "ok", "cuspan run adds"), (["-u", "train.py", "-S"], "ok", "cuspan run adds"),
+                                     (["-c", "-I"], "ok", ""), (["-m", "torch.distributed.run", "-I"], "ok", ""),
+                                     (["-X", "-I", "t.py"], "ok", ""), (["-Xdev", "-I", "t.py"], "warning", "with -I"),
+                                     (["-I"], "warning", "with -I"), (["-uE", "train.py"], "warning", "with -E"),
+                                     (["-IS"], "warning", "with -S"), (["-W", "error", "-S", "t.py"], "warning", "with -S")):
+            self.says("injection.python", level, text, program=["python3", *options])
+            if len(options) < 2:
+                for first in f"/usr/bin/python3 {' '.join(options)}", f"/usr/bin/env -S python3 {' '.join(options)}":
+                    script.write_text(f"#!{first}\n")
+                    self.says("injection.python", level, text, program=[script])
+        self.says("injection.python", "ok", "not Python itself", program=["true"])
 
     def compiled(self, name, *flags):
         target = self.directory / name

@@ -286,9 +286,9 @@ class Made(unittest.TestCase):
         p = self.program
         p.free(p.allocate(MIB, address=0x700000))
         tables = self.tables(other)
-        self.assertEqual(self.row(tables, "device", process="4711")["live_bytes"], 0)
-        self.assertEqual(self.row(tables, "device", process="4712")["live_bytes"], 8 * MIB)
-        self.assertEqual([row["process"] for row in tables["memory_unfreed"]], ["4712"])
+        self.assertEqual(self.row(tables, "device", process="made 4711")["live_bytes"], 0)
+        self.assertEqual(self.row(tables, "device", process="other 4712")["live_bytes"], 8 * MIB)
+        self.assertEqual([row["process"] for row in tables["memory_unfreed"]], ["other 4712"])
 
     def test_gpus_are_told_apart_by_their_contexts(self):
         p = self.program

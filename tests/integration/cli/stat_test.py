@@ -116,7 +116,7 @@ class Groups:
                 known = next((other.resource for other in self.spans.values() if self.is_work(other) and
                               other.attributes.get("cuda.context.id") == span.attributes["cuda.context.id"]), None)
             return f'{known["cuda.device.id"]} {known["hw.name"]} {known["hw.id"]}' if known else none
-        return f'{span.resource["process.pid"]} {span.resource["service.name"]}'
+        return f'{span.resource["service.name"]} {span.resource["process.pid"]} ({span.resource["host.name"]})'
 
     def by(self, word):
         groups = defaultdict(set)
@@ -366,17 +366,51 @@ class Recording(unittest.TestCase):
     def test_wrong_arguments_are_named(self):
         done = run("stat", "--table", "kernal", self.files["threads"])
         self.assertEqual(done.returncode, 2)
-        self.assertIn('no table "kernal"; there are: headline calls', done.stderr)
+        self.assertIn('no table "kernal" for this input; there are: headline calls', done.stderr)
         done = run("stat")
         self.assertEqual(done.returncode, 2)
         done = run("stat", "/no/such/file")
         self.assertEqual(done.returncode, 1)
         self.assertIn("/no/such/file", done.stderr)
 
-    def test_spans_beyond_the_bound_are_told(self):
-        done = run("stat", "--max-spans", 10, self.files["threads"])
-        self.assertEqual(done.returncode, 0)
-        self.assertRegex(done.stderr, r"\d+ spans of the file are not counted; raise --max-spans")
+
+class Processes(unittest.TestCase):
+    def test_they_are_shown_by_rank_host_and_service(self):
+        resources = [
+            {"service.name": "trainer", "host.name": "node-1", "cuda.process.rank": 3, "process.pid": 11},
+            {"service.name": "trainer", "host.name": "node-1", "cuda.process.rank": 3, "process.pid": 12},
+            {"service.name": "unknown_service:python", "host.name": "node-2", "process.pid": 13},
+            {"service.name": "unknown_service", "process.pid": 14},
+            {"cuda.process.rank": 5, "process.pid": 15},
+            {"service.name": "trainer", "cuda.process.rank": 6, "process.pid": 16},
+        ]
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "trace.jsonl"
+            file.write_text("".join(self.line_of_a_call(number, resource) for number, resource in enumerate(resources, 1)))
+            groups = json.loads(run("stat", "--by", "process", "--json", file).stdout)["headline"]
+        self.assertEqual([row["group"] for row in groups], [
+            "rank 6 (trainer)", "rank 5", "process 14", "python 13 (node-2)", "rank 3 (node-1, trainer, 12)",
+            "rank 3 (node-1, trainer)"])
+
+    def test_of_many_groups_the_largest_are_kept(self):
+        count = 5000
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "trace.jsonl"
+            file.write_text("".join(self.line_of_a_call(number, {"service.name": "service"}) for number in range(1, count + 1)))
+            groups = json.loads(run("stat", "--by", "request", "--json", "--top", 0, file).stdout)["headline"]
+            text = run("stat", "--by", "request", "--top", 2, "--table", "headline", file).stdout
+        self.assertTrue(2048 <= len(groups) <= 4096, len(groups))
+        self.assertEqual([int(row["group"], 16) for row in groups], list(range(count, count - len(groups), -1)))
+        self.assertIn(f"and {count - 2:d} more", text.replace(",", ""))
+
+    @staticmethod
+    def line_of_a_call(number, resource):
+        """A process with one call, the longer the larger its number."""
+        span = {"traceId": f"{number:032x}", "spanId": f"{number:016x}", "name": "cudaMalloc", "startTimeUnixNano": str(START_NS),
+                "endTimeUnixNano": str(START_NS + 1000 * number), "attributes": attributes({"cuda.api": "runtime"})}
+        identity = {**resource, "service.instance.id": f"instance-{number}"}
+        return json.dumps({"resourceSpans": [{"resource": {"attributes": attributes(identity)}, "scopeSpans": [
+            {"scope": {"name": "cuspan"}, "spans": [span]}]}]}) + "\n"
 
 
 class Sqlite(unittest.TestCase):
@@ -709,7 +743,7 @@ class Peaks(unittest.TestCase):
         libraries = self.folder / "libraries"
         libraries.mkdir(exist_ok=True)
         shutil.copy(BUILD / "libfake_nvml.so", libraries / "libnvidia-ml.so.1")
-        cupti = next(BUILD.rglob("libfake_cupti_classic.so"))
+        cupti = BUILD / "libfake_cupti_classic.so"
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
         done = subprocess.run([BUILD / "peer_host", BUILD / "libcuspan.so", cupti], capture_output=True, text=True, timeout=600,
                               check=False, env={**environment, "LD_LIBRARY_PATH": str(libraries), **variables,

@@ -136,6 +136,38 @@ class Top(unittest.TestCase):
                 return
         self.fail(f"no look with kernels, spans, CPU time and a whole window: {agents}")
 
+    def test_the_ranks_of_a_job(self):
+        """Two ranks, which go on until they are killed. Rank 1 takes longer for a step."""
+        steps = {0: [word for number in range(1, 2000) for word in (f"step={number}", "play", "nap")],
+                 1: [word for number in range(1, 2000) for word in (f"step={number}", "play", "play", "nap", "nap")]}
+        for rank, words in steps.items():
+            settings = {"cupti.library": BUILD / "libcuspan-replay.so", "output_file": "/dev/null", "control.directory": self.sockets,
+                        "cupti.flush_interval_ms": 100, "steps.sampled": "never"}
+            running = subprocess.Popen(
+                [BUILD / "control_host", BUILD / "libcuspan-replay.so", ROOT / "examples/recordings/vector_add.cuspanrec",
+                 BUILD / "libcuspan.so", "inject", *words],
+                env={**self.env, "CUSPAN_SET": ";".join(f"{key}={value}" for key, value in settings.items()), "CUSPAN_JOB_ID": "job",
+                     "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2"},
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+            self.addCleanup(Player(running).end)
+        for look, _ in zip(self.looks(), range(TRIES)):
+            ranks = {agent["steps"]["rank"]: agent["steps"] for agent in look["agents"] if agent.get("steps", {}).get("sampled")}
+            if len(ranks) == 2 and all(steps["count"] and len(steps["sampled"]) > 1 for steps in ranks.values()):
+                break
+        self.assertEqual(sorted(ranks), [0, 1])
+        self.assertEqual(ranks[0]["job"], ranks[1]["job"])
+        for steps in ranks.values():
+            numbers = [step["number"] for step in steps["sampled"]]
+            self.assertEqual(numbers, list(range(numbers[0], numbers[-1] - 1, -1)))
+            self.assertGreater(steps["number"], numbers[0])
+            self.assertGreater(steps["total_ns"], 0.1e9 * steps["count"])  # of the naps
+            self.assertEqual({step["communication_ns"] for step in steps["sampled"]}, {0})
+            self.assertGreater(min(step["compute_ns"] for step in steps["sampled"]), 0)
+        shown = self.top("--once", "--interval", "0.5").stdout
+        self.assertRegex(shown, r"(?m)^ RANK +PID +STEP +STEP TIME +COMPUTE +EXPOSED +IDLE +LATE$")
+        self.assertRegex(shown, r"(?m)^    0 +\d+ +\d+ +\d+ ms ")
+        self.assertRegex(shown, r"(?m)^    1 +\d+ +\d+ +\d+ ms ")
+
     def test_who_does_not_respond_keeps_its_name(self):
         running = self.replay("trainer", "torch_inference")
         looks = (look["agents"][0] for look in self.looks())

@@ -3,9 +3,10 @@
  *   control_host DOUBLE RECORDING AGENT STEP...
  *
  * inject (as CUDA does), start (loads AGENT if it is not loaded), stop, flush (5 s), flush-0 (no time at
- * all), on (is it tracing?), play (the recorded calls), nap (100 ms), attach=TRACEPARENT, detach, child (runs
- * the following steps in a forked child), leak (leaks a block of memory), descriptors (closes all from 3 on,
- * and opens its own listening socket at each of their numbers). Each step prints "STEP: ANSWER". */
+ * all), on (is it tracing?), play (the recorded calls), nap (100 ms), attach=TRACEPARENT, detach,
+ * step=NUMBER, step-end, child (runs the following steps in a forked child), leak (leaks a block of memory),
+ * descriptors (closes all from 3 on, and opens its own listening socket at each of their numbers). Each step
+ * prints "STEP: ANSWER". */
 #include "cuspan/cuspan.h"
 #include "forked_child.h"
 #include "recording/replay_seam.h"
@@ -122,6 +123,10 @@ static int step(const char *name, const char *agent)
         return attach(name + 7);
     if (strcmp(name, "detach") == 0)
         return cuspan_detach(token);
+    if (strncmp(name, "step=", 5) == 0)
+        return cuspan_step(atoll(name + 5));
+    if (strcmp(name, "step-end") == 0)
+        return cuspan_step_of_kind(0, CUSPAN_NO_STEP);
     if (strcmp(name, "child") == 0)
         return become_child();
     if (strcmp(name, "leak") == 0)

@@ -28,6 +28,7 @@ check_files() {
     jaeger_binary || fail "the Collector's configuration is checked by Jaeger's binary"
     check_collector docker/collector.yaml 's/otlphttp, debug/otlphttp, nowhere/'
     check_collector examples/service/collector.yaml 's/exporters: \[otlphttp\]/exporters: [nowhere]/'
+    check_collector examples/training/sample.yaml 's/exporters: \[otlphttp\]/exporters: [nowhere]/'
     if find_compose --present; then
         for file in docker/compose.yaml examples/service/compose.yaml; do
             "${COMPOSE[@]}" -f "$file" --profile gpu config >/dev/null

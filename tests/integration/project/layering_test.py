@@ -33,19 +33,19 @@ cli        NEVER abi capture correlate encode export agent replay share
 replay     NEVER config capture correlate encode export agent cli share
 share      NEVER base config capture correlate encode export recording agent cli replay
 
-base       NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h> <curses.h>
-model      NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h> <curses.h>
-abi        NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h> <curses.h>
-config     NEVER <curl/curl.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h> <curses.h>
-capture    NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h> <curses.h>
-correlate  NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h> <curses.h>
-encode     NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h> <curses.h>
-export     NEVER <yaml.h> <sqlite3.h> <curses.h>
-recording  NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h> <curses.h>
-agent      NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h> <curses.h>
-cli        NEVER <curl/curl.h> <yaml.h> <zstd.h> <igzip_lib.h> <libdeflate.h>
-replay     NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h> <curses.h>
-share      NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h> <curses.h>
+base       NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h> <yyjson.h> <curses.h>
+model      NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h> <yyjson.h> <curses.h>
+abi        NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h> <yyjson.h> <curses.h>
+config     NEVER <curl/curl.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h> <yyjson.h> <curses.h>
+capture    NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h> <yyjson.h> <curses.h>
+correlate  NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h> <yyjson.h> <curses.h>
+encode     NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h> <yyjson.h> <curses.h>
+export     NEVER <yaml.h> <sqlite3.h> <yyjson.h> <curses.h>
+recording  NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h> <yyjson.h> <curses.h>
+agent      NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h> <yyjson.h> <curses.h>
+cli        NEVER <curl/curl.h> <yaml.h> <igzip_lib.h> <libdeflate.h>
+replay     NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h> <yyjson.h> <curses.h>
+share      NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h> <yyjson.h> <curses.h>
 
 anyone     NEVER <cupti.h> <cupti_activity.h> <cupti_callbacks.h> <cuda.h> <cuda_runtime.h> <cuda_runtime_api.h>
 """

@@ -42,4 +42,20 @@ bool sample_write(const char *path, const struct sample *sample);
  * node. */
 bool sample_write_graphs(const char *path, bool with_nodes);
 
+#define SAMPLE_MAKERS         4
+#define SAMPLE_MAKER_LAUNCHES 10
+
+/* Threads that make a graph each, at the same time, instantiate it at once and launch it: two capture it from
+ * a stream, two create it; of both, one uses the runtime API and one the driver API. Each execution has its
+ * own record and those of its nodes, for the fault late-graphs. */
+bool sample_write_graph_makers(const char *path);
+
+#define SAMPLE_COLLECTIVE_STEPS 50
+#define SAMPLE_COLLECTIVE_BYTES 1000 /* of one rank */
+#define SAMPLE_COLLECTIVE_NS    2000 /* of a kernel */
+
+/* Rank 1 of 4 with NCCL's ranges. Each step has an AllReduce, which the profiler plugin describes, three
+ * AllGathers in one group and kernel, and a kernel "own" of the program. */
+bool sample_write_collectives(const char *path);
+
 #endif

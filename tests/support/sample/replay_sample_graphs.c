@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXEC      0xe0e0e0ull
+#define EXEC      0xe0e0e0ull        /* handle of the executable graph; of several, 16 apart */
 #define FIRST     ((5ull << 32) + 1) /* IDs of the captured nodes and of the executable graph's nodes */
 #define FIRST_RUN ((6ull << 32) + 1)
 #define GRAPH_ID  6
@@ -20,31 +20,57 @@ struct maker {
     uint32_t correlation_id;
 };
 
-static uint16_t find_runtime_call(const char *name)
+static enum call_domain domain_of(const char *name)
 {
-    for (uint16_t cbid = 0; cbid < call_count_runtime; cbid++)
-        if (call_info(CALL_RUNTIME, cbid) && strcmp(call_name(call_info(CALL_RUNTIME, cbid)), name) == 0)
+    return strncmp(name, "cuda", 4) == 0 ? CALL_RUNTIME : CALL_DRIVER;
+}
+
+static uint16_t find_call(const char *name)
+{
+    enum call_domain domain = domain_of(name);
+    uint32_t count = domain == CALL_RUNTIME ? call_count_runtime : call_count_driver;
+    for (uint16_t cbid = 0; cbid < count; cbid++)
+        if (call_info(domain, cbid) && strcmp(call_name(call_info(domain, cbid)), name) == 0)
             return cbid;
     fprintf(stderr, "sample: there is no %s\n", name);
     abort();
 }
 
-static void write_call(struct maker *maker, uint64_t tid, const char *name, uint64_t exec)
+/* The call takes from `inset_ns` after now to as long before the next microsecond. */
+static void write_call_within(struct maker *maker, uint64_t tid, const char *name, uint64_t exec,
+                              uint64_t inset_ns)
 {
     union {
         struct call_record record;
         uint64_t words[sizeof(struct call_record) / 8 + 1];
     } call = {.record = {.head = {.bytes = sizeof call,
                                   .type = RECORD_CALL,
-                                  .domain = CALL_RUNTIME,
-                                  .cbid = find_runtime_call(name)},
-                         .start_ns = maker->now_ns,
-                         .end_ns = maker->now_ns + 1000,
-                         .correlation_id = ++maker->correlation_id,
+                                  .domain = (uint8_t)domain_of(name),
+                                  .cbid = find_call(name)},
+                         .start_ns = maker->now_ns + inset_ns,
+                         .end_ns = maker->now_ns + 1000 - inset_ns,
+                         .correlation_id = maker->correlation_id,
                          .context_id = 1,
                          .present = 1}};
     call.words[sizeof(struct call_record) / 8] = exec;
     maker->is_done &= recording_write_call(maker->writer, tid, &call.record) == STATUS_OK;
+}
+
+static void write_call(struct maker *maker, uint64_t tid, const char *name, uint64_t exec)
+{
+    maker->correlation_id++;
+    write_call_within(maker, tid, name, exec, 0);
+    maker->now_ns += 2000;
+}
+
+/* A runtime call and the driver call that it makes; without `name`, only the latter. */
+static void write_nested(struct maker *maker, uint64_t tid, const char *name, const char *driver_name,
+                         uint64_t exec)
+{
+    maker->correlation_id++;
+    write_call_within(maker, tid, driver_name, exec, 100);
+    if (name)
+        write_call_within(maker, tid, name, exec, 0);
     maker->now_ns += 2000;
 }
 
@@ -127,7 +153,46 @@ static void launch_from_threads(struct maker *maker)
     }
 }
 
-bool sample_write_graphs(const char *path, bool with_nodes)
+static void make_graphs(struct maker *maker)
+{
+    static const struct {
+        const char *begin, *begin_driver, *instantiate, *instantiate_driver, *launch;
+    } ways[SAMPLE_MAKERS] = {
+        {NULL, "cuGraphCreate", NULL, "cuGraphInstantiateWithFlags", NULL},
+        {"cudaStreamBeginCapture", "cuStreamBeginCapture", "cudaGraphInstantiate",
+         "cuGraphInstantiateWithParams", "cudaGraphLaunch"},
+        {NULL, "cuStreamBeginCapture", NULL, "cuGraphInstantiateWithParams", NULL},
+        {"cudaGraphCreate", "cuGraphCreate", "cudaGraphInstantiateWithFlags", "cuGraphInstantiateWithFlags",
+         "cudaGraphLaunch"},
+    };
+    for (unsigned i = 0; i < SAMPLE_MAKERS; i++) /* a replay starts a thread when its first call is due */
+        write_call(maker, 1000 + i, "cudaStreamCreate", 0);
+    for (unsigned i = 0; i < SAMPLE_MAKERS; i++)
+        write_nested(maker, 1000 + i, ways[i].begin, ways[i].begin_driver, 0);
+    for (unsigned i = 0; i < SAMPLE_MAKERS; i++) {
+        write_resource(maker, 1000 + i, CUPTI_RESOURCE_GRAPHEXEC_CREATED, SAMPLE_GRAPH_NODES, EXEC + 16 * i,
+                       0);
+        write_nested(maker, 1000 + i, ways[i].instantiate, ways[i].instantiate_driver, 0);
+    }
+    for (unsigned i = 0; i < SAMPLE_MAKERS * SAMPLE_MAKER_LAUNCHES; i++) {
+        unsigned way = i % SAMPLE_MAKERS;
+        uint64_t launched_ns = maker->now_ns;
+        write_nested(maker, 1000 + way, ways[way].launch, "cuGraphLaunch", EXEC + 16 * way);
+        maker->with_nodes = false;
+        write_execution(maker, launched_ns);
+        maker->with_nodes = true;
+        write_execution(maker, launched_ns);
+    }
+}
+
+static void capture_and_launch(struct maker *maker)
+{
+    capture_and_instantiate(maker);
+    launch_from_threads(maker);
+}
+
+static bool write_recording(const char *path, bool with_nodes, unsigned threads,
+                            void (*write)(struct maker *maker))
 {
     struct error err;
     struct maker maker = {.is_done = true, .with_nodes = with_nodes, .now_ns = SAMPLE_START_NS};
@@ -135,16 +200,25 @@ bool sample_write_graphs(const char *path, bool with_nodes)
         fprintf(stderr, "sample: %s\n", err.text);
         return false;
     }
-    for (uint64_t tid = 1000; tid < 1005; tid++) {
+    for (uint64_t tid = 1000; tid < 1000 + threads; tid++) {
         struct thread_info thread = {.tid = tid, .name = "launcher"};
         maker.is_done &= recording_write_thread(maker.writer, &thread, SAMPLE_START_NS) == STATUS_OK;
     }
     write_resource(&maker, 1000, CUPTI_RESOURCE_CONTEXT_CREATED, 0, SAMPLE_CONTEXT, 0);
-    capture_and_instantiate(&maker);
-    launch_from_threads(&maker);
+    write(&maker);
     if (recording_writer_close(maker.writer, &err) != STATUS_OK || !maker.is_done) {
         fprintf(stderr, "sample: %s: %s\n", path, err.text);
         return false;
     }
     return true;
+}
+
+bool sample_write_graphs(const char *path, bool with_nodes)
+{
+    return write_recording(path, with_nodes, 5, capture_and_launch);
+}
+
+bool sample_write_graph_makers(const char *path)
+{
+    return write_recording(path, true, SAMPLE_MAKERS, make_graphs);
 }

@@ -120,6 +120,8 @@ static void test_ranks_of_each_launcher(void **state)
     given("SLURM_PROCID", "9");
     given("SLURM_LOCALID", "1");
     given("SLURM_NTASKS", "16");
+    expect_rank(-1, -1, -1); /* a batch script */
+    given("SLURM_STEP_ID", "0");
     expect_rank(9, 1, 16);
     given("PMI_RANK", "7");
     given("PMI_SIZE", "8");
@@ -148,6 +150,7 @@ static void test_ranks_of_each_mpi_and_job_system(void **state)
         {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS"}};
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
         memset(variables, 0, sizeof variables);
+        given("SLURM_STEP_ID", "0");
         given(launchers[i][0], "11");
         given(launchers[i][1], "3");
         given(launchers[i][2], "12");
@@ -164,6 +167,7 @@ static void test_a_local_rank_of_another_that_agrees(void **state)
     given("SLURM_PROCID", "7");
     given("SLURM_LOCALID", "3");
     given("SLURM_NTASKS", "8");
+    given("SLURM_STEP_ID", "0");
     expect_rank(7, -1, 16); /* of other processes */
     variables[1][1] = "8";
     expect_rank(7, 3, 8);
@@ -298,6 +302,10 @@ static void test_what_a_pod_is_told_by_variables(void **state)
     expect_pod("", "", "", ""); /* outside a pod they may mean anything */
     given("KUBERNETES_SERVICE_HOST", "10.0.0.1");
     expect_pod("job-3-x7x2p", UID, "training", "node-3");
+    assert_string_equal(text_of("k8s.container.name"), "");
+    given("K8S_CONTAINER_NAME", "worker");
+    look();
+    assert_string_equal(text_of("k8s.container.name"), "worker");
     given("OTEL_RESOURCE_ATTRIBUTES_POD_NAME", "by-the-operator");
     expect_pod("by-the-operator", UID, "training", "node-3");
     given("K8S_POD_NAME", "");

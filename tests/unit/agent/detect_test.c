@@ -1,4 +1,5 @@
 #include "agent/resource/detect.h"
+#include "support/under_qemu.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -151,6 +152,8 @@ static void expect_program(const char *want, const char *name, char *const argum
 static void test_the_program_s_name(void **state)
 {
     (void)state;
+    if (is_under_qemu())
+        skip();
     assert_string_equal(detect_program(), "detect_test");
     RUN("trainer", "trainer", "serve.py");
     RUN("serve.py", "python3", "serve.py");
@@ -170,6 +173,8 @@ static void test_the_program_s_name(void **state)
 static void test_a_child_whose_parent_is_no_python(void **state)
 {
     (void)state;
+    if (is_under_qemu())
+        skip();
     char folder[] = "/tmp/cuspan-detect-test-XXXXXX", program[256] = "", command[768], got[64] = "";
     assert_non_null(mkdtemp(folder));
     assert_true(readlink("/proc/self/exe", program, sizeof program - 1) >

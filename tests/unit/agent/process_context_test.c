@@ -1,4 +1,5 @@
 #include "agent/resource/process_context.h"
+#include "support/under_qemu.h"
 
 #include <errno.h>
 #include <linux/filter.h>
@@ -339,6 +340,8 @@ static void forbid_process_vm_readv(void)
 
 static void test_without_process_vm_readv(void **state)
 {
+    if (is_under_qemu())
+        skip();
     (void)state;
     struct buffer payload;
     int status;

@@ -4,6 +4,7 @@
 #include "agent/resource/published_context.h"
 #include "base/clock.h"
 #include "capture/context/publish.h"
+#include "support/under_qemu.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -141,6 +142,8 @@ static void test_the_published_bytes(void **state)
 static void test_a_forked_child_has_none(void **state)
 {
     (void)state;
+    if (is_under_qemu())
+        skip();
     int status;
     pid_t child = fork();
     if (child == 0) {

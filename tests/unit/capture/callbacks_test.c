@@ -152,6 +152,7 @@ static int setup(void **state)
         thread_known()->runtime_correlation = 0;
     }
     memset(&callbacks_signals, 0, sizeof callbacks_signals);
+    callbacks_on_graph = NULL;
     graph_nodes_id_source = NULL;
     atomic_store(&mode_now, MODE_ON);
     fake_now_ns = 1000000;
@@ -564,54 +565,52 @@ static void make(enum call_domain domain, const char *name)
     leave(&call);
 }
 
-static bool graph_is_begun(void)
+static _Atomic unsigned announced;
+
+static void count_announced(void)
 {
-    return atomic_load(&callbacks_signals.graph_is_begun);
+    atomic_fetch_add(&announced, 1);
 }
 
-static bool graph_is_instantiated(void)
+/* How often the calls so far announced a graph. */
+static unsigned take_announced(void)
 {
-    return atomic_load(&callbacks_signals.graph_is_instantiated);
+    return atomic_exchange(&announced, 0);
 }
 
-static void test_the_first_graph_is_announced(void **state)
+static void test_each_call_that_makes_a_graph_is_announced(void **state)
 {
     (void)state;
-    assert_int_equal(callbacks_init(true), STATUS_OK);
+    callbacks_on_graph = count_announced;
     make(CALL_RUNTIME, "cudaMalloc");
     make(CALL_RUNTIME, "cudaGraphLaunch");
-    assert_false(graph_is_begun());
+    assert_int_equal(take_announced(), 0);
     make(CALL_RUNTIME, "cudaStreamBeginCapture");
-    assert_true(graph_is_begun());
-    assert_false(graph_is_instantiated());
+    make(CALL_RUNTIME, "cudaGraphCreate");
     make(CALL_RUNTIME, "cudaGraphInstantiate");
-    assert_true(graph_is_instantiated());
-    assert_int_equal(callbacks_init(true), STATUS_OK);
-    assert_false(graph_is_begun());
-    assert_false(graph_is_instantiated());
+    assert_int_equal(take_announced(), 3);
+    make(CALL_DRIVER, "cuStreamBeginCapture");
+    make(CALL_DRIVER, "cuGraphCreate");
+    make(CALL_DRIVER, "cuGraphInstantiateWithParams");
+    assert_int_equal(take_announced(), 3);
 }
 
-static unsigned asked;
-
-static void count_asked(void)
+static void see_no_record(void)
 {
-    asked++;
+    assert_null(next());
+    atomic_fetch_add(&announced, 1);
 }
 
-static void test_whoever_asks_hears_of_graphs_up_to_the_first_instantiation(void **state)
+static void test_a_graph_is_announced_before_cuda_makes_it(void **state)
 {
     (void)state;
-    assert_int_equal(callbacks_init(true), STATUS_OK);
-    callbacks_on_graph = count_asked;
-    asked = 0;
-    make(CALL_RUNTIME, "cudaStreamBeginCapture");
-    make(CALL_DRIVER, "cuGraphCreate");
-    assert_int_equal(asked, 2);
-    make(CALL_RUNTIME, "cudaGraphInstantiate");
-    assert_int_equal(asked, 3);
-    make(CALL_RUNTIME, "cudaStreamBeginCapture");
-    assert_int_equal(asked, 3);
-    callbacks_on_graph = NULL;
+    struct call call;
+    callbacks_on_graph = see_no_record;
+    find(&call, CALL_RUNTIME, "cudaStreamBeginCapture", 16);
+    enter(&call);
+    assert_int_equal(take_announced(), 1);
+    leave(&call);
+    assert_int_equal(take_announced(), 0);
 }
 
 /* So records are also enabled if these calls have no spans. */
@@ -619,12 +618,12 @@ static void test_a_graph_is_announced_by_a_call_without_a_span(void **state)
 {
     (void)state;
     struct call call;
-    assert_int_equal(callbacks_init(true), STATUS_OK);
+    callbacks_on_graph = count_announced;
     find(&call, CALL_DRIVER, "cuGraphCreate", 16);
     assert_true(callbacks_flags(call.domain, call.cbid) & PLAN_MAKES_GRAPH);
     callbacks_add_flags(call.domain, call.cbid, PLAN_NO_SPAN);
     make(CALL_DRIVER, "cuGraphCreate");
-    assert_true(graph_is_begun());
+    assert_int_equal(take_announced(), 1);
     assert_null(next());
     find(&call, CALL_RUNTIME, "cudaMalloc", 16);
     assert_false(callbacks_flags(call.domain, call.cbid) & PLAN_MAKES_GRAPH);
@@ -650,8 +649,9 @@ static void test_asleep_only_graphs_are_captured(void **state)
     make(CALL_RUNTIME, "cudaLaunchKernel");
     make(CALL_DRIVER, "cuLaunchKernel");
     assert_null(next());
+    callbacks_on_graph = count_announced;
     make(CALL_RUNTIME, "cudaStreamBeginCapture");
-    assert_true(graph_is_begun());
+    assert_int_equal(take_announced(), 1);
     assert_int_equal(next()->type, RECORD_CALL_ASLEEP);
     assert_string_equal(call_name(call_info(CALL_RUNTIME, next()->cbid)), "cudaStreamBeginCapture");
     release();
@@ -1113,6 +1113,11 @@ static void *call_without_ring(void *unused)
         leave(&call);
     }
     assert_null(thread_known());
+    callbacks_on_graph = count_announced;
+    struct call capture;
+    find(&capture, CALL_RUNTIME, "cudaStreamBeginCapture", 20);
+    enter(&capture);
+    callbacks_on_graph = NULL;
     struct cupti_resource_data data = {.context = NULL};
     callbacks_handle(NULL, CUPTI_DOMAIN_RESOURCE, CUPTI_RESOURCE_CONTEXT_CREATED, &data);
     /* A ring becomes free between entry and exit. */
@@ -1164,6 +1169,7 @@ static void test_calls_without_a_ring_are_counted_once(void **state)
     pthread_barrier_wait(&late_barrier);
     assert_int_equal(counter_get(COUNTER_lost_no_ring), 5);
     assert_int_equal(counter_get(COUNTER_notes_lost), 1);
+    assert_int_equal(take_announced(), 1);
     threads_visit(forget, NULL);
     pthread_barrier_wait(&late_barrier);
     pthread_join(late, NULL);
@@ -1281,8 +1287,8 @@ int main(void)
         cmocka_unit_test_setup(test_a_call_that_is_left_out_hides_what_is_inside, setup),
         cmocka_unit_test_setup(test_a_driver_call_of_another_id_is_a_call, setup),
         cmocka_unit_test_setup(test_a_nested_call_clears_what_stood_there, setup),
-        cmocka_unit_test_setup(test_the_first_graph_is_announced, setup),
-        cmocka_unit_test_setup(test_whoever_asks_hears_of_graphs_up_to_the_first_instantiation, setup),
+        cmocka_unit_test_setup(test_each_call_that_makes_a_graph_is_announced, setup),
+        cmocka_unit_test_setup(test_a_graph_is_announced_before_cuda_makes_it, setup),
         cmocka_unit_test_setup(test_a_graph_is_announced_by_a_call_without_a_span, setup),
         cmocka_unit_test_setup(test_modules_and_contexts, setup),
         cmocka_unit_test_setup(test_an_executable_graph_has_as_many_nodes_as_were_cloned, setup),

@@ -4,6 +4,7 @@
 
 #include "capture/context/context.h"
 #include "capture/context/range.h"
+#include "capture/context/steps.h"
 #include "abi/nvtx_abi.h"
 #include "capture/nvtx/nvtx_names.h"
 #include "model/span.h"
@@ -79,6 +80,19 @@ uint64_t range_pop(uint32_t domain, const struct range_end *end)
     return 0;
 }
 
+_Atomic(const char *) steps_nvtx_pattern;
+static char step_name[64];
+void steps_match_nvtx(const char *pattern, const char *name, size_t bytes)
+{
+    assert_string_equal(pattern, "Step#*");
+    snprintf(step_name, sizeof step_name, "%.*s", (int)bytes, name);
+}
+
+bool range_is_captured(void)
+{
+    return !is_asleep;
+}
+
 uint32_t range_depth(uint32_t domain)
 {
     return depths[domain];
@@ -149,6 +163,19 @@ static const void *no_table(uint32_t id)
 {
     (void)id;
     return NULL;
+}
+
+static nvtx_function *extension[NVTX_PAYLOAD_SLOTS];
+
+static void make_extension(void)
+{
+    static struct nvtx_ext_segment segment = {.slotCount = NVTX_PAYLOAD_SLOTS,
+                                              .functionSlots = (intptr_t *)extension};
+    struct nvtx_ext_module module = {.structSize = sizeof module,
+                                     .moduleId = NVTX_EXT_MODULE_PAYLOAD,
+                                     .segmentsCount = 1,
+                                     .segments = &segment};
+    assert_true(nvtx_attach_extension(&module));
 }
 
 static void make_copy(void)
@@ -297,6 +324,30 @@ static void test_uncaptured_ranges_nest(void **state)
     is_full = true;
     assert_int_equal(push("c"), NVTX_NOT_TRACKED);
     assert_int_equal(CALL(CORE, RangeStartA, uint64_t, const char *)("d"), 0);
+}
+
+/* Also while asleep, because the step may be the next one that is sampled. */
+static void test_pushed_names_begin_steps(void **state)
+{
+    (void)state;
+    static const char pattern[] = "Step#*";
+    static const bool asleep[] = {false, true};
+    for (size_t i = 0; i < 2; i++) {
+        is_asleep = asleep[i];
+        step_name[0] = 0;
+        CALL(CORE, RangePushA, int, const char *)("Step#1");
+        assert_string_equal(step_name, ""); /* no pattern */
+        atomic_store(&steps_nvtx_pattern, pattern);
+        struct nvtx_event_attributes event = named_event("Step#2");
+        CALL(CORE, RangePushEx, int, attributes)(&event);
+        assert_string_equal(step_name, "Step#2");
+        CALL(CORE, RangePushA, int, const char *)("Step#3");
+        assert_string_equal(step_name, "Step#3");
+        CALL(CORE, RangeStartA, uint64_t, const char *)("Step#4");
+        assert_string_equal(step_name, "Step#3"); /* not pushed */
+        atomic_store(&steps_nvtx_pattern, NULL);
+    }
+    is_asleep = false;
 }
 
 static void test_domains_have_a_depth_each(void **state)
@@ -628,6 +679,99 @@ static void test_switched_off(void **state)
     assert_null(functions[NVTX_MODULE_CORE][NVTX_CALL_RangePushA]);
 }
 
+/* As NCCL 2.28 pushes its ranges: a registered name, and a payload whose schema has an ID of NCCL's choice.
+ */
+struct all_reduce {
+    uint64_t communicator;
+    size_t bytes;
+    int operation;
+};
+struct init_rank {
+    uint64_t communicator;
+    int ranks, rank, device;
+};
+
+static uint64_t register_nccl_schema(const void *domain, uint64_t number,
+                                     const struct nvtx_schema_entry *entries, size_t count, size_t bytes)
+{
+    struct nvtx_schema_attributes schema = {.fieldMask = NVTX_SCHEMA_HAS_TYPE | NVTX_SCHEMA_HAS_ENTRIES |
+                                                         NVTX_SCHEMA_HAS_COUNT | NVTX_SCHEMA_HAS_SIZE |
+                                                         NVTX_SCHEMA_HAS_ID,
+                                            .type = NVTX_SCHEMA_STATIC,
+                                            .entries = entries,
+                                            .numEntries = count,
+                                            .payloadStaticSize = bytes,
+                                            .schemaId = NVTX_SCHEMA_ID_STATIC + number};
+    return ((uint64_t(*)(const void *, const void *))extension[NVTX_SLOT_PayloadSchemaRegister])(domain,
+                                                                                                 &schema);
+}
+
+static const void *make_nccl(void)
+{
+    static const struct nvtx_schema_entry all_reduce[] = {
+        {.type = NVTX_ENTRY_UINT64, .name = "NCCL communicator ID"},
+        {.type = NVTX_ENTRY_SIZE, .name = "Message size [bytes]", .offset = 8},
+        {.type = NVTX_ENTRY_INT, .name = "Reduction operation", .offset = 16}};
+    static const struct nvtx_schema_entry init_rank[] = {
+        {.type = NVTX_ENTRY_UINT64, .name = "NCCL communicator ID"},
+        {.type = NVTX_ENTRY_INT, .name = "No. of ranks", .offset = 8},
+        {.type = NVTX_ENTRY_INT, .name = "Rank", .offset = 12},
+        {.type = NVTX_ENTRY_INT, .name = "CUDA device", .offset = 16}};
+    const void *domain = make_domain("NCCL");
+    make_extension();
+    register_nccl_schema(domain, 0, init_rank, 4, sizeof(struct init_rank));
+    register_nccl_schema(domain, 5, all_reduce, 3, sizeof(struct all_reduce));
+    return domain;
+}
+
+static void push_all_reduce(const void *domain, uint64_t communicator)
+{
+    struct nvtx_event_attributes event =
+        event_with(NVTX_MESSAGE_HANDLE, (union nvtx_message){.registered = register_string("ncclAllReduce")});
+    struct all_reduce payload = {communicator, 4096, 0};
+    struct nvtx_payload_data data = {NVTX_SCHEMA_ID_STATIC + 5, sizeof payload, &payload};
+    event.payloadType = NVTX_PAYLOAD_EXT;
+    event.reserved0 = 1;
+    event.payload.ullValue = (uintptr_t)&data;
+    CALL(CORE2, DomainRangePushEx, int, const void *, attributes)(domain, &event);
+}
+
+static void init_communicator(const void *domain, uint64_t communicator, int ranks, int rank)
+{
+    struct nvtx_event_attributes event = named_event("ncclCommInitRank");
+    struct init_rank payload = {communicator, ranks, rank, 0};
+    struct nvtx_payload_data data = {NVTX_SCHEMA_ID_STATIC, sizeof payload, &payload};
+    CALL(CORE2, DomainRangePushEx, int, const void *, attributes)(domain, &event);
+    ((int (*)(const void *, const void *, size_t))extension[NVTX_SLOT_RangePopPayload])(domain, &data, 1);
+    told[0] = 0;
+}
+
+#define ALL_REDUCE(ordinal, more)                                                                            \
+    "push %u ncclAllReduce nvtx.domain=\"NCCL\" nvtx.payload.NCCL communicator ID=77 "                       \
+    "nvtx.payload.Message size [bytes]=4096 nvtx.payload.Reduction operation=0 "                             \
+    "cuda.collective.ordinal=" ordinal more "\n"
+
+static void test_collectives_are_counted_also_while_asleep(void **state)
+{
+    (void)state;
+    char expected[1024];
+    const void *domain = make_nccl();
+    uint32_t number = nvtx_names_of_handle(NVTX_NAME_DOMAIN, domain)->number;
+    push_all_reduce(domain, 77);
+    init_communicator(domain, 77, 8, 3);
+    is_asleep = true;
+    push_all_reduce(domain, 77);
+    push_all_reduce(domain, 77);
+    told[0] = 0;
+    is_asleep = false;
+    push_all_reduce(domain, 77);
+    snprintf(expected, sizeof expected, ALL_REDUCE("3", " cuda.collective.ranks=8 cuda.collective.rank=3"),
+             number);
+    assert_told(expected);
+    push_all_reduce(make_domain("not NCCL"), 77);
+    assert_null(strstr(told, "cuda.collective"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -652,6 +796,8 @@ int main(void)
         cmocka_unit_test_setup(test_names_from_before_capture_are_told_when_it_begins, setup),
         cmocka_unit_test_setup(test_names_of_objects, setup),
         cmocka_unit_test_setup(test_resources, setup),
+        cmocka_unit_test_setup(test_pushed_names_begin_steps, setup),
+        cmocka_unit_test_setup(test_collectives_are_counted_also_while_asleep, setup),
         cmocka_unit_test_setup(test_switched_off, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

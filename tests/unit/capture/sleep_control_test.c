@@ -200,7 +200,7 @@ static void sleep_from_to(uint64_t begin_ms, uint64_t end_ms)
 
 static bool slept_at(uint64_t ms)
 {
-    return sleep_control_slept_at(ms * 1000000);
+    return sleep_control_slept_between(ms * 1000000, ms * 1000000);
 }
 
 static void test_remembers_when_it_slept(void **state)

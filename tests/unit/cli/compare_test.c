@@ -17,10 +17,13 @@
 static struct run_item run_of(const uint64_t *list, size_t count)
 {
     struct run_item run;
-    uint64_t total = 0;
+    struct samples samples = {0};
     for (size_t i = 0; i < count; i++)
-        total += list[i];
-    run_item_of(&run, list, count, total);
+        samples_add(&samples, 0, list[i]);
+    samples_sort(&samples);
+    struct spread spread = samples_spread(&samples, 0);
+    run_item_of(&run, samples.items, &spread);
+    samples_deinit(&samples);
     return run;
 }
 
@@ -49,17 +52,23 @@ static void test_a_run_keeps_ranks_that_are_evenly_spaced(void **state)
     (void)state;
     for (size_t i = 0; i < 320; i++)
         values[i] = i + 1;
-    run_item_of(&run, values, 320, 51360);
+    run = run_of(values, 320);
     assert_int_equal(run.count, 320);
+    assert_int_equal(run.total, 51360);
     assert_int_equal(run.median, 160);
     assert_int_equal(run.value_count, RUN_VALUES_MAX);
     for (size_t i = 0; i < RUN_VALUES_MAX; i++)
         assert_int_equal(run.values[i], 10 * i + 6);
-    run_item_of(&run, values, 3, 6);
+    run = run_of(values, 3);
     assert_int_equal(run.value_count, 3);
     assert_int_equal(run.values[2], 3);
-    run_item_of(&run, values, 0, 0);
+    run = run_of(values, 0);
     assert_int_equal(run.count, 0);
+    for (size_t i = 0; i < 320; i++)
+        values[i] = i < 200 ? 7 : 9;
+    run = run_of(values, 320);
+    assert_int_equal(run.values[19], 7); /* ranks 190 and above */
+    assert_int_equal(run.values[20], 9);
 }
 
 static void test_executions_are_compared_by_mann_and_whitney(void **state)

@@ -160,25 +160,48 @@ static void assert_text_is_well_formed(const struct command *command, const char
         assert_non_null(command_find(name));
 }
 
-/* Every option must be in the help, the man page and the completion. */
+static void assert_names_all(const char *completion, const struct command *command, const char *prefix)
+{
+    assert_non_null(strstr(completion, command->name));
+    for (const struct command_option *o = command->options; o && o->name; o++) {
+        char option[64];
+        snprintf(option, sizeof option, "%s%s", prefix, o->name);
+        assert_non_null(strstr(completion, option));
+    }
+}
+
+static void test_completion_scripts_name_every_option(void **state)
+{
+    static const struct {
+        void (*print)(FILE *);
+        const char *prefix;
+    } scripts[] = {
+        {completion_print_bash, "--"}, {completion_print_zsh, "--"}, {completion_print_fish, "-l "}};
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+        FILE *file = tmpfile();
+        scripts[i].print(file);
+        char *completion = contents_of(file);
+        for (size_t c = 0; c < command_count; c++)
+            assert_names_all(completion, &commands[c], scripts[i].prefix);
+        free(completion);
+        fclose(file);
+    }
+}
+
+/* Every option must be in the help and the man page. */
 static void test_every_option_is_documented_everywhere(void **state)
 {
-    FILE *completion_file = tmpfile();
-    completion_print_bash(completion_file);
-    char *completion = contents_of(completion_file);
     for (size_t i = 0; i < command_count; i++) {
         FILE *help_file = tmpfile(), *man_file = tmpfile();
         help_print_command(help_file, &commands[i]);
         man_print(man_file, &commands[i]);
         char *help = contents_of(help_file), *man = contents_of(man_file);
-        assert_non_null(strstr(completion, commands[i].name));
         assert_non_null(strstr(man, commands[i].summary));
         assert_text_is_well_formed(&commands[i], help);
         for (const struct command_option *o = commands[i].options; o && o->name; o++) {
             char option[64];
             snprintf(option, sizeof option, "--%s", o->name);
             assert_non_null(strstr(help, option));
-            assert_non_null(strstr(completion, option));
             assert_non_null(o->help);
             assert_true((o->completes == COMPLETES_WORDS || o->completes == COMPLETES_SUGGESTIONS) ==
                         (o->words != NULL));
@@ -188,8 +211,6 @@ static void test_every_option_is_documented_everywhere(void **state)
         fclose(help_file);
         fclose(man_file);
     }
-    free(completion);
-    fclose(completion_file);
 }
 
 static void test_lines_and_paragraphs_are_kept(void **state)
@@ -228,6 +249,7 @@ int main(void)
         cmocka_unit_test(test_wrong_arguments_are_refused),
         cmocka_unit_test(test_options_set_their_targets),
         cmocka_unit_test(test_the_nearest_name_is_near),
+        cmocka_unit_test(test_completion_scripts_name_every_option),
         cmocka_unit_test(test_every_option_is_documented_everywhere),
         cmocka_unit_test(test_lines_and_paragraphs_are_kept),
         cmocka_unit_test(test_option_ids_are_unique_in_a_command),

@@ -1,4 +1,4 @@
-#include "cli/trace/otlp_reader.h"
+#include "cli/trace/trace_read.h"
 
 #include "../support/cli_trace.h"
 
@@ -22,7 +22,6 @@ static void test_the_largest_trace_is_chosen_and_sorted(void **state)
     assert_string_equal(trace_string(&trace, trace.id), TRACE_B);
     assert_int_equal(trace.span_count, 3);
     assert_int_equal(trace.others, 1);
-    assert_int_equal(trace.left_out, 0);
     assert_int_equal(trace.resource_count, 1); /* three batches repeat one resource */
     assert_string_equal(trace_string(&trace, trace.spans[0].name), "first");
     assert_string_equal(trace_string(&trace, trace.spans[1].name), "third");
@@ -39,11 +38,11 @@ static void test_a_trace_is_found_by_its_first_digits(void **state)
 {
     struct trace trace;
     struct error err;
-    assert_int_equal(read_text(two_traces, "0af7", 100, &trace, &err), STATUS_OK);
+    assert_int_equal(read_text(two_traces, "0af7", &trace, &err), STATUS_OK);
     assert_string_equal(trace_string(&trace, trace.id), TRACE_A);
     assert_int_equal(trace.span_count, 1);
     trace_deinit(&trace);
-    assert_int_equal(read_text(two_traces, "ffff", 100, &trace, &err), STATUS_NOT_FOUND);
+    assert_int_equal(read_text(two_traces, "ffff", &trace, &err), STATUS_NOT_FOUND);
     assert_non_null(strstr(err.text, "none of its 2 traces is ffff"));
 }
 
@@ -54,19 +53,8 @@ static void test_an_ambiguous_prefix_is_refused(void **state)
     const char *text = LINE(PROCESS_RESOURCE, SPAN("0af70000000000000000000000000001", "00000000000000a1", "",
                                                    "x", "000000100", "000000900", ""))
         LINE(PROCESS_RESOURCE, SPAN(TRACE_A, "00000000000000a1", "", "x", "000000100", "000000900", ""));
-    assert_int_equal(read_text(text, "0af7", 100, &trace, &err), STATUS_INVALID);
+    assert_int_equal(read_text(text, "0af7", &trace, &err), STATUS_INVALID);
     assert_non_null(strstr(err.text, "2 traces start with 0af7"));
-}
-
-static void test_a_bound_takes_a_second_pass_for_the_chosen_trace(void **state)
-{
-    struct trace trace;
-    struct error err;
-    assert_int_equal(read_text(two_traces, NULL, 2, &trace, &err), STATUS_OK);
-    assert_string_equal(trace_string(&trace, trace.id), TRACE_B);
-    assert_int_equal(trace.span_count, 2);
-    assert_int_equal(trace.left_out, 1);
-    trace_deinit(&trace);
 }
 
 static void test_errors_name_file_and_line(void **state)
@@ -91,7 +79,7 @@ static void test_errors_name_file_and_line(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct trace trace;
         struct error err = {""};
-        assert_int_not_equal(read_text(cases[i].text, NULL, 100, &trace, &err), STATUS_OK);
+        assert_int_not_equal(read_text(cases[i].text, NULL, &trace, &err), STATUS_OK);
         if (!strstr(err.text, cases[i].expected))
             fail_msg("expected \"%s\" in \"%s\"", cases[i].expected, err.text);
     }
@@ -230,7 +218,7 @@ static void test_events_stay_with_their_span_when_spans_are_sorted(void **state)
     assert_string_equal(trace_string(&trace, two->name), "two");
     assert_true(two->time_ns == 1700000000000000700ull);
     assert_int_equal(two->attr_count, 1);
-    assert_string_equal(trace_string(&trace, trace.attrs[two->attr_first].value), "d");
+    assert_string_equal(trace_attr_text(&trace, &trace.attrs[two->attr_first]), "d");
     trace_deinit(&trace);
 }
 
@@ -240,7 +228,6 @@ int main(void)
         cmocka_unit_test(test_the_largest_trace_is_chosen_and_sorted),
         cmocka_unit_test(test_a_trace_is_found_by_its_first_digits),
         cmocka_unit_test(test_an_ambiguous_prefix_is_refused),
-        cmocka_unit_test(test_a_bound_takes_a_second_pass_for_the_chosen_trace),
         cmocka_unit_test(test_errors_name_file_and_line),
         cmocka_unit_test(test_other_signals_and_blank_lines_are_passed_over),
         cmocka_unit_test(test_a_last_line_without_end_is_left_out_and_said),

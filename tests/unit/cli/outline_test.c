@@ -100,13 +100,11 @@ static void test_several_threads_get_a_row_each(void **state)
 {
     struct trace trace;
     begin(&trace);
-    uint32_t key = trace_intern(&trace, "thread.id"),
-             ids[2] = {trace_intern(&trace, "1"), trace_intern(&trace, "2")};
+    uint32_t threads[2] = {trace_add_thread(&trace, 0, trace_intern(&trace, "1")),
+                           trace_add_thread(&trace, 0, trace_intern(&trace, "2"))};
     add(&trace, "root", 0, 0, 100);
-    for (uint64_t i = 0; i < 10; i++) {
-        add(&trace, "a", 1, 10 + i, 11 + i)->attr_count = 1;
-        trace_add_attr(&trace, key, ids[i % 2], TRACE_INT);
-    }
+    for (uint64_t i = 0; i < 10; i++)
+        add(&trace, "a", 1, 10 + i, 11 + i)->thread = threads[i % 2];
     add(&trace, "free", 1, 90, 91);
     trace_finish(&trace);
     check(&trace, 6, "root*1 .thread*5 ..a*5 .thread*5 ..a*5 .free*1");

@@ -136,12 +136,58 @@ static void test_work_that_overlaps_lies_on_tracks_of_its_own(void **state)
     cJSON_Delete(root);
 }
 
+#define RANK_RESOURCE(rank, host, more)                                                                      \
+    "\"resource\":{\"attributes\":[" ATTR_TEXT("service.name", "app") "," ATTR_NUMBER(                       \
+        "process.pid", "42") "," ATTR_TEXT("host.name", host) "," ATTR_NUMBER("cuda.process.rank", rank)     \
+        more "]}"
+#define RANK_GPU      "," ATTR_NUMBER("cuda.device.id", "0") "," ATTR_TEXT("hw.name", "H200")
+#define RANK_SPAN(id) SPAN(TRACE_A, "00000000000000" id, "", "rank", "000000000", "000100000", "")
+#define RANK_KERNEL(id)                                                                                      \
+    SPAN(TRACE_A, "00000000000000" id, "", "k", "000000000", "000100000",                                    \
+         ATTRS(ATTR_TEXT("cuda.activity", "kernel") "," ATTR_NUMBER("cuda.stream.id", "7")))
+
+static double order_of(const cJSON *root, double pid)
+{
+    const cJSON *event;
+    cJSON_ArrayForEach(event, cJSON_GetObjectItemCaseSensitive(root, "traceEvents"))
+    {
+        if (strcmp(text_of(event, "name"), "process_sort_index") == 0 && number_of(event, "pid") == pid)
+            return number_of(cJSON_GetObjectItemCaseSensitive(event, "args"), "sort_index");
+    }
+    fail();
+    return 0;
+}
+
+/* Ranks on two hosts, whose processes have the same PID. */
+static void test_ranks_are_in_order_and_apart(void **state)
+{
+    static const char *const names[] = {"rank 2 node-a app", "rank 2 GPU 0 H200", "rank 10 node-b app",
+                                        "rank 10 GPU 0 H200"};
+    double pids[4], last = -1;
+    (void)state;
+    cJSON *root =
+        write_and_parse(LINE(RANK_RESOURCE("10", "node-b", ""), RANK_SPAN("a1"))
+                            LINE(RANK_RESOURCE("10", "node-b", RANK_GPU), RANK_KERNEL("a2"))
+                                LINE(RANK_RESOURCE("2", "node-a", ""), RANK_SPAN("a3"))
+                                    LINE(RANK_RESOURCE("2", "node-a", RANK_GPU), RANK_KERNEL("a4")));
+    for (size_t i = 0; i < 4; i++) {
+        pids[i] = number_of(find_event(root, "M", "process_name", names[i]), "pid");
+        for (size_t j = 0; j < i; j++)
+            assert_true(pids[i] != pids[j]);
+        double order = order_of(root, pids[i]);
+        assert_true(order > last);
+        last = order;
+    }
+    cJSON_Delete(root);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slices_have_times_tracks_and_arguments),
         cmocka_unit_test(test_arrows_lead_from_the_call_to_its_work),
         cmocka_unit_test(test_work_that_overlaps_lies_on_tracks_of_its_own),
+        cmocka_unit_test(test_ranks_are_in_order_and_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,6 +49,35 @@ static void test_an_answer(void **state)
     assert_int_equal(now.cupti_ns, 30);
 }
 
+static void test_the_steps_of_a_rank(void **state)
+{
+    static const char *const texts[] = {"{\"time_ns\":5000,\"since_ns\":1000,\"is_on\":true,\"calls\":{},"
+                                        "\"steps\":{\"job\":\"00ff\",\"rank\":3,"
+                                        "\"world_size\":8,\"number\":64,\"kind\":\"train\",\"count\":10,"
+                                        "\"total_ns\":1000,\"last_ns\":90,\"sampled\":[]}}",
+                                        "{\"time_ns\":9000,\"since_ns\":1000,\"is_on\":true,\"calls\":{},"
+                                        "\"steps\":{\"job\":\"00ff\",\"rank\":3,"
+                                        "\"world_size\":8,\"number\":66,\"count\":12,\"total_ns\":1300,"
+                                        "\"last_ns\":120,\"sampled\":[{\"number\":64,"
+                                        "\"compute_ns\":50,\"exposed_communication_ns\":20,\"copies_ns\":5,"
+                                        "\"idle_ns\":25,\"communication_ns\":30}]}}"};
+    (void)state;
+    assert_true(read_text(texts[0], &before) && read_text(texts[1], &now));
+    assert_true(top_sample_difference(&before, &now, &difference));
+    const struct top_steps *steps = &difference.steps;
+    assert_true(steps->is_there);
+    assert_string_equal(steps->job, "00ff");
+    assert_string_equal(steps->kind, "");
+    assert_int_equal(steps->rank, 3);
+    assert_int_equal(steps->number, 66);
+    assert_int_equal(steps->count, 2);
+    assert_int_equal(steps->total_ns, 300);
+    assert_int_equal(steps->sampled_count, 1);
+    assert_int_equal(steps->sampled[0].number, 64);
+    assert_int_equal(steps->sampled[0].exposed_ns, 20);
+    assert_int_equal(steps->sampled[0].communication_ns, 30);
+}
+
 static void test_no_answer(void **state)
 {
     (void)state;
@@ -182,6 +211,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_answer),
+        cmocka_unit_test(test_the_steps_of_a_rank),
         cmocka_unit_test(test_no_answer),
         cmocka_unit_test_setup(test_what_has_happened_between, setup),
         cmocka_unit_test_setup(test_counting_that_began_anew, setup),

@@ -154,6 +154,73 @@ static void test_kernels_in_each_order(void **state)
     assert_non_null(strstr(first_kernel(), "750 µs"));
 }
 
+/* Two ranks of a job: the second one waits 30 ms less for the other. */
+static void put_ranks(void)
+{
+    struct top_steps *first = &figures.steps, *second = &others.steps;
+    *first = (struct top_steps){.is_there = true,
+                                .job = "job",
+                                .number = 130,
+                                .kind = "train",
+                                .count = 20,
+                                .total_ns = 2 * S,
+                                .sampled_count = 1,
+                                .sampled = {{.number = 128,
+                                             .compute_ns = 60000000,
+                                             .exposed_ns = 35000000,
+                                             .idle_ns = 5000000,
+                                             .communication_ns = 40000000}}};
+    *second = *first;
+    second->rank = 1;
+    second->number = 131;
+    second->sampled[0].exposed_ns = 5000000;
+    second->sampled[0].communication_ns = 10000000;
+}
+
+static void test_ranks(void **state)
+{
+    (void)state;
+    put_ranks();
+    view.columns = 80;
+    top_screen_make(&view, &screen);
+    assert_string_equal(line_with("STEP TIME")->text.data,
+                        " RANK      PID       STEP STEP TIME   COMPUTE   EXPOSED      IDLE      LATE");
+    assert_string_equal(line_with("    0     4242")->text.data,
+                        "    0     4242        130    100 ms   60.0 ms   35.0 ms   5.00 ms      0 ns");
+    const struct top_line *late = line_with("    1     4711");
+    assert_string_equal(late->text.data,
+                        "    1     4711        131    100 ms   60.0 ms   5.00 ms   5.00 ms   30.0 ms last");
+    assert_int_equal(late->style, TOP_WARNING);
+    top_screen_deinit(&screen);
+    view.columns = 120;
+    snprintf(others.steps.kind, sizeof others.steps.kind, "evaluation");
+    top_screen_make(&view, &screen);
+    assert_true(has("last  evaluation"));
+}
+
+static void test_no_ranks(void **state)
+{
+    (void)state;
+    top_screen_make(&view, &screen);
+    assert_false(has("STEP TIME"));
+}
+
+static void test_many_ranks(void **state)
+{
+    (void)state;
+    put_ranks();
+    view.lines = 24;
+    view.row_count = 16;
+    for (size_t i = 2; i < 16; i++) { /* ranks 0 and 1 again */
+        rows[i] = rows[i % 2];
+        rows[i].pid = 5000 + (long)i;
+    }
+    rows[15].figures = &others;
+    top_screen_make(&view, &screen);
+    assert_true(has("      and 7 more")); /* of the ranks; the last one in is shown */
+    assert_true(screen.count <= 24);
+}
+
 static void test_a_low_screen(void **state)
 {
     (void)state;
@@ -254,6 +321,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_rates, setup, teardown),
         cmocka_unit_test_setup_teardown(test_losses_stand_out, setup, teardown),
         cmocka_unit_test_setup_teardown(test_kernels_in_each_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_ranks, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_no_ranks, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_many_ranks, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_low_screen, setup, teardown),
         cmocka_unit_test_setup_teardown(test_every_width_holds, setup, teardown),
         cmocka_unit_test_setup_teardown(test_many_agents_scroll, setup, teardown),

@@ -6,6 +6,7 @@
 #include "../support/batches.h"
 #include "../support/one_exporter.h"
 #include "../support/stderr_text.h"
+#include "support/under_qemu.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -219,6 +220,8 @@ static uint64_t status_of_sender(const char *key)
 
 static void test_the_thread_has_a_name_and_takes_no_signal(void **state)
 {
+    if (is_under_qemu())
+        skip();
     pthread_t reader;
     sigset_t before;
     sigset_t after;

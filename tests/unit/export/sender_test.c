@@ -186,9 +186,12 @@ static bool is_spooled(struct exporter *exporter, size_t bytes)
 {
     static const char body[MEBIBYTE];
     uint64_t spooled = counter_get(COUNTER_spans_spooled), full = counter_get(COUNTER_lost_spool_full);
+    uint64_t until_ns = in_ms(PATIENCE_MS);
     submit(exporter, body, bytes);
-    while (counter_get(COUNTER_spans_spooled) == spooled && counter_get(COUNTER_lost_spool_full) == full)
+    while (counter_get(COUNTER_spans_spooled) == spooled && counter_get(COUNTER_lost_spool_full) == full) {
+        assert_true(clock_monotonic_ns() < until_ns); /* otherwise it was sent from memory */
         usleep(1000);
+    }
     return counter_get(COUNTER_spans_spooled) > spooled;
 }
 

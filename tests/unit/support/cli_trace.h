@@ -3,12 +3,13 @@
 #ifndef TESTS_SUPPORT_CLI_TRACE_H
 #define TESTS_SUPPORT_CLI_TRACE_H
 
-#include "cli/trace/otlp_reader.h"
+#include "cli/trace/trace_read.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define TRACE_A "0af7651916cd43dd8448eb211c80319c"
 #define TRACE_B "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -33,22 +34,31 @@
 #define ATTR_NUMBER(key, n)  "{\"key\":\"" key "\",\"value\":{\"intValue\":\"" n "\"}}"
 #define FAILED               ",\"status\":{\"code\":2}"
 
-static inline FILE *file_with(const char *text)
+/* Reads the bytes as the file "input". */
+static inline enum status read_bytes(const char *bytes, size_t len, const char *trace_id, struct trace *trace,
+                                     struct error *err)
 {
-    FILE *file = tmpfile();
-    if (!file || fwrite(text, 1, strlen(text), file) != strlen(text) || fflush(file) != 0)
+    char folder[] = "/tmp/cuspan-test-XXXXXX", path[sizeof folder + 8];
+    if (!mkdtemp(folder))
         abort();
-    return file;
+    snprintf(path, sizeof path, "%s/input", folder);
+    FILE *file = fopen(path, "w");
+    if (!file || fwrite(bytes, 1, len, file) != len || fclose(file) != 0)
+        abort();
+    const char *paths[] = {path};
+    struct trace_input input = {.paths = paths, .path_count = 1};
+    enum status status = trace_read_one(&input, trace_id, trace, err);
+    if (status != STATUS_OK)
+        trace_deinit(trace);
+    unlink(path);
+    rmdir(folder);
+    return status;
 }
 
-static inline enum status read_text(const char *text, const char *trace_id, size_t spans_max,
-                                    struct trace *trace, struct error *err)
+static inline enum status read_text(const char *text, const char *trace_id, struct trace *trace,
+                                    struct error *err)
 {
-    struct otlp_choice choice = {trace_id, spans_max};
-    FILE *file = file_with(text);
-    enum status status = otlp_read(file, "input", &choice, trace, err);
-    fclose(file);
-    return status;
+    return read_bytes(text, strlen(text), trace_id, trace, err);
 }
 
 /* Parses a text that must be valid. */
@@ -56,7 +66,7 @@ static inline struct trace trace_of(const char *text)
 {
     struct trace trace;
     struct error err = {""};
-    if (read_text(text, NULL, 100000, &trace, &err) != STATUS_OK) {
+    if (read_text(text, NULL, &trace, &err) != STATUS_OK) {
         fprintf(stderr, "%s\n", err.text);
         abort();
     }

@@ -1,5 +1,5 @@
 /* A CUPTI for tests of how one is found. It does nothing. FAKE_VERSION: the result of cuptiGetVersion; 0: it
- * fails. FAKE_CALLS: 0 none, 1 the classic ones, 2 all. */
+ * fails. FAKE_CALLS: 0 none, 1 the classic ones, 2 all, 3 like NVIDIA's 13.2: it crashes without a driver. */
 #include "abi/cupti_abi.h"
 
 #define EXPORTED __attribute__((visibility("default")))
@@ -9,6 +9,10 @@
     {                                                                                                        \
         return CUPTI_OK;                                                                                     \
     }
+
+#if FAKE_CALLS < 3
+EXPORTED const char cuspan_cupti_stand_in = 1;
+#endif
 
 EXPORTED cupti_callback_fn
     *_Atomic fake_callback; /* the subscriber, for a host that makes the callbacks itself */
@@ -77,6 +81,9 @@ CUPTI_SUBSCRIBER_CALLS(FAKE_CALL)
 EXPORTED cuptiGetVersion_fn cuptiGetVersion;
 uint32_t cuptiGetVersion(uint32_t *version)
 {
+#if FAKE_CALLS == 3
+    __builtin_trap();
+#endif
     *version = FAKE_VERSION;
     return FAKE_VERSION ? CUPTI_OK : CUPTI_UNKNOWN;
 }

@@ -5,20 +5,25 @@
 #include "cli/util/xalloc.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define CUPTI_TIMEOUT_MS 30000
 
 struct cupti_query {
     const struct doctor_api *api;
     const char *library;
+    char *program; /* whose agent searches; NULL: this one */
 };
 
 static void find_cupti(const void *query, void *answer)
 {
     const struct cupti_query *input = query;
+    if (input->program) /* leads to its Python environment */
+        program_invocation_name = input->program;
     /* A host has loaded the driver already, and the search compares with its version. */
     if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) {
         /* stays loaded */
@@ -28,7 +33,7 @@ static void find_cupti(const void *query, void *answer)
 
 static void query_cupti(const struct doctor *doctor, const char *library, struct doctor_cuptis *cuptis)
 {
-    const struct cupti_query query = {doctor->api, library};
+    const struct cupti_query query = {doctor->api, library, doctor->program ? doctor->program[0] : NULL};
     char failure[64];
     if (probe_child_run(find_cupti, &query, cuptis, sizeof *cuptis, CUPTI_TIMEOUT_MS, failure) != CHILD_OK)
         snprintf(cuptis->error, sizeof cuptis->error, "cannot load %s: %s", library ? library : "CUPTI",
@@ -94,10 +99,34 @@ static const struct doctor_cupti *selected(const struct doctor_cuptis *cuptis)
 static const char *install_fix(int driver_version)
 {
     return driver_version && driver_version < 13000
-               ? "pip install nvidia-cuda-cupti-cu12 (or the package cuda-cupti-12-9), or select one with "
-                 "--set cupti.library=PATH"
-               : "pip install nvidia-cuda-cupti (or the package cuda-cupti-13-0), or select one with --set "
-                 "cupti.library=PATH";
+               ? "pip install 'cuspan[cuda12]' (without cuspan's wheel: nvidia-cuda-cupti-cu12, or the "
+                 "package cuda-cupti-12-9), or select one with --set cupti.library=PATH"
+               : "pip install 'cuspan[cuda13]' (without cuspan's wheel: nvidia-cuda-cupti, or the package "
+                 "cuda-cupti-13-0), or select one with --set cupti.library=PATH";
+}
+
+/* Where it comes from. PyTorch depends on the same Python package as cuspan's extras. Allocated. */
+static char *explain_origin(const struct doctor_cupti *cupti)
+{
+    const char *root_end = strstr(cupti->path, "/nvidia/c");
+    char *torch =
+        root_end ? xasprintf("%.*s/torch/version.py", (int)(root_end - cupti->path), cupti->path) : NULL;
+    bool has_torch = torch && access(torch, F_OK) == 0;
+    free(torch);
+    return xasprintf("%s%s", cupti->origin, has_torch ? ", which PyTorch also uses" : "");
+}
+
+/* Without a driver, CUPTI does not even report its version. False: the reason is another one. */
+static bool report_missing_driver(struct doctor *doctor, const struct doctor_cuptis *cuptis)
+{
+    if (!cuptis->count || driver_facts(doctor)->is_found || !*cuptis->found[0].refused)
+        return false;
+    char *origin = explain_origin(&cuptis->found[0]);
+    doctor_result(doctor, RESULT_UNKNOWN,
+                  "%s (%s) cannot be checked without NVIDIA's driver (driver.library)", cuptis->found[0].path,
+                  origin);
+    free(origin);
+    return true;
 }
 
 void check_cupti_library(struct doctor *doctor)
@@ -109,14 +138,19 @@ void check_cupti_library(struct doctor *doctor)
         return;
     const struct doctor_cupti *found = selected(cuptis);
     if (found && named) {
-        doctor_result(doctor, RESULT_OK, "CUPTI of CUDA %s, %s, set by cupti.library", found->release,
-                      found->path);
-    } else if (found) {
         doctor_result(doctor, RESULT_OK, "CUPTI of CUDA %s, %s, %s", found->release, found->path,
-                      cuptis->count > 1 ? "the newest that the driver supports" : "the only one found");
+                      found->origin);
+    } else if (found) {
+        char *origin = explain_origin(found);
+        doctor_result(doctor, RESULT_OK, "CUPTI of CUDA %s, %s, %s (%s)", found->release, found->path,
+                      cuptis->count > 1 ? "the newest that the driver supports" : "the only one found",
+                      origin);
+        free(origin);
     } else if (named) {
         doctor_result(doctor, RESULT_PROBLEM, "cupti.library is %s: %s", named, cuptis->error);
         doctor_fix(doctor, "correct cupti.library, or unset it to search for one");
+    } else if (report_missing_driver(doctor, cuptis)) {
+        /* driver.library has the fix */
     } else if (has_python_cupti()) {
         doctor_result(
             doctor, RESULT_WARNING,
@@ -134,12 +168,15 @@ static void report_unusable(struct doctor *doctor, const struct doctor_cupti *cu
     doctor_result(doctor, RESULT_WARNING, "CUPTI%s%s: %s", *cupti->release ? " of CUDA " : "", cupti->release,
                   cupti->refused);
     if (strstr(cupti->refused, "newer driver"))
-        doctor_fix(
-            doctor,
-            "update the driver, or use a CUPTI of its major version (pip install nvidia-cuda-cupti-cu12)");
+        doctor_fix(doctor,
+                   "update the driver, or use a CUPTI of its major version (pip install 'cuspan[cuda12]')");
     else if (strstr(cupti->refused, "does not report its version"))
         doctor_fix(doctor, "see driver.library; if the driver works, reinstall the package that contains %s",
                    cupti->path);
+    else if (strstr(cupti->refused, "another architecture"))
+        doctor_fix(doctor, "remove %s, and install the package for this machine's architecture", cupti->path);
+    else if (access(cupti->path, R_OK) != 0)
+        doctor_fix(doctor, "make it readable for user %d: chmod o+r %s", (int)geteuid(), cupti->path);
     else
         doctor_fix(doctor, "reinstall the package that contains %s, or remove it", cupti->path);
 }
@@ -177,8 +214,7 @@ void check_cupti_python(struct doctor *doctor)
             query_cupti(doctor, path, &cuptis);
         if (cuptis.has_one)
             doctor_result(doctor, RESULT_OK,
-                          "CUPTI of CUDA %s, %s: used in processes that have loaded PyTorch or this "
-                          "package's CUDA runtime",
+                          "CUPTI of CUDA %s, %s: used by programs of this Python environment",
                           cuptis.found[0].release, path);
         else
             report_broken_python(doctor, path,

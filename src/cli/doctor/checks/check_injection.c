@@ -1,9 +1,11 @@
-#include "cli/run/injection.h"
+#include "cli/doctor/checks/check_injection.h"
 
 #include "cli/doctor/checks.h"
 #include "cli/doctor/elf.h"
+#include "cli/doctor/other_copies.h"
 #include "cli/doctor/doctor_facts.h"
 #include "cli/doctor/checks/check_library.h"
+#include "cli/run/injection.h"
 #include "cli/util/xalloc.h"
 
 #include <errno.h>
@@ -16,6 +18,7 @@
 
 #define VARIABLE      "CUDA_INJECTION64_PATH"
 #define NVTX_VARIABLE "NVTX_INJECTION64_PATH"
+#define NCCL_VARIABLE "NCCL_PROFILER_PLUGIN"
 #define EXPORT_MODULE "libcuspan-export.so"
 
 /* The file or a parent folder that other users cannot read or enter, or NULL; truncates `path`. */
@@ -69,6 +72,7 @@ void check_injection_library(struct doctor *doctor)
         doctor_result(doctor, RESULT_OK, "%s, version " CUSPAN_VERSION, path);
     }
     free(copy);
+    other_copies_report(doctor);
 }
 
 void check_injection_module(struct doctor *doctor)
@@ -175,8 +179,34 @@ void check_injection_nvtx(struct doctor *doctor)
     free(ours);
 }
 
-/* Searches PATH like execvp; allocated, or NULL with errno. */
-static char *find_program(const char *name)
+/* NCCL needs no path: a name such as "inspector" is a part of a library's name. */
+void check_injection_nccl(struct doctor *doctor)
+{
+    const char *set = doctor_facts_variable(NCCL_VARIABLE), *cuda = doctor_facts_variable(VARIABLE);
+    const char *library = cuda ? cuda : library_to_export(doctor);
+    char *real = set ? realpath(set, NULL) : NULL;
+    char *ours = realpath(library, NULL);
+    if (!set && (doctor->program || !cuda)) {
+        doctor_result(doctor, RESULT_OK, NCCL_VARIABLE " is not set; cuspan run sets it for the program");
+    } else if (!set) {
+        doctor_result(doctor, RESULT_WARNING,
+                      NCCL_VARIABLE " is not set: collectives have no datatype, algorithm and protocol");
+        doctor_fix(doctor, "export " NCCL_VARIABLE "=%s", cuda);
+    } else if (real && ours && strcmp(real, ours) == 0) {
+        doctor_result(doctor, RESULT_OK, NCCL_VARIABLE " is %s", set);
+    } else {
+        doctor_result(doctor, RESULT_WARNING,
+                      NCCL_VARIABLE
+                      " is %s, which is another plugin or disables them: NCCL loads only one, so "
+                      "collectives have no datatype, algorithm and protocol",
+                      set);
+        doctor_fix(doctor, "if cuspan is to get them: unset " NCCL_VARIABLE ", then cuspan run PROGRAM");
+    }
+    free(real);
+    free(ours);
+}
+
+char *doctor_find_program(const char *name)
 {
     const char *path = doctor_facts_variable("PATH");
     if (strchr(name, '/'))
@@ -204,7 +234,7 @@ static char *interpreter_of(const char *line)
     while (is_env && second && *second == '-')
         second = strtok_r(NULL, " \t", &rest);
     if (first)
-        found = find_program(is_env && second ? second : first);
+        found = doctor_find_program(is_env && second ? second : first);
     free(words);
     return found;
 }
@@ -261,7 +291,7 @@ void check_injection_program(struct doctor *doctor)
         doctor_result(doctor, RESULT_SKIPPED, "no program given (cuspan doctor -- PROGRAM)");
         return;
     }
-    char *path = find_program(doctor->program[0]);
+    char *path = doctor_find_program(doctor->program[0]);
     if (!path || !elf_read(path, &facts)) {
         doctor_result(doctor, RESULT_PROBLEM, "cannot run %s: %s", doctor->program[0], strerror(errno));
         doctor_fix(doctor, "specify an executable file (chmod +x), by its path or in PATH");

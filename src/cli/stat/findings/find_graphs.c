@@ -7,10 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Steps of a thread that are searched together. A repetition that crosses the border counts as two. */
+#define STEPS_MAX       65536
+#define STEPS_MIN       1024 /* of each thread, if there are many */
+#define STEPS_TOTAL_MAX 524288
+
 /* A call that can be a graph node, or that separates graphs: a wait, a blocking copy, an allocation. */
 struct step {
-    const struct trace_span *call;
-    const struct trace_span *work; /* NULL: not a node, but separates graphs */
+    uint64_t start_ns, duration_ns; /* of the call */
+    uint64_t work_ns;               /* start of its work */
+    /* The time before the call and before its work in which the work's GPU was busy. */
+    uint64_t busy_before_call_ns, busy_before_work_ns;
+    uint32_t resource, work_name; /* of its work */
+    bool is_node;                 /* it has work; otherwise it separates graphs */
+    bool is_settled;              /* busy_before_work_ns is known */
 };
 
 struct sequence {
@@ -18,14 +28,15 @@ struct sequence {
     uint32_t *tokens;
     bool *is_used; /* by a previous repetition */
     size_t count, capacity, token_capacity;
+    size_t settled; /* steps that need no more attention */
 };
 
 struct candidates {
-    struct findings *findings;
-    struct sequence sequence; /* of the current thread */
-    struct int_map words;     /* hash of a step → its token */
-    struct tallies tallies;   /* by the nodes of a graph; ns: host time of its calls, bytes: its nodes, extra:
-                                 the GPU's idle time */
+    struct sequence *sequences; /* by thread */
+    size_t count, capacity;
+    struct int_map words;   /* hash of a step → its token */
+    struct tallies tallies; /* by the nodes of a graph; ns: host time of its calls, bytes: its nodes, extra:
+                               the GPU's idle time */
 };
 
 static uint64_t text_key(const char *text)
@@ -35,100 +46,94 @@ static uint64_t text_key(const char *text)
 
 /* Nodes are equal if name, dimensions, size and stream are. Addresses may differ, because graph nodes can be
  * updated. */
-static uint64_t word_of(const struct stat *stat, const struct step *step)
+static uint64_t word_of(const struct stat *stat, const struct trace_span *call, const struct trace_span *work)
 {
-    static const enum stat_key keys[] = {KEY_KERNEL_NAME, KEY_GRID,       KEY_BLOCK,
-                                         KEY_COPY_KIND,   KEY_COPY_BYTES, KEY_FILL_BYTES};
-    uint64_t key = step->call->name;
-    if (!step->work)
+    static const enum stat_key texts[] = {KEY_GRID, KEY_BLOCK, KEY_COPY_KIND};
+    uint64_t key = call->name;
+    if (!work)
         return int_map_mix(key);
-    key = int_map_mix(key ^ (uint64_t)step->work->name << 32) ^ step->work->lane;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        key = int_map_mix(key) ^ text_key(stat_attr(stat, step->work, keys[i]));
+    key = int_map_mix(key ^ (uint64_t)work->name << 32) ^ work->lane;
+    key = int_map_mix(key) ^ stat_kernel_key(stat, work);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        key = int_map_mix(key) ^ text_key(stat_attr(stat, work, texts[i]));
+    key = int_map_mix(key) ^ stat_attr_int(stat, work, KEY_COPY_BYTES, 0);
+    key = int_map_mix(key) ^ stat_attr_int(stat, work, KEY_FILL_BYTES, 0);
     return int_map_mix(key + 1);
 }
 
 /* False: the call neither belongs to a sequence nor ends it (a query, an event record). */
-static bool step_of(const struct survey *survey, const struct trace_span *call, struct step *step)
+static bool is_step(const struct survey *survey, const struct trace_span *call,
+                    const struct trace_span **work)
 {
-    enum call_group group = stat_call_group(survey->stat, call);
-    bool is_launch = group == CALL_GROUP_LAUNCH,
-         is_move = group == CALL_GROUP_COPY || group == CALL_GROUP_FILL;
-    *step = (struct step){call, NULL};
-    if (group == CALL_GROUP_ALLOC || group == CALL_GROUP_FREE || survey_waits(survey, call))
+    struct stat_call what = stat_call_of(survey->stat, call);
+    *work = NULL;
+    if (what.group == CALL_GROUP_ALLOC || what.group == CALL_GROUP_FREE || what.waits)
         return true;
-    if (!is_launch && !is_move)
+    if (!what.submits)
         return false;
-    if (is_launch)
-        step->work = survey_work(survey, call, CLASS_KERNEL);
-    else if (survey_is_async(survey, call))
-        step->work = survey_work(survey, call, CLASS_COUNT);
-    if (step->work && stat_attr(survey->stat, step->work, KEY_GRAPH))
-        step->work = NULL; /* it is one */
+    if (what.group == CALL_GROUP_LAUNCH)
+        *work = survey_work(survey, call, CLASS_KERNEL);
+    else if (what.is_async)
+        *work = survey_work(survey, call, CLASS_COUNT);
+    if (*work && stat_has(survey->stat, *work, KEY_GRAPH))
+        *work = NULL; /* it is one */
     return true;
 }
 
-/* The calls of each thread, in order: thread t has calls[firsts[t]] to calls[firsts[t + 1] - 1]. */
-struct calls_by_thread {
-    uint32_t *calls; /* spans */
-    size_t *firsts;
-};
-
-static bool has_thread(const struct trace_span *span)
+static uint64_t busy_before(const struct survey *survey, uint32_t resource, uint64_t time_ns)
 {
-    return span->class == CLASS_CALL && span->thread != TRACE_NONE;
+    return intervals_covered(&survey->devices[resource].busy, time_ns);
 }
 
-static struct calls_by_thread sort_calls(const struct trace *trace)
+static struct sequence *sequence_of(struct candidates *candidates, uint32_t thread)
 {
-    struct calls_by_thread by_thread = {xcalloc(trace->span_count + 1, sizeof *by_thread.calls),
-                                        xcalloc(trace->thread_count + 2, sizeof *by_thread.firsts)};
-    /* The next free index of each thread; at the end, the first index of the following thread. */
-    size_t *next = by_thread.firsts + 1;
-    for (size_t i = 0; i < trace->span_count; i++) {
-        if (has_thread(&trace->spans[i]))
-            next[trace->spans[i].thread + 1]++;
-    }
-    for (size_t t = 1; t <= trace->thread_count; t++)
-        next[t] += next[t - 1];
-    for (size_t i = 0; i < trace->span_count; i++) {
-        if (has_thread(&trace->spans[i]))
-            by_thread.calls[next[trace->spans[i].thread]++] = (uint32_t)i;
-    }
-    return by_thread;
+    candidates->sequences = xgrow(candidates->sequences, &candidates->capacity, (size_t)thread + 1,
+                                  sizeof *candidates->sequences);
+    for (; candidates->count <= thread; candidates->count++)
+        candidates->sequences[candidates->count] = (struct sequence){0};
+    return &candidates->sequences[thread];
 }
 
-static void collect(struct candidates *candidates, const uint32_t *calls, size_t count)
+static void add_step(struct candidates *candidates, const struct survey *survey, struct sequence *sequence,
+                     const struct trace_span *call, const struct trace_span *work)
 {
-    const struct survey *survey = candidates->findings->survey;
-    struct sequence *sequence = &candidates->sequence;
-    struct step step;
-    sequence->count = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (!step_of(survey, &survey->stat->trace->spans[calls[i]], &step))
-            continue;
-        size_t at = sequence->count++;
-        sequence->steps =
-            xgrow(sequence->steps, &sequence->capacity, sequence->count, sizeof *sequence->steps);
-        sequence->tokens =
-            xgrow(sequence->tokens, &sequence->token_capacity, sequence->count, sizeof *sequence->tokens);
-        sequence->steps[at] = step;
-        sequence->tokens[at] = stat_number(&candidates->words, word_of(survey->stat, &step));
+    struct step step = {.start_ns = call->start_ns, .duration_ns = stat_duration(call)};
+    if (work) {
+        step.is_node = true;
+        step.work_ns = work->start_ns;
+        step.resource = work->resource;
+        step.work_name = work->name;
+        step.busy_before_call_ns = busy_before(survey, work->resource, call->start_ns);
     }
+    size_t at = sequence->count++;
+    sequence->steps = xgrow(sequence->steps, &sequence->capacity, sequence->count, sizeof *sequence->steps);
+    sequence->tokens =
+        xgrow(sequence->tokens, &sequence->token_capacity, sequence->count, sizeof *sequence->tokens);
+    sequence->steps[at] = step;
+    sequence->tokens[at] = stat_number(&candidates->words, word_of(survey->stat, call, work));
+}
+
+/* The idle time of a GPU from the first call to the work of the last. Of steps on several GPUs, those on the
+ * last one's count. */
+static uint64_t idle_between(const struct sequence *sequence, size_t first, size_t last)
+{
+    const struct step *end = &sequence->steps[last], *start = &sequence->steps[first];
+    while (start->resource != end->resource)
+        start++;
+    if (end->work_ns <= start->start_ns)
+        return 0;
+    uint64_t busy = end->busy_before_work_ns - start->busy_before_call_ns;
+    uint64_t whole = end->work_ns - start->start_ns;
+    return whole > busy ? whole - busy : 0;
 }
 
 /* Counts a graph of the steps from `first` to `last`: the host time that it saves, limited to the GPU's idle
  * time. */
-static void take_graph(struct candidates *candidates, struct tally *tally, size_t first, size_t last)
+static void take_graph(const struct sequence *sequence, struct tally *tally, size_t first, size_t last)
 {
-    const struct survey *survey = candidates->findings->survey;
-    const struct sequence *sequence = &candidates->sequence;
-    uint64_t host_ns = 0, idle_ns = 0;
+    uint64_t host_ns = 0, idle_ns = idle_between(sequence, first, last);
     for (size_t i = first; i <= last; i++)
-        host_ns += stat_duration(sequence->steps[i].call);
-    const struct trace_span *work = sequence->steps[last].work;
-    idle_ns = intervals_gaps(&survey->devices[work->resource].busy, sequence->steps[first].call->start_ns,
-                             work->start_ns);
+        host_ns += sequence->steps[i].duration_ns;
     tally->count++;
     tally->ns += host_ns;
     tally->extra += idle_ns;
@@ -145,29 +150,37 @@ static uint64_t key_of(const struct sequence *sequence, size_t first, size_t nod
     return key;
 }
 
-/* Splits a repetition into graphs, at steps that cannot be nodes and at the ends of rounds. */
-static void take_repeat(struct candidates *candidates, const struct repeat *repeat, uint32_t thread)
+static struct trace_span first_work(const struct stat *stat, const struct step *step, uint32_t thread)
 {
-    struct sequence *sequence = &candidates->sequence;
-    const struct survey *survey = candidates->findings->survey;
+    return (struct trace_span){.start_ns = step->work_ns,
+                               .name = step->work_name,
+                               .resource = stat->trace->threads[thread].resource,
+                               .thread = thread};
+}
+
+/* Splits a repetition into graphs, at steps that cannot be nodes and at the ends of rounds. */
+static void take_repeat(struct candidates *candidates, const struct stat *stat, const struct repeat *repeat,
+                        uint32_t thread)
+{
+    struct sequence *sequence = &candidates->sequences[thread];
     size_t nodes = 0;
     for (size_t i = 0; i < repeat->length; i++) {
         size_t at = repeat->start + i;
-        bool is_node = sequence->steps[at].work && !sequence->is_used[at];
+        bool is_node = sequence->steps[at].is_node && !sequence->is_used[at];
         bool ends_round = (i + 1) % repeat->period == 0;
         nodes = is_node ? nodes + 1 : 0;
         bool is_next_node =
-            i + 1 < repeat->length && sequence->steps[at + 1].work && !sequence->is_used[at + 1];
+            i + 1 < repeat->length && sequence->steps[at + 1].is_node && !sequence->is_used[at + 1];
         sequence->is_used[at] = true;
         if (nodes < GRAPH_NODES_MIN || (is_next_node && !ends_round))
             continue;
         size_t first = at + 1 - nodes;
-        const struct step *step = &sequence->steps[first];
+        struct trace_span work = first_work(stat, &sequence->steps[first], thread);
         struct tally *tally =
             tallies_at(&candidates->tallies, int_map_mix(key_of(sequence, first, nodes)) ^ thread,
-                       places_process(&survey->places, step->call), step->work);
+                       places_process(stat->places, &work), &work);
         tally->bytes = nodes;
-        take_graph(candidates, tally, first, at);
+        take_graph(sequence, tally, first, at);
         nodes = 0;
     }
 }
@@ -180,22 +193,68 @@ static int longest_first(const void *a, const void *b)
     return x->start < y->start ? -1 : x->start > y->start;
 }
 
-static void search_thread(struct candidates *candidates, const struct calls_by_thread *by_thread,
-                          uint32_t thread)
+/* Searches the steps of a thread and forgets them. */
+static void search(struct candidates *candidates, const struct stat *stat, uint32_t thread, size_t count)
 {
-    struct sequence *sequence = &candidates->sequence;
+    struct sequence *sequence = &candidates->sequences[thread];
     struct repeat *repeats;
-    size_t first = by_thread->firsts[thread];
-    collect(candidates, by_thread->calls + first, by_thread->firsts[thread + 1] - first);
-    size_t count =
-        repeats_find(sequence->tokens, sequence->count, GRAPH_PERIOD_MAX, GRAPH_TIMES_MIN, &repeats);
-    if (count > 1)
-        qsort(repeats, count, sizeof *repeats, longest_first);
-    sequence->is_used = xcalloc(sequence->count + 1, sizeof *sequence->is_used);
-    for (size_t i = 0; i < count; i++)
-        take_repeat(candidates, &repeats[i], thread);
+    size_t found = repeats_find(sequence->tokens, count, GRAPH_PERIOD_MAX, GRAPH_TIMES_MIN, &repeats);
+    if (found > 1)
+        qsort(repeats, found, sizeof *repeats, longest_first);
+    sequence->is_used = xcalloc(count + 1, sizeof *sequence->is_used);
+    for (size_t i = 0; i < found; i++)
+        take_repeat(candidates, stat, &repeats[i], thread);
     free(sequence->is_used);
     free(repeats);
+    sequence->count -= count;
+    sequence->settled -= count;
+    if (!sequence->count) /* there may be no arrays */
+        return;
+    memmove(sequence->steps, sequence->steps + count, sequence->count * sizeof *sequence->steps);
+    memmove(sequence->tokens, sequence->tokens + count, sequence->count * sizeof *sequence->tokens);
+}
+
+static void take(void *state, struct survey *survey, const struct trace_span *call)
+{
+    const struct trace_span *work;
+    if (call->class != CLASS_CALL || call->thread == TRACE_NONE || !is_step(survey, call, &work))
+        return;
+    add_step(state, survey, sequence_of(state, call->thread), call, work);
+}
+
+/* Looks up how long the GPUs were busy before the work of steps, which is known once it has started. */
+static void settle(struct sequence *sequence, const struct survey *survey)
+{
+    bool is_complete = true;
+    for (size_t i = sequence->settled; i < sequence->count; i++) {
+        struct step *step = &sequence->steps[i];
+        if (step->is_node && !step->is_settled && step->work_ns <= survey->now_ns) {
+            step->busy_before_work_ns = busy_before(survey, step->resource, step->work_ns);
+            step->is_settled = true;
+        }
+        is_complete &= !step->is_node || step->is_settled;
+        sequence->settled += is_complete;
+    }
+}
+
+static size_t steps_at_once(const struct candidates *candidates)
+{
+    size_t most = STEPS_TOTAL_MAX / (candidates->count ? candidates->count : 1);
+    if (most > STEPS_MAX)
+        return STEPS_MAX;
+    return most > STEPS_MIN ? most : STEPS_MIN;
+}
+
+static void end_segment(void *state, struct survey *survey)
+{
+    struct candidates *candidates = state;
+    size_t most = steps_at_once(candidates);
+    for (uint32_t thread = 0; thread < candidates->count; thread++) {
+        struct sequence *sequence = &candidates->sequences[thread];
+        settle(sequence, survey);
+        while (sequence->settled >= most)
+            search(candidates, survey->stat, thread, most);
+    }
 }
 
 static char *evidence_of(const struct survey *survey, const struct tally *tally, struct finding *finding,
@@ -210,18 +269,29 @@ static char *evidence_of(const struct survey *survey, const struct tally *tally,
         evidence_time(idle, tally->extra));
 }
 
-void find_graph_candidates(struct findings *findings)
+static void offer(struct candidates *candidates, struct findings *findings)
 {
-    struct candidates candidates = {.findings = findings};
-    const struct trace *trace = findings->survey->stat->trace;
-    struct calls_by_thread by_thread = sort_calls(trace);
-    for (uint32_t thread = 0; thread < trace->thread_count; thread++)
-        search_thread(&candidates, &by_thread, thread);
-    free(by_thread.calls);
-    free(by_thread.firsts);
-    findings_offer(findings, FINDING_GRAPH_CANDIDATE, &candidates.tallies, GRAPH_TIMES_MIN, evidence_of,
+    for (uint32_t thread = 0; thread < candidates->count; thread++) {
+        struct sequence *sequence = &candidates->sequences[thread];
+        settle(sequence, findings->survey);
+        search(candidates, findings->survey->stat, thread, sequence->count);
+    }
+    findings_offer(findings, FINDING_GRAPH_CANDIDATE, &candidates->tallies, GRAPH_TIMES_MIN, evidence_of,
                    NULL);
-    free(candidates.sequence.steps);
-    free(candidates.sequence.tokens);
-    int_map_deinit(&candidates.words);
 }
+
+static void finish(void *state, struct findings *findings)
+{
+    struct candidates *candidates = state;
+    if (findings)
+        offer(candidates, findings);
+    for (size_t i = 0; i < candidates->count; i++) {
+        free(candidates->sequences[i].steps);
+        free(candidates->sequences[i].tokens);
+    }
+    free(candidates->sequences);
+    tallies_deinit(&candidates->tallies);
+    int_map_deinit(&candidates->words);
+}
+
+const struct detector find_graph_candidates = {sizeof(struct candidates), take, end_segment, finish};

@@ -14,6 +14,7 @@ static const char *const libraries[] = {"cublas",   "cudnn", "nccl", "nvjet",   
 /* Of one execution. */
 struct use {
     struct stat_launch launch;
+    uint32_t resource;
     double occupancy; /* of warps, times the share of their threads in use; negative: unknown */
     double threads;   /* share of the warps' threads in use */
     uint64_t blocks;
@@ -24,13 +25,14 @@ struct use {
 
 static struct use use_of(const struct stat *stat, const struct trace_span *kernel)
 {
-    struct use use = {
-        .launch = stat_launch_of(stat, kernel),
-        .blocks = stat_product(stat_attr(stat, kernel, KEY_GRID)),
-        .multiprocessors = (uint64_t)stat_device_number(stat, kernel, "cuda.device.multiprocessors"),
-        .max_warps = (uint64_t)stat_device_number(stat, kernel, "cuda.device.multiprocessor.max_warps"),
-        .warp_threads = (uint64_t)stat_device_number(stat, kernel, "cuda.device.warp.threads")};
-    use.occupancy = stat_occupancy(stat, kernel, &use.launch);
+    const struct stat_device *device = stat_device_of(stat, kernel->resource);
+    struct use use = {.launch = stat_launch_of(stat, kernel),
+                      .resource = kernel->resource,
+                      .blocks = stat_product(stat_attr(stat, kernel, KEY_GRID)),
+                      .multiprocessors = device->multiprocessors,
+                      .max_warps = device->max_warps,
+                      .warp_threads = device->warp_threads};
+    use.occupancy = use.launch.occupancy;
     if (use.occupancy > 0) {
         uint64_t warps = (use.launch.threads + use.warp_threads - 1) / use.warp_threads;
         use.blocks_at_once = (uint64_t)(use.occupancy * (double)use.max_warps / (double)warps + 0.5);
@@ -41,10 +43,9 @@ static struct use use_of(const struct stat *stat, const struct trace_span *kerne
 }
 
 /* The occupancy with other limits. */
-static double occupancy_with(const struct stat *stat, const struct trace_span *kernel, const struct use *use,
-                             const struct stat_launch *launch)
+static double occupancy_with(const struct stat *stat, const struct use *use, const struct stat_launch *launch)
 {
-    return use->threads * stat_occupancy(stat, kernel, launch);
+    return use->threads * stat_occupancy(stat, use->resource, launch);
 }
 
 static bool is_of_library(const char *name)
@@ -57,9 +58,9 @@ static bool is_of_library(const char *name)
 }
 
 /* A kernel that prefetches into shared memory needs few warps. */
-static bool is_pipeline(const struct stat *stat, const struct trace_span *kernel, const struct use *use)
+static bool is_pipeline(const struct stat *stat, const struct use *use)
 {
-    double all = stat_device_number(stat, kernel, "cuda.device.multiprocessor.max_shared_memory");
+    double all = (double)stat_device_of(stat, use->resource)->shared_bytes;
     return use->launch.threads >= PIPELINE_THREADS &&
            (double)use->launch.shared_bytes >= PIPELINE_SHARED_SHARE * all;
 }
@@ -70,10 +71,10 @@ static bool is_small(const struct use *use)
            (double)use->blocks <= SMALL_GRID_SHARE * (double)use->multiprocessors;
 }
 
-static bool is_low(const struct stat *stat, const struct trace_span *kernel, const struct use *use)
+static bool is_low(const struct stat *stat, const struct use *use)
 {
-    bool is_idle = use->occupancy >= 0 && use->occupancy <= LOW_OCCUPANCY && !is_pipeline(stat, kernel, use);
-    return !is_of_library(stat_kernel_name(stat, kernel)) && (is_small(use) || is_idle);
+    bool is_idle = use->occupancy >= 0 && use->occupancy <= LOW_OCCUPANCY && !is_pipeline(stat, use);
+    return is_small(use) || is_idle;
 }
 
 /* The largest share of the GPU that the kernel can use. */
@@ -84,8 +85,7 @@ static double fill_of(const struct use *use)
 }
 
 /* A limit applies if the occupancy is higher without it. */
-static void add_reasons(struct text *text, const struct stat *stat, const struct trace_span *kernel,
-                        const struct use *use)
+static void add_reasons(struct text *text, const struct stat *stat, const struct use *use)
 {
     struct stat_launch without_registers = use->launch, without_shared = use->launch, bare = use->launch;
     without_registers.registers = bare.registers = 0;
@@ -96,16 +96,23 @@ static void add_reasons(struct text *text, const struct stat *stat, const struct
                         (unsigned long long)use->blocks, (unsigned long long)use->multiprocessors);
     if (use->occupancy < 0 || use->occupancy > LOW_OCCUPANCY)
         return;
-    if (occupancy_with(stat, kernel, use, &without_shared) > use->occupancy + least)
+    if (occupancy_with(stat, use, &without_shared) > use->occupancy + least)
         text_add_format(text, "; limited by shared memory: %llu bytes per block",
                         (unsigned long long)use->launch.shared_bytes);
-    if (occupancy_with(stat, kernel, use, &without_registers) > use->occupancy + least)
+    if (occupancy_with(stat, use, &without_registers) > use->occupancy + least)
         text_add_format(text, "; limited by registers: %llu per thread",
                         (unsigned long long)use->launch.registers);
-    if (occupancy_with(stat, kernel, use, &bare) <= LOW_OCCUPANCY)
+    if (occupancy_with(stat, use, &bare) <= LOW_OCCUPANCY)
         text_add_format(text, "; limited by the block size: %llu threads",
                         (unsigned long long)use->launch.threads);
 }
+
+struct low {
+    struct tallies tallies; /* by full name */
+    struct use *uses;       /* of each tally's first kernel */
+    size_t capacity;
+    struct int_map libraries; /* kernel → whether the program cannot change it */
+};
 
 static char *low_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
                           const void *context)
@@ -114,38 +121,61 @@ static char *low_evidence(const struct survey *survey, const struct tally *tally
     if ((double)tally->ns / (double)kernel_ns < OCCUPANCY_TIME_SHARE ||
         tally->ns / tally->count < OCCUPANCY_KERNEL_NS)
         return NULL;
-    struct use use = use_of(survey->stat, tally->first);
+    const struct low *low = context;
+    const struct use *use = &low->uses[tally - low->tallies.items];
     struct text text = {0};
     char time[EVIDENCE_TIME_BYTES];
     text_add_format(
         &text,
         "%llu runs take %s in total, %.0f %% of the process's kernel time; theoretical occupancy %.1f %%",
         (unsigned long long)tally->count, evidence_time(time, tally->ns),
-        100.0 * (double)tally->ns / (double)kernel_ns, 100 * use.occupancy);
-    add_reasons(&text, survey->stat, tally->first, &use);
+        100.0 * (double)tally->ns / (double)kernel_ns, 100 * use->occupancy);
+    add_reasons(&text, survey->stat, use);
     return text.data;
 }
 
-void find_low_occupancy(struct findings *findings)
+static bool can_change(struct low *low, const struct stat *stat, const struct trace_span *kernel)
 {
-    const struct survey *survey = findings->survey;
-    const struct trace *trace = survey->stat->trace;
-    struct tallies tallies = {0};
-    for (size_t i = 0; i < trace->span_count; i++) {
-        const struct trace_span *kernel = &trace->spans[i];
-        if (kernel->class != CLASS_KERNEL)
-            continue;
-        struct use use = use_of(survey->stat, kernel);
-        if (!is_low(survey->stat, kernel, &use))
-            continue;
-        uint64_t key = (uint64_t)(stat_kernel_name(survey->stat, kernel) - trace->strings);
-        struct tally *tally = tallies_at(&tallies, key, places_process(&survey->places, kernel), kernel);
-        tally->count++;
-        tally->ns += stat_duration(kernel);
-        tally->saving_ns += (uint64_t)((1 - fill_of(&use)) * (double)stat_duration(kernel));
+    uint64_t key = stat_kernel_key(stat, kernel);
+    uint32_t is_library = int_map_get(&low->libraries, key);
+    if (is_library == MAP_NONE) {
+        is_library = is_of_library(stat_kernel_name(stat, kernel));
+        int_map_set(&low->libraries, key, is_library);
     }
-    findings_offer(findings, FINDING_OCCUPANCY, &tallies, 1, low_evidence, NULL);
+    return !is_library;
 }
+
+static void take_low(void *state, struct survey *survey, const struct trace_span *kernel)
+{
+    struct low *low = state;
+    const struct stat *stat = survey->stat;
+    if (kernel->class != CLASS_KERNEL || !can_change(low, stat, kernel))
+        return;
+    struct use use = use_of(stat, kernel);
+    if (!is_low(stat, &use))
+        return;
+    size_t known = low->tallies.count;
+    struct tally *tally = tallies_at(&low->tallies, stat_kernel_key(stat, kernel),
+                                     places_process(stat->places, kernel), kernel);
+    low->uses = xgrow(low->uses, &low->capacity, low->tallies.count, sizeof *low->uses);
+    if (low->tallies.count > known)
+        low->uses[known] = use;
+    tally->count++;
+    tally->ns += stat_duration(kernel);
+    tally->saving_ns += (uint64_t)((1 - fill_of(&use)) * (double)stat_duration(kernel));
+}
+
+static void finish_low(void *state, struct findings *findings)
+{
+    struct low *low = state;
+    if (findings)
+        findings_offer(findings, FINDING_OCCUPANCY, &low->tallies, 1, low_evidence, low);
+    tallies_deinit(&low->tallies);
+    int_map_deinit(&low->libraries);
+    free(low->uses);
+}
+
+const struct detector find_low_occupancy = {sizeof(struct low), take_low, NULL, finish_low};
 
 /* --- serialized kernels --- */
 
@@ -156,17 +186,36 @@ static double room_of(const struct use *use)
     return room ? (double)use->blocks / (double)room : 2;
 }
 
+/* The latest work of a stream. */
+struct latest {
+    const struct trace_span *span; /* NULL: it is in an earlier segment */
+    bool is_kernel, has_call;
+    uint32_t thread; /* of the call */
+    uint64_t end_ns, duration_ns;
+    double room; /* if `span` is NULL */
+};
+
+struct serialized {
+    struct tallies tallies;
+    struct latest *streams; /* by lane */
+    size_t count, capacity;
+};
+
+static double room_of_kernel(const struct stat *stat, const struct trace_span *kernel)
+{
+    struct use use = use_of(stat, kernel);
+    return room_of(&use);
+}
+
 /* Kernels of two threads, the second one waiting only for the stream, and room for both: no visible
  * dependency. */
-static bool could_be_beside(const struct survey *survey, const struct trace_span *a,
-                            const struct trace_span *b)
+static bool could_be_beside(const struct stat *stat, const struct latest *a, const struct trace_span *b)
 {
-    const struct trace_span *a_call = survey_call(survey, a), *b_call = survey_call(survey, b);
-    if (!a_call || !b_call || a_call->thread == b_call->thread || b_call->end_ns > a->end_ns ||
+    const struct trace_span *call = stat_call_of_work(stat, b);
+    if (!a->has_call || !call || a->thread == call->thread || call->end_ns > a->end_ns ||
         b->start_ns < a->end_ns || b->start_ns - a->end_ns > HANDOVER_NS)
         return false;
-    struct use a_use = use_of(survey->stat, a), b_use = use_of(survey->stat, b);
-    return room_of(&a_use) + room_of(&b_use) <= 1;
+    return (a->span ? room_of_kernel(stat, a->span) : a->room) + room_of_kernel(stat, b) <= 1;
 }
 
 static char *serialized_evidence(const struct survey *survey, const struct tally *tally,
@@ -177,29 +226,63 @@ static char *serialized_evidence(const struct survey *survey, const struct tally
     return xasprintf(
         "%llu times a kernel of one thread waited on stream %s for a kernel of another thread, although the "
         "GPU had room for both; running them concurrently saves %s",
-        (unsigned long long)tally->count, trace_string(trace, trace->lanes[tally->first->lane].stream),
+        (unsigned long long)tally->count, trace_string(trace, trace->lanes[tally->first.lane].stream),
         evidence_time(time, tally->saving_ns));
 }
 
-void find_serialized(struct findings *findings)
+static struct latest *latest_at(struct serialized *serialized, uint32_t lane)
 {
-    const struct survey *survey = findings->survey;
-    const struct trace *trace = survey->stat->trace;
-    struct tallies tallies = {0};
-    const struct trace_span **last = xcalloc(trace->lane_count + 1, sizeof *last);
-    for (size_t i = 0; i < trace->span_count; i++) {
-        const struct trace_span *work = &trace->spans[i];
-        if (!trace_class_is_gpu(work->class))
-            continue;
-        const struct trace_span *before = last[work->lane];
-        last[work->lane] = work->class == CLASS_KERNEL ? work : NULL;
-        if (!before || work->class != CLASS_KERNEL || !could_be_beside(survey, before, work))
-            continue;
-        uint64_t a = stat_duration(before), b = stat_duration(work);
-        struct tally *tally = tallies_at(&tallies, work->lane, places_process(&survey->places, work), work);
-        tally->count++;
-        tally->saving_ns += a < b ? a : b;
-    }
-    findings_offer(findings, FINDING_SERIALIZED, &tallies, REPEATED_MIN, serialized_evidence, NULL);
-    free(last);
+    serialized->streams =
+        xgrow(serialized->streams, &serialized->capacity, (size_t)lane + 1, sizeof *serialized->streams);
+    for (; serialized->count <= lane; serialized->count++)
+        serialized->streams[serialized->count] = (struct latest){0};
+    return &serialized->streams[lane];
 }
+
+static void take_serialized(void *state, struct survey *survey, const struct trace_span *work)
+{
+    struct serialized *serialized = state;
+    const struct stat *stat = survey->stat;
+    if (!trace_class_is_gpu(work->class))
+        return;
+    struct latest *before = latest_at(serialized, work->lane);
+    if (before->is_kernel && work->class == CLASS_KERNEL && could_be_beside(stat, before, work)) {
+        uint64_t duration = stat_duration(work);
+        struct tally *tally =
+            tallies_at(&serialized->tallies, work->lane, places_process(stat->places, work), work);
+        tally->count++;
+        tally->saving_ns += before->duration_ns < duration ? before->duration_ns : duration;
+    }
+    const struct trace_span *call = stat_call_of_work(stat, work);
+    *before = (struct latest){.span = work,
+                              .is_kernel = work->class == CLASS_KERNEL,
+                              .has_call = call != NULL,
+                              .thread = call ? call->thread : TRACE_NONE,
+                              .end_ns = work->end_ns,
+                              .duration_ns = stat_duration(work)};
+}
+
+/* The attributes end with the segment. */
+static void end_serialized(void *state, struct survey *survey)
+{
+    struct serialized *serialized = state;
+    for (size_t i = 0; i < serialized->count; i++) {
+        struct latest *latest = &serialized->streams[i];
+        if (latest->span && latest->is_kernel)
+            latest->room = room_of_kernel(survey->stat, latest->span);
+        latest->span = NULL;
+    }
+}
+
+static void finish_serialized(void *state, struct findings *findings)
+{
+    struct serialized *serialized = state;
+    if (findings)
+        findings_offer(findings, FINDING_SERIALIZED, &serialized->tallies, REPEATED_MIN, serialized_evidence,
+                       NULL);
+    tallies_deinit(&serialized->tallies);
+    free(serialized->streams);
+}
+
+const struct detector find_serialized = {sizeof(struct serialized), take_serialized, end_serialized,
+                                         finish_serialized};

@@ -7,15 +7,20 @@
 
 /* Consecutive pieces of a device's work without a pause. */
 struct window {
-    const struct trace_span *first_call;
+    bool has_call;
+    struct trace_span first_call;
     uint64_t start_ns;
     uint64_t works, gaps, idle_ns, submit_ns, call_ns;
 };
 
 struct phases {
-    struct findings *findings;
     struct tallies tallies; /* by device; ns: of the phases, bytes: pieces of work, extra: several threads */
     struct tallies hosts;   /* beside each: ns in calls that give work, extra: in other calls */
+    struct phase {
+        struct window window;
+        uint64_t busy_until_ns; /* 0: no work yet */
+    } * devices;                /* by resource */
+    size_t count, capacity;
 };
 
 static uint64_t within(const struct intervals *intervals, uint64_t from_ns, uint64_t until_ns)
@@ -27,8 +32,8 @@ static uint64_t within(const struct intervals *intervals, uint64_t from_ns, uint
 static void count_gap(const struct survey *survey, struct window *window, const struct trace_span *work,
                       uint64_t from_ns)
 {
-    const struct trace_span *call = survey_call(survey, work);
-    const struct process_survey *process = &survey->processes[places_process(&survey->places, work)];
+    const struct trace_span *call = stat_call_of_work(survey->stat, work);
+    const struct process_survey *process = survey_process(survey, work);
     if (!call || call->end_ns <= from_ns || intervals_cover(&process->waits, from_ns))
         return;
     window->gaps++;
@@ -40,19 +45,20 @@ static void count_gap(const struct survey *survey, struct window *window, const 
 /* Most pieces of work must follow a gap: one long gap (module loading, graph creation) is not a phase. */
 static bool is_bound(const struct window *window, uint64_t length)
 {
-    return window->first_call && window->works >= WINDOW_WORK / 2 && 2 * window->gaps >= window->works &&
+    return window->has_call && window->works >= WINDOW_WORK / 2 && 2 * window->gaps >= window->works &&
            (double)window->idle_ns >= WINDOW_IDLE_SHARE * (double)length;
 }
 
-static void end_window(struct phases *phases, struct window *window, uint32_t device, uint64_t end_ns)
+static void end_window(struct phases *phases, const struct survey *survey, struct window *window,
+                       uint32_t device, uint64_t end_ns)
 {
-    const struct survey *survey = phases->findings->survey;
     uint64_t length = end_ns - window->start_ns;
-    if (is_bound(window, length)) {
-        uint32_t process = places_process(&survey->places, window->first_call);
-        struct tally *tally = tallies_at(&phases->tallies, device, process, window->first_call);
-        struct tally *host = tallies_at(&phases->hosts, device, process, window->first_call);
-        tally->extra |= tally->first->thread != window->first_call->thread;
+    if (survey->devices[device].busy.count && is_bound(window, length)) {
+        const struct trace_span *call = &window->first_call;
+        uint32_t process = places_process(survey->stat->places, call);
+        struct tally *tally = tallies_at(&phases->tallies, device, process, call);
+        struct tally *host = tallies_at(&phases->hosts, device, process, call);
+        tally->extra |= tally->first.thread != call->thread;
         tally->ns += length;
         tally->bytes += window->works;
         tally->saving_ns += window->idle_ns;
@@ -62,31 +68,37 @@ static void end_window(struct phases *phases, struct window *window, uint32_t de
     *window = (struct window){0};
 }
 
-static void find_phases(struct phases *phases, uint32_t device)
+static struct phase *phase_at(struct phases *phases, uint32_t device)
 {
-    const struct survey *survey = phases->findings->survey;
-    const struct trace *trace = survey->stat->trace;
-    struct window window = {0};
-    uint64_t busy_until = 0;
-    for (size_t i = 0; i < trace->span_count; i++) {
-        const struct trace_span *work = &trace->spans[i];
-        if (work->resource != device || !trace_class_is_gpu(work->class))
-            continue;
-        bool has_gap = busy_until && work->start_ns > busy_until;
-        if (window.works >= WINDOW_WORK || (has_gap && work->start_ns - busy_until > PAUSE_NS)) {
-            end_window(phases, &window, device, busy_until);
-            has_gap &= work->start_ns - busy_until <= PAUSE_NS;
-        }
-        if (!window.works)
-            window.start_ns = has_gap ? busy_until : work->start_ns;
-        if (has_gap)
-            count_gap(survey, &window, work, busy_until);
-        if (!window.first_call)
-            window.first_call = survey_call(survey, work);
-        window.works++;
-        busy_until = work->end_ns > busy_until ? work->end_ns : busy_until;
+    phases->devices = xgrow(phases->devices, &phases->capacity, (size_t)device + 1, sizeof *phases->devices);
+    for (; phases->count <= device; phases->count++)
+        phases->devices[phases->count] = (struct phase){0};
+    return &phases->devices[device];
+}
+
+static void take_phase(void *state, struct survey *survey, const struct trace_span *work)
+{
+    if (!trace_class_is_gpu(work->class))
+        return;
+    struct phase *phase = phase_at(state, work->resource);
+    struct window *window = &phase->window;
+    uint64_t busy_until = phase->busy_until_ns;
+    bool has_gap = busy_until && work->start_ns > busy_until;
+    if (window->works >= WINDOW_WORK || (has_gap && work->start_ns - busy_until > PAUSE_NS)) {
+        end_window(state, survey, window, work->resource, busy_until);
+        has_gap &= work->start_ns - busy_until <= PAUSE_NS;
     }
-    end_window(phases, &window, device, busy_until);
+    if (!window->works)
+        window->start_ns = has_gap ? busy_until : work->start_ns;
+    if (has_gap)
+        count_gap(survey, window, work, busy_until);
+    const struct trace_span *call = window->has_call ? NULL : stat_call_of_work(survey->stat, work);
+    if (call) {
+        window->has_call = true;
+        window->first_call = *call;
+    }
+    window->works++;
+    phase->busy_until_ns = work->end_ns > busy_until ? work->end_ns : busy_until;
 }
 
 static char *phase_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
@@ -96,7 +108,8 @@ static char *phase_evidence(const struct survey *survey, const struct tally *tal
     const struct tally *host = &((const struct phases *)context)->hosts.items[tally - all->items];
     char whole[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES];
     double share = 100.0 / (double)tally->saving_ns;
-    finding->where = tally->extra ? "several threads" : places_thread(&survey->places, tally->first);
+    finding->where =
+        tally->extra ? "several threads" : places_thread(survey->stat->places, tally->first.thread);
     finding->count = tally->bytes;
     return xasprintf("in %s with %llu pieces of work the GPU was idle for %s (%.0f %%) because "
                      "no work was submitted; the host spent %.0f %% of that in launches and "
@@ -107,30 +120,57 @@ static char *phase_evidence(const struct survey *survey, const struct tally *tal
                      share * (double)host->extra);
 }
 
-void find_launch_bound(struct findings *findings)
+static void finish_phases(void *state, struct findings *findings)
 {
-    struct phases phases = {.findings = findings};
-    for (uint32_t device = 0; device < findings->survey->stat->trace->resource_count; device++) {
-        if (findings->survey->devices[device].busy.count)
-            find_phases(&phases, device);
+    struct phases *phases = state;
+    for (uint32_t i = 0; findings && i < phases->count; i++) {
+        struct phase *phase = &phases->devices[i];
+        end_window(phases, findings->survey, &phase->window, i, phase->busy_until_ns);
     }
-    findings_offer(findings, FINDING_LAUNCH_BOUND, &phases.tallies, 0, phase_evidence, &phases);
-    tallies_deinit(&phases.hosts);
+    if (findings)
+        findings_offer(findings, FINDING_LAUNCH_BOUND, &phases->tallies, 0, phase_evidence, phases);
+    tallies_deinit(&phases->tallies);
+    tallies_deinit(&phases->hosts);
+    free(phases->devices);
 }
+
+const struct detector find_launch_bound = {sizeof(struct phases), take_phase, NULL, finish_phases};
+
+struct tiny {
+    struct tallies tallies;
+    uint64_t *counted_until_ns; /* by resource */
+    size_t count, capacity;
+};
 
 /* The GPU's idle time from the start of the call to the start of its kernel. Concurrent launches of several
  * threads share that time; it counts once. */
-static void count_tiny(struct tallies *tallies, const struct survey *survey, const struct trace_span *kernel,
-                       const struct trace_span *call, uint64_t *counted_until)
+static void count_tiny(struct tiny *tiny, struct survey *survey, const struct trace_span *kernel,
+                       const struct trace_span *call)
 {
-    uint32_t process = places_process(&survey->places, kernel);
+    uint64_t *counted_until = &tiny->counted_until_ns[kernel->resource];
     uint64_t from = call->start_ns > *counted_until ? call->start_ns : *counted_until;
-    struct tally *tally = tallies_at(tallies, kernel->name, process, kernel);
+    struct tally *tally =
+        tallies_at(&tiny->tallies, kernel->name, places_process(survey->stat->places, kernel), kernel);
     tally->count++;
     tally->ns += stat_duration(kernel);
     tally->extra += stat_duration(call);
-    tally->saving_ns += intervals_gaps(&survey->devices[kernel->resource].busy, from, kernel->start_ns);
+    struct idle_time idle = {from, kernel->start_ns, kernel->resource, false};
+    survey_ask(survey, &idle, &tiny->tallies, tallies_number(&tiny->tallies, tally));
     *counted_until = kernel->start_ns > *counted_until ? kernel->start_ns : *counted_until;
+}
+
+static void take_tiny(void *state, struct survey *survey, const struct trace_span *span)
+{
+    struct tiny *tiny = state;
+    const struct trace_span *call =
+        span->class == CLASS_KERNEL ? stat_call_of_work(survey->stat, span) : NULL;
+    if (!call || stat_duration(span) > TINY_KERNEL_NS || stat_has(survey->stat, span, KEY_GRAPH))
+        return;
+    tiny->counted_until_ns = xgrow(tiny->counted_until_ns, &tiny->capacity, (size_t)span->resource + 1,
+                                   sizeof *tiny->counted_until_ns);
+    for (; tiny->count <= span->resource; tiny->count++)
+        tiny->counted_until_ns[tiny->count] = 0;
+    count_tiny(tiny, survey, span, call);
 }
 
 static char *tiny_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
@@ -144,18 +184,14 @@ static char *tiny_evidence(const struct survey *survey, const struct tally *tall
         evidence_time(call, tally->extra / tally->count), evidence_time(idle, tally->saving_ns));
 }
 
-void find_tiny_launches(struct findings *findings)
+static void finish_tiny(void *state, struct findings *findings)
 {
-    const struct survey *survey = findings->survey;
-    const struct trace *trace = survey->stat->trace;
-    struct tallies tallies = {0};
-    uint64_t *counted_until = xcalloc(trace->resource_count + 1, sizeof *counted_until);
-    for (size_t i = 0; i < trace->span_count; i++) {
-        const struct trace_span *span = &trace->spans[i];
-        const struct trace_span *call = span->class == CLASS_KERNEL ? survey_call(survey, span) : NULL;
-        if (call && stat_duration(span) <= TINY_KERNEL_NS && !stat_attr(survey->stat, span, KEY_GRAPH))
-            count_tiny(&tallies, survey, span, call, &counted_until[span->resource]);
-    }
-    findings_offer(findings, FINDING_TINY_LAUNCHES, &tallies, TINY_KERNEL_RUNS, tiny_evidence, NULL);
-    free(counted_until);
+    struct tiny *tiny = state;
+    if (findings)
+        findings_offer(findings, FINDING_TINY_LAUNCHES, &tiny->tallies, TINY_KERNEL_RUNS, tiny_evidence,
+                       NULL);
+    tallies_deinit(&tiny->tallies);
+    free(tiny->counted_until_ns);
 }
+
+const struct detector find_tiny_launches = {sizeof(struct tiny), take_tiny, NULL, finish_tiny};

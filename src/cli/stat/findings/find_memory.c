@@ -16,6 +16,21 @@ static bool is_steady(const struct process_survey *process, uint64_t time_ns)
            time_ns < process->end_ns;
 }
 
+static struct tally *tally_at(struct tallies *tallies, uint64_t key, const struct ledger_call *call)
+{
+    struct trace_span span = {.start_ns = call->start_ns,
+                              .end_ns = call->end_ns,
+                              .name = call->name,
+                              .error = call->error,
+                              .thread = call->thread};
+    return tallies_at(tallies, key, call->process, &span);
+}
+
+static uint64_t duration(const struct ledger_call *call)
+{
+    return call->end_ns - call->start_ns;
+}
+
 /* --- allocations and frees in the steady state --- */
 
 /* Pools are the recommended way, and mapped physical memory belongs to some pool. */
@@ -33,25 +48,26 @@ static char *steady_evidence(const struct survey *survey, const struct tally *ta
     return xasprintf(
         "%llu times in the second half of the run, thread %s allocated with %s and freed the memory "
         "%s later on average; the calls took %s",
-        (unsigned long long)tally->count, places_thread(&survey->places, tally->first), finding->where,
-        evidence_time(life, tally->ns / tally->count), evidence_time(time, tally->saving_ns));
+        (unsigned long long)tally->count, places_thread(survey->stat->places, tally->first.thread),
+        finding->where, evidence_time(life, tally->ns / tally->count), evidence_time(time, tally->saving_ns));
 }
 
 static void find_steady(struct findings *findings)
 {
     const struct survey *survey = findings->survey;
+    const struct ledger *ledger = survey->stat->ledger;
     struct tallies tallies = {0};
-    for (size_t i = 0; i < survey->ledger.block_count; i++) {
-        const struct ledger_block *block = &survey->ledger.blocks[i];
+    for (size_t i = 0; i < ledger->block_count; i++) {
+        const struct ledger_block *block = &ledger->blocks[i];
         const struct process_survey *process = &survey->processes[block->process];
         if (!is_costly(block) || !block->freed_by || !is_steady(process, block->call->start_ns) ||
             !is_steady(process, block->freed_by->start_ns))
             continue;
         uint64_t key = (uint64_t)block->call->name << 32 | block->call->thread;
-        struct tally *tally = tallies_at(&tallies, key, block->process, block->call);
+        struct tally *tally = tally_at(&tallies, key, block->call);
         tally->count++;
         tally->ns += block->until_ns - block->from_ns;
-        tally->saving_ns += stat_duration(block->call) + stat_duration(block->freed_by);
+        tally->saving_ns += duration(block->call) + duration(block->freed_by);
     }
     findings_offer(findings, FINDING_STEADY_ALLOCATION, &tallies, REPEATED_MIN, steady_evidence, NULL);
 }
@@ -65,7 +81,7 @@ static char *leak_evidence(const struct survey *survey, const struct tally *tall
                            const void *context)
 {
     const struct process_survey *process = &survey->processes[tally->process];
-    const char *range = places_range(&survey->places, tally->first), *call = finding->where;
+    const char *range = tally->text, *call = finding->where;
     uint64_t half = process->end_ns - steady_from(process);
     char time[EVIDENCE_TIME_BYTES];
     if (tally->extra < REPEATED_MIN / 2 || tally->count - tally->extra < REPEATED_MIN / 2)
@@ -74,7 +90,8 @@ static char *leak_evidence(const struct survey *survey, const struct tally *tall
     finding->saving_bytes = tally->bytes;
     return xasprintf("%llu blocks that thread %s allocated with %s%s%s in the second half of the "
                      "run were never freed: %llu bytes in %s, %.1f MB/s",
-                     (unsigned long long)tally->count, places_thread(&survey->places, tally->first), call,
+                     (unsigned long long)tally->count,
+                     places_thread(survey->stat->places, tally->first.thread), call,
                      *range ? " in range " : "", range, (unsigned long long)tally->bytes,
                      evidence_time(time, half), (double)tally->bytes * 1e3 / (double)half);
 }
@@ -82,19 +99,22 @@ static char *leak_evidence(const struct survey *survey, const struct tally *tall
 static void find_leaks(struct findings *findings)
 {
     const struct survey *survey = findings->survey;
-    struct tallies tallies = {0}; /* extra: those of the third quarter */
-    for (size_t i = 0; i < survey->ledger.block_count; i++) {
-        const struct ledger_block *block = &survey->ledger.blocks[i];
+    const struct ledger *ledger = survey->stat->ledger;
+    struct tallies tallies = {0}; /* extra: those of the third quarter; text: the range, or "" */
+    if (ledger->left_out)         /* blocks may have been freed by calls that are unknown */
+        return;
+    for (size_t i = 0; i < ledger->block_count; i++) {
+        const struct ledger_block *block = &ledger->blocks[i];
         const struct process_survey *process = &survey->processes[block->process];
-        uint64_t used_ns = survey_gpu_time(process, block->from_ns);
+        uint64_t used_ns = block->call->used_ns;
         if (block->until_ns != UINT64_MAX || !is_steady(process, used_ns))
             continue;
-        const char *range = places_range(&survey->places, block->call);
-        uint64_t place = *range ? (uint64_t)(range - survey->stat->trace->strings) : 0;
-        uint64_t key = int_map_mix((uint64_t)block->call->name << 32 | block->call->thread) ^ place;
-        struct tally *tally = tallies_at(&tallies, key, block->process, block->call);
+        uint32_t range = block->call->range;
+        uint64_t key = int_map_mix((uint64_t)block->call->name << 32 | block->call->thread) ^ range;
+        struct tally *tally = tally_at(&tallies, key, block->call);
         tally->count++;
         tally->bytes += block->bytes;
+        tally->text = trace_string(survey->stat->trace, range);
         tally->extra += used_ns < steady_from(process) + (process->end_ns - steady_from(process)) / 2;
     }
     findings_offer(findings, FINDING_LEAK, &tallies, REPEATED_MIN / 2, leak_evidence, NULL);
@@ -107,31 +127,36 @@ static char *wrong_free_evidence(const struct survey *survey, const struct tally
 {
     return xasprintf("%llu calls on thread %s failed (first with %s): %llu addresses had already been "
                      "freed, %llu were never allocated while tracing",
-                     (unsigned long long)tally->count, places_thread(&survey->places, tally->first),
-                     trace_string(survey->stat->trace, tally->first->error), (unsigned long long)tally->extra,
+                     (unsigned long long)tally->count,
+                     places_thread(survey->stat->places, tally->first.thread),
+                     trace_string(survey->stat->trace, tally->first.error), (unsigned long long)tally->extra,
                      (unsigned long long)(tally->count - tally->extra));
 }
 
 static void find_wrong_frees(struct findings *findings)
 {
     const struct survey *survey = findings->survey;
+    const struct ledger *ledger = survey->stat->ledger;
     struct tallies tallies = {0};
-    for (size_t i = 0; i < survey->ledger.free_count; i++) {
-        const struct ledger_free *wrong = &survey->ledger.frees[i];
+    for (size_t i = 0; i < ledger->free_count; i++) {
+        const struct ledger_free *wrong = &ledger->frees[i];
         if (wrong->wrong == LEDGER_FOREIGN)
             continue;
         uint64_t key = (uint64_t)wrong->call->name << 32 | wrong->call->thread;
-        struct tally *tally =
-            tallies_at(&tallies, key, places_process(&survey->places, wrong->call), wrong->call);
+        struct tally *tally = tally_at(&tallies, key, wrong->call);
         tally->count++;
         tally->extra += wrong->wrong == LEDGER_TWICE;
     }
     findings_offer(findings, FINDING_WRONG_FREE, &tallies, 1, wrong_free_evidence, NULL);
 }
 
-void find_memory_faults(struct findings *findings)
+static void finish(void *state, struct findings *findings)
 {
+    if (!findings)
+        return;
     find_steady(findings);
     find_leaks(findings);
     find_wrong_frees(findings);
 }
+
+const struct detector find_memory_faults = {1, NULL, NULL, finish};

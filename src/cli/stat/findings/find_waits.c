@@ -7,80 +7,98 @@
 
 /* A thread's work since its last wait. The next work that it submits shows whether the wait was needed. */
 struct worker {
-    const struct trace_span *wait; /* one that waited for work without results for the host; or NULL */
-    uint64_t given;                /* pieces of work since the previous wait */
-    bool has_results;              /* one of them copies to the host */
+    bool has_wait; /* one that waited for work without results for the host */
+    struct trace_span wait;
+    uint64_t given;   /* pieces of work since the previous wait */
+    bool has_results; /* one of them copies to the host */
 };
 
 struct waits {
-    struct findings *findings;
-    struct worker *workers;  /* by thread */
-    uint64_t *counted_until; /* by the device's resource: idle time counts for one thread only */
-    struct tallies nothing;  /* by call */
+    struct worker *workers; /* by thread */
+    size_t worker_count, worker_capacity;
+    uint64_t *counted_until_ns; /* by the device's resource: idle time counts for one thread only */
+    size_t device_count, device_capacity;
+    struct tallies nothing; /* by call */
     struct tallies between;
 };
 
-static struct tally *tally_at(struct waits *waits, struct tallies *tallies, const struct trace_span *call)
+static struct tally *tally_at(const struct survey *survey, struct tallies *tallies,
+                              const struct trace_span *call)
 {
-    return tallies_at(tallies, call->name, places_process(&waits->findings->survey->places, call), call);
+    return tallies_at(tallies, call->name, places_process(survey->stat->places, call), call);
+}
+
+static struct worker *worker_at(struct waits *waits, uint32_t thread)
+{
+    waits->workers =
+        xgrow(waits->workers, &waits->worker_capacity, (size_t)thread + 1, sizeof *waits->workers);
+    for (; waits->worker_count <= thread; waits->worker_count++)
+        waits->workers[waits->worker_count] = (struct worker){0};
+    return &waits->workers[thread];
+}
+
+static uint64_t *counted_until(struct waits *waits, uint32_t resource)
+{
+    waits->counted_until_ns = xgrow(waits->counted_until_ns, &waits->device_capacity, (size_t)resource + 1,
+                                    sizeof *waits->counted_until_ns);
+    for (; waits->device_count <= resource; waits->device_count++)
+        waits->counted_until_ns[waits->device_count] = 0;
+    return &waits->counted_until_ns[resource];
 }
 
 /* Work is pending from the start of its call. The start of the wait decides. */
-static void count_wait(struct waits *waits, const struct process_survey *process, struct worker *worker,
+static void count_wait(struct waits *waits, const struct survey *survey, struct worker *worker,
                        const struct trace_span *call)
 {
-    bool is_pending = intervals_cover(&process->outstanding, call->start_ns);
+    const struct process_survey *process = survey_process(survey, call);
+    bool is_pending = process->pending_until_ns > call->start_ns;
     bool is_short = stat_duration(call) <= NEEDLESS_WAIT_NS;
-    if (!is_pending && is_short && process->outstanding.count && call->start_ns >= process->start_ns) {
-        struct tally *tally = tally_at(waits, &waits->nothing, call);
+    if (!is_pending && is_short && process->has_work && call->start_ns >= process->start_ns) {
+        struct tally *tally = tally_at(survey, &waits->nothing, call);
         tally->count++;
         tally->saving_ns += stat_duration(call);
     }
-    bool may_read = worker->has_results || process->has_managed;
-    worker->wait = is_pending && worker->given && !may_read ? call : NULL;
+    worker->has_wait = is_pending && worker->given && !worker->has_results;
+    worker->wait = *call;
     worker->given = 0;
     worker->has_results = false;
 }
 
 /* The GPU's idle time from the wait to the next work, if the host submitted it immediately. */
-static void count_work(struct waits *waits, struct worker *worker, const struct trace_span *call,
-                       const struct trace_span *work)
+static void count_work(struct waits *waits, struct survey *survey, struct worker *worker,
+                       const struct trace_span *call, const struct trace_span *work)
 {
-    const struct survey *survey = waits->findings->survey;
-    const struct trace_span *wait = worker->wait;
+    const struct trace_span *wait = &worker->wait;
     const char *kind = stat_attr(survey->stat, work, KEY_COPY_KIND);
+    bool is_between = worker->has_wait && call->start_ns <= wait->end_ns + SYNC_TO_NEXT_NS;
     worker->given++;
     worker->has_results |= work->class == CLASS_COPY && (!kind || strstr(kind, "ToHost"));
-    worker->wait = NULL;
-    if (!wait || call->start_ns > wait->end_ns + SYNC_TO_NEXT_NS)
+    worker->has_wait = false;
+    if (!is_between)
         return;
-    struct tally *tally = tally_at(waits, &waits->between, wait);
-    uint64_t *counted_until = &waits->counted_until[work->resource];
-    uint64_t from = wait->start_ns > *counted_until ? wait->start_ns : *counted_until;
+    struct tally *tally = tally_at(survey, &waits->between, wait);
+    uint64_t *counted = counted_until(waits, work->resource);
     tally->count++;
     tally->ns += stat_duration(wait);
-    tally->saving_ns += intervals_gaps(&survey->devices[work->resource].busy, from, work->start_ns);
-    *counted_until = work->start_ns > *counted_until ? work->start_ns : *counted_until;
+    struct idle_time idle = {wait->start_ns > *counted ? wait->start_ns : *counted, work->start_ns,
+                             work->resource, false};
+    survey_ask(survey, &idle, &waits->between, tallies_number(&waits->between, tally));
+    *counted = work->start_ns > *counted ? work->start_ns : *counted;
 }
 
-static void scan(struct waits *waits)
+static void take(void *state, struct survey *survey, const struct trace_span *call)
 {
-    const struct survey *survey = waits->findings->survey;
-    const struct trace *trace = survey->stat->trace;
-    for (size_t i = 0; i < trace->span_count; i++) {
-        const struct trace_span *call = &trace->spans[i];
-        if (call->class != CLASS_CALL || call->thread == TRACE_NONE || call->error)
-            continue;
-        struct worker *worker = &waits->workers[call->thread];
-        if (survey_waits(survey, call)) {
-            count_wait(waits, &survey->processes[places_process(&survey->places, call)], worker, call);
-            continue;
-        }
-        const struct trace_span *work =
-            survey_submits(survey, call) ? survey_work(survey, call, CLASS_COUNT) : NULL;
-        if (work)
-            count_work(waits, worker, call, work);
+    struct waits *waits = state;
+    if (call->class != CLASS_CALL || call->thread == TRACE_NONE || call->error)
+        return;
+    struct stat_call what = stat_call_of(survey->stat, call);
+    if (what.waits) {
+        count_wait(waits, survey, worker_at(waits, call->thread), call);
+        return;
     }
+    const struct trace_span *work = what.submits ? survey_work(survey, call, CLASS_COUNT) : NULL;
+    if (work)
+        count_work(waits, survey, worker_at(waits, call->thread), call, work);
 }
 
 static char *nothing_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
@@ -89,31 +107,36 @@ static char *nothing_evidence(const struct survey *survey, const struct tally *t
     char time[EVIDENCE_TIME_BYTES];
     return xasprintf("%llu calls (first on thread %s) waited although no work of the process "
                      "was pending; they took %s",
-                     (unsigned long long)tally->count, places_thread(&survey->places, tally->first),
+                     (unsigned long long)tally->count,
+                     places_thread(survey->stat->places, tally->first.thread),
                      evidence_time(time, tally->saving_ns));
 }
 
 static char *between_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
                               const void *context)
 {
+    if (survey->processes[tally->process].has_managed) /* the host may have read results without a copy */
+        return NULL;
     char waited[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES], next[EVIDENCE_TIME_BYTES];
     return xasprintf(
         "%llu times a thread (first %s) waited, %s in total, for work that copies nothing to the host, "
         "and submitted more within %s; from the start of the wait to that work the GPU was idle for %s",
-        (unsigned long long)tally->count, places_thread(&survey->places, tally->first),
+        (unsigned long long)tally->count, places_thread(survey->stat->places, tally->first.thread),
         evidence_time(waited, tally->ns), evidence_time(next, SYNC_TO_NEXT_NS),
         evidence_time(idle, tally->saving_ns));
 }
 
-void find_needless_waits(struct findings *findings)
+static void finish(void *state, struct findings *findings)
 {
-    struct waits waits = {.findings = findings};
-    const struct trace *trace = findings->survey->stat->trace;
-    waits.workers = xcalloc(trace->thread_count + 1, sizeof *waits.workers);
-    waits.counted_until = xcalloc(trace->resource_count + 1, sizeof *waits.counted_until);
-    scan(&waits);
-    findings_offer(findings, FINDING_SYNC_NOTHING, &waits.nothing, REPEATED_MIN, nothing_evidence, NULL);
-    findings_offer(findings, FINDING_SYNC_BETWEEN, &waits.between, REPEATED_MIN, between_evidence, NULL);
-    free(waits.workers);
-    free(waits.counted_until);
+    struct waits *waits = state;
+    if (findings) {
+        findings_offer(findings, FINDING_SYNC_NOTHING, &waits->nothing, REPEATED_MIN, nothing_evidence, NULL);
+        findings_offer(findings, FINDING_SYNC_BETWEEN, &waits->between, REPEATED_MIN, between_evidence, NULL);
+    }
+    tallies_deinit(&waits->nothing);
+    tallies_deinit(&waits->between);
+    free(waits->workers);
+    free(waits->counted_until_ns);
 }
+
+const struct detector find_needless_waits = {sizeof(struct waits), take, NULL, finish};

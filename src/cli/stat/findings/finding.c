@@ -12,7 +12,7 @@ struct tally *tallies_at(struct tallies *tallies, uint64_t key, uint32_t process
     uint32_t number = stat_number(&tallies->numbers, int_map_mix(int_map_mix(key) + process));
     if (number == known) {
         tallies->items = xgrow(tallies->items, &tallies->capacity, known + 1, sizeof *tallies->items);
-        tallies->items[tallies->count++] = (struct tally){.process = process, .first = span};
+        tallies->items[tallies->count++] = (struct tally){.process = process, .first = *span};
     }
     return &tallies->items[number];
 }
@@ -57,10 +57,10 @@ void findings_offer(struct findings *findings, enum finding_kind kind, struct ta
             continue;
         struct finding finding = {.kind = kind,
                                   .process = tally->process,
-                                  .where = trace_string(survey->stat->trace, tally->first->name),
+                                  .where = trace_string(survey->stat->trace, tally->first.name),
                                   .count = tally->count,
                                   .saving_ns = tally->saving_ns,
-                                  .first_ns = tally->first->start_ns};
+                                  .first_ns = tally->first.start_ns};
         finding.evidence = evidence(survey, tally, &finding, context);
         if (!finding.evidence || !is_worthwhile(findings, &finding)) {
             free(finding.evidence);

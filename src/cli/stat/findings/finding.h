@@ -1,7 +1,8 @@
 /* A finding: a possible improvement of the traced program, with evidence and an upper bound of the saving.
  * docs/findings.md describes all kinds; findings_limits.h has their thresholds.
  *
- * A detector scans the survey, tallies its matches by process, place and name, and offers the tallies. */
+ * A detector sees each span once, tallies its matches by process, place and name, and offers the tallies at
+ * the end. */
 #ifndef CUSPAN_CLI_STAT_FINDINGS_FINDING_H
 #define CUSPAN_CLI_STAT_FINDINGS_FINDING_H
 
@@ -42,7 +43,10 @@ enum finding_kind {
 /* Sums of a detector. */
 struct tally {
     uint32_t process;
-    const struct trace_span *first; /* the earliest one, typical of the others */
+    /* The earliest one, typical of the others: a copy, without attributes, parents and children. */
+    struct trace_span first;
+    struct trace_span call; /* if the detector sets it: the call of `first` */
+    const char *text;       /* meaning by detector */
     uint64_t count;
     uint64_t ns; /* meaning by detector */
     uint64_t bytes;
@@ -56,15 +60,20 @@ struct tallies {
     struct int_map numbers;
 };
 
-/* The tally of the key, created for its first span. Valid until the next call. */
+/* The tally of the key, created for its first span. The pointer is valid until the next call; the number that
+ * tallies_number() returns stays valid. */
 struct tally *tallies_at(struct tallies *tallies, uint64_t key, uint32_t process,
                          const struct trace_span *span);
+static inline uint32_t tallies_number(const struct tallies *tallies, const struct tally *tally)
+{
+    return (uint32_t)(tally - tallies->items);
+}
 void tallies_deinit(struct tallies *tallies);
 
 struct finding {
     enum finding_kind kind;
     uint32_t process;
-    const char *where; /* borrowed from the trace, or static */
+    const char *where; /* borrowed from the trace or kept by it, or static */
     uint64_t count;
     uint64_t saving_ns;    /* saved at most */
     uint64_t saving_bytes; /* LEAK */
@@ -74,7 +83,7 @@ struct finding {
 };
 
 struct findings {
-    const struct survey *survey;
+    struct survey *survey;
     struct finding *items;
     size_t count, capacity;
 };

@@ -1,5 +1,6 @@
 /* The table of findings. */
 #include "cli/stat/findings/detectors.h"
+#include "cli/util/xalloc.h"
 
 #include <stdlib.h>
 
@@ -45,7 +46,7 @@ static void add_row(const struct findings *findings, struct stat_table *table, c
     struct stat_value *row = stat_table_add(table);
     row[COL_FINDING] = stat_text(words[finding->kind]);
     row[COL_WHERE] = stat_text(finding->where);
-    row[COL_PROCESS] = stat_text(places_pid(&survey->places, finding->process));
+    row[COL_PROCESS] = stat_text(places_name(survey->stat->places, finding->process));
     row[COL_COUNT] = stat_int(finding->count);
     if (finding_is_of_time(finding->kind)) {
         row[COL_SAVING_NS] = stat_int(finding->saving_ns);
@@ -54,36 +55,76 @@ static void add_row(const struct findings *findings, struct stat_table *table, c
     }
     if (finding->kind == FINDING_LEAK)
         row[COL_SAVING_BYTES] = stat_int(finding->saving_bytes);
-    row[COL_FIRST_NS] = stat_int(finding->first_ns - survey->stat->trace->start_ns);
+    row[COL_FIRST_NS] = stat_int(finding->first_ns - survey->stat->start_ns);
     row[COL_EVIDENCE] = stat_table_own(table, finding->evidence);
     row[COL_ADVICE] = stat_text(advice[finding->kind]);
 }
 
-void stat_findings(const struct stat *stat, struct stat_report *report)
-{
+static const struct detector *const detectors[] = {
+    &find_launch_bound, &find_tiny_launches,  &find_graph_candidates, &find_serialized,
+    &find_copies,       &find_needless_waits, &find_low_occupancy,    &find_memory_faults};
+#define DETECTORS (sizeof detectors / sizeof *detectors)
+
+struct search {
     struct survey survey;
-    struct findings findings = {.survey = &survey};
+    void *states[DETECTORS]; /* NULL until the first span */
+};
+
+static void take(void *state, const struct stat *stat, const struct trace_span *span)
+{
+    struct search *search = state;
     if (stat->is_part)
         return;
+    survey_take(&search->survey, stat, span);
+    for (size_t i = 0; i < DETECTORS; i++) {
+        if (!search->states[i])
+            search->states[i] = xcalloc(1, detectors[i]->bytes);
+        if (detectors[i]->take)
+            detectors[i]->take(search->states[i], &search->survey, span);
+    }
+}
+
+static void end_segment(void *state, const struct stat *stat)
+{
+    struct search *search = state;
+    for (size_t i = 0; i < DETECTORS; i++) {
+        if (search->states[i] && detectors[i]->end_segment)
+            detectors[i]->end_segment(search->states[i], &search->survey);
+    }
+    if (!stat->is_part)
+        survey_end_segment(&search->survey);
+}
+
+static void add_table(struct findings *findings, struct stat_report *report)
+{
     struct stat_table *table =
         STAT_ADD_TABLE(report, "findings", "Findings",
                        "Possible improvements and upper bounds of their savings, as a share of the time from "
                        "the process's first GPU work to its last. Several findings can claim the same time. "
                        "--findings shows the evidence; docs/findings.md explains each finding.",
                        columns);
-    survey_init(&survey, stat);
-    find_launch_bound(&findings);
-    find_tiny_launches(&findings);
-    find_graph_candidates(&findings);
-    find_serialized(&findings);
-    find_copies(&findings);
-    find_needless_waits(&findings);
-    find_low_occupancy(&findings);
-    find_memory_faults(&findings);
-    if (findings.count > 1)
-        qsort(findings.items, findings.count, sizeof *findings.items, compare_findings);
-    for (size_t i = 0; i < findings.count; i++)
-        add_row(&findings, table, &findings.items[i]);
-    free(findings.items);
-    survey_deinit(&survey);
+    if (findings->count > 1)
+        qsort(findings->items, findings->count, sizeof *findings->items, compare_findings);
+    for (size_t i = 0; i < findings->count; i++)
+        add_row(findings, table, &findings->items[i]);
+    free(findings->items);
 }
+
+static void finish(void *state, const struct stat *stat, struct stat_report *report)
+{
+    struct search *search = state;
+    struct findings findings = {.survey = &search->survey};
+    bool is_wanted = report && !stat->is_part;
+    if (is_wanted)
+        survey_finish(&search->survey, stat);
+    for (size_t i = 0; i < DETECTORS; i++) {
+        if (search->states[i])
+            detectors[i]->finish(search->states[i], is_wanted ? &findings : NULL);
+        free(search->states[i]);
+    }
+    if (is_wanted)
+        add_table(&findings, report);
+    survey_deinit(&search->survey);
+}
+
+const struct stat_section stat_findings = {sizeof(struct search), take, end_segment, finish};

@@ -3,11 +3,15 @@
 #include "cli/util/int_map.h"
 #include "cli/util/xalloc.h"
 
+#include <stdlib.h>
+
 #define BASE 0x9e3779b97f4a7c15ull /* odd, for a polynomial over 64-bit numbers */
 
 struct search {
     const uint32_t *tokens;
+    uint64_t *mixed; /* by place: the token's bits mixed */
     size_t count, period_max, times;
+    struct int_map last; /* hash of a window → its last token */
     struct repeat *found;
     size_t found_count, found_capacity;
 };
@@ -37,20 +41,18 @@ static void keep(struct search *search, const struct repeat *repeat)
 /* The periods in (window / 2, window]. */
 static void search_windows(struct search *search, size_t window)
 {
-    struct int_map last = {0}; /* hash of a window → its last token */
     struct repeat latest = {0};
     uint64_t hash = 0, power = 1;
+    int_map_clear(&search->last);
     for (size_t i = 1; i < window; i++)
         power *= BASE;
     for (size_t i = 0; i < search->count; i++) {
         if (i >= window)
-            hash -= int_map_mix(search->tokens[i - window] + 1ull) * power;
-        hash = hash * BASE + int_map_mix(search->tokens[i] + 1ull);
+            hash -= search->mixed[i - window] * power;
+        hash = hash * BASE + search->mixed[i];
         if (i + 1 < window)
             continue;
-        uint64_t key = int_map_mix(hash);
-        uint32_t before = int_map_get(&last, key);
-        int_map_set(&last, key, (uint32_t)i);
+        uint32_t before = int_map_exchange(&search->last, int_map_mix(hash), (uint32_t)i);
         size_t period = before == MAP_NONE ? 0 : i - before;
         if (period <= window / 2 || period > window || period > search->period_max)
             continue;
@@ -59,7 +61,6 @@ static void search_windows(struct search *search, size_t window)
         latest = extend(search, i, period);
         keep(search, &latest);
     }
-    int_map_deinit(&last);
 }
 
 size_t repeats_find(const uint32_t *tokens, size_t count, size_t period_max, size_t times,
@@ -69,8 +70,13 @@ size_t repeats_find(const uint32_t *tokens, size_t count, size_t period_max, siz
                             .count = count < MAP_NONE ? count : MAP_NONE - 1,
                             .period_max = period_max,
                             .times = times < REPEATS_LEAST ? REPEATS_LEAST : times};
+    search.mixed = xcalloc(search.count, sizeof *search.mixed);
+    for (size_t i = 0; i < search.count; i++)
+        search.mixed[i] = int_map_mix(tokens[i] + 1ull);
     for (size_t window = 1; window / 2 < period_max && window <= count; window *= 2)
         search_windows(&search, window);
+    free(search.mixed);
+    int_map_deinit(&search.last);
     *found = search.found;
     return search.found_count;
 }

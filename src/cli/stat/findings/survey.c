@@ -1,116 +1,159 @@
 #include "cli/stat/findings/survey.h"
 
+#include "cli/stat/findings/finding.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static void survey_work_of(struct survey *survey, const struct trace_span *span, uint32_t number)
+/* Room for all resources and processes up to now. */
+static void make_room(struct survey *survey, const struct stat *stat)
+{
+    size_t devices = stat->trace->resource_count, processes = stat->places->process_count;
+    if (survey->device_count < devices) {
+        survey->devices = xgrow(survey->devices, &survey->device_capacity, devices, sizeof *survey->devices);
+        memset(survey->devices + survey->device_count, 0,
+               (devices - survey->device_count) * sizeof *survey->devices);
+        survey->device_count = devices;
+    }
+    if (survey->process_count < processes) {
+        survey->processes =
+            xgrow(survey->processes, &survey->process_capacity, processes, sizeof *survey->processes);
+        memset(survey->processes + survey->process_count, 0,
+               (processes - survey->process_count) * sizeof *survey->processes);
+        survey->process_count = processes;
+    }
+}
+
+struct process_survey *survey_process(const struct survey *survey, const struct trace_span *span)
+{
+    return &survey->processes[places_process(survey->stat->places, span)];
+}
+
+static void set_pending(struct process_survey *process, uint64_t end_ns)
+{
+    process->pending_until_ns = end_ns > process->pending_until_ns ? end_ns : process->pending_until_ns;
+}
+
+static void take_work(struct survey *survey, const struct trace_span *span)
 {
     struct device_survey *device = &survey->devices[span->resource];
-    struct process_survey *process = &survey->processes[places_process(&survey->places, span)];
-    const struct trace_span *call = survey_call(survey, span);
-    const char *activity = stat_attr(survey->stat, span, KEY_ACTIVITY);
-    bool is_graph = activity && strcmp(activity, "graph") == 0;
-    if (span->class == CLASS_GPU_OTHER && !is_graph) /* with `detail: full` there are records without work */
+    struct process_survey *process = survey_process(survey, span);
+    if (!stat_is_work(survey->stat, span))
         return;
-    intervals_add(&device->busy, span->start_ns, span->end_ns, number);
-    if (span->class == CLASS_KERNEL || is_graph)
-        intervals_add(&device->kernels, span->start_ns, span->end_ns, number);
+    intervals_add(&device->busy, span->start_ns, span->end_ns);
+    if (span->class == CLASS_KERNEL || span->class == CLASS_GPU_OTHER)
+        intervals_add(&device->kernels, span->start_ns, span->end_ns);
     if (process->start_ns == process->end_ns)
         process->start_ns = span->start_ns;
     process->end_ns = span->end_ns > process->end_ns ? span->end_ns : process->end_ns;
+    process->has_work = true;
     process->kernel_ns += span->class == CLASS_KERNEL ? stat_duration(span) : 0;
-    uint64_t given_ns = call && call->start_ns < span->start_ns ? call->start_ns : span->start_ns;
-    intervals_add(&process->outstanding, given_ns, span->end_ns, number);
-    intervals_add(&process->given, given_ns, span->start_ns, number);
+    set_pending(process, span->end_ns);
 }
 
-static void survey_call_of(struct survey *survey, const struct trace_span *span, uint32_t number)
+/* Work is pending from the start of its call. */
+static void take_call(struct survey *survey, const struct trace_span *span)
 {
-    struct process_survey *process = &survey->processes[places_process(&survey->places, span)];
-    intervals_add(&process->calls, span->start_ns, span->end_ns, number);
-    if (survey_submits(survey, span))
-        intervals_add(&process->submits, span->start_ns, span->end_ns, number);
-    if (survey_waits(survey, span))
-        intervals_add(&process->waits, span->start_ns, span->end_ns, number);
-}
-
-static void merge_all(struct survey *survey)
-{
-    for (size_t i = 0; i < survey->stat->trace->resource_count; i++) {
-        intervals_merge(&survey->devices[i].busy);
-        intervals_merge(&survey->devices[i].kernels);
-    }
-    for (uint32_t i = 0; i < survey->places.process_count; i++) {
-        intervals_merge(&survey->processes[i].outstanding);
-        intervals_sort(&survey->processes[i].given);
-        intervals_merge(&survey->processes[i].calls);
-        intervals_merge(&survey->processes[i].submits);
-        intervals_merge(&survey->processes[i].waits);
+    const struct trace_span *spans = survey->stat->trace->spans;
+    struct process_survey *process = survey_process(survey, span);
+    struct stat_call call = stat_call_of(survey->stat, span);
+    intervals_add(&process->calls, span->start_ns, span->end_ns);
+    if (call.submits)
+        intervals_add(&process->submits, span->start_ns, span->end_ns);
+    if (call.waits)
+        intervals_add(&process->waits, span->start_ns, span->end_ns);
+    for (uint32_t at = span->first_child; at != TRACE_NONE; at = spans[at].next_sibling) {
+        if (stat_is_work(survey->stat, &spans[at]))
+            set_pending(process, spans[at].end_ns);
     }
 }
 
-void survey_init(struct survey *survey, const struct stat *stat)
+void survey_take(struct survey *survey, const struct stat *stat, const struct trace_span *span)
 {
-    const struct trace *trace = stat->trace;
-    *survey = (struct survey){.stat = stat};
-    places_init(&survey->places, stat);
-    ledger_init(&survey->ledger, &survey->places);
-    survey->devices = xcalloc(trace->resource_count + 1, sizeof *survey->devices);
-    survey->processes = xcalloc(survey->places.process_count + 1, sizeof *survey->processes);
-    for (size_t i = 0; i < trace->span_count; i++) {
-        if (trace_class_is_gpu(trace->spans[i].class))
-            survey_work_of(survey, &trace->spans[i], (uint32_t)i);
-        else if (trace->spans[i].class == CLASS_CALL)
-            survey_call_of(survey, &trace->spans[i], (uint32_t)i);
+    survey->stat = stat;
+    survey->now_ns = span->start_ns;
+    make_room(survey, stat);
+    if (trace_class_is_gpu(span->class))
+        take_work(survey, span);
+    else if (span->class == CLASS_CALL)
+        take_call(survey, span);
+}
+
+uint64_t survey_idle(const struct survey *survey, const struct idle_time *time)
+{
+    const struct device_survey *device = &survey->devices[time->resource];
+    return intervals_gaps(time->of_kernels ? &device->kernels : &device->busy, time->from_ns, time->until_ns);
+}
+
+void survey_ask(struct survey *survey, const struct idle_time *time, struct tallies *tallies, uint32_t tally)
+{
+    if (time->until_ns <= survey->now_ns) {
+        tallies->items[tally].saving_ns += survey_idle(survey, time);
+        return;
     }
-    for (size_t i = 0; i < survey->ledger.block_count; i++) {
-        const struct ledger_block *block = &survey->ledger.blocks[i];
+    survey->questions = xgrow(survey->questions, &survey->question_capacity, survey->question_count + 1,
+                              sizeof *survey->questions);
+    survey->questions[survey->question_count++] = (struct question){*time, tallies, tally};
+}
+
+static void answer(struct survey *survey)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < survey->question_count; i++) {
+        const struct question *question = &survey->questions[i];
+        if (question->time.until_ns <= survey->now_ns)
+            question->tallies->items[question->tally].saving_ns += survey_idle(survey, &question->time);
+        else
+            survey->questions[kept++] = *question;
+    }
+    survey->question_count = kept;
+}
+
+void survey_end_segment(struct survey *survey)
+{
+    size_t lists = 2 * survey->device_count + 3 * survey->process_count;
+    size_t kept = SURVEY_INTERVALS_MAX / (lists ? lists : 1);
+    kept = kept > SURVEY_INTERVALS_MIN ? kept : SURVEY_INTERVALS_MIN;
+    answer(survey);
+    for (size_t i = 0; i < survey->device_count; i++) {
+        intervals_keep(&survey->devices[i].busy, kept);
+        intervals_keep(&survey->devices[i].kernels, kept);
+    }
+    for (size_t i = 0; i < survey->process_count; i++) {
+        intervals_keep(&survey->processes[i].calls, kept);
+        intervals_keep(&survey->processes[i].submits, kept);
+        intervals_keep(&survey->processes[i].waits, kept);
+    }
+}
+
+void survey_finish(struct survey *survey, const struct stat *stat)
+{
+    survey->stat = stat;
+    survey->now_ns = UINT64_MAX;
+    make_room(survey, stat);
+    answer(survey);
+    for (size_t i = 0; i < stat->ledger->block_count; i++) {
+        const struct ledger_block *block = &stat->ledger->blocks[i];
         survey->processes[block->process].has_managed |= block->kind == MEMORY_MANAGED;
     }
-    merge_all(survey);
 }
 
 void survey_deinit(struct survey *survey)
 {
-    for (size_t i = 0; i < survey->stat->trace->resource_count; i++) {
+    for (size_t i = 0; i < survey->device_count; i++) {
         intervals_deinit(&survey->devices[i].busy);
         intervals_deinit(&survey->devices[i].kernels);
     }
-    for (uint32_t i = 0; i < survey->places.process_count; i++) {
-        intervals_deinit(&survey->processes[i].outstanding);
-        intervals_deinit(&survey->processes[i].given);
+    for (size_t i = 0; i < survey->process_count; i++) {
         intervals_deinit(&survey->processes[i].calls);
         intervals_deinit(&survey->processes[i].submits);
         intervals_deinit(&survey->processes[i].waits);
     }
     free(survey->devices);
     free(survey->processes);
-    ledger_deinit(&survey->ledger);
-    places_deinit(&survey->places);
-}
-
-uint64_t survey_gpu_time(const struct process_survey *process, uint64_t host_ns)
-{
-    const struct intervals *given = &process->given;
-    size_t low = 0, high = given->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (given->items[middle].start_ns >= host_ns)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low < given->count ? given->items[low].end_ns : UINT64_MAX;
-}
-
-const struct trace_span *survey_call(const struct survey *survey, const struct trace_span *work)
-{
-    const struct trace *trace = survey->stat->trace;
-    if (work->parent == TRACE_NONE || trace->spans[work->parent].class != CLASS_CALL)
-        return NULL;
-    return &trace->spans[work->parent];
+    free(survey->questions);
+    *survey = (struct survey){0};
 }
 
 const struct trace_span *survey_work(const struct survey *survey, const struct trace_span *call,
@@ -123,21 +166,4 @@ const struct trace_span *survey_work(const struct survey *survey, const struct t
             return &trace->spans[at];
     }
     return NULL;
-}
-
-bool survey_waits(const struct survey *survey, const struct trace_span *call)
-{
-    return stat_call_group(survey->stat, call) == CALL_GROUP_SYNC &&
-           strstr(trace_string(survey->stat->trace, call->name), "Synchronize");
-}
-
-bool survey_is_async(const struct survey *survey, const struct trace_span *call)
-{
-    return strstr(trace_string(survey->stat->trace, call->name), "Async") != NULL;
-}
-
-bool survey_submits(const struct survey *survey, const struct trace_span *call)
-{
-    enum call_group group = stat_call_group(survey->stat, call);
-    return group == CALL_GROUP_LAUNCH || group == CALL_GROUP_COPY || group == CALL_GROUP_FILL;
 }

@@ -1,47 +1,73 @@
-/* Work, calls and memory of a trace, prepared for the detectors of findings. */
+/* Work and calls of a trace up to now, prepared for the detectors of findings.
+ *
+ * Spans arrive sorted by start, so at each span everything before its start is known. Detectors ask about the
+ * past. A question about the future (how long is the GPU idle until a call ends?) is answered when the time
+ * has come, into a tally. Between segments, only the latest intervals are kept: SURVEY_INTERVALS_MAX in all.
+ * Detectors that look back further see a GPU that was busy, so they claim less. */
 #ifndef CUSPAN_CLI_STAT_FINDINGS_SURVEY_H
 #define CUSPAN_CLI_STAT_FINDINGS_SURVEY_H
 
 #include "cli/stat/intervals.h"
 #include "cli/stat/memory/ledger.h"
 
-/* Input of all detectors. Intervals are sorted, and all except `given` are merged. */
-struct survey {
-    const struct stat *stat;
-    struct places places;
-    struct ledger ledger;
-    struct device_survey {
-        struct intervals busy;    /* any work */
-        struct intervals kernels; /* kernels and graphs */
-    } * devices;                  /* by resource */
-    struct process_survey {
-        uint64_t start_ns, end_ns;    /* of all GPU work; equal: there is none */
-        struct intervals outstanding; /* from the start of a submitting call to the end of its work */
-        struct intervals given;       /* from the start of a submitting call to the start of its work */
-        struct intervals calls;       /* the host was in a call */
-        struct intervals submits;     /* in a call that submits work */
-        struct intervals waits;       /* in a call that waits for the GPU */
-        uint64_t kernel_ns;           /* all kernels' time */
-        bool has_managed;             /* memory that the host can read without a copy */
-    } * processes;                    /* by the process numbers of `places` */
+#define SURVEY_INTERVALS_MAX (1u << 20) /* 24 bytes each */
+#define SURVEY_INTERVALS_MIN 256        /* of each list, however many there are */
+
+struct tallies;
+
+struct device_survey {
+    struct intervals busy;    /* any work */
+    struct intervals kernels; /* kernels and graphs */
 };
 
-void survey_init(struct survey *survey, const struct stat *stat);
+struct process_survey {
+    uint64_t start_ns, end_ns; /* of all GPU work; equal: there is none */
+    bool has_work;
+    uint64_t pending_until_ns; /* end of all work whose submitting call has started */
+    struct intervals calls;    /* the host was in a call */
+    struct intervals submits;  /* in a call that submits work */
+    struct intervals waits;    /* in a call that waits for the GPU */
+    uint64_t kernel_ns;        /* all kernels' time */
+    bool has_managed;          /* memory that the host can read without a copy; known at the end */
+};
+
+/* How long is a GPU idle, from one time to another? */
+struct idle_time {
+    uint64_t from_ns, until_ns;
+    uint32_t resource;
+    bool of_kernels; /* time without kernels, rather than without any work */
+};
+
+struct survey {
+    const struct stat *stat;
+    struct device_survey *devices; /* by resource */
+    size_t device_count, device_capacity;
+    struct process_survey *processes; /* by the process numbers of places */
+    size_t process_count, process_capacity;
+    uint64_t now_ns; /* start of the latest span */
+    struct question {
+        struct idle_time time;
+        struct tallies *tallies;
+        uint32_t tally; /* the answer is added to its saving */
+    } * questions;
+    size_t question_count, question_capacity;
+};
+
+/* A span of the current segment. */
+void survey_take(struct survey *survey, const struct stat *stat, const struct trace_span *span);
+void survey_end_segment(struct survey *survey);
+/* Answers all questions, once all spans were taken. */
+void survey_finish(struct survey *survey, const struct stat *stat);
 void survey_deinit(struct survey *survey);
 
-/* GPU time that corresponds to a host time: the start of the work submitted next. A host that does not wait
- * is up to a thousand launches ahead. UINT64_MAX: no more work was submitted. */
-uint64_t survey_gpu_time(const struct process_survey *process, uint64_t host_ns);
-/* The call that submitted the work; NULL: unknown. */
-const struct trace_span *survey_call(const struct survey *survey, const struct trace_span *work);
+/* ns; all of the time must be in the past. */
+uint64_t survey_idle(const struct survey *survey, const struct idle_time *time);
+/* Adds the answer to the saving of the tally with this number, now or later. */
+void survey_ask(struct survey *survey, const struct idle_time *time, struct tallies *tallies, uint32_t tally);
+/* The process of a span, with what is known of it up to now. */
+struct process_survey *survey_process(const struct survey *survey, const struct trace_span *span);
 /* The first work of a class that the call submitted; CLASS_COUNT: any class. NULL: none. */
 const struct trace_span *survey_work(const struct survey *survey, const struct trace_span *call,
                                      enum trace_class class);
-/* Whether the call waits for the GPU, by its name. */
-bool survey_waits(const struct survey *survey, const struct trace_span *call);
-/* Whether the call returns before its work is done, by its name. */
-bool survey_is_async(const struct survey *survey, const struct trace_span *call);
-/* Whether the call submits GPU work: launch, copy or fill. */
-bool survey_submits(const struct survey *survey, const struct trace_span *call);
 
 #endif

@@ -64,12 +64,6 @@ static const struct function {
 static const char *const endings[] = {"cudaErrorCudartUnloading", "CUDA_ERROR_DEINITIALIZED",
                                       "cudaErrorContextIsDestroyed", "CUDA_ERROR_CONTEXT_IS_DESTROYED"};
 
-struct event {
-    uint64_t time_ns;
-    const struct trace_span *call;
-    const struct function *function;
-};
-
 struct replay {
     struct ledger *ledger;
     struct int_map blocks; /* space, process and address → latest block at the address, live or freed */
@@ -77,8 +71,8 @@ struct replay {
 
 static const struct function *function_of(const struct stat *stat, const struct trace_span *call)
 {
-    enum call_group group = stat_call_group(stat, call);
-    if (call->class != CLASS_CALL || (group != CALL_GROUP_ALLOC && group != CALL_GROUP_FREE))
+    enum call_group group = stat_call_of(stat, call).group;
+    if (group != CALL_GROUP_ALLOC && group != CALL_GROUP_FREE)
         return NULL;
     const char *name = trace_string(stat->trace, call->name);
     const char *suffix = strstr(name, "_pts");
@@ -93,8 +87,10 @@ static const struct function *function_of(const struct stat *stat, const struct 
 static uint64_t number_of(const struct stat *stat, const struct trace_span *call, enum stat_key key,
                           uint64_t otherwise)
 {
-    const char *text = stat_attr(stat, call, key);
-    return text ? strtoull(text, NULL, 0) : otherwise; /* addresses are hexadecimal */
+    const struct trace_attr *attr = stat_find(stat, call, key);
+    if (attr && attr->type == TRACE_STRING) /* addresses are hexadecimal */
+        return strtoull(trace_attr_text(stat->trace, attr), NULL, 0);
+    return attr ? trace_attr_int(stat->trace, attr) : otherwise;
 }
 
 static uint64_t extent(const struct stat *stat, const struct trace_span *call, enum stat_key key)
@@ -159,15 +155,9 @@ static uint64_t bytes_of(const struct stat *stat, const struct trace_span *call,
     }
 }
 
-bool ledger_allocates(const struct stat *stat, const struct trace_span *call, enum memory_kind *kind,
-                      uint64_t *bytes)
+enum memory_kind ledger_kind_of(const struct ledger_call *call)
 {
-    const struct function *function = function_of(stat, call);
-    if (!function || function->operation != TAKE)
-        return false;
-    *kind = (enum memory_kind)function->kind;
-    *bytes = bytes_of(stat, call, function);
-    return true;
+    return (enum memory_kind)functions[call->function].kind;
 }
 
 const char *ledger_kind_name(enum memory_kind kind)
@@ -177,6 +167,121 @@ const char *ledger_kind_name(enum memory_kind kind)
     return names[kind];
 }
 
+/* --- taking spans --- */
+
+static bool takes_effect_at_end(const struct function *function)
+{
+    return function->operation == TAKE || function->operation == MAP;
+}
+
+static uint64_t effect_ns(const struct ledger_call *call)
+{
+    return takes_effect_at_end(&functions[call->function]) ? call->end_ns : call->start_ns;
+}
+
+static struct awaiting *awaiting_of(struct ledger *ledger, uint32_t process)
+{
+    ledger->awaiting =
+        xgrow(ledger->awaiting, &ledger->process_capacity, (size_t)process + 1, sizeof *ledger->awaiting);
+    for (; ledger->process_count <= process; ledger->process_count++)
+        ledger->awaiting[ledger->process_count] = (struct awaiting){0};
+    return &ledger->awaiting[process];
+}
+
+static const char *location_of(const struct stat *stat, const struct trace_span *span)
+{
+    bool is_gpu = stat_is(stat_attr(stat, span, KEY_ARG_LOCATION_TYPE), "Device");
+    return is_gpu ? stat_keep(stat, stat_attr(stat, span, KEY_ARG_LOCATION_ID)) : NULL;
+}
+
+static void take_call(struct ledger *ledger, const struct stat *stat, const struct trace_span *span,
+                      const struct function *function)
+{
+    if (ledger->call_count == LEDGER_EVENTS_MAX) {
+        ledger->left_out++;
+        return;
+    }
+    uint32_t number = (uint32_t)ledger->call_count, process = places_process(stat->places, span);
+    ledger->calls =
+        xgrow(ledger->calls, &ledger->call_capacity, ledger->call_count + 1, sizeof *ledger->calls);
+    ledger->calls[ledger->call_count++] = (struct ledger_call){
+        .start_ns = span->start_ns,
+        .end_ns = span->end_ns,
+        .used_ns = UINT64_MAX,
+        .address = number_of(stat, span, function->key, 0),
+        .bytes = bytes_of(stat, span, function),
+        .mapped = function->operation == MAP ? number_of(stat, span, KEY_ARG_HANDLE, 0) : 0,
+        .stack = stat_keep(stat, stat_attr(stat, span, KEY_STACK)),
+        .pool = stat_keep(stat, stat_attr(stat, span, KEY_ARG_POOL)),
+        .gpu = function->kind == MEMORY_VIRTUAL ? location_of(stat, span) : NULL,
+        .name = span->name,
+        .error = span->error,
+        .range = places_range(stat, span),
+        .thread = span->thread,
+        .process = process,
+        .context = places_context(stat, span),
+        .order = number,
+        .function = (uint8_t)(function - functions),
+        .is_address = function->key == KEY_ARG_PTR,
+    };
+    struct awaiting *awaiting = awaiting_of(ledger, process);
+    awaiting->calls =
+        xgrow(awaiting->calls, &awaiting->capacity, awaiting->count + 1, sizeof *awaiting->calls);
+    awaiting->calls[awaiting->count++] = number;
+}
+
+/* Work that starts at `work_ns` was submitted at `submitted_ns`. */
+static void answer(struct ledger *ledger, struct awaiting *awaiting, uint64_t submitted_ns, uint64_t work_ns)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < awaiting->count; i++) {
+        struct ledger_call *call = &ledger->calls[awaiting->calls[i]];
+        if (effect_ns(call) <= submitted_ns)
+            call->used_ns = work_ns;
+        else
+            awaiting->calls[kept++] = awaiting->calls[i];
+    }
+    awaiting->count = kept;
+}
+
+/* The first work that the call submitted, if it started later than the call; UINT64_MAX: there is none. */
+static uint64_t submitted_by(const struct stat *stat, const struct trace_span *call)
+{
+    const struct trace_span *spans = stat->trace->spans;
+    uint64_t first_ns = UINT64_MAX;
+    for (uint32_t at = call->first_child; at != TRACE_NONE; at = spans[at].next_sibling) {
+        if (spans[at].start_ns > call->start_ns && spans[at].start_ns < first_ns &&
+            stat_is_work(stat, &spans[at]))
+            first_ns = spans[at].start_ns;
+    }
+    return first_ns;
+}
+
+static void take_submission(struct ledger *ledger, const struct stat *stat, const struct trace_span *span)
+{
+    uint32_t process = places_process(stat->places, span);
+    struct awaiting *awaiting = process < ledger->process_count ? &ledger->awaiting[process] : NULL;
+    if (!awaiting || !awaiting->count)
+        return;
+    if (span->class == CLASS_CALL) {
+        uint64_t first_ns = submitted_by(stat, span);
+        if (first_ns != UINT64_MAX)
+            answer(ledger, awaiting, span->start_ns, first_ns);
+    } else if (stat_is_work(stat, span)) {
+        const struct trace_span *call = stat_call_of_work(stat, span);
+        if (!call || call->start_ns >= span->start_ns)
+            answer(ledger, awaiting, span->start_ns, span->start_ns);
+    }
+}
+
+void ledger_take(struct ledger *ledger, const struct stat *stat, const struct trace_span *span)
+{
+    take_submission(ledger, stat, span);
+    const struct function *function = span->class == CLASS_CALL ? function_of(stat, span) : NULL;
+    if (function)
+        take_call(ledger, stat, span, function);
+}
+
 /* --- the replay --- */
 
 static uint64_t key_of(enum space space, uint32_t process, uint64_t address)
@@ -184,7 +289,7 @@ static uint64_t key_of(enum space space, uint32_t process, uint64_t address)
     return int_map_mix(address + ((uint64_t)space << 61)) ^ process;
 }
 
-static bool is_ending(const struct trace *trace, const struct trace_span *call)
+static bool is_ending(const struct trace *trace, const struct ledger_call *call)
 {
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         if (strcmp(trace_string(trace, call->error), endings[i]) == 0)
@@ -193,23 +298,20 @@ static bool is_ending(const struct trace *trace, const struct trace_span *call)
     return false;
 }
 
-static uint32_t device_of(const struct places *places, const struct event *event)
+static uint32_t device_of(const struct places *places, const struct ledger_call *call)
 {
-    const char *location = stat_attr(places->stat, event->call, KEY_ARG_LOCATION_TYPE);
-    const char *index = stat_attr(places->stat, event->call, KEY_ARG_LOCATION_ID);
-    if (ledger_is_host((enum memory_kind)event->function->kind))
+    enum memory_kind kind = ledger_kind_of(call);
+    if (ledger_is_host(kind))
         return TRACE_NONE;
-    if (event->function->kind == MEMORY_VIRTUAL)
-        return location && index && strcmp(location, "Device") == 0
-                   ? places_device_named(places, places_process(places, event->call), index)
-                   : TRACE_NONE;
-    return places_device(places, event->call);
+    if (kind == MEMORY_VIRTUAL)
+        return call->gpu ? places_device_named(places, call->process, call->gpu) : TRACE_NONE;
+    return places_device(places, call->process, call->context);
 }
 
-static void end_block(struct ledger_block *block, const struct event *event)
+static void end_block(struct ledger_block *block, const struct ledger_call *call)
 {
-    block->until_ns = event->time_ns;
-    block->freed_by = event->call;
+    block->until_ns = effect_ns(call);
+    block->freed_by = call;
 }
 
 static bool is_living(const struct ledger_block *block)
@@ -217,34 +319,36 @@ static bool is_living(const struct ledger_block *block)
     return block->until_ns == UINT64_MAX && !block->is_released;
 }
 
-static void take(struct replay *replay, const struct event *event, uint64_t address)
+static uint64_t key_of_call(const struct ledger_call *call, uint64_t address)
+{
+    return key_of((enum space)functions[call->function].space, call->process, address);
+}
+
+static void take(struct replay *replay, const struct ledger_call *call)
 {
     struct ledger *ledger = replay->ledger;
-    const struct stat *stat = ledger->places->stat;
-    uint32_t process = places_process(ledger->places, event->call);
-    uint64_t key = key_of((enum space)event->function->space, process, address);
+    uint64_t key = key_of_call(call, call->address);
     uint32_t old = int_map_get(&replay->blocks, key);
-    const char *pool = stat_attr(stat, event->call, KEY_ARG_POOL);
     if (old != MAP_NONE && ledger->blocks[old].until_ns == UINT64_MAX) {
-        ledger->blocks[old].until_ns = event->time_ns;
+        ledger->blocks[old].until_ns = effect_ns(call);
         ledger->reused++;
     }
     ledger->blocks =
         xgrow(ledger->blocks, &ledger->block_capacity, ledger->block_count + 1, sizeof *ledger->blocks);
     ledger->blocks[ledger->block_count] = (struct ledger_block){
-        .call = event->call,
-        .bytes = bytes_of(stat, event->call, event->function),
-        .from_ns = event->time_ns,
+        .call = call,
+        .bytes = call->bytes,
+        .from_ns = effect_ns(call),
         .until_ns = UINT64_MAX,
-        .process = process,
-        .device = device_of(ledger->places, event),
-        .pool = pool ? (uint32_t)(pool - stat->trace->strings) : 0,
-        .kind = event->function->kind,
+        .process = call->process,
+        .device = device_of(ledger->places, call),
+        .pool = call->pool,
+        .kind = functions[call->function].kind,
     };
     int_map_set(&replay->blocks, key, (uint32_t)ledger->block_count++);
 }
 
-static void add_wrong(struct ledger *ledger, const struct trace_span *call, uint32_t block,
+static void add_wrong(struct ledger *ledger, const struct ledger_call *call, uint32_t block,
                       enum ledger_wrong wrong)
 {
     ledger->frees =
@@ -253,143 +357,119 @@ static void add_wrong(struct ledger *ledger, const struct trace_span *call, uint
 }
 
 /* The live block at the address. MAP_NONE: there is none, and the free is recorded as invalid. */
-static uint32_t living(struct replay *replay, const struct event *event, uint64_t key)
+static uint32_t living(struct replay *replay, const struct ledger_call *call)
 {
     struct ledger *ledger = replay->ledger;
-    uint32_t number = int_map_get(&replay->blocks, key);
+    uint32_t number = int_map_get(&replay->blocks, key_of_call(call, call->address));
     if (number != MAP_NONE && is_living(&ledger->blocks[number]))
         return number;
-    if (is_ending(ledger->places->stat->trace, event->call))
+    if (is_ending(ledger->places->stat->trace, call))
         return MAP_NONE;
-    if (!event->call->error)
-        add_wrong(ledger, event->call, TRACE_NONE, LEDGER_FOREIGN);
+    if (!call->error)
+        add_wrong(ledger, call, TRACE_NONE, LEDGER_FOREIGN);
     else if (number != MAP_NONE)
-        add_wrong(ledger, event->call, number, LEDGER_TWICE);
+        add_wrong(ledger, call, number, LEDGER_TWICE);
     else
-        add_wrong(ledger, event->call, TRACE_NONE, LEDGER_UNKNOWN);
+        add_wrong(ledger, call, TRACE_NONE, LEDGER_UNKNOWN);
     return MAP_NONE;
 }
 
-static void give(struct replay *replay, const struct event *event, uint64_t address)
+static void give(struct replay *replay, const struct ledger_call *call)
 {
     struct ledger *ledger = replay->ledger;
-    uint64_t key =
-        key_of((enum space)event->function->space, places_process(ledger->places, event->call), address);
-    uint32_t number = living(replay, event, key);
-    if (number == MAP_NONE || (event->call->error && !is_ending(ledger->places->stat->trace, event->call)))
+    uint32_t number = living(replay, call);
+    if (number == MAP_NONE || (call->error && !is_ending(ledger->places->stat->trace, call)))
         return;
-    if (event->function->operation == RELEASE && ledger->blocks[number].maps) {
+    if (functions[call->function].operation == RELEASE && ledger->blocks[number].maps) {
         ledger->blocks[number].is_released = true;
         return;
     }
-    end_block(&ledger->blocks[number], event);
+    end_block(&ledger->blocks[number], call);
 }
 
 /* A mapped address keeps a block of physical memory alive. */
-static void map_block(struct replay *replay, const struct event *event, uint64_t address)
+static void map_block(struct replay *replay, const struct ledger_call *call)
 {
     struct ledger *ledger = replay->ledger;
-    uint32_t process = places_process(ledger->places, event->call);
-    uint64_t handle = number_of(ledger->places->stat, event->call, KEY_ARG_HANDLE, 0);
-    uint32_t number = int_map_get(&replay->blocks, key_of(SPACE_VIRTUAL, process, handle));
+    uint32_t number = int_map_get(&replay->blocks, key_of(SPACE_VIRTUAL, call->process, call->mapped));
     if (number == MAP_NONE || ledger->blocks[number].until_ns != UINT64_MAX)
         return;
     ledger->blocks[number].maps++;
-    int_map_set(&replay->blocks, key_of(SPACE_MAPPED, process, address), number);
+    int_map_set(&replay->blocks, key_of(SPACE_MAPPED, call->process, call->address), number);
 }
 
 /* Unmaps all blocks from the address on: one call can unmap several. Blocks are assumed to be mapped
  * completely. */
-static void unmap_blocks(struct replay *replay, const struct event *event, uint64_t address)
+static void unmap_blocks(struct replay *replay, const struct ledger_call *call)
 {
     struct ledger *ledger = replay->ledger;
-    uint32_t process = places_process(ledger->places, event->call);
-    uint64_t end = address + number_of(ledger->places->stat, event->call, KEY_ARG_BYTES, 0);
+    uint64_t address = call->address, end = address + call->bytes;
     while (address < end) {
-        uint32_t number = int_map_get(&replay->blocks, key_of(SPACE_MAPPED, process, address));
+        uint32_t number = int_map_get(&replay->blocks, key_of(SPACE_MAPPED, call->process, address));
         struct ledger_block *block = number == MAP_NONE ? NULL : &ledger->blocks[number];
         if (!block || !block->maps || !block->bytes)
             return;
         address += block->bytes;
         if (--block->maps == 0 && block->is_released)
-            end_block(block, event);
+            end_block(block, call);
     }
 }
 
-static void play(struct replay *replay, const struct event *event)
+static void play(struct replay *replay, const struct ledger_call *call)
 {
     struct ledger *ledger = replay->ledger;
-    uint8_t operation = event->function->operation;
-    uint64_t address = number_of(ledger->places->stat, event->call, event->function->key, 0);
-    if (operation == TAKE && event->call->error) {
+    uint8_t operation = functions[call->function].operation;
+    if (operation == TAKE && call->error) {
         ledger->failed =
             xgrow(ledger->failed, &ledger->failed_capacity, ledger->failed_count + 1, sizeof *ledger->failed);
-        ledger->failed[ledger->failed_count++] = event->call;
+        ledger->failed[ledger->failed_count++] = call;
         return;
     }
-    if (!address) /* cudaFree(NULL) frees nothing; without `capture.parameters` there are no addresses */
+    if (!call->address) /* cudaFree(NULL) frees nothing; without `capture.parameters` there are no addresses
+                         */
         return;
     if (operation == TAKE)
-        take(replay, event, address);
+        take(replay, call);
     else if (operation == GIVE || operation == RELEASE)
-        give(replay, event, address);
-    else if (operation == MAP && !event->call->error)
-        map_block(replay, event, address);
-    else if (operation == UNMAP && !event->call->error)
-        unmap_blocks(replay, event, address);
-}
-
-static bool takes_effect_at_end(const struct function *function)
-{
-    return function->operation == TAKE || function->operation == MAP;
+        give(replay, call);
+    else if (operation == MAP && !call->error)
+        map_block(replay, call);
+    else if (operation == UNMAP && !call->error)
+        unmap_blocks(replay, call);
 }
 
 /* By time; within the same ns allocations first: an address can be freed as soon as it is allocated, but not
  * allocated before its free has started. */
-static int compare_events(const void *a, const void *b)
+static int compare_calls(const void *a, const void *b)
 {
-    const struct event *x = a, *y = b;
-    if (x->time_ns != y->time_ns)
-        return x->time_ns < y->time_ns ? -1 : 1;
-    bool x_takes = takes_effect_at_end(x->function), y_takes = takes_effect_at_end(y->function);
+    const struct ledger_call *x = a, *y = b;
+    uint64_t x_ns = effect_ns(x), y_ns = effect_ns(y);
+    if (x_ns != y_ns)
+        return x_ns < y_ns ? -1 : 1;
+    bool x_takes = takes_effect_at_end(&functions[x->function]),
+         y_takes = takes_effect_at_end(&functions[y->function]);
     if (x_takes != y_takes)
         return x_takes ? -1 : 1;
-    return x->call < y->call ? -1 : x->call > y->call;
+    return x->order < y->order ? -1 : x->order > y->order;
 }
 
-static struct event *collect(const struct stat *stat, size_t *count)
+void ledger_finish(struct ledger *ledger, const struct stat *stat)
 {
-    struct event *events = NULL;
-    size_t capacity = 0;
-    *count = 0;
-    for (size_t i = 0; i < stat->trace->span_count; i++) {
-        const struct trace_span *span = &stat->trace->spans[i];
-        const struct function *function = function_of(stat, span);
-        if (!function)
-            continue;
-        events = xgrow(events, &capacity, *count + 1, sizeof *events);
-        events[(*count)++] =
-            (struct event){takes_effect_at_end(function) ? span->end_ns : span->start_ns, span, function};
-    }
-    if (events)
-        qsort(events, *count, sizeof *events, compare_events);
-    return events;
-}
-
-void ledger_init(struct ledger *ledger, const struct places *places)
-{
-    size_t count;
-    struct event *events = collect(places->stat, &count);
-    *ledger = (struct ledger){.places = places};
     struct replay replay = {.ledger = ledger};
-    for (size_t i = 0; i < count; i++)
-        play(&replay, &events[i]);
+    ledger->places = stat->places;
+    if (ledger->call_count > 1)
+        qsort(ledger->calls, ledger->call_count, sizeof *ledger->calls, compare_calls);
+    for (size_t i = 0; i < ledger->call_count; i++)
+        play(&replay, &ledger->calls[i]);
     int_map_deinit(&replay.blocks);
-    free(events);
 }
 
 void ledger_deinit(struct ledger *ledger)
 {
+    for (size_t i = 0; i < ledger->process_count; i++)
+        free(ledger->awaiting[i].calls);
+    free(ledger->awaiting);
+    free(ledger->calls);
     free(ledger->blocks);
     free(ledger->frees);
     free(ledger->failed);

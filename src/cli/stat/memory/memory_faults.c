@@ -52,30 +52,14 @@ STAT_COLUMNS_OF(wrong_columns, WRONG_COLUMNS);
     X(FAILED_FIRST_NS, "first_ns", "first", STAT_NS)
 STAT_COLUMNS_OF(failed_columns, FAILED_COLUMNS);
 
-static uint64_t mix_call(const struct ledger *ledger, const struct trace_span *call, uint64_t more)
+static uint64_t mix_call(const struct ledger_call *call, uint64_t more)
 {
     uint64_t key = int_map_mix((uint64_t)call->name << 32 | call->thread);
-    const char *range = places_range(ledger->places, call);
-    const char *stack = stat_attr(ledger->places->stat, call, KEY_STACK);
-    if (stack)
-        key = int_map_mix(key ^ (uint64_t)(stack - ledger->places->stat->trace->strings) << 1);
-    if (*range)
-        key = int_map_mix(key ^ (uint64_t)(range - ledger->places->stat->trace->strings));
+    if (call->stack) /* equal texts are the same pointer */
+        key = int_map_mix(key ^ (uint64_t)(uintptr_t)call->stack << 1);
+    if (call->range)
+        key = int_map_mix(key ^ call->range);
     return int_map_mix(key ^ more);
-}
-
-/* The processes that have exited: their remaining blocks were never freed. */
-static bool *ended_processes(const struct ledger *ledger)
-{
-    const struct stat *stat = ledger->places->stat;
-    bool *ended = xcalloc(ledger->places->process_count + 1, sizeof *ended);
-    for (size_t i = 0; i < stat->trace->span_count; i++) {
-        const struct trace_span *span = &stat->trace->spans[i];
-        const char *reason = span->class == CLASS_SESSION ? stat_attr(stat, span, KEY_END_REASON) : NULL;
-        if (reason && strcmp(reason, "exit") == 0)
-            ended[places_process(ledger->places, span)] = true;
-    }
-    return ended;
 }
 
 /* "fill+0x1c < load+0x40 < main+0x7": the functions of the innermost frames, or their places in modules. */
@@ -92,29 +76,37 @@ static char *short_stack(const char *stack)
     return text.data;
 }
 
-static void start_unfreed(const struct ledger *ledger, struct stat_table *table,
-                          const struct ledger_block *block, bool has_ended)
+/* "exit", or the reason why the block may have been freed later. */
+static const char *until(const struct stat *stat, bool has_ended)
 {
-    struct stat_value *row = stat_table_add(table);
-    const char *stack = stat_attr(ledger->places->stat, block->call, KEY_STACK);
-    const struct trace *trace = ledger->places->stat->trace;
-    row[UNFREED_NAME] = stat_text(trace_string(trace, block->call->name));
-    row[UNFREED_KIND] = stat_text(ledger_kind_name((enum memory_kind)block->kind));
-    row[UNFREED_DEVICE] = stat_text(memory_device_name(ledger->places, memory_device(block)));
-    row[UNFREED_THREAD] = stat_text(places_thread(ledger->places, block->call));
-    row[UNFREED_THREAD_ID] = stat_text(places_thread_id(ledger->places, block->call));
-    row[UNFREED_RANGE] = stat_text(places_range(ledger->places, block->call));
-    row[UNFREED_PROCESS] = stat_text(places_pid(ledger->places, block->process));
-    row[UNFREED_COUNT] = row[UNFREED_BYTES] = stat_int(0);
-    row[UNFREED_FIRST_NS] = stat_int(block->from_ns - trace->start_ns);
-    row[UNFREED_UNTIL] = stat_text(has_ended ? "exit" : "end of trace");
-    if (stack && *stack)
-        row[UNFREED_STACK] = stat_table_own(table, short_stack(stack));
+    if (stat->ledger->left_out)
+        return "limit of calls";
+    return has_ended ? "exit" : "end of trace";
 }
 
-static void add_unfreed(const struct ledger *ledger, struct stat_table *table)
+static void start_unfreed(const struct stat *stat, struct stat_table *table, const struct ledger_block *block,
+                          bool has_ended)
 {
-    bool *ended = ended_processes(ledger);
+    struct stat_value *row = stat_table_add(table);
+    const struct places *places = stat->places;
+    const struct trace *trace = stat->trace;
+    row[UNFREED_NAME] = stat_text(trace_string(trace, block->call->name));
+    row[UNFREED_KIND] = stat_text(ledger_kind_name((enum memory_kind)block->kind));
+    row[UNFREED_DEVICE] = stat_text(memory_device_name(places, memory_device(block)));
+    row[UNFREED_THREAD] = stat_text(places_thread(places, block->call->thread));
+    row[UNFREED_THREAD_ID] = stat_text(places_thread_id(places, block->call->thread));
+    row[UNFREED_RANGE] = stat_text(trace_string(trace, block->call->range));
+    row[UNFREED_PROCESS] = stat_text(places_name(stat->places, block->process));
+    row[UNFREED_COUNT] = row[UNFREED_BYTES] = stat_int(0);
+    row[UNFREED_FIRST_NS] = stat_int(block->from_ns - stat->start_ns);
+    row[UNFREED_UNTIL] = stat_text(until(stat, has_ended));
+    if (block->call->stack && *block->call->stack)
+        row[UNFREED_STACK] = stat_table_own(table, short_stack(block->call->stack));
+}
+
+static void add_unfreed(const struct stat *stat, struct stat_table *table, const bool *ended)
+{
+    const struct ledger *ledger = stat->ledger;
     struct int_map numbers = {0};
     for (size_t i = 0; i < ledger->block_count; i++) {
         const struct ledger_block *block = &ledger->blocks[i];
@@ -122,49 +114,54 @@ static void add_unfreed(const struct ledger *ledger, struct stat_table *table)
             continue;
         size_t known = numbers.count;
         uint64_t place = (uint64_t)memory_device(block) << 8 | block->kind;
-        uint32_t number = stat_number(&numbers, mix_call(ledger, block->call, place));
+        uint32_t number = stat_number(&numbers, mix_call(block->call, place));
         if (number == known)
-            start_unfreed(ledger, table, block, ended[block->process]);
+            start_unfreed(stat, table, block, ended[block->process]);
         struct stat_value *row = table->values + number * table->column_count;
         row[UNFREED_COUNT].i++;
         row[UNFREED_BYTES].i += (int64_t)block->bytes;
-        row[UNFREED_LAST_NS] = stat_int(block->from_ns - ledger->places->stat->trace->start_ns);
+        row[UNFREED_LAST_NS] = stat_int(block->from_ns - stat->start_ns);
     }
     stat_table_sort(table, UNFREED_BYTES);
     int_map_deinit(&numbers);
-    free(ended);
 }
 
-static void start_wrong(const struct ledger *ledger, struct stat_value *row, const struct ledger_free *wrong)
+static void start_wrong(const struct stat *stat, struct stat_table *table, const struct ledger_free *wrong)
 {
     static const char *const words[] = {"freed twice", "unknown address", "allocation not traced"};
-    const struct stat *stat = ledger->places->stat;
-    const struct ledger_block *block = wrong->block == TRACE_NONE ? NULL : &ledger->blocks[wrong->block];
-    const char *address = stat_attr(stat, wrong->call, KEY_ARG_PTR);
-    row[WRONG_NAME] = stat_text(trace_string(stat->trace, wrong->call->name));
+    const struct places *places = stat->places;
+    const struct trace *trace = stat->trace;
+    const struct ledger_call *call = wrong->call;
+    const struct ledger_block *block =
+        wrong->block == TRACE_NONE ? NULL : &stat->ledger->blocks[wrong->block];
+    struct stat_value *row = stat_table_add(table);
+    row[WRONG_NAME] = stat_text(trace_string(trace, call->name));
     row[WRONG_WHAT] = stat_text(words[wrong->wrong]);
-    row[WRONG_ERROR] = stat_text(trace_string(stat->trace, wrong->call->error));
-    row[WRONG_ADDRESS] = stat_text(address ? address : "");
-    row[WRONG_THREAD] = stat_text(places_thread(ledger->places, wrong->call));
-    row[WRONG_THREAD_ID] = stat_text(places_thread_id(ledger->places, wrong->call));
-    row[WRONG_RANGE] = stat_text(places_range(ledger->places, wrong->call));
-    row[WRONG_ALLOCATED_BY] = stat_text(block ? trace_string(stat->trace, block->call->name) : "");
+    row[WRONG_ERROR] = stat_text(trace_string(trace, call->error));
+    row[WRONG_ADDRESS] = call->is_address
+                             ? stat_table_own(table, xasprintf("0x%llx", (unsigned long long)call->address))
+                             : stat_text("");
+    row[WRONG_THREAD] = stat_text(places_thread(places, call->thread));
+    row[WRONG_THREAD_ID] = stat_text(places_thread_id(places, call->thread));
+    row[WRONG_RANGE] = stat_text(trace_string(trace, call->range));
+    row[WRONG_ALLOCATED_BY] = stat_text(block ? trace_string(trace, block->call->name) : "");
     row[WRONG_FREED_IN] =
-        stat_text(block && block->freed_by ? places_thread(ledger->places, block->freed_by) : "");
+        stat_text(block && block->freed_by ? places_thread(places, block->freed_by->thread) : "");
     row[WRONG_COUNT] = stat_int(0);
-    row[WRONG_FIRST_NS] = stat_int(wrong->call->start_ns - stat->trace->start_ns);
+    row[WRONG_FIRST_NS] = stat_int(call->start_ns - stat->start_ns);
 }
 
-static void add_wrong(const struct ledger *ledger, struct stat_table *table)
+static void add_wrong(const struct stat *stat, struct stat_table *table)
 {
+    const struct ledger *ledger = stat->ledger;
     struct int_map numbers = {0};
     for (size_t i = 0; i < ledger->free_count; i++) {
         const struct ledger_free *wrong = &ledger->frees[i];
         size_t known = numbers.count;
         uint64_t more = (uint64_t)wrong->call->error << 2 | wrong->wrong;
-        uint32_t number = stat_number(&numbers, mix_call(ledger, wrong->call, more));
+        uint32_t number = stat_number(&numbers, mix_call(wrong->call, more));
         if (number == known)
-            start_wrong(ledger, stat_table_add(table), wrong);
+            start_wrong(stat, table, wrong);
         table->values[number * table->column_count + WRONG_COUNT].i++;
     }
     stat_table_sort(table, WRONG_COUNT);
@@ -184,55 +181,55 @@ static uint64_t live_at(const struct ledger *ledger, uint32_t process, uint32_t 
     return live;
 }
 
-static void start_failed(const struct ledger *ledger, struct stat_value *row, const struct trace_span *call,
-                         enum memory_kind kind)
+static void start_failed(const struct stat *stat, struct stat_value *row, const struct ledger_call *call)
 {
-    const struct trace *trace = ledger->places->stat->trace;
-    uint32_t device = ledger_is_host(kind) ? MEMORY_HOST : places_device(ledger->places, call);
-    uint32_t process = places_process(ledger->places, call);
+    const struct trace *trace = stat->trace;
+    const struct places *places = stat->places;
+    enum memory_kind kind = ledger_kind_of(call);
+    uint32_t device =
+        ledger_is_host(kind) ? MEMORY_HOST : places_device(places, call->process, call->context);
     row[FAILED_NAME] = stat_text(trace_string(trace, call->name));
     row[FAILED_KIND] = stat_text(ledger_kind_name(kind));
     row[FAILED_ERROR] = stat_text(trace_string(trace, call->error));
-    row[FAILED_DEVICE] = stat_text(memory_device_name(ledger->places, device));
-    row[FAILED_THREAD] = stat_text(places_thread(ledger->places, call));
-    row[FAILED_THREAD_ID] = stat_text(places_thread_id(ledger->places, call));
-    row[FAILED_RANGE] = stat_text(places_range(ledger->places, call));
+    row[FAILED_DEVICE] = stat_text(memory_device_name(places, device));
+    row[FAILED_THREAD] = stat_text(places_thread(places, call->thread));
+    row[FAILED_THREAD_ID] = stat_text(places_thread_id(places, call->thread));
+    row[FAILED_RANGE] = stat_text(trace_string(trace, call->range));
     row[FAILED_COUNT] = row[FAILED_MAX_BYTES] = stat_int(0);
-    row[FAILED_LIVE_BYTES] = stat_int(live_at(ledger, process, device, call->end_ns));
-    row[FAILED_FIRST_NS] = stat_int(call->start_ns - trace->start_ns);
+    row[FAILED_LIVE_BYTES] = stat_int(live_at(stat->ledger, call->process, device, call->end_ns));
+    row[FAILED_FIRST_NS] = stat_int(call->start_ns - stat->start_ns);
 }
 
-static void add_failed(const struct ledger *ledger, struct stat_table *table)
+static void add_failed(const struct stat *stat, struct stat_table *table)
 {
+    const struct ledger *ledger = stat->ledger;
     struct int_map numbers = {0};
     for (size_t i = 0; i < ledger->failed_count; i++) {
-        const struct trace_span *call = ledger->failed[i];
-        enum memory_kind kind = MEMORY_DEVICE;
-        uint64_t bytes = 0;
-        ledger_allocates(ledger->places->stat, call, &kind, &bytes);
+        const struct ledger_call *call = ledger->failed[i];
         size_t known = numbers.count;
-        uint32_t number = stat_number(&numbers, mix_call(ledger, call, call->error));
+        uint32_t number = stat_number(&numbers, mix_call(call, call->error));
         if (number == known)
-            start_failed(ledger, stat_table_add(table), call, kind);
+            start_failed(stat, stat_table_add(table), call);
         struct stat_value *row = table->values + number * table->column_count;
+        int64_t bytes = (int64_t)call->bytes;
         row[FAILED_COUNT].i++;
-        row[FAILED_MAX_BYTES].i =
-            (int64_t)bytes > row[FAILED_MAX_BYTES].i ? (int64_t)bytes : row[FAILED_MAX_BYTES].i;
+        row[FAILED_MAX_BYTES].i = bytes > row[FAILED_MAX_BYTES].i ? bytes : row[FAILED_MAX_BYTES].i;
     }
     stat_table_sort(table, FAILED_COUNT);
     int_map_deinit(&numbers);
 }
 
-void stat_memory_faults(const struct ledger *ledger, struct stat_report *report)
+void stat_memory_faults(const struct stat *stat, const bool *ended, struct stat_report *report)
 {
-    add_unfreed(ledger,
+    add_unfreed(stat,
                 STAT_ADD_TABLE(report, "memory_unfreed", "Memory never freed",
                                "Not freed before the process exited, or, if the trace does not contain the "
                                "exit, before the end of the trace. First and last: times of allocation.",
-                               unfreed_columns));
-    add_wrong(ledger, STAT_ADD_TABLE(report, "memory_wrong_frees", "Invalid frees",
-                                     "Allocation not traced: the free succeeded, so the memory was "
-                                     "allocated before tracing started or by a call that is not traced.",
-                                     wrong_columns));
-    add_failed(ledger, STAT_ADD_TABLE(report, "memory_failed", "Failed allocations", NULL, failed_columns));
+                               unfreed_columns),
+                ended);
+    add_wrong(stat, STAT_ADD_TABLE(report, "memory_wrong_frees", "Invalid frees",
+                                   "Allocation not traced: the free succeeded, so the memory was "
+                                   "allocated before tracing started or by a call that is not traced.",
+                                   wrong_columns));
+    add_failed(stat, STAT_ADD_TABLE(report, "memory_failed", "Failed allocations", NULL, failed_columns));
 }

@@ -58,7 +58,7 @@ struct change {
 struct account {
     uint32_t process;
     uint32_t device; /* resource, TRACE_NONE: unknown; MEMORY_HOST */
-    uint32_t pool;
+    const char *pool;
     uint32_t kind; /* enum memory_kind, KIND_ALL, or an allocator's segment */
     uint64_t allocations, frees, total, live, peak, most_of_one;
     uint64_t live_at_half;
@@ -68,8 +68,7 @@ struct account {
 };
 
 struct books {
-    struct ledger ledger;
-    struct places places;
+    const struct stat *stat;
     struct change *changes;
     size_t change_count, change_capacity;
     uint64_t start_ns, end_ns; /* the first allocation, the trace's end */
@@ -77,6 +76,16 @@ struct books {
     struct account *accounts;
     size_t account_count, account_capacity;
     struct samples lives; /* by account */
+};
+
+/* Facts from spans, besides the ledger. */
+struct memory {
+    struct memory_process {
+        bool has_pytorch;
+        bool has_ended; /* it exited, so its remaining blocks were never freed */
+    } * processes;
+    size_t count, capacity;
+    struct int_map others; /* names that are not PyTorch's, and whether of a kernel */
 };
 
 static int compare_changes(const void *a, const void *b)
@@ -99,11 +108,10 @@ static void add_change(struct books *books, const struct ledger_block *block, bo
 
 static void open_books(struct books *books, const struct stat *stat)
 {
-    *books = (struct books){.end_ns = stat->trace->end_ns};
-    places_init(&books->places, stat);
-    ledger_init(&books->ledger, &books->places);
-    for (size_t i = 0; i < books->ledger.block_count; i++) {
-        const struct ledger_block *block = &books->ledger.blocks[i];
+    const struct ledger *ledger = stat->ledger;
+    *books = (struct books){.stat = stat, .end_ns = stat->end_ns};
+    for (size_t i = 0; i < ledger->block_count; i++) {
+        const struct ledger_block *block = &ledger->blocks[i];
         add_change(books, block, false);
         if (block->until_ns != UINT64_MAX)
             add_change(books, block, true);
@@ -122,20 +130,13 @@ static void close_accounts(struct books *books)
     books->account_count = books->account_capacity = 0;
 }
 
-static void close_books(struct books *books)
-{
-    free(books->changes);
-    ledger_deinit(&books->ledger);
-    places_deinit(&books->places);
-}
-
 /* --- accounts --- */
 
 static struct account *account_of(struct books *books, const struct ledger_block *block, uint32_t kind,
-                                  uint32_t pool)
+                                  const char *pool)
 {
-    uint64_t key =
-        int_map_mix((uint64_t)block->process << 32 | memory_device(block)) ^ ((uint64_t)pool << 32 | kind);
+    uint64_t key = int_map_mix((uint64_t)block->process << 32 | memory_device(block)) ^
+                   int_map_mix((uint64_t)(uintptr_t)pool << 8 | kind);
     size_t known = books->account_count;
     uint32_t number = stat_number(&books->numbers, int_map_mix(key));
     if (number == known) {
@@ -199,7 +200,7 @@ static void keep_accounts(struct books *books)
     for (size_t i = 0; i < books->change_count; i++) {
         const struct ledger_block *block = books->changes[i].block;
         if (memory_is_of_all(block))
-            book(books, account_of(books, block, KIND_ALL, 0), &books->changes[i]);
+            book(books, account_of(books, block, KIND_ALL, NULL), &books->changes[i]);
         book(books, account_of(books, block, block->kind, block->pool), &books->changes[i]);
     }
     for (size_t i = 0; i < books->account_count; i++)
@@ -207,10 +208,10 @@ static void keep_accounts(struct books *books)
     samples_sort(&books->lives);
 }
 
-static const char *pool_name(const struct books *books, const struct account *account)
+static const char *pool_name(const struct account *account)
 {
     if (account->pool)
-        return trace_string(books->places.stat->trace, account->pool);
+        return account->pool;
     return account->kind == MEMORY_POOL ? "default" : "";
 }
 
@@ -224,12 +225,13 @@ static void add_account(const struct books *books, struct stat_table *table, uin
 {
     const struct account *account = &books->accounts[number];
     struct spread lives = samples_spread(&books->lives, number);
+    stat_table_rounds(table, samples_error(&books->lives));
     struct stat_value *row = stat_table_add(table);
-    row[ACCOUNT_DEVICE] = stat_text(memory_device_name(&books->places, account->device));
+    row[ACCOUNT_DEVICE] = stat_text(memory_device_name(books->stat->places, account->device));
     row[ACCOUNT_KIND] =
         stat_text(account->kind == KIND_ALL ? "all" : ledger_kind_name((enum memory_kind)account->kind));
-    row[ACCOUNT_POOL] = stat_text(pool_name(books, account));
-    row[ACCOUNT_PROCESS] = stat_text(places_pid(&books->places, account->process));
+    row[ACCOUNT_POOL] = stat_text(pool_name(account));
+    row[ACCOUNT_PROCESS] = stat_text(places_name(books->stat->places, account->process));
     row[ACCOUNT_LIVE_BYTES] = stat_int(account->live);
     row[ACCOUNT_PEAK_BYTES] = stat_int(account->peak);
     row[ACCOUNT_TOTAL_BYTES] = stat_int(account->total);
@@ -243,13 +245,13 @@ static void add_account(const struct books *books, struct stat_table *table, uin
 
 static void add_intervals(const struct books *books, struct stat_table *table, const struct account *account)
 {
-    uint64_t trace_start = books->places.stat->trace->start_ns;
+    uint64_t trace_start = books->stat->start_ns;
     uint64_t whole = books->end_ns - books->start_ns;
     for (size_t i = 0; i < INTERVALS; i++) {
         const struct interval_sums *sums = &account->intervals[i];
         struct stat_value *row = stat_table_add(table);
-        row[TIME_DEVICE] = stat_text(memory_device_name(&books->places, account->device));
-        row[TIME_PROCESS] = stat_text(places_pid(&books->places, account->process));
+        row[TIME_DEVICE] = stat_text(memory_device_name(books->stat->places, account->device));
+        row[TIME_PROCESS] = stat_text(places_name(books->stat->places, account->process));
         row[TIME_FROM_NS] = stat_int(books->start_ns - trace_start + whole / INTERVALS * i);
         row[TIME_BELOW_NS] =
             stat_int(i + 1 < INTERVALS ? books->start_ns - trace_start + whole / INTERVALS * (i + 1)
@@ -275,6 +277,12 @@ static void add_accounts(struct books *books, struct stat_report *report)
                                               "Equal intervals from the first allocation to the end of the "
                                               "trace; all kinds except managed memory.",
                                               time_columns);
+    if (books->stat->ledger->left_out)
+        memory->note = stat_table_own(memory, xasprintf("%s Only the first %zu allocations and frees; %llu "
+                                                        "later ones are not included.",
+                                                        memory->note, books->stat->ledger->call_count,
+                                                        (unsigned long long)books->stat->ledger->left_out))
+                           .text;
     keep_accounts(books);
     for (uint32_t i = 0; i < books->account_count; i++) {
         add_account(books, memory, i);
@@ -302,7 +310,7 @@ static bool is_pytorch(const struct stat *stat, const struct trace_span *span)
     if (span->class == CLASS_KERNEL)
         return strstr(stat_kernel_name(stat, span), "at::native::") != NULL;
     return strncmp(trace_string(stat->trace, span->name), "aten::", strlen("aten::")) == 0 &&
-           stat_attr(stat, span, KEY_RANGE);
+           stat_has(stat, span, KEY_RANGE);
 }
 
 static enum segment segment_of(const struct ledger_block *block)
@@ -330,8 +338,8 @@ static void add_segments(const struct books *books, struct stat_table *table)
         const struct account *account = &books->accounts[i];
         struct stat_value *row = stat_table_add(table);
         row[ALLOCATOR_WHAT] = stat_text(words[account->kind]);
-        row[ALLOCATOR_DEVICE] = stat_text(memory_device_name(&books->places, account->device));
-        row[ALLOCATOR_PROCESS] = stat_text(places_pid(&books->places, account->process));
+        row[ALLOCATOR_DEVICE] = stat_text(memory_device_name(books->stat->places, account->device));
+        row[ALLOCATOR_PROCESS] = stat_text(places_name(books->stat->places, account->process));
         row[ALLOCATOR_ALLOCATIONS] = stat_int(account->allocations);
         row[ALLOCATOR_FREES] = stat_int(account->frees);
         row[ALLOCATOR_LIVE_BYTES] = stat_int(account->live);
@@ -340,39 +348,73 @@ static void add_segments(const struct books *books, struct stat_table *table)
     stat_table_sort(table, ALLOCATOR_PEAK_BYTES);
 }
 
-static void add_allocators(struct books *books, struct stat_table *table)
+static void add_allocators(struct books *books, struct stat_table *table, const struct memory *memory)
 {
-    const struct stat *stat = books->places.stat;
-    bool *has_pytorch = xcalloc(books->places.process_count + 1, sizeof *has_pytorch);
-    for (size_t i = 0; i < stat->trace->span_count; i++) {
-        const struct trace_span *span = &stat->trace->spans[i];
-        uint32_t process = places_process(&books->places, span);
-        if (!has_pytorch[process])
-            has_pytorch[process] = is_pytorch(stat, span);
-    }
     for (size_t i = 0; i < books->change_count; i++) {
         const struct ledger_block *block = books->changes[i].block;
         enum segment segment = segment_of(block);
-        if (has_pytorch[block->process] && segment != SEGMENTS)
-            book(books, account_of(books, block, segment, 0), &books->changes[i]);
+        if (memory->processes[block->process].has_pytorch && segment != SEGMENTS)
+            book(books, account_of(books, block, segment, NULL), &books->changes[i]);
     }
     add_segments(books, table);
     close_accounts(books);
-    free(has_pytorch);
 }
 
-void stat_memory(const struct stat *stat, struct stat_report *report)
+static struct memory_process *process_at(struct memory *memory, uint32_t process)
 {
-    struct books books;
+    memory->processes =
+        xgrow(memory->processes, &memory->capacity, (size_t)process + 1, sizeof *memory->processes);
+    for (; memory->count <= process; memory->count++)
+        memory->processes[memory->count] = (struct memory_process){false, false};
+    return &memory->processes[process];
+}
+
+static void take(void *state, const struct stat *stat, const struct trace_span *span)
+{
+    struct memory *memory = state;
     if (stat->is_part)
         return;
-    open_books(&books, stat);
-    add_accounts(&books, report);
-    add_allocators(&books, STAT_ADD_TABLE(report, "memory_pytorch", "PyTorch's memory",
-                                          "Identified by the sizes that PyTorch's caching allocator "
-                                          "requests. Live: memory held by the process, including free blocks "
-                                          "of segments; torch.cuda.memory_stats() shows what tensors use.",
-                                          allocator_columns));
-    stat_memory_faults(&books.ledger, report);
-    close_books(&books);
+    struct memory_process *process = process_at(memory, places_process(stat->places, span));
+    if (!process->has_pytorch && (span->class == CLASS_KERNEL || span->class == CLASS_OTHER)) {
+        uint64_t key = (uint64_t)span->name << 1 | (span->class == CLASS_KERNEL);
+        if (int_map_get(&memory->others, key) == MAP_NONE) {
+            process->has_pytorch = is_pytorch(stat, span);
+            int_map_set(&memory->others, key, 0);
+        }
+    }
+    if (span->class == CLASS_SESSION)
+        process->has_ended |= stat_is(stat_attr(stat, span, KEY_END_REASON), "exit");
 }
+
+static void add_tables(struct memory *memory, const struct stat *stat, struct stat_report *report)
+{
+    struct books books;
+    open_books(&books, stat);
+    if (stat->places->process_count)
+        process_at(memory, stat->places->process_count - 1);
+    add_accounts(&books, report);
+    add_allocators(&books,
+                   STAT_ADD_TABLE(report, "memory_pytorch", "PyTorch's memory",
+                                  "Identified by the sizes that PyTorch's caching allocator "
+                                  "requests. Live: memory held by the process, including free blocks "
+                                  "of segments; torch.cuda.memory_stats() shows what tensors use.",
+                                  allocator_columns),
+                   memory);
+    bool *ended = xcalloc(memory->count + 1, sizeof *ended);
+    for (size_t i = 0; i < memory->count; i++)
+        ended[i] = memory->processes[i].has_ended;
+    stat_memory_faults(stat, ended, report);
+    free(ended);
+    free(books.changes);
+}
+
+static void finish(void *state, const struct stat *stat, struct stat_report *report)
+{
+    struct memory *memory = state;
+    if (report && !stat->is_part)
+        add_tables(memory, stat, report);
+    free(memory->processes);
+    int_map_deinit(&memory->others);
+}
+
+const struct stat_section stat_memory = {sizeof(struct memory), take, NULL, finish};

@@ -24,7 +24,7 @@ static inline bool memory_is_of_all(const struct ledger_block *block)
     return block->kind != MEMORY_MANAGED;
 }
 
-/* Leaks, invalid frees and failed allocations. */
-void stat_memory_faults(const struct ledger *ledger, struct stat_report *report);
+/* Leaks, invalid frees and failed allocations. `ended`: by process, whether it has exited. */
+void stat_memory_faults(const struct stat *stat, const bool *ended, struct stat_report *report);
 
 #endif

@@ -1,4 +1,5 @@
 /* Tables of copies and fills: bytes, rates, kinds of memory, and sizes. */
+#include "base/hash.h"
 #include "cli/util/xalloc.h"
 #include "cli/stat/tables/peak.h"
 #include "cli/stat/stat.h"
@@ -34,26 +35,36 @@ STAT_COLUMNS_OF(size_columns, SIZE_COLUMNS);
 
 #define SIZES 24 /* by powers of four: up to 64 TiB */
 
+/* All copies of one kind, or fills of one kind of memory. */
 struct kind {
-    const struct trace_span *first;
+    const char *word, *from, *to; /* NULL: unknown */
     uint64_t total_ns;
     struct peak peak;
     bool has_other_peaks; /* its copies took different links */
 };
 
-/* The offset of the text in the trace's strings, as half of a key. */
-static uint64_t string_key(const struct stat *stat, const char *text)
+struct copies {
+    struct int_map numbers;
+    struct samples sizes, times;
+    struct kind *kinds;
+    size_t capacity;
+    struct peaks peaks;
+    uint64_t counts[SIZES][3]; /* copies, fills and allocations by size */
+};
+
+/* Half of a key. */
+static uint64_t text_key(const char *text)
 {
-    return text ? (uint64_t)(text - stat->trace->strings) : 0;
+    return text ? hash_text(HASH_START, text) : 0;
 }
 
 static uint64_t key_of(const struct stat *stat, const struct trace_span *span)
 {
     if (span->class == CLASS_FILL)
-        return int_map_mix(string_key(stat, stat_attr(stat, span, KEY_FILL_KIND)) + 1);
-    uint64_t key = string_key(stat, stat_attr(stat, span, KEY_COPY_KIND));
-    key = int_map_mix(key) ^ string_key(stat, stat_attr(stat, span, KEY_COPY_FROM));
-    return int_map_mix(key) ^ string_key(stat, stat_attr(stat, span, KEY_COPY_TO));
+        return int_map_mix(text_key(stat_attr(stat, span, KEY_FILL_KIND)) + 1);
+    uint64_t key = text_key(stat_attr(stat, span, KEY_COPY_KIND));
+    key = int_map_mix(key) ^ text_key(stat_attr(stat, span, KEY_COPY_FROM));
+    return int_map_mix(key) ^ text_key(stat_attr(stat, span, KEY_COPY_TO));
 }
 
 static uint64_t bytes_of(const struct stat *stat, const struct trace_span *span)
@@ -80,17 +91,14 @@ static void fill_peak(struct stat_table *table, struct stat_value *row, const st
     row[MOVE_PEAK_BYTES_PER_S] = stat_real(peak->bytes_per_s);
 }
 
-static void fill_row(const struct stat *stat, struct stat_table *table, const struct kind *kind,
-                     const struct spread *sizes, const struct spread *times)
+static void fill_row(struct stat_table *table, const struct kind *kind, const struct spread *sizes,
+                     const struct spread *times)
 {
     struct stat_value *row = stat_table_add(table);
-    bool is_fill = kind->first->class == CLASS_FILL;
     double rate = kind->total_ns ? (double)sizes->total * 1e9 / (double)kind->total_ns : 0;
-    const char *word = is_fill ? "fill" : stat_attr(stat, kind->first, KEY_COPY_KIND);
-    row[MOVE_KIND] = stat_text(word ? word : trace_string(stat->trace, kind->first->name));
-    if (!is_fill)
-        row[MOVE_FROM] = text_or_missing(stat_attr(stat, kind->first, KEY_COPY_FROM));
-    row[MOVE_TO] = text_or_missing(stat_attr(stat, kind->first, is_fill ? KEY_FILL_KIND : KEY_COPY_TO));
+    row[MOVE_KIND] = stat_text(kind->word);
+    row[MOVE_FROM] = text_or_missing(kind->from);
+    row[MOVE_TO] = text_or_missing(kind->to);
     row[MOVE_COUNT] = stat_int(sizes->count);
     row[MOVE_BYTES] = stat_int(sizes->total);
     row[MOVE_TOTAL_NS] = stat_int(kind->total_ns);
@@ -105,43 +113,46 @@ static void fill_row(const struct stat *stat, struct stat_table *table, const st
     row[MOVE_MEDIAN_NS] = stat_int(times->median);
 }
 
-static void add_moves(const struct stat *stat, struct stat_table *table)
+static struct kind kind_of(const struct stat *stat, const struct trace_span *span, const struct peak *peak)
 {
-    const struct trace *trace = stat->trace;
-    struct int_map numbers = {0};
-    struct samples sizes = {0}, times = {0};
-    struct kind *kinds = NULL;
-    size_t capacity = 0;
-    struct peaks peaks = {.stat = stat};
-    for (size_t i = 0; i < trace->span_count; i++) {
-        const struct trace_span *span = &trace->spans[i];
-        if (span->class != CLASS_COPY && span->class != CLASS_FILL)
-            continue;
-        size_t known = numbers.count;
-        uint32_t number = stat_number(&numbers, key_of(stat, span));
-        if (number == known) {
-            kinds = xgrow(kinds, &capacity, known + 1, sizeof *kinds);
-            kinds[number] = (struct kind){.first = span, .peak = peak_of(&peaks, span)};
-        } else if (!kinds[number].has_other_peaks) {
-            struct peak peak = peak_of(&peaks, span);
-            kinds[number].has_other_peaks = !peak_is(&peak, &kinds[number].peak);
-        }
-        kinds[number].total_ns += stat_duration(span);
-        samples_add(&sizes, number, bytes_of(stat, span));
-        samples_add(&times, number, stat_duration(span));
+    bool is_fill = span->class == CLASS_FILL;
+    const char *word = is_fill ? "fill" : stat_attr(stat, span, KEY_COPY_KIND);
+    return (struct kind){
+        .word = stat_keep(stat, word ? word : trace_string(stat->trace, span->name)),
+        .from = is_fill ? NULL : stat_keep(stat, stat_attr(stat, span, KEY_COPY_FROM)),
+        .to = stat_keep(stat, stat_attr(stat, span, is_fill ? KEY_FILL_KIND : KEY_COPY_TO)),
+        .peak = *peak,
+    };
+}
+
+static void take_move(struct copies *copies, const struct stat *stat, const struct trace_span *span)
+{
+    size_t known = copies->numbers.count;
+    uint32_t number = stat_number(&copies->numbers, key_of(stat, span));
+    struct peak peak = peak_of(&copies->peaks, stat, span);
+    if (number == known) {
+        copies->kinds = xgrow(copies->kinds, &copies->capacity, known + 1, sizeof *copies->kinds);
+        copies->kinds[number] = kind_of(stat, span, &peak);
     }
-    samples_sort(&sizes);
-    samples_sort(&times);
+    struct kind *kind = &copies->kinds[number];
+    kind->has_other_peaks |= !peak_is(&peak, &kind->peak);
+    kind->total_ns += stat_duration(span);
+    samples_add(&copies->sizes, number, bytes_of(stat, span));
+    samples_add(&copies->times, number, stat_duration(span));
+}
+
+static void add_moves(struct stat_table *table, struct copies *copies)
+{
     struct spread spread;
-    for (size_t at = 0; samples_next(&sizes, &at, &spread);) {
-        struct spread time = samples_spread(&times, spread.group);
-        fill_row(stat, table, &kinds[spread.group], &spread, &time);
+    samples_sort(&copies->sizes);
+    samples_sort(&copies->times);
+    stat_table_rounds(table, samples_error(&copies->sizes));
+    stat_table_rounds(table, samples_error(&copies->times));
+    for (size_t at = 0; samples_next(&copies->sizes, &at, &spread);) {
+        struct spread time = samples_spread(&copies->times, spread.group);
+        fill_row(table, &copies->kinds[spread.group], &spread, &time);
     }
     stat_table_sort(table, MOVE_TOTAL_NS);
-    samples_deinit(&sizes);
-    samples_deinit(&times);
-    int_map_deinit(&numbers);
-    free(kinds);
 }
 
 static size_t size_class(uint64_t bytes)
@@ -152,36 +163,54 @@ static size_t size_class(uint64_t bytes)
     return class;
 }
 
-static void add_sizes(const struct stat *stat, struct stat_table *table)
+static void take(void *state, const struct stat *stat, const struct trace_span *span)
 {
-    const struct trace *trace = stat->trace;
-    uint64_t counts[SIZES][3] = {{0}};
-    for (size_t i = 0; i < trace->span_count; i++) {
-        const struct trace_span *span = &trace->spans[i];
-        bool is_allocation = span->class == CLASS_CALL && stat_call_group(stat, span) == CALL_GROUP_ALLOC;
-        uint64_t bytes = is_allocation ? stat_attr_int(stat, span, KEY_ARG_BYTES, UINT64_MAX) : 0;
-        if (span->class == CLASS_COPY || span->class == CLASS_FILL)
-            counts[size_class(bytes_of(stat, span))][span->class == CLASS_FILL]++;
-        else if (is_allocation && bytes != UINT64_MAX)
-            counts[size_class(bytes)][2]++;
+    struct copies *copies = state;
+    if (span->class == CLASS_COPY || span->class == CLASS_FILL) {
+        take_move(copies, stat, span);
+        copies->counts[size_class(bytes_of(stat, span))][span->class == CLASS_FILL]++;
+    } else if (span->class == CLASS_CALL && stat_call_of(stat, span).group == CALL_GROUP_ALLOC) {
+        uint64_t bytes = stat_attr_int(stat, span, KEY_ARG_BYTES, UINT64_MAX);
+        if (bytes != UINT64_MAX)
+            copies->counts[size_class(bytes)][2]++;
     }
+}
+
+static void end_segment(void *state, const struct stat *stat)
+{
+    ((struct copies *)state)->peaks.last = NULL;
+}
+
+static void add_sizes(struct stat_table *table, const struct copies *copies)
+{
     for (size_t class = 0; class < SIZES; class ++) {
-        if (!counts[class][0] && !counts[class][1] && !counts[class][2])
+        const uint64_t *counts = copies->counts[class];
+        if (!counts[0] && !counts[1] && !counts[2])
             continue;
         struct stat_value *row = stat_table_add(table);
         row[SIZE_FROM_BYTES] = stat_int(class ? 1ull << 2 * class : 0);
         row[SIZE_BELOW_BYTES] = stat_int(1ull << 2 * (class + 1));
         for (size_t i = 0; i < 3; i++)
-            row[SIZE_COPIES + i] = stat_int(counts[class][i]);
+            row[SIZE_COPIES + i] = stat_int(counts[i]);
     }
 }
 
-void stat_copies(const struct stat *stat, struct stat_report *report)
+static void finish(void *state, const struct stat *stat, struct stat_report *report)
 {
-    add_moves(stat, STAT_ADD_TABLE(
-                        report, "copies", "Copies and fills",
-                        "By direction and kind of memory. Peak: that of the GPU's memory (half of it for "
-                        "copies within the GPU) or of the link in one direction, including packet headers.",
-                        move_columns));
-    add_sizes(stat, STAT_ADD_TABLE(report, "sizes", "Sizes", NULL, size_columns));
+    struct copies *copies = state;
+    if (report) {
+        add_moves(STAT_ADD_TABLE(
+                      report, "copies", "Copies and fills",
+                      "By direction and kind of memory. Peak: that of the GPU's memory (half of it for "
+                      "copies within the GPU) or of the link in one direction, including packet headers.",
+                      move_columns),
+                  copies);
+        add_sizes(STAT_ADD_TABLE(report, "sizes", "Sizes", NULL, size_columns), copies);
+    }
+    samples_deinit(&copies->sizes);
+    samples_deinit(&copies->times);
+    int_map_deinit(&copies->numbers);
+    free(copies->kinds);
 }
+
+const struct stat_section stat_copies = {sizeof(struct copies), take, end_segment, finish};

@@ -19,6 +19,8 @@
     X(COL_TIME_NS, "time_ns", "in", STAT_NS)
 STAT_COLUMNS_OF(columns, COLUMNS);
 
+#define KEYS 128
+
 /* One counter of all spans of a name. */
 struct counted {
     uint32_t name, key;
@@ -30,6 +32,11 @@ struct counts {
     struct counted *list;
     size_t count, capacity;
     struct int_map index; /* name << 32 | key → place in the list */
+    /* A cache: every attribute of every span is looked at. A string's number is never 0. */
+    struct known_key {
+        uint32_t key;
+        bool is_counter;
+    } keys[KEYS];
 };
 
 static struct counted *place_of(struct counts *counts, uint32_t name, uint32_t key)
@@ -52,16 +59,22 @@ static void add(struct counts *counts, const struct trace_span *span, uint32_t k
     counted->runs++;
 }
 
-static void collect(const struct trace *trace, struct counts *counts)
+static bool is_counter(const struct trace *trace, uint32_t key)
 {
-    for (size_t i = 0; i < trace->span_count; i++) {
-        const struct trace_span *span = &trace->spans[i];
-        for (uint32_t a = 0; a < span->attr_count; a++) {
-            const struct trace_attr *attr = &trace->attrs[span->attr_first + a];
-            const char *key = trace_string(trace, attr->key);
-            if (strncmp(key, GPU_COUNTER_PREFIX, strlen(GPU_COUNTER_PREFIX)) == 0)
-                add(counts, span, attr->key, strtod(trace_string(trace, attr->value), NULL));
-        }
+    return strncmp(trace_string(trace, key), GPU_COUNTER_PREFIX, strlen(GPU_COUNTER_PREFIX)) == 0;
+}
+
+static void take(void *state, const struct stat *stat, const struct trace_span *span)
+{
+    struct counts *counts = state;
+    const struct trace *trace = stat->trace;
+    for (uint32_t a = 0; a < span->attr_count; a++) {
+        const struct trace_attr *attr = &trace->attrs[span->attr_first + a];
+        struct known_key *known = &counts->keys[attr->key % KEYS];
+        if (known->key != attr->key)
+            *known = (struct known_key){attr->key, is_counter(trace, attr->key)};
+        if (known->is_counter)
+            add(counts, span, attr->key, trace_attr_double(trace, attr));
     }
 }
 
@@ -94,17 +107,20 @@ static void add_row(const struct trace *trace, const struct counted *counted, st
     row[COL_TIME_NS] = stat_int(counted->time_ns);
 }
 
-void stat_counters(const struct stat *stat, struct stat_report *report)
+static void finish(void *state, const struct stat *stat, struct stat_report *report)
 {
-    struct counts counts = {0};
-    struct stat_table *table = STAT_ADD_TABLE(report, "counters", "Hardware counters",
-                                              "Values of the counted runs (counters.period). Rate: bytes "
-                                              "moved divided by the duration of those runs.",
-                                              columns);
-    collect(stat->trace, &counts);
-    for (size_t i = 0; i < counts.count; i++)
-        add_row(stat->trace, &counts.list[i], table);
-    stat_table_sort(table, COL_TIME_NS);
-    int_map_deinit(&counts.index);
-    free(counts.list);
+    struct counts *counts = state;
+    if (report) {
+        struct stat_table *table = STAT_ADD_TABLE(report, "counters", "Hardware counters",
+                                                  "Values of the counted runs (counters.period). Rate: bytes "
+                                                  "moved divided by the duration of those runs.",
+                                                  columns);
+        for (size_t i = 0; i < counts->count; i++)
+            add_row(stat->trace, &counts->list[i], table);
+        stat_table_sort(table, COL_TIME_NS);
+    }
+    int_map_deinit(&counts->index);
+    free(counts->list);
 }
+
+const struct stat_section stat_counters = {sizeof(struct counts), take, NULL, finish};

@@ -27,24 +27,16 @@ struct sums {
     double occupied_ns;
 };
 
-/* Launches, and copies and fills that return before the work is done, by their name. */
-static bool is_asynchronous(const struct stat *stat, const struct trace_span *call, enum call_group group)
-{
-    return group == CALL_GROUP_LAUNCH || strstr(trace_string(stat->trace, call->name), "Async") != NULL;
-}
-
 static void take_call(const struct stat *stat, struct sums *sums, const struct trace_span *span)
 {
-    enum call_group group = stat_call_group(stat, span);
+    struct stat_call call = stat_call_of(stat, span);
     sums->calls++;
     sums->call_ns += stat_duration(span);
     sums->errors += span->error != 0;
-    if (group == CALL_GROUP_SYNC)
+    if (call.group == CALL_GROUP_SYNC)
         sums->sync_ns += stat_duration(span);
-    if (group != CALL_GROUP_LAUNCH && group != CALL_GROUP_COPY && group != CALL_GROUP_FILL)
-        return;
-    sums->submitting++;
-    sums->asynchronous += is_asynchronous(stat, span, group);
+    sums->submitting += call.submits;
+    sums->asynchronous += call.submits && (call.group == CALL_GROUP_LAUNCH || call.is_async);
 }
 
 static void take_copy(const struct stat *stat, struct sums *sums, const struct trace_span *span)
@@ -62,11 +54,10 @@ static void take_work(const struct stat *stat, struct sums *sums, const struct t
 {
     if (span->class == CLASS_KERNEL) {
         struct stat_launch launch = stat_launch_of(stat, span);
-        double occupancy = stat_occupancy(stat, span, &launch);
         sums->kernels++;
         sums->kernel_ns += stat_duration(span);
-        if (occupancy >= 0) {
-            sums->occupied_ns += occupancy * (double)stat_duration(span);
+        if (launch.occupancy >= 0) {
+            sums->occupied_ns += launch.occupancy * (double)stat_duration(span);
             sums->occupied_known_ns += stat_duration(span);
         }
     } else if (span->class == CLASS_COPY || span->class == CLASS_FILL) {
@@ -78,16 +69,19 @@ static void take_work(const struct stat *stat, struct sums *sums, const struct t
     }
 }
 
-void stat_headline(const struct stat *stat, struct stat_report *report)
+static void take(void *state, const struct stat *stat, const struct trace_span *span)
 {
-    const struct trace *trace = stat->trace;
-    struct sums sums = {0};
-    for (size_t i = 0; i < trace->span_count; i++) {
-        if (trace->spans[i].class == CLASS_CALL)
-            take_call(stat, &sums, &trace->spans[i]);
-        else
-            take_work(stat, &sums, &trace->spans[i]);
-    }
+    if (span->class == CLASS_CALL)
+        take_call(stat, state, span);
+    else
+        take_work(stat, state, span);
+}
+
+static void finish(void *state, const struct stat *stat, struct stat_report *report)
+{
+    const struct sums sums = *(const struct sums *)state;
+    if (!report)
+        return;
     struct stat_value *row = stat_table_add(STAT_ADD_TABLE(
         report, "headline", "Summary",
         "Wall time: from the first span to the last. Kernels / copies: kernel time divided by the time "
@@ -95,7 +89,7 @@ void stat_headline(const struct stat *stat, struct stat_report *report)
         "their name. Occupancy: weighted by kernel time. Pageable: share of the bytes between host and "
         "GPU that use unpinned memory. Waiting calls: their share of the time in calls.",
         columns));
-    row[COL_WALL_NS] = stat_int(trace->end_ns - trace->start_ns);
+    row[COL_WALL_NS] = stat_int(stat->end_ns - stat->start_ns);
     row[COL_CALLS] = stat_int(sums.calls);
     row[COL_CALL_NS] = stat_int(sums.call_ns);
     row[COL_ERRORS] = stat_int(sums.errors);
@@ -109,3 +103,5 @@ void stat_headline(const struct stat *stat, struct stat_report *report)
     row[COL_PAGEABLE_SHARE] = stat_ratio((double)sums.pageable_bytes, (double)sums.host_bytes);
     row[COL_WAIT_SHARE] = stat_ratio((double)sums.sync_ns, (double)sums.call_ns);
 }
+
+const struct stat_section stat_headline = {sizeof(struct sums), take, NULL, finish};

@@ -38,17 +38,12 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-double stat_occupancy(const struct stat *stat, const struct trace_span *kernel,
-                      const struct stat_launch *launch)
+double stat_occupancy(const struct stat *stat, uint32_t resource, const struct stat_launch *launch)
 {
-    uint64_t max_warps = (uint64_t)stat_device_number(stat, kernel, "cuda.device.multiprocessor.max_warps");
-    uint64_t max_blocks = (uint64_t)stat_device_number(stat, kernel, "cuda.device.multiprocessor.max_blocks");
-    uint64_t registers =
-        (uint64_t)stat_device_number(stat, kernel, "cuda.device.multiprocessor.max_registers");
-    uint64_t shared =
-        (uint64_t)stat_device_number(stat, kernel, "cuda.device.multiprocessor.max_shared_memory");
-    uint64_t warp_threads = (uint64_t)stat_device_number(stat, kernel, "cuda.device.warp.threads");
-    bool has_reserve = stat_device_number(stat, kernel, "cuda.device.compute_capability.major") >= 8;
+    const struct stat_device *device = stat_device_of(stat, resource);
+    uint64_t max_warps = device->max_warps, max_blocks = device->max_blocks, registers = device->registers;
+    uint64_t shared = device->shared_bytes, warp_threads = device->warp_threads;
+    bool has_reserve = device->major >= 8;
     if (!max_warps || !max_blocks || !registers || !shared || !warp_threads || !launch->threads)
         return -1;
     uint64_t warps = (launch->threads + warp_threads - 1) / warp_threads;
@@ -64,98 +59,104 @@ double stat_occupancy(const struct stat *stat, const struct trace_span *kernel,
     return (double)(blocks * warps) / (double)max_warps;
 }
 
-struct stat_launch stat_launch_of(const struct stat *stat, const struct trace_span *kernel)
-{
-    return (struct stat_launch){
-        .threads = stat_product(stat_attr(stat, kernel, KEY_BLOCK)),
-        .registers = stat_attr_int(stat, kernel, KEY_REGISTERS, 0),
-        .shared_bytes = stat_attr_int(stat, kernel, KEY_SHARED_STATIC, 0) +
-                        stat_attr_int(stat, kernel, KEY_SHARED_DYNAMIC, 0),
-    };
-}
-
 /* All executions of one full name. */
 struct kind {
-    const struct trace_span *first;
+    uint32_t name;
+    const char *full, *grid, *block;                       /* those of the first one; NULL: unknown */
+    struct stat_launch launch;                             /* of the first one */
     bool has_grids, has_blocks, has_registers, has_shared; /* more than one */
     double occupied_ns;                                    /* occupancy times duration */
     uint64_t known_ns;
 };
 
-static void compare_with_first(const struct stat *stat, struct kind *kind, const struct trace_span *span)
+struct kernels {
+    struct int_map numbers;
+    struct samples samples;
+    struct kind *kinds;
+    size_t capacity;
+};
+
+static bool differs(const char *a, const char *b)
 {
-    /* Equal strings of a trace share one address. */
-    kind->has_grids |= stat_attr(stat, kind->first, KEY_GRID) != stat_attr(stat, span, KEY_GRID);
-    kind->has_blocks |= stat_attr(stat, kind->first, KEY_BLOCK) != stat_attr(stat, span, KEY_BLOCK);
-    struct stat_launch first = stat_launch_of(stat, kind->first), this = stat_launch_of(stat, span);
-    kind->has_registers |= first.registers != this.registers;
-    kind->has_shared |= first.shared_bytes != this.shared_bytes;
-    double occupancy = stat_occupancy(stat, span, &this);
-    if (occupancy < 0)
+    return a && b ? strcmp(a, b) != 0 : a != b;
+}
+
+static void compare_with_first(const struct stat *stat, struct kind *kind, const struct trace_span *span,
+                               const struct stat_launch *launch)
+{
+    if (!kind->has_grids)
+        kind->has_grids = differs(kind->grid, stat_attr(stat, span, KEY_GRID));
+    if (!kind->has_blocks)
+        kind->has_blocks = differs(kind->block, stat_attr(stat, span, KEY_BLOCK));
+    kind->has_registers |= kind->launch.registers != launch->registers;
+    kind->has_shared |= kind->launch.shared_bytes != launch->shared_bytes;
+    if (launch->occupancy < 0)
         return;
-    kind->occupied_ns += occupancy * (double)stat_duration(span);
+    kind->occupied_ns += launch->occupancy * (double)stat_duration(span);
     kind->known_ns += stat_duration(span);
+}
+
+static void take(void *state, const struct stat *stat, const struct trace_span *span)
+{
+    struct kernels *kernels = state;
+    if (span->class != CLASS_KERNEL)
+        return;
+    const char *full = stat_attr(stat, span, KEY_KERNEL_NAME);
+    struct stat_launch launch = stat_launch_of(stat, span);
+    size_t known = kernels->numbers.count;
+    uint32_t number = stat_number(&kernels->numbers, stat_kernel_key(stat, span));
+    if (number == known) {
+        kernels->kinds = xgrow(kernels->kinds, &kernels->capacity, known + 1, sizeof *kernels->kinds);
+        kernels->kinds[number] = (struct kind){.name = span->name,
+                                               .full = stat_keep(stat, full),
+                                               .grid = stat_keep(stat, stat_attr(stat, span, KEY_GRID)),
+                                               .block = stat_keep(stat, stat_attr(stat, span, KEY_BLOCK)),
+                                               .launch = launch};
+    }
+    compare_with_first(stat, &kernels->kinds[number], span, &launch);
+    samples_add(&kernels->samples, number, stat_duration(span));
 }
 
 static void fill_row(const struct stat *stat, struct stat_value *row, const struct kind *kind,
                      const struct spread *s, uint64_t all)
 {
-    struct stat_launch launch = stat_launch_of(stat, kind->first);
-    const char *grid = stat_attr(stat, kind->first, KEY_GRID),
-               *block = stat_attr(stat, kind->first, KEY_BLOCK);
-    const char *full = stat_attr(stat, kind->first, KEY_KERNEL_NAME);
-    row[COL_NAME] = stat_text(trace_string(stat->trace, kind->first->name));
+    row[COL_NAME] = stat_text(trace_string(stat->trace, kind->name));
     row[COL_COUNT] = stat_int(s->count);
     row[COL_TOTAL_NS] = stat_int(s->total);
     row[COL_SHARE] = stat_ratio((double)s->total, (double)all);
     stat_fill_spread(&row[COL_AVG_NS], s);
-    if (grid)
-        row[COL_GRID] = stat_text(kind->has_grids ? "various" : grid);
-    if (block)
-        row[COL_BLOCK] = stat_text(kind->has_blocks ? "various" : block);
+    if (kind->grid)
+        row[COL_GRID] = stat_text(kind->has_grids ? "various" : kind->grid);
+    if (kind->block)
+        row[COL_BLOCK] = stat_text(kind->has_blocks ? "various" : kind->block);
     if (!kind->has_registers)
-        row[COL_REGISTERS] = stat_int(launch.registers);
+        row[COL_REGISTERS] = stat_int(kind->launch.registers);
     if (!kind->has_shared)
-        row[COL_SHARED_BYTES] = stat_int(launch.shared_bytes);
+        row[COL_SHARED_BYTES] = stat_int(kind->launch.shared_bytes);
     row[COL_OCCUPANCY_SHARE] = stat_ratio(kind->occupied_ns, (double)kind->known_ns);
-    if (full)
-        row[COL_FULL_NAME] = stat_text(full);
+    if (kind->full)
+        row[COL_FULL_NAME] = stat_text(kind->full);
 }
 
-void stat_kernels(const struct stat *stat, struct stat_report *report)
+static void finish(void *state, const struct stat *stat, struct stat_report *report)
 {
-    const struct trace *trace = stat->trace;
-    struct stat_table *table = STAT_ADD_TABLE(report, "kernels", "Kernels",
-                                              "GPU time; concurrent kernels add up. Occupancy is "
-                                              "theoretical, weighted by the time of each execution.",
-                                              columns);
-    struct int_map numbers = {0};
-    struct samples samples = {0};
-    struct kind *kinds = NULL;
-    size_t capacity = 0;
-    uint64_t all = 0;
-    for (size_t i = 0; i < trace->span_count; i++) {
-        const struct trace_span *span = &trace->spans[i];
-        if (span->class != CLASS_KERNEL)
-            continue;
-        const char *full = stat_attr(stat, span, KEY_KERNEL_NAME);
-        size_t known = numbers.count;
-        uint32_t number =
-            stat_number(&numbers, full ? (uint64_t)(full - trace->strings) : (uint64_t)span->name << 32);
-        if (number == known) {
-            kinds = xgrow(kinds, &capacity, known + 1, sizeof *kinds);
-            kinds[number] = (struct kind){.first = span};
-        }
-        compare_with_first(stat, &kinds[number], span);
-        samples_add(&samples, number, stat_duration(span));
-        all += stat_duration(span);
+    struct kernels *kernels = state;
+    if (report) {
+        struct stat_table *table = STAT_ADD_TABLE(report, "kernels", "Kernels",
+                                                  "GPU time; concurrent kernels add up. Occupancy is "
+                                                  "theoretical, weighted by the time of each execution.",
+                                                  columns);
+        struct spread spread;
+        uint64_t all = samples_total(&kernels->samples);
+        samples_sort(&kernels->samples);
+        stat_table_rounds(table, samples_error(&kernels->samples));
+        for (size_t at = 0; samples_next(&kernels->samples, &at, &spread);)
+            fill_row(stat, stat_table_add(table), &kernels->kinds[spread.group], &spread, all);
+        stat_table_sort(table, COL_TOTAL_NS);
     }
-    samples_sort(&samples);
-    struct spread spread;
-    for (size_t at = 0; samples_next(&samples, &at, &spread);)
-        fill_row(stat, stat_table_add(table), &kinds[spread.group], &spread, all);
-    stat_table_sort(table, COL_TOTAL_NS);
-    samples_deinit(&samples);
-    int_map_deinit(&numbers);
-    free(kinds);
+    samples_deinit(&kernels->samples);
+    int_map_deinit(&kernels->numbers);
+    free(kernels->kinds);
 }
+
+const struct stat_section stat_kernels = {sizeof(struct kernels), take, NULL, finish};

@@ -26,41 +26,53 @@ static const struct part {
              {KEY_CUPTI_FLUSH, "CUPTI", "flush buffers", "any thread"},
              {KEY_CUPTI_OTHER, "CUPTI", "other", PROGRAMS_THREADS}};
 
-/* The sum over all sessions. False: no session has it. */
-static bool sum(const struct stat *stat, enum stat_key key, uint64_t *total)
+#define PARTS (sizeof parts / sizeof *parts)
+
+/* Sums over all sessions. */
+struct own {
+    bool is_there[PARTS]; /* a session has it */
+    uint64_t total[PARTS];
+    bool has_calls;
+    uint64_t calls;
+};
+
+static void take(void *state, const struct stat *stat, const struct trace_span *span)
 {
-    bool is_there = false;
-    *total = 0;
-    for (size_t i = 0; i < stat->trace->span_count; i++) {
-        const struct trace_span *span = &stat->trace->spans[i];
-        if (span->class != CLASS_SESSION || !stat_attr(stat, span, key))
-            continue;
-        is_there = true;
-        *total += stat_attr_int(stat, span, key, 0);
+    struct own *own = state;
+    if (span->class != CLASS_SESSION)
+        return;
+    for (size_t i = 0; i < PARTS; i++) {
+        own->is_there[i] |= stat_has(stat, span, parts[i].key);
+        own->total[i] += stat_attr_int(stat, span, parts[i].key, 0);
     }
-    return is_there;
+    own->has_calls |= stat_has(stat, span, KEY_OWN_CALLS);
+    own->calls += stat_attr_int(stat, span, KEY_OWN_CALLS, 0);
 }
 
-void stat_own(const struct stat *stat, struct stat_report *report)
+static void finish(void *state, const struct stat *stat, struct stat_report *report)
 {
-    uint64_t wall_ns = stat->trace->end_ns - stat->trace->start_ns, total, calls;
+    const struct own *own = state;
+    if (!report)
+        return;
     struct stat_table *table =
         STAT_ADD_TABLE(report, "own", "Cost of tracing",
                        "From the session spans, without exports after the last one. CUPTI's records "
                        "do not contain what CUPTI adds to each call; cuspan overhead measures the "
                        "total. CUPTI's flushes on cuspan's thread count there, too.",
                        columns);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    for (size_t i = 0; i < PARTS; i++) {
         const struct part *part = &parts[i];
-        if (!sum(stat, part->key, &total))
+        if (!own->is_there[i])
             continue;
         struct stat_value *row = stat_table_add(table);
         row[COL_WHO] = stat_text(part->who);
         row[COL_WHAT] = stat_text(part->what);
         row[COL_WHERE] = stat_text(part->where);
-        row[COL_TIME_NS] = stat_int(total);
-        row[COL_WALL_SHARE] = stat_ratio((double)total, (double)wall_ns);
-        if (part->key == KEY_OWN_CALLBACKS && sum(stat, KEY_OWN_CALLS, &calls))
-            row[COL_TIMED_CALLS] = stat_int(calls);
+        row[COL_TIME_NS] = stat_int(own->total[i]);
+        row[COL_WALL_SHARE] = stat_ratio((double)own->total[i], (double)(stat->end_ns - stat->start_ns));
+        if (part->key == KEY_OWN_CALLBACKS && own->has_calls)
+            row[COL_TIMED_CALLS] = stat_int(own->calls);
     }
 }
+
+const struct stat_section stat_own = {sizeof(struct own), take, NULL, finish};

@@ -9,7 +9,7 @@
 
 static struct peak of_memory(const struct stat *stat, const struct trace_span *span)
 {
-    double all = KB_PER_S * stat_device_number(stat, span, "cuda.device.memory.bandwidth");
+    double all = KB_PER_S * stat_device_number(stat, span->resource, "cuda.device.memory.bandwidth");
     return (struct peak){"memory", span->class == CLASS_FILL ? all : all / DEVICE_TO_SELF, false};
 }
 
@@ -90,18 +90,23 @@ static struct peak find(const struct stat *stat, const struct trace_span *span)
     return (struct peak){.is_link = stat_is(direction, "PeerToPeer")};
 }
 
-static bool is_same_way(const struct stat *stat, const struct trace_span *a, const struct trace_span *b)
+static bool has_same(const struct stat *stat, const struct trace_span *a, const struct trace_span *b,
+                     enum stat_key key)
 {
-    return a->resource == b->resource && a->class == b->class &&
-           stat_attr(stat, a, KEY_COPY_KIND) == stat_attr(stat, b, KEY_COPY_KIND) &&
-           stat_attr(stat, a, KEY_COPY_SOURCE) == stat_attr(stat, b, KEY_COPY_SOURCE) &&
-           stat_attr(stat, a, KEY_COPY_TARGET) == stat_attr(stat, b, KEY_COPY_TARGET);
+    const char *x = stat_attr(stat, a, key), *y = stat_attr(stat, b, key);
+    return x == y || (x && y && strcmp(x, y) == 0);
 }
 
-struct peak peak_of(struct peaks *peaks, const struct trace_span *span)
+static bool is_same_way(const struct stat *stat, const struct trace_span *a, const struct trace_span *b)
 {
-    if (!peaks->last || !is_same_way(peaks->stat, peaks->last, span))
-        peaks->answer = find(peaks->stat, span);
+    return a->resource == b->resource && a->class == b->class && has_same(stat, a, b, KEY_COPY_KIND) &&
+           has_same(stat, a, b, KEY_COPY_SOURCE) && has_same(stat, a, b, KEY_COPY_TARGET);
+}
+
+struct peak peak_of(struct peaks *peaks, const struct stat *stat, const struct trace_span *span)
+{
+    if (!peaks->last || !is_same_way(stat, peaks->last, span))
+        peaks->answer = find(stat, span);
     peaks->last = span;
     return peaks->answer;
 }

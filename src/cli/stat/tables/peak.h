@@ -11,15 +11,15 @@ struct peak {
     bool is_link;       /* it leaves the GPU's memory */
 };
 
-/* Caches the last result: consecutive copies often use the same device. */
+/* Caches the last result: consecutive copies often use the same device. `last` must be NULL at the start of a
+ * segment. */
 struct peaks {
-    const struct stat *stat;
     const struct trace_span *last;
     struct peak answer;
 };
 
 /* Of a span of CLASS_COPY or CLASS_FILL. */
-struct peak peak_of(struct peaks *peaks, const struct trace_span *span);
+struct peak peak_of(struct peaks *peaks, const struct stat *stat, const struct trace_span *span);
 bool peak_is(const struct peak *peak, const struct peak *other);
 
 #endif

@@ -1,5 +1,7 @@
 #include "cli/stat/tables/places.h"
 
+#include "base/hash.h"
+#include "cli/util/text.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>
@@ -10,57 +12,88 @@ static uint64_t context_key(uint32_t process, uint32_t context)
     return (uint64_t)process << 32 | context;
 }
 
-static uint32_t string_number(const struct places *places, const char *text)
+/* 0: none. */
+static uint32_t context_number(const char *text)
 {
-    return (uint32_t)(text - places->stat->trace->strings);
+    return *text ? (uint32_t)strtoul(text, NULL, 10) + 1 : 0;
 }
 
 /* Processes of two hosts can have the same ID, but not the same instance ID. Resources of other tracers may
  * lack both. */
-static uint64_t process_key(const struct places *places, const struct trace_resource *resource)
+static uint64_t process_key(const struct trace *trace, const struct trace_resource *resource)
 {
-    const char *instance = trace_resource_attr(places->stat->trace, resource, "service.instance.id");
-    return instance ? string_number(places, instance) : (uint64_t)1 << 32 | resource->pid;
+    const char *instance = trace_resource_attr(trace, resource, "service.instance.id");
+    return instance ? hash_text(HASH_START, instance) : (uint64_t)1 << 32 | resource->pid;
 }
 
-static void take_devices(struct places *places)
+static void learn_devices(struct places *places, const struct trace *trace)
 {
-    const struct trace *trace = places->stat->trace;
-    for (size_t i = 0; i < trace->lane_count; i++) {
-        const struct trace_lane *lane = &trace->lanes[i];
+    for (; places->lane_count < trace->lane_count; places->lane_count++) {
+        const struct trace_lane *lane = &trace->lanes[places->lane_count];
         if (trace->resources[lane->resource].device)
-            int_map_set(&places->devices, context_key(places->process_of[lane->resource], lane->context),
+            int_map_set(&places->devices,
+                        context_key(places->process_of[lane->resource],
+                                    context_number(trace_string(trace, lane->context))),
                         lane->resource);
     }
 }
 
-void places_init(struct places *places, const struct stat *stat)
+static void learn_text(const struct stat *stat, const char **known, const struct trace_resource *resource,
+                       const char *key)
+{
+    const char *text = *known ? NULL : trace_resource_attr(stat->trace, resource, key);
+    if (text && *text)
+        *known = stat_keep(stat, text);
+}
+
+static void learn_process(struct places *places, const struct stat *stat,
+                          const struct trace_resource *resource, uint32_t process)
+{
+    places->list = xgrow(places->list, &places->list_capacity, (size_t)process + 1, sizeof *places->list);
+    for (; places->list_count <= process; places->list_count++)
+        places->list[places->list_count] = (struct place){0};
+    struct place *place = &places->list[process];
+    learn_text(stat, &place->rank, resource, "cuda.process.rank");
+    learn_text(stat, &place->host, resource, "host.name");
+    learn_text(stat, &place->service, resource, "service.name");
+    learn_text(stat, &place->pid, resource, "process.pid");
+}
+
+void places_learn(struct places *places, const struct stat *stat)
 {
     const struct trace *trace = stat->trace;
-    struct int_map numbers = {0};
-    *places = (struct places){.stat = stat};
-    places->process_of = xcalloc(trace->resource_count + 1, sizeof *places->process_of);
-    for (size_t i = 0; i < trace->resource_count; i++)
-        places->process_of[i] = stat_number(&numbers, process_key(places, &trace->resources[i]));
-    places->process_count = (uint32_t)numbers.count;
-    int_map_deinit(&numbers);
-    take_devices(places);
+    places->stat = stat;
+    places->process_of = xgrow(places->process_of, &places->resource_capacity, trace->resource_count + 1,
+                               sizeof *places->process_of);
+    for (; places->resource_count < trace->resource_count; places->resource_count++) {
+        const struct trace_resource *resource = &trace->resources[places->resource_count];
+        uint32_t process = stat_number(&places->processes, process_key(trace, resource));
+        places->process_of[places->resource_count] = process;
+        learn_process(places, stat, resource, process);
+    }
+    places->process_count = (uint32_t)places->processes.count;
+    learn_devices(places, trace);
 }
 
 void places_deinit(struct places *places)
 {
     free(places->process_of);
+    free(places->list);
+    int_map_deinit(&places->processes);
     int_map_deinit(&places->devices);
+    int_map_deinit(&places->names);
     *places = (struct places){0};
 }
 
-uint32_t places_device(const struct places *places, const struct trace_span *call)
+uint32_t places_context(const struct stat *stat, const struct trace_span *call)
 {
-    const char *context = stat_attr(places->stat, call, KEY_CONTEXT);
-    uint32_t device = MAP_NONE;
-    if (context)
-        device = int_map_get(&places->devices,
-                             context_key(places_process(places, call), string_number(places, context)));
+    const struct trace_attr *context = stat_find(stat, call, KEY_CONTEXT);
+    return context ? (uint32_t)trace_attr_int(stat->trace, context) + 1 : 0;
+}
+
+uint32_t places_device(const struct places *places, uint32_t process, uint32_t context)
+{
+    uint32_t device = context ? int_map_get(&places->devices, context_key(process, context)) : MAP_NONE;
     return device == MAP_NONE ? TRACE_NONE : device;
 }
 
@@ -75,14 +108,59 @@ uint32_t places_device_named(const struct places *places, uint32_t process, cons
     return TRACE_NONE;
 }
 
-const char *places_pid(const struct places *places, uint32_t process)
+/* SDKs and agents that were given no name use "unknown_service:" and that of the program. */
+static const char *known_service(const char *service)
 {
-    const struct trace *trace = places->stat->trace;
-    for (size_t i = 0; i < trace->resource_count; i++) {
-        if (places->process_of[i] == process)
-            return trace_string(trace, trace->resources[i].pid);
+    size_t unknown = strlen("unknown_service");
+    if (!service || strncmp(service, "unknown_service", unknown) != 0)
+        return service ? service : "";
+    return service[unknown] == ':' ? service + unknown + 1 : "";
+}
+
+/* `with_pid`: rather than the rank alone. The caller frees it. */
+static char *make_name(const struct place *place, bool with_pid)
+{
+    const char *host = place->host ? place->host : "", *service = known_service(place->service);
+    if (!place->rank && !place->pid)
+        return xstrdup(*service ? service : host);
+    struct text name = {0};
+    if (place->rank)
+        text_add_format(&name, "rank %s", place->rank);
+    else
+        text_add_format(&name, "%s %s", *service ? service : "process", place->pid);
+    const char *more[] = {host, place->rank ? service : "", with_pid ? place->pid : ""};
+    const char *separator = " (";
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
+        if (!*more[i])
+            continue;
+        text_add_format(&name, "%s%s", separator, more[i]);
+        separator = ", ";
     }
-    return "";
+    text_add(&name, *separator == ',' ? ")" : "");
+    return name.data;
+}
+
+static void name_process(struct places *places, uint32_t process)
+{
+    struct place *place = &places->list[process];
+    char *name = make_name(place, false);
+    uint64_t key = hash_text(HASH_START, name);
+    uint32_t first = int_map_get(&places->names, key);
+    if (first == MAP_NONE) {
+        int_map_set(&places->names, key, process);
+    } else if (place->rank && place->pid) {
+        free(name);
+        name = make_name(place, true);
+    }
+    place->name = stat_keep(places->stat, name);
+    free(name);
+}
+
+const char *places_name(struct places *places, uint32_t process)
+{
+    for (; places->named_count <= process; places->named_count++)
+        name_process(places, places->named_count);
+    return places->list[process].name;
 }
 
 const char *places_device_name(const struct places *places, uint32_t device)
@@ -91,43 +169,42 @@ const char *places_device_name(const struct places *places, uint32_t device)
     return device == TRACE_NONE ? "unknown" : trace_string(trace, trace->resources[device].device);
 }
 
+void places_take(struct places *places, const struct trace_span *session)
+{
+    uint64_t so_far = stat_attr_int(places->stat, session, KEY_LOST, 0);
+    uint64_t *lost = &places->list[places_process(places, session)].lost;
+    *lost = so_far > *lost ? so_far : *lost;
+}
+
 uint64_t places_lost(const struct places *places)
 {
-    const struct trace *trace = places->stat->trace;
-    uint64_t *lost = xcalloc(places->process_count + 1, sizeof *lost), all = 0;
-    for (size_t i = 0; i < trace->span_count; i++) {
-        const struct trace_span *span = &trace->spans[i];
-        uint64_t so_far = span->class == CLASS_SESSION ? stat_attr_int(places->stat, span, KEY_LOST, 0) : 0;
-        uint64_t *mine = &lost[places_process(places, span)];
-        *mine = so_far > *mine ? so_far : *mine;
-    }
-    for (uint32_t process = 0; process < places->process_count; process++)
-        all += lost[process];
-    free(lost);
+    uint64_t all = 0;
+    for (size_t process = 0; process < places->list_count; process++)
+        all += places->list[process].lost;
     return all;
 }
 
-const char *places_range(const struct places *places, const struct trace_span *call)
+uint32_t places_range(const struct stat *stat, const struct trace_span *call)
 {
-    const struct trace *trace = places->stat->trace;
+    const struct trace *trace = stat->trace;
     for (uint32_t at = call->parent; at != TRACE_NONE; at = trace->spans[at].parent) {
-        if (stat_attr(places->stat, &trace->spans[at], KEY_RANGE))
-            return trace_string(trace, trace->spans[at].name);
+        if (stat_has(stat, &trace->spans[at], KEY_RANGE))
+            return trace->spans[at].name;
     }
-    return "";
+    return 0;
 }
 
-const char *places_thread(const struct places *places, const struct trace_span *call)
+const char *places_thread(const struct places *places, uint32_t thread)
 {
     const struct trace *trace = places->stat->trace;
-    if (call->thread == TRACE_NONE)
+    if (thread == TRACE_NONE)
         return "";
-    const struct trace_thread *thread = &trace->threads[call->thread];
-    return trace_string(trace, thread->name ? thread->name : thread->id);
+    const struct trace_thread *of = &trace->threads[thread];
+    return trace_string(trace, of->name ? of->name : of->id);
 }
 
-const char *places_thread_id(const struct places *places, const struct trace_span *call)
+const char *places_thread_id(const struct places *places, uint32_t thread)
 {
     const struct trace *trace = places->stat->trace;
-    return call->thread == TRACE_NONE ? "" : trace_string(trace, trace->threads[call->thread].id);
+    return thread == TRACE_NONE ? "" : trace_string(trace, trace->threads[thread].id);
 }

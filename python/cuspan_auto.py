@@ -1,0 +1,61 @@
+"""Finds the steps of a training loop whose program does not import cuspan. cuspan_startup.pth of the wheel, or the
+sitecustomize of `cuspan run`, loads this at the start of Python if CUDA is going to load the agent. It imports nothing
+until the program imports PyTorch.
+
+An error here must not reach the program."""
+
+import sys
+
+
+class _Watch:
+    """In sys.meta_path: finds nothing itself. The import of torch begins with its own spec."""
+
+    def __init__(self) -> None:
+        self._is_done = False
+
+    def find_spec(self, name, path=None, target=None):  # type: ignore[no-untyped-def]
+        if name == "torch" and not self._is_done:
+            self._is_done = True
+            return _load_and_find(name, path, target)
+        return None
+
+
+def _import_agent():  # type: ignore[no-untyped-def]
+    """The package of the program's environment, or else the one beside this file, which may be in an archive that
+    is not in sys.path."""
+    try:
+        from cuspan import _agent
+    except ModuleNotFoundError as error:
+        if error.name != "cuspan":
+            raise
+        beside = __file__.rpartition("/")[0]
+        sys.path.append(beside)
+        try:
+            from cuspan import _agent
+        finally:
+            sys.path.remove(beside)
+    return _agent
+
+
+def _load() -> None:
+    try:
+        _import_agent().look_now()  # its hooks wait for the end of this import
+    except Exception as error:
+        print(f"cuspan: cannot follow the steps of this program: {error!r}", file=sys.stderr)
+
+
+def _load_and_find(name, path, target):  # type: ignore[no-untyped-def]
+    """The import system has passed the place in sys.meta_path where the package's own finder now is."""
+    _load()
+    imports = sys.modules.get("cuspan._imports")
+    return imports.finder.find_spec(name, path, target) if imports else None
+
+
+def install() -> None:
+    if "torch" in sys.modules:
+        _load()
+    else:
+        sys.meta_path.insert(0, _Watch())  # type: ignore[arg-type]
+
+
+install()

@@ -1,0 +1,155 @@
+#include "cli/args/help.h"
+
+#include <string.h>
+
+/* Text inside single quotes of fish. */
+static void print_quoted(FILE *out, const char *text)
+{
+    fputc('\'', out);
+    for (; *text; text++) {
+        if (*text == '\'' || *text == '\\')
+            fputc('\\', out);
+        fputc(*text, out);
+    }
+    fputc('\'', out);
+}
+
+static void print_command_names(FILE *out)
+{
+    for (size_t i = 0; i < command_count; i++)
+        fprintf(out, "%s%s", i ? " " : "", commands[i].name);
+}
+
+static void print_launchers(FILE *out)
+{
+    for (size_t i = 0; i < command_count; i++) {
+        if (commands[i].is_launcher)
+            fprintf(out, " %s", commands[i].name);
+    }
+}
+
+/* The options of launchers whose argument is a word of its own. */
+static void print_options_with_argument(FILE *out)
+{
+    for (size_t i = 0; i < command_count; i++) {
+        const struct command_option *o = commands[i].options;
+        for (; commands[i].is_launcher && o && o->name; o++) {
+            if (o->argument && o->id < 256)
+                fprintf(out, " -%c", o->id);
+            if (o->argument)
+                fprintf(out, " --%s", o->name);
+        }
+    }
+}
+
+/* A launcher's operands belong to the launched program: fish completes them as if it stood alone. */
+static const char functions[] =
+    "; or return 1\n"
+    "    set -l at 3\n"
+    "    while test $at -le (count $words)\n"
+    "        switch $words[$at]\n"
+    "            case --\n"
+    "                math $at + 1\n"
+    "                return 0\n"
+    "            case $takes\n"
+    "                set at (math $at + 2)\n"
+    "            case '-*'\n"
+    "                set at (math $at + 1)\n"
+    "            case '*'\n"
+    "                echo $at\n"
+    "                return 0\n"
+    "        end\n"
+    "    end\n"
+    "    return 1\n"
+    "end\n"
+    "# Whether an argument of one of these commands is to be completed.\n"
+    "function __cuspan_is\n"
+    "    set -l words (commandline -opc)\n"
+    "    contains -- \"$words[2]\" $argv; and not __cuspan_program_at >/dev/null\n"
+    "end\n"
+    "function __cuspan_program\n"
+    "    set -l words (commandline -opc)\n"
+    "    set -l current (commandline -ct)\n"
+    "    set -l at (__cuspan_program_at); or set at (math (count $words) + 1)\n"
+    "    complete --do-complete=(string join ' ' -- (string escape -- $words[$at..]) \"$current\")\n"
+    "end\n";
+
+static void print_functions(FILE *out)
+{
+    fputs(
+        "# Prints the index of the program that a command such as `cuspan run` launches, once there is one.\n"
+        "function __cuspan_program_at\n"
+        "    set -l words (commandline -opc)\n"
+        "    set -l takes",
+        out);
+    print_options_with_argument(out);
+    fputs("\n    contains -- \"$words[2]\"", out);
+    print_launchers(out);
+    fputs(functions, out);
+}
+
+/* The candidates: files, words or none. */
+static void print_values(FILE *out, enum completes completes, const char *words)
+{
+    switch (completes) {
+    case COMPLETES_FILE:
+        fputs(" -F", out);
+        break;
+    case COMPLETES_COMMAND:
+        fputs(" -a '", out);
+        print_command_names(out);
+        fprintf(out, "%s%s'", words ? " " : "", words ? words : "");
+        break;
+    case COMPLETES_WORDS:
+    case COMPLETES_SUGGESTIONS:
+        fprintf(out, " -a '%s'", words);
+        break;
+    case COMPLETES_PROGRAM:
+    case COMPLETES_NOTHING:
+        break;
+    }
+}
+
+static void print_option(FILE *out, const struct command *command, const struct command_option *option)
+{
+    fprintf(out, "complete -c cuspan -n '__cuspan_is %s' -l %s", command->name, option->name);
+    if (option->id < 256)
+        fprintf(out, " -s %c", option->id);
+    if (option->argument)
+        fputs(option->completes == COMPLETES_FILE ? " -r" : " -x", out);
+    print_values(out, option->completes, option->words);
+    fputs(" -d ", out);
+    print_quoted(out, option->help);
+    fputc('\n', out);
+}
+
+static void print_command(FILE *out, const struct command *command)
+{
+    fputs("complete -c cuspan -n 'test (count (commandline -opc)) = 1' -a ", out);
+    print_quoted(out, command->name);
+    fputs(" -d ", out);
+    print_quoted(out, command->summary);
+    fputc('\n', out);
+    if (command->completes != COMPLETES_NOTHING && !command->is_launcher) {
+        fprintf(out, "complete -c cuspan -n '__cuspan_is %s'", command->name);
+        print_values(out, command->completes, command->words);
+        fputc('\n', out);
+    }
+    for (const struct command_option *o = command->options; o && o->name; o++)
+        print_option(out, command, o);
+    fprintf(out, "complete -c cuspan -n '__cuspan_is %s' -l help -d 'print help on this command'\n",
+            command->name);
+}
+
+void completion_print_fish(FILE *out)
+{
+    fputs("# fish completion of cuspan; made by: cuspan help --completion fish\n", out);
+    print_functions(out);
+    fputs("complete -c cuspan -f\n"
+          "complete -c cuspan -n 'contains -- (commandline -opc)[2]",
+          out);
+    print_launchers(out);
+    fputs("' -a '(__cuspan_program)'\n", out);
+    for (size_t i = 0; i < command_count; i++)
+        print_command(out, &commands[i]);
+}

@@ -1,0 +1,227 @@
+/* Offsets and drift of the hosts' clocks. In a collective where all ranks need the data of all, all ranks end
+ * at nearly the same time, however late one of them started. So the difference of two hosts' end times is the
+ * offset of their clocks, give or take the last hop. The middle of the bounds [start_i - end_j, end_i -
+ * start_j] is not used: a rank that is always late moves it. The bounds check the result. */
+#include "cli/ranks/ranks.h"
+
+#include "cli/ranks/ranks_data.h"
+#include "cli/util/xalloc.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PAIR_SAMPLES_MAX 1024
+#define FIT_SAMPLES_MAX  256 /* the fit compares each two: 32,640 slopes */
+#define FIT_SAMPLES_MIN  16  /* below, a slope is noise: no drift */
+#define HOST_SAMPLES_MIN 3
+
+static struct host_pair *pair_at(struct ranks *ranks, uint32_t first, uint32_t second)
+{
+    uint64_t key = (uint64_t)first << 32 | second;
+    uint32_t at = int_map_get(&ranks->pair_numbers, key);
+    if (at != MAP_NONE)
+        return &ranks->pairs[at];
+    if (ranks->pair_count >= ranks->limits.host_pairs_max) {
+        ranks->losses.host_pairs++;
+        return NULL;
+    }
+    ranks->pairs = xgrow(ranks->pairs, &ranks->pair_capacity, ranks->pair_count + 1, sizeof *ranks->pairs);
+    ranks->pairs[ranks->pair_count] = (struct host_pair){.first = first, .second = second};
+    int_map_set(&ranks->pair_numbers, key, (uint32_t)ranks->pair_count);
+    return &ranks->pairs[ranks->pair_count++];
+}
+
+static void add_sample(struct host_pair *pair, struct clock_sample sample)
+{
+    sample.tag = (uint32_t)int_map_mix(++pair->seen);
+    while (!(sample.tag & pair->mask) && pair->count == PAIR_SAMPLES_MAX) {
+        size_t kept = 0;
+        pair->mask = pair->mask << 1 | 1;
+        for (size_t i = 0; i < pair->count; i++)
+            if (!(pair->samples[i].tag & pair->mask))
+                pair->samples[kept++] = pair->samples[i];
+        pair->count = kept;
+    }
+    if (sample.tag & pair->mask)
+        return;
+    pair->samples = xgrow(pair->samples, &pair->capacity, pair->count + 1, sizeof *pair->samples);
+    pair->samples[pair->count++] = sample;
+}
+
+/* Times differ by far less than 2^53 ns between hosts, so that a difference is exact as a double. */
+static double minus(uint64_t a, uint64_t b)
+{
+    return (double)(int64_t)(a - b);
+}
+
+static struct clock_sample sample_of(const struct arrival *first, const struct arrival *second,
+                                     double shortest_ns)
+{
+    return (struct clock_sample){
+        .time_ns = first->end_ns,
+        .difference_ns = minus(second->end_ns, first->end_ns),
+        .low_ns = minus(second->end_ns - second->duration_ns, first->end_ns),
+        .high_ns = minus(second->end_ns, first->end_ns - first->duration_ns),
+        .shortest_ns = shortest_ns,
+    };
+}
+
+/* The first arrival of each host stands for it. The arrivals are sorted by rank. */
+void ranks_clocks_add(struct ranks *ranks, const struct instance *instance, double shortest_ns)
+{
+    if (ranks->host_count < 2)
+        return;
+    ranks->host_scratch = xgrow(ranks->host_scratch, &ranks->host_scratch_capacity, ranks->host_count,
+                                sizeof *ranks->host_scratch);
+    uint32_t first = RANKS_NONE;
+    for (size_t i = 0; i < ranks->host_count; i++)
+        ranks->host_scratch[i] = RANKS_NONE;
+    for (size_t i = 0; i < instance->count; i++) {
+        uint32_t host = ranks->ranks[instance->arrivals[i].rank].host;
+        if (ranks->host_scratch[host] == RANKS_NONE)
+            ranks->host_scratch[host] = (uint32_t)i;
+    }
+    for (uint32_t host = 0; host < ranks->host_count; host++) {
+        if (ranks->host_scratch[host] == RANKS_NONE)
+            continue;
+        if (first == RANKS_NONE) {
+            first = host;
+            continue;
+        }
+        struct host_pair *pair = pair_at(ranks, first, host);
+        if (pair)
+            add_sample(pair, sample_of(&instance->arrivals[ranks->host_scratch[first]],
+                                       &instance->arrivals[ranks->host_scratch[host]], shortest_ns));
+    }
+}
+
+struct fit {
+    uint64_t origin_ns;
+    double offset_ns, drift, uncertainty_ns;
+};
+
+static int compare_shortest(const void *a, const void *b)
+{
+    const struct clock_sample *x = a, *y = b;
+    return x->shortest_ns < y->shortest_ns ? -1 : x->shortest_ns > y->shortest_ns;
+}
+
+/* Short collectives are the best ones: their last hop is short too. */
+static size_t choose(struct host_pair *pair)
+{
+    qsort(pair->samples, pair->count, sizeof *pair->samples, compare_shortest);
+    size_t chosen = pair->count / 4 > FIT_SAMPLES_MIN ? pair->count / 4 : FIT_SAMPLES_MIN;
+    if (chosen > pair->count)
+        chosen = pair->count;
+    return chosen < FIT_SAMPLES_MAX ? chosen : FIT_SAMPLES_MAX;
+}
+
+/* Theil and Sen: the median of all slopes. */
+static double slope_of(const struct clock_sample *samples, size_t count)
+{
+    size_t slopes = 0;
+    double *values = xcalloc(count * count / 2 + 1, sizeof *values);
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = i + 1; j < count; j++) {
+            double time = minus(samples[j].time_ns, samples[i].time_ns);
+            if (time != 0)
+                values[slopes++] = (samples[j].difference_ns - samples[i].difference_ns) / time;
+        }
+    double slope = ranks_median(values, slopes);
+    free(values);
+    return slope;
+}
+
+static struct fit fit_pair(struct host_pair *pair)
+{
+    size_t count = choose(pair);
+    struct fit fit = {.origin_ns = pair->samples[0].time_ns};
+    double *values = xcalloc(count, sizeof *values);
+    if (count >= FIT_SAMPLES_MIN)
+        fit.drift = slope_of(pair->samples, count);
+    for (size_t i = 0; i < count; i++)
+        values[i] =
+            pair->samples[i].difference_ns - fit.drift * minus(pair->samples[i].time_ns, fit.origin_ns);
+    fit.offset_ns = ranks_median(values, count);
+    /* 1.48 MAD is the standard deviation of normal noise; the last hop is a part of it. */
+    fit.uncertainty_ns = 2 * 1.4826 * ranks_mad(values, count, fit.offset_ns);
+    free(values);
+    return fit;
+}
+
+static uint64_t contradictions_of(const struct host_pair *pair, const struct fit *fit)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < pair->count; i++) {
+        const struct clock_sample *sample = &pair->samples[i];
+        double offset = fit->offset_ns + fit->drift * minus(sample->time_ns, fit->origin_ns);
+        count +=
+            offset < sample->low_ns - fit->uncertainty_ns || offset > sample->high_ns + fit->uncertainty_ns;
+    }
+    return count;
+}
+
+/* Continues from `from`, whose clock is known, through the pair. All rows have the same origin. */
+static void extend(struct ranks_report *report, struct host_pair *pair, uint32_t from, uint32_t to)
+{
+    struct fit fit = fit_pair(pair);
+    struct ranks_clock_row *known = &report->clocks[from], *row = &report->clocks[to];
+    double sign = pair->first == from ? 1 : -1;
+    if (from == to || !pair->count)
+        return;
+    double at_origin = fit.offset_ns + fit.drift * minus(known->origin_ns, fit.origin_ns);
+    row->is_known = true;
+    row->origin_ns = known->origin_ns;
+    row->offset_ns = known->offset_ns + sign * at_origin;
+    row->drift = known->drift + sign * fit.drift;
+    row->uncertainty_ns = known->uncertainty_ns + fit.uncertainty_ns;
+    row->samples = pair->seen;
+    row->contradictions = contradictions_of(pair, &fit);
+}
+
+static int compare_pairs(const void *a, const void *b)
+{
+    const struct host_pair *x = a, *y = b;
+    return x->seen > y->seen ? -1 : x->seen < y->seen;
+}
+
+/* Of the pairs that join a known clock with an unknown one, the one with the most samples; false: none. */
+static bool extend_once(struct ranks *ranks, struct ranks_report *report)
+{
+    for (size_t i = 0; i < ranks->pair_count; i++) {
+        struct host_pair *pair = &ranks->pairs[i];
+        bool first = report->clocks[pair->first].is_known, second = report->clocks[pair->second].is_known;
+        if (first == second || pair->count < HOST_SAMPLES_MIN)
+            continue;
+        extend(report, pair, first ? pair->first : pair->second, first ? pair->second : pair->first);
+        return true;
+    }
+    return false;
+}
+
+static uint64_t earliest_sample(const struct ranks *ranks)
+{
+    uint64_t earliest = UINT64_MAX;
+    for (size_t i = 0; i < ranks->pair_count; i++)
+        for (size_t j = 0; j < ranks->pairs[i].count; j++)
+            earliest =
+                ranks->pairs[i].samples[j].time_ns < earliest ? ranks->pairs[i].samples[j].time_ns : earliest;
+    return earliest;
+}
+
+void ranks_clocks_report(struct ranks *ranks, struct ranks_report *report)
+{
+    report->clocks = xcalloc(ranks->host_count + 1, sizeof *report->clocks);
+    report->clock_count = ranks->host_count;
+    for (size_t i = 0; i < ranks->host_count; i++)
+        report->clocks[i].host = ranks->hosts[i].name;
+    if (!ranks->host_count)
+        return;
+    report->clocks[0].is_known = true;
+    report->clocks[0].origin_ns = ranks->pair_count ? earliest_sample(ranks) : 0;
+    if (ranks->pair_count > 1)
+        qsort(ranks->pairs, ranks->pair_count, sizeof *ranks->pairs, compare_pairs);
+    while (extend_once(ranks, report))
+        ;
+}

@@ -1,0 +1,122 @@
+/* Findings about the job as a whole: exposed communication, imbalance, data loading. */
+#include "cli/ranks/ranks.h"
+
+#include "cli/ranks/ranks_data.h"
+#include "cli/util/xalloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPOSED_SHARE   0.1
+#define IMBALANCE_SHARE 0.05
+#define LOADER_SHARE    0.05
+#define JOB_STEPS_MIN   3
+
+/* A step of all ranks, from rows of the report that follow each other. */
+struct step_facts {
+    uint64_t number;
+    double duration_ns;
+    double exposed_min_ns;          /* what is left without waiting for a late rank */
+    double own_max_ns, own_mean_ns; /* without stragglers */
+    double loader_ns;               /* median */
+    const uint8_t *trace_id;
+};
+
+static bool is_straggler(const struct ranks_report *report, uint32_t rank)
+{
+    for (size_t i = 0; i < report->finding_count; i++)
+        if (report->findings[i].kind == RANKS_STRAGGLER && report->findings[i].rank == rank)
+            return true;
+    return false;
+}
+
+static struct step_facts facts_of(const struct ranks_report *report, const struct ranks_step_row *rows,
+                                  size_t count, double *scratch)
+{
+    struct step_facts facts = {.number = rows->number, .exposed_min_ns = -1, .trace_id = rows->trace_id};
+    size_t usual = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct ranks_parts *parts = &rows[i].parts;
+        double exposed = (double)parts->exposed_ns, own = (double)rows[i].own_ns;
+        facts.duration_ns += (double)parts->duration_ns / (double)count;
+        if (facts.exposed_min_ns < 0 || exposed < facts.exposed_min_ns)
+            facts.exposed_min_ns = exposed;
+        scratch[i] = (double)parts->loader_ns;
+        if (is_straggler(report, rows[i].rank))
+            continue;
+        usual++;
+        facts.own_mean_ns += own;
+        facts.own_max_ns = own > facts.own_max_ns ? own : facts.own_max_ns;
+    }
+    if (usual)
+        facts.own_mean_ns /= (double)usual;
+    facts.loader_ns = ranks_median(scratch, count);
+    return facts;
+}
+
+struct job_sum {
+    double saving_ns, duration_ns, worst_ns;
+    uint64_t steps, worst_step;
+    const uint8_t *worst_id;
+};
+
+static void sum_step(struct job_sum *sum, const struct step_facts *facts, double saving_ns)
+{
+    sum->saving_ns += saving_ns;
+    sum->duration_ns += facts->duration_ns;
+    sum->steps++;
+    if (saving_ns > sum->worst_ns || !sum->worst_id) {
+        sum->worst_ns = saving_ns;
+        sum->worst_step = facts->number;
+        sum->worst_id = facts->trace_id;
+    }
+}
+
+static void offer_sum(struct ranks_report *report, enum ranks_finding_kind kind, const struct job_sum *sum,
+                      double share_min, const char *text, const char *advice)
+{
+    if (sum->steps < JOB_STEPS_MIN || sum->saving_ns < share_min * sum->duration_ns)
+        return;
+    struct ranks_finding finding = {.kind = kind,
+                                    .rank = RANKS_NONE,
+                                    .steps = sum->steps,
+                                    .steps_seen = sum->steps,
+                                    .saving_ns = sum->saving_ns / (double)sum->steps,
+                                    .saving_share = sum->saving_ns / sum->duration_ns,
+                                    .step = sum->worst_step,
+                                    .advice = advice};
+    finding.delay_ns = finding.saving_ns;
+    memcpy(finding.trace_id, sum->worst_id, RANKS_ID_BYTES);
+    finding.evidence = xasprintf("%.2f ms of each step (%.1f %%): %s", finding.saving_ns / 1e6,
+                                 finding.saving_share * 100, text);
+    ranks_offer(report, &finding);
+}
+
+void ranks_find_in_job(const struct ranks *ranks, struct ranks_report *report)
+{
+    struct job_sum exposed = {0}, imbalance = {0}, loader = {0};
+    double *scratch = xcalloc(ranks->rank_count + 1, sizeof *scratch);
+    for (size_t i = 0, end; i < report->step_count; i = end + 1) {
+        for (end = i; report->steps[end].rank != RANKS_NONE;)
+            end++;
+        if (report->steps[i].kind != RANKS_TRAIN || end - i < 2 || !report->steps[end].has_parts)
+            continue;
+        struct step_facts facts = facts_of(report, &report->steps[i], end - i, scratch);
+        sum_step(&exposed, &facts, facts.exposed_min_ns);
+        sum_step(&imbalance, &facts,
+                 facts.own_max_ns > facts.own_mean_ns ? facts.own_max_ns - facts.own_mean_ns : 0);
+        sum_step(&loader, &facts, facts.loader_ns);
+    }
+    free(scratch);
+    offer_sum(
+        report, RANKS_EXPOSED, &exposed, EXPOSED_SHARE,
+        "communication that no compute overlaps, on the rank that waits least",
+        "overlap it with compute (start it earlier, in other buckets), send less, or use a faster link");
+    offer_sum(report, RANKS_IMBALANCE, &imbalance, IMBALANCE_SHARE,
+              "the rank with the most work, not the same one each time, is above the mean of all",
+              "give all ranks equal work: sort or pack samples by length, balance experts or stages");
+    offer_sum(
+        report, RANKS_DATA_LOADER, &loader, LOADER_SHARE,
+        "from the start of the step to the first CUDA call, on the median rank",
+        "load data beside the GPU's work: more workers, prefetching, pinned memory, asynchronous copies");
+}

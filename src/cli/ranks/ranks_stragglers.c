@@ -1,0 +1,341 @@
+/* Stragglers: ranks on which the others wait because their own work takes longer.
+ *
+ * Each communicator is examined alone, one step at a time, among ranks with the same role. In a step,
+ * only the rank that arrived last on the whole can be the late one. It is late if its own time, which is the
+ * step's duration without waiting and transfers, is above that of its peers. A rank that only inherits
+ * lateness from another communicator waits there, so that its own time is not longer. */
+#include "cli/ranks/ranks.h"
+
+#include "cli/ranks/ranks_data.h"
+#include "cli/util/xalloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LATE_MADS       3.0
+#define LATE_SHARE      0.01  /* of the peers' own time */
+#define LATE_NS         150e3 /* enough in a step that is long */
+#define LATE_PEERS_MIN  6     /* with fewer, the deviation is too uncertain: LATE_SHARE alone decides */
+#define LATE_STEPS      0.33 /* of all steps: a rank that is late half of the time passes in spite of noise */
+#define LATE_STEPS_MIN  3
+#define LATE_OVER_EARLY 4 /* late steps per early one; noise is as often early as late */
+
+struct peer {
+    uint32_t rank, slot;
+    const struct rank_step *step;
+    double own_ns, late_ns;
+};
+
+/* Sums of one rank in one communicator. */
+struct standing {
+    uint64_t steps, late, early;
+    double excess_ns, saving_ns, duration_ns;
+    struct ranks_series excess, compute, copies, idle, loader; /* of late steps, against the peers' medians */
+    struct ranks_series lateness, own, peers_own;              /* of all steps */
+    double lateness_total_ns, worst_ns;
+    const struct rank_step *worst;
+};
+
+static void standing_deinit(struct standing *standing)
+{
+    struct ranks_series *all[] = {&standing->excess, &standing->compute,  &standing->copies,
+                                  &standing->idle,   &standing->loader,   &standing->lateness,
+                                  &standing->own,    &standing->peers_own};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        ranks_series_deinit(all[i]);
+}
+
+/* Members of the communicator with the role in this step. */
+static size_t collect_peers(const struct ranks *ranks, const struct block *block, uint64_t role,
+                            struct peer *peers)
+{
+    const struct communicator *communicator = &ranks->communicators[block->communicator];
+    size_t count = 0;
+    for (size_t i = 0; i < communicator->member_count && i < block->slots; i++) {
+        uint32_t rank = communicator->members[i];
+        const struct rank_step *step = ranks_find_step(ranks, rank, block->step);
+        if (ranks->ranks[rank].role == role && step && step->step.kind == RANKS_TRAIN &&
+            ranks_has_parts(step))
+            peers[count++] = (struct peer){rank, (uint32_t)i, step, ranks_own_ns(step), block->late_ns[i]};
+    }
+    return count;
+}
+
+/* The median over the peers without the one at `without`, of one part of their steps. */
+static double others_median(const struct peer *peers, size_t count, size_t without, size_t offset,
+                            double *scratch)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct ranks_parts parts = ranks_parts_of(peers[i].step);
+        if (i != without)
+            scratch[kept++] = (double)*(const uint64_t *)(const void *)((const char *)&parts + offset);
+    }
+    return ranks_median(scratch, kept);
+}
+
+static double excess_of(const struct peer *peers, size_t count, size_t of, size_t offset, double *scratch)
+{
+    struct ranks_parts parts = ranks_parts_of(peers[of].step);
+    double own = (double)*(const uint64_t *)(const void *)((const char *)&parts + offset);
+    return own - others_median(peers, count, of, offset, scratch);
+}
+
+struct threshold {
+    double median_ns, second_ns, limit_ns;
+};
+
+/* The threshold for the rank at `of`, from the own times of the others. Leaves their times unsorted. */
+static struct threshold threshold_of(const struct peer *peers, size_t count, size_t of, double *scratch)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (i != of)
+            scratch[kept++] = peers[i].own_ns;
+    struct threshold threshold = {.median_ns = ranks_median(scratch, kept)};
+    threshold.second_ns = scratch[kept - 1];
+    double share_ns = LATE_SHARE * threshold.median_ns;
+    double mads_ns = LATE_MADS * ranks_mad(scratch, kept, threshold.median_ns);
+    if (kept >= LATE_PEERS_MIN && share_ns > LATE_NS)
+        share_ns = LATE_NS;
+    threshold.limit_ns = mads_ns > share_ns ? mads_ns : share_ns;
+    return threshold;
+}
+
+static void add_late(struct standing *standing, const struct peer *peers, size_t count, size_t of,
+                     const struct threshold *threshold, double *scratch)
+{
+    const struct peer *peer = &peers[of];
+    double excess = peer->own_ns - threshold->median_ns;
+    standing->late++;
+    ranks_series_add(&standing->excess, excess);
+#define ADD_EXCESS(part)                                                                                     \
+    ranks_series_add(&standing->part,                                                                        \
+                     excess_of(peers, count, of, offsetof(struct ranks_parts, part##_ns), scratch))
+    ADD_EXCESS(compute);
+    ADD_EXCESS(copies);
+    ADD_EXCESS(idle);
+    ADD_EXCESS(loader);
+#undef ADD_EXCESS
+    if (peer->own_ns > threshold->second_ns)
+        standing->saving_ns += peer->own_ns - threshold->second_ns;
+    if (excess > standing->worst_ns) {
+        standing->worst_ns = excess;
+        standing->worst = peer->step;
+    }
+}
+
+/* The median of the sorted values without one of them. */
+static double median_without(const double *sorted, size_t count, double value)
+{
+    size_t low = (count - 2) / 2, high = (count - 1) / 2;
+    return (sorted[low + (value <= sorted[low])] + sorted[high + (value <= sorted[high])]) / 2;
+}
+
+static void add_step(struct standing *standings, const struct peer *peers, size_t count, double *scratch)
+{
+    size_t last = 0, quickest = 0;
+    for (size_t i = 0; i < count; i++) {
+        last = peers[i].late_ns > peers[last].late_ns ? i : last;
+        quickest = peers[i].own_ns < peers[quickest].own_ns ? i : quickest;
+        scratch[i] = peers[i].own_ns;
+    }
+    ranks_sort(scratch, count);
+    for (size_t i = 0; i < count; i++) {
+        struct standing *standing = &standings[peers[i].slot];
+        standing->steps++;
+        standing->lateness_total_ns += peers[i].late_ns;
+        standing->duration_ns += (double)ranks_parts_of(peers[i].step).duration_ns;
+        ranks_series_add(&standing->lateness, peers[i].late_ns);
+        ranks_series_add(&standing->own, peers[i].own_ns);
+        ranks_series_add(&standing->peers_own, median_without(scratch, count, peers[i].own_ns));
+    }
+    struct threshold threshold = threshold_of(peers, count, last, scratch);
+    if (peers[last].own_ns - threshold.median_ns > threshold.limit_ns)
+        add_late(&standings[peers[last].slot], peers, count, last, &threshold, scratch);
+    threshold = threshold_of(peers, count, quickest, scratch);
+    if (threshold.median_ns - peers[quickest].own_ns > threshold.limit_ns)
+        standings[peers[quickest].slot].early++;
+}
+
+static bool is_straggler(const struct standing *standing)
+{
+    uint64_t late_min = standing->steps < LATE_STEPS_MIN ? standing->steps : LATE_STEPS_MIN;
+    return standing->late >= late_min && (double)standing->late >= LATE_STEPS * (double)standing->steps &&
+           standing->late >= LATE_OVER_EARLY * standing->early && standing->late;
+}
+
+struct cause {
+    const char *text, *advice;
+};
+
+/* The part of the step that more than half of the delay is in. */
+static struct cause cause_of(struct standing *standing)
+{
+    double half = ranks_series_quantile(&standing->excess, 0.5) / 2;
+    if (ranks_series_quantile(&standing->loader, 0.5) > half)
+        return (struct cause){"it starts its steps late (data loading or other work of the host)",
+                              "give its data loader more workers or a faster disk, and move other work of "
+                              "this rank, such as logging, to a thread"};
+    if (ranks_series_quantile(&standing->compute, 0.5) > half)
+        return (struct cause){
+            "its kernels take longer (a slower or shared GPU, or more work)",
+            "check the GPU's clocks, power and temperature (nvidia-smi -q), other processes "
+            "on it, and whether the rank has more work"};
+    if (ranks_series_quantile(&standing->copies, 0.5) > half)
+        return (struct cause){"its copies take longer",
+                              "check its PCIe link (nvidia-smi -q -d PCI), and whether its host memory is "
+                              "pinned and on the GPU's NUMA node"};
+    if (ranks_series_quantile(&standing->idle, 0.5) > half)
+        return (struct cause){"its GPU idles during the step (the host is late with its launches)",
+                              "check other processes on its host, CPU clocks and affinity, and Python's "
+                              "garbage collection"};
+    return (struct cause){"several parts of its steps take longer",
+                          "compare its step with that of a neighbor (cuspan show)"};
+}
+
+char *ranks_describe(const struct ranks *ranks, uint32_t rank)
+{
+    const struct process_rank *process = &ranks->ranks[rank];
+    if (!strcmp(process->gpu, RANKS_TEXT_NONE))
+        return xasprintf("rank %u (%s)", process->number, ranks->hosts[process->host].name);
+    return xasprintf("rank %u (%s, %s)", process->number, ranks->hosts[process->host].name, process->gpu);
+}
+
+static void offer_straggler(struct ranks *ranks, struct ranks_report *report, uint32_t rank,
+                            const struct communicator *communicator, struct standing *standing, size_t peers)
+{
+    char *who = ranks_describe(ranks, rank);
+    struct cause cause = cause_of(standing);
+    double steps = (double)standing->steps;
+    struct ranks_finding finding = {
+        .kind = RANKS_STRAGGLER,
+        .rank = rank,
+        .communicator = communicator->key,
+        .peers = peers,
+        .steps = standing->late,
+        .steps_seen = standing->steps,
+        .delay_ns = ranks_series_quantile(&standing->excess, 0.5),
+        .saving_ns = standing->saving_ns / steps,
+        .saving_share = standing->saving_ns / standing->duration_ns,
+        .step = standing->worst->step.number,
+        .advice = cause.advice,
+    };
+    memcpy(finding.trace_id, standing->worst->step.trace_id, RANKS_ID_BYTES);
+    finding.evidence = xasprintf("%s was last in %llu of %llu steps, and %.2f ms later than its peers; %s",
+                                 who, (unsigned long long)standing->late, (unsigned long long)standing->steps,
+                                 finding.delay_ns / 1e6, cause.text);
+    free(who);
+    ranks_offer(report, &finding);
+}
+
+/* A rank has one finding: that of the communicator with the most peers, whose median is the most certain. */
+struct ranks_finding *ranks_offer(struct ranks_report *report, const struct ranks_finding *finding)
+{
+    for (size_t i = 0; i < report->finding_count; i++) {
+        struct ranks_finding *known = &report->findings[i];
+        if (known->kind != finding->kind || known->rank != finding->rank || finding->rank == RANKS_NONE)
+            continue;
+        bool is_better = finding->peers > known->peers;
+        free(is_better ? known->evidence : finding->evidence);
+        if (is_better)
+            *known = *finding;
+        return known;
+    }
+    report->findings = xgrow(report->findings, &report->finding_capacity, report->finding_count + 1,
+                             sizeof *report->findings);
+    report->findings[report->finding_count] = *finding;
+    return &report->findings[report->finding_count++];
+}
+
+/* The row comes from the communicator with the most peers. */
+static void fill_row(struct ranks_rank_row *row, struct standing *standing, size_t peers,
+                     size_t *peers_before)
+{
+    if (peers <= *peers_before)
+        return;
+    *peers_before = peers;
+    row->steps = standing->steps;
+    row->lateness_ns = ranks_series_quantile(&standing->lateness, 0.5);
+    row->lateness_total_ns = standing->lateness_total_ns;
+    row->own_ns = ranks_series_quantile(&standing->own, 0.5);
+    row->peers_own_ns = ranks_series_quantile(&standing->peers_own, 0.5);
+    row->score = row->own_ns > 0 ? row->peers_own_ns / row->own_ns : 1;
+}
+
+struct work {
+    struct peer *peers;
+    double *scratch;
+    struct standing *standings;
+    size_t *row_peers; /* by rank */
+};
+
+static void examine_role(struct ranks *ranks, struct ranks_report *report,
+                         const struct communicator *communicator, uint64_t role, struct work *work)
+{
+    size_t most = 0;
+    for (uint32_t at = communicator->first_block; at != RANKS_NONE; at = ranks->blocks[at].next) {
+        size_t count = collect_peers(ranks, &ranks->blocks[at], role, work->peers);
+        most = count > most ? count : most;
+        if (count >= 2)
+            add_step(work->standings, work->peers, count, work->scratch);
+    }
+    for (size_t i = 0; i < communicator->member_count; i++) {
+        struct standing *standing = &work->standings[i];
+        uint32_t rank = communicator->members[i];
+        if (standing->steps) {
+            fill_row(&report->ranks[rank], standing, most, &work->row_peers[rank]);
+            if (is_straggler(standing))
+                offer_straggler(ranks, report, rank, communicator, standing, most);
+        }
+        standing_deinit(standing);
+        *standing = (struct standing){0};
+    }
+}
+
+static int compare_roles(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void examine(struct ranks *ranks, struct ranks_report *report, const struct communicator *communicator,
+                    size_t *row_peers)
+{
+    size_t count = communicator->member_count;
+    struct work work = {xcalloc(count, sizeof *work.peers), xcalloc(count, sizeof *work.scratch),
+                        xcalloc(count, sizeof *work.standings), row_peers};
+    uint64_t *roles = xcalloc(count, sizeof *roles);
+    for (size_t i = 0; i < count; i++)
+        roles[i] = ranks->ranks[communicator->members[i]].role;
+    qsort(roles, count, sizeof *roles, compare_roles);
+    for (size_t i = 0; i < count; i++)
+        if (!i || roles[i] != roles[i - 1])
+            examine_role(ranks, report, communicator, roles[i], &work);
+    free(roles);
+    free(work.peers);
+    free(work.scratch);
+    free(work.standings);
+}
+
+void ranks_find_stragglers(struct ranks *ranks, struct ranks_report *report)
+{
+    size_t *row_peers = xcalloc(ranks->rank_count + 1, sizeof *row_peers);
+    report->ranks = xcalloc(ranks->rank_count + 1, sizeof *report->ranks);
+    report->rank_count = ranks->rank_count;
+    for (size_t i = 0; i < ranks->rank_count; i++) {
+        const struct process_rank *rank = &ranks->ranks[i];
+        report->ranks[i] = (struct ranks_rank_row){.rank = (uint32_t)i,
+                                                   .number = rank->number,
+                                                   .host = ranks->hosts[rank->host].name,
+                                                   .gpu = rank->gpu,
+                                                   .score = 1,
+                                                   .last_count = rank->last_count,
+                                                   .instance_count = rank->instance_count,
+                                                   .step_shift = rank->shift};
+    }
+    for (size_t i = 0; i < ranks->communicator_count; i++)
+        if (ranks->communicators[i].first_block != RANKS_NONE)
+            examine(ranks, report, &ranks->communicators[i], row_peers);
+    free(row_peers);
+}

@@ -1,0 +1,74 @@
+#include "cli/stat/stat_stream.h"
+
+#include "cli/stat/by.h"
+#include "cli/stat/tables/places.h"
+#include "cli/util/xalloc.h"
+
+#include <stdlib.h>
+
+struct stat_stream {
+    struct stat stat;
+    struct stat_tables *tables; /* NULL: there are groups, or the report is made */
+    struct stat_views *views;   /* the same for groups */
+    struct trace nothing;       /* the segment of an empty input */
+};
+
+struct stat_stream *stat_stream_create(enum stat_by by)
+{
+    struct stat_stream *stream = xcalloc(1, sizeof *stream);
+    stat_init(&stream->stat);
+    trace_init(&stream->nothing);
+    stat_learn(&stream->stat, &stream->nothing);
+    if (by == STAT_BY_NOTHING)
+        stream->tables = stat_tables_create();
+    else
+        stream->views = stat_views_create(by);
+    return stream;
+}
+
+void stat_stream_take(struct stat_stream *stream, const struct trace *segment)
+{
+    struct stat *stat = &stream->stat;
+    stat_learn(stat, segment);
+    stat_take(stat, segment);
+    for (size_t i = 0; i < segment->span_count; i++) {
+        const struct trace_span *span = &segment->spans[i];
+        if (span->class == CLASS_SESSION && !span->is_margin)
+            places_take(stat->places, span);
+    }
+    if (stream->tables)
+        stat_tables_take(stream->tables, stat);
+    else
+        stat_views_take(stream->views, stat);
+}
+
+static void finish(struct stat_stream *stream, size_t top, struct stat_report *report)
+{
+    if (stream->tables)
+        stat_tables_finish(stream->tables, &stream->stat, report);
+    if (stream->views)
+        stat_views_finish(stream->views, &stream->stat, top, report);
+    stream->tables = NULL;
+    stream->views = NULL;
+}
+
+void stat_stream_report(struct stat_stream *stream, size_t top, struct stat_report *report)
+{
+    *report = (struct stat_report){.count = 0};
+    finish(stream, top, report);
+}
+
+uint64_t stat_stream_lost(const struct stat_stream *stream)
+{
+    return places_lost(stream->stat.places);
+}
+
+void stat_stream_destroy(struct stat_stream *stream)
+{
+    struct stat_report unwanted = {.count = 0};
+    finish(stream, 0, &unwanted);
+    stat_report_deinit(&unwanted);
+    stat_deinit(&stream->stat);
+    trace_deinit(&stream->nothing);
+    free(stream);
+}

@@ -1,0 +1,20 @@
+/* The report of `cuspan stat`, from segments of spans (see stat.h). */
+#ifndef CUSPAN_CLI_STAT_STAT_STREAM_H
+#define CUSPAN_CLI_STAT_STAT_STREAM_H
+
+#include "cli/stat/groups.h"
+
+struct stat_stream;
+
+struct stat_stream *stat_stream_create(enum stat_by by);
+void stat_stream_take(struct stat_stream *stream, const struct trace *segment);
+/* Call it once, after the last segment, which must still exist: its names become part of the report. With
+ * groups, keeps the first `top` rows and groups of each table (0: all). Without any segment, the report is
+ * that of an empty trace. */
+void stat_stream_report(struct stat_stream *stream, size_t top, struct stat_report *report);
+/* Spans that the traced processes lost. */
+uint64_t stat_stream_lost(const struct stat_stream *stream);
+/* Delete the report first. */
+void stat_stream_destroy(struct stat_stream *stream);
+
+#endif

@@ -1,0 +1,26 @@
+/* The ranks of training jobs on this host, for `cuspan top`: their steps, compared within each job. */
+#ifndef CUSPAN_CLI_TOP_TOP_RANKS_H
+#define CUSPAN_CLI_TOP_TOP_RANKS_H
+
+#include "cli/top/top_sample.h"
+
+struct top_rank {
+    const struct top_steps *steps;
+    long pid;
+    uint64_t step_ns; /* mean of the steps that ended in the interval; else of the latest; 0: unknown */
+    /* The latest sampled step that all ranks of the job on this host have measured, else the latest of this
+     * rank; NULL: none. */
+    const struct top_step *sampled;
+    bool is_compared; /* with at least one other rank, in the same step */
+    bool is_last;     /* the others waited for it most */
+    /* How much less time it spent in collectives than the rank that waited longest. The late rank waits for
+     * nobody. */
+    uint64_t late_ns;
+};
+
+/* `figures`: by row; NULL: none. `pids` likewise. The ranks of each job follow each other, by rank. Returns
+ * their number; the caller frees `*ranks`, which borrows from `figures`. */
+size_t top_ranks_find(const struct top_sample *const *figures, const long *pids, size_t count,
+                      struct top_rank **ranks);
+
+#endif

@@ -1,0 +1,464 @@
+#include "cli/trace/otlp_json.h"
+
+#include "cli/util/xalloc.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yyjson.h>
+
+#define STATUS_CODE_ERROR 2
+#define DEPTH_MAX         64 /* of lists in attributes; deeper ones are null */
+
+void otlp_json_deinit(struct otlp_json *json)
+{
+    free(json->pool);
+    free(json->keys);
+    free(json->values);
+    text_deinit(&json->texts);
+    *json = (struct otlp_json){0};
+}
+
+static struct slice slice_of(yyjson_val *value)
+{
+    return yyjson_is_str(value) ? (struct slice){yyjson_get_str(value), yyjson_get_len(value)}
+                                : (struct slice){"", 0};
+}
+
+/* --- scalars --- */
+
+static bool parse_digits(struct slice text, uint64_t *value)
+{
+    uint64_t number = 0;
+    size_t i = 0;
+    for (; i < text.len && i < 19; i++) { /* 19 digits always fit */
+        unsigned digit = (unsigned)(unsigned char)text.at[i] - '0';
+        if (digit > 9)
+            return false;
+        number = number * 10 + digit;
+    }
+    for (; i < text.len; i++) {
+        unsigned digit = (unsigned)(unsigned char)text.at[i] - '0';
+        if (digit > 9 || number > (UINT64_MAX - digit) / 10)
+            return false;
+        number = number * 10 + digit;
+    }
+    *value = number;
+    return text.len > 0;
+}
+
+/* 64-bit integers are strings in OTLP JSON; numbers are accepted too. */
+static bool read_uint64(yyjson_val *item, uint64_t *value)
+{
+    if (yyjson_is_str(item))
+        return parse_digits(slice_of(item), value);
+    if (yyjson_is_uint(item))
+        *value = yyjson_get_uint(item);
+    else if (yyjson_is_real(item) && yyjson_get_real(item) >= 0 && yyjson_get_real(item) < 0x1p64)
+        *value = (uint64_t)yyjson_get_real(item);
+    else
+        return false;
+    return true;
+}
+
+/* 16 hex digits. */
+static bool read_hex(const char *at, uint64_t *value)
+{
+    uint64_t number = 0;
+    for (int i = 0; i < 16; i++) {
+        unsigned char c = (unsigned char)at[i];
+        unsigned digit = c - '0';
+        if (digit > 9) {
+            digit = (c | 0x20u) - 'a' + 10;
+            if (digit < 10 || digit > 15)
+                return false;
+        }
+        number = number << 4 | digit;
+    }
+    *value = number;
+    return true;
+}
+
+/* Numbers in a form that digits would not reproduce ("007") stay text. */
+static bool read_int(struct slice text, uint64_t *bits)
+{
+    bool is_negative = text.len > 0 && text.at[0] == '-';
+    struct slice digits = {text.at + is_negative, text.len - is_negative};
+    uint64_t number;
+    if (digits.len == 0 || (digits.at[0] == '0' && (digits.len > 1 || is_negative)))
+        return false;
+    if (!parse_digits(digits, &number) || number > (uint64_t)INT64_MAX + is_negative)
+        return false;
+    *bits = is_negative ? 0 - number : number;
+    return true;
+}
+
+static void set_double(struct otlp_value *value, double real)
+{
+    value->type = TRACE_DOUBLE;
+    memcpy(&value->bits, &real, sizeof real);
+}
+
+static bool read_double(struct slice text, struct otlp_value *value)
+{
+    char *end; /* the parser has put a NUL behind the text */
+    double real = strtod(text.at, &end);
+    if (text.len == 0 || end != text.at + text.len || isspace((unsigned char)text.at[0]))
+        return false;
+    set_double(value, real);
+    return true;
+}
+
+/* --- attributes --- */
+
+static void add_json_value(struct text *text, yyjson_val *any, int depth);
+
+static void add_json_list(struct text *text, yyjson_val *list, bool is_map, int depth)
+{
+    size_t i, count;
+    yyjson_val *item;
+    text_add(text, is_map ? "{" : "[");
+    yyjson_arr_foreach(yyjson_obj_get(list, "values"), i, count, item)
+    {
+        text_add(text, i ? "," : "");
+        if (is_map) {
+            text_add_json_string(text, slice_of(yyjson_obj_get(item, "key")).at);
+            text_add(text, ":");
+        }
+        add_json_value(text, is_map ? yyjson_obj_get(item, "value") : item, depth);
+    }
+    text_add(text, is_map ? "}" : "]");
+}
+
+/* The first field of an AnyValue. */
+static yyjson_val *content_of(yyjson_val *any, const char **kind)
+{
+    yyjson_val *key = yyjson_obj_size(any) ? unsafe_yyjson_get_first(any) : NULL;
+    *kind = key ? unsafe_yyjson_get_str(key) : "";
+    return key ? key + 1 : NULL;
+}
+
+/* False: it is not a scalar. */
+static bool read_scalar(const char *kind, yyjson_val *content, struct otlp_value *value)
+{
+    bool is_int = *kind == 'i', is_double = *kind == 'd'; /* intValue, doubleValue */
+    *value = (struct otlp_value){.type = TRACE_STRING};
+    if (yyjson_is_str(content)) {
+        struct slice text = slice_of(content);
+        if (is_int && read_int(text, &value->bits))
+            value->type = TRACE_INT;
+        else if (!is_double || !read_double(text, value))
+            value->text = text;
+        return true;
+    }
+    if (yyjson_is_bool(content)) {
+        *value = (struct otlp_value){.type = TRACE_BOOL, .bits = yyjson_get_bool(content)};
+        return true;
+    }
+    if (!yyjson_is_num(content))
+        return false;
+    if (is_double || yyjson_is_real(content))
+        set_double(value, yyjson_get_num(content));
+    else
+        *value = (struct otlp_value){.type = TRACE_INT, .bits = yyjson_get_uint(content)};
+    return true;
+}
+
+/* Grids and blocks of kernels are lists of integers: without printf. */
+static void add_int(struct text *text, int64_t value)
+{
+    char digits[24];
+    char *at = digits + sizeof digits;
+    uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    do
+        *--at = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (value < 0)
+        *--at = '-';
+    text_add_bytes(text, at, (size_t)(digits + sizeof digits - at));
+}
+
+static void add_scalar(struct text *text, const struct otlp_value *value)
+{
+    double real;
+    memcpy(&real, &value->bits, sizeof real);
+    if (value->type == TRACE_STRING)
+        text_add_json_string(text, value->text.at);
+    else if (value->type == TRACE_BOOL)
+        text_add(text, value->bits ? "true" : "false");
+    else if (value->type == TRACE_INT)
+        add_int(text, (int64_t)value->bits);
+    else
+        text_add_format(text, "%.17g", real);
+}
+
+static void add_json_value(struct text *text, yyjson_val *any, int depth)
+{
+    const char *kind;
+    struct otlp_value scalar;
+    yyjson_val *content = content_of(any, &kind);
+    bool is_map = strcmp(kind, "kvlistValue") == 0;
+    if (read_scalar(kind, content, &scalar))
+        add_scalar(text, &scalar);
+    else if (depth < DEPTH_MAX && (is_map || strcmp(kind, "arrayValue") == 0))
+        add_json_list(text, content, is_map, depth + 1);
+    else
+        text_add(text, "null");
+}
+
+/* Lists are appended to `texts`; their text is then only an offset there until all have been added. */
+static void read_value(yyjson_val *any, struct text *texts, struct otlp_value *value)
+{
+    const char *kind;
+    yyjson_val *content = content_of(any, &kind);
+    if (read_scalar(kind, content, value))
+        return;
+    size_t at = texts->len;
+    add_json_value(texts, any, 0);
+    *value = (struct otlp_value){.type = TRACE_JSON, .bits = at, .text.len = texts->len - at};
+}
+
+static void place_text(const struct text *texts, struct otlp_value *value)
+{
+    if (value->type != TRACE_JSON)
+        return;
+    value->text.at = texts->data + value->bits;
+    value->bits = 0;
+}
+
+static bool is_text(yyjson_val *value, const char *text, size_t len)
+{
+    return yyjson_get_len(value) == len && memcmp(yyjson_get_str(value), text, len) == 0;
+}
+
+static bool read_attribute(yyjson_val *item, struct slice *key, yyjson_val **any)
+{
+    /* Most attributes are written as {"key":...,"value":...}: two strings, then the value. */
+    yyjson_val *first = unsafe_yyjson_get_first(item);
+    if (yyjson_obj_size(item) == 2 && is_text(first, "key", 3) && yyjson_is_str(first + 1) &&
+        is_text(first + 2, "value", 5)) {
+        *key = slice_of(first + 1);
+        *any = first + 3;
+        return true;
+    }
+    yyjson_val *name = yyjson_obj_getn(item, "key", 3);
+    *any = yyjson_obj_getn(item, "value", 5);
+    *key = slice_of(name);
+    return yyjson_is_str(name);
+}
+
+static void take_attributes(struct otlp_json *json, yyjson_val *attributes, struct store *store)
+{
+    size_t i, count;
+    yyjson_val *item, *any;
+    yyjson_arr_foreach(attributes, i, count, item)
+    {
+        struct slice key;
+        struct otlp_value value;
+        if (!read_attribute(item, &key, &any) || !store_key(store, key))
+            continue;
+        text_clear(&json->texts);
+        read_value(any, &json->texts, &value);
+        place_text(&json->texts, &value);
+        store_value(store, &value);
+    }
+}
+
+static void take_resource(struct otlp_json *json, yyjson_val *resource, struct store *store)
+{
+    size_t i, count, filled = 0;
+    yyjson_val *item, *any;
+    yyjson_val *attributes = yyjson_obj_get(resource, "attributes");
+    json->keys = xgrow(json->keys, &json->key_capacity, yyjson_arr_size(attributes) + 1, sizeof *json->keys);
+    json->values =
+        xgrow(json->values, &json->value_capacity, yyjson_arr_size(attributes) + 1, sizeof *json->values);
+    text_clear(&json->texts);
+    yyjson_arr_foreach(attributes, i, count, item)
+    {
+        if (read_attribute(item, &json->keys[filled], &any))
+            read_value(any, &json->texts, &json->values[filled++]);
+    }
+    for (size_t k = 0; k < filled; k++)
+        place_text(&json->texts, &json->values[k]);
+    store_resource(store, json->keys, json->values, filled);
+}
+
+/* --- spans --- */
+
+/* Events without a time are dropped: they have no place in the trace. */
+static void take_events(struct otlp_json *json, yyjson_val *events, struct store *store)
+{
+    size_t i, count;
+    yyjson_val *item;
+    yyjson_arr_foreach(events, i, count, item)
+    {
+        uint64_t time_ns;
+        if (!read_uint64(yyjson_obj_get(item, "timeUnixNano"), &time_ns))
+            continue;
+        store_event(store, time_ns, slice_of(yyjson_obj_get(item, "name")));
+        take_attributes(json, yyjson_obj_get(item, "attributes"), store);
+    }
+}
+
+static void take_status(yyjson_val *status, struct otlp_span *span)
+{
+    yyjson_val *code = yyjson_obj_get(status, "code");
+    span->has_failed = yyjson_is_str(code) ? strcmp(yyjson_get_str(code), "STATUS_CODE_ERROR") == 0
+                                           : yyjson_is_num(code) && yyjson_get_num(code) == STATUS_CODE_ERROR;
+    span->message = slice_of(yyjson_obj_get(status, "message"));
+}
+
+/* The fields of a span by name; one pass over the object. */
+struct fields {
+    yyjson_val *trace_id, *id, *parent, *name, *start, *end, *attributes, *status, *events;
+};
+
+static yyjson_val **is_named(yyjson_val *key, const char *name, yyjson_val **field)
+{
+    return memcmp(yyjson_get_str(key), name, yyjson_get_len(key)) == 0 ? field : NULL;
+}
+
+/* By length, because this runs for every field of every span. NULL: not one of them. */
+static yyjson_val **field_of(struct fields *fields, yyjson_val *key)
+{
+    switch (yyjson_get_len(key)) {
+    case 4:
+        return is_named(key, "name", &fields->name);
+    case 6:
+        return *yyjson_get_str(key) == 'e'     ? is_named(key, "events", &fields->events)
+               : yyjson_get_str(key)[1] == 'p' ? is_named(key, "spanId", &fields->id)
+                                               : is_named(key, "status", &fields->status);
+    case 7:
+        return is_named(key, "traceId", &fields->trace_id);
+    case 10:
+        return is_named(key, "attributes", &fields->attributes);
+    case 12:
+        return is_named(key, "parentSpanId", &fields->parent);
+    case 15:
+        return is_named(key, "endTimeUnixNano", &fields->end);
+    case 17:
+        return is_named(key, "startTimeUnixNano", &fields->start);
+    default:
+        return NULL;
+    }
+}
+
+static void find_fields(yyjson_val *object, struct fields *fields)
+{
+    yyjson_obj_iter at;
+    yyjson_val *key;
+    *fields = (struct fields){0};
+    if (!yyjson_obj_iter_init(object, &at))
+        return;
+    while ((key = yyjson_obj_iter_next(&at))) {
+        yyjson_val **field = field_of(fields, key);
+        if (field && !*field)
+            *field = yyjson_obj_iter_get_val(key);
+    }
+}
+
+static bool read_trace_id(yyjson_val *value, struct otlp_span *span)
+{
+    struct slice id = slice_of(value);
+    return id.len == 32 && read_hex(id.at, &span->trace_high) && read_hex(id.at + 16, &span->trace_low);
+}
+
+static bool read_span_id(yyjson_val *value, uint64_t *id)
+{
+    struct slice text = slice_of(value);
+    return text.len == 16 && read_hex(text.at, id);
+}
+
+static enum status take_span(struct otlp_json *json, yyjson_val *object, struct store *store,
+                             struct error *err)
+{
+    struct fields fields;
+    struct otlp_span span = {0};
+    find_fields(object, &fields);
+    if (!read_trace_id(fields.trace_id, &span))
+        return error_set(err, STATUS_INVALID, "a span's traceId is not 32 hex digits");
+    if (!read_span_id(fields.id, &span.id))
+        return error_set(err, STATUS_INVALID, "a span's spanId is not 16 hex digits");
+    if (!read_uint64(fields.start, &span.start_ns))
+        return error_set(err, STATUS_INVALID, "span %.16s has no startTimeUnixNano",
+                         yyjson_get_str(fields.id));
+    if (!read_uint64(fields.end, &span.end_ns))
+        span.end_ns = span.start_ns; /* still open when it was written */
+    if (!read_span_id(fields.parent, &span.parent_id))
+        span.parent_id = 0;
+    if (!store->only_counts) {
+        span.name = slice_of(fields.name);
+        take_status(fields.status, &span);
+        take_attributes(json, fields.attributes, store);
+        if (store_wants_events(store))
+            take_events(json, fields.events, store);
+    }
+    return store_span(store, &span, err);
+}
+
+static enum status take_batch(struct otlp_json *json, yyjson_val *batch, struct store *store,
+                              struct error *err)
+{
+    size_t i, k, scope_count, count;
+    yyjson_val *scope, *span;
+    take_resource(json, yyjson_obj_get(batch, "resource"), store);
+    yyjson_arr_foreach(yyjson_obj_get(batch, "scopeSpans"), i, scope_count, scope)
+    {
+        yyjson_arr_foreach(yyjson_obj_get(scope, "spans"), k, count, span)
+        {
+            enum status status = take_span(json, span, store, err);
+            if (status != STATUS_OK)
+                return status;
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status take_document(struct otlp_json *json, yyjson_val *root, struct store *store,
+                                 struct error *err)
+{
+    size_t i, count;
+    yyjson_val *batch;
+    yyjson_val *result = yyjson_obj_get(root, "result"); /* Jaeger's API wraps its answers */
+    yyjson_val *list = yyjson_obj_get(result ? result : root, "resourceSpans");
+    if (!yyjson_is_arr(list)) {
+        if (yyjson_obj_get(root, "resourceMetrics") || yyjson_obj_get(root, "resourceLogs") ||
+            yyjson_obj_get(root, "resourceProfiles"))
+            return STATUS_OK;
+        return error_set(err, STATUS_INVALID, "no resourceSpans: this is not a trace in OTLP JSON");
+    }
+    yyjson_arr_foreach(list, i, count, batch)
+    {
+        enum status status = take_batch(json, batch, store, err);
+        if (status != STATUS_OK)
+            return status;
+    }
+    return STATUS_OK;
+}
+
+enum status otlp_json_parse(struct otlp_json *json, char *bytes, size_t len, struct error *err)
+{
+    const yyjson_read_flag flags = YYJSON_READ_INSITU | YYJSON_READ_ALLOW_INVALID_UNICODE;
+    size_t needed = yyjson_read_max_memory_usage(len, flags);
+    if (needed > json->pool_capacity) {
+        free(json->pool);
+        json->pool = NULL;
+        json->pool = xgrow(json->pool, &json->pool_capacity, needed, 1);
+    }
+    yyjson_alc pool;
+    yyjson_read_err wrong;
+    json->error_at = SIZE_MAX;
+    yyjson_alc_pool_init(&pool, json->pool, json->pool_capacity);
+    json->document = yyjson_read_opts(bytes, len, flags, &pool, &wrong);
+    if (json->document)
+        return STATUS_OK;
+    json->error_at = wrong.pos;
+    json->ends_early = wrong.code == YYJSON_READ_ERROR_UNEXPECTED_END;
+    return error_set(err, STATUS_INVALID, "invalid JSON");
+}
+
+enum status otlp_json_take(struct otlp_json *json, struct store *store, struct error *err)
+{
+    return take_document(json, yyjson_doc_get_root(json->document), store, err);
+}

@@ -1,0 +1,32 @@
+/* Reads a document of OTLP JSON: a TracesData, or an answer of Jaeger's API ("result"). */
+#ifndef CUSPAN_CLI_TRACE_OTLP_JSON_H
+#define CUSPAN_CLI_TRACE_OTLP_JSON_H
+
+#include "base/status.h"
+#include "cli/trace/span_store.h"
+
+#define OTLP_JSON_PADDING 4 /* zero bytes that must follow a document */
+
+/* Memory that is reused from document to document. A zeroed one is empty. */
+struct otlp_json {
+    char *pool;
+    size_t pool_capacity;
+    struct yyjson_doc *document; /* in the pool */
+    size_t error_at;    /* of the last INVALID: where the JSON is wrong; SIZE_MAX: it is JSON, but not OTLP */
+    bool ends_early;    /* it is wrong only because more would have to follow */
+    struct slice *keys; /* of a resource */
+    struct otlp_value *values;
+    size_t key_capacity, value_capacity;
+    struct text texts; /* lists of the resource or of the current attribute, as JSON */
+};
+
+void otlp_json_deinit(struct otlp_json *json);
+
+/* Overwrites `bytes`, which OTLP_JSON_PADDING zero bytes follow, and which must stay until the document was
+ * taken. INVALID: see error_at; err says what is wrong, without the place. */
+enum status otlp_json_parse(struct otlp_json *json, char *bytes, size_t len, struct error *err) MUST_CHECK;
+/* Stores the spans of the document that was parsed. Documents of other signals are skipped. INVALID: it is
+ * not OTLP. */
+enum status otlp_json_take(struct otlp_json *json, struct store *store, struct error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,113 @@
+/* Takes spans from a parser, in any order, and returns them by start: from memory if they fit, else sorted on
+ * disk.
+ *
+ * A parser (otlp_json.c, otlp_protobuf.c) calls store_resource() once per batch, and for each span
+ * store_attr() per attribute, store_event() with its attributes, and store_span(). */
+#ifndef CUSPAN_CLI_TRACE_SPAN_STORE_H
+#define CUSPAN_CLI_TRACE_SPAN_STORE_H
+
+#include "base/status.h"
+#include "cli/trace/span_sort.h"
+#include "cli/trace/trace.h"
+#include "cli/util/text.h"
+
+/* Bytes inside the parser's document. Without a NUL at the end. */
+struct slice {
+    const char *at;
+    size_t len;
+};
+
+/* An attribute's value: `text` for TRACE_STRING and TRACE_JSON, else `bits` as in struct trace_attr. */
+struct otlp_value {
+    enum trace_value type;
+    uint64_t bits;
+    struct slice text;
+};
+
+struct otlp_span {
+    uint64_t trace_high, trace_low;
+    uint64_t id, parent_id;
+    uint64_t start_ns, end_ns;
+    struct slice name;
+    bool has_failed;
+    struct slice message; /* of the status */
+};
+
+/* Struct trace takes fields from these attributes. */
+enum key_role {
+    ROLE_NONE,
+    ROLE_THREAD,
+    ROLE_THREAD_NAME,
+    ROLE_STREAM,
+    ROLE_CONTEXT,
+    ROLE_ACTIVITY,
+    ROLE_API,
+    ROLE_SESSION,
+    ROLE_ERROR
+};
+
+struct store_key {
+    uint32_t string;
+    uint32_t len;
+    uint32_t distinct; /* its values among the long-lived strings */
+    uint32_t last;     /* the latest of them */
+    uint32_t last_len;
+    uint8_t role; /* enum key_role */
+    bool is_wanted;
+};
+
+#define STORE_PREDICTED 64
+#define STORE_RECENT    256
+
+struct store {
+    struct trace *trace; /* receives strings, resources and the list of traces */
+    struct span_sort *sort;
+    const char *const *wanted; /* as in struct trace_input */
+    bool only_counts;          /* fills only trace->list */
+    uint32_t only_trace;       /* keeps only this one; TRACE_NONE: all */
+    size_t spans;
+    uint64_t start_ns, end_ns; /* of all spans */
+
+    struct store_key *keys;
+    size_t key_count, key_capacity;
+    struct int_map key_map;              /* string → index in keys */
+    uint32_t predicted[STORE_PREDICTED]; /* the key of the previous span's attribute at the same place */
+    struct recent_string {               /* long-lived strings that were looked up lately, by their ends */
+        uint32_t string, len;
+    } recent[STORE_RECENT];
+
+    uint32_t *trace_slots;   /* a hash table of indices in trace->list, TRACE_NONE in empty slots */
+    size_t trace_slot_count; /* a power of two, or 0 */
+    uint32_t last_trace;
+    struct int_map resources; /* string of all attributes → index in trace->resources */
+    uint32_t resource;
+
+    struct span_record record; /* of the span whose attributes arrive */
+    struct trace_attr *attrs;
+    size_t attr_count, attr_capacity;
+    size_t span_attrs; /* of attr_count: the span's; the others are its events' */
+    size_t attr_place;
+    struct record_event *events;
+    size_t event_count, event_capacity;
+    struct text texts;
+    struct int_map numbers; /* integer → string of its digits */
+};
+
+void store_init(struct store *store, struct trace *trace, struct span_sort *sort, const char *const *wanted);
+void store_deinit(struct store *store);
+
+/* The resource of the spans that follow. */
+void store_resource(struct store *store, const struct slice *keys, const struct otlp_value *values,
+                    size_t count);
+/* False: the attribute is not wanted; don't call store_value(). */
+bool store_key(struct store *store, struct slice key);
+/* The value of the key that store_key() was called for. */
+void store_value(struct store *store, const struct otlp_value *value);
+/* Whether events are wanted at all. */
+bool store_wants_events(const struct store *store);
+/* The attributes that follow belong to this event. */
+void store_event(struct store *store, uint64_t time_ns, struct slice name);
+/* Ends the span, whose attributes and events came before. */
+enum status store_span(struct store *store, const struct otlp_span *span, struct error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,61 @@
+/* Reads spans from files as a stream of segments, in order of start.
+ *
+ * The input may be larger than memory: spans are sorted on disk and passed on in segments of bounded size. A
+ * segment is a `struct trace`. All segments share strings' numbers, resources, threads, lanes and the list of
+ * traces. Spans, attributes, events and the texts that trace_attr_text() returns are valid only until `take`
+ * returns.
+ *
+ * A segment also has margin spans (is_margin) of its neighbors, so that parents and children find each other:
+ * earlier spans of the host that are still open or recent, and the next spans after it. Input that fits into
+ * one segment has none. */
+#ifndef CUSPAN_CLI_TRACE_TRACE_READ_H
+#define CUSPAN_CLI_TRACE_TRACE_READ_H
+
+#include "base/status.h"
+#include "cli/trace/trace.h"
+
+/* The default margin: so many spans of the host, and more for each process, so that the work of each one
+ * finds its call. A segment has at least three times as many spans. */
+#define TRACE_SEGMENT_SPANS            50000
+#define TRACE_MARGIN_SPANS             20000
+#define TRACE_MARGIN_SPANS_PER_PROCESS 1000
+#define TRACE_MARGIN_SPANS_MAX         200000
+#define TRACE_BUFFER_BYTES             (32u << 20)
+
+struct trace_input {
+    const char *const *paths; /* files, folders, patterns; "-": standard input */
+    size_t path_count;
+    /* The attributes of spans to keep, NULL-terminated; one that ends with "*" stands for all that start like
+     * it. NULL: all, and events. Those that the trace's own fields come from are always kept. */
+    const char *const *wanted;
+    /* Limits, for tests; 0: the defaults. */
+    size_t segment_spans; /* without its margins; at least as many as a margin */
+    size_t margin_spans;  /* on each side of a segment */
+    size_t buffer_bytes;  /* of spans in memory; more are sorted on disk (TMPDIR) */
+};
+
+struct trace_facts {
+    size_t spans;
+    size_t files;
+    size_t segments;
+    size_t cut_files;    /* their last line or message was incomplete and was skipped */
+    size_t joins_missed; /* spans whose parent is in the input, but too far away to be in the same segment */
+};
+
+/* Takes one segment, which it may not keep. An error ends the reading. */
+typedef enum status trace_segment_fn(void *context, struct trace *segment, struct error *err);
+
+/* Calls `take` at least once on success. `trace` is the object that `take` receives: its strings, resources,
+ * threads and lanes stay until the caller deinitializes it, which it must do in any case. Errors: INVALID
+ * with file and line, NOT_FOUND if there are no spans, IO. */
+enum status trace_read(const struct trace_input *input, struct trace *trace, trace_segment_fn *take,
+                       void *context, struct trace_facts *facts, struct error *err) MUST_CHECK;
+
+/* One whole trace, with all attributes and events, for `show`. `trace_id` is its ID or the first digits of
+ * it, in lower case; NULL: the last of the traces with the most spans. Reads the input twice. NOT_FOUND:
+ * there is no such trace. Ends the program if the trace is larger than memory. The caller deinitializes
+ * `trace` in any case. */
+enum status trace_read_one(const struct trace_input *input, const char *trace_id, struct trace *trace,
+                           struct error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,318 @@
+#!/usr/bin/env python3
+"""Models as people run them, each with the median and the minimum of its steps.
+
+    models.py gpt2 | resnet-train | resnet-infer | decode | decode-graph | ddp | jax
+
+gpt2: a training step of GPT-2 (124 million parameters, 8 x 512 tokens, bfloat16, fused AdamW). resnet-train, resnet-infer:
+ResNet-50 with 64 images (channels last, mixed precision). decode: one token of a Llama-like model (16 layers of width 2048,
+batch 1, a cache of 1,024 tokens), launched kernel by kernel; decode-graph: the same as a CUDA graph. ddp: gpt2 on two GPUs with
+DistributedDataParallel, as torchrun starts it. jax: a jitted training step of a multi-layer perceptron.
+
+Weights and data are random: only the times matter. SECONDS (3) is how long steps are measured after a warm-up. PROF=cuda runs
+200 of them under PyTorch's profiler with its CUDA activities, and prints the number of its events. BENCH_STEPS=1 reports each
+step with cuspan.step(), which needs the package on PYTHONPATH.
+"""
+
+import itertools
+import math
+import os
+import statistics
+import sys
+import time
+from contextlib import nullcontext
+from pathlib import Path
+
+SECONDS = float(os.environ.get("SECONDS", "3"))
+WARM_UP, PROFILED = 20, 200
+
+
+# ---- Models ------------------------------------------------------------------------------------------------------------
+
+
+def gpt2(wrap=lambda model: model):
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+    layers, width, heads, tokens, batch, words = 12, 768, 12, 512, 8, 50304
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
+            self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+            self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+        def forward(self, x):
+            q, k, v = (part.view(*part.shape[:2], heads, -1).transpose(1, 2) for part in self.qkv(self.first(x)).chunk(3, -1))
+            attention = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            x = x + self.out(attention.transpose(1, 2).reshape(x.shape))
+            return x + self.down(F.gelu(self.up(self.second(x)), approximate="tanh"))
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.places = nn.Embedding(words, width), nn.Embedding(tokens, width)
+            self.blocks, self.last = nn.Sequential(*(Block() for _ in range(layers))), nn.LayerNorm(width)
+
+        def forward(self, given, wanted):
+            x = self.blocks(self.words(given) + self.places.weight)
+            logits = self.last(x) @ self.words.weight.T
+            return F.cross_entropy(logits.flatten(0, 1).float(), wanted.flatten())
+
+    model = wrap(Model().cuda())
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
+    given, wanted = (torch.randint(words, (batch, tokens), device="cuda") for _ in range(2))
+
+    def step():
+        with torch.autocast("cuda", torch.bfloat16):
+            loss = model(given, wanted)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        return loss.item()
+    return step
+
+
+def resnet50():
+    from torch import nn
+
+    class Bottleneck(nn.Module):
+        def __init__(self, width_in, width, stride):
+            super().__init__()
+            self.body = nn.Sequential(
+                nn.Conv2d(width_in, width, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(inplace=True),
+                nn.Conv2d(width, width, 3, stride, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(inplace=True),
+                nn.Conv2d(width, 4 * width, 1, bias=False), nn.BatchNorm2d(4 * width))
+            self.side = nn.Identity() if width_in == 4 * width and stride == 1 else nn.Sequential(
+                nn.Conv2d(width_in, 4 * width, 1, stride, bias=False), nn.BatchNorm2d(4 * width))
+            self.last = nn.ReLU(inplace=True)
+
+        def forward(self, x):
+            return self.last(self.body(x) + self.side(x))
+
+    blocks, width_in = [], 64
+    for stage, (count, width) in enumerate(((3, 64), (4, 128), (6, 256), (3, 512))):
+        for number in range(count):
+            blocks.append(Bottleneck(width_in, width, 2 if stage and number == 0 else 1))
+            width_in = 4 * width
+    return nn.Sequential(nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1),
+                         *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2048, 1000))
+
+
+def resnet(is_training):
+    import torch
+    model = resnet50().cuda().to(memory_format=torch.channels_last).train(is_training)
+    images = torch.randn(64, 3, 224, 224, device="cuda").to(memory_format=torch.channels_last)
+    labels = torch.randint(1000, (64,), device="cuda")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+
+    def train():
+        with torch.autocast("cuda", torch.bfloat16):
+            loss = torch.nn.functional.cross_entropy(model(images), labels)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        return loss.item()
+
+    @torch.inference_mode()
+    def infer():
+        with torch.autocast("cuda", torch.bfloat16):
+            return model(images).argmax(1)[0].item()
+    return train if is_training else infer
+
+
+def llama():
+    """Decodes one token: `step()` launches each kernel, `again()` without the result."""
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+    layers, width, heads, inner, cached, words = 16, 2048, 32, 5632, 1024, 32000
+    size = width // heads
+    tensor = {"device": "cuda", "dtype": torch.bfloat16}
+
+    class Layer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = nn.RMSNorm(width, **tensor), nn.RMSNorm(width, **tensor)
+            self.qkv, self.out = nn.Linear(width, 3 * width, bias=False, **tensor), nn.Linear(width, width, bias=False, **tensor)
+            self.gate, self.up = nn.Linear(width, inner, bias=False, **tensor), nn.Linear(width, inner, bias=False, **tensor)
+            self.down = nn.Linear(inner, width, bias=False, **tensor)
+            self.keys, self.values = (torch.zeros(1, heads, cached, size, **tensor) for _ in range(2))
+
+        def forward(self, x, place, cos, sin):
+            q, k, v = (part.view(1, 1, heads, size).transpose(1, 2) for part in self.qkv(self.first(x)).chunk(3, -1))
+            q, k = turn(q, cos, sin), turn(k, cos, sin)
+            self.keys.index_copy_(2, place, k)
+            self.values.index_copy_(2, place, v)
+            attention = F.scaled_dot_product_attention(q, self.keys, self.values)
+            x = x + self.out(attention.transpose(1, 2).reshape(1, 1, width))
+            y = self.second(x)
+            return x + self.down(F.silu(self.gate(y)) * self.up(y))
+
+    def turn(x, cos, sin):
+        left, right = x.chunk(2, -1)
+        return torch.cat((left * cos - right * sin, right * cos + left * sin), -1)
+
+    embedding, last = nn.Embedding(words, width, **tensor), nn.RMSNorm(width, **tensor)
+    model = nn.ModuleList(Layer() for _ in range(layers))
+    head = nn.Linear(width, words, bias=False, **tensor)
+    place, token = torch.zeros(1, dtype=torch.long, device="cuda"), torch.zeros(1, 1, dtype=torch.long, device="cuda")
+    angles = torch.arange(cached, device="cuda")[:, None] / 10000 ** (torch.arange(size // 2, device="cuda") * 2 / size)
+    cos, sin = angles.cos().bfloat16(), angles.sin().bfloat16()
+
+    @torch.inference_mode()
+    def decode():
+        x = embedding(token)
+        for layer in model:
+            x = layer(x, place, cos[place], sin[place])
+        token.copy_(head(last(x)).argmax(-1))
+        place.add_(1).remainder_(cached)
+    return decode, token
+
+
+def decode():
+    run, token = llama()
+
+    def step():
+        run()
+        return token.item()
+    return step
+
+
+def decode_graph():
+    import torch
+    run, token = llama()
+    for _ in range(3):
+        run()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        run()
+
+    def step():
+        graph.replay()
+        return token.item()
+    return step
+
+
+def jax_step():
+    import jax
+    import jax.numpy as jnp
+    width, layers = 2048, 8
+    keys = jax.random.split(jax.random.PRNGKey(1), layers + 1)
+    weights = [jax.random.normal(key, (width, width), jnp.bfloat16) / math.sqrt(width) for key in keys[1:]]
+    batch = jax.random.normal(keys[0], (256, width), jnp.bfloat16)
+
+    def loss(weights, batch):
+        for weight in weights:
+            batch = jax.nn.gelu(batch @ weight)
+        return jnp.mean(batch.astype(jnp.float32) ** 2)
+
+    @jax.jit
+    def update(weights, batch):
+        value, slopes = jax.value_and_grad(loss)(weights, batch)
+        return [weight - 0.01 * slope for weight, slope in zip(weights, slopes)], value
+
+    def step():
+        nonlocal weights
+        weights, value = update(weights, batch)
+        return value.item()
+    return step
+
+
+# ---- Measurement -------------------------------------------------------------------------------------------------------
+
+
+def timed(step, seconds, count_max=1 << 30):
+    times_us, until = [], time.monotonic() + seconds
+    while len(times_us) < count_max and (time.monotonic() < until or len(times_us) < 10):
+        begin = time.perf_counter_ns()
+        step()
+        times_us.append((time.perf_counter_ns() - begin) / 1e3)
+    return times_us
+
+
+def reported(step):
+    """With a boundary at the beginning of each step, if they are wanted."""
+    if "BENCH_STEPS" not in os.environ:
+        return step
+    import cuspan
+    numbers = itertools.count()
+
+    def reported_step():
+        cuspan.step(next(numbers))
+        return step()
+    return reported_step
+
+
+def profiler():
+    wanted = os.environ.get("PROF")
+    if not wanted:
+        return nullcontext()
+    from torch.profiler import ProfilerActivity, profile
+    return profile(activities=[ProfilerActivity.CUDA])
+
+
+def measure(name, step):
+    step = reported(step)
+    timed(step, 3600, WARM_UP)
+    if "BENCH_READY" in os.environ:
+        Path(os.environ["BENCH_READY"]).touch()
+    with profiler() as profile:
+        times_us = timed(step, 3600 if profile else SECONDS, PROFILED if profile else 1 << 30)
+    if profile:
+        print(f"profiler-events {len(profile.events())} events")
+    print(f"{name}.median {statistics.median(times_us):.6g} us")
+    print(f"{name}.min {min(times_us):.6g} us")
+    print(f"{name}.steps {len(times_us)} steps")
+
+
+def one_rank(rank, name, port):
+    import torch
+    from torch.nn.parallel import DistributedDataParallel
+    os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=port,
+                      TORCHELASTIC_RUN_ID=f"bench-{port}")
+    torch.cuda.set_device(rank)
+    torch.distributed.init_process_group("nccl")
+    step = reported(gpt2(lambda model: DistributedDataParallel(model, device_ids=[rank], gradient_as_bucket_view=True)))
+    go_on = torch.ones(1, device="cuda")
+    timed(step, 3600, WARM_UP)
+    times_us = []
+    with profiler() as profile:
+        until = time.monotonic() + SECONDS
+        while go_on.item():  # rank 0 decides when to stop, for both
+            times_us += timed(step, 3600, 10)
+            go_on.fill_(time.monotonic() < until)
+            torch.distributed.broadcast(go_on, 0)
+    if rank == 0:
+        if profile:
+            print(f"profiler-events {len(profile.events())} events")
+        print(f"{name}.median {statistics.median(times_us):.6g} us\n{name}.min {min(times_us):.6g} us\n{name}.steps {len(times_us)} steps")
+    torch.distributed.destroy_process_group()
+
+
+def ddp(name):
+    """The ranks are processes, and each loads the agent."""
+    import socket
+    import subprocess
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    ranks = [subprocess.Popen([sys.executable, __file__, name, str(rank), port]) for rank in range(2)]
+    sys.exit(max(rank.wait() for rank in ranks))
+
+
+def main():
+    name = sys.argv[1] if len(sys.argv) > 1 else ""
+    models = {"gpt2": gpt2, "resnet-train": lambda: resnet(True), "resnet-infer": lambda: resnet(False), "decode": decode,
+              "decode-graph": decode_graph, "jax": jax_step}
+    if name == "ddp":
+        one_rank(int(sys.argv[2]), name, sys.argv[3]) if len(sys.argv) > 2 else ddp(name)
+    elif name in models:
+        measure(name, models[name]())
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main()

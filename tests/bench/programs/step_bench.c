@@ -1,0 +1,75 @@
+/* Measures the cost of a step's boundary on the program's thread: build/step_bench. Each line is the median
+ * of nine runs. A pipeline thread is missing, so the list of boundaries is overwritten. Waking up, when a
+ * step needs capture and the one before did not, adds CUPTI's switch of records (sleep_control.h). */
+#include "capture/context/steps.h"
+#include "capture/sleep/mode.h"
+#include "correlate/trace/sampler.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define RUNS    9
+#define STEPS   1000000
+#define PATTERN "ProfilerStep#*"
+
+static double now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void begin_step(int64_t number)
+{
+    (void)steps_begin(number, STEP_TRAIN, STEP_BY_NVTX);
+}
+
+static void push_step(int64_t number)
+{
+    (void)number;
+    steps_begin_from_nvtx("ProfilerStep#17", strlen("ProfilerStep#17"));
+}
+
+static void push_other(int64_t number)
+{
+    (void)number;
+    steps_begin_from_nvtx("aten::convolution_backward", strlen("aten::convolution_backward"));
+}
+
+static void measure(const char *what, void (*body)(int64_t number))
+{
+    double ns[RUNS];
+    for (int run = 0; run < RUNS; run++) {
+        double start = now_ns();
+        for (int64_t number = 0; number < STEPS; number++)
+            body(number);
+        ns[run] = (now_ns() - start) / STEPS;
+    }
+    qsort(ns, RUNS, sizeof *ns, compare);
+    printf("%-52s %6.1f ns\n", what, ns[RUNS / 2]);
+}
+
+int main(void)
+{
+    static struct step_rules all = {.job = 7, .rank = 0, .world_size = 8};
+    static struct step_rules some = {
+        .job = 7, .rank = 0, .world_size = 8, .is_limited = true, .always_first = true};
+    some.threshold = sampler_threshold(1.0 / 64);
+    mode_now = MODE_ON;
+    steps_start(&all, NULL);
+    measure("a range without steps.nvtx_pattern", push_other);
+    measure("a boundary, every step traced", begin_step);
+    steps_start(&some, PATTERN);
+    measure("a boundary, 1 step in 64", begin_step);
+    measure("a range of another name with steps.nvtx_pattern", push_other);
+    measure("a boundary from a range", push_step);
+    return 0;
+}

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Steps of a training job: a program calls cuspan_step() in between the recorded calls.
+
+    steps_test.py --build DIRECTORY [--sanitizers LIST] [GROUP[.test]...]
+"""
+
+import json
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path[:0] = [str(ROOT / "tests/support")]
+
+import agent_case  # noqa: E402
+from agent_case import Case, is_session, path_of, raw_spans_in, spans_in  # noqa: E402
+
+IN_ONE = 32  # spans of one play of the recording, in its session
+
+
+class Steps(Case):
+    def play(self, *steps, rank=None, job="job", settings=None, env=None, lines=0):
+        self.runs += 1
+        target, report = self.directory / f"{self.runs}.jsonl", self.directory / f"steps-{self.runs}"
+        double = agent_case.BUILD / "libcuspan-replay.so"
+        chosen = {"cupti.library": double, "output_file": target, "report_file": report, "exit_deadline_ms": 60000,
+                  "sampling.sleep": "never", **(settings or {})}
+        launcher = {} if rank is None else {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2"}
+        result = self.start(
+            [agent_case.BUILD / "control_host", double, path_of("vector_add"), agent_case.BUILD / "libcuspan.so", "inject", *steps],
+            {"CUSPAN_SET": ";".join(f"{key}={value}" for key, value in chosen.items()), "CUSPAN_JOB_ID": job,
+             **launcher, **(env or {})})
+        self.assertEqual((result.status, result.err.count("\n")), (0, lines), result.err)
+        result.text = target.read_text()
+        for path in self.directory.glob(f"steps-{self.runs}.*"):
+            result.report = json.loads(path.read_text())
+        self.ranks = {span.attributes["cuda.step.number"]: span for span in spans_in(result.text)
+                      if "cuda.session.spans" in span.attributes and "cuda.step.number" in span.attributes}
+        return result
+
+    def below(self, result, span):
+        return sum(other.trace_id == span.trace_id for other in result.spans)
+
+    def places(self, result):
+        """Which trace has which spans, in order of time."""
+        order = sorted(result.spans, key=lambda span: span.start_ns)
+        return "\n".join(f"{span.trace_id[:4]} {span.start_ns} {span.name}" for span in order)
+
+    def test_a_step_is_one_trace_of_both_ranks(self):
+        steps = ["step=3", "play", "step=4", "play", "step-end", "play"]
+        first, ranks = self.play(*steps, rank=0), dict(self.ranks)
+        second = self.play(*steps, rank=1)
+        for number in 3, 4:
+            mine, other = ranks[number], self.ranks[number]
+            root = next(span for span in first.spans if span.name == f"step {number}")
+            self.assertEqual((mine.name, other.name), ("rank 0", "rank 1"))
+            self.assertEqual((mine.trace_id, mine.parent_id), (other.trace_id, other.parent_id))
+            self.assertEqual((root.trace_id, root.span_id, root.parent_id), (mine.trace_id, mine.parent_id, ""))
+            self.assertEqual(self.below(first, mine), IN_ONE + 2, self.places(first))
+            self.assertEqual(self.below(second, other), IN_ONE + 1, self.places(second))
+            self.assertNotEqual(mine.span_id, other.span_id)
+        self.assertFalse([span for span in second.spans if span.name.startswith("step ")])
+        self.assertNotEqual(ranks[3].trace_id, ranks[4].trace_id)
+        self.assertEqual(sum(map(is_session, first.spans)), 1)
+        self.assertEqual(first.report["counters"]["roots"], 2)
+
+    def test_only_some_steps_are_sampled(self):
+        steps = [word for number in range(1, 21) for word in (f"step={number}", "play")]
+        result = self.play(*steps, rank=0, settings={"steps.ratio": 0.25})
+        numbers = sorted(self.ranks)
+        self.assertTrue({3, 4} <= set(numbers))
+        taken = [number for number in numbers if number > 4]
+        self.assertEqual(len(taken), 4)
+        self.assertEqual({later - number for number, later in zip(taken, taken[1:])}, {4})
+        self.assertEqual({self.state(result, self.ranks[number])[:8] for number in taken}, {"ot=th:c;"})
+        self.assertEqual({self.state(result, self.ranks[number])[:8] for number in (3, 4)}, {"ot=th:0;"})
+        self.assertEqual(result.report["counters"]["spans_unsampled"], IN_ONE * (20 - len(numbers)))
+
+    def state(self, result, span):
+        return next(raw.get("traceState", "") for raw in raw_spans_in(result.text) if raw["spanId"] == span.span_id)
+
+    def test_another_start_of_the_job_has_other_traces(self):
+        self.play("step=3", "play", rank=0)
+        first = self.ranks[3].trace_id
+        self.play("step=3", "play", rank=0)
+        self.assertEqual(self.ranks[3].trace_id, first)
+        self.play("step=3", "play", rank=0, env={"LOCAL_WORLD_SIZE": "2", "TORCHELASTIC_RESTART_COUNT": "1"})
+        self.assertNotEqual(self.ranks[3].trace_id, first)
+
+    def test_a_process_without_a_job_keeps_every_step(self):
+        steps = [word for number in range(1, 9) for word in (f"step={number}", "play")]
+        self.play(*steps, job="")
+        self.assertEqual(sorted(self.ranks), list(range(1, 9)))
+        self.assertEqual({span.name for span in self.ranks.values()}, {"control_host"})
+        self.assertEqual({span.parent_id for span in self.ranks.values()}, {""})
+
+    def test_ranks_of_an_unknown_job_are_alone_and_told_so(self):
+        steps = [word for number in range(1, 9) for word in (f"step={number}", "play")]
+        result = self.play(*steps, rank=1, job="", lines=1)
+        self.assertIn("set CUSPAN_JOB_ID to the same value on all ranks", result.err)
+        self.assertEqual(sorted(self.ranks), list(range(1, 9)))
+        self.assertEqual({(span.name, span.parent_id) for span in self.ranks.values()}, {("rank 1", "")})
+
+    def test_a_rank_sends_its_share(self):
+        steps = [word for number in range(1, 5) for word in (f"step={number}", "play", "nap")]
+        result = self.play(*steps, rank=1, settings={"steps.sampled": "never", "steps.spans_max": 36})
+        self.assertEqual(sorted(self.ranks), [1, 2, 3, 4])
+        for rank in self.ranks.values():
+            self.assertLessEqual(self.below(result, rank), 18)
+        chosen, detailed = self.ranks[2], self.ranks[3]  # step 1 came as a surprise; step 3 is the turn of rank 1
+        work = [span for span in result.spans if span.trace_id == chosen.trace_id and span != chosen]
+        self.assertEqual(sorted(span.name for span in work), ["add", "memcpy DeviceToHost", "memcpy HostToDevice", "memcpy HostToDevice"])
+        self.assertEqual({span.parent_id for span in work}, {chosen.span_id})
+        root = next(span for span in result.spans if span.name == "step 3, rank 1")
+        self.assertEqual(self.below(result, root), IN_ONE + 1)
+        copies = [span for span in result.spans if span.trace_id == detailed.trace_id and span != detailed]
+        self.assertEqual({span.attributes.get("cuda.step.copy") for span in copies}, {True})
+        counters = result.report["counters"]
+        self.assertEqual(counters["step_copies"], sum("cuda.step.copy" in span.attributes for span in result.spans))
+        # Some of CUPTI's overhead is known only after the rank's span has left.
+        missing = {rank.span_id: IN_ONE + 1 - self.below(result, rank) for rank in self.ranks.values()}
+        for rank in self.ranks.values():
+            self.assertTrue(0 < rank.attributes["cuda.step.left_out"] <= missing[rank.span_id], rank)
+        self.assertEqual(counters["spans_left_out"], sum(missing.values()) - missing[detailed.span_id])
+
+    def test_capture_sleeps_between_sampled_steps(self):
+        asleep = [*["nap"] * 10, "on"]
+        steps = ["step=3", "play", "step=5", *asleep, "play", "step=2", "on", "play", "step=4", "on", "play", "step=6", *asleep]
+        result = self.play(*steps, rank=0, settings={"sampling.sleep": "always", "steps.ratio": 1 / 1024})
+        on = [int(line.split()[1]) for line in result.out.splitlines() if line.startswith("on:")]
+        self.assertEqual(on, [0, 1, 1, 0])
+        self.assertEqual(sorted(self.ranks), [3, 4])
+        self.assertEqual(self.below(result, self.ranks[4]), IN_ONE + 2)
+        # Step 2 is not sampled, but the end of its GPU work is known. Nothing is known of the time before step 3.
+        self.assertEqual(["cuda.step.gpu_backlog" in self.ranks[number].attributes for number in (3, 4)], [False, True])
+
+
+if __name__ == "__main__":
+    agent_case.main()

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Tests the tables of `cuspan stat` about a training job, on simulated OTLP files whose faults are known.
+
+    tests/training/stat_ranks_test.py --build build
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+CUSPAN = None
+
+
+def stat(path, *options):
+    done = subprocess.run([CUSPAN, "stat", "--json", *options, path], stdout=subprocess.PIPE, check=True)
+    return json.loads(done.stdout)
+
+
+class Ranks(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def simulate(self, *options):
+        job, truth = Path(self.folder.name, "job.jsonl"), Path(self.folder.name, "truth.json")
+        subprocess.run([sys.executable, HERE / "simulate.py", "--otlp", job, "--truth", truth, *map(str, options)], check=True)
+        return job, json.loads(truth.read_text(encoding="utf-8"))
+
+    def test_a_late_rank(self):
+        job, truth = self.simulate("--ranks", 16, "--steps", 8, "--fault", "late-always", "--seed", 4)
+        tables = stat(job)
+        name = f"rank {truth['rank']} (node-{truth['rank'] // 8}, trainer)"
+        self.assertEqual([row["rank"] for row in tables["ranks"]], list(range(16)))
+        row = tables["ranks"][truth["rank"]]
+        self.assertEqual((row["process"], row["host"]), (name, f"node-{truth['rank'] // 8}"))
+        self.assertLess(row["score"], 0.995)
+        self.assertEqual(row["lateness_ns"], max(row["lateness_ns"] for row in tables["ranks"]))
+        self.assertEqual(tables["collectives"][0]["last"], name)
+        stragglers = [row for row in tables["rank_findings"] if row["finding"] == "straggler"]
+        self.assertEqual(len(stragglers), 1)
+        self.assertIn(f"rank {truth['rank']} ", stragglers[0]["evidence"])
+        self.assertIn(stragglers[0]["trace_id"], job.read_text(encoding="utf-8"))
+
+    def test_two_real_ranks(self):
+        """Spans of two H100s. Their collectives are no work of their own beside their kernels."""
+        tables = stat(HERE.parents[1] / "examples/training/late_rank.jsonl.gz", "--top", "0")
+        self.assertEqual([row["finding"] for row in tables["rank_findings"]], ["straggler"])
+        self.assertRegex(tables["rank_findings"][0]["evidence"], r"^rank 1 \(vm, GPU 1, NVIDIA H100 .*\) was last in 5 of 5 steps, .*its kernels take longer")
+        self.assertIn("clocks, power", tables["rank_findings"][0]["advice"])
+
+        self.assertLess(tables["ranks"][0]["lateness_ns"], 0)
+        self.assertEqual([row["gpu"] for row in tables["ranks"]],
+                         ["GPU 0, NVIDIA H100 80GB HBM3", "GPU 1, NVIDIA H100 80GB HBM3"])
+        self.assertGreater(tables["ranks"][0]["score"], 10)  # its peer has ten times as much work
+        kernels = sum(row["count"] for row in tables["kernels"])
+        self.assertEqual(sum(row["kernels"] for row in tables["headline"]), kernels)
+        self.assertEqual(sum(row["count"] for row in tables["collectives"]), 25)
+        for row in tables["devices"]:
+            self.assertLess(row["concurrency"], 1.1)
+
+    def test_steps(self):
+        job, _ = self.simulate("--ranks", 4, "--steps", 3, "--overlap")
+        rows = stat(job, "--table", "steps")["steps"]
+        self.assertEqual(len(rows), 3 * (4 + 1))
+        for row in rows:
+            self.assertEqual(row["duration_ns"], row["compute_ns"] + row["exposed_communication_ns"] + row["copies_ns"] +
+                             row["idle_ns"])
+            self.assertGreaterEqual(row["exposed_communication_ns"], row["waiting_ns"])
+        self.assertEqual([row["step"] for row in rows], sorted(row["step"] for row in rows))
+
+    def test_clocks(self):
+        job, truth = self.simulate("--ranks", 16, "--steps", 12)
+        rows = stat(job, "--table", "clocks")["clocks"]
+        self.assertEqual([row["host"] for row in rows[:2]], ["node-0", "node-1"])
+        planted = [clock["offset_ns"] for clock in truth["clocks"]]
+        self.assertLess(abs(rows[1]["offset_ns"] - (planted[1] - planted[0])), 20000)
+        self.assertEqual(rows[1]["contradictions"], 0)
+
+    def test_clocks_are_aligned(self):
+        """If all times are corrected, nothing is left to correct. All other tables stay as they are."""
+        job, _ = self.simulate("--ranks", 16, "--steps", 12)
+        before, after = stat(job), stat(job, "--align-clocks")
+        self.assertGreater(abs(before["clocks"][1]["offset_ns"]), 100000)
+        self.assertLess(abs(after["clocks"][1]["offset_ns"]), 1000)
+        self.assertLess(abs(after["clocks"][1]["drift_ppm"]), 0.1)
+        for old, new in zip(before["collectives"], after["collectives"]):
+            self.assertEqual(old["communicator"], new["communicator"])
+            self.assertAlmostEqual(old["wait_ns"], new["wait_ns"], delta=0.001 * old["wait_ns"] + 10)
+        self.assertEqual(len(before["steps"]), len(after["steps"]))
+
+    def test_clocks_cannot_be_aligned(self):
+        job, _ = self.simulate("--ranks", 2, "--steps", 3)
+        done = subprocess.run([CUSPAN, "stat", "--align-clocks", job], capture_output=True, text=True, check=True)
+        self.assertIn("no clocks to align", done.stderr)
+        done = subprocess.run([CUSPAN, "stat", "--align-clocks", "-"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("reads the input twice", done.stderr)
+
+    def test_findings(self):
+        """One option prints those of the processes and those across ranks."""
+        job, truth = self.simulate("--ranks", 16, "--steps", 8, "--fault", "late-always", "--seed", 4)
+        tables = stat(job, "--findings")
+        self.assertEqual(sorted(tables), ["findings", "rank_findings"])
+        self.assertEqual(tables["rank_findings"][0]["finding"], "straggler")
+        text = subprocess.run([CUSPAN, "stat", "--findings", job], capture_output=True, text=True, check=True).stdout
+        self.assertTrue(text.startswith("straggler,"), text)
+        self.assertIn(f"rank {truth['rank']} ", text)
+        job, _ = self.simulate("--ranks", 16, "--steps", 8)
+        text = subprocess.run([CUSPAN, "stat", "--findings", job], capture_output=True, text=True, check=True).stdout
+        self.assertTrue(text.startswith("No findings"), text)
+
+    def test_copies_of_spans_count_once(self):
+        """In turn, a rank with too many spans sends all of them in a trace of its own, and some of them twice."""
+        job, _ = self.simulate("--ranks", 4, "--steps", 3)
+        before = stat(job, "--top", "0")
+        copy = {"key": "cuda.step.copy", "value": {"boolValue": True}}
+        lines = [json.loads(line) for line in job.read_text(encoding="utf-8").splitlines()]
+        spans = [span for line in lines for span in line["resourceSpans"][0]["scopeSpans"][0]["spans"] if span["name"] == "compute"]
+        for span in spans[:10]:
+            span["attributes"].append(copy)
+        job.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        after = stat(job, "--top", "0")
+        self.assertEqual(after["steps"], before["steps"])
+        self.assertEqual(after["headline"][0]["kernels"], before["headline"][0]["kernels"] - 10)
+
+    def test_by_rank(self):
+        job, _ = self.simulate("--ranks", 12, "--steps", 3)
+        whole, tables = stat(job, "--top", "0"), stat(job, "--top", "0", "--by", "rank")
+        self.assertEqual([row["group"] for row in tables["headline"]], [str(rank) for rank in range(12)])
+        self.assertEqual(sum(row["kernels"] for row in tables["headline"]), whole["headline"][0]["kernels"])
+        self.assertNotIn("collectives", tables)
+
+    def test_by_step(self):
+        job, _ = self.simulate("--ranks", 4, "--steps", 12)
+        whole, tables = stat(job, "--top", "0"), stat(job, "--top", "0", "--by", "step")
+        self.assertEqual([row["group"] for row in tables["headline"]], [str(step) for step in range(1, 13)])
+        self.assertEqual(sum(row["kernels"] for row in tables["headline"]), whole["headline"][0]["kernels"])
+        self.assertEqual(sum(row["count"] for row in tables["collectives"]), sum(row["count"] for row in whole["collectives"]))
+        for row in tables["steps"]:
+            self.assertEqual(row.pop("group"), str(row["step"]))
+        self.assertEqual(tables["steps"], whole["steps"])
+
+    def test_pairs(self):
+        job, truth = self.simulate("--ranks", 16, "--pairs", "--fault", "link", "--seed", 6)
+        rows = stat(job, "--table", "rank_findings")["rank_findings"]
+        links = [row["evidence"] for row in rows if row["finding"] == "slow-link"]
+        self.assertEqual(len(links), 1)
+        for rank in truth["link_ranks"]:
+            self.assertIn(f"rank {rank} ", links[0])
+
+    def test_a_program_without_steps_has_no_such_tables(self):
+        job, _ = self.simulate("--ranks", 2, "--steps", 1)
+        text = job.read_text(encoding="utf-8").replace("cuda.step.", "other.step.")
+        job.write_text(text, encoding="utf-8")
+        self.assertNotIn("ranks", stat(job))
+
+
+if __name__ == "__main__":
+    options = argparse.ArgumentParser()
+    options.add_argument("--build", required=True)
+    arguments, rest = options.parse_known_args()
+    CUSPAN = Path(arguments.build).resolve() / "cuspan"
+    unittest.main(argv=[sys.argv[0], *rest])

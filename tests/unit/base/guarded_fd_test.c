@@ -1,0 +1,134 @@
+#include "base/process/guarded_fd.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[] = "/tmp/guarded-fd-test-XXXXXX";
+
+static int begin(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) ? 0 : 1;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    return rmdir(folder);
+}
+
+/* A file that is no longer in the folder. */
+static int temporary_file(void)
+{
+    char path[64];
+    snprintf(path, sizeof path, "%s/XXXXXX", folder);
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(unlink(path), 0);
+    return fd;
+}
+
+static void test_it_is_ours_until_closed(void **state)
+{
+    (void)state;
+    struct guarded_fd fd = guarded_fd_of(temporary_file());
+    int number = fd.number;
+    assert_true(guarded_fd_is_ours(&fd));
+    guarded_fd_close(&fd);
+    assert_int_equal(fd.number, -1);
+    assert_int_equal(fcntl(number, F_GETFD), -1);
+    assert_false(guarded_fd_is_ours(&fd));
+}
+
+static void test_no_file(void **state)
+{
+    (void)state;
+    struct guarded_fd fd = guarded_fd_of(-1);
+    assert_int_equal(fd.number, -1);
+    assert_false(guarded_fd_is_ours(&fd));
+    guarded_fd_close(&fd);
+}
+
+/* The host closes the number, and opens `other` under it. */
+static void expect_that_it_stays_open(struct guarded_fd fd, int other)
+{
+    int number = fd.number;
+    assert_int_equal(dup2(other, number), number);
+    assert_false(guarded_fd_is_ours(&fd));
+    guarded_fd_close(&fd);
+    assert_int_not_equal(fcntl(number, F_GETFD), -1);
+    close(number);
+    close(other);
+}
+
+static void test_a_file_of_the_host_stays_open(void **state)
+{
+    (void)state;
+    expect_that_it_stays_open(guarded_fd_of(temporary_file()), temporary_file());
+}
+
+/* File systems use the inode of a deleted file again. */
+static struct guarded_fd with_the_inode_of(int other)
+{
+    struct stat facts;
+    struct guarded_fd fd = guarded_fd_of(temporary_file());
+    assert_int_equal(fstat(other, &facts), 0);
+    fd.device = facts.st_dev;
+    fd.inode = facts.st_ino;
+    return fd;
+}
+
+static void test_a_folder_with_the_inode_of_ours_stays_open(void **state)
+{
+    (void)state;
+    int other = open(folder, O_RDONLY | O_DIRECTORY);
+    struct guarded_fd fd = with_the_inode_of(other);
+    fd.birth_ns = 0; /* as on a file system that does not know it */
+    expect_that_it_stays_open(fd, other);
+}
+
+static void test_a_later_file_with_the_inode_of_ours_stays_open(void **state)
+{
+    (void)state;
+    int other = temporary_file();
+    struct guarded_fd fd = with_the_inode_of(other);
+    if (guarded_fd_of(other).birth_ns == 0) {
+        print_message("skipped: the file system of /tmp does not know when a file was created\n");
+        close(other);
+        guarded_fd_close(&fd);
+        skip();
+    }
+    fd.birth_ns--; /* two files may be created in the same tick of the clock */
+    expect_that_it_stays_open(fd, other);
+}
+
+/* A sandbox that the host enters later refuses the question. */
+static void test_an_unknown_birth_is_not_compared(void **state)
+{
+    (void)state;
+    struct guarded_fd fd = guarded_fd_of(temporary_file());
+    fd.birth_ns = 0;
+    assert_true(guarded_fd_is_ours(&fd));
+    guarded_fd_close(&fd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_it_is_ours_until_closed),
+        cmocka_unit_test(test_no_file),
+        cmocka_unit_test(test_a_file_of_the_host_stays_open),
+        cmocka_unit_test(test_a_folder_with_the_inode_of_ours_stays_open),
+        cmocka_unit_test(test_a_later_file_with_the_inode_of_ours_stays_open),
+        cmocka_unit_test(test_an_unknown_birth_is_not_compared),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}

@@ -1,0 +1,147 @@
+/* Tests the order in which one round hands over boundaries of steps, calls and GPU records. */
+#include "capture/capture.h"
+
+#include "abi/layouts.h"
+#include "capture/activity/buffers.h"
+#include "capture/activity/decode.h"
+#include "capture/callbacks/threads.h"
+#include "capture/context/steps.h"
+#include "model/cuda/activities.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define BUFFER_BYTES 4096
+#define EVENTS_MAX   16
+
+/* The sink's calls, in order: "step 3", "call", "work". */
+static char events[EVENTS_MAX][16];
+static size_t event_count;
+static int64_t step_inside_call; /* a step that begins while a ring is drained; 0: none */
+
+static void see(const char *what)
+{
+    assert_true(event_count < EVENTS_MAX);
+    snprintf(events[event_count++], sizeof events[0], "%s", what);
+}
+
+static void on_step(void *context, const struct step_boundary *boundary)
+{
+    char text[16];
+    (void)context;
+    snprintf(text, sizeof text, "step %d", (int)boundary->number);
+    see(text);
+}
+
+static void on_call(void *context, const struct thread_info *thread, const struct call_record *call)
+{
+    (void)context, (void)thread, (void)call;
+    see("call");
+    if (step_inside_call)
+        steps_begin(step_inside_call, STEP_TRAIN, STEP_BY_API);
+    step_inside_call = 0;
+}
+
+static void on_activity(void *context, const struct activity_record *activity)
+{
+    (void)context;
+    assert_int_equal(activity->kind, ACTIVITY_KERNEL);
+    see("work");
+}
+
+static const struct capture_sink sink = {.on_call = on_call, .on_activity = on_activity, .on_step = on_step};
+
+static void expect(size_t count, const char *const *wanted)
+{
+    assert_int_equal(event_count, count);
+    for (size_t i = 0; i < count; i++)
+        assert_string_equal(events[i], wanted[i]);
+}
+#define EXPECT(...)                                                                                          \
+    expect(sizeof(const char *[]){__VA_ARGS__} / sizeof(const char *), (const char *[]){__VA_ARGS__})
+
+/* Records that have their kind only. */
+static int setup_all(void **state)
+{
+    static struct cupti_field_layout field = {.fieldId = 0, .offset = 0, .size = 4, .alignment = 4};
+    static struct cupti_record_layout layout = {
+        .structSize = sizeof layout, .pEntries = &field, .numFields = 1, .recordSize = 8};
+    struct cupti_record_layout *by_kind[ACTIVITY_KINDS_MAX] = {NULL};
+    (void)state;
+    by_kind[ACTIVITY_KERNEL] = &layout;
+    decode_learn_layouts(by_kind, ACTIVITY_KINDS_MAX);
+    return buffers_init(BUFFER_BYTES, 4, 0) != STATUS_OK || threads_init(64 * 1024, 256 * 1024) != STATUS_OK;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    event_count = 0;
+    return 0;
+}
+
+static void finish_buffer(void)
+{
+    uint32_t kind = ACTIVITY_KERNEL;
+    uint8_t *data;
+    size_t bytes, max_records;
+    buffers_request(&data, &bytes, &max_records);
+    assert_non_null(data);
+    memcpy(data, &kind, sizeof kind);
+    buffers_complete(NULL, 0, data, bytes, 8);
+}
+
+static void write_call(void)
+{
+    struct host_thread *self = thread_current();
+    assert_non_null(self);
+    struct call_record *call = ring_reserve(&self->ring, sizeof *call);
+    assert_non_null(call);
+    *call = (struct call_record){.head = {sizeof *call, RECORD_CALL, CALL_RUNTIME, 1}};
+    ring_commit(&self->ring, sizeof *call);
+}
+
+/* Work without a call belongs to the step of its time, so the step must be known. */
+static void test_steps_come_before_work_without_any_thread(void **state)
+{
+    (void)state;
+    finish_buffer();
+    steps_begin(1, STEP_TRAIN, STEP_BY_API);
+    capture_pump(&sink);
+    EXPECT("step 1", "work");
+}
+
+static void test_steps_come_before_calls_and_work(void **state)
+{
+    (void)state;
+    finish_buffer();
+    steps_begin(2, STEP_TRAIN, STEP_BY_API);
+    write_call();
+    capture_pump(&sink);
+    EXPECT("step 2", "call", "work");
+}
+
+/* The last ring's head has been read when the step begins. */
+static void test_a_step_that_begins_while_the_last_ring_is_drained(void **state)
+{
+    (void)state;
+    finish_buffer();
+    write_call();
+    step_inside_call = 3;
+    capture_pump(&sink);
+    EXPECT("call", "step 3", "work");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_steps_come_before_work_without_any_thread, setup),
+        cmocka_unit_test_setup(test_steps_come_before_calls_and_work, setup),
+        cmocka_unit_test_setup(test_a_step_that_begins_while_the_last_ring_is_drained, setup)};
+    return cmocka_run_group_tests(tests, setup_all, NULL);
+}

@@ -1,0 +1,318 @@
+/* Tests the list of steps' boundaries and the wake-up for sampled ones. Each test is a process of its own,
+ * because the list is global. */
+#include "capture/context/steps.h"
+
+#include "base/clock.h"
+#include "capture/nccl/nccl_calls.h"
+#include "capture/sleep/active_contexts.h"
+#include "capture/sleep/mode.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define THREADS    4
+#define PER_THREAD 20000
+
+/* Of each 8 steps, number 7 is sampled. */
+static const struct step_rules rules = {
+    .threshold = (1ull << 56) - (1ull << 53), .is_limited = true, .job = 0};
+static int64_t sampled_number;
+
+static void find_sampled(void)
+{
+    sampled_number = 100;
+    while (!step_is_sampled(&rules, sampled_number, STEP_TRAIN))
+        sampled_number++;
+}
+
+static struct step_boundary take(void)
+{
+    struct step_boundary boundary;
+    uint64_t missed;
+    assert_true(steps_take(&boundary, &missed));
+    assert_int_equal(missed, 0);
+    return boundary;
+}
+
+static void expect_none(void)
+{
+    struct step_boundary boundary;
+    uint64_t missed;
+    assert_false(steps_take(&boundary, &missed));
+}
+
+static void test_boundaries_arrive_in_order(void)
+{
+    atomic_store(&mode_now, MODE_ON);
+    expect_none();
+    uint64_t before = clock_ticks();
+    assert_true(steps_begin(7, STEP_TRAIN, STEP_BY_OPTIMIZER));
+    assert_true(steps_begin(-1, STEP_CHECKPOINT, STEP_BY_OPTIMIZER));
+    struct step_boundary first = take(), second = take();
+    expect_none();
+    assert_int_equal(first.number, 7);
+    assert_int_equal(first.kind, STEP_TRAIN);
+    assert_int_equal(first.source, STEP_BY_OPTIMIZER);
+    assert_int_equal(second.number, -1);
+    assert_int_equal(second.kind, STEP_CHECKPOINT);
+    assert_true(first.time >= before && second.time >= first.time);
+}
+
+static void test_before_capture_there_is_no_time(void)
+{
+    atomic_store(&mode_now, MODE_OFF);
+    steps_begin(1, STEP_TRAIN, STEP_BY_API);
+    assert_int_equal(take().time, 0);
+}
+
+static bool was_woken_before_return, was_published_first;
+
+static void on_asleep(void)
+{
+    struct step_boundary boundary;
+    uint64_t missed;
+    was_woken_before_return = true;
+    was_published_first = steps_take(&boundary, &missed);
+    atomic_store(&active_contexts_is_asleep, false);
+}
+
+static void test_capture_is_on_before_a_sampled_step_and_the_one_before(void)
+{
+    find_sampled();
+    active_contexts_on_asleep = on_asleep;
+    steps_start(&rules, NULL);
+    steps_begin(sampled_number - 2, STEP_TRAIN, STEP_BY_API);
+    assert_int_equal(active_contexts_count(), 0);
+    assert_true(active_contexts_has_unsampled()); /* capture may sleep */
+    take();
+    atomic_store(&active_contexts_is_asleep, true);
+    steps_begin(sampled_number - 1, STEP_TRAIN, STEP_BY_API);
+    assert_true(was_woken_before_return);
+    assert_false(was_published_first); /* the step's first call finds capture on */
+    assert_int_equal(active_contexts_count(), 1);
+    steps_begin(sampled_number, STEP_TRAIN, STEP_BY_API);
+    assert_int_equal(active_contexts_count(), 1);
+    assert_true(steps_are_held());
+    steps_begin(sampled_number, STEP_TRAIN, STEP_BY_API); /* once more: still one */
+    assert_int_equal(active_contexts_count(), 1);
+    steps_begin(sampled_number + 1, STEP_TRAIN, STEP_BY_API);
+    assert_int_equal(active_contexts_count(), 0);
+    assert_false(steps_are_held());
+}
+
+/* Between two steps, and in an evaluation, the next number is still that of the next step. */
+static void test_capture_is_on_between_a_step_and_a_sampled_one(void)
+{
+    find_sampled();
+    steps_start(&rules, NULL);
+    steps_begin(0, STEP_NONE, STEP_BY_API);
+    steps_begin(sampled_number - 1, STEP_TRAIN, STEP_BY_API);
+    assert_int_equal(active_contexts_count(), 1);
+    steps_begin(sampled_number - 1, STEP_EVALUATION, STEP_BY_API);
+    assert_int_equal(active_contexts_count(), 1);
+    steps_begin(0, STEP_NONE, STEP_BY_API);
+    assert_int_equal(active_contexts_count(), 1);
+    steps_begin(sampled_number, STEP_TRAIN, STEP_BY_API);
+    steps_begin(0, STEP_NONE, STEP_BY_API);
+    assert_int_equal(active_contexts_count(), 0);
+}
+
+static void test_a_step_that_began_before_capture(void)
+{
+    find_sampled();
+    steps_begin(sampled_number, STEP_TRAIN, STEP_BY_API);
+    assert_int_equal(active_contexts_count(), 0);
+    steps_start(&rules, NULL);
+    assert_int_equal(active_contexts_count(), 1);
+}
+
+/* Without a ratio, every step is sampled, and capture never sleeps because of steps. */
+static void test_without_a_ratio_nothing_sleeps(void)
+{
+    static const struct step_rules all = {.rank = -1};
+    steps_start(&all, NULL);
+    steps_begin(1, STEP_TRAIN, STEP_BY_API);
+    steps_begin(2, STEP_TRAIN, STEP_BY_API);
+    assert_false(active_contexts_has_unsampled());
+    assert_int_equal(active_contexts_count(), 1);
+}
+
+static void test_a_better_source_wins(void)
+{
+    assert_true(steps_begin(1, STEP_TRAIN, STEP_BY_COLLECTIVES));
+    assert_true(steps_begin(2, STEP_TRAIN, STEP_BY_OPTIMIZER));
+    assert_false(steps_begin(3, STEP_TRAIN, STEP_BY_NVTX));
+    assert_true(steps_begin(4, STEP_TRAIN, STEP_BY_API));
+    assert_false(steps_begin(5, STEP_TRAIN, STEP_BY_OPTIMIZER));
+    int64_t numbers[] = {take().number, take().number, take().number};
+    assert_int_equal(numbers[0], 1);
+    assert_int_equal(numbers[1], 2);
+    assert_int_equal(numbers[2], 4);
+    expect_none();
+}
+
+static void test_nvtx_names(void)
+{
+    static const struct step_rules all = {.rank = -1};
+    steps_begin_from_nvtx("ProfilerStep#1", sizeof "ProfilerStep#1" - 1); /* no pattern so far */
+    steps_start(&all, "ProfilerStep*");
+    steps_begin_from_nvtx("ProfilerStep#12", sizeof "ProfilerStep#12" - 1);
+    steps_begin_from_nvtx("aten::mm", sizeof "aten::mm" - 1);
+    steps_begin_from_nvtx("ProfilerStep", sizeof "ProfilerStep" - 1);
+    assert_int_equal(take().number, 12);
+    struct step_boundary next = take();
+    assert_int_equal(next.number, 13); /* without a number: the next one */
+    assert_int_equal(next.source, STEP_BY_NVTX);
+    expect_none();
+}
+
+static void test_the_first_nonce_stays(void)
+{
+    steps_begin(1, STEP_TRAIN, STEP_BY_API);
+    steps_set_nonce(0);
+    steps_set_nonce(41);
+    steps_set_nonce(42);
+    steps_begin(2, STEP_TRAIN, STEP_BY_API);
+    assert_int_equal(take().nonce, 0);
+    assert_int_equal(take().nonce, 41);
+}
+
+/* The first communicator of all ranks tells this start of the job, from the next step on. */
+static void test_the_communicator_of_all_ranks_is_the_nonce(void)
+{
+    static const struct step_rules job = {.rank = 1, .world_size = 4};
+    steps_start(&job, NULL);
+    nccl_note_communicator(76, 2, 1);
+    steps_begin(1, STEP_TRAIN, STEP_BY_API);
+    nccl_note_communicator(77, 4, 1);
+    steps_begin(2, STEP_TRAIN, STEP_BY_API);
+    nccl_note_communicator(78, 4, 1);
+    steps_begin(3, STEP_TRAIN, STEP_BY_API);
+    assert_int_equal(take().nonce, 0);
+    assert_int_equal(take().nonce, 77);
+    assert_int_equal(take().nonce, 77);
+}
+
+static void test_missed_boundaries_are_counted(void)
+{
+    struct step_boundary boundary;
+    uint64_t missed;
+    for (int64_t number = 1; number <= 1500; number++)
+        steps_begin(number, STEP_TRAIN, STEP_BY_API);
+    assert_true(steps_take(&boundary, &missed));
+    assert_int_equal(missed, 476);
+    assert_int_equal(boundary.number, 477);
+}
+
+static void *report(void *thread)
+{
+    for (int64_t i = 1; i <= PER_THREAD; i++)
+        steps_begin((int64_t)(intptr_t)thread * PER_THREAD + i, STEP_TRAIN, STEP_BY_API);
+    return NULL;
+}
+
+/* Nothing is torn, each thread's boundaries keep their order, and each one is taken or counted as missed. */
+static void test_several_threads(void)
+{
+    pthread_t threads[THREADS];
+    int64_t last[THREADS] = {0};
+    uint64_t taken = 0, missed_all = 0, last_time = 0;
+    atomic_store(&mode_now, MODE_ON);
+    for (intptr_t i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, report, (void *)i), 0);
+    while (taken + missed_all < THREADS * PER_THREAD) {
+        struct step_boundary boundary;
+        uint64_t missed;
+        bool found = steps_take(&boundary, &missed);
+        missed_all += missed;
+        if (!found)
+            continue;
+        int64_t thread = (boundary.number - 1) / PER_THREAD, at = (boundary.number - 1) % PER_THREAD + 1;
+        assert_in_range(thread, 0, THREADS - 1);
+        assert_true(at > last[thread]);
+        assert_true(boundary.time >= last_time);
+        assert_int_equal(boundary.source, STEP_BY_API);
+        last[thread] = at;
+        last_time = boundary.time;
+        taken++;
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    expect_none();
+    assert_true(taken > 0);
+}
+
+/* However the threads' changes interleave, the count ends as that of the last step. */
+static void *toggle(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < PER_THREAD; i++)
+        steps_begin(sampled_number - i % 4, STEP_TRAIN, STEP_BY_API);
+    return NULL;
+}
+
+static void test_the_count_survives_races(void)
+{
+    pthread_t threads[THREADS];
+    find_sampled();
+    steps_start(&rules, NULL);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, toggle, NULL), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    steps_begin(sampled_number + 1, STEP_TRAIN, STEP_BY_API);
+    assert_int_equal(active_contexts_count(), 0);
+    steps_begin(sampled_number, STEP_TRAIN, STEP_BY_API);
+    assert_int_equal(active_contexts_count(), 1);
+}
+
+typedef void (*body_of_test)(void);
+
+/* A failed assertion in the child aborts it. */
+static void run_apart(void **state)
+{
+    body_of_test body = *(body_of_test *)*state;
+    int status;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        setenv("CMOCKA_TEST_ABORT", "1", 1); /* instead of continuing with the next test */
+        body();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+#define APART(name)                                                                                          \
+    {                                                                                                        \
+#name, run_apart, NULL, NULL, &(body_of_test)                                                        \
+        {                                                                                                    \
+            name                                                                                             \
+        }                                                                                                    \
+    }
+
+int main(void)
+{
+    struct CMUnitTest tests[] = {APART(test_boundaries_arrive_in_order),
+                                 APART(test_before_capture_there_is_no_time),
+                                 APART(test_capture_is_on_before_a_sampled_step_and_the_one_before),
+                                 APART(test_capture_is_on_between_a_step_and_a_sampled_one),
+                                 APART(test_a_step_that_began_before_capture),
+                                 APART(test_without_a_ratio_nothing_sleeps),
+                                 APART(test_a_better_source_wins),
+                                 APART(test_nvtx_names),
+                                 APART(test_the_first_nonce_stays),
+                                 APART(test_the_communicator_of_all_ranks_is_the_nonce),
+                                 APART(test_missed_boundaries_are_counted),
+                                 APART(test_several_threads),
+                                 APART(test_the_count_survives_races)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

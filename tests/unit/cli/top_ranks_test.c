@@ -1,0 +1,156 @@
+#include "cli/top/top_ranks.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MS 1000000ull
+
+static struct top_sample samples[4];
+static const struct top_sample *figures[4];
+static const long pids[] = {104, 103, 102, 101};
+static struct top_rank *ranks;
+
+static int setup(void **state)
+{
+    (void)state;
+    memset(samples, 0, sizeof samples);
+    for (size_t i = 0; i < 4; i++)
+        figures[i] = &samples[i];
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    free(ranks);
+    ranks = NULL;
+    return 0;
+}
+
+static struct top_steps *put(size_t row, const char *job, int64_t rank)
+{
+    struct top_steps *steps = &samples[row].steps;
+    *steps = (struct top_steps){.is_there = true, .rank = rank, .number = 70, .kind = "train"};
+    snprintf(steps->job, sizeof steps->job, "%s", job);
+    return steps;
+}
+
+/* A step of 100 ms. */
+static void put_step(struct top_steps *steps, int64_t number, uint64_t communication_ns)
+{
+    steps->sampled[steps->sampled_count++] = (struct top_step){.number = number,
+                                                               .compute_ns = 100 * MS - communication_ns,
+                                                               .exposed_ns = communication_ns,
+                                                               .communication_ns = communication_ns};
+}
+
+static size_t find(void)
+{
+    free(ranks);
+    return top_ranks_find(figures, pids, 4, &ranks);
+}
+
+static void test_the_late_rank(void **state)
+{
+    (void)state;
+    const uint64_t communication_ms[] = {40, 41, 10, 39};
+    for (size_t i = 0; i < 4; i++)
+        put_step(put(i, "job", 3 - (int64_t)i), 64, communication_ms[i] * MS);
+    assert_int_equal(find(), 4);
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(ranks[i].steps->rank, i);
+        assert_int_equal(ranks[i].pid, 101 + i);
+        assert_true(ranks[i].is_compared);
+        assert_int_equal(ranks[i].is_last, i == 1);
+    }
+    assert_int_equal(ranks[1].late_ns, 31 * MS);
+    assert_int_equal(ranks[3].late_ns, 1 * MS);
+    assert_int_equal(ranks[2].late_ns, 0);
+}
+
+/* Polled a moment later, a rank is a sampled step further. */
+static void test_ranks_are_compared_in_the_same_step(void **state)
+{
+    (void)state;
+    figures[2] = figures[3] = NULL;
+    put_step(put(0, "job", 0), 128, 50 * MS);
+    put_step(&samples[0].steps, 64, 20 * MS);
+    put_step(put(1, "job", 1), 64, 30 * MS);
+    assert_int_equal(find(), 2);
+    assert_int_equal(ranks[0].sampled->number, 64);
+    assert_int_equal(ranks[0].late_ns, 10 * MS);
+    assert_true(ranks[0].is_last);
+    assert_false(ranks[1].is_last);
+}
+
+static void test_ranks_without_a_common_step(void **state)
+{
+    (void)state;
+    figures[3] = NULL;
+    put_step(put(0, "job", 0), 128, 50 * MS);
+    put_step(put(1, "job", 1), 64, 30 * MS);
+    put(2, "job", 2);
+    assert_int_equal(find(), 3);
+    assert_int_equal(ranks[0].sampled->number, 128);
+    assert_int_equal(ranks[1].sampled->number, 64);
+    assert_null(ranks[2].sampled);
+    for (size_t i = 0; i < 3; i++)
+        assert_false(ranks[i].is_compared || ranks[i].is_last);
+}
+
+static void test_jobs_are_apart(void **state)
+{
+    (void)state;
+    put_step(put(0, "b", 1), 64, 10 * MS);
+    put_step(put(1, "a", 0), 64, 50 * MS);
+    put_step(put(2, "b", 0), 64, 30 * MS);
+    assert_int_equal(find(), 3); /* the fourth program has no steps */
+    assert_string_equal(ranks[0].steps->job, "a");
+    assert_false(ranks[0].is_compared); /* alone */
+    assert_true(ranks[2].is_last);
+    assert_int_equal(ranks[2].late_ns, 20 * MS);
+}
+
+/* Less than 1 % of the step: noise. */
+static void test_nobody_is_late(void **state)
+{
+    (void)state;
+    figures[2] = figures[3] = NULL;
+    put_step(put(0, "job", 0), 64, 20 * MS);
+    put_step(put(1, "job", 1), 64, 20 * MS + MS / 2);
+    assert_int_equal(find(), 2);
+    assert_int_equal(ranks[0].late_ns, MS / 2);
+    assert_false(ranks[0].is_last || ranks[1].is_last);
+}
+
+static void test_the_time_of_a_step(void **state)
+{
+    (void)state;
+    struct top_steps *some = put(0, "job", 0), *none = put(1, "job", 1);
+    figures[2] = figures[3] = NULL;
+    some->count = 4;
+    some->total_ns = 400 * MS;
+    none->last_ns = 70 * MS; /* longer than the interval */
+    assert_int_equal(find(), 2);
+    assert_int_equal(ranks[0].step_ns, 100 * MS);
+    assert_int_equal(ranks[1].step_ns, 70 * MS);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {TEST(test_the_late_rank),
+                                       TEST(test_ranks_are_compared_in_the_same_step),
+                                       TEST(test_ranks_without_a_common_step),
+                                       TEST(test_jobs_are_apart),
+                                       TEST(test_nobody_is_late),
+                                       TEST(test_the_time_of_a_step)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

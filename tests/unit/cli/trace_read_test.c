@@ -1,0 +1,406 @@
+#include "cli/trace/trace_read.h"
+
+#include "../support/cli_trace.h"
+#include "../support/under_qemu.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define PAIRS 1000 /* calls, each with a kernel that starts `distance` pairs later */
+
+/* The contents of all segments of a file. */
+struct seen {
+    size_t spans, segments, margins, joined, kernels, events;
+    uint64_t last_start, last_number;
+    size_t largest;
+    char error[128];
+};
+
+static enum status take(void *context, struct trace *segment, struct error *err)
+{
+    struct seen *seen = context;
+    (void)err;
+    seen->segments++;
+    if (segment->span_count > seen->largest)
+        seen->largest = segment->span_count;
+    for (size_t i = 0; i < segment->span_count; i++) {
+        const struct trace_span *span = &segment->spans[i];
+        if (i > 0)
+            assert_true(span->start_ns >= segment->spans[i - 1].start_ns);
+        if (span->is_margin) {
+            seen->margins++;
+            continue;
+        }
+        seen->spans++;
+        assert_true(span->start_ns >= seen->last_start);
+        assert_true(span->number == seen->last_number + 1);
+        seen->last_start = span->start_ns;
+        seen->last_number = span->number;
+        seen->events += span->event_count;
+        if (span->class != CLASS_KERNEL)
+            continue;
+        seen->kernels++;
+        seen->joined += span->parent != TRACE_NONE && segment->spans[span->parent].class == CLASS_CALL &&
+                        segment->spans[span->parent].id == span->parent_id;
+    }
+    return STATUS_OK;
+}
+
+static char folder[] = "/tmp/cuspan-test-XXXXXX";
+static char path[64];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/input", folder);
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    unlink(path);
+    return rmdir(folder);
+}
+
+static void write_file(const void *bytes, size_t len)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, len, file), len);
+    fclose(file);
+}
+
+static enum status read_file(size_t segment, size_t margin, size_t buffer, struct seen *seen,
+                             struct trace_facts *facts)
+{
+    const char *paths[] = {path};
+    struct trace_input input = {.paths = paths,
+                                .path_count = 1,
+                                .segment_spans = segment,
+                                .margin_spans = margin,
+                                .buffer_bytes = buffer};
+    struct error err = {""};
+    struct trace trace;
+    *seen = (struct seen){0};
+    enum status status = trace_read(&input, &trace, take, seen, facts, &err);
+    snprintf(seen->error, sizeof seen->error, "%.127s", err.text);
+    trace_deinit(&trace);
+    return status;
+}
+
+/* The lines come last first, so that sorting has something to do. */
+static void write_pairs(unsigned distance)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    for (unsigned i = PAIRS; i-- > 0;) {
+        fprintf(
+            file,
+            "{\"resourceSpans\":[{" GPU_RESOURCE ",\"scopeSpans\":[{\"spans\":[{\"traceId\":\"" TRACE_A
+            "\",\"spanId\":\"%016x\",\"parentSpanId\":\"%016x\",\"name\":\"k\",\"startTimeUnixNano\":\"%u\","
+            "\"endTimeUnixNano\":\"%u\",\"attributes\":[" ATTR_TEXT("cuda.activity", "kernel") "]}]}]}]}\n",
+            i + 0x100000, i + 1, (i + distance) * 100 + 1050, (i + distance) * 100 + 1060);
+        fprintf(
+            file,
+            "{\"resourceSpans\":[{" PROCESS_RESOURCE ",\"scopeSpans\":[{\"spans\":[{\"traceId\":\"" TRACE_A
+            "\",\"spanId\":\"%016x\",\"name\":\"c\",\"startTimeUnixNano\":\"%u\",\"endTimeUnixNano\":\"%u\","
+            "\"attributes\":[" ATTR_TEXT("cuda.api", "runtime") "," ATTR_TEXT("cuda.arg.ptr",
+                                                                              "0x%x") "]}]}]}]}\n",
+            i + 1, i * 100 + 1000, i * 100 + 1010, i);
+    }
+    fclose(file);
+}
+
+static void test_each_span_is_in_one_segment_and_finds_its_parent(void **state)
+{
+    static const size_t segments[] = {40, 47, 100, 5000}, buffers[] = {1, 5000, 1 << 20};
+    struct seen seen;
+    struct trace_facts facts;
+    (void)state;
+    write_pairs(20);
+    for (size_t s = 0; s < 4; s++) {
+        for (size_t b = 0; b < 3; b++) {
+            assert_int_equal(read_file(segments[s], 40, buffers[b], &seen, &facts), STATUS_OK);
+            assert_int_equal(seen.spans, 2 * PAIRS);
+            assert_int_equal(facts.spans, 2 * PAIRS);
+            assert_int_equal(seen.kernels, PAIRS);
+            assert_int_equal(seen.joined, PAIRS);
+            assert_int_equal(facts.joins_missed, 0);
+            assert_int_equal(seen.segments, (2 * PAIRS + segments[s] - 1) / segments[s]);
+            assert_true(seen.largest <= segments[s] + 2 * 40 + 1);
+            assert_true((seen.margins > 0) == (segments[s] < 2 * PAIRS));
+        }
+    }
+}
+
+static void test_a_parent_beyond_the_margin_is_counted(void **state)
+{
+    struct seen seen;
+    struct trace_facts facts;
+    (void)state;
+    write_pairs(200);
+    assert_int_equal(read_file(50, 20, 10000, &seen, &facts), STATUS_OK);
+    assert_int_equal(seen.spans, 2 * PAIRS);
+    assert_true(seen.joined < PAIRS / 2);
+    assert_int_equal(facts.joins_missed, PAIRS - seen.joined);
+}
+
+/* A parent that is nowhere in the input is not missed. */
+static void test_a_parent_elsewhere_is_not_missed(void **state)
+{
+    struct seen seen;
+    struct trace_facts facts;
+    (void)state;
+    write_pairs(0);
+    FILE *file = fopen(path, "a");
+    fputs(LINE(GPU_RESOURCE,
+               SPAN(TRACE_A, "00000000000000ff", "ffffffffffffffff", "x", "000000100", "000000900", "")),
+          file);
+    fclose(file);
+    assert_int_equal(read_file(50, 20, 10000, &seen, &facts), STATUS_OK);
+    assert_int_equal(seen.spans, 2 * PAIRS + 1);
+    assert_int_equal(facts.joins_missed, 0);
+}
+
+static const char one_span[] = LINE(
+    PROCESS_RESOURCE, SPAN(TRACE_A, "00000000000000a1", "00000000000000b2", "name", "000000100", "000000900",
+                           ATTRS(ATTR_TEXT("text", "t") "," ATTR_NUMBER("n", "-7")) FAILED
+                           ",\"events\":[{\"timeUnixNano\":\"1700000000000000600\",\"name\":\"e\"}]"));
+
+/* A message with the same span. */
+static const unsigned char one_message[] = {
+    0,    0,  0,    77, /* length */
+    0x0a, 75,           /* resource_spans */
+    0x0a, 0,            /* resource */
+    0x12, 71, 0x12, 69, /* scope_spans, spans */
+    0x0a, 16, 1,    2,  3,    4,    5, 6,    7, 8,   9, 10, 11, 12,
+    13,   14, 15,   16, 0x12, 8,    1, 2,    3, 4,   5, 6,  7,  8, /* span_id */
+    0x2a, 1,  'n',                                                 /* name */
+    0x39, 1,  0,    0,  0,    0,    0, 0,    1,                    /* start */
+    0x41, 9,  0,    0,  0,    0,    0, 0,    1,                    /* end */
+    0x4a, 8,  0x0a, 1,  'k',  0x12, 3, 0x0a, 1, 'v',               /* attributes */
+    0x5a, 4,  0x12, 2,  'e',  'e',                                 /* an event without a time is dropped */
+    0x7a, 2,  0x18, 2};                                            /* status */
+
+/* Cut or changed anywhere, it is read, or one line names the file. */
+static void damage(const unsigned char *bytes, size_t len)
+{
+    struct seen seen;
+    struct trace_facts facts;
+    unsigned char *copy = malloc(len);
+    assert_non_null(copy);
+    write_file(bytes, len);
+    assert_int_equal(read_file(0, 0, 0, &seen, &facts), STATUS_OK);
+    assert_int_equal(seen.spans, 1);
+    for (size_t i = 0; i < len; i++) {
+        write_file(bytes, i);
+        enum status status = read_file(0, 0, 0, &seen, &facts);
+        assert_true(status == STATUS_OK ? seen.spans == 1 : strstr(seen.error, path) != NULL);
+    }
+    for (size_t i = 0; i < len; i++) {
+        memcpy(copy, bytes, len);
+        for (size_t bit = 0; bit < 3; bit++) {
+            copy[i] = (unsigned char)(bytes[i] ^ (bit == 0 ? 1 : bit == 1 ? 0x80 : 0xff));
+            write_file(copy, len);
+            if (read_file(0, 0, 0, &seen, &facts) != STATUS_OK)
+                assert_non_null(strstr(seen.error, path));
+        }
+    }
+    free(copy);
+}
+
+static void test_damage_anywhere_is_survived(void **state)
+{
+    (void)state;
+    if (is_under_qemu()) { /* it keeps a megabyte of each thread that has ended, and each read has one */
+        print_message("skipped: thousands of threads under qemu-user\n");
+        skip();
+    }
+    damage((const unsigned char *)one_span, sizeof one_span - 1);
+    damage(one_message, sizeof one_message);
+}
+
+static void test_fields_of_a_message(void **state)
+{
+    struct trace trace;
+    struct error err = {""};
+    (void)state;
+    assert_int_equal(read_bytes((const char *)one_message, sizeof one_message, NULL, &trace, &err),
+                     STATUS_OK);
+    const struct trace_span *span = &trace.spans[0];
+    assert_string_equal(trace_string(&trace, trace.id), "0102030405060708090a0b0c0d0e0f10");
+    assert_true(span->id == 0x0102030405060708);
+    assert_true(span->end_ns - span->start_ns == 8);
+    assert_string_equal(trace_span_attr(&trace, span, "k"), "v");
+    assert_string_equal(trace_string(&trace, span->error), "error");
+    assert_int_equal(span->event_count, 0);
+    trace_deinit(&trace);
+}
+
+/* Also after the last one: the reader once looked for the end forever. */
+static void test_empty_messages_are_passed_over(void **state)
+{
+    enum { ONE = sizeof one_message, EMPTY = 4 };
+    unsigned char file[2 * ONE + 2 * EMPTY] = {0};
+    struct seen seen;
+    struct trace_facts facts;
+    (void)state;
+    memcpy(file, one_message, ONE);
+    memcpy(file + ONE + EMPTY, one_message, ONE);
+    for (size_t cut = 0; cut <= EMPTY; cut += EMPTY) {
+        write_file(file, sizeof file - cut);
+        assert_int_equal(read_file(0, 0, 0, &seen, &facts), STATUS_OK);
+        assert_int_equal(seen.spans, 2);
+    }
+}
+
+static enum status check_consecutive(void *next_start, struct trace *segment, struct error *err)
+{
+    uint64_t *next = next_start;
+    (void)err;
+    for (size_t i = 0; i < segment->span_count; i++) {
+        if (!segment->spans[i].is_margin)
+            assert_true(segment->spans[i].start_ns == (*next)++);
+    }
+    return STATUS_OK;
+}
+
+static void write_line(FILE *file, unsigned first, unsigned spans)
+{
+    fputs("{\"resourceSpans\":[{" PROCESS_RESOURCE ",\"scopeSpans\":[{\"spans\":[", file);
+    for (unsigned i = first; i < first + spans; i++)
+        fprintf(file,
+                "%s{\"traceId\":\"" TRACE_A "\",\"spanId\":\"%016x\",\"name\":\"c\","
+                "\"startTimeUnixNano\":\"%u\",\"endTimeUnixNano\":\"%u\"}",
+                i > first ? "," : "", i + 1, i, i + 1);
+    fputs("]}]}]}\n", file);
+}
+
+/* Some are longer than what the reader has of those behind them, and leave it their buffer. */
+static void test_long_and_short_documents(void **state)
+{
+    static const unsigned lengths[] = {1, 9000, 1, 1, 40, 3000, 2500, 700, 1, 20000, 1, 1500, 1500, 60, 9000};
+    const char *paths[] = {path};
+    struct trace_input input = {.paths = paths, .path_count = 1};
+    struct trace trace;
+    struct trace_facts facts;
+    struct error err = {""};
+    unsigned spans = 0;
+    uint64_t next = 0;
+    (void)state;
+    FILE *file = fopen(path, "w");
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; spans += lengths[i++])
+        write_line(file, spans, lengths[i]);
+    fclose(file);
+    assert_int_equal(trace_read(&input, &trace, check_consecutive, &next, &facts, &err), STATUS_OK);
+    assert_int_equal(facts.spans, spans);
+    assert_int_equal(next, spans);
+    trace_deinit(&trace);
+}
+
+static void test_long_and_short_messages(void **state)
+{
+    static const unsigned repeats[] = {1, 9000, 1, 3, 6000, 5000, 1, 1, 30000, 2};
+    const size_t body = sizeof one_message - 4;
+    struct seen seen;
+    struct trace_facts facts;
+    unsigned spans = 0;
+    (void)state;
+    FILE *file = fopen(path, "w");
+    for (size_t i = 0; i < sizeof repeats / sizeof *repeats; spans += repeats[i++]) {
+        size_t len = body * repeats[i];
+        const unsigned char head[4] = {(unsigned char)(len >> 24), (unsigned char)(len >> 16),
+                                       (unsigned char)(len >> 8), (unsigned char)len};
+        fwrite(head, 1, sizeof head, file);
+        for (unsigned k = 0; k < repeats[i]; k++)
+            fwrite(one_message + 4, 1, body, file);
+    }
+    fclose(file);
+    assert_int_equal(read_file(0, 0, 0, &seen, &facts), STATUS_OK);
+    assert_int_equal(seen.spans, spans);
+}
+
+/* The other thread has read further by then. */
+static void test_an_error_between_documents(void **state)
+{
+    struct seen seen;
+    struct trace_facts facts;
+    (void)state;
+    FILE *file = fopen(path, "w");
+    for (unsigned line = 1; line <= 100; line++) {
+        if (line == 50)
+            fputs("{\"resourceSpans\":[{\"scopeSpans\":[{\"spans\":[{\"name\":\"no ID\"}]}]}]}\n", file);
+        else
+            write_line(file, line * 100, 100);
+    }
+    fclose(file);
+    assert_int_equal(read_file(0, 0, 0, &seen, &facts), STATUS_INVALID);
+    assert_non_null(strstr(seen.error, ":50: a span's traceId"));
+}
+
+static enum status check_wanted(void *context, struct trace *segment, struct error *err)
+{
+    (void)context;
+    (void)err;
+    for (size_t i = 0; i < segment->span_count; i++) {
+        const struct trace_span *span = &segment->spans[i];
+        char expected[24];
+        snprintf(expected, sizeof expected, "0x%" PRIx64, (span->start_ns - 1000) / 100);
+        const char *pointer = trace_span_attr(segment, span, "cuda.arg.ptr");
+        if (span->class == CLASS_CALL)
+            assert_string_equal(pointer, expected);
+        assert_int_equal(span->attr_count, 1 + (span->class == CLASS_CALL));
+    }
+    return STATUS_OK;
+}
+
+/* More values of an attribute than become long-lived strings. */
+static void test_attributes_with_many_values(void **state)
+{
+    const char *paths[20];
+    static const char *const wanted[] = {"cuda.arg.*", NULL};
+    struct trace_input input = {
+        .paths = paths, .wanted = wanted, .segment_spans = 300, .buffer_bytes = 50000};
+    struct trace trace;
+    struct trace_facts facts;
+    struct error err = {""};
+    (void)state;
+    FILE *file = fopen(path, "w");
+    for (unsigned i = 0; i < 6000; i++)
+        fprintf(
+            file,
+            "{\"resourceSpans\":[{" PROCESS_RESOURCE ",\"scopeSpans\":[{\"spans\":[{\"traceId\":\"" TRACE_A
+            "\",\"spanId\":\"%016x\",\"name\":\"c\",\"startTimeUnixNano\":\"%u\",\"endTimeUnixNano\":\"%u\","
+            "\"attributes\":[" ATTR_TEXT("cuda.api", "runtime") "," ATTR_TEXT("unwanted", "x") "," ATTR_TEXT(
+                "cuda.arg.ptr", "0x%x") "]}]}]}]}\n",
+            i + 1, i * 100 + 1000, i * 100 + 1010, i);
+    fclose(file);
+    paths[0] = path;
+    input.path_count = 1;
+    assert_int_equal(trace_read(&input, &trace, check_wanted, NULL, &facts, &err), STATUS_OK);
+    assert_int_equal(facts.spans, 6000);
+    assert_int_equal(trace_find_string(&trace, "x"), MAP_NONE);
+    trace_deinit(&trace);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_span_is_in_one_segment_and_finds_its_parent),
+        cmocka_unit_test(test_a_parent_beyond_the_margin_is_counted),
+        cmocka_unit_test(test_a_parent_elsewhere_is_not_missed),
+        cmocka_unit_test(test_damage_anywhere_is_survived),
+        cmocka_unit_test(test_fields_of_a_message),
+        cmocka_unit_test(test_empty_messages_are_passed_over),
+        cmocka_unit_test(test_attributes_with_many_values),
+        cmocka_unit_test(test_long_and_short_documents),
+        cmocka_unit_test(test_long_and_short_messages),
+        cmocka_unit_test(test_an_error_between_documents),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,15 @@
+#ifndef CUSPAN_UNDER_QEMU_H
+#define CUSPAN_UNDER_QEMU_H
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+/* Whether the test runs through qemu-user (tests/release/run.sh). It lacks MADV_DONTFORK, seccomp and the
+ * program's signal masks in /proc, executes no other program of its architecture, and has neither caches nor
+ * single steps. */
+static inline bool is_under_qemu(void)
+{
+    return getenv("CUSPAN_UNDER_QEMU") != NULL;
+}
+
+#endif
