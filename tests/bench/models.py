@@ -4,20 +4,29 @@
     run.sh models [OUT.json] [--rounds N] [--apps LIST] [--configs LIST] [--seconds MAX] [--build DIR]
 
 Each model runs under each configuration in turn, in rounds whose order is rotated by one; a ratio compares two runs of the same
-round. Processes use one processor of each core. All values go to OUT.json (build/bench/models.json) after every round. A round of
-one model takes about 15 s for each configuration. ddp needs two GPUs, jax needs JAX: models that cannot run are left out, with a
-line.
+round. Processes use one processor of each core. All values go to OUT.json (build/bench/models.json) after every round. A round
+takes about 5 s for each configuration of a model, because runs are forked from a process that has imported PyTorch (or JAX), and
+CUDA loads the tracer in the fork. ddp needs two GPUs, jax needs JAX: models that cannot run are left out, with a line.
+
+With two GPUs, two calls can run at the same time, each with its own GPU, processors and models:
+    CUDA_VISIBLE_DEVICES=1 taskset -c 16-31 tests/bench/run.sh models OUT.json --apps decode-graph,resnet-infer,jax
 
 Needs a build with tests (cmake --preset release -DCUSPAN_BUILD_TESTS=ON) and PyTorch; Nsight Systems if it is installed.
 """
 
+import json
+import os
+import select
+import signal
 import subprocess
 import sys
 
-from gpu import APPS, ROOT, Bench, Config, run_part
+from gpu import APPS, ROOT, RUN_SECONDS_MAX, Bench, Config, run_part
 
 MODELS = ["gpt2", "resnet-train", "resnet-infer", "decode", "decode-graph", "ddp", "jax"]
 PYTORCH = tuple(model for model in MODELS if model != "jax")
+GPU_BOUND = ("gpt2", "resnet-train", "ddp")
+LAUNCH_BOUND = tuple(model for model in MODELS if model not in GPU_BOUND)
 
 
 def configurations(nsys, work, *_):
@@ -27,7 +36,9 @@ def configurations(nsys, work, *_):
              Config("default", "libcuspan.so", {"detail": "default"}, apps=tuple(MODELS)),
              Config("one-step-in-64", "libcuspan.so", {"detail": "default", "steps.sampled": "always"},
                     {"BENCH_STEPS": "1", "PYTHONPATH": str(ROOT / "python")}, apps=tuple(MODELS)),
-             Config("floor-default", "libcuspan-floor.so", {"detail": "default"}, apps=tuple(MODELS)),
+             *(Config(f"default-{policy}", "libcuspan.so", {"detail": "default"}, {"BENCH_POLICY": policy}, apps=LAUNCH_BOUND,
+                      on_request=True) for policy in ("batch", "idle")),
+             Config("floor-default", "libcuspan-floor.so", {"detail": "default"}, apps=LAUNCH_BOUND),
              Config("kineto", environment={"PROF": "cuda"}, apps=PYTORCH)]
     if nsys:
         found.append(Config("nsys", command=(nsys, "profile", "-t", "cuda", "-s", "none", "--cpuctxsw=none", "-f", "true",
@@ -39,11 +50,51 @@ class Models(Bench):
     part, all_apps, on_request = "models", MODELS, []
     configurations = staticmethod(configurations)
 
+    def __init__(self, options):
+        super().__init__(options)
+        self.servers = {}
+
     def build_programs(self):
         return APPS
 
     def command(self, app, config):
         return [sys.executable, str(self.programs / "models.py"), app]
+
+    def environment(self, app, config, library=None):
+        env = super().environment(app, config, library)
+        if app == "ddp" and config.name not in ("none", "kineto", "nsys", "floor-default"):
+            env["NCCL_PROFILER_PLUGIN"] = env["CUDA_INJECTION64_PATH"]  # as cuspan run does
+        return env
+
+    def server(self, module):
+        if module not in self.servers:
+            def prepare():
+                if self.cpus:
+                    os.sched_setaffinity(0, self.cpus)
+            self.servers[module] = subprocess.Popen([sys.executable, str(self.programs / "models.py"), "serve", module],
+                                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
+                                                    preexec_fn=prepare)
+        return self.servers[module]
+
+    def execute(self, command, environment):
+        if command[0] != sys.executable:  # Nsight Systems starts the program itself
+            return super().execute(command, environment)
+        app, out, err = command[-1], self.work / "out", self.work / "err"
+        for path in out, err:
+            path.write_text("")
+        server = self.server("jax" if app == "jax" else "torch")
+        server.stdin.write(json.dumps({"app": app, "environment": environment, "directory": str(self.work), "out": str(out),
+                                       "err": str(err)}) + "\n")
+        child = int(server.stdout.readline())
+        if not select.select([server.stdout], [], [], RUN_SECONDS_MAX)[0]:
+            os.killpg(child, signal.SIGKILL)
+        return out.read_text(), err.read_text(), int(server.stdout.readline())
+
+    def close(self):
+        for server in self.servers.values():
+            server.stdin.close()
+            server.wait()
+        super().close()
 
     def warm_up(self):
         if "ddp" in self.apps and self.gpus() < 2:
@@ -53,8 +104,10 @@ class Models(Bench):
 
     @staticmethod
     def gpus():
-        found = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True)
-        return found.stdout.count("UUID: GPU-")
+        try:
+            return subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout.count("UUID: GPU-")
+        except OSError:
+            return 0
 
 
 if __name__ == "__main__":

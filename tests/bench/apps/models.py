@@ -1,19 +1,23 @@
 #!/usr/bin/env python3
-"""Models as people run them, each with the median and the minimum of its steps.
+"""Models as people run them, each with the median, the mean and the minimum of its steps.
 
     models.py gpt2 | resnet-train | resnet-infer | decode | decode-graph | ddp | jax
+    models.py serve torch | jax         imports that once, then forks a process for each run that a line of standard input asks for
 
 gpt2: a training step of GPT-2 (124 million parameters, 8 x 512 tokens, bfloat16, fused AdamW). resnet-train, resnet-infer:
 ResNet-50 with 64 images (channels last, mixed precision). decode: one token of a Llama-like model (16 layers of width 2048,
 batch 1, a cache of 1,024 tokens), launched kernel by kernel; decode-graph: the same as a CUDA graph. ddp: gpt2 on two GPUs with
 DistributedDataParallel, as torchrun starts it. jax: a jitted training step of a multi-layer perceptron.
 
-Weights and data are random: only the times matter. SECONDS (3) is how long steps are measured after a warm-up. PROF=cuda runs
-200 of them under PyTorch's profiler with its CUDA activities, and prints the number of its events. BENCH_STEPS=1 reports each
-step with cuspan.step(), which needs the package on PYTHONPATH.
+Weights and data are random: only the times matter. Steps are measured for SECONDS (1) after a warm-up, and always in whole
+periods of 64, so that the mean contains its part of a step in 64 that is traced. PROF=cuda measures under PyTorch's profiler with
+its CUDA activities, and prints the number of its events. BENCH_STEPS=1 reports each step with cuspan.step(), which needs the
+package on PYTHONPATH. BENCH_POLICY=batch or idle gives the agent's threads that scheduling policy after the warm-up.
 """
 
+import importlib
 import itertools
+import json
 import math
 import os
 import statistics
@@ -22,8 +26,7 @@ import time
 from contextlib import nullcontext
 from pathlib import Path
 
-SECONDS = float(os.environ.get("SECONDS", "3"))
-WARM_UP, PROFILED = 20, 200
+PERIOD, WARM_UP = 64, 20
 
 
 # ---- Models ------------------------------------------------------------------------------------------------------------
@@ -223,13 +226,32 @@ def jax_step():
 # ---- Measurement -------------------------------------------------------------------------------------------------------
 
 
-def timed(step, seconds, count_max=1 << 30):
-    times_us, until = [], time.monotonic() + seconds
-    while len(times_us) < count_max and (time.monotonic() < until or len(times_us) < 10):
+def seconds():
+    return float(os.environ.get("SECONDS", "1"))
+
+
+def count(step, times):
+    times_us = []
+    for _ in range(times):
         begin = time.perf_counter_ns()
         step()
         times_us.append((time.perf_counter_ns() - begin) / 1e3)
     return times_us
+
+
+def timed(step):
+    times_us, until = [], time.monotonic() + seconds()
+    while not times_us or time.monotonic() < until:
+        times_us += count(step, PERIOD)
+    return times_us
+
+
+def warm_up(step):
+    count(step, WARM_UP)
+    policy = {"batch": os.SCHED_BATCH, "idle": os.SCHED_IDLE}.get(os.environ.get("BENCH_POLICY"))
+    for task in Path("/proc/self/task").iterdir() if policy else ():
+        if (task / "comm").read_text().startswith("cuspan"):
+            os.sched_setscheduler(int(task.name), policy, os.sched_param(0))
 
 
 def reported(step):
@@ -253,18 +275,21 @@ def profiler():
     return profile(activities=[ProfilerActivity.CUDA])
 
 
+def tell(name, times_us, profile):
+    if profile:
+        print(f"profiler-events {len(profile.profiler.kineto_results.events())} events")
+    print(f"{name}.median {statistics.median(times_us):.6g} us\n{name}.mean {statistics.fmean(times_us):.6g} us\n"
+          f"{name}.min {min(times_us):.6g} us\n{name}.steps {len(times_us)} steps")
+
+
 def measure(name, step):
     step = reported(step)
-    timed(step, 3600, WARM_UP)
+    warm_up(step)
     if "BENCH_READY" in os.environ:
         Path(os.environ["BENCH_READY"]).touch()
     with profiler() as profile:
-        times_us = timed(step, 3600 if profile else SECONDS, PROFILED if profile else 1 << 30)
-    if profile:
-        print(f"profiler-events {len(profile.events())} events")
-    print(f"{name}.median {statistics.median(times_us):.6g} us")
-    print(f"{name}.min {min(times_us):.6g} us")
-    print(f"{name}.steps {len(times_us)} steps")
+        times_us = timed(step)
+    tell(name, times_us, profile)
 
 
 def one_rank(rank, name, port):
@@ -276,18 +301,16 @@ def one_rank(rank, name, port):
     torch.distributed.init_process_group("nccl")
     step = reported(gpt2(lambda model: DistributedDataParallel(model, device_ids=[rank], gradient_as_bucket_view=True)))
     go_on = torch.ones(1, device="cuda")
-    timed(step, 3600, WARM_UP)
+    warm_up(step)
     times_us = []
     with profiler() as profile:
-        until = time.monotonic() + SECONDS
+        until = time.monotonic() + seconds()
         while go_on.item():  # rank 0 decides when to stop, for both
-            times_us += timed(step, 3600, 10)
+            times_us += count(step, PERIOD)
             go_on.fill_(time.monotonic() < until)
             torch.distributed.broadcast(go_on, 0)
     if rank == 0:
-        if profile:
-            print(f"profiler-events {len(profile.events())} events")
-        print(f"{name}.median {statistics.median(times_us):.6g} us\n{name}.min {min(times_us):.6g} us\n{name}.steps {len(times_us)} steps")
+        tell(name, times_us, profile)
     torch.distributed.destroy_process_group()
 
 
@@ -298,16 +321,47 @@ def ddp(name):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
-    ranks = [subprocess.Popen([sys.executable, __file__, name, str(rank), port]) for rank in range(2)]
-    sys.exit(max(rank.wait() for rank in ranks))
+    if "torch" not in sys.modules:  # not served
+        ranks = [subprocess.Popen([sys.executable, __file__, name, str(rank), port]) for rank in range(2)]
+        sys.exit(max(rank.wait() for rank in ranks))
+    ranks = []
+    for rank in range(2):
+        ranks.append(os.fork())
+        if not ranks[-1]:
+            one_rank(rank, name, port)
+            return
+    sys.exit(max(os.waitstatus_to_exitcode(os.waitpid(rank, 0)[1]) for rank in ranks))
+
+
+def serve(module):
+    """Forks for each line {"app", "environment", "directory", "out", "err"}, and prints the process ID, then its exit status. Returns the
+    app in each child: importing PyTorch takes longer than measuring."""
+    importlib.import_module(module)
+    for line in iter(sys.stdin.readline, ""):
+        wanted = json.loads(line)
+        child = os.fork()
+        if not child:
+            os.setsid()
+            for number, path, flags in ((0, os.devnull, os.O_RDONLY), (1, wanted["out"], os.O_WRONLY), (2, wanted["err"], os.O_WRONLY)):
+                os.dup2(os.open(path, flags), number)
+            os.chdir(wanted["directory"])
+            os.environ.clear()
+            os.environ.update(wanted["environment"])
+            sys.path[:0] = filter(None, os.environ.get("PYTHONPATH", "").split(":"))
+            return wanted["app"]
+        print(child, flush=True)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    sys.exit()
 
 
 def main():
     name = sys.argv[1] if len(sys.argv) > 1 else ""
     models = {"gpt2": gpt2, "resnet-train": lambda: resnet(True), "resnet-infer": lambda: resnet(False), "decode": decode,
               "decode-graph": decode_graph, "jax": jax_step}
+    if name == "serve" and len(sys.argv) == 3:
+        name = serve(sys.argv[2])
     if name == "ddp":
-        one_rank(int(sys.argv[2]), name, sys.argv[3]) if len(sys.argv) > 2 else ddp(name)
+        one_rank(int(sys.argv[2]), name, sys.argv[3]) if len(sys.argv) > 3 else ddp(name)
     elif name in models:
         measure(name, models[name]())
     else:
