@@ -39,6 +39,9 @@ def configurations(nsys, work, *_):
              *(Config(f"default-{policy}", "libcuspan.so", {"detail": "default"}, {"BENCH_POLICY": policy}, apps=LAUNCH_BOUND,
                       on_request=True) for policy in ("batch", "idle")),
              Config("floor-default", "libcuspan-floor.so", {"detail": "default"}, apps=LAUNCH_BOUND),
+             *(Config(name, "libcuspan-floor.so", {"cupti.api": "classic", "cupti.flush_interval_ms": 20},
+                      {"CUSPAN_FLOOR_OFF_FILE": str(work / "ready"), **keeps}, apps=("decode", "decode-graph"), on_request=True)
+               for name, keeps in (("floor-off", {}), ("floor-records-off", {"CUSPAN_FLOOR_KEEPS": "callbacks"}))),
              Config("kineto", environment={"PROF": "cuda"}, apps=PYTORCH)]
     if nsys:
         found.append(Config("nsys", command=(nsys, "profile", "-t", "cuda", "-s", "none", "--cpuctxsw=none", "-f", "true",

@@ -4,13 +4,13 @@
     models.py gpt2 | resnet-train | resnet-infer | decode | decode-graph | ddp | jax
     models.py serve torch | jax         imports that once, then forks a process for each run that a line of standard input asks for
 
-gpt2: a training step of GPT-2 (124 million parameters, 8 x 512 tokens, bfloat16, fused AdamW). resnet-train, resnet-infer:
-ResNet-50 with 64 images (channels last, mixed precision). decode: one token of a Llama-like model (16 layers of width 2048,
+gpt2: a training step of GPT-2 (124 million parameters, 12 x 1024 tokens, bfloat16, fused AdamW). resnet-train, resnet-infer:
+ResNet-50 with 256 and 64 images (channels last, mixed precision). decode: one token of a Llama-like model (16 layers of width 2048,
 batch 1, a cache of 1,024 tokens), launched kernel by kernel; decode-graph: the same as a CUDA graph. ddp: gpt2 on two GPUs with
 DistributedDataParallel, as torchrun starts it. jax: a jitted training step of a multi-layer perceptron.
 
-Weights and data are random: only the times matter. Steps are measured for SECONDS (1) after a warm-up, and always in whole
-periods of 64, so that the mean contains its part of a step in 64 that is traced. PROF=cuda measures under PyTorch's profiler with
+Weights and data are random: only the times matter. Steps are measured for SECONDS (1) after a warm-up, and in whole
+periods of 64 with BENCH_STEPS, so that the mean contains its part of a step in 64 that is traced. PROF=cuda measures under PyTorch's profiler with
 its CUDA activities, and prints the number of its events. BENCH_STEPS=1 reports each step with cuspan.step(), which needs the
 package on PYTHONPATH. BENCH_POLICY=batch or idle gives the agent's threads that scheduling policy after the warm-up.
 """
@@ -26,7 +26,7 @@ import time
 from contextlib import nullcontext
 from pathlib import Path
 
-PERIOD, WARM_UP = 64, 20
+WARM_UP = 10
 
 
 # ---- Models ------------------------------------------------------------------------------------------------------------
@@ -36,7 +36,7 @@ def gpt2(wrap=lambda model: model):
     import torch
     from torch import nn
     from torch.nn import functional as F
-    layers, width, heads, tokens, batch, words = 12, 768, 12, 512, 8, 50304
+    layers, width, heads, tokens, batch, words = 12, 768, 12, 1024, 12, 50304
 
     class Block(nn.Module):
         def __init__(self):
@@ -62,7 +62,8 @@ def gpt2(wrap=lambda model: model):
             logits = self.last(x) @ self.words.weight.T
             return F.cross_entropy(logits.flatten(0, 1).float(), wanted.flatten())
 
-    model = wrap(Model().cuda())
+    with torch.device("cuda"):
+        model = wrap(Model())
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
     given, wanted = (torch.randint(words, (batch, tokens), device="cuda") for _ in range(2))
 
@@ -104,9 +105,11 @@ def resnet50():
 
 def resnet(is_training):
     import torch
-    model = resnet50().cuda().to(memory_format=torch.channels_last).train(is_training)
-    images = torch.randn(64, 3, 224, 224, device="cuda").to(memory_format=torch.channels_last)
-    labels = torch.randint(1000, (64,), device="cuda")
+    count = 256 if is_training else 64
+    with torch.device("cuda"):
+        model = resnet50().to(memory_format=torch.channels_last).train(is_training)
+    images = torch.randn(count, 3, 224, 224, device="cuda").to(memory_format=torch.channels_last)
+    labels = torch.randint(1000, (count,), device="cuda")
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
 
     def train():
@@ -230,6 +233,10 @@ def seconds():
     return float(os.environ.get("SECONDS", "1"))
 
 
+def period():
+    return 64 if "BENCH_STEPS" in os.environ else 8
+
+
 def count(step, times):
     times_us = []
     for _ in range(times):
@@ -242,7 +249,7 @@ def count(step, times):
 def timed(step):
     times_us, until = [], time.monotonic() + seconds()
     while not times_us or time.monotonic() < until:
-        times_us += count(step, PERIOD)
+        times_us += count(step, period())
     return times_us
 
 
@@ -306,7 +313,7 @@ def one_rank(rank, name, port):
     with profiler() as profile:
         until = time.monotonic() + seconds()
         while go_on.item():  # rank 0 decides when to stop, for both
-            times_us += count(step, PERIOD)
+            times_us += count(step, period())
             go_on.fill_(time.monotonic() < until)
             torch.distributed.broadcast(go_on, 0)
     if rank == 0:
