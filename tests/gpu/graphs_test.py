@@ -129,6 +129,10 @@ class Graphs:
         self.kinds("capture, graph-nodes", [self.program, "capture"], nodes, some, detail="graph-nodes")
         self.kinds("capture, share", [self.program, "capture"], nodes, some, settings=";cupti.others=share")
         self.kinds("capture, always", [self.program, "capture"], whole, some, "always")
+        self.kinds("capture, classic", [self.program, "capture"], whole, self.runs, settings=";cupti.api=classic")
+        self.kinds("threads, classic", [self.program, "threads"], f"graphs {MAKERS * LAUNCHES} nodes 0", self.runs,
+                   settings=gpu_test.ROOM_FOR_BURSTS + ";cupti.api=classic")
+        self.kinds("threads, classic, asleep", [self.program, "threads"], None, some, settings=";sampling.sleep=always")
         agent = str(Path(self.build).resolve() / "libcuspan.so")
         for api in "classic", "subscriber":  # for docs/cupti.md: graphs from before the agent's start
             for detail in "default", "graph-nodes":

@@ -379,21 +379,22 @@ static enum status register_buffers(struct error *err)
 }
 
 /* Graph records add 0.1 us to every CUDA call of the process, traced or not (H200, CUPTI 13.5: cudaGetDevice
- * 26 -> 135 ns). With the subscriber API they therefore stay disabled until the program starts to make its
- * first graph, and stay enabled from then on.
+ * 26 -> 135 ns). They therefore stay disabled until the program starts to make its first graph, and stay
+ * enabled from then on.
  *
  * A graph that is instantiated before they are enabled gives no record at all from then on (13.5). Whether an
  * execution has a span of its own must not depend on timing, so the call that starts the first capture or
  * creates the first graph enables them in its callback, before CUDA proceeds, and such calls of other threads
  * wait meanwhile. This takes CUPTI 0.2 to 0.4 ms, once.
  *
- * With the classic API, enabling late crashes CUPTI (12.9, 13.0), so they are enabled from the start. So they
- * are for recordings, which should be complete, and for replays, because a recording may lack the calls that
- * make graphs. docs/cupti.md has the measurements. */
+ * Before 13.5, enabling late with the classic API crashes CUPTI (12.9, 13.0), so they are enabled from the
+ * start. So they are for recordings, which should be complete, and for replays, because a recording may lack
+ * the calls that make graphs. docs/cupti.md has the measurements. */
 static bool graphs_start_late(void)
 {
     bool is_replay = cupti->replay_clock && !(cupti->replay_late_graphs && cupti->replay_late_graphs());
-    return uses_subscriber_api && !is_replay && !settings->record_file &&
+    bool is_safe = uses_subscriber_api || cupti->version >= CUPTI_VERSION_13_5;
+    return is_safe && !is_replay && !settings->record_file &&
            settings->cupti.graph_records != GRAPH_RECORDS_ALWAYS &&
            (settings->capture.runtime || settings->capture.driver);
 }
@@ -401,10 +402,15 @@ static bool graphs_start_late(void)
 /* With the lock held. */
 static void start_graphs(void)
 {
-    if (!atomic_load(&graphs_are_due) || !subscriber || !are_records_on)
+    if (!atomic_load(&graphs_are_due) || !subscriber || atomic_load(&mode_now) == MODE_OFF)
         return;
+    bool is_asleep = !are_records_on;
     thread_is_ours = true; /* CUDA calls that CUPTI makes meanwhile are not the program's */
+    if (is_asleep)         /* kernel records are always the first and the last ones (kind_at()) */
+        switches_records(true);
     atomic_store(&graphs_refusal, enable_kind(ACTIVITY_GRAPH_TRACE));
+    if (is_asleep)
+        switches_records(false);
     thread_is_ours = false;
     atomic_store(&graphs_are_due, false); /* last: other threads need not wait any more */
 }

@@ -136,14 +136,16 @@ class GraphKinds(Case):
         names = Counter(span.name for span in result.spans if "cuda.activity" in span.attributes)
         return names["graph"], names["node"]
 
-    def kinds(self, runs=1, **settings):
+    def kinds(self, runs=1, api=("subscriber",), **settings):
         """The different results of all runs."""
         file = self.sample()
-        return {self.kinds_of(self.replay(file, "--api", "subscriber", fail="late-graphs=20", settings=settings))
+        return {self.kinds_of(self.replay(file, "--api", *api, fail="late-graphs=20", settings=settings))
                 for _ in range(runs)}
 
     def test_each_execution_is_one_span_in_every_run(self):
-        self.assertEqual(self.kinds(runs=3 if agent_case.SANITIZERS else 12), {(40, 0)})
+        for api in ("subscriber",), ("classic", "--cupti-version", "13.5"), ("classic", "--cupti-version", "13.0"):
+            with self.subTest(api=api):
+                self.assertEqual(self.kinds(runs=3 if agent_case.SANITIZERS else 12, api=api), {(40, 0)})
 
     def test_calls_without_spans_announce_graphs_too(self):
         calls = "*BeginCapture*,*GraphCreate*,*GraphInstantiate*"

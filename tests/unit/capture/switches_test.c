@@ -21,11 +21,13 @@
 static char handle; /* the subscriber's */
 
 static struct {
-    _Atomic unsigned enables;              /* of graph records */
-    _Atomic bool is_enabling;              /* inside that call */
-    _Atomic bool holds_back;               /* that call waits until this is false */
-    _Atomic bool are_graphs_on;            /* it has returned */
-    bool refuses;                          /* it fails */
+    _Atomic unsigned enables;   /* of graph records */
+    _Atomic bool is_enabling;   /* inside that call */
+    _Atomic bool holds_back;    /* that call waits until this is false */
+    _Atomic bool are_graphs_on; /* it has returned */
+    bool refuses;               /* it fails */
+    bool are_kernels_on;
+    unsigned out_of_order;                 /* other kinds switched while kernel records were disabled */
     uint8_t calls[CALL_RUNTIME + 1][2048]; /* enabled callbacks */
 } fake;
 
@@ -60,9 +62,19 @@ static uint32_t register_callbacks(cupti_subscriber_handle subscriber, cupti_req
     return CUPTI_OK;
 }
 
+/* Kernel records must be enabled first and disabled last (docs/cupti.md). */
+static void note_order(uint32_t kind, bool is_on)
+{
+    if (kind == ACTIVITY_KERNEL)
+        fake.are_kernels_on = is_on;
+    else
+        fake.out_of_order += !fake.are_kernels_on;
+}
+
 static uint32_t enable_activity(cupti_subscriber_handle subscriber, uint32_t kind,
                                 struct cupti_activity_config *config)
 {
+    note_order(kind, true);
     if (kind != ACTIVITY_GRAPH_TRACE)
         return CUPTI_OK;
     atomic_fetch_add(&fake.enables, 1);
@@ -78,9 +90,41 @@ static uint32_t enable_activity(cupti_subscriber_handle subscriber, uint32_t kin
 static uint32_t disable_activity(cupti_subscriber_handle subscriber, uint32_t kind,
                                  struct cupti_activity_config *config)
 {
+    note_order(kind, false);
     if (kind == ACTIVITY_GRAPH_TRACE)
         atomic_store(&fake.are_graphs_on, false);
     return CUPTI_OK;
+}
+
+static uint32_t subscribe_classic(cupti_subscriber_handle *subscriber, cupti_callback_fn *callback,
+                                  void *userdata)
+{
+    return subscribe(subscriber, callback, userdata, NULL);
+}
+
+static uint32_t set_attribute_classic(uint32_t attr, size_t *size, void *value)
+{
+    return CUPTI_OK;
+}
+
+static uint32_t register_callbacks_classic(cupti_request_fn *request, cupti_complete_fn *complete)
+{
+    return CUPTI_OK;
+}
+
+static uint32_t set_thread_id_type(uint32_t type)
+{
+    return CUPTI_OK;
+}
+
+static uint32_t enable_activity_classic(uint32_t kind)
+{
+    return enable_activity(NULL, kind, NULL);
+}
+
+static uint32_t disable_activity_classic(uint32_t kind)
+{
+    return disable_activity(NULL, kind, NULL);
 }
 
 static uint32_t result_text(uint32_t result, const char **text)
@@ -99,6 +143,12 @@ static struct cupti cupti = {
     .cuptiActivityRegisterCallbacks_v2 = register_callbacks,
     .cuptiActivityEnable_v2 = enable_activity,
     .cuptiActivityDisable_v2 = disable_activity,
+    .cuptiSubscribe = subscribe_classic,
+    .cuptiActivitySetAttribute = set_attribute_classic,
+    .cuptiActivityRegisterCallbacks = register_callbacks_classic,
+    .cuptiSetThreadIdType = set_thread_id_type,
+    .cuptiActivityEnable = enable_activity_classic,
+    .cuptiActivityDisable = disable_activity_classic,
     .cuptiGetResultString = result_text,
 };
 
@@ -109,6 +159,7 @@ static int setup(void **state)
     (void)state;
     memset(&fake, 0, sizeof fake);
     callbacks_on_graph = NULL;
+    cupti.version = CUPTI_VERSION_13_5;
     settings = (struct settings){.detail = DETAIL_DEFAULT,
                                  .capture = {.runtime = true, .driver = true, .resource = true}};
     return callbacks_init(true) != STATUS_OK;
@@ -141,6 +192,39 @@ static void test_the_first_graph_enables_its_records_at_once(void **state)
     callbacks_on_graph();
     switches_follow();
     assert_int_equal(fake.enables, 1);
+}
+
+/* A process that sleeps uses the classic calls. A graph may be made while other records are disabled. */
+static void test_the_first_graph_of_a_sleeping_process(void **state)
+{
+    (void)state;
+    settings.cupti.api = CUPTI_API_CLASSIC;
+    turn_on();
+    switches_lock();
+    switches_records(false);
+    switches_unlock();
+    assert_int_equal(fake.enables, 0);
+    callbacks_on_graph();
+    assert_true(fake.are_graphs_on);
+    assert_false(fake.are_kernels_on);
+    switches_lock();
+    switches_records(true);
+    switches_records(false);
+    switches_unlock();
+    assert_true(fake.are_graphs_on);
+    assert_int_equal(fake.enables, 1);
+    assert_int_equal(fake.out_of_order, 0);
+}
+
+/* CUPTI crashes if they are enabled late. */
+static void test_an_older_cupti_has_them_from_the_start(void **state)
+{
+    (void)state;
+    settings.cupti.api = CUPTI_API_CLASSIC;
+    cupti.version = CUPTI_VERSION_13_0;
+    turn_on();
+    assert_true(fake.are_graphs_on);
+    assert_null(callbacks_on_graph);
 }
 
 static void test_records_that_are_always_enabled_wait_for_no_graph(void **state)
@@ -313,6 +397,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_the_first_graph_enables_its_records_at_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_the_first_graph_of_a_sleeping_process, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_an_older_cupti_has_them_from_the_start, setup, teardown),
         cmocka_unit_test_setup_teardown(test_records_that_are_always_enabled_wait_for_no_graph, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_no_records_of_graphs_where_nodes_are_traced, setup, teardown),
