@@ -67,6 +67,8 @@ class Models(Bench):
         env = super().environment(app, config, library)
         if app == "ddp" and config.name not in ("none", "kineto", "nsys", "floor-default"):
             env["NCCL_PROFILER_PLUGIN"] = env["CUDA_INJECTION64_PATH"]  # as cuspan run does
+        if app == "decode-graph" and config.library == "libcuspan-floor.so":  # it does not notice the first graph
+            env["CUSPAN_SET"] += ";cupti.graph_records=always"
         return env
 
     def server(self, module):

@@ -5,7 +5,7 @@
     page.py --check    fails and prints the difference if the committed ones are out of date
 
 The sources are tests/bench/performance.md.in, which has the prose, and the committed results in tests/bench/results:
-those of GPU_RUNS (each made by one run.sh gpu; see gpu.py and paired.py) and anywhere.json (made by run.sh anywhere). A
+those of GPU_RUNS (each made by one run.sh gpu; see gpu.py and paired.py), of MODEL_RUNS (run.sh models) and anywhere.json (made by run.sh anywhere). A
 budget takes its figure from the first run that has it; nothing is compared across runs.
 
 anywhere.json must have "machine", "commit", "date" and "command" as in gpu.json; "budgets": {row: [check]} with the rows
@@ -34,11 +34,16 @@ GPU_RUNS = [("A PyTorch step, many rounds", "gpu-torch.json", "many-"), ("The de
             ("Every level", "gpu-levels.json", "levels-"), ("Beside other profilers", "gpu-profilers.json", "profilers-"),
             ("Beside PyTorch's profiler", "gpu-beside.json", "beside-"),
             ("Metrics, and cuspan stat", "gpu-numbers.json", "numbers-")]
+# Title, file, end of the plot's name: runs of tests/bench/run.sh models.
+MODEL_RUNS = [("Training", "models-training.json", "training"), ("Training on two GPUs", "models-ddp.json", "ddp"),
+              ("Inference", "models-inference.json", "inference"), ("JAX", "models-jax.json", "jax"),
+              ("Profilers", "models-profilers.json", "profilers")]
 OURS = "cuspan"  # as rivals/measure.py names it
-GPU, ANYWHERE = "tests/bench/run.sh gpu", "tests/bench/run.sh anywhere"
+GPU, ANYWHERE, MODELS = "tests/bench/run.sh gpu", "tests/bench/run.sh anywhere", "tests/bench/run.sh models"
 
-FLOORS = {"default": "floor-default", "graph-nodes": "floor-graph-nodes", "full": "floor-full", "one-percent": "floor-off"}
-CONFIGS = ["none", "asleep", "one-percent", "summary", "default", "graph-nodes", "full", "floor-off", "floor-records-off",
+FLOORS = {"default": "floor-default", "graph-nodes": "floor-graph-nodes", "full": "floor-full", "one-percent": "floor-off",
+          "one-step-in-64": "floor-records-off"}
+CONFIGS = ["none", "asleep", "one-percent", "one-step-in-64", "summary", "default", "default-batch", "default-idle", "graph-nodes", "full", "floor-off", "floor-records-off",
            "floor-default", "floor-graph-nodes", "floor-full", "metrics", "stat", "nsys", "kineto", "beside-kineto"]
 OVER_TRACING = ["metrics", "stat"]  # what these add to "default" is what they cost
 # Figure, its name on the page.
@@ -336,6 +341,54 @@ def gpu_section(gpu):
     return "\n".join(line for line in lines if line)
 
 
+def model_ratios(runs, model, config, reference):
+    """Of the median step, or of the mean, which contains the step in 64 that is traced."""
+    kind = "mean" if config == "one-step-in-64" else "median"
+    return paired.ratio(runs, model, config, reference, f"{model}.{kind}")
+
+
+def model_cell(ratio):
+    return f"{ratio.median:.3f} × ({ratio.low:.3f} to {ratio.high:.3f})" if ratio else ""
+
+
+def models_of(gpu):
+    return list(dict.fromkeys(run["app"] for run in gpu["runs"]))
+
+
+def models_section(gpus):
+    lines = []
+    for gpu in gpus:
+        runs, models = gpu["runs"], models_of(gpu)
+        times = [paired.value(runs, model, "none", f"{model}.median") for model in models]
+        rounds = [len(time.values) for time in times]
+        lines += [f"### {gpu['title']}\n", f"{machine_line(gpu)}; rounds: " +
+                  ", ".join(f"{model} {count}" for model, count in zip(models, rounds)) + ".\n",
+                  f"![{gpu['title']}: each configuration as a multiple of no tracer](images/performance-models-{gpu['prefix']}.svg)\n",
+                  "| | " + " | ".join(models) + " |", "|---" * (len(models) + 1) + "|",
+                  "| none, a step | " + " | ".join(f"{time.median / 1000:.2f} ms" for time in times) + " |"]
+        compared = [(config, "none") for config in CONFIGS if config != "none"] + [pair for pair in FLOORS.items()]
+        for config, reference in compared:
+            ratios = [model_ratios(runs, model, config, reference) for model in models]
+            if any(ratios):
+                name = config if reference == "none" else f"{config} ÷ {reference}"
+                lines.append(f"| {name} | " + " | ".join(map(model_cell, ratios)) + " |")
+        lines.append("")
+    return "\n".join(lines) if lines else f"There is no result of `{MODELS}` in `tests/bench/results` yet.\n"
+
+
+def model_plots(gpus):
+    """{file name: SVG}"""
+    made = {}
+    for gpu in gpus:
+        panels = []
+        for model in models_of(gpu):
+            rows = [(config, model_ratios(gpu["runs"], model, config, "none")) for config in CONFIGS if config != "none"]
+            panels.append((model, [(config, ratio) for config, ratio in rows if ratio]))
+        made[f"images/performance-models-{gpu['prefix']}.svg"] = plot.ratios(
+            f"{gpu['title']}: a step as a multiple of no tracer", [panel for panel in panels if panel[1]])
+    return made
+
+
 def callbacks_section(gpus):
     gpu = next((gpu for gpu in gpus if gpu.get("callbacks")), None)
     if not gpu:
@@ -423,28 +476,28 @@ def read(name):
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
-def read_gpus():
-    found = [(read(file), title, prefix) for title, file, prefix in GPU_RUNS]
+def read_gpus(runs):
+    found = [(read(file), title, prefix) for title, file, prefix in runs]
     return [{**gpu, "title": title, "prefix": prefix} for gpu, title, prefix in found if gpu]
 
 
-def make(template, gpus, anywhere, pipeline=None, rivals=None):
+def make(template, gpus, anywhere, pipeline=None, rivals=None, models=()):
     """{file name in docs: text}"""
     text = template
     for name, part in {"budgets": budgets_table(gpus, with_budgets_of(anywhere, pipeline)),
                        "pipeline": pipeline_section(pipeline), "rivals": rivals_section(rivals), "gpu": gpu_sections(gpus),
-                       "callbacks": callbacks_section(gpus),
+                       "callbacks": callbacks_section(gpus), "models": models_section(models),
                        "anywhere": anywhere_section(anywhere)}.items():
         marker = f"{{{{{name}}}}}"
         if text.count(marker) != 1:
             raise SystemExit(f"performance.md.in has {marker} {text.count(marker)} times, not once")
         text = text.replace(marker, part.rstrip("\n"))
-    return {"performance.md": text, **{name: plot for gpu in gpus for name, plot in plots(gpu).items()}}
+    return {"performance.md": text, **{name: plot for gpu in gpus for name, plot in plots(gpu).items()}, **model_plots(models)}
 
 
 def main():
-    made = make((BENCH / "performance.md.in").read_text(encoding="utf-8"), read_gpus(), read("anywhere.json"),
-                read("pipeline.json"), read("rivals.json"))
+    made = make((BENCH / "performance.md.in").read_text(encoding="utf-8"), read_gpus(GPU_RUNS),
+                read("anywhere.json"), read("pipeline.json"), read("rivals.json"), read_gpus(MODEL_RUNS))
     there = {str(path.relative_to(DOCS)): path for path in [DOCS / "performance.md", *DOCS.glob("images/performance*.svg")]}
     if "--check" not in sys.argv[1:]:
         for name in there.keys() - made.keys():

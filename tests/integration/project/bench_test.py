@@ -202,7 +202,7 @@ def results(launch=(), **changed):
 
 
 class Page(unittest.TestCase):
-    TEMPLATE = "a {{budgets}} b {{gpu}} c {{callbacks}} d {{anywhere}} e {{pipeline}} f {{rivals}} g"
+    TEMPLATE = "a {{budgets}} b {{gpu}} c {{callbacks}} d {{anywhere}} e {{pipeline}} f {{rivals}} g {{models}} h"
 
     def row(self, text, what):
         return next(line for line in text.splitlines() if what in line).split("|")
@@ -281,6 +281,19 @@ class Page(unittest.TestCase):
         self.assertIn("floor + 50 ns", text)  # for the only one with a floor
         self.assertLess(text.index("commit abc"), text.index("### Other"))
         self.assertLess(text.index("### Other"), text.index("commit def"))
+
+    def test_models(self):
+        runs = [run_of("decode", config, number, **{"decode.median": median, "decode.mean": mean})
+                for number in range(8)
+                for config, median, mean in (("none", 6000, 6500), ("one-step-in-64", 6060, 7150), ("default", 6600, 9000),
+                                             ("floor-default", 6000, 7000))]
+        made = page.make(self.TEMPLATE, [], None, models=[results(runs=runs, title="Inference", prefix="inference")])
+        self.assertEqual({*made}, {"performance.md", "images/performance-models-inference.svg"})
+        text = made["performance.md"]
+        for row in ("| none, a step | 6.00 ms |", "| one-step-in-64 | 1.100 × (1.100 to 1.100) |",  # of the mean
+                    "| default | 1.100 × (1.100 to 1.100) |", "| default ÷ floor-default | 1.100 × (1.100 to 1.100) |"):
+            self.assertIn(row, text)
+        self.assertIn("rounds: decode 8", text)
 
     def test_what_anywhere_measures_has_its_rows(self):
         anywhere = {"machine": {"cpu": "a CPU"}, "commit": "abc", "date": "2026-01-01", "command": "run.sh anywhere",
