@@ -5,7 +5,7 @@
 
 Boundaries (python/tests/ranks/program.py): the ranks' steps have the same traces, there is one step for each iteration, and each
 begins within the optimizer's step that ends the one before. Late ranks (examples/training/ddp.py): the table of findings names
-the planted rank. Restart: two starts of a job have different traces. Cases that are not about time run TOGETHER at once, so the
+the planted rank. Period: without the Python package, steps come from the period of collectives. Restart: two starts of a job have different traces. Cases that are not about time run TOGETHER at once, so the
 whole takes at most LIMIT_S; what does not fit is reported as failed. Results: OUTDIR/training.json."""
 
 import json
@@ -30,9 +30,10 @@ BOUNDARIES = ("ddp", "fsdp2", "accumulation", "inf", "two_optimizers", "parts", 
 LATE = (("sleep", "sleep", 40, {}), ("gpu", "gpu", 40, {}), ("loader", "loader", 40, {}),
         ("sleep-sampled", "sleep", 160, {"steps.sampled": "auto", "steps.ratio": "0.0625"}))
 LATE_RANK = 1
+PERIOD_STEPS, PERIOD_KNOWN = 300, 150  # of ddp.py; how many of them must be known
 
 
-def start(case, command, settings):
+def start(case, command, settings, before=()):
     folder = OUT / case
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.iterdir():
@@ -40,7 +41,7 @@ def start(case, command, settings):
     chosen = {"cupti.library": CUPTI, "exit_deadline_ms": 10000, "steps.sampled": "never", **settings}
     options = [word for key, value in chosen.items() for word in ("--set", f"{key}={value}")]
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    whole = [BUILD / "cuspan", "run", "--file", folder / "spans.jsonl", *options, "--", *torchrun, *command, *([folder] * (
+    whole = [BUILD / "cuspan", "run", "--file", folder / "spans.jsonl", *options, "--", *before, *torchrun, *command, *([folder] * (
         command[0].name == "program.py"))]
     env = {**os.environ, "OMP_NUM_THREADS": "1"}
     for name in "PYTHONPATH", "CUDA_INJECTION64_PATH":
@@ -74,7 +75,7 @@ def ranks_of(case):
     return ranks
 
 
-def check_same_traces(ranks):
+def check_same_traces(ranks, source="optimizer"):
     first, second = ranks
     if not first or set(first) != set(second):
         yield f"rank 0 has steps {sorted(first)}, rank 1 {sorted(second)}"
@@ -83,7 +84,7 @@ def check_same_traces(ranks):
     if apart:
         yield f"steps {apart} have different traces"
     sources = {span.attributes["cuda.step.source"] for steps in ranks for span in steps.values()}
-    if sources != {"optimizer"}:
+    if sources != {source}:
         yield f"sources {sources}"
 
 
@@ -136,6 +137,27 @@ def check_restart():
         yield f"{len(common)} traces of both starts, {len(second[0])} steps of the second"
 
 
+def check_period():
+    ranks = ranks_of("period")
+    yield from check_same_traces(ranks, "collectives")
+    for rank, steps in enumerate(ranks):
+        numbers = sorted(steps)
+        if len(numbers) < PERIOD_KNOWN or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
+            yield f"rank {rank} has {len(numbers)} steps: {numbers[:3]} to {numbers[-3:]}"
+
+
+def run_period(results, deadline):
+    """Without PYTHONPATH, the hooks of the Python package are not there."""
+    results["period"] = ["no time was left"]
+    if time.monotonic() > deadline:
+        return
+    try:
+        finish("period", start("period", [ROOT / "examples/training/ddp.py", "--steps", PERIOD_STEPS], {}, ("env", "-u", "PYTHONPATH")))
+        results["period"] = list(check_period())
+    except (RuntimeError, OSError, KeyError) as error:
+        results["period"] = [repr(error)]
+
+
 def boundary_command(case):
     return [ROOT / "python/tests/ranks/program.py", "ddp" if case == "restart" else case, ITERATIONS]
 
@@ -173,6 +195,8 @@ def main():
         case = f"late-{name}"
         if not chosen or case in chosen:
             run_late(case, by, steps, settings, results, deadline)
+    if not chosen or "period" in chosen:
+        run_period(results, deadline)
     cases = [case for case in (*BOUNDARIES, "restart") if not chosen or case in chosen]
     for at in range(0, len(cases), TOGETHER):
         run_together(cases[at:at + TOGETHER], results, deadline)
