@@ -658,7 +658,15 @@ class Cycles(Case):
     def facts(self, pid):
         status = Path(f"/proc/{pid}/status").read_text()
         return {"RSS": int(re.search(r"VmRSS:\s+(\d+)", status)[1]), "threads": sum(name.startswith("cuspan/") for name in self.threads_of(pid)),
-                "descriptors": len(os.listdir(f"/proc/{pid}/fd"))}
+                "descriptors": self.descriptors_of(pid)}
+
+    def descriptors_of(self, pid):
+        """What they refer to. Not the report, which the agent may be writing, nor files in /proc, which it reads and closes."""
+        found = []
+        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):  # it has just been closed
+                found.append(re.sub(r":\[\d+\]$", "", str(descriptor.readlink())))
+        return sorted(name for name in found if "/.report." not in name and not name.startswith("/proc/"))
 
     def captured(self, pid):
         return self.ask(pid, "status")["counters"]["calls_captured"]
