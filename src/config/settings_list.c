@@ -358,6 +358,9 @@ const struct setting settings_table[] = {
                 "Slurm, PMIx or Ray"},
     {OWN(steps.nvtx_pattern), .type = SETTING_TEXT,
      .comment = "NVTX ranges whose names match begin a step (ProfilerStep#*)"},
+    {OWN(steps.collectives), BOOL("true"),
+     .comment =
+         "in a job of several ranks that reports no steps, find them by the period of NCCL's collectives"},
     {OWN(summary.idle_ms), UINT32(1, MS_MAX, "1000"),
      .comment = "detail summary: send the span of a request after this long without work; later work gets "
                 "another span"},

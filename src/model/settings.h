@@ -173,6 +173,7 @@ struct settings {
         uint32_t spans_max; /* of a step's trace, over all ranks; 0: no limit */
         char *job_id;       /* NULL: from the launcher's variables */
         char *nvtx_pattern; /* of ranges that begin a step; NULL: none */
+        bool collectives;   /* the period of collectives begins steps if nothing else does */
         bool are_limited;   /* not a setting: this process samples only some steps */
     } steps;
     struct {

@@ -17,6 +17,7 @@
 #include "base/process/cpu_time.h"
 #include "capture/hardware/pm_sampling.h"
 #include "capture/nvtx/nvtx.h"
+#include "capture/context/collective_steps.h"
 #include "capture/context/publish.h"
 #include "capture/context/steps.h"
 #include "capture/callbacks/threads.h"
@@ -234,6 +235,7 @@ static enum status start(bool by_program, struct error *err)
     if (status != STATUS_OK)
         return status;
     steps_start(&step_rules, settings.steps.nvtx_pattern);
+    collective_steps_start(step_rules.world_size > 1);
     if (process_resource_start(&settings.resource, info.driver_version, info.cupti_version) != STATUS_OK)
         log_warn(
             "the resource has too many attributes, and some are dropped; set fewer in resource.attributes");
@@ -332,6 +334,8 @@ static enum agent_state begin(bool is_asked_for)
         return refuse(AGENT_OFF, "the program was started under another tool that needs CUPTI");
     }
     nvtx_switch(settings.capture.nvtx);
+    if (settings.steps.collectives)
+        collective_steps_observe();
     has_parent = trace_context_parse(self_env_get("TRACEPARENT"), self_env_get("TRACESTATE"), &parent);
     begin_publishing();
     begun_ns = clock_now_ns();

@@ -91,8 +91,11 @@ bool steps_begin(int64_t number, enum step_kind kind, enum step_source source)
     uint32_t best = atomic_load_explicit(&source_now, memory_order_relaxed);
     if (source > best)
         return false;
-    if (source < best)
+    if (source < best) {
         atomic_store_explicit(&source_now, source, memory_order_relaxed);
+        if (source < STEP_BY_COLLECTIVES)
+            nccl_set_collective_hook(NULL);
+    }
     /* After the end of a step, the next one is still that of the next number. */
     if (kind != STEP_NONE)
         atomic_store_explicit(&number_now, number, memory_order_relaxed);
@@ -106,6 +109,11 @@ bool steps_begin(int64_t number, enum step_kind kind, enum step_source source)
     if (rules && !is_watched && (rules->is_limited || steps_are_held()))
         hold(false);
     return true;
+}
+
+enum step_source steps_source(void)
+{
+    return (enum step_source)atomic_load_explicit(&source_now, memory_order_relaxed);
 }
 
 void steps_set_nonce(uint64_t nonce)

@@ -24,6 +24,9 @@
  * CUPTI's switch of records. */
 bool steps_begin(int64_t number, enum step_kind kind, enum step_source source);
 
+/* The most reliable source so far. Any thread. */
+enum step_source steps_source(void);
+
 /* Begins a step if `name` matches steps.nvtx_pattern: the one numbered by the digits at the end of the name,
  * else the next one. For each range that NVTX pushes, in any domain; without a pattern it costs one load. Any
  * thread. */

@@ -23,6 +23,7 @@ struct count {
 static struct communicator communicators[NCCL_COMMUNICATORS_MAX];
 static struct count counts[NCCL_COUNTS_MAX];
 static nccl_communicator_hook *_Atomic communicator_hook;
+static nccl_collective_hook *_Atomic collective_hook;
 
 /* The place of `key`, which is taken if free. False: full near the place. */
 static bool claim(_Atomic uint64_t *place, uint64_t key)
@@ -59,7 +60,8 @@ enum nccl_value nccl_value_of(const char *entry_name)
                                                    [NCCL_RANKS] = "No. of ranks",
                                                    [NCCL_RANK] = "Rank",
                                                    [NCCL_DEVICES] = "No. of devices",
-                                                   [NCCL_PEER] = "Peer rank"};
+                                                   [NCCL_PEER] = "Peer rank",
+                                                   [NCCL_BYTES] = "Message size [bytes]"};
     if (!entry_name)
         return NCCL_NOTHING;
     for (unsigned i = 0; i < NCCL_VALUES; i++)
@@ -102,6 +104,23 @@ static bool count_call(const struct communicator *communicator, enum collective_
     return true;
 }
 
+static void tell(nccl_collective_hook *hook, const struct communicator *communicator,
+                 enum collective_operation operation, const struct nccl_values *values)
+{
+    uint64_t local = 0;
+    if (collective_is_p2p(operation) || !(values->present & BIT(NCCL_BYTES)))
+        return;
+    struct nccl_collective collective = {.communicator = values->value[NCCL_COMMUNICATOR],
+                                         .operation = operation,
+                                         .bytes = values->value[NCCL_BYTES]};
+    if (communicator) {
+        collective.ranks = atomic_load_explicit(&communicator->ranks, memory_order_acquire);
+        local = atomic_load_explicit(&communicator->local_ranks, memory_order_relaxed);
+    }
+    collective.is_shared = (local & (local - 1)) != 0;
+    hook(&collective);
+}
+
 uint32_t nccl_note_call(const char *name, uint32_t name_bytes, const struct nccl_values *values,
                         struct range_attr attrs[NCCL_CALL_ATTRS_MAX])
 {
@@ -115,6 +134,9 @@ uint32_t nccl_note_call(const char *name, uint32_t name_bytes, const struct nccl
     const struct communicator *communicator = communicator_of(id, false);
     if (count_call(communicator, operation, values, &ordinal))
         SET_INT(&attrs[used++], COLLECTIVE_ORDINAL, ordinal);
+    nccl_collective_hook *hook = atomic_load_explicit(&collective_hook, memory_order_relaxed);
+    if (hook)
+        tell(hook, communicator, operation, values);
     uint32_t ranks = communicator ? atomic_load_explicit(&communicator->ranks, memory_order_acquire) : 0;
     if (!ranks)
         return used;
@@ -167,4 +189,9 @@ void nccl_note_values(const struct nccl_values *values)
 void nccl_set_communicator_hook(nccl_communicator_hook *hook)
 {
     atomic_store_explicit(&communicator_hook, hook, memory_order_relaxed);
+}
+
+void nccl_set_collective_hook(nccl_collective_hook *hook)
+{
+    atomic_store_explicit(&collective_hook, hook, memory_order_relaxed);
 }

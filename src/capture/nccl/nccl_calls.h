@@ -21,6 +21,7 @@ enum nccl_value {
     NCCL_RANK,
     NCCL_DEVICES, /* ncclCommInitAll: this process has all ranks */
     NCCL_PEER,
+    NCCL_BYTES,
     NCCL_OF_PARENT, /* ranks and rank are those of the parent communicator (ncclCommSplit) */
     NCCL_VALUES
 };
@@ -45,5 +46,17 @@ void nccl_note_communicator(uint64_t communicator, uint32_t ranks, uint32_t rank
 /* Calls `hook` for each communicator of this process, on the thread that initializes it. NULL: none. */
 typedef void nccl_communicator_hook(uint64_t communicator, uint32_t ranks, uint32_t rank);
 void nccl_set_communicator_hook(nccl_communicator_hook *hook);
+
+/* A collective of all ranks of a communicator: no Send or Recv. */
+struct nccl_collective {
+    uint64_t communicator;
+    enum collective_operation operation;
+    uint64_t bytes; /* one rank's share */
+    uint32_t ranks; /* 0: unknown */
+    bool is_shared; /* several ranks of the communicator are in this process */
+};
+/* Calls `hook` for each of them, on the thread that enqueues it. NULL: none. */
+typedef void nccl_collective_hook(const struct nccl_collective *collective);
+void nccl_set_collective_hook(nccl_collective_hook *hook);
 
 #endif

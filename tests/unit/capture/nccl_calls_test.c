@@ -168,6 +168,46 @@ static void test_tells_of_communicators(void **state)
     assert_int_equal(hooked[0], 700);
 }
 
+static struct nccl_collective told;
+static unsigned told_count;
+
+static void on_collective(const struct nccl_collective *collective)
+{
+    told = *collective;
+    told_count++;
+}
+
+static void test_tells_of_collectives(void **state)
+{
+    (void)state;
+    struct nccl_values values = values_of(800);
+    nccl_set_collective_hook(on_collective);
+    call_with("ncclAllReduce", &values); /* bytes unknown */
+    assert_int_equal(told_count, 0);
+    set(&values, NCCL_BYTES, 4096);
+    set(&values, NCCL_PEER, 1);
+    call_with("ncclSend", &values);
+    call_with("ncclGroupStart", &values);
+    assert_int_equal(told_count, 0);
+    call_with("ncclReduceScatter", &values);
+    assert_int_equal(told_count, 1);
+    assert_int_equal(told.communicator, 800);
+    assert_int_equal(told.operation, COLLECTIVE_REDUCE_SCATTER);
+    assert_int_equal(told.bytes, 4096);
+    assert_int_equal(told.ranks, 0); /* unknown */
+    assert_false(told.is_shared);
+    init(800, 8, 5);
+    call_with("ncclReduceScatter", &values);
+    assert_int_equal(told.ranks, 8);
+    assert_false(told.is_shared);
+    init(800, 8, 6);
+    call_with("ncclReduceScatter", &values);
+    assert_true(told.is_shared);
+    nccl_set_collective_hook(NULL);
+    call_with("ncclReduceScatter", &values);
+    assert_int_equal(told_count, 3);
+}
+
 static void test_entries_have_meanings(void **state)
 {
     (void)state;
@@ -178,7 +218,7 @@ static void test_entries_have_meanings(void **state)
     assert_int_equal(nccl_value_of("Peer rank"), NCCL_PEER);
     assert_int_equal(nccl_value_of("Parent NCCL communicator ID"), NCCL_OF_PARENT);
     assert_int_equal(nccl_value_of("num_exclude"), NCCL_OF_PARENT);
-    assert_int_equal(nccl_value_of("Message size [bytes]"), NCCL_NOTHING);
+    assert_int_equal(nccl_value_of("Message size [bytes]"), NCCL_BYTES);
     assert_int_equal(nccl_value_of(NULL), NCCL_NOTHING);
 }
 
@@ -233,6 +273,7 @@ int main(void)
         cmocka_unit_test(test_payloads_of_a_parent_are_no_ranks),
         cmocka_unit_test(test_several_ranks_in_a_process_share_ordinals),
         cmocka_unit_test(test_tells_of_communicators),
+        cmocka_unit_test(test_tells_of_collectives),
         cmocka_unit_test(test_entries_have_meanings),
         cmocka_unit_test(test_threads_lose_no_count),
         cmocka_unit_test(test_full_tables_give_no_wrong_numbers),

@@ -1,0 +1,131 @@
+#include "capture/context/collective_steps.h"
+
+#include "capture/context/steps.h"
+#include "capture/nccl/collective_period.h"
+#include "capture/nccl/nccl_calls.h"
+
+#include <stdatomic.h>
+
+#define SILENT_MAX  256  /* steps of another communicator, after which one is given up */
+#define NUMBERS_GAP 1000 /* so that a new communicator's numbers differ from those that were used */
+
+struct observed {
+    _Atomic uint64_t id;   /* of the communicator; 0: free */
+    atomic_bool is_in_use; /* by a thread, which owns first_number and period */
+    atomic_bool has_no_order;
+    int64_t first_number;
+    struct collective_period period;
+    /* For the choice among communicators. */
+    _Atomic uint32_t ranks, length, hash; /* length 0: no period */
+    _Atomic uint32_t silent;              /* steps of others since its last one */
+};
+
+static struct observed all[COLLECTIVE_STEPS_COMMUNICATORS];
+static _Atomic(const struct observed *) reporting; /* the last one that reported a step */
+static _Atomic int64_t last_number = -1;
+static atomic_bool is_started;
+
+/* NULL: too many. */
+static struct observed *observed_of(uint64_t id)
+{
+    for (unsigned i = 0; i < COLLECTIVE_STEPS_COMMUNICATORS; i++) {
+        uint64_t found = atomic_load_explicit(&all[i].id, memory_order_acquire);
+        if (found == id ||
+            (!found && (atomic_compare_exchange_strong(&all[i].id, &found, id) || found == id)))
+            return &all[i];
+    }
+    return NULL;
+}
+
+#define GET(observed, what) atomic_load_explicit(&(observed)->what, memory_order_relaxed)
+
+/* The same on all ranks. The ID decides only between communicators that do the same. */
+static bool is_better(const struct observed *a, const struct observed *b)
+{
+    if (GET(a, ranks) != GET(b, ranks))
+        return GET(a, ranks) > GET(b, ranks);
+    if (GET(a, length) != GET(b, length))
+        return GET(a, length) > GET(b, length);
+    if (GET(a, hash) != GET(b, hash))
+        return GET(a, hash) > GET(b, hash);
+    return GET(a, id) > GET(b, id);
+}
+
+/* Whether a better communicator has a period, too. */
+static bool is_second(const struct observed *observed)
+{
+    for (unsigned i = 0; i < COLLECTIVE_STEPS_COMMUNICATORS; i++) {
+        struct observed *other = &all[i];
+        if (other == observed || !GET(other, length) || !is_better(other, observed) ||
+            GET(other, silent) >= SILENT_MAX)
+            continue;
+        atomic_fetch_add_explicit(&other->silent, 1, memory_order_relaxed);
+        return true;
+    }
+    return false;
+}
+
+static void report(const struct observed *observed, int64_t number, enum step_kind kind)
+{
+    if (!atomic_load_explicit(&is_started, memory_order_acquire))
+        return;
+    if (kind == STEP_NONE && atomic_load_explicit(&reporting, memory_order_relaxed) != observed)
+        return;
+    atomic_store_explicit(&reporting, observed, memory_order_relaxed);
+    if (kind != STEP_NONE)
+        atomic_store_explicit(&last_number, number, memory_order_relaxed);
+    if (!steps_begin(number, kind, STEP_BY_COLLECTIVES))
+        nccl_set_collective_hook(NULL);
+}
+
+static void note(struct observed *observed, const struct nccl_collective *collective)
+{
+    struct collective_period *period = &observed->period;
+    int64_t number = 0, last = atomic_load_explicit(&last_number, memory_order_relaxed);
+    if (period->count == 0)
+        observed->first_number = last < 0 ? 0 : (last / NUMBERS_GAP + 1) * NUMBERS_GAP;
+    enum period_event event =
+        collective_period_note(period, collective->operation, collective->bytes, &number);
+    if (event == PERIOD_NOTHING)
+        return;
+    atomic_store_explicit(&observed->ranks, collective->ranks, memory_order_relaxed);
+    atomic_store_explicit(&observed->hash, period->hash, memory_order_relaxed);
+    atomic_store_explicit(&observed->length, period->length, memory_order_relaxed);
+    if (event == PERIOD_LOST) {
+        report(observed, 0, STEP_NONE);
+        return;
+    }
+    atomic_store_explicit(&observed->silent, 0, memory_order_relaxed);
+    if (!is_second(observed))
+        report(observed, observed->first_number + number, STEP_TRAIN);
+}
+
+/* Threads that use a communicator at once break NCCL's rules: the order is not that of other ranks. */
+static void on_collective(const struct nccl_collective *collective)
+{
+    if (collective->bytes < COLLECTIVE_STEPS_BYTES_MIN || collective->is_shared)
+        return;
+    struct observed *observed = observed_of(collective->communicator);
+    if (!observed || GET(observed, has_no_order))
+        return;
+    if (atomic_exchange_explicit(&observed->is_in_use, true, memory_order_acquire)) {
+        atomic_store_explicit(&observed->has_no_order, true, memory_order_relaxed);
+        atomic_store_explicit(&observed->length, 0, memory_order_relaxed);
+        return;
+    }
+    note(observed, collective);
+    atomic_store_explicit(&observed->is_in_use, false, memory_order_release);
+}
+
+void collective_steps_observe(void)
+{
+    if (steps_source() >= STEP_BY_COLLECTIVES)
+        nccl_set_collective_hook(on_collective);
+}
+
+void collective_steps_start(bool is_rank)
+{
+    if (!is_rank)
+        nccl_set_collective_hook(NULL);
+    atomic_store_explicit(&is_started, is_rank, memory_order_release);
+}
