@@ -134,5 +134,107 @@ class Steps(Case):
         self.assertEqual(["cuda.step.gpu_backlog" in self.ranks[number].attributes for number in (3, 4)], [False, True])
 
 
+class CollectiveSteps(Case):
+    """Steps by the period of NCCL's collectives, in programs that do not report any. Their clock stands still between plays of
+    the recording, so ranges belong to any step since the last one. Only the steps with a play are compared."""
+
+    WARM = 200  # iterations of three all-reduces; after them the period is known
+
+    def job(self, *words, rank=0, settings=None, env=None):
+        self.runs += 1
+        target, report = self.directory / f"{self.runs}.jsonl", self.directory / f"steps-{self.runs}"
+        double = agent_case.BUILD / "libcuspan-replay.so"
+        chosen = {"cupti.library": double, "output_file": target, "report_file": report, "exit_deadline_ms": 60000,
+                  "sampling.sleep": "never", "steps.sampled": "never", "rings.bytes": 1 << 20, **(settings or {})}
+        result = self.start(
+            [agent_case.BUILD / "nccl_job_host", double, path_of("vector_add"), agent_case.BUILD / "libcuspan.so", "inject",
+             f"init=2:{rank}", *words],
+            {"CUSPAN_SET": ";".join(f"{key}={value}" for key, value in chosen.items()), "CUSPAN_JOB_ID": "job",
+             "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", **(env or {})})
+        self.assertEqual((result.status, result.err), (0, ""))
+        result.text = target.read_text()
+        for path in self.directory.glob(f"steps-{self.runs}.*"):
+            result.report = json.loads(path.read_text())
+        self.assertEqual(result.report["counters"]["steps_missed"], 0)
+        ranks = [span for span in result.spans if "cuda.step.source" in span.attributes and span.name == f"rank {rank}"]
+        iterations = {span.trace_id: int(span.name.split()[1]) for span in result.spans if span.name.startswith("iteration ")}
+        result.ranks = {span.attributes["cuda.step.number"]: span for span in ranks if span.trace_id in iterations}
+        result.iterations = {number: iterations[span.trace_id] for number, span in result.ranks.items()}
+        for span in result.ranks.values():
+            self.assertGreaterEqual(sum(other.trace_id == span.trace_id for other in result.spans), IN_ONE + 1)
+        return result
+
+    def sources(self, result):
+        return {number: span.attributes["cuda.step.source"] for number, span in result.ranks.items()}
+
+    def assert_joint(self, first, second):
+        """Both ranks have the same steps, in the same traces."""
+        for results in (first, second):
+            self.assertEqual(set(self.sources(results).values()), {"collectives"})
+        self.assertEqual(first.iterations, second.iterations)
+        for number, one in first.ranks.items():
+            other = second.ranks[number]
+            self.assertEqual((one.trace_id, one.parent_id), (other.trace_id, other.parent_id))
+            root = next(span for span in first.spans if span.name == f"step {number}")
+            self.assertEqual((root.trace_id, root.span_id), (one.trace_id, one.parent_id))
+
+    def test_ranks_agree_whatever_their_pace(self):
+        words = ["busy", f"train={self.WARM}", "play=5", "idle"]
+        first, second = self.job("pace=0", *words, rank=0), self.job("pace=900", *words, rank=1)
+        self.assert_joint(first, second)
+        self.assertEqual(first.iterations, {number: number for number in range(self.WARM, self.WARM + 5)})
+
+    def test_steps_go_on_after_an_evaluation(self):
+        train = 5 * self.WARM
+        words = [f"train={train}", "play=1", "evaluate=500", "play=5"]
+        first, second = self.job("pace=0", *words, rank=0), self.job("pace=300", *words, rank=1)
+        self.assert_joint(first, second)
+        # One iteration of the second part shows that it is training again.
+        self.assertEqual(first.iterations, {train: train, **{train + number: train + number + 1 for number in range(1, 5)}})
+        lone = [span for span in first.spans if span.name == f"iteration {train + 1}"]
+        self.assertNotIn(lone[0].trace_id, {span.trace_id for span in first.ranks.values()})
+
+    def test_an_evaluation_before_the_period_is_certain(self):
+        words = [f"train={self.WARM}", "play=1", "evaluate=500", "play=5", f"train={2 * self.WARM}", "play=2"]
+        first, second = self.job("pace=0", *words, rank=0), self.job("pace=300", *words, rank=1)
+        self.assert_joint(first, second)
+        self.assertEqual([first.iterations[number] for number in sorted(first.iterations)],
+                         [self.WARM, 3 * self.WARM + 6, 3 * self.WARM + 7])
+
+    def test_collectives_count_while_capture_sleeps(self):
+        settings = {"steps.sampled": "auto", "steps.ratio": 0.125, "sampling.sleep": "always"}
+        words = [f"train={self.WARM}", *["nap"] * 5, *[word for _ in range(32) for word in ("play=1", "on")]]
+        first, second = (self.job(f"pace={pace}", *words, rank=rank, settings=settings) for rank, pace in enumerate((0, 2000)))
+        self.assert_joint(first, second)
+        numbers = sorted(first.ranks)
+        self.assertEqual(len(numbers), 4)
+        self.assertEqual({later - number for number, later in zip(numbers, numbers[1:])}, {8})
+        self.assertEqual({number: number for number in numbers}, first.iterations)
+        for result in first, second:
+            self.assertGreater(result.report["counters"]["sleeps"], 0)
+            on = [int(line.split()[1]) for line in result.out.splitlines() if line.startswith("on:")]
+            for number in numbers:
+                self.assertEqual(on[number - self.WARM], 1)
+            # Four all-reduces in each iteration, with that of the loss: the step begins with the second one.
+            ordinals = {span.attributes["cuda.collective.ordinal"] for span in result.spans
+                        if span.name == "ncclAllReduce" and span.trace_id == result.ranks[numbers[1]].trace_id}
+            self.assertIn(4 * numbers[1] + 1, ordinals)
+
+    def test_a_better_source_takes_over(self):
+        result = self.job(f"train={self.WARM}", "play=2", "step=7", "play=3")
+        self.assertEqual(self.sources(result), {self.WARM: "collectives", self.WARM + 1: "collectives", 7: "api"})
+
+    def test_where_no_steps_are_found(self):
+        nobody = {"RANK": "", "WORLD_SIZE": "", "LOCAL_RANK": ""}
+        for words, settings, env, expected in ((("step=3",), {}, {}, {3: "api"}),
+                                               ((), {"steps.collectives": "false"}, {}, {}),
+                                               ((), {"capture.nvtx": "false"}, {}, {}),
+                                               ((), {}, nobody, {})):
+            with self.subTest(words=words, settings=settings, env=env):
+                result = self.job(*words, f"train={self.WARM}", "play=3", settings=settings, env=env)
+                self.assertEqual(self.sources(result), expected)
+                self.assertEqual(result.report["counters"]["steps"], len(expected))
+
+
 if __name__ == "__main__":
     agent_case.main()
