@@ -6,8 +6,10 @@
 
 #include <stdatomic.h>
 
-#define SILENT_MAX  256  /* steps of another communicator, after which one is given up */
-#define NUMBERS_GAP 1000 /* so that a new communicator's numbers differ from those that were used */
+/* Steps of another communicator, after which one is given up, as a multiple of the most so far. */
+#define SILENT_MIN   1024
+#define SILENT_TIMES 16
+#define NUMBERS_GAP  1000 /* so that a new communicator's numbers differ from those that were used */
 
 struct observed {
     _Atomic uint64_t id;   /* of the communicator; 0: free */
@@ -17,7 +19,7 @@ struct observed {
     struct collective_period period;
     /* For the choice among communicators. */
     _Atomic uint32_t ranks, length, hash; /* length 0: no period */
-    _Atomic uint32_t silent;              /* steps of others since its last one */
+    _Atomic uint32_t silent, silent_max;  /* steps of others since its last one; the most so far */
 };
 
 static struct observed all[COLLECTIVE_STEPS_COMMUNICATORS];
@@ -51,13 +53,26 @@ static bool is_better(const struct observed *a, const struct observed *b)
     return GET(a, id) > GET(b, id);
 }
 
+/* Destroyed, probably. */
+static bool is_given_up(const struct observed *observed)
+{
+    uint32_t usual = SILENT_TIMES * GET(observed, silent_max);
+    return GET(observed, silent) >= (usual > SILENT_MIN ? usual : SILENT_MIN);
+}
+
+static void end_silence(struct observed *observed)
+{
+    uint32_t silent = atomic_exchange_explicit(&observed->silent, 0, memory_order_relaxed);
+    if (silent > GET(observed, silent_max) && silent < SILENT_MIN)
+        atomic_store_explicit(&observed->silent_max, silent, memory_order_relaxed);
+}
+
 /* Whether a better communicator has a period, too. */
 static bool is_second(const struct observed *observed)
 {
     for (unsigned i = 0; i < COLLECTIVE_STEPS_COMMUNICATORS; i++) {
         struct observed *other = &all[i];
-        if (other == observed || !GET(other, length) || !is_better(other, observed) ||
-            GET(other, silent) >= SILENT_MAX)
+        if (other == observed || !GET(other, length) || !is_better(other, observed) || is_given_up(other))
             continue;
         atomic_fetch_add_explicit(&other->silent, 1, memory_order_relaxed);
         return true;
@@ -95,7 +110,7 @@ static void note(struct observed *observed, const struct nccl_collective *collec
         report(observed, 0, STEP_NONE);
         return;
     }
-    atomic_store_explicit(&observed->silent, 0, memory_order_relaxed);
+    end_silence(observed);
     if (!is_second(observed))
         report(observed, observed->first_number + number, STEP_TRAIN);
 }

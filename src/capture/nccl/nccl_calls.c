@@ -3,7 +3,6 @@
 #include "base/log.h"
 #include "model/span.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 #define PROBES  32
@@ -23,7 +22,7 @@ struct count {
 static struct communicator communicators[NCCL_COMMUNICATORS_MAX];
 static struct count counts[NCCL_COUNTS_MAX];
 static nccl_communicator_hook *_Atomic communicator_hook;
-static nccl_collective_hook *_Atomic collective_hook;
+nccl_collective_hook *_Atomic nccl_on_collective;
 
 /* The place of `key`, which is taken if free. False: full near the place. */
 static bool claim(_Atomic uint64_t *place, uint64_t key)
@@ -134,7 +133,7 @@ uint32_t nccl_note_call(const char *name, uint32_t name_bytes, const struct nccl
     const struct communicator *communicator = communicator_of(id, false);
     if (count_call(communicator, operation, values, &ordinal))
         SET_INT(&attrs[used++], COLLECTIVE_ORDINAL, ordinal);
-    nccl_collective_hook *hook = atomic_load_explicit(&collective_hook, memory_order_relaxed);
+    nccl_collective_hook *hook = atomic_load_explicit(&nccl_on_collective, memory_order_relaxed);
     if (hook)
         tell(hook, communicator, operation, values);
     uint32_t ranks = communicator ? atomic_load_explicit(&communicator->ranks, memory_order_acquire) : 0;
@@ -193,5 +192,5 @@ void nccl_set_communicator_hook(nccl_communicator_hook *hook)
 
 void nccl_set_collective_hook(nccl_collective_hook *hook)
 {
-    atomic_store_explicit(&collective_hook, hook, memory_order_relaxed);
+    atomic_store_explicit(&nccl_on_collective, hook, memory_order_relaxed);
 }

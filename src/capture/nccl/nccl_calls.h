@@ -9,6 +9,8 @@
 #include "model/collective.h"
 #include "model/record.h"
 
+#include <stdatomic.h>
+
 #define NCCL_COMMUNICATORS_MAX 1024 /* per process; further ones have no ranks */
 #define NCCL_COUNTS_MAX        4096 /* of communicator and operation, for Send and Recv also peer */
 #define NCCL_CALL_ATTRS_MAX    3
@@ -55,8 +57,14 @@ struct nccl_collective {
     uint32_t ranks; /* 0: unknown */
     bool is_shared; /* several ranks of the communicator are in this process */
 };
-/* Calls `hook` for each of them, on the thread that enqueues it. NULL: none. */
+/* Calls `hook` for each of them, on the thread that enqueues it. NULL: none, and NCCL_BYTES is not needed. */
 typedef void nccl_collective_hook(const struct nccl_collective *collective);
 void nccl_set_collective_hook(nccl_collective_hook *hook);
+
+extern nccl_collective_hook *_Atomic nccl_on_collective;
+static inline bool nccl_follows_collectives(void)
+{
+    return atomic_load_explicit(&nccl_on_collective, memory_order_relaxed) != NULL;
+}
 
 #endif

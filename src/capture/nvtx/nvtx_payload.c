@@ -250,7 +250,10 @@ char *nvtx_payload_decimal(char to[NVTX_NUMBER_BYTES], uint64_t value)
 static uint64_t read_unsigned(const uint8_t *at, unsigned bytes)
 {
     uint64_t value = 0;
-    memcpy(&value, at, bytes); /* both supported machines are little-endian */
+    if (bytes == sizeof value)
+        memcpy(&value, at, sizeof value); /* without a call */
+    else
+        memcpy(&value, at, bytes); /* both supported machines are little-endian */
     return value;
 }
 
@@ -415,12 +418,13 @@ void nvtx_payload_read_nccl(struct nccl_values *values, uint32_t domain, const s
                             size_t count)
 {
     const struct schema *schema = data && count ? find(domain, data->schemaId) : NULL;
+    enum nccl_value unwanted = nccl_follows_collectives() ? NCCL_NOTHING : NCCL_BYTES;
     values->present = 0;
     for (uint32_t i = 0; schema && data->payload && i < schema->entry_count; i++) {
         const struct entry *entry = &schema->entries[i];
         bool is_number =
             entry->is_value && (entry->type.kind == CLASS_SIGNED || entry->type.kind == CLASS_UNSIGNED);
-        if (!entry->nccl || !is_number || !lies_inside(entry, data))
+        if (!entry->nccl || entry->nccl == unwanted || !is_number || !lies_inside(entry, data))
             continue;
         values->present |= 1u << entry->nccl;
         values->value[entry->nccl] =

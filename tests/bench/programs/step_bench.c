@@ -1,7 +1,11 @@
-/* Measures the cost of a step's boundary on the program's thread: build/step_bench. Each line is the median
- * of nine runs. A pipeline thread is missing, so the list of boundaries is overwritten. Waking up, when a
- * step needs capture and the one before did not, adds CUPTI's switch of records (sleep_control.h). */
+/* Measures the cost of a step's boundary on the program's thread, and of finding steps by the period of
+ * NCCL's collectives: build/step_bench. Each line is the median of nine runs. A pipeline thread is missing,
+ * so the list of boundaries is overwritten. Waking up, when a step needs capture and the one before did not,
+ * adds CUPTI's switch of records (sleep_control.h). */
+#include "capture/context/collective_steps.h"
 #include "capture/context/steps.h"
+#include "capture/nccl/collective_period.h"
+#include "capture/nccl/nccl_calls.h"
 #include "capture/sleep/mode.h"
 #include "correlate/trace/sampler.h"
 
@@ -44,6 +48,47 @@ static void push_other(int64_t number)
     steps_begin_from_nvtx("aten::convolution_backward", strlen("aten::convolution_backward"));
 }
 
+static void collective(uint64_t bytes)
+{
+    struct range_attr attrs[NCCL_CALL_ATTRS_MAX];
+    struct nccl_values values = {.present = 1u << NCCL_COMMUNICATOR | 1u << NCCL_BYTES};
+    values.value[NCCL_COMMUNICATOR] = 77;
+    values.value[NCCL_BYTES] = bytes;
+    (void)nccl_note_call("ncclAllReduce", strlen("ncclAllReduce"), &values, attrs);
+}
+
+/* Steps of 100 collectives. */
+static void same_step(int64_t number)
+{
+    collective(4096 + (uint64_t)number % 100);
+}
+
+/* Repeats often, and never for long. */
+static void no_step(int64_t number)
+{
+    uint64_t random = collective_mix(7, (uint64_t)number / 2);
+    collective(4096 + random % 2);
+}
+
+/* The longest time of one collective: a repetition ends that was not long enough. */
+static void measure_worst(void)
+{
+    static struct collective_period period;
+    double ns[RUNS];
+    int64_t number;
+    for (int run = 0; run < RUNS; run++) {
+        memset(&period, 0, sizeof period);
+        period.proof = PERIOD_WINDOW_MAX;
+        for (int i = 0; i < PERIOD_WINDOW_MAX - 1; i++)
+            collective_period_note(&period, COLLECTIVE_ALL_REDUCE, 4096, &number);
+        double start = now_ns();
+        collective_period_note(&period, COLLECTIVE_ALL_REDUCE, 8192, &number);
+        ns[run] = now_ns() - start;
+    }
+    qsort(ns, RUNS, sizeof *ns, compare);
+    printf("%-52s %6.1f ns\n", "the longest time of one collective", ns[RUNS / 2]);
+}
+
 static void measure(const char *what, void (*body)(int64_t number))
 {
     double ns[RUNS];
@@ -65,6 +110,14 @@ int main(void)
     some.threshold = sampler_threshold(1.0 / 64);
     mode_now = MODE_ON;
     steps_start(&all, NULL);
+    nccl_note_communicator(77, 8, 0);
+    measure("a collective that is counted, without steps by them", same_step);
+    collective_steps_observe();
+    measure("the same while a period is searched", no_step);
+    measure("the same in a known period", same_step);
+    measure_worst();
+    collective_steps_start(true);
+    measure("the same in steps of 100 collectives", same_step);
     measure("a range without steps.nvtx_pattern", push_other);
     measure("a boundary, every step traced", begin_step);
     steps_start(&some, PATTERN);

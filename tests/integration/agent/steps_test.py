@@ -145,7 +145,8 @@ class CollectiveSteps(Case):
         target, report = self.directory / f"{self.runs}.jsonl", self.directory / f"steps-{self.runs}"
         double = agent_case.BUILD / "libcuspan-replay.so"
         chosen = {"cupti.library": double, "output_file": target, "report_file": report, "exit_deadline_ms": 60000,
-                  "sampling.sleep": "never", "steps.sampled": "never", "rings.bytes": 1 << 20, **(settings or {})}
+                  "sampling.sleep": "never", "steps.sampled": "never", "steps.spans_max": 0, "rings.bytes": 1 << 20,
+                  **(settings or {})}
         result = self.start(
             [agent_case.BUILD / "nccl_job_host", double, path_of("vector_add"), agent_case.BUILD / "libcuspan.so", "inject",
              f"init=2:{rank}", *words],
