@@ -51,7 +51,7 @@ cuda.step.exposed_time | ns | as cuda.step.compute_time | time in which a collec
 cuda.step.copy_time | ns | as cuda.step.compute_time | time in which a copy or fill ran, and no kernel
 cuda.step.left_out | {span} | spans of ranks, if not 0 | calls, ranges and GPU work of the rank that have no span in this trace, because the step has more spans than steps.spans_max. The totals include them
 cuda.step.copy | | GPU spans in a step's trace | the span is also in the trace that has all spans of its rank, to which the rank's span links
-cuda.step.source | | spans of steps and of ranks | what reported the step: api (cuspan.h, cuspan.step), optimizer (PyTorch) or nvtx
+cuda.step.source | | spans of steps and of ranks | what reported the step: api (cuspan.h, cuspan.step), optimizer (PyTorch), nvtx, or collectives (the period of NCCL's collectives)
 cuda.session.spans | {span} | session spans, spans of ranks | child spans when the session ended
 cuda.session.end_reason | | session spans, spans of ranks | spans or age (the session reached session.spans_max or session.age_max_ms), step (the next step of a training job began), stop (tracing was stopped), release (CUPTI was handed to another tool) or exit
 cuda.session.lost | {span} | session spans, if not 0 | spans that the process had lost by then, for any reason; `cuspan.lost.*` and the report list them by reason

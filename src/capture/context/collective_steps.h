@@ -4,15 +4,15 @@
  * A communicator's sequence is the same on all its ranks, and each one is observed apart, from its first
  * collective on. So all ranks count the same steps, however their threads and communicators take turns.
  *
- * A collective takes the program's thread about 20 ns more, without a lock, also while capture sleeps. Once
- * another source has reported a step, it takes one branch. */
+ * A collective takes the program's thread about 20 ns more (tests/bench/programs/step_bench.c), without a
+ * lock, also while capture sleeps. Once another source has reported a step, it takes one branch. */
 #ifndef CUSPAN_CAPTURE_CONTEXT_COLLECTIVE_STEPS_H
 #define CUSPAN_CAPTURE_CONTEXT_COLLECTIVE_STEPS_H
 
 #include <stdbool.h>
 
 #define COLLECTIVE_STEPS_BYTES_MIN     1024 /* smaller collectives are losses, norms, flags and barriers */
-#define COLLECTIVE_STEPS_COMMUNICATORS 16   /* the first ones of a process; further ones are ignored */
+#define COLLECTIVE_STEPS_COMMUNICATORS 8    /* the first ones of a process; further ones are ignored */
 
 /* From now on collectives are observed. Before the program's first one: all ranks count from it. */
 void collective_steps_observe(void);

@@ -214,7 +214,7 @@ static void test_several_ranks_in_a_process_have_no_order(void)
     expect_none();
 }
 
-/* Whichever is known first. Its steps are numbered by its own collectives. */
+/* Even if another one is known first. Its steps are numbered by its own collectives. */
 static void test_the_largest_communicator_counts(void)
 {
     struct step_boundary boundary;
