@@ -46,11 +46,12 @@ static uint32_t proof_of(const struct collective_period *period)
     return period->proof ? period->proof : PERIOD_PROOF;
 }
 
-/* Whether the window is enough to tell that its period is a step. */
+/* Whether the window is enough to tell that its period is a step: of PERIOD_MAX collectives at most, because
+ * the window has no more than three times as many. */
 static bool is_step(const struct collective_period *period, uint32_t length)
 {
     uint32_t proof = proof_of(period), repeated = PERIOD_REPETITIONS * length;
-    return length <= PERIOD_MAX && period->window.length == (repeated > proof ? repeated : proof) &&
+    return period->window.length == (repeated > proof ? repeated : proof) &&
            has_reduction(period, period->window.start, length);
 }
 

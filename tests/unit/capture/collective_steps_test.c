@@ -165,7 +165,9 @@ static void test_another_source_takes_over(void)
     struct step_boundary boundary;
     begin(&every);
     warm_up(WORLD, 4);
+    assert_true(nccl_follows_collectives());
     assert_true(steps_begin(5, STEP_TRAIN, STEP_BY_NVTX));
+    assert_false(nccl_follows_collectives()); /* nothing is observed any more */
     assert_true(take(&boundary));
     train(WORLD, WARM, 4);
     expect_none();
@@ -176,9 +178,24 @@ static void test_another_source_was_first(void)
     struct step_boundary boundary;
     assert_true(steps_begin(5, STEP_TRAIN, STEP_BY_OPTIMIZER));
     begin(&every);
+    assert_false(nccl_follows_collectives());
     assert_true(take(&boundary));
     train(WORLD, WARM, 4);
     expect_none();
+}
+
+/* A source that came at the same time as the observation began. */
+static void test_observation_ends_with_the_first_refused_step(void)
+{
+    struct step_boundary boundary;
+    begin(&every);
+    nccl_collective_hook *hook = atomic_load(&nccl_on_collective);
+    assert_true(steps_begin(5, STEP_TRAIN, STEP_BY_API));
+    assert_true(take(&boundary));
+    nccl_set_collective_hook(hook);
+    train(WORLD, WARM, 4);
+    expect_none();
+    assert_false(nccl_follows_collectives());
 }
 
 /* A process that is no rank of a job; and none before capture starts. */
@@ -186,6 +203,7 @@ static void test_nothing_outside_a_job(void)
 {
     static const struct step_rules alone = {.rank = -1, .world_size = -1};
     begin(&alone);
+    assert_false(nccl_follows_collectives());
     train(WORLD, WARM, 4);
     expect_none();
 }
@@ -252,6 +270,28 @@ static void test_the_busiest_communicator_counts(void)
         train(OTHER, 1, 3);
         expect_steps(1, WARM + step);
     }
+}
+
+/* The end of its period is no end of a step. */
+static void test_a_smaller_communicator_ends_no_step(void)
+{
+    struct step_boundary boundary;
+    begin(&every);
+    nccl_note_communicator(OTHER, 4, 1);
+    for (unsigned step = 0; step < WARM; step++) {
+        train(WORLD, 1, 2);
+        train(OTHER, 1, 3);
+    }
+    while (take(&boundary)) {
+    }
+    train(WORLD, 1, 1);
+    train(WORLD, 1, 1);
+    expect_none();
+    train(OTHER, 1, 1);
+    assert_true(take(&boundary));
+    train(OTHER, 1, 1);
+    assert_true(take(&boundary));
+    assert_int_equal(boundary.kind, STEP_NONE);
 }
 
 /* NCCL was initialized again. */
@@ -429,11 +469,13 @@ int main(void)
                                  APART(test_an_interruption_is_no_step),
                                  APART(test_another_source_takes_over),
                                  APART(test_another_source_was_first),
+                                 APART(test_observation_ends_with_the_first_refused_step),
                                  APART(test_nothing_outside_a_job),
                                  APART(test_collectives_before_capture_count),
                                  APART(test_several_ranks_in_a_process_have_no_order),
                                  APART(test_the_largest_communicator_counts),
                                  APART(test_the_busiest_communicator_counts),
+                                 APART(test_a_smaller_communicator_ends_no_step),
                                  APART(test_a_new_communicator_replaces_a_silent_one),
                                  APART(test_too_many_communicators),
                                  APART(test_capture_sleeps_and_wakes_up),

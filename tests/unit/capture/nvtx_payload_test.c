@@ -264,9 +264,45 @@ static void test_what_is_refused_and_the_end_of_room(void **state)
     assert_int_equal(last, 0);
 }
 
+static void ignore(const struct nccl_collective *collective)
+{
+    (void)collective;
+}
+
+static void test_bytes_of_collectives_are_read_if_they_are_followed(void **state)
+{
+    static const struct nvtx_schema_entry entries[] = {
+        {.type = NVTX_ENTRY_UINT64, .name = "NCCL communicator ID"},
+        {.type = NVTX_ENTRY_SIZE, .name = "Message size [bytes]", .offset = 8},
+        {.type = NVTX_ENTRY_INT, .name = "Peer rank", .offset = 16}};
+    static const struct {
+        uint64_t communicator, bytes;
+        int32_t peer;
+    } given = {1ull << 63 | 5, 4096, 3};
+    const struct nvtx_schema_attributes schema = {
+        .fieldMask = NVTX_SCHEMA_HAS_TYPE | NVTX_SCHEMA_HAS_ENTRIES | NVTX_SCHEMA_HAS_COUNT,
+        .type = NVTX_SCHEMA_STATIC,
+        .entries = entries,
+        .numEntries = 3};
+    const struct nvtx_payload_data data = {nvtx_payload_register_schema(9, &schema), sizeof given, &given};
+    const uint32_t usual = 1u << NCCL_COMMUNICATOR | 1u << NCCL_PEER;
+    struct nccl_values values;
+    (void)state;
+    nvtx_payload_read_nccl(&values, 9, &data, 1);
+    assert_int_equal(values.present, usual);
+    nccl_set_collective_hook(ignore);
+    nvtx_payload_read_nccl(&values, 9, &data, 1);
+    assert_int_equal(values.present, usual | 1u << NCCL_BYTES);
+    assert_int_equal(values.value[NCCL_COMMUNICATOR], 1ull << 63 | 5);
+    assert_int_equal(values.value[NCCL_BYTES], 4096);
+    assert_int_equal(values.value[NCCL_PEER], 3);
+    nccl_set_collective_hook(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bytes_of_collectives_are_read_if_they_are_followed),
         cmocka_unit_test(test_a_struct_s_members_are_attributes),
         cmocka_unit_test(test_nothing_is_read_beyond_the_size),
         cmocka_unit_test(test_packing_and_explicit_offsets),
