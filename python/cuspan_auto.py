@@ -58,4 +58,7 @@ def install() -> None:
         sys.meta_path.insert(0, _Watch())  # type: ignore[arg-type]
 
 
-install()
+try:
+    install()
+except Exception:
+    pass

@@ -23,12 +23,14 @@ _SOURCES = (
     "src",
     "tools",
 )
-# One line, as site.py requires: reads one variable, and does more only if CUDA is going to load a library. It is as short
-# as possible, because site.py compiles it in each process.
+# One line, as site.py requires: reads one variable, and does more only if CUDA is going to load a library. site.py
+# compiles the line in each process, which is most of its cost: hence one comparison, and a string without escapes, whose
+# content costs nothing until it runs. It searches first, because site.py would print an error if the package is partly
+# removed. python/tests/startup_cost.py measures it.
 _STARTUP = (
-    'import posix; posix.environ.get(b"CUDA_INJECTION64_PATH") and '
-    'exec("try:\\n if b\'libcuspan.so\' in posix.environ[b\'CUDA_INJECTION64_PATH\']: import cuspan_auto\\n'
-    'except Exception: pass")\n'
+    'import posix;b"CUDA_INJECTION64_PATH"in posix.environ and '
+    "exec(\"if b'libcuspan.so'in posix.environ[b'CUDA_INJECTION64_PATH']:from importlib.machinery import PathFinder as f;"
+    "f.find_spec('cuspan_auto')and __import__('cuspan_auto')\")\n"
 )
 _BACKEND = """[build-system]
 requires = ["tomli; python_version < '3.11'"]

@@ -118,8 +118,14 @@ class Startup(unittest.TestCase):
         done = self.python("import torch; print('runs')", package=broken)
         self.assertEqual((done.returncode, done.stdout), (0, "runs\n"), done.stderr)
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
-        (broken / "cuspan_auto.py").write_text("1 / 0")
+        text = (PACKAGE / "cuspan_auto.py").read_text()
+        self.assertIn("def install() -> None:", text)
+        (broken / "cuspan_auto.py").write_text(text.replace("def install() -> None:", "def install():\n    1 / 0"))
         done = self.python("import torch; print('runs')", package=broken)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "runs\n", ""))
+
+    def test_a_package_that_is_partly_removed(self):
+        done = self.python("print('runs')", package=self.site)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "runs\n", ""))
 
     def test_a_set_variable_without_a_value(self):
