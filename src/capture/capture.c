@@ -219,6 +219,8 @@ static void take_steps(const struct capture_sink *sink)
     while (steps_take(&boundary, &missed)) {
         all_missed += missed;
         boundary.time = boundary.time ? clock_ticks_to_ns(boundary.time) : 0;
+        if (cupti.replay_nonce)
+            boundary.nonce = cupti.replay_nonce(boundary.time);
         if (sink->on_step)
             sink->on_step(sink->context, &boundary);
     }

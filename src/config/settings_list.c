@@ -72,8 +72,8 @@ static const struct setting_word cupti_others[] = {
     {"hold", OTHERS_HOLD}, {"give-way", OTHERS_GIVE_WAY}, {"share", OTHERS_SHARE}, {NULL, 0}};
 static const struct setting_word sleep_whens[] = {
     {"auto", SLEEP_AUTO}, {"never", SLEEP_NEVER}, {"always", SLEEP_ALWAYS}, {NULL, 0}};
-static const struct setting_word steps_sampled[] = {
-    {"auto", STEPS_AUTO}, {"always", STEPS_ALWAYS}, {"never", STEPS_NEVER}, {NULL, 0}};
+static const struct setting_word steps_traced[] = {
+    {"auto", STEPS_AUTO}, {"all", STEPS_ALL}, {"sampled", STEPS_SAMPLED}, {NULL, 0}};
 static const struct setting_word start_ons[] = {
     {"process", START_ON_PROCESS}, {"control", START_ON_CONTROL}, {NULL, 0}};
 static const struct setting_word counters_replays[] = {
@@ -343,11 +343,12 @@ const struct setting settings_table[] = {
     {OWN(session.spans_max), UINT32(1, COUNT_MAX, "10000"),
      .comment = "start a new trace after this many spans"},
     {OWN(session.age_max_ms), UINT32(1, MS_MAX, "60000"), .comment = "start a new trace after this time"},
-    {OWN(steps.sampled), WORD(steps_sampled, "auto"),
-     .comment = "trace only a share of the steps of a training job: always, never, or auto (in a job with an "
-                "identity and several ranks)"},
+    {OWN(steps.traced), WORD(steps_traced, "auto"),
+     .comment =
+         "steps of a training job that have a trace: all, sampled (steps.ratio of them), or auto (sampled "
+         "in a job with an identity and several ranks, else all)"},
     {OWN(steps.ratio), NUMBER(0, 1, "0.015625"),
-     .comment = "that share, and steps 3 and 4; all ranks trace the same steps"},
+     .comment = "share of the steps that are sampled, besides steps 3 and 4; the same steps on all ranks"},
     {OWN(steps.spans_max), UINT32(0, COUNT_MAX, "8000"),
      .comment =
          "maximum spans of a step's trace over all ranks; each rank sends its share, and totals of the "

@@ -29,7 +29,7 @@ enum detail { DETAIL_DEFAULT, DETAIL_SUMMARY, DETAIL_GRAPH_NODES, DETAIL_FULL };
 enum cupti_api { CUPTI_API_AUTO, CUPTI_API_CLASSIC, CUPTI_API_SUBSCRIBER };
 enum cupti_others { OTHERS_HOLD, OTHERS_GIVE_WAY, OTHERS_SHARE };
 enum sleep_when { SLEEP_AUTO, SLEEP_NEVER, SLEEP_ALWAYS };
-enum steps_sampled { STEPS_AUTO, STEPS_ALWAYS, STEPS_NEVER };
+enum steps_traced { STEPS_AUTO, STEPS_ALL, STEPS_SAMPLED };
 enum start_on { START_ON_PROCESS, START_ON_CONTROL };
 enum graph_records { GRAPH_RECORDS_WHEN_USED, GRAPH_RECORDS_ALWAYS };
 enum counters_replay { REPLAY_NONE, REPLAY_KERNEL, REPLAY_LOOP };
@@ -167,8 +167,8 @@ struct settings {
         uint32_t age_max_ms;
     } session;
     struct {
-        enum steps_sampled
-            sampled; /* whether `ratio` applies; auto: in a job with an identity and several ranks */
+        enum steps_traced
+            traced; /* whether `ratio` applies; auto: in a job with an identity and several ranks */
         double ratio;
         uint32_t spans_max; /* of a step's trace, over all ranks; 0: no limit */
         char *job_id;       /* NULL: from the launcher's variables */

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "model/record.h"
+#include "model/step.h"
 
 #include <stdint.h>
 
@@ -21,8 +22,9 @@ enum recording_event_type {
     RECORDING_ACTIVITY = 6,
     RECORDING_LOSS = 7, /* events lost in capture */
     /* 8 is used internally. */
-    RECORDING_ANNOTATION = 16,  /* an annotation by the program: a context, range, mark or name */
-    RECORDING_GPU_COUNTERS = 17 /* hardware counters of one launch */
+    RECORDING_ANNOTATION = 16,   /* an annotation by the program: a context, range, mark or name */
+    RECORDING_GPU_COUNTERS = 17, /* hardware counters of one launch */
+    RECORDING_STEP = 18          /* a boundary between training steps */
 };
 
 /* Keys of INFO events that cuspan writes and reads. */
@@ -37,6 +39,16 @@ enum recording_event_type {
 #define RECORDING_INFO_GPU_COUNTER                                                                           \
     "counter" /* one per value of GPU_COUNTERS events, in their order, with the settings' names */
 #define RECORDING_INFO_LINKS "device.links" /* of one device (model/links.h); the last one counts */
+/* The process in its job, as far as known. */
+#define RECORDING_INFO_HOST       "host.name"
+#define RECORDING_INFO_RANK       "cuda.process.rank"
+#define RECORDING_INFO_LOCAL_RANK "cuda.process.local_rank"
+#define RECORDING_INFO_WORLD_SIZE "cuda.process.world_size"
+#define RECORDING_INFO_JOB                                                                                   \
+    "job" /* its identity (agent/resource/training_job.h), from which the traces of steps derive */
+/* The settings of this name, which decide which steps have a trace. */
+#define RECORDING_INFO_STEPS_TRACED "steps.traced"
+#define RECORDING_INFO_STEPS_RATIO  "steps.ratio"
 
 struct recording_event {
     enum recording_event_type type;
@@ -51,6 +63,7 @@ struct recording_event {
         *annotation; /* CONTEXT, RANGE_BEGIN, RANGE_END, MARK, NAME of enum record_type */
     const struct activity_record *activity;
     const struct gpu_counters_record *gpu_counters;
+    const struct step_boundary *step; /* time in ns since 1970; 0: before capture started */
 };
 
 struct recording_writer;
@@ -76,6 +89,8 @@ enum status recording_write_annotation(struct recording_writer *writer, uint64_t
                                        const struct record_head *annotation) MUST_CHECK;
 enum status recording_write_gpu_counters(struct recording_writer *writer, uint64_t tid,
                                          const struct gpu_counters_record *counters) MUST_CHECK;
+enum status recording_write_step(struct recording_writer *writer,
+                                 const struct step_boundary *step) MUST_CHECK;
 enum status recording_write_activity(struct recording_writer *writer,
                                      const struct activity_record *activity) MUST_CHECK;
 enum status recording_write_loss(struct recording_writer *writer, const char *counter,

@@ -34,7 +34,7 @@
     "CUSPAN\n"
 #define FORMAT_MAGIC_BYTES  8
 #define FORMAT_MAJOR        1
-#define FORMAT_MINOR        2 /* 1: resources may be graph nodes; 2: hardware counters */
+#define FORMAT_MINOR        3 /* 1: resources may be graph nodes; 2: hardware counters; 3: steps */
 #define FORMAT_HEADER_BYTES 20
 #define FORMAT_BLOCK_BYTES  20 /* of a block's header */
 #define FORMAT_END_BYTES    16

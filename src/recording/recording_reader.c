@@ -47,6 +47,7 @@ struct recording {
         struct gpu_counters_record record;
         double values[GPU_COUNTERS_MAX];
     } gpu_counters;
+    struct step_boundary step;
     struct activity_record activity;
     uint8_t arrays[ACTIVITY_FIELDS_MAX][UINT8_MAX + 1];
 };
@@ -329,6 +330,20 @@ static void get_gpu_counters(struct recording *recording, struct cursor *cursor,
     event->gpu_counters = record;
 }
 
+/* False: a kind or source of a later version. */
+static bool get_step(struct recording *recording, struct cursor *cursor, struct recording_event *event)
+{
+    struct step_boundary *step = &recording->step;
+    step->time = get(cursor);
+    step->number = (int64_t)format_unzigzag(get(cursor));
+    uint64_t kind = get(cursor), source = get(cursor);
+    step->nonce = get(cursor);
+    step->kind = (uint8_t)kind;
+    step->source = (uint8_t)source;
+    event->step = step;
+    return kind <= STEP_NONE && source < STEP_BY_NONE;
+}
+
 /* Fields whose types in the file match this build's; otherwise a number could be used as a pointer. */
 static uint64_t fields_usable(const struct format_schema *schema, uint64_t kind)
 {
@@ -492,6 +507,8 @@ static bool get_event(struct recording *recording, uint64_t type, struct cursor 
     case RECORDING_GPU_COUNTERS:
         get_gpu_counters(recording, cursor, event);
         return true;
+    case RECORDING_STEP:
+        return get_step(recording, cursor, event);
     case FORMAT_SCHEMA:
         get_schema(recording, cursor);
         return false;

@@ -363,6 +363,19 @@ enum status recording_write_gpu_counters(struct recording_writer *writer, uint64
     return event_end(writer, RECORDING_GPU_COUNTERS);
 }
 
+/* All numbers in full, as above. */
+enum status recording_write_step(struct recording_writer *writer, const struct step_boundary *step)
+{
+    if (!event_begin(writer, 5 * VARINT_BYTES_MAX))
+        return event_refused(writer);
+    put(writer, step->time);
+    put(writer, format_zigzag((uint64_t)step->number));
+    put(writer, step->kind);
+    put(writer, step->source);
+    put(writer, step->nonce);
+    return event_end(writer, RECORDING_STEP);
+}
+
 static void schema_init(struct format_schema *schema, uint16_t kind)
 {
     const struct activity_info *info = &activity_table[kind];

@@ -25,7 +25,6 @@
 #define STUCK_NS      (30 * NS_PER_SECOND)
 #define PROGRESS_NS   (200 * NS_PER_MS)
 #define STACK_BYTES   (512 * 1024)
-#define REPEAT_GAP_NS NS_PER_MS
 #define TID_STEP      4194304 /* above all thread IDs of Linux */
 #define POSITION_DONE UINT64_MAX
 
@@ -46,7 +45,8 @@ static size_t player_count;
 static _Atomic size_t first_unfinished; /* all players before this one have finished */
 static _Atomic uint64_t slowest;        /* cached; never too high */
 static _Atomic uint64_t reached;        /* highest item played, + 1 */
-static _Atomic uint64_t records_at;     /* cached replay_records_position() */
+static _Atomic size_t steps_played;
+static _Atomic uint64_t records_at; /* cached replay_records_position() */
 static _Atomic bool is_stuck;
 static _Atomic bool is_abandoned;
 static _Atomic bool has_failed; /* FAULT_FATAL */
@@ -124,8 +124,19 @@ static void wait_until(uint64_t wall_ns)
     }
 }
 
+/* The next boundary between steps. It waits for everything before it, and everything after it waits: a call
+ * must not reach the agent in the wrong step. */
+static uint64_t next_step(void)
+{
+    size_t played = atomic_load_explicit(&steps_played, memory_order_acquire);
+    return played < replay.timeline.step_count ? replay.timeline.threads[0].items[played].index : UINT64_MAX;
+}
+
 static bool may_play(uint64_t index)
 {
+    uint64_t step = next_step();
+    if (index >= step)
+        return index == step && find_slowest() >= index;
     uint64_t low = atomic_load_explicit(&slowest, memory_order_relaxed);
     uint64_t records = atomic_load_explicit(&records_at, memory_order_relaxed);
     if (index > low && index - low > SKEW_MAX)
@@ -181,6 +192,12 @@ static void play_call(struct player *player, const struct item *item)
         atomic_fetch_add_explicit(is_taken ? &calls : &calls_off, 1, memory_order_relaxed);
 }
 
+static void play_step(const struct step_boundary *step)
+{
+    annotations_step(step);
+    atomic_fetch_add_explicit(&steps_played, 1, memory_order_release);
+}
+
 static void play(struct player *player, const struct item *item)
 {
     self_time_ns = replay_time(item->time_ns);
@@ -190,6 +207,8 @@ static void play(struct player *player, const struct item *item)
                                   memory_order_relaxed);
     else if (item->type == ITEM_SAID)
         annotations_play(item->annotation);
+    else if (item->type == ITEM_STEP)
+        play_step(item->step);
     else
         play_call(player, item);
     replay_call = 0;
@@ -380,6 +399,7 @@ static enum status play_once(struct progress *progress, struct error *err)
     atomic_store(&first_unfinished, 0);
     atomic_store(&slowest, 0);
     atomic_store(&reached, 0);
+    atomic_store(&steps_played, 0);
     replay_records_rewind();
     atomic_store(&records_at, replay_records_position(&order_ns));
     if (pthread_create(&worker, NULL, run_worker, NULL) != 0)
@@ -410,9 +430,8 @@ static enum status play_once(struct progress *progress, struct error *err)
 static void next_repetition(uint32_t number)
 {
     const struct timeline *timeline = &replay.timeline;
-    uint64_t length_ns = timeline->last_ns - timeline->first_ns + REPEAT_GAP_NS;
     uint64_t span = (uint64_t)timeline->correlation_max - timeline->correlation_min + 1;
-    replay.shift.time_ns = number * length_ns;
+    replay.shift.time_ns = number * replay_length_ns();
     replay.shift.correlation = replay.first_correlation + number * span;
 }
 

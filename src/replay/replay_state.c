@@ -1,5 +1,6 @@
 #include "replay/replay_state.h"
 
+#include "base/clock.h"
 #include "recording/replay_seam.h"
 
 #include "replay/faults.h"
@@ -11,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define REPEAT_GAP_NS NS_PER_MS
+
 _Thread_local uint32_t replay_call;
 
 struct replay_state replay = {.version = 130500, .is_patient = true};
@@ -21,7 +24,8 @@ cuspan_replay_room_fn *cuspan_replay_room;
 REPLAY_EXPORT cuspan_replay_load_fn cuspan_replay_load;
 REPLAY_EXPORT cuspan_replay_waits_fn cuspan_replay_waits;
 REPLAY_EXPORT cuspan_replay_late_graphs_fn cuspan_replay_late_graphs;
-REPLAY_EXPORT cuspan_replay_program_fn cuspan_replay_program;
+REPLAY_EXPORT cuspan_replay_info_fn cuspan_replay_info;
+REPLAY_EXPORT cuspan_replay_nonce_fn cuspan_replay_nonce;
 REPLAY_EXPORT cuspan_replay_counters_fn cuspan_replay_counters;
 REPLAY_EXPORT cuspan_replay_links_fn cuspan_replay_links;
 
@@ -161,9 +165,23 @@ const char *cuspan_replay_links(const char *uuid)
     return timeline_links(&replay.timeline, uuid);
 }
 
-const char *cuspan_replay_program(void)
+const char *cuspan_replay_info(const char *key)
 {
-    return replay.timeline.program[0] ? replay.timeline.program : NULL;
+    return timeline_info(&replay.timeline, key);
+}
+
+/* The same in each repetition. */
+uint64_t cuspan_replay_nonce(uint64_t time_ns)
+{
+    uint64_t first_ns = replay.timeline.first_ns;
+    if (time_ns > first_ns)
+        time_ns = first_ns + (time_ns - first_ns) % replay_length_ns();
+    return timeline_nonce(&replay.timeline, time_ns);
+}
+
+uint64_t replay_length_ns(void)
+{
+    return replay.timeline.last_ns - replay.timeline.first_ns + REPEAT_GAP_NS;
 }
 
 const char *cuspan_replay_counters(void)

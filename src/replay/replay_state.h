@@ -44,6 +44,8 @@ bool replay_is_failure_known(void);
 /* Whether the work is missing because its launch failed, or has no times. */
 bool replay_work_never_comes(uint32_t recorded);
 bool replay_work_is_stopped(uint32_t recorded);
+/* From one repetition to the next one. */
+uint64_t replay_length_ns(void);
 /* Maps 0 to 0. */
 uint64_t replay_time(uint64_t recorded);
 /* False while the replay must wait for the agent. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define CONTEXT_FIELD_NULL_STREAM 4
+#define INFOS_MAX                 256
 #define NULL_STREAM_USUAL         7 /* CUPTI's usual ID of the first context's NULL stream */
 
 /* Makes room for one more entry in a doubling array. */
@@ -166,14 +167,31 @@ const char *timeline_links(const struct timeline *timeline, const char *uuid)
     return links_of(timeline, uuid);
 }
 
+const char *timeline_info(const struct timeline *timeline, const char *key)
+{
+    for (size_t i = timeline->info_count; i > 0; i--)
+        if (strcmp(timeline->infos[i - 1].key, key) == 0)
+            return timeline->infos[i - 1].value;
+    return NULL;
+}
+
+static bool keep_info(struct timeline *timeline, const char *key, const char *value)
+{
+    if (timeline->info_count == INFOS_MAX)
+        return true;
+    if (!grow((void **)&timeline->infos, timeline->info_count, sizeof *timeline->infos))
+        return false;
+    struct timeline_info *info = &timeline->infos[timeline->info_count++];
+    *info = (struct timeline_info){copy_of(key, strlen(key) + 1), copy_of(value, strlen(value) + 1)};
+    return info->key && info->value;
+}
+
 static bool add_info(struct timeline *timeline, const char *key, const char *value)
 {
-    if (strcmp(key, RECORDING_INFO_PROGRAM) == 0)
-        snprintf(timeline->program, sizeof timeline->program, "%s", value);
     if (strcmp(key, RECORDING_INFO_GPU_COUNTER) == 0 && timeline->counter_count < GPU_COUNTERS_MAX)
         snprintf(timeline->counters[timeline->counter_count++], sizeof timeline->counters[0], "%s", value);
     if (strcmp(key, RECORDING_INFO_LINKS) != 0)
-        return true;
+        return keep_info(timeline, key, value);
     char *line = links_of(timeline, value);
     if (!line && timeline->link_count < HARDWARE_GPUS_MAX) {
         if (!timeline->links)
@@ -185,6 +203,30 @@ static bool add_info(struct timeline *timeline, const char *key, const char *val
     if (line)
         snprintf(line, sizeof *timeline->links, "%s", value);
     return true;
+}
+
+static bool add_step(struct timeline *timeline, const struct step_boundary *step)
+{
+    if (!grow((void **)&timeline->steps, timeline->step_count, sizeof *timeline->steps))
+        return false;
+    struct step_boundary *added = &timeline->steps[timeline->step_count++];
+    *added = *step;
+    if (timeline->step_count > 1 && added->time < added[-1].time)
+        added->time = added[-1].time; /* the clock was set back */
+    return true;
+}
+
+uint64_t timeline_nonce(const struct timeline *timeline, uint64_t time_ns)
+{
+    size_t low = 0, high = timeline->step_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (timeline->steps[middle].time <= time_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? timeline->steps[low - 1].nonce : 0;
 }
 
 static bool add_event(struct timeline *timeline, const struct recording_event *event)
@@ -208,6 +250,8 @@ static bool add_event(struct timeline *timeline, const struct recording_event *e
         return add_info(timeline, event->name, event->text);
     case RECORDING_GPU_COUNTERS:
         return add_counts(timeline, event->gpu_counters);
+    case RECORDING_STEP:
+        return add_step(timeline, event->step);
     default:
         return true;
     }
@@ -417,6 +461,28 @@ static bool make_items(struct timeline_thread *thread, const struct links *links
     return is_done;
 }
 
+/* The first thread, so that a boundary comes before everything else of its time. */
+static bool make_step_thread(struct timeline *timeline)
+{
+    if (timeline->step_count == 0)
+        return true;
+    struct item *items = malloc(timeline->step_count * sizeof *items);
+    if (!items || !grow((void **)&timeline->threads, timeline->thread_count, sizeof *timeline->threads)) {
+        free(items);
+        return false;
+    }
+    for (size_t i = 0; i < timeline->step_count; i++) {
+        const struct step_boundary *step = &timeline->steps[i];
+        items[i] =
+            (struct item){.time_ns = step->time, .order_ns = step->time, .type = ITEM_STEP, .step = step};
+    }
+    memmove(timeline->threads + 1, timeline->threads, timeline->thread_count * sizeof *timeline->threads);
+    timeline->threads[0] =
+        (struct timeline_thread){.name = "steps", .items = items, .item_count = timeline->step_count};
+    timeline->thread_count++;
+    return true;
+}
+
 static void shuffle_activities(struct timeline *timeline, uint32_t window)
 {
     uint64_t random = 0x9e3779b97f4a7c15ull; /* the same sequence in each replay */
@@ -540,6 +606,7 @@ enum status timeline_load(const char *path, uint32_t shuffle, struct timeline *t
     bool is_done = status == STATUS_OK && links_init(&links, timeline);
     for (size_t t = 0; t < timeline->thread_count && is_done; t++)
         is_done = make_items(&timeline->threads[t], &links);
+    is_done = is_done && make_step_thread(timeline);
     if (is_done) {
         place_activities(timeline, &links, shuffle);
         is_done = number_everything(timeline);
@@ -583,6 +650,12 @@ void timeline_deinit(struct timeline *timeline)
         record_free(timeline->activities[i].record);
     for (size_t i = 0; i < timeline->count_count; i++)
         free(timeline->counts[i]);
+    for (size_t i = 0; i < timeline->info_count; i++) {
+        free(timeline->infos[i].key);
+        free(timeline->infos[i].value);
+    }
+    free(timeline->infos);
+    free(timeline->steps);
     free(timeline->counts);
     free(timeline->threads);
     free(timeline->activities);

@@ -10,11 +10,12 @@
 #include "model/gpu_counter_names.h"
 #include "model/links.h"
 #include "model/record.h"
+#include "model/step.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum item_type { ITEM_ENTER, ITEM_EXIT, ITEM_RESOURCE, ITEM_SAID };
+enum item_type { ITEM_ENTER, ITEM_EXIT, ITEM_RESOURCE, ITEM_SAID, ITEM_STEP };
 
 struct item {
     uint64_t time_ns;   /* the clock's value during the event, exactly as recorded */
@@ -27,6 +28,7 @@ struct item {
         const struct call_record *call;
         const struct resource_record *resource;
         const struct record_head *annotation; /* a context, range, mark or name */
+        const struct step_boundary *step;
     };
 };
 
@@ -50,6 +52,10 @@ struct timeline_activity {
     uint64_t index;    /* due after all lower ones */
 };
 
+struct timeline_info {
+    char *key, *value; /* owned */
+};
+
 struct timeline_context {
     uint32_t id;
     uint32_t device_id;
@@ -64,6 +70,12 @@ struct timeline {
     size_t counter_count;
     struct timeline_thread *threads;
     size_t thread_count;
+    /* Boundaries of steps, in order of time. If there are any, they are the items of the first thread, which
+     * has no others. */
+    struct step_boundary *steps;
+    size_t step_count;
+    struct timeline_info *infos;
+    size_t info_count;
     struct timeline_activity *activities;
     size_t activity_count;
     struct timeline_context *contexts;
@@ -73,7 +85,6 @@ struct timeline {
     uint64_t index_count;
     uint32_t correlation_min; /* except 0 */
     uint32_t correlation_max;
-    char program[256];               /* "": unknown */
     char (*links)[LINKS_TEXT_BYTES]; /* one line per device (model/links.h); owned */
     size_t link_count;
     struct recording *recording; /* owns the names */
@@ -89,6 +100,12 @@ const struct gpu_counters_record *timeline_counts_of(const struct timeline *time
                                                      uint32_t correlation_id);
 /* The recorded links of the device with this UUID (model/links.h), or NULL. */
 const char *timeline_links(const struct timeline *timeline, const char *uuid);
+
+/* The last value recorded for this key (recording/recording.h), or NULL. */
+const char *timeline_info(const struct timeline *timeline, const char *key);
+
+/* The nonce of the last boundary until this recorded time; 0: none. */
+uint64_t timeline_nonce(const struct timeline *timeline, uint64_t time_ns);
 
 const struct timeline_context *timeline_context_by_id(const struct timeline *timeline, uint32_t id);
 const struct timeline_context *timeline_context_by_handle(const struct timeline *timeline, uint64_t handle);

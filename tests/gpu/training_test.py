@@ -28,7 +28,7 @@ NEAR_NS = 200_000  # between the program's clock and the agent's
 BOUNDARIES = ("ddp", "fsdp2", "accumulation", "inf", "two_optimizers", "parts", "compiled", "in_backward", "graph")
 # Name, what ddp.py does, its number of steps, settings.
 LATE = (("sleep", "sleep", 40, {}), ("gpu", "gpu", 40, {}), ("loader", "loader", 40, {}),
-        ("sleep-sampled", "sleep", 160, {"steps.sampled": "auto", "steps.ratio": "0.0625"}))
+        ("sleep-sampled", "sleep", 160, {"steps.traced": "auto", "steps.ratio": "0.0625"}))
 LATE_RANK = 1
 PERIOD_STEPS, PERIOD_KNOWN = 300, 150  # of ddp.py; how many of them must be known
 
@@ -38,7 +38,7 @@ def start(case, command, settings, before=()):
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.iterdir():
         old.unlink()
-    chosen = {"cupti.library": CUPTI, "exit_deadline_ms": 10000, "steps.sampled": "never", **settings}
+    chosen = {"cupti.library": CUPTI, "exit_deadline_ms": 10000, "steps.traced": "all", **settings}
     options = [word for key, value in chosen.items() for word in ("--set", f"{key}={value}")]
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     whole = [BUILD / "cuspan", "run", "--file", folder / "spans.jsonl", *options, "--", *before, *torchrun, *command, *([folder] * (

@@ -119,7 +119,7 @@ def check_skipped(steps, truth):
 
 
 def check_case(case):
-    spans, truths = run(case, {"steps.sampled": "never"})
+    spans, truths = run(case, {"steps.traced": "all"})
     ranks = steps_of(spans)
     yield from check_ranks(ranks)
     for rank, (steps, truth) in enumerate(zip(ranks, truths)):

@@ -8,6 +8,7 @@
 #include "agent/resource/device_links.h"
 #include "agent/resource/self_env.h"
 #include "agent/resource/process_resource.h"
+#include "agent/resource/training_job.h"
 #include "agent/pipeline/discard_sink.h"
 #include "agent/lifecycle/shutdown.h"
 #include "base/invariant.h"
@@ -271,6 +272,14 @@ static void *run(void *unused)
     return NULL;
 }
 
+static void describe_recording(const struct capture_info *info)
+{
+    char job[TRAINING_JOB_BYTES];
+    training_job_identity(&deployment_own, pipeline.settings->steps.job_id, job);
+    recorder_describe(pipeline.recorder, info, pipeline.program, pipeline.settings);
+    recorder_describe_job(pipeline.recorder, process_resource(), job, pipeline.settings);
+}
+
 enum status pipeline_start(const struct capture_info *info, struct error *err)
 {
     device_links_begin(&(struct device_links_options){.gpus_folder = DETECT_GPUS_FOLDER,
@@ -279,7 +288,7 @@ enum status pipeline_start(const struct capture_info *info, struct error *err)
                                                       .is_replay = clock_source != NULL,
                                                       .recorded = capture_recorded_links});
     if (pipeline.recorder)
-        recorder_describe(pipeline.recorder, info, pipeline.program, pipeline.settings);
+        describe_recording(info);
     else
         outputs_set_resource(pipeline.outputs, RESOURCE_PROCESS, process_resource());
     pipeline.is_patient = !pipeline.recorder && info->is_patient;

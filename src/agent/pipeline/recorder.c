@@ -90,6 +90,12 @@ static void on_gpu_counters(void *context, const struct thread_info *thread,
         check(recorder, recording_write_gpu_counters(recorder->writer, thread->tid, counters));
 }
 
+static void on_step(void *context, const struct step_boundary *boundary)
+{
+    struct recorder *recorder = context;
+    check(recorder, recording_write_step(recorder->writer, boundary));
+}
+
 static void on_activity(void *context, const struct activity_record *activity)
 {
     struct recorder *recorder = context;
@@ -131,6 +137,7 @@ struct capture_sink recorder_sink(struct recorder *recorder)
                                  .on_activity = on_activity,
                                  .on_context = on_context,
                                  .on_range = on_range,
+                                 .on_step = on_step,
                                  .on_name = on_name,
                                  .on_gpu_counters = on_gpu_counters};
 }
@@ -157,6 +164,29 @@ void recorder_describe(struct recorder *recorder, const struct capture_info *inf
         write_info(recorder, RECORDING_INFO_GPU_COUNTER, settings->counters.metrics.patterns[i]);
     if (uname(&system) == 0)
         write_info(recorder, RECORDING_INFO_HOST_ARCH, system.machine);
+}
+
+void recorder_describe_job(struct recorder *recorder, const struct resource *resource, const char *job,
+                           const struct settings *settings)
+{
+    static const char *const keys[] = {RECORDING_INFO_HOST, RECORDING_INFO_RANK, RECORDING_INFO_LOCAL_RANK,
+                                       RECORDING_INFO_WORLD_SIZE};
+    static const char *const traced[] = {"auto", "all", "sampled"};
+    char number[32];
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const struct resource_attr *attr = resource_find(resource, keys[i]);
+        if (attr && attr->type == RESOURCE_STRING) {
+            write_info(recorder, keys[i], attr->string);
+        } else if (attr && attr->type == RESOURCE_INT) {
+            snprintf(number, sizeof number, "%lld", (long long)attr->integer);
+            write_info(recorder, keys[i], number);
+        }
+    }
+    if (*job)
+        write_info(recorder, RECORDING_INFO_JOB, job);
+    write_info(recorder, RECORDING_INFO_STEPS_TRACED, traced[settings->steps.traced]);
+    snprintf(number, sizeof number, "%.17g", settings->steps.ratio);
+    write_info(recorder, RECORDING_INFO_STEPS_RATIO, number);
 }
 
 void recorder_links(struct recorder *recorder, const struct device_links *links)

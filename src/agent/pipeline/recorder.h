@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "capture/capture.h"
 #include "model/links.h"
+#include "model/resource.h"
 
 struct recorder;
 
@@ -14,6 +15,9 @@ struct capture_sink recorder_sink(struct recorder *recorder);
 /* Writes the header: program, CUPTI and settings. */
 void recorder_describe(struct recorder *recorder, const struct capture_info *info, const char *program,
                        const struct settings *settings);
+/* Writes which process of which job this is; `job`: its identity (agent/resource/training_job.h), or "". */
+void recorder_describe_job(struct recorder *recorder, const struct resource *resource, const char *job,
+                           const struct settings *settings);
 /* Writes the links of a device, which replace those written before. */
 void recorder_links(struct recorder *recorder, const struct device_links *links);
 const char *recorder_path(const struct recorder *recorder);

@@ -14,8 +14,8 @@ static void add(char text[TRAINING_JOB_BYTES], const char *what, const char *val
 {
     size_t used = strlen(text);
     if (value && bytes)
-        snprintf(text + used, TRAINING_JOB_BYTES - used, "%s%s=%.*s", used ? "," : "", what, (int)bytes,
-                 value);
+        snprintf(text + used, TRAINING_JOB_BYTES - used, "%s%s%s%.*s", used ? "," : "", what,
+                 *what ? "=" : "", (int)bytes, value);
 }
 
 static void add_variable(char text[TRAINING_JOB_BYTES], const struct deployment *from, const char *name)
@@ -58,7 +58,7 @@ void training_job_identity(const struct deployment *from, const char *job_id, ch
     const char *given = variable && *variable ? variable : job_id;
     text[0] = 0;
     if (given && *given) {
-        add(text, "job", given, strlen(given));
+        add(text, "", given, strlen(given));
     } else {
         if (has_run_id(from))
             add_variable(text, from, "TORCHELASTIC_RUN_ID");
@@ -118,7 +118,7 @@ struct step_rules training_job_rules(const struct deployment *from, const struct
         rules.own = clock_ticks() ^ (uint64_t)getpid() << 32;
     bool is_job = rules.world_size > 1 && rules.rank >= 0 && *text;
     bool is_limited =
-        settings->steps.sampled == STEPS_ALWAYS || (settings->steps.sampled == STEPS_AUTO && is_job);
+        settings->steps.traced == STEPS_SAMPLED || (settings->steps.traced == STEPS_AUTO && is_job);
     rules.threshold = threshold_of(settings, is_limited);
     rules.is_limited = rules.threshold > 0;
     rules.spans_max = settings->steps.spans_max;

@@ -6,6 +6,8 @@
 #include "cli/args/options.h"
 #include "cli/run/outcome.h"
 #include "cli/util/progress.h"
+#include "abi/cupti_abi.h"
+#include "recording/recording.h"
 #include "recording/replay_seam.h"
 
 #include <dlfcn.h>
@@ -112,14 +114,24 @@ static bool names_service(void)
     return (name && *name) || (attributes && strstr(attributes, "service.name="));
 }
 
-/* A fact about the recorded program as a setting; owned by the caller. NULL: not recorded. */
-static char *ask_recording(const struct replay *replay, const char *symbol)
+/* Facts about the recorded program, each as a setting; owned by the caller. NULL: not recorded. */
+static char *recorded_counters(const struct replay *replay)
 {
     struct error err;
     void *ask;
-    if (open_library(replay->double_path, symbol, &ask, &err) != STATUS_OK)
+    if (open_library(replay->double_path, "cuspan_replay_counters", &ask, &err) != STATUS_OK)
         return NULL;
-    const char *answer = ((const char *(*)(void))ask)();
+    const char *answer = ((cuspan_replay_counters_fn *)ask)();
+    return answer && *answer ? harmless_name(answer) : NULL;
+}
+
+static char *recorded_info(const struct replay *replay, const char *key)
+{
+    struct error err;
+    void *ask;
+    if (open_library(replay->double_path, "cuspan_replay_info", &ask, &err) != STATUS_OK)
+        return NULL;
+    const char *answer = ((cuspan_replay_info_fn *)ask)(key);
     return answer && *answer ? harmless_name(answer) : NULL;
 }
 
@@ -135,7 +147,7 @@ static void set_default(const char *key, const char *value)
 /* The trace is the recorded program's, unless the user names another. */
 static void name_program(const struct replay *replay)
 {
-    char *name = ask_recording(replay, "cuspan_replay_program");
+    char *name = recorded_info(replay, RECORDING_INFO_PROGRAM);
     if (!name)
         return;
     set_default("session.name", name);
@@ -147,12 +159,82 @@ static void name_program(const struct replay *replay)
 /* Recorded hardware counters appear on the spans unchanged. */
 static void take_counters(const struct replay *replay)
 {
-    char *metrics = ask_recording(replay, "cuspan_replay_counters");
+    char *metrics = recorded_counters(replay);
     if (!metrics)
         return;
     set_default("counters.period", "1");
     set_default("counters.metrics", metrics);
     free(metrics);
+}
+
+/* Of the launcher of this program, which may run in a job itself: those that agent/resource reads. */
+static void forget_launcher(void)
+{
+    static const char *const prefixes[] = {"RANK=",        "LOCAL_RANK=",      "WORLD_SIZE=",
+                                           "HOROVOD_",     "OMPI_COMM_WORLD_", "MV2_COMM_WORLD_",
+                                           "PMI_",         "MPI_LOCAL",        "FLUX_",
+                                           "SLURM_",       "TORCHELASTIC_",    "LOCAL_WORLD_SIZE=",
+                                           "MASTER_ADDR=", "MASTER_PORT=",     "PMIX_NAMESPACE=",
+                                           "RAY_JOB_ID=",  "CUSPAN_JOB_ID="};
+    for (char **at = environ; at && *at;) {
+        size_t i = 0, count = sizeof prefixes / sizeof *prefixes;
+        while (i < count && strncmp(*at, prefixes[i], strlen(prefixes[i])) != 0)
+            i++;
+        if (i == count) {
+            at++;
+            continue;
+        }
+        char *name = xasprintf("%.*s", (int)strcspn(*at, "="), *at);
+        unsetenv(name); /* which moves the next one here */
+        free(name);
+    }
+}
+
+/* Host names have no characters that the list would have to escape. A host without an ID would get that of
+ * this machine. */
+static void take_host(const struct replay *replay)
+{
+    char *host = recorded_info(replay, RECORDING_INFO_HOST);
+    const char *others = getenv("OTEL_RESOURCE_ATTRIBUTES");
+    if (host &&
+        host[strspn(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")] == 0) {
+        bool has_others = others && *others;
+        char *list = xasprintf("host.name=%s,host.id=%s%s%s", host, host, has_others ? "," : "",
+                               has_others ? others : "");
+        setenv("OTEL_RESOURCE_ATTRIBUTES", list, 1);
+        free(list);
+    }
+    free(host);
+}
+
+/* The replay is the same rank of the same job, so the traces of its steps are those of the recorded process.
+ */
+static void take_job(const struct replay *replay)
+{
+    static const char *const variables[][2] = {{RECORDING_INFO_RANK, "RANK"},
+                                               {RECORDING_INFO_LOCAL_RANK, "LOCAL_RANK"},
+                                               {RECORDING_INFO_WORLD_SIZE, "WORLD_SIZE"}};
+    static const char *const settings[][2] = {{RECORDING_INFO_JOB, "steps.job_id"},
+                                              {RECORDING_INFO_STEPS_TRACED, RECORDING_INFO_STEPS_TRACED},
+                                              {RECORDING_INFO_STEPS_RATIO, RECORDING_INFO_STEPS_RATIO}};
+    char *traced = recorded_info(replay, RECORDING_INFO_STEPS_TRACED);
+    if (!traced)
+        return; /* an older recording, without any of these */
+    free(traced);
+    forget_launcher();
+    take_host(replay);
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        char *value = recorded_info(replay, variables[i][0]);
+        if (value)
+            setenv(variables[i][1], value, 1);
+        free(value);
+    }
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        char *value = recorded_info(replay, settings[i][0]);
+        if (value)
+            set_default(settings[i][1], value);
+        free(value);
+    }
 }
 
 static enum status start_agent(const struct replay *replay, struct error *err)
@@ -161,6 +243,7 @@ static enum status start_agent(const struct replay *replay, struct error *err)
     injection_apply(&replay->injection);
     name_program(replay);
     take_counters(replay);
+    take_job(replay);
     enum status status = open_library(replay->injection.library, "InitializeInjection", &initialize, err);
     if (status == STATUS_OK)
         ((int (*)(void))initialize)();

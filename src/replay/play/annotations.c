@@ -110,3 +110,10 @@ void annotations_play(const struct record_head *annotation)
     else
         play_range((const struct range_record *)annotation);
 }
+
+void annotations_step(const struct step_boundary *step)
+{
+    const cuspan_api *agent = cuspan_agent();
+    if (agent && CUSPAN_OFFERS(agent, step))
+        (void)agent->step(step->number, step->kind, step->source);
+}

@@ -74,7 +74,7 @@ class Steps(Case):
 
     def test_every_step(self):
         steps = [word for number in range(1, 9) for word in (f"step={number}", "play")]
-        self.play(*steps, settings={"steps.sampled": "never"})
+        self.play(*steps, settings={"steps.traced": "all"})
         self.assertEqual(sorted(self.ranks), list(range(1, 9)))
         count, seconds = self.durations()
         self.assertEqual(count, 7)  # the last one is in progress
@@ -103,7 +103,7 @@ class Steps(Case):
 
     def test_delta_adds_up(self):
         steps = [word for number in range(1, 9) for word in (f"step={number}", "play", "nap")]
-        requests = self.play(*steps, settings={"steps.sampled": "never"}, OTEL_METRIC_EXPORT_INTERVAL="20",
+        requests = self.play(*steps, settings={"steps.traced": "all"}, OTEL_METRIC_EXPORT_INTERVAL="20",
                              OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE="delta")
         self.assertGreater(len(requests), 3)
         self.assertEqual(self.durations()[0], 7)

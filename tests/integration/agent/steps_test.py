@@ -102,7 +102,7 @@ class Steps(Case):
 
     def test_a_rank_sends_its_share(self):
         steps = [word for number in range(1, 5) for word in (f"step={number}", "play", "nap")]
-        result = self.play(*steps, rank=1, settings={"steps.sampled": "never", "steps.spans_max": 36})
+        result = self.play(*steps, rank=1, settings={"steps.traced": "all", "steps.spans_max": 36})
         self.assertEqual(sorted(self.ranks), [1, 2, 3, 4])
         for rank in self.ranks.values():
             self.assertLessEqual(self.below(result, rank), 18)

@@ -142,7 +142,7 @@ class Top(unittest.TestCase):
                  1: [word for number in range(1, 2000) for word in (f"step={number}", "play", "play", "nap", "nap")]}
         for rank, words in steps.items():
             settings = {"cupti.library": BUILD / "libcuspan-replay.so", "output_file": "/dev/null", "control.directory": self.sockets,
-                        "cupti.flush_interval_ms": 100, "steps.sampled": "never"}
+                        "cupti.flush_interval_ms": 100, "steps.traced": "all"}
             running = subprocess.Popen(
                 [BUILD / "control_host", BUILD / "libcuspan-replay.so", ROOT / "examples/recordings/vector_add.cuspanrec",
                  BUILD / "libcuspan.so", "inject", *words],

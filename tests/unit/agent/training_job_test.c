@@ -48,8 +48,8 @@ static void test_identities(void **state)
 static void test_the_users_identity_wins(void **state)
 {
     (void)state;
-    assert_string_equal(IDENTITY("mine", "TORCHELASTIC_RUN_ID", "abc"), "job=mine");
-    assert_string_equal(IDENTITY("mine", "CUSPAN_JOB_ID", "variable"), "job=variable");
+    assert_string_equal(IDENTITY("mine", "TORCHELASTIC_RUN_ID", "abc"), "mine");
+    assert_string_equal(IDENTITY("mine", "CUSPAN_JOB_ID", "variable"), "variable");
     assert_string_equal(IDENTITY("", "CUSPAN_JOB_ID", "", "RAY_JOB_ID", "1"), "RAY_JOB_ID=1");
 }
 
@@ -94,11 +94,11 @@ static void test_a_long_identity_is_cut(void **state)
     assert_int_equal(strlen(IDENTITY(longest, "RAY_JOB_ID", "1")), TRAINING_JOB_BYTES - 1);
 }
 
-static struct step_rules rules_of(enum steps_sampled sampled, enum sampler_kind sampler,
+static struct step_rules rules_of(enum steps_traced traced, enum sampler_kind sampler,
                                   const char *const *given)
 {
     struct settings settings = {
-        .sampler = sampler, .sampler_ratio = 0.5, .steps = {.sampled = sampled, .ratio = 1.0 / 64}};
+        .sampler = sampler, .sampler_ratio = 0.5, .steps = {.traced = traced, .ratio = 1.0 / 64}};
     variables = given;
     return training_job_rules(&from, &settings);
 }
@@ -122,9 +122,9 @@ static void test_which_processes_take_a_share(void **state)
     assert_int_equal(rules_of(STEPS_AUTO, SAMPLER_ALWAYS_ON, unknown).job, 0);
     assert_false(rules_of(STEPS_AUTO, SAMPLER_ALWAYS_ON, nothing).is_limited);
     assert_int_equal(rules_of(STEPS_AUTO, SAMPLER_ALWAYS_ON, nothing).rank, -1);
-    assert_true(rules_of(STEPS_ALWAYS, SAMPLER_ALWAYS_ON, nothing).is_limited);
-    assert_false(rules_of(STEPS_NEVER, SAMPLER_ALWAYS_ON, job).is_limited);
-    assert_int_equal(rules_of(STEPS_NEVER, SAMPLER_TRACE_ID_RATIO, job).threshold, sampler_threshold(0.5));
+    assert_true(rules_of(STEPS_SAMPLED, SAMPLER_ALWAYS_ON, nothing).is_limited);
+    assert_false(rules_of(STEPS_ALL, SAMPLER_ALWAYS_ON, job).is_limited);
+    assert_int_equal(rules_of(STEPS_ALL, SAMPLER_TRACE_ID_RATIO, job).threshold, sampler_threshold(0.5));
     rules = rules_of(STEPS_AUTO, SAMPLER_ALWAYS_OFF, job);
     assert_int_equal(rules.threshold, SAMPLER_NEVER);
     assert_false(rules.always_first);

@@ -608,9 +608,8 @@ static void resources_come_back(void)
     start_subscriber(1);
     run(1);
     CHECK(agent.resource_count == 3);
-    cuspan_replay_program_fn *program =
-        (cuspan_replay_program_fn *)dlsym(agent.library, "cuspan_replay_program");
-    CHECK(program && strcmp(program(), "sample") == 0);
+    cuspan_replay_info_fn *info = (cuspan_replay_info_fn *)dlsym(agent.library, "cuspan_replay_info");
+    CHECK(info && strcmp(info(RECORDING_INFO_PROGRAM), "sample") == 0 && !info("no such key"));
     CHECK(agent.resources[0].head.cbid == CUPTI_RESOURCE_CONTEXT_CREATED);
     CHECK(agent.resources[0].handle == SAMPLE_CONTEXT && agent.resources[0].time_ns == SAMPLE_START_NS);
     CHECK(agent.resources[1].handle == SAMPLE_STREAM && agent.resource_stream_ids[1] == 13);
