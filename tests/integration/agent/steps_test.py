@@ -133,6 +133,69 @@ class Steps(Case):
         # Step 2 is not sampled, but the end of its GPU work is known. Nothing is known of the time before step 3.
         self.assertEqual(["cuda.step.gpu_backlog" in self.ranks[number].attributes for number in (3, 4)], [False, True])
 
+    def record(self, *steps, rank, settings=None):
+        """Plays and records the same steps as play(), and returns the recording."""
+        path = self.directory / f"rank-{rank}.cuspanrec"
+        double = agent_case.BUILD / "libcuspan-replay.so"
+        chosen = {"cupti.library": double, "record_file": path, "exit_deadline_ms": 60000, "sampling.sleep": "never",
+                  **(settings or {})}
+        result = self.start(
+            [agent_case.BUILD / "control_host", double, path_of("vector_add"), agent_case.BUILD / "libcuspan.so", "inject", *steps],
+            {"CUSPAN_SET": ";".join(f"{key}={value}" for key, value in chosen.items()), "CUSPAN_JOB_ID": "a job",
+             "OTEL_RESOURCE_ATTRIBUTES": f"host.name=node-{rank}", "RANK": str(rank), "LOCAL_RANK": "0", "WORLD_SIZE": "2"})
+        self.assertEqual((result.status, result.err), (0, ""))
+        return path
+
+    def replay(self, recording, *options, env=None):
+        """The ranks' spans of the recording, by number of the step. The recorded job wins over the variables of this one."""
+        target = recording.with_suffix(".jsonl")
+        target.unlink(missing_ok=True)
+        result = self.start([agent_case.BUILD / "cuspan", "replay", "--quiet", "--file", target, *options, recording],
+                            {"RANK": "7", "SLURM_JOB_ID": "5", "SLURM_STEP_ID": "0", "CUSPAN_JOB_ID": "another", **(env or {})})
+        self.assertEqual((result.status, result.err), (0, ""))
+        return {span.attributes["cuda.step.number"]: span for span in spans_in(target.read_text())
+                if "cuda.session.spans" in span.attributes and "cuda.step.number" in span.attributes}
+
+    def test_a_recording_has_the_steps(self):
+        steps = ["step=2", "play", "step=3", "play", "step=4", "play", "step-end", "play"]
+        recordings = []
+        for rank in 0, 1:
+            recordings.append(self.record(*steps, rank=rank))
+            self.play(*steps, rank=rank, job="a job")
+            replayed = self.replay(recordings[-1])
+            self.assertEqual(sorted(replayed), [3, 4])
+            for number, span in replayed.items():
+                here = self.ranks[number]
+                self.assertEqual((span.name, span.trace_id, span.parent_id), (f"rank {rank}", here.trace_id, here.parent_id))
+                self.assertEqual(span.start_ns, here.start_ns)
+                self.assertEqual(span.attributes["cuda.step.source"], "api")
+        everything = self.replay(recordings[0], "--set", "steps.traced=all")
+        self.assertEqual(sorted(everything), [2, 3, 4])
+        other = self.replay(recordings[0], "--set", "steps.job_id=mine")
+        self.assertNotEqual(other[3].trace_id, everything[3].trace_id)
+        table = self.start([agent_case.BUILD / "cuspan", "stat", "--table", "ranks", "--csv", *recordings], {"RANK": "7"})
+        self.assertEqual(table.status, 0, table.err)
+        for rank in 0, 1:
+            self.assertIn(f"rank {rank} (node-{rank}, control_host)", table.out)
+
+    def test_a_recording_keeps_the_sampling(self):
+        steps = [word for number in range(1, 13) for word in (f"step={number}", "play")]
+        recording = self.record(*steps, rank=1, settings={"steps.ratio": 0.25})
+        self.play(*steps, rank=1, job="a job", settings={"steps.ratio": 0.25})
+        self.assertEqual(sorted(self.replay(recording)), sorted(self.ranks))
+
+    def test_a_recording_of_a_process_without_a_rank(self):
+        path = self.directory / "alone.cuspanrec"
+        double = agent_case.BUILD / "libcuspan-replay.so"
+        result = self.start(
+            [agent_case.BUILD / "control_host", double, path_of("vector_add"), agent_case.BUILD / "libcuspan.so", "inject",
+             "step=1", "play", "step=2", "play"],
+            {"CUSPAN_SET": f"cupti.library={double};record_file={path};exit_deadline_ms=60000"})
+        self.assertEqual((result.status, result.err), (0, ""))
+        self.assertEqual({span.name for span in self.replay(path).values()}, {"control_host"})
+        repeated = self.replay(path, "--repeat", "3")
+        self.assertEqual(sorted(repeated), [1, 2])
+
 
 class CollectiveSteps(Case):
     """Steps by the period of NCCL's collectives, in programs that do not report any. Their clock stands still between plays of

@@ -381,6 +381,12 @@ static void write_beginning(struct maker *maker)
     created.id = 1;
     created.bytes = 4096;
     check(maker, recording_write_resource(maker->writer, 1000, &created));
+    for (uint64_t i = 0; maker->sample->has_steps && i < SAMPLE_STEPS; i++) {
+        struct step_boundary step = {.time = i ? SAMPLE_START_NS + i * SAMPLE_STEP_NS : 0,
+                                     .number = (int64_t)i + 1,
+                                     .nonce = i < 5 ? 0 : 77};
+        check(maker, recording_write_step(maker->writer, &step));
+    }
     if (maker->sample->has_links)
         write_links(maker, &device);
     else

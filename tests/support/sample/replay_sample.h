@@ -12,6 +12,8 @@
 #define SAMPLE_THREADS_MAX 4096
 #define SAMPLE_UUID        "GPU-01020304-0506-0708-090a-0b0c0d0e0f10"
 #define SAMPLE_GROUP       5
+#define SAMPLE_STEPS       20
+#define SAMPLE_STEP_NS     50000ull
 #define SAMPLE_TID         1000 /* of the first thread */
 
 struct sample {
@@ -29,6 +31,8 @@ struct sample {
     bool has_counters;
     bool
         has_names; /* names thread 1 "loader", the stream "copies", the context "training", device 0 "left" */
+    bool
+        has_steps; /* SAMPLE_STEPS boundaries, SAMPLE_STEP_NS apart; from the sixth one on, the nonce is 77 */
     bool has_links; /* device 0 has SAMPLE_UUID and reports its links twice: first one, then both */
 };
 

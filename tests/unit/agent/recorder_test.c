@@ -127,6 +127,58 @@ static void test_what_capture_hands_over_is_kept(void **state)
     unlink(path);
 }
 
+/* "KEY=VALUE;" of each INFO event, and the numbers of the steps. */
+static void read_job(char text[512])
+{
+    struct recording *recording;
+    struct recording_event event;
+    size_t used = 0;
+    assert_int_equal(recording_open(path, &recording, &err), STATUS_OK);
+    while (recording_next(recording, &event, &err) == STATUS_OK && used < 400)
+        if (event.type == RECORDING_INFO)
+            used += (size_t)snprintf(text + used, 512 - used, "%s=%s;", event.name, event.text);
+        else if (event.type == RECORDING_STEP)
+            used += (size_t)snprintf(text + used, 512 - used, "step %d;", (int)event.step->number);
+    recording_close(recording);
+    unlink(path);
+}
+
+static void test_the_job_and_its_steps_are_kept(void **state)
+{
+    (void)state;
+    char text[512] = "";
+    struct recorder *recorder;
+    struct resource resource = {0};
+    struct settings settings = {.steps = {.traced = STEPS_SAMPLED, .ratio = 1.0 / 64}};
+    assert_int_equal(resource_set_int(&resource, "cuda.process.rank", 3), STATUS_OK);
+    assert_int_equal(resource_set_int(&resource, "cuda.process.world_size", 8), STATUS_OK);
+    assert_int_equal(resource_set_string(&resource, "host.name", "node-1"), STATUS_OK);
+    assert_int_equal(resource_set_string(&resource, "service.name", "private"), STATUS_OK);
+    assert_int_equal(recorder_create(path, &recorder, &err), STATUS_OK);
+    recorder_describe_job(recorder, &resource, "TORCHELASTIC_RUN_ID=a", &settings);
+    struct capture_sink sink = recorder_sink(recorder);
+    sink.on_step(sink.context, &(struct step_boundary){.time = 5, .number = 41});
+    close_and_free(recorder);
+    read_job(text);
+    assert_string_equal(text, "host.name=node-1;cuda.process.rank=3;cuda.process.world_size=8;"
+                              "job=TORCHELASTIC_RUN_ID=a;steps.traced=sampled;steps.ratio=0.015625;step 41;");
+    resource_deinit(&resource);
+}
+
+static void test_a_process_without_a_job(void **state)
+{
+    (void)state;
+    char text[512] = "";
+    struct recorder *recorder;
+    struct resource resource = {0};
+    struct settings settings = {.steps = {.traced = STEPS_ALL, .ratio = 1}};
+    assert_int_equal(recorder_create(path, &recorder, &err), STATUS_OK);
+    recorder_describe_job(recorder, &resource, "", &settings);
+    close_and_free(recorder);
+    read_job(text);
+    assert_string_equal(text, "steps.traced=all;steps.ratio=1;");
+}
+
 static void test_a_second_process_gets_a_file_of_its_own(void **state)
 {
     (void)state;
@@ -193,6 +245,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_what_capture_hands_over_is_kept, setup),
+        cmocka_unit_test_setup(test_the_job_and_its_steps_are_kept, setup),
+        cmocka_unit_test_setup(test_a_process_without_a_job, setup),
         cmocka_unit_test_setup(test_a_second_process_gets_a_file_of_its_own, setup),
         cmocka_unit_test_setup(test_a_folder_that_is_not_there, setup),
         cmocka_unit_test_setup(test_a_full_disk_is_told_and_counted, setup),

@@ -53,6 +53,14 @@ static void test_the_users_identity_wins(void **state)
     assert_string_equal(IDENTITY("", "CUSPAN_JOB_ID", "", "RAY_JOB_ID", "1"), "RAY_JOB_ID=1");
 }
 
+static void test_an_identity_gives_itself(void **state)
+{
+    (void)state;
+    char first[TRAINING_JOB_BYTES];
+    snprintf(first, sizeof first, "%s", IDENTITY(NULL, "TORCHELASTIC_RUN_ID", "abc", "MASTER_ADDR", "n1"));
+    assert_string_equal(IDENTITY(first, "HOME", "/"), first);
+}
+
 /* They are the same in unrelated jobs. */
 static void test_what_identifies_no_job(void **state)
 {
@@ -134,6 +142,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_identities),
                                        cmocka_unit_test(test_the_users_identity_wins),
+                                       cmocka_unit_test(test_an_identity_gives_itself),
                                        cmocka_unit_test(test_what_identifies_no_job),
                                        cmocka_unit_test(test_one_node),
                                        cmocka_unit_test(test_several_nodes_ignore_the_restart_count),

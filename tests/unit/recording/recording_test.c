@@ -431,11 +431,57 @@ static void test_unreasonable_counts_are_damage(void **unused)
     }
 }
 
+static void test_steps_come_back(void **unused)
+{
+    static const struct step_boundary steps[] = {
+        {.time = 0, .number = 1, .kind = STEP_TRAIN, .source = STEP_BY_API},
+        {1700000000000000000, INT64_MIN, UINT64_MAX, STEP_NONE, STEP_BY_COLLECTIVES},
+        {1600000000000000000, INT64_MAX, 1, STEP_CHECKPOINT, STEP_BY_NVTX}};
+    struct recording_writer *writer = create();
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(recording_write_step(writer, &steps[i]), STATUS_OK);
+    close_writer(writer);
+    struct recording *recording = open_file();
+    struct recording_event event;
+    for (size_t i = 0; i < 3; i++) {
+        next(recording, &event, RECORDING_STEP);
+        assert_int_equal(event.step->time, steps[i].time);
+        assert_int_equal(event.step->number, steps[i].number);
+        assert_int_equal(event.step->nonce, steps[i].nonce);
+        assert_int_equal(event.step->kind, steps[i].kind);
+        assert_int_equal(event.step->source, steps[i].source);
+    }
+    assert_ended(recording);
+}
+
+/* A later version may have more kinds and sources of steps. */
+static void test_unknown_steps_are_skipped(void **unused)
+{
+    static const struct step_boundary known = {.number = 7};
+    static const uint8_t kind[] = {1, 2, STEP_NONE + 1, 0, 0}, source[] = {1, 2, 0, STEP_BY_NONE, 0};
+    static const uint8_t large_kind[] = {1, 2, 0x80, 2, 0, 0}, cut[] = {1, 2, 0, 0};
+    struct recording_event event;
+    struct error err;
+    struct recording_writer *writer = create();
+    assert_int_equal(recording_write_raw(writer, RECORDING_STEP, kind, sizeof kind), STATUS_OK);
+    assert_int_equal(recording_write_raw(writer, RECORDING_STEP, source, sizeof source), STATUS_OK);
+    assert_int_equal(recording_write_raw(writer, RECORDING_STEP, large_kind, sizeof large_kind), STATUS_OK);
+    assert_int_equal(recording_write_step(writer, &known), STATUS_OK);
+    assert_int_equal(recording_write_raw(writer, RECORDING_STEP, cut, sizeof cut), STATUS_OK);
+    close_writer(writer);
+    struct recording *recording = open_file();
+    next(recording, &event, RECORDING_STEP);
+    assert_int_equal(event.step->number, 7);
+    assert_int_equal(recording_next(recording, &event, &err), STATUS_CORRUPT);
+    recording_close(recording);
+    unlink(path);
+}
+
 static void test_unknown_events_are_skipped(void **unused)
 {
     static const uint8_t payload[300] = {1, 2, 3};
     struct recording_writer *writer = create();
-    for (unsigned type = RECORDING_GPU_COUNTERS + 1; type < 1000; type += 7)
+    for (unsigned type = RECORDING_STEP + 1; type < 1000; type += 7)
         assert_int_equal(recording_write_raw(writer, type, payload, type % sizeof payload), STATUS_OK);
     assert_int_equal(recording_write_info(writer, "after", "them"), STATUS_OK);
     assert_int_equal(recording_write_raw(writer, 1 << 30, payload, 0), STATUS_OK);
@@ -675,7 +721,7 @@ static void test_another_major_version_names_both(void **unused)
     uint8_t *content = small_recording(&bytes);
     content[8] = 3;
     assert_int_equal(read_through(content, bytes, &err), STATUS_UNSUPPORTED);
-    assert_non_null(strstr(err.text, "3.2"));
+    assert_non_null(strstr(err.text, "3.3"));
     assert_non_null(strstr(err.text, "1.x"));
     free(content);
 }
@@ -745,6 +791,8 @@ int main(void)
         cmocka_unit_test(test_long_and_many_strings_survive),
         cmocka_unit_test(test_counts_come_back_to_the_bit),
         cmocka_unit_test(test_unreasonable_counts_are_damage),
+        cmocka_unit_test(test_steps_come_back),
+        cmocka_unit_test(test_unknown_steps_are_skipped),
         cmocka_unit_test(test_unknown_events_are_skipped),
         cmocka_unit_test(test_later_fields_at_the_end_of_an_event_are_skipped),
         cmocka_unit_test(test_an_event_that_is_too_large_is_refused_and_counted),

@@ -79,6 +79,8 @@ static struct {
     _Atomic unsigned in_flight_max;
     uint64_t paced_since_ns; /* nonzero: calls must not come before their time */
     bool checks_order;       /* a record's call must have been entered */
+    bool checks_steps;       /* no event of a step may come after one of a later step */
+    _Atomic uint64_t latest_step;
     _Atomic bool id_entered[1 << 16];
     _Atomic unsigned fatal;
     unsigned bad_kinds;
@@ -273,10 +275,24 @@ static void on_enter_of_call(uint32_t domain, uint32_t cbid, const struct cupti_
     agent.entered++;
 }
 
+/* Of the first repetition. */
+static void check_step(void)
+{
+    uint64_t step = (agent.clock() - SAMPLE_START_NS) / SAMPLE_STEP_NS,
+             latest = atomic_load(&agent.latest_step);
+    if (step >= SAMPLE_STEPS)
+        step = SAMPLE_STEPS - 1;
+    while (latest < step && !atomic_compare_exchange_weak(&agent.latest_step, &latest, step)) {
+    }
+    CHECK(latest <= step);
+}
+
 static void on_callback(void *userdata, uint32_t domain, uint32_t cbid, const void *cbdata)
 {
     const struct cupti_callback_data *data = cbdata;
     CHECK(userdata == &agent);
+    if (agent.checks_steps)
+        check_step();
     if (domain == CUPTI_DOMAIN_RESOURCE) {
         on_resource(cbid, cbdata);
     } else if (domain == CUPTI_DOMAIN_STATE) {
@@ -618,6 +634,40 @@ static void resources_come_back(void)
     uint32_t id;
     CHECK(agent.cuptiGetStreamIdEx(NULL, (cuda_stream_handle)0x1234560, 0, &id) == CUPTI_INVALID_STREAM);
     CHECK(agent.cuptiGetContextId((cuda_context_handle)0x1234560, &id) == CUPTI_INVALID_CONTEXT);
+}
+
+static void make_sample_with_steps(void)
+{
+    struct sample sample = {.threads = THREADS, .calls = CALLS, .has_steps = true};
+    CHECK(sample_write(recording_path, &sample));
+}
+
+/* Without the wait for a step, threads are up to 4096 events apart. */
+static void threads_meet_at_each_step(void)
+{
+    make_sample_with_steps();
+    load(REPLAY_DOUBLE, NULL, NULL);
+    agent.checks_steps = true;
+    start_subscriber(1);
+    struct replay_result result = run(1);
+    CHECK(result.calls == RECORDED && result.threads == THREADS + 1);
+    CHECK(atomic_load(&agent.latest_step) == SAMPLE_STEPS - 1);
+    check_calls(recording_path, RECORDED);
+}
+
+static void steps_are_repeated(void)
+{
+    make_sample_with_steps();
+    load(REPLAY_DOUBLE, NULL, "threads=9");
+    start_subscriber(1);
+    CHECK(run(3).calls == 3 * RECORDED);
+    cuspan_replay_nonce_fn *nonce = (cuspan_replay_nonce_fn *)dlsym(agent.library, "cuspan_replay_nonce");
+    uint64_t sixth_ns = SAMPLE_START_NS + 5 * SAMPLE_STEP_NS;
+    uint64_t length_ns = (agent.clock() - SAMPLE_START_NS + 1000000) / 3; /* 1 ms between two repetitions */
+    CHECK(nonce && nonce(0) == 0 && nonce(SAMPLE_START_NS) == 0);
+    CHECK(nonce(sixth_ns - 1) == 0 && nonce(sixth_ns) == 77 && nonce(sixth_ns + length_ns / 2) == 77);
+    CHECK(nonce(SAMPLE_START_NS + 2 * length_ns + 2 * SAMPLE_STEP_NS) == 0);
+    CHECK(nonce(SAMPLE_START_NS + 2 * length_ns + 8 * SAMPLE_STEP_NS) == 77);
 }
 
 static void classic_calls_of_13_give_back_the_recording(void)
@@ -1058,6 +1108,8 @@ static void broken_recordings_are_refused(void)
 #define SCENARIOS(X)                                                                                         \
     X(classic_gives_back_the_recording)                                                                      \
     X(resources_come_back)                                                                                   \
+    X(threads_meet_at_each_step)                                                                             \
+    X(steps_are_repeated)                                                                                    \
     X(classic_calls_of_13_give_back_the_recording)                                                           \
     X(subscriber_gives_back_the_recording)                                                                   \
     X(selected_fields_alone_come)                                                                            \
