@@ -48,6 +48,7 @@ read_site() {
     *%m*) PREFIX=${PREFIX%%%m*}$(uname -m)${PREFIX#*%m} ;;
     esac
     AGENT=$PREFIX/lib/cuspan/libcuspan.so
+    ARCHIVE=$PREFIX/lib/cuspan/python.zip
 }
 
 # The Prolog's file for this job. The node is in its name for slurmds that share a machine.
@@ -211,6 +212,16 @@ settings_of_task() {
     SETTINGS=$ours$users
 }
 
+# Python then finds the steps of PyTorch. Slurm reads one line for each variable, so a value with several stays.
+print_python_path() {
+    [ -r "$ARCHIVE" ] || return 0
+    newline=$(printf '\n_')
+    case :$PYTHONPATH: in
+    *":$ARCHIVE:"* | *"${newline%_}"*) ;;
+    *) printf 'export PYTHONPATH=%s\n' "$ARCHIVE${PYTHONPATH:+:$PYTHONPATH}" ;;
+    esac
+}
+
 # Slurm reads standard output and standard error here, and sets what lines with "export" say.
 task_prolog() {
     exec 2>/dev/null
@@ -220,6 +231,8 @@ task_prolog() {
     [ -z "$FILES" ] || mkdir -p "$FILES"
     echo "export CUDA_INJECTION64_PATH=$AGENT"
     [ -n "$NVTX_INJECTION64_PATH" ] || echo "export NVTX_INJECTION64_PATH=$AGENT"
+    [ -n "$NCCL_PROFILER_PLUGIN" ] || echo "export NCCL_PROFILER_PLUGIN=$AGENT"
+    print_python_path
     [ -z "$SETTINGS" ] || printf 'export CUSPAN_SET=%s\n' "$SETTINGS"
     [ -n "$TRACEPARENT" ] || [ -z "$TRACE" ] || echo "export TRACEPARENT=$TRACE"
     [ -z "$ENDPOINT" ] || [ -n "$OTEL_EXPORTER_OTLP_ENDPOINT$OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" ] ||

@@ -23,17 +23,22 @@ end
 prepend_path("PATH", pathJoin(prefix, "bin"))
 prepend_path("CPATH", pathJoin(prefix, "include"))
 
--- CUDA loads one such library, and the user decides which. A value that is not ours stays, on unload too.
+-- CUDA loads one such library, and the user decides which. A value that is not ours stays, on unload too. False: it stays.
 local function inject(variable)
     local present = os.getenv(variable) or ""
     if present == "" or present == agent then
         setenv(variable, agent)
+        return true
     elseif mode() == "load" then
         LmodWarning(variable .. " names " .. present .. ", so cuspan does not use it; unset it and load this module again")
     end
+    return false
 end
 
 if myModuleName() == "cuspan-trace" then
-    inject("CUDA_INJECTION64_PATH")
+    if inject("CUDA_INJECTION64_PATH") then
+        prepend_path("PYTHONPATH", pathJoin(prefix, "lib/cuspan/python.zip")) -- finds the steps of PyTorch
+    end
     inject("NVTX_INJECTION64_PATH")
+    inject("NCCL_PROFILER_PLUGIN")
 end

@@ -24,18 +24,23 @@ if {[module-info mode load] && ![file isfile $agent]} {
 prepend-path PATH "$prefix/bin"
 prepend-path CPATH "$prefix/include"
 
-# CUDA loads one such library, and the user decides which. A value that is not ours stays, on unload too.
+# CUDA loads one such library, and the user decides which. A value that is not ours stays, on unload too. 0: it stays.
 proc inject {variable agent} {
     global env
     set present [expr {[info exists env($variable)] ? $env($variable) : ""}]
     if {$present eq "" || $present eq $agent} {
         setenv $variable $agent
+        return 1
     } elseif {[module-info mode load]} {
         puts stderr "$variable names $present, so cuspan does not use it; unset it and load this module again"
     }
+    return 0
 }
 
 if {[string match "cuspan-trace*" [module-info name]]} {
-    inject CUDA_INJECTION64_PATH $agent
+    if {[inject CUDA_INJECTION64_PATH $agent]} {
+        prepend-path PYTHONPATH "$prefix/lib/cuspan/python.zip" ;# finds the steps of PyTorch
+    }
     inject NVTX_INJECTION64_PATH $agent
+    inject NCCL_PROFILER_PLUGIN $agent
 }

@@ -84,7 +84,7 @@ class Chart(unittest.TestCase):
     def test_wrong_values(self):
         for value, name in ("inject.delivery=sidecar", "delivery"), ("colector.enabled=true", "colector"), \
                 ("collector.exporter.endpoint=jaeger:4318", "endpoint"), ("image.pullPolicy=Sometimes", "pullPolicy"), \
-                ("inject.initContainer.runAsUser=0", "runAsUser"):
+                ("inject.initContainer.runAsUser=0", "runAsUser"), ("inject.pythonPath=true", "pythonPath"):
             with self.assertRaisesRegex(AssertionError, name, msg=value):
                 template(value)
 
@@ -111,6 +111,13 @@ class Chart(unittest.TestCase):
         variables = {item["name"]: item["expression"] for item in objects["MutatingAdmissionPolicy"]["spec"]["variables"]}
         self.assertIn("http://elsewhere:4318", variables["endpoint"])
         self.assertIn('["detail=full"]', variables["settings"])
+
+    def test_python_path(self):
+        for values, default in ([], "auto"), (["inject.pythonPath=always"], "always"), (["inject.pythonPath=never"], "never"):
+            objects = template(*values)
+            variables = {item["name"]: item["expression"] for item in objects["MutatingAdmissionPolicy"]["spec"]["variables"]}
+            self.assertTrue(variables["pythonPath"].endswith(f'"{default}"'), variables["pythonPath"])
+        self.assertIn('"/cuspan/opt/cuspan/lib/cuspan/python.zip"', policy_text(template("inject.pythonPath=always")))
 
     def test_parts(self):
         self.assertEqual(set(template("collector.enabled=false")),

@@ -23,6 +23,7 @@ CLUSTER = None
 MOUNT = {"image": "/cuspan", "init": "/cuspan/opt/cuspan"}
 FIELDS = {"POD_NAME": "metadata.name", "POD_UID": "metadata.uid", "POD_NAMESPACE": "metadata.namespace",
           "NODE_NAME": "spec.nodeName"}
+ARCHIVE = "/cuspan/opt/cuspan/lib/cuspan/python.zip"
 DEFAULT_SET = "protocol=http/protobuf;endpoint=http://cuspan-collector.cuspan.svc:4318"
 LABEL = {"cuspan.io/inject": "true"}
 
@@ -194,14 +195,47 @@ class Policy(unittest.TestCase):
         env = self.env(pod(container(gpu=GPU)))
         self.assertEqual(env["CUDA_INJECTION64_PATH"]["value"], LIBRARY)
         self.assertEqual(env["NVTX_INJECTION64_PATH"]["value"], LIBRARY)
+        self.assertEqual(env["NCCL_PROFILER_PLUGIN"]["value"], LIBRARY)
         self.assertEqual({name: env[name]["valueFrom"]["fieldRef"]["fieldPath"] for name in FIELDS}, FIELDS)
         self.assertEqual(env["K8S_CONTAINER_NAME"]["value"], "app")
         self.assertEqual(env["CUSPAN_SET"]["value"], DEFAULT_SET)
-        self.assertEqual(len(env), 8)
+        self.assertEqual(len(env), 9)
+
+    def python_path(self, *own, **annotations):
+        """The variable PYTHONPATH of a container with these variables."""
+        annotations = {f"cuspan.io/{name.replace('_', '-')}": value for name, value in annotations.items()}
+        env = self.env(pod(container(gpu=GPU, env=[{"name": "FIRST", "value": "1"}, *own]), annotations=annotations))
+        self.assertEqual(env["CUDA_INJECTION64_PATH"]["value"], LIBRARY)
+        return env.get("PYTHONPATH")
+
+    def test_python_path(self):
+        own = {"name": "PYTHONPATH", "value": "/app:$(HOME)/lib"}
+        longer = {"name": "PYTHONPATH", "value": f"{ARCHIVE}:/app:$(HOME)/lib"}
+        self.assertIsNone(self.python_path())
+        self.assertEqual(self.python_path(own), longer)
+        self.assertEqual(self.python_path(own, python_path="always"), longer)
+        self.assertEqual(self.python_path(python_path="always"), {"name": "PYTHONPATH", "value": ARCHIVE})
+        self.assertIsNone(self.python_path(python_path="never"))
+        self.assertEqual(self.python_path(own, python_path="never"), own)
+        self.assertEqual(self.python_path(longer), longer)
+        for other in "", "yes":
+            self.assertEqual(self.python_path(own, python_path=other), own)
+
+    def test_python_path_from_elsewhere(self):
+        own = {"name": "PYTHONPATH", "valueFrom": {"configMapKeyRef": {"name": "paths", "key": "python"}}}
+        for value in "auto", "always":
+            self.assertEqual(self.python_path(own, python_path=value), own)
+
+    def test_python_path_of_several_containers(self):
+        own = [{"name": "A", "value": "1"}, {"name": "PYTHONPATH", "value": "/app"}]
+        spec = self.admit(pod(container(gpu=GPU), container("second", gpu=GPU, env=own), container("third", env=own)))
+        first, second, third = (env_of(item).get("PYTHONPATH", {}).get("value") for item in spec["containers"])
+        self.assertEqual((first, second, third), (None, f"{ARCHIVE}:/app", "/app"))
 
     def test_keeps_what_is_there(self):
         env = [{"name": "A", "value": "1"}, {"name": "POD_NAME", "value": "mine"},
                {"name": "NVTX_INJECTION64_PATH", "value": "/other.so"},
+               {"name": "NCCL_PROFILER_PLUGIN", "value": "inspector"},
                {"name": "SECRET", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]
         mounts = [{"name": "data", "mountPath": "/data"}]
         body = pod(container(gpu=GPU, env=env, volumeMounts=mounts, envFrom=[{"configMapRef": {"name": "c"}}]),
@@ -209,7 +243,7 @@ class Policy(unittest.TestCase):
                    automountServiceAccountToken=True)
         plain, spec = self.admit(body, "plain"), self.admit(body)
         app = spec["containers"][0]
-        self.assertEqual(app["env"][:4], env)
+        self.assertEqual(app["env"][:len(env)], env)
         self.assertEqual(len(env_of(app)), len(app["env"]))
         added = [item for item in app["env"] if item not in env]
         self.assertEqual({item["name"] for item in added},

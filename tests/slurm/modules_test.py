@@ -68,13 +68,21 @@ class ModuleCase:
         changes = {key: value for key, value in loaded.items() if before.get(key) != value}
         agent = f"{PREFIX}/lib/cuspan/libcuspan.so"
         self.assertEqual(changes, {"PATH": f"{PREFIX}/bin:/usr/bin:/bin", "CPATH": f"{PREFIX}/include",
-                                   "CUDA_INJECTION64_PATH": agent, "NVTX_INJECTION64_PATH": agent})
+                                   "CUDA_INJECTION64_PATH": agent, "NVTX_INJECTION64_PATH": agent,
+                                   "NCCL_PROFILER_PLUGIN": agent, "PYTHONPATH": f"{PREFIX}/lib/cuspan/python.zip"})
+        self.assertEqual(after, before)
+
+    def test_python_path_and_plugin_of_the_user(self):
+        own = {"PYTHONPATH": "/own/lib", "NCCL_PROFILER_PLUGIN": "inspector"}
+        before, loaded, after = self.around("cuspan-trace", **own)
+        self.assertEqual(loaded["PYTHONPATH"], f"{PREFIX}/lib/cuspan/python.zip:/own/lib")
+        self.assertEqual(loaded["NCCL_PROFILER_PLUGIN"], "inspector")
         self.assertEqual(after, before)
 
     def test_what_the_user_set_stays(self):
-        own = {"CUDA_INJECTION64_PATH": "/own/tool.so", "CPATH": "/own/include"}
+        own = {"CUDA_INJECTION64_PATH": "/own/tool.so", "CPATH": "/own/include", "PYTHONPATH": "/own/lib"}
         before, loaded, after = self.around("cuspan-trace", **own)
-        self.assertEqual(loaded["CUDA_INJECTION64_PATH"], "/own/tool.so")
+        self.assertEqual((loaded["CUDA_INJECTION64_PATH"], loaded["PYTHONPATH"]), ("/own/tool.so", "/own/lib"))
         self.assertIn("CUDA_INJECTION64_PATH names /own/tool.so, so cuspan does not use it", self.err)
         self.assertEqual(after, before)
 

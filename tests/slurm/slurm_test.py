@@ -41,7 +41,7 @@ def printed(heading, number=0):
 
 
 def clean_environment():
-    left_out = re.compile("(CUSPAN|OTEL|SLURM|SBATCH|OMPI|PMI|MPI)_|(CUDA|NVTX)_INJECTION|TRACE(PARENT|STATE)|.*_proxy$", re.I)
+    left_out = re.compile("(CUSPAN|OTEL|SLURM|SBATCH|OMPI|PMI|MPI)_|(CUDA|NVTX)_INJECTION|NCCL_|PYTHONPATH|TRACE(PARENT|STATE)|.*_proxy$", re.I)
     return {key: value for key, value in os.environ.items() if not left_out.match(key)}
 
 
@@ -290,7 +290,7 @@ class Comments(Case):
         self.run_command(f"srun --quiet --ntasks=1 {option} env -0", user=user, **environment)
         pairs = (pair.split("=", 1) for pair in self.out.split("\0") if "=" in pair)
         return {key: value for key, value in pairs
-                if re.match("CUSPAN_|OTEL_|TRACEPARENT|(CUDA|NVTX)_INJECTION|LD_", key) or key in environment}
+                if re.match("CUSPAN_|OTEL_|TRACEPARENT|(CUDA|NVTX)_INJECTION|NCCL_|PYTHONPATH|LD_", key) or key in environment}
 
     def test_a_comment_traces_all_tasks(self):
         self.batch(self.STEP + self.program, f"--comment=cuspan:endpoint={self.endpoint()},service=trainer", "--nodes=2", "--ntasks=3")
@@ -349,6 +349,7 @@ class Comments(Case):
                                   ("cuspan:trace=job", None)):
             found = self.variables(comment)
             self.assertEqual((found["CUDA_INJECTION64_PATH"], found["NVTX_INJECTION64_PATH"]), (agent, agent))
+            self.assertEqual((found["NCCL_PROFILER_PLUGIN"], found["PYTHONPATH"]), (agent, f"{PREFIX}/lib/cuspan/python.zip"))
             self.assertEqual(found.get("CUSPAN_SET"), settings, comment)
             self.assertRegex(found["TRACEPARENT"], "^00-[0-9a-f]{32}-[0-9a-f]{16}-01$")
             self.run_command("cuspan check", CUSPAN_SET=settings or "")
@@ -386,12 +387,20 @@ class Comments(Case):
         self.assertRegex(self.err, r"^cuspan: n1: not traced: CUDA_INJECTION64_PATH names another library.*\n$")
         parent = "00-" + "1" * 32 + "-" + "2" * 16 + "-01"
         found = self.variables("cuspan:detail=full", TRACEPARENT=parent, NVTX_INJECTION64_PATH="/own/nvtx.so",
+                               NCCL_PROFILER_PLUGIN="inspector", PYTHONPATH="/own/lib:/a b",
                                CUSPAN_SET="detail=summary\nservice_name=x", OTEL_EXPORTER_OTLP_ENDPOINT="http://own")
         self.assertEqual(found, {"CUDA_INJECTION64_PATH": f"{PREFIX}/lib/cuspan/libcuspan.so", "TRACEPARENT": parent,
-                                 "NVTX_INJECTION64_PATH": "/own/nvtx.so", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://own",
+                                 "NVTX_INJECTION64_PATH": "/own/nvtx.so", "NCCL_PROFILER_PLUGIN": "inspector",
+                                 "PYTHONPATH": f"{PREFIX}/lib/cuspan/python.zip:/own/lib:/a b", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://own",
                                  "CUSPAN_SET": "detail=full;detail=summary;service_name=x"})
         checked = self.run_command("cuspan check", CUSPAN_SET=found["CUSPAN_SET"])
         self.assertIn("detail: summary", checked)
+
+    def test_python_path(self):
+        archive = f"{PREFIX}/lib/cuspan/python.zip"
+        for own in f"{archive}:/own", f"/own:{archive}", "/own\n/lib":
+            self.assertEqual(self.variables("cuspan", PYTHONPATH=own)["PYTHONPATH"], own)
+        self.assertEqual(self.variables("cuspan", PYTHONPATH=f"/own{archive}")["PYTHONPATH"], f"{archive}:/own{archive}")
 
     def test_the_endpoint_of_the_site(self):
         self.configure(lambda text: text + f"endpoint={self.endpoint()}\n")

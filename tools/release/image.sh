@@ -18,6 +18,7 @@ fill_context() {
     rm -rf "$context"
     mkdir -p "$context/opt/cuspan"
     cp -r "$stage"/{bin,lib,include,share} "$context/opt/cuspan/"
+    [ -f "$context/opt/cuspan/lib/cuspan/python.zip" ] || fail "$stage has no python.zip: build it where python3 is found"
     rm -rf "$context"/opt/cuspan/{lib/{cmake,pkgconfig},share/cuspan/slurm}
     find "$context/opt/cuspan/share" -mindepth 1 -maxdepth 1 ! -name cuspan -exec rm -r {} +
     toolchain "$arch"
