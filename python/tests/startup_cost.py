@@ -5,7 +5,7 @@ python3 tests/startup_cost.py [--rounds N] [PYTHON...]    default: this one
 
   cold  time of site.addpackage(), the first call in a new process
   warm  the same call, repeated in the same process
-  all   wall-clock time of a whole process with the file in its environment, which runs this file with --idle"""
+  all   wall-clock time of a whole process with the file in its environment, which runs a script of some lines"""
 
 import argparse
 import os
@@ -26,6 +26,20 @@ for _ in range(2):
     start = time.perf_counter_ns()
     site.addpackage(folder, name, set())
     print(time.perf_counter_ns() - start)
+"""
+# Most programs compile a script, and so run much of the compiler anyway.
+SCRIPT = """
+import sys
+
+def main(names):
+    try:
+        for name in names[1:]:
+            print(f"{name!r}")
+    except OSError as error:
+        print(error)
+    return [len(name) for name in names if name] and 0
+
+main(sys.argv)
 """
 NAMES = "comment", "import", "cuspan"
 
@@ -67,13 +81,15 @@ def calls(python, folder, rounds):
 def processes(python, folder, texts, rounds):
     """{name: [microseconds]} of whole processes, in environments that differ in one file."""
     commands = {}
+    script = Path(folder, "script.py")
+    script.write_text(SCRIPT)
     for name, text in texts.items():
         home = Path(folder, name)
         subprocess.run([python, "-m", "venv", "--without-pip", str(home)], check=True)
         (packages,) = home.glob("lib/python3.*/site-packages")
         (packages / "first.pth").write_text("#\n")
         (packages / "second.pth").write_text(text)
-        commands[name] = [str(home / "bin/python3"), __file__, "--idle"]
+        commands[name] = [str(home / "bin/python3"), str(script)]
     times = {name: [] for name in NAMES}
     for _ in range(rounds):
         for name in random.sample(NAMES, len(NAMES)):
@@ -112,12 +128,10 @@ def report(python, rounds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=200)
-    parser.add_argument("--idle", action="store_true", help="end at once")
     parser.add_argument("python", nargs="*", default=[sys.executable])
     arguments = parser.parse_args()
-    if not arguments.idle:
-        for python in arguments.python:
-            report(python, arguments.rounds)
+    for python in arguments.python:
+        report(python, arguments.rounds)
 
 
 if __name__ == "__main__":

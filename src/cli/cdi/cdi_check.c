@@ -5,6 +5,7 @@
 #include "cli/cdi/cdi_agent.h"
 #include "cli/cdi/cdi_scan.h"
 #include "cli/doctor/checks/check_library.h"
+#include "cli/run/injection.h"
 #include "cli/util/xalloc.h"
 
 #include <errno.h>
@@ -105,6 +106,17 @@ static void report_cupti(struct check *check, const char *folder)
     free(path);
 }
 
+/* A CDI file would replace the image's own PYTHONPATH. */
+static void report_python(struct check *check, const char *folder)
+{
+    char *path = xasprintf("%s/" PYTHON_ARCHIVE, folder);
+    if (access(path, R_OK) == 0)
+        report(check, LEVEL_NOTE,
+               "for the steps of PyTorch, add -e PYTHONPATH=" CDI_FOLDER "/" PYTHON_ARCHIVE
+               ", in front of the image's own value, if it has one");
+    free(path);
+}
+
 static void report_destination(struct check *check, const struct cdi_file *file)
 {
     const char *endpoint = file->set ? strstr(file->set, "endpoint=") : NULL;
@@ -155,6 +167,7 @@ static void check_mounts(struct check *check, const struct cdi_file *file)
     free(export_module);
     report_glibc(check, file->folder);
     report_cupti(check, file->folder);
+    report_python(check, file->folder);
     report_destination(check, file);
     free(check->unreadable);
 }
