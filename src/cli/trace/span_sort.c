@@ -11,7 +11,7 @@
 #define BUFFER_BYTES_FIRST (64u << 10)
 #define WRITE_BYTES        (1u << 20)
 /* A run's read buffer; one that starts large shrinks where there are many runs. */
-#define READ_BYTES_ALL (16u << 20)
+#define READ_BYTES_ALL (4u << 20)
 #define READ_BYTES_MIN (32u << 10)
 #define READ_BYTES_MAX (1u << 20)
 

@@ -309,13 +309,6 @@ void trace_finish(struct trace *trace)
     }
 }
 
-void trace_start_segment(struct trace *trace)
-{
-    trace->span_count = trace->event_count = 0;
-    trace->attr_count = trace->resource_attrs;
-    trace_strings_drop_local(trace->pool);
-}
-
 const char *trace_class_name(uint32_t class)
 {
     static const char *const names[CLASS_COUNT] = {"span",   "session", "call", "comm",

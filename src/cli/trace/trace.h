@@ -187,8 +187,6 @@ const char *trace_resource_attr(const struct trace *trace, const struct trace_re
 uint32_t trace_add_thread(struct trace *trace, uint32_t resource, uint32_t id);
 uint32_t trace_add_lane(struct trace *trace, uint32_t resource, uint32_t context, uint32_t stream);
 
-/* Removes spans, events, their attributes and local strings. */
-void trace_start_segment(struct trace *trace);
 /* For spans that were added in any order: sorts and links them, and sets the times of the trace. */
 void trace_finish(struct trace *trace);
 /* Finds the parents and children of the spans, which are in order of start. */

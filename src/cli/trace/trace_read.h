@@ -3,7 +3,7 @@
  * The input may be larger than memory: spans are sorted on disk and passed on in segments of bounded size. A
  * segment is a `struct trace`. All segments share strings' numbers, resources, threads, lanes and the list of
  * traces. Spans, attributes, events and the texts that trace_attr_text() returns are valid only until `take`
- * returns.
+ * returns. While it runs, a second thread builds the next segment.
  *
  * A segment also has margin spans (is_margin) of its neighbors, so that parents and children find each other:
  * earlier spans of the host that are still open or recent, and the next spans after it. Input that fits into

@@ -2,6 +2,7 @@
 
 #include "cli/util/xalloc.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,8 @@
 #define LEFT_BITS_MAX       (UINT64_C(1) << 25)
 #define LEFT_BITS_OF_MARGIN (UINT64_C(1) << 11) /* for each of its spans */
 
-/* Records that lie one behind the other, by start. */
+/* Records that lie one behind the other, by start: the margin before the segment, the segment, and the margin
+ * behind it. */
 struct block {
     char *bytes;
     size_t len, capacity;
@@ -23,17 +25,37 @@ struct block {
     size_t count, place_capacity;
 };
 
+/* A text that only this segment needs. The pool of strings belongs to the thread that takes segments. */
+struct own_text {
+    uint64_t offset; /* in `texts` */
+    uint32_t attr;   /* whose value it is: its index */
+    uint32_t len;
+};
+
 struct window {
     struct span_sort *sort;
-    struct trace *trace;
+    struct trace *trace; /* of the thread that takes segments */
     size_t segment_spans, margin_spans;
-    struct block before, body, next;
-    bool is_end;     /* of the records */
-    uint64_t number; /* of the last record that was read */
+    struct block block;
+    size_t before, body; /* the others of block.count are the margin behind the segment */
+    bool is_end;         /* of the records */
+    uint64_t number;     /* of the last record that was read */
     struct int_map lanes, threads;
     uint64_t *left; /* or NULL: nothing has left the margin yet */
     uint64_t left_bits;
+    struct trace built; /* the next segment; without strings, resources and the list of traces */
+    struct own_text *own;
+    size_t own_count, own_capacity;
+    char *texts;
+    size_t text_bytes, text_capacity;
+    enum status status; /* of building it */
+    struct error err;
 };
+
+static size_t next_count(const struct window *window)
+{
+    return window->block.count - window->before - window->body;
+}
 
 static const struct span_record *record_at(const struct block *block, size_t i)
 {
@@ -49,26 +71,27 @@ static void append(struct block *block, const struct span_record *record, uint64
     block->len += record->size;
 }
 
-static void clear(struct block *block)
+/* Moves a record to the end of those in front of it that stay. */
+static void keep(struct block *block, size_t i)
 {
-    block->len = block->count = 0;
+    const struct span_record *record = record_at(block, i);
+    struct place to = {block->len, block->places[i].number};
+    uint32_t size = record->size;
+    memmove(block->bytes + block->len, record, size);
+    block->places[block->count++] = to;
+    block->len += size;
 }
 
-static void deinit(struct block *block)
-{
-    free(block->bytes);
-    free(block->places);
-}
-
-static enum status fill(struct window *window, struct block *block, size_t count, struct error *err)
+/* Until there are `count` records. */
+static enum status fill(struct window *window, size_t count, struct error *err)
 {
     const struct span_record *record;
     enum status status = STATUS_OK;
-    while (status == STATUS_OK && !window->is_end && block->count < count) {
+    while (status == STATUS_OK && !window->is_end && window->block.count < count) {
         status = span_sort_next(window->sort, &record, err);
         window->is_end = status == STATUS_OK && !record;
         if (status == STATUS_OK && record)
-            append(block, record, ++window->number);
+            append(&window->block, record, ++window->number);
     }
     return status;
 }
@@ -77,7 +100,7 @@ static enum status fill(struct window *window, struct block *block, size_t count
 
 static uint32_t thread_of(struct window *window, const struct span_record *record)
 {
-    struct trace *trace = window->trace;
+    struct trace *trace = &window->built;
     uint64_t key = (uint64_t)record->resource << 32 | record->thread;
     uint32_t index = int_map_get(&window->threads, key);
     if (index == MAP_NONE) {
@@ -94,35 +117,45 @@ static uint32_t lane_of(struct window *window, const struct span_record *record)
     uint64_t key = int_map_mix((uint64_t)record->resource << 32 | record->stream) ^ record->context;
     uint32_t index;
     for (; (index = int_map_get(&window->lanes, key)) != MAP_NONE; key++) {
-        const struct trace_lane *lane = &window->trace->lanes[index];
+        const struct trace_lane *lane = &window->built.lanes[index];
         if (lane->resource == record->resource && lane->context == record->context &&
             lane->stream == record->stream)
             return index;
     }
-    index = trace_add_lane(window->trace, record->resource, record->context, record->stream);
+    index = trace_add_lane(&window->built, record->resource, record->context, record->stream);
     int_map_set(&window->lanes, key, index);
     return index;
 }
 
-static void add_attrs(struct trace *trace, const struct trace_attr *attrs, uint32_t count, const char *texts)
+static void add_own_text(struct window *window, size_t attr, const char *text, uint32_t len)
 {
-    struct trace_attr *to = trace_add_attrs(trace, count);
+    window->own = xgrow(window->own, &window->own_capacity, window->own_count + 1, sizeof *window->own);
+    window->texts = xgrow(window->texts, &window->text_capacity, window->text_bytes + len, 1);
+    memcpy(window->texts + window->text_bytes, text, len);
+    window->own[window->own_count++] = (struct own_text){window->text_bytes, (uint32_t)attr, len};
+    window->text_bytes += len;
+}
+
+static void add_attrs(struct window *window, const struct trace_attr *attrs, uint32_t count,
+                      const char *texts)
+{
+    struct trace_attr *to = trace_add_attrs(&window->built, count);
     for (uint32_t i = 0; i < count; i++) {
         to[i] = attrs[i];
         if (attrs[i].type & RECORD_TEXT) {
-            const char *text = texts + (attrs[i].value >> 32);
             to[i].type &= ~RECORD_TEXT;
-            to[i].value = trace_strings_add_local(trace->pool, text, (uint32_t)attrs[i].value);
+            add_own_text(window, (size_t)(to + i - window->built.attrs), texts + (attrs[i].value >> 32),
+                         (uint32_t)attrs[i].value);
         }
     }
 }
 
-static void add_span(struct window *window, const struct block *block, size_t i, bool is_margin)
+static void add_span(struct window *window, size_t i, bool is_margin)
 {
-    struct trace *trace = window->trace;
-    const struct span_record *record = record_at(block, i);
+    struct trace *trace = &window->built;
+    const struct span_record *record = record_at(&window->block, i);
     struct trace_span *span = trace_add_span(trace);
-    span->number = block->places[i].number;
+    span->number = window->block.places[i].number;
     span->id = record->id;
     span->parent_id = record->parent_id;
     span->start_ns = record->start_ns;
@@ -140,14 +173,14 @@ static void add_span(struct window *window, const struct block *block, size_t i,
     const struct trace_attr *attrs = (const void *)(record + 1);
     const struct record_event *events = (const void *)(attrs + record->attr_count);
     const char *texts = (const char *)(events + record->event_count);
-    add_attrs(trace, attrs, record->span_attrs, texts);
+    add_attrs(window, attrs, record->span_attrs, texts);
     attrs += record->span_attrs;
     for (uint32_t e = 0; e < record->event_count; e++) {
         struct trace_event *event = trace_add_event(trace);
         event->time_ns = events[e].time_ns;
         event->name = events[e].name;
         event->attr_count = events[e].attr_count;
-        add_attrs(trace, attrs, events[e].attr_count, texts);
+        add_attrs(window, attrs, events[e].attr_count, texts);
         attrs += events[e].attr_count;
     }
 }
@@ -171,7 +204,7 @@ static void note_left(struct window *window, uint64_t id)
 
 static void count_missed(struct window *window)
 {
-    struct trace *trace = window->trace;
+    struct trace *trace = &window->built;
     for (size_t i = 0; window->left && i < trace->span_count; i++) {
         const struct trace_span *span = &trace->spans[i];
         if (!span->is_margin && span->parent_id && span->parent == TRACE_NONE &&
@@ -190,18 +223,15 @@ static bool can_be_parent(const struct span_record *record)
 /* The start of the margin_spans-th last span of the host before the next segment. */
 static uint64_t margin_start(const struct window *window)
 {
-    const struct block *blocks[] = {&window->body, &window->before};
     size_t left = window->margin_spans;
     uint64_t start = 0;
-    for (size_t b = 0; b < 2; b++) {
-        for (size_t i = blocks[b]->count; i-- > 0;) {
-            const struct span_record *record = record_at(blocks[b], i);
-            if (!can_be_parent(record))
-                continue;
-            if (left-- == 0)
-                return start;
-            start = record->start_ns;
-        }
+    for (size_t i = window->before + window->body; i-- > 0;) {
+        const struct span_record *record = record_at(&window->block, i);
+        if (!can_be_parent(record))
+            continue;
+        if (left-- == 0)
+            return start;
+        start = record->start_ns;
     }
     return 0;
 }
@@ -215,15 +245,14 @@ static int compare_latest(const void *a, const void *b)
 /* Spans that end after this instant stay. Later than `start` if too many would. */
 static uint64_t margin_end(const struct window *window, uint64_t start)
 {
-    const struct block *blocks[] = {&window->before, &window->body};
-    size_t max = window->margin_spans * OPEN_FACTOR, count = 0;
-    uint64_t *ends = xcalloc(window->before.count + window->body.count, sizeof *ends);
-    for (size_t b = 0; b < 2; b++) {
-        for (size_t i = 0; i < blocks[b]->count; i++) {
-            const struct span_record *record = record_at(blocks[b], i);
-            if (can_be_parent(record) && record->end_ns >= start)
-                ends[count++] = record->end_ns;
-        }
+    size_t max = window->margin_spans * OPEN_FACTOR, count = 0, all = window->before + window->body;
+    if (all <= max)
+        return start;
+    uint64_t *ends = xcalloc(all, sizeof *ends);
+    for (size_t i = 0; i < all; i++) {
+        const struct span_record *record = record_at(&window->block, i);
+        if (can_be_parent(record) && record->end_ns >= start)
+            ends[count++] = record->end_ns;
     }
     if (count > max) {
         qsort(ends, count, sizeof *ends, compare_latest);
@@ -233,60 +262,142 @@ static uint64_t margin_end(const struct window *window, uint64_t start)
     return start;
 }
 
-/* Everything that ends after the margin's start: with a call, the ranges around it. */
-static void keep_margin(struct window *window)
+/* Of the segment and the margin before it, everything stays that ends after the margin's start: with a call,
+ * the ranges around it. The margin behind it becomes the start of the next segment. */
+static void move_on(struct window *window)
 {
-    const struct block *blocks[] = {&window->before, &window->body};
-    struct block kept = {0};
+    struct block *block = &window->block;
+    size_t count = block->count, old = window->before + window->body;
     uint64_t end = margin_end(window, margin_start(window));
-    for (size_t b = 0; b < 2; b++) {
-        for (size_t i = 0; i < blocks[b]->count; i++) {
-            const struct span_record *record = record_at(blocks[b], i);
-            if (can_be_parent(record) && record->end_ns >= end)
-                append(&kept, record, blocks[b]->places[i].number);
-            else if (can_be_parent(record))
-                note_left(window, record->id);
-        }
+    block->count = block->len = 0;
+    for (size_t i = 0; i < old; i++) {
+        const struct span_record *record = record_at(block, i);
+        if (can_be_parent(record) && record->end_ns >= end)
+            keep(block, i);
+        else if (can_be_parent(record))
+            note_left(window, record->id);
     }
-    deinit(&window->before);
-    window->before = kept;
+    window->before = block->count;
+    for (size_t i = old; i < count; i++)
+        keep(block, i);
 }
 
 static void build(struct window *window)
 {
-    trace_start_segment(window->trace);
-    for (size_t i = 0; i < window->before.count; i++)
-        add_span(window, &window->before, i, true);
-    for (size_t i = 0; i < window->body.count; i++)
-        add_span(window, &window->body, i, false);
-    for (size_t i = 0; i < window->next.count; i++) {
-        if (trace_class_is_gpu(record_at(&window->next, i)->class))
-            add_span(window, &window->next, i, true);
+    struct trace *built = &window->built;
+    size_t own = window->before + window->body;
+    built->span_count = built->event_count = 0;
+    built->attr_count = built->resource_attrs;
+    window->own_count = window->text_bytes = 0;
+    for (size_t i = 0; i < window->block.count; i++) {
+        if (i < own || trace_class_is_gpu(record_at(&window->block, i)->class))
+            add_span(window, i, i < window->before || i >= own);
     }
-    trace_link(window->trace);
+    trace_link(built);
     count_missed(window);
+}
+
+static enum status build_next(struct window *window, struct error *err)
+{
+    enum status status = fill(window, window->before + window->segment_spans, err);
+    window->body = window->block.count - window->before;
+    if (status == STATUS_OK)
+        status = fill(window, window->block.count + window->margin_spans, err);
+    if (status == STATUS_OK)
+        build(window);
+    return status;
+}
+
+/* --- the other thread --- */
+
+/* While one segment is taken, another thread builds the next one. */
+static void *build_ahead(void *context)
+{
+    struct window *window = context;
+    move_on(window);
+    window->status = build_next(window, &window->err);
+    return NULL;
+}
+
+static void swap_arrays(struct trace *a, struct trace *b)
+{
+    struct trace old = *a;
+    a->spans = b->spans;
+    a->span_count = b->span_count;
+    a->span_capacity = b->span_capacity;
+    a->attrs = b->attrs;
+    a->attr_count = b->attr_count;
+    a->attr_capacity = b->attr_capacity;
+    a->events = b->events;
+    a->event_count = b->event_count;
+    a->event_capacity = b->event_capacity;
+    a->by_id = b->by_id;
+    a->by_id_slots = b->by_id_slots;
+    b->spans = old.spans;
+    b->span_capacity = old.span_capacity;
+    b->attrs = old.attrs;
+    b->attr_capacity = old.attr_capacity;
+    b->events = old.events;
+    b->event_capacity = old.event_capacity;
+    b->by_id = old.by_id;
+    b->by_id_slots = old.by_id_slots;
+}
+
+/* The built segment becomes the one that is taken. */
+static void hand_out(struct window *window)
+{
+    struct trace *trace = window->trace, *built = &window->built;
+    swap_arrays(trace, built);
+    trace->joins_missed = built->joins_missed;
+    trace->threads =
+        xgrow(trace->threads, &trace->thread_capacity, built->thread_count + 1, sizeof *trace->threads);
+    trace->lanes = xgrow(trace->lanes, &trace->lane_capacity, built->lane_count + 1, sizeof *trace->lanes);
+    trace->thread_count = built->thread_count;
+    trace->lane_count = built->lane_count;
+    if (built->thread_count)
+        memcpy(trace->threads, built->threads, built->thread_count * sizeof *trace->threads);
+    if (built->lane_count)
+        memcpy(trace->lanes, built->lanes, built->lane_count * sizeof *trace->lanes);
+    trace_strings_drop_local(trace->pool);
+    for (size_t i = 0; i < window->own_count; i++) {
+        const struct own_text *own = &window->own[i];
+        trace->attrs[own->attr].value =
+            trace_strings_add_local(trace->pool, window->texts + own->offset, own->len);
+    }
+}
+
+/* The attributes of resources are in front of those of spans. */
+static void start_built(struct window *window)
+{
+    const struct trace *trace = window->trace;
+    struct trace *built = &window->built;
+    built->resource_attrs = trace->resource_attrs;
+    if (trace->resource_attrs)
+        memcpy(trace_add_attrs(built, trace->resource_attrs), trace->attrs,
+               trace->resource_attrs * sizeof *trace->attrs);
 }
 
 static enum status pass(struct window *window, trace_segment_fn *take, void *context,
                         struct trace_facts *facts, struct error *err)
 {
-    enum status status = fill(window, &window->body, window->segment_spans, err);
+    enum status status = build_next(window, err);
     while (status == STATUS_OK) {
-        status = fill(window, &window->next, window->margin_spans, err);
-        if (status != STATUS_OK)
-            break;
-        build(window);
+        pthread_t thread;
+        hand_out(window);
         facts->segments++;
         facts->joins_missed = window->trace->joins_missed;
+        bool is_last = next_count(window) == 0;
+        bool is_ahead = !is_last && pthread_create(&thread, NULL, build_ahead, window) == 0;
         status = take(context, window->trace, err);
-        if (status != STATUS_OK || window->next.count == 0)
+        if (is_ahead)
+            pthread_join(thread, NULL);
+        if (is_last || status != STATUS_OK)
             break;
-        keep_margin(window);
-        struct block used = window->body;
-        window->body = window->next;
-        window->next = used;
-        clear(&window->next);
-        status = fill(window, &window->body, window->segment_spans, err);
+        if (!is_ahead)
+            (void)build_ahead(window);
+        status = window->status;
+        if (status != STATUS_OK)
+            *err = window->err;
     }
     return status;
 }
@@ -300,12 +411,15 @@ enum status trace_segments_pass(struct span_sort *sort, struct trace *trace, siz
     window.left_bits = margin_spans < LEFT_BITS_MAX / LEFT_BITS_OF_MARGIN
                            ? (margin_spans + 1) * LEFT_BITS_OF_MARGIN
                            : LEFT_BITS_MAX;
+    start_built(&window);
     enum status status = pass(&window, take, context, facts, err);
-    deinit(&window.before);
-    deinit(&window.body);
-    deinit(&window.next);
+    free(window.block.bytes);
+    free(window.block.places);
     int_map_deinit(&window.lanes);
     int_map_deinit(&window.threads);
     free(window.left);
+    free(window.own);
+    free(window.texts);
+    trace_deinit(&window.built);
     return status;
 }
