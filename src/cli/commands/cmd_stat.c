@@ -5,6 +5,7 @@
 #include "cli/run/traced_program.h"
 #include "cli/util/xalloc.h"
 #include "cli/args/options.h"
+#include "cli/trace/span_store.h"
 #include "cli/trace/trace_read.h"
 #include "cli/sqlite/sqlite.h"
 #include "cli/stat/clock_offsets.h"
@@ -116,6 +117,13 @@ static void say_facts(const struct trace_facts *facts)
                 "were killed "
                 "or are still writing\n",
                 facts->cut_files, facts->files);
+    if (facts->has_rest)
+        fprintf(stderr, "cuspan stat: there are more than %u traces; the later ones count as one\n",
+                STORE_TRACES_MAX);
+    if (facts->has_other_names)
+        fputs("cuspan stat: there are too many different names; the later ones count as \"" STORE_OTHER_NAMES
+              "\"\n",
+              stderr);
     if (facts->joins_missed)
         fprintf(stderr,
                 "cuspan stat: %zu spans count without their parents, which started too long before them\n",

@@ -319,7 +319,9 @@ const char *stat_groups_name(const struct stat_groups *groups, const struct stat
     else if (groups->by == STAT_BY_STEP)
         name = groups->steps[group->what];
     else if (groups->by == STAT_BY_REQUEST)
-        name = stat_keep(stat, trace_id_text(stat->trace, group->what));
+        name = trace_is_rest(stat->trace, group->what)
+                   ? "(other requests)"
+                   : stat_keep(stat, trace_id_text(stat->trace, group->what));
     else
         name = trace_string(stat->trace, group->what);
     return *name ? name : keep_and_free(stat, xasprintf("(no %s)", stat_by_name(groups->by)));

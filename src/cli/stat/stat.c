@@ -26,7 +26,7 @@ struct stat_words {
     struct int_map calls;           /* string of a call's name → struct stat_call, packed */
     struct int_map kept_numbers;    /* hash of a text → its number */
     char **kept;
-    size_t kept_count, kept_capacity;
+    size_t kept_count, kept_capacity, kept_bytes;
     struct stat_device *devices; /* by resource */
     size_t device_count, device_capacity;
     const struct trace_span *launched; /* the kernel that `launch` belongs to; several sections need it */
@@ -133,8 +133,14 @@ const char *stat_keep(const struct stat *stat, const char *text)
         return words->kept[number];
     words->kept = xgrow(words->kept, &words->kept_capacity, words->kept_count + 1, sizeof *words->kept);
     words->kept[words->kept_count] = xstrdup(text);
+    words->kept_bytes += strlen(text);
     int_map_set(&words->kept_numbers, key, (uint32_t)words->kept_count);
     return words->kept[words->kept_count++];
+}
+
+const char *stat_keep_some(const struct stat *stat, const char *text)
+{
+    return text && stat->words->kept_bytes >= STAT_KEPT_BYTES_MAX ? "(other)" : stat_keep(stat, text);
 }
 
 const struct trace_attr *stat_find(const struct stat *stat, const struct trace_span *span, enum stat_key key)

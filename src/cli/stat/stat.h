@@ -14,7 +14,8 @@
 
 #include <string.h>
 
-#define STAT_TABLES_MAX 40
+#define STAT_TABLES_MAX     40
+#define STAT_KEPT_BYTES_MAX (128u << 20)
 
 /* X(identifier, attribute) */
 #define STAT_KEYS(X)                                                                                         \
@@ -194,6 +195,8 @@ uint32_t stat_number(struct int_map *numbers, uint64_t key);
 
 /* A text that stays valid until the report is deleted. Equal texts are the same pointer. NULL: NULL. */
 const char *stat_keep(const struct stat *stat, const char *text);
+/* For texts of which there may be very many, as stacks of calls: "(other)" beyond STAT_KEPT_BYTES_MAX. */
+const char *stat_keep_some(const struct stat *stat, const char *text);
 
 /* The sections, in the order of the output. */
 struct stat_section {

@@ -25,6 +25,8 @@ void store_init(struct store *store, struct trace *trace, struct span_sort *sort
                             .wanted = wanted,
                             .only_trace = TRACE_NONE,
                             .last_trace = TRACE_NONE,
+                            .traces_max = wanted ? STORE_TRACES_MAX : 0,
+                            .name_bytes_max = wanted ? STORE_NAME_BYTES_MAX : 0,
                             .start_ns = UINT64_MAX};
     memset(store->predicted, 0xff, sizeof store->predicted);
 }
@@ -67,12 +69,27 @@ static void note_recent(const struct store *store, struct recent_string *recent,
     *recent = (struct recent_string){string, (uint32_t)strlen(trace_string(store->trace, string))};
 }
 
+/* A long-lived string, of which there may be too many. */
+static uint32_t add_name(struct store *store, struct slice name)
+{
+    struct trace_strings *pool = store->trace->pool;
+    uint32_t string = trace_strings_find_kept(pool, name.at, name.len);
+    if (string != MAP_NONE)
+        return string;
+    if (store->name_bytes_max && store->name_bytes >= store->name_bytes_max) {
+        store->has_other_names = true;
+        return trace_intern(store->trace, STORE_OTHER_NAMES);
+    }
+    store->name_bytes += name.len + STORE_NAME_BYTES;
+    return trace_strings_add(pool, name.at, name.len);
+}
+
 /* Names repeat, and those of kernels are long. */
 static uint32_t name_of(struct store *store, struct slice name)
 {
     struct recent_string *recent = recent_place(store, name);
     if (!is_recent(store, recent, name))
-        note_recent(store, recent, trace_strings_add(store->trace->pool, name.at, name.len));
+        note_recent(store, recent, add_name(store, name));
     return recent->string;
 }
 
@@ -155,8 +172,8 @@ static uint32_t string_of(struct store *store, const struct trace_attr *attr)
     if (attr->type == TRACE_INT)
         return digits_of(store, attr->value);
     if (attr->type & RECORD_TEXT)
-        return trace_strings_add(store->trace->pool, store->texts.data + (attr->value >> 32),
-                                 (uint32_t)attr->value);
+        return add_name(store,
+                        (struct slice){store->texts.data + (attr->value >> 32), (uint32_t)attr->value});
     return trace_intern(store->trace, trace_attr_text(store->trace, attr));
 }
 
@@ -390,6 +407,11 @@ static uint32_t trace_of(struct store *store, uint64_t high, uint64_t low)
     if (store->trace->list_count * 2 >= store->trace_slot_count)
         enlarge_traces(store);
     uint32_t *slot = trace_slot(store, high, low);
+    if (*slot == TRACE_NONE && store->traces_max && store->trace->list_count >= store->traces_max) {
+        store->has_rest = true;
+        high = low = 0; /* trace_is_rest() */
+        slot = trace_slot(store, high, low);
+    }
     if (*slot == TRACE_NONE)
         *slot = trace_add_summary(store->trace, high, low);
     store->last_trace = *slot;
@@ -413,7 +435,6 @@ static uint32_t class_of(const struct store *store)
 static void fill_record(struct store *store, const struct otlp_span *span, uint32_t trace)
 {
     struct span_record *record = &store->record;
-    struct trace_strings *strings = store->trace->pool;
     record->start_ns = span->start_ns;
     record->end_ns = span->end_ns < span->start_ns ? span->start_ns : span->end_ns;
     record->id = span->id;
@@ -428,8 +449,8 @@ static void fill_record(struct store *store, const struct otlp_span *span, uint3
     if (!span->has_failed)
         record->error = 0;
     else if (!record->error)
-        record->error = span->message.len ? trace_strings_add(strings, span->message.at, span->message.len)
-                                          : trace_intern(store->trace, "error");
+        record->error =
+            span->message.len ? add_name(store, span->message) : trace_intern(store->trace, "error");
 }
 
 static enum status keep(struct store *store, const struct otlp_span *span, uint32_t trace, struct error *err)

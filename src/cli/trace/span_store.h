@@ -56,15 +56,25 @@ struct store_key {
     bool is_wanted;
 };
 
+/* For tables, memory is bounded: further traces count as one trace (trace_is_rest()), further names as
+ * STORE_OTHER_NAMES. A trace takes 32 to 40 bytes. */
+#define STORE_TRACES_MAX     (1u << 24)
+#define STORE_NAME_BYTES_MAX (256u << 20)
+#define STORE_NAME_BYTES     256 /* of tables and maps, for each distinct name */
+#define STORE_OTHER_NAMES    "(other names)"
+
 #define STORE_PREDICTED 64
 #define STORE_RECENT    256
 
 struct store {
     struct trace *trace; /* receives strings, resources and the list of traces */
     struct span_sort *sort;
-    const char *const *wanted; /* as in struct trace_input */
-    bool only_counts;          /* fills only trace->list */
-    uint32_t only_trace;       /* keeps only this one; TRACE_NONE: all */
+    const char *const *wanted;         /* as in struct trace_input */
+    bool only_counts;                  /* fills only trace->list */
+    uint32_t only_trace;               /* keeps only this one; TRACE_NONE: all */
+    size_t traces_max, name_bytes_max; /* 0: no limit */
+    size_t name_bytes;
+    bool has_other_names, has_rest; /* a limit was reached */
     size_t spans;
     uint64_t start_ns, end_ns; /* of all spans */
 

@@ -157,6 +157,11 @@ struct trace_event *trace_add_event(struct trace *trace);
 /* Their indices. */
 uint32_t trace_add_resource(struct trace *trace, const struct trace_resource *resource);
 uint32_t trace_add_summary(struct trace *trace, uint64_t id_high, uint64_t id_low);
+/* All traces beyond a limit, together: an ID of zeros, which no trace has. */
+static inline bool trace_is_rest(const struct trace *trace, uint32_t index)
+{
+    return (trace->list[index].id_high | trace->list[index].id_low) == 0;
+}
 #define TRACE_ID_CHARS 33
 /* The 32 hex digits and a NUL. */
 void trace_write_id(const struct trace_summary *summary, char id[TRACE_ID_CHARS]);

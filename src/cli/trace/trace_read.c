@@ -258,6 +258,10 @@ static enum status start(struct reader *reader, const struct trace_input *input,
     *reader = (struct reader){.sort = span_sort_create(buffer_bytes), .ahead = parse_ahead_create()};
     trace_init(trace);
     store_init(&reader->store, trace, reader->sort, input->wanted);
+    if (input->traces_max)
+        reader->store.traces_max = input->traces_max;
+    if (input->name_bytes_max)
+        reader->store.name_bytes_max = input->name_bytes_max;
     for (size_t i = 0; i < input->path_count && status == STATUS_OK; i++)
         status = trace_files_add(&reader->files, input->paths[i], err);
     reader->kept = xcalloc(reader->files.count + 1, sizeof(FILE *));
@@ -321,6 +325,8 @@ enum status trace_read(const struct trace_input *input, struct trace *trace, tra
     facts->spans = reader.store.spans;
     facts->files = reader.files.count;
     facts->cut_files = reader.cut_files;
+    facts->has_rest = reader.store.has_rest;
+    facts->has_other_names = reader.store.has_other_names;
     size_t margin = or_default(input->margin_spans, default_margin(trace));
     size_t segment = 3 * margin > TRACE_SEGMENT_SPANS ? 3 * margin : TRACE_SEGMENT_SPANS;
     if (status == STATUS_OK)

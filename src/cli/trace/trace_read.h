@@ -32,14 +32,18 @@ struct trace_input {
     size_t segment_spans; /* without its margins; at least as many as a margin */
     size_t margin_spans;  /* on each side of a segment */
     size_t buffer_bytes;  /* of spans in memory; more are sorted on disk (TMPDIR) */
+    size_t traces_max;    /* if `wanted`: see STORE_TRACES_MAX */
+    size_t name_bytes_max;
 };
 
 struct trace_facts {
     size_t spans;
     size_t files;
     size_t segments;
-    size_t cut_files;    /* their last line or message was incomplete and was skipped */
-    size_t joins_missed; /* spans whose parent is in the input, but too far away to be in the same segment */
+    size_t cut_files;     /* their last line or message was incomplete and was skipped */
+    bool has_rest;        /* there were too many traces: trace_is_rest() */
+    bool has_other_names; /* there were too many names: STORE_OTHER_NAMES */
+    size_t joins_missed;  /* spans whose parent is in the input, but too far away to be in the same segment */
 };
 
 /* Takes one segment, which it may not keep. An error ends the reading. */

@@ -1,3 +1,4 @@
+#include "cli/trace/span_store.h"
 #include "cli/trace/trace_read.h"
 
 #include "../support/cli_trace.h"
@@ -388,9 +389,88 @@ static void test_attributes_with_many_values(void **state)
     trace_deinit(&trace);
 }
 
+#define TRACES 50
+
+static enum status count_rest(void *context, struct trace *segment, struct error *err)
+{
+    size_t *rest = context;
+    (void)err;
+    for (size_t i = 0; i < segment->span_count; i++) {
+        const struct trace_span *span = &segment->spans[i];
+        bool is_other = strcmp(trace_string(segment, span->name), STORE_OTHER_NAMES) == 0;
+        rest[0] += trace_is_rest(segment, span->trace);
+        rest[1] += is_other;
+        if (!is_other) {
+            char name[24];
+            snprintf(name, sizeof name, "name %u", (unsigned)(span->id - 1) % TRACES);
+            assert_string_equal(trace_string(segment, span->name), name);
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Two spans of each trace; in each one, another name. */
+static void write_traces(void)
+{
+    FILE *file = fopen(path, "w");
+    for (unsigned i = 0; i < 2 * TRACES; i++)
+        fprintf(file,
+                "{\"resourceSpans\":[{" PROCESS_RESOURCE ",\"scopeSpans\":[{\"spans\":[{\"traceId\":"
+                "\"%032x\",\"spanId\":\"%016x\",\"name\":\"name %u\",\"startTimeUnixNano\":\"%u\","
+                "\"endTimeUnixNano\":\"%u\",\"attributes\":[]}]}]}]}\n",
+                i % TRACES + 1, i + 1, i % TRACES, i * 100 + 1000, i * 100 + 1010);
+    fclose(file);
+}
+
+static struct trace_facts read_traces(const char *const *wanted, size_t traces_max, size_t name_bytes_max,
+                                      size_t rest[2], size_t *traces)
+{
+    const char *paths[] = {path};
+    struct trace_input input = {.paths = paths,
+                                .path_count = 1,
+                                .wanted = wanted,
+                                .traces_max = traces_max,
+                                .name_bytes_max = name_bytes_max};
+    struct trace trace;
+    struct trace_facts facts;
+    struct error err = {""};
+    rest[0] = rest[1] = 0;
+    assert_int_equal(trace_read(&input, &trace, count_rest, rest, &facts, &err), STATUS_OK);
+    assert_int_equal(facts.spans, 2 * TRACES);
+    *traces = trace.list_count;
+    trace_deinit(&trace);
+    return facts;
+}
+
+/* Beyond the limits, traces and names count as one. */
+static void test_many_traces_and_names(void **state)
+{
+    static const char *const wanted[] = {"x", NULL};
+    size_t rest[2], traces;
+    (void)state;
+    write_traces();
+    struct trace_facts facts = read_traces(wanted, 0, 0, rest, &traces);
+    assert_false(facts.has_rest || facts.has_other_names);
+    assert_int_equal(rest[0] + rest[1], 0);
+    assert_int_equal(traces, TRACES);
+    facts = read_traces(wanted, TRACES, TRACES * (STORE_NAME_BYTES + 8), rest, &traces);
+    assert_false(facts.has_rest || facts.has_other_names);
+    assert_int_equal(rest[0] + rest[1], 0);
+    facts = read_traces(wanted, 20, 0, rest, &traces);
+    assert_true(facts.has_rest && !facts.has_other_names);
+    assert_int_equal(rest[0], 2 * (TRACES - 20));
+    assert_int_equal(rest[1], 0);
+    assert_int_equal(traces, 21);
+    facts = read_traces(wanted, 0, 10 * (STORE_NAME_BYTES + 6), rest, &traces);
+    assert_true(!facts.has_rest && facts.has_other_names);
+    assert_int_equal(rest[0], 0);
+    assert_int_equal(rest[1], 2 * (TRACES - 10));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_many_traces_and_names),
         cmocka_unit_test(test_each_span_is_in_one_segment_and_finds_its_parent),
         cmocka_unit_test(test_a_parent_beyond_the_margin_is_counted),
         cmocka_unit_test(test_a_parent_elsewhere_is_not_missed),
