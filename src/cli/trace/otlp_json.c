@@ -3,6 +3,7 @@
 #include "cli/util/xalloc.h"
 
 #include <ctype.h>
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,10 +29,29 @@ static struct slice slice_of(yyjson_val *value)
 
 /* --- scalars --- */
 
+/* Eight decimal digits at once: every span has two times of 19. */
+static bool parse_eight(const char *at, uint64_t *number)
+{
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    uint64_t digits = le64toh(word) ^ 0x3030303030303030u;
+    if ((digits | (digits + 0x7676767676767676u)) & 0x8080808080808080u)
+        return false;
+    digits = digits * 10 + (digits >> 8); /* pairs of digits, in each second byte */
+    digits = (digits & 0x000000ff000000ffu) * 0x000f424000000064u +
+             (digits >> 16 & 0x000000ff000000ffu) * 0x0000271000000001u;
+    *number = *number * 100000000 + (digits >> 32);
+    return true;
+}
+
 static bool parse_digits(struct slice text, uint64_t *value)
 {
     uint64_t number = 0;
     size_t i = 0;
+    for (; text.len - i >= 8 && i < 16; i += 8) {
+        if (!parse_eight(text.at + i, &number))
+            return false;
+    }
     for (; i < text.len && i < 19; i++) { /* 19 digits always fit */
         unsigned digit = (unsigned)(unsigned char)text.at[i] - '0';
         if (digit > 9)
@@ -62,22 +82,25 @@ static bool read_uint64(yyjson_val *item, uint64_t *value)
     return true;
 }
 
+/* Plus one; 0: not a hex digit. */
+static const uint8_t hex_digits[256] = {
+    ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
+    ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
+    ['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+};
+
 /* 16 hex digits. */
 static bool read_hex(const char *at, uint64_t *value)
 {
     uint64_t number = 0;
+    bool is_good = true;
     for (int i = 0; i < 16; i++) {
-        unsigned char c = (unsigned char)at[i];
-        unsigned digit = c - '0';
-        if (digit > 9) {
-            digit = (c | 0x20u) - 'a' + 10;
-            if (digit < 10 || digit > 15)
-                return false;
-        }
-        number = number << 4 | digit;
+        unsigned digit = hex_digits[(unsigned char)at[i]];
+        is_good &= digit != 0;
+        number = (number << 4) + digit - 1;
     }
     *value = number;
-    return true;
+    return is_good;
 }
 
 /* Numbers in a form that digits would not reproduce ("007") stay text. */

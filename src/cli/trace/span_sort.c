@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,14 +28,25 @@ struct run {
     size_t capacity, begin, filled;
 };
 
-struct span_sort {
-    size_t bytes_max;
+/* Records in the order of arrival. */
+struct batch {
     char *bytes;
     size_t len, capacity;
     struct place *places;
     size_t count, place_capacity;
-    size_t next; /* in memory */
-    int fd;      /* -1: everything fits in memory */
+};
+
+struct span_sort {
+    size_t bytes_max;
+    struct batch batch; /* that receives records */
+    size_t next;        /* of its places, without a file */
+    /* A full batch, which another thread sorts and writes. What follows up to `runs` is that thread's. */
+    struct batch full;
+    pthread_t thread;
+    bool is_writing;
+    enum status status; /* of writing */
+    struct error err;
+    int fd; /* -1: everything fits in memory */
     off_t file_bytes;
     char *out; /* WRITE_BYTES, for the file; NULL: nothing was written yet */
     struct run *runs;
@@ -52,10 +64,19 @@ struct span_sort *span_sort_create(size_t bytes_max)
     return sort;
 }
 
+static void batch_deinit(struct batch *batch)
+{
+    free(batch->bytes);
+    free(batch->places);
+    *batch = (struct batch){0};
+}
+
 void span_sort_destroy(struct span_sort *sort)
 {
     if (!sort)
         return;
+    if (sort->is_writing)
+        pthread_join(sort->thread, NULL);
     if (sort->fd >= 0)
         close(sort->fd);
     for (size_t i = 0; i < sort->run_count; i++)
@@ -63,8 +84,8 @@ void span_sort_destroy(struct span_sort *sort)
     free(sort->runs);
     free(sort->heap);
     free(sort->out);
-    free(sort->bytes);
-    free(sort->places);
+    batch_deinit(&sort->batch);
+    batch_deinit(&sort->full);
     free(sort);
 }
 
@@ -76,25 +97,25 @@ static int compare_ends(uint64_t a_end, uint64_t b_end)
 static int compare_places(const void *a, const void *b, void *context)
 {
     const struct place *x = a, *y = b;
-    const struct span_sort *sort = context;
+    const struct batch *batch = context;
     if (x->start_ns != y->start_ns)
         return x->start_ns < y->start_ns ? -1 : 1;
-    const struct span_record *of_x = (const void *)(sort->bytes + x->offset);
-    const struct span_record *of_y = (const void *)(sort->bytes + y->offset);
+    const struct span_record *of_x = (const void *)(batch->bytes + x->offset);
+    const struct span_record *of_y = (const void *)(batch->bytes + y->offset);
     int order = compare_ends(of_x->end_ns, of_y->end_ns);
     return order ? order : x->offset < y->offset ? -1 : 1;
 }
 
-static void sort_memory(struct span_sort *sort)
+static void sort_batch(struct batch *batch)
 {
     bool is_sorted = true;
-    for (size_t i = 0; i < sort->count; i++)
-        sort->places[i].start_ns =
-            ((const struct span_record *)(void *)(sort->bytes + sort->places[i].offset))->start_ns;
-    for (size_t i = 1; is_sorted && i < sort->count; i++)
-        is_sorted = compare_places(&sort->places[i - 1], &sort->places[i], sort) < 0;
+    for (size_t i = 0; i < batch->count; i++)
+        batch->places[i].start_ns =
+            ((const struct span_record *)(void *)(batch->bytes + batch->places[i].offset))->start_ns;
+    for (size_t i = 1; is_sorted && i < batch->count; i++)
+        is_sorted = compare_places(&batch->places[i - 1], &batch->places[i], batch) < 0;
     if (!is_sorted)
-        qsort_r(sort->places, sort->count, sizeof *sort->places, compare_places, sort);
+        qsort_r(batch->places, batch->count, sizeof *batch->places, compare_places, batch);
 }
 
 static enum status complain(struct error *err, const char *what)
@@ -131,17 +152,18 @@ static enum status write_all(struct span_sort *sort, const char *bytes, size_t l
     return STATUS_OK;
 }
 
-/* Writes the records in memory as one sorted run. */
-static enum status spill(struct span_sort *sort, struct error *err)
+/* Writes the full batch as one sorted run. */
+static enum status write_run(struct span_sort *sort, struct error *err)
 {
+    struct batch *full = &sort->full;
     enum status status = sort->fd < 0 ? open_file(sort, err) : STATUS_OK;
     size_t filled = 0, capacity = 0;
     off_t at = sort->file_bytes;
     if (!sort->out)
         sort->out = xgrow(NULL, &capacity, WRITE_BYTES, 1);
-    sort_memory(sort);
-    for (size_t i = 0; i < sort->count && status == STATUS_OK; i++) {
-        const struct span_record *record = (const void *)(sort->bytes + sort->places[i].offset);
+    sort_batch(full);
+    for (size_t i = 0; i < full->count && status == STATUS_OK; i++) {
+        const struct span_record *record = (const void *)(full->bytes + full->places[i].offset);
         if (filled + record->size > WRITE_BYTES) {
             status = write_all(sort, sort->out, filled, err);
             filled = 0;
@@ -157,24 +179,57 @@ static enum status spill(struct span_sort *sort, struct error *err)
         status = write_all(sort, sort->out, filled, err);
     sort->runs = xgrow(sort->runs, &sort->run_capacity, sort->run_count + 1, sizeof *sort->runs);
     sort->runs[sort->run_count++] = (struct run){.at = at, .end = sort->file_bytes};
-    sort->len = sort->count = 0;
+    full->len = full->count = 0;
     return status;
+}
+
+static void *write_in_thread(void *context)
+{
+    struct span_sort *sort = context;
+    sort->status = write_run(sort, &sort->err);
+    return NULL;
+}
+
+static enum status wait_until_written(struct span_sort *sort, struct error *err)
+{
+    if (!sort->is_writing)
+        return STATUS_OK;
+    pthread_join(sort->thread, NULL);
+    sort->is_writing = false;
+    if (sort->status != STATUS_OK)
+        *err = sort->err;
+    return sort->status;
+}
+
+/* The next records go to the other batch meanwhile. */
+static enum status spill(struct span_sort *sort, struct error *err)
+{
+    enum status status = wait_until_written(sort, err);
+    if (status != STATUS_OK)
+        return status;
+    struct batch empty = sort->full;
+    sort->full = sort->batch;
+    sort->batch = empty;
+    sort->is_writing = pthread_create(&sort->thread, NULL, write_in_thread, sort) == 0;
+    return sort->is_writing ? STATUS_OK : write_run(sort, err);
 }
 
 enum status span_sort_add(struct span_sort *sort, uint32_t size, struct span_record **record,
                           struct error *err)
 {
-    if (sort->count && sort->len + size + sort->count * sizeof *sort->places > sort->bytes_max) {
+    struct batch *batch = &sort->batch;
+    if (batch->count && batch->len + size + batch->count * sizeof *batch->places > sort->bytes_max) {
         enum status status = spill(sort, err);
         if (status != STATUS_OK)
             return status;
     }
-    sort->bytes = xgrow(sort->bytes, &sort->capacity,
-                        sort->len + size < BUFFER_BYTES_FIRST ? BUFFER_BYTES_FIRST : sort->len + size, 1);
-    sort->places = xgrow(sort->places, &sort->place_capacity, sort->count + 1, sizeof *sort->places);
-    sort->places[sort->count++] = (struct place){.offset = sort->len}; /* sort_memory() adds its start */
-    *record = (void *)(sort->bytes + sort->len);
-    sort->len += size;
+    size_t needed = batch->len + size;
+    batch->bytes =
+        xgrow(batch->bytes, &batch->capacity, needed < BUFFER_BYTES_FIRST ? BUFFER_BYTES_FIRST : needed, 1);
+    batch->places = xgrow(batch->places, &batch->place_capacity, batch->count + 1, sizeof *batch->places);
+    batch->places[batch->count++] = (struct place){.offset = batch->len}; /* sort_batch() adds its start */
+    *record = (void *)(batch->bytes + batch->len);
+    batch->len = needed;
     return STATUS_OK;
 }
 
@@ -250,11 +305,9 @@ static enum status start_merge(struct span_sort *sort, struct error *err)
     size_t each = READ_BYTES_ALL / sort->run_count;
     each = each < READ_BYTES_MIN ? READ_BYTES_MIN : each > READ_BYTES_MAX ? READ_BYTES_MAX : each;
     free(sort->out);
-    free(sort->bytes);
-    free(sort->places);
     sort->out = NULL;
-    sort->bytes = NULL;
-    sort->places = NULL;
+    batch_deinit(&sort->batch);
+    batch_deinit(&sort->full);
     sort->heap = xcalloc(sort->run_count, sizeof *sort->heap);
     for (size_t i = 0; i < sort->run_count; i++) {
         struct run *run = &sort->runs[i];
@@ -274,11 +327,15 @@ static enum status start_merge(struct span_sort *sort, struct error *err)
 
 enum status span_sort_finish(struct span_sort *sort, struct error *err)
 {
-    if (sort->fd < 0) {
-        sort_memory(sort);
+    enum status status = wait_until_written(sort, err);
+    if (status == STATUS_OK && sort->fd < 0) {
+        sort_batch(&sort->batch);
         return STATUS_OK;
     }
-    enum status status = sort->count ? spill(sort, err) : STATUS_OK;
+    if (status == STATUS_OK && sort->batch.count)
+        status = spill(sort, err);
+    if (status == STATUS_OK)
+        status = wait_until_written(sort, err);
     return status == STATUS_OK ? start_merge(sort, err) : status;
 }
 
@@ -303,8 +360,8 @@ enum status span_sort_next(struct span_sort *sort, const struct span_record **re
 {
     *record = NULL;
     if (sort->fd < 0) {
-        if (sort->next < sort->count)
-            *record = (const void *)(sort->bytes + sort->places[sort->next++].offset);
+        if (sort->next < sort->batch.count)
+            *record = (const void *)(sort->batch.bytes + sort->batch.places[sort->next++].offset);
         return STATUS_OK;
     }
     enum status status = sort->has_returned ? step_over(sort, err) : STATUS_OK;

@@ -1,5 +1,6 @@
 /* Sorts records of spans by start, then longest first, then in the order of arrival. More than `bytes_max` of
- * them go to an unlinked file in TMPDIR, in sorted runs that are merged. */
+ * them go to an unlinked file in TMPDIR, in sorted runs that are merged. A second thread writes a run while
+ * the next records arrive, so up to twice `bytes_max` are in memory. */
 #ifndef CUSPAN_CLI_TRACE_SPAN_SORT_H
 #define CUSPAN_CLI_TRACE_SPAN_SORT_H
 
@@ -38,8 +39,8 @@ struct span_sort;
 struct span_sort *span_sort_create(size_t bytes_max);
 void span_sort_destroy(struct span_sort *sort);
 
-/* Room for a record of `size` bytes (a multiple of 8), which the caller fills completely. IO: the disk is
- * full. */
+/* Room for a record of `size` bytes (a multiple of 8), which the caller fills completely before the next
+ * call. IO: the disk is full, noticed late. */
 enum status span_sort_add(struct span_sort *sort, uint32_t size, struct span_record **record,
                           struct error *err) MUST_CHECK;
 /* After the last record. */
