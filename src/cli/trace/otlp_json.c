@@ -27,6 +27,11 @@ static struct slice slice_of(yyjson_val *value)
                                 : (struct slice){"", 0};
 }
 
+static bool is_text(yyjson_val *value, const char *text, size_t len)
+{
+    return yyjson_get_len(value) == len && memcmp(yyjson_get_str(value), text, len) == 0;
+}
+
 /* --- scalars --- */
 
 /* Eight decimal digits at once: every span has two times of 19. */
@@ -137,6 +142,19 @@ static bool read_double(struct slice text, struct otlp_value *value)
 
 static void add_json_value(struct text *text, yyjson_val *any, int depth);
 
+/* The digits of {"intValue":"128"}: grids and blocks of kernels are lists of them. Empty: it is another
+ * value. */
+static struct slice int_digits(yyjson_val *any)
+{
+    yyjson_val *key = yyjson_obj_size(any) == 1 ? unsafe_yyjson_get_first(any) : NULL;
+    struct slice text = key ? slice_of(key + 1) : (struct slice){"", 0};
+    bool is_good =
+        text.len > 0 && text.len <= 18 && is_text(key, "intValue", 8) && (text.len == 1 || *text.at != '0');
+    for (size_t i = 0; is_good && i < text.len; i++)
+        is_good = text.at[i] >= '0' && text.at[i] <= '9';
+    return is_good ? text : (struct slice){"", 0};
+}
+
 static void add_json_list(struct text *text, yyjson_val *list, bool is_map, int depth)
 {
     size_t i, count;
@@ -144,7 +162,13 @@ static void add_json_list(struct text *text, yyjson_val *list, bool is_map, int 
     text_add(text, is_map ? "{" : "[");
     yyjson_arr_foreach(yyjson_obj_get(list, "values"), i, count, item)
     {
-        text_add(text, i ? "," : "");
+        struct slice digits = is_map ? (struct slice){"", 0} : int_digits(item);
+        if (i)
+            text_add_bytes(text, ",", 1);
+        if (digits.len) {
+            text_add_bytes(text, digits.at, digits.len);
+            continue;
+        }
         if (is_map) {
             text_add_json_string(text, slice_of(yyjson_obj_get(item, "key")).at);
             text_add(text, ":");
@@ -248,11 +272,6 @@ static void place_text(const struct text *texts, struct otlp_value *value)
         return;
     value->text.at = texts->data + value->bits;
     value->bits = 0;
-}
-
-static bool is_text(yyjson_val *value, const char *text, size_t len)
-{
-    return yyjson_get_len(value) == len && memcmp(yyjson_get_str(value), text, len) == 0;
 }
 
 static bool read_attribute(yyjson_val *item, struct slice *key, yyjson_val **any)

@@ -27,8 +27,9 @@ void store_init(struct store *store, struct trace *trace, struct span_sort *sort
                             .last_trace = TRACE_NONE,
                             .traces_max = wanted ? STORE_TRACES_MAX : 0,
                             .name_bytes_max = wanted ? STORE_NAME_BYTES_MAX : 0,
-                            .start_ns = UINT64_MAX};
-    memset(store->predicted, 0xff, sizeof store->predicted);
+                            .start_ns = UINT64_MAX,
+                            .key = TRACE_NONE,
+                            .first_key = TRACE_NONE};
 }
 
 void store_deinit(struct store *store)
@@ -133,23 +134,31 @@ static uint32_t find_key(struct store *store, struct slice key)
     store->keys[store->key_count++] =
         (struct store_key){.string = string,
                            .len = (uint32_t)strlen(name),
+                           .next = TRACE_NONE,
                            .role = (uint8_t)role,
                            .is_wanted = role != ROLE_NONE || is_wanted(store, name)};
     int_map_set(&store->key_map, string, index);
     return index;
 }
 
-bool store_key(struct store *store, struct slice key)
+static bool is_key(const struct store *store, uint32_t index, struct slice text)
+{
+    const struct store_key *key = index == TRACE_NONE ? NULL : &store->keys[index];
+    return key && key->len == text.len &&
+           memcmp(trace_string(store->trace, key->string), text.at, text.len) == 0;
+}
+
+bool store_key(struct store *store, struct slice text)
 {
     /* Spans of a kind have the same attributes in the same order. */
-    uint32_t *predicted = &store->predicted[store->attr_place++ % STORE_PREDICTED];
-    if (*predicted != TRACE_NONE) {
-        const struct store_key *same = &store->keys[*predicted];
-        if (same->len == key.len && memcmp(trace_string(store->trace, same->string), key.at, key.len) == 0)
-            return same->is_wanted;
+    uint32_t before = store->key;
+    uint32_t key = before == TRACE_NONE ? store->first_key : store->keys[before].next;
+    if (!is_key(store, key, text)) {
+        key = find_key(store, text);
+        *(before == TRACE_NONE ? &store->first_key : &store->keys[before].next) = key;
     }
-    *predicted = find_key(store, key);
-    return store->keys[*predicted].is_wanted;
+    store->key = key;
+    return store->keys[key].is_wanted;
 }
 
 /* --- values --- */
@@ -174,6 +183,8 @@ static uint32_t string_of(struct store *store, const struct trace_attr *attr)
     if (attr->type & RECORD_TEXT)
         return add_name(store,
                         (struct slice){store->texts.data + (attr->value >> 32), (uint32_t)attr->value});
+    if (attr->type == TRACE_STRING || attr->type == TRACE_JSON)
+        return (uint32_t)attr->value;
     return trace_intern(store->trace, trace_attr_text(store->trace, attr));
 }
 
@@ -246,7 +257,7 @@ static void take_text(struct store *store, struct store_key *key, struct trace_a
 
 void store_value(struct store *store, const struct otlp_value *value)
 {
-    struct store_key *key = &store->keys[store->predicted[(store->attr_place - 1) % STORE_PREDICTED]];
+    struct store_key *key = &store->keys[store->key];
     store->attrs = xgrow(store->attrs, &store->attr_capacity, store->attr_count + 1, sizeof *store->attrs);
     struct trace_attr *attr = &store->attrs[store->attr_count++];
     *attr = (struct trace_attr){.key = key->string, .type = value->type, .value = value->bits};
@@ -493,7 +504,8 @@ enum status store_span(struct store *store, const struct otlp_span *span, struct
         status = keep(store, span, trace, err);
     store->trace->list[trace].spans++;
     store->record = (struct span_record){0};
-    store->attr_count = store->event_count = store->attr_place = 0;
+    store->attr_count = store->event_count = 0;
+    store->key = TRACE_NONE;
     text_clear(&store->texts);
     return status;
 }

@@ -52,7 +52,8 @@ struct store_key {
     uint32_t distinct; /* its values among the long-lived strings */
     uint32_t last;     /* the latest of them */
     uint32_t last_len;
-    uint8_t role; /* enum key_role */
+    uint32_t next; /* the key that followed it last, or TRACE_NONE */
+    uint8_t role;  /* enum key_role */
     bool is_wanted;
 };
 
@@ -63,8 +64,7 @@ struct store_key {
 #define STORE_NAME_BYTES     256 /* of tables and maps, for each distinct name */
 #define STORE_OTHER_NAMES    "(other names)"
 
-#define STORE_PREDICTED 64
-#define STORE_RECENT    256
+#define STORE_RECENT 256
 
 struct store {
     struct trace *trace; /* receives strings, resources and the list of traces */
@@ -80,9 +80,10 @@ struct store {
 
     struct store_key *keys;
     size_t key_count, key_capacity;
-    struct int_map key_map;              /* string → index in keys */
-    uint32_t predicted[STORE_PREDICTED]; /* the key of the previous span's attribute at the same place */
-    struct recent_string {               /* long-lived strings that were looked up lately, by their ends */
+    struct int_map key_map; /* string → index in keys */
+    uint32_t key;           /* of the attribute that arrived last; TRACE_NONE: none of this span yet */
+    uint32_t first_key;     /* of the previous span */
+    struct recent_string {  /* long-lived strings that were looked up lately, by their ends */
         uint32_t string, len;
     } recent[STORE_RECENT];
 
@@ -96,7 +97,6 @@ struct store {
     struct trace_attr *attrs;
     size_t attr_count, attr_capacity;
     size_t span_attrs; /* of attr_count: the span's; the others are its events' */
-    size_t attr_place;
     struct record_event *events;
     size_t event_count, event_capacity;
     struct text texts;
