@@ -2,6 +2,7 @@
 
 #include "cli/util/xalloc.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,6 +71,8 @@ static struct cursor cursor_of(struct slice bytes)
 static uint64_t read_varint(struct cursor *cursor)
 {
     uint64_t value = 0;
+    if (cursor->at < cursor->end && *cursor->at < 0x80) /* most tags and lengths */
+        return *cursor->at++;
     for (unsigned shift = 0; shift < 64 && cursor->at < cursor->end; shift += 7) {
         unsigned char byte = *cursor->at++;
         value |= (uint64_t)(byte & 0x7f) << shift;
@@ -80,17 +83,16 @@ static uint64_t read_varint(struct cursor *cursor)
     return 0;
 }
 
-static uint64_t read_fixed(struct cursor *cursor, unsigned bytes)
+static uint64_t read_fixed(struct cursor *cursor, size_t bytes)
 {
-    uint64_t value = 0;
+    uint64_t value = 0; /* little endian, as on the wire */
     if ((size_t)(cursor->end - cursor->at) < bytes) {
         cursor->is_bad = true;
         return 0;
     }
-    for (unsigned i = 0; i < bytes; i++)
-        value |= (uint64_t)cursor->at[i] << 8 * i;
+    memcpy(&value, cursor->at, bytes);
     cursor->at += bytes;
-    return value;
+    return le64toh(value);
 }
 
 static struct slice read_bytes(struct cursor *cursor)
@@ -380,10 +382,9 @@ static bool take_status(struct slice status, struct otlp_span *span)
 
 static uint64_t big_endian(const char *at)
 {
-    uint64_t value = 0;
-    for (int i = 0; i < 8; i++)
-        value = value << 8 | (unsigned char)at[i];
-    return value;
+    uint64_t value;
+    memcpy(&value, at, sizeof value);
+    return be64toh(value);
 }
 
 struct ids {

@@ -11,6 +11,8 @@
 
 #define BUFFER_BYTES_FIRST (64u << 10)
 #define WRITE_BYTES        (1u << 20)
+#define RADIX_BITS         11
+#define RADIX_COUNT_MIN    1000
 /* A run's read buffer; one that starts large shrinks where there are many runs. */
 #define READ_BYTES_ALL (4u << 20)
 #define READ_BYTES_MIN (32u << 10)
@@ -106,6 +108,50 @@ static int compare_places(const void *a, const void *b, void *context)
     return order ? order : x->offset < y->offset ? -1 : 1;
 }
 
+/* By start only: digits of RADIX_BITS, the last one first. Equal ones keep their order. */
+static void sort_by_start(struct batch *batch, uint64_t min, uint64_t max)
+{
+    struct place *from = batch->places, *to = xcalloc(batch->count, sizeof *to);
+    for (unsigned shift = 0; shift < 64 && (max - min) >> shift; shift += RADIX_BITS) {
+        size_t firsts[(1u << RADIX_BITS) + 1] = {0};
+        for (size_t i = 0; i < batch->count; i++)
+            firsts[((from[i].start_ns - min) >> shift & ((1u << RADIX_BITS) - 1)) + 1]++;
+        for (size_t digit = 0; digit < 1u << RADIX_BITS; digit++)
+            firsts[digit + 1] += firsts[digit];
+        for (size_t i = 0; i < batch->count; i++)
+            to[firsts[(from[i].start_ns - min) >> shift & ((1u << RADIX_BITS) - 1)]++] = from[i];
+        struct place *sorted = to;
+        to = from;
+        from = sorted;
+    }
+    if (from != batch->places) {
+        memcpy(to, from, batch->count * sizeof *to);
+        to = from;
+    }
+    free(to);
+}
+
+static void sort_places(struct batch *batch)
+{
+    struct place *places = batch->places;
+    uint64_t min = UINT64_MAX, max = 0;
+    if (batch->count < RADIX_COUNT_MIN) {
+        qsort_r(places, batch->count, sizeof *places, compare_places, batch);
+        return;
+    }
+    for (size_t i = 0; i < batch->count; i++) {
+        min = places[i].start_ns < min ? places[i].start_ns : min;
+        max = places[i].start_ns > max ? places[i].start_ns : max;
+    }
+    sort_by_start(batch, min, max);
+    for (size_t i = 0, end; i < batch->count; i = end) {
+        for (end = i + 1; end < batch->count && places[end].start_ns == places[i].start_ns;)
+            end++;
+        if (end > i + 1)
+            qsort_r(&places[i], end - i, sizeof *places, compare_places, batch);
+    }
+}
+
 static void sort_batch(struct batch *batch)
 {
     bool is_sorted = true;
@@ -115,7 +161,7 @@ static void sort_batch(struct batch *batch)
     for (size_t i = 1; is_sorted && i < batch->count; i++)
         is_sorted = compare_places(&batch->places[i - 1], &batch->places[i], batch) < 0;
     if (!is_sorted)
-        qsort_r(batch->places, batch->count, sizeof *batch->places, compare_places, batch);
+        sort_places(batch);
 }
 
 static enum status complain(struct error *err, const char *what)
