@@ -68,11 +68,9 @@ static struct cursor cursor_of(struct slice bytes)
     return (struct cursor){at, at + bytes.len, false};
 }
 
-static uint64_t read_varint(struct cursor *cursor)
+static uint64_t read_long_varint(struct cursor *cursor)
 {
     uint64_t value = 0;
-    if (cursor->at < cursor->end && *cursor->at < 0x80) /* most tags and lengths */
-        return *cursor->at++;
     for (unsigned shift = 0; shift < 64 && cursor->at < cursor->end; shift += 7) {
         unsigned char byte = *cursor->at++;
         value |= (uint64_t)(byte & 0x7f) << shift;
@@ -83,9 +81,15 @@ static uint64_t read_varint(struct cursor *cursor)
     return 0;
 }
 
+/* Most tags and lengths are one byte. */
+static inline uint64_t read_varint(struct cursor *cursor)
+{
+    return cursor->at < cursor->end && *cursor->at < 0x80 ? *cursor->at++ : read_long_varint(cursor);
+}
+
 static uint64_t read_fixed(struct cursor *cursor, size_t bytes)
 {
-    uint64_t value = 0; /* little endian, as on the wire */
+    uint64_t value = 0; /* little endian */
     if ((size_t)(cursor->end - cursor->at) < bytes) {
         cursor->is_bad = true;
         return 0;

@@ -389,6 +389,111 @@ static void test_attributes_with_many_values(void **state)
     trace_deinit(&trace);
 }
 
+#define SORTED 5000
+
+static enum status check_order(void *context, struct trace *segment, struct error *err)
+{
+    struct trace_span *last = context;
+    (void)err;
+    for (size_t i = 0; i < segment->span_count; i++) {
+        const struct trace_span *span = &segment->spans[i];
+        if (span->is_margin)
+            continue;
+        bool is_later = span->start_ns != last->start_ns ? span->start_ns > last->start_ns
+                        : span->end_ns != last->end_ns   ? span->end_ns < last->end_ns
+                                                         : span->id > last->id;
+        assert_true(is_later);
+        *last = *span;
+    }
+    return STATUS_OK;
+}
+
+/* By start, then longest first, then in the order of arrival (which the span IDs have): in memory, and in
+ * runs of many and of few records. */
+static void test_order_of_spans(void **state)
+{
+    static const size_t buffers[] = {0, 400000, 20000};
+    /* Few starts; starts that differ in their upper bits; starts without order. */
+    static const uint64_t factors[] = {1, UINT64_C(1) << 50, 0x2545f4914f6cdd1d};
+    (void)state;
+    for (size_t f = 0; f < 3; f++) {
+        FILE *file = fopen(path, "w");
+        for (unsigned i = 0; i < SORTED; i++) {
+            uint64_t start = (i * 7919u % 1000 + 1) * factors[f];
+            fprintf(file,
+                    "{\"resourceSpans\":[{" PROCESS_RESOURCE
+                    ",\"scopeSpans\":[{\"spans\":[{\"traceId\":\"" TRACE_A "\",\"spanId\":\"%016x\","
+                    "\"name\":\"c\",\"startTimeUnixNano\":\"%" PRIu64 "\",\"endTimeUnixNano\":\"%" PRIu64
+                    "\"}]}]}]}\n",
+                    i + 1, start, start + i % 3);
+        }
+        fclose(file);
+        for (size_t b = 0; b < 3; b++) {
+            const char *paths[] = {path};
+            struct trace_input input = {.paths = paths,
+                                        .path_count = 1,
+                                        .buffer_bytes = buffers[b],
+                                        .segment_spans = 400,
+                                        .margin_spans = 9};
+            struct trace_span last = {0};
+            struct trace trace;
+            struct trace_facts facts;
+            struct error err = {""};
+            assert_int_equal(trace_read(&input, &trace, check_order, &last, &facts, &err), STATUS_OK);
+            assert_int_equal(facts.spans, SORTED);
+            assert_int_equal(last.number, SORTED);
+            trace_deinit(&trace);
+        }
+    }
+}
+
+/* Of each error, the reading ends with the first one, and no thread is left. */
+static enum status refuse(void *context, struct trace *segment, struct error *err)
+{
+    size_t *left = context;
+    (void)segment;
+    return (*left)-- ? STATUS_OK : error_set(err, STATUS_IO, "refused");
+}
+
+static void test_an_error_while_segments_are_taken(void **state)
+{
+    (void)state;
+    write_pairs(3);
+    for (size_t segment = 0; segment < 4; segment++) {
+        const char *paths[] = {path};
+        struct trace_input input = {
+            .paths = paths, .path_count = 1, .segment_spans = 300, .margin_spans = 20, .buffer_bytes = 30000};
+        size_t left = segment;
+        struct trace trace;
+        struct trace_facts facts;
+        struct error err = {""};
+        assert_int_equal(trace_read(&input, &trace, refuse, &left, &facts, &err), STATUS_IO);
+        assert_string_equal(err.text, "refused");
+        assert_int_equal(facts.segments, segment + 1);
+        trace_deinit(&trace);
+    }
+}
+
+/* The folder for temporary files is missing: the thread that writes notices it. */
+static void test_no_place_to_sort(void **state)
+{
+    struct seen seen;
+    struct trace_facts facts;
+    (void)state;
+    char *before = getenv("TMPDIR");
+    before = before ? strdup(before) : NULL;
+    write_pairs(3);
+    setenv("TMPDIR", "/nonexistent/folder", 1);
+    assert_int_equal(read_file(300, 20, 30000, &seen, &facts), STATUS_IO);
+    assert_non_null(strstr(seen.error, "cannot create a temporary file in /nonexistent/folder"));
+    assert_int_equal(read_file(300, 20, 0, &seen, &facts), STATUS_OK);
+    if (before)
+        setenv("TMPDIR", before, 1);
+    else
+        unsetenv("TMPDIR");
+    free(before);
+}
+
 #define TRACES 50
 
 static enum status count_rest(void *context, struct trace *segment, struct error *err)
@@ -470,6 +575,9 @@ static void test_many_traces_and_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_order_of_spans),
+        cmocka_unit_test(test_an_error_while_segments_are_taken),
+        cmocka_unit_test(test_no_place_to_sort),
         cmocka_unit_test(test_many_traces_and_names),
         cmocka_unit_test(test_each_span_is_in_one_segment_and_finds_its_parent),
         cmocka_unit_test(test_a_parent_beyond_the_margin_is_counted),
