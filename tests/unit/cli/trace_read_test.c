@@ -408,6 +408,20 @@ static enum status check_order(void *context, struct trace *segment, struct erro
     return STATUS_OK;
 }
 
+static void write_unsorted(uint64_t factor)
+{
+    FILE *file = fopen(path, "w");
+    for (unsigned i = 0; i < SORTED; i++) {
+        uint64_t start = (i * 7919u % 1000 + 1) * factor;
+        fprintf(file,
+                "%s{\"traceId\":\"" TRACE_A "\",\"spanId\":\"%016x\",\"name\":\"c\",\"startTimeUnixNano\":"
+                "\"%" PRIu64 "\",\"endTimeUnixNano\":\"%" PRIu64 "\"}%s",
+                i % 500 ? "," : "{\"resourceSpans\":[{" PROCESS_RESOURCE ",\"scopeSpans\":[{\"spans\":[",
+                i + 1, start, start + i % 3, i % 500 == 499 ? "]}]}]}\n" : "");
+    }
+    fclose(file);
+}
+
 /* By start, then longest first, then in the order of arrival (which the span IDs have): in memory, and in
  * runs of many and of few records. */
 static void test_order_of_spans(void **state)
@@ -417,17 +431,7 @@ static void test_order_of_spans(void **state)
     static const uint64_t factors[] = {1, UINT64_C(1) << 50, 0x2545f4914f6cdd1d};
     (void)state;
     for (size_t f = 0; f < 3; f++) {
-        FILE *file = fopen(path, "w");
-        for (unsigned i = 0; i < SORTED; i++) {
-            uint64_t start = (i * 7919u % 1000 + 1) * factors[f];
-            fprintf(file,
-                    "{\"resourceSpans\":[{" PROCESS_RESOURCE
-                    ",\"scopeSpans\":[{\"spans\":[{\"traceId\":\"" TRACE_A "\",\"spanId\":\"%016x\","
-                    "\"name\":\"c\",\"startTimeUnixNano\":\"%" PRIu64 "\",\"endTimeUnixNano\":\"%" PRIu64
-                    "\"}]}]}]}\n",
-                    i + 1, start, start + i % 3);
-        }
-        fclose(file);
+        write_unsorted(factors[f]);
         for (size_t b = 0; b < 3; b++) {
             const char *paths[] = {path};
             struct trace_input input = {.paths = paths,
