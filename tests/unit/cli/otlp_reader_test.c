@@ -150,6 +150,37 @@ static void test_attributes_keep_their_value_and_type(void **state)
     trace_deinit(&trace);
 }
 
+/* Of integers, the digits are copied; what is not written as an integer stays text. */
+static void test_lists_of_integers(void **state)
+{
+    static const struct {
+        const char *list, *expected;
+    } lists[] = {
+        {"{\"intValue\":\"128\"},{\"intValue\":\"1\"},{\"intValue\":\"0\"}", "[128,1,0]"},
+        {"{\"intValue\":\"999999999999999999\"},{\"intValue\":\"9223372036854775807\"}",
+         "[999999999999999999,9223372036854775807]"},
+        {"{\"intValue\":\"-5\"},{\"intValue\":7}", "[-5,7]"},
+        {"{\"intValue\":\"007\"},{\"intValue\":\"00\"},{\"intValue\":\"-0\"},{\"intValue\":\"1:\"},{"
+         "\"intValue\":\"/\"}",
+         "[\"007\",\"00\",\"-0\",\"1:\",\"/\"]"},
+        {"{\"intValue\":\"\"},{\"intValue\":\"9223372036854775808\"},{\"intValue\":\"9999999999999999999\"}",
+         "[\"\",\"9223372036854775808\",\"9999999999999999999\"]"},
+        {"{\"stringValue\":\"12\"},{\"doubleValue\":\"12\"},{}", "[\"12\",12,null]"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        char text[1000];
+        snprintf(text, sizeof text,
+                 LINE(PROCESS_RESOURCE,
+                      SPAN(TRACE_A, "0000000000000001", "", "x", "000000000", "000000001",
+                           ATTRS("{\"key\":\"a\",\"value\":{\"arrayValue\":{\"values\":[%s]}}}"))),
+                 lists[i].list);
+        struct trace trace = trace_of(text);
+        assert_string_equal(trace_span_attr(&trace, &trace.spans[0], "a"), lists[i].expected);
+        trace_deinit(&trace);
+    }
+}
+
 static void test_classes_lanes_and_errors_come_from_the_attributes(void **state)
 {
     struct trace trace = trace_of(
@@ -234,6 +265,7 @@ int main(void)
         cmocka_unit_test(test_one_document_over_many_lines_is_read),
         cmocka_unit_test(test_an_answer_of_jaegers_api_is_read),
         cmocka_unit_test(test_attributes_keep_their_value_and_type),
+        cmocka_unit_test(test_lists_of_integers),
         cmocka_unit_test(test_classes_lanes_and_errors_come_from_the_attributes),
         cmocka_unit_test(test_circles_of_parents_and_double_ids_do_no_harm),
         cmocka_unit_test(test_events_stay_with_their_span_when_spans_are_sorted),

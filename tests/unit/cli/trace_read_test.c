@@ -4,6 +4,8 @@
 #include "../support/cli_trace.h"
 #include "../support/under_qemu.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -478,6 +480,48 @@ static void test_an_error_while_segments_are_taken(void **state)
     }
 }
 
+/* Makes the temporary file with the sorted spans empty. */
+static enum status empty_file(void *context, struct trace *segment, struct error *err)
+{
+    size_t *segments = context;
+    struct dirent *entry;
+    char name[64], target[256];
+    (void)segment;
+    (void)err;
+    ++*segments;
+    DIR *files = opendir("/proc/self/fd");
+    assert_non_null(files);
+    while ((entry = readdir(files))) {
+        snprintf(name, sizeof name, "/proc/self/fd/%.20s", entry->d_name);
+        ssize_t len = readlink(name, target, sizeof target - 1);
+        if (len > 0 && (target[len] = 0, strstr(target, "/cuspan-spans-")))
+            assert_return_code(ftruncate((int)strtol(entry->d_name, NULL, 10), 0), errno);
+    }
+    closedir(files);
+    return STATUS_OK;
+}
+
+/* The thread that builds segments fails. Larger runs than their buffers, so that it has to read. */
+static void test_an_error_while_segments_are_built(void **state)
+{
+    const char *paths[] = {path};
+    struct trace_input input = {
+        .paths = paths, .path_count = 1, .segment_spans = 1000, .margin_spans = 10, .buffer_bytes = 3000000};
+    struct trace trace;
+    struct trace_facts facts;
+    struct error err = {""};
+    size_t segments = 0;
+    (void)state;
+    FILE *file = fopen(path, "w");
+    for (unsigned line = 0; line < 60; line++)
+        write_line(file, line * 1000, 1000);
+    fclose(file);
+    assert_int_equal(trace_read(&input, &trace, empty_file, &segments, &facts, &err), STATUS_IO);
+    assert_non_null(strstr(err.text, "cannot read a temporary file"));
+    assert_in_range(segments, 1, 59);
+    trace_deinit(&trace);
+}
+
 /* The folder for temporary files is missing: the thread that writes notices it. */
 static void test_no_place_to_sort(void **state)
 {
@@ -581,6 +625,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order_of_spans),
         cmocka_unit_test(test_an_error_while_segments_are_taken),
+        cmocka_unit_test(test_an_error_while_segments_are_built),
         cmocka_unit_test(test_no_place_to_sort),
         cmocka_unit_test(test_many_traces_and_names),
         cmocka_unit_test(test_each_span_is_in_one_segment_and_finds_its_parent),
