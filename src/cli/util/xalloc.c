@@ -22,8 +22,10 @@ void *xcalloc(size_t count, size_t size)
     return checked(calloc(count ? count : 1, size));
 }
 
-void *xgrow_more(void *old, size_t *capacity, size_t needed, size_t size)
+void *xgrow(void *old, size_t *capacity, size_t needed, size_t size)
 {
+    if (needed <= *capacity && old)
+        return old;
     size_t wanted = *capacity * 2 > needed ? *capacity * 2 : needed;
     if (wanted < 16)
         wanted = 16;

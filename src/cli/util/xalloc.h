@@ -8,11 +8,7 @@
 /* Zeroed. */
 void *xcalloc(size_t count, size_t size);
 /* Makes room for at least `needed` elements of `size` bytes, at least doubling; updates *capacity. */
-void *xgrow_more(void *old, size_t *capacity, size_t needed, size_t size);
-static inline void *xgrow(void *old, size_t *capacity, size_t needed, size_t size)
-{
-    return needed <= *capacity && old ? old : xgrow_more(old, capacity, needed, size);
-}
+void *xgrow(void *old, size_t *capacity, size_t needed, size_t size);
 char *xstrdup(const char *text);
 /* A new string, formatted as by printf. */
 char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
