@@ -42,7 +42,8 @@ struct span_sort {
     size_t bytes_max;
     struct batch batch; /* that receives records */
     size_t next;        /* of its places, without a file */
-    /* A full batch, which another thread sorts and writes. What follows up to `runs` is that thread's. */
+    /* A full batch, which another thread sorts and writes. While it does, the fields up to `runs` are that
+     * thread's. */
     struct batch full;
     pthread_t thread;
     bool is_writing;

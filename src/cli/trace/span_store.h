@@ -59,7 +59,7 @@ struct store_key {
 
 /* For tables, memory is bounded: further traces count as one trace (trace_is_rest()), further names as
  * STORE_OTHER_NAMES. A trace takes 32 to 40 bytes. */
-#define STORE_TRACES_MAX     (1u << 24)
+#define STORE_TRACES_MAX     (1u << 23)
 #define STORE_NAME_BYTES_MAX (256u << 20)
 #define STORE_NAME_BYTES     256 /* of tables and maps, for each distinct name */
 #define STORE_OTHER_NAMES    "(other names)"
