@@ -34,7 +34,7 @@ def configurations(nsys, work, *_):
     found = [Config("none", apps=tuple(MODELS)),
              Config("asleep", "libcuspan.so", environment={"OTEL_TRACES_SAMPLER": "always_off"}, apps=tuple(MODELS)),
              Config("default", "libcuspan.so", {"detail": "default"}, apps=tuple(MODELS)),
-             Config("one-step-in-64", "libcuspan.so", {"detail": "default", "steps.sampled": "always"},
+             Config("one-step-in-64", "libcuspan.so", {"detail": "default", "steps.traced": "sampled"},
                     {"BENCH_STEPS": "1", "PYTHONPATH": str(ROOT / "python")}, apps=tuple(MODELS)),
              *(Config(f"default-{policy}", "libcuspan.so", {"detail": "default"}, {"BENCH_POLICY": policy}, apps=LAUNCH_BOUND,
                       on_request=True) for policy in ("batch", "idle")),

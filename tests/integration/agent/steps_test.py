@@ -208,7 +208,7 @@ class CollectiveSteps(Case):
         target, report = self.directory / f"{self.runs}.jsonl", self.directory / f"steps-{self.runs}"
         double = agent_case.BUILD / "libcuspan-replay.so"
         chosen = {"cupti.library": double, "output_file": target, "report_file": report, "exit_deadline_ms": 60000,
-                  "sampling.sleep": "never", "steps.sampled": "never", "steps.spans_max": 0, "rings.bytes": 1 << 20,
+                  "sampling.sleep": "never", "steps.traced": "all", "steps.spans_max": 0, "rings.bytes": 1 << 20,
                   **(settings or {})}
         result = self.start(
             [agent_case.BUILD / "nccl_job_host", double, path_of("vector_add"), agent_case.BUILD / "libcuspan.so", "inject",
@@ -266,7 +266,7 @@ class CollectiveSteps(Case):
                          [self.WARM, 3 * self.WARM + 6, 3 * self.WARM + 7])
 
     def test_collectives_count_while_capture_sleeps(self):
-        settings = {"steps.sampled": "auto", "steps.ratio": 0.125, "sampling.sleep": "always"}
+        settings = {"steps.traced": "auto", "steps.ratio": 0.125, "sampling.sleep": "always"}
         words = [f"train={self.WARM}", *["nap"] * 5, *[word for _ in range(32) for word in ("play=1", "on")]]
         first, second = (self.job(f"pace={pace}", *words, rank=rank, settings=settings) for rank, pace in enumerate((0, 2000)))
         self.assert_joint(first, second)
