@@ -51,7 +51,7 @@ static uint32_t proof_of(const struct collective_period *period)
 static bool is_step(const struct collective_period *period, uint32_t length)
 {
     uint32_t proof = proof_of(period), repeated = PERIOD_REPETITIONS * length;
-    return period->window.length == (repeated > proof ? repeated : proof) &&
+    return length > 0 && period->window.length == (repeated > proof ? repeated : proof) &&
            has_reduction(period, period->window.start, length);
 }
 
