@@ -267,7 +267,7 @@ class CollectiveSteps(Case):
 
     def test_collectives_count_while_capture_sleeps(self):
         settings = {"steps.traced": "auto", "steps.ratio": 0.125, "sampling.sleep": "always"}
-        words = [f"train={self.WARM}", *["nap"] * 5, *[word for _ in range(32) for word in ("play=1", "on")]]
+        words = [f"train={self.WARM}", *["nap"] * 10, *[word for _ in range(32) for word in ("play=1", "on")]]
         first, second = (self.job(f"pace={pace}", *words, rank=rank, settings=settings) for rank, pace in enumerate((0, 2000)))
         self.assert_joint(first, second)
         numbers = sorted(first.ranks)
