@@ -13,8 +13,8 @@
 #define LEFT_BITS_MAX       (UINT64_C(1) << 25)
 #define LEFT_BITS_OF_MARGIN (UINT64_C(1) << 11) /* for each of its spans */
 
-/* Records that lie one behind the other, by start: the margin before the segment, the segment, and the margin
- * behind it. */
+/* Records that lie one behind the other, by start: of the margin before the segment and of the segment those
+ * that can be parents, then the margin behind it. */
 struct block {
     char *bytes;
     size_t len, capacity;
@@ -37,9 +37,9 @@ struct window {
     struct trace *trace; /* of the thread that takes segments */
     size_t segment_spans, margin_spans;
     struct block block;
-    size_t before, body; /* the others of block.count are the margin behind the segment */
-    bool is_end;         /* of the records */
-    uint64_t number;     /* of the last record that was read */
+    size_t parents;  /* the others of block.count are the margin behind the segment */
+    bool is_end;     /* of the records */
+    uint64_t number; /* of the last record that was read */
     struct int_map lanes, threads;
     uint64_t *left; /* or NULL: nothing has left the margin yet */
     uint64_t left_bits;
@@ -51,11 +51,6 @@ struct window {
     enum status status; /* of building it */
     struct error err;
 };
-
-static size_t next_count(const struct window *window)
-{
-    return window->block.count - window->before - window->body;
-}
 
 static const struct span_record *record_at(const struct block *block, size_t i)
 {
@@ -75,25 +70,35 @@ static void append(struct block *block, const struct span_record *record, uint64
 static void keep(struct block *block, size_t i)
 {
     const struct span_record *record = record_at(block, i);
-    struct place to = {block->len, block->places[i].number};
     uint32_t size = record->size;
+    struct place to = {block->len, block->places[i].number};
     memmove(block->bytes + block->len, record, size);
     block->places[block->count++] = to;
     block->len += size;
 }
 
-/* Until there are `count` records. */
-static enum status fill(struct window *window, size_t count, struct error *err)
+/* Leaves the first `count` records. The others can still be kept one by one. */
+static void cut(struct block *block, size_t count)
 {
-    const struct span_record *record;
-    enum status status = STATUS_OK;
-    while (status == STATUS_OK && !window->is_end && window->block.count < count) {
-        status = span_sort_next(window->sort, &record, err);
-        window->is_end = status == STATUS_OK && !record;
-        if (status == STATUS_OK && record)
-            append(&window->block, record, ++window->number);
-    }
-    return status;
+    block->len = count < block->count ? block->places[count].offset : block->len;
+    block->count = count;
+}
+
+/* False at the end and after an error. */
+static bool has_next(struct window *window, const struct span_record **record, enum status *status,
+                     struct error *err)
+{
+    if (*status != STATUS_OK || window->is_end)
+        return false;
+    *status = span_sort_next(window->sort, record, err);
+    window->is_end = *status != STATUS_OK || !*record;
+    window->number += !window->is_end;
+    return !window->is_end;
+}
+
+static bool can_be_parent(const struct span_record *record)
+{
+    return !trace_class_is_gpu(record->class);
 }
 
 /* --- from records to spans --- */
@@ -150,12 +155,11 @@ static void add_attrs(struct window *window, const struct trace_attr *attrs, uin
     }
 }
 
-static void add_span(struct window *window, size_t i, bool is_margin)
+static void add_span(struct window *window, const struct span_record *record, uint64_t number, bool is_margin)
 {
     struct trace *trace = &window->built;
-    const struct span_record *record = record_at(&window->block, i);
     struct trace_span *span = trace_add_span(trace);
-    span->number = window->block.places[i].number;
+    span->number = number;
     span->id = record->id;
     span->parent_id = record->parent_id;
     span->start_ns = record->start_ns;
@@ -215,23 +219,15 @@ static void count_missed(struct window *window)
 
 /* --- margins --- */
 
-static bool can_be_parent(const struct span_record *record)
-{
-    return !trace_class_is_gpu(record->class);
-}
-
 /* The start of the margin_spans-th last span of the host before the next segment. */
 static uint64_t margin_start(const struct window *window)
 {
     size_t left = window->margin_spans;
     uint64_t start = 0;
-    for (size_t i = window->before + window->body; i-- > 0;) {
-        const struct span_record *record = record_at(&window->block, i);
-        if (!can_be_parent(record))
-            continue;
-        if (left-- == 0)
+    for (size_t i = window->parents; i-- > 0; left--) {
+        if (left == 0)
             return start;
-        start = record->start_ns;
+        start = record_at(&window->block, i)->start_ns;
     }
     return 0;
 }
@@ -245,13 +241,13 @@ static int compare_latest(const void *a, const void *b)
 /* Spans that end after this instant stay. Later than `start` if too many would. */
 static uint64_t margin_end(const struct window *window, uint64_t start)
 {
-    size_t max = window->margin_spans * OPEN_FACTOR, count = 0, all = window->before + window->body;
-    if (all <= max)
+    size_t max = window->margin_spans * OPEN_FACTOR, count = 0;
+    if (window->parents <= max)
         return start;
-    uint64_t *ends = xcalloc(all, sizeof *ends);
-    for (size_t i = 0; i < all; i++) {
+    uint64_t *ends = xcalloc(window->parents, sizeof *ends);
+    for (size_t i = 0; i < window->parents; i++) {
         const struct span_record *record = record_at(&window->block, i);
-        if (can_be_parent(record) && record->end_ns >= start)
+        if (record->end_ns >= start)
             ends[count++] = record->end_ns;
     }
     if (count > max) {
@@ -263,48 +259,67 @@ static uint64_t margin_end(const struct window *window, uint64_t start)
 }
 
 /* Of the segment and the margin before it, everything stays that ends after the margin's start: with a call,
- * the ranges around it. The margin behind it becomes the start of the next segment. */
+ * the ranges around it. */
 static void move_on(struct window *window)
 {
     struct block *block = &window->block;
-    size_t count = block->count, old = window->before + window->body;
+    size_t count = block->count, parents = window->parents;
     uint64_t end = margin_end(window, margin_start(window));
-    block->count = block->len = 0;
-    for (size_t i = 0; i < old; i++) {
+    cut(block, 0);
+    for (size_t i = 0; i < parents; i++) {
         const struct span_record *record = record_at(block, i);
-        if (can_be_parent(record) && record->end_ns >= end)
+        if (record->end_ns >= end)
             keep(block, i);
-        else if (can_be_parent(record))
+        else
             note_left(window, record->id);
     }
-    window->before = block->count;
-    for (size_t i = old; i < count; i++)
+    window->parents = block->count;
+    for (size_t i = parents; i < count; i++)
         keep(block, i);
 }
 
-static void build(struct window *window)
+/* The margin behind the last segment is the start of this one. */
+static void add_body_of_block(struct window *window)
 {
-    struct trace *built = &window->built;
-    size_t own = window->before + window->body;
-    built->span_count = built->event_count = 0;
-    built->attr_count = built->resource_attrs;
-    window->own_count = window->text_bytes = 0;
-    for (size_t i = 0; i < window->block.count; i++) {
-        if (i < own || trace_class_is_gpu(record_at(&window->block, i)->class))
-            add_span(window, i, i < window->before || i >= own);
+    struct block *block = &window->block;
+    size_t count = block->count;
+    cut(block, window->parents);
+    for (size_t i = window->parents; i < count; i++) {
+        const struct span_record *record = record_at(block, i);
+        add_span(window, record, block->places[i].number, false);
+        if (can_be_parent(record))
+            keep(block, i);
     }
-    trace_link(built);
-    count_missed(window);
 }
 
 static enum status build_next(struct window *window, struct error *err)
 {
-    enum status status = fill(window, window->before + window->segment_spans, err);
-    window->body = window->block.count - window->before;
-    if (status == STATUS_OK)
-        status = fill(window, window->block.count + window->margin_spans, err);
-    if (status == STATUS_OK)
-        build(window);
+    struct trace *built = &window->built;
+    struct block *block = &window->block;
+    const struct span_record *record = NULL;
+    size_t body = block->count - window->parents;
+    enum status status = STATUS_OK;
+    built->span_count = built->event_count = 0;
+    built->attr_count = built->resource_attrs;
+    window->own_count = window->text_bytes = 0;
+    for (size_t i = 0; i < window->parents; i++)
+        add_span(window, record_at(block, i), block->places[i].number, true);
+    add_body_of_block(window);
+    for (; body < window->segment_spans && has_next(window, &record, &status, err); body++) {
+        add_span(window, record, window->number, false);
+        if (can_be_parent(record))
+            append(block, record, window->number);
+    }
+    window->parents = block->count;
+    for (size_t i = 0; i < window->margin_spans && has_next(window, &record, &status, err); i++) {
+        append(block, record, window->number);
+        if (!can_be_parent(record))
+            add_span(window, record, window->number, true);
+    }
+    if (status == STATUS_OK) {
+        trace_link(built);
+        count_missed(window);
+    }
     return status;
 }
 
@@ -386,7 +401,7 @@ static enum status pass(struct window *window, trace_segment_fn *take, void *con
         hand_out(window);
         facts->segments++;
         facts->joins_missed = window->trace->joins_missed;
-        bool is_last = next_count(window) == 0;
+        bool is_last = window->block.count == window->parents; /* no margin behind it */
         bool is_ahead = !is_last && pthread_create(&thread, NULL, build_ahead, window) == 0;
         status = take(context, window->trace, err);
         if (is_ahead)
