@@ -36,7 +36,8 @@ GPU_RUNS = [("A PyTorch step, many rounds", "gpu-torch.json", "many-"), ("The de
             ("Metrics, and cuspan stat", "gpu-numbers.json", "numbers-")]
 # Title, file, end of the plot's name: runs of tests/bench/run.sh models.
 MODEL_RUNS = [("Training", "models-training.json", "training"), ("Training on two GPUs", "models-ddp.json", "ddp"),
-              ("Inference", "models-inference.json", "inference"), ("JAX", "models-jax.json", "jax"),
+              ("Inference, with graph records from the start where it samples", "models-inference.json", "inference"),
+              ("Inference, with graph records from the first graph on", "models-sleep.json", "sleep"), ("JAX", "models-jax.json", "jax"),
               ("Profilers", "models-profilers.json", "profilers")]
 OURS = "cuspan"  # as rivals/measure.py names it
 GPU, ANYWHERE, MODELS = "tests/bench/run.sh gpu", "tests/bench/run.sh anywhere", "tests/bench/run.sh models"
