@@ -661,7 +661,7 @@ class Cycles(Case):
                 "descriptors": self.descriptors_of(pid)}
 
     def descriptors_of(self, pid):
-        """What they refer to. Not the report, which the agent may be writing, nor files in /proc, which it reads and closes."""
+        """Their files. The report, which the agent may be writing, and files in /proc are left out."""
         found = []
         for descriptor in Path(f"/proc/{pid}/fd").iterdir():
             with contextlib.suppress(OSError):  # it has just been closed
