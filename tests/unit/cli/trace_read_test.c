@@ -1,3 +1,4 @@
+#include "cli/stat/stat_stream.h"
 #include "cli/trace/span_store.h"
 #include "cli/trace/trace_read.h"
 
@@ -563,15 +564,15 @@ static enum status count_rest(void *context, struct trace *segment, struct error
 }
 
 /* Two spans of each trace; in each one, another name. */
-static void write_traces(void)
+static void write_traces(const char *attributes)
 {
     FILE *file = fopen(path, "w");
     for (unsigned i = 0; i < 2 * TRACES; i++)
         fprintf(file,
                 "{\"resourceSpans\":[{" PROCESS_RESOURCE ",\"scopeSpans\":[{\"spans\":[{\"traceId\":"
                 "\"%032x\",\"spanId\":\"%016x\",\"name\":\"name %u\",\"startTimeUnixNano\":\"%u\","
-                "\"endTimeUnixNano\":\"%u\",\"attributes\":[]}]}]}]}\n",
-                i % TRACES + 1, i + 1, i % TRACES, i * 100 + 1000, i * 100 + 1010);
+                "\"endTimeUnixNano\":\"%u\",\"attributes\":[%s]}]}]}]}\n",
+                i % TRACES + 1, i + 1, i % TRACES, i * 100 + 1000, i * 100 + 1010, attributes);
     fclose(file);
 }
 
@@ -601,7 +602,7 @@ static void test_many_traces_and_names(void **state)
     static const char *const wanted[] = {"x", NULL};
     size_t rest[2], traces;
     (void)state;
-    write_traces();
+    write_traces("");
     struct trace_facts facts = read_traces(wanted, 0, 0, rest, &traces);
     assert_false(facts.has_rest || facts.has_other_names);
     assert_int_equal(rest[0] + rest[1], 0);
@@ -620,9 +621,54 @@ static void test_many_traces_and_names(void **state)
     assert_int_equal(rest[1], 2 * (TRACES - 10));
 }
 
+static enum status take_for_report(void *context, struct trace *segment, struct error *err)
+{
+    (void)err;
+    stat_stream_take(context, segment);
+    return STATUS_OK;
+}
+
+static const char *text_at(const struct stat_table *table, size_t row, size_t column)
+{
+    return table->values[row * table->column_count + column].text;
+}
+
+/* Of 50 requests with two calls each, 20 are groups, and all others are one. */
+static void test_groups_of_too_many_requests(void **state)
+{
+    const char *paths[] = {path};
+    struct trace_input input = {.paths = paths, .path_count = 1, .wanted = stat_wanted, .traces_max = 20};
+    struct stat_stream *stream = stat_stream_create(STAT_BY_REQUEST);
+    struct stat_report report;
+    struct trace trace;
+    struct trace_facts facts;
+    struct error err = {""};
+    size_t groups = 0, others = 0;
+    (void)state;
+    write_traces(ATTR_TEXT("cuda.api", "runtime"));
+    assert_int_equal(trace_read(&input, &trace, take_for_report, stream, &facts, &err), STATUS_OK);
+    stat_stream_report(stream, 0, &report);
+    for (size_t t = 0; t < report.count; t++) {
+        const struct stat_table *table = &report.tables[t];
+        if (strcmp(table->key, "headline") != 0)
+            continue;
+        for (size_t r = 0; r < table->row_count; r++) {
+            bool is_other = strcmp(text_at(table, r, 0), "(other requests)") == 0;
+            groups += !is_other && strlen(text_at(table, r, 0)) == 32;
+            others += is_other;
+        }
+    }
+    assert_int_equal(groups, 20);
+    assert_int_equal(others, 1);
+    stat_report_deinit(&report);
+    stat_stream_destroy(stream);
+    trace_deinit(&trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_groups_of_too_many_requests),
         cmocka_unit_test(test_order_of_spans),
         cmocka_unit_test(test_an_error_while_segments_are_taken),
         cmocka_unit_test(test_an_error_while_segments_are_built),
