@@ -220,9 +220,9 @@ expect "no such trace" 1 "$cuspan" show --trace ffffffff small.jsonl
 one_line "no such trace"
 late=$here/../../../examples/training/late_rank.jsonl.gz
 expect "ranks" 0 "$cuspan" show --width 110 "$late"
-says "ranks" "$out" "*rank 0  vm *ms ·*░*rank 1  last in 5 of 5  vm *  0 ns *█ compute*step 49*"
+says "ranks" "$out" "*rank 0  vm *ms ·*░*rank 1  last in 5 of 5  vm *  0 ns *█ compute*step 15*"
 expect "one rank" 0 "$cuspan" show --rank 1 --width 110 "$late"
-says "one rank" "$out" "*338 spans *rank 1 *"
+says "one rank" "$out" "*337 spans *rank 1 *"
 [[ $out != *"rank 0"* ]] || fail "--rank 1 shows rank 0"
 expect "no such rank" 1 "$cuspan" show --rank 7 "$late"
 says "no such rank" "$err" "cuspan show: the trace * has no rank 7; choose another one, or another trace with --trace"
