@@ -331,10 +331,6 @@ typedef int cuspan_replay_waits_fn(void);
 /* 1: graph records come as from a GPU (the fault late-graphs), so the agent enables them as on one. 0: enable
  * them from the start, because a recording may lack the calls that create graphs. */
 typedef int cuspan_replay_late_graphs_fn(void);
-/* The recorded hardware counters with the settings' names, separated by commas; NULL: none. */
-typedef const char *cuspan_replay_counters_fn(void);
-/* The last value of an INFO event with this key (recording/recording.h); NULL: not recorded. */
-typedef const char *cuspan_replay_info_fn(const char *key);
 /* The nonce (model/step.h) that the recorded process knew at this time of the replay's clock; 0: none. */
 typedef uint64_t cuspan_replay_nonce_fn(uint64_t time_ns);
 /* The recorded links of the device with this UUID (model/links.h); NULL: none. */

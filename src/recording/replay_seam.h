@@ -45,6 +45,11 @@ typedef enum status cuspan_replay_load_fn(const char *path, struct error *err);
 typedef enum status cuspan_replay_run_fn(const struct replay_options *options, struct replay_result *result,
                                          struct error *err);
 
+/* The recorded hardware counters with the settings' names, separated by commas; NULL: none. */
+typedef const char *cuspan_replay_counters_fn(void);
+/* The last value of an INFO event with this key (recording/recording.h); NULL: not recorded. */
+typedef const char *cuspan_replay_info_fn(const char *key);
+
 /* A program that exports cuspan_replay_watch is notified of each call into the agent on a host thread: its
  * start (`what` is the CUDA function or the buffer operation), its return (NULL), and the CUPTI functions
  * that the agent calls meanwhile (by name), in a forked child at any time. `what` remains valid. */

@@ -6,7 +6,6 @@
 #include "cli/args/options.h"
 #include "cli/run/outcome.h"
 #include "cli/util/progress.h"
-#include "abi/cupti_abi.h"
 #include "recording/recording.h"
 #include "recording/replay_seam.h"
 
