@@ -111,7 +111,7 @@ def median_and_interval(differences):
 
 def report(python, rounds):
     version = subprocess.run([python, "-V"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
-    print(f"{version}, us, median of {rounds} (95 % interval)")
+    print(f"{version}, us, median of {rounds} (95 % interval), least of each")
     with tempfile.TemporaryDirectory(prefix="cuspan-startup-cost-") as folder:
         texts = files(folder)
         inside = calls(python, folder, rounds)
@@ -121,7 +121,8 @@ def report(python, rounds):
             print(f"  {column:4}  comment {statistics.median(times['comment']):8.1f}", end="")
             for name in NAMES[1:]:
                 differences = [value - base for value, base in zip(times[name], times["comment"])]
-                print(f"   {name} + {median_and_interval(differences)}", end="")
+                least = min(times[name]) - min(times["comment"])
+                print(f"   {name} + {median_and_interval(differences)}, least {least:.1f}", end="")
             print()
 
 
