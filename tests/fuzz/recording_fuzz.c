@@ -55,6 +55,8 @@ static void look_at(const struct recording_event *event)
         sink += strlen(event->name);
     if (event->text)
         sink += strlen(event->text);
+    if (event->step)
+        sink += event->step->nonce + event->step->kind + event->step->source;
     for (unsigned f = 0; event->activity && f < ACTIVITY_FIELDS_MAX; f++) {
         const struct activity_info *info = &activity_table[event->activity->kind];
         const char *at = (const char *)(uintptr_t)event->activity->values[f];
