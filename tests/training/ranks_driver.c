@@ -70,11 +70,12 @@ static void print_steps(const struct ranks_report *report)
     for (size_t i = 0; i < report->step_count; i++) {
         const struct ranks_step_row *row = &report->steps[i];
         printf("%s{\"step\": %llu, \"rank\": %d, \"duration\": %llu, \"compute\": %llu, \"exposed\": %llu, "
-               "\"copies\": %llu, \"idle\": %llu, \"loader\": %llu}",
+               "\"copies\": %llu, \"idle\": %llu, \"loader\": %llu, \"waiting\": %llu, \"own\": %llu}",
                i ? ", " : "", (unsigned long long)row->number, (int)row->rank,
                (unsigned long long)row->parts.duration_ns, (unsigned long long)row->parts.compute_ns,
                (unsigned long long)row->parts.exposed_ns, (unsigned long long)row->parts.copies_ns,
-               (unsigned long long)row->parts.idle_ns, (unsigned long long)row->parts.loader_ns);
+               (unsigned long long)row->parts.idle_ns, (unsigned long long)row->parts.loader_ns,
+               (unsigned long long)row->waiting_ns, (unsigned long long)row->own_ns);
     }
     printf("],\n");
 }

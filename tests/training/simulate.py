@@ -79,6 +79,7 @@ class Job:
         self.sums = {"duration": 0.0, "exposed": 0.0, "imbalance": 0.0, "loader": 0.0}
         self.records = [[] for _ in self.ranks]  # of the step
         self.delays = []  # of the late rank against its peers, in its late steps
+        self.alone = [0.0] * args.ranks  # as `now`, if the rank had not waited for another one in this step
 
     def make_clocks(self, hosts):
         spread = 0 if self.args.no_clocks else 1
@@ -125,7 +126,7 @@ class Job:
             self.slow = draw.choice(self.pairs or (self.tensor if len(self.tensor) > 2 else self.data))
         if fault == "link-later":
             self.slow_from = draw.randint(self.args.steps // 4, self.args.steps // 2)
-        self.truth = {"fault": fault, "rank": self.late_rank, "delay_ns": self.delay_ns,
+        self.truth = {"fault": fault, "rank": self.late_rank, "planted_ns": self.delay_ns, "delay_ns": 0,
                       "steps": sorted(self.late_steps), "link": self.slow.key if self.slow else None,
                       "link_ranks": self.slow.members if self.slow else None, "link_from": self.slow_from,
                       "clocks": [{"offset_ns": clock.offset_ns, "drift": clock.drift} for clock in self.clocks]}
@@ -137,8 +138,7 @@ class Job:
             self.run_step(step)
         duration = self.sums["duration"]
         self.truth.update({f"{part}_share": self.sums[part] / duration for part in ("exposed", "imbalance", "loader")})
-        if self.delays and (self.args.ahead or self.args.profile):
-            # A part of the delay is hidden by work ahead, and real steps differ.
+        if self.delays:
             self.truth["delay_ns"] = statistics.median(self.delays)
 
     def shown(self, step, rank):
@@ -182,11 +182,12 @@ class Job:
     def run_step(self, step):
         late = self.late_rank if step in self.late_steps else None
         before, count = list(self.now), self.args.ranks
-        self.idle, self.busy, self.exposed = [0.0] * count, [0.0] * count, [0.0] * count
+        self.idle, self.exposed = [0.0] * count, [0.0] * count
         if self.slow and step == max(self.slow_from, 1):
             self.slow.bandwidth /= 2
         self.begin(step, late)
         stream = list(self.now)  # of the communication
+        self.alone, self.alone_stream = list(self.now), list(self.now)
         picked = [self.variants[mix(step, rank * self.args.mixed_steps) % len(self.variants)] for rank in self.ranks]
         unlucky = self.random.randrange(count)
         for at in range(self.segment_count):
@@ -210,6 +211,7 @@ class Job:
         for rank in self.ranks:
             self.exposed[rank] += max(0.0, stream[rank] - self.now[rank])
             self.now[rank] = max(self.now[rank], stream[rank])
+            self.alone[rank] = max(self.alone[rank], self.alone_stream[rank])
         if any(tail for _, tail in picked):
             self.compute(step, [tail for _, tail in picked], {})
         if self.is_sampled(step):
@@ -226,12 +228,15 @@ class Job:
         return extra
 
     def sum_up(self, before, late):
-        """Shares of the step that follow from what was planted; the late rank is no matter of balance."""
+        """Shares of the step that follow from what was planted; the late rank is no matter of balance.
+
+        The delay of a rank is how much later than its peers it would have ended the step if no rank had waited for
+        another one, and all links were equal. So what is hidden by a transfer that blocks its peers is no delay."""
         count = self.args.ranks
+        alone = [end - start for end, start in zip(self.alone, before)]
         if late is not None:
-            self.delays.append(self.busy[late] + self.idle[late] - statistics.median(
-                self.busy[rank] + self.idle[rank] for rank in self.ranks if rank != late))
-        own = [self.busy[rank] + self.idle[rank] for rank in self.ranks if rank != self.late_rank]
+            self.delays.append(alone[late] - statistics.median(alone[rank] for rank in self.ranks if rank != late))
+        own = [alone[rank] for rank in self.ranks if rank != self.late_rank]
         self.sums["duration"] += sum(now - start for now, start in zip(self.now, before)) / count
         self.sums["exposed"] += min(self.exposed)
         self.sums["imbalance"] += max(own) - sum(own) / len(own)
@@ -242,7 +247,7 @@ class Job:
         for rank in self.ranks:
             start, busy = now[rank], mean_ns[rank] * (1 + gauss(0, self.args.noise))
             delay = extra.get(rank, 0)
-            self.busy[rank] += busy + delay
+            self.alone[rank] += busy + delay
             if delay and not self.is_idle:
                 busy, delay = busy + delay, 0
             clock = self.clock_of[rank]
@@ -255,27 +260,31 @@ class Job:
             start, busy, clock = self.now[rank], mean_ns[rank], self.clock_of[rank]
             if busy:
                 self.put(step, WORK, rank, self.shown(step, rank), clock(start), clock(start + busy), 0, 0, COPY, 0, 0)
-            self.busy[rank] += busy
+            self.alone[rank] += busy
             self.exposed[rank] += max(0.0, min(stream[rank], start + busy) - start)
             self.now[rank] = start + busy
 
-    def transfer_ns(self, communicator, segment, operation):
+    def transfer_ns(self, communicator, segment, operation, bandwidth):
         """The real duration, or that of a link. A slow link takes twice as long, except for the latency."""
         count = len(communicator.members)
         if segment.transfer_ns:
-            return segment.transfer_ns * communicator.nominal / communicator.bandwidth
-        return 8e3 + segment.bytes * (2 * (count - 1) / count if operation == ALL_REDUCE else 1) * 1e9 / communicator.bandwidth
+            return segment.transfer_ns * communicator.nominal / bandwidth
+        return 8e3 + segment.bytes * (2 * (count - 1) / count if operation == ALL_REDUCE else 1) * 1e9 / bandwidth
 
     def reduce(self, step, communicator, segment, now, stream, operation=ALL_REDUCE):
         """`stream`: None if the compute waits for the collective."""
         gauss, members = self.random.gauss, communicator.members
         starts = [now[rank] if stream is None else max(now[rank], stream[rank]) for rank in members]
-        transfer = self.transfer_ns(communicator, segment, operation)
-        end = max(starts) + transfer * (1 + abs(gauss(0, 0.02)))
+        end = max(starts) + self.transfer_ns(communicator, segment, operation, communicator.bandwidth) * (1 + abs(gauss(0, 0.02)))
+        usual = self.transfer_ns(communicator, segment, operation, communicator.nominal)
         key = mix(communicator.key, operation, communicator.ordinal)
         communicator.ordinal += 1
         for start, rank in zip(starts, members):
             own_end, clock = end + abs(gauss(0, 1500)), self.clock_of[rank]
+            if stream is None:
+                self.alone[rank] += usual
+            else:
+                self.alone_stream[rank] = max(self.alone[rank], self.alone_stream[rank]) + usual
             self.put(step, COLLECTIVE, rank, self.shown(step, rank), clock(start), clock(own_end), key, communicator.key,
                      operation, len(members), segment.bytes)
             if stream is None:

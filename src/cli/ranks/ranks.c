@@ -184,11 +184,13 @@ static void block(struct pending *pending, uint64_t from_ns, uint64_t until_ns)
     pending->blocked_until_ns = until_ns;
 }
 
-/* How long the rank had nothing to do until the collective ended. */
-static uint64_t blocked_ns(const struct pending *pending)
+/* `next_ns`: the start of the next work of the step. */
+static struct blocking blocking_of(const struct pending *pending, const struct rank_step *step, uint64_t next_ns)
 {
-    uint64_t busy = pending->collective.end_ns - pending->blocked_until_ns;
-    return busy > pending->blocked_ns / BLOCKED_OVER_BUSY ? 0 : pending->blocked_ns;
+    uint64_t end = pending->collective.end_ns, busy = end - pending->blocked_until_ns;
+    uint64_t blocked = busy > pending->blocked_ns / BLOCKED_OVER_BUSY ? 0 : pending->blocked_ns;
+    return (struct blocking){.blocked_ns = (float)blocked,
+                             .idle_ns = next_ns > end && work_end(step) <= end ? (float)(next_ns - end) : 0};
 }
 
 /* Exposed communication belongs to the collective that started last, so that no time counts twice. */
@@ -222,8 +224,10 @@ static void sweep(struct ranks *ranks, struct rank_step *step, uint64_t time_ns)
     step->swept_ns = time_ns;
 }
 
-/* Matches pending collectives that end until `time_ns`, and the oldest ones if there are too many. */
-static void match_pending(struct ranks *ranks, uint32_t rank, uint64_t time_ns, size_t keep_max)
+/* Matches pending collectives that end until `time_ns`, which is the start of the next work of `current`, and the
+ * oldest ones if there are too many. */
+static void match_pending(struct ranks *ranks, uint32_t rank, const struct rank_step *current, uint64_t time_ns,
+                          size_t keep_max)
 {
     struct process_rank *process = &ranks->ranks[rank];
     size_t kept = 0, count = process->pending_count;
@@ -235,10 +239,13 @@ static void match_pending(struct ranks *ranks, uint32_t rank, uint64_t time_ns, 
     }
     for (size_t i = 0; i < count; i++) {
         struct pending pending = process->pending[i];
-        if (pending.collective.end_ns > time_ns && count - i <= keep_max)
+        if (pending.collective.end_ns > time_ns && count - i <= keep_max) {
             process->pending[kept++] = pending;
-        else
-            ranks_match(ranks, rank, &pending.collective, blocked_ns(&pending));
+            continue;
+        }
+        const struct rank_step *step = &ranks->steps[pending.step];
+        struct blocking blocking = blocking_of(&pending, step, step == current ? time_ns : 0);
+        ranks_match(ranks, rank, &pending.collective, &blocking);
     }
     process->pending_count = kept;
 }
@@ -255,7 +262,7 @@ static struct rank_step *sweep_to(struct ranks *ranks, uint32_t rank, uint64_t n
         sweep(ranks, step, start_ns);
     else
         ranks->losses.unsorted += start_ns < step->swept_ns;
-    match_pending(ranks, rank, start_ns, PENDING_MAX);
+    match_pending(ranks, rank, step, start_ns, PENDING_MAX);
     return step;
 }
 
@@ -269,8 +276,9 @@ void ranks_add_collective(struct ranks *ranks, uint32_t rank, const struct ranks
     struct process_rank *process = &ranks->ranks[rank];
     process->pending = xgrow(process->pending, &process->pending_capacity, process->pending_count + 1,
                              sizeof *process->pending);
-    process->pending[process->pending_count++] =
-        (struct pending){*collective, (uint32_t)(step - ranks->steps), 0, collective->start_ns};
+    process->pending[process->pending_count++] = (struct pending){.collective = *collective,
+                                                                  .step = (uint32_t)(step - ranks->steps),
+                                                                  .blocked_until_ns = collective->start_ns};
 }
 
 void ranks_add_work(struct ranks *ranks, uint32_t rank, uint64_t number, enum ranks_category category,
@@ -351,7 +359,7 @@ static void end_steps(struct ranks *ranks)
     for (size_t i = 0; i < ranks->step_count; i++)
         end_sweep(ranks, &ranks->steps[i]);
     for (size_t i = 0; i < ranks->rank_count; i++)
-        match_pending(ranks, (uint32_t)i, UINT64_MAX, 0);
+        match_pending(ranks, (uint32_t)i, NULL, UINT64_MAX, 0);
     for (size_t i = 0; i < ranks->rank_count; i++) {
         struct process_rank *rank = &ranks->ranks[i];
         if (rank->shift_votes)

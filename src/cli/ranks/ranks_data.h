@@ -30,6 +30,12 @@ struct pending {
     uint64_t blocked_until_ns;
 };
 
+/* What a collective meant for its rank, ns. */
+struct blocking {
+    float blocked_ns; /* the exposed time at its end, except that of later collectives */
+    float idle_ns;    /* from its end to the next work */
+};
+
 /* A step on one rank. The sweep: the time up to swept_ns is divided; each category covers it until until_ns.
  */
 struct rank_step {
@@ -49,7 +55,7 @@ struct rank_step {
 /* One rank's part of a collective. */
 struct arrival {
     uint64_t end_ns, duration_ns;
-    uint64_t blocked_ns;     /* the exposed time at its end, except that of later collectives */
+    float blocked_ns, idle_ns; /* of struct blocking */
     int32_t step_difference; /* to the instance's step */
     uint32_t rank;
 };
@@ -66,10 +72,17 @@ struct instance {
     uint64_t opened; /* its place in the order of opening; 0: free */
 };
 
+/* A rank in a communicator. Collectives of a communicator wait for each other. */
+struct member {
+    uint32_t rank;
+    uint64_t end_ns; /* of its last collective */
+    double lead_ns;  /* how much earlier that would have ended at most if the rank had not waited */
+};
+
 struct communicator {
     uint64_t key;
     uint32_t participants;
-    uint32_t *members; /* ranks, in the order of their slots */
+    struct member *members; /* in the order of their slots */
     size_t member_count, member_capacity;
     uint32_t first_block; /* RANKS_NONE: none */
     uint64_t host_count;
@@ -187,7 +200,7 @@ bool ranks_has_parts(const struct rank_step *step);
 
 /* ranks_instances.c */
 void ranks_match(struct ranks *ranks, uint32_t rank, const struct ranks_collective *collective,
-                 uint64_t blocked_ns);
+                 const struct blocking *blocking);
 void ranks_instances_end(struct ranks *ranks);
 /* ranks_clocks.c */
 void ranks_clocks_add(struct ranks *ranks, const struct instance *instance, double shortest_ns);

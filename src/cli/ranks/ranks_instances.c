@@ -7,6 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#define LAST_SHARE 0.1   /* a rank that waited less than this share of the transfer arrived with the last one */
+#define QUEUE_NS   20000 /* most time between two collectives of which the second waits for the first */
+
 static void close_instance(struct ranks *ranks, struct instance *instance)
 {
     uint32_t at = (uint32_t)(instance - ranks->instances);
@@ -135,7 +138,7 @@ static uint32_t slot_of(struct ranks *ranks, uint32_t at, uint32_t rank)
     struct communicator *communicator = &ranks->communicators[at];
     communicator->members = xgrow(communicator->members, &communicator->member_capacity,
                                   communicator->member_count + 1, sizeof *communicator->members);
-    communicator->members[communicator->member_count] = rank;
+    communicator->members[communicator->member_count] = (struct member){.rank = rank};
     int_map_set(&ranks->slots, key, (uint32_t)communicator->member_count);
     return (uint32_t)communicator->member_count++;
 }
@@ -308,35 +311,86 @@ static void add_lateness(struct ranks *ranks, uint32_t communicator, const struc
     }
 }
 
-/* The part of the transfer that blocks the median rank (of two: the one that it blocks less). */
-static uint64_t usually_blocked(struct ranks *ranks, const struct instance *instance, uint64_t transfer)
+/* The part of the transfer that blocks the median rank. Of two ranks, that of the one that it blocks less. */
+static double blocked_of_all(struct ranks *ranks, const struct instance *instance, double transfer)
 {
-    for (size_t i = 0; i < instance->count; i++) {
-        uint64_t blocked = instance->arrivals[i].blocked_ns;
-        ranks->scratch[i] = (double)(blocked < transfer ? blocked : transfer);
-    }
+    for (size_t i = 0; i < instance->count; i++)
+        ranks->scratch[i] = fmin((double)instance->arrivals[i].blocked_ns, transfer);
     ranks_sort(ranks->scratch, instance->count);
-    return (uint64_t)ranks->scratch[(instance->count - 1) / 2];
+    return ranks->scratch[(instance->count - 1) / 2];
 }
 
-/* Divides the exposed time of each rank. A rank that needs the result is blocked until the end of the
- * collective: by the transfer, and before that by other ranks. Exposed time before compute is its own matter,
- * for example of a host that launched the next kernel late. So is a transfer that does not block the others,
- * whose hosts were in time. If the shortest duration is not the transfer, all of it counts as waiting. */
-static void add_waits(struct ranks *ranks, const struct instance *instance, double shortest_ns)
+/* The same among the ranks that arrived with the last one, without their short wait. */
+static double blocked_of_last(struct ranks *ranks, const struct instance *instance, double transfer)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < instance->count; i++) {
+        const struct arrival *arrival = &instance->arrivals[i];
+        double waited = (double)arrival->duration_ns - transfer;
+        if (waited <= transfer * LAST_SHARE)
+            ranks->scratch[count++] = fmax((double)arrival->blocked_ns - waited, 0);
+    }
+    ranks_sort(ranks->scratch, count);
+    return ranks->scratch[(count - 1) / 2];
+}
+
+/* The part of the transfer that would block the ranks if none had waited for another one. A rank that waited has
+ * no work left that could hide the transfer, so the ranks that arrived last decide; but not if these are late
+ * with their next work, which blocks them alone. */
+static double usually_blocked(struct ranks *ranks, const struct instance *instance, double transfer)
+{
+    double all = blocked_of_all(ranks, instance, transfer), last = blocked_of_last(ranks, instance, transfer);
+    return fmin(all, last);
+}
+
+static double usually_idle(struct ranks *ranks, const struct instance *instance)
+{
+    for (size_t i = 0; i < instance->count; i++)
+        ranks->scratch[i] = (double)instance->arrivals[i].idle_ns;
+    ranks_sort(ranks->scratch, instance->count);
+    return ranks->scratch[(instance->count - 1) / 2];
+}
+
+/* Notes the end of the rank's collective, and returns how much earlier it could have ended without other ranks:
+ * by the time that it waited in this one, and in those before it that it was queued behind. */
+static double update_lead(struct member *member, const struct arrival *arrival, double transfer)
+{
+    uint64_t start = arrival->end_ns - arrival->duration_ns;
+    bool is_queued = start >= member->end_ns && start - member->end_ns <= QUEUE_NS;
+    member->lead_ns = (double)arrival->duration_ns - transfer + (is_queued ? member->lead_ns : 0);
+    member->end_ns = arrival->end_ns;
+    return member->lead_ns;
+}
+
+/* The exposed time that a rank spent for other ranks. A rank that needs the result is blocked until the end of the
+ * collective: by the transfer, and before that by other ranks. A rank that has no work after the collective was not
+ * blocked by it, but by its host. */
+static double waiting_of(const struct arrival *arrival, double usual, double usual_idle, double lead)
+{
+    double idle = fmax((double)arrival->idle_ns - usual_idle, 0);
+    return fmax(fmin((double)arrival->blocked_ns - usual, lead) - idle, 0);
+}
+
+/* Divides the exposed time of each rank. The transfer counts alike on all ranks: if a rank hides more of it behind
+ * longer work, that work makes it less late. The rest is the rank's own matter, for example that of a host that
+ * launched the next kernel late. If the shortest duration is not the transfer, all of it counts as waiting. */
+static void add_waits(struct ranks *ranks, uint32_t communicator, const struct instance *instance,
+                      double shortest_ns)
 {
     bool has_transfer = instance->is_uniform && all_need_all(instance->operation);
-    uint64_t transfer = has_transfer ? (uint64_t)shortest_ns : 0;
-    uint64_t usual = usually_blocked(ranks, instance, transfer);
+    double transfer = has_transfer ? shortest_ns : 0;
+    double usual = has_transfer ? usually_blocked(ranks, instance, transfer) : 0;
+    double usual_idle = usually_idle(ranks, instance);
     for (size_t i = 0; i < instance->count; i++) {
         const struct arrival *arrival = &instance->arrivals[i];
         uint64_t number = instance->step + (uint64_t)(int64_t)arrival->step_difference;
-        uint64_t blocked = arrival->blocked_ns;
+        uint32_t slot = slot_of(ranks, communicator, arrival->rank);
+        double lead = update_lead(&ranks->communicators[communicator].members[slot], arrival, transfer);
         struct rank_step *step = ranks_find_step(ranks, arrival->rank, number);
         if (!step)
             continue;
-        step->waiting_ns += blocked > transfer ? blocked - transfer : 0;
-        step->transfer_ns += blocked < usual ? blocked : usual;
+        step->waiting_ns += (uint64_t)waiting_of(arrival, usual, usual_idle, lead);
+        step->transfer_ns += (uint64_t)usual;
     }
 }
 
@@ -397,7 +451,7 @@ static void complete_instance(struct ranks *ranks, struct instance *instance)
     } else {
         ranks->losses.classes++;
     }
-    add_waits(ranks, instance, durations.shortest);
+    add_waits(ranks, communicator, instance, durations.shortest);
     if (!instance->is_uniform || !all_need_all(instance->operation))
         return;
     for (size_t i = 0; i < instance->count; i++) {
@@ -419,7 +473,7 @@ static struct instance *instance_at(struct ranks *ranks, const struct ranks_coll
 }
 
 void ranks_match(struct ranks *ranks, uint32_t rank, const struct ranks_collective *collective,
-                 uint64_t blocked_ns)
+                 const struct blocking *blocking)
 {
     struct instance *instance = instance_at(ranks, collective);
     int64_t difference = (int64_t)(collective->step - instance->step);
@@ -429,7 +483,8 @@ void ranks_match(struct ranks *ranks, uint32_t rank, const struct ranks_collecti
     instance->arrivals[instance->count++] = (struct arrival){
         .end_ns = collective->end_ns,
         .duration_ns = collective->end_ns - collective->start_ns,
-        .blocked_ns = blocked_ns,
+        .blocked_ns = blocking->blocked_ns,
+        .idle_ns = blocking->idle_ns,
         .step_difference = difference > INT32_MAX || difference < INT32_MIN ? INT32_MAX : (int32_t)difference,
         .rank = rank};
     ranks->open_entries++;
@@ -456,7 +511,7 @@ static void finish_class(struct ranks *ranks, struct class *class)
     for (size_t i = 0; i < class->last_slots && i < communicator->member_count; i++)
         if (class->last[i] > row->last_count) {
             row->last_count = class->last[i];
-            row->last_rank = communicator->members[i];
+            row->last_rank = communicator->members[i].rank;
         }
 }
 
@@ -473,7 +528,7 @@ static void add_role(struct ranks *ranks, const struct class *class)
     }
     const struct communicator *communicator = &ranks->communicators[class->communicator];
     for (size_t i = 0; i < communicator->member_count; i++)
-        ranks->ranks[communicator->members[i]].role += kind;
+        ranks->ranks[communicator->members[i].rank].role += kind;
 }
 
 void ranks_instances_end(struct ranks *ranks)

@@ -40,7 +40,10 @@ double ranks_series_quantile(struct ranks_series *series, double share)
     if (!series->count)
         return 0;
     qsort(series->items, series->count, sizeof *series->items, compare_samples);
-    return series->items[(size_t)(share * (double)(series->count - 1))].value;
+    double position = share * (double)(series->count - 1);
+    size_t low = (size_t)position, high = low + (low + 1 < series->count);
+    double below = series->items[low].value;
+    return below + (position - (double)low) * (series->items[high].value - below);
 }
 
 void ranks_series_deinit(struct ranks_series *series)

@@ -20,7 +20,7 @@ struct ranks_series {
 };
 
 void ranks_series_add(struct ranks_series *series, double value);
-/* 0 <= share <= 1; 0 if the series is empty. Sorts the series. */
+/* Interpolated between two values; 0 <= share <= 1; 0 if the series is empty. Sorts the series. */
 double ranks_series_quantile(struct ranks_series *series, double share);
 void ranks_series_deinit(struct ranks_series *series);
 

@@ -52,7 +52,7 @@ static size_t collect_peers(const struct ranks *ranks, const struct block *block
     const struct communicator *communicator = &ranks->communicators[block->communicator];
     size_t count = 0;
     for (size_t i = 0; i < communicator->member_count && i < block->slots; i++) {
-        uint32_t rank = communicator->members[i];
+        uint32_t rank = communicator->members[i].rank;
         const struct rank_step *step = ranks_find_step(ranks, rank, block->step);
         if (ranks->ranks[rank].role == role && step && step->step.kind == RANKS_TRAIN &&
             ranks_has_parts(step))
@@ -282,7 +282,7 @@ static void examine_role(struct ranks *ranks, struct ranks_report *report,
     }
     for (size_t i = 0; i < communicator->member_count; i++) {
         struct standing *standing = &work->standings[i];
-        uint32_t rank = communicator->members[i];
+        uint32_t rank = communicator->members[i].rank;
         if (standing->steps) {
             fill_row(&report->ranks[rank], standing, most, &work->row_peers[rank]);
             if (is_straggler(standing))
@@ -307,7 +307,7 @@ static void examine(struct ranks *ranks, struct ranks_report *report, const stru
                         xcalloc(count, sizeof *work.standings), row_peers};
     uint64_t *roles = xcalloc(count, sizeof *roles);
     for (size_t i = 0; i < count; i++)
-        roles[i] = ranks->ranks[communicator->members[i]].role;
+        roles[i] = ranks->ranks[communicator->members[i].rank].role;
     qsort(roles, count, sizeof *roles, compare_roles);
     for (size_t i = 0; i < count; i++)
         if (!i || roles[i] != roles[i - 1])
