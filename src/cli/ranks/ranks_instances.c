@@ -353,22 +353,24 @@ static double usually_idle(struct ranks *ranks, const struct instance *instance)
 
 /* Notes the end of the rank's collective, and returns how much earlier it could have ended without other ranks:
  * by the time that it waited in this one, and in those before it that it was queued behind. */
-static double update_lead(struct member *member, const struct arrival *arrival, double transfer)
+static double update_lead(struct member *member, const struct arrival *arrival, double waited)
 {
     uint64_t start = arrival->end_ns - arrival->duration_ns;
     bool is_queued = start >= member->end_ns && start - member->end_ns <= QUEUE_NS;
-    member->lead_ns = (double)arrival->duration_ns - transfer + (is_queued ? member->lead_ns : 0);
+    member->lead_ns = waited + (is_queued ? member->lead_ns : 0);
     member->end_ns = arrival->end_ns;
     return member->lead_ns;
 }
 
-/* The exposed time that a rank spent for other ranks. A rank that needs the result is blocked until the end of the
- * collective: by the transfer, and before that by other ranks. A rank that has no work after the collective was not
- * blocked by it, but by its host. */
-static double waiting_of(const struct arrival *arrival, double usual, double usual_idle, double lead)
+/* The exposed time that a rank spent for other ranks. Without them, the collective would have ended earlier by at
+ * least the rank's wait, and by at most the lead. In between, it is the time beyond the usual transfer. A rank that
+ * has no work after the collective was not blocked by it, but by its host. */
+static double waiting_of(const struct arrival *arrival, double waited, double lead, double usual,
+                         double usual_idle)
 {
-    double idle = fmax((double)arrival->idle_ns - usual_idle, 0);
-    return fmax(fmin((double)arrival->blocked_ns - usual, lead) - idle, 0);
+    double idle = fmax((double)arrival->idle_ns - usual_idle, 0), blocked = (double)arrival->blocked_ns;
+    double least = fmin(blocked, waited), most = fmin(blocked - usual, lead);
+    return fmax(fmax(least, most) - idle, 0);
 }
 
 /* Divides the exposed time of each rank. The transfer counts alike on all ranks: if a rank hides more of it behind
@@ -385,11 +387,12 @@ static void add_waits(struct ranks *ranks, uint32_t communicator, const struct i
         const struct arrival *arrival = &instance->arrivals[i];
         uint64_t number = instance->step + (uint64_t)(int64_t)arrival->step_difference;
         uint32_t slot = slot_of(ranks, communicator, arrival->rank);
-        double lead = update_lead(&ranks->communicators[communicator].members[slot], arrival, transfer);
+        double waited = (double)arrival->duration_ns - transfer;
+        double lead = update_lead(&ranks->communicators[communicator].members[slot], arrival, waited);
         struct rank_step *step = ranks_find_step(ranks, arrival->rank, number);
         if (!step)
             continue;
-        step->waiting_ns += (uint64_t)waiting_of(arrival, usual, usual_idle, lead);
+        step->waiting_ns += (uint64_t)waiting_of(arrival, waited, lead, usual, usual_idle);
         step->transfer_ns += (uint64_t)usual;
     }
 }
