@@ -4,8 +4,8 @@
     acceptance.py --driver build/ranks_driver                  64 ranks, a few seeds: within a minute
     acceptance.py --driver build/ranks_driver --long           200 seeds, and 1,024 ranks x 20 steps x 500 collectives
 
-Rules: a late rank is the only straggler in at least 99 % of the runs, with its delay within 10 %. At most 1 % of the
-runs have a finding that contradicts what was planted. A link of half the bandwidth is named, and no rank with it. Clock
+Rules: a late rank is the only straggler in at least 99 % of the runs, with its delay within 10 %. This is for delays from
+200 us or 1 % of the step on, not counting what a transfer hides (simulate.py says how). At most 1 % of the runs have a finding that contradicts what was planted. A link of half the bandwidth is named, and no rank with it. Clock
 offsets are found to 20 us, with a late rank too. Waiting times do not depend on the clocks.
 """
 
@@ -88,35 +88,41 @@ def wrong_kinds(report, truth):
 
 def show(name, seed, truth, report, wrong=()):
     """Prints a failed run: the planted fault and the findings."""
-    print(f"      {name}, seed {seed}: planted {truth['fault']}, rank {truth['rank']}, {truth['delay_ns'] / 1e3:.0f} us, "
-          f"link {truth['link']}; found", *(f"[{item['kind']}: {item['evidence']}]" for item in report["findings"]), *wrong)
+    print(f"      {name}, seed {seed}: planted {truth['fault']}, rank {truth['rank']}, {truth['delay_ns'] / 1e3:.0f} us "
+          f"of {truth['planted_ns'] / 1e3:.0f}, link {truth['link']}; found", *(f"[{item['kind']}: {item['evidence']}]" for item in report["findings"]), *wrong)
 
 
-def is_late_rank(report, truth):
-    """The late rank is the only straggler; its delay is within 10 %."""
+def is_late_rank(report, truth, tolerance=0.1):
+    """The late rank is the only straggler; its delay is within the tolerance."""
     stragglers = of_kind(report, "straggler")
     is_only = [item["rank"] for item in stragglers] == [truth["rank"]]
     error = stragglers[0]["delay"] - truth["delay_ns"] if is_only else 0
-    return is_only, is_only and abs(error) <= 0.1 * truth["delay_ns"]
+    return is_only, is_only and abs(error) <= tolerance * truth["delay_ns"]
 
 
-def check_late(failures, driver, fault, seeds, ranks, *options):
-    first = near = clocks = others = 0
-    name = " ".join(map(str, (fault, f"{ranks} ranks", *options[:1])))
+def name_of(fault, ranks, options):
+    return " ".join([fault, f"{ranks} ranks", *(option for option in map(str, options) if option.startswith("--"))])
+
+
+def check_late(failures, driver, fault, seeds, ranks, *options, tolerance=0.1):
+    first = near = clocks = others = count = 0
+    name = name_of(fault, ranks, options)
     for seed in seeds:
         report, truth = run(driver, "--ranks", ranks, "--fault", fault, "--seed", seed, *(options or layout_of(fault, seed)))
-        is_first, is_near = is_late_rank(report, truth)
-        first, near = first + is_first, near + is_near
+        is_first, is_near = is_late_rank(report, truth, tolerance)
+        is_late = truth["delay_ns"] >= truth["least_ns"]
+        count += is_late
+        first, near = first + (is_first and is_late), near + (is_near and is_late)
         clocks += clock_error_ns(report, truth) <= 20e3
         wrong = wrong_kinds(report, truth) + of_kind(report, "slow-link")
         others += bool(wrong)
-        if not is_near or wrong:
+        if (is_late and not is_near) or wrong:
             show(name, seed, truth, report, wrong)
-    count = len(seeds)
-    failures.check(first >= 0.99 * count, f"{name}: the rank is the only straggler in {first} of {count} runs")
-    failures.check(near >= 0.99 * count, f"{name}: its delay is within 10 % in {near} of {count} runs")
-    failures.check(clocks == count, f"{name}: clocks are found to 20 us in {clocks} of {count} runs")
-    failures.check(others <= 0.01 * count, f"{name}: other findings are wrong in {others} of {count} runs")
+    failures.check(first >= 0.99 * count and count >= 0.5 * len(seeds),
+                   f"{name}: the rank is the only straggler in {first} of {count} runs with a delay")
+    failures.check(near >= 0.99 * count, f"{name}: its delay is within {tolerance:.0%} in {near} of {count} runs")
+    failures.check(clocks == len(seeds), f"{name}: clocks are found to 20 us in {clocks} of {len(seeds)} runs")
+    failures.check(others <= 0.01 * len(seeds), f"{name}: other findings are wrong in {others} of {len(seeds)} runs")
 
 
 def check_clean(failures, driver, seeds, ranks, *options):
@@ -128,7 +134,7 @@ def check_clean(failures, driver, seeds, ranks, *options):
         alarms += is_alarm
         if is_alarm:
             show("clean", seed, truth, report, wrong)
-    name = " ".join(["clean", f"{ranks} ranks", *options[:1]])
+    name = name_of("clean", ranks, options)
     failures.check(alarms <= 0.01 * len(seeds), f"{name}: alarms in {alarms} of {len(seeds)} runs")
 
 
@@ -253,7 +259,11 @@ def check_all(failures, driver, seeds, ranks):
 def check_real(failures, driver, seeds, ranks):
     """Two real ranks, multiplied."""
     check_clean(failures, driver, seeds, ranks, *PROFILE)
-    check_late(failures, driver, "late", seeds, ranks, *PROFILE)
+    check_clean(failures, driver, seeds, ranks, *PROFILE, "--mixed-steps")
+    for fault in ("late", "late-always", "loader"):
+        check_late(failures, driver, fault, seeds, ranks, *PROFILE)
+    # Single steps differ as much as the delay.
+    check_late(failures, driver, "late", seeds, ranks, *PROFILE, "--mixed-steps", tolerance=0.3)
     check_link(failures, driver, seeds, ranks, "link-later", [PROFILE])
     check_link(failures, driver, seeds, ranks, "link", [[*PROFILE, "--tensor", "8"]])
 

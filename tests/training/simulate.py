@@ -111,11 +111,11 @@ class Job:
     def plant(self):
         fault, draw, segments = self.args.fault, self.random, self.variants[0][0]
         self.late_steps, self.late_rank, self.delay_ns, self.where = set(), None, 0, 0
+        least = max(200e3, 0.01 * self.compute_ns)
         if fault in ("late", "late-always", "loader", "inherited"):
             steps = range(1, self.args.steps + 1)
             self.late_rank = draw.randrange(self.args.ranks)
             self.late_steps = set(steps if fault == "late-always" else draw.sample(steps, self.args.steps // 2))
-            least = max(200e3, 0.01 * self.compute_ns)
             self.delay_ns = self.args.delay_us * 1e3 or draw.uniform(1.1 * least, 4 * least)
             self.where = 0 if fault == "loader" else draw.randrange(self.segment_count)
         if fault == "loader" and self.args.ahead:
@@ -127,6 +127,7 @@ class Job:
         if fault == "link-later":
             self.slow_from = draw.randint(self.args.steps // 4, self.args.steps // 2)
         self.truth = {"fault": fault, "rank": self.late_rank, "planted_ns": self.delay_ns, "delay_ns": 0,
+                      "least_ns": least,
                       "steps": sorted(self.late_steps), "link": self.slow.key if self.slow else None,
                       "link_ranks": self.slow.members if self.slow else None, "link_from": self.slow_from,
                       "clocks": [{"offset_ns": clock.offset_ns, "drift": clock.drift} for clock in self.clocks]}

@@ -50,7 +50,7 @@ class Ranks(unittest.TestCase):
         """Spans of two H100s. Their collectives are no work of their own beside their kernels."""
         tables = stat(HERE.parents[1] / "examples/training/late_rank.jsonl.gz", "--top", "0")
         self.assertEqual([row["finding"] for row in tables["rank_findings"]], ["straggler"])
-        self.assertRegex(tables["rank_findings"][0]["evidence"], r"^rank 1 \(vm, GPU 1, NVIDIA H100 .*\) was last in 5 of 5 steps, .*its kernels take longer")
+        self.assertRegex(tables["rank_findings"][0]["evidence"], r"^rank 1 \(vm, GPU 1, NVIDIA H100 .*\) was late in 5 of 5 steps, by .*its kernels take longer")
         self.assertIn("clocks, power", tables["rank_findings"][0]["advice"])
 
         self.assertLess(tables["ranks"][0]["lateness_ns"], 0)

@@ -9,6 +9,7 @@
 #include "cli/ranks/ranks_data.h"
 #include "cli/util/xalloc.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,29 +19,34 @@
 #define LATE_PEERS_MIN  6     /* with fewer, the deviation is too uncertain: LATE_SHARE alone decides */
 #define LATE_STEPS      0.33 /* of all steps: a rank that is late half of the time passes in spite of noise */
 #define LATE_STEPS_MIN  3
+#define OUTLIER_MADS    4.5 /* a step counts at most this much for the mean: 3 standard deviations */
+#define MEAN_MADS       6.7 /* 4.5 standard deviations: chance has one such rank in 300,000 */
+#define DELAY_ROUNDS    20
 #define LATE_OVER_EARLY 4 /* late steps per early one; noise is as often early as late */
 
 struct peer {
     uint32_t rank, slot;
     const struct rank_step *step;
     double own_ns, late_ns;
+    double over_ns; /* own_ns - the median of the others */
 };
 
 /* Sums of one rank in one communicator. */
 struct standing {
     uint64_t steps, late, early;
-    double excess_ns, saving_ns, duration_ns;
+    double saving_ns, duration_ns;
     struct ranks_series excess, compute, copies, idle, loader; /* of late steps, against the peers' medians */
-    struct ranks_series lateness, own, peers_own;              /* of all steps */
+    struct ranks_series lateness, own, peers_own, over;        /* of all steps; over: own - peers_own */
+    double over_ns; /* sum of `over`, without outliers */
     double lateness_total_ns, worst_ns;
     const struct rank_step *worst;
 };
 
 static void standing_deinit(struct standing *standing)
 {
-    struct ranks_series *all[] = {&standing->excess, &standing->compute,  &standing->copies,
-                                  &standing->idle,   &standing->loader,   &standing->lateness,
-                                  &standing->own,    &standing->peers_own};
+    struct ranks_series *all[] = {&standing->excess, &standing->compute,   &standing->copies,
+                                  &standing->idle,   &standing->loader,    &standing->lateness,
+                                  &standing->own,    &standing->peers_own, &standing->over};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         ranks_series_deinit(all[i]);
 }
@@ -56,7 +62,11 @@ static size_t collect_peers(const struct ranks *ranks, const struct block *block
         const struct rank_step *step = ranks_find_step(ranks, rank, block->step);
         if (ranks->ranks[rank].role == role && step && step->step.kind == RANKS_TRAIN &&
             ranks_has_parts(step))
-            peers[count++] = (struct peer){rank, (uint32_t)i, step, ranks_own_ns(step), block->late_ns[i]};
+            peers[count++] = (struct peer){.rank = rank,
+                                           .slot = (uint32_t)i,
+                                           .step = step,
+                                           .own_ns = ranks_own_ns(step),
+                                           .late_ns = block->late_ns[i]};
     }
     return count;
 }
@@ -106,9 +116,8 @@ static void add_late(struct standing *standing, const struct peer *peers, size_t
                      const struct threshold *threshold, double *scratch)
 {
     const struct peer *peer = &peers[of];
-    double excess = peer->own_ns - threshold->median_ns;
     standing->late++;
-    ranks_series_add(&standing->excess, excess);
+    ranks_series_add(&standing->excess, peer->over_ns);
 #define ADD_EXCESS(part)                                                                                     \
     ranks_series_add(&standing->part,                                                                        \
                      excess_of(peers, count, of, offsetof(struct ranks_parts, part##_ns), scratch))
@@ -119,8 +128,8 @@ static void add_late(struct standing *standing, const struct peer *peers, size_t
 #undef ADD_EXCESS
     if (peer->own_ns > threshold->second_ns)
         standing->saving_ns += peer->own_ns - threshold->second_ns;
-    if (excess > standing->worst_ns) {
-        standing->worst_ns = excess;
+    if (peer->over_ns > standing->worst_ns) {
+        standing->worst_ns = peer->over_ns;
         standing->worst = peer->step;
     }
 }
@@ -132,7 +141,7 @@ static double median_without(const double *sorted, size_t count, double value)
     return (sorted[low + (value <= sorted[low])] + sorted[high + (value <= sorted[high])]) / 2;
 }
 
-static void add_step(struct standing *standings, const struct peer *peers, size_t count, double *scratch)
+static void add_step(struct standing *standings, struct peer *peers, size_t count, double *scratch)
 {
     size_t last = 0, quickest = 0;
     for (size_t i = 0; i < count; i++) {
@@ -143,18 +152,24 @@ static void add_step(struct standing *standings, const struct peer *peers, size_
     ranks_sort(scratch, count);
     for (size_t i = 0; i < count; i++) {
         struct standing *standing = &standings[peers[i].slot];
+        double peers_own = median_without(scratch, count, peers[i].own_ns);
+        peers[i].over_ns = peers[i].own_ns - peers_own;
         standing->steps++;
         standing->lateness_total_ns += peers[i].late_ns;
         standing->duration_ns += (double)ranks_parts_of(peers[i].step).duration_ns;
         ranks_series_add(&standing->lateness, peers[i].late_ns);
         ranks_series_add(&standing->own, peers[i].own_ns);
-        ranks_series_add(&standing->peers_own, median_without(scratch, count, peers[i].own_ns));
+        ranks_series_add(&standing->peers_own, peers_own);
+        ranks_series_add(&standing->over, peers[i].over_ns);
     }
+    double usual_ns = OUTLIER_MADS * ranks_mad(scratch, count, ranks_median_sorted(scratch, count));
+    for (size_t i = 0; i < count; i++)
+        standings[peers[i].slot].over_ns += fmax(fmin(peers[i].over_ns, usual_ns), -usual_ns);
     struct threshold threshold = threshold_of(peers, count, last, scratch);
-    if (peers[last].own_ns - threshold.median_ns > threshold.limit_ns)
+    if (peers[last].over_ns > threshold.limit_ns)
         add_late(&standings[peers[last].slot], peers, count, last, &threshold, scratch);
     threshold = threshold_of(peers, count, quickest, scratch);
-    if (threshold.median_ns - peers[quickest].own_ns > threshold.limit_ns)
+    if (-peers[quickest].over_ns > threshold.limit_ns)
         standings[peers[quickest].slot].early++;
 }
 
@@ -222,7 +237,7 @@ static void offer_straggler(struct ranks *ranks, struct ranks_report *report, ui
         .advice = cause.advice,
     };
     memcpy(finding.trace_id, standing->worst->step.trace_id, RANKS_ID_BYTES);
-    finding.evidence = xasprintf("%s was last in %llu of %llu steps, and %.2f ms later than its peers; %s",
+    finding.evidence = xasprintf("%s was late in %llu of %llu steps, by %.2f ms against its peers; %s",
                                  who, (unsigned long long)standing->late, (unsigned long long)standing->steps,
                                  finding.delay_ns / 1e6, cause.text);
     free(who);
@@ -270,6 +285,77 @@ struct work {
     size_t *row_peers; /* by rank */
 };
 
+/* The rank's delay in its late steps, which are those where it is above half of the delay. It starts with the delay
+ * of a rank that is late half of the time. */
+static double typical_delay(struct standing *standing, double *late_share)
+{
+    struct ranks_series *over = &standing->over;
+    double delay = 2 * standing->over_ns / (double)standing->steps, before = 0;
+    size_t first = 0;
+    (void)ranks_series_quantile(over, 1); /* sorts it */
+    for (int i = 0; i < DELAY_ROUNDS && delay != before; i++) {
+        before = delay;
+        for (first = over->count - 1; first && over->items[first - 1].value > delay / 2;)
+            first--;
+        size_t low = first + (over->count - 1 - first) / 2, high = first + (over->count - first) / 2;
+        delay = (over->items[low].value + over->items[high].value) / 2;
+    }
+    *late_share = (double)(over->count - first) / (double)over->count;
+    return delay;
+}
+
+/* Counts the steps again where a rank is above `least_ns`, whether it was the last one or not. */
+static void add_late_steps(struct ranks *ranks, const struct communicator *communicator, uint64_t role, uint32_t slot,
+                           double least_ns, struct work *work)
+{
+    struct standing *standing = &work->standings[slot];
+    struct ranks_series *late[] = {&standing->excess, &standing->compute, &standing->copies, &standing->idle,
+                                   &standing->loader};
+    for (size_t i = 0; i < sizeof late / sizeof *late; i++)
+        ranks_series_deinit(late[i]);
+    standing->late = 0;
+    standing->saving_ns = standing->worst_ns = 0;
+    for (uint32_t at = communicator->first_block; at != RANKS_NONE; at = ranks->blocks[at].next) {
+        size_t count = collect_peers(ranks, &ranks->blocks[at], role, work->peers), of = 0;
+        while (of < count && work->peers[of].slot != slot)
+            of++;
+        if (of == count || count < 2)
+            continue;
+        struct threshold threshold = threshold_of(work->peers, count, of, work->scratch);
+        work->peers[of].over_ns = work->peers[of].own_ns - threshold.median_ns;
+        if (work->peers[of].over_ns > least_ns)
+            add_late(standing, work->peers, count, of, &threshold, work->scratch);
+    }
+}
+
+/* Finds ranks that are late on average, if ranks differ too much in single steps: if their mean is above those of
+ * the others by far more than means differ. */
+static void find_late_on_average(struct ranks *ranks, const struct communicator *communicator, uint64_t role,
+                                 struct work *work)
+{
+    size_t kept = 0;
+    double usual_ns = 0;
+    for (size_t i = 0; i < communicator->member_count; i++)
+        if (work->standings[i].steps) {
+            work->scratch[kept++] = work->standings[i].over_ns / (double)work->standings[i].steps;
+            usual_ns += ranks_series_quantile(&work->standings[i].peers_own, 0.5);
+        }
+    if (kept <= LATE_PEERS_MIN)
+        return;
+    double median = ranks_median(work->scratch, kept), mad = ranks_mad(work->scratch, kept, median);
+    double share_ns = fmin(LATE_SHARE * usual_ns / (double)kept, LATE_NS);
+    for (size_t i = 0; i < communicator->member_count; i++) {
+        struct standing *standing = &work->standings[i];
+        double late_share = 0;
+        if (is_straggler(standing) || standing->lateness_total_ns <= 0 ||
+            standing->over_ns / (double)standing->steps - median <= MEAN_MADS * mad)
+            continue;
+        double delay = typical_delay(standing, &late_share);
+        if (delay > share_ns && late_share >= LATE_STEPS)
+            add_late_steps(ranks, communicator, role, (uint32_t)i, delay / 2, work);
+    }
+}
+
 static void examine_role(struct ranks *ranks, struct ranks_report *report,
                          const struct communicator *communicator, uint64_t role, struct work *work)
 {
@@ -280,6 +366,7 @@ static void examine_role(struct ranks *ranks, struct ranks_report *report,
         if (count >= 2)
             add_step(work->standings, work->peers, count, work->scratch);
     }
+    find_late_on_average(ranks, communicator, role, work);
     for (size_t i = 0; i < communicator->member_count; i++) {
         struct standing *standing = &work->standings[i];
         uint32_t rank = communicator->members[i].rank;
