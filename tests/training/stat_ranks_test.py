@@ -145,6 +145,33 @@ class Ranks(unittest.TestCase):
             self.assertEqual(row.pop("group"), str(row["step"]))
         self.assertEqual(tables["steps"], whole["steps"])
 
+    def test_several_tables(self):
+        job, _ = self.simulate("--ranks", 4, "--steps", 3)
+        whole = stat(job)
+        tables = stat(job, "--table", "ranks,steps,ranks")
+        self.assertEqual(list(tables), ["ranks", "steps"])
+        self.assertEqual(tables, {"ranks": whole["ranks"], "steps": whole["steps"]})
+        for option, line in (("--csv", "# {}"), ("--markdown", "### {}"), ("--color=never", "{}")):
+            done = subprocess.run([CUSPAN, "stat", option, "--table", "ranks,collectives", job], capture_output=True, text=True, check=True)
+            name = str if option == "--csv" else str.capitalize
+            titles = [line.format(name(key)) for key in ("ranks", "collectives")]
+            self.assertEqual([shown for shown in done.stdout.splitlines() if shown in titles], titles)
+
+    def test_missing_tables_are_explained(self):
+        job, _ = self.simulate("--ranks", 4, "--steps", 3)
+        for options, reason in ((["--table", "clocks"], "all ranks ran on one host"),
+                                (["--table", "ranks,clocks", "--by", "step"], "leave out --by"),
+                                (["--table", "ranks", "--by", "device"], "a group lacks the other ranks"),
+                                (["--table", "ranks,"], 'no table "" for this input; there are: headline'),
+                                (["--table", "ranks,rank"], 'no table "rank" for this input; there are: headline')):
+            done = subprocess.run([CUSPAN, "stat", *options, job], capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(reason, done.stderr)
+        job.write_text(job.read_text(encoding="utf-8").replace("cuda.step.", "other.step."), encoding="utf-8")
+        done = subprocess.run([CUSPAN, "stat", "--table", "steps", job], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no spans of training steps", done.stderr)
+
     def test_pairs(self):
         job, truth = self.simulate("--ranks", 16, "--pairs", "--fault", "link", "--seed", 6)
         rows = stat(job, "--table", "rank_findings")["rank_findings"]

@@ -140,7 +140,7 @@ static const struct command_option stat_options[] = {
            "and findings: for devices, processes and ranks only)",
            "range stream thread device request process rank step"), /* as enum stat_by */
     VALUE(OPTION_TOP, "top", "N", "rows per table (20; 0: all); with --by, also the number of groups"),
-    OPTION(OPTION_TABLE, "table", "NAME", "print only this table", COMPLETES_SUGGESTIONS,
+    OPTION(OPTION_TABLE, "table", "NAMES", "print only these tables (steps,ranks)", COMPLETES_SUGGESTIONS,
            "headline calls errors synchronization kernels counters copies sizes devices gaps streams latency "
            "latency_histogram memory memory_over_time memory_pytorch memory_unfreed memory_wrong_frees "
            "memory_failed findings own steps collectives ranks clocks rank_findings"),

@@ -30,7 +30,7 @@ struct command_line {
     const char *output; /* destination of the tables, or NULL */
     const char *save;   /* baseline to write, or NULL */
     const char *sqlite; /* database to write, or NULL */
-    const char *table;  /* the only table to print, or NULL */
+    const char *tables; /* the only tables to print, with commas in between, or NULL */
     bool only_findings; /* print both tables of findings */
     bool align_clocks;
     struct stat_style style;
@@ -56,40 +56,82 @@ static int take_option(void *context, struct options *options, int option)
     return EXIT_OK;
 }
 
-/* Keeps only the requested table; returns its number, or 0 after printing an error. */
-static size_t keep_only(struct stat_report *report, const char *key)
+static struct stat_table *find_table(struct stat_report *report, const char *key)
 {
-    for (size_t i = 0; i < report->count; i++) {
-        if (strcmp(report->tables[i].key, key) != 0)
-            continue;
-        struct stat_table wanted = report->tables[i];
-        report->tables[i] = report->tables[0];
-        report->tables[0] = wanted;
-        while (report->count > 1)
-            stat_table_deinit(&report->tables[--report->count]);
-        return 1;
+    for (size_t i = 0; i < report->count; i++)
+        if (report->tables[i].key && !strcmp(report->tables[i].key, key))
+            return &report->tables[i];
+    return NULL;
+}
+
+/* Moves the table from `report` to `kept`, if it is there. */
+static void move_table(struct stat_report *report, struct stat_report *kept, const char *key)
+{
+    struct stat_table *table = find_table(report, key);
+    if (!table)
+        return;
+    stat_report_add(kept, *table);
+    *table = (struct stat_table){0};
+}
+
+/* Why a table across ranks is missing; NULL: it is another table, or there is none of this name. */
+static const char *why_missing(struct stat_report *report, const char *key, enum stat_by by)
+{
+    bool is_of_job = !strcmp(key, "clocks") || !strcmp(key, "rank_findings");
+    bool is_of_step = !strcmp(key, "steps") || !strcmp(key, "collectives") || !strcmp(key, "ranks");
+    if (!is_of_job && !is_of_step)
+        return NULL;
+    if (by != STAT_BY_NOTHING && by != STAT_BY_STEP)
+        return "a group lacks the other ranks; leave out --by, or use --by step";
+    if (by == STAT_BY_STEP && is_of_job)
+        return "it is about the whole job; leave out --by";
+    if (!strcmp(key, "clocks") && find_table(report, "ranks"))
+        return "all ranks ran on one host, which has one clock";
+    return "the input has no spans of training steps; docs/ranks.md lists what is needed";
+}
+
+static void complain_table(struct stat_report *report, const char *key, enum stat_by by)
+{
+    const char *why = why_missing(report, key, by);
+    if (why) {
+        fprintf(stderr, "cuspan stat: no table \"%s\": %s\n", key, why);
+        return;
     }
     fprintf(stderr, "cuspan stat: no table \"%s\" for this input; there are:", key);
     for (size_t i = 0; i < report->count; i++)
         fprintf(stderr, " %s", report->tables[i].key);
     fputc('\n', stderr);
-    return 0;
+}
+
+/* Keeps only the tables of the list, in its order; false after printing an error. */
+static bool keep_only(struct stat_report *report, const char *list, enum stat_by by)
+{
+    struct stat_report kept = {.count = 0};
+    char *names = xstrdup(list), *rest = names;
+    bool is_right = true;
+    for (const char *key; is_right && (key = strsep(&rest, ","));) {
+        is_right = find_table(report, key) != NULL;
+        if (!is_right)
+            complain_table(report, key, by);
+    }
+    strcpy(names, list);
+    rest = names;
+    for (const char *key; is_right && (key = strsep(&rest, ","));)
+        move_table(report, &kept, key);
+    free(names);
+    if (!is_right)
+        return false;
+    stat_report_deinit(report);
+    *report = kept;
+    return true;
 }
 
 /* Findings across ranks come first: they are about the whole job. */
 static void keep_findings(struct stat_report *report)
 {
-    static const char *const keys[] = {"rank_findings", "findings"};
     struct stat_report found = {.count = 0};
-    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
-        for (size_t i = 0; i < report->count; i++) {
-            struct stat_table *table = &report->tables[i];
-            if (!table->key || strcmp(table->key, keys[k]) != 0)
-                continue;
-            stat_report_add(&found, *table);
-            *table = (struct stat_table){0};
-        }
-    }
+    move_table(report, &found, "rank_findings");
+    move_table(report, &found, "findings");
     stat_report_deinit(report);
     *report = found;
 }
@@ -162,7 +204,8 @@ static int print(const struct command_line *line, struct stat_stream *stream, co
 {
     struct stat_report report;
     stat_stream_report(stream, line->top, &report);
-    int status = line->table && !keep_only(&report, line->table) ? EXIT_USAGE : EXIT_OK;
+    enum stat_by by = (enum stat_by)line->by;
+    int status = line->tables && !keep_only(&report, line->tables, by) ? EXIT_USAGE : EXIT_OK;
     if (line->only_findings)
         keep_findings(&report);
     for (size_t i = 0; line->by == STAT_BY_NOTHING && i < report.count; i++)
@@ -313,7 +356,7 @@ static int read_command_line(struct command_line *line, int argc, char **argv)
                                             {'o', .text = &line->output},
                                             {OPTION_SAVE, .text = &line->save},
                                             {OPTION_SQLITE, .text = &line->sqlite},
-                                            {OPTION_TABLE, .text = &line->table},
+                                            {OPTION_TABLE, .text = &line->tables},
                                             {OPTION_BY, .choice = &line->by},
                                             {OPTION_TOP, .number = &line->top, .min = 0, .max = INT_MAX},
                                             {0}};
@@ -324,7 +367,7 @@ static int read_command_line(struct command_line *line, int argc, char **argv)
         return options_complain(&options, "name a file or a program (\"-\": standard input)");
     if (line->save && line->sqlite)
         return options_complain(&options, "--save and --sqlite exclude each other");
-    if (line->only_findings && line->table)
+    if (line->only_findings && line->tables)
         return options_complain(&options, "--findings and --table exclude each other");
     if (line->only_findings && line->by != STAT_BY_NOTHING && line->by != STAT_BY_DEVICE &&
         line->by != STAT_BY_PROCESS && line->by != STAT_BY_RANK)

@@ -1,6 +1,7 @@
 #include "cli/show/host_clocks.h"
 
 #include "cli/show/step_ranks.h"
+#include "cli/util/int_map.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>
@@ -8,7 +9,8 @@
 
 /* The end of a collective on one host. */
 struct end {
-    uint32_t instance, host;
+    uint32_t instance; /* the string of its key, then its number */
+    uint32_t host;
     uint64_t time_ns;
 };
 
@@ -18,24 +20,34 @@ struct host {
     int64_t offset_ns; /* against the first host */
 };
 
+/* A collective, which takes part in joining hosts once one of its hosts is known. */
+struct instance {
+    size_t first, count; /* of its ends */
+    const struct end *known;
+};
+
 struct clocks {
     struct host *hosts;
     size_t host_count, host_capacity;
-    struct end *ends; /* by instance */
+    struct int_map host_numbers; /* of the name */
+    struct end *ends;            /* by instance */
     size_t end_count, end_capacity;
+    struct instance *instances;
+    size_t *first_of_host; /* in ends_of_host; one more than there are hosts */
+    size_t *ends_of_host;  /* indices of ends */
 };
 
 static uint32_t host_index(struct clocks *clocks, uint32_t name)
 {
-    size_t i = 0;
-    while (i < clocks->host_count && clocks->hosts[i].name != name)
-        i++;
-    if (i == clocks->host_count) {
-        clocks->hosts =
-            xgrow(clocks->hosts, &clocks->host_capacity, clocks->host_count + 1, sizeof *clocks->hosts);
-        clocks->hosts[clocks->host_count++] = (struct host){.name = name, .is_known = i == 0};
-    }
-    return (uint32_t)i;
+    uint32_t i = int_map_get(&clocks->host_numbers, name);
+    if (i != MAP_NONE)
+        return i;
+    i = (uint32_t)clocks->host_count;
+    clocks->hosts =
+        xgrow(clocks->hosts, &clocks->host_capacity, clocks->host_count + 1, sizeof *clocks->hosts);
+    clocks->hosts[clocks->host_count++] = (struct host){.name = name, .is_known = i == 0};
+    int_map_set(&clocks->host_numbers, name, i);
+    return i;
 }
 
 /* No rank can leave these before the last one has come. */
@@ -85,42 +97,85 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Differences between this host and those with known clocks; `differences` has room for all ends. */
+/* Replaces the keys of instances by numbers, and sorts the ends by host, too. */
+static void index_ends(struct clocks *clocks)
+{
+    size_t count = 0, *next;
+    clocks->instances = xcalloc(clocks->end_count, sizeof *clocks->instances);
+    clocks->ends_of_host = xcalloc(clocks->end_count, sizeof *clocks->ends_of_host);
+    clocks->first_of_host = xcalloc(clocks->host_count + 2, sizeof *clocks->first_of_host);
+    next = clocks->first_of_host + 1; /* while ends are placed, a host's end moves on */
+    for (size_t i = 0, end; i < clocks->end_count; i = end) {
+        uint32_t key = clocks->ends[i].instance;
+        for (end = i; end < clocks->end_count && clocks->ends[end].instance == key; end++) {
+            clocks->ends[end].instance = (uint32_t)count;
+            next[clocks->ends[end].host + 1]++;
+        }
+        clocks->instances[count++] = (struct instance){.first = i, .count = end - i};
+    }
+    for (size_t i = 0; i < clocks->host_count; i++)
+        next[i + 1] += next[i];
+    for (size_t i = 0; i < clocks->end_count; i++)
+        clocks->ends_of_host[next[clocks->ends[i].host]++] = i;
+}
+
+/* Of the host's collectives with a host whose clock is known; `differences` has room for all ends. */
 static size_t find_differences(const struct clocks *clocks, uint32_t host, int64_t *differences)
 {
-    size_t count = 0, end;
-    for (size_t begin = 0; begin < clocks->end_count; begin = end) {
-        const struct end *own = NULL, *known = NULL;
-        for (end = begin;
-             end < clocks->end_count && clocks->ends[end].instance == clocks->ends[begin].instance; end++) {
-            const struct end *one = &clocks->ends[end];
-            own = one->host == host ? one : own;
-            known = !known && clocks->hosts[one->host].is_known ? one : known;
-        }
-        if (own && known)
+    size_t count = 0;
+    for (size_t i = clocks->first_of_host[host]; i < clocks->first_of_host[host + 1]; i++) {
+        const struct end *own = &clocks->ends[clocks->ends_of_host[i]];
+        const struct end *known = clocks->instances[own->instance].known;
+        bool is_last = i + 1 == clocks->first_of_host[host + 1] ||
+                       clocks->ends[clocks->ends_of_host[i + 1]].instance != own->instance;
+        if (known && is_last) /* of several ranks of a host, the last one stands for it */
             differences[count++] =
                 (int64_t)(own->time_ns - known->time_ns) + clocks->hosts[known->host].offset_ns;
     }
     return count;
 }
 
-/* Through known hosts, until no further one can be joined. */
+/* Appends to `queue` the hosts that share a collective with this one, which is known. */
+static size_t find_neighbors(struct clocks *clocks, uint32_t host, bool *is_queued, uint32_t *queue, size_t count)
+{
+    for (size_t i = clocks->first_of_host[host]; i < clocks->first_of_host[host + 1]; i++) {
+        const struct end *own = &clocks->ends[clocks->ends_of_host[i]];
+        struct instance *instance = &clocks->instances[own->instance];
+        if (instance->known)
+            continue;
+        instance->known = own;
+        for (size_t e = instance->first; e < instance->first + instance->count; e++) {
+            uint32_t other = clocks->ends[e].host;
+            if (!is_queued[other])
+                queue[count++] = other;
+            is_queued[other] = true;
+        }
+    }
+    return count;
+}
+
+/* Through known hosts, until no further one can be joined. Each collective is passed once for each of its ends. */
 static void find_offsets(struct clocks *clocks)
 {
     int64_t *differences = xcalloc(clocks->end_count, sizeof *differences);
-    bool is_changed;
-    do {
-        is_changed = false;
-        for (uint32_t i = 0; i < clocks->host_count; i++) {
-            size_t count = clocks->hosts[i].is_known ? 0 : find_differences(clocks, i, differences);
-            if (!count)
-                continue;
-            qsort(differences, count, sizeof *differences, by_value);
-            clocks->hosts[i].offset_ns = differences[count / 2];
-            clocks->hosts[i].is_known = is_changed = true;
+    uint32_t *queue = xcalloc(clocks->host_count, sizeof *queue);
+    bool *is_queued = xcalloc(clocks->host_count, sizeof *is_queued);
+    size_t count = 1; /* the first host is known */
+    is_queued[0] = true;
+    index_ends(clocks);
+    for (size_t at = 0; at < count; at++) {
+        struct host *host = &clocks->hosts[queue[at]];
+        size_t found = at ? find_differences(clocks, queue[at], differences) : 0;
+        if (found) {
+            qsort(differences, found, sizeof *differences, by_value);
+            host->offset_ns = differences[found / 2];
+            host->is_known = true;
         }
-    } while (is_changed);
+        count = find_neighbors(clocks, queue[at], is_queued, queue, count);
+    }
     free(differences);
+    free(queue);
+    free(is_queued);
 }
 
 static void shift(struct clocks *clocks, struct trace *trace, const struct step_ranks *ranks)
@@ -154,8 +209,10 @@ struct host_clocks host_clocks_align(struct trace *trace)
     }
     if (result.aligned)
         shift(&clocks, trace, &ranks);
-    free(clocks.hosts);
-    free(clocks.ends);
+    int_map_deinit(&clocks.host_numbers);
+    void *arrays[] = {clocks.hosts, clocks.ends, clocks.instances, clocks.first_of_host, clocks.ends_of_host};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        free(arrays[i]);
     step_ranks_deinit(&ranks);
     return result;
 }

@@ -140,25 +140,25 @@ static bool has_same(const struct trace *trace, const struct trace_resource *a,
     return one && other ? strcmp(one, other) == 0 : !one && !other;
 }
 
-/* Whether an earlier resource is another process with this PID, on another host or in another container. */
-static bool is_pid_taken(const struct trace *trace, uint32_t resource)
+/* A PID belongs to the first process that has it. Others with it are on other hosts or in other containers. */
+static bool is_pid_taken(const struct trace *trace, struct int_map *pids, uint32_t resource)
 {
     const struct trace_resource *own = &trace->resources[resource];
-    for (uint32_t i = 0; i < resource; i++) {
-        const struct trace_resource *other = &trace->resources[i];
-        if (!other->device && other->pid == own->pid &&
-            !(has_same(trace, own, other, "host.name") && has_same(trace, own, other, "container.id") &&
-              has_same(trace, own, other, "cuda.process.rank")))
-            return true;
+    uint32_t first = int_map_get(pids, own->pid);
+    if (first == MAP_NONE) {
+        int_map_set(pids, own->pid, resource);
+        return false;
     }
-    return false;
+    const struct trace_resource *other = &trace->resources[first];
+    return !(has_same(trace, own, other, "host.name") && has_same(trace, own, other, "container.id") &&
+             has_same(trace, own, other, "cuda.process.rank"));
 }
 
-static uint32_t find_pid(const struct trace *trace, uint32_t resource)
+static uint32_t find_pid(const struct trace *trace, struct int_map *pids, uint32_t resource)
 {
     const struct trace_resource *r = &trace->resources[resource];
     unsigned long pid = r->device ? 0 : strtoul(trace_string(trace, r->pid), NULL, 10);
-    bool is_usable = pid && pid < GPU_PID_FIRST && !is_pid_taken(trace, resource);
+    bool is_usable = pid && pid < GPU_PID_FIRST && !is_pid_taken(trace, pids, resource);
     return is_usable ? (uint32_t)pid : GPU_PID_FIRST + resource;
 }
 
@@ -319,11 +319,13 @@ void perfetto_write(FILE *out, const struct trace *trace)
 {
     struct writer writer = {.out = out, .trace = trace, .is_first = true};
     uint64_t *tracks = xcalloc(trace->span_count, sizeof *tracks);
+    struct int_map pids = {0}; /* by string: the first resource */
     struct progress progress;
     progress_begin(&progress, "writing for Perfetto");
     writer.pids = xcalloc(trace->resource_count, sizeof *writer.pids);
     for (uint32_t i = 0; i < trace->resource_count; i++)
-        writer.pids[i] = find_pid(trace, i);
+        writer.pids[i] = find_pid(trace, &pids, i);
+    int_map_deinit(&pids);
     write_head(&writer);
     for (uint32_t i = 0; i < trace->resource_count; i++)
         write_process(&writer, i);

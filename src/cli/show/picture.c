@@ -1,6 +1,7 @@
 #include "cli/show/picture.h"
 
 #include "cli/show/bars.h"
+#include "cli/show/gpu_work.h"
 #include "cli/show/label.h"
 #include "cli/show/rank_rows.h"
 #include "cli/util/xalloc.h"
@@ -21,6 +22,7 @@ struct picture {
     const struct picture_options *options;
     struct outline outline;
     struct scale scale;
+    struct gpu_work work;
     size_t label_columns;
     bool has_groups;
     bool has_each;
@@ -102,28 +104,6 @@ static void draw_axis(struct picture *picture)
     end_line(picture);
 }
 
-/* The spans of a device (lane TRACE_NONE) or of one of its lanes, in order of time. */
-static size_t collect(const struct trace *trace, uint32_t resource, uint32_t lane, uint32_t *spans)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < trace->span_count; i++) {
-        const struct trace_span *span = &trace->spans[i];
-        if (span->lane != TRACE_NONE && span->resource == resource &&
-            (lane == TRACE_NONE || span->lane == lane))
-            spans[count++] = (uint32_t)i;
-    }
-    return count;
-}
-
-/* Whether it has work in the trace. */
-static bool is_device(const struct trace *trace, uint32_t resource)
-{
-    for (size_t i = 0; i < trace->span_count; i++)
-        if (trace->spans[i].lane != TRACE_NONE && trace->spans[i].resource == resource)
-            return true;
-    return false;
-}
-
 static void add_counted(struct text *text, const char *separator, size_t count, const char *one,
                         const char *many)
 {
@@ -153,26 +133,24 @@ static void add_lane_facts(struct text *text, const struct trace *trace, const u
     text_deinit(&facts);
 }
 
-static bool has_several_contexts(const struct trace *trace, uint32_t resource)
+static bool has_several_contexts(const struct picture *picture, uint32_t resource)
 {
-    uint32_t context = TRACE_NONE;
-    for (size_t i = 0; i < trace->lane_count; i++) {
-        if (trace->lanes[i].resource != resource)
-            continue;
-        if (context != TRACE_NONE && trace->lanes[i].context != context)
+    size_t count;
+    const uint32_t *lanes = gpu_group(&picture->work.lanes, resource, &count);
+    for (size_t i = 1; i < count; i++)
+        if (picture->trace->lanes[lanes[i]].context != picture->trace->lanes[lanes[0]].context)
             return true;
-        context = trace->lanes[i].context;
-    }
     return false;
 }
 
-static void draw_lane(struct picture *picture, uint32_t index, uint32_t *spans, bool is_last)
+static void draw_lane(struct picture *picture, uint32_t index, bool is_last, bool has_contexts)
 {
     const struct trace *trace = picture->trace;
     const struct trace_lane *lane = &trace->lanes[index];
-    size_t count = collect(trace, lane->resource, index, spans);
+    size_t count;
+    const uint32_t *spans = gpu_group(&picture->work.of_lane, index, &count);
     struct text name = {0}, facts = {0};
-    if (has_several_contexts(trace, lane->resource))
+    if (has_contexts)
         text_add_format(&name, "context %s ", trace_string(trace, lane->context));
     text_add_format(&name, "stream %s", lane->stream ? trace_string(trace, lane->stream) : "?");
     add_lane_facts(&facts, trace, spans, count);
@@ -191,16 +169,16 @@ static void draw_lane(struct picture *picture, uint32_t index, uint32_t *spans, 
     text_deinit(&facts);
 }
 
-static void draw_device(struct picture *picture, uint32_t resource, uint32_t *spans)
+static void draw_device(struct picture *picture, uint32_t resource)
 {
     const struct trace *trace = picture->trace;
     const struct trace_resource *device = &trace->resources[resource];
     struct label_writer writer = {&picture->line, picture->label_columns, picture->options->color,
                                   picture->options->utf8};
-    size_t lanes = 0, drawn = 0;
+    size_t count, lane_count;
+    const uint32_t *spans = gpu_group(&picture->work.of_resource, resource, &count),
+                   *lanes = gpu_group(&picture->work.lanes, resource, &lane_count);
     char name[64], share[TEXT_NUMBER_BYTES];
-    for (size_t i = 0; i < trace->lane_count; i++)
-        lanes += trace->lanes[i].resource == resource;
     bool has_number = device->device && strlen(trace_string(trace, device->device)) <= 3;
     snprintf(name, sizeof name, "GPU %s", has_number ? trace_string(trace, device->device) : "");
     label_add_part(&writer, name, STYLE_BOLD);
@@ -208,21 +186,16 @@ static void draw_device(struct picture *picture, uint32_t resource, uint32_t *sp
         label_add_part(&writer, "  ", STYLE_PLAIN);
         label_add_part(&writer, trace_string(trace, device->device_name), STYLE_PLAIN);
     }
-    size_t count = collect(trace, resource, TRACE_NONE, spans);
     uint64_t busy = bars_covered_ns(trace, spans, count);
     text_share(share, busy, trace->end_ns - trace->start_ns);
     add_right_side(picture, writer.columns, busy, share, spans, count, STYLE_CLASS + CLASS_KERNEL);
     end_line(picture);
-    for (uint32_t i = 0; i < trace->lane_count; i++) {
-        if (trace->lanes[i].resource != resource)
-            continue;
-        if (drawn++ == LANES_MAX)
-            break;
-        draw_lane(picture, i, spans, drawn == lanes);
-    }
-    if (lanes > LANES_MAX) {
+    bool has_contexts = has_several_contexts(picture, resource);
+    for (size_t i = 0; i < lane_count && i < LANES_MAX; i++)
+        draw_lane(picture, lanes[i], i + 1 == lane_count, has_contexts);
+    if (lane_count > LANES_MAX) {
         char note[64];
-        snprintf(note, sizeof note, "  and %zu more streams", lanes - LANES_MAX);
+        snprintf(note, sizeof note, "  and %zu more streams", lane_count - LANES_MAX);
         add_note(picture, note);
     }
 }
@@ -231,13 +204,13 @@ static void draw_devices(struct picture *picture)
 {
     if (picture->trace->lane_count == 0)
         return;
-    uint32_t *spans = xcalloc(picture->trace->span_count, sizeof *spans);
     fputc('\n', picture->out);
     for (uint32_t i = 0; i < picture->trace->resource_count; i++) {
-        if (is_device(picture->trace, i))
-            draw_device(picture, i, spans);
+        size_t count;
+        (void)gpu_group(&picture->work.of_resource, i, &count);
+        if (count)
+            draw_device(picture, i);
     }
-    free(spans);
 }
 
 /* Adds a part of the header, on the next line if this one is full. */
@@ -259,17 +232,14 @@ static void add_fact(struct picture *picture, struct label_writer *writer, const
 static void add_busy(struct picture *picture, struct label_writer *writer)
 {
     const struct trace *trace = picture->trace;
-    uint32_t *spans = xcalloc(trace->span_count, sizeof *spans);
     uint64_t busy = 0, devices = 0;
     char number[TEXT_NUMBER_BYTES], share[TEXT_NUMBER_BYTES], fact[3 * TEXT_NUMBER_BYTES];
     for (uint32_t i = 0; i < trace->resource_count; i++) {
-        if (!is_device(trace, i))
-            continue;
-        size_t count = collect(trace, i, TRACE_NONE, spans);
+        size_t count;
+        const uint32_t *spans = gpu_group(&picture->work.of_resource, i, &count);
         busy += bars_covered_ns(trace, spans, count);
-        devices++;
+        devices += count != 0;
     }
-    free(spans);
     if (!devices)
         return;
     snprintf(fact, sizeof fact, "%llu GPUs", (unsigned long long)devices);
@@ -454,6 +424,7 @@ void picture_draw(FILE *out, const struct trace *trace, const struct picture_opt
     text_clear(&picture.line);
     struct step_ranks ranks;
     step_ranks_find(&ranks, trace);
+    gpu_work_init(&picture.work, trace);
     draw_header(&picture);
     if (ranks.count > 1)
         draw_ranks(&picture, &ranks);
@@ -464,6 +435,7 @@ void picture_draw(FILE *out, const struct trace *trace, const struct picture_opt
     else
         add_note(&picture, "--rank N draws the spans of one rank");
     draw_notes(&picture);
+    gpu_work_deinit(&picture.work);
     step_ranks_deinit(&ranks);
     text_deinit(&picture.line);
 }

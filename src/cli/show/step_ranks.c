@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LATE_SHARE 100 /* of the step */
+#define LATE_SHARE    100              /* of the step */
+#define OWNER_UNKNOWN (TRACE_NONE - 1) /* while owners are searched */
 
 /* One collective, over its ranks. */
 struct instance {
@@ -26,14 +27,6 @@ static bool is_rank_span(const struct trace *trace, const struct trace_span *spa
     return end != name + 5 && *end == 0;
 }
 
-static size_t find_rank(const struct step_ranks *ranks, int64_t number)
-{
-    size_t i = 0;
-    while (i < ranks->count && ranks->items[i].number != number)
-        i++;
-    return i;
-}
-
 static uint32_t host_of(const struct trace *trace, const struct trace_span *span)
 {
     const char *host = trace_resource_attr(trace, &trace->resources[span->resource], "host.name");
@@ -41,17 +34,18 @@ static uint32_t host_of(const struct trace *trace, const struct trace_span *span
 }
 
 /* An evaluation divides the part of a rank into several spans. */
-static void add_rank(struct step_ranks *ranks, const struct trace *trace, const struct trace_span *span,
-                     int64_t number)
+static void add_rank(struct step_ranks *ranks, struct int_map *places, const struct trace *trace,
+                     const struct trace_span *span, int64_t number)
 {
-    size_t at = find_rank(ranks, number);
-    if (at < ranks->count) {
+    uint32_t at = int_map_get(places, (uint64_t)number);
+    if (at != MAP_NONE) {
         if (span->end_ns > ranks->items[at].end_ns)
             ranks->items[at].end_ns = span->end_ns;
         return;
     }
     ranks->items = xgrow(ranks->items, &ranks->capacity, ranks->count + 1, sizeof *ranks->items);
     uint32_t host = host_of(trace, span);
+    int_map_set(places, (uint64_t)number, (uint32_t)ranks->count);
     ranks->items[ranks->count++] = (struct step_rank){.number = number,
                                                       .host = host == MAP_NONE ? 0 : host,
                                                       .start_ns = span->start_ns,
@@ -64,31 +58,30 @@ static int by_number(const void *a, const void *b)
     return one->number < other->number ? -1 : one->number > other->number;
 }
 
-/* A parent may start later than its child, so spans are not in the order of the tree. */
-static uint32_t owner_of(struct step_ranks *ranks, const struct trace *trace, const uint32_t *own,
-                         uint32_t index)
+/* A parent may start later than its child, so spans are not in the order of the tree. Each span is passed once,
+ * because all spans of the way up get the owner. */
+static void find_owner(uint32_t *owners, const struct trace *trace, uint32_t index)
 {
-    uint32_t at = index;
-    while (at != TRACE_NONE && own[at] == TRACE_NONE && ranks->owners[at] == TRACE_NONE)
+    uint32_t at = index, next;
+    while (at != TRACE_NONE && owners[at] == OWNER_UNKNOWN)
         at = trace->spans[at].parent;
-    if (at == TRACE_NONE)
-        return TRACE_NONE;
-    return own[at] != TRACE_NONE ? own[at] : ranks->owners[at];
+    uint32_t owner = at == TRACE_NONE ? TRACE_NONE : owners[at];
+    for (at = index; at != TRACE_NONE && owners[at] == OWNER_UNKNOWN; at = next) {
+        next = trace->spans[at].parent;
+        owners[at] = owner;
+    }
 }
 
-static void find_owners(struct step_ranks *ranks, const struct trace *trace)
+static void find_owners(struct step_ranks *ranks, const struct int_map *places, const struct trace *trace)
 {
-    uint32_t *own = xcalloc(trace->span_count, sizeof *own); /* of the ranks' own spans */
     ranks->owners = xcalloc(trace->span_count, sizeof *ranks->owners);
     for (uint32_t i = 0; i < trace->span_count; i++) {
         int64_t number;
         bool is_rank = is_rank_span(trace, &trace->spans[i], &number);
-        own[i] = is_rank ? (uint32_t)find_rank(ranks, number) : TRACE_NONE;
-        ranks->owners[i] = TRACE_NONE;
+        ranks->owners[i] = is_rank ? int_map_get(places, (uint64_t)number) : OWNER_UNKNOWN;
     }
     for (uint32_t i = 0; i < trace->span_count; i++)
-        ranks->owners[i] = owner_of(ranks, trace, own, i);
-    free(own);
+        find_owner(ranks->owners, trace, i);
 }
 
 /* In the file; trace_link() makes it a child of the call. */
@@ -199,14 +192,18 @@ static void mark_last(struct step_ranks *ranks, const struct trace *trace)
 void step_ranks_find(struct step_ranks *ranks, const struct trace *trace)
 {
     int64_t number;
+    struct int_map places = {0}; /* of a number */
     *ranks = (struct step_ranks){0};
     for (size_t i = 0; i < trace->span_count; i++)
         if (is_rank_span(trace, &trace->spans[i], &number))
-            add_rank(ranks, trace, &trace->spans[i], number);
+            add_rank(ranks, &places, trace, &trace->spans[i], number);
     if (!ranks->count)
         return;
     qsort(ranks->items, ranks->count, sizeof *ranks->items, by_number);
-    find_owners(ranks, trace);
+    for (uint32_t i = 0; i < ranks->count; i++)
+        int_map_set(&places, (uint64_t)ranks->items[i].number, i);
+    find_owners(ranks, &places, trace);
+    int_map_deinit(&places);
     for (uint32_t i = 0; i < trace->span_count; i++)
         if (ranks->owners[i] != TRACE_NONE)
             add_work(&ranks->items[ranks->owners[i]], trace, i);
@@ -234,7 +231,9 @@ bool step_ranks_keep(struct trace *trace, int64_t number)
 {
     struct step_ranks ranks;
     step_ranks_find(&ranks, trace);
-    size_t rank = find_rank(&ranks, number), kept = 0;
+    size_t rank = 0, kept = 0;
+    while (rank < ranks.count && ranks.items[rank].number != number)
+        rank++;
     bool is_there = rank < ranks.count;
     for (size_t i = 0; is_there && i < trace->span_count; i++)
         if (ranks.owners[i] == rank)

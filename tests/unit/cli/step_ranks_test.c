@@ -2,6 +2,7 @@
 #include "cli/show/step_ranks.h"
 
 #include "cli/show/host_clocks.h"
+#include "cli/show/perfetto.h"
 #include "cli/show/picture.h"
 #include "cli/show/rank_rows.h"
 
@@ -302,6 +303,77 @@ static void test_two_ranks_and_their_spans(void **state)
     free(picture);
 }
 
+/* Each rank is on a host of its own, and shares collectives with the ranks before and after it. With MANY ranks, a
+ * search through all ranks, processes or spans for each of them would take far more steps than a test has time for. */
+#define MANY 100000
+
+static void add_chained_rank(unsigned number)
+{
+    unsigned rank = ++next_id;
+    char name[16];
+    snprintf(name, sizeof name, "rank %u", number);
+    text_add_format(&input,
+                    "{\"resourceSpans\":[{\"resource\":{\"attributes\":[{\"key\":\"process.pid\",\"value\":{"
+                    "\"intValue\":\"42\"}},{\"key\":\"host.name\",\"value\":{\"stringValue\":\"h%u\"}}]},"
+                    "\"scopeSpans\":[{\"spans\":[",
+                    number);
+    add_span(rank, 1, name, 0, STEP_NS, ATTR_NUMBER("cuda.step.number", "8"));
+    for (unsigned i = 0; i < 2; i++) {
+        char attrs[512];
+        snprintf(attrs, sizeof attrs,
+                 ATTR_NUMBER("cuda.stream.id", "8") "," ATTR_TEXT("cuda.activity", "collective") "," ATTR_TEXT(
+                     "cuda.collective.operation",
+                     "all_reduce") ",{\"key\":\"cuda.collective.key\",\"value\":{\"stringValue\":\"%u\"}}",
+                 number + i);
+        text_add(&input, ",");
+        add_span(++next_id, rank, "AllReduce", STEP_NS * i / 4, STEP_NS * (i + 1) / 4, attrs);
+    }
+    text_add(&input, "]}]}]}\n");
+}
+
+static void test_very_many_ranks(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < MANY; i++) {
+        shift_ns = i;
+        add_chained_rank(i);
+    }
+    trace = trace_of(input.data);
+    struct host_clocks clocks = host_clocks_align(&trace);
+    assert_int_equal(clocks.aligned, MANY - 1);
+    assert_int_equal(clocks.unknown, 0);
+    step_ranks_find(&ranks, &trace);
+    assert_int_equal(ranks.count, MANY);
+    assert_int_equal(ranks.collectives, MANY - 1);
+    for (size_t i = 0; i < trace.span_count; i++)
+        assert_in_range(ranks.owners[i], 0, MANY - 1);
+    char *picture = draw(40, false);
+    assert_non_null(strstr(picture, "--rank N draws the spans of one rank"));
+    free(picture);
+    FILE *file = tmpfile();
+    perfetto_write(file, &trace);
+    assert_true(ftell(file) > MANY);
+    fclose(file);
+}
+
+/* Each span is in the one that follows it. */
+static void test_very_deep_calls(void **state)
+{
+    (void)state;
+    text_add(&input, "{\"resourceSpans\":[{\"scopeSpans\":[{\"spans\":[");
+    for (unsigned i = 1; i < MANY; i++) {
+        add_span(i, i + 1, "call", i, STEP_NS, "");
+        text_add(&input, ",");
+    }
+    add_span(MANY, 0, "rank 3", MANY, STEP_NS, ATTR_NUMBER("cuda.step.number", "8"));
+    text_add(&input, "]}]}]}\n");
+    find();
+    assert_int_equal(ranks.count, 1);
+    assert_int_equal(trace.span_count, MANY);
+    for (size_t i = 0; i < trace.span_count; i++)
+        assert_int_equal(ranks.owners[i], 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -317,6 +389,8 @@ int main(void)
                                        TEST(test_clocks_of_hosts),
                                        TEST(test_clocks_of_one_host),
                                        TEST(test_clocks_without_a_rank),
-                                       TEST(test_two_ranks_and_their_spans)};
+                                       TEST(test_two_ranks_and_their_spans),
+                                       TEST(test_very_many_ranks),
+                                       TEST(test_very_deep_calls)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
