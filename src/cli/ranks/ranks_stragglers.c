@@ -20,7 +20,8 @@
 #define LATE_STEPS      0.33 /* of all steps: a rank that is late half of the time passes in spite of noise */
 #define LATE_STEPS_MIN  3
 #define OUTLIER_MADS    4.5 /* a step counts at most this much for the mean: 3 standard deviations */
-#define MEAN_MADS       6.7 /* 4.5 standard deviations: chance has one such rank in 300,000 */
+#define MEAN_DEVIATIONS 4.5 /* standard deviations of a mean: chance has one such rank in 300,000 */
+#define MAD_DEVIATION   1.4826 /* of a normal distribution: the standard deviation divided by the MAD */
 #define DELAY_ROUNDS    20
 #define LATE_OVER_EARLY 4 /* late steps per early one; noise is as often early as late */
 
@@ -34,10 +35,10 @@ struct peer {
 /* Sums of one rank in one communicator. */
 struct standing {
     uint64_t steps, late, early;
-    double saving_ns, duration_ns;
+    double saving_ns, duration_ns, own_ns;
     struct ranks_series excess, compute, copies, idle, loader; /* of late steps, against the peers' medians */
     struct ranks_series lateness, own, peers_own, over;        /* of all steps; over: own - peers_own */
-    double over_ns; /* sum of `over`, without outliers */
+    double over_ns, over_squares; /* sums of `over` and its squares, without outliers */
     double lateness_total_ns, worst_ns;
     const struct rank_step *worst;
 };
@@ -157,14 +158,18 @@ static void add_step(struct standing *standings, struct peer *peers, size_t coun
         standing->steps++;
         standing->lateness_total_ns += peers[i].late_ns;
         standing->duration_ns += (double)ranks_parts_of(peers[i].step).duration_ns;
+        standing->own_ns += peers[i].own_ns;
         ranks_series_add(&standing->lateness, peers[i].late_ns);
         ranks_series_add(&standing->own, peers[i].own_ns);
         ranks_series_add(&standing->peers_own, peers_own);
         ranks_series_add(&standing->over, peers[i].over_ns);
     }
     double usual_ns = OUTLIER_MADS * ranks_mad(scratch, count, ranks_median_sorted(scratch, count));
-    for (size_t i = 0; i < count; i++)
-        standings[peers[i].slot].over_ns += fmax(fmin(peers[i].over_ns, usual_ns), -usual_ns);
+    for (size_t i = 0; i < count; i++) {
+        double over = fmax(fmin(peers[i].over_ns, usual_ns), -usual_ns);
+        standings[peers[i].slot].over_ns += over;
+        standings[peers[i].slot].over_squares += over * over;
+    }
     struct threshold threshold = threshold_of(peers, count, last, scratch);
     if (peers[last].over_ns > threshold.limit_ns)
         add_late(&standings[peers[last].slot], peers, count, last, &threshold, scratch);
@@ -328,27 +333,46 @@ static void add_late_steps(struct ranks *ranks, const struct communicator *commu
     }
 }
 
-/* Finds ranks that are late on average, if ranks differ too much in single steps: if their mean is above those of
- * the others by far more than means differ. */
+/* How the ranks' means of `over` are distributed. Their deviation is that of the ranks or that of the steps,
+ * whichever is larger: both are estimates, and the ranks may differ for good. */
+struct means {
+    size_t ranks;
+    double median_ns, deviation_ns, own_ns;
+};
+
+static struct means means_of(const struct standing *standings, size_t count, double *scratch)
+{
+    struct means means = {0};
+    double squares = 0, steps = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct standing *standing = &standings[i];
+        if (!standing->steps)
+            continue;
+        scratch[means.ranks++] = standing->over_ns / (double)standing->steps;
+        squares += standing->over_squares;
+        steps += (double)standing->steps;
+        means.own_ns += standing->own_ns;
+    }
+    if (!means.ranks)
+        return means;
+    means.own_ns /= steps;
+    means.median_ns = ranks_median(scratch, means.ranks);
+    means.deviation_ns = fmax(MAD_DEVIATION * ranks_mad(scratch, means.ranks, means.median_ns),
+                              sqrt(squares / steps / (steps / (double)means.ranks)));
+    return means;
+}
+
+/* Finds ranks that are late on average, if ranks differ too much in single steps. */
 static void find_late_on_average(struct ranks *ranks, const struct communicator *communicator, uint64_t role,
                                  struct work *work)
 {
-    size_t kept = 0;
-    double usual_ns = 0;
-    for (size_t i = 0; i < communicator->member_count; i++)
-        if (work->standings[i].steps) {
-            work->scratch[kept++] = work->standings[i].over_ns / (double)work->standings[i].steps;
-            usual_ns += ranks_series_quantile(&work->standings[i].peers_own, 0.5);
-        }
-    if (kept <= LATE_PEERS_MIN)
-        return;
-    double median = ranks_median(work->scratch, kept), mad = ranks_mad(work->scratch, kept, median);
-    double share_ns = fmin(LATE_SHARE * usual_ns / (double)kept, LATE_NS);
-    for (size_t i = 0; i < communicator->member_count; i++) {
+    struct means means = means_of(work->standings, communicator->member_count, work->scratch);
+    double share_ns = fmin(LATE_SHARE * means.own_ns, LATE_NS);
+    for (size_t i = 0; means.ranks > LATE_PEERS_MIN && i < communicator->member_count; i++) {
         struct standing *standing = &work->standings[i];
-        double late_share = 0;
+        double late_share = 0, mean_ns = standing->steps ? standing->over_ns / (double)standing->steps : 0;
         if (is_straggler(standing) || standing->lateness_total_ns <= 0 ||
-            standing->over_ns / (double)standing->steps - median <= MEAN_MADS * mad)
+            mean_ns - means.median_ns <= MEAN_DEVIATIONS * means.deviation_ns)
             continue;
         double delay = typical_delay(standing, &late_share);
         if (delay > share_ns && late_share >= LATE_STEPS)
