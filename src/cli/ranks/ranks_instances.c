@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#define ARRIVALS_FEW 24 /* that an insertion sort is the fastest for */
 #define LAST_SHARE 0.1   /* a rank that waited less than this share of the transfer arrived with the last one */
 #define QUEUE_NS   20000 /* most time between two collectives of which the second waits for the first */
 
@@ -129,8 +130,12 @@ static uint32_t communicator_at(struct ranks *ranks, const struct instance *inst
     return at;
 }
 
-static uint32_t slot_of(struct ranks *ranks, uint32_t at, uint32_t rank)
+/* `likely`: slots and arrivals are both in the order of the ranks, mostly. */
+static uint32_t slot_of(struct ranks *ranks, uint32_t at, uint32_t rank, size_t likely)
 {
+    if (likely < ranks->communicators[at].member_count &&
+        ranks->communicators[at].members[likely].rank == rank)
+        return (uint32_t)likely;
     uint64_t key = ranks_pair_key(at, rank);
     uint32_t slot = int_map_get(&ranks->slots, key);
     if (slot != MAP_NONE)
@@ -222,13 +227,13 @@ static bool all_need_all(enum ranks_operation operation)
 
 struct durations {
     double shortest, median, longest, total;
-    uint32_t last; /* rank with the shortest duration: it arrived last */
+    size_t last; /* index of the shortest duration: that rank arrived last */
 };
 
 static struct durations durations_of(struct ranks *ranks, const struct instance *instance)
 {
     ranks->scratch = xgrow(ranks->scratch, &ranks->scratch_capacity, instance->count, sizeof *ranks->scratch);
-    struct durations result = {.last = instance->arrivals[0].rank};
+    struct durations result = {.last = 0};
     uint64_t shortest = instance->arrivals[0].duration_ns;
     for (size_t i = 0; i < instance->count; i++) {
         const struct arrival *arrival = &instance->arrivals[i];
@@ -236,7 +241,7 @@ static struct durations durations_of(struct ranks *ranks, const struct instance 
         result.total += (double)arrival->duration_ns;
         if (arrival->duration_ns < shortest) {
             shortest = arrival->duration_ns;
-            result.last = arrival->rank;
+            result.last = i;
         }
     }
     result.median = ranks_median(ranks->scratch, instance->count);
@@ -249,7 +254,7 @@ static void add_to_class(struct ranks *ranks, struct class *class, const struct 
                          const struct durations *durations)
 {
     struct ranks_collective_row *row = &class->row;
-    uint32_t slot = slot_of(ranks, class->communicator, durations->last);
+    uint32_t slot = slot_of(ranks, class->communicator, instance->arrivals[durations->last].rank, durations->last);
     row->count++;
     row->bytes += instance->bytes;
     row->bytes_min = instance->bytes < row->bytes_min ? instance->bytes : row->bytes_min;
@@ -305,7 +310,7 @@ static void add_lateness(struct ranks *ranks, uint32_t communicator, const struc
     struct block *block = block_at(ranks, communicator, step);
     for (size_t i = 0; block && i < instance->count; i++) {
         const struct arrival *arrival = &instance->arrivals[i];
-        uint32_t slot = slot_of(ranks, communicator, arrival->rank);
+        uint32_t slot = slot_of(ranks, communicator, arrival->rank, i);
         if (slot < block->slots)
             block->late_ns[slot] += durations->median - (double)arrival->duration_ns;
     }
@@ -343,10 +348,16 @@ static double usually_blocked(struct ranks *ranks, const struct instance *instan
     return fmin(all, last);
 }
 
+/* The idle time of the median rank after the collective, which is mostly 0. */
 static double usually_idle(struct ranks *ranks, const struct instance *instance)
 {
-    for (size_t i = 0; i < instance->count; i++)
+    size_t busy = 0;
+    for (size_t i = 0; i < instance->count; i++) {
         ranks->scratch[i] = (double)instance->arrivals[i].idle_ns;
+        busy += ranks->scratch[i] <= 0;
+    }
+    if (busy > (instance->count - 1) / 2)
+        return 0;
     ranks_sort(ranks->scratch, instance->count);
     return ranks->scratch[(instance->count - 1) / 2];
 }
@@ -386,7 +397,7 @@ static void add_waits(struct ranks *ranks, uint32_t communicator, const struct i
     for (size_t i = 0; i < instance->count; i++) {
         const struct arrival *arrival = &instance->arrivals[i];
         uint64_t number = instance->step + (uint64_t)(int64_t)arrival->step_difference;
-        uint32_t slot = slot_of(ranks, communicator, arrival->rank);
+        uint32_t slot = slot_of(ranks, communicator, arrival->rank, i);
         double waited = (double)arrival->duration_ns - transfer;
         double lead = update_lead(&ranks->communicators[communicator].members[slot], arrival, waited);
         struct rank_step *step = ranks_find_step(ranks, arrival->rank, number);
@@ -427,9 +438,24 @@ static int compare_arrivals(const void *a, const void *b)
     return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
+static void sort_arrivals(struct arrival *arrivals, size_t count)
+{
+    if (count > ARRIVALS_FEW) {
+        qsort(arrivals, count, sizeof *arrivals, compare_arrivals);
+        return;
+    }
+    for (size_t i = 1; i < count; i++) {
+        struct arrival arrival = arrivals[i];
+        size_t at = i;
+        for (; at && arrivals[at - 1].rank > arrival.rank; at--)
+            arrivals[at] = arrivals[at - 1];
+        arrivals[at] = arrival;
+    }
+}
+
 static bool has_duplicate(struct instance *instance)
 {
-    qsort(instance->arrivals, instance->count, sizeof *instance->arrivals, compare_arrivals);
+    sort_arrivals(instance->arrivals, instance->count);
     for (size_t i = 1; i < instance->count; i++)
         if (instance->arrivals[i].rank == instance->arrivals[i - 1].rank)
             return true;
@@ -462,7 +488,7 @@ static void complete_instance(struct ranks *ranks, struct instance *instance)
         vote_shift(rank, instance->arrivals[i].step_difference - usual);
         rank->instance_count++;
     }
-    ranks->ranks[durations.last].last_count++;
+    ranks->ranks[instance->arrivals[durations.last].rank].last_count++;
     add_lateness(ranks, communicator, instance, &durations, step);
     ranks_clocks_add(ranks, instance, durations.shortest);
 }

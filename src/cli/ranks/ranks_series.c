@@ -6,6 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#define FEW 24 /* values that an insertion sort is the fastest for */
+
 static void thin(struct ranks_series *series)
 {
     size_t kept = 0;
@@ -58,9 +60,23 @@ static int compare_doubles(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+/* Most collectives have few ranks. */
+static void sort_few(double *values, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        double value = values[i];
+        size_t at = i;
+        for (; at && values[at - 1] > value; at--)
+            values[at] = values[at - 1];
+        values[at] = value;
+    }
+}
+
 void ranks_sort(double *values, size_t count)
 {
-    if (count > 1)
+    if (count <= FEW)
+        sort_few(values, count);
+    else
         qsort(values, count, sizeof *values, compare_doubles);
 }
 

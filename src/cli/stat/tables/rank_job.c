@@ -30,10 +30,15 @@ static uint64_t step_key(const struct stat *stat, const struct trace_span *span)
 
 static uint64_t hex_of(const char *text, size_t digits)
 {
-    char part[17] = {0};
-    for (size_t i = 0; i < digits && i < 16 && text && text[i]; i++)
-        part[i] = text[i];
-    return strtoull(part, NULL, 16);
+    uint64_t value = 0;
+    for (size_t i = 0; i < digits && text; i++) {
+        char c = text[i];
+        bool is_digit = c >= '0' && c <= '9';
+        if (!is_digit && !(c >= 'a' && c <= 'f') && !(c >= 'A' && c <= 'F'))
+            break;
+        value = value << 4 | (uint64_t)(is_digit ? c - '0' : (c | 0x20) - 'a' + 10);
+    }
+    return value;
 }
 
 static void fill_trace_id(uint8_t id[RANKS_ID_BYTES], const char *hex)
