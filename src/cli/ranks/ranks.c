@@ -185,7 +185,8 @@ static void block(struct pending *pending, uint64_t from_ns, uint64_t until_ns)
 }
 
 /* `next_ns`: the start of the next work of the step. */
-static struct blocking blocking_of(const struct pending *pending, const struct rank_step *step, uint64_t next_ns)
+static struct blocking blocking_of(const struct pending *pending, const struct rank_step *step,
+                                   uint64_t next_ns)
 {
     uint64_t end = pending->collective.end_ns, busy = end - pending->blocked_until_ns;
     uint64_t blocked = busy > pending->blocked_ns / BLOCKED_OVER_BUSY ? 0 : pending->blocked_ns;
@@ -224,10 +225,10 @@ static void sweep(struct ranks *ranks, struct rank_step *step, uint64_t time_ns)
     step->swept_ns = time_ns;
 }
 
-/* Matches pending collectives that end until `time_ns`, which is the start of the next work of `current`, and the
- * oldest ones if there are too many. */
-static void match_pending(struct ranks *ranks, uint32_t rank, const struct rank_step *current, uint64_t time_ns,
-                          size_t keep_max)
+/* Matches pending collectives that end until `time_ns`, which is the start of the next work of `current`, and
+ * the oldest ones if there are too many. */
+static void match_pending(struct ranks *ranks, uint32_t rank, const struct rank_step *current,
+                          uint64_t time_ns, size_t keep_max)
 {
     struct process_rank *process = &ranks->ranks[rank];
     size_t kept = 0, count = process->pending_count;

@@ -56,7 +56,7 @@ struct rank_step {
 struct arrival {
     uint64_t end_ns, duration_ns;
     float blocked_ns, idle_ns; /* of struct blocking */
-    int32_t step_difference; /* to the instance's step */
+    int32_t step_difference;   /* to the instance's step */
     uint32_t rank;
 };
 

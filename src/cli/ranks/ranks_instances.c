@@ -7,9 +7,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define ARRIVALS_FEW 24 /* that an insertion sort is the fastest for */
-#define LAST_SHARE 0.1   /* a rank that waited less than this share of the transfer arrived with the last one */
-#define QUEUE_NS   20000 /* most time between two collectives of which the second waits for the first */
+#define ARRIVALS_FEW 24  /* that an insertion sort is the fastest for */
+#define LAST_SHARE   0.1 /* a rank that waited less than this share of the transfer arrived with the last one \
+                          */
+#define QUEUE_NS 20000   /* most time between two collectives of which the second waits for the first */
 
 static void close_instance(struct ranks *ranks, struct instance *instance)
 {
@@ -254,7 +255,8 @@ static void add_to_class(struct ranks *ranks, struct class *class, const struct 
                          const struct durations *durations)
 {
     struct ranks_collective_row *row = &class->row;
-    uint32_t slot = slot_of(ranks, class->communicator, instance->arrivals[durations->last].rank, durations->last);
+    uint32_t slot =
+        slot_of(ranks, class->communicator, instance->arrivals[durations->last].rank, durations->last);
     row->count++;
     row->bytes += instance->bytes;
     row->bytes_min = instance->bytes < row->bytes_min ? instance->bytes : row->bytes_min;
@@ -325,27 +327,40 @@ static double blocked_of_all(struct ranks *ranks, const struct instance *instanc
     return ranks->scratch[(instance->count - 1) / 2];
 }
 
-/* The same among the ranks that arrived with the last one, without their short wait. */
-static double blocked_of_last(struct ranks *ranks, const struct instance *instance, double transfer)
+static const struct member *member_of(struct ranks *ranks, uint32_t communicator,
+                                      const struct instance *instance, size_t at)
+{
+    uint32_t slot = slot_of(ranks, communicator, instance->arrivals[at].rank, at);
+    return &ranks->communicators[communicator].members[slot];
+}
+
+/* The same among the ranks that hardly waited for others in this collective and in those before it, without
+ * what they waited in it. */
+static double blocked_of_last(struct ranks *ranks, uint32_t communicator, const struct instance *instance,
+                              double transfer)
 {
     size_t count = 0;
+    double least = INFINITY;
+    for (size_t i = 0; i < instance->count; i++)
+        least = fmin(least, member_of(ranks, communicator, instance, i)->lead_ns);
     for (size_t i = 0; i < instance->count; i++) {
         const struct arrival *arrival = &instance->arrivals[i];
         double waited = (double)arrival->duration_ns - transfer;
-        if (waited <= transfer * LAST_SHARE)
-            ranks->scratch[count++] = fmax((double)arrival->blocked_ns - waited, 0);
+        if (member_of(ranks, communicator, instance, i)->lead_ns <= least + transfer * LAST_SHARE)
+            ranks->scratch[count++] = fmin(fmax((double)arrival->blocked_ns - waited, 0), transfer);
     }
     ranks_sort(ranks->scratch, count);
     return ranks->scratch[(count - 1) / 2];
 }
 
-/* The part of the transfer that would block the ranks if none had waited for another one. A rank that waited has
- * no work left that could hide the transfer, so the ranks that arrived last decide; but not if these are late
- * with their next work, which blocks them alone. */
-static double usually_blocked(struct ranks *ranks, const struct instance *instance, double transfer)
+/* The part of the transfer that would block the ranks if none had waited for another one. A rank that waited
+ * has no work left that could hide the transfer, so the ranks that arrived last decide; but not if these are
+ * late with their next work, which blocks them alone. */
+static double usually_blocked(struct ranks *ranks, uint32_t communicator, const struct instance *instance,
+                              double transfer)
 {
-    double all = blocked_of_all(ranks, instance, transfer), last = blocked_of_last(ranks, instance, transfer);
-    return fmin(all, last);
+    double all = blocked_of_all(ranks, instance, transfer);
+    return fmin(all, blocked_of_last(ranks, communicator, instance, transfer));
 }
 
 /* The idle time of the median rank after the collective, which is mostly 0. */
@@ -362,20 +377,25 @@ static double usually_idle(struct ranks *ranks, const struct instance *instance)
     return ranks->scratch[(instance->count - 1) / 2];
 }
 
-/* Notes the end of the rank's collective, and returns how much earlier it could have ended without other ranks:
- * by the time that it waited in this one, and in those before it that it was queued behind. */
-static double update_lead(struct member *member, const struct arrival *arrival, double waited)
+/* Notes the end of each rank's collective, and how much earlier it could have ended without other ranks: by
+ * the time that the rank waited in this one, and in those before it that it was queued behind. */
+static void update_leads(struct ranks *ranks, uint32_t communicator, const struct instance *instance,
+                         double transfer)
 {
-    uint64_t start = arrival->end_ns - arrival->duration_ns;
-    bool is_queued = start >= member->end_ns && start - member->end_ns <= QUEUE_NS;
-    member->lead_ns = waited + (is_queued ? member->lead_ns : 0);
-    member->end_ns = arrival->end_ns;
-    return member->lead_ns;
+    for (size_t i = 0; i < instance->count; i++) {
+        const struct arrival *arrival = &instance->arrivals[i];
+        uint32_t slot = slot_of(ranks, communicator, arrival->rank, i);
+        struct member *member = &ranks->communicators[communicator].members[slot];
+        uint64_t start = arrival->end_ns - arrival->duration_ns;
+        bool is_queued = start >= member->end_ns && start - member->end_ns <= QUEUE_NS;
+        member->lead_ns = (double)arrival->duration_ns - transfer + (is_queued ? member->lead_ns : 0);
+        member->end_ns = arrival->end_ns;
+    }
 }
 
-/* The exposed time that a rank spent for other ranks. Without them, the collective would have ended earlier by at
- * least the rank's wait, and by at most the lead. In between, it is the time beyond the usual transfer. A rank that
- * has no work after the collective was not blocked by it, but by its host. */
+/* The exposed time that a rank spent for other ranks. Without them, the collective would have ended earlier
+ * by at least the rank's wait, and by at most the lead. In between, it is the time beyond the usual transfer.
+ * A rank that has no work after the collective was not blocked by it, but by its host. */
 static double waiting_of(const struct arrival *arrival, double waited, double lead, double usual,
                          double usual_idle)
 {
@@ -384,22 +404,23 @@ static double waiting_of(const struct arrival *arrival, double waited, double le
     return fmax(fmax(least, most) - idle, 0);
 }
 
-/* Divides the exposed time of each rank. The transfer counts alike on all ranks: if a rank hides more of it behind
- * longer work, that work makes it less late. The rest is the rank's own matter, for example that of a host that
- * launched the next kernel late. If the shortest duration is not the transfer, all of it counts as waiting. */
+/* Divides the exposed time of each rank. The transfer counts alike on all ranks: if a rank hides more of it
+ * behind longer work, that work makes it less late. The rest is the rank's own matter, for example that of a
+ * host that launched the next kernel late. If the shortest duration is not the transfer, all of it counts as
+ * waiting. */
 static void add_waits(struct ranks *ranks, uint32_t communicator, const struct instance *instance,
                       double shortest_ns)
 {
     bool has_transfer = instance->is_uniform && all_need_all(instance->operation);
     double transfer = has_transfer ? shortest_ns : 0;
-    double usual = has_transfer ? usually_blocked(ranks, instance, transfer) : 0;
+    update_leads(ranks, communicator, instance, transfer);
+    double usual = has_transfer ? usually_blocked(ranks, communicator, instance, transfer) : 0;
     double usual_idle = usually_idle(ranks, instance);
     for (size_t i = 0; i < instance->count; i++) {
         const struct arrival *arrival = &instance->arrivals[i];
         uint64_t number = instance->step + (uint64_t)(int64_t)arrival->step_difference;
-        uint32_t slot = slot_of(ranks, communicator, arrival->rank, i);
         double waited = (double)arrival->duration_ns - transfer;
-        double lead = update_lead(&ranks->communicators[communicator].members[slot], arrival, waited);
+        double lead = member_of(ranks, communicator, instance, i)->lead_ns;
         struct rank_step *step = ranks_find_step(ranks, arrival->rank, number);
         if (!step)
             continue;

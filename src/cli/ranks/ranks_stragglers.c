@@ -19,8 +19,9 @@
 #define LATE_PEERS_MIN  6     /* with fewer, the deviation is too uncertain: LATE_SHARE alone decides */
 #define LATE_STEPS      0.33 /* of all steps: a rank that is late half of the time passes in spite of noise */
 #define LATE_STEPS_MIN  3
-#define OUTLIER_MADS    4.5 /* a step counts at most this much for the mean: 3 standard deviations */
-#define MEAN_DEVIATIONS 4.5 /* standard deviations of a mean: chance has one such rank in 300,000 */
+#define OUTLIER_MADS    4.5    /* a step counts at most this much for the mean: 3 standard deviations */
+#define MEAN_DEVIATIONS 4.5    /* standard deviations of a mean: chance has one such rank in 300,000 */
+#define MEAN_STEPS      0.2    /* of all steps: then the mean says more than their number */
 #define MAD_DEVIATION   1.4826 /* of a normal distribution: the standard deviation divided by the MAD */
 #define DELAY_ROUNDS    20
 #define LATE_OVER_EARLY 4 /* late steps per early one; noise is as often early as late */
@@ -35,6 +36,7 @@ struct peer {
 /* Sums of one rank in one communicator. */
 struct standing {
     uint64_t steps, late, early;
+    bool is_late_on_average;
     double saving_ns, duration_ns, own_ns;
     struct ranks_series excess, compute, copies, idle, loader; /* of late steps, against the peers' medians */
     struct ranks_series lateness, own, peers_own, over;        /* of all steps; over: own - peers_own */
@@ -181,7 +183,8 @@ static void add_step(struct standing *standings, struct peer *peers, size_t coun
 static bool is_straggler(const struct standing *standing)
 {
     uint64_t late_min = standing->steps < LATE_STEPS_MIN ? standing->steps : LATE_STEPS_MIN;
-    return standing->late >= late_min && (double)standing->late >= LATE_STEPS * (double)standing->steps &&
+    double share = standing->is_late_on_average ? MEAN_STEPS : LATE_STEPS;
+    return standing->late >= late_min && (double)standing->late >= share * (double)standing->steps &&
            standing->late >= LATE_OVER_EARLY * standing->early && standing->late;
 }
 
@@ -242,8 +245,8 @@ static void offer_straggler(struct ranks *ranks, struct ranks_report *report, ui
         .advice = cause.advice,
     };
     memcpy(finding.trace_id, standing->worst->step.trace_id, RANKS_ID_BYTES);
-    finding.evidence = xasprintf("%s was late in %llu of %llu steps, by %.2f ms against its peers; %s",
-                                 who, (unsigned long long)standing->late, (unsigned long long)standing->steps,
+    finding.evidence = xasprintf("%s was late in %llu of %llu steps, by %.2f ms against its peers; %s", who,
+                                 (unsigned long long)standing->late, (unsigned long long)standing->steps,
                                  finding.delay_ns / 1e6, cause.text);
     free(who);
     ranks_offer(report, &finding);
@@ -290,8 +293,8 @@ struct work {
     size_t *row_peers; /* by rank */
 };
 
-/* The rank's delay in its late steps, which are those where it is above half of the delay. It starts with the delay
- * of a rank that is late half of the time. */
+/* The rank's delay in its late steps, which are those where it is above half of the delay. It starts with the
+ * delay of a rank that is late half of the time. */
 static double typical_delay(struct standing *standing, double *late_share)
 {
     struct ranks_series *over = &standing->over;
@@ -310,8 +313,8 @@ static double typical_delay(struct standing *standing, double *late_share)
 }
 
 /* Counts the steps again where a rank is above `least_ns`, whether it was the last one or not. */
-static void add_late_steps(struct ranks *ranks, const struct communicator *communicator, uint64_t role, uint32_t slot,
-                           double least_ns, struct work *work)
+static void add_late_steps(struct ranks *ranks, const struct communicator *communicator, uint64_t role,
+                           uint32_t slot, double least_ns, struct work *work)
 {
     struct standing *standing = &work->standings[slot];
     struct ranks_series *late[] = {&standing->excess, &standing->compute, &standing->copies, &standing->idle,
@@ -375,7 +378,8 @@ static void find_late_on_average(struct ranks *ranks, const struct communicator 
             mean_ns - means.median_ns <= MEAN_DEVIATIONS * means.deviation_ns)
             continue;
         double delay = typical_delay(standing, &late_share);
-        if (delay > share_ns && late_share >= LATE_STEPS)
+        standing->is_late_on_average = delay > share_ns && late_share >= MEAN_STEPS;
+        if (standing->is_late_on_average)
             add_late_steps(ranks, communicator, role, (uint32_t)i, delay / 2, work);
     }
 }

@@ -136,7 +136,8 @@ static size_t find_differences(const struct clocks *clocks, uint32_t host, int64
 }
 
 /* Appends to `queue` the hosts that share a collective with this one, which is known. */
-static size_t find_neighbors(struct clocks *clocks, uint32_t host, bool *is_queued, uint32_t *queue, size_t count)
+static size_t find_neighbors(struct clocks *clocks, uint32_t host, bool *is_queued, uint32_t *queue,
+                             size_t count)
 {
     for (size_t i = clocks->first_of_host[host]; i < clocks->first_of_host[host + 1]; i++) {
         const struct end *own = &clocks->ends[clocks->ends_of_host[i]];
@@ -154,7 +155,8 @@ static size_t find_neighbors(struct clocks *clocks, uint32_t host, bool *is_queu
     return count;
 }
 
-/* Through known hosts, until no further one can be joined. Each collective is passed once for each of its ends. */
+/* Through known hosts, until no further one can be joined. Each collective is passed once for each of its
+ * ends. */
 static void find_offsets(struct clocks *clocks)
 {
     int64_t *differences = xcalloc(clocks->end_count, sizeof *differences);

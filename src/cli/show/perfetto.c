@@ -140,7 +140,8 @@ static bool has_same(const struct trace *trace, const struct trace_resource *a,
     return one && other ? strcmp(one, other) == 0 : !one && !other;
 }
 
-/* A PID belongs to the first process that has it. Others with it are on other hosts or in other containers. */
+/* A PID belongs to the first process that has it. Others with it are on other hosts or in other containers.
+ */
 static bool is_pid_taken(const struct trace *trace, struct int_map *pids, uint32_t resource)
 {
     const struct trace_resource *own = &trace->resources[resource];

@@ -58,8 +58,8 @@ static int by_number(const void *a, const void *b)
     return one->number < other->number ? -1 : one->number > other->number;
 }
 
-/* A parent may start later than its child, so spans are not in the order of the tree. Each span is passed once,
- * because all spans of the way up get the owner. */
+/* A parent may start later than its child, so spans are not in the order of the tree. Each span is passed
+ * once, because all spans of the way up get the owner. */
 static void find_owner(uint32_t *owners, const struct trace *trace, uint32_t index)
 {
     uint32_t at = index, next;

@@ -303,8 +303,9 @@ static void test_two_ranks_and_their_spans(void **state)
     free(picture);
 }
 
-/* Each rank is on a host of its own, and shares collectives with the ranks before and after it. With MANY ranks, a
- * search through all ranks, processes or spans for each of them would take far more steps than a test has time for. */
+/* Each rank is on a host of its own, and shares collectives with the ranks before and after it. With MANY
+ * ranks, a search through all ranks, processes or spans for each of them would take far more steps than a
+ * test has time for. */
 #define MANY 100000
 
 static void add_chained_rank(unsigned number)
@@ -320,11 +321,12 @@ static void add_chained_rank(unsigned number)
     add_span(rank, 1, name, 0, STEP_NS, ATTR_NUMBER("cuda.step.number", "8"));
     for (unsigned i = 0; i < 2; i++) {
         char attrs[512];
-        snprintf(attrs, sizeof attrs,
-                 ATTR_NUMBER("cuda.stream.id", "8") "," ATTR_TEXT("cuda.activity", "collective") "," ATTR_TEXT(
-                     "cuda.collective.operation",
-                     "all_reduce") ",{\"key\":\"cuda.collective.key\",\"value\":{\"stringValue\":\"%u\"}}",
-                 number + i);
+        snprintf(
+            attrs, sizeof attrs,
+            ATTR_NUMBER("cuda.stream.id", "8") "," ATTR_TEXT("cuda.activity", "collective") "," ATTR_TEXT(
+                "cuda.collective.operation",
+                "all_reduce") ",{\"key\":\"cuda.collective.key\",\"value\":{\"stringValue\":\"%u\"}}",
+            number + i);
         text_add(&input, ",");
         add_span(++next_id, rank, "AllReduce", STEP_NS * i / 4, STEP_NS * (i + 1) / 4, attrs);
     }

@@ -1,0 +1,169 @@
+/* How late a rank is: its own time, without what it spends for others, and who is a straggler. Times in the
+ * tests are us. */
+#include "cli/ranks/ranks.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define RANKS 8
+#define LATE  3
+#define US    1000ull
+
+static struct ranks *ranks;
+static struct ranks_report report;
+
+static int setup(void **state)
+{
+    (void)state;
+    ranks = ranks_create(NULL);
+    for (unsigned i = 0; i < RANKS; i++)
+        ranks_add(ranks, i, "a", NULL);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    ranks_report_deinit(&report);
+    ranks_destroy(ranks);
+    return 0;
+}
+
+static void begin_step(uint64_t step, uint64_t start_us)
+{
+    for (unsigned i = 0; i < RANKS; i++)
+        ranks_add_step(
+            ranks, i,
+            &(struct ranks_step){
+                .number = step, .start_ns = start_us * US, .end_ns = start_us * US + 1, .has_backlog = true});
+}
+
+static void compute(uint32_t rank, uint64_t step, uint64_t start_us, uint64_t end_us)
+{
+    ranks_add_work(ranks, rank, step, RANKS_COMPUTE, start_us * US, end_us * US);
+}
+
+static void reduce(uint32_t rank, uint64_t step, uint64_t key, uint64_t start_us, uint64_t end_us)
+{
+    ranks_add_collective(ranks, rank,
+                         &(struct ranks_collective){.key = step * 100 + key,
+                                                    .communicator = 5,
+                                                    .operation = RANKS_ALL_REDUCE,
+                                                    .participants = RANKS,
+                                                    .bytes = 1 << 20,
+                                                    .step = step,
+                                                    .start_ns = start_us * US,
+                                                    .end_ns = end_us * US});
+}
+
+/* How much longer the late rank's own time is than that of each other rank. */
+static void expect_delay(uint64_t delay_us)
+{
+    ranks_finish(ranks, &report);
+    for (size_t i = 0; i < RANKS; i++)
+        if (i != LATE)
+            assert_int_equal((report.steps[LATE].own_ns - report.steps[i].own_ns) / US, delay_us);
+}
+
+/* The transfer of 140 us ends 70 us after the others' compute. So 70 of 200 us are no delay: the others are
+ * blocked, too. */
+static void run_hidden(uint64_t kernel_us, uint64_t idle_us)
+{
+    begin_step(1, 1000);
+    for (uint32_t i = 0; i < RANKS; i++) {
+        uint64_t end = 1170 + (i == LATE ? kernel_us : 0), ready = end + (i == LATE ? idle_us : 0);
+        compute(i, 1, 1000, 1100);
+        reduce(i, 1, 1, 1100, 1240);
+        compute(i, 1, 1100, end);
+        reduce(i, 1, 2, ready > 1240 ? ready : 1240, 1447);
+        compute(i, 1, 1447, 1500);
+    }
+    expect_delay(130);
+}
+
+static void test_a_longer_kernel_beside_a_transfer(void **state)
+{
+    (void)state;
+    run_hidden(200, 0);
+}
+
+static void test_a_late_launch_beside_a_transfer(void **state)
+{
+    (void)state;
+    run_hidden(0, 200);
+}
+
+/* The others have no work left when the late rank arrives, so the transfers that it hides block them. */
+static void test_collectives_queue_behind_a_late_one(void **state)
+{
+    (void)state;
+    begin_step(1, 1000);
+    for (uint32_t i = 0; i < RANKS; i++) {
+        uint64_t ready = i == LATE ? 1600 : 1100;
+        compute(i, 1, 1000, ready);
+        reduce(i, 1, 1, ready, 1740);
+        compute(i, 1, ready, ready + 300);
+        reduce(i, 1, 2, 1740, 1880);
+        reduce(i, 1, 3, i == LATE ? 1900 : 1880, 1977);
+        compute(i, 1, 1977, 2000);
+    }
+    expect_delay(500);
+}
+
+/* Ranks differ by up to 300 us in each step, and the late one is 150 us above that in each second step: too
+ * little for single steps. */
+static void run_many(uint64_t late_us)
+{
+    unsigned random = 1;
+    for (uint64_t step = 1; step <= 40; step++) {
+        uint64_t start = step * 100000, ready[RANKS], last = 0;
+        begin_step(step, start);
+        for (uint32_t i = 0; i < RANKS; i++) {
+            random = random * 1103515245 + 12345;
+            ready[i] = start + 20000 + random / 65536 % 300 + (i == LATE && step % 2 ? late_us : 0);
+            last = ready[i] > last ? ready[i] : last;
+        }
+        for (uint32_t i = 0; i < RANKS; i++) {
+            compute(i, step, start, ready[i]);
+            reduce(i, step, 1, ready[i], last + 100);
+        }
+    }
+    ranks_finish(ranks, &report);
+}
+
+static void test_late_on_average(void **state)
+{
+    (void)state;
+    run_many(250);
+    assert_int_equal(report.finding_count, 1);
+    assert_int_equal(report.findings[0].kind, RANKS_STRAGGLER);
+    assert_int_equal(report.findings[0].rank, LATE);
+    assert_in_range(report.findings[0].steps, 16, 24);
+    assert_in_range(report.findings[0].delay_ns / 1000, 200, 300);
+}
+
+static void test_noise_is_not_late(void **state)
+{
+    (void)state;
+    run_many(0);
+    assert_int_equal(report.finding_count, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_a_longer_kernel_beside_a_transfer),
+        TEST(test_a_late_launch_beside_a_transfer),
+        TEST(test_collectives_queue_behind_a_late_one),
+        TEST(test_late_on_average),
+        TEST(test_noise_is_not_late),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
