@@ -25,6 +25,9 @@
 #define MAD_DEVIATION   1.4826 /* of a normal distribution: the standard deviation divided by the MAD */
 #define DELAY_ROUNDS    20
 #define LATE_OVER_EARLY 4 /* late steps per early one; noise is as often early as late */
+/* Or fewer, if the late steps cost much more time than the early ones: another rank was late first. */
+#define LATE_OVER_EARLY_MIN 2
+#define LATE_OVER_EARLY_NS  8.0
 
 struct peer {
     uint32_t rank, slot;
@@ -36,6 +39,7 @@ struct peer {
 /* Sums of one rank in one communicator. */
 struct standing {
     uint64_t steps, late, early;
+    double late_ns, early_ns; /* how much, all late and all early steps together */
     bool is_late_on_average;
     double saving_ns, duration_ns, own_ns;
     struct ranks_series excess, compute, copies, idle, loader; /* of late steps, against the peers' medians */
@@ -120,6 +124,7 @@ static void add_late(struct standing *standing, const struct peer *peers, size_t
 {
     const struct peer *peer = &peers[of];
     standing->late++;
+    standing->late_ns += peer->over_ns;
     ranks_series_add(&standing->excess, peer->over_ns);
 #define ADD_EXCESS(part)                                                                                     \
     ranks_series_add(&standing->part,                                                                        \
@@ -135,6 +140,12 @@ static void add_late(struct standing *standing, const struct peer *peers, size_t
         standing->worst_ns = peer->over_ns;
         standing->worst = peer->step;
     }
+}
+
+static void add_early(struct standing *standing, const struct peer *peer)
+{
+    standing->early++;
+    standing->early_ns -= peer->over_ns;
 }
 
 /* The median of the sorted values without one of them. */
@@ -177,7 +188,14 @@ static void add_step(struct standing *standings, struct peer *peers, size_t coun
         add_late(&standings[peers[last].slot], peers, count, last, &threshold, scratch);
     threshold = threshold_of(peers, count, quickest, scratch);
     if (-peers[quickest].over_ns > threshold.limit_ns)
-        standings[peers[quickest].slot].early++;
+        add_early(&standings[peers[quickest].slot], &peers[quickest]);
+}
+
+static bool is_late_more_than_early(const struct standing *standing)
+{
+    return standing->late >= LATE_OVER_EARLY * standing->early ||
+           (standing->late >= LATE_OVER_EARLY_MIN * standing->early &&
+            standing->late_ns >= LATE_OVER_EARLY_NS * standing->early_ns);
 }
 
 static bool is_straggler(const struct standing *standing)
@@ -185,7 +203,7 @@ static bool is_straggler(const struct standing *standing)
     uint64_t late_min = standing->steps < LATE_STEPS_MIN ? standing->steps : LATE_STEPS_MIN;
     double share = standing->is_late_on_average ? MEAN_STEPS : LATE_STEPS;
     return standing->late >= late_min && (double)standing->late >= share * (double)standing->steps &&
-           standing->late >= LATE_OVER_EARLY * standing->early && standing->late;
+           is_late_more_than_early(standing) && standing->late;
 }
 
 struct cause {
@@ -322,6 +340,7 @@ static void add_late_steps(struct ranks *ranks, const struct communicator *commu
     for (size_t i = 0; i < sizeof late / sizeof *late; i++)
         ranks_series_deinit(late[i]);
     standing->late = 0;
+    standing->late_ns = 0;
     standing->saving_ns = standing->worst_ns = 0;
     for (uint32_t at = communicator->first_block; at != RANKS_NONE; at = ranks->blocks[at].next) {
         size_t count = collect_peers(ranks, &ranks->blocks[at], role, work->peers), of = 0;

@@ -154,6 +154,57 @@ static void test_noise_is_not_late(void **state)
     assert_int_equal(report.finding_count, 0);
 }
 
+/* One other rank is late by 2 ms in each of the first 10 steps, and then LATE by `late_us` in the next 30.
+ * With two ranks, LATE is early while the other one is late. */
+static void run_pair(uint64_t late_us)
+{
+    const uint32_t pair[] = {0, LATE};
+    for (uint64_t step = 1; step <= 40; step++) {
+        uint64_t start = step * 100000, ready[] = {start + 5000, start + 5000};
+        if (step <= 10)
+            ready[0] += 2000;
+        else
+            ready[1] += late_us;
+        uint64_t last = ready[0] > ready[1] ? ready[0] : ready[1];
+        begin_step(step, start);
+        for (uint32_t i = 0; i < 2; i++) {
+            compute(pair[i], step, start, ready[i]);
+            ranks_add_collective(ranks, pair[i],
+                                 &(struct ranks_collective){.key = step * 100,
+                                                            .communicator = 5,
+                                                            .operation = RANKS_ALL_REDUCE,
+                                                            .participants = 2,
+                                                            .bytes = 1 << 20,
+                                                            .step = step,
+                                                            .start_ns = ready[i] * US,
+                                                            .end_ns = (last + 100) * US});
+        }
+    }
+    ranks_finish(ranks, &report);
+}
+
+static bool has_straggler(void)
+{
+    for (size_t i = 0; i < report.finding_count; i++)
+        if (report.findings[i].kind == RANKS_STRAGGLER)
+            return report.findings[i].rank == LATE;
+    return false;
+}
+
+static void test_another_rank_was_late_before(void **state)
+{
+    (void)state;
+    run_pair(30000);
+    assert_true(has_straggler());
+}
+
+static void test_two_ranks_that_are_late_in_turn(void **state)
+{
+    (void)state;
+    run_pair(2000);
+    assert_false(has_straggler());
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -164,6 +215,8 @@ int main(void)
         TEST(test_collectives_queue_behind_a_late_one),
         TEST(test_late_on_average),
         TEST(test_noise_is_not_late),
+        TEST(test_another_rank_was_late_before),
+        TEST(test_two_ranks_that_are_late_in_turn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
