@@ -30,7 +30,7 @@ struct pending {
     uint64_t blocked_until_ns;
 };
 
-/* What a collective meant for its rank, ns. */
+/* The effect of a collective on its rank, ns. */
 struct blocking {
     float blocked_ns; /* the exposed time at its end, except that of later collectives */
     float idle_ns;    /* from its end to the next work */

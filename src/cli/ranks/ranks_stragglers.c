@@ -356,7 +356,7 @@ static void add_late_steps(struct ranks *ranks, const struct communicator *commu
 }
 
 /* How the ranks' means of `over` are distributed. Their deviation is that of the ranks or that of the steps,
- * whichever is larger: both are estimates, and the ranks may differ for good. */
+ * whichever is larger: both are estimates, and the ranks may differ permanently. */
 struct means {
     size_t ranks;
     double median_ns, deviation_ns, own_ns;

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* A counting sort of the items by group; TRACE_NONE: the item is in none. */
+/* Sorts the items by group, by counting them; TRACE_NONE: the item is in none. */
 static struct gpu_groups group(const uint32_t *group_of, size_t count, size_t group_count)
 {
     struct gpu_groups groups = {xcalloc(count, sizeof(uint32_t)), xcalloc(group_count + 2, sizeof(uint32_t))};
