@@ -7,10 +7,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define ARRIVALS_FEW 24  /* that an insertion sort is the fastest for */
-#define LAST_SHARE   0.1 /* a rank that waited less than this share of the transfer arrived with the last one \
-                          */
-#define QUEUE_NS 20000   /* most time between two collectives of which the second waits for the first */
+#define ARRIVALS_FEW 24 /* that an insertion sort is the fastest for */
+#define LAST_SHARE                                                                                           \
+    0.1                /* a rank that waited less than this share of the transfer arrived with the last one  \
+                        */
+#define QUEUE_NS 20000 /* most time between two collectives of which the second waits for the first */
 
 static void close_instance(struct ranks *ranks, struct instance *instance)
 {
