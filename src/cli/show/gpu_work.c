@@ -4,18 +4,18 @@
 
 #include <stdlib.h>
 
-/* Sorts the items by group, by counting them; TRACE_NONE: the item is in none. */
+/* Sorts the items by group, by counting them. Items of other groups, such as TRACE_NONE, are left out. */
 static struct gpu_groups group(const uint32_t *group_of, size_t count, size_t group_count)
 {
     struct gpu_groups groups = {xcalloc(count, sizeof(uint32_t)), xcalloc(group_count + 2, sizeof(uint32_t))};
     uint32_t *next = groups.first + 1; /* while items are placed, a group's end moves on */
     for (size_t i = 0; i < count; i++)
-        if (group_of[i] != TRACE_NONE)
+        if (group_of[i] < group_count)
             next[group_of[i] + 1]++;
     for (size_t i = 0; i < group_count; i++)
         next[i + 1] += next[i];
     for (size_t i = 0; i < count; i++)
-        if (group_of[i] != TRACE_NONE)
+        if (group_of[i] < group_count)
             groups.items[next[group_of[i]]++] = (uint32_t)i;
     return groups;
 }
