@@ -150,6 +150,8 @@ class Top(unittest.TestCase):
                      "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2"},
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
             self.addCleanup(Player(running).end)
+            while not (self.sockets / f"{running.pid}.sock").exists() and running.poll() is None:
+                time.sleep(0.01)
         for look, _ in zip(self.looks(), range(TRIES)):
             ranks = {agent["steps"]["rank"]: agent["steps"] for agent in look["agents"] if agent.get("steps", {}).get("sampled")}
             if len(ranks) == 2 and all(steps["count"] and len(steps["sampled"]) > 1 for steps in ranks.values()):
