@@ -26,4 +26,8 @@ foreach(double cuspan-replay cuspan-replay-classic)
   target_link_options(${double} PRIVATE ${CUSPAN_HIDE_LIBS} -Wl,-Bsymbolic -Wl,-z,now)
 endforeach()
 target_compile_definitions(cuspan-replay-classic PRIVATE REPLAY_CLASSIC)
+if(CMAKE_BUILD_TYPE MATCHES "^Rel") # the agent's image has little room
+  target_compile_options(cuspan-replay PRIVATE -Os)
+  target_compile_options(cuspan-replay-classic PRIVATE -Os)
+endif()
 install(TARGETS cuspan-replay cuspan-replay-classic LIBRARY DESTINATION lib/cuspan)
