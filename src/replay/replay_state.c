@@ -179,9 +179,11 @@ uint64_t cuspan_replay_nonce(uint64_t time_ns)
     return timeline_nonce(&replay.timeline, time_ns);
 }
 
+/* Never 0, whatever times the file has. */
 uint64_t replay_length_ns(void)
 {
-    return replay.timeline.last_ns - replay.timeline.first_ns + REPEAT_GAP_NS;
+    uint64_t length_ns = replay.timeline.last_ns - replay.timeline.first_ns;
+    return length_ns < UINT64_MAX - REPEAT_GAP_NS ? length_ns + REPEAT_GAP_NS : UINT64_MAX;
 }
 
 const char *cuspan_replay_counters(void)

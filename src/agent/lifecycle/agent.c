@@ -243,6 +243,7 @@ static enum status start(bool by_program, struct error *err)
     if (status == STATUS_OK)
         status = pipeline_start(&info, err);
     if (status != STATUS_OK) {
+        collective_steps_start(false);
         capture_stop();
         pipeline_cancel();
         return status;

@@ -186,6 +186,8 @@ void recorder_describe_job(struct recorder *recorder, const struct resource *res
         write_info(recorder, RECORDING_INFO_JOB, job);
     write_info(recorder, RECORDING_INFO_STEPS_TRACED, traced[settings->steps.traced]);
     snprintf(number, sizeof number, "%.17g", settings->steps.ratio);
+    for (char *c = number; *c; c++) /* the host's locale may have a comma */
+        *c = *c == ',' ? '.' : *c;
     write_info(recorder, RECORDING_INFO_STEPS_RATIO, number);
 }
 

@@ -67,38 +67,58 @@ static void end_silence(struct observed *observed)
         atomic_store_explicit(&observed->silent_max, silent, memory_order_relaxed);
 }
 
-/* Whether a better communicator has a period, too. */
+/* Whether a better communicator has a period, too. The best of them is silent for one more step. */
 static bool is_second(const struct observed *observed)
 {
+    struct observed *best = NULL;
     for (unsigned i = 0; i < COLLECTIVE_STEPS_COMMUNICATORS; i++) {
         struct observed *other = &all[i];
-        if (other == observed || !GET(other, length) || !is_better(other, observed) || is_given_up(other))
-            continue;
-        atomic_fetch_add_explicit(&other->silent, 1, memory_order_relaxed);
-        return true;
+        if (other != observed && GET(other, length) && is_better(other, observed) && !is_given_up(other) &&
+            (!best || is_better(other, best)))
+            best = other;
     }
-    return false;
+    if (best)
+        atomic_fetch_add_explicit(&best->silent, 1, memory_order_relaxed);
+    return best != NULL;
 }
 
+/* Numbers are used up even before capture starts, which may be at another time on each rank. */
 static void report(const struct observed *observed, int64_t number, enum step_kind kind)
 {
-    if (!atomic_load_explicit(&is_started, memory_order_acquire))
-        return;
     if (kind == STEP_NONE && atomic_load_explicit(&reporting, memory_order_relaxed) != observed)
         return;
     atomic_store_explicit(&reporting, observed, memory_order_relaxed);
     if (kind != STEP_NONE)
         atomic_store_explicit(&last_number, number, memory_order_relaxed);
+    if (!atomic_load_explicit(&is_started, memory_order_acquire))
+        return;
     if (!steps_begin(number, kind, STEP_BY_COLLECTIVES))
         nccl_set_collective_hook(NULL);
+}
+
+/* A number that no communicator has used. */
+static int64_t next_free_number(void)
+{
+    int64_t last = atomic_load_explicit(&last_number, memory_order_relaxed);
+    return last < 0 ? 0 : (last / NUMBERS_GAP + 1) * NUMBERS_GAP;
+}
+
+/* A communicator that takes over goes on with numbers that the one before it has not used. */
+static void report_step(struct observed *observed, int64_t number)
+{
+    bool takes_over = atomic_load_explicit(&reporting, memory_order_relaxed) != observed;
+    if (takes_over &&
+        observed->first_number + number <= atomic_load_explicit(&last_number, memory_order_relaxed))
+        observed->first_number = next_free_number() - number;
+    report(observed, observed->first_number + number, STEP_TRAIN);
 }
 
 static void note(struct observed *observed, const struct nccl_collective *collective)
 {
     struct collective_period *period = &observed->period;
-    int64_t number = 0, last = atomic_load_explicit(&last_number, memory_order_relaxed);
+    int64_t number = 0;
     if (period->count == 0)
-        observed->first_number = last < 0 ? 0 : (last / NUMBERS_GAP + 1) * NUMBERS_GAP;
+        observed->first_number = next_free_number();
     enum period_event event =
         collective_period_note(period, collective->operation, collective->bytes, &number);
     if (event == PERIOD_NOTHING)
@@ -112,7 +132,14 @@ static void note(struct observed *observed, const struct nccl_collective *collec
     }
     end_silence(observed);
     if (!is_second(observed))
-        report(observed, observed->first_number + number, STEP_TRAIN);
+        report_step(observed, number);
+}
+
+/* Its last step ends, and none follows. */
+static void give_up(struct observed *observed)
+{
+    atomic_store_explicit(&observed->length, 0, memory_order_relaxed);
+    report(observed, -1, STEP_NONE);
 }
 
 /* Threads that use a communicator at once break NCCL's rules: the order is not that of other ranks. */
@@ -124,11 +151,13 @@ static void on_collective(const struct nccl_collective *collective)
     if (!observed || GET(observed, has_no_order))
         return;
     if (atomic_exchange_explicit(&observed->is_in_use, true, memory_order_acquire)) {
-        atomic_store_explicit(&observed->has_no_order, true, memory_order_relaxed);
-        atomic_store_explicit(&observed->length, 0, memory_order_relaxed);
+        atomic_store(&observed->has_no_order, true);
+        give_up(observed);
         return;
     }
     note(observed, collective);
+    if (atomic_load(&observed->has_no_order)) /* since then */
+        give_up(observed);
     atomic_store_explicit(&observed->is_in_use, false, memory_order_release);
 }
 

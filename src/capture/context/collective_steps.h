@@ -4,8 +4,9 @@
  * A communicator's sequence is the same on all its ranks, and each one is observed apart, from its first
  * collective on. So all ranks count the same steps, however their threads and communicators take turns.
  *
- * A collective takes the program's thread about 20 ns more (tests/bench/programs/step_bench.c), without a
- * lock, also while capture sleeps. Once another source has reported a step, it takes one branch. */
+ * A collective takes the program's thread about 20 ns more (tests/bench/programs/step_bench.c), also
+ * while capture sleeps. It takes a lock only if the step that begins wakes capture. Once another source has
+ * reported a step, it takes one branch. */
 #ifndef CUSPAN_CAPTURE_CONTEXT_COLLECTIVE_STEPS_H
 #define CUSPAN_CAPTURE_CONTEXT_COLLECTIVE_STEPS_H
 

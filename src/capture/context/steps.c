@@ -102,7 +102,8 @@ bool steps_begin(int64_t number, enum step_kind kind, enum step_source source)
     atomic_store_explicit(&kind_now, kind, memory_order_relaxed);
     const struct step_rules *rules = atomic_load_explicit(&rules_now, memory_order_acquire);
     int64_t latest = atomic_load_explicit(&number_now, memory_order_relaxed);
-    bool is_watched = rules && step_is_watched(rules, latest, (uint8_t)kind);
+    bool none_follows = kind == STEP_NONE && number < 0;
+    bool is_watched = rules && !none_follows && step_is_watched(rules, latest, (uint8_t)kind);
     if (is_watched)
         hold(true);
     publish(number, kind, source);

@@ -19,9 +19,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Ends the current step and begins this one (STEP_NONE: none). A source that is less reliable than one seen
- * before is ignored: false. Any thread, also before capture starts. If capture has to wake up, it waits for
- * CUPTI's switch of records. */
+/* Ends the current step and begins this one (STEP_NONE: none; with a negative number, none follows soon). A
+ * source that is less reliable than one seen before is ignored: false. Any thread, also before capture
+ * starts. If capture has to wake up, it waits for CUPTI's switch of records. */
 bool steps_begin(int64_t number, enum step_kind kind, enum step_source source);
 
 /* The most reliable source so far. Any thread. */

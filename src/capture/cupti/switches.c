@@ -234,7 +234,7 @@ static bool is_enabled(uint16_t kind)
 }
 
 /* All kinds but those that describe devices and contexts, which are reported once, and graph records, which
- * crash CUPTI before 13.3 when enabled late. */
+ * a graph needs from its instantiation on. */
 static bool goes_off_in_sleep(uint16_t kind)
 {
     bool stays = kind == ACTIVITY_DEVICE || kind == ACTIVITY_CONTEXT || kind == ACTIVITY_GRAPH_TRACE;

@@ -116,9 +116,10 @@ static bool search(struct collective_period *period, uint32_t collective)
     return false;
 }
 
+/* A repetition that is longer than the longest step is not a part of a step. */
 static bool is_certain(const struct collective_period *period)
 {
-    return period->matched >= PERIOD_CERTAIN * proof_of(period);
+    return period->matched + proof_of(period) > PERIOD_MAX;
 }
 
 /* A period that was short-lived was a part of a step, so the next one needs more proof. Others may go on. */

@@ -20,7 +20,6 @@
 #define PERIOD_MAX         2048 /* collectives of a step */
 #define PERIOD_REPETITIONS 3
 #define PERIOD_PROOF       512
-#define PERIOD_CERTAIN     4  /* times the proof: a period that lasts so long is not a part of a step */
 #define PERIOD_OTHERS_MAX  16 /* other collectives between two steps, such as those of metrics */
 #define PERIOD_WINDOW_MIN  16
 #define PERIOD_WINDOW_MAX  (PERIOD_REPETITIONS * PERIOD_MAX)

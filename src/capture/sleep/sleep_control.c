@@ -157,8 +157,9 @@ bool sleep_control_is_tracing(void)
     return atomic_load(&state.is_tracing);
 }
 
-/* In the callback of cudaProfilerStart or cudaProfilerStop, if the user asked for it. The only place where a
- * callback enables or disables records, and may wait for another thread that does. */
+/* In the callback of cudaProfilerStart or cudaProfilerStop, if the user asked for it. Besides the
+ * program's first graph (switches.c), the only place where a callback enables or disables records, and may
+ * wait for another thread that does. */
 static void on_bound(bool begins)
 {
     int saved_errno = errno;

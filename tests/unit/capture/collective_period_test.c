@@ -300,6 +300,18 @@ static void test_others_between_steps(void **state)
     assert_int_equal(steps[step_count - 1].number, 1000 + 100 + 1);
 }
 
+/* Such as a metric: the repetition is certain before the first of them, and is found again. */
+static void test_regular_others(void **state)
+{
+    (void)state;
+    start_over();
+    for (unsigned i = 0; i < 10; i++) {
+        feed("abcdefgh", 258);
+        feed("m", 1);
+    }
+    assert_true(step_count > 2580 - 2 * PERIOD_PROOF / 8);
+}
+
 /* Not in one that is not certain, which may be equal layers. */
 static void test_no_others_before_a_period_is_certain(void **state)
 {
@@ -418,6 +430,7 @@ int main(void)
         cmocka_unit_test(test_accumulation),
         cmocka_unit_test(test_evaluation),
         cmocka_unit_test(test_others_between_steps),
+        cmocka_unit_test(test_regular_others),
         cmocka_unit_test(test_no_others_before_a_period_is_certain),
         cmocka_unit_test(test_a_broken_step),
         cmocka_unit_test(test_bytes_and_operation_tell_collectives_apart),

@@ -143,7 +143,7 @@ static void test_an_interruption_is_no_step(void)
 {
     struct step_boundary boundary;
     begin(&every);
-    train(WORLD, PERIOD_PROOF * (PERIOD_CERTAIN + 2) / 4, 4);
+    train(WORLD, (PERIOD_MAX + 2 * PERIOD_PROOF) / 4, 4);
     while (take(&boundary)) {
     }
     int64_t number = boundary.number;
@@ -308,10 +308,50 @@ static void test_a_new_communicator_replaces_a_silent_one(void)
         assert_true(boundary.number > 1000 + WARM);
     }
     assert_int_equal(boundary.number, 1000 + 2 * WARM - 1);
-    train(WORLD, 1, 4);
-    expect_steps(1, WARM / 4); /* it goes on */
+    train(WORLD, 1, 4); /* it goes on, with numbers that the other one has not used */
+    expect_steps(1, (boundary.number / 1000 + 1) * 1000);
     train(HALF, 1, 4);
     expect_none();
+}
+
+/* Both are used from the beginning. The smaller one is known first, because its steps are shorter. */
+static void test_no_number_is_used_twice(void)
+{
+    struct step_boundary boundary;
+    int64_t last = -1;
+    bool has_both = false;
+    begin(&every);
+    for (unsigned step = 0; step < 3 * WARM; step++) {
+        for (unsigned layer = 0; layer < 8; layer++)
+            train(HALF, 1, 2);
+        train(WORLD, 1, 4);
+        while (take(&boundary)) {
+            assert_int_equal(boundary.kind, STEP_TRAIN);
+            assert_true(boundary.number > last);
+            has_both |= last >= 0 && boundary.number > last + 1;
+            last = boundary.number;
+        }
+    }
+    assert_true(has_both);
+    assert_true(last > 3 * WARM / 2); /* the larger one counts at the end */
+    train(HALF, 8, 2);
+    expect_none();
+}
+
+/* Capture starts at another time on each rank, and the numbers are the same. */
+static void test_numbers_do_not_depend_on_the_start(void)
+{
+    struct step_boundary boundary;
+    nccl_note_communicator(WORLD, 4, 1);
+    nccl_note_communicator(HALF, 2, 1);
+    collective_steps_observe();
+    train(HALF, WARM, 4);
+    train(WORLD, 1, 4); /* new after steps of the other one */
+    steps_start(&every, NULL);
+    collective_steps_start(true);
+    train(WORLD, WARM, 4);
+    assert_true(take(&boundary));
+    assert_true(boundary.number >= 1000);
 }
 
 static void test_too_many_communicators(void)
@@ -362,7 +402,11 @@ static void test_threads_at_once_have_no_order(void)
     atomic_store(&active_contexts_is_asleep, true);
     train(WORLD, 1, 4); /* collides where this step begins */
     assert_false(atomic_load(&active_contexts_is_asleep));
-    assert_true(take(&boundary));
+    boundary.kind = STEP_TRAIN;
+    while (take(&boundary))
+        ;
+    assert_int_equal(boundary.kind, STEP_NONE); /* so that capture may sleep again */
+    assert_false(steps_are_held());
     train(WORLD, WARM, 4);
     expect_none();
 }
@@ -477,6 +521,8 @@ int main(void)
                                  APART(test_the_busiest_communicator_counts),
                                  APART(test_a_smaller_communicator_ends_no_step),
                                  APART(test_a_new_communicator_replaces_a_silent_one),
+                                 APART(test_no_number_is_used_twice),
+                                 APART(test_numbers_do_not_depend_on_the_start),
                                  APART(test_too_many_communicators),
                                  APART(test_capture_sleeps_and_wakes_up),
                                  APART(test_threads_at_once_have_no_order),
