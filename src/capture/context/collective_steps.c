@@ -67,14 +67,21 @@ static void end_silence(struct observed *observed)
         atomic_store_explicit(&observed->silent_max, silent, memory_order_relaxed);
 }
 
-/* Whether a better communicator has a period, too. The best of them is silent for one more step. */
+/* A larger communicator counts before its period is known, so that its steps do not repeat the numbers of
+ * this one's. */
+static bool may_have_steps(const struct observed *other, const struct observed *observed)
+{
+    bool is_larger = GET(other, ranks) > GET(observed, ranks) && !GET(other, has_no_order);
+    return (GET(other, length) || is_larger) && is_better(other, observed) && !is_given_up(other);
+}
+
+/* Whether a better communicator has steps, too. The best of them is silent for one more step. */
 static bool is_second(const struct observed *observed)
 {
     struct observed *best = NULL;
     for (unsigned i = 0; i < COLLECTIVE_STEPS_COMMUNICATORS; i++) {
         struct observed *other = &all[i];
-        if (other != observed && GET(other, length) && is_better(other, observed) && !is_given_up(other) &&
-            (!best || is_better(other, best)))
+        if (other != observed && may_have_steps(other, observed) && (!best || is_better(other, best)))
             best = other;
     }
     if (best)
@@ -96,34 +103,18 @@ static void report(const struct observed *observed, int64_t number, enum step_ki
         nccl_set_collective_hook(NULL);
 }
 
-/* A number that no communicator has used. */
-static int64_t next_free_number(void)
-{
-    int64_t last = atomic_load_explicit(&last_number, memory_order_relaxed);
-    return last < 0 ? 0 : (last / NUMBERS_GAP + 1) * NUMBERS_GAP;
-}
-
-/* A communicator that takes over goes on with numbers that the one before it has not used. */
-static void report_step(struct observed *observed, int64_t number)
-{
-    bool takes_over = atomic_load_explicit(&reporting, memory_order_relaxed) != observed;
-    if (takes_over &&
-        observed->first_number + number <= atomic_load_explicit(&last_number, memory_order_relaxed))
-        observed->first_number = next_free_number() - number;
-    report(observed, observed->first_number + number, STEP_TRAIN);
-}
-
 static void note(struct observed *observed, const struct nccl_collective *collective)
 {
     struct collective_period *period = &observed->period;
-    int64_t number = 0;
-    if (period->count == 0)
-        observed->first_number = next_free_number();
+    int64_t number = 0, last = atomic_load_explicit(&last_number, memory_order_relaxed);
+    if (period->count == 0) {
+        observed->first_number = last < 0 ? 0 : (last / NUMBERS_GAP + 1) * NUMBERS_GAP;
+        atomic_store_explicit(&observed->ranks, collective->ranks, memory_order_relaxed);
+    }
     enum period_event event =
         collective_period_note(period, collective->operation, collective->bytes, &number);
     if (event == PERIOD_NOTHING)
         return;
-    atomic_store_explicit(&observed->ranks, collective->ranks, memory_order_relaxed);
     atomic_store_explicit(&observed->hash, period->hash, memory_order_relaxed);
     atomic_store_explicit(&observed->length, period->length, memory_order_relaxed);
     if (event == PERIOD_LOST) {
@@ -132,7 +123,7 @@ static void note(struct observed *observed, const struct nccl_collective *collec
     }
     end_silence(observed);
     if (!is_second(observed))
-        report_step(observed, number);
+        report(observed, observed->first_number + number, STEP_TRAIN);
 }
 
 /* Its last step ends, and none follows. */
