@@ -397,7 +397,6 @@ static void *run(void *argument)
     struct spool *spool = argument;
     pthread_setname_np(pthread_self(), "cuspan/spool");
     cpu_time_start(OWN_SENDER);
-    spool->sender->open(spool->sender);
     while (!delivery_control_is_over(spool->control)) {
         bool has_done = deliver_own(spool);
         if (delivery_control_stop_at_ns(spool->control) == NEVER_NS)
@@ -422,13 +421,12 @@ static void spool_open(struct output *output)
         warn_error(spool, &err);
     else
         close(folder);
+    spool->sender->open(spool->sender); /* both threads use it */
     spool->has_thread = agent_thread_start(&spool->thread, STACK_BYTES, run, spool) == 0;
-    if (spool->has_thread)
-        return;
-    log_warn("cannot deliver from the spool %s (no thread could be created); the next process with this "
-             "spool.directory or `cuspan send` delivers it",
-             spool->path);
-    spool->sender->open(spool->sender);
+    if (!spool->has_thread)
+        log_warn("cannot deliver from the spool %s (no thread could be created); the next process with this "
+                 "spool.directory or `cuspan send` delivers it",
+                 spool->path);
 }
 
 static void end_own(struct spool *spool)
