@@ -81,17 +81,18 @@ class Connections(faults_case.Case):
                     self.assert_all_late(agent)
 
     def test_slow_reading(self):
-        """The request times out at a server that reads slowly, and its spans are lost after the export timeout."""
+        """The request times out at a server that reads slowly, and its spans are lost after the export timeout. Several batches in
+        turn are lost before the replay goes on, and it waits 30 s for the agent, so the timeouts are short."""
         server = self.server(bad.read_slowly(1000))
-        agent = self.agent(server, recording="service", env={"OTEL_EXPORTER_OTLP_TIMEOUT": 300 * HASTE,
-                                                              "OTEL_BSP_EXPORT_TIMEOUT": 1000 * HASTE})
+        agent = self.agent(server, recording="service", env={"OTEL_EXPORTER_OTLP_TIMEOUT": 100 * HASTE,
+                                                              "OTEL_BSP_EXPORT_TIMEOUT": 300 * HASTE})
         agent.play(4)  # more than fits into socket buffers
         agent.wait_for_line("are lost")
         agent.end()
         self.assertEqual(len(server.taken), 0)
         self.assertGreater(agent.losses["lost_unreachable"], 0)
         self.assert_said(agent, "cannot deliver to .*no response in time.*timeout",
-                         f"are lost: no request was accepted for {1000 * HASTE} ms")
+                         f"are lost: no request was accepted for {300 * HASTE} ms")
 
     def test_the_export_timeout(self):
         """Spans that are not delivered in this time are lost, and the agent logs that."""
