@@ -4,7 +4,8 @@
     run.sh models [OUT.json] [--rounds N] [--apps LIST] [--configs LIST] [--seconds MAX] [--build DIR]
 
 Each model runs under each configuration in turn, in rounds whose order is rotated by one; a ratio compares two runs of the same
-round. Processes use one processor of each core. All values go to OUT.json (build/bench/models.json) after every round. A round
+round. Where possible, each run measures half of its steps without the tracer and then loads it, and what is compared is the ratio
+of its halves: the speed of two processes differs by more than a tracer costs. Processes use one processor of each core. All values go to OUT.json (build/bench/models.json) after every round. A round
 takes about 5 s for each configuration of a model, because runs are forked from a process that has imported PyTorch (or JAX), and
 CUDA loads the tracer in the fork. ddp needs two GPUs, jax needs JAX: models that cannot run are left out, with a line.
 
@@ -27,6 +28,7 @@ MODELS = ["gpt2", "resnet-train", "resnet-infer", "decode", "decode-graph", "ddp
 PYTORCH = tuple(model for model in MODELS if model != "jax")
 GPU_BOUND = ("gpt2", "resnet-train", "ddp")
 LAUNCH_BOUND = tuple(model for model in MODELS if model not in GPU_BOUND)
+LATE = ("gpt2", "resnet-train", "resnet-infer", "decode", "jax")  # can load the tracer in the middle
 
 
 def configurations(nsys, work, *_):
@@ -38,7 +40,8 @@ def configurations(nsys, work, *_):
                     {"BENCH_STEPS": "1", "PYTHONPATH": str(ROOT / "python")}, apps=tuple(MODELS)),
              *(Config(f"default-{policy}", "libcuspan.so", {"detail": "default"}, {"BENCH_POLICY": policy}, apps=LAUNCH_BOUND,
                       on_request=True) for policy in ("batch", "idle")),
-             Config("floor-default", "libcuspan-floor.so", {"detail": "default"}, apps=LAUNCH_BOUND),
+             Config("floor-default", "libcuspan-floor.so", {"detail": "default"}, apps=(*LAUNCH_BOUND, "gpt2", "ddp")),
+             Config("default-no-plugin", "libcuspan.so", {"detail": "default"}, apps=("ddp",), on_request=True),
              *(Config(name, "libcuspan-floor.so", {"cupti.api": "classic", "cupti.flush_interval_ms": 20},
                       {"CUSPAN_FLOOR_OFF_FILE": str(work / "ready"), **keeps}, apps=("decode", "decode-graph"), on_request=True)
                for name, keeps in (("floor-off", {}), ("floor-records-off", {"CUSPAN_FLOOR_KEEPS": "callbacks"}))),
@@ -65,7 +68,11 @@ class Models(Bench):
 
     def environment(self, app, config, library=None):
         env = super().environment(app, config, library)
-        if app == "ddp" and config.name not in ("none", "kineto", "nsys", "floor-default"):
+        if app in LATE and not config.command:
+            env["BENCH_LATE"] = "1"
+            if "CUDA_INJECTION64_PATH" in env:
+                env["BENCH_LOAD"] = env.pop("CUDA_INJECTION64_PATH")
+        if app == "ddp" and config.library == "libcuspan.so" and config.name != "default-no-plugin":
             env["NCCL_PROFILER_PLUGIN"] = env["CUDA_INJECTION64_PATH"]  # as cuspan run does
         if app == "decode-graph" and config.library == "libcuspan-floor.so":  # it does not notice the first graph
             env["CUSPAN_SET"] += ";cupti.graph_records=always"

@@ -44,8 +44,8 @@ GPU, ANYWHERE, MODELS = "tests/bench/run.sh gpu", "tests/bench/run.sh anywhere",
 
 FLOORS = {"default": "floor-default", "graph-nodes": "floor-graph-nodes", "full": "floor-full", "one-percent": "floor-off",
           "one-step-in-64": "floor-records-off"}
-CONFIGS = ["none", "asleep", "one-percent", "one-step-in-64", "summary", "default", "default-batch", "default-idle", "graph-nodes", "full", "floor-off", "floor-records-off",
-           "floor-default", "floor-graph-nodes", "floor-full", "metrics", "stat", "nsys", "kineto", "beside-kineto"]
+CONFIGS = ["none", "asleep", "one-percent", "one-step-in-64", "summary", "default", "default-no-plugin", "default-batch",
+           "default-idle", "graph-nodes", "full", "floor-off", "floor-records-off", "floor-default", "floor-graph-nodes", "floor-full", "metrics", "stat", "nsys", "kineto", "beside-kineto"]
 OVER_TRACING = ["metrics", "stat"]  # what these add to "default" is what they cost
 # Figure, its name on the page.
 FIGURES = {
@@ -343,9 +343,11 @@ def gpu_section(gpu):
 
 
 def model_ratios(runs, model, config, reference):
-    """Of the median step, or of the mean, which contains the step in 64 that is traced."""
+    """Of the median step, or of the mean, which contains the step in 64 that is traced. Where both have them, of the ratios of
+    the halves of their processes (BENCH_LATE in apps/models.py)."""
     kind = "mean" if config == "one-step-in-64" else "median"
-    return paired.ratio(runs, model, config, reference, f"{model}.{kind}")
+    return (paired.ratio(runs, model, config, reference, f"{model}.late-{kind}") or
+            paired.ratio(runs, model, config, reference, f"{model}.{kind}"))
 
 
 def model_cell(ratio):

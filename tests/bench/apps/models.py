@@ -10,11 +10,17 @@ batch 1, a cache of 1,024 tokens), launched kernel by kernel; decode-graph: the 
 DistributedDataParallel, as torchrun starts it. jax: a jitted training step of a multi-layer perceptron.
 
 Weights and data are random: only the times matter. Steps are measured for SECONDS (1) after a warm-up, and in whole
-periods of 64 with BENCH_STEPS, so that the mean contains its part of a step in 64 that is traced. PROF=cuda measures under PyTorch's profiler with
-its CUDA activities, and prints the number of its events. BENCH_STEPS=1 reports each step with cuspan.step(), which needs the
-package on PYTHONPATH. BENCH_POLICY=batch or idle gives the agent's threads that scheduling policy after the warm-up.
+periods of 64 with BENCH_STEPS, so that the mean contains its part of a step in 64 that is traced. PROF=cuda measures under
+PyTorch's profiler with its CUDA activities, and prints the number of its events. BENCH_STEPS=1 reports each step with
+cuspan.step(), which needs the package on PYTHONPATH. BENCH_POLICY=batch or idle gives the agent's threads that scheduling policy
+after the warm-up.
+
+BENCH_LATE=1 measures in two halves of one process, because steps of two processes differ by more than a tracer costs: without a
+tracer, then with the library that BENCH_LOAD names, or under the profiler. Besides the figures of the second half it prints its
+median and mean divided by those of the first half. Not for ddp, nor for graphs, which must be created under the tracer.
 """
 
+import ctypes
 import importlib
 import itertools
 import json
@@ -282,21 +288,30 @@ def profiler():
     return profile(activities=[ProfilerActivity.CUDA])
 
 
-def tell(name, times_us, profile):
+def tell(name, times_us, profile, before_us=()):
     if profile:
         print(f"profiler-events {len(profile.profiler.kineto_results.events())} events")
+    if before_us:
+        print(f"{name}.late-median {statistics.median(times_us) / statistics.median(before_us):.6g} x\n"
+              f"{name}.late-mean {statistics.fmean(times_us) / statistics.fmean(before_us):.6g} x")
     print(f"{name}.median {statistics.median(times_us):.6g} us\n{name}.mean {statistics.fmean(times_us):.6g} us\n"
           f"{name}.min {min(times_us):.6g} us\n{name}.steps {len(times_us)} steps")
 
 
 def measure(name, step):
+    before_us = []
+    if "BENCH_LATE" in os.environ:
+        count(step, WARM_UP)
+        before_us = timed(step)
+        if "BENCH_LOAD" in os.environ:
+            ctypes.CDLL(os.environ["BENCH_LOAD"]).InitializeInjection()
     step = reported(step)
     warm_up(step)
     if "BENCH_READY" in os.environ:
         Path(os.environ["BENCH_READY"]).touch()
     with profiler() as profile:
         times_us = timed(step)
-    tell(name, times_us, profile)
+    tell(name, times_us, profile, before_us)
 
 
 def one_rank(rank, name, port):

@@ -295,6 +295,18 @@ class Page(unittest.TestCase):
             self.assertIn(row, text)
         self.assertIn("rounds: decode 8", text)
 
+    def test_models_with_halves(self):
+        """The speed of the process cancels out."""
+        runs = [run_of("decode", config, number, **{"decode.median": 6000 * speed, "decode.late-median": late})
+                for number, speed in enumerate((1, 2, 1, 2, 1, 2, 1, 2))
+                for config, speed, late in (("none", 1, 1.0), ("default", speed, 1.05), ("nsys", 2, 1.5))]
+        for run in runs:
+            if run["config"] == "nsys":
+                del run["figures"]["decode.late-median"]
+        text = page.make(self.TEMPLATE, [], None, models=[results(runs=runs, title="Halves", prefix="halves")])["performance.md"]
+        for row in ("| default | 1.050 × (1.050 to 1.050) |", "| nsys | 2.000 × (2.000 to 2.000) |"):
+            self.assertIn(row, text)
+
     def test_what_anywhere_measures_has_its_rows(self):
         anywhere = {"machine": {"cpu": "a CPU"}, "commit": "abc", "date": "2026-01-01", "command": "run.sh anywhere",
                     "budgets": {"bytes": [{"name": "gzip", "value": 33, "limit": 40, "unit": "bytes"},
