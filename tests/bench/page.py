@@ -34,11 +34,10 @@ GPU_RUNS = [("A PyTorch step, many rounds", "gpu-torch.json", "many-"), ("The de
             ("Every level", "gpu-levels.json", "levels-"), ("Beside other profilers", "gpu-profilers.json", "profilers-"),
             ("Beside PyTorch's profiler", "gpu-beside.json", "beside-"),
             ("Metrics, and cuspan stat", "gpu-numbers.json", "numbers-")]
-# Title, file, end of the plot's name: runs of tests/bench/run.sh models.
-MODEL_RUNS = [("Training", "models-training.json", "training"), ("Training on two GPUs", "models-ddp.json", "ddp"),
-              ("Inference, with graph records from the start where it samples", "models-inference.json", "inference"),
-              ("Inference, with graph records from the first graph on", "models-sleep.json", "sleep"), ("JAX", "models-jax.json", "jax"),
-              ("Profilers", "models-profilers.json", "profilers")]
+# Title, files, end of the plot's name: runs of tests/bench/run.sh models. Rounds of several files of one model are added.
+MODEL_RUNS = [("Training", ["gpt2", "gpt2-2", "ddp", "ddp-2", "ddp-3", "resnet-train", "resnet-train-2"], "training"),
+              ("Inference, and JAX", ["resnet-infer", "decode", "decode-graph", "jax"], "inference")]
+MODEL_ROUNDS = 8  # a cell with fewer tells their number
 OURS = "cuspan"  # as rivals/measure.py names it
 GPU, ANYWHERE, MODELS = "tests/bench/run.sh gpu", "tests/bench/run.sh anywhere", "tests/bench/run.sh models"
 
@@ -350,8 +349,9 @@ def model_ratios(runs, model, config, reference):
             paired.ratio(runs, model, config, reference, f"{model}.{kind}"))
 
 
-def model_cell(ratio):
-    return f"{ratio.median:.3f} × ({ratio.low:.3f} to {ratio.high:.3f})" if ratio else ""
+def model_cell(ratio, rounds):
+    few = f", {len(ratio.values)} rounds" if ratio and len(ratio.values) < rounds else ""
+    return f"{ratio.median:.3f} × ({ratio.low:.3f} to {ratio.high:.3f}){few}" if ratio else ""
 
 
 def models_of(gpu):
@@ -363,18 +363,17 @@ def models_section(gpus):
     for gpu in gpus:
         runs, models = gpu["runs"], models_of(gpu)
         times = [paired.value(runs, model, "none", f"{model}.median") for model in models]
-        rounds = [len(time.values) for time in times]
-        lines += [f"### {gpu['title']}\n", f"{machine_line(gpu)}; rounds: " +
-                  ", ".join(f"{model} {count}" for model, count in zip(models, rounds)) + ".\n",
+        lines += [f"### {gpu['title']}\n", f"{machine_line(gpu)}, with the options that the files "
+                  f"[models-*.json](../tests/bench/results) have.\n",
                   f"![{gpu['title']}: each configuration as a multiple of no tracer](images/performance-models-{gpu['prefix']}.svg)\n",
                   "| | " + " | ".join(models) + " |", "|---" * (len(models) + 1) + "|",
-                  "| none, a step | " + " | ".join(f"{time.median / 1000:.2f} ms" for time in times) + " |"]
+                  "| none, a step | " + " | ".join(f"{time.median / 1000:.2f} ms, {len(time.values)} rounds" for time in times) + " |"]
         compared = [(config, "none") for config in CONFIGS if config != "none"] + [pair for pair in FLOORS.items()]
         for config, reference in compared:
             ratios = [model_ratios(runs, model, config, reference) for model in models]
             if any(ratios):
                 name = config if reference == "none" else f"{config} ÷ {reference}"
-                lines.append(f"| {name} | " + " | ".join(map(model_cell, ratios)) + " |")
+                lines.append(f"| {name} | " + " | ".join(model_cell(ratio, MODEL_ROUNDS) for ratio in ratios) + " |")
         lines.append("")
     return "\n".join(lines) if lines else f"There is no result of `{MODELS}` in `tests/bench/results` yet.\n"
 
@@ -484,6 +483,20 @@ def read_gpus(runs):
     return [{**gpu, "title": title, "prefix": prefix} for gpu, title, prefix in found if gpu]
 
 
+def read_models(runs):
+    """Of files of the same machine and commit; a round of a file is paired with no round of another one."""
+    made = []
+    for title, names, prefix in runs:
+        parts = [part for part in (read(f"models-{name}.json") for name in names) if part]
+        if parts:
+            made.append({**parts[0], "title": title, "prefix": prefix, "command": MODELS,
+                         "runs": [{**run, "round": 1000 * number + run["round"]} for number, part in enumerate(parts)
+                                  for run in part["runs"]]})
+        if len({(json.dumps({**part["machine"], "application_cores": None}), part["commit"]) for part in parts}) > 1:
+            raise SystemExit(f"the files of {title} are of different machines or commits")
+    return made
+
+
 def make(template, gpus, anywhere, pipeline=None, rivals=None, models=()):
     """{file name in docs: text}"""
     text = template
@@ -500,7 +513,7 @@ def make(template, gpus, anywhere, pipeline=None, rivals=None, models=()):
 
 def main():
     made = make((BENCH / "performance.md.in").read_text(encoding="utf-8"), read_gpus(GPU_RUNS),
-                read("anywhere.json"), read("pipeline.json"), read("rivals.json"), read_gpus(MODEL_RUNS))
+                read("anywhere.json"), read("pipeline.json"), read("rivals.json"), read_models(MODEL_RUNS))
     there = {str(path.relative_to(DOCS)): path for path in [DOCS / "performance.md", *DOCS.glob("images/performance*.svg")]}
     if "--check" not in sys.argv[1:]:
         for name in there.keys() - made.keys():
