@@ -141,6 +141,7 @@ class Job:
         self.truth.update({f"{part}_share": self.sums[part] / duration for part in ("exposed", "imbalance", "loader")})
         if self.delays:
             self.truth["delay_ns"] = statistics.median(self.delays)
+        self.truth["duration_ns"] = max(self.now)
 
     def shown(self, step, rank):
         """The step's number on this rank."""
