@@ -31,7 +31,7 @@ if(NOT CUSPAN_SANITIZE STREQUAL "thread") # the reader's second thread runs in u
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/diff_test.py --build ${CMAKE_BINARY_DIR} Statistics)
 endif()
 # The analysis across ranks; also on simulated jobs.
-foreach(module ranks_match ranks_clocks ranks_delay)
+foreach(module ranks_match ranks_clocks ranks_delay ranks_stages)
   cuspan_unit_test(${module} cuspan_cli)
 endforeach()
 add_executable(ranks_driver tests/training/ranks_driver.c)

@@ -8,7 +8,7 @@ Using What-if Analysis" (github.com/ByteDance-Seed/StragglerAnalysis, folder dat
 pandas and pyarrow.
 
 AR: one worker was slowed down on purpose. ST: the last pipeline stage has more work. SE: lengths of sequences differ, and the last
-stage has more work, too. docs/ranks.md says what is found so far.
+stage has more work, too. docs/ranks.md says what is found.
 
 A worker is a rank. Compute, the optimizer, collectives and the transfers between stages are as recorded. Times are relative to a
 step, so steps are put one after the other."""

@@ -477,6 +477,7 @@ void ranks_finish(struct ranks *ranks, struct ranks_report *report)
     report_steps(ranks, report);
     report_collectives(ranks, report);
     ranks_clocks_report(ranks, report);
+    ranks_find_stages(ranks);
     ranks_find_stragglers(ranks, report);
     ranks_find_slow_links(ranks, report);
     ranks_find_in_job(ranks, report);

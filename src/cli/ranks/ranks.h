@@ -207,6 +207,7 @@ struct ranks_finding {
     uint32_t rank;         /* RANKS_NONE: no single one */
     uint64_t communicator; /* 0: none */
     size_t peers;          /* that the rank was compared with, and itself; 0: no rank */
+    bool is_idle;          /* STRAGGLER: its GPU has no work during most of the delay */
     uint64_t steps;        /* that show it */
     uint64_t steps_seen;
     double delay_ns;     /* STRAGGLER: in a step that shows it; SLOW_LINK: longer than the others */

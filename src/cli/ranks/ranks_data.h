@@ -19,7 +19,9 @@ struct process_rank {
     uint64_t shift_votes; /* Boyer-Moore: correct if it has more than half of the instances */
     struct pending *pending;
     size_t pending_count, pending_capacity;
-    uint64_t role; /* equal for ranks with the same kinds of collectives */
+    uint64_t role;            /* equal for ranks with the same kinds of collectives, and the same stage */
+    uint32_t pipeline, stage; /* smallest index of a rank in it */
+    bool is_in_pipeline;      /* of more than one rank */
 };
 
 /* A collective whose kernel the sweep has not passed, so that its exposed part is unknown. */
@@ -205,6 +207,8 @@ void ranks_instances_end(struct ranks *ranks);
 /* ranks_clocks.c */
 void ranks_clocks_add(struct ranks *ranks, const struct instance *instance, double shortest_ns);
 void ranks_clocks_report(struct ranks *ranks, struct ranks_report *report);
+/* ranks_stages.c */
+void ranks_find_stages(struct ranks *ranks);
 /* ranks_stragglers.c */
 void ranks_find_stragglers(struct ranks *ranks, struct ranks_report *report);
 /* ranks_links.c */

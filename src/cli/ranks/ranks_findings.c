@@ -11,6 +11,7 @@
 #define IMBALANCE_SHARE 0.05
 #define LOADER_SHARE    0.05
 #define JOB_STEPS_MIN   3
+#define STAGE_STEPS     0.5 /* of all steps: then the stage with the most work is named */
 
 /* A step of all ranks, from rows of the report that follow each other. */
 struct step_facts {
@@ -18,6 +19,7 @@ struct step_facts {
     double duration_ns;
     double exposed_min_ns;          /* what is left without waiting for a late rank */
     double own_max_ns, own_mean_ns; /* without stragglers */
+    uint32_t heaviest;              /* stage whose ranks have the most work in the mean, without stragglers */
     double loader_ns;               /* median */
     const uint8_t *trace_id;
 };
@@ -30,14 +32,52 @@ static bool is_straggler(const struct ranks_report *report, uint32_t rank)
     return false;
 }
 
-static struct step_facts facts_of(const struct ranks_report *report, const struct ranks_step_row *rows,
-                                  size_t count, double *scratch)
+/* In a pipeline, idle time is mostly waiting for another stage. */
+static double work_of(const struct ranks *ranks, const struct ranks_step_row *row)
+{
+    double busy = (double)(row->parts.compute_ns + row->parts.copies_ns), own = (double)row->own_ns;
+    return ranks->ranks[row->rank].is_in_pipeline && busy < own ? busy : own;
+}
+
+/* By stage. */
+struct stage_sum {
+    double own_ns;
+    size_t count;
+};
+
+static void add_to_stage(const struct ranks *ranks, struct stage_sum *stages,
+                         const struct ranks_step_row *row)
+{
+    struct stage_sum *sum = &stages[ranks->ranks[row->rank].stage];
+    sum->own_ns += work_of(ranks, row);
+    sum->count++;
+}
+
+/* Leaves the sums at 0. */
+static uint32_t heaviest_of(const struct ranks *ranks, struct stage_sum *stages)
+{
+    uint32_t result = RANKS_NONE;
+    double most = -1;
+    for (uint32_t i = 0; i < ranks->rank_count; i++) {
+        double mean = stages[i].count ? stages[i].own_ns / (double)stages[i].count : -1;
+        if (mean > most) {
+            most = mean;
+            result = i;
+        }
+        stages[i] = (struct stage_sum){0};
+    }
+    return result;
+}
+
+static struct step_facts facts_of(const struct ranks *ranks, const struct ranks_report *report,
+                                  const struct ranks_step_row *rows, size_t count, double *scratch,
+                                  struct stage_sum *stages)
 {
     struct step_facts facts = {.number = rows->number, .exposed_min_ns = -1, .trace_id = rows->trace_id};
     size_t usual = 0;
     for (size_t i = 0; i < count; i++) {
         const struct ranks_parts *parts = &rows[i].parts;
-        double exposed = (double)parts->exposed_ns, own = (double)rows[i].own_ns;
+        double exposed = (double)parts->exposed_ns, own = work_of(ranks, &rows[i]);
         facts.duration_ns += (double)parts->duration_ns / (double)count;
         if (facts.exposed_min_ns < 0 || exposed < facts.exposed_min_ns)
             facts.exposed_min_ns = exposed;
@@ -45,12 +85,14 @@ static struct step_facts facts_of(const struct ranks_report *report, const struc
         if (is_straggler(report, rows[i].rank))
             continue;
         usual++;
+        add_to_stage(ranks, stages, &rows[i]);
         facts.own_mean_ns += own;
         facts.own_max_ns = own > facts.own_max_ns ? own : facts.own_max_ns;
     }
     if (usual)
         facts.own_mean_ns /= (double)usual;
     facts.loader_ns = ranks_median(scratch, count);
+    facts.heaviest = heaviest_of(ranks, stages);
     return facts;
 }
 
@@ -70,6 +112,35 @@ static void sum_step(struct job_sum *sum, const struct step_facts *facts, double
         sum->worst_step = facts->number;
         sum->worst_id = facts->trace_id;
     }
+}
+
+/* The stage that has the most work in most of the steps, or RANKS_NONE. `steps`: by stage. */
+static uint32_t usual_stage(const struct ranks *ranks, const uint64_t *steps, uint64_t count)
+{
+    for (uint32_t i = 0; i < ranks->rank_count; i++)
+        if ((double)steps[i] > STAGE_STEPS * (double)count)
+            return i;
+    return RANKS_NONE;
+}
+
+/* Says which stage the imbalance comes from, if it is known; allocated. */
+static char *describe_imbalance(const struct ranks *ranks, const uint64_t *steps, uint64_t count)
+{
+    uint32_t stage = usual_stage(ranks, steps, count);
+    size_t members = 0;
+    for (uint32_t i = 0; i < ranks->rank_count; i++)
+        members += ranks->ranks[i].stage == stage;
+    if (!members || members == ranks->rank_count)
+        return xstrdup("the rank with the most work, not the same one each time, is above the mean of all");
+    char *first = ranks_describe(ranks, stage);
+    char *who = members == 1 ? xasprintf("%s", first)
+                             : xasprintf("the pipeline stage of %s and %zu other%s", first, members - 1,
+                                         members == 2 ? "" : "s");
+    char *text = xasprintf("%s, which has the most work in %llu of %llu steps, is above the mean of all", who,
+                           (unsigned long long)steps[stage], (unsigned long long)count);
+    free(first);
+    free(who);
+    return text;
 }
 
 static void offer_sum(struct ranks_report *report, enum ranks_finding_kind kind, const struct job_sum *sum,
@@ -96,25 +167,32 @@ void ranks_find_in_job(const struct ranks *ranks, struct ranks_report *report)
 {
     struct job_sum exposed = {0}, imbalance = {0}, loader = {0};
     double *scratch = xcalloc(ranks->rank_count + 1, sizeof *scratch);
+    struct stage_sum *stages = xcalloc(ranks->rank_count + 1, sizeof *stages);
+    uint64_t *heaviest = xcalloc(ranks->rank_count + 1, sizeof *heaviest); /* steps, by stage */
     for (size_t i = 0, end; i < report->step_count; i = end + 1) {
         for (end = i; report->steps[end].rank != RANKS_NONE;)
             end++;
         if (report->steps[i].kind != RANKS_TRAIN || end - i < 2 || !report->steps[end].has_parts)
             continue;
-        struct step_facts facts = facts_of(report, &report->steps[i], end - i, scratch);
+        struct step_facts facts = facts_of(ranks, report, &report->steps[i], end - i, scratch, stages);
+        if (facts.heaviest != RANKS_NONE)
+            heaviest[facts.heaviest]++;
         sum_step(&exposed, &facts, facts.exposed_min_ns);
         sum_step(&imbalance, &facts,
                  facts.own_max_ns > facts.own_mean_ns ? facts.own_max_ns - facts.own_mean_ns : 0);
         sum_step(&loader, &facts, facts.loader_ns);
     }
     free(scratch);
+    free(stages);
+    char *who = describe_imbalance(ranks, heaviest, imbalance.steps);
+    free(heaviest);
     offer_sum(
         report, RANKS_EXPOSED, &exposed, EXPOSED_SHARE,
         "communication that no compute overlaps, on the rank that waits least",
         "overlap it with compute (start it earlier, in other buckets), send less, or use a faster link");
-    offer_sum(report, RANKS_IMBALANCE, &imbalance, IMBALANCE_SHARE,
-              "the rank with the most work, not the same one each time, is above the mean of all",
+    offer_sum(report, RANKS_IMBALANCE, &imbalance, IMBALANCE_SHARE, who,
               "give all ranks equal work: sort or pack samples by length, balance experts or stages");
+    free(who);
     offer_sum(
         report, RANKS_DATA_LOADER, &loader, LOADER_SHARE,
         "from the start of the step to the first CUDA call, on the median rank",

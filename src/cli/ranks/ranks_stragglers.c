@@ -3,7 +3,8 @@
  * Each communicator is examined alone, one step at a time, among ranks with the same role. In a step,
  * only the rank that arrived last on the whole can be the late one. It is late if its own time, which is the
  * step's duration without waiting and transfers, is above that of its peers. A rank that only inherits
- * lateness from another communicator waits there, so that its own time is not longer. */
+ * lateness from another communicator waits there, so that its own time is not longer. In a pipeline it may
+ * wait before it asks for the data. */
 #include "cli/ranks/ranks.h"
 
 #include "cli/ranks/ranks_data.h"
@@ -208,6 +209,7 @@ static bool is_straggler(const struct standing *standing)
 
 struct cause {
     const char *text, *advice;
+    bool is_idle;
 };
 
 /* The part of the step that more than half of the delay is in. */
@@ -215,24 +217,28 @@ static struct cause cause_of(struct standing *standing)
 {
     double half = ranks_series_quantile(&standing->excess, 0.5) / 2;
     if (ranks_series_quantile(&standing->loader, 0.5) > half)
-        return (struct cause){"it starts its steps late (data loading or other work of the host)",
-                              "give its data loader more workers or a faster disk, and move other work of "
-                              "this rank, such as logging, to a thread"};
+        return (struct cause){
+            .text = "it starts its steps late (data loading or other work of the host)",
+            .advice = "give its data loader more workers or a faster disk, and move other work of this "
+                      "rank, such as logging, to a thread"};
     if (ranks_series_quantile(&standing->compute, 0.5) > half)
         return (struct cause){
-            "its kernels take longer (a slower or shared GPU, or more work)",
-            "check the GPU's clocks, power and temperature (nvidia-smi -q), other processes "
-            "on it, and whether the rank has more work"};
+            .text = "its kernels take longer (a slower or shared GPU, or more work)",
+            .advice = "check the GPU's clocks, power and temperature (nvidia-smi -q), other processes on it, "
+                      "and whether the rank has more work"};
     if (ranks_series_quantile(&standing->copies, 0.5) > half)
-        return (struct cause){"its copies take longer",
-                              "check its PCIe link (nvidia-smi -q -d PCI), and whether its host memory is "
-                              "pinned and on the GPU's NUMA node"};
+        return (struct cause){
+            .text = "its copies take longer",
+            .advice = "check its PCIe link (nvidia-smi -q -d PCI), and whether its host memory is pinned and "
+                      "on the GPU's NUMA node"};
     if (ranks_series_quantile(&standing->idle, 0.5) > half)
-        return (struct cause){"its GPU idles during the step (the host is late with its launches)",
-                              "check other processes on its host, CPU clocks and affinity, and Python's "
-                              "garbage collection"};
-    return (struct cause){"several parts of its steps take longer",
-                          "compare its step with that of a neighbor (cuspan show)"};
+        return (struct cause){
+            .text = "its GPU idles during the step (the host is late with its launches)",
+            .advice = "check other processes on its host, CPU clocks and affinity, and Python's garbage "
+                      "collection",
+            .is_idle = true};
+    return (struct cause){.text = "several parts of its steps take longer",
+                          .advice = "compare its step with that of a neighbor (cuspan show)"};
 }
 
 char *ranks_describe(const struct ranks *ranks, uint32_t rank)
@@ -254,6 +260,7 @@ static void offer_straggler(struct ranks *ranks, struct ranks_report *report, ui
         .rank = rank,
         .communicator = communicator->key,
         .peers = peers,
+        .is_idle = cause.is_idle,
         .steps = standing->late,
         .steps_seen = standing->steps,
         .delay_ns = ranks_series_quantile(&standing->excess, 0.5),
@@ -452,6 +459,35 @@ static void examine(struct ranks *ranks, struct ranks_report *report, const stru
     free(work.standings);
 }
 
+/* Whether it only waits for another straggler of its pipeline, whose work takes longer. */
+static bool is_inherited(const struct ranks *ranks, const struct ranks_report *report, size_t at)
+{
+    const struct ranks_finding *finding = &report->findings[at];
+    for (size_t i = 0; finding->is_idle && i < report->finding_count; i++) {
+        const struct ranks_finding *other = &report->findings[i];
+        if (i != at && !other->is_idle && other->delay_ns > finding->delay_ns &&
+            ranks->ranks[other->rank].pipeline == ranks->ranks[finding->rank].pipeline)
+            return true;
+    }
+    return false;
+}
+
+static void drop_inherited(const struct ranks *ranks, struct ranks_report *report)
+{
+    size_t kept = 0;
+    bool *drops = xcalloc(report->finding_count + 1, sizeof *drops);
+    for (size_t i = 0; i < report->finding_count; i++)
+        drops[i] = is_inherited(ranks, report, i);
+    for (size_t i = 0; i < report->finding_count; i++) {
+        if (drops[i])
+            free(report->findings[i].evidence);
+        else
+            report->findings[kept++] = report->findings[i];
+    }
+    report->finding_count = kept;
+    free(drops);
+}
+
 void ranks_find_stragglers(struct ranks *ranks, struct ranks_report *report)
 {
     size_t *row_peers = xcalloc(ranks->rank_count + 1, sizeof *row_peers);
@@ -471,5 +507,6 @@ void ranks_find_stragglers(struct ranks *ranks, struct ranks_report *report)
     for (size_t i = 0; i < ranks->communicator_count; i++)
         if (ranks->communicators[i].first_block != RANKS_NONE)
             examine(ranks, report, &ranks->communicators[i], row_peers);
+    drop_inherited(ranks, report);
     free(row_peers);
 }
