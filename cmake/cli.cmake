@@ -51,11 +51,13 @@ cuspan_stage(cli src/cli/args/command_table.c src/cli/args/options.c src/cli/arg
              src/cli/trace/trace.c src/cli/trace/trace_strings.c src/cli/trace/trace_source.c src/cli/trace/trace_files.c
              src/cli/trace/byte_source.c src/cli/trace/documents.c src/cli/trace/parse_ahead.c src/cli/trace/otlp_json.c src/cli/trace/otlp_protobuf.c
              src/cli/trace/span_store.c src/cli/trace/span_sort.c src/cli/trace/trace_segments.c src/cli/trace/trace_read.c
+             src/cli/code/stack_text.c src/cli/code/code_book.c src/cli/code/source_lines.c
+             src/cli/flame/flame.c src/cli/flame/flame_tree.c src/cli/flame/flame_svg.c src/cli/flame/flame_files.c src/cli/flame/flame_pprof.c src/cli/commands/cmd_flame.c
              src/cli/show/scale.c src/cli/show/outline.c src/cli/show/bars.c src/cli/show/label.c src/cli/show/picture.c src/cli/show/step_ranks.c src/cli/show/rank_rows.c src/cli/show/host_clocks.c src/cli/show/gpu_work.c
              src/cli/show/span_lines.c src/cli/show/perfetto.c
              src/cli/commands/cmd_run.c src/cli/commands/cmd_record.c src/cli/commands/cmd_replay.c src/cli/commands/cmd_send.c src/cli/commands/cmd_show.c
              src/cli/stat/stat_table.c src/cli/stat/samples.c src/cli/stat/intervals.c src/cli/stat/stat.c src/cli/stat/tables/headline.c
-             src/cli/stat/tables/call_tables.c src/cli/stat/tables/kernel_table.c src/cli/stat/tables/counter_table.c src/cli/stat/tables/copy_tables.c src/cli/stat/tables/peak.c src/cli/stat/tables/device_table.c
+             src/cli/stat/tables/call_tables.c src/cli/stat/tables/kernel_table.c src/cli/stat/tables/code_table.c src/cli/stat/tables/counter_table.c src/cli/stat/tables/copy_tables.c src/cli/stat/tables/peak.c src/cli/stat/tables/device_table.c
              src/cli/stat/tables/latency_tables.c src/cli/stat/tables/places.c src/cli/stat/memory/ledger.c src/cli/stat/memory/memory_tables.c
              src/cli/stat/memory/memory_faults.c src/cli/stat/tables/overhead_table.c src/cli/stat/tables/rank_tables.c src/cli/stat/tables/rank_job.c src/cli/stat/clock_offsets.c src/cli/stat/findings/repeats.c
              src/cli/stat/findings/findings.c src/cli/stat/findings/finding.c src/cli/stat/findings/survey.c src/cli/stat/findings/find_launches.c src/cli/stat/findings/find_graphs.c src/cli/stat/findings/find_kernels.c
@@ -77,8 +79,8 @@ cuspan_stage(cli src/cli/args/command_table.c src/cli/args/options.c src/cli/arg
              src/cli/commands/cmd_doctor.c src/cli/commands/cmd_version.c src/cli/commands/cmd_help.c)
 # Commands that wait for people, programs and networks are compiled for size: the agent's image has little room.
 if(CMAKE_BUILD_TYPE MATCHES "^Rel")
-  file(GLOB_RECURSE cli_waiting CONFIGURE_DEPENDS src/cli/agents/*.c src/cli/args/*.c src/cli/cdi/*.c src/cli/commands/*.c
-       src/cli/diff/*.c src/cli/doctor/*.c src/cli/overhead/*.c src/cli/run/*.c src/cli/show/*.c src/cli/sqlite/*.c
+  file(GLOB_RECURSE cli_waiting CONFIGURE_DEPENDS src/cli/agents/*.c src/cli/args/*.c src/cli/cdi/*.c src/cli/code/*.c src/cli/commands/*.c
+       src/cli/diff/*.c src/cli/doctor/*.c src/cli/flame/*.c src/cli/overhead/*.c src/cli/run/*.c src/cli/show/*.c src/cli/sqlite/*.c
        src/cli/stat/findings/*.c src/cli/top/*.c)
   set_property(SOURCE ${cli_waiting} APPEND PROPERTY COMPILE_OPTIONS -Os)
 endif()

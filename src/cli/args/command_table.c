@@ -137,11 +137,14 @@ static const struct command_example show_examples[] = {
 static const struct command_option stat_options[] = {
     ONE_OF(OPTION_BY, "by", "WHAT",
            "repeat all tables for each range, stream, thread, device, request, process, rank or step (memory "
-           "and findings: for devices, processes and ranks only)",
-           "range stream thread device request process rank step"), /* as enum stat_by */
+           "and findings: for devices, processes and ranks only); line, function or module: the rows of the "
+           "table of code, which is then the only one",
+           "range stream thread device request process rank step " /* as enum stat_by */
+           "line function module"),                                /* as enum stat_code_by */
     VALUE(OPTION_TOP, "top", "N", "rows per table (20; 0: all); with --by, also the number of groups"),
     OPTION(OPTION_TABLE, "table", "NAMES", "print only these tables (steps,ranks)", COMPLETES_SUGGESTIONS,
-           "headline calls errors synchronization kernels counters copies sizes devices gaps streams latency "
+           "headline calls errors synchronization kernels code counters copies sizes devices gaps streams "
+           "latency "
            "latency_histogram memory memory_over_time memory_pytorch memory_unfreed memory_wrong_frees "
            "memory_failed findings own steps collectives ranks clocks rank_findings"),
     FLAG(OPTION_FINDINGS, "findings",
@@ -150,6 +153,8 @@ static const struct command_option stat_options[] = {
         OPTION_ALIGN_CLOCKS, "align-clocks",
         "correct the times of other hosts by the offsets that the collectives show (table clocks); reads the "
         "files twice"),
+    A_FILE(OPTION_SOURCE, "source", "DIR",
+           "print the source lines of the table of code, from files below this directory only"),
     A_FILE('o', "output", "FILE", "write the tables to this file (default for a program: standard error)"),
     A_FILE(OPTION_SAVE, "save", "FILE", "write a baseline of all FILEs for cuspan diff instead of tables"),
     A_FILE(
@@ -170,11 +175,32 @@ static const struct command_example stat_examples[] = {
     {"cuspan stat --table kernels --top 5 train.cuspanrec", "print the five kernels that took the most time"},
     {"cuspan stat --findings train.cuspanrec",
      "print what could be improved, and how much time that would save"},
+    {"cuspan stat --by line --source . trace.jsonl", "print which lines of the program the GPU worked for"},
     {"cuspan stat --by thread --table headline trace.jsonl", "compare threads"},
     {"cuspan stat --sqlite train.sqlite train.cuspanrec", "run queries written for Nsight Systems' files"},
     {"cuspan stat --save baseline.json run1.cuspanrec run2.cuspanrec",
      "save runs to compare later ones with"},
     {"cuspan stat --json trace.jsonl | jq .kernels[0]", "process a table with another program"},
+    {0}};
+
+static const struct command_option flame_options[] = {
+    A_FILE(
+        'o', "output", "FILE",
+        "file to write, in the format of its end: .svg, .folded, .speedscope.json or .pb.gz (pprof); \"-\": "
+        "standard output (default: flame.svg on a terminal, otherwise standard output)"),
+    ONE_OF(OPTION_FORMAT, "format", "NAME", "format, whatever the file is called",
+           "svg folded speedscope pprof"), /* as enum flame_format */
+    ONE_OF(OPTION_WEIGHT, "weight", "WHAT",
+           "what the widths are: gpu-time (default), wait (for the GPU), bytes (copied) or launches",
+           "gpu-time wait bytes launches"), /* as enum flame_weight */
+    FLAG(OPTION_DIFF, "diff", "compare two runs, OLD and NEW: red grew, blue shrank"),
+    {0}};
+
+static const struct command_example flame_examples[] = {
+    {"cuspan flame -o train.svg trace.jsonl", "draw the GPU time by call stack, for a browser"},
+    {"cuspan flame --weight wait -o waits.svg trace.jsonl", "draw what the program waited for"},
+    {"cuspan flame --diff -o change.svg before.jsonl after.jsonl", "compare two runs"},
+    {"cuspan flame -o train.pb.gz trace.jsonl && go tool pprof -http=: train.pb.gz", "use pprof"},
     {0}};
 
 static const struct command_option diff_options[] = {
@@ -492,7 +518,30 @@ const struct command commands[] = {
             "started. A call belongs to the stream and device of its work, or else to its context's device.",
         .options = stat_options,
         .examples = stat_examples,
-        .related = "diff show run",
+        .related = "flame diff show run",
+    },
+    {
+        .name = "flame",
+        .operands = "FILE...",
+        .run = cmd_flame,
+        .completes = COMPLETES_FILE,
+        .summary = "draw GPU time by call stack as a flame graph, or convert it for other viewers",
+        .text = "Draws the GPU time of the spans in all FILEs by the call stacks of the launches, from the "
+                "program's outermost function to the kernel. The program must have been traced with "
+                "capture.launch_stacks (docs/code.md). FILE is a file of spans or a recording, as for cuspan "
+                "stat."
+                "\n\n"
+                "The SVG opens in any browser: click to zoom, search by regular expression. It loads nothing "
+                "from "
+                "the network. Values are exact: ns, bytes or launches. Work without a stack has frames of "
+                "its own."
+                "\n\n"
+                "With --diff, the width of a frame is the sum of both runs. A frame is a function, without a "
+                "line "
+                "number, because edits move lines.",
+        .options = flame_options,
+        .examples = flame_examples,
+        .related = "stat diff",
     },
     {
         .name = "diff",

@@ -58,6 +58,10 @@ enum option_id {
     OPTION_FINDINGS,
     OPTION_ALIGN_CLOCKS,
     OPTION_BY,
+    OPTION_SOURCE,
+    OPTION_DIFF,
+    OPTION_WEIGHT,
+    OPTION_FORMAT,
     OPTION_SAVE,
     OPTION_SQLITE,
     OPTION_BASE,
@@ -130,6 +134,7 @@ int cmd_send(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
+int cmd_flame(int argc, char **argv);
 int cmd_overhead(int argc, char **argv);
 int cmd_counters(int argc, char **argv);
 int cmd_check(int argc, char **argv);

@@ -1,6 +1,7 @@
 #include "cli/args/command_table.h"
 
 #include "base/files.h"
+#include "cli/code/source_lines.h"
 #include "cli/diff/runs.h"
 #include "cli/run/traced_program.h"
 #include "cli/util/xalloc.h"
@@ -19,7 +20,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TOP_DEFAULT 20
+#define TOP_DEFAULT  20
+#define BY_NOT_GIVEN (-1)
 
 struct command_line {
     const char **paths;
@@ -34,8 +36,10 @@ struct command_line {
     bool only_findings; /* print both tables of findings */
     bool align_clocks;
     struct stat_style style;
-    uint32_t top; /* rows per table; 0: all */
-    int by;       /* enum stat_by */
+    const char *source; /* directory with source files, or NULL */
+    uint32_t top;       /* rows per table; 0: all */
+    int by;             /* enum stat_by, and behind it enum stat_code_by */
+    enum stat_code_by code_by;
 };
 
 static int take_option(void *context, struct options *options, int option)
@@ -74,9 +78,11 @@ static void move_table(struct stat_report *report, struct stat_report *kept, con
     *table = (struct stat_table){0};
 }
 
-/* Why a table across ranks is missing; NULL: it is another table, or there is none of this name. */
+/* Why a table is missing; NULL: there is none of this name. */
 static const char *why_missing(struct stat_report *report, const char *key, enum stat_by by)
 {
+    if (!strcmp(key, "code"))
+        return "the spans have no call stacks; trace with capture.launch_stacks (docs/code.md)";
     bool is_of_job = !strcmp(key, "clocks") || !strcmp(key, "rank_findings");
     bool is_of_step = !strcmp(key, "steps") || !strcmp(key, "collectives") || !strcmp(key, "ranks");
     if (!is_of_job && !is_of_step)
@@ -200,7 +206,15 @@ static void say_clocks(const struct clock_offsets *offsets)
         fputs("cuspan stat: no clocks to align: there is one host, or there are no collectives\n", stderr);
 }
 
-static int print(const struct command_line *line, struct stat_stream *stream, const struct trace_facts *facts)
+static void add_source(struct source_lines *source, struct stat_report *report)
+{
+    struct stat_table *code = find_table(report, "code");
+    if (source && code)
+        source_lines_fill(source, code);
+}
+
+static int print(const struct command_line *line, struct stat_stream *stream, struct source_lines *source,
+                 const struct trace_facts *facts)
 {
     struct stat_report report;
     stat_stream_report(stream, line->top, &report);
@@ -210,6 +224,7 @@ static int print(const struct command_line *line, struct stat_stream *stream, co
         keep_findings(&report);
     for (size_t i = 0; line->by == STAT_BY_NOTHING && i < report.count; i++)
         stat_table_keep(&report.tables[i], line->top);
+    add_source(source, &report);
     if (status == EXIT_OK)
         stat_print(line->out, &report, &line->style);
     say_facts(facts);
@@ -231,11 +246,18 @@ static int read_and_print(const struct command_line *line)
     struct error err = {""};
     struct trace trace;
     struct reading reading = {0};
-    if (line->align_clocks && clock_offsets_read(&input, &reading.offsets, &err) != STATUS_OK)
+    struct source_lines *source = NULL;
+    if (line->source && source_lines_open(line->source, &source, &err) != STATUS_OK)
         return complain(&err);
+    if (line->align_clocks && clock_offsets_read(&input, &reading.offsets, &err) != STATUS_OK) {
+        source_lines_close(source);
+        return complain(&err);
+    }
     reading.stream = stat_stream_create((enum stat_by)line->by);
+    stat_stream_set_code_by(reading.stream, line->code_by);
     enum status status = trace_read(&input, &trace, take_segment, &reading, &facts, &err);
-    int result = status == STATUS_OK ? print(line, reading.stream, &facts) : complain(&err);
+    int result = status == STATUS_OK ? print(line, reading.stream, source, &facts) : complain(&err);
+    source_lines_close(source);
     if (reading.offsets)
         say_clocks(reading.offsets);
     stat_stream_destroy(reading.stream);
@@ -349,6 +371,18 @@ static int close_output(const struct command_line *line, int result)
     return result ? result : EXIT_FAILED;
 }
 
+/* `--by line` and so on are about one table. */
+static void take_by(struct command_line *line)
+{
+    bool is_of_code = line->by >= STAT_BY_COUNT;
+    if (is_of_code)
+        line->code_by = (enum stat_code_by)(line->by - STAT_BY_COUNT);
+    if (is_of_code && !line->tables && !line->only_findings)
+        line->tables = "code";
+    if (is_of_code || line->by == BY_NOT_GIVEN)
+        line->by = STAT_BY_NOTHING;
+}
+
 static int read_command_line(struct command_line *line, int argc, char **argv)
 {
     struct options options;
@@ -358,6 +392,7 @@ static int read_command_line(struct command_line *line, int argc, char **argv)
                                             {OPTION_SQLITE, .text = &line->sqlite},
                                             {OPTION_TABLE, .text = &line->tables},
                                             {OPTION_BY, .choice = &line->by},
+                                            {OPTION_SOURCE, .text = &line->source},
                                             {OPTION_TOP, .number = &line->top, .min = 0, .max = INT_MAX},
                                             {0}};
     options_init(&options, "stat", argc, argv);
@@ -365,6 +400,7 @@ static int read_command_line(struct command_line *line, int argc, char **argv)
         return options.status;
     if (!line->path_count && !line->program)
         return options_complain(&options, "name a file or a program (\"-\": standard input)");
+    take_by(line);
     if (line->save && line->sqlite)
         return options_complain(&options, "--save and --sqlite exclude each other");
     if (line->only_findings && line->tables)
@@ -388,7 +424,7 @@ static int read_command_line(struct command_line *line, int argc, char **argv)
 
 int cmd_stat(int argc, char **argv)
 {
-    struct command_line line = {.top = TOP_DEFAULT, .by = STAT_BY_NOTHING};
+    struct command_line line = {.top = TOP_DEFAULT, .by = BY_NOT_GIVEN};
     line.paths = xcalloc((size_t)argc + 1, sizeof *line.paths);
     int result = read_command_line(&line, argc, argv);
     traced_program_deinit(&line.live);

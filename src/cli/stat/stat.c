@@ -1,6 +1,7 @@
 #include "cli/stat/stat.h"
 
 #include "base/hash.h"
+#include "cli/code/code_book.h"
 #include "cli/stat/memory/ledger.h"
 #include "cli/stat/tables/places.h"
 #include "cli/util/xalloc.h"
@@ -46,7 +47,8 @@ void stat_init(struct stat *stat)
 {
     *stat = (struct stat){.words = xcalloc(1, sizeof *stat->words),
                           .places = xcalloc(1, sizeof *stat->places),
-                          .ledger = xcalloc(1, sizeof *stat->ledger)};
+                          .ledger = xcalloc(1, sizeof *stat->ledger),
+                          .code = code_book_create()};
     memset(stat->words->keys, 0xff, sizeof stat->words->keys);
     learn_groups(stat->words, CALL_RUNTIME, call_count_runtime);
     learn_groups(stat->words, CALL_DRIVER, call_count_driver);
@@ -58,7 +60,9 @@ void stat_init_group(struct stat *stat, const struct stat *whole, bool is_part)
                           .words = whole->words,
                           .places = whole->places,
                           .is_part = is_part,
-                          .ledger = xcalloc(1, sizeof *stat->ledger)};
+                          .ledger = xcalloc(1, sizeof *stat->ledger),
+                          .code = whole->code,
+                          .code_by = whole->code_by};
 }
 
 static void make_current(struct stat *stat, const struct trace *segment)
@@ -80,6 +84,7 @@ void stat_learn(struct stat *stat, const struct trace *segment)
     for (; words->device_count < segment->resource_count; words->device_count++)
         words->devices[words->device_count] = (struct stat_device){0};
     places_learn(stat->places, stat);
+    code_book_learn(stat->code, stat);
 }
 
 void stat_take(struct stat *stat, const struct trace *segment)
@@ -116,6 +121,7 @@ void stat_deinit(struct stat *stat)
     free(words);
     places_deinit(stat->places);
     free(stat->places);
+    code_book_destroy(stat->code);
     stat_deinit_group(stat);
 }
 
@@ -280,8 +286,8 @@ struct stat_launch stat_launch_of(const struct stat *stat, const struct trace_sp
 }
 
 static const struct stat_section *const sections[] = {
-    &stat_headline, &stat_calls,  &stat_kernels, &stat_counters, &stat_copies, &stat_devices,
-    &stat_latency,  &stat_memory, &stat_own,     &stat_findings, &stat_ranks};
+    &stat_headline, &stat_calls,   &stat_kernels, &stat_code, &stat_counters, &stat_copies,
+    &stat_devices,  &stat_latency, &stat_memory,  &stat_own,  &stat_findings, &stat_ranks};
 #define SECTIONS (sizeof sections / sizeof *sections)
 
 struct stat_tables {

@@ -33,6 +33,10 @@
     X(KEY_COPY_FROM, "cuda.memcpy.src_kind")                                                                 \
     X(KEY_COPY_TO, "cuda.memcpy.dst_kind")                                                                   \
     X(KEY_STACK, "code.stacktrace")                                                                          \
+    X(KEY_STACK_ID, "cuspan.stack.id")                                                                       \
+    X(KEY_CODE_FUNCTION, "code.function.name")                                                               \
+    X(KEY_CODE_FILE, "code.file.path")                                                                       \
+    X(KEY_CODE_LINE, "code.line.number")                                                                     \
     X(KEY_COPY_SOURCE, "cuda.memcpy.src_device.hw.id")                                                       \
     X(KEY_COPY_TARGET, "cuda.memcpy.dst_device.hw.id")                                                       \
     X(KEY_FILL_BYTES, "cuda.memset.bytes")                                                                   \
@@ -101,6 +105,10 @@ enum stat_key {
 
 struct places;
 struct ledger;
+struct code_book;
+
+/* What a row of the table of code is. In the order of the last words of `--by` (args/command_table.c). */
+enum stat_code_by { STAT_CODE_BY_LINE, STAT_CODE_BY_FUNCTION, STAT_CODE_BY_MODULE };
 
 /* How much of a training job the spans are, for the tables across ranks. */
 enum stat_scope {
@@ -118,7 +126,9 @@ struct stat {
     enum stat_scope scope;
     struct stat_words *words;
     struct places *places;
-    struct ledger *ledger; /* memory; empty if is_part */
+    struct ledger *ledger;  /* memory; empty if is_part */
+    struct code_book *code; /* stacks; that of the whole, so a group finds texts that came with another one */
+    enum stat_code_by code_by;
 };
 
 /* The names of all attributes that the tables use, for trace_read(); NULL-terminated. */
@@ -207,8 +217,8 @@ struct stat_section {
     /* `report` may be NULL: only the state is freed. */
     void (*finish)(void *state, const struct stat *stat, struct stat_report *report);
 };
-extern const struct stat_section stat_headline, stat_calls, stat_kernels, stat_counters, stat_copies,
-    stat_devices, stat_latency, stat_memory, stat_own, stat_findings, stat_ranks;
+extern const struct stat_section stat_headline, stat_calls, stat_kernels, stat_code, stat_counters,
+    stat_copies, stat_devices, stat_latency, stat_memory, stat_own, stat_findings, stat_ranks;
 
 /* All sections of one report. */
 struct stat_tables;

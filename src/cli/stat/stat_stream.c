@@ -26,6 +26,11 @@ struct stat_stream *stat_stream_create(enum stat_by by)
     return stream;
 }
 
+void stat_stream_set_code_by(struct stat_stream *stream, enum stat_code_by code_by)
+{
+    stream->stat.code_by = code_by;
+}
+
 void stat_stream_take(struct stat_stream *stream, const struct trace *segment)
 {
     struct stat *stat = &stream->stat;

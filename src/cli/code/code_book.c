@@ -1,0 +1,379 @@
+#include "cli/code/code_book.h"
+
+#include "base/hash.h"
+#include "cli/code/stack_text.h"
+#include "cli/stat/tables/places.h"
+#include "cli/util/xalloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct origin {
+    const char *label; /* NULL: it is a stack or a place */
+    uint32_t place;    /* frame of the code.* attributes, or MAP_NONE */
+    uint32_t first;    /* index in stack_frames */
+    uint32_t depth;    /* 0: the text is unknown */
+    bool is_cut;
+};
+
+struct code_book {
+    struct origin *origins;
+    size_t origin_count, origin_capacity;
+    struct int_map by_key; /* process and ID, or hash of a text, a place or a label → origin */
+    struct code_frame *frames;
+    size_t frame_count, frame_capacity;
+    struct int_map frame_numbers; /* hash of a frame → number */
+    uint32_t *stack_frames;       /* of all stacks */
+    size_t stack_frame_count, stack_frame_capacity;
+    struct int_map
+        ranges; /* string of a range's name → origin of its autograd node; ORIGIN_NOT_SAMPLED: none */
+    bool has_stacks;
+};
+
+/* The stack attributes of a span. */
+struct attributes {
+    const struct trace_attr *id, *function, *file, *line, *text;
+};
+
+static uint32_t add_origin(struct code_book *book, const char *label)
+{
+    if (book->origin_count == CODE_ORIGINS_MAX)
+        return ORIGIN_OTHERS;
+    book->origins =
+        xgrow(book->origins, &book->origin_capacity, book->origin_count + 1, sizeof *book->origins);
+    book->origins[book->origin_count] = (struct origin){.label = label, .place = MAP_NONE};
+    return (uint32_t)book->origin_count++;
+}
+
+struct code_book *code_book_create(void)
+{
+    struct code_book *book = xcalloc(1, sizeof *book);
+    static const char *const labels[] = {[ORIGIN_NOT_SAMPLED] = "(not sampled)",
+                                         [ORIGIN_NO_CALL] = "(no call)",
+                                         [ORIGIN_NO_PYTHON] = "(no Python)",
+                                         [ORIGIN_OTHERS] = "(other stacks)"};
+    for (size_t i = 0; i < ORIGIN_FIRST_STACK; i++)
+        add_origin(book, labels[i]);
+    return book;
+}
+
+void code_book_destroy(struct code_book *book)
+{
+    if (!book)
+        return;
+    free(book->origins);
+    free(book->frames);
+    free(book->stack_frames);
+    int_map_deinit(&book->by_key);
+    int_map_deinit(&book->frame_numbers);
+    int_map_deinit(&book->ranges);
+    free(book);
+}
+
+bool code_book_has_stacks(const struct code_book *book)
+{
+    return book->has_stacks;
+}
+
+size_t code_book_origin_count(const struct code_book *book)
+{
+    return book->origin_count;
+}
+
+/* --- frames --- */
+
+/* A long name is cut between characters. */
+static const char *keep(const struct stat *stat, struct frame_text text)
+{
+    char name[CODE_NAME_BYTES_MAX + 4];
+    size_t len = text.len < CODE_NAME_BYTES_MAX ? text.len : CODE_NAME_BYTES_MAX;
+    while (len < text.len && len && ((unsigned char)text.at[len] & 0xc0) == 0x80)
+        len--;
+    memcpy(name, text.at, len);
+    strcpy(name + len, len < text.len ? "..." : "");
+    return stat_keep_some(stat, name);
+}
+
+static struct frame_text text_of(const struct stat *stat, const struct trace_attr *attr)
+{
+    const char *text = attr ? trace_attr_text(stat->trace, attr) : "";
+    return (struct frame_text){text, strlen(text)};
+}
+
+/* Kept texts are equal if their addresses are. */
+static uint32_t frame_number(struct code_book *book, const struct code_frame *frame)
+{
+    uint64_t key = int_map_mix((uint64_t)(uintptr_t)frame->file) ^ (uint64_t)(uintptr_t)frame->name;
+    key = int_map_mix(key) + ((uint64_t)frame->line << 1 | frame->is_native);
+    uint32_t number;
+    while ((number = int_map_get(&book->frame_numbers, key)) != MAP_NONE) {
+        const struct code_frame *known = &book->frames[number];
+        if (known->file == frame->file && known->name == frame->name && known->line == frame->line &&
+            known->is_native == frame->is_native)
+            return number;
+        key++;
+    }
+    book->frames = xgrow(book->frames, &book->frame_capacity, book->frame_count + 1, sizeof *book->frames);
+    book->frames[book->frame_count] = *frame;
+    int_map_set(&book->frame_numbers, key, (uint32_t)book->frame_count);
+    return (uint32_t)book->frame_count++;
+}
+
+const struct code_frame *code_book_frame(const struct code_book *book, uint32_t frame)
+{
+    return &book->frames[frame];
+}
+
+/* The frame of the code.* attributes, or MAP_NONE. */
+static uint32_t place_of(struct code_book *book, const struct stat *stat, const struct attributes *attributes)
+{
+    if (!attributes->function && !attributes->file)
+        return MAP_NONE;
+    uint64_t line = attributes->line ? trace_attr_int(stat->trace, attributes->line) : 0;
+    struct code_frame frame = {.file = keep(stat, text_of(stat, attributes->file)),
+                               .name = keep(stat, text_of(stat, attributes->function)),
+                               .line = line <= INT32_MAX ? (uint32_t)line : 0,
+                               .is_native = !attributes->file};
+    return frame_number(book, &frame);
+}
+
+/* --- origins --- */
+
+static bool read_attributes(const struct stat *stat, const struct trace_span *span, struct attributes *out)
+{
+    *out = (struct attributes){.id = stat_find(stat, span, KEY_STACK_ID),
+                               .function = stat_find(stat, span, KEY_CODE_FUNCTION),
+                               .file = stat_find(stat, span, KEY_CODE_FILE),
+                               .line = stat_find(stat, span, KEY_CODE_LINE),
+                               .text = stat_find(stat, span, KEY_STACK)};
+    return out->id || out->function || out->file || out->text;
+}
+
+static uint64_t id_of(const struct stat *stat, const struct trace_attr *id)
+{
+    return id->type == TRACE_INT ? id->value : strtoull(trace_attr_text(stat->trace, id), NULL, 16);
+}
+
+static void set_text(struct code_book *book, const struct stat *stat, struct origin *origin, const char *text)
+{
+    size_t first = book->stack_frame_count;
+    struct stack_frame frame;
+    while (stack_text_next(&text, &frame)) {
+        if (frame.kind == FRAME_CUT) {
+            origin->is_cut = true;
+            continue;
+        }
+        if (book->stack_frame_count >= CODE_STACK_FRAMES_MAX)
+            break;
+        struct code_frame known = {.file = keep(stat, frame.file),
+                                   .name = keep(stat, frame.name),
+                                   .line = frame.line,
+                                   .is_native = frame.kind == FRAME_NATIVE};
+        book->stack_frames = xgrow(book->stack_frames, &book->stack_frame_capacity,
+                                   book->stack_frame_count + 1, sizeof *book->stack_frames);
+        book->stack_frames[book->stack_frame_count++] = frame_number(book, &known);
+    }
+    origin->first = (uint32_t)first;
+    origin->depth = (uint32_t)(book->stack_frame_count - first);
+}
+
+/* The same stack of another process may be another one: an ID is a hash of addresses. */
+static uint32_t origin_at(struct code_book *book, const struct stat *stat, const struct trace_span *span,
+                          const struct attributes *attributes)
+{
+    uint32_t process = places_process(stat->places, span), place = MAP_NONE;
+    const char *text = attributes->text ? trace_attr_text(stat->trace, attributes->text) : NULL;
+    uint64_t key;
+    if (attributes->id) {
+        uint64_t id = id_of(stat, attributes->id);
+        if (!id)
+            return ORIGIN_NO_PYTHON;
+        key = int_map_mix(int_map_mix(id) + process);
+    } else if (text) {
+        key = int_map_mix(hash_text(HASH_START, text) + 1);
+    } else {
+        place = place_of(book, stat, attributes);
+        key = int_map_mix(place + 1ull) + 2;
+    }
+    uint32_t number = int_map_get(&book->by_key, key);
+    if (number == MAP_NONE) {
+        number = add_origin(book, NULL);
+        if (number != ORIGIN_OTHERS)
+            int_map_set(&book->by_key, key, number);
+    }
+    struct origin *origin = &book->origins[number];
+    if (number == ORIGIN_OTHERS)
+        return number;
+    if (origin->place == MAP_NONE)
+        origin->place = place != MAP_NONE ? place : place_of(book, stat, attributes);
+    if (text && !origin->depth)
+        set_text(book, stat, origin, text);
+    return number;
+}
+
+void code_book_learn(struct code_book *book, const struct stat *stat)
+{
+    const struct trace *trace = stat->trace;
+    for (size_t i = 0; i < trace->span_count; i++) {
+        const struct trace_span *span = &trace->spans[i];
+        struct attributes attributes;
+        bool is_of_cuda = span->class == CLASS_CALL || trace_class_is_gpu(span->class);
+        if (span->is_margin || !is_of_cuda || !read_attributes(stat, span, &attributes))
+            continue;
+        if (attributes.id && attributes.text)
+            origin_at(book, stat, span, &attributes);
+        book->has_stacks |= attributes.id || attributes.file || attributes.function;
+    }
+}
+
+const struct trace_span *code_call_of_work(const struct stat *stat, const struct trace_span *work)
+{
+    const struct trace_span *spans = stat->trace->spans;
+    for (uint32_t at = work->parent; at != TRACE_NONE; at = spans[at].parent) {
+        if (spans[at].class == CLASS_CALL)
+            return &spans[at];
+        if (spans[at].class != CLASS_COLLECTIVE && !trace_class_is_gpu(spans[at].class))
+            return NULL;
+    }
+    return NULL;
+}
+
+/* The origin of the autograd node that a range is named after, or ORIGIN_NOT_SAMPLED. */
+static uint32_t node_of_range(struct code_book *book, const struct stat *stat, uint32_t name)
+{
+    uint32_t number = int_map_get(&book->ranges, name);
+    if (number != MAP_NONE)
+        return number;
+    struct frame_text node = stack_text_autograd_range(trace_string(stat->trace, name));
+    number = ORIGIN_NOT_SAMPLED;
+    if (node.len) {
+        char *text = xasprintf("(backward: %.*s)", (int)node.len, node.at);
+        const char *label = stat_keep_some(stat, text);
+        uint64_t key = int_map_mix((uint64_t)(uintptr_t)label) + 3;
+        free(text);
+        number = int_map_get(&book->by_key, key);
+        if (number == MAP_NONE) {
+            number = add_origin(book, label);
+            int_map_set(&book->by_key, key, number);
+        }
+    }
+    int_map_set(&book->ranges, name, number);
+    return number;
+}
+
+static uint32_t node_around(struct code_book *book, const struct stat *stat, const struct trace_span *span)
+{
+    const struct trace_span *spans = stat->trace->spans;
+    for (uint32_t at = span->parent; at != TRACE_NONE; at = spans[at].parent) {
+        uint32_t node = spans[at].class == CLASS_OTHER ? node_of_range(book, stat, spans[at].name)
+                                                       : (uint32_t)ORIGIN_NOT_SAMPLED;
+        if (node != ORIGIN_NOT_SAMPLED)
+            return node;
+    }
+    return ORIGIN_NOT_SAMPLED;
+}
+
+uint32_t code_book_origin(struct code_book *book, const struct stat *stat, const struct trace_span *span)
+{
+    struct attributes attributes;
+    const struct trace_span *with = span;
+    uint32_t origin = ORIGIN_NOT_SAMPLED;
+    bool has_any = read_attributes(stat, span, &attributes);
+    if (!has_any && trace_class_is_gpu(span->class)) {
+        with = code_call_of_work(stat, span);
+        has_any = with && read_attributes(stat, with, &attributes);
+    }
+    if (!with)
+        return ORIGIN_NO_CALL;
+    if (has_any)
+        origin = origin_at(book, stat, with, &attributes);
+    if (origin == ORIGIN_NOT_SAMPLED || origin == ORIGIN_NO_PYTHON) {
+        uint32_t node = node_around(book, stat, span);
+        return node == ORIGIN_NOT_SAMPLED ? origin : node;
+    }
+    return origin;
+}
+
+/* --- at the end --- */
+
+static bool is_same_place(const struct code_frame *a, const struct code_frame *b, bool with_file)
+{
+    return a->line == b->line && a->name == b->name && (!with_file || a->file == b->file);
+}
+
+/* The index of the program's innermost frame in its stack. The text may have the full path where the
+ * attribute has a relative one. SIZE_MAX: there is no Python frame. */
+static size_t find_self(const struct code_book *book, const struct origin *origin)
+{
+    const uint32_t *frames = book->stack_frames + origin->first;
+    const struct code_frame *place = origin->place == MAP_NONE ? NULL : &book->frames[origin->place];
+    for (int with_file = 1; place && with_file >= 0; with_file--) {
+        for (size_t i = 0; i < origin->depth; i++)
+            if (is_same_place(&book->frames[frames[i]], place, with_file))
+                return i;
+    }
+    size_t innermost = SIZE_MAX;
+    for (size_t i = origin->depth; i-- > 0;) {
+        const struct code_frame *frame = &book->frames[frames[i]];
+        if (!frame->is_native)
+            innermost = i;
+    }
+    for (size_t i = 0; i < origin->depth; i++) {
+        const struct code_frame *frame = &book->frames[frames[i]];
+        if (!frame->is_native && !stack_text_is_library(frame->file))
+            return i;
+    }
+    return innermost;
+}
+
+/* Of a stack without Python: the autograd node that ran, or NULL. */
+static const char *find_node(const struct code_book *book, const struct stat *stat,
+                             const struct origin *origin)
+{
+    for (size_t i = 0; i < origin->depth; i++) {
+        const struct code_frame *frame = &book->frames[book->stack_frames[origin->first + i]];
+        struct stack_frame native = {.kind = frame->is_native ? FRAME_NATIVE : FRAME_PYTHON,
+                                     .name = {frame->name, strlen(frame->name)}};
+        struct frame_text node = stack_text_autograd(&native);
+        if (!node.len)
+            continue;
+        char *text = xasprintf("(backward: %.*s)", (int)node.len, node.at);
+        const char *label = stat_keep_some(stat, text);
+        free(text);
+        return label;
+    }
+    return NULL;
+}
+
+struct code_stack code_book_stack(const struct code_book *book, const struct stat *stat, uint32_t number)
+{
+    const struct origin *origin = &book->origins[number];
+    struct code_stack stack = {.label = origin->label,
+                               .frames = book->stack_frames ? book->stack_frames + origin->first : NULL,
+                               .depth = origin->depth,
+                               .place = origin->place,
+                               .is_cut = origin->is_cut};
+    if (stack.label)
+        return stack;
+    size_t self = find_self(book, origin);
+    bool has_python = (self != SIZE_MAX && !book->frames[stack.frames[self]].is_native) ||
+                      (stack.place != MAP_NONE && !book->frames[stack.place].is_native);
+    stack.self = self == SIZE_MAX ? 0 : self;
+    bool lacks_module = stack.place != MAP_NONE && !*book->frames[stack.place].file;
+    if (self != SIZE_MAX && (stack.place == MAP_NONE || lacks_module))
+        stack.place = stack.frames[self];
+    if (!has_python)
+        stack.label = find_node(book, stat, origin);
+    if (!stack.label && stack.place == MAP_NONE)
+        stack.label = origin->depth ? "(no Python)" : "(unknown stack)";
+    if (stack.label)
+        stack.place = MAP_NONE;
+    return stack;
+}
+
+char *code_frame_place(const struct code_frame *frame)
+{
+    if (!frame->is_native && frame->line)
+        return xasprintf("%s:%u", frame->file, frame->line);
+    return xstrdup(*frame->file ? frame->file : frame->name);
+}

@@ -1,0 +1,68 @@
+/* The call stacks that spans name, and the place in the program that each span comes from.
+ *
+ * A span has `cuspan.stack.id` and the program's innermost frame as `code.*` attributes. One span of each
+ * stack also has the text of all its frames, possibly long after others that only have the ID. So spans are
+ * counted by their origin, a number, and an origin's frames are asked for at the end.
+ *
+ * Memory is bounded: beyond the limits, origins become one origin "(other stacks)", and texts of stacks are
+ * ignored, so that only the program's innermost frame is known. */
+#ifndef CUSPAN_CLI_CODE_CODE_BOOK_H
+#define CUSPAN_CLI_CODE_CODE_BOOK_H
+
+#include "cli/stat/stat.h"
+
+#define CODE_ORIGINS_MAX      (1u << 20) /* 32 bytes each */
+#define CODE_STACK_FRAMES_MAX (1u << 22) /* 4 bytes each */
+#define CODE_NAME_BYTES_MAX   512        /* longer names are cut */
+
+/* Origins without a frame. */
+enum { ORIGIN_NOT_SAMPLED, ORIGIN_NO_CALL, ORIGIN_NO_PYTHON, ORIGIN_OTHERS, ORIGIN_FIRST_STACK };
+
+struct code_frame {
+    const char *file; /* Python: the path; native: the module; "": unknown */
+    const char *name; /* the function; "": unknown */
+    uint32_t line;    /* 0: unknown */
+    bool is_native;
+};
+
+struct code_book;
+
+struct code_book *code_book_create(void);
+void code_book_destroy(struct code_book *book);
+
+/* Takes the texts of stacks from the stat's current segment. */
+void code_book_learn(struct code_book *book, const struct stat *stat);
+
+/* Of a call or GPU work of the current segment. Work has stack attributes of its own (a graph's node), or
+ * those of the call that submitted it. */
+uint32_t code_book_origin(struct code_book *book, const struct stat *stat, const struct trace_span *span);
+/* Whether any span had a stack. */
+bool code_book_has_stacks(const struct code_book *book);
+size_t code_book_origin_count(const struct code_book *book);
+
+/* After the last segment. */
+
+struct code_stack {
+    const char *label;      /* a row of its own, such as "(no Python)"; NULL: `self` is the place */
+    const uint32_t *frames; /* innermost first; numbers for code_book_frame() */
+    size_t depth;           /* 0: the text is unknown */
+    size_t self;            /* index of the program's innermost frame in `frames`, or 0 */
+    uint32_t place;         /* the program's innermost frame; MAP_NONE: see `label` */
+    bool is_cut;            /* outer frames are missing */
+};
+struct code_stack code_book_stack(const struct code_book *book, const struct stat *stat, uint32_t origin);
+const struct code_frame *code_book_frame(const struct code_book *book, uint32_t frame);
+
+/* "train.py:88", or the module and function of native code. The caller frees it. */
+char *code_frame_place(const struct code_frame *frame);
+
+/* The submitting call of GPU work, above a collective's span, too; NULL: unknown. */
+const struct trace_span *code_call_of_work(const struct stat *stat, const struct trace_span *work);
+
+/* Whether the call's time is a wait: for the GPU, or for its own copy. */
+static inline bool code_call_waits(const struct stat_call *call)
+{
+    return call->waits || (call->group == CALL_GROUP_COPY && !call->is_async);
+}
+
+#endif

@@ -1,0 +1,28 @@
+/* The text of source lines that spans name, for `--source DIR`.
+ *
+ * Paths come from files that we do not control. A path is opened only below the directory: each part of it is
+ * opened in the one before, never "..", and never through a symbolic link. */
+#ifndef CUSPAN_CLI_CODE_SOURCE_LINES_H
+#define CUSPAN_CLI_CODE_SOURCE_LINES_H
+
+#include "base/status.h"
+#include "cli/stat/stat_table.h"
+
+#define SOURCE_FILE_BYTES_MAX (8u << 20)
+#define SOURCE_LINE_BYTES_MAX 200 /* a longer line is cut */
+
+struct source_lines;
+
+/* NOT_FOUND: it is not a directory, or cannot be opened. */
+enum status source_lines_open(const char *directory, struct source_lines **lines,
+                              struct error *err) MUST_CHECK;
+void source_lines_close(struct source_lines *lines);
+
+/* The line without white space at its ends; NULL: the file is not below the directory, or lacks the line. A
+ * relative path counts from the directory. Valid until the next call. */
+const char *source_lines_find(struct source_lines *lines, const char *path, uint32_t line);
+
+/* Fills the column "source" of a table whose column "place" has "PATH:LINE". */
+void source_lines_fill(struct source_lines *lines, struct stat_table *table);
+
+#endif

@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+"""Writes traces with call stacks as OTLP JSON lines, for the tests of `cuspan stat --table code` and `cuspan flame`.
+
+usage: make_code_trace.py training|slower|cpp|hostile|wide|none [SEED] > trace.jsonl
+  training  steps of a model under PyTorch: forward lines, backward on autograd's thread, a CUDA graph whose nodes have
+            their own stacks, copies, waits, sampling, a stack whose text comes late, and calls without Python
+  slower    the same program after a change: one function twice as slow, one gone, one new
+  cpp       a C++ program with native stacks
+  hostile   names with markup, quotes, control characters, invalid UTF-8 and 10,000 characters
+  wide      100,000 lines
+  none      no stacks
+"""
+
+import re
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from make_trace import Trace  # noqa: E402
+
+SITE = "/opt/venv/lib/python3.12/site-packages/"
+CALL_IMPL = ("nn/modules/module.py", 1751, "Module._call_impl")
+
+
+def python(file, line, name):
+    return f'  File "{file}", line {line}, in {name}'
+
+
+def torch(file, line, name):
+    return python(f"{SITE}torch/{file}", line, name)
+
+
+def native(module, offset, symbol=None):
+    return f"  {module}+0x{offset:x}" + (f" {symbol}+0x1c" if symbol else "")
+
+
+class CodeTrace(Trace):
+    """`stack`: (ID, frames, the index of the program's frame). A stack's text is on its first span, unless `late`."""
+
+    def __init__(self, program, seed):
+        super().__init__(program, seed)
+        self.told, self.late = set(), {}
+        self.at = 0
+
+    def stack(self, stack, late=False):
+        if stack is None:
+            return {}
+        number, frames, own = stack
+        attributes = {"cuspan.stack.id": f"{number:016x}"}
+        if own is not None and frames[own].startswith("  File"):
+            file, line, function = re.fullmatch(r'  File "(.*?)", line (\d+), in (.*)', frames[own], re.DOTALL).groups()
+            attributes |= {"code.file.path": file, "code.line.number": int(line), "code.function.name": function}
+        elif own is not None:
+            attributes["code.function.name"] = frames[own].split(" ", 3)[-1].rsplit("+", 1)[0]
+        if number and number not in self.told:
+            if late:
+                self.late[number] = "\n".join(frames)
+            else:
+                attributes["code.stacktrace"] = "\n".join(frames)
+                self.late.pop(number, None)
+            if not late:
+                self.told.add(number)
+        return attributes
+
+    def decorate(self, parent, attributes):
+        from make_trace import attributes as encode
+        span = next(span for _, span in reversed(self.spans) if span["spanId"] == parent)
+        span["attributes"] += encode(attributes)
+
+    def launch_at(self, stack, kernel, duration, late=False, thread=(4711, "main"), call="cudaLaunchKernel", parent=None):
+        span = self.call(call, self.at, 4_100, thread)
+        if parent:
+            next(s for _, s in reversed(self.spans) if s["spanId"] == span)["parentSpanId"] = parent
+        self.decorate(span, self.stack(stack, late))
+        self.work(span, kernel, "kernel", self.at + 5_000, duration,
+                  **{"cuda.kernel.name": f"void {kernel}<float>(float const*)", "cuda.kernel.grid": [64, 1, 1],
+                     "cuda.kernel.block": [256, 1, 1]})
+        self.at += 6_000
+        return span
+
+    def copy_at(self, stack, kind, duration, size, call="cudaMemcpyAsync"):
+        is_sync = not call.endswith("Async")
+        span = self.call(call, self.at, duration + 5_200 if is_sync else 3_000, count=size)
+        self.decorate(span, self.stack(stack))
+        memory = {"HtoD": ("HostToDevice", "pageable", "device"), "DtoH": ("DeviceToHost", "device", "pageable")}[kind]
+        self.work(span, f"memcpy {kind}", "memcpy", self.at + 3_000, duration,
+                  **{"cuda.memcpy.bytes": size, "cuda.memcpy.kind": memory[0], "cuda.memcpy.src_kind": memory[1],
+                     "cuda.memcpy.dst_kind": memory[2]})
+        self.at += duration + 6_000 if is_sync else 4_000
+
+    def wait_at(self, stack, duration, call="cudaStreamSynchronize"):
+        span = self.call(call, self.at, duration)
+        self.decorate(span, self.stack(stack))
+        self.at += duration + 1_000
+
+
+def main_stack(number, *inner, own, step=61):
+    return number, [*inner, python("train.py", step, "Trainer.step"), python("train.py", 140, "main"),
+                    python("train.py", 152, "<module>")], own
+
+
+def training(seed, slower=False):
+    t = CodeTrace("trainer", seed)
+    forward = [torch(*CALL_IMPL), python("model.py", 40, "Model.forward"), torch(*CALL_IMPL)]
+    linear = main_stack(1, torch("nn/modules/linear.py", 125, "Linear.forward"), torch(*CALL_IMPL),
+                        python("model.py", 31, "Block.forward"), *forward, own=2)
+    attention = main_stack(2, torch("nn/functional.py", 5800, "scaled_dot_product_attention"),
+                           python("model.py", 22, "Attention.forward"), torch(*CALL_IMPL),
+                           python("model.py", 30, "Block.forward"), *forward, own=1)
+    recursive = main_stack(3, python("model.py", 77, "tree"), python("model.py", 78, "tree"),
+                           python("model.py", 78, "tree"), *forward, own=0)
+    load = main_stack(4, python("data.py", 12, "to_gpu"), own=0, step=57)
+    item = main_stack(5, python("train.py", 66, "Trainer.log"), own=0, step=64)
+    optimizer = main_stack(6, torch("optim/adamw.py", 300, "_single_tensor_adamw"),
+                           torch("optim/optimizer.py", 493, "Optimizer.profile_hook_step.<locals>.wrapper"), own=2, step=63)
+    capture = main_stack(7, python("graphs.py", 9, "captured"), own=0, step=58)
+    replay = main_stack(8, torch("cuda/graphs.py", 88, "CUDAGraph.replay"), python("graphs.py", 15, "replay"), own=1, step=59)
+    removed = main_stack(10, python("model.py", 90, "Model.old_mask"), *forward, own=0)
+    added = main_stack(11, python("model.py", 95, "Model.new_norm"), *forward, own=0)
+    mm_backward = (20, [native("libtorch_cuda.so", 0x2f00, "at::native::(anonymous namespace)::gemm"),
+                        native("libtorch_cpu.so", 0x51a0, "torch::autograd::generated::MmBackward0::apply(std::vector<at::Tensor, std::allocator<at::Tensor> >&&)"),
+                        native("libtorch_cpu.so", 0x9ac0, "torch::autograd::Engine::thread_main(std::shared_ptr<torch::autograd::GraphTask> const&)"),
+                        native("libstdc++.so.6", 0xd6d0), "  ..."], None)
+    relu_backward = (21, [native("libtorch_cpu.so", 0x5240, "_ZN5torch8autograd9generated13ReluBackward05applyEOSt6vectorIN2at6TensorESaIS5_EE"),
+                          native("libc.so.6", 0x8a10)], None)
+    no_python = (0, [], None)
+    helper = (22, [native("libnvidia-helper.so", 0x100)], None)
+    lost = (99, [], None)
+
+    autograd = (4720, "pt_autograd_0")
+    factor = 2 if slower else 1
+    for step in range(4):
+        t.copy_at(load, "HtoD", 20_000, 1 << 20)
+        for _ in range(3):
+            t.launch_at(linear, "gemm", 100_000 + 1_000 * step)
+            t.launch_at(attention, "flash_fwd_kernel", 70_000 * factor, late=step < 3)
+            t.launch_at(linear, "bias_kernel", 11_000)
+        t.launch_at(recursive, "tree_kernel", 9_000)
+        t.launch_at(added if slower else removed, "mask_kernel", 8_000)
+        graph = t.call("cudaGraphLaunch", t.at, 9_000)
+        t.decorate(graph, t.stack(replay))
+        t.at += 10_000
+        for node in range(2):  # a node has the stack of its capture, the other one none of its own
+            t.work(graph, f"node_{node}", "kernel", t.at, 30_000,
+                   **{"cuda.kernel.name": f"node_{node}()", "cuda.graph.id": 3, **(t.stack(capture) if node == 0 else {})})
+        for _ in range(2):
+            t.launch_at(mm_backward, "gemm", 150_000, thread=autograd)
+            t.launch_at(relu_backward, "relu_backward", 12_000, thread=autograd)
+        range_ = t.add("process", "AddmmBackward0, seq = 17", t.at, t.at + 7_000, t.session, {"cuda.range": "nvtx", "thread.id": 4720})
+        t.launch_at(no_python, "gemm_wgrad", 40_000, thread=autograd, parent=range_)
+        t.launch_at(no_python, "cleanup_kernel", 5_000, thread=(4730, "worker"))
+        t.launch_at(helper, "helper_kernel", 1_000, thread=(4730, "worker"))
+        t.launch_at(None, "unsampled_kernel", 6_000)
+        t.launch_at(lost, "lost_kernel", 3_000)
+        t.launch_at(optimizer, "adam_kernel", 25_000)
+        t.wait_at(item, 900_000 * factor)
+        t.copy_at(item, "DtoH", 2_000, 8, "cudaMemcpy")
+        t.wait_at(None, 10_000, "cudaDeviceSynchronize")
+    t.work(None, "orphan_kernel", "kernel", t.at, 7_000, **{"cuda.kernel.name": "orphan_kernel()"})
+    t.finish()
+    assert not t.late, t.late
+    return t
+
+
+def cpp(seed):
+    t = CodeTrace("solver", seed)
+    solve = (1, [native("solver", 0x1189, "solve(double*, int)"), native("solver", 0x1301, "main"), native("libc.so.6", 0x29d8f)], 0)
+    refine = (2, [native("solver", 0x1222, "refine(std::vector<double>&)"), native("solver", 0x1190, "solve(double*, int)"),
+                  native("solver", 0x1301, "main")], 0)
+    for _ in range(3):
+        t.launch_at(solve, "jacobi", 50_000)
+        t.launch_at(refine, "residual", 10_000)
+        t.wait_at(solve, 60_000)
+    t.finish()
+    return t
+
+
+HOSTILE = ['</script><script>alert(1)</script>', '"><img src=x onerror=alert(1)>', "' onmouseover='alert(1)", "]]></script>",
+           "&amp;&#x41;&entity;", "a;b;c 17", "tab\there", "bell\x07 escape\x1b[31m", "bidi\u202egnp", "中文 café 😀", "x" * 10_000,
+           "back\\slash", "<!--", "%s%n%x", "../../../../etc/passwd", "javascript:alert(1)", "\ufffe\uffff", "(no Python)", "[Symbol]", ", line 3, in x"]
+INVALID = "INVALID-UTF-8"
+
+
+def hostile(seed):
+    t = CodeTrace("hostile </title>", seed)
+    for number, name in enumerate(HOSTILE + [INVALID]):
+        frames = [python(f"{name}.py", number + 1, name), python("train.py", 9, "main")]
+        t.launch_at((number + 1, frames, 0), f"kernel {name}", 1_000 * (number + 1))
+    t.finish()
+    return t
+
+
+def wide(seed):
+    t = CodeTrace("wide", seed)
+    for i in range(100_000):
+        t.launch_at((i + 1, [python(f"file_{i % 100}.py", i + 1, f"function_{i}"), python("train.py", 9, "main")], 0), "kernel", 100 + i % 4_000)
+    t.finish()
+    return t
+
+
+def none(seed):
+    t = CodeTrace("none", seed)
+    t.launch_at(None, "kernel", 5_000)
+    t.finish()
+    return t
+
+
+MAKERS = {"training": training, "slower": lambda seed: training(seed, True), "cpp": cpp, "hostile": hostile, "wide": wide, "none": none}
+
+
+def write(file, name, seed=1):
+    """Invalid UTF-8 cannot be in a Python string of JSON."""
+    with open(file, "wb") as out:
+        for line in MAKERS[name](seed).lines():
+            out.write(line.encode("utf-8", "surrogatepass").replace(INVALID.encode(), b"bad \xff\xfe\xc3 utf-8") + b"\n")
+
+
+def main():
+    if len(sys.argv) < 2 or sys.argv[1] not in MAKERS:
+        sys.exit(__doc__)
+    write("/dev/stdout", sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 1)
+
+
+if __name__ == "__main__":
+    main()
