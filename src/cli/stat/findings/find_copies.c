@@ -14,6 +14,8 @@ struct arrival {
     uint64_t end_ns, duration_ns, bytes;
 };
 
+#define ROW_ORIGINS_MAX 16 /* places in the program that a row's copies come from */
+
 /* Consecutive copies on a stream in one direction. */
 struct row {
     const char *kind; /* kept */
@@ -21,6 +23,11 @@ struct row {
     uint64_t count, call_ns, saving_ns;
     struct idle_time *idle; /* of calls that have not ended yet, or not long ago */
     size_t idle_count, idle_capacity;
+    struct row_origin {
+        uint32_t origin;
+        uint64_t count;
+    } origins[ROW_ORIGINS_MAX];
+    size_t origin_count;
 };
 
 /* A pageable copy whose saving depends on the rate of pinned copies. */
@@ -146,9 +153,10 @@ static uint64_t held_ns(const struct stat *stat, const struct copy *copy)
     return end > start ? end - start : 0;
 }
 
-static void count_pageable(struct copies *copies, const struct stat *stat, const struct copy *copy,
+static void count_pageable(struct copies *copies, const struct survey *survey, const struct copy *copy,
                            uint32_t process)
 {
+    const struct stat *stat = survey->stat;
     if (!copy->is_pageable || copy->bytes <= PAGEABLE_BYTES_MIN || (!copy->from_host && !copy->to_host))
         return;
     struct tally *tally = tallies_at(&copies->pageable, key_of(copy), process, copy->work);
@@ -156,6 +164,8 @@ static void count_pageable(struct copies *copies, const struct stat *stat, const
     tally->count++;
     tally->ns += stat_duration(copy->work);
     tally->bytes += copy->bytes;
+    tallies_add_origin(&copies->pageable, tallies_number(&copies->pageable, tally),
+                       survey_origin(survey, copy->work), 1);
     if (copies->slow_count == PAGEABLE_MAX)
         settle_slow(copies, stat);
     copies->slow = xgrow(copies->slow, &copies->slow_capacity, copies->slow_count + 1, sizeof *copies->slow);
@@ -196,7 +206,9 @@ static void count_waiting(struct copies *copies, struct survey *survey, const st
         tally->call = *copy->call;
     tally->ns += stat_duration(copy->call);
     struct idle_time idle = idle_of(copy);
-    survey_ask(survey, &idle, &copies->waiting, tallies_number(&copies->waiting, tally));
+    uint32_t number = tallies_number(&copies->waiting, tally);
+    tallies_add_origin(&copies->waiting, number, survey_origin(survey, copy->work), 1);
+    survey_ask(survey, &idle, &copies->waiting, number);
 }
 
 static char *waiting_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
@@ -221,8 +233,11 @@ static void end_row(struct copies *copies, struct survey *survey, struct row *ro
         tally->ns += row->call_ns;
         tally->extra++;
         tally->saving_ns += row->saving_ns;
+        uint32_t number = tallies_number(&copies->tiny, tally);
         for (size_t i = 0; i < row->idle_count; i++)
-            survey_ask(survey, &row->idle[i], &copies->tiny, tallies_number(&copies->tiny, tally));
+            survey_ask(survey, &row->idle[i], &copies->tiny, number);
+        for (size_t i = 0; i < row->origin_count; i++)
+            tallies_add_origin(&copies->tiny, number, row->origins[i].origin, row->origins[i].count);
     }
     *row = (struct row){.idle = row->idle, .idle_capacity = row->idle_capacity};
 }
@@ -233,6 +248,18 @@ static struct row *row_at(struct copies *copies, uint32_t lane)
     for (; copies->row_count <= lane; copies->row_count++)
         copies->rows[copies->row_count] = (struct row){0};
     return &copies->rows[lane];
+}
+
+static void add_origin(struct row *row, uint32_t origin)
+{
+    size_t i = 0;
+    while (i < row->origin_count && row->origins[i].origin != origin)
+        i++;
+    if (i == ROW_ORIGINS_MAX)
+        return;
+    if (i == row->origin_count)
+        row->origins[row->origin_count++] = (struct row_origin){origin, 0};
+    row->origins[i].count++;
 }
 
 /* The saving is the part of all but the first call of a row in which no kernel ran. */
@@ -251,6 +278,7 @@ static void count_tiny(struct copies *copies, struct survey *survey, const struc
         row->idle[row->idle_count++] = idle_of(copy);
     }
     row->call_ns += stat_duration(copy->call);
+    add_origin(row, survey_origin(survey, copy->work));
 }
 
 /* A row can be long: what is known already is added up. */
@@ -313,9 +341,10 @@ static void record_arrival(struct copies *copies, const struct stat *stat, const
 }
 
 /* The data came from a GPU, and the host had no time to rewrite all of it. */
-static void count_return(struct copies *copies, const struct stat *stat, const struct copy *copy,
+static void count_return(struct copies *copies, const struct survey *survey, const struct copy *copy,
                          uint32_t process)
 {
+    const struct stat *stat = survey->stat;
     uint32_t number = int_map_get(&copies->arrivals, host_key(stat, copy, KEY_ARG_SRC, process));
     struct arrival *arrival = number == MAP_NONE ? NULL : &copies->arrived[number];
     if (!arrival || !arrival->is_there || arrival->bytes != copy->bytes)
@@ -326,6 +355,8 @@ static void count_return(struct copies *copies, const struct stat *stat, const s
         tally->count++;
         tally->bytes += copy->bytes;
         tally->saving_ns += stat_duration(copy->work) + arrival->duration_ns;
+        tallies_add_origin(&copies->trips, tallies_number(&copies->trips, tally),
+                           survey_origin(survey, copy->work), 1);
     }
     arrival->is_there = false;
 }
@@ -355,13 +386,13 @@ static void take(void *state, struct survey *survey, const struct trace_span *wo
     }
     uint32_t process = places_process(stat->places, work);
     measure_pinned(copies, &copy);
-    count_pageable(copies, stat, &copy, process);
+    count_pageable(copies, survey, &copy, process);
     count_waiting(copies, survey, &copy, process);
     count_tiny(copies, survey, &copy);
     if (copy.to_host)
         record_arrival(copies, stat, &copy, process);
     else if (copy.from_host)
-        count_return(copies, stat, &copy, process);
+        count_return(copies, survey, &copy, process);
 }
 
 static void offer(struct copies *copies, struct findings *findings)

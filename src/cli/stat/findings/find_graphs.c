@@ -19,6 +19,7 @@ struct step {
     /* The time before the call and before its work in which the work's GPU was busy. */
     uint64_t busy_before_call_ns, busy_before_work_ns;
     uint32_t resource, work_name; /* of its work */
+    uint32_t origin;              /* of its work */
     bool is_node;                 /* it has work; otherwise it separates graphs */
     bool is_settled;              /* busy_before_work_ns is known */
 };
@@ -103,6 +104,7 @@ static void add_step(struct candidates *candidates, const struct survey *survey,
         step.work_ns = work->start_ns;
         step.resource = work->resource;
         step.work_name = work->name;
+        step.origin = survey_origin(survey, work);
         step.busy_before_call_ns = busy_before(survey, work->resource, call->start_ns);
     }
     size_t at = sequence->count++;
@@ -181,6 +183,8 @@ static void take_repeat(struct candidates *candidates, const struct stat *stat, 
                        places_process(stat->places, &work), &work);
         tally->bytes = nodes;
         take_graph(sequence, tally, first, at);
+        tallies_add_origin(&candidates->tallies, tallies_number(&candidates->tallies, tally),
+                           sequence->steps[first].origin, 1);
         nodes = 0;
     }
 }

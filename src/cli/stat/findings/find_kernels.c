@@ -163,6 +163,7 @@ static void take_low(void *state, struct survey *survey, const struct trace_span
     tally->count++;
     tally->ns += stat_duration(kernel);
     tally->saving_ns += (uint64_t)((1 - fill_of(&use)) * (double)stat_duration(kernel));
+    tallies_add_origin(&low->tallies, tallies_number(&low->tallies, tally), survey_origin(survey, kernel), 1);
 }
 
 static void finish_low(void *state, struct findings *findings)
@@ -252,6 +253,8 @@ static void take_serialized(void *state, struct survey *survey, const struct tra
             tallies_at(&serialized->tallies, work->lane, places_process(stat->places, work), work);
         tally->count++;
         tally->saving_ns += before->duration_ns < duration ? before->duration_ns : duration;
+        tallies_add_origin(&serialized->tallies, tallies_number(&serialized->tallies, tally),
+                           survey_origin(survey, work), 1);
     }
     const struct trace_span *call = stat_call_of_work(stat, work);
     *before = (struct latest){.span = work,

@@ -11,6 +11,7 @@ struct window {
     struct trace_span first_call;
     uint64_t start_ns;
     uint64_t works, gaps, idle_ns, submit_ns, call_ns;
+    uint32_t origins[WINDOW_WORK]; /* of the works */
 };
 
 struct phases {
@@ -64,6 +65,9 @@ static void end_window(struct phases *phases, const struct survey *survey, struc
         tally->saving_ns += window->idle_ns;
         host->ns += window->submit_ns;
         host->extra += window->call_ns - window->submit_ns;
+        for (size_t i = 0; i < window->works; i++)
+            tallies_add_origin(&phases->tallies, tallies_number(&phases->tallies, tally), window->origins[i],
+                               1);
     }
     *window = (struct window){0};
 }
@@ -97,7 +101,7 @@ static void take_phase(void *state, struct survey *survey, const struct trace_sp
         window->has_call = true;
         window->first_call = *call;
     }
-    window->works++;
+    window->origins[window->works++] = survey_origin(survey, work);
     phase->busy_until_ns = work->end_ns > busy_until ? work->end_ns : busy_until;
 }
 
@@ -155,7 +159,9 @@ static void count_tiny(struct tiny *tiny, struct survey *survey, const struct tr
     tally->ns += stat_duration(kernel);
     tally->extra += stat_duration(call);
     struct idle_time idle = {from, kernel->start_ns, kernel->resource, false};
-    survey_ask(survey, &idle, &tiny->tallies, tallies_number(&tiny->tallies, tally));
+    uint32_t number = tallies_number(&tiny->tallies, tally);
+    tallies_add_origin(&tiny->tallies, number, survey_origin(survey, kernel), 1);
+    survey_ask(survey, &idle, &tiny->tallies, number);
     *counted_until = kernel->start_ns > *counted_until ? kernel->start_ns : *counted_until;
 }
 

@@ -9,6 +9,7 @@
 struct worker {
     bool has_wait; /* one that waited for work without results for the host */
     struct trace_span wait;
+    uint32_t origin;  /* of the wait */
     uint64_t given;   /* pieces of work since the previous wait */
     bool has_results; /* one of them copies to the host */
 };
@@ -53,13 +54,16 @@ static void count_wait(struct waits *waits, const struct survey *survey, struct 
     const struct process_survey *process = survey_process(survey, call);
     bool is_pending = process->pending_until_ns > call->start_ns;
     bool is_short = stat_duration(call) <= NEEDLESS_WAIT_NS;
+    uint32_t origin = survey_origin(survey, call);
     if (!is_pending && is_short && process->has_work && call->start_ns >= process->start_ns) {
         struct tally *tally = tally_at(survey, &waits->nothing, call);
         tally->count++;
         tally->saving_ns += stat_duration(call);
+        tallies_add_origin(&waits->nothing, tallies_number(&waits->nothing, tally), origin, 1);
     }
     worker->has_wait = is_pending && worker->given && !worker->has_results;
     worker->wait = *call;
+    worker->origin = origin;
     worker->given = 0;
     worker->has_results = false;
 }
@@ -82,7 +86,9 @@ static void count_work(struct waits *waits, struct survey *survey, struct worker
     tally->ns += stat_duration(wait);
     struct idle_time idle = {wait->start_ns > *counted ? wait->start_ns : *counted, work->start_ns,
                              work->resource, false};
-    survey_ask(survey, &idle, &waits->between, tallies_number(&waits->between, tally));
+    uint32_t number = tallies_number(&waits->between, tally);
+    tallies_add_origin(&waits->between, number, worker->origin, 1);
+    survey_ask(survey, &idle, &waits->between, number);
     *counted = work->start_ns > *counted ? work->start_ns : *counted;
 }
 

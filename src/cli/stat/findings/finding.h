@@ -58,7 +58,16 @@ struct tallies {
     struct tally *items;
     size_t count, capacity;
     struct int_map numbers;
+    /* The places in the program (cli/code/code_book.h) that a tally's matches come from. */
+    struct tally_origin {
+        uint32_t tally, origin;
+        uint64_t count;
+    } * origins;
+    size_t origin_capacity;
+    struct int_map origin_numbers;
 };
+
+#define TALLY_ORIGINS_MAX (1u << 18) /* of all tallies; later ones are not counted */
 
 /* The tally of the key, created for its first span. The pointer is valid until the next call; the number that
  * tallies_number() returns stays valid. */
@@ -68,6 +77,8 @@ static inline uint32_t tallies_number(const struct tallies *tallies, const struc
 {
     return (uint32_t)(tally - tallies->items);
 }
+/* `count` of the tally's matches come from this origin. */
+void tallies_add_origin(struct tallies *tallies, uint32_t tally, uint32_t origin, uint64_t count);
 void tallies_deinit(struct tallies *tallies);
 
 struct finding {
@@ -80,6 +91,7 @@ struct finding {
     uint64_t base_ns;      /* the saving is a share of it; 0: the time from the first GPU work to the last */
     uint64_t first_ns;     /* since 1970 */
     char *evidence;        /* owned */
+    char *code;            /* owned: the place in the program that most matches come from; NULL: unknown */
 };
 
 struct findings {

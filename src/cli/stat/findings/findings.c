@@ -7,6 +7,7 @@
 #define COLUMNS(X)                                                                                           \
     X(COL_FINDING, "finding", "finding", STAT_TEXT)                                                          \
     X(COL_WHERE, "where", "where", STAT_TEXT)                                                                \
+    X(COL_CODE, "code", "at", STAT_TEXT)                                                                     \
     X(COL_PROCESS, "process", "process", STAT_TEXT)                                                          \
     X(COL_COUNT, "count", "times", STAT_COUNT)                                                               \
     X(COL_SAVING_NS, "saving_ns", "saves up to", STAT_NS)                                                    \
@@ -48,6 +49,8 @@ static void add_row(const struct findings *findings, struct stat_table *table, c
     row[COL_WHERE] = stat_text(finding->where);
     row[COL_PROCESS] = stat_text(places_name(survey->stat->places, finding->process));
     row[COL_COUNT] = stat_int(finding->count);
+    if (finding->code)
+        row[COL_CODE] = stat_table_own(table, finding->code);
     if (finding_is_of_time(finding->kind)) {
         row[COL_SAVING_NS] = stat_int(finding->saving_ns);
         row[COL_SAVING_SHARE] =

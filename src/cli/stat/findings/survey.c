@@ -1,5 +1,6 @@
 #include "cli/stat/findings/survey.h"
 
+#include "cli/code/code_book.h"
 #include "cli/stat/findings/finding.h"
 #include "cli/util/xalloc.h"
 
@@ -154,6 +155,11 @@ void survey_deinit(struct survey *survey)
     free(survey->processes);
     free(survey->questions);
     *survey = (struct survey){0};
+}
+
+uint32_t survey_origin(const struct survey *survey, const struct trace_span *span)
+{
+    return code_book_origin(survey->stat->code, survey->stat, span);
 }
 
 const struct trace_span *survey_work(const struct survey *survey, const struct trace_span *call,

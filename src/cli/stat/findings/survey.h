@@ -66,6 +66,8 @@ uint64_t survey_idle(const struct survey *survey, const struct idle_time *time);
 void survey_ask(struct survey *survey, const struct idle_time *time, struct tallies *tallies, uint32_t tally);
 /* The process of a span, with what is known of it up to now. */
 struct process_survey *survey_process(const struct survey *survey, const struct trace_span *span);
+/* The place in the program that a call or work comes from (cli/code/code_book.h). */
+uint32_t survey_origin(const struct survey *survey, const struct trace_span *span);
 /* The first work of a class that the call submitted; CLASS_COUNT: any class. NULL: none. */
 const struct trace_span *survey_work(const struct survey *survey, const struct trace_span *call,
                                      enum trace_class class);
