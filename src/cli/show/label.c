@@ -169,6 +169,42 @@ static void add_totals(struct label_writer *writer, const struct trace *trace,
     text_deinit(&part);
 }
 
+/* The value that all spans have; several pieces of GPU work, whose calls may be in a line with others, have
+ * that of their calls. */
+static const char *code_attr(const struct trace *trace, const struct outline_group *group, const char *key)
+{
+    const char *value = NULL;
+    for (size_t i = 0; i < group->count; i++) {
+        const struct trace_span *span = &trace->spans[group->members[i]];
+        const char *of_span = trace_span_attr(trace, span, key);
+        bool has_call = group->count > 1 && trace_class_is_gpu(span->class) && span->parent != TRACE_NONE;
+        if (!of_span && has_call)
+            of_span = trace_span_attr(trace, &trace->spans[span->parent], key);
+        if (!of_span || (i && of_span != value))
+            return NULL;
+        value = of_span;
+    }
+    return value;
+}
+
+/* The program's line that all spans come from: "  train.py:88 forward". */
+static void add_code(struct label_writer *writer, const struct trace *trace,
+                     const struct outline_group *group)
+{
+    const char *file = code_attr(trace, group, "code.file.path");
+    const char *line = file ? code_attr(trace, group, "code.line.number") : NULL;
+    const char *function = code_attr(trace, group, "code.function.name");
+    bool is_of_cuda = trace->spans[group->members[0]].class == CLASS_CALL ||
+                      trace_class_is_gpu(trace->spans[group->members[0]].class);
+    struct text part = {0};
+    if (!is_of_cuda || (!file && !function))
+        return;
+    text_add_format(&part, "  %s%s%s%s%s", file ? file : "", line ? ":" : "", line ? line : "",
+                    file && function ? " " : "", function ? function : "");
+    label_add_whole(writer, part.data, STYLE_DIM);
+    text_deinit(&part);
+}
+
 /* Facts about a line, most important first; each one complete or not at all. */
 static void add_details(struct label_writer *writer, const struct trace *trace,
                         const struct outline_group *group)
@@ -182,6 +218,7 @@ static void add_details(struct label_writer *writer, const struct trace *trace,
     text_add_format(&part, "  %s", bytes ? text_bytes(number, bytes) : "");
     if (bytes)
         label_add_whole(writer, part.data, STYLE_DIM);
+    add_code(writer, trace, group);
     const char *grid = first->class == CLASS_KERNEL ? common_attr(trace, group, "cuda.kernel.grid") : NULL;
     const char *block = first->class == CLASS_KERNEL ? common_attr(trace, group, "cuda.kernel.block") : NULL;
     if (grid && block) {

@@ -100,6 +100,26 @@ static void add_argument(struct text *text, const char *key, const char *value, 
     (is_raw ? text_add : text_add_json_string)(text, value);
 }
 
+/* The call that submitted GPU work has the attributes of the program's line. */
+static void add_code(struct writer *writer, const struct trace_span *work)
+{
+    static const char *const keys[] = {"code.file.path", "code.line.number", "code.function.name"};
+    const struct trace *trace = writer->trace;
+    uint32_t at = work->parent;
+    while (at != TRACE_NONE && trace->spans[at].class == CLASS_COLLECTIVE)
+        at = trace->spans[at].parent;
+    bool has_own = trace_span_attr(trace, work, keys[0]) || trace_span_attr(trace, work, keys[2]);
+    if (at == TRACE_NONE || trace->spans[at].class != CLASS_CALL || has_own)
+        return;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const char *value = trace_span_attr(trace, &trace->spans[at], keys[i]);
+        if (!value)
+            continue;
+        text_add(&writer->line, ",");
+        add_argument(&writer->line, keys[i], value, i == 1 ? TRACE_INT : TRACE_STRING);
+    }
+}
+
 static void add_arguments(struct writer *writer, const struct trace_span *span)
 {
     const struct trace *trace = writer->trace;
@@ -114,6 +134,8 @@ static void add_arguments(struct writer *writer, const struct trace_span *span)
         text_add(text, ",");
         add_argument(text, trace_string(trace, attr->key), trace_attr_text(trace, attr), attr->type);
     }
+    if (trace_class_is_gpu(span->class))
+        add_code(writer, span);
     text_add(text, "}");
 }
 
