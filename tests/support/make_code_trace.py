@@ -16,7 +16,8 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from make_trace import Trace  # noqa: E402
+from make_trace import START_NS, Trace  # noqa: E402
+from make_trace import attributes as encode  # noqa: E402
 
 SITE = "/opt/venv/lib/python3.12/site-packages/"
 CALL_IMPL = ("nn/modules/module.py", 1751, "Module._call_impl")
@@ -39,7 +40,7 @@ class CodeTrace(Trace):
 
     def __init__(self, program, seed):
         super().__init__(program, seed)
-        self.told, self.late = set(), {}
+        self.told, self.late = set(), set()
         self.at = 0
 
     def stack(self, stack, late=False):
@@ -52,18 +53,15 @@ class CodeTrace(Trace):
             attributes |= {"code.file.path": file, "code.line.number": int(line), "code.function.name": function}
         elif own is not None:
             attributes["code.function.name"] = frames[own].split(" ", 3)[-1].rsplit("+", 1)[0]
-        if number and number not in self.told:
-            if late:
-                self.late[number] = "\n".join(frames)
-            else:
-                attributes["code.stacktrace"] = "\n".join(frames)
-                self.late.pop(number, None)
-            if not late:
-                self.told.add(number)
+        if late:
+            self.late.add(number)
+        elif frames and number not in self.told:
+            attributes["code.stacktrace"] = "\n".join(frames)
+            self.told.add(number)
+            self.late.discard(number)
         return attributes
 
     def decorate(self, parent, attributes):
-        from make_trace import attributes as encode
         span = next(span for _, span in reversed(self.spans) if span["spanId"] == parent)
         span["attributes"] += encode(attributes)
 
@@ -190,12 +188,25 @@ def hostile(seed):
     return t
 
 
-def wide(seed):
-    t = CodeTrace("wide", seed)
-    for i in range(100_000):
-        t.launch_at((i + 1, [python(f"file_{i % 100}.py", i + 1, f"function_{i}"), python("train.py", 9, "main")], 0), "kernel", 100 + i % 4_000)
-    t.finish()
-    return t
+def wide(count=100_000):
+    """Lines of text, because so many spans take Trace a while."""
+    process = '{"attributes":[{"key":"service.name","value":{"stringValue":"wide"}},{"key":"process.pid","value":{"intValue":"7"}}]}'
+    gpu = '{"attributes":[{"key":"process.pid","value":{"intValue":"7"}},{"key":"cuda.device.id","value":{"intValue":"0"}}]}'
+    for i in range(count):
+        start = START_NS + 6_000 * i
+        text = f'  File \\"file_{i % 100}.py\\", line {i + 1}, in function_{i}\\n  File \\"train.py\\", line 9, in main'
+        yield (f'{{"resourceSpans":[{{"resource":{process},"scopeSpans":[{{"spans":[{{"traceId":"{7:032x}","spanId":"{2 * i + 1:016x}",'
+               f'"name":"cudaLaunchKernel","startTimeUnixNano":"{start}","endTimeUnixNano":"{start + 4_000}","attributes":['
+               '{"key":"cuda.api","value":{"stringValue":"runtime"}},{"key":"thread.id","value":{"intValue":"7"}},'
+               f'{{"key":"cuspan.stack.id","value":{{"stringValue":"{i + 1:016x}"}}}},'
+               f'{{"key":"code.file.path","value":{{"stringValue":"file_{i % 100}.py"}}}},'
+               f'{{"key":"code.line.number","value":{{"intValue":"{i + 1}"}}}},'
+               f'{{"key":"code.function.name","value":{{"stringValue":"function_{i}"}}}},'
+               f'{{"key":"code.stacktrace","value":{{"stringValue":"{text}"}}}}]}}]}}]}},'
+               f'{{"resource":{gpu},"scopeSpans":[{{"spans":[{{"traceId":"{7:032x}","spanId":"{2 * i + 2:016x}",'
+               f'"parentSpanId":"{2 * i + 1:016x}","name":"kernel","startTimeUnixNano":"{start + 4_000}",'
+               f'"endTimeUnixNano":"{start + 4_100 + i % 1_000}","attributes":[{{"key":"cuda.activity","value":{{"stringValue":"kernel"}}}},'
+               '{"key":"cuda.stream.id","value":{"intValue":"7"}}]}]}]}]}')
 
 
 def none(seed):
@@ -205,18 +216,19 @@ def none(seed):
     return t
 
 
-MAKERS = {"training": training, "slower": lambda seed: training(seed, True), "cpp": cpp, "hostile": hostile, "wide": wide, "none": none}
+MAKERS = {"training": training, "slower": lambda seed: training(seed, True), "cpp": cpp, "hostile": hostile, "none": none}
 
 
 def write(file, name, seed=1):
     """Invalid UTF-8 cannot be in a Python string of JSON."""
+    lines = wide() if name == "wide" else MAKERS[name](seed).lines()
     with open(file, "wb") as out:
-        for line in MAKERS[name](seed).lines():
+        for line in lines:
             out.write(line.encode("utf-8", "surrogatepass").replace(INVALID.encode(), b"bad \xff\xfe\xc3 utf-8") + b"\n")
 
 
 def main():
-    if len(sys.argv) < 2 or sys.argv[1] not in MAKERS:
+    if len(sys.argv) < 2 or sys.argv[1] not in [*MAKERS, "wide"]:
         sys.exit(__doc__)
     write("/dev/stdout", sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 1)
 

@@ -1,7 +1,7 @@
 #include "cli/code/code_book.h"
 
 #include "base/hash.h"
-#include "cli/code/stack_text.h"
+#include "cli/code/stack_lines.h"
 #include "cli/stat/tables/places.h"
 #include "cli/util/xalloc.h"
 
@@ -158,7 +158,7 @@ static void set_text(struct code_book *book, const struct stat *stat, struct ori
 {
     size_t first = book->stack_frame_count;
     struct stack_frame frame;
-    while (stack_text_next(&text, &frame)) {
+    while (stack_lines_next(&text, &frame)) {
         if (frame.kind == FRAME_CUT) {
             origin->is_cut = true;
             continue;
@@ -244,7 +244,7 @@ static uint32_t node_of_range(struct code_book *book, const struct stat *stat, u
     uint32_t number = int_map_get(&book->ranges, name);
     if (number != MAP_NONE)
         return number;
-    struct frame_text node = stack_text_autograd_range(trace_string(stat->trace, name));
+    struct frame_text node = stack_lines_autograd_range(trace_string(stat->trace, name));
     number = ORIGIN_NOT_SAMPLED;
     if (node.len) {
         char *text = xasprintf("(backward: %.*s)", (int)node.len, node.at);
@@ -320,7 +320,7 @@ static size_t find_self(const struct code_book *book, const struct origin *origi
     }
     for (size_t i = 0; i < origin->depth; i++) {
         const struct code_frame *frame = &book->frames[frames[i]];
-        if (!frame->is_native && !stack_text_is_library(frame->file))
+        if (!frame->is_native && !stack_lines_is_library(frame->file))
             return i;
     }
     return innermost;
@@ -334,7 +334,7 @@ static const char *find_node(const struct code_book *book, const struct stat *st
         const struct code_frame *frame = &book->frames[book->stack_frames[origin->first + i]];
         struct stack_frame native = {.kind = frame->is_native ? FRAME_NATIVE : FRAME_PYTHON,
                                      .name = {frame->name, strlen(frame->name)}};
-        struct frame_text node = stack_text_autograd(&native);
+        struct frame_text node = stack_lines_autograd(&native);
         if (!node.len)
             continue;
         char *text = xasprintf("(backward: %.*s)", (int)node.len, node.at);

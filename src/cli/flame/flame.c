@@ -1,7 +1,7 @@
 #include "cli/flame/flame.h"
 
 #include "cli/code/code_book.h"
-#include "cli/code/stack_text.h"
+#include "cli/code/stack_lines.h"
 #include "cli/util/text.h"
 #include "cli/util/xalloc.h"
 
@@ -112,9 +112,9 @@ static void push_text(struct flame *flame, struct path *path, enum flame_kind ki
 
 static void push_frame(struct flame *flame, struct path *path, const struct code_frame *of)
 {
-    enum flame_kind kind = of->is_native                     ? FLAME_NATIVE
-                           : stack_text_is_library(of->file) ? FLAME_LIBRARY
-                                                             : FLAME_PYTHON;
+    enum flame_kind kind = of->is_native                      ? FLAME_NATIVE
+                           : stack_lines_is_library(of->file) ? FLAME_LIBRARY
+                                                              : FLAME_PYTHON;
     struct flame_frame frame = {kind, of->name, of->file, flame->is_diff ? 0 : of->line};
     push(path, flame_tree_frame(&flame->tree, &frame));
 }

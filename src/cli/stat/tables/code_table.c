@@ -2,7 +2,7 @@
  */
 #include "base/hash.h"
 #include "cli/code/code_book.h"
-#include "cli/code/stack_text.h"
+#include "cli/code/stack_lines.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>
@@ -175,7 +175,7 @@ static uint32_t add_origin(struct rows *rows, const struct sums *sums)
     add_total(rows, number, sums);
     for (size_t i = stack.self + 1; !stack.label && i < stack.depth; i++) {
         const struct code_frame *frame = code_book_frame(stat->code, stack.frames[i]);
-        if (!frame->is_native && !stack_text_is_library(frame->file))
+        if (!frame->is_native && !stack_lines_is_library(frame->file))
             add_total(rows, row_of(rows, NULL, frame), sums);
     }
     return number;

@@ -1,4 +1,4 @@
-#include "cli/code/stack_text.h"
+#include "cli/code/stack_lines.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -121,7 +121,7 @@ static bool next_line(const char **text, const char **line, const char **line_en
     return false;
 }
 
-bool stack_text_next(const char **text, struct stack_frame *frame)
+bool stack_lines_next(const char **text, struct stack_frame *frame)
 {
     const char *at, *end;
     if (!next_line(text, &at, &end))
@@ -184,7 +184,7 @@ static struct frame_text node_of_mangled(const char *at, const char *end)
     return part(end, end);
 }
 
-struct frame_text stack_text_autograd(const struct stack_frame *frame)
+struct frame_text stack_lines_autograd(const struct stack_frame *frame)
 {
     const char *at = frame->name.at, *end = at + frame->name.len;
     if (frame->kind != FRAME_NATIVE || !frame->name.len)
@@ -193,7 +193,7 @@ struct frame_text stack_text_autograd(const struct stack_frame *frame)
     return checked_node(node.len ? node : node_of_mangled(at, end));
 }
 
-struct frame_text stack_text_autograd_range(const char *range)
+struct frame_text stack_lines_autograd_range(const char *range)
 {
     static const char evaluate[] = "autograd::engine::evaluate_function: ";
     const char *at = range;
@@ -236,7 +236,7 @@ static bool is_standard_library(const char *file)
     return false;
 }
 
-bool stack_text_is_library(const char *file)
+bool stack_lines_is_library(const char *file)
 {
     return has_part(file, "site-packages/") || has_part(file, "dist-packages/") ||
            strncmp(file, "<frozen", 7) == 0 || has_part(file, "torchinductor_") || is_standard_library(file);

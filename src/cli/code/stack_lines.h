@@ -7,8 +7,8 @@
  *   ...                                                further frames were cut
  *
  * The text comes from a file that we do not control. Any other line is a native frame whose symbol it is. */
-#ifndef CUSPAN_CLI_CODE_STACK_TEXT_H
-#define CUSPAN_CLI_CODE_STACK_TEXT_H
+#ifndef CUSPAN_CLI_CODE_STACK_LINES_H
+#define CUSPAN_CLI_CODE_STACK_LINES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,16 +30,16 @@ struct stack_frame {
 };
 
 /* The next frame of the text at *at, which advances. False: there are no more. */
-bool stack_text_next(const char **at, struct stack_frame *frame);
+bool stack_lines_next(const char **at, struct stack_frame *frame);
 
 /* The class of an autograd node whose apply() a native frame is, in C++ or mangled, such as "MmBackward0".
  * Empty: the frame is something else. */
-struct frame_text stack_text_autograd(const struct stack_frame *frame);
+struct frame_text stack_lines_autograd(const struct stack_frame *frame);
 /* The same for the name of an NVTX range of PyTorch's emit_nvtx: "MmBackward0, seq = 12". */
-struct frame_text stack_text_autograd_range(const char *range);
+struct frame_text stack_lines_autograd_range(const char *range);
 
 /* Whether a Python file belongs to the interpreter, an installed package, or generated code rather than to
  * the program, as far as its path says so. */
-bool stack_text_is_library(const char *file);
+bool stack_lines_is_library(const char *file);
 
 #endif

@@ -1,0 +1,792 @@
+#!/usr/bin/env python3
+"""`cuspan stat --table code`, `cuspan flame`, and the lines in `cuspan show` and in findings, on made traces with call
+stacks: every figure is computed again in another way from the same spans, the formats are read by other
+decoders, and nothing outside --source is opened.
+
+    code_test.py --build BUILD-DIR [unittest's arguments]
+"""
+
+import csv
+import gzip
+import io
+import json
+import os
+import pty
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree as ElementTree
+from collections import Counter, defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests/support"))
+import make_code_trace  # noqa: E402
+from backend import spans_of  # noqa: E402
+from make_code_trace import CodeTrace, main_stack, python  # noqa: E402
+
+BUILD = ROOT / "build"
+SVG = "{http://www.w3.org/2000/svg}"
+FRAME = re.compile(r'  File "(.*?)", line (\d+), in (.*)', re.DOTALL)
+LIBRARY = re.compile(r"(^|/)(site-packages|dist-packages)/|^<frozen")
+
+
+def run(*arguments, **options):
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
+    return subprocess.run([str(BUILD / "cuspan"), *map(str, arguments)], capture_output=True, text=True, timeout=600,
+                          check=False, env={**environment, "LC_ALL": "C.UTF-8"}, **options)
+
+
+class Model:
+    """What the spans of a file say, worked out from their attributes without the program's tables."""
+
+    def __init__(self, file):
+        self.spans = [span for line in file.read_text(errors="replace").splitlines() for span in spans_of(json.loads(line))]
+        self.by_id = {span.span_id: span for span in self.spans}
+        self.texts = {}
+        for span in self.spans:
+            if "code.stacktrace" in span.attributes:
+                self.texts[span.attributes["cuspan.stack.id"]] = span.attributes["code.stacktrace"].split("\n")
+        self.work = [span for span in self.spans if "cuda.device.id" in span.resource]
+        self.calls = [span for span in self.spans if "cuda.api" in span.attributes]
+        self.launches = [call for call in self.calls if "Launch" in call.name]
+        self.waits = [call for call in self.calls if "Synchronize" in call.name or call.name == "cudaMemcpy"]
+        self.copies = [work for work in self.work if "cuda.memcpy.bytes" in work.attributes]
+
+    def up(self, span):
+        while span:
+            yield span
+            span = self.by_id.get(span.parent_id)
+
+    def attributes(self, span):
+        """Those of the span or of its call; None: there is no call."""
+        for at in self.up(span):
+            if any(key.startswith(("cuspan.stack", "code.")) for key in at.attributes) or "cuda.api" in at.attributes:
+                return at.attributes
+        return None
+
+    def stack(self, span):
+        """(label or None, frames with the innermost one first, the index of the program's one)."""
+        attributes = self.attributes(span)
+        if attributes is None:
+            return "(no call)", [], 0
+        number = attributes.get("cuspan.stack.id")
+        frames = [frame for frame in self.texts.get(number, []) if frame != "  ..."]
+        if "code.file.path" in attributes:
+            own = next(i for i, frame in enumerate(frames)
+                       if FRAME.fullmatch(frame) and FRAME.fullmatch(frame).groups() ==
+                       (attributes["code.file.path"], str(attributes["code.line.number"]), attributes["code.function.name"]))
+            return None, frames, own
+        node = next((re.search(r"([A-Z][a-z]+Backward\d*?)(?:5applyE|::apply\()", frame) for frame in frames if "apply" in frame), None)
+        if node:
+            return f"(backward: {node.group(1)})", frames, 0
+        if "code.function.name" in attributes:
+            return None, frames, 0
+        around = next((at.name.split(",")[0] for at in self.up(span) if "Backward" in at.name), None)
+        if around:
+            return f"(backward: {around})", [], 0
+        label = "(not sampled)" if number is None else "(no Python)" if frames or not int(number, 16) else "(unknown stack)"
+        return label, frames, 0
+
+    @staticmethod
+    def place(frame, by):
+        file, line, function = FRAME.fullmatch(frame).groups()
+        return {"line": (f"{file}:{line}", function), "function": (file, function), "module": (file, None)}[by]
+
+    def row(self, span, by):
+        label, frames, own = self.stack(span)
+        return (label, None) if label else self.place(frames[own], by)
+
+    def rows(self, by):
+        rows = defaultdict(Counter)
+        tops = defaultdict(Counter)
+        for work in self.work:
+            label, frames, own = self.stack(work)
+            duration = work.end_ns - work.start_ns
+            row = self.row(work, by)
+            rows[row]["self_ns"] += duration
+            tops[row][work.name] += duration
+            callers = [] if label else [self.place(frame, by) for frame in frames[own + 1:]
+                                        if not LIBRARY.search(FRAME.fullmatch(frame).group(1))]
+            for place in {row, *callers}:
+                rows[place]["total_ns"] += duration
+        for copy in self.copies:
+            rows[self.row(copy, by)]["copied_bytes"] += copy.attributes["cuda.memcpy.bytes"]
+        for call in self.launches:
+            rows[self.row(call, by)]["launches"] += 1
+        for call in self.waits:
+            rows[self.row(call, by)]["wait_ns"] += call.end_ns - call.start_ns
+        for row, top in tops.items():
+            rows[row]["top"] = min(top, key=lambda name: (-top[name], name))
+        return rows
+
+    # --- flame graphs ---
+
+    @staticmethod
+    def shown(frame):
+        match = FRAME.fullmatch(frame)
+        if match:
+            file, line, function = match.groups()
+            return f"{function} ({re.sub('^.*/(site|dist)-packages/', '', file)}:{line})"
+        module, symbol = re.fullmatch(r"  (\S+?)\+0x[0-9a-f]+(?: (.*)\+0x[0-9a-f]+)?", frame).groups()
+        return f"{symbol} ({module})" if symbol else module
+
+    def folded(self, weight):
+        lines = Counter()
+        items = {"gpu-time": [(work, work.name, work.end_ns - work.start_ns) for work in self.work],
+                 "bytes": [(copy, copy.name, copy.attributes["cuda.memcpy.bytes"]) for copy in self.copies],
+                 "wait": [(call, call.name, call.end_ns - call.start_ns) for call in self.waits],
+                 "launches": [(call, next((work.name for work in self.work if work.parent_id == call.span_id), call.name), 1)
+                              for call in self.launches]}[weight]
+        for span, leaf, value in items:
+            label, frames, _ = self.stack(span)
+            attributes = self.attributes(span) or {}
+            is_cut = "  ..." in self.texts.get(attributes.get("cuspan.stack.id"), [])
+            first = [label] if label else ["(more callers)"] if is_cut else []
+            path = first + [self.shown(frame) for frame in reversed(frames)] + [leaf]
+            lines[";".join(part.replace(";", ",") for part in path)] += value
+        return lines
+
+
+def read_folded(text):
+    lines = Counter()
+    for line in text.splitlines():
+        stack, value = line.rsplit(" ", 1)
+        lines[stack] += int(value)
+    return lines
+
+
+def fields(message):
+    """A protobuf message without its schema: (field number, varint or bytes)."""
+    at = 0
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = message[at]
+            at += 1
+            value |= (byte & 0x7f) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+    while at < len(message):
+        key = varint()
+        if key & 7 == 0:
+            yield key >> 3, varint()
+        elif key & 7 == 2:
+            length = varint()
+            at += length
+            assert at <= len(message)
+            yield key >> 3, message[at - length:at]
+        else:
+            raise AssertionError(f"wire type {key & 7}")
+
+
+def packed(data):
+    values, value, shift = [], 0, 0
+    for byte in data:
+        value |= (byte & 0x7f) << shift
+        shift += 7
+        if byte < 0x80:
+            values.append(value)
+            value = shift = 0
+    return values
+
+
+class Case(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.files = {name: cls.made(name) for name in ("training", "slower", "cpp", "hostile", "none")}
+
+    @classmethod
+    def made(cls, name):
+        file = cls.path(f"{name}.jsonl")
+        make_code_trace.write(file, name, len(name))  # IDs differ between files
+        return file
+
+    @classmethod
+    def path(cls, name):
+        return Path(cls.folder.name, name)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def ok(self, *arguments, **options):
+        done = run(*arguments, **options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def table(self, file, *options, table="code"):
+        return json.loads(self.ok("stat", "--json", "--top", 0, "--table", table, *options, file))[table]
+
+
+class Table(Case):
+    def test_every_figure(self):
+        model = Model(self.files["training"])
+        for by in "line", "function", "module":
+            want = model.rows(by)
+            rows = self.table(self.files["training"], "--by", by)
+            self.assertEqual({(row["place"], row.get("function")) for row in rows}, set(want), by)
+            for row in rows:
+                place = row["place"], row.get("function")
+                for key in "self_ns", "total_ns", "launches", "wait_ns", "copied_bytes":
+                    self.assertEqual(row[key], want[place][key], (place, key))
+                self.assertEqual(row.get("top"), want[place]["top"] or None, place)
+
+    def test_sums_are_all_work(self):
+        for name in "training", "cpp", "hostile":
+            model = Model(self.files[name])
+            rows = self.table(self.files[name])
+            self.assertEqual(sum(row["self_ns"] for row in rows), sum(work.end_ns - work.start_ns for work in model.work))
+            self.assertEqual(sum(row["launches"] for row in rows), len(model.launches))
+            self.assertEqual(sum(row["wait_ns"] for row in rows), sum(call.end_ns - call.start_ns for call in model.waits))
+            self.assertAlmostEqual(sum(row["share"] for row in rows), 1, 6)
+
+    def test_order_of_rows(self):
+        rows = self.table(self.files["training"])
+        self.assertEqual(rows, sorted(rows, key=lambda row: (-row["self_ns"], -row["total_ns"], -row["wait_ns"], row["place"],
+                                                             row.get("function", ""))))
+
+    def test_own_rows(self):
+        rows = {row["place"]: row for row in self.table(self.files["training"])}
+        for label in ("(not sampled)", "(no Python)", "(no call)", "(unknown stack)", "(backward: MmBackward0)",
+                      "(backward: ReluBackward0)", "(backward: AddmmBackward0)"):
+            self.assertGreater(rows[label]["self_ns"], 0, label)
+            self.assertEqual(rows[label]["self_ns"], rows[label]["total_ns"])
+        self.assertEqual(rows["model.py:77"]["total_ns"], rows["model.py:77"]["self_ns"])
+        self.assertEqual(rows["model.py:78"]["total_ns"], rows["model.py:77"]["self_ns"])  # recursion counts once
+
+    def test_text(self):
+        self.assertEqual(self.ok("stat", "--by", "line", "--top", 6, self.files["training"]), """\
+Code
+By the program's innermost frame at the launch. GPU time: concurrent work adds up, and the sum of all rows is all GPU time. With \
+callees: also of what the line calls. Waits: calls that wait for the GPU, and synchronous copies.
+code                        function           GPU time   share  with callees  launches  waits  copied  most time in
+model.py:31                 Block.forward       1.35 ms  32.1 %       1.35 ms        24   0 ns     0 B  gemm
+(backward: MmBackward0)                         1.20 ms  28.5 %       1.20 ms         8   0 ns     0 B  gemm
+model.py:22                 Attention.forward    840 µs  20.0 %        840 µs        12   0 ns     0 B  flash_fwd_kernel
+(backward: AddmmBackward0)                       160 µs   3.8 %        160 µs         4   0 ns     0 B  gemm_wgrad
+graphs.py:15                replay               120 µs   2.9 %        120 µs         4   0 ns     0 B  node_1
+graphs.py:9                 captured             120 µs   2.9 %        120 µs         0   0 ns     0 B  node_0
+and 20 more
+
+""")
+        self.assertEqual(self.ok("stat", "--by", "module", "--markdown", "--top", 2, self.files["cpp"]), """\
+### Code
+
+By the program's innermost frame at the launch. GPU time: concurrent work adds up, and the sum of all rows is all GPU time. With \
+callees: also of what the line calls. Waits: calls that wait for the GPU, and synchronous copies.
+
+| code | GPU time | share | with callees | launches | waits | copied | most time in |
+|---|---:|---:|---:|---:|---:|---:|---|
+| solver | 180 µs | 100.0 % | 180 µs | 6 | 180 µs | 0 B | jacobi |
+
+""")
+        self.assertEqual(self.ok("stat", "--by", "function", "--csv", self.files["cpp"]), """\
+# code
+place,function,self_ns,share,total_ns,launches,wait_ns,copied_bytes,top,source
+"solver","solve(double*, int)",150000,0.833333333,150000,3,180000,0,"jacobi",
+"solver","refine(std::vector<double>&)",30000,0.166666667,30000,3,0,0,"residual",
+
+""")
+
+    def test_spans_in_any_order_and_file(self):
+        documents = []
+        for line in self.files["training"].read_text().splitlines():
+            for resource in json.loads(line)["resourceSpans"]:
+                for span in resource["scopeSpans"][0]["spans"]:
+                    documents.append(json.dumps({"resourceSpans": [{**resource, "scopeSpans": [{"spans": [span]}]}]}))
+        want = self.table(self.files["training"])
+        for seed in range(3):
+            random.Random(seed).shuffle(documents)
+            for part in range(2):
+                self.path(f"part{part}.jsonl").write_text("\n".join(documents[part::2]) + "\n")
+            done = self.ok("stat", "--json", "--top", 0, "--table", "code", self.path("part0.jsonl"), self.path("part1.jsonl"))
+            self.assertEqual(json.loads(done)["code"], want)
+
+    def test_small_segments(self):
+        """The text of a stack may be in a later segment."""
+        def tables(size):
+            return json.loads(subprocess.run([BUILD / "stat_segments", self.files["training"], str(size)], capture_output=True,
+                                             check=True, text=True, env={**os.environ, "LC_ALL": "C.UTF-8"}).stdout)["code"]
+        for size in 1, 13:
+            self.assertEqual(tables(size), tables(0))
+
+    def test_groups_add_up(self):
+        for by in "thread", "stream", "process":
+            sums = Counter()
+            for row in self.table(self.files["training"], "--by", by):
+                # A range of autograd is in no stream's group.
+                place = "(no Python)" if by == "stream" and row["place"] == "(backward: AddmmBackward0)" else row["place"]
+                sums[place, row.get("function")] += row["self_ns"]
+            want = Counter({(row["place"], row.get("function")): row["self_ns"] for row in self.table(self.files["training"])})
+            if by == "stream":
+                want["(no Python)", None] += want.pop(("(backward: AddmmBackward0)", None))
+            self.assertEqual(sums, want, by)
+
+    def test_without_stacks(self):
+        done = run("stat", "--table", "code", self.files["none"])
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.stderr, 'cuspan stat: no table "code": the spans have no call stacks; trace with '
+                                      "capture.launch_stacks (docs/code.md)\n")
+        self.assertNotIn("code", json.loads(self.ok("stat", "--json", self.files["none"])))
+        self.assertIn("code", json.loads(self.ok("stat", "--json", self.files["training"])))
+        self.assertEqual(run("stat", "--by", "lines", self.files["none"]).returncode, 2)
+
+    def test_only_the_table_with_by_line(self):
+        self.assertEqual(list(json.loads(self.ok("stat", "--json", "--by", "line", self.files["training"]))), ["code"])
+        both = json.loads(self.ok("stat", "--json", "--by", "function", "--table", "code,kernels", self.files["training"]))
+        self.assertEqual(list(both), ["code", "kernels"])
+        self.assertEqual(both["code"], self.table(self.files["training"], "--by", "function")[:20])
+        self.assertNotIn("group", both["kernels"][0])
+
+    def test_hostile_names(self):
+        rows = self.table(self.files["hostile"])
+        functions = {row.get("function", "") for row in rows}
+        for name in make_code_trace.HOSTILE:
+            shown = name if len(name) < 500 else "x" * 512 + "..."
+            self.assertIn(shown, functions)
+        text = self.ok("stat", "--by", "line", "--top", 0, self.files["hostile"])
+        self.assertNotRegex(text, r"[\x00-\x09\x0b-\x1f\x7f]")
+        self.assertNotIn("\u202e", text)
+        self.assertEqual(len(text.splitlines()), 3 + len(rows) + 1)
+
+    def test_100000_lines(self):
+        file = self.made("wide")
+        rows = self.table(file)
+        self.assertEqual(len(rows), 100_001)
+        self.assertEqual(sum(row["self_ns"] for row in rows), sum(100 + i % 1_000 for i in range(100_000)))
+        self.assertEqual(max(row["total_ns"] for row in rows), sum(row["self_ns"] for row in rows))
+        svg = self.path("wide.svg")
+        self.ok("flame", "-o", svg, file)
+        root = ElementTree.parse(svg).getroot()
+        self.assertEqual(len([g for g in root.iter(f"{SVG}g") if g.get("class", "").startswith("f ")]), 20_000)
+        self.assertRegex(svg.read_text(), r"180002 frames below [0-9.]+ % are not drawn")
+        self.ok("flame", "-o", self.path("wide.folded"), file)
+        self.assertEqual(sum(read_folded(self.path("wide.folded").read_text()).values()), sum(row["self_ns"] for row in rows))
+
+
+class Source(Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.source = cls.path("src")
+        cls.source.mkdir()
+        cls.path("secret.py").write_text("the secret\n" * 99)
+        (cls.source / "model.py").write_text("".join(f"    line_{n} = forward(x)  # <{n}>\n" for n in range(1, 100)))
+        (cls.source / "train.py").symlink_to("../secret.py")
+        (cls.source / "graphs.py").mkdir()
+        os.mkfifo(cls.source / "data.py")
+
+    def test_lines(self):
+        rows = {row["place"]: row for row in self.table(self.files["training"], "--source", self.source)}
+        self.assertEqual(rows["model.py:31"]["source"], "line_31 = forward(x)  # <31>")
+        self.assertEqual({place.split(":")[0] for place, row in rows.items() if "source" in row}, {"model.py"})
+        text = self.ok("stat", "--by", "line", "--source", self.source, "--top", 1, self.files["training"])
+        self.assertRegex(text, r"(?m)most time in +source\nmodel.py:31 .* gemm +line_31 = forward\(x\)  # <31>$")
+        self.assertNotIn("secret", text)
+
+    def test_by_function_has_no_line(self):
+        self.assertFalse([row for row in self.table(self.files["training"], "--by", "function", "--source", self.source)
+                          if "source" in row])
+
+    def test_paths_outside(self):
+        trace = CodeTrace("paths", 1)
+        secret = self.path("secret.py")
+        outside = ["/etc/passwd", "../secret.py", "../src/model.py", str(secret), f"{self.source}/../secret.py", "x/../model.py",
+                   "train.py", "/proc/self/environ", "/dev/zero", "graphs.py", "data.py", "", "."]
+        inside = ["model.py", f"{self.source}/model.py", "./model.py", "//model.py"]
+        for number, path in enumerate([*outside, *inside]):
+            trace.launch_at((number + 1, [python(path, 1, "f")], 0), "k", 1_000)
+        trace.finish()
+        file = self.path("paths.jsonl")
+        file.write_text("\n".join(trace.lines()) + "\n")
+        rows = self.table(file, "--source", self.source)
+        self.assertEqual({row["place"] for row in rows if "source" in row}, {f"{path}:1" for path in inside[:3]})
+        if shutil.which("strace"):  # nothing else is opened either, and nothing at all without --source
+            for options, wanted in ((("--source", self.source), {"model.py", "data.py", "graphs.py", "train.py", "."}), ((), set())):
+                log = self.path("strace.log")
+                done = subprocess.run(["strace", "-f", "-e", "trace=open,openat,openat2,creat", "-o", log, BUILD / "cuspan", "stat",
+                                       "--by", "line", *options, file], capture_output=True, check=False)
+                if done.returncode:
+                    continue  # not permitted here
+                opened = re.findall(r'open(?:at)?\((?:AT_FDCWD|\d+), "([^"]*)"', log.read_text())
+                for path in outside + inside:
+                    if path and path not in wanted and path != str(secret):
+                        self.assertNotIn(path, opened)
+                self.assertFalse([path for path in opened if "secret" in path or "passwd" in path])
+
+    def test_no_directory(self):
+        done = run("stat", "--by", "line", "--source", "/no/such", self.files["training"])
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr, "cuspan stat: --source /no/such: No such file or directory; name a directory with source files\n")
+
+
+class Flame(Case):
+    def flame(self, name, *options):
+        path = self.path(name)
+        self.ok("flame", "-o", path, *options)
+        return path
+
+    def test_folded(self):
+        for name in "training", "cpp":
+            model = Model(self.files[name])
+            for weight in "gpu-time", "wait", "bytes", "launches":
+                text = self.flame("x.folded", "--weight", weight, self.files[name]).read_text()
+                self.assertEqual(read_folded(text), model.folded(weight), weight)
+
+    def test_several_files(self):
+        text = self.flame("x.folded", self.files["training"], self.files["cpp"]).read_text()
+        self.assertEqual(read_folded(text), Model(self.files["training"]).folded("gpu-time") + Model(self.files["cpp"]).folded("gpu-time"))
+
+    def test_speedscope(self):
+        document = json.loads(self.flame("x.speedscope.json", self.files["training"]).read_text())
+        self.assertEqual(document["$schema"], "https://www.speedscope.app/file-format-schema.json")
+        profile, = document["profiles"]
+        self.assertEqual((profile["type"], profile["unit"], profile["startValue"]), ("sampled", "nanoseconds", 0))
+        self.assertEqual(len(profile["samples"]), len(profile["weights"]))
+        self.assertEqual(sum(profile["weights"]), profile["endValue"])
+        lines = Counter()
+        for sample, weight in zip(profile["samples"], profile["weights"]):
+            frames = [document["shared"]["frames"][number] for number in sample]
+            lines[";".join(frame["name"] for frame in frames)] += weight
+        want = Counter()
+        for stack, value in Model(self.files["training"]).folded("gpu-time").items():
+            want[";".join(re.sub(r" \([^()]*\.(py:\d+|so[.\d]*)\)$", "", part) for part in stack.split(";"))] += value
+        self.assertEqual(lines, want)
+        linear = next(frame for frame in document["shared"]["frames"] if frame["name"] == "Block.forward" and frame["line"] == 31)
+        self.assertEqual(linear["file"], "model.py")
+
+    def decode(self, path):
+        """The folded lines of a pprof file."""
+        strings, functions, locations, samples, types = [], {}, {}, [], []
+        for field, value in fields(gzip.decompress(path.read_bytes())):
+            if field == 6:
+                strings.append(value.decode())
+            elif field == 5:
+                function = dict(fields(value))
+                functions[function[1]] = function
+            elif field == 4:
+                location = dict(fields(value))
+                locations[location[1]] = dict(fields(location[4]))
+            elif field == 2:
+                sample = dict(fields(value))
+                samples.append((packed(sample[1]), packed(sample[2])))
+            elif field == 1:
+                types.append(dict(fields(value)))
+            else:
+                self.fail(f"field {field}")
+        self.assertEqual(strings[0], "")
+        lines = Counter()
+        for places, (value,) in samples:
+            names = []
+            for place in reversed(places):
+                function = functions[locations[place][1]]
+                name, file = strings[function[2]], re.sub("^.*/(site|dist)-packages/", "", strings[function.get(4, 0)])
+                line = locations[place].get(2)
+                names.append(f"{name} ({file}:{line})" if line else f"{name} ({file})" if file and file != name else name)
+            lines[";".join(name.replace(";", ",") for name in names)] += value
+        return lines, [(strings[kind[1]], strings[kind[2]]) for kind in types]
+
+    def test_pprof(self):
+        for weight, kind in (("gpu-time", ("gpu_time", "nanoseconds")), ("wait", ("wait", "nanoseconds")),
+                             ("bytes", ("copied", "bytes")), ("launches", ("launches", "count"))):
+            path = self.flame("x.pb.gz", "--weight", weight, self.files["training"])
+            lines, types = self.decode(path)
+            self.assertEqual(lines, Model(self.files["training"]).folded(weight))
+            self.assertEqual(types, [kind])
+        for name in "cpp", "hostile":
+            self.assertEqual(sum(self.decode(self.flame("y.pb.gz", self.files[name]))[0].values()),
+                             sum(work.end_ns - work.start_ns for work in Model(self.files[name]).work))
+
+    def test_go_reads_pprof(self):
+        if not shutil.which("go"):
+            self.skipTest("no go")
+        path = self.flame("x.pb.gz", self.files["training"])
+        done = subprocess.run(["go", "tool", "pprof", "-top", "-unit=ns", "-nodecount=999", path], capture_output=True, text=True,
+                              check=False, env={**os.environ, "HOME": self.folder.name, "GOTOOLCHAIN": "local", "GOFLAGS": ""})
+        if "no such tool" in done.stderr:
+            self.skipTest("go has no pprof")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        flat = {name: int(value) for value, name in re.findall(r"(?m)^\s*(\d+)ns .*?% +\d+ns +\S+%  (.*)$", done.stdout)}
+        self.assertEqual(flat["flash_fwd_kernel"], 840_000)
+        self.assertIn("Type: gpu_time", done.stdout)
+
+    def test_go_reads_a_large_pprof(self):
+        """Several blocks of gzip."""
+        trace = CodeTrace("large", 1)
+        for i in range(3_000):
+            trace.launch_at((i + 1, [python(f"{'x' * 60}_{i}.py", i + 1, "f")], 0), "kernel", 1_000)
+        trace.finish()
+        file = self.path("large.jsonl")
+        file.write_text("\n".join(trace.lines()) + "\n")
+        path = self.flame("large.pb.gz", file)
+        self.assertGreater(path.stat().st_size, 3 * 65535)
+        self.assertEqual(sum(self.decode(path)[0].values()), 3_000_000)
+
+    # --- SVG ---
+
+    def frames(self, root):
+        """(class, start, value, depth, name, information) of all frames."""
+        found = []
+        for g in root.iter(f"{SVG}g"):
+            if not g.get("class", "").startswith("f "):
+                continue
+            name, _, info = g.find(f"{SVG}title").text.partition("\n")
+            found.append((g.get("class")[2:], int(g.get("data-s")), int(g.get("data-v")),
+                          (int(g.find(f"{SVG}rect").get("y")) - 66) // 17, name, info))
+        return found
+
+    def test_svg(self):
+        root = ElementTree.parse(self.flame("x.svg", self.files["training"])).getroot()
+        frames = self.frames(root)
+        model = Model(self.files["training"])
+        whole = sum(work.end_ns - work.start_ns for work in model.work)
+        self.assertEqual(frames[0][:5], ("ro", 0, whole, 0, "all"))
+        self.assertEqual(root.find(f".//{SVG}text[@id='title']").text, "GPU time by call stack: 4.21 ms")
+        # Each path is there with its value, and children are within their parents.
+        stack, paths = [], Counter()
+        for kind, start, value, depth, name, info in frames:
+            del stack[depth:]
+            if depth:
+                self.assertTrue(stack[-1][0] <= start and start + value <= stack[-1][0] + stack[-1][1])
+                self.assertIn(f"\n{value} ns", "\n" + info)
+            stack.append((start, value, name))
+            if kind == "wo":
+                paths[";".join(name.replace(";", ",") for _, _, name in stack[1:])] += value
+        self.assertEqual(paths, model.folded("gpu-time"))
+        kinds = {name: kind for kind, _, _, _, name, _ in frames}
+        self.assertEqual(kinds["Block.forward (model.py:31)"], "py")
+        self.assertEqual(kinds["Module._call_impl (torch/nn/modules/module.py:1751)"], "li")
+        self.assertEqual(kinds["flash_fwd_kernel"], "wo")
+        self.assertEqual(kinds["(not sampled)"], "la")
+        self.assertEqual(kinds["libstdc++.so.6"], "na")
+
+    def test_svg_needs_no_network(self):
+        text = self.flame("x.svg", self.files["training"]).read_text()
+        self.assertEqual(set(re.findall(r"https?://[^\"' ]*", text)), {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xhtml"})
+        for word in "xlink", "@import", "url(", "src=", "fetch(", "XMLHttpRequest", "innerHTML", "eval(", "document.write":
+            self.assertNotIn(word, text)
+
+    def test_svg_with_hostile_names(self):
+        path = self.flame("h.svg", self.files["hostile"])
+        root = ElementTree.parse(path).getroot()
+        names = {name for _, _, _, _, name, _ in self.frames(root)}
+        for number, name in enumerate(make_code_trace.HOSTILE):
+            clean = re.sub("[\x00-\x1f\u202e\ufffe\uffff]", "?", name if len(name) < 500 else "x" * 512 + "...")
+            file = re.sub("[\x00-\x1f\u202e\ufffe\uffff]", "?", name + ".py" if len(name) < 500 else "x" * 512 + "...")
+            self.assertIn(f"{clean} ({file}:{number + 1})", names)
+        self.assertIn("bad \ufffd\ufffd\ufffd utf-8 (bad \ufffd\ufffd\ufffd utf-8.py:21)", names)
+        self.assertEqual(len(root.findall(f".//{SVG}script")), 1)
+        tags = Counter(element.tag.replace(SVG, "") for element in root.iter())
+        self.assertEqual(set(tags), {"svg", "style", "rect", "text", "title", "g", "foreignObject", "script",
+                                     "{http://www.w3.org/1999/xhtml}input"})
+        for element in root.iter():  # no attribute comes from a name
+            self.assertLessEqual(set(element.attrib), {"id", "class", "x", "y", "width", "height", "viewBox", "data-s", "data-v",
+                                                       "text-anchor", "type", "placeholder"})
+        other = ElementTree.parse(self.flame("x.svg", self.files["training"])).getroot()
+        self.assertEqual(root.find(f".//{SVG}script").text, other.find(f".//{SVG}script").text)
+        self.assertEqual(len(read_folded(self.flame("h.folded", self.files["hostile"]).read_text())), len(make_code_trace.HOSTILE) + 1)
+        json.loads(self.flame("h.speedscope.json", self.files["hostile"]).read_text())
+
+    def test_without_stacks(self):
+        done = run("flame", "-o", self.path("n.folded"), self.files["none"])
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("the spans have no call stacks, so there are only kernels and copies", done.stderr)
+        self.assertEqual(self.path("n.folded").read_text(), "(not sampled);kernel 5000\n")
+
+    def test_nothing_to_show(self):
+        path = self.flame("n.svg", "--weight", "bytes", self.files["none"])
+        self.assertIn("There is nothing to show", path.read_text())
+        ElementTree.parse(path)
+        self.assertEqual(self.flame("n.folded", "--weight", "bytes", self.files["none"]).read_text(), "")
+        self.assertEqual(json.loads(self.flame("n.speedscope.json", "--weight", "wait", self.files["none"]).read_text())["profiles"][0]["weights"], [])
+        self.assertEqual(self.decode(self.flame("n.pb.gz", "--weight", "wait", self.files["none"]))[0], {})
+
+    def test_diff(self):
+        old, new = (Model(self.files[name]).folded("gpu-time") for name in ("training", "slower"))
+        def no_lines(lines):
+            merged = Counter()
+            for stack, value in lines.items():
+                merged[re.sub(r":\d+\)(?=;|$)", ")", stack)] += value
+            return merged
+        old, new = no_lines(old), no_lines(new)
+        text = self.flame("d.folded", "--diff", self.files["training"], self.files["slower"]).read_text()
+        found = {stack: (int(before), int(after)) for stack, before, after in re.findall(r"(?m)^(.*) (\d+) (\d+)$", text)}
+        self.assertEqual(found, {stack: (old[stack], new[stack]) for stack in {*old, *new}})
+        root = ElementTree.parse(self.flame("d.svg", "--diff", self.files["training"], self.files["slower"])).getroot()
+        fills = {g.find(f"{SVG}title").text.split("\n")[0]: g.find(f"{SVG}rect").get("fill")
+                 for g in root.iter(f"{SVG}g") if g.get("class", "").startswith("f ")}
+        self.assertEqual(fills["Attention.forward (model.py)"], "rgb(245,85,85)")  # twice as slow
+        self.assertEqual(fills["Model.new_norm (model.py)"], "rgb(245,85,85)")
+        self.assertEqual(fills["Model.old_mask (model.py)"], "rgb(85,85,250)")
+        self.assertEqual(fills["replay (graphs.py)"], "#e4e4e4")
+        frames = self.frames(root)
+        self.assertEqual(frames[0][2], sum(old.values()) + sum(new.values()))
+        self.assertIn("old 840 µs, new 1.68 ms (+100.0 %)", next(info for *_, name, info in frames if name == "Attention.forward (model.py)"))
+
+    def test_script(self):
+        """Search and zoom in a real browser."""
+        browser = next((path for path in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if path), None)
+        if not browser:
+            self.skipTest("no Chromium")
+        text = self.flame("x.svg", self.files["training"]).read_text()
+        steps = """<script>//<![CDATA[
+(function(){var out=[],find=function(n){return [].filter.call(document.querySelectorAll("g.f"),function(g){
+ return g.querySelector("title").textContent.indexOf(n)===0})[0]},
+ at=function(n){var g=find(n);return g.classList.contains("hide")?"hidden":g.querySelector("rect").getAttribute("width")+
+  (g.classList.contains("up")?" up":"")+(g.classList.contains("hit")?" hit":"")+" "+g.querySelector("text").textContent},
+ click=function(e){e.dispatchEvent(new MouseEvent("click",{bubbles:true}))},id=function(i){return document.getElementById(i)},
+ say=function(w){out.push(w+"|"+at("all")+"|"+at("Block.forward (model.py:31)")+"|"+at("flash_fwd_kernel")+"|"+
+  id("matched").textContent+"|"+id("reset").classList.contains("hide"))},
+ box=document.querySelector("#box input"),type=function(w){box.value=w;box.dispatchEvent(new Event("input"))};
+say("start");click(find("Block.forward (model.py:31)"));say("zoom");click(id("reset"));say("reset");
+type("FLASH|gemm$");say("search");type("[");say("bad regex");type("");say("empty");
+find("gemm").dispatchEvent(new MouseEvent("mouseover"));out.push(id("details").textContent);
+click(find("flash_fwd_kernel"));type("model");window.dispatchEvent(new KeyboardEvent("keydown",{key:"Escape"}));say("escape");
+var p=document.createElementNS("http://www.w3.org/2000/svg","text");p.setAttribute("id","result");p.textContent=out.join("\\n");
+document.documentElement.appendChild(p);})();
+//]]></script></svg>"""
+        page = self.path("script.svg")
+        page.write_text(text.replace("</svg>", steps))
+        done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1200,700",
+                               f"--user-data-dir={self.path('browser')}", "--dump-dom", f"file://{page}"],
+                              capture_output=True, text=True, timeout=300, check=False)
+        result = re.search(r'id="result">([^<]*)<', done.stdout)
+        self.assertIsNotNone(result, done.stdout[-2000:] + done.stderr[-2000:])
+        lines = result.group(1).replace("&gt;", ">").replace("&amp;", "&").split("\n")
+        whole = sum(work.end_ns - work.start_ns for work in Model(self.files["training"]).work)
+        block, flash = 1200 * 1_350_000 / whole, 1200 * 840_000 / whole
+        want_start = ["1200.00 all", f"{block:.2f} Block.forward (model.py:31)", f"{flash:.2f} flash_fwd_kernel", "", "true"]
+        self.assertEqual(lines[0], "|".join(["start", *want_start]))
+        self.assertEqual(lines[1], "zoom|1200.00 up all|1200.00 Block.forward (model.py:31)|hidden||false")
+        self.assertEqual(lines[2], "|".join(["reset", *want_start]))
+        share = 100 * (840_000 + 1_218_000 + 1_200_000) / whole
+        self.assertEqual(lines[3], f"search|1200.00 all|{block:.2f} Block.forward (model.py:31)|{flash:.2f} hit flash_fwd_kernel|"
+                                   f"matched: {share:.1f} %|true")
+        self.assertIn("matched: 0.0 %", lines[4])
+        self.assertEqual(lines[5], "|".join(["empty", *want_start]))
+        self.assertRegex(lines[6], r"^gemm  1\.\d\d ms, \d\d\.\d\d %, \d+ ns$")
+        self.assertEqual(lines[7], "|".join(["escape", *want_start]))
+
+    # --- arguments ---
+
+    def test_formats_and_outputs(self):
+        want = self.flame("x.folded", self.files["cpp"]).read_text()
+        self.assertEqual(self.ok("flame", "--format", "folded", "-o", "-", self.files["cpp"]), want)
+        self.assertEqual(self.ok("flame", "--format", "folded", self.files["cpp"]), want)
+        self.assertTrue(self.ok("flame", self.files["cpp"]).startswith("<?xml"))
+        self.assertEqual(self.ok("flame", "--format", "folded", "-", input=self.files["cpp"].read_text()), want)
+        self.ok("flame", "--format", "folded", "-o", self.path("any.name"), self.files["cpp"])
+        self.assertEqual(self.path("any.name").read_text(), want)
+        done = run("flame", "-o", self.path("said.svg"), self.files["cpp"])
+        self.assertEqual(done.stderr, f"cuspan flame: wrote {self.path('said.svg')}; open it in a browser\n")
+
+    def test_on_a_terminal(self):
+        folder = self.path("here")
+        folder.mkdir()
+        master, terminal = pty.openpty()
+        done = subprocess.run([BUILD / "cuspan", "flame", self.files["cpp"]], cwd=folder, stdout=terminal, stderr=subprocess.PIPE,
+                              text=True, check=False)
+        os.close(terminal)
+        os.close(master)
+        self.assertEqual((done.returncode, done.stderr), (0, "cuspan flame: wrote flame.svg; open it in a browser\n"))
+        ElementTree.parse(folder / "flame.svg")
+
+    def test_wrong_arguments(self):
+        file = self.files["cpp"]
+        for arguments, words in ((("flame",), "name a file"),
+                                 (("flame", "-o", "x.png", file), "x.png: unknown format; end the name with .svg"),
+                                 (("flame", "--diff", file), "--diff needs two operands"),
+                                 (("flame", "--diff", "-o", "x.pb.gz", file, file), "--diff can only write svg and folded"),
+                                 (("flame", "--diff", "-o", "x.speedscope.json", file, file), "--diff can only write svg and folded"),
+                                 (("flame", "--weight", "time", file), "--weight needs one of: gpu-time wait bytes launches"),
+                                 (("flame", "--format", "png", file), "--format needs one of")):
+            done = run(*arguments, cwd=self.folder.name)
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertIn(words, done.stderr)
+        for arguments, words in ((("flame", "-o", "x.svg", "/no/such"), "/no/such"),
+                                 (("flame", "-o", "/no/such/x.svg", file), "/no/such/x.svg: No such file or directory"),
+                                 (("flame", "-o", "/dev/full/x.svg", file), "Not a directory"),
+                                 (("flame", "--diff", "-o", "x.svg", file, "/no/such"), "/no/such")):
+            done = run(*arguments, cwd=self.folder.name)
+            self.assertEqual(done.returncode, 1, arguments)
+            self.assertIn(words, done.stderr)
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([BUILD / "cuspan", "flame", file], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (1, "cuspan flame: -: No space left on device\n"))
+
+
+class OtherCommands(Case):
+    def test_show(self):
+        text = self.ok("show", "--rows", 0, "--width", 150, self.files["training"])
+        self.assertRegex(text, r"cudaLaunchKernel  model\.py:31 Block\.forward")
+        self.assertRegex(text, r"node_0  graphs\.py:9 captured")
+        self.assertNotRegex(text, r"unsampled_kernel.*\.py")
+        merged = self.ok("show", "--rows", 30, "--width", 150, self.files["training"])
+        self.assertRegex(merged, r"flash_fwd_kernel ×12  model\.py:22 Attention\.forward")
+        self.assertRegex(merged, r"cudaLaunchKernel ×\d+ +\d")  # of several lines
+        self.assertRegex(self.ok("show", "--width", 100, self.files["cpp"]), r"cudaLaunchKernel  solve\(double\*, int\)")
+
+    def test_perfetto(self):
+        path = self.path("p.json")
+        self.ok("show", "--perfetto", path, self.files["training"])
+        events = [event for event in json.loads(path.read_text())["traceEvents"] if event["ph"] == "X"]
+        line = [(event["args"].get("code.file.path"), event["args"].get("code.line.number"), event["args"].get("code.function.name"))
+                for event in events if event["name"] == "flash_fwd_kernel"]
+        self.assertEqual(set(line), {("model.py", 22, "Attention.forward")})
+        nodes = {event["name"]: event["args"]["code.file.path"] for event in events if event["name"].startswith("node_")}
+        self.assertEqual(nodes, {"node_0": "graphs.py", "node_1": "graphs.py"})
+        self.assertFalse([event for event in events if event["name"] == "unsampled_kernel" and "code.file.path" in event["args"]])
+
+    def test_findings(self):
+        trace = CodeTrace("copies", 1)
+        log = main_stack(5, python("train.py", 88, "Trainer.log"), own=0, step=64)
+        other = main_stack(7, python("train.py", 88, "Trainer.log"), own=0, step=65)  # another stack of the same line
+        load = main_stack(6, python("data.py", 12, "load"), own=0, step=64)
+        for i in range(500):
+            trace.copy_at([load, log, log, other, other][i % 5], "DtoH", 2_000, 8, "cudaMemcpy")
+        for i in range(200):
+            trace.launch_at(None if i % 10 else log, "tiny", 1_000)
+            trace.wait_at(load, 3_000)
+        trace.finish()
+        file = self.path("copies.jsonl")
+        file.write_text("\n".join(trace.lines()) + "\n")
+        rows = {row["finding"]: row for row in self.table(file, table="findings")}
+        for finding in "synchronous-copies", "tiny-copies":
+            self.assertEqual(rows[finding]["code"], "train.py:88")
+            self.assertTrue(rows[finding]["evidence"].endswith("; 400 at train.py:88 (Trainer.log)"), rows[finding]["evidence"])
+        self.assertTrue(rows["tiny-launches"]["evidence"].endswith("; of 20 with a call stack, 20 at train.py:88 (Trainer.log)"))
+        self.assertTrue(rows["needless-sync"]["evidence"].endswith("; 200 at data.py:12 (load)"))
+        self.assertEqual(rows["launch-bound"]["code"], "train.py:88")
+        self.assertIn("at train.py:88", self.ok("stat", "--findings", file))
+
+    def test_findings_without_stacks(self):
+        trace = CodeTrace("copies", 1)
+        for _ in range(500):
+            trace.copy_at(None, "DtoH", 2_000, 8, "cudaMemcpy")
+        trace.finish()
+        file = self.path("plain.jsonl")
+        file.write_text("\n".join(trace.lines()) + "\n")
+        rows = self.table(file, table="findings")
+        self.assertIn("tiny-copies", {row["finding"] for row in rows})
+        for row in rows:
+            self.assertNotIn("code", row)
+            self.assertNotIn("call stack", row["evidence"])
+
+
+if __name__ == "__main__":
+    if "--build" in sys.argv:
+        at = sys.argv.index("--build")
+        BUILD = Path(sys.argv[at + 1]).resolve()
+        del sys.argv[at:at + 2]
+    unittest.main()
