@@ -6,6 +6,8 @@ endforeach()
 if(NOT CUSPAN_SANITIZE STREQUAL "thread") # the reader's second thread runs in unit/trace_read
   add_test(NAME integration/stat
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/stat_test.py --build ${CMAKE_BINARY_DIR})
+  add_test(NAME integration/code
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/code_test.py --build ${CMAKE_BINARY_DIR})
   add_test(NAME integration/findings
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/findings_test.py --build ${CMAKE_BINARY_DIR})
   add_executable(stat_read tests/support/stat_read.c)

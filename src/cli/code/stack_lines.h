@@ -39,7 +39,7 @@ struct frame_text stack_lines_autograd(const struct stack_frame *frame);
 struct frame_text stack_lines_autograd_range(const char *range);
 
 /* Whether a Python file belongs to the interpreter, an installed package, or generated code rather than to
- * the program, as far as its path says so. */
+ * the program, as far as its path shows. */
 bool stack_lines_is_library(const char *file);
 
 #endif

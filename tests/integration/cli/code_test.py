@@ -42,7 +42,7 @@ def run(*arguments, **options):
 
 
 class Model:
-    """What the spans of a file say, worked out from their attributes without the program's tables."""
+    """The rows and stacks of a file, from the attributes of its spans, without the program's tables."""
 
     def __init__(self, file):
         self.spans = [span for line in file.read_text(errors="replace").splitlines() for span in spans_of(json.loads(line))]
@@ -445,8 +445,10 @@ class Flame(Case):
                 self.assertEqual(read_folded(text), model.folded(weight), weight)
 
     def test_several_files(self):
-        text = self.flame("x.folded", self.files["training"], self.files["cpp"]).read_text()
-        self.assertEqual(read_folded(text), Model(self.files["training"]).folded("gpu-time") + Model(self.files["cpp"]).folded("gpu-time"))
+        other = self.path("other.jsonl")  # of another process, which uses the same IDs of stacks
+        other.write_text(self.files["cpp"].read_text().replace('"4711"', '"4712"'))
+        text = self.flame("x.folded", self.files["training"], other).read_text()
+        self.assertEqual(read_folded(text), Model(self.files["training"]).folded("gpu-time") + Model(other).folded("gpu-time"))
 
     def test_speedscope(self):
         document = json.loads(self.flame("x.speedscope.json", self.files["training"]).read_text())
@@ -513,7 +515,7 @@ class Flame(Case):
             self.skipTest("no go")
         path = self.flame("x.pb.gz", self.files["training"])
         done = subprocess.run(["go", "tool", "pprof", "-top", "-unit=ns", "-nodecount=999", path], capture_output=True, text=True,
-                              check=False, env={**os.environ, "HOME": self.folder.name, "GOTOOLCHAIN": "local", "GOFLAGS": ""})
+                              check=False, env={**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": ""})
         if "no such tool" in done.stderr:
             self.skipTest("go has no pprof")
         self.assertEqual(done.returncode, 0, done.stderr)

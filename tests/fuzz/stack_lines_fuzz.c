@@ -1,0 +1,43 @@
+/* Texts of call stacks, as the command line reads them from files that it does not control: every frame, and
+ * the autograd node that it may name, is within the text, in order. */
+#include "cli/code/stack_lines.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool holds, const char *what)
+{
+    if (holds)
+        return;
+    fprintf(stderr, "stack_lines_fuzz: %s\n", what);
+    abort();
+}
+
+static void require_within(struct frame_text text, const char *from, const char *to)
+{
+    require(text.at >= from && text.at <= to && text.len <= (size_t)(to - text.at), "a text is elsewhere");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *text = malloc(size + 1);
+    require(text != NULL, "out of memory");
+    memcpy(text, data, size);
+    text[size] = 0;
+    const char *at = text, *end = text + strlen(text);
+    struct stack_frame frame;
+    for (const char *before = at; stack_lines_next(&at, &frame); before = at) {
+        require(at > before && at <= end, "the text does not advance");
+        require_within(frame.file, before, at);
+        require_within(frame.name, before, at);
+        require_within(stack_lines_autograd(&frame), frame.name.at, frame.name.at + frame.name.len);
+    }
+    require_within(stack_lines_autograd_range(text), text, end);
+    stack_lines_is_library(text);
+    free(text);
+    return 0;
+}
