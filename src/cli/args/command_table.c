@@ -525,7 +525,7 @@ const struct command commands[] = {
         .operands = "FILE...",
         .run = cmd_flame,
         .completes = COMPLETES_FILE,
-        .summary = "draw GPU time by call stack as a flame graph, or convert it for other viewers",
+        .summary = "draw GPU time by call stack: flame graph, speedscope, pprof",
         .text = "Draws the GPU time of the spans in all FILEs by the call stacks of the launches, from the "
                 "program's outermost function to the kernel. The program must have been traced with "
                 "capture.launch_stacks (docs/code.md). FILE is a file of spans or a recording, as for cuspan "
