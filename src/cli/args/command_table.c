@@ -153,8 +153,9 @@ static const struct command_option stat_options[] = {
         OPTION_ALIGN_CLOCKS, "align-clocks",
         "correct the times of other hosts by the offsets that the collectives show (table clocks); reads the "
         "files twice"),
-    A_FILE(OPTION_SOURCE, "source", "DIR",
-           "print the source lines of the table of code, from files below this directory only"),
+    A_FILE(
+        OPTION_SOURCE, "source", "DIR",
+        "print the source lines of the table of code, from files below this directory only; can be repeated"),
     A_FILE('o', "output", "FILE", "write the tables to this file (default for a program: standard error)"),
     A_FILE(OPTION_SAVE, "save", "FILE", "write a baseline of all FILEs for cuspan diff instead of tables"),
     A_FILE(

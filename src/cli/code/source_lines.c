@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define INDUCTOR_LINES_MAX 50 /* from a launch up to its comment */
+
 struct source_lines {
     int directory;
     char *given;    /* the directory, absolute; NULL: unknown */
@@ -132,31 +134,81 @@ static void load(struct source_lines *lines, const char *path)
     close(fd);
 }
 
-const char *source_lines_find(struct source_lines *lines, const char *path, uint32_t line)
+struct line {
+    const char *at, *end; /* without white space at the ends */
+};
+
+static struct line trimmed(const char *at, const char *end)
 {
-    load(lines, path);
-    if (!lines->bytes || !line)
-        return NULL;
+    while (at < end && isspace((unsigned char)*at))
+        at++;
+    while (end > at && isspace((unsigned char)end[-1]))
+        end--;
+    return (struct line){at, end};
+}
+
+static bool find_line(const struct source_lines *lines, uint32_t number, struct line *line)
+{
     const char *at = lines->bytes, *end = at + lines->len;
-    for (uint32_t number = 1; number < line; number++) {
+    for (; number > 1; number--) {
         at = memchr(at, '\n', (size_t)(end - at));
         if (!at)
-            return NULL;
+            return false;
         at++;
     }
     const char *stop = memchr(at, '\n', (size_t)(end - at));
-    stop = stop ? stop : end;
-    while (at < stop && isspace((unsigned char)*at))
-        at++;
-    while (stop > at && isspace((unsigned char)stop[-1]))
-        stop--;
-    size_t len = (size_t)(stop - at) < SOURCE_LINE_BYTES_MAX ? (size_t)(stop - at) : SOURCE_LINE_BYTES_MAX;
-    while (at + len < stop && len && ((unsigned char)at[len] & 0xc0) == 0x80)
-        len--; /* not within a character */
+    *line = trimmed(at, stop ? stop : end);
+    return true;
+}
+
+static bool contains(struct line line, const char *word)
+{
+    return memmem(line.at, (size_t)(line.end - line.at), word, strlen(word)) != NULL;
+}
+
+/* The comment about the launch in this line, as Inductor writes it: above, after the launch before it. */
+static bool find_comment(const struct source_lines *lines, struct line line, struct line *comment)
+{
+    const char *start = line.at;
+    for (int count = 0; count < INDUCTOR_LINES_MAX; count++) {
+        while (start > lines->bytes && start[-1] != '\n')
+            start--;
+        if (start == lines->bytes)
+            return false;
+        const char *end = --start;
+        while (start > lines->bytes && start[-1] != '\n')
+            start--;
+        *comment = trimmed(start, end);
+        if (comment->at < comment->end && *comment->at == '#' && contains(*comment, "Source Nodes:"))
+            return true;
+        if (contains(*comment, ".run(") || contains(*comment, "extern_kernels."))
+            return false;
+    }
+    return false;
+}
+
+/* As much as fits, with NULs replaced, and cut between characters. */
+static const char *copy(struct source_lines *lines, struct line line)
+{
+    size_t len = (size_t)(line.end - line.at);
+    len = len < SOURCE_LINE_BYTES_MAX ? len : SOURCE_LINE_BYTES_MAX;
+    while (line.at + len < line.end && len && ((unsigned char)line.at[len] & 0xc0) == 0x80)
+        len--;
     for (size_t i = 0; i < len; i++)
-        lines->line[i] = at[i] ? at[i] : '?';
-    strcpy(lines->line + len, at + len < stop ? "..." : "");
+        lines->line[i] = line.at[i] ? line.at[i] : '?';
+    strcpy(lines->line + len, line.at + len < line.end ? "..." : "");
     return len ? lines->line : NULL;
+}
+
+const char *source_lines_find(struct source_lines *lines, const char *path, uint32_t number)
+{
+    struct line line, comment;
+    load(lines, path);
+    if (!lines->bytes || !number || !find_line(lines, number, &line))
+        return NULL;
+    if (strstr(path, "torchinductor_") && find_comment(lines, line, &comment))
+        return copy(lines, comment);
+    return copy(lines, line);
 }
 
 static size_t column_of(const struct stat_table *table, const char *key)
@@ -190,7 +242,7 @@ void source_lines_fill(struct source_lines *lines, struct stat_table *table)
         char *path = NULL;
         uint32_t line = row[place].is_missing ? 0 : split_place(row[place].text, &path);
         const char *text = line ? source_lines_find(lines, path, line) : NULL;
-        if (text)
+        if (text && row[source].is_missing)
             row[source] = stat_table_own(table, xstrdup(text));
         free(path);
     }

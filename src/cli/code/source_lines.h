@@ -19,7 +19,8 @@ enum status source_lines_open(const char *directory, struct source_lines **lines
 void source_lines_close(struct source_lines *lines);
 
 /* The line without white space at its ends; NULL: the file is not below the directory, or lacks the line. A
- * relative path counts from the directory. Valid until the next call. */
+ * relative path counts from the directory. In files that Inductor generated, a launch is described by the
+ * comment above it, which names the nodes of the program's graph. Valid until the next call. */
 const char *source_lines_find(struct source_lines *lines, const char *path, uint32_t line);
 
 /* Fills the column "source" of a table whose column "place" has "PATH:LINE". */

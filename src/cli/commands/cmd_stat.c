@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #define TOP_DEFAULT  20
+#define SOURCES_MAX  16
 #define BY_NOT_GIVEN (-1)
 
 struct command_line {
@@ -36,16 +37,21 @@ struct command_line {
     bool only_findings; /* print both tables of findings */
     bool align_clocks;
     struct stat_style style;
-    const char *source; /* directory with source files, or NULL */
-    uint32_t top;       /* rows per table; 0: all */
-    int by;             /* enum stat_by, and behind it enum stat_code_by */
+    const char *source[SOURCES_MAX]; /* directories with source files */
+    size_t source_count;
+    uint32_t top; /* rows per table; 0: all */
+    int by;       /* enum stat_by, and behind it enum stat_code_by */
     enum stat_code_by code_by;
 };
 
 static int take_option(void *context, struct options *options, int option)
 {
     struct command_line *line = context;
-    if (option == OPTION_FINDINGS)
+    if (option == OPTION_SOURCE && line->source_count == SOURCES_MAX)
+        return options_complain(options, "--source can be given %d times", SOURCES_MAX);
+    if (option == OPTION_SOURCE)
+        line->source[line->source_count++] = options->value;
+    else if (option == OPTION_FINDINGS)
         line->only_findings = true;
     else if (option == OPTION_ALIGN_CLOCKS)
         line->align_clocks = true;
@@ -206,15 +212,21 @@ static void say_clocks(const struct clock_offsets *offsets)
         fputs("cuspan stat: no clocks to align: there is one host, or there are no collectives\n", stderr);
 }
 
-static void add_source(struct source_lines *source, struct stat_report *report)
+/* The first directory that has a line wins. */
+static void add_source(const struct command_line *line, struct stat_report *report)
 {
     struct stat_table *code = find_table(report, "code");
-    if (source && code)
+    struct error err;
+    for (size_t i = 0; code && i < line->source_count; i++) {
+        struct source_lines *source;
+        if (source_lines_open(line->source[i], &source, &err) != STATUS_OK)
+            continue; /* it was there before */
         source_lines_fill(source, code);
+        source_lines_close(source);
+    }
 }
 
-static int print(const struct command_line *line, struct stat_stream *stream, struct source_lines *source,
-                 const struct trace_facts *facts)
+static int print(const struct command_line *line, struct stat_stream *stream, const struct trace_facts *facts)
 {
     struct stat_report report;
     stat_stream_report(stream, line->top, &report);
@@ -224,7 +236,7 @@ static int print(const struct command_line *line, struct stat_stream *stream, st
         keep_findings(&report);
     for (size_t i = 0; line->by == STAT_BY_NOTHING && i < report.count; i++)
         stat_table_keep(&report.tables[i], line->top);
-    add_source(source, &report);
+    add_source(line, &report);
     if (status == EXIT_OK)
         stat_print(line->out, &report, &line->style);
     say_facts(facts);
@@ -246,18 +258,18 @@ static int read_and_print(const struct command_line *line)
     struct error err = {""};
     struct trace trace;
     struct reading reading = {0};
-    struct source_lines *source = NULL;
-    if (line->source && source_lines_open(line->source, &source, &err) != STATUS_OK)
-        return complain(&err);
-    if (line->align_clocks && clock_offsets_read(&input, &reading.offsets, &err) != STATUS_OK) {
+    for (size_t i = 0; i < line->source_count; i++) { /* before the work */
+        struct source_lines *source;
+        if (source_lines_open(line->source[i], &source, &err) != STATUS_OK)
+            return complain(&err);
         source_lines_close(source);
-        return complain(&err);
     }
+    if (line->align_clocks && clock_offsets_read(&input, &reading.offsets, &err) != STATUS_OK)
+        return complain(&err);
     reading.stream = stat_stream_create((enum stat_by)line->by);
     stat_stream_set_code_by(reading.stream, line->code_by);
     enum status status = trace_read(&input, &trace, take_segment, &reading, &facts, &err);
-    int result = status == STATUS_OK ? print(line, reading.stream, source, &facts) : complain(&err);
-    source_lines_close(source);
+    int result = status == STATUS_OK ? print(line, reading.stream, &facts) : complain(&err);
     if (reading.offsets)
         say_clocks(reading.offsets);
     stat_stream_destroy(reading.stream);
@@ -392,7 +404,6 @@ static int read_command_line(struct command_line *line, int argc, char **argv)
                                             {OPTION_SQLITE, .text = &line->sqlite},
                                             {OPTION_TABLE, .text = &line->tables},
                                             {OPTION_BY, .choice = &line->by},
-                                            {OPTION_SOURCE, .text = &line->source},
                                             {OPTION_TOP, .number = &line->top, .min = 0, .max = INT_MAX},
                                             {0}};
     options_init(&options, "stat", argc, argv);

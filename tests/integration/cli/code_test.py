@@ -425,6 +425,21 @@ class Source(Case):
                         self.assertNotIn(path, opened)
                 self.assertFalse([path for path in opened if "secret" in path or "passwd" in path])
 
+    def test_several_directories(self):
+        other = self.path("other")
+        other.mkdir()
+        (other / "model.py").write_text("other\n" * 40)
+        (other / "data.py").write_text("to_gpu()\n" * 40)
+        rows = {row["place"]: row.get("source") for row in
+                self.table(self.files["training"], "--source", self.source, "--source", other)}
+        self.assertEqual((rows["model.py:31"], rows["data.py:12"]), ("line_31 = forward(x)  # <31>", "to_gpu()"))
+        rows = {row["place"]: row.get("source") for row in
+                self.table(self.files["training"], "--source", other, "--source", self.source)}
+        self.assertEqual((rows["model.py:31"], rows["model.py:90"]), ("other", "line_90 = forward(x)  # <90>"))
+        done = run("stat", *["--source=."] * 17, self.files["training"])
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--source can be given 16 times", done.stderr)
+
     def test_no_directory(self):
         done = run("stat", "--by", "line", "--source", "/no/such", self.files["training"])
         self.assertEqual(done.returncode, 1)

@@ -149,6 +149,44 @@ static void test_nothing_outside(void **state)
     source_lines_close(lines);
 }
 
+/* As torch 2.7 writes it. */
+static const char generated[] =
+    "def call(args):\n"
+    "    with torch.cuda._DeviceGuard(0):\n"
+    "        buf0 = empty_strided_cuda((8, 8), (8, 1), torch.float32)\n"
+    "        # Topologically Sorted Source Nodes: [x], Original ATen: [aten.mm]\n"
+    "        extern_kernels.mm(arg0_1, arg1_1, out=buf0)\n"
+    "        buf1 = buf0; del buf0  # reuse\n"
+    "        # Topologically Sorted Source Nodes: [relu], Original ATen: [aten.relu]\n"
+    "        stream0 = get_raw_stream(0)\n"
+    "        triton_poi_fused_relu_0.run(buf1, 64, stream=stream0)\n"
+    "        triton_poi_fused_1.run(buf1, 64, stream=stream0)\n";
+
+static void test_inductor(void **state)
+{
+    (void)state;
+    char path[256];
+    snprintf(path, sizeof path, "%s/torchinductor_me", directory);
+    assert_int_equal(mkdir(path, 0700), 0);
+    write_file("src/torchinductor_me/ca.py", generated, sizeof generated - 1);
+    write_file("src/ca.py", generated, sizeof generated - 1);
+    struct source_lines *lines = open_lines(directory);
+    const char *name = "torchinductor_me/ca.py";
+    assert_string_equal(source_lines_find(lines, name, 5),
+                        "# Topologically Sorted Source Nodes: [x], Original ATen: [aten.mm]");
+    assert_string_equal(source_lines_find(lines, name, 9),
+                        "# Topologically Sorted Source Nodes: [relu], Original ATen: [aten.relu]");
+    /* The comment belongs to the launch before. */
+    assert_string_equal(source_lines_find(lines, name, 10),
+                        "triton_poi_fused_1.run(buf1, 64, stream=stream0)");
+    assert_string_equal(source_lines_find(lines, name, 1), "def call(args):");
+    assert_string_equal(source_lines_find(lines, name, 3),
+                        "buf0 = empty_strided_cuda((8, 8), (8, 1), torch.float32)");
+    assert_string_equal(source_lines_find(lines, "ca.py", 9),
+                        "triton_poi_fused_relu_0.run(buf1, 64, stream=stream0)");
+    source_lines_close(lines);
+}
+
 static void test_too_large(void **state)
 {
     (void)state;
@@ -213,9 +251,13 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),           cmocka_unit_test(test_absolute_paths),
-        cmocka_unit_test(test_nothing_outside), cmocka_unit_test(test_too_large),
-        cmocka_unit_test(test_no_directory),    cmocka_unit_test(test_fill),
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_absolute_paths),
+        cmocka_unit_test(test_nothing_outside),
+        cmocka_unit_test(test_inductor),
+        cmocka_unit_test(test_too_large),
+        cmocka_unit_test(test_no_directory),
+        cmocka_unit_test(test_fill),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -189,7 +189,9 @@ static void find_tops(struct rows *rows, const struct code *code, const uint32_t
     size_t capacity = 0;
     for (size_t i = 0; i < code->pair_numbers.count; i++) {
         const struct pair *of = &code->pairs[i];
-        pair_at(&numbers, &pairs, &capacity, row_of_sums[of->of], of->name)->ns += of->ns;
+        struct pair *pair = pair_at(&numbers, &pairs, &capacity, row_of_sums[of->of], of->name);
+        if (pair) /* there are at most as many as of origins */
+            pair->ns += of->ns;
     }
     for (size_t i = 0; i < numbers.count; i++) {
         struct row *row = &rows->list[pairs[i].of];
