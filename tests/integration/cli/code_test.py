@@ -321,6 +321,24 @@ place,function,self_ns,share,total_ns,launches,wait_ns,copied_bytes,top,source
         for size in 1, 13:
             self.assertEqual(tables(size), tables(0))
 
+    def test_copies_of_steps_count_once(self):
+        """A step's trace and that of all work of a rank have the same spans; those of one of them are marked."""
+        documents = [json.loads(line) for line in self.files["training"].read_text().splitlines()]
+        for document in documents:
+            for resource in document["resourceSpans"]:
+                for span in resource["scopeSpans"][0]["spans"]:
+                    span["traceId"] = "1" + span["traceId"][1:]
+                    span["spanId"] = "f" + span["spanId"][1:]
+                    if "parentSpanId" in span:
+                        span["parentSpanId"] = "f" + span["parentSpanId"][1:]
+                    span["attributes"].append({"key": "cuda.step.copy", "value": {"boolValue": True}})
+        copies = self.path("copies_of_steps.jsonl")
+        copies.write_text("".join(json.dumps(document) + "\n" for document in documents))
+        both = self.ok("stat", "--json", "--top", 0, "--table", "code", self.files["training"], copies)
+        self.assertEqual(json.loads(both)["code"], self.table(self.files["training"]))
+        self.assertEqual(self.ok("flame", "--format", "folded", self.files["training"], copies),
+                         self.ok("flame", "--format", "folded", self.files["training"]))
+
     def test_groups_add_up(self):
         for by in "thread", "stream", "process":
             sums = Counter()

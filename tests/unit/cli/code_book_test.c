@@ -148,6 +148,23 @@ static void test_texts_come_late(void **state)
     close_fixture(&f);
 }
 
+/* The attribute's path may be relative where the text has the full one. The name and the line tell the frame.
+ */
+static void test_paths_may_differ(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(&f, LINE(PROCESS_RESOURCE,
+                          CALL("00000000000000a1", "", "000000000",
+                               ID("00000000000000ff") PLACE("torch/nn.py", "5", "linear")
+                                   TEXT(STACK)) "," CALL("00000000000000a2", "", "000000001",
+                                                         ID("00000000000000fe") PLACE("elsewhere.py", "9",
+                                                                                      "other") TEXT(STACK))));
+    assert_origin(&f, 0xa1, "torch/nn.py:5 linear < model.py:31 forward < train.py:9 main");
+    assert_origin(&f, 0xa2, "elsewhere.py:9 other < train.py:9 main"); /* not in the text: by the path */
+    close_fixture(&f);
+}
+
 /* An ID is a hash of addresses: another process may use it for another stack. */
 static void test_ids_belong_to_processes(void **state)
 {
@@ -314,10 +331,15 @@ static void test_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_attributes_of_the_call), cmocka_unit_test(test_no_stacks),
-        cmocka_unit_test(test_texts_come_late),        cmocka_unit_test(test_ids_belong_to_processes),
-        cmocka_unit_test(test_without_python),         cmocka_unit_test(test_collectives),
-        cmocka_unit_test(test_odd_attributes),         cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_attributes_of_the_call),
+        cmocka_unit_test(test_no_stacks),
+        cmocka_unit_test(test_texts_come_late),
+        cmocka_unit_test(test_ids_belong_to_processes),
+        cmocka_unit_test(test_paths_may_differ),
+        cmocka_unit_test(test_without_python),
+        cmocka_unit_test(test_collectives),
+        cmocka_unit_test(test_odd_attributes),
+        cmocka_unit_test(test_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
