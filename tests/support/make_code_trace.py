@@ -107,6 +107,7 @@ def training(seed, slower=False):
                            python("model.py", 30, "Block.forward"), *forward, own=1)
     recursive = main_stack(3, python("model.py", 77, "tree"), python("model.py", 78, "tree"),
                            python("model.py", 78, "tree"), *forward, own=0)
+    recursive[1].append("  ...")
     load = main_stack(4, python("data.py", 12, "to_gpu"), own=0, step=57)
     item = main_stack(5, python("train.py", 66, "Trainer.log"), own=0, step=64)
     optimizer = main_stack(6, torch("optim/adamw.py", 300, "_single_tensor_adamw"),

@@ -226,18 +226,6 @@ void code_book_learn(struct code_book *book, const struct stat *stat)
     }
 }
 
-const struct trace_span *code_call_of_work(const struct stat *stat, const struct trace_span *work)
-{
-    const struct trace_span *spans = stat->trace->spans;
-    for (uint32_t at = work->parent; at != TRACE_NONE; at = spans[at].parent) {
-        if (spans[at].class == CLASS_CALL)
-            return &spans[at];
-        if (spans[at].class != CLASS_COLLECTIVE && !trace_class_is_gpu(spans[at].class))
-            return NULL;
-    }
-    return NULL;
-}
-
 /* The origin of the autograd node that a range is named after, or ORIGIN_NOT_SAMPLED. */
 static uint32_t node_of_range(struct code_book *book, const struct stat *stat, uint32_t name)
 {
@@ -280,7 +268,7 @@ uint32_t code_book_origin(struct code_book *book, const struct stat *stat, const
     uint32_t origin = ORIGIN_NOT_SAMPLED;
     bool has_any = read_attributes(stat, span, &attributes);
     if (!has_any && trace_class_is_gpu(span->class)) {
-        with = code_call_of_work(stat, span);
+        with = stat_call_of_work(stat, span);
         has_any = with && read_attributes(stat, with, &attributes);
     }
     if (!with)

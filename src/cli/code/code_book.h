@@ -56,9 +56,6 @@ const struct code_frame *code_book_frame(const struct code_book *book, uint32_t 
 /* "train.py:88", or the module and function of native code. The caller frees it. */
 char *code_frame_place(const struct code_frame *frame);
 
-/* The submitting call of GPU work, above a collective's span, too; NULL: unknown. */
-const struct trace_span *code_call_of_work(const struct stat *stat, const struct trace_span *work);
-
 /* Whether the call's time is a wait: for the GPU, or for its own copy. */
 static inline bool code_call_waits(const struct stat_call *call)
 {

@@ -106,8 +106,6 @@ static void add_code(struct writer *writer, const struct trace_span *work)
     static const char *const keys[] = {"code.file.path", "code.line.number", "code.function.name"};
     const struct trace *trace = writer->trace;
     uint32_t at = work->parent;
-    while (at != TRACE_NONE && trace->spans[at].class == CLASS_COLLECTIVE)
-        at = trace->spans[at].parent;
     bool has_own = trace_span_attr(trace, work, keys[0]) || trace_span_attr(trace, work, keys[2]);
     if (at == TRACE_NONE || trace->spans[at].class != CLASS_CALL || has_own)
         return;

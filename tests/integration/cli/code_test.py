@@ -630,7 +630,10 @@ class Flame(Case):
                                                        "text-anchor", "type", "placeholder"})
         other = ElementTree.parse(self.flame("x.svg", self.files["training"])).getroot()
         self.assertEqual(root.find(f".//{SVG}script").text, other.find(f".//{SVG}script").text)
-        self.assertEqual(len(read_folded(self.flame("h.folded", self.files["hostile"]).read_text())), len(make_code_trace.HOSTILE) + 1)
+        folded = self.flame("h.folded", self.files["hostile"]).read_text().splitlines()
+        self.assertEqual(len(folded), len(make_code_trace.HOSTILE) + 1)
+        for line in folded:
+            self.assertRegex(line, r"^main \(train\.py:9\);[^;]*;kernel [^;]* \d+$")
         json.loads(self.flame("h.speedscope.json", self.files["hostile"]).read_text())
 
     def test_without_stacks(self):
@@ -685,7 +688,8 @@ class Flame(Case):
   id("matched").textContent+"|"+id("reset").classList.contains("hide"))},
  box=document.querySelector("#box input"),type=function(w){box.value=w;box.dispatchEvent(new Event("input"))};
 say("start");click(find("Block.forward (model.py:31)"));say("zoom");click(id("reset"));say("reset");
-type("FLASH|gemm$");say("search");type("[");say("bad regex");type("");say("empty");
+type("FLASH|gemm$");say("search");type("[");say("bad regex");type("model\\\\.py");say("nested");
+type("");say("empty");
 find("gemm").dispatchEvent(new MouseEvent("mouseover"));out.push(id("details").textContent);
 click(find("flash_fwd_kernel"));type("model");window.dispatchEvent(new KeyboardEvent("keydown",{key:"Escape"}));say("escape");
 var p=document.createElementNS("http://www.w3.org/2000/svg","text");p.setAttribute("id","result");p.textContent=out.join("\\n");
@@ -699,7 +703,9 @@ document.documentElement.appendChild(p);})();
         result = re.search(r'id="result">([^<]*)<', done.stdout)
         self.assertIsNotNone(result, done.stdout[-2000:] + done.stderr[-2000:])
         lines = result.group(1).replace("&gt;", ">").replace("&amp;", "&").split("\n")
-        whole = sum(work.end_ns - work.start_ns for work in Model(self.files["training"]).work)
+        model = Model(self.files["training"])
+        whole = sum(work.end_ns - work.start_ns for work in model.work)
+        of_model = model.rows("module")["model.py", None]["self_ns"]
         block, flash = 1200 * 1_350_000 / whole, 1200 * 840_000 / whole
         want_start = ["1200.00 all", f"{block:.2f} Block.forward (model.py:31)", f"{flash:.2f} flash_fwd_kernel", "", "true"]
         self.assertEqual(lines[0], "|".join(["start", *want_start]))
@@ -709,9 +715,10 @@ document.documentElement.appendChild(p);})();
         self.assertEqual(lines[3], f"search|1200.00 all|{block:.2f} Block.forward (model.py:31)|{flash:.2f} hit flash_fwd_kernel|"
                                    f"matched: {share:.1f} %|true")
         self.assertIn("matched: 0.0 %", lines[4])
-        self.assertEqual(lines[5], "|".join(["empty", *want_start]))
-        self.assertRegex(lines[6], r"^gemm  1\.\d\d ms, \d\d\.\d\d %, \d+ ns$")
-        self.assertEqual(lines[7], "|".join(["escape", *want_start]))
+        self.assertIn(f"matched: {100 * of_model / whole:.1f} %", lines[5])
+        self.assertEqual(lines[6], "|".join(["empty", *want_start]))
+        self.assertRegex(lines[7], r"^gemm  1\.\d\d ms, \d\d\.\d\d %, \d+ ns$")
+        self.assertEqual(lines[8], "|".join(["escape", *want_start]))
 
     # --- arguments ---
 

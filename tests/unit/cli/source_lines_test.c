@@ -47,6 +47,10 @@ static int set_up(void **state)
     write_file("src/train.py", text, sizeof text - 1);
     write_file("src/package/net.py", "net\n", 4);
     write_file("src/empty.py", "", 0);
+    snprintf(path, sizeof path, "%s/2",
+             directory); /* what follows the directory's name in that of another one */
+    assert_int_equal(mkdir(path, 0700), 0);
+    write_file("src/2/train.py", "two\n", 4);
     memset(long_line, 'x', 1000);
     memcpy(long_line + SOURCE_LINE_BYTES_MAX - 1, "\xc3\xa9", 2);
     write_file("src/long.py", long_line, 1000);
