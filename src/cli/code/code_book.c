@@ -27,6 +27,7 @@ struct code_book {
     size_t stack_frame_count, stack_frame_capacity;
     struct int_map
         ranges; /* string of a range's name → origin of its autograd node; ORIGIN_NOT_SAMPLED: none */
+    bool knows_attributes; /* some span may have one */
     bool has_stacks;
 };
 
@@ -139,8 +140,11 @@ static uint32_t place_of(struct code_book *book, const struct stat *stat, const 
 
 /* --- origins --- */
 
-static bool read_attributes(const struct stat *stat, const struct trace_span *span, struct attributes *out)
+static bool read_attributes(const struct code_book *book, const struct stat *stat,
+                            const struct trace_span *span, struct attributes *out)
 {
+    if (!book->knows_attributes)
+        return false;
     *out = (struct attributes){.id = stat_find(stat, span, KEY_STACK_ID),
                                .function = stat_find(stat, span, KEY_CODE_FUNCTION),
                                .file = stat_find(stat, span, KEY_CODE_FILE),
@@ -214,11 +218,13 @@ static uint32_t origin_at(struct code_book *book, const struct stat *stat, const
 void code_book_learn(struct code_book *book, const struct stat *stat)
 {
     const struct trace *trace = stat->trace;
-    for (size_t i = 0; i < trace->span_count; i++) {
+    book->knows_attributes |= stat_knows(stat, KEY_STACK_ID) || stat_knows(stat, KEY_CODE_FUNCTION) ||
+                              stat_knows(stat, KEY_CODE_FILE) || stat_knows(stat, KEY_STACK);
+    for (size_t i = 0; book->knows_attributes && i < trace->span_count; i++) {
         const struct trace_span *span = &trace->spans[i];
         struct attributes attributes;
         bool is_of_cuda = span->class == CLASS_CALL || trace_class_is_gpu(span->class);
-        if (span->is_margin || !is_of_cuda || !read_attributes(stat, span, &attributes))
+        if (span->is_margin || !is_of_cuda || !read_attributes(book, stat, span, &attributes))
             continue;
         if (attributes.id && attributes.text)
             origin_at(book, stat, span, &attributes);
@@ -266,10 +272,10 @@ uint32_t code_book_origin(struct code_book *book, const struct stat *stat, const
     struct attributes attributes;
     const struct trace_span *with = span;
     uint32_t origin = ORIGIN_NOT_SAMPLED;
-    bool has_any = read_attributes(stat, span, &attributes);
+    bool has_any = read_attributes(book, stat, span, &attributes);
     if (!has_any && trace_class_is_gpu(span->class)) {
         with = stat_call_of_work(stat, span);
-        has_any = with && read_attributes(stat, with, &attributes);
+        has_any = with && read_attributes(book, stat, with, &attributes);
     }
     if (!with)
         return ORIGIN_NO_CALL;

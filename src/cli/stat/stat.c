@@ -154,6 +154,11 @@ const struct trace_attr *stat_find(const struct stat *stat, const struct trace_s
     return trace_find_attr(stat->trace, span, stat->words->keys[key]);
 }
 
+bool stat_knows(const struct stat *stat, enum stat_key key)
+{
+    return stat->words->keys[key] != MAP_NONE;
+}
+
 const char *stat_attr(const struct stat *stat, const struct trace_span *span, enum stat_key key)
 {
     const struct trace_attr *attr = stat_find(stat, span, key);

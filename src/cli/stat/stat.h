@@ -156,6 +156,8 @@ void stat_deinit_group(struct stat *stat);
 const char *stat_attr(const struct stat *stat, const struct trace_span *span, enum stat_key key);
 /* NULL: the span lacks the attribute. */
 const struct trace_attr *stat_find(const struct stat *stat, const struct trace_span *span, enum stat_key key);
+/* Whether any span up to now can have the attribute. */
+bool stat_knows(const struct stat *stat, enum stat_key key);
 static inline bool stat_has(const struct stat *stat, const struct trace_span *span, enum stat_key key)
 {
     return stat_find(stat, span, key) != NULL;
