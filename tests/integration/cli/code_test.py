@@ -807,6 +807,7 @@ class OtherCommands(Case):
         for finding in "synchronous-copies", "tiny-copies":
             self.assertEqual(rows[finding]["code"], "train.py:88")
             self.assertTrue(rows[finding]["evidence"].endswith("; 400 at train.py:88 (Trainer.log)"), rows[finding]["evidence"])
+        self.assertIn("500 copies of at most 8 bytes in 1 rows", rows["tiny-copies"]["evidence"])
         self.assertTrue(rows["tiny-launches"]["evidence"].endswith("; of 20 with a call stack, 20 at train.py:88 (Trainer.log)"))
         self.assertTrue(rows["needless-sync"]["evidence"].endswith("; 200 at data.py:12 (load)"))
         self.assertEqual(rows["launch-bound"]["code"], "train.py:88")

@@ -20,7 +20,7 @@ struct arrival {
 struct row {
     const char *kind; /* kept */
     struct trace_span first;
-    uint64_t count, call_ns, saving_ns;
+    uint64_t count, bytes_max, call_ns, saving_ns;
     struct idle_time *idle; /* of calls that have not ended yet, or not long ago */
     size_t idle_count, idle_capacity;
     struct row_origin {
@@ -231,6 +231,7 @@ static void end_row(struct copies *copies, struct survey *survey, struct row *ro
                                          places_process(survey->stat->places, &row->first), &row->first);
         tally->count += row->count;
         tally->ns += row->call_ns;
+        tally->bytes = row->bytes_max > tally->bytes ? row->bytes_max : tally->bytes;
         tally->extra++;
         tally->saving_ns += row->saving_ns;
         uint32_t number = tallies_number(&copies->tiny, tally);
@@ -278,6 +279,7 @@ static void count_tiny(struct copies *copies, struct survey *survey, const struc
         row->idle[row->idle_count++] = idle_of(copy);
     }
     row->call_ns += stat_duration(copy->call);
+    row->bytes_max = copy->bytes > row->bytes_max ? copy->bytes : row->bytes_max;
     add_origin(row, survey_origin(survey, copy->work));
 }
 
@@ -303,9 +305,9 @@ static char *tiny_evidence(const struct survey *survey, const struct tally *tall
 {
     char time[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES];
     return xasprintf(
-        "%llu copies of at most %d bytes in %llu rows directly after each other on a stream; their "
+        "%llu copies of at most %llu bytes in %llu rows directly after each other on a stream; their "
         "calls took %s, and for %s of those after the first of each row no kernel ran",
-        (unsigned long long)tally->count, TINY_COPY_BYTES, (unsigned long long)tally->extra,
+        (unsigned long long)tally->count, (unsigned long long)tally->bytes, (unsigned long long)tally->extra,
         evidence_time(time, tally->ns), evidence_time(idle, tally->saving_ns));
 }
 
