@@ -81,7 +81,7 @@ cuspan_stage(cli src/cli/args/command_table.c src/cli/args/options.c src/cli/arg
 if(CMAKE_BUILD_TYPE MATCHES "^Rel")
   file(GLOB_RECURSE cli_waiting CONFIGURE_DEPENDS src/cli/agents/*.c src/cli/args/*.c src/cli/cdi/*.c src/cli/code/*.c src/cli/commands/*.c
        src/cli/diff/*.c src/cli/doctor/*.c src/cli/flame/*.c src/cli/overhead/*.c src/cli/run/*.c src/cli/show/*.c src/cli/sqlite/*.c
-       src/cli/stat/findings/*.c src/cli/top/*.c)
+       src/cli/stat/findings/*.c src/cli/top/*.c src/cli/stat/memory/*.c src/cli/stat/tables/*.c src/cli/stat/stat_print.c)
   set_property(SOURCE ${cli_waiting} APPEND PROPERTY COMPILE_OPTIONS -Os)
 endif()
 target_include_directories(cuspan_cli PRIVATE ${CJSON_INCLUDE_DIR} ${CURSES_INCLUDE_DIR})
