@@ -193,7 +193,7 @@ static void find_tops(struct rows *rows, const struct code *code, const uint32_t
         if (pair) /* there are at most as many as of origins */
             pair->ns += of->ns;
     }
-    for (size_t i = 0; i < numbers.count; i++) {
+    for (size_t i = 0; pairs && i < numbers.count; i++) {
         struct row *row = &rows->list[pairs[i].of];
         const char *name = trace_string(rows->stat->trace, pairs[i].name);
         if (row->top &&
