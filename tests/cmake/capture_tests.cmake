@@ -1,4 +1,4 @@
-foreach(module capture threads context steps collective_steps collective_period buffers callbacks callback_time decode selection switches cupti nvtx_names pm_sampling)
+foreach(module capture threads context steps collective_steps collective_period buffers callbacks callback_time decode selection switches cupti nvtx_names pm_sampling python_frames python_find)
   cuspan_unit_test(${module} cuspan_capture)
 endforeach()
 # Without context.c, which it replaces by a fake.
@@ -55,3 +55,24 @@ add_dependencies(publish_test cuspan_thread_ctx fake_sdk_default)
 # Without context.c, which it replaces by a fake.
 cuspan_unit_test(nccl_plugin cuspan_base)
 target_sources(nccl_plugin_test PRIVATE src/capture/nccl/nccl_plugin.c src/capture/nccl/nccl_calls.c src/model/collective.c)
+
+foreach(kind FULL BARE)
+  string(TOLOWER ${kind} name)
+  add_library(fake_python_${name} MODULE tests/unit/support/fake_python.c)
+  target_compile_definitions(fake_python_${name} PRIVATE FAKE_PYTHON_${kind})
+  add_dependencies(python_find_test fake_python_${name})
+endforeach()
+target_compile_definitions(python_find_test PRIVATE FAKE_PYTHON="$<TARGET_FILE:fake_python_full>"
+                           FAKE_PYTHON_BARE_FILE="$<TARGET_FILE:fake_python_bare>")
+add_test(NAME unit/python_find_bare COMMAND python_find_test bare)
+
+# The walk of Python frames, in real Pythons through ctypes. They cannot load a library with sanitizers.
+add_library(python_walker SHARED tests/support/python_walker.c)
+target_link_libraries(python_walker PRIVATE cuspan_capture)
+set_target_properties(python_walker PROPERTIES C_VISIBILITY_PRESET default LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+if(NOT CUSPAN_SANITIZE)
+  add_test(NAME integration/python_frames
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/python_frames_test.py --build ${CMAKE_BINARY_DIR})
+  add_test(NAME integration/python_frames_all
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/python_frames_test.py --build ${CMAKE_BINARY_DIR} --all)
+endif()

@@ -466,7 +466,7 @@ def reuse(count):
         same_address += by_address.get(identity[0], name) != name
         by_address[identity[0]] = name
     assert wrong == 0, f"{wrong} of {count} functions have the identity of another one"
-    assert same_address > count // 2, f"the test reused only {same_address} addresses"
+    assert same_address > count // 10, f"the test reused only {same_address} addresses"
     counts["functions"], counts["with a reused address"] = count, same_address
 
 
@@ -506,8 +506,7 @@ def daemons(_):
 
     def body():
         started.release()
-        while True:
-            without_gil.walker_repeat(2000)
+        without_gil.walker_repeat()
     for _ in range(4):
         threading.Thread(target=body, daemon=True).start()
         started.acquire()

@@ -14,6 +14,14 @@
 
 #define FRAMES_MAX 64
 
+int walker_find(char *text, size_t size);
+int walker_stack(char *to, size_t size, uint32_t max, uint64_t *hash);
+int walker_narrow(char *to, size_t size, size_t file_max, size_t name_max);
+int walker_identify(char *to, size_t size, uint64_t identity[2]);
+int walker_elsewhere(void);
+void walker_repeat(void);
+int walker_time(uint32_t walks, uint32_t max, bool describes, double *ns, double *instructions);
+
 static struct python python;
 
 /* enum status; the reason is in `text`. */
@@ -98,24 +106,20 @@ int walker_elsewhere(void)
     return stack;
 }
 
-/* Walks for this long without returning to Python: a daemon thread at the interpreter's exit. Returns how
- * often a walk had another result than the first one, and than PYTHON_STACK_FINALIZING. */
-int walker_repeat(uint32_t milliseconds)
+/* Walks until the process ends, as a daemon thread at the interpreter's exit. Writes "other" to standard
+ * output if a walk has another result than the first one, apart from those of an exit. */
+void walker_repeat(void)
 {
     struct python_frame frames[FRAMES_MAX];
     struct python_walk first, walk;
-    struct timespec start, now;
-    int others = 0;
-    clock_gettime(CLOCK_MONOTONIC, &start);
     python_frames_walk(&python, frames, FRAMES_MAX, &first);
-    do {
-        for (int i = 0; i < 100; i++) {
-            python_frames_walk(&python, frames, FRAMES_MAX, &walk);
-            others += walk.hash != first.hash && walk.stack != PYTHON_STACK_FINALIZING;
-        }
-        clock_gettime(CLOCK_MONOTONIC, &now);
-    } while ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 < milliseconds);
-    return others;
+    for (;;) {
+        python_frames_walk(&python, frames, FRAMES_MAX, &walk);
+        if (walk.hash != first.hash && walk.stack != PYTHON_STACK_FINALIZING &&
+            walk.stack != PYTHON_STACK_NO_THREAD)
+            break;
+    }
+    (void)!write(STDOUT_FILENO, "other\n", 6);
 }
 
 /* ---- Times ---- */

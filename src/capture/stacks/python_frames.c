@@ -1,5 +1,7 @@
 #include "capture/stacks/python_frames.h"
 
+#include "base/text/utf8.h"
+
 #include <pthread.h>
 #include <string.h>
 
@@ -199,6 +201,9 @@ void python_frames_walk(const struct python *python, struct python_frame *frames
                                            .has_version = true};
         walk_from(python, free_threaded, frame, frames, max, walk);
     }
+    /* The thread may have been interrupted in the middle of the walk, for longer than finalization takes. */
+    if (python->is_finalizing())
+        *walk = (struct python_walk){.stack = PYTHON_STACK_FINALIZING};
 }
 
 /* ---- Lines ---- */
@@ -306,7 +311,6 @@ struct string {
     const char *data;
     size_t chars;
     unsigned kind; /* bytes of a character; ASCII and Latin-1 both have 1 */
-    bool is_ascii;
 };
 
 static uint32_t char_at(const struct string *string, size_t index)
@@ -326,12 +330,11 @@ static bool open_string(const struct python *python, uintptr_t object, struct st
     uint64_t length = word_at(object, at[PYTHON_STRING_LENGTH]);
     uint32_t state = half_at(object, at[PYTHON_STRING_STATE]);
     string->kind = state >> at[PYTHON_KIND_BIT] & 7;
-    string->is_ascii = state >> at[PYTHON_ASCII_BIT] & 1;
+    bool is_ascii = state >> at[PYTHON_ASCII_BIT] & 1;
     if (!(state >> at[PYTHON_COMPACT_BIT] & 1) ||
-        (string->kind != 1 && string->kind != 2 && string->kind != 4) ||
-        (string->is_ascii && string->kind != 1))
+        (string->kind != 1 && string->kind != 2 && string->kind != 4) || (is_ascii && string->kind != 1))
         return false;
-    string->data = (const char *)object + at[string->is_ascii ? PYTHON_STRING_ASCII : PYTHON_STRING_OTHER];
+    string->data = (const char *)object + at[is_ascii ? PYTHON_STRING_ASCII : PYTHON_STRING_OTHER];
     size_t max = length < STRING_CHARS_MAX ? (size_t)length : STRING_CHARS_MAX;
     if (string->kind == 1)
         string->chars = strnlen(string->data, max);
@@ -357,12 +360,10 @@ static void put_char(char *to, uint32_t code, size_t bytes)
 /* Copies from character `from` on, as many as fit. */
 static size_t copy_chars(const struct string *string, size_t from, char *to, size_t max)
 {
-    size_t length = 0;
-    if (string->is_ascii) {
-        length = string->chars - from < max ? string->chars - from : max;
-        memcpy(to, string->data + from, length);
+    size_t length = string->chars - from < max ? string->chars - from : max;
+    if (string->kind == 1 && utf8_copy_ascii((uint8_t *)to, string->data + from, length))
         return length;
-    }
+    length = 0;
     for (size_t i = from; i < string->chars; i++) {
         uint32_t code = char_at(string, i);
         size_t bytes = utf8_bytes(code);

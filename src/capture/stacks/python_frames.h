@@ -11,8 +11,9 @@
  *   what the interpreter says about itself and refuses other versions.
  * - Each walk checks that the thread state names this thread and, before Python 3.13, that there is only one
  *   interpreter: PyGILState_GetThisThreadState() can return another interpreter's thread state there.
- * - Finalization frees the thread states of daemon threads, so each walk first checks whether it has begun.
- *   Between check and use, a few nanoseconds remain.
+ * - Finalization frees the thread states of daemon threads, so each walk checks before and after whether it
+ * has begun. A thread that is interrupted within these nanoseconds may read freed memory, whose pointers the
+ *   checks below nearly always reject, and reports PYTHON_STACK_FINALIZING.
  * - Pointers must be aligned and canonical, a code object, string or bytes object must have its type, and
  * loops and lengths are bounded. A wrong pointer that still looks like one is not detected.
  *
