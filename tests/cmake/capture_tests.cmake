@@ -71,6 +71,8 @@ add_library(python_walker SHARED tests/support/python_walker.c)
 target_link_libraries(python_walker PRIVATE cuspan_capture)
 set_target_properties(python_walker PROPERTIES C_VISIBILITY_PRESET default LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 if(NOT CUSPAN_SANITIZE)
+  add_executable(python_host tests/integration/hosts/python_host.c)
+  target_link_libraries(python_host PRIVATE ${CMAKE_DL_LIBS})
   add_test(NAME integration/python_frames
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/python_frames_test.py --build ${CMAKE_BINARY_DIR})
   add_test(NAME integration/python_frames_all

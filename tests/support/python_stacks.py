@@ -30,6 +30,11 @@ counts = {"stacks": 0, "frames": 0}
 local = threading.local()
 
 
+def skip(why):
+    print("skipped:", why)
+    sys.exit()
+
+
 def find():
     text = ctypes.create_string_buffer(512)
     status = with_gil.walker_find(text, 512)
@@ -338,9 +343,54 @@ def traced(then, random):
         sys.settrace(before)
 
 
+def profiled(then, random):
+    before = sys.getprofile()
+    sys.setprofile(lambda frame, event, argument: None)
+    try:
+        then()
+    finally:
+        sys.setprofile(before)
+
+
+def monitored(then, random):
+    """From 3.12 on: other instructions in the place of those of all functions."""
+    monitoring = getattr(sys, "monitoring", None)
+    if monitoring is None or monitoring.get_tool(monitoring.COVERAGE_ID):
+        return then()
+    monitoring.use_tool_id(monitoring.COVERAGE_ID, "python_stacks")
+    try:
+        events = monitoring.events
+        monitoring.register_callback(monitoring.COVERAGE_ID, events.LINE, lambda code, line: None)
+        monitoring.register_callback(monitoring.COVERAGE_ID, events.CALL, lambda *arguments: None)
+        monitoring.set_events(monitoring.COVERAGE_ID, events.LINE | events.CALL | events.INSTRUCTION)
+        return then()
+    finally:
+        monitoring.set_events(monitoring.COVERAGE_ID, 0)
+        monitoring.free_tool_id(monitoring.COVERAGE_ID)
+
+
+def hot(then, random):
+    """Loops that a just-in-time compiler translates (PYTHON_JIT=1, from 3.13 on), with functions in them."""
+    def last(index):
+        if index == 9999:
+            return then()
+        return index
+
+    def middle(index):
+        return last(index)
+
+    total = 0
+    for index in range(10000):
+        value = middle(index)
+        total += value or 0
+    return total
+
+
 WAYS = [call, call_over_lines, generator, delegating, coroutine, async_generator, comprehension, nested_comprehension,
         expression, sorted_key, mapped, reduced, partial, class_body, deleted, weak, collected, special, context,
-        handler, tail, matched, parsed, called_from_c, in_context, in_thread, executed, renamed, recursive, traced]
+        handler, tail, matched, parsed, called_from_c, in_context, in_thread, executed, renamed, recursive, traced, profiled, monitored, hot]
+# In one thread of several: what waits, or has an effect on all threads.
+SLOW = (collected, in_thread, traced, profiled, monitored, hot)
 
 
 def descend(ways, random):
@@ -364,7 +414,7 @@ def stacks(count):
     """Random stacks. Each way is at least once the only one."""
     find()
     sys.unraisablehook = raise_unraisable
-    rare = {collected: 0.02, in_thread: 0.1, traced: 0.1}
+    rare = {collected: 0.02, in_thread: 0.1, traced: 0.1, profiled: 0.1, monitored: 0.05, hot: 0.1}
     for index in range(count):
         choice = random.Random(f"{seed} {index}")
         ways = [WAYS[index]] if index < len(WAYS) else [
@@ -425,7 +475,7 @@ def threads(count):
         for _ in range(count):
             if stop.is_set():
                 return
-            descend([way for way in choice.choices(WAYS, k=5) if way not in (collected, in_thread, traced)], choice)
+            descend([way for way in choice.choices(WAYS, k=5) if way not in SLOW], choice)
 
     noise, walkers = [guarded(churn) for _ in range(2)], [guarded(walk) for _ in range(3)]
     for thread in noise + walkers:
@@ -471,7 +521,7 @@ def reuse(count):
 
 
 def states(_):
-    """What a walk says when there are no frames, and how it cuts names."""
+    """Threads without frames, cut stacks, and cut names."""
     text = ctypes.create_string_buffer(4096)
     find()
     assert with_gil.walker_find(text, 512) == 3, "a second search, without new libraries"
@@ -522,8 +572,7 @@ def interpreters(_):
         try:
             import _xxsubinterpreters as module
         except ImportError:
-            print("skipped: this Python has no module for subinterpreters")
-            return
+            skip("this Python has no module for subinterpreters")
     other = module.create("legacy") if VERSION >= (3, 13) else module.create(isolated=False)
     here = with_gil.walker_stack(buffer(), 1 << 18, 64, None)
     path = os.path.abspath(__file__)
@@ -555,14 +604,13 @@ def greenlets(count):
     try:
         import greenlet
     except ImportError:
-        print("skipped: greenlet is not installed")
-        return
+        skip("greenlet is not installed")
     find()
 
     def body(choice):
         for _ in range(3):
             greenlet.getcurrent().parent.switch()
-            descend([way for way in choice.choices(WAYS, k=4) if way not in (collected, in_thread, traced)], choice)
+            descend([way for way in choice.choices(WAYS, k=4) if way not in SLOW], choice)
 
     for index in range(count // 10):
         choice = random.Random(index)

@@ -234,7 +234,7 @@ static uint32_t line_of_pairs(struct table table, uint32_t position, uint32_t li
         start += table.at[0];
         if (start > position)
             break;
-        line += (uint32_t)(int8_t)table.at[1];
+        line += (uint32_t)(int32_t)(int8_t)table.at[1];
     }
     return line;
 }
@@ -244,7 +244,7 @@ static uint32_t line_of_ranges(struct table table, uint32_t position, uint32_t l
 {
     uint32_t end = 0;
     for (; table.end - table.at >= 2; table.at += 2) {
-        int8_t delta = (int8_t)table.at[1];
+        int32_t delta = (int8_t)table.at[1];
         end += table.at[0];
         line += delta == INT8_MIN ? 0 : (uint32_t)delta;
         if (position < end)
@@ -387,6 +387,9 @@ static size_t start_of_end(const struct string *string, size_t max)
 static size_t copy_path(const struct string *string, char *to, size_t max)
 {
     static const char dots[] = {'.', '.', '.'};
+    if (string->kind == 1 && string->chars <= max &&
+        utf8_copy_ascii((uint8_t *)to, string->data, string->chars))
+        return string->chars;
     if (max <= sizeof dots || start_of_end(string, max) == 0)
         return copy_chars(string, 0, to, max);
     memcpy(to, dots, sizeof dots);

@@ -64,6 +64,10 @@ class Frames(unittest.TestCase):
     def test_random_stacks(self):
         self.each("stacks", 1000)
 
+    def test_just_in_time_compiler(self):
+        """Where the build has one: Debian's from 3.14 on."""
+        self.each("stacks", 200, PYTHON_JIT="1")
+
     def test_asyncio(self):
         self.each("asynchronous", 500)
 
@@ -93,6 +97,30 @@ class Frames(unittest.TestCase):
                 self.assertLess(others, len(said) / 2)
 
 
+class Embedded(unittest.TestCase):
+    """A program loads libpython late, in a scope of its own, and uses it twice."""
+    # NOT_FOUND, then OK; NO_THREAD; EMPTY outside of functions; FRAMES; afterward NO_THREAD or FINALIZING.
+    ONCE = "1 \n0 <string>\tinner\t2\t1\n<string>\touter\t4\t3\n<string>\t<module>\t6\t1\n\n[23] \n"
+    EXPECTED = re.compile(f"3\n0\n2 \n{ONCE}{ONCE}$")
+
+    def test_loaded_late(self):
+        tested = 0
+        for python in PYTHONS:
+            ask = "import sysconfig; print(sysconfig.get_config_var('LIBDIR'), sysconfig.get_config_var('INSTSONAME'), sep='/')"
+            library = subprocess.run([python, "-c", ask], capture_output=True, text=True, check=True).stdout.strip()
+            prefix = subprocess.run([python, "-c", "import sys; print(sys.base_prefix)"], capture_output=True, text=True,
+                                    check=True).stdout.strip()
+            if ".so" not in library or not os.path.exists(library) or not OPTIONS.host.exists():
+                continue
+            with self.subTest(python=python):
+                done = subprocess.run([OPTIONS.host, OPTIONS.walker, library], capture_output=True, text=True, timeout=300,
+                                      check=False, env=environment(PYTHONHOME=prefix))
+                self.assertEqual((done.returncode, done.stderr), (0, ""), library)
+                self.assertRegex(done.stdout, self.EXPECTED)
+                tested += 1
+        print(f"embedded: {tested} of {len(PYTHONS)} Pythons have a library")
+
+
 class Layouts(unittest.TestCase):
     def test_committed_table(self):
         """The committed offsets are those of the headers that are here."""
@@ -112,6 +140,7 @@ def main():
     parser.add_argument("--python", action="append")
     _, rest = parser.parse_known_args(namespace=OPTIONS)
     OPTIONS.walker = OPTIONS.walker or OPTIONS.build.resolve() / "libpython_walker.so"
+    OPTIONS.host = OPTIONS.build.resolve() / "python_host"
     PYTHONS[:] = OPTIONS.python or (of_this_machine() if OPTIONS.all else [sys.executable])
     unittest.main(argv=[sys.argv[0], *rest])
 
