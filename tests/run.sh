@@ -196,6 +196,7 @@ torture_long() {
 part_memcheck-unit() { release_build && tests/torture/memcheck.py --build build --long; }
 part_python-mutants() { python/tests/run.sh --mutants; }
 part_dist-full() { tests/release/run.sh; }
+part_python-versions() { release_build && tests/python-versions/run.sh; }
 part_wheel-full() { tests/wheel/run.sh --release; }
 part_kubernetes() { wait_for_jaeger && tests/kubernetes/run.sh; }
 part_podman() { tools/release.sh --arch x86_64 image && tests/containers/podman.sh --stage build/release/stage-x86_64; }
@@ -394,6 +395,7 @@ release_parts() {
     run_part memcheck-unit "valgrind's memcheck over replays and all unit tests"
     run_part python-mutants "the Python package's tests find planted faults"
     run_part dist-full "everything in dist/, made twice; packages, wheels and images in bare systems"
+    run_part python-versions "the walk of Python frames in Python 3.9 to 3.15, with greenlet, and free-threaded"
     run_part wheel-full "the wheel with the Pythons of all Debian suites, from PyPI's extras, beside PyTorch"
     run_part kubernetes "the policy and the chart, with a real kube-apiserver"
     run_part podman "cuspan cdi with Podman and Docker"

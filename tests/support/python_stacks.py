@@ -343,6 +343,19 @@ def traced(then, random):
         sys.settrace(before)
 
 
+def in_foreign_thread(then, random):
+    errors = []
+
+    def inner():
+        try:
+            then()
+        except BaseException as error:
+            errors.append(error)
+    without_gil.walker_call_elsewhere(ctypes.CFUNCTYPE(None)(inner))
+    if errors:
+        raise errors[0]
+
+
 def profiled(then, random):
     before = sys.getprofile()
     sys.setprofile(lambda frame, event, argument: None)
@@ -388,9 +401,9 @@ def hot(then, random):
 
 WAYS = [call, call_over_lines, generator, delegating, coroutine, async_generator, comprehension, nested_comprehension,
         expression, sorted_key, mapped, reduced, partial, class_body, deleted, weak, collected, special, context,
-        handler, tail, matched, parsed, called_from_c, in_context, in_thread, executed, renamed, recursive, traced, profiled, monitored, hot]
+        handler, tail, matched, parsed, called_from_c, in_context, in_thread, executed, renamed, recursive, traced, profiled, monitored, hot, in_foreign_thread]
 # In one thread of several: what waits, or has an effect on all threads.
-SLOW = (collected, in_thread, traced, profiled, monitored, hot)
+SLOW = (collected, in_thread, in_foreign_thread, traced, profiled, monitored, hot)
 
 
 def descend(ways, random):
@@ -414,7 +427,7 @@ def stacks(count):
     """Random stacks. Each way is at least once the only one."""
     find()
     sys.unraisablehook = raise_unraisable
-    rare = {collected: 0.02, in_thread: 0.1, traced: 0.1, profiled: 0.1, monitored: 0.05, hot: 0.1}
+    rare = {collected: 0.02, in_thread: 0.1, in_foreign_thread: 0.1, traced: 0.1, profiled: 0.1, monitored: 0.05, hot: 0.1}
     for index in range(count):
         choice = random.Random(f"{seed} {index}")
         ways = [WAYS[index]] if index < len(WAYS) else [
@@ -599,8 +612,34 @@ def inner_interpreter(fd):
         os.write(fd, f"state {with_gil.walker_stack(buffer(), 1 << 18, 64, None)}".encode())
 
 
+def forks(_):
+    """In a forked child, also of a thread that is not the main one."""
+    find()
+
+    def in_child():
+        child = os.fork()
+        if child == 0:
+            try:
+                check(True), check(False)
+                os._exit(counts["stacks"])
+            finally:
+                os._exit(100)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
+
+    def elsewhere():
+        in_child()
+        done.append(True)
+    done = []
+    in_child()
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    assert done == [True]
+
+
 def greenlets(count):
-    """greenlet switches stacks within a thread."""
+    """greenlet switches stacks within a thread. STACKS_PACKAGES has a folder with it for each version."""
+    sys.path.append(os.path.join(os.environ.get("STACKS_PACKAGES", ""), "%d.%d" % VERSION))
     try:
         import greenlet
     except ImportError:
@@ -621,10 +660,10 @@ def greenlets(count):
             check()
 
 
-seed = os.environ.get("PYTHON_STACKS_SEED", "1")
+seed = os.environ.get("STACKS_SEED", "1")
 if __name__ == "inner":
     inner_interpreter(fd)  # noqa: F821
 elif __name__ == "__main__":
-    PARTS = (stacks, asynchronous, threads, reuse, states, daemons, interpreters, greenlets)
+    PARTS = (stacks, asynchronous, threads, reuse, states, daemons, interpreters, forks, greenlets)
     {part.__name__: part for part in PARTS}[sys.argv[2]](int((sys.argv + ["1000"])[3]))
     print(" ".join(f"{count} {what}" for what, count in counts.items()))

@@ -19,6 +19,7 @@ int walker_stack(char *to, size_t size, uint32_t max, uint64_t *hash);
 int walker_narrow(char *to, size_t size, size_t file_max, size_t name_max);
 int walker_identify(char *to, size_t size, uint64_t identity[2]);
 int walker_elsewhere(void);
+void walker_call_elsewhere(void (*callback)(void));
 void walker_repeat(void);
 int walker_time(uint32_t walks, uint32_t max, bool describes, double *ns, double *instructions);
 
@@ -104,6 +105,22 @@ int walker_elsewhere(void)
     if (pthread_create(&thread, NULL, walk_elsewhere, &stack) == 0)
         pthread_join(thread, NULL);
     return stack;
+}
+
+static void *call_callback(void *callback)
+{
+    void (*function)(void) = NULL;
+    *(void **)&function = callback;
+    function();
+    return NULL;
+}
+
+/* Python code on a thread that Python knows only during the callback. Without the GIL. */
+void walker_call_elsewhere(void (*callback)(void))
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, call_callback, *(void **)&callback) == 0)
+        pthread_join(thread, NULL);
 }
 
 /* Walks until the process ends, as a daemon thread at the interpreter's exit. Writes "other" to standard
