@@ -16,11 +16,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNS, WALKS = 9, 50000
-CASES = (("walk, 20 frames", 20, 64, False), ("walk, 64 of 80 frames", 80, 64, False),
-         ("walk and describe, 20 frames", 20, 64, True))
+WALK, WALK_AND_DESCRIBE, WALK_WITH_COLD_CACHES = range(3)
+TIMES_LESS = {WALK: 1, WALK_AND_DESCRIBE: 10, WALK_WITH_COLD_CACHES: 1000}
+CASES = (("walk, 20 frames", 20, WALK), ("walk, 64 of 80 frames", 80, WALK),
+         ("walk and describe, 20 frames", 20, WALK_AND_DESCRIBE),
+         ("walk, 20 frames, cold caches", 20, WALK_WITH_COLD_CACHES))
+FRAMES_MAX = 64
 
 
-def measure(walker, frames, most, describes, runs, walks):
+def measure(walker, frames, what, runs, walks):
     """[(ns, instructions)] of the runs, on a stack of this many frames."""
     ns, instructions = ctypes.c_double(), ctypes.c_double()
 
@@ -29,8 +33,8 @@ def measure(walker, frames, most, describes, runs, walks):
             return at(depth - 1)
         results = []
         for _ in range(runs):
-            count = walker.walker_time(walks, most, describes, ctypes.byref(ns), ctypes.byref(instructions))
-            assert count == min(frames, most), count
+            count = walker.walker_time(walks, FRAMES_MAX, what, ctypes.byref(ns), ctypes.byref(instructions))
+            assert count == min(frames, FRAMES_MAX), count
             results.append((ns.value, instructions.value))
         return results
     return at(frames - 3)  # below: this function, inside(), the module
@@ -43,15 +47,16 @@ def inside(arguments):
     if walker.walker_find(text, 512):
         raise SystemExit(text.value.decode())
     runs, walks = map(int, arguments[1:3])
-    for index, (_, frames, most, describes) in enumerate(CASES):
+    for index, (_, frames, what) in enumerate(CASES):
         if len(arguments) < 4 or int(arguments[3]) == index:
-            results = sorted(measure(walker, frames, most, describes, runs, walks // (10 if describes else 1)))
+            results = sorted(measure(walker, frames, what, runs, walks // TIMES_LESS[what]))
             print(*results[len(results) // 2])
 
 
 def by_valgrind(python, walker, case):
     """Instructions of one walk."""
-    counted = ["python_frames_walk"] + (["python_frame_describe"] if CASES[case][3] else [])
+    what = CASES[case][2]
+    counted = ["python_frames_walk"] + (["python_frame_describe"] if what == WALK_AND_DESCRIBE else [])
     walks = 1000
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out",
@@ -59,7 +64,7 @@ def by_valgrind(python, walker, case):
                                python, __file__, "--inside", walker, "1", str(walks), str(case)],
                               capture_output=True, text=True, check=True)
     total = int(re.search(r"Collected : (\d+)", done.stderr)[1])
-    return total / (walks // (10 if CASES[case][3] else 1))
+    return total / (walks // TIMES_LESS[what])
 
 
 def main():
@@ -77,9 +82,10 @@ def main():
                               check=True, env=environment())
         for case, line in enumerate(done.stdout.splitlines()):
             ns, instructions = map(float, line.split())
-            if not instructions and shutil.which("valgrind"):
+            if not instructions and CASES[case][2] != WALK_WITH_COLD_CACHES and shutil.which("valgrind"):
                 instructions = by_valgrind(python, walker, case)
-            print(f"Python {version:8} {CASES[case][0]:30} {ns:7.1f} ns  {instructions:7.0f} instructions")
+            counted = f"  {instructions:7.0f} instructions" if instructions else ""
+            print(f"Python {version:8} {CASES[case][0]:30} {ns:7.1f} ns{counted}")
 
 
 if __name__ == "__main__":

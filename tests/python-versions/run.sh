@@ -97,7 +97,7 @@ build_free_threaded() {
 }
 
 part_free-threaded() {
-    packages_install "file:/usr/include/ffi.h|/usr/include/*/ffi.h libffi-dev"
+    packages_install "hdr:ffi.h libffi-dev"
     [ -x "$KEPT/free-threaded/bin/python3" ] || waiting build/log/python-versions-source.log build_free_threaded ||
         fail "cannot compile Python: build/log/python-versions-source.log"
     counted free-threaded "$TEST" --python "$KEPT/free-threaded/bin/python3" Frames

@@ -21,7 +21,7 @@ int walker_identify(char *to, size_t size, uint64_t identity[2]);
 int walker_elsewhere(void);
 void walker_call_elsewhere(void (*callback)(void));
 void walker_repeat(void);
-int walker_time(uint32_t walks, uint32_t max, bool describes, double *ns, double *instructions);
+int walker_time(uint32_t walks, uint32_t max, int what, double *ns, double *instructions);
 
 static struct python python;
 
@@ -157,21 +157,46 @@ static double read_counter(int counter)
     return counter >= 0 && read(counter, &value, sizeof value) == sizeof value ? (double)value : 0;
 }
 
-/* Nanoseconds and instructions (0: cannot be counted) of one walk, and of one walk that also describes its
- * frames. Returns the frames of the stack. */
-int walker_time(uint32_t walks, uint32_t max, bool describes, double *ns, double *instructions)
+enum what { WALK, WALK_AND_DESCRIBE, WALK_WITH_COLD_CACHES };
+
+#define CACHE_BYTES (64 << 20) /* more than the caches of one processor core */
+
+static double elapsed_ns(const struct timespec *start, const struct timespec *end)
+{
+    return (double)(end->tv_sec - start->tv_sec) * 1e9 + (double)(end->tv_nsec - start->tv_nsec);
+}
+
+/* Overwrites the caches with other data. */
+static void empty_caches(void)
+{
+    static char data[CACHE_BYTES];
+    memset(data, data[0] + 1, sizeof data);
+    __asm__ volatile("" : : "r"(data) : "memory");
+}
+
+/* Nanoseconds and instructions (0: cannot be counted) of one walk. Returns the frames of the stack. */
+int walker_time(uint32_t walks, uint32_t max, int what, double *ns, double *instructions)
 {
     struct python_frame frames[FRAMES_MAX];
     struct python_walk walk = {.count = 0};
     struct timespec start, end;
     uint64_t sum = 0;
+    double cold_ns = 0;
     int counter = open_counter();
     double before = read_counter(counter);
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
     for (uint32_t i = 0; i < walks; i++) {
+        if (what == WALK_WITH_COLD_CACHES) {
+            empty_caches();
+            clock_gettime(CLOCK_MONOTONIC, &start);
+        }
         python_frames_walk(&python, frames, max, &walk);
+        if (what == WALK_WITH_COLD_CACHES) {
+            clock_gettime(CLOCK_MONOTONIC, &end);
+            cold_ns += elapsed_ns(&start, &end);
+        }
         sum += walk.hash;
-        for (uint32_t j = 0; describes && j < walk.count; j++) {
+        for (uint32_t j = 0; what == WALK_AND_DESCRIBE && j < walk.count; j++) {
             char file[256], name[256];
             struct python_frame_text text = {
                 .file = file, .name = name, .file_max = sizeof file, .name_max = sizeof name};
@@ -180,9 +205,8 @@ int walker_time(uint32_t walks, uint32_t max, bool describes, double *ns, double
         }
     }
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
-    double elapsed = (double)(end.tv_sec - start.tv_sec) * 1e9 + (double)(end.tv_nsec - start.tv_nsec);
-    *ns = elapsed / walks;
-    *instructions = (read_counter(counter) - before) / walks;
+    *ns = (what == WALK_WITH_COLD_CACHES ? cold_ns : elapsed_ns(&start, &end)) / walks;
+    *instructions = what == WALK_WITH_COLD_CACHES ? 0 : (read_counter(counter) - before) / walks;
     if (counter >= 0)
         close(counter);
     return sum == 1 ? -1 : (int)walk.count;

@@ -15,7 +15,7 @@
 
 #define FRAMES  5
 #define OBJECTS 64
-#define ROUNDS  20000
+#define ROUNDS  5000
 
 enum kind { RUNTIME, INTERPRETER, STATE, CFRAME, FRAME, CODE, STRING, BYTES, TYPE };
 
