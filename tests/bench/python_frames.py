@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the walk of Python frames costs, in a loop: nanoseconds of CPU time (the median of nine runs) and instructions.
+"""The cost of the walk of Python frames, in a loop: nanoseconds of CPU time (the median of nine runs) and instructions.
 
     tests/bench/python_frames.py [--build BUILD] [PYTHON...]     the default is every CPython of this machine
 

@@ -92,7 +92,7 @@ build_free_threaded() {
     chroot "$CHROOT" apt-get -o Acquire::Check-Valid-Until=false update &&
         chroot "$CHROOT" sh -c 'cd /root && apt-get source --download-only python3.13' &&
         tar -C "$work" --strip-components=1 -xf "$CHROOT"/root/python3.13_*.orig.tar.xz || return
-    (cd "$work" && ./configure --prefix="$KEPT/free-threaded" --disable-gil --without-ensurepip --disable-test-modules &&
+    (cd "$work" && OPT="-O1 -DNDEBUG" ./configure --prefix="$KEPT/free-threaded" --disable-gil --without-ensurepip --disable-test-modules &&
         make -j"$(nproc)" && make install) && "$KEPT/free-threaded/bin/python3" -c 'import ctypes'
 }
 

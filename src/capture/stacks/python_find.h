@@ -1,7 +1,8 @@
 /* Finds the Python interpreter of this process and the layout of its structures.
  *
  * Python may be the program, a library that the program is linked with, or an embedded interpreter that a
- * plugin loads at any time, so all loaded objects are searched for `_PyRuntime`. */
+ * plugin loads at any time. So all loaded objects are searched for `_PyRuntime`. With two Pythons in a
+ * process, the one that was loaded first is used. */
 #ifndef CUSPAN_CAPTURE_STACKS_PYTHON_FIND_H
 #define CUSPAN_CAPTURE_STACKS_PYTHON_FIND_H
 

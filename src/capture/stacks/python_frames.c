@@ -215,6 +215,12 @@ struct table {
     const uint8_t *at, *end;
 };
 
+/* Two's complement; sums of lines may wrap. */
+static uint32_t signed_byte(uint8_t byte)
+{
+    return byte - 2 * (byte & 0x80u);
+}
+
 static bool open_table(const struct python *python, uintptr_t code, struct table *table)
 {
     const uint16_t *at = python->layout->at;
@@ -237,7 +243,7 @@ static uint32_t line_of_pairs(struct table table, uint32_t position, uint32_t li
         start += table.at[0];
         if (start > position)
             break;
-        line += (uint32_t)(int32_t)(int8_t)table.at[1];
+        line += signed_byte(table.at[1]);
     }
     return line;
 }
@@ -247,11 +253,11 @@ static uint32_t line_of_ranges(struct table table, uint32_t position, uint32_t l
 {
     uint32_t end = 0;
     for (; table.end - table.at >= 2; table.at += 2) {
-        int32_t delta = (int8_t)table.at[1];
+        bool has_line = table.at[1] != 0x80;
         end += table.at[0];
-        line += delta == INT8_MIN ? 0 : (uint32_t)delta;
+        line += has_line ? signed_byte(table.at[1]) : 0;
         if (position < end)
-            return delta == INT8_MIN ? 0 : line;
+            return has_line ? line : 0;
     }
     return 0;
 }
@@ -268,7 +274,7 @@ static uint32_t read_signed(struct table *table)
         if (!(byte & 64))
             break;
     }
-    return value & 1 ? 0 - (value >> 1) : value >> 1;
+    return value & 1 ? 0u - (value >> 1) : value >> 1;
 }
 
 /* From 3.11 on: entries of 1 to 8 code units, whose first byte alone has its top bit set. */

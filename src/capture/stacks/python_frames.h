@@ -1,25 +1,29 @@
 /* The Python frames of the calling thread, for a host's thread in the middle of a call into CUDA.
  *
- * The walk reads the interpreter's memory: it needs no GIL, takes no lock, allocates nothing, and calls only
- * two functions of Python that read a variable. 20 frames take about 60 ns (tests/bench/RESULTS.md).
+ * The walk reads the interpreter's memory. It needs no GIL, takes no lock, allocates nothing, and calls only
+ * two functions of Python that read a variable. 20 frames take about 50 ns and 1,080 to 1,250 instructions
+ * (tests/bench/python_frames.py).
  *
- * Why that is safe:
- * - Only a thread itself changes its frames, and it is here. A frame keeps its code object, and that its
- * name, file and table of lines, all immutable. They are certain to exist until the walking thread returns to
- * Python.
- * - The offsets are those of exactly this minor version (python_layouts.h). python_find() compares them with
- *   what the interpreter says about itself and refuses other versions.
- * - Each walk checks that the thread state names this thread and, before Python 3.13, that there is only one
- *   interpreter: PyGILState_GetThisThreadState() can return another interpreter's thread state there.
- * - Finalization frees the thread states of daemon threads, so each walk checks before and after whether it
- * has begun. A thread that is interrupted within these nanoseconds may read freed memory, whose pointers the
- *   checks below nearly always reject, and reports PYTHON_STACK_FINALIZING.
- * - Pointers must be aligned and canonical, a code object, string or bytes object must have its type, and
- * loops and lengths are bounded. A wrong pointer that still looks like one is not detected.
+ * Why this is safe:
+ * - Only a thread itself changes its frames. A frame keeps its code object, and the code object keeps its
+ *   name, its file and its table of lines. All are immutable, and exist until the thread returns to
+ *   Python.
+ * - The offsets belong to exactly this minor version (python_layouts.h). python_find() compares them with
+ *   what the interpreter says about itself, and refuses other versions.
+ * - Each walk checks that the thread state names this thread. Before Python 3.13, it also checks that
+ *   there is only one interpreter, because PyGILState_GetThisThreadState() can return another one's
+ *   thread state.
+ * - Finalization frees the thread states of daemon threads. Each walk checks before and after whether
+ *   Python is finalizing, so its result is right. A thread that is interrupted in these 50 ns can read
+ *   freed memory. Its content rarely passes the next checks.
+ * - Pointers must be in the program's part of the address space. Code objects, strings and bytes must
+ *   have their type. Loops and lengths are bounded, and strings end at their terminator. A wrong pointer
+ *   to other mapped memory of the right type is not detected.
  *
- * Code objects are freed and their addresses are reused. python_frame.identity tells two of them apart: it is
- * a hash of the address, the first line, the pointers to name, file and table of lines, and `co_version`, or
- * before Python 3.12 the hash of the name. */
+ * Code objects are freed, and their addresses are reused. `identity` tells two of them apart: it is a hash of
+ * the address, the pointers to name, file and table of lines, and `co_version`. Before Python 3.12, and after
+ * 2^32 code objects, the hash of the name and the first line replace `co_version`. CPython 3.14's count of
+ * freed code objects is not part of it, because each freed one would make all stacks new. */
 #ifndef CUSPAN_CAPTURE_STACKS_PYTHON_FRAMES_H
 #define CUSPAN_CAPTURE_STACKS_PYTHON_FRAMES_H
 
@@ -38,10 +42,10 @@ struct python_frame {
 };
 
 enum python_stack {
-    PYTHON_STACK_FRAMES,       /* complete, unless is_cut */
-    PYTHON_STACK_EMPTY,        /* Python knows the thread, but no Python function is running on it */
-    PYTHON_STACK_NO_THREAD,    /* Python does not know the thread, such as PyTorch's autograd threads */
-    PYTHON_STACK_FINALIZING,   /* Python is exiting */
+    PYTHON_STACK_FRAMES,     /* complete, unless is_cut */
+    PYTHON_STACK_EMPTY,      /* Python knows the thread, but runs nothing on it: PyTorch's autograd threads */
+    PYTHON_STACK_NO_THREAD,  /* Python does not know the thread */
+    PYTHON_STACK_FINALIZING, /* Python is exiting */
     PYTHON_STACK_INTERPRETERS, /* subinterpreters before Python 3.13 */
     PYTHON_STACK_UNREADABLE    /* a check failed; there may be inner frames */
 };

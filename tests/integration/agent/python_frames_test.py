@@ -102,7 +102,7 @@ class Frames(unittest.TestCase):
 
 class Embedded(unittest.TestCase):
     """A program loads libpython late, in a scope of its own, and uses it twice."""
-    # NOT_FOUND, then OK; NO_THREAD; EMPTY outside of functions; FRAMES; afterward NO_THREAD or FINALIZING.
+    # NOT_FOUND, then OK; NO_THREAD; EMPTY without a function; FRAMES; afterward NO_THREAD or FINALIZING.
     ONCE = "1 \n0 <string>\tinner\t2\t1\n<string>\touter\t4\t3\n<string>\t<module>\t6\t1\n\n[23] \n"
     EXPECTED = re.compile(f"3\n0\n2 \n{ONCE}{ONCE}$")
 
