@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parent.parent.parent
 RUNS, WALKS = 9, 50000
 WALK, WALK_AND_DESCRIBE, WALK_WITH_COLD_CACHES = range(3)
 TIMES_LESS = {WALK: 1, WALK_AND_DESCRIBE: 10, WALK_WITH_COLD_CACHES: 1000}
@@ -25,19 +25,22 @@ FRAMES_MAX = 64
 
 
 def measure(walker, frames, what, runs, walks):
-    """[(ns, instructions)] of the runs, on a stack of this many frames."""
+    """[(ns, instructions)] of the runs, on a stack of this many different functions."""
     ns, instructions = ctypes.c_double(), ctypes.c_double()
 
-    def at(depth):
-        if depth > 1:
-            return at(depth - 1)
+    def innermost():
         results = []
         for _ in range(runs):
             count = walker.walker_time(walks, FRAMES_MAX, what, ctypes.byref(ns), ctypes.byref(instructions))
             assert count == min(frames, FRAMES_MAX), count
             results.append((ns.value, instructions.value))
         return results
-    return at(frames - 3)  # below: this function, inside(), the module
+    function = innermost
+    for number in range(frames - 4):  # innermost(), this function, inside(), the module
+        scope = {"then": function}
+        exec(f"def function_{number}(value=0):\n    value += 1\n    return then()\n", scope)
+        function = scope[f"function_{number}"]
+    return function()
 
 
 def inside(arguments):

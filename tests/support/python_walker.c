@@ -166,12 +166,12 @@ static double elapsed_ns(const struct timespec *start, const struct timespec *en
     return (double)(end->tv_sec - start->tv_sec) * 1e9 + (double)(end->tv_nsec - start->tv_nsec);
 }
 
-/* Overwrites the caches with other data. */
+/* Fills the caches with other data. */
 static void empty_caches(void)
 {
-    static char data[CACHE_BYTES];
-    memset(data, data[0] + 1, sizeof data);
-    __asm__ volatile("" : : "r"(data) : "memory");
+    static volatile char data[CACHE_BYTES];
+    for (size_t i = 0; i < sizeof data; i += 64)
+        data[i]++;
 }
 
 /* Nanoseconds and instructions (0: cannot be counted) of one walk. Returns the frames of the stack. */
