@@ -455,7 +455,7 @@ static void check_lengths(void)
                 assert_true(file[j] == '#' && name[j] == '#');
             if (max > 3 && max < 20) {
                 assert_memory_equal(file, "...", 3);
-                assert_memory_equal(file + 3, "/srv/project/file.py" + 20 - (max - 3), max - 3);
+                assert_memory_equal(file + 3, &"/srv/project/file.py"[20 - (max - 3)], max - 3);
             }
         }
 }
