@@ -19,3 +19,7 @@ if(CUSPAN_HAS_TLS_DIALECT)
 endif()
 target_link_options(cuspan_thread_ctx PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/src/capture/context/thread_ctx.map
                     -Wl,-z,now -Wl,-z,relro)
+# Runs on our threads only; the agent's image has little room.
+if(CMAKE_BUILD_TYPE MATCHES "^Rel")
+  set_source_files_properties(src/capture/stacks/eh_frame.c src/capture/stacks/native_stack.c PROPERTIES COMPILE_OPTIONS -Os)
+endif()

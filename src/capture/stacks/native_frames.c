@@ -10,7 +10,7 @@
 
 #define WAYS             8 /* entries in a set, which is a cache line */
 #define RULES_MAX        4096
-#define RULES_TRIED      64
+#define RULE_PLACES      8192
 #define LIBRARIES_MAX    1024 /* further ones have no rules */
 #define LIBRARY_ATTEMPTS 3    /* until the list does not change between two passes */
 #define COPY_POLLS_MAX   64
@@ -45,8 +45,9 @@ struct memory {
 enum copy_state { COPY_FREE, COPY_TAKEN, COPY_READY };
 
 struct copy {
-    _Atomic uint32_t state; /* enum copy_state */
-    uint32_t polls;         /* since it is ready */
+    _Atomic uint32_t state;    /* enum copy_state */
+    uint32_t polls;            /* since it is ready */
+    _Atomic uint64_t waits_at; /* the address without a rule; 0: free */
     uint64_t serial;
     struct state walk;
     struct memory memory;
@@ -69,8 +70,11 @@ struct libraries {
 /* Readers use `entries`, `rules` and `copies`. Only the polling thread writes, except for copies. */
 struct tables {
     _Alignas(64) _Atomic uint64_t entries[NATIVE_RULES_SETS][WAYS];
-    struct unwind_rule rules[RULES_MAX]; /* each is written once, before an entry refers to it */
-    bool is_written[RULES_MAX];
+    /* Each is written once, before an entry refers to it. The first ones, which are the most frequent, share
+     * a few cache lines. */
+    struct unwind_rule rules[RULES_MAX];
+    uint16_t rule_numbers[RULE_PLACES]; /* hash table; 0: free */
+    uint32_t rule_count;
     struct copy copies[NATIVE_COPIES];
     struct libraries lists[2], *now, *next;
     uint32_t victim; /* the next entry that is replaced in a full set */
@@ -221,24 +225,22 @@ static bool is_signal_return(const struct library *library, uint64_t address)
            memcmp((const void *)(uintptr_t)address, code, sizeof code) == 0;
 }
 
-/* Returns the number of the rule; the table is a hash table without removal. */
+/* Returns the number of the rule. */
 static uint64_t keep_rule(struct tables *tables, const struct unwind_rule *rule)
 {
     uint64_t hash = hash_bytes(HASH_START, rule, sizeof *rule);
-    hash ^= hash >> 32;
-    for (uint64_t i = 0; i < RULES_TRIED; i++) {
-        uint64_t number = (hash + i) % RULES_MAX;
-        if (number == RULE_NOWHERE)
+    for (uint64_t place = hash ^ hash >> 32;; place++) {
+        uint16_t *number = &tables->rule_numbers[place % RULE_PLACES];
+        if (*number && memcmp(&tables->rules[*number], rule, sizeof *rule) == 0)
+            return *number;
+        if (*number)
             continue;
-        if (!tables->is_written[number]) {
-            tables->rules[number] = *rule;
-            tables->is_written[number] = true;
-        } else if (memcmp(&tables->rules[number], rule, sizeof *rule) != 0) {
-            continue;
-        }
-        return number;
+        if (tables->rule_count == RULES_MAX - 1)
+            return RULE_NOWHERE; /* far more than there are in any program: stacks end here */
+        *number = (uint16_t)++tables->rule_count;
+        tables->rules[*number] = *rule;
+        return *number;
     }
-    return RULE_NOWHERE; /* too many different ones: stacks end here */
 }
 
 static void write_entry(struct tables *tables, uint64_t address, uint64_t entry)
@@ -311,20 +313,32 @@ walk_on(struct tables *tables, struct state *state, const struct memory *memory,
     walk->end = end;
 }
 
+/* A loop may launch many times from one new place, so only two copies wait for the same address. */
+static struct copy *take_copy(struct tables *tables, uint64_t address)
+{
+    int same = 0;
+    for (int i = 0; i < NATIVE_COPIES; i++)
+        same += atomic_load_explicit(&tables->copies[i].waits_at, memory_order_relaxed) == address;
+    for (int i = 0; i < NATIVE_COPIES && same < 2; i++) {
+        struct copy *copy = &tables->copies[i];
+        uint32_t expected = COPY_FREE;
+        if (atomic_load_explicit(&copy->state, memory_order_relaxed) == COPY_FREE &&
+            atomic_compare_exchange_strong(&copy->state, &expected, COPY_TAKEN)) {
+            atomic_store_explicit(&copy->waits_at, address, memory_order_relaxed);
+            return copy;
+        }
+    }
+    return NULL;
+}
+
 /* The rest of the stack, for our thread. Without a free copy, the frame itself is added at least. */
 READS_STACK static uint64_t copy_stack(struct tables *tables, const struct state *state,
                                        const struct memory *memory)
 {
-    struct copy *copy = NULL;
     uint64_t low = state->at.sp & ~(uint64_t)7, bytes = memory->low + memory->bytes - low;
     if (low - memory->low >= memory->bytes)
         return 0;
-    for (int i = 0; i < NATIVE_COPIES && !copy; i++) {
-        uint32_t expected = COPY_FREE;
-        if (atomic_load_explicit(&tables->copies[i].state, memory_order_relaxed) == COPY_FREE &&
-            atomic_compare_exchange_strong(&tables->copies[i].state, &expected, COPY_TAKEN))
-            copy = &tables->copies[i];
-    }
+    struct copy *copy = take_copy(tables, state->at.address);
     if (!copy)
         return 0;
     bytes = bytes < NATIVE_COPY_BYTES ? bytes : NATIVE_COPY_BYTES;
@@ -515,6 +529,7 @@ static void complete(struct tables *tables, void *argument)
 
 static void give_back(struct copy *copy)
 {
+    atomic_store_explicit(&copy->waits_at, 0, memory_order_relaxed);
     atomic_store_explicit(&copy->state, COPY_FREE, memory_order_release);
 }
 

@@ -239,7 +239,7 @@ static void test_the_caller_behind_tools(void **state)
     assert_non_null(callback);
     uint64_t frames[2], last = 0;
     struct native_walk walk, rest;
-    struct stack_tool_order order = {native_frames_walk, &own_stack, frames, 2, &walk};
+    struct stack_tool_order order = {native_frames_walk, &own_stack, frames, 2, &walk, 1};
     for (int i = 0; i < 4; i++) { /* unknown, then cached */
         order.max = i == 3 ? 1 : 2;
         call(callback, &order, 4);

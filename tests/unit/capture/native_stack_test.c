@@ -92,13 +92,14 @@ static void test_a_thread_with_a_stack_of_the_program(void **state)
     (void)state;
     pthread_t thread;
     pthread_attr_t attributes;
-    char *bytes = mmap(NULL, 512 * 1024, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const size_t size = 8 * 1024 * 1024; /* sanitizers need much of it */
+    char *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     pthread_attr_init(&attributes);
-    assert_int_equal(pthread_attr_setstack(&attributes, bytes + 65536, 256 * 1024), 0);
+    assert_int_equal(pthread_attr_setstack(&attributes, bytes + size / 4, size / 2), 0);
     assert_int_equal(pthread_create(&thread, &attributes, run_thread, NULL), 0);
     pthread_join(thread, NULL);
     pthread_attr_destroy(&attributes);
-    munmap(bytes, 512 * 1024);
+    munmap(bytes, size);
 }
 
 static void test_other_memory_is_no_stack(void **state)

@@ -131,6 +131,8 @@ static void early_return(struct stack_plan *plan)
     stack_next(plan);
 }
 
+#ifndef WITHOUT_SIGNALS
+
 static void on_signal(int number)
 {
     struct stack_plan *plan = current;
@@ -178,6 +180,8 @@ static void interrupted_frameless(struct stack_plan *plan)
 }
 #else
 #define interrupted_frameless plain
+#endif
+
 #endif
 
 __attribute__((visibility("default"))) stack_function *stack_functions[] = {plain,

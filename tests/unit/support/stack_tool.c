@@ -13,6 +13,9 @@ __attribute__((visibility("default"))) void stack_tool_call(void (*function)(voi
 __attribute__((visibility("default"))) void stack_tool_walk(void *argument)
 {
     struct stack_tool_order *order = argument;
-    order->walk(order->stack, NATIVE_FROM_CALLER, order->frames, order->max, order->result);
+    int times = order->times;
+    do
+        order->walk(order->stack, NATIVE_FROM_CALLER, order->frames, order->max, order->result);
+    while (--times > 0);
     __asm__ volatile("" : : : "memory");
 }

@@ -12,6 +12,7 @@ struct stack_tool_order {
     uint64_t *frames;
     uint32_t max;
     struct native_walk *result;
+    int times; /* at least once */
 };
 
 typedef void stack_tool_call_fn(void (*function)(void *), void *argument, int depth);
