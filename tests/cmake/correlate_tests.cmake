@@ -15,3 +15,13 @@ add_executable(sampler_decisions tests/integration/otlp/sampler_decisions.c)
 target_link_libraries(sampler_decisions PRIVATE cuspan_correlate)
 add_test(NAME integration/sampler_sdk
          COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/otlp/sampler_sdk_test.sh $<TARGET_FILE:sampler_decisions>)
+
+# Libraries with and without .symtab; the test changes copies of them.
+cuspan_unit_test(symbols cuspan_correlate)
+target_compile_definitions(symbols_test PRIVATE SAMPLES="${CMAKE_BINARY_DIR}")
+foreach(kind full stripped)
+  add_library(symbols_${kind} MODULE tests/unit/support/symbols_sample.c)
+  target_compile_options(symbols_${kind} PRIVATE -g0 -fno-sanitize=all)
+  target_link_options(symbols_${kind} PRIVATE -Wl,--build-id=sha1 $<$<STREQUAL:${kind},stripped>:-s>)
+  add_dependencies(symbols_test symbols_${kind})
+endforeach()
