@@ -7,8 +7,9 @@
  *
  * Memory is bounded: the functions of a file are kept as a sorted list of 12 bytes each. If all lists are
  * larger than the limit together, the least recently used ones are dropped. A list that is larger alone is
- * not made, and each lookup searches the file. Names are demangled by the demangler that is linked in for
- * kernels, so it adds nothing to the size and loads nothing. */
+ * not made, and each lookup searches the file. A list that is being made takes its size twice. Names are
+ * demangled by the demangler that is linked in for kernels, so it adds nothing to the size and loads nothing.
+ */
 #ifndef CUSPAN_CORRELATE_STACKS_SYMBOLS_H
 #define CUSPAN_CORRELATE_STACKS_SYMBOLS_H
 
