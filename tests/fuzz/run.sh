@@ -40,6 +40,7 @@ build_fuzzer() { # build_fuzzer NAME
     clang -g -O1 -fsanitize=fuzzer,"$SANITIZERS" -fno-sanitize-recover=all -D_GNU_SOURCE -I src \
         "tests/fuzz/$1_fuzz.c" "${sources[@]}" -o "$BUILD/$1_fuzz" \
         -Wl,--start-group "${LIBRARIES[@]/#/$BUILD/}" -Wl,--end-group \
+        "$(${CC:-cc} -print-file-name=libsupc++.a)" \
         -Wl,--as-needed -lyaml "$YYJSON" -lz -lzstd -lcjson -lpthread -ldl -lm
 }
 

@@ -58,7 +58,7 @@ struct symbols {
     struct file files[SYMBOLS_FILES_MAX];
     size_t bytes, bytes_max;
     uint64_t uses;
-    char path[PATH_MAX], name[NAME_BYTES + 1], function[FUNCTION_BYTES];
+    char path[PATH_MAX], name[NAME_BYTES], function[FUNCTION_BYTES];
     Elf64_Sym batch[SYMBOLS_AT_ONCE];
 };
 
@@ -406,32 +406,36 @@ static struct file *find_file(struct symbols *symbols, const struct module *modu
     return file;
 }
 
+/* Finds the function at the offset in a checked file. */
+static void name_in_file(struct symbols *symbols, int fd, const struct file *file, uint64_t offset,
+                         struct symbol_frame *frame)
+{
+    struct function best = {.bytes = 0};
+    bool is_found = file->functions
+                        ? search_list(file, offset, &best)
+                        : read_functions(symbols, fd, &file->table, offset, NULL, 0, &best) > 0 && best.bytes;
+    if (!is_found || best.name >= file->table.names_bytes)
+        return;
+    uint64_t left = file->table.names_bytes - best.name;
+    size_t bytes = left < NAME_BYTES ? (size_t)left : NAME_BYTES;
+    if (!read_at(fd, file->table.names_at + best.name, symbols->name, bytes) || !symbols->name[0] ||
+        !memchr(symbols->name, '\0', bytes))
+        return;
+    frame->in_function = offset + 1 - best.at;
+    frame->function = demangle_name(symbols->name, symbols->function, sizeof symbols->function) > 0
+                          ? symbols->function
+                          : symbols->name;
+}
+
 static void name_function(struct symbols *symbols, const struct module *module, struct symbol_frame *frame)
 {
     struct stat about;
-    struct function best;
     int fd = open_file(module, &about);
     if (fd < 0)
         return;
-    uint64_t offset = module->address - module->base;
     struct file *file = find_file(symbols, module, fd, &about);
-    bool is_found = false;
-    if (file->functions)
-        is_found = search_list(file, offset, &best);
-    else if (file->is_checked)
-        is_found = read_functions(symbols, fd, &file->table, offset, NULL, 0, &best) > 0 && best.bytes > 0;
-    if (is_found && best.name < file->table.names_bytes) {
-        uint64_t left = file->table.names_bytes - best.name;
-        size_t bytes = left < NAME_BYTES ? (size_t)left : NAME_BYTES;
-        memset(symbols->name, 0, sizeof symbols->name);
-        if (read_at(fd, file->table.names_at + best.name, symbols->name, bytes) && symbols->name[0] &&
-            strlen(symbols->name) < NAME_BYTES) {
-            frame->function = symbols->name;
-            frame->in_function = offset + 1 - best.at;
-            if (demangle_name(symbols->name, symbols->function, sizeof symbols->function) > 0)
-                frame->function = symbols->function;
-        }
-    }
+    if (file->is_checked)
+        name_in_file(symbols, fd, file, module->address - module->base, frame);
     close(fd);
 }
 
