@@ -22,7 +22,6 @@
 
 #define NATIVE_COPY_BYTES (32 * 1024) /* of a stack that is completed later */
 #define NATIVE_COPIES     8
-#define NATIVE_RULES_SETS 2048 /* of 8 return addresses each */
 
 /* Why a stack has no further frame. */
 enum native_end {

@@ -1,12 +1,12 @@
 #include "correlate/stacks/symbols.h"
 
 #include "base/hash.h"
+#include "base/process/loader.h"
 #include "correlate/spans/demangle.h"
 
 #include <elf.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -152,7 +152,7 @@ static int on_module(struct dl_phdr_info *info, size_t size, void *argument)
 
 static bool find_module(struct module *module)
 {
-    if (!dl_iterate_phdr(on_module, module) || module->header_count == 0)
+    if (!loader_visit(on_module, module) || module->header_count == 0)
         return false;
     if (module->is_program) {
         ssize_t length = readlink("/proc/self/exe", module->path, PATH_MAX - 1);

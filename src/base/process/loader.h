@@ -1,0 +1,16 @@
+/* Visits the loaded libraries under the loader's lock, and keeps fork() away meanwhile: glibc does not reset
+ * this lock in a child process, where dlopen() and (before glibc 2.35) exceptions would then wait forever. */
+#ifndef CUSPAN_BASE_PROCESS_LOADER_H
+#define CUSPAN_BASE_PROCESS_LOADER_H
+
+#include <link.h>
+#include <stdbool.h>
+
+/* As dl_iterate_phdr(), for threads of ours. No library is unloaded during the visit. False: nothing was
+ * visited, because another thread is in fork(). The visit should end within LOADER_FORK_WAIT_MS: fork() waits
+ * no longer. */
+bool loader_visit(int (*visit)(struct dl_phdr_info *info, size_t size, void *context), void *context);
+
+#define LOADER_FORK_WAIT_MS 50
+
+#endif
