@@ -235,8 +235,9 @@ static bool find_table(int fd, const Elf64_Ehdr *header, uint64_t file_bytes, st
             section.sh_size / sizeof(Elf64_Sym) <= SYMBOLS_MAX)
             chosen = section;
     }
-    if (chosen.sh_type == SHT_NULL || !read_section(fd, header, chosen.sh_link, &names) ||
-        names.sh_type != SHT_STRTAB || !is_inside(names.sh_offset, names.sh_size, file_bytes))
+    /* Without a table this is section 0, which has no type. */
+    if (!read_section(fd, header, chosen.sh_link, &names) || names.sh_type != SHT_STRTAB ||
+        !is_inside(names.sh_offset, names.sh_size, file_bytes))
         return false;
     *table = (struct table){.at = chosen.sh_offset,
                             .count = chosen.sh_size / sizeof(Elf64_Sym),

@@ -156,6 +156,7 @@ static void test_a_function_with_a_frame_pointer(void **state)
 static void test_other_instructions(void **state)
 {
     (void)state;
+    struct unwind_rule rule;
     /* remember, cfa offset 200 and 300 (two bytes), recall */
     const uint8_t remember[] = {0x0a, 0x0e, 0xc8, 1,    0x41, 0x0e, 0xac, 2,
                                 0x02, 10,   0x0b, 0x03, 5,    0,    0x0e, 64};
@@ -183,6 +184,10 @@ static void test_other_instructions(void **state)
     assert_int_equal(RULE(0, 0x07, FP).fp, UNWIND_FP_LOST);
     assert_int_equal(RULE(0, 0x80 | FP, 2, 0x08, FP).fp, UNWIND_FP_SAME);
     assert_int_equal(RULE(0, 0x80 | FP, 2, 0x06, FP).fp, UNWIND_FP_SAME);
+    rule = RULE(0, 0x07, LINK, 0xc0 | LINK);
+    assert_int_equal(rule.kind, UNWIND_SP);
+    assert_int_equal(rule.return_offset, LINK == 30 ? 0 : -8);
+    assert_int_equal(RULE(0, 0x07, LINK, 0x06, LINK).kind, UNWIND_SP);
     /* An undefined return address marks the first function. */
     assert_int_equal(RULE(0, 0x07, LINK).kind, UNWIND_OUTERMOST);
 }

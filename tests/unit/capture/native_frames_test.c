@@ -4,6 +4,7 @@
 #include "support/stack_tool.h"
 #include "support/under_qemu.h"
 
+#include <alloca.h>
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <pthread.h>
@@ -375,8 +376,10 @@ static void test_copies_are_given_back(void **state)
     assert_int_equal(rest.count, 0);
     native_frames_finish(UINT64_MAX, frames, 8, &rest);
     assert_int_equal(rest.end, NATIVE_END_UNKNOWN);
-    codes[NATIVE_COPIES + 1](walk_only, &plain);
+    codes[NATIVE_COPIES + 1](walk_only, &plain); /* in the copy that was given back */
     assert_true(plain.walk.ticket != 0);
+    native_frames_finish(tickets[3], frames, 8, &rest);
+    assert_int_equal(rest.end, NATIVE_END_UNKNOWN);
     /* A poll learns the rules of all copies, and later ones give them back. */
     native_frames_poll();
     codes[1](walk_only, &plain);
@@ -417,6 +420,7 @@ static __attribute__((noinline)) void walk_damaged(struct plain_walk *plain, int
     walk_all(NATIVE_FROM_HERE, plain->frames, 64, &plain->walk);
     __asm__ volatile("" : : : "memory");
     frame[word] = old;
+    __asm__ volatile("" : : "r"(frame) : "memory");
 }
 
 static __attribute__((noinline)) void under_damaged(struct plain_walk *plain, int word, uint64_t value)
@@ -459,6 +463,65 @@ static void test_an_overwritten_stack_ends_with_a_mark(void **state)
     }
     under_damaged(&plain, 1, 8);
     assert_int_equal(plain.walk.end, NATIVE_END_NO_TABLES);
+}
+
+static __attribute__((noinline)) void walk_with_fp(struct plain_walk *plain, uint64_t *fake)
+{
+    uint64_t *frame = __builtin_frame_address(0);
+    uint64_t old = frame[0];
+    fake[0] = (uint64_t)(uintptr_t)fake;
+    fake[1] = (uint64_t)(uintptr_t)__builtin_return_address(0);
+    frame[0] = (uint64_t)(uintptr_t)fake;
+    __asm__ volatile("" : : : "memory");
+    walk_all(NATIVE_FROM_HERE, plain->frames, 64, &plain->walk);
+    __asm__ volatile("" : : : "memory");
+    frame[0] = old;
+    __asm__ volatile("" : : "r"(frame) : "memory");
+}
+
+/* The frame pointer leads to a frame that leads to itself. */
+static void test_frames_in_a_circle(void **state)
+{
+    (void)state;
+    struct plain_walk plain = {.is_finished = true};
+    uint64_t *fake = alloca(16 + stack_random(&damage_random) % 64 / 16 * 16); /* makes this one need it */
+    walk_with_fp(&plain, fake);
+    assert_int_equal(plain.walk.end, NATIVE_END_DAMAGED);
+    assert_in_range(plain.walk.count, 3, 4);
+}
+
+static struct plain_walk in_handler;
+
+/* The interrupted function's stack would be below the handler's. */
+static void on_signal_with_damage(int number, siginfo_t *info, void *context)
+{
+    (void)number, (void)info;
+#if defined(__x86_64__)
+    greg_t *sp = &((ucontext_t *)context)->uc_mcontext.gregs[REG_RSP];
+#else
+    unsigned long long *sp = &((ucontext_t *)context)->uc_mcontext.sp;
+#endif
+    in_handler.is_finished = true;
+    walk_only(&in_handler);
+    assert_int_equal(in_handler.walk.end, NATIVE_END_OUTERMOST);
+    __typeof__(*sp) old = *sp;
+    *sp = (__typeof__(*sp))(uintptr_t)__builtin_frame_address(0);
+    walk_only(&in_handler);
+    assert_int_equal(in_handler.walk.end, NATIVE_END_STACK);
+    *sp = old - 64;
+    walk_only(&in_handler);
+    *sp = old;
+}
+
+static void test_a_damaged_signal_frame(void **state)
+{
+    (void)state;
+    struct sigaction action = {.sa_sigaction = on_signal_with_damage, .sa_flags = SA_SIGINFO};
+    if (is_under_qemu()) /* its handlers return to code without tables */
+        skip();
+    sigaction(SIGUSR1, &action, NULL);
+    raise(SIGUSR1);
+    assert_true(in_handler.walk.count > 0);
 }
 
 /* ---- Other stacks ---------------------------------------------------------------------------------------
@@ -678,6 +741,8 @@ int main(void)
         cmocka_unit_test(test_generated_code_ends_the_stack),
         cmocka_unit_test(test_copies_are_given_back),
         cmocka_unit_test(test_an_overwritten_stack_ends_with_a_mark),
+        cmocka_unit_test(test_frames_in_a_circle),
+        cmocka_unit_test(test_a_damaged_signal_frame),
         cmocka_unit_test(test_another_stack_is_left_alone),
         cmocka_unit_test(test_a_thread_that_begins_on_another_stack),
         cmocka_unit_test(test_an_alternate_signal_stack),

@@ -23,6 +23,7 @@ static struct symbols *symbols;
 struct sample {
     char path[4096];
     void *library;
+    bool has_build_id;
     uint8_t *bytes; /* of the file */
     size_t size;
 };
@@ -56,6 +57,7 @@ static void load(const char *name, struct sample *sample)
     char from[4096];
     snprintf(from, sizeof from, "%s/libsymbols_%s.so", SAMPLES, name);
     snprintf(sample->path, sizeof sample->path, "%s/libsample%d.so", folder, number++);
+    sample->has_build_id = strncmp(name, "plain", 5) != 0;
     read_file(from, sample);
     write_file(sample, sample->size);
     sample->library = dlopen(sample->path, RTLD_NOW | RTLD_LOCAL);
@@ -83,7 +85,7 @@ static void expect(const struct sample *sample, const char *function, const char
     uint64_t address = address_in(sample, function);
     symbols_look_up(symbols, address, &frame);
     assert_string_equal(frame.module, sample->path);
-    assert_true(frame.build_id_bytes == 20);
+    assert_int_equal(frame.build_id_bytes, sample->has_build_id ? 20 : 0);
     if (!name) {
         assert_null(frame.function);
         return;
@@ -197,6 +199,23 @@ static void test_another_build_in_its_place(void **state)
     unlink(sample.path);
     write_file(&sample, sample.size);
     expect(&sample, "sample_exported", "sample_exported");
+    unload(&sample);
+}
+
+/* Without a build ID, the program headers differ. */
+static void test_another_program_in_its_place(void **state)
+{
+    (void)state;
+    struct sample sample, other;
+    load("plain", &sample);
+    load("plain_other", &other);
+    expect(&sample, "sample_static", "hidden_one");
+    expect(&other, "sample_static", "hidden_one");
+    unlink(sample.path);
+    assert_int_equal(link(other.path, sample.path), 0);
+    expect(&sample, "sample_static", NULL);
+    expect(&sample, "sample_exported", NULL);
+    unload(&other);
     unload(&sample);
 }
 
@@ -448,6 +467,7 @@ int main(void)
         cmocka_unit_test(test_addresses_in_no_library),
         cmocka_unit_test(test_a_deleted_file),
         cmocka_unit_test(test_another_build_in_its_place),
+        cmocka_unit_test(test_another_program_in_its_place),
         cmocka_unit_test(test_what_is_no_file),
         cmocka_unit_test(test_truncated_files),
         cmocka_unit_test(test_hostile_files),

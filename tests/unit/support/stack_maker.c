@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <ucontext.h>
 
 static __thread struct stack_plan *current;
 
@@ -133,18 +134,25 @@ static void early_return(struct stack_plan *plan)
 
 #ifndef WITHOUT_SIGNALS
 
-static void on_signal(int number)
+/* SIGILL comes from an instruction of two bytes, which is skipped. */
+static void on_signal(int number, siginfo_t *info, void *context)
 {
     struct stack_plan *plan = current;
-    (void)number;
+    (void)info;
     current = NULL;
     if (plan)
         stack_next(plan);
+#if defined(__x86_64__)
+    if (number == SIGILL)
+        ((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] += 2;
+#else
+    (void)number, (void)context;
+#endif
 }
 
 static void handle(struct stack_plan *plan, int number)
 {
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_NODEFER};
+    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_NODEFER | SA_SIGINFO};
     sigaction(number, &action, NULL);
     current = plan;
 }
@@ -166,15 +174,17 @@ static void interrupted(struct stack_plan *plan)
 #endif
 }
 
-/* The signal interrupts a function without a frame, at its first instruction. */
+/* The signal interrupts a function without a frame, at its first instruction: the rule of the byte before it,
+ * which belongs to another function, would be wrong. */
 #if defined(__x86_64__)
-void frameless(void);
-__asm__(".text\n.type frameless, @function\nframeless:\n.cfi_startproc\nint3\nret\n.cfi_endproc\n.size "
-        "frameless, .-frameless\n");
 __attribute__((visibility("hidden"))) void frameless(void);
+__asm__(".text\n"
+        ".cfi_startproc\n.cfi_def_cfa_offset 4096\nnop\n.cfi_endproc\n"
+        ".type frameless, @function\nframeless:\n"
+        ".cfi_startproc\nud2\nret\n.cfi_endproc\n.size frameless, .-frameless\n");
 static void interrupted_frameless(struct stack_plan *plan)
 {
-    handle(plan, SIGTRAP);
+    handle(plan, SIGILL);
     frameless();
     __asm__ volatile("" : : : "memory");
 }
