@@ -29,4 +29,4 @@ cuspan_symbols_sample(full -Wl,--build-id=sha1)
 cuspan_symbols_sample(stripped -Wl,--build-id=sha1 -s)
 cuspan_symbols_sample(plain -Wl,--build-id=none)
 cuspan_symbols_sample(plain_other -Wl,--build-id=none)
-target_compile_options(symbols_plain_other PRIVATE -fno-inline -fno-omit-frame-pointer -falign-functions=128)
+target_compile_definitions(symbols_plain_other PRIVATE LONG_FUNCTIONS) # other names at the same offsets

@@ -7,10 +7,15 @@
         AT(address);                                                                                         \
         return address;                                                                                      \
     }
-#if defined(__aarch64__)
-#define AT(address) __asm__ volatile("adr %0, .\n\tnop" : "=r"(address))
+#ifdef LONG_FUNCTIONS
+#define MORE ".rept 100\n\tnop\n\t.endr"
 #else
-#define AT(address) __asm__ volatile("lea 0(%%rip), %0\n\tnop" : "=r"(address))
+#define MORE
+#endif
+#if defined(__aarch64__)
+#define AT(address) __asm__ volatile("adr %0, .\n\tnop\n\t" MORE : "=r"(address))
+#else
+#define AT(address) __asm__ volatile("lea 0(%%rip), %0\n\tnop\n\t" MORE : "=r"(address))
 #endif
 #define EXPORTED __attribute__((visibility("default"), noinline))
 
