@@ -99,6 +99,9 @@ cuspan_stack_maker(omit tests/unit/support/stack_maker.c -O2 -fomit-frame-pointe
 cuspan_stack_maker(keep tests/unit/support/stack_maker.c -O1 -fno-omit-frame-pointer)
 cuspan_stack_maker(Os tests/unit/support/stack_maker.c -Os -fomit-frame-pointer)
 cuspan_stack_maker(exceptions tests/unit/support/stack_maker_exceptions.cc -O2)
+foreach(number RANGE 1 8) # each has a rule that no other one has
+  cuspan_stack_maker(late${number} tests/unit/support/stack_maker.c -O2 -fno-inline -fomit-frame-pointer -DLARGE_BYTES=6${number}00)
+endforeach()
 cuspan_stack_maker(again0 tests/unit/support/stack_maker.c -O2 -fno-inline)
 cuspan_stack_maker(again1 tests/unit/support/stack_maker.c -O1 -fomit-frame-pointer)
 cuspan_stack_maker(again2 tests/unit/support/stack_maker.c -O0)

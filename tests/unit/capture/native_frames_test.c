@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <ucontext.h>
 
 #ifdef WITH_LIBUNWIND
@@ -662,6 +663,10 @@ static void count_leaf(struct stack_plan *plan)
     seen->expected_count += seen->walk.end == NATIVE_END_OUTERMOST;
 }
 
+/* A library that is loaded later, and stays. */
+static struct stack_plan late_plans[8];
+static atomic_int late_count;
+
 static void *walk_meanwhile(void *argument)
 {
     struct native_stack *_Atomic *stack = argument;
@@ -670,9 +675,15 @@ static void *walk_meanwhile(void *argument)
     native_stack_begin(&own_stack);
     atomic_store(stack, &own_stack);
     plan.random += (uint64_t)(uintptr_t)argument;
-    plan.leaf = count_leaf;
-    plan.argument = &seen;
     while (!atomic_load(&is_over) || seen.expected_count < 100) {
+        int late = atomic_load(&late_count);
+        if (late > 0 && stack_random(&plan.random) % 2) { /* others, while they are new */
+            uint64_t random = plan.random;
+            plan = late_plans[late - 1];
+            plan.random = random;
+        }
+        plan.leaf = count_leaf;
+        plan.argument = &seen;
         plan.functions_left = 20;
         stack_next(&plan);
     }
@@ -709,6 +720,17 @@ static void test_walks_while_libraries_come_and_go(void **state)
         load(path, &library, &plan);
         find_stacks(stacks, THREADS);
         native_frames_poll();
+        if (i % 8 == 7) {
+            void *late;
+            snprintf(path, sizeof path, "late%d", i / 8 + 1);
+            load(path, &late, &late_plans[i / 8]);
+            atomic_store(&late_count, i / 8 + 1);
+            for (int j = 0; j < 40; j++) {
+                const struct timespec pause = {.tv_nsec = 300000};
+                native_frames_poll();
+                nanosleep(&pause, NULL);
+            }
+        }
         dlclose(library);
         native_frames_poll();
     }

@@ -19,9 +19,13 @@ static void plain(struct stack_plan *plan)
     stack_next(plan);
 }
 
+#ifndef LARGE_BYTES
+#define LARGE_BYTES 5000
+#endif
+
 static void large_frame(struct stack_plan *plan)
 {
-    char bytes[5000];
+    char bytes[LARGE_BYTES];
     keep(bytes);
     stack_next(plan);
 }
