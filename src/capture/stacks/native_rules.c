@@ -5,9 +5,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
-#define LIBRARY_ATTEMPTS 3  /* until the list does not change between two passes */
-#define IDENTITY_BYTES   64 /* of .eh_frame_hdr */
+#define LIBRARY_ATTEMPTS 3   /* until the list does not change between two passes */
+#define IDENTITY_BYTES   64  /* of .eh_frame_hdr */
+#define ENTRY_BYTES      128 /* of the program's entry point, which has no tables in some C libraries */
 
 /* ---- Rules --------------------------------------------------------------------------------------------- */
 
@@ -75,6 +77,8 @@ uint64_t native_rules_learn(struct native_rules *rules, uint64_t address)
             eh_frame_find_rule(&library->tables, address - 1, &rule);
         if (rule.kind == UNWIND_NONE && is_signal_return(library, address))
             rule.kind = UNWIND_SIGNAL;
+        if (rule.kind == UNWIND_NONE && address - 1 - getauxval(AT_ENTRY) < ENTRY_BYTES)
+            rule.kind = UNWIND_OUTERMOST;
         number = keep_rule(rules, &rule);
         flag = library->is_tool ? ENTRY_IS_TOOL : 0;
     }

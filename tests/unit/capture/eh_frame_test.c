@@ -384,7 +384,7 @@ static void test_copies_with_damage(void **state)
         assert_memory_equal(&rule, &expected, sizeof rule);
         intact += rule.kind == UNWIND_SP || rule.kind == UNWIND_FP;
     }
-    assert_true(intact > 15000);
+    assert_true(intact > 5000); /* on some systems, the code's segment has much else */
     for (int round = 0; round < 60; round++) {
         memcpy(copy, libc.begin, bytes);
         int changes = 1 << (round % 16);

@@ -198,20 +198,11 @@ static void interrupted_frameless(struct stack_plan *plan)
 
 #endif
 
-__attribute__((visibility("default"))) stack_function *stack_functions[] = {plain,
-                                                                            large_frame,
-                                                                            dynamic_frame,
-                                                                            aligned_frame,
-                                                                            aligned_dynamic_frame,
-                                                                            pushed_arguments,
-                                                                            with_variadic,
-                                                                            through_qsort,
-                                                                            with_recursion,
-                                                                            busy,
-                                                                            early_return,
+__attribute__((visibility("default"))) stack_function *stack_functions[] = {
+    plain,         large_frame,   dynamic_frame,  aligned_frame, aligned_dynamic_frame, pushed_arguments,
+    with_variadic, through_qsort, with_recursion, busy,          early_return,          NULL};
+__attribute__((visibility("default"))) stack_function *stack_signal_functions[] = {
 #ifndef WITHOUT_SIGNALS
-                                                                            through_signal,
-                                                                            interrupted,
-                                                                            interrupted_frameless,
+    through_signal, interrupted, interrupted_frameless,
 #endif
-                                                                            NULL};
+    NULL};

@@ -20,7 +20,8 @@ struct stack_plan {
 };
 
 /* Exported by each library: NULL at the end. */
-#define STACK_FUNCTIONS_SYMBOL "stack_functions"
+#define STACK_FUNCTIONS_SYMBOL        "stack_functions"
+#define STACK_SIGNAL_FUNCTIONS_SYMBOL "stack_signal_functions" /* these call through signal handlers */
 
 static inline uint64_t stack_random(uint64_t *state)
 {

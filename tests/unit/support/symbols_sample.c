@@ -13,7 +13,7 @@
 #define MORE
 #endif
 #if defined(__aarch64__)
-#define AT(address) __asm__ volatile("adr %0, .\n\tnop\n\t" MORE : "=r"(address))
+#define AT(address) __asm__ volatile("adr %0, .+4\n\tnop\n\t" MORE : "=r"(address))
 #else
 #define AT(address) __asm__ volatile("lea 0(%%rip), %0\n\tnop\n\t" MORE : "=r"(address))
 #endif
@@ -54,7 +54,7 @@ EXPORTED uint64_t _ZN5torch8autograd9generated11MmBackward05applyEi(int unused) 
 /* Its symbol has no size, so nothing shows where it ends. */
 uint64_t without_size(void);
 #if defined(__aarch64__)
-__asm__(".text\n.type without_size, %function\nwithout_size:\nadr x0, .\nnop\nret\n");
+__asm__(".text\n.type without_size, %function\nwithout_size:\nadr x0, .+4\nnop\nret\n");
 #else
 __asm__(".text\n.type without_size, @function\nwithout_size:\nlea 0(%rip), %rax\nnop\nret\n");
 #endif
