@@ -217,5 +217,6 @@ bool native_rules_update(struct native_rules *rules, void (*work)(void *), void 
 void native_rules_init(struct native_rules *rules)
 {
     rules->now = &rules->lists[0];
+    rules->now->adds = UINT64_MAX; /* as of no list: musl counts from 0 in static programs */
     rules->next = &rules->lists[1];
 }
