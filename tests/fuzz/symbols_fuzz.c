@@ -1,5 +1,5 @@
 /* Arbitrary bytes as the file of a loaded library, with the headers that the loader would have. Nothing
- * outside of the file and the lists is read, and names end. */
+ * outside the file and the lists is read, and names end. */
 #include "correlate/stacks/symbols.c"
 
 #include "fuzz.h"

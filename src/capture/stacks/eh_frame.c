@@ -254,7 +254,7 @@ struct place {
     struct reader expression;
 };
 
-/* What the tables say at one address, for the registers that matter. */
+/* The tables' content for one address and the registers that matter. */
 struct row {
     uint64_t cfa_register;
     int64_t cfa_offset;

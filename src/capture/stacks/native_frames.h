@@ -2,15 +2,19 @@
  *
  * A walk reads only the thread's own stack and a table of ours with the unwind rule of each return address,
  * and never a library's tables, which a dlclose() could unmap meanwhile. It takes no lock, allocates nothing
- * and makes no system call. If it meets an address without a rule, it copies the rest of the stack and ends
- * with a ticket. Our thread finds the rule in the library's .eh_frame and completes the stack from the copy.
- * It does so inside dl_iterate_phdr(), since glibc unmaps libraries under the same lock (musl never does).
+ * and makes no system call. If it meets an address without a rule, it copies the rest of the stack (1 us) and
+ * ends with a ticket. A thread of ours then finds the rules in the library's .eh_frame, and completes the
+ * stack from the copy. It does so inside dl_iterate_phdr(), since glibc unmaps libraries under the same lock
+ * (musl never unmaps them).
  *
- * Why not libunwind: it is as fast, but on a miss it takes the loader's lock, allocates and checks addresses
- * by system calls on the host's thread. Its code has 45 KB, this one 7. backtrace() is 25 times slower.
+ * Cost for 18 frames, cached: 113 ns and 1,630 instructions; for the caller behind 6 frames of tools 25 ns.
  *
- * After a dlclose() its rules are dropped at the next poll. In between, a walk may end early. It gives a
- * wrong frame only if another library with a return address at the same place is loaded within this time. */
+ * libunwind is as fast, but on a miss it takes the loader's lock and makes system calls on the host's thread,
+ * it keeps rules of unloaded libraries, and has 45 KB of code and 43 KB of variables (this: 12 and 0.6 MB,
+ * when in use). glibc's backtrace() takes 15 times as long.
+ *
+ * After a dlclose() the library's rules are dropped at the next poll. Until then a walk gives a wrong frame
+ * only if another library has a return address at the same place. */
 #ifndef CUSPAN_CAPTURE_STACKS_NATIVE_FRAMES_H
 #define CUSPAN_CAPTURE_STACKS_NATIVE_FRAMES_H
 
@@ -31,7 +35,7 @@ enum native_end {
     NATIVE_END_NO_TABLES,   /* the last frame's code has no unwind tables (generated code, assembly) */
     NATIVE_END_UNSUPPORTED, /* its tables need more than this code supports */
     NATIVE_END_DAMAGED,     /* its tables or the stack are damaged */
-    NATIVE_END_STACK        /* the rest is outside of the known part of the thread's stack */
+    NATIVE_END_STACK        /* the rest is outside the known part of the thread's stack */
 };
 
 /* Which frames are wanted. */
@@ -48,7 +52,8 @@ struct native_walk {
     enum native_end end;
 };
 
-/* Allocates the tables (0.6 MiB, kept for the rest of the process). NO_MEMORY. Thread of ours. */
+/* Allocates the tables (0.7 MiB, of which a part is used; kept for the rest of the process). NO_MEMORY.
+ * Thread of ours. */
 enum status native_frames_start(void) MUST_CHECK;
 
 /* Writes the calling thread's frames, innermost first, at most `max` (at least 1). They are return addresses;
@@ -62,7 +67,7 @@ void native_frames_walk(struct native_stack *stack, enum native_from from, uint6
 void native_frames_finish(uint64_t ticket, uint64_t *frames, uint32_t max, struct native_walk *walk);
 
 /* The thread of ours, every few milliseconds: follows loaded and unloaded libraries, and learns the rules of
- * all copies. A copy that nobody finishes is given back after 64 polls. */
+ * all copies. A copy that nobody finishes is free again after 64 polls. */
 void native_frames_poll(void);
 
 /* "complete", "cut" and so on. */

@@ -136,7 +136,7 @@ struct pass {
     bool is_current, has_begun;
 };
 
-/* Does the work under the loader's lock if our list is that of the loader, and makes a new list otherwise. */
+/* If our list is that of the loader, the work is done under its lock. Otherwise, a new list is made. */
 static int on_library(struct dl_phdr_info *info, size_t size, void *context)
 {
     struct pass *pass = context;

@@ -13,7 +13,7 @@
 #define RULE_WAYS     8    /* a cache line */
 #define RULES_MAX     4096 /* different ones */
 #define RULE_PLACES   8192
-#define RULE_NOWHERE  0    /* the number of the rule of addresses outside of all libraries */
+#define RULE_NOWHERE  0    /* the number of the rule of addresses outside all libraries */
 #define LIBRARIES_MAX 1024 /* further ones have no rules */
 
 /* A return address with its rule, in one word, so that readers never see half of it: 48 bits of the address,

@@ -28,6 +28,7 @@
 #define DIGITS          (1 << DIGIT_BITS)
 #define OVERLAPS_MAX    16 /* functions that begin behind one that contains them */
 #define SIZE_BITS       30
+#define SIZE_MASK       ((1u << SIZE_BITS) - 1)
 
 /* Where the file's symbols are. */
 struct table {
@@ -251,10 +252,10 @@ static bool is_function(const Elf64_Sym *symbol, struct function *function)
 {
     unsigned type = ELF64_ST_TYPE(symbol->st_info), binding = ELF64_ST_BIND(symbol->st_info);
     if ((type != STT_FUNC && type != STT_GNU_IFUNC) || symbol->st_shndx == SHN_UNDEF ||
-        symbol->st_value > UINT32_MAX || symbol->st_size == 0 || symbol->st_size >= 1u << SIZE_BITS)
+        symbol->st_value > UINT32_MAX || symbol->st_size == 0 || symbol->st_size > SIZE_MASK)
         return false;
     *function = (struct function){.at = (uint32_t)symbol->st_value,
-                                  .bytes = (uint32_t)symbol->st_size,
+                                  .bytes = (uint32_t)symbol->st_size & SIZE_MASK,
                                   .rank = binding == STB_GLOBAL ? 2
                                           : binding == STB_WEAK ? 1
                                                                 : 0,

@@ -194,7 +194,7 @@ static bool learn(void)
         for (int way = WAY_CALLER; way >= WAY_WALK; way--) {
             struct block block = {.way = (enum way)way, .caches = (enum caches)(i % CACHES)};
             run(&block);
-            for (int poll = 0; poll < 70; poll++) /* until all copies are given back */
+            for (int poll = 0; poll < 70; poll++) /* until all copies are free again */
                 native_frames_poll();
         }
     return walk.end == NATIVE_END_OUTERMOST;

@@ -311,10 +311,10 @@ static void test_damaged_headers(void **state)
     assert_int_equal(kind_with(64, -1, 4), UNWIND_DAMAGED); /* a length of 64 bits */
     assert_int_equal(kind_with(64, 4000, 4), UNWIND_DAMAGED);
     assert_int_equal(kind_with(64, 3, 4), UNWIND_DAMAGED);
-    assert_int_equal(kind_with(68, 0, 4), UNWIND_DAMAGED);     /* a CIE in place of an FDE */
+    assert_int_equal(kind_with(68, 0, 4), UNWIND_DAMAGED);     /* a CIE instead of an FDE */
     assert_int_equal(kind_with(68, 60000, 4), UNWIND_DAMAGED); /* its CIE is outside */
     assert_int_equal(kind_with(28, 9, 1), UNWIND_DAMAGED);     /* the CIE's version */
-    assert_int_equal(kind_with(24, 1, 4), UNWIND_DAMAGED);     /* an FDE in place of the CIE */
+    assert_int_equal(kind_with(24, 1, 4), UNWIND_DAMAGED);     /* an FDE instead of the CIE */
     assert_int_equal(kind_with(34, 5, 1), UNWIND_UNSUPPORTED); /* the return address's register */
     assert_int_equal(kind_with(35, 90, 1), UNWIND_DAMAGED);    /* the augmentation's length */
     assert_int_equal(kind_with(36, 0xab, 1), UNWIND_DAMAGED);  /* an unknown encoding */

@@ -385,11 +385,11 @@ static void test_copies_are_given_back(void **state)
     assert_int_equal(rest.count, 0);
     native_frames_finish(UINT64_MAX, frames, 8, &rest);
     assert_int_equal(rest.end, NATIVE_END_UNKNOWN);
-    codes[NATIVE_COPIES + 1](walk_only, &plain); /* in the copy that was given back */
+    codes[NATIVE_COPIES + 1](walk_only, &plain); /* in the copy that is free again */
     assert_true(plain.walk.ticket != 0);
     native_frames_finish(tickets[3], frames, 8, &rest);
     assert_int_equal(rest.end, NATIVE_END_UNKNOWN);
-    /* A poll learns the rules of all copies, and later ones give them back. */
+    /* A poll learns the rules of all copies, and later ones free them. */
     native_frames_poll();
     codes[1](walk_only, &plain);
     assert_int_equal(plain.walk.end, NATIVE_END_NO_TABLES);

@@ -1,4 +1,4 @@
-/* Functions for the test of symbols: each returns an address inside of itself. */
+/* Functions for the test of symbols: each returns an address in its own code. */
 #include <stdint.h>
 
 #define HERE(name)                                                                                           \
