@@ -1,5 +1,5 @@
-/* Measures walks of the native stack beside glibc's backtrace() and, if it was installed for the build,
- * libunwind, in alternating blocks of one run, on stacks of 18 frames.
+/* Measures walks of the native stack beside glibc's backtrace() and, if it is installed, libunwind, in
+ * alternating blocks of one run, on stacks of 18 frames.
  *
  *   stack_bench [BLOCKS]            medians of ns, instructions if the kernel counts them, and ratios
  *   stack_bench --counted WALKS     only that many cached walks, to count instructions in native_frames_walk
@@ -19,11 +19,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#ifdef WITH_LIBUNWIND
-#define UNW_LOCAL_ONLY
-#include <libunwind.h>
-#endif
-
 #define FRAMES     18
 #define BLOCK      200
 #define FIRST      64 /* blocks of first walks */
@@ -38,7 +33,7 @@ static struct native_stack stack;
 static uint64_t frames[FRAMES_MAX];
 static void *addresses[FRAMES_MAX];
 static struct native_walk walk;
-static int (*glibc_backtrace)(void **, int);
+static int (*libunwind_backtrace)(void **, int); /* not linked: it would replace backtrace() */
 
 static __attribute__((noinline)) void once(enum way way)
 {
@@ -47,12 +42,10 @@ static __attribute__((noinline)) void once(enum way way)
         native_frames_walk(&stack, NATIVE_FROM_HERE, frames, FRAMES_MAX, &walk);
         break;
     case WAY_BACKTRACE:
-        walk.count = (uint32_t)glibc_backtrace(addresses, FRAMES_MAX);
+        walk.count = (uint32_t)backtrace(addresses, FRAMES_MAX);
         break;
     default:
-#ifdef WITH_LIBUNWIND
-        walk.count = (uint32_t)unw_backtrace(addresses, FRAMES_MAX);
-#endif
+        walk.count = libunwind_backtrace ? (uint32_t)libunwind_backtrace(addresses, FRAMES_MAX) : 0;
         break;
     }
 }
@@ -223,10 +216,8 @@ static void compare_ways(size_t blocks)
         for (int way = 0; way < WAYS; way++)
             medians[way] = median(ns[way], used);
         for (int way = 0; way < WAYS; way++) {
-#ifndef WITH_LIBUNWIND
-            if (way == WAY_LIBUNWIND)
+            if (way == WAY_LIBUNWIND && !libunwind_backtrace)
                 continue;
-#endif
             printf("  %-36s %8.0f ns", names[way], medians[way]);
             if (caches == CACHES_HOT && counter >= 0)
                 printf(" %8.0f instructions", median(counts[way], used));
@@ -287,12 +278,11 @@ static enum way counted_way(const char *name)
 int main(int argc, char **argv)
 {
     bool is_counted = argc == 3 && strncmp(argv[1], "--counted", 9) == 0;
-    void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
-    glibc_backtrace = (int (*)(void **, int))(uintptr_t)(libc ? dlsym(libc, "backtrace") : NULL);
+    void *libunwind = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
+    if (libunwind)
+        libunwind_backtrace = (int (*)(void **, int))(uintptr_t)dlsym(libunwind, "unw_backtrace");
     memory = calloc(1, (size_t)128 << 20);
     clock_init();
-    if (!glibc_backtrace)
-        glibc_backtrace = backtrace;
     if (!memory || !learn())
         return 1;
     printf("%u frames\n", walk.count);
