@@ -26,7 +26,7 @@
 
 /* A header with one function and its entry, made for each test. */
 struct made {
-    uint8_t bytes[1024] __attribute__((aligned(8)));
+    uint8_t bytes[1024] __attribute__((aligned(16))); /* of which PLT entries are a multiple */
     size_t length;
 };
 
