@@ -4,7 +4,7 @@ cuspan_stage(capture src/capture/capture.c src/capture/cupti/switches.c src/capt
              src/abi/params_table.c src/capture/callbacks/threads.c src/capture/coexist/other_tools.c src/capture/coexist/buffer_stall.c src/capture/activity/buffers.c src/capture/activity/decode.c
              src/abi/layouts.c src/abi/layouts_table.c src/capture/hardware/nvml.c src/capture/hardware/profiler.c src/capture/hardware/profiler_host.c src/capture/hardware/pm_sampler.c src/capture/hardware/pm_sampling.c src/capture/hardware/chips.c src/capture/hardware/gpu_counters.c
              src/capture/nvtx/nvtx.c src/capture/nvtx/nvtx_names.c src/capture/nvtx/nvtx_payload.c src/capture/nccl/nccl_calls.c src/capture/nccl/collective_period.c
-             src/capture/stacks/python_find.c src/capture/stacks/python_frames.c src/capture/stacks/python_layouts.c src/capture/stacks/native_frames.c src/capture/stacks/native_stack.c src/capture/stacks/eh_frame.c src/capture/stacks/native_rules.c)
+             src/capture/stacks/python_find.c src/capture/stacks/python_frames.c src/capture/stacks/python_layouts.c src/capture/stacks/launch_stacks.c src/capture/stacks/code_paths.c src/capture/stacks/native_frames.c src/capture/stacks/native_stack.c src/capture/stacks/eh_frame.c src/capture/stacks/native_rules.c)
 target_link_libraries(cuspan_capture PUBLIC cuspan_model ${CMAKE_DL_LIBS})
 
 # The symbol that readers in other processes look for, loaded on request. On x86-64 compilers can choose a TLS dialect, and

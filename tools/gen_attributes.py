@@ -29,7 +29,11 @@ process.exit.code | | root spans of commands that no signal ended | the command'
 cuda.error.code | | failed calls, GPU spans with `cuda.unfinished` | the result as a number
 cuda.kernel.name | | kernels | the full demangled name; the span's name is its short form
 cuda.counter.NAME | the counter's | counted kernels and ranges (`counters.metrics`) | value of the hardware counter, under the name used in the settings: bytes (`dram.read`, `dram.write`), percent (`l2.hit_rate`), ns (`time`); docs/counters.md
-code.stacktrace | | allocating calls, with `capture.allocation_stacks` | the caller: one line for each of at most 16 frames, innermost first, as "function+0x1c (module+0x1189)", or without the function if the loader does not know its name; leading frames of CUDA's own libraries are left out. `addr2line -e module 0x1189` shows the source line
+code.stacktrace | | allocating calls, with `capture.allocation_stacks`; with `capture.launch_stacks`, the first call of each stack | the caller, innermost frame first, one line for each. Python frames: `File "train.py", line 88, in Trainer.step`, at most 64. Native frames of allocations, at most 16: "function+0x1c (module+0x1189)", or without the function if the loader does not know its name; leading frames of CUDA's own libraries are left out. `addr2line -e module 0x1189` shows the source line. `...`: outer frames are missing
+cuspan.stack.id | | calls that launch, copy, set, wait or allocate, with `capture.launch_stacks` | 64-bit number in hexadecimal: the same for the same frames and lines in one process. One span of each has `code.stacktrace`
+code.function.name | | as cuspan.stack.id | qualified name of the innermost function of the program: outside installed packages, the standard library and code that PyTorch generates. If there is none, of the innermost function
+code.file.path | | as cuspan.stack.id | its file: relative to the working directory, from the folder of installed packages on (site-packages/torch/...), or its name alone; the whole path with `capture.code_paths: full`
+code.line.number | | as cuspan.stack.id, if known | the line of that function from which the call came
 cuda.start_delay | ns | GPU spans of a known call | time from the start of the call to the start of the work; negative if CUPTI's conversion of the GPU clock is off by more
 cuda.stream.default | | GPU spans, if true | the stream is the NULL stream of its CUDA context
 cuda.orphan | | GPU spans, if true | the call is unknown; the parent is the session span

@@ -335,5 +335,8 @@ typedef int cuspan_replay_late_graphs_fn(void);
 typedef uint64_t cuspan_replay_nonce_fn(uint64_t time_ns);
 /* The recorded links of the device with this UUID (model/links.h); NULL: none. */
 typedef const char *cuspan_replay_links_fn(const char *uuid);
+/* The recorded code of the call in progress on this thread, with its frames; NULL: none. */
+struct code_record;
+typedef const struct code_record *cuspan_replay_code_fn(void);
 
 #endif

@@ -20,6 +20,7 @@
 #include "capture/coexist/buffer_stall.h"
 #include "capture/cupti/switches.h"
 #include "capture/callbacks/threads.h"
+#include "capture/stacks/launch_stacks.h"
 #include "capture/sleep/sleep_control.h"
 
 #include <stdio.h>
@@ -178,6 +179,11 @@ static void hand_over(const struct capture_sink *sink, const struct thread_info 
     if (head->type == RECORD_STACK) {
         if (sink->on_stack)
             sink->on_stack(sink->context, (const struct stack_record *)head);
+        return;
+    }
+    if (head->type == RECORD_CODE) {
+        if (sink->on_code)
+            sink->on_code(sink->context, (const struct code_record *)head);
         return;
     }
     /* All other records have a single time after the head. */
@@ -345,6 +351,7 @@ void capture_service(uint64_t now_ns)
     if (!is_cupti_usable() || atomic_load(&is_released))
         return;
     switches_follow();
+    launch_stacks_service();
     gpu_counters_service(now_ns);
     pm_sampling_follow(atomic_load(&mode_now) == MODE_ON);
     bool has_fallen_asleep = sleep_control_service();
@@ -365,6 +372,7 @@ void capture_service(uint64_t now_ns)
     }
     if (now_ns >= due.names_ns) {
         threads_refresh_names();
+        launch_stacks_look();
         due.names_ns = now_ns + NAMES_INTERVAL_NS;
     }
 }

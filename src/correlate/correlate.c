@@ -4,6 +4,7 @@
 #include "correlate/join/gpu_counted.h"
 #include "correlate/join/graphs.h"
 #include "correlate/spans/kernel_names.h"
+#include "correlate/stacks/code_stacks.h"
 #include "correlate/state.h"
 #include "correlate/totals/program_stats.h"
 
@@ -13,6 +14,13 @@
 
 #define NAMES_BYTES (3 * 1024 * 1024) /* and the table of kernel_names.c */
 #define LEASE_NS    (10 * NS_PER_SECOND)
+
+static enum status create_code(struct correlate *c)
+{
+    if (!settings_have_launch_stacks(c->options.settings))
+        return STATUS_OK;
+    return code_stacks_create(c->options.forget_code, &c->code);
+}
 
 static enum status create_parts(struct correlate *c, const struct correlate_options *options)
 {
@@ -30,7 +38,7 @@ static enum status create_parts(struct correlate *c, const struct correlate_opti
                       kernel_names_create(NAMES_BYTES, &c->names) == STATUS_OK &&
                       activity_spans_init(&c->activities, settings) == STATUS_OK &&
                       counting_init(&c->counting, c->is_summary) == STATUS_OK;
-    return is_created ? STATUS_OK : STATUS_NO_MEMORY;
+    return is_created && create_code(c) == STATUS_OK ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
 /* The span of a step in this process: "rank 3", or the program's name. */
@@ -76,6 +84,7 @@ void correlate_destroy(struct correlate *correlate)
     activity_spans_deinit(&correlate->activities);
     counting_deinit(&correlate->counting);
     free(correlate->collectives);
+    code_stacks_destroy(correlate->code);
     free(correlate);
 }
 

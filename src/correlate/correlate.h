@@ -35,6 +35,7 @@ struct correlate_options {
     /* Whether capture slept at any time in between: work without a call is left out; NULL: never. */
     bool (*slept_between)(uint64_t from_ns, uint64_t until_ns);
     void (*take_overhead)(struct agent_overhead *); /* cuspan's own cost, for session spans; NULL: left out */
+    void (*forget_code)(void); /* stacks of code must be described again; NULL: not needed */
     bool expects_devices;                           /* work waits for its device's description */
     struct correlate_sink sink;
 };
@@ -50,6 +51,8 @@ void correlate_destroy(struct correlate *correlate);
 
 /* Sets the next call's stack (code.stacktrace). `text` must stay valid until that call; "": unknown. */
 void correlate_stack(struct correlate *correlate, const char *text);
+/* The same for the code that makes it (capture.launch_stacks). */
+void correlate_code(struct correlate *correlate, const struct code_record *record);
 void correlate_call(struct correlate *correlate, const struct thread_info *thread,
                     const struct call_record *call);
 /* A call made or changed a graph while capture slept. Only the graph is noted. */

@@ -25,7 +25,8 @@ enum record_type {
     RECORD_CALL_ASLEEP, /* struct call_record: it creates a graph while capture is disabled. Not in recordings
                          */
     RECORD_GPU_COUNTERS, /* struct gpu_counters_record */
-    RECORD_STACK         /* struct stack_record of the next call. Not in recordings */
+    RECORD_STACK,        /* struct stack_record of the next call. Not in recordings */
+    RECORD_CODE          /* struct code_record of the next call */
 };
 
 struct record_head {
@@ -59,6 +60,45 @@ static_assert(offsetof(struct call_record, values) == 40, "limits.h counts on it
  * precedes the call's record, and both become visible together. */
 struct stack_record {
     struct record_head head;
+    uint64_t frames[];
+};
+
+#define CODE_RECORD_BYTES_MAX 4096 /* of a code_record; frames that do not fit are left out */
+#define CODE_FRAMES_MAX       64
+
+enum code_flags {
+    CODE_IS_CUT = 1,       /* outer frames are left out */
+    CODE_IS_DESCRIBED = 2, /* the frames are listed; else they were in an earlier record with this ID */
+    CODE_IS_NATIVE = 4     /* instead of frames, a struct code_addresses; never after the pipeline */
+};
+
+/* The stack of the code that made a call: directly precedes the call's record, and both become visible
+ * together. Each frame is a struct code_frame and its texts, innermost first. */
+struct code_record {
+    struct record_head head;
+    uint64_t id; /* the same for the same frames and lines, in this process */
+    uint32_t frame_count;
+    uint32_t flags;
+    uint8_t frames[];
+};
+
+/* Followed by the path of the file (as capture.code_paths wants it), then the qualified name of the function, both UTF-8 and not
+ * NUL-terminated. Not aligned. */
+struct code_frame {
+    uint32_t line; /* 0: unknown */
+    uint16_t file_bytes;
+    uint8_t name_bytes;
+    uint8_t flags; /* enum code_frame_flags */
+};
+
+enum code_frame_flags {
+    CODE_FRAME_IS_PROGRAMS = 1, /* the program's own code, not that of a package */
+    CODE_FRAME_IS_NATIVE = 2    /* "file" is "module+0x1189", the name ends with "+0x1c"; no line */
+};
+
+/* Return addresses of native frames, innermost first. */
+struct code_addresses {
+    uint64_t ticket; /* of native_frames_finish(); 0: complete */
     uint64_t frames[];
 };
 

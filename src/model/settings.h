@@ -26,6 +26,11 @@ struct filter {
 };
 
 enum detail { DETAIL_DEFAULT, DETAIL_SUMMARY, DETAIL_GRAPH_NODES, DETAIL_FULL };
+
+/* Stacks of calls that launch, copy, set or wait (capture.launch_stacks). */
+enum launch_stacks { LAUNCH_STACKS_NONE, LAUNCH_STACKS_PYTHON, LAUNCH_STACKS_ALL };
+/* How code.file.path is written (capture.code_paths). */
+enum code_paths { CODE_PATHS_RELATIVE, CODE_PATHS_FULL };
 enum cupti_api { CUPTI_API_AUTO, CUPTI_API_CLASSIC, CUPTI_API_SUBSCRIBER };
 enum cupti_others { OTHERS_HOLD, OTHERS_GIVE_WAY, OTHERS_SHARE };
 enum sleep_when { SLEEP_AUTO, SLEEP_NEVER, SLEEP_ALWAYS };
@@ -122,6 +127,9 @@ struct settings {
         bool parameters;        /* of calls, as attributes */
         bool nvtx;              /* ranges, marks and names */
         bool allocation_stacks; /* unwound in allocating calls, on the host's threads */
+        enum launch_stacks launch_stacks;
+        uint32_t launch_stacks_period; /* one call in this many, at random */
+        enum code_paths code_paths;
         bool nvlink;            /* query NVML when GPUs copy to each other */
         bool cuda_profiler;     /* only between cudaProfilerStart and cudaProfilerStop */
     } capture;
@@ -233,6 +241,8 @@ void output_settings_deinit(struct output_settings *output);
 #define SETTINGS_STACKS_BYTES    (1024 * 1024) /* with stacks of allocations: distinct stacks */
 /* Whether stacks of allocations are captured: they are attributes of calls, and recordings have none. */
 bool settings_have_stacks(const struct settings *settings);
+#define SETTINGS_CODE_BYTES (6 * 1024 * 1024) /* with stacks of launches: known stacks and their text */
+bool settings_have_launch_stacks(const struct settings *settings);
 /* Whether graph nodes are captured instead of whole executions. */
 bool settings_have_graph_nodes(const struct settings *settings);
 uint64_t settings_buffer_bytes(const struct settings *settings);

@@ -24,7 +24,8 @@ enum recording_event_type {
     /* 8 is used internally. */
     RECORDING_ANNOTATION = 16,   /* an annotation by the program: a context, range, mark or name */
     RECORDING_GPU_COUNTERS = 17, /* hardware counters of one launch */
-    RECORDING_STEP = 18          /* a boundary between training steps */
+    RECORDING_STEP = 18,         /* a boundary between training steps */
+    RECORDING_CODE = 19          /* the code that makes the next call */
 };
 
 /* Keys of INFO events that cuspan writes and reads. */
@@ -50,6 +51,8 @@ enum recording_event_type {
 #define RECORDING_INFO_STEPS_TRACED "steps.traced"
 #define RECORDING_INFO_STEPS_RATIO  "steps.ratio"
 
+#define RECORDING_INFO_LAUNCH_STACKS "capture.launch_stacks" /* the setting, if it is on */
+
 struct recording_event {
     enum recording_event_type type;
     uint64_t tid;     /* THREAD, THREAD_END, CALL, RESOURCE: kernel thread ID */
@@ -63,6 +66,8 @@ struct recording_event {
         *annotation; /* CONTEXT, RANGE_BEGIN, RANGE_END, MARK, NAME of enum record_type */
     const struct activity_record *activity;
     const struct gpu_counters_record *gpu_counters;
+    const struct code_record *code;
+    uint32_t correlation_id; /* CODE: of the call */
     const struct step_boundary *step; /* time in ns since 1970; 0: before capture started */
 };
 
@@ -89,6 +94,9 @@ enum status recording_write_annotation(struct recording_writer *writer, uint64_t
                                        const struct record_head *annotation) MUST_CHECK;
 enum status recording_write_gpu_counters(struct recording_writer *writer, uint64_t tid,
                                          const struct gpu_counters_record *counters) MUST_CHECK;
+/* `correlation_id`: of the call that it belongs to. */
+enum status recording_write_code(struct recording_writer *writer, uint32_t correlation_id,
+                                 const struct code_record *code) MUST_CHECK;
 enum status recording_write_step(struct recording_writer *writer,
                                  const struct step_boundary *step) MUST_CHECK;
 enum status recording_write_activity(struct recording_writer *writer,

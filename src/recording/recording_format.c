@@ -1,6 +1,7 @@
 #include "recording/recording_format.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct activity_record *format_state_activity(struct format_state *state, uint16_t kind)
 {
@@ -74,4 +75,23 @@ bool format_annotation_is_valid(const struct record_head *annotation)
     default:
         return false;
     }
+}
+
+bool format_code_is_valid(const struct code_record *code)
+{
+    struct code_frame frame;
+    uint32_t at = sizeof *code, bytes = code->head.bytes;
+    bool is_described = code->flags & CODE_IS_DESCRIBED;
+    if (bytes < at || bytes > CODE_RECORD_BYTES_MAX || code->frame_count > CODE_FRAMES_MAX)
+        return false;
+    for (uint32_t i = 0; is_described && i < code->frame_count; i++) {
+        if (bytes - at < sizeof frame)
+            return false;
+        memcpy(&frame, (const uint8_t *)code + at, sizeof frame);
+        at += (uint32_t)sizeof frame;
+        if (bytes - at < (uint32_t)frame.file_bytes + frame.name_bytes)
+            return false;
+        at += (uint32_t)frame.file_bytes + frame.name_bytes;
+    }
+    return true;
 }

@@ -34,7 +34,8 @@
     "CUSPAN\n"
 #define FORMAT_MAGIC_BYTES  8
 #define FORMAT_MAJOR        1
-#define FORMAT_MINOR        3 /* 1: resources may be graph nodes; 2: hardware counters; 3: steps */
+#define FORMAT_MINOR                                                                                         \
+    4 /* 1: resources may be graph nodes; 2: hardware counters; 3: steps; 4: code of calls */
 #define FORMAT_HEADER_BYTES 20
 #define FORMAT_BLOCK_BYTES  20 /* of a block's header */
 #define FORMAT_END_BYTES    16
@@ -93,6 +94,9 @@ static inline bool format_call_is_valid(uint8_t domain, uint16_t cbid)
 /* Annotations are stored as in memory, without head and time, in little-endian. */
 #define FORMAT_ANNOTATION_SKIPPED   16
 #define FORMAT_ANNOTATION_BYTES_MAX 2048
+
+/* Whether its frames lie within the record. */
+bool format_code_is_valid(const struct code_record *code);
 
 /* Whether the record has an annotation type and its parts lie within it. */
 bool format_annotation_is_valid(const struct record_head *annotation);

@@ -47,6 +47,10 @@ struct recording {
         struct gpu_counters_record record;
         double values[GPU_COUNTERS_MAX];
     } gpu_counters;
+    union {
+        struct code_record record;
+        uint64_t words[CODE_RECORD_BYTES_MAX / 8];
+    } code;
     struct step_boundary step;
     struct activity_record activity;
     uint8_t arrays[ACTIVITY_FIELDS_MAX][UINT8_MAX + 1];
@@ -330,6 +334,27 @@ static void get_gpu_counters(struct recording *recording, struct cursor *cursor,
     event->gpu_counters = record;
 }
 
+static void get_code(struct recording *recording, struct cursor *cursor, struct recording_event *event)
+{
+    struct code_record *record = &recording->code.record;
+    uint64_t correlation_id = get(cursor);
+    record->id = get(cursor);
+    uint64_t count = get(cursor), flags = get(cursor), bytes = get(cursor);
+    const uint8_t *frames =
+        bytes <= CODE_RECORD_BYTES_MAX - sizeof *record ? get_bytes(cursor, (size_t)bytes) : NULL;
+    if (!frames || bytes % 8 || correlation_id > UINT32_MAX || count > CODE_FRAMES_MAX || flags > UINT32_MAX) {
+        cursor->is_bad = true;
+        return;
+    }
+    memcpy(record->frames, frames, (size_t)bytes);
+    record->head = (struct record_head){(uint32_t)(sizeof *record + bytes), RECORD_CODE, 0, 0};
+    record->frame_count = (uint32_t)count;
+    record->flags = (uint32_t)flags;
+    cursor->is_bad |= !format_code_is_valid(record);
+    event->correlation_id = (uint32_t)correlation_id;
+    event->code = record;
+}
+
 /* False: a kind or source of a later version. */
 static bool get_step(struct recording *recording, struct cursor *cursor, struct recording_event *event)
 {
@@ -506,6 +531,9 @@ static bool get_event(struct recording *recording, uint64_t type, struct cursor 
         return true;
     case RECORDING_GPU_COUNTERS:
         get_gpu_counters(recording, cursor, event);
+        return true;
+    case RECORDING_CODE:
+        get_code(recording, cursor, event);
         return true;
     case RECORDING_STEP:
         return get_step(recording, cursor, event);

@@ -363,6 +363,22 @@ enum status recording_write_gpu_counters(struct recording_writer *writer, uint64
     return event_end(writer, RECORDING_GPU_COUNTERS);
 }
 
+/* All numbers in full, as above. The frames are stored as in memory, in little-endian. */
+enum status recording_write_code(struct recording_writer *writer, uint32_t correlation_id,
+                                 const struct code_record *code)
+{
+    size_t bytes = code->head.bytes - sizeof *code;
+    if (!event_begin(writer, format_code_is_valid(code) ? 5 * VARINT_BYTES_MAX + bytes : SIZE_MAX))
+        return event_refused(writer);
+    put(writer, correlation_id);
+    put(writer, code->id);
+    put(writer, code->frame_count);
+    put(writer, code->flags);
+    put(writer, bytes);
+    put_bytes(writer, code->frames, bytes);
+    return event_end(writer, RECORDING_CODE);
+}
+
 /* All numbers in full, as above. */
 enum status recording_write_step(struct recording_writer *writer, const struct step_boundary *step)
 {

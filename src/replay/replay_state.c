@@ -28,6 +28,7 @@ REPLAY_EXPORT cuspan_replay_info_fn cuspan_replay_info;
 REPLAY_EXPORT cuspan_replay_nonce_fn cuspan_replay_nonce;
 REPLAY_EXPORT cuspan_replay_counters_fn cuspan_replay_counters;
 REPLAY_EXPORT cuspan_replay_links_fn cuspan_replay_links;
+REPLAY_EXPORT cuspan_replay_code_fn cuspan_replay_code;
 
 /* cuptiGetVersion's result in each release. */
 static const struct {
@@ -163,6 +164,11 @@ int cuspan_replay_late_graphs(void)
 const char *cuspan_replay_links(const char *uuid)
 {
     return timeline_links(&replay.timeline, uuid);
+}
+
+const struct code_record *cuspan_replay_code(void)
+{
+    return timeline_code_of(&replay.timeline, replay_call);
 }
 
 const char *cuspan_replay_info(const char *key)

@@ -116,6 +116,65 @@ static bool add_counts(struct timeline *timeline, const struct gpu_counters_reco
     return timeline->counts[timeline->count_count++] != NULL;
 }
 
+static struct timeline_stack **stack_place(struct timeline *timeline, uint64_t id)
+{
+    struct timeline_stack **place = &timeline->stacks[id % TIMELINE_STACK_PLACES];
+    while (*place && (*place)->record->id != id)
+        place = &(*place)->next;
+    return place;
+}
+
+/* A stack without its frames is left out: the recording began later. */
+static bool add_code(struct timeline *timeline, uint32_t correlation_id, const struct code_record *code)
+{
+    struct timeline_stack **place = stack_place(timeline, code->id);
+    if (!*place && !(code->flags & CODE_IS_DESCRIBED))
+        return true;
+    if (!*place) {
+        struct timeline_stack *added = malloc(sizeof *added);
+        struct code_record *copy = copy_of(code, code->head.bytes);
+        if (!added || !copy) {
+            free(added);
+            free(copy);
+            return false;
+        }
+        *added = (struct timeline_stack){.record = copy};
+        *place = added;
+    }
+    if (!grow((void **)&timeline->codes, timeline->code_count, sizeof *timeline->codes))
+        return false;
+    timeline->codes[timeline->code_count++] = (struct timeline_code){correlation_id, (*place)->record};
+    return true;
+}
+
+static int compare_codes(const void *a, const void *b)
+{
+    const struct timeline_code *one = a, *other = b;
+    return (one->correlation_id > other->correlation_id) - (one->correlation_id < other->correlation_id);
+}
+
+const struct code_record *timeline_code_of(const struct timeline *timeline, uint32_t correlation_id)
+{
+    struct timeline_code wanted = {.correlation_id = correlation_id};
+    const struct timeline_code *found =
+        timeline->code_count
+            ? bsearch(&wanted, timeline->codes, timeline->code_count, sizeof wanted, compare_codes)
+            : NULL;
+    return found ? found->record : NULL;
+}
+
+static void free_codes(struct timeline *timeline)
+{
+    for (size_t i = 0; i < TIMELINE_STACK_PLACES; i++)
+        while (timeline->stacks[i]) {
+            struct timeline_stack *first = timeline->stacks[i];
+            timeline->stacks[i] = first->next;
+            free(first->record);
+            free(first);
+        }
+    free(timeline->codes);
+}
+
 /* A record's fixed arrays belong to the reader and change with its next event. */
 static bool keep_arrays(struct activity_record *record)
 {
@@ -250,6 +309,8 @@ static bool add_event(struct timeline *timeline, const struct recording_event *e
         return add_info(timeline, event->name, event->text);
     case RECORDING_GPU_COUNTERS:
         return add_counts(timeline, event->gpu_counters);
+    case RECORDING_CODE:
+        return add_code(timeline, event->correlation_id, event->code);
     case RECORDING_STEP:
         return add_step(timeline, event->step);
     default:
@@ -291,6 +352,8 @@ static enum status read_events(struct timeline *timeline, const char *path, stru
     }
     if (timeline->count_count > 0)
         qsort(timeline->counts, timeline->count_count, sizeof(void *), compare_counts);
+    if (timeline->code_count > 0)
+        qsort(timeline->codes, timeline->code_count, sizeof *timeline->codes, compare_codes);
     return status == STATUS_END ? STATUS_OK : status;
 }
 
@@ -644,6 +707,7 @@ static void record_free(const struct activity_record *record)
 
 void timeline_deinit(struct timeline *timeline)
 {
+    free_codes(timeline);
     for (size_t t = 0; t < timeline->thread_count; t++)
         thread_deinit(&timeline->threads[t]);
     for (size_t i = 0; i < timeline->activity_count; i++)

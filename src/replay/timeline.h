@@ -52,6 +52,19 @@ struct timeline_activity {
     uint64_t index;    /* due after all lower ones */
 };
 
+/* The code of a call; a stack is stored once. */
+struct timeline_code {
+    uint32_t correlation_id;
+    const struct code_record *record; /* with frames */
+};
+
+struct timeline_stack {
+    struct timeline_stack *next;
+    struct code_record *record; /* owned */
+};
+
+#define TIMELINE_STACK_PLACES 256
+
 struct timeline_info {
     char *key, *value; /* owned */
 };
@@ -74,6 +87,9 @@ struct timeline {
      * has no others. */
     struct step_boundary *steps;
     size_t step_count;
+    struct timeline_code *codes; /* by correlation ID */
+    size_t code_count;
+    struct timeline_stack *stacks[TIMELINE_STACK_PLACES]; /* by ID */
     struct timeline_info *infos;
     size_t info_count;
     struct timeline_activity *activities;
@@ -98,6 +114,8 @@ void timeline_deinit(struct timeline *timeline);
 /* The counters recorded for this launch, or NULL. */
 const struct gpu_counters_record *timeline_counts_of(const struct timeline *timeline,
                                                      uint32_t correlation_id);
+/* The recorded code of this call, or NULL. */
+const struct code_record *timeline_code_of(const struct timeline *timeline, uint32_t correlation_id);
 /* The recorded links of the device with this UUID (model/links.h), or NULL. */
 const char *timeline_links(const struct timeline *timeline, const char *uuid);
 

@@ -22,8 +22,8 @@ target_sources(training_job_test PRIVATE src/agent/resource/training_job.c src/a
 cuspan_unit_test(child_environment ${CMAKE_DL_LIBS})
 cuspan_unit_test(discard_sink cuspan_base)
 target_sources(discard_sink_test PRIVATE src/agent/pipeline/discard_sink.c)
-cuspan_unit_test(recorder cuspan_capture cuspan_recording)
-target_sources(recorder_test PRIVATE src/agent/pipeline/recorder.c)
+cuspan_unit_test(recorder cuspan_capture cuspan_correlate cuspan_recording)
+target_sources(recorder_test PRIVATE src/agent/pipeline/recorder.c src/agent/pipeline/native_code.c)
 
 # The real agent on real recordings, in the CLI and in a host that loads it like the driver.
 add_executable(agent_host tests/integration/hosts/host.c)
@@ -33,7 +33,12 @@ add_executable(stack_host tests/integration/hosts/stack_host.c)
 target_include_directories(stack_host PRIVATE src)
 target_link_libraries(stack_host PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
 set_target_properties(stack_host PROPERTIES ENABLE_EXPORTS ON)
+add_executable(native_program tests/integration/hosts/native_program.c)
+target_include_directories(native_program PRIVATE src)
+target_link_libraries(native_program PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
 if(NOT CUSPAN_SANITIZE)
+  add_test(NAME integration/launch_stacks
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/launch_stacks_test.py --build ${CMAKE_BINARY_DIR})
   add_test(NAME integration/stacks COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/stacks_test.py --build ${CMAKE_BINARY_DIR})
 endif()
 cuspan_unit_test(stack_text cuspan_correlate ${CMAKE_DL_LIBS})

@@ -1,5 +1,5 @@
 # Benchmarks: built with the tests, run by hand (see tests/bench/*.sh).
-add_library(cuspan_floor SHARED tests/bench/programs/floor.c src/capture/capture.c src/capture/cupti/switches.c src/capture/callbacks/call_stack.c src/capture/cupti/cupti.c src/capture/cupti/cupti_search.c src/capture/cupti/selection.c
+add_library(cuspan_floor SHARED tests/bench/programs/floor.c src/capture/capture.c src/capture/cupti/switches.c src/capture/callbacks/call_stack.c src/capture/stacks/launch_stacks.c src/capture/stacks/code_paths.c src/capture/stacks/python_find.c src/capture/stacks/python_frames.c src/capture/stacks/python_layouts.c src/capture/stacks/native_frames.c src/capture/stacks/native_stack.c src/capture/stacks/eh_frame.c src/capture/stacks/native_rules.c src/capture/cupti/cupti.c src/capture/cupti/cupti_search.c src/capture/cupti/selection.c
             src/capture/activity/unified_memory.c
             src/capture/callbacks/threads.c src/capture/coexist/other_tools.c src/capture/coexist/buffer_stall.c src/capture/callbacks/graph_nodes.c src/capture/activity/buffers.c src/capture/activity/decode.c src/abi/layouts.c
             src/abi/layouts_table.c src/abi/params_table.c src/capture/hardware/gpu_counters.c src/capture/hardware/profiler.c src/capture/hardware/profiler_host.c src/capture/hardware/pm_sampler.c src/capture/hardware/pm_sampling.c)
@@ -47,3 +47,6 @@ if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo" AND NOT CUSPAN_SANITIZE)
   set_tests_properties(bench/guard PROPERTIES SKIP_RETURN_CODE 77)
 endif()
 add_test(NAME integration/bench_guard COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/project/bench_guard_test.py)
+# The callbacks of launches, for launch_stacks.py.
+add_library(code_calls MODULE tests/bench/programs/code_calls.c)
+target_include_directories(code_calls PRIVATE src)

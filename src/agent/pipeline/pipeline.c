@@ -10,6 +10,7 @@
 #include "agent/resource/process_resource.h"
 #include "agent/resource/training_job.h"
 #include "agent/pipeline/discard_sink.h"
+#include "agent/pipeline/native_code.h"
 #include "agent/lifecycle/shutdown.h"
 #include "base/invariant.h"
 #include "base/clock.h"
@@ -48,6 +49,8 @@ enum status pipeline_prepare(const struct pipeline_options *options, struct erro
 {
     pipeline.settings = options->settings;
     pipeline.program = options->program;
+    if (options->settings->capture.launch_stacks == LAUNCH_STACKS_ALL && native_code_start() != STATUS_OK)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for stacks of launches");
     if (!options->settings->record_file)
         return pipeline_prepare_spans(options, err);
     enum status status = recorder_create(options->settings->record_file, &pipeline.recorder, err);

@@ -4,7 +4,9 @@
 #include "agent/resource/device_links.h"
 #include "agent/metrics/agent_overhead.h"
 #include "agent/resource/process_resource.h"
+#include "agent/pipeline/native_code.h"
 #include "agent/pipeline/stack_text.h"
+#include "capture/stacks/launch_stacks.h"
 #include "capture/context/context.h"
 #include "correlate/trace/devices.h"
 #include "capture/cupti/selection.h"
@@ -54,6 +56,11 @@ static void on_step(void *context, const struct step_boundary *boundary)
 static void on_stack(void *context, const struct stack_record *stack)
 {
     correlate_stack(context, stack_text_of(stack));
+}
+
+static void on_code(void *context, const struct code_record *code)
+{
+    correlate_code(context, native_code_name(code));
 }
 
 static void on_name(void *context, const struct thread_info *thread, const struct name_record *name)
@@ -172,6 +179,7 @@ enum status pipeline_prepare_spans(const struct pipeline_options *options, struc
                                           .expects_graphs =
                                               selection_has_activity(settings, ACTIVITY_GRAPH_TRACE),
                                           .expects_devices = true,
+                                          .forget_code = launch_stacks_forget,
                                           .slept_between = sleep_control_slept_between,
                                           .take_overhead = clock_source ? NULL : agent_overhead_take,
                                           .sink = {pipeline.outputs, on_span, on_device, on_session}};
@@ -189,6 +197,7 @@ enum status pipeline_prepare_spans(const struct pipeline_options *options, struc
                                           .on_range = on_range,
                                           .on_step = on_step,
                                           .on_stack = on_stack,
+                                          .on_code = on_code,
                                           .on_name = on_name,
                                           .on_gpu_counters = on_gpu_counters};
     if (settings_have_stacks(settings) && stack_text_init() != STATUS_OK)

@@ -1,5 +1,6 @@
 #include "agent/pipeline/recorder.h"
 
+#include "agent/pipeline/native_code.h"
 #include "base/accounting/counters.h"
 #include "base/log.h"
 #include "recording/recording.h"
@@ -20,6 +21,10 @@ struct recorder {
     char path[1024];
     bool has_failed;
     struct thread_info known[THREADS_KNOWN];
+    union {
+        struct code_record record; /* of the next call; 0 bytes: none */
+        uint64_t words[CODE_RECORD_BYTES_MAX / 8];
+    } code;
 };
 
 /* Only the first failure is logged; the writer counts events that it cannot write. */
@@ -45,6 +50,9 @@ static void on_call(void *context, const struct thread_info *thread, const struc
 {
     struct recorder *recorder = context;
     introduce(recorder, thread, call->start_ns);
+    if (recorder->code.record.head.bytes)
+        check(recorder, recording_write_code(recorder->writer, call->correlation_id, &recorder->code.record));
+    recorder->code.record.head.bytes = 0;
     check(recorder, recording_write_call(recorder->writer, thread->tid, call));
 }
 
@@ -88,6 +96,13 @@ static void on_gpu_counters(void *context, const struct thread_info *thread,
         has_values |= isfinite(counters->values[i]) != 0;
     if (has_values)
         check(recorder, recording_write_gpu_counters(recorder->writer, thread->tid, counters));
+}
+
+static void on_code(void *context, const struct code_record *code)
+{
+    struct recorder *recorder = context;
+    code = native_code_name(code);
+    memcpy(&recorder->code, code, code->head.bytes);
 }
 
 static void on_step(void *context, const struct step_boundary *boundary)
@@ -139,6 +154,7 @@ struct capture_sink recorder_sink(struct recorder *recorder)
                                  .on_range = on_range,
                                  .on_step = on_step,
                                  .on_name = on_name,
+                                 .on_code = on_code,
                                  .on_gpu_counters = on_gpu_counters};
 }
 
@@ -160,6 +176,8 @@ void recorder_describe(struct recorder *recorder, const struct capture_info *inf
     write_info(recorder, RECORDING_INFO_PROGRAM, program);
     write_info(recorder, RECORDING_INFO_DETAIL, detail_name(settings->detail));
     write_info(recorder, RECORDING_INFO_CLOCK, "realtime");
+    if (settings_have_launch_stacks(settings))
+        write_info(recorder, RECORDING_INFO_LAUNCH_STACKS, "python"); /* their frames have text */
     for (size_t i = 0; i < settings->counters.metrics.count; i++)
         write_info(recorder, RECORDING_INFO_GPU_COUNTER, settings->counters.metrics.patterns[i]);
     if (uname(&system) == 0)

@@ -73,6 +73,9 @@
     X(contexts, false, "CUDA contexts created; each has CUPTI buffers in GPU memory")                        \
     X(buffers_lent, false, "activity buffers handed to CUPTI")                                               \
     X(buffers_refused, false, "CUPTI's requests for an activity buffer when none was left")                  \
+    X(code_stacks, false, "distinct stacks of code that made calls")                                         \
+    X(code_unknown, false, "calls whose stack of code could not be read, or was forgotten")                  \
+    X(code_forgotten, false, "times that all stacks of code were forgotten, because their memory was full")  \
     X(points_made, false, "data points of metrics created")                                                  \
     X(points_delivered, false, "data points that the metrics output accepted")                               \
     X(batches_sent, false, "requests that an output accepted")                                               \

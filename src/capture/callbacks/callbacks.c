@@ -10,6 +10,7 @@
 #include "capture/callbacks/call_stack.h"
 #include "capture/context/thread_context.h"
 #include "capture/callbacks/threads.h"
+#include "capture/stacks/launch_stacks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -330,6 +331,28 @@ RARE static void write_call_with_stack(struct host_thread *thread, const struct 
     ring_commit(&thread->ring, bytes + fill_call(record, site, start, end));
 }
 
+/* The same with the code that made the call. */
+__attribute__((noinline)) static void write_call_with_code(struct host_thread *thread,
+                                                           const struct call_site *site, uint64_t start,
+                                                           uint64_t end)
+{
+    struct launch_stack stack;
+    if (!launch_stacks_take(thread, &stack)) {
+        write_call(thread, site, start, end);
+        return;
+    }
+    write_new_context(thread, site->data, start);
+    uint8_t *room = ring_reserve(&thread->ring, stack.bytes_max + site->plan->record_bytes_max);
+    if (UNLIKELY(!room)) {
+        thread_count_note_lost(thread);
+        write_call(thread, site, start, end);
+        return;
+    }
+    uint32_t bytes = launch_stacks_write(&stack, (struct code_record *)(void *)room);
+    struct call_record *record = (struct call_record *)(void *)(room + bytes);
+    ring_commit(&thread->ring, bytes + fill_call(record, site, start, end));
+}
+
 static void announce_graph(const struct call_plan *plan)
 {
     if (plan->flags & PLAN_MAKES_GRAPH && callbacks_on_graph)
@@ -369,7 +392,7 @@ static void enter_call(struct host_thread *thread, enum call_domain domain, cons
         }
         atomic_store_explicit(&thread->is_in_driver_call, true, memory_order_relaxed);
     }
-    if (LIKELY(!plan->flags && !thread->graphs.has_runs && clock_has_counter))
+    if (LIKELY(!(plan->flags & ~(unsigned)PLAN_TAKES_CODE) && !thread->graphs.has_runs && clock_has_counter))
         *data->correlationData = clock_read_counter();
     else
         enter_special_call(thread, domain, plan, data);
@@ -406,6 +429,8 @@ RARE static void finish_special_call(struct host_thread *thread, enum call_domai
     bool is_sound = start <= end && end - start < CALL_TICKS_MAX;
     if (is_sound && plan->flags & PLAN_TAKES_STACK)
         write_call_with_stack(thread, &site, start, end);
+    else if (is_sound && plan->flags & PLAN_TAKES_CODE)
+        write_call_with_code(thread, &site, start, end);
     else if (is_sound)
         write_call(thread, &site, start, end);
     else
@@ -430,7 +455,7 @@ __attribute__((noinline)) static void finish_call(struct host_thread *thread, en
 {
     *data->correlationData = 0;
     if (UNLIKELY(start < atomic_load_explicit(&mode_on_since, memory_order_relaxed) ||
-                 plan->flags & (PLAN_ENDS_TRACING | PLAN_TAKES_STACK | PLAN_COUNTS))) {
+                 plan->flags & (PLAN_ENDS_TRACING | PLAN_TAKES_STACK | PLAN_TAKES_CODE | PLAN_COUNTS))) {
         finish_special_call(thread, domain, cbid, plan, data, start);
         note_end_of_call(thread, domain);
         return;
@@ -630,7 +655,7 @@ RARE static bool concerns_sleeper(uint8_t mode, uint32_t domain, uint32_t cbid, 
     if (call->callbackSite == CUPTI_SITE_EXIT && thread_known())
         gpu_counters_exit(thread_known(), call); /* of a launch that started while awake */
     if (cbid < domains[domain].count &&
-        domains[domain].plans[cbid].flags & ~(unsigned)(PLAN_NO_SPAN | PLAN_COUNTS | PLAN_TAKES_STACK))
+        domains[domain].plans[cbid].flags & ~(unsigned)(PLAN_NO_SPAN | PLAN_COUNTS | PLAN_TAKES_STACK | PLAN_TAKES_CODE))
         return true;
     return mode == MODE_ENDING && ends_call(domain, data);
 }

@@ -114,6 +114,8 @@ static struct host_thread *claim_slot(void)
         slots[i].graphs = (struct host_thread_graphs){0};
         slots[i].time = (struct callback_time){.random = slots[i].time.random};
         slots[i].calls_until_turn = 1;
+        slots[i].calls_until_code = 0;
+        native_stack_begin(&slots[i].native);
         atomic_store_explicit(&slots[i].state, THREAD_LIVE, memory_order_release);
         uint32_t used = atomic_load(&slots_used);
         while (used < i + 1 && !atomic_compare_exchange_weak(&slots_used, &used, i + 1)) {

@@ -10,6 +10,7 @@
 
 #include "base/ring.h"
 #include "base/status.h"
+#include "capture/stacks/native_stack.h"
 #include "model/record.h"
 
 #include <stdbool.h>
@@ -54,6 +55,9 @@ struct host_thread {
     uint64_t handles_written; /* bit i: the ring has the handle of context i + 1 (thread_context.h) */
     struct host_thread_graphs graphs;
     struct callback_time time;
+    uint32_t calls_until_code; /* countdown to the next call whose code is recorded; 0: new thread */
+    uint32_t code_random;
+    struct native_stack native;
     struct thread_info info;
     _Atomic int state;
     /* Written by the pipeline thread. */

@@ -42,6 +42,7 @@ static bool resolve(struct cupti *cupti)
         (cuspan_replay_late_graphs_fn *)dlsym(cupti->handle, "cuspan_replay_late_graphs");
     cupti->replay_links = (cuspan_replay_links_fn *)dlsym(cupti->handle, "cuspan_replay_links");
     cupti->replay_nonce = (cuspan_replay_nonce_fn *)dlsym(cupti->handle, "cuspan_replay_nonce");
+    cupti->replay_code = (cuspan_replay_code_fn *)dlsym(cupti->handle, "cuspan_replay_code");
     cupti->replay_room = (cuspan_replay_room_fn **)dlsym(cupti->handle, "cuspan_replay_room");
     return cupti->cuptiGetResultString && cupti->cuptiSubscribe && cupti->cuptiUnsubscribe &&
            cupti->cuptiEnableCallback && cupti->cuptiActivityRegisterCallbacks &&

@@ -22,6 +22,7 @@ struct cupti {
     cuspan_replay_late_graphs_fn *replay_late_graphs;
     cuspan_replay_links_fn *replay_links;
     cuspan_replay_nonce_fn *replay_nonce;
+    cuspan_replay_code_fn *replay_code;
 #define CUPTI_MEMBER(name, params) name##_fn *name;
     CUPTI_CLASSIC_CALLS(CUPTI_MEMBER)
     CUPTI_NAMED_SUBSCRIBER_CALLS(CUPTI_MEMBER) /* NULL before 13.0 */

@@ -11,6 +11,7 @@
 #include "capture/coexist/other_tools.h"
 #include "capture/cupti/selection.h"
 #include "capture/callbacks/call_stack.h"
+#include "capture/stacks/launch_stacks.h"
 #include "capture/activity/unified_memory.h"
 #include "capture/callbacks/threads.h"
 
@@ -306,11 +307,28 @@ static bool can_take_stacks(void)
     return can;
 }
 
+/* The calls that make the GPU work, wait for it, or take memory. */
+static bool has_code(uint8_t group)
+{
+    return group == CALL_GROUP_LAUNCH || group == CALL_GROUP_COPY || group == CALL_GROUP_FILL ||
+           group == CALL_GROUP_SYNC || group == CALL_GROUP_ALLOC;
+}
+
+static bool can_take_code(void)
+{
+    if (!settings_have_launch_stacks(settings))
+        return false;
+    if (launch_stacks_start(settings, cupti->replay_code) == STATUS_OK)
+        return true;
+    log_warn("no stacks of launches: no memory");
+    return false;
+}
+
 static void enable_calls(void)
 {
     struct refusals refusals = {0, 0, CUPTI_OK};
     bool may_hide = has_driver_calls();
-    bool takes_stacks = can_take_stacks();
+    bool takes_stacks = can_take_stacks(), takes_code = can_take_code();
     for (enum call_domain domain = CALL_DRIVER; domain <= CALL_RUNTIME; domain++) {
         uint32_t count = domain == CALL_RUNTIME ? call_count_runtime : call_count_driver;
         for (uint32_t cbid = 1; cbid < count; cbid++) {
@@ -325,6 +343,8 @@ static void enable_calls(void)
                 flags |= PLAN_COUNTS;
             if (takes_stacks && is_wanted && call_info(domain, cbid)->group == CALL_GROUP_ALLOC)
                 flags |= PLAN_TAKES_STACK;
+            if (takes_code && is_wanted && has_code(call_info(domain, cbid)->group))
+                flags |= PLAN_TAKES_CODE;
             if (flags) /* a write to the plan of a call in progress would be a data race */
                 callbacks_add_flags(domain, cbid, flags);
             enable_call(domain, cbid, &refusals);

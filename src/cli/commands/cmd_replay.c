@@ -206,6 +206,15 @@ static void take_host(const struct replay *replay)
     free(host);
 }
 
+/* Stacks of launches are shown if there are any. */
+static void take_launch_stacks(const struct replay *replay)
+{
+    char *value = recorded_info(replay, RECORDING_INFO_LAUNCH_STACKS);
+    if (value)
+        set_default(RECORDING_INFO_LAUNCH_STACKS, value);
+    free(value);
+}
+
 /* The replay is the same rank of the same job, so the traces of its steps are those of the recorded process.
  */
 static void take_job(const struct replay *replay)
@@ -242,6 +251,7 @@ static enum status start_agent(const struct replay *replay, struct error *err)
     injection_apply(&replay->injection);
     name_program(replay);
     take_counters(replay);
+    take_launch_stacks(replay);
     take_job(replay);
     enum status status = open_library(replay->injection.library, "InitializeInjection", &initialize, err);
     if (status == STATUS_OK)

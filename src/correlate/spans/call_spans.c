@@ -209,6 +209,26 @@ void correlate_stack(struct correlate *c, const char *text)
     c->calls.stack = *text ? text : NULL;
 }
 
+void correlate_code(struct correlate *c, const struct code_record *record)
+{
+    c->calls.code = c->code ? code_stacks_note(c->code, record) : NULL;
+}
+
+/* The text of a stack is sent once: the other spans refer to it by its ID. */
+static void put_code(struct span *span, struct code_stack *code)
+{
+    span_attr_string(span, ATTR("cuspan.stack.id"), code->id);
+    if (*code->function)
+        span_attr_string(span, ATTR("code.function.name"), code->function);
+    if (code->file)
+        span_attr_string(span, ATTR("code.file.path"), code->file);
+    if (code->line)
+        span_attr_int(span, ATTR("code.line.number"), code->line);
+    if (!code->is_sent)
+        span_attr_string(span, ATTR("code.stacktrace"), code->text);
+    code->is_sent = true;
+}
+
 /* For contexts and statistics, whether sampled or not. */
 static void note_call(struct correlate *c, const struct call_info *info, const struct call_record *call)
 {
@@ -269,6 +289,8 @@ static void make_span(struct correlate *c, const struct thread_info *thread, con
     }
     if (__builtin_expect(c->calls.stack != NULL, 0))
         span_attr_string(span, ATTR("code.stacktrace"), c->calls.stack);
+    if (__builtin_expect(c->calls.code != NULL, 0))
+        put_code(span, c->calls.code);
     if (step)
         step_spans_emit(c, step, span, parent->account);
     else
@@ -290,6 +312,7 @@ void correlate_call(struct correlate *c, const struct thread_info *thread, const
         counter_add_alone(COUNTER_spans_filtered, 1);
     }
     c->calls.stack = NULL;
+    c->calls.code = NULL;
 }
 
 void correlate_resource(struct correlate *c, const struct thread_info *thread,

@@ -16,7 +16,8 @@ struct held_resource {
 };
 
 struct call_spans {
-    const char *stack; /* of the next call, not owned; NULL: none */
+    const char *stack;       /* of the next call, not owned; NULL: none */
+    struct code_stack *code; /* the same */
     uint32_t held_count;
     struct held_resource held[RESOURCES_HELD]; /* until their call returns */
     struct span_event events[CALL_EVENTS_MAX]; /* of the current span */

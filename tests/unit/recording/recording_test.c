@@ -413,6 +413,47 @@ static void test_counts_come_back_to_the_bit(void **unused)
     assert_ended(recording);
 }
 
+static void test_code_comes_back(void **unused)
+{
+    (void)unused;
+    union {
+        struct code_record record;
+        uint8_t bytes[64];
+    } code = {.record = {.head = {48, RECORD_CODE, 0, 0},
+                         .id = 0xfedcba9876543210,
+                         .frame_count = 1,
+                         .flags = CODE_IS_DESCRIBED | CODE_IS_CUT}};
+    struct code_frame frame = {.line = 88, .file_bytes = 8, .name_bytes = 4, .flags = CODE_FRAME_IS_PROGRAMS};
+    memcpy(code.record.frames, &frame, sizeof frame);
+    memcpy(code.record.frames + sizeof frame, "train.pystep", 12);
+    struct recording_writer *writer = create();
+    assert_int_equal(recording_write_code(writer, UINT32_MAX, &code.record), STATUS_OK);
+    code.record.frame_count = 2; /* of which the second one is not there */
+    assert_int_equal(recording_write_code(writer, 1, &code.record), STATUS_INVALID);
+    code.record.frame_count = CODE_FRAMES_MAX + 1;
+    code.record.flags = 0;
+    assert_int_equal(recording_write_code(writer, 1, &code.record), STATUS_INVALID);
+    code.record.frame_count = 1;
+    code.record.head.bytes = sizeof code.record; /* known */
+    assert_int_equal(recording_write_code(writer, 2, &code.record), STATUS_OK);
+    close_writer(writer);
+    struct recording *recording = open_file();
+    struct recording_event event;
+    next(recording, &event, RECORDING_CODE);
+    assert_int_equal(event.correlation_id, UINT32_MAX);
+    assert_int_equal(event.code->head.type, RECORD_CODE);
+    assert_int_equal(event.code->head.bytes, 48);
+    assert_int_equal(event.code->id, 0xfedcba9876543210);
+    assert_int_equal(event.code->frame_count, 1);
+    assert_int_equal(event.code->flags, CODE_IS_DESCRIBED | CODE_IS_CUT);
+    assert_memory_equal(event.code->frames, code.record.frames, sizeof frame + 12);
+    next(recording, &event, RECORDING_CODE);
+    assert_int_equal(event.correlation_id, 2);
+    assert_int_equal(event.code->head.bytes, sizeof code.record);
+    assert_int_equal(event.code->flags, 0);
+    assert_ended(recording);
+}
+
 static void test_unreasonable_counts_are_damage(void **unused)
 {
     static const uint8_t too_many[] = {1, 1, 1, GPU_COUNTERS_MAX + 1}, too_short[] = {1, 1, 1, 2, 0, 0};
@@ -481,7 +522,7 @@ static void test_unknown_events_are_skipped(void **unused)
 {
     static const uint8_t payload[300] = {1, 2, 3};
     struct recording_writer *writer = create();
-    for (unsigned type = RECORDING_STEP + 1; type < 1000; type += 7)
+    for (unsigned type = RECORDING_CODE + 1; type < 1000; type += 7)
         assert_int_equal(recording_write_raw(writer, type, payload, type % sizeof payload), STATUS_OK);
     assert_int_equal(recording_write_info(writer, "after", "them"), STATUS_OK);
     assert_int_equal(recording_write_raw(writer, 1 << 30, payload, 0), STATUS_OK);
@@ -721,7 +762,7 @@ static void test_another_major_version_names_both(void **unused)
     uint8_t *content = small_recording(&bytes);
     content[8] = 3;
     assert_int_equal(read_through(content, bytes, &err), STATUS_UNSUPPORTED);
-    assert_non_null(strstr(err.text, "3.3"));
+    assert_non_null(strstr(err.text, "3.4"));
     assert_non_null(strstr(err.text, "1.x"));
     free(content);
 }
@@ -789,6 +830,7 @@ int main(void)
         cmocka_unit_test(test_an_empty_recording_is_one),
         cmocka_unit_test(test_the_file_is_private_and_replaces_what_was_there),
         cmocka_unit_test(test_long_and_many_strings_survive),
+        cmocka_unit_test(test_code_comes_back),
         cmocka_unit_test(test_counts_come_back_to_the_bit),
         cmocka_unit_test(test_unreasonable_counts_are_damage),
         cmocka_unit_test(test_steps_come_back),

@@ -1,0 +1,18 @@
+/* Native stacks of launches: return addresses become modules and functions. Only for the pipeline thread:
+ * looking up names takes the loader's lock and reads symbol tables. */
+#ifndef CUSPAN_AGENT_PIPELINE_NATIVE_CODE_H
+#define CUSPAN_AGENT_PIPELINE_NATIVE_CODE_H
+
+#include "base/status.h"
+#include "model/record.h"
+
+#define NATIVE_CODE_SYMBOLS_BYTES (1024 * 1024) /* part of SETTINGS_CODE_BYTES */
+
+/* NO_MEMORY. */
+enum status native_code_start(void) MUST_CHECK;
+
+/* The same stack with named frames: the record itself if it has no addresses, else one that is valid until
+ * the next call. */
+const struct code_record *native_code_name(const struct code_record *code);
+
+#endif

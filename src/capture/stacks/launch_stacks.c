@@ -1,0 +1,265 @@
+#include "capture/stacks/launch_stacks.h"
+
+#include "base/accounting/counters.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "capture/stacks/code_paths.h"
+
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define KNOWN_MAX      512 /* stacks of a thread; a power of two */
+#define FILE_BYTES_MAX 512
+#define NAME_BYTES_MAX UINT8_MAX
+
+static struct {
+    uint32_t period;
+    uint64_t *known; /* KNOWN_MAX for each slot of a thread */
+    _Atomic(const struct python *) python;
+    struct python found;
+    bool is_refused;
+    bool is_native; /* native frames, too */
+    cuspan_replay_code_fn *replay;
+    _Atomic uint64_t epoch; /* stacks of an older one are not known */
+} stacks;
+
+enum status launch_stacks_start(const struct settings *settings, cuspan_replay_code_fn *replay)
+{
+    size_t bytes = (size_t)THREADS_MAX * KNOWN_MAX * sizeof *stacks.known;
+    stacks.replay = replay;
+    code_paths_start(settings->capture.code_paths == CODE_PATHS_FULL);
+    stacks.period = settings->capture.launch_stacks_period;
+    if (!stacks.known) {
+        /* Pages become resident when a thread first uses them. */
+        void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED)
+            return STATUS_NO_MEMORY;
+        stacks.known = memory;
+    }
+    launch_stacks_look();
+    stacks.is_native = settings->capture.launch_stacks == LAUNCH_STACKS_ALL && !replay;
+    return stacks.is_native ? native_frames_start() : STATUS_OK;
+}
+
+void launch_stacks_look(void)
+{
+    if (!stacks.known || stacks.is_refused || stacks.replay ||
+        atomic_load_explicit(&stacks.python, memory_order_relaxed) != NULL)
+        return;
+    struct error err = {0};
+    enum status status = python_find(&stacks.found, &err);
+    if (status == STATUS_OK)
+        atomic_store_explicit(&stacks.python, &stacks.found, memory_order_release);
+    if (status != STATUS_UNSUPPORTED)
+        return;
+    stacks.is_refused = true;
+    log_warn("no stacks of launches: %s", err.text);
+}
+
+void launch_stacks_forget(void)
+{
+    atomic_fetch_add_explicit(&stacks.epoch, 1, memory_order_relaxed);
+}
+
+/* Whether this call's code is taken: each with a probability of 1 in the period, so that it does not beat with
+ * the program's steps. */
+static bool is_due(struct host_thread *thread)
+{
+    if (stacks.period <= 1)
+        return true;
+    if (thread->calls_until_code == 0) {
+        if (!thread->code_random)
+            thread->code_random = (uint32_t)thread->serial * 2654435761u | 1;
+        thread->code_random = thread->code_random * 1664525u + 1013904223u;
+        thread->calls_until_code =
+            1 + (uint32_t)((uint64_t)thread->code_random * (2ull * stacks.period - 1) >> 32);
+    }
+    return --thread->calls_until_code == 0;
+}
+
+#define WAITING_MAX 64 /* threads whose stacks are looked up together */
+
+struct waiting {
+    struct native_stack *stacks[WAITING_MAX];
+    size_t count;
+};
+
+static void add_waiting(struct host_thread *thread, void *context)
+{
+    struct waiting *waiting = context;
+    if (waiting->count < WAITING_MAX && native_stack_is_waiting(&thread->native))
+        waiting->stacks[waiting->count++] = &thread->native;
+}
+
+void launch_stacks_service(void)
+{
+    struct waiting waiting = {.count = 0};
+    if (!stacks.is_native)
+        return;
+    native_frames_poll();
+    threads_visit(add_waiting, &waiting);
+    if (waiting.count)
+        (void)native_stacks_find(waiting.stacks, waiting.count);
+}
+
+static uint64_t mark_of(uint64_t id)
+{
+    /* With the epoch, so that one comparison decides. */
+    return id + atomic_load_explicit(&stacks.epoch, memory_order_relaxed);
+}
+
+/* Finds the stack's place in the thread's table, and with it the size of its record: `bytes` if it is new. */
+static void look_up(struct host_thread *thread, struct launch_stack *stack, uint32_t bytes)
+{
+    uint64_t mark = mark_of(stack->id);
+    stack->known_place = &stacks.known[(size_t)thread->info.slot * KNOWN_MAX + (mark & (KNOWN_MAX - 1))];
+    stack->bytes_max = *stack->known_place == mark ? (uint32_t)sizeof(struct code_record) : bytes;
+}
+
+static inline bool take_python(struct host_thread *thread, const struct python *python,
+                               struct launch_stack *stack)
+{
+    struct python_walk *walk = &stack->python.walk;
+    python_frames_walk(python, stack->python.frames, CODE_FRAMES_MAX, walk);
+    if (!walk->count) {
+        if (walk->stack != PYTHON_STACK_NO_THREAD && walk->stack != PYTHON_STACK_EMPTY)
+            counter_add(COUNTER_code_unknown, 1);
+        return false;
+    }
+    stack->kind = STACK_PYTHON;
+    stack->python.python = python;
+    stack->id = walk->hash;
+    look_up(thread, stack, CODE_RECORD_BYTES_MAX);
+    return true;
+}
+
+/* A stack that is not complete has an ID of its own and is not remembered, because others may begin alike. */
+static bool take_native(struct host_thread *thread, struct launch_stack *stack)
+{
+    struct native_walk *walk = &stack->native.walk;
+    native_frames_walk(&thread->native, NATIVE_FROM_CALLER, stack->native.frames, CODE_FRAMES_MAX, walk);
+    if (!walk->count && !walk->ticket)
+        return false;
+    uint64_t id = hash_word(hash_word(HASH_START, walk->generation), walk->ticket);
+    for (uint32_t i = 0; i < walk->count; i++) {
+        id = hash_word(id, stack->native.frames[i]);
+        id ^= id >> 29;
+    }
+    stack->kind = STACK_NATIVE;
+    stack->id = id;
+    uint32_t bytes =
+        (uint32_t)(sizeof(struct code_record) + sizeof(struct code_addresses) + 8 * walk->count);
+    if (!walk->ticket) {
+        look_up(thread, stack, bytes);
+        return true;
+    }
+    stack->known_place = NULL;
+    stack->bytes_max = bytes;
+    return true;
+}
+
+static bool take_recorded(struct host_thread *thread, struct launch_stack *stack)
+{
+    stack->kind = STACK_RECORDED;
+    stack->recorded = stacks.replay();
+    if (!stack->recorded)
+        return false;
+    stack->id = stack->recorded->id;
+    look_up(thread, stack, stack->recorded->head.bytes);
+    return true;
+}
+
+bool launch_stacks_take(struct host_thread *thread, struct launch_stack *stack)
+{
+    const struct python *python = atomic_load_explicit(&stacks.python, memory_order_acquire);
+    if (__builtin_expect(stacks.replay != NULL, 0))
+        return take_recorded(thread, stack);
+    if (!is_due(thread))
+        return false;
+    return (python && take_python(thread, python, stack)) ||
+           (stacks.is_native && take_native(thread, stack));
+}
+
+/* Returns the frame's size in bytes; 0: no room. */
+static uint32_t describe(const struct launch_stack *stack, const struct python_frame *frame, uint8_t *to,
+                         uint32_t room)
+{
+    char file[FILE_BYTES_MAX], name[NAME_BYTES_MAX];
+    struct python_frame_text text = {
+        .file = file, .name = name, .file_max = sizeof file, .name_max = sizeof name};
+    python_frame_describe(stack->python.python, frame, &text);
+    struct code_path path = code_path_of(file, text.file_length);
+    struct code_frame head = {text.line, (uint16_t)path.bytes, (uint8_t)text.name_length,
+                              path.is_programs ? CODE_FRAME_IS_PROGRAMS : 0};
+    uint32_t bytes = (uint32_t)(sizeof head + path.bytes + text.name_length);
+    if (bytes > room)
+        return 0;
+    memcpy(to, &head, sizeof head);
+    memcpy(to + sizeof head, path.shown, path.bytes);
+    memcpy(to + sizeof head + path.bytes, name, text.name_length);
+    return bytes;
+}
+
+/* Each writes all frames after the record's head, and returns its size. */
+static uint32_t write_python(const struct launch_stack *stack, struct code_record *record)
+{
+    uint32_t bytes = sizeof *record;
+    for (uint32_t i = 0; i < stack->python.walk.count; i++) {
+        uint32_t more = describe(stack, &stack->python.frames[i], (uint8_t *)record + bytes,
+                                 CODE_RECORD_BYTES_MAX - 8 - bytes);
+        if (!more) {
+            record->frame_count = i;
+            record->flags |= CODE_IS_CUT;
+            break;
+        }
+        bytes += more;
+    }
+    while (bytes % 8)
+        ((uint8_t *)record)[bytes++] = 0;
+    return bytes;
+}
+
+static uint32_t write_native(const struct launch_stack *stack, struct code_record *record)
+{
+    uint64_t *to = (uint64_t *)(void *)record->frames;
+    const struct native_walk *walk = &stack->native.walk;
+    to[0] = walk->ticket;
+    memcpy(&to[1], stack->native.frames, walk->count * sizeof *to);
+    record->flags |= CODE_IS_NATIVE;
+    return stack->bytes_max;
+}
+
+static uint32_t write_recorded(const struct launch_stack *stack, struct code_record *record)
+{
+    memcpy(record, stack->recorded, stack->bytes_max);
+    return stack->bytes_max;
+}
+
+uint32_t launch_stacks_write(const struct launch_stack *stack, struct code_record *record)
+{
+    uint32_t bytes = sizeof *record;
+    bool is_known = stack->bytes_max == bytes;
+    record->id = stack->id;
+    record->frame_count = 0;
+    record->flags = 0;
+    if (stack->kind == STACK_PYTHON) {
+        record->frame_count = stack->python.walk.count;
+        record->flags = stack->python.walk.is_cut ? CODE_IS_CUT : 0;
+        bytes = is_known ? bytes : write_python(stack, record);
+    } else if (stack->kind == STACK_NATIVE) {
+        record->frame_count = stack->native.walk.count;
+        record->flags = stack->native.walk.end == NATIVE_END_OUTERMOST ? 0 : CODE_IS_CUT;
+        bytes = is_known ? bytes : write_native(stack, record);
+    } else {
+        bytes = write_recorded(stack, record);
+    }
+    if (is_known)
+        record->flags &= ~(uint32_t)CODE_IS_DESCRIBED;
+    else
+        record->flags |= CODE_IS_DESCRIBED;
+    if (!is_known && stack->known_place)
+        *stack->known_place = mark_of(stack->id);
+    record->head = (struct record_head){.bytes = bytes, .type = RECORD_CODE};
+    return bytes;
+}

@@ -1,0 +1,34 @@
+/* Stacks of the code that made calls, by their ID: the text of each, and its innermost frame that belongs to
+ * the program. Memory is bounded: if it is full, all stacks are forgotten, and the threads that made them
+ * describe them again. */
+#ifndef CUSPAN_CORRELATE_STACKS_CODE_STACKS_H
+#define CUSPAN_CORRELATE_STACKS_CODE_STACKS_H
+
+#include "base/status.h"
+#include "model/record.h"
+
+#include <stdbool.h>
+
+#define CODE_STACKS_MAX        4096
+#define CODE_STACKS_TEXT_BYTES (4 * 1024 * 1024)
+#define CODE_ID_CHARS          16
+
+struct code_stack {
+    char id[CODE_ID_CHARS + 1];
+    const char *file, *function; /* of the program's frame. file NULL: a native one; function "": unknown */
+    uint32_t line;               /* 0: unknown */
+    const char *text;            /* all frames: code.stacktrace */
+    bool is_sent;                /* some span has the text */
+};
+
+struct code_stacks;
+
+/* `forget` is called when all stacks are forgotten; may be NULL. NO_MEMORY. */
+enum status code_stacks_create(void (*forget)(void), struct code_stacks **stacks) MUST_CHECK;
+void code_stacks_destroy(struct code_stacks *stacks);
+
+/* The record's stack, valid until the next call of this function. NULL: it was described in a record that is
+ * missing, and is counted. */
+struct code_stack *code_stacks_note(struct code_stacks *stacks, const struct code_record *record);
+
+#endif

@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+"""The code that makes calls into CUDA (`capture.launch_stacks`): the real agent in a Python program, with a CUPTI that does
+nothing. The program reports the stacks that Python itself sees.
+
+    launch_stacks_test.py --build BUILD-DIR [unittest's arguments]
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests/support"))
+from backend import spans_of  # noqa: E402
+
+BUILD = ROOT / "build"
+PROGRAM = ROOT / "tests/integration/hosts/code_program.py"
+FRAME = re.compile(r'File "(.*)", line (\d+), in (.*)')
+FRAMES_MAX = 64
+
+
+def environment(**more):
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE", "PYTHON"))}
+    return {**kept, "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", **more}
+
+
+def calls_of(file):
+    spans = [span for line in file.read_text().splitlines() for span in spans_of(json.loads(line))]
+    return sorted((span for span in spans if "cuda.correlation.id" in span.attributes), key=lambda span: span.start_ns)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def run_program(self, part, count, *settings, directory=None, **more):
+        """The calls that the program reports. `self.err` is its log."""
+        cupti = BUILD / "libfake_cupti_classic.so"
+        for old in self.folder.glob("report*"):
+            old.unlink()
+        # The programs make calls and new stacks as fast as they can, so rings must hold all of them.
+        wanted = [f"cupti.library={cupti}", "cupti.api=classic", f"report_file={self.folder / 'report'}", "rings.bytes=16777216",
+                  "rings.total_bytes=67108864", "memory_bytes_max=268435456", *settings]
+        program = [sys.executable, PROGRAM] if part else [BUILD / "native_program"]
+        done = subprocess.run([*program, BUILD / "libcuspan.so", cupti, *([part] * bool(part)), str(count)], capture_output=True, text=True,
+                              timeout=600, check=False, cwd=directory or self.folder, env=environment(CUSPAN_SET=";".join(wanted), **more))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.err = done.stderr
+        return json.loads(done.stdout) if part else None
+
+    def play(self, part, *settings, count=2, directory=None, **more):
+        """(the calls that the program reports, their spans in the same order)"""
+        file = self.folder / "spans.jsonl"
+        file.unlink(missing_ok=True)
+        calls = self.run_program(part, count, f"output_file={file}", *settings, directory=directory, **more)
+        self.counters, spans = self.read_counters(), calls_of(file)
+        self.assertEqual(self.counters["lost_ring_full"], 0)
+        self.assertEqual(self.counters["lost_queue_full"], 0)
+        self.assertEqual([span.name for span in spans], [call["name"] for call in calls])
+        return calls, spans
+
+    def read_counters(self):
+        report, = self.folder.glob("report*")
+        return json.loads(report.read_text())["counters"]
+
+    def frames_of(self, span, texts):
+        """[[file, line, name]] of the stack that the span refers to; `texts` collects those that were sent."""
+        if "code.stacktrace" in span.attributes:
+            self.assertNotIn(span.attributes["cuspan.stack.id"], texts, "sent twice")
+            texts[span.attributes["cuspan.stack.id"]] = span.attributes["code.stacktrace"]
+        found = [FRAME.fullmatch(line) for line in texts[span.attributes["cuspan.stack.id"]].split("\n") if line != "..."]
+        return [[file, int(line), name] for file, line, name in (match.groups() for match in found)]
+
+    def check(self, calls, spans):
+        texts = {}
+        for call, span in zip(calls, spans):
+            self.assertEqual(self.frames_of(span, texts), call["frames"][:FRAMES_MAX])
+        return texts
+
+
+class LaunchStacks(Case):
+    def test_off_there_is_none(self):
+        _, spans = self.play("lines")
+        for span in spans:
+            self.assertFalse({key for key in span.attributes if key.startswith(("code.", "cuspan.stack"))})
+
+    def test_each_call_has_its_frames(self):
+        calls, spans = self.play("lines", "capture.launch_stacks=python", "capture.code_paths=full", count=500)
+        self.assertEqual(len(self.check(calls, spans)), 4)
+        self.assertEqual(self.counters["code_stacks"], 4)
+        self.assertEqual(self.counters["code_unknown"], 0)
+
+    def test_the_innermost_frame(self):
+        calls, spans = self.play("lines", "capture.launch_stacks=python", count=1)
+        for call, span in zip(calls, spans):
+            _, line, name = call["frames"][0]
+            self.assertEqual(span.attributes["code.line.number"], line)
+            self.assertEqual(span.attributes["code.function.name"], name)
+            self.assertEqual(span.attributes["code.file.path"], PROGRAM.name)  # outside the working directory
+        _, spans = self.play("lines", "capture.launch_stacks=python", count=1, directory=ROOT)
+        self.assertEqual(spans[0].attributes["code.file.path"], str(PROGRAM.relative_to(ROOT)))
+        _, spans = self.play("lines", "capture.launch_stacks=python", "capture.code_paths=full", count=1)
+        self.assertEqual(spans[0].attributes["code.file.path"], str(PROGRAM))
+
+    def test_code_at_the_same_address(self):
+        calls, spans = self.play("reuse", "capture.launch_stacks=python", "capture.code_paths=full", count=3000)
+        self.assertEqual(len(self.check(calls, spans)), 3000)
+
+    def test_more_stacks_than_there_is_room_for(self):
+        calls, spans = self.play("reuse", "capture.launch_stacks=python", "capture.code_paths=full", count=6000)
+        self.assertEqual(len(self.check(calls, spans)), 6000)
+        self.assertEqual(self.counters["code_forgotten"], 1)
+
+    def test_threads_share_a_stack(self):
+        calls, spans = self.play("threads", "capture.launch_stacks=python", "capture.code_paths=full", count=4)
+        self.check(calls, spans)
+
+    def test_a_deep_stack_is_cut(self):
+        calls, spans = self.play("deep", "capture.launch_stacks=python", "capture.code_paths=full", count=1)
+        self.assertTrue(spans[0].attributes["code.stacktrace"].endswith("\n..."))
+        frames = self.frames_of(spans[0], {})
+        self.assertGreater(len(frames), 20)
+        self.assertEqual(frames, calls[0]["frames"][:len(frames)])
+
+    def test_packages_are_not_the_programs_code(self):
+        packages = self.folder / "lib/python3.11/site-packages"
+        packages.mkdir(parents=True)
+        (packages / "wrapper.py").write_text("def launch(function):\n    function()\n\n\ndef launch_itself(call):\n    call('cudaLaunchKernel')\n")
+        _, spans = self.play("package", "capture.launch_stacks=python", count=1, PACKAGES=str(packages))
+        self.assertEqual([span.attributes["code.file.path"] for span in spans], [PROGRAM.name] * 3)
+        self.assertIn('File "site-packages/wrapper.py", line 2, in launch\n', spans[0].attributes["code.stacktrace"])
+
+    def test_one_call_in_many(self):
+        _, spans = self.play("lines", "capture.launch_stacks=python", "capture.launch_stacks_period=10", count=2500)
+        count = sum("cuspan.stack.id" in span.attributes for span in spans)
+        self.assertTrue(850 < count < 1150, count)  # of 10,000: 5 standard deviations
+        names = {span.name for span in spans if "cuspan.stack.id" in span.attributes}
+        self.assertEqual(len(names), 4)  # it does not follow the program's period of 4
+
+    def test_a_recording_has_them(self):
+        calls, live = self.play("reuse", "capture.launch_stacks=python", count=300)
+        recording, replayed = self.folder / "recording", self.folder / "replayed.jsonl"
+        self.run_program("reuse", 300, f"record_file={recording}", "capture.launch_stacks=python")
+        subprocess.run([BUILD / "cuspan", "replay", "--quiet", "--file", replayed, recording], check=True, timeout=600,
+                       env=environment())
+        spans = calls_of(replayed)
+        self.assertEqual(len(spans), len(live))
+        for one, other in zip(spans, live):
+            for key in "code.function.name", "code.file.path", "code.line.number", "code.stacktrace":
+                self.assertEqual(one.attributes[key], other.attributes[key])
+
+    def native(self, *settings, count=10):
+        """The spans of a C program's calls: `count` from main(), then `count` from another thread."""
+        file = self.folder / "spans.jsonl"
+        file.unlink(missing_ok=True)
+        self.run_program("", count, f"output_file={file}", *settings)
+        spans = calls_of(file)
+        self.assertEqual(len(spans), 2 * count)
+        return spans
+
+    def test_native_stacks(self):
+        spans = self.native("capture.launch_stacks=all", count=50)
+        texts, unknown, complete = {}, 0, 0
+        for span, functions in zip(spans, [["launch", "forward", "main"]] * 50 + [["launch", "backward", "run_thread"]] * 50):
+            stack = span.attributes.get("cuspan.stack.id")
+            if not stack:  # the first call of a thread: the limits of its stack are not known yet
+                unknown += 1
+                continue
+            texts.setdefault(stack, span.attributes.get("code.stacktrace"))
+            lines = texts[stack].split("\n")
+            is_cut = lines[-1] == "..."
+            lines = lines[:-1] if is_cut else lines
+            complete += not is_cut
+            self.assertEqual([re.sub(r"\+.*", "", line) for line in lines[:3]], functions[:len(lines)] if is_cut else functions, texts[stack])
+            for line in lines[:3]:
+                self.assertRegex(line, r"^\w+\+0x[0-9a-f]+ \(native_program\+0x[0-9a-f]+\)$")
+            self.assertEqual(span.attributes["code.function.name"], "launch")
+            self.assertNotIn("code.file.path", span.attributes)
+        self.assertGreaterEqual(complete, 1)  # the first ones may be cut, until the agent knows the threads' stacks
+        self.assertEqual(self.read_counters()["code_unknown"], unknown)
+
+    def test_native_stacks_are_not_taken_beside_python(self):
+        calls, spans = self.play("lines", "capture.launch_stacks=all", "capture.code_paths=full", count=3)
+        self.check(calls, spans)
+        for span in self.native("capture.launch_stacks=python"):
+            self.assertNotIn("cuspan.stack.id", span.attributes)
+
+    def test_a_recording_has_names_of_native_frames(self):
+        recording, replayed = self.folder / "recording", self.folder / "replayed.jsonl"
+        self.run_program("", 10, f"record_file={recording}", "capture.launch_stacks=all")
+        subprocess.run([BUILD / "cuspan", "replay", "--quiet", "--file", replayed, recording], check=True, timeout=600,
+                       env=environment())
+        spans = calls_of(replayed)
+        self.assertEqual(len(spans), 20)
+        named = [span for span in spans if "cuspan.stack.id" in span.attributes]
+        self.assertTrue(named)
+        for span in named:
+            self.assertEqual(span.attributes["code.function.name"], "launch")
+
+    def test_not_in_a_summary(self):
+        self.run_program("lines", 2, "detail=summary", "capture.launch_stacks=python")
+        self.assertEqual(self.read_counters()["code_stacks"], 0)
+
+
+if __name__ == "__main__":
+    if "--build" in sys.argv:
+        at = sys.argv.index("--build")
+        BUILD = Path(sys.argv[at + 1]).resolve()
+        del sys.argv[at:at + 2]
+    unittest.main()

@@ -1,0 +1,185 @@
+/* Stacks of code by their ID: text, the program's frame, bounded memory, damaged records. */
+#include "correlate/stacks/code_stacks.h"
+
+#include "base/accounting/counters.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct code_stacks *stacks;
+static unsigned forgotten;
+
+static union {
+    struct code_record record;
+    uint64_t words[CODE_RECORD_BYTES_MAX / 8];
+} code;
+
+static void forget(void)
+{
+    forgotten++;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    forgotten = 0;
+    return code_stacks_create(forget, &stacks) == STATUS_OK ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    code_stacks_destroy(stacks);
+    return 0;
+}
+
+static void begin(uint64_t id)
+{
+    code.record = (struct code_record){
+        .head = {sizeof code.record, RECORD_CODE, 0, 0}, .id = id, .flags = CODE_IS_DESCRIBED};
+}
+
+static void add_frame(const char *file, uint32_t line, const char *name, bool is_programs)
+{
+    struct code_frame frame = {line, (uint16_t)strlen(file), (uint8_t)strlen(name), is_programs ? CODE_FRAME_IS_PROGRAMS : 0};
+    uint8_t *to = (uint8_t *)&code + code.record.head.bytes;
+    memcpy(to, &frame, sizeof frame);
+    memcpy(to + sizeof frame, file, frame.file_bytes);
+    memcpy(to + sizeof frame + frame.file_bytes, name, frame.name_bytes);
+    code.record.head.bytes += (uint32_t)sizeof frame + frame.file_bytes + frame.name_bytes;
+    code.record.frame_count++;
+}
+
+static struct code_stack *note(void)
+{
+    return code_stacks_note(stacks, &code.record);
+}
+
+static struct code_stack *note_known(uint64_t id)
+{
+    struct code_record known = {.head = {sizeof known, RECORD_CODE, 0, 0}, .id = id, .frame_count = 2};
+    return code_stacks_note(stacks, &known);
+}
+
+static void test_a_stack_is_described_once(void **state)
+{
+    (void)state;
+    begin(0x1a2b);
+    add_frame("torch/nn/functional.py", 12, "linear", false);
+    add_frame("train.py", 88, "Trainer.step", true);
+    add_frame("main.py", 3, "<module>", true);
+    const struct code_stack *stack = note();
+    assert_string_equal(stack->id, "0000000000001a2b");
+    assert_string_equal(stack->text, "File \"torch/nn/functional.py\", line 12, in linear\n"
+                                     "File \"train.py\", line 88, in Trainer.step\n"
+                                     "File \"main.py\", line 3, in <module>");
+    assert_string_equal(stack->file, "train.py");
+    assert_string_equal(stack->function, "Trainer.step");
+    assert_int_equal(stack->line, 88);
+    assert_ptr_equal(note_known(0x1a2b), stack);
+    assert_ptr_equal(note(), stack); /* another thread has described it, too */
+}
+
+static void test_without_a_frame_of_the_program_the_innermost_counts(void **state)
+{
+    (void)state;
+    begin(1);
+    add_frame("torch/_tensor.py", 5, "backward", false);
+    add_frame("torch/autograd/__init__.py", 7, "run", false);
+    const struct code_stack *stack = note();
+    assert_string_equal(stack->file, "torch/_tensor.py");
+    assert_int_equal(stack->line, 5);
+}
+
+static void test_a_cut_stack_says_so(void **state)
+{
+    (void)state;
+    begin(1);
+    add_frame("a.py", 1, "f", true);
+    code.record.flags |= CODE_IS_CUT;
+    assert_string_equal(note()->text, "File \"a.py\", line 1, in f\n...");
+}
+
+static void test_a_stack_that_was_never_described_is_counted(void **state)
+{
+    (void)state;
+    uint64_t before = counter_get(COUNTER_code_unknown);
+    assert_null(note_known(77));
+    assert_int_equal(counter_get(COUNTER_code_unknown), before + 1);
+}
+
+static void test_all_are_forgotten_when_places_are_used_up(void **state)
+{
+    (void)state;
+    for (uint64_t id = 1; id <= CODE_STACKS_MAX; id++) {
+        begin(id);
+        add_frame("a.py", (uint32_t)id, "f", true);
+        assert_non_null(note());
+    }
+    assert_int_equal(forgotten, 0);
+    assert_int_equal(note_known(1)->line, 1);
+    begin(CODE_STACKS_MAX + 1);
+    add_frame("a.py", 9, "f", true);
+    assert_int_equal(note()->line, 9);
+    assert_int_equal(forgotten, 1);
+    assert_null(note_known(1));
+}
+
+static void test_all_are_forgotten_when_text_is_used_up(void **state)
+{
+    (void)state;
+    char file[1000];
+    memset(file, 'x', sizeof file - 1);
+    file[sizeof file - 1] = '\0';
+    uint64_t id = 0;
+    while (!forgotten && id < CODE_STACKS_MAX) {
+        begin(++id);
+        for (int i = 0; i < 3; i++)
+            add_frame(file, 1, "f", true);
+        assert_int_equal(strlen(note()->file), sizeof file - 1);
+    }
+    assert_int_equal(forgotten, 1);
+    assert_true(id > CODE_STACKS_TEXT_BYTES / 5000 && id < CODE_STACKS_TEXT_BYTES / 3000);
+    assert_non_null(note_known(id)); /* the one that had no room */
+}
+
+static void test_a_record_that_ends_within_a_frame(void **state)
+{
+    (void)state;
+    begin(1);
+    add_frame("a.py", 1, "f", true);
+    add_frame("b.py", 2, "g", true);
+    for (uint32_t bytes = sizeof code.record; bytes < code.record.head.bytes; bytes++) {
+        union {
+            struct code_record record;
+            uint8_t bytes[256];
+        } part;
+        memset(&part, 0xff, sizeof part);
+        memcpy(&part, &code, bytes);
+        part.record.head.bytes = bytes;
+        part.record.id = bytes;
+        const struct code_stack *stack = code_stacks_note(stacks, &part.record);
+        assert_non_null(stack);
+        assert_null(strstr(stack->text, "b.py"));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_stack_is_described_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_without_a_frame_of_the_program_the_innermost_counts, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_a_cut_stack_says_so, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_stack_that_was_never_described_is_counted, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_all_are_forgotten_when_places_are_used_up, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_all_are_forgotten_when_text_is_used_up, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_record_that_ends_within_a_frame, setup, teardown),
+    };
+    return cmocka_run_group_tests_name("code_stacks", tests, NULL, NULL);
+}
