@@ -59,10 +59,8 @@ static const struct setting_word histogram_forms[] = {
     {"explicit_bucket_histogram", HISTOGRAM_EXPLICIT},
     {"base2_exponential_bucket_histogram", HISTOGRAM_EXPONENTIAL},
     {NULL, 0}};
-static const struct setting_word launch_stacks[] = {{"none", LAUNCH_STACKS_NONE},
-                                                    {"python", LAUNCH_STACKS_PYTHON},
-                                                    {"all", LAUNCH_STACKS_ALL},
-                                                    {NULL, 0}};
+static const struct setting_word launch_stacks[] = {
+    {"none", LAUNCH_STACKS_NONE}, {"python", LAUNCH_STACKS_PYTHON}, {"all", LAUNCH_STACKS_ALL}, {NULL, 0}};
 static const struct setting_word code_paths[] = {
     {"relative", CODE_PATHS_RELATIVE}, {"full", CODE_PATHS_FULL}, {NULL, 0}};
 static const struct setting_word details[] = {{"summary", DETAIL_SUMMARY},
@@ -282,12 +280,14 @@ const struct setting settings_table[] = {
      .comment = "call stacks of allocations (a few us each on the program's threads); not in recordings and "
                 "summaries"},
     {OWN(capture.launch_stacks), WORD(launch_stacks, "none"),
-     .comment = "stacks of calls that launch, copy, set, wait or allocate; all: the native stack where there is no "
-                "Python; not in summaries"},
+     .comment =
+         "stacks of calls that launch, copy, set, wait or allocate; all: the native stack where there is no "
+         "Python; not in summaries"},
     {OWN(capture.launch_stacks_period), UINT32(1, COUNT_MAX, "1"),
      .comment = "take one stack in this many calls, at random"},
     {OWN(capture.code_paths), WORD(code_paths, "relative"),
-     .comment = "paths of source files: relative to the working directory or the folder of packages, or full"},
+     .comment =
+         "paths of source files: relative to the working directory or the folder of packages, or full"},
     {OWN(capture.nvlink), BOOL("true"),
      .comment = "query NVML for the links between GPUs, at the first copy from one GPU to another"},
     {OWN(capture.cuda_profiler), BOOL("false"),

@@ -36,7 +36,7 @@ struct correlate_options {
     bool (*slept_between)(uint64_t from_ns, uint64_t until_ns);
     void (*take_overhead)(struct agent_overhead *); /* cuspan's own cost, for session spans; NULL: left out */
     void (*forget_code)(void); /* stacks of code must be described again; NULL: not needed */
-    bool expects_devices;                           /* work waits for its device's description */
+    bool expects_devices;      /* work waits for its device's description */
     struct correlate_sink sink;
 };
 

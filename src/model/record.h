@@ -82,8 +82,8 @@ struct code_record {
     uint8_t frames[];
 };
 
-/* Followed by the path of the file (as capture.code_paths wants it), then the qualified name of the function, both UTF-8 and not
- * NUL-terminated. Not aligned. */
+/* Followed by the path of the file (as capture.code_paths wants it), then the qualified name of the function,
+ * both UTF-8 and not NUL-terminated. Not aligned. */
 struct code_frame {
     uint32_t line; /* 0: unknown */
     uint16_t file_bytes;

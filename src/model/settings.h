@@ -130,8 +130,8 @@ struct settings {
         enum launch_stacks launch_stacks;
         uint32_t launch_stacks_period; /* one call in this many, at random */
         enum code_paths code_paths;
-        bool nvlink;            /* query NVML when GPUs copy to each other */
-        bool cuda_profiler;     /* only between cudaProfilerStart and cudaProfilerStop */
+        bool nvlink;        /* query NVML when GPUs copy to each other */
+        bool cuda_profiler; /* only between cudaProfilerStart and cudaProfilerStop */
     } capture;
     struct {
         struct pattern_list metrics; /* names (model/gpu_counter_names.h); none: no hardware counters */

@@ -67,7 +67,7 @@ struct recording_event {
     const struct activity_record *activity;
     const struct gpu_counters_record *gpu_counters;
     const struct code_record *code;
-    uint32_t correlation_id; /* CODE: of the call */
+    uint32_t correlation_id;          /* CODE: of the call */
     const struct step_boundary *step; /* time in ns since 1970; 0: before capture started */
 };
 

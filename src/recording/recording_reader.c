@@ -342,7 +342,8 @@ static void get_code(struct recording *recording, struct cursor *cursor, struct 
     uint64_t count = get(cursor), flags = get(cursor), bytes = get(cursor);
     const uint8_t *frames =
         bytes <= CODE_RECORD_BYTES_MAX - sizeof *record ? get_bytes(cursor, (size_t)bytes) : NULL;
-    if (!frames || bytes % 8 || correlation_id > UINT32_MAX || count > CODE_FRAMES_MAX || flags > UINT32_MAX) {
+    if (!frames || bytes % 8 || correlation_id > UINT32_MAX || count > CODE_FRAMES_MAX ||
+        flags > UINT32_MAX) {
         cursor->is_bad = true;
         return;
     }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a stack costs a launch: the time of its two callbacks, with and without capture.launch_stacks.
+"""The cost of a stack for a launch: the time of its two callbacks, with and without capture.launch_stacks.
 
     launch_stacks.py [--build build] [--rounds 30] [--python PYTHON]
 

@@ -18,8 +18,8 @@ enum status native_code_start(void)
 /* Code of the program, and not of a package, the system or CUDA. */
 static bool is_programs(const char *module)
 {
-    static const char *const others[] = {"/site-packages/", "/dist-packages/", "/usr/lib", "/lib/", "/lib64/",
-                                         "/usr/local/cuda", "/opt/nvidia/",    "libpython"};
+    static const char *const others[] = {"/site-packages/", "/dist-packages/", "/usr/lib",     "/lib/",
+                                         "/lib64/",         "/usr/local/cuda", "/opt/nvidia/", "libpython"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strstr(module, others[i]))
             return false;
@@ -34,16 +34,17 @@ static uint32_t write_frame(uint64_t address, uint8_t *to, uint32_t room)
     symbols_look_up(symbols, address, &found);
     const char *slash = found.module ? strrchr(found.module, '/') : NULL;
     int file_bytes = snprintf(file, sizeof file, found.module ? "%s+0x%llx" : "%s0x%llx",
-                              slash ? slash + 1 : found.module ? found.module : "",
+                              slash          ? slash + 1
+                              : found.module ? found.module
+                                             : "",
                               (unsigned long long)found.offset);
-    int name_bytes = found.function ? snprintf(name, sizeof name, "%.*s+0x%llx", NAME_BYTES_MAX, found.function,
-                                               (unsigned long long)found.in_function)
+    int name_bytes = found.function ? snprintf(name, sizeof name, "%.*s+0x%llx", NAME_BYTES_MAX,
+                                               found.function, (unsigned long long)found.in_function)
                                     : 0;
     if (file_bytes < 0 || file_bytes >= (int)sizeof file || name_bytes < 0)
         return 0;
-    struct code_frame frame = {.file_bytes = (uint16_t)file_bytes,
-                               .name_bytes = (uint8_t)name_bytes,
-                               .flags = CODE_FRAME_IS_NATIVE};
+    struct code_frame frame = {
+        .file_bytes = (uint16_t)file_bytes, .name_bytes = (uint8_t)name_bytes, .flags = CODE_FRAME_IS_NATIVE};
     if (found.module && is_programs(found.module))
         frame.flags |= CODE_FRAME_IS_PROGRAMS;
     uint32_t bytes = (uint32_t)sizeof frame + frame.file_bytes + frame.name_bytes;

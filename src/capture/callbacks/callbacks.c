@@ -332,9 +332,8 @@ RARE static void write_call_with_stack(struct host_thread *thread, const struct 
 }
 
 /* The same with the code that made the call. */
-__attribute__((noinline)) static void write_call_with_code(struct host_thread *thread,
-                                                           const struct call_site *site, uint64_t start,
-                                                           uint64_t end)
+__attribute__((noinline)) static void
+write_call_with_code(struct host_thread *thread, const struct call_site *site, uint64_t start, uint64_t end)
 {
     struct launch_stack stack;
     if (!launch_stacks_take(thread, &stack)) {
@@ -655,7 +654,8 @@ RARE static bool concerns_sleeper(uint8_t mode, uint32_t domain, uint32_t cbid, 
     if (call->callbackSite == CUPTI_SITE_EXIT && thread_known())
         gpu_counters_exit(thread_known(), call); /* of a launch that started while awake */
     if (cbid < domains[domain].count &&
-        domains[domain].plans[cbid].flags & ~(unsigned)(PLAN_NO_SPAN | PLAN_COUNTS | PLAN_TAKES_STACK | PLAN_TAKES_CODE))
+        domains[domain].plans[cbid].flags &
+            ~(unsigned)(PLAN_NO_SPAN | PLAN_COUNTS | PLAN_TAKES_STACK | PLAN_TAKES_CODE))
         return true;
     return mode == MODE_ENDING && ends_call(domain, data);
 }

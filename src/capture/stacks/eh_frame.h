@@ -1,6 +1,6 @@
 /* Reads the unwind rule of an address from a library's .eh_frame, found by the binary search table of its
- * .eh_frame_hdr. Understands what compilers and C libraries write for x86-64 and arm64. With damaged bytes, it
- * reads no others, and its time is bounded by their number. */
+ * .eh_frame_hdr. Understands what compilers and C libraries write for x86-64 and arm64. With damaged bytes,
+ * it reads no others, and its time is bounded by their number. */
 #ifndef CUSPAN_CAPTURE_STACKS_EH_FRAME_H
 #define CUSPAN_CAPTURE_STACKS_EH_FRAME_H
 

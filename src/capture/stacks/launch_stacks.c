@@ -62,8 +62,8 @@ void launch_stacks_forget(void)
     atomic_fetch_add_explicit(&stacks.epoch, 1, memory_order_relaxed);
 }
 
-/* Whether this call's code is taken: each with a probability of 1 in the period, so that it does not beat with
- * the program's steps. */
+/* Whether this call's code is taken: each with a probability of 1 in the period, so that it does not beat
+ * with the program's steps. */
 static bool is_due(struct host_thread *thread)
 {
     if (stacks.period <= 1)
@@ -148,8 +148,7 @@ static bool take_native(struct host_thread *thread, struct launch_stack *stack)
     }
     stack->kind = STACK_NATIVE;
     stack->id = id;
-    uint32_t bytes =
-        (uint32_t)(sizeof(struct code_record) + sizeof(struct code_addresses) + 8 * walk->count);
+    uint32_t bytes = (uint32_t)(sizeof(struct code_record) + sizeof(struct code_addresses) + 8 * walk->count);
     if (!walk->ticket) {
         look_up(thread, stack, bytes);
         return true;
@@ -177,8 +176,7 @@ bool launch_stacks_take(struct host_thread *thread, struct launch_stack *stack)
         return take_recorded(thread, stack);
     if (!is_due(thread))
         return false;
-    return (python && take_python(thread, python, stack)) ||
-           (stacks.is_native && take_native(thread, stack));
+    return (python && take_python(thread, python, stack)) || (stacks.is_native && take_native(thread, stack));
 }
 
 /* Returns the frame's size in bytes; 0: no room. */

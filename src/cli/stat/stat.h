@@ -107,7 +107,8 @@ struct places;
 struct ledger;
 struct code_book;
 
-/* The meaning of a row in the table of code. In the order of the last words of `--by` (args/command_table.c). */
+/* The meaning of a row in the table of code. In the order of the last words of `--by` (args/command_table.c).
+ */
 enum stat_code_by { STAT_CODE_BY_LINE, STAT_CODE_BY_FUNCTION, STAT_CODE_BY_MODULE };
 
 /* How much of a training job the spans are, for the tables across ranks. */

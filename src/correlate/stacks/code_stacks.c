@@ -90,7 +90,8 @@ static bool next_frame(const struct code_record *record, uint32_t *at, struct fr
     if (room - sizeof head < (uint32_t)head.file_bytes + head.name_bytes)
         return false;
     const char *text = (const char *)record + *at + sizeof head;
-    *frame = (struct frame){{text, head.file_bytes}, {text + head.file_bytes, head.name_bytes}, head.line, head.flags};
+    *frame = (struct frame){
+        {text, head.file_bytes}, {text + head.file_bytes, head.name_bytes}, head.line, head.flags};
     *at += (uint32_t)sizeof head + head.file_bytes + head.name_bytes;
     return true;
 }
@@ -98,10 +99,9 @@ static bool next_frame(const struct code_record *record, uint32_t *at, struct fr
 /* Each returns the text's size, less than `max`; 0: no room. */
 static size_t write_native(const struct frame *frame, char *to, size_t max)
 {
-    int bytes = frame->function.bytes
-                    ? snprintf(to, max, "%.*s (%.*s)\n", (int)frame->function.bytes, frame->function.at,
-                               (int)frame->file.bytes, frame->file.at)
-                    : snprintf(to, max, "%.*s\n", (int)frame->file.bytes, frame->file.at);
+    int bytes = frame->function.bytes ? snprintf(to, max, "%.*s (%.*s)\n", (int)frame->function.bytes,
+                                                 frame->function.at, (int)frame->file.bytes, frame->file.at)
+                                      : snprintf(to, max, "%.*s\n", (int)frame->file.bytes, frame->file.at);
     return bytes < 0 || (size_t)bytes >= max ? 0 : (size_t)bytes;
 }
 
@@ -109,8 +109,8 @@ static size_t write_frame(const struct frame *frame, char *to, size_t max)
 {
     if (frame->flags & CODE_FRAME_IS_NATIVE)
         return write_native(frame, to, max);
-    int bytes = snprintf(to, max, "File \"%.*s\", line %u, in %.*s\n", (int)frame->file.bytes,
-                         frame->file.at, frame->line, (int)frame->function.bytes, frame->function.at);
+    int bytes = snprintf(to, max, "File \"%.*s\", line %u, in %.*s\n", (int)frame->file.bytes, frame->file.at,
+                         frame->line, (int)frame->function.bytes, frame->function.at);
     return bytes < 0 || (size_t)bytes >= max ? 0 : (size_t)bytes;
 }
 

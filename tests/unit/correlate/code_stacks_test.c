@@ -46,7 +46,8 @@ static void begin(uint64_t id)
 
 static void add_frame(const char *file, uint32_t line, const char *name, bool is_programs)
 {
-    struct code_frame frame = {line, (uint16_t)strlen(file), (uint8_t)strlen(name), is_programs ? CODE_FRAME_IS_PROGRAMS : 0};
+    struct code_frame frame = {line, (uint16_t)strlen(file), (uint8_t)strlen(name),
+                               is_programs ? CODE_FRAME_IS_PROGRAMS : 0};
     uint8_t *to = (uint8_t *)&code + code.record.head.bytes;
     memcpy(to, &frame, sizeof frame);
     memcpy(to + sizeof frame, file, frame.file_bytes);
