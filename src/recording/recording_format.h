@@ -34,8 +34,9 @@
     "CUSPAN\n"
 #define FORMAT_MAGIC_BYTES 8
 #define FORMAT_MAJOR       1
-#define FORMAT_MINOR       4 /* 1: resources may be graph nodes; 2: hardware counters; 3: steps; 4: code of calls \
-                              */
+#define FORMAT_MINOR                                                                                         \
+    4 /* 1: resources may be graph nodes; 2: hardware counters; 3: steps; 4: code of calls                   \
+       */
 #define FORMAT_HEADER_BYTES 20
 #define FORMAT_BLOCK_BYTES  20 /* of a block's header */
 #define FORMAT_END_BYTES    16
