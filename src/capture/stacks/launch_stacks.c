@@ -38,6 +38,7 @@ enum status launch_stacks_start(const struct settings *settings, cuspan_replay_c
         stacks.known = memory;
     }
     launch_stacks_look();
+    launch_stacks_forget(); /* capture may have run before */
     stacks.is_native = settings->capture.launch_stacks == LAUNCH_STACKS_ALL && !replay;
     return stacks.is_native ? native_frames_start() : STATUS_OK;
 }
@@ -188,8 +189,12 @@ static uint32_t describe(const struct launch_stack *stack, const struct python_f
         .file = file, .name = name, .file_max = sizeof file, .name_max = sizeof name};
     python_frame_describe(stack->python.python, frame, &text);
     struct code_path path = code_path_of(file, text.file_length);
-    struct code_frame head = {text.line, (uint16_t)path.bytes, (uint8_t)text.name_length,
-                              path.is_programs ? CODE_FRAME_IS_PROGRAMS : 0};
+    struct code_frame head = {
+        .line = stack->python.python->has_positions ? text.line : text.first_line,
+        .file_bytes = (uint16_t)path.bytes,
+        .name_bytes = (uint8_t)text.name_length,
+        .flags = path.is_programs ? CODE_FRAME_IS_PROGRAMS : 0,
+    };
     uint32_t bytes = (uint32_t)(sizeof head + path.bytes + text.name_length);
     if (bytes > room)
         return 0;
