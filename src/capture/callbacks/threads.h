@@ -57,6 +57,7 @@ struct host_thread {
     struct callback_time time;
     uint32_t calls_until_code; /* countdown to the next call whose code is recorded; 0: new thread */
     uint32_t code_random;
+    uint32_t code_table; /* of the slot: number of the table of known stacks (launch_stacks.c); 0: none yet */
     struct native_stack native;
     struct thread_info info;
     _Atomic int state;

@@ -9,13 +9,15 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define KNOWN_MAX      512 /* stacks of a thread; a power of two */
+#define KNOWN_MAX      2048 /* stacks of a thread, in sets of two; a power of two */
+#define TABLES         64   /* of known stacks; threads beyond them share tables */
 #define FILE_BYTES_MAX 512
 #define NAME_BYTES_MAX UINT8_MAX
 
 static struct {
     uint32_t period;
-    uint64_t *known; /* KNOWN_MAX for each slot of a thread */
+    _Atomic uint64_t *known; /* TABLES of KNOWN_MAX */
+    _Atomic uint32_t tables_used;
     _Atomic(const struct python *) python;
     struct python found;
     bool is_refused;
@@ -26,12 +28,11 @@ static struct {
 
 enum status launch_stacks_start(const struct settings *settings, cuspan_replay_code_fn *replay)
 {
-    size_t bytes = (size_t)THREADS_MAX * KNOWN_MAX * sizeof *stacks.known;
+    size_t bytes = (size_t)TABLES * KNOWN_MAX * sizeof *stacks.known;
     stacks.replay = replay;
     code_paths_start(settings->capture.code_paths == CODE_PATHS_FULL);
     stacks.period = settings->capture.launch_stacks_period;
     if (!stacks.known) {
-        /* Pages become resident when a thread first uses them. */
         void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (memory == MAP_FAILED)
             return STATUS_NO_MEMORY;
@@ -110,12 +111,35 @@ static uint64_t mark_of(uint64_t id)
     return id + atomic_load_explicit(&stacks.epoch, memory_order_relaxed);
 }
 
-/* Finds the stack's place in the thread's table, and with it the size of its record: `bytes` if it is new. */
+/* The thread's table. It belongs to the slot, and so to later threads there, too: what was described once is
+ * known. */
+static _Atomic uint64_t *table_of(struct host_thread *thread)
+{
+    if (__builtin_expect(!thread->code_table, 0))
+        thread->code_table =
+            atomic_fetch_add_explicit(&stacks.tables_used, 1, memory_order_relaxed) % TABLES + 1;
+    return &stacks.known[(size_t)(thread->code_table - 1) * KNOWN_MAX];
+}
+
+/* Finds the stack's set in the thread's table, and with it the size of its record: `bytes` if it is new. Two
+ * threads that share a table can only make a stack unknown: its description may be read after its first
+ * use. */
 static void look_up(struct host_thread *thread, struct launch_stack *stack, uint32_t bytes)
 {
     uint64_t mark = mark_of(stack->id);
-    stack->known_place = &stacks.known[(size_t)thread->info.slot * KNOWN_MAX + (mark & (KNOWN_MAX - 1))];
-    stack->bytes_max = *stack->known_place == mark ? (uint32_t)sizeof(struct code_record) : bytes;
+    _Atomic uint64_t *set = table_of(thread) + (mark & (KNOWN_MAX - 2));
+    bool is_known = atomic_load_explicit(&set[0], memory_order_relaxed) == mark ||
+                    atomic_load_explicit(&set[1], memory_order_relaxed) == mark;
+    stack->known_set = set;
+    stack->bytes_max = is_known ? (uint32_t)sizeof(struct code_record) : bytes;
+}
+
+/* Instead of the one that was added before the last one. */
+static void remember(const struct launch_stack *stack)
+{
+    _Atomic uint64_t *set = stack->known_set;
+    atomic_store_explicit(&set[1], atomic_load_explicit(&set[0], memory_order_relaxed), memory_order_relaxed);
+    atomic_store_explicit(&set[0], mark_of(stack->id), memory_order_relaxed);
 }
 
 static inline bool take_python(struct host_thread *thread, const struct python *python,
@@ -154,7 +178,7 @@ static bool take_native(struct host_thread *thread, struct launch_stack *stack)
         look_up(thread, stack, bytes);
         return true;
     }
-    stack->known_place = NULL;
+    stack->known_set = NULL;
     stack->bytes_max = bytes;
     return true;
 }
@@ -261,8 +285,8 @@ uint32_t launch_stacks_write(const struct launch_stack *stack, struct code_recor
         record->flags &= ~(uint32_t)CODE_IS_DESCRIBED;
     else
         record->flags |= CODE_IS_DESCRIBED;
-    if (!is_known && stack->known_place)
-        *stack->known_place = mark_of(stack->id);
+    if (!is_known && stack->known_set)
+        remember(stack);
     record->head = (struct record_head){.bytes = bytes, .type = RECORD_CODE};
     return bytes;
 }

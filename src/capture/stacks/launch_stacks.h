@@ -1,7 +1,7 @@
 /* The code that makes CUDA calls, taken by a callback at the end of a call (capture.launch_stacks): Python
  * frames, or native ones on threads without.
  *
- * A thread remembers the stacks that it has described, in a table of KNOWN_MAX places. A known stack costs a
+ * A thread remembers the stacks that it has described, in a table of 2,048 places. A known stack costs a
  * walk and 24 bytes of the ring. For another one, each frame's file, function and line are copied, which is
  * possible only now: the code object may be gone later. */
 #ifndef CUSPAN_CAPTURE_STACKS_LAUNCH_STACKS_H
@@ -37,7 +37,7 @@ struct launch_stack {
     enum launch_stack_kind kind;
     uint32_t bytes_max; /* of its record */
     uint64_t id;
-    uint64_t *known_place; /* in the thread's table; NULL: it is not remembered */
+    _Atomic uint64_t *known_set; /* two places in the thread's table; NULL: it is not remembered */
     union {
         struct {
             const struct python *python;

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #define CODE_STACKS_MAX        4096
-#define CODE_STACKS_TEXT_BYTES (4 * 1024 * 1024)
+#define CODE_STACKS_TEXT_BYTES (3 * 1024 * 1024)
 #define CODE_ID_CHARS          16
 
 struct code_stack {

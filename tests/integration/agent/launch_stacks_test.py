@@ -142,6 +142,12 @@ class LaunchStacks(Case):
         names = {span.name for span in spans if "cuspan.stack.id" in span.attributes}
         self.assertEqual(len(names), 4)  # it does not follow the program's period of 4
 
+    def test_the_default_settings_have_room_for_it(self):
+        for stacks in "python", "all":
+            done = subprocess.run([BUILD / "cuspan", "check", "--set", f"capture.launch_stacks={stacks}"], capture_output=True, text=True,
+                                  check=False, env=environment())
+            self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_a_recording_has_them(self):
         calls, live = self.play("reuse", "capture.launch_stacks=python", count=300)
         recording, replayed = self.folder / "recording", self.folder / "replayed.jsonl"
