@@ -149,7 +149,8 @@ def training(seed, slower=False):
         t.launch_at(no_python, "gemm_wgrad", 40_000, thread=autograd, parent=range_)
         t.launch_at(no_python, "cleanup_kernel", 5_000, thread=(4730, "worker"))
         t.launch_at(helper, "helper_kernel", 1_000, thread=(4730, "worker"))
-        t.launch_at(None, "unsampled_kernel", 6_000)
+        t.launch_at(None, "unsampled_kernel", 4_000)
+        t.launch_at(None, "native_kernel", 2_000, thread=(4740, "native"))  # no call of this thread has a stack
         t.launch_at(lost, "lost_kernel", 3_000)
         t.launch_at(optimizer, "adam_kernel", 25_000)
         t.wait_at(item, 900_000 * factor)

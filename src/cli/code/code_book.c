@@ -13,6 +13,7 @@ struct origin {
     uint32_t place;    /* frame of the code.* attributes, or MAP_NONE */
     uint32_t first;    /* index in stack_frames */
     uint32_t depth;    /* 0: the text is unknown */
+    uint32_t thread;   /* all calls of a thread without a stack; TRACE_NONE: it is something else */
     bool is_cut;
 };
 
@@ -27,6 +28,8 @@ struct code_book {
     size_t stack_frame_count, stack_frame_capacity;
     struct int_map
         ranges; /* string of a range's name → origin of its autograd node; ORIGIN_NOT_SAMPLED: none */
+    uint8_t *thread_has_stacks; /* by thread: some call has a stack */
+    size_t thread_count, thread_capacity;
     bool knows_attributes; /* some span may have one */
     bool has_stacks;
 };
@@ -42,7 +45,8 @@ static uint32_t add_origin(struct code_book *book, const char *label)
         return ORIGIN_OTHERS;
     book->origins =
         xgrow(book->origins, &book->origin_capacity, book->origin_count + 1, sizeof *book->origins);
-    book->origins[book->origin_count] = (struct origin){.label = label, .place = MAP_NONE};
+    book->origins[book->origin_count] =
+        (struct origin){.label = label, .place = MAP_NONE, .thread = TRACE_NONE};
     return (uint32_t)book->origin_count++;
 }
 
@@ -65,6 +69,7 @@ void code_book_destroy(struct code_book *book)
     free(book->origins);
     free(book->frames);
     free(book->stack_frames);
+    free(book->thread_has_stacks);
     int_map_deinit(&book->by_key);
     int_map_deinit(&book->frame_numbers);
     int_map_deinit(&book->ranges);
@@ -215,6 +220,17 @@ static uint32_t origin_at(struct code_book *book, const struct stat *stat, const
     return number;
 }
 
+static void note_thread(struct code_book *book, uint32_t thread)
+{
+    if (thread == TRACE_NONE)
+        return;
+    book->thread_has_stacks = xgrow(book->thread_has_stacks, &book->thread_capacity, (size_t)thread + 1,
+                                    sizeof *book->thread_has_stacks);
+    while (book->thread_count <= thread)
+        book->thread_has_stacks[book->thread_count++] = false;
+    book->thread_has_stacks[thread] = true;
+}
+
 void code_book_learn(struct code_book *book, const struct stat *stat)
 {
     const struct trace *trace = stat->trace;
@@ -228,7 +244,10 @@ void code_book_learn(struct code_book *book, const struct stat *stat)
             continue;
         if (attributes.id && attributes.text)
             origin_at(book, stat, span, &attributes);
-        book->has_stacks |= attributes.id || attributes.file || attributes.function;
+        if (!attributes.id && !attributes.file && !attributes.function)
+            continue; /* the stack of an allocation */
+        book->has_stacks = true;
+        note_thread(book, span->thread);
     }
 }
 
@@ -267,6 +286,24 @@ static uint32_t node_around(struct code_book *book, const struct stat *stat, con
     return ORIGIN_NOT_SAMPLED;
 }
 
+/* The agent gives calls without Python no stack, as calls that were not sampled. The thread's other calls
+ * tell which of both it is. */
+static uint32_t origin_of_thread(struct code_book *book, uint32_t thread)
+{
+    if (thread == TRACE_NONE)
+        return ORIGIN_NOT_SAMPLED;
+    uint64_t key = int_map_mix(thread + 1ull) + 4;
+    uint32_t number = int_map_get(&book->by_key, key);
+    if (number != MAP_NONE)
+        return number;
+    number = add_origin(book, NULL);
+    if (number != ORIGIN_OTHERS) {
+        book->origins[number].thread = thread;
+        int_map_set(&book->by_key, key, number);
+    }
+    return number;
+}
+
 uint32_t code_book_origin(struct code_book *book, const struct stat *stat, const struct trace_span *span)
 {
     struct attributes attributes;
@@ -283,9 +320,10 @@ uint32_t code_book_origin(struct code_book *book, const struct stat *stat, const
         origin = origin_at(book, stat, with, &attributes);
     if (origin == ORIGIN_NOT_SAMPLED || origin == ORIGIN_NO_PYTHON) {
         uint32_t node = node_around(book, stat, span);
-        return node == ORIGIN_NOT_SAMPLED ? origin : node;
+        if (node != ORIGIN_NOT_SAMPLED)
+            return node;
     }
-    return origin;
+    return origin == ORIGIN_NOT_SAMPLED ? origin_of_thread(book, with->thread) : origin;
 }
 
 /* --- at the end --- */
@@ -347,6 +385,11 @@ struct code_stack code_book_stack(const struct code_book *book, const struct sta
                                .depth = origin->depth,
                                .place = origin->place,
                                .is_cut = origin->is_cut};
+    if (origin->thread != TRACE_NONE) {
+        bool has_others = origin->thread < book->thread_count && book->thread_has_stacks[origin->thread];
+        bool is_python_free = book->has_stacks && !has_others;
+        stack.label = book->origins[is_python_free ? ORIGIN_NO_PYTHON : ORIGIN_NOT_SAMPLED].label;
+    }
     if (stack.label)
         return stack;
     size_t self = find_self(book, origin);

@@ -53,6 +53,7 @@ class Model:
                 self.texts[span.attributes["cuspan.stack.id"]] = span.attributes["code.stacktrace"].split("\n")
         self.work = [span for span in self.spans if "cuda.device.id" in span.resource]
         self.calls = [span for span in self.spans if "cuda.api" in span.attributes]
+        self.sampled_threads = {call.attributes["thread.id"] for call in self.calls if "cuspan.stack.id" in call.attributes}
         self.launches = [call for call in self.calls if "Launch" in call.name]
         self.waits = [call for call in self.calls if "Synchronize" in call.name or call.name == "cudaMemcpy"]
         self.copies = [work for work in self.work if "cuda.memcpy.bytes" in work.attributes]
@@ -89,6 +90,9 @@ class Model:
         around = next((at.name.split(",")[0] for at in self.up(span) if "Backward" in at.name), None)
         if around:
             return f"(backward: {around})", [], 0
+        caller = next(at for at in self.up(span) if "cuda.api" in at.attributes)
+        if number is None and caller.attributes["thread.id"] not in self.sampled_threads:
+            return "(no Python)", [], 0
         label = "(not sampled)" if number is None else "(no Python)" if frames or not int(number, 16) else "(unknown stack)"
         return label, frames, 0
 

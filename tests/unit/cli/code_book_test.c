@@ -89,7 +89,7 @@ static void test_attributes_of_the_call(void **state)
     assert_origin(&f, 0xb1, "train.py:88 forward");
     assert_int_equal(origin_of(&f, 0xa1), origin_of(&f, 0xb1));
     assert_origin(&f, 0xb2, "graph.py:3 capture"); /* its own come first */
-    assert_int_equal(origin_of(&f, 0xb3), ORIGIN_NOT_SAMPLED);
+    assert_origin(&f, 0xb3, "(not sampled)");
     assert_int_equal(origin_of(&f, 0xb4), ORIGIN_NO_CALL);
     close_fixture(&f);
 }
@@ -220,6 +220,31 @@ static void test_without_python(void **state)
     close_fixture(&f);
 }
 
+#define THREAD(id) "," ATTR_NUMBER("thread.id", id)
+
+/* Calls without a stack: not sampled, or without Python, as the other calls of their thread tell. */
+static void test_threads(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(
+        &f, LINE(PROCESS_RESOURCE, CALL("00000000000000a1", "", "000000000", THREAD("1")) "," CALL(
+                                       "00000000000000a2", "", "000000001",
+                                       THREAD("2")) "," CALL("00000000000000a3", "", "000000002",
+                                                             THREAD("1") ID("00000000000000ff") TEXT(STACK)))
+                LINE(GPU_RESOURCE, WORK("00000000000000b1", "00000000000000a1", "k",
+                                        "") "," WORK("00000000000000b2", "00000000000000a2", "k", "")));
+    assert_origin(&f, 0xa1, "(not sampled)");
+    assert_origin(&f, 0xa2, "(no Python)");
+    assert_origin(&f, 0xb1, "(not sampled)");
+    assert_origin(&f, 0xb2, "(no Python)");
+    assert_int_equal(origin_of(&f, 0xa2), origin_of(&f, 0xb2));
+    close_fixture(&f);
+    open_fixture(&f, LINE(PROCESS_RESOURCE, CALL("00000000000000a1", "", "000000000", THREAD("1"))));
+    assert_origin(&f, 0xa1, "(not sampled)"); /* there are no stacks at all */
+    close_fixture(&f);
+}
+
 /* Kernels of collectives are below the collective's span. */
 static void test_collectives(void **state)
 {
@@ -338,6 +363,7 @@ int main(void)
         cmocka_unit_test(test_paths_may_differ),
         cmocka_unit_test(test_without_python),
         cmocka_unit_test(test_collectives),
+        cmocka_unit_test(test_threads),
         cmocka_unit_test(test_odd_attributes),
         cmocka_unit_test(test_limit),
     };
