@@ -119,12 +119,18 @@ bool settings_have_launch_stacks(const struct settings *settings)
     return settings->capture.launch_stacks != LAUNCH_STACKS_NONE && settings->detail != DETAIL_SUMMARY;
 }
 
+bool settings_have_native_stacks(const struct settings *settings)
+{
+    return settings_have_launch_stacks(settings) && settings->capture.launch_stacks == LAUNCH_STACKS_ALL;
+}
+
 uint64_t settings_buffer_bytes(const struct settings *settings)
 {
     return SETTINGS_FIXED_BYTES + sender_bytes(settings) +
            (settings_have_graph_nodes(settings) ? SETTINGS_GRAPH_NODES_BYTES : 0u) +
            (settings_have_stacks(settings) ? SETTINGS_STACKS_BYTES : 0u) +
            (settings_have_launch_stacks(settings) ? SETTINGS_CODE_BYTES : 0u) +
+           (settings_have_native_stacks(settings) ? SETTINGS_NATIVE_BYTES : 0u) +
            (settings->detail == DETAIL_SUMMARY ? SETTINGS_SUMMARIES_BYTES : 0u) +
            (uint64_t)settings->cupti.host_buffer_bytes * settings->cupti.host_buffer_count +
            settings->rings.total_bytes + (uint64_t)settings->correlation.pending_max * SETTINGS_PENDING_BYTES;

@@ -67,7 +67,8 @@ static char *keep(struct code_stacks *stacks, struct text text)
     if (text.bytes + 1 > sizeof stacks->text - stacks->used)
         return NULL;
     char *to = stacks->text + stacks->used;
-    memcpy(to, text.at, text.bytes);
+    if (text.bytes)
+        memcpy(to, text.at, text.bytes);
     to[text.bytes] = '\0';
     stacks->used += text.bytes + 1;
     return to;

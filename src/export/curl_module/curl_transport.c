@@ -33,6 +33,7 @@ struct connection {
     struct transport_response *response;
     size_t part; /* read position in the body */
     size_t offset;
+    bool is_again;         /* on another connection, because a kept one was closed */
     const char *too_large; /* an error message, or NULL */
     size_t header_bytes;
     size_t body_bytes; /* including those that are not kept */
@@ -192,6 +193,25 @@ static bool finished(struct connection *connection, CURLcode *code)
     return false;
 }
 
+/* libcurl opens another connection by itself if it finds a kept one closed before or after it sends the body,
+ * but not in between. */
+static bool is_kept_one_closed(const struct connection *connection, CURLcode code)
+{
+    long connects = 1;
+    curl_easy_getinfo(connection->easy, CURLINFO_NUM_CONNECTS, &connects);
+    return code == CURLE_SEND_ERROR && connects == 0 && !connection->header_bytes && !connection->is_again;
+}
+
+static bool send_again(struct connection *connection)
+{
+    connection->is_again = true;
+    connection->part = connection->offset = 0;
+    connection->error[0] = '\0';
+    connection->response->repeated++;
+    curl_multi_remove_handle(connection->multi, connection->easy);
+    return curl_multi_add_handle(connection->multi, connection->easy) == CURLM_OK;
+}
+
 static void drive(struct connection *connection)
 {
     const struct transport_request *request = connection->request;
@@ -204,6 +224,8 @@ static void drive(struct connection *connection)
         }
         CURLMcode failed = curl_multi_perform(connection->multi, &running);
         if (finished(connection, &code)) {
+            if (is_kept_one_closed(connection, code) && send_again(connection))
+                continue;
             read_result(connection, code);
             return;
         }
@@ -250,6 +272,7 @@ static void begin_request(struct connection *connection, const struct transport_
     connection->request = request;
     connection->response = response;
     connection->part = connection->offset = 0;
+    connection->is_again = false;
     connection->too_large = NULL;
     connection->error[0] = '\0';
     connection->header_bytes = connection->body_bytes = 0;

@@ -143,8 +143,9 @@ class LaunchStacks(Case):
         self.assertEqual(len(names), 4)  # it does not follow the program's period of 4
 
     def test_the_default_settings_have_room_for_it(self):
-        for stacks in "python", "all":
-            done = subprocess.run([BUILD / "cuspan", "check", "--set", f"capture.launch_stacks={stacks}"], capture_output=True, text=True,
+        for settings in ["capture.launch_stacks=python"], ["capture.launch_stacks=all", "memory_bytes_max=80000000"]:
+            sets = [word for setting in settings for word in ("--set", setting)]
+            done = subprocess.run([BUILD / "cuspan", "check", "--set", "endpoint=http://127.0.0.1:4318", *sets], capture_output=True, text=True,
                                   check=False, env=environment())
             self.assertEqual(done.returncode, 0, done.stderr)
 

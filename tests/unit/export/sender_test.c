@@ -397,6 +397,32 @@ static void check_compressed(enum compression compression, const char *encoding)
     free(back);
 }
 
+/* libcurl opens another connection by itself if it notices in time, but not while it sends the body. */
+static void test_a_kept_connection_that_is_closed_during_the_body_is_opened_again(void **state)
+{
+    const struct reply script[] = {{.status = 200, .reset_next = true}, {.status = 200}};
+    struct http_server *server = http_server_start(script, 2);
+    struct output_settings settings = settings_for(http_server_port(server));
+    size_t bytes = 120 * CHUNK_BYTES;
+    uint8_t *text = calloc(1, bytes);
+    stderr_begin();
+    struct exporter *exporter = start(&settings);
+    submit(exporter, "payload", 7);
+    assert_int_equal(exporter_flush(exporter, in_ms(PATIENCE_MS)), STATUS_OK);
+    submit(exporter, text, bytes);
+    assert_int_equal(exporter_flush(exporter, in_ms(PATIENCE_MS)), STATUS_OK);
+    assert_true(exporter_destroy(exporter, in_ms(PATIENCE_MS)));
+    char *told = stderr_end();
+    assert_string_equal(told, "");
+    assert_int_equal(http_server_requests(server), 2);
+    assert_int_equal(http_server_request(server, 1)->body_bytes, bytes);
+    assert_int_not_equal(http_server_request(server, 0)->connection,
+                         http_server_request(server, 1)->connection);
+    http_server_stop(server);
+    free(text);
+    free(told);
+}
+
 static void test_gzip_bodies_decode_and_give_their_chunks_back(void **state)
 {
     check_compressed(COMPRESSION_GZIP, "gzip");
@@ -929,6 +955,7 @@ int main(void)
         SENDER_TEST(test_a_spool_whose_files_are_closed_is_delivered_once),
         SENDER_TEST(test_a_spool_that_another_process_takes_loses_nothing_new),
         SENDER_TEST(test_a_kept_connection_that_was_closed_is_opened_again),
+        SENDER_TEST(test_a_kept_connection_that_is_closed_during_the_body_is_opened_again),
         SENDER_TEST(test_gzip_bodies_decode_and_give_their_chunks_back),
         SENDER_TEST(test_zstd_bodies_decode_and_give_their_chunks_back),
         SENDER_TEST(test_a_server_that_refuses_zstd_is_told_with_what_to_do),

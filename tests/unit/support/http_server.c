@@ -1,6 +1,7 @@
 #include "http_server.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -146,14 +147,30 @@ static const struct reply *keep(struct http_server *server, const struct request
     return &server->script[index];
 }
 
+static void reset(struct connection_thread *connection)
+{
+    char head[4096];
+    struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+    read_head(connection->fd, head, sizeof head);
+    setsockopt(connection->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+}
+
 static void *serve(void *argument)
 {
     struct connection_thread *connection = argument;
     struct request request;
-    while (read_request(connection->fd, &request))
-        if (!answer(connection->server, connection->fd,
-                    keep(connection->server, &request, connection->number)))
+    while (read_request(connection->fd, &request)) {
+        const struct reply *reply = keep(connection->server, &request, connection->number);
+        if (!answer(connection->server, connection->fd, reply))
             break;
+        if (reply->reset_next) {
+            reset(connection);
+            int other = open("/dev/null", O_RDWR | O_CLOEXEC);
+            dup3(other, connection->fd, O_CLOEXEC); /* closes it, and keeps the number */
+            close(other);
+            return NULL;
+        }
+    }
     shutdown(connection->fd, SHUT_RDWR);
     return NULL;
 }

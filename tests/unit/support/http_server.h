@@ -18,6 +18,7 @@ struct reply {
     bool hold;           /* no response until http_server_release */
     bool hang;           /* no response until the server stops */
     bool close;          /* after the response, without a header */
+    bool reset_next;     /* the next request on this connection, when its head has arrived: a reset */
 };
 
 struct request {
