@@ -193,7 +193,7 @@ static bool finished(struct connection *connection, CURLcode *code)
     return false;
 }
 
-/* libcurl opens another connection by itself if it finds a kept one closed before or after it sends the body,
+/* libcurl opens another connection if it finds a kept one closed before or after it sends the body,
  * but not in between. */
 static bool is_kept_one_closed(const struct connection *connection, CURLcode code)
 {

@@ -116,9 +116,14 @@ static void test_absolute_paths(void **state)
     snprintf(path, sizeof path, "%s/train.py", directory);
     assert_string_equal(source_lines_find(lines, path, 1), "import torch");
     source_lines_close(lines);
-    lines = open_lines("/");
-    assert_non_null(source_lines_find(lines, path, 1));
-    source_lines_close(lines);
+    /* For a program below qemu-user, "/" is the root of another system. */
+    int top = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (faccessat(top, path + 1, R_OK, 0) == 0) {
+        lines = open_lines("/");
+        assert_non_null(source_lines_find(lines, path, 1));
+        source_lines_close(lines);
+    }
+    close(top);
 }
 
 static void test_nothing_outside(void **state)

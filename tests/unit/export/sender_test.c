@@ -397,7 +397,7 @@ static void check_compressed(enum compression compression, const char *encoding)
     free(back);
 }
 
-/* libcurl opens another connection by itself if it notices in time, but not while it sends the body. */
+/* libcurl opens another connection if it notices in time, but not while it sends the body. */
 static void test_a_kept_connection_that_is_closed_during_the_body_is_opened_again(void **state)
 {
     const struct reply script[] = {{.status = 200, .reset_next = true}, {.status = 200}};
