@@ -39,7 +39,9 @@ static enum status fill(struct documents *documents, size_t needed, struct error
         documents->begin = 0;
     }
     while (status == STATUS_OK && !documents->is_end && documents->filled - documents->begin < needed) {
-        size_t room = documents->begin + needed + DOCUMENT_PADDING;
+        /* Not at once for a length that the file only claims. */
+        size_t room = documents->filled + READ_BYTES;
+        room = (documents->begin + needed < room ? documents->begin + needed : room) + DOCUMENT_PADDING;
         documents->bytes =
             xgrow(documents->bytes, &documents->capacity, room < FIRST_BYTES ? FIRST_BYTES : room, 1);
         size_t got = 0, room_left = documents->capacity - DOCUMENT_PADDING - documents->filled;
