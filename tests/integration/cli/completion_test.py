@@ -57,7 +57,9 @@ class Fish:
     def completed(self, typed):
         """The words that fish offers for the last word of `typed`; or an error of the script."""
         print(typed, file=self.fish.stdin, flush=True)
-        return [line.split("\t")[0].rstrip() for line in iter(self.fish.stdout.readline, "<end>\n")]
+        words = [line.split("\t")[0].rstrip() for line in iter(self.fish.stdout.readline, "<end>\n")]
+        # fish 4 also lists words that only contain the typed letters. It shows these if no word begins with them.
+        return [word for word in words if word.startswith(typed.split(" ")[-1])] or words
 
     offered = completed
 
