@@ -127,6 +127,10 @@ static struct timeline_stack **stack_place(struct timeline *timeline, uint64_t i
 /* A stack without its frames is left out: the recording began later. */
 static bool add_code(struct timeline *timeline, uint32_t correlation_id, const struct code_record *code)
 {
+    if (!timeline->stacks)
+        timeline->stacks = calloc(TIMELINE_STACK_PLACES, sizeof *timeline->stacks);
+    if (!timeline->stacks)
+        return false;
     struct timeline_stack **place = stack_place(timeline, code->id);
     if (!*place && !(code->flags & CODE_IS_DESCRIBED))
         return true;
@@ -165,13 +169,14 @@ const struct code_record *timeline_code_of(const struct timeline *timeline, uint
 
 static void free_codes(struct timeline *timeline)
 {
-    for (size_t i = 0; i < TIMELINE_STACK_PLACES; i++)
+    for (size_t i = 0; timeline->stacks && i < TIMELINE_STACK_PLACES; i++)
         while (timeline->stacks[i]) {
             struct timeline_stack *first = timeline->stacks[i];
             timeline->stacks[i] = first->next;
             free(first->record);
             free(first);
         }
+    free(timeline->stacks);
     free(timeline->codes);
 }
 

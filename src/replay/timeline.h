@@ -63,7 +63,7 @@ struct timeline_stack {
     struct code_record *record; /* owned */
 };
 
-#define TIMELINE_STACK_PLACES 256
+#define TIMELINE_STACK_PLACES 65536
 
 struct timeline_info {
     char *key, *value; /* owned */
@@ -89,7 +89,7 @@ struct timeline {
     size_t step_count;
     struct timeline_code *codes; /* by correlation ID */
     size_t code_count;
-    struct timeline_stack *stacks[TIMELINE_STACK_PLACES]; /* by ID */
+    struct timeline_stack **stacks; /* by ID: TIMELINE_STACK_PLACES lists; NULL: there is no stack */
     struct timeline_info *infos;
     size_t info_count;
     struct timeline_activity *activities;

@@ -15,15 +15,31 @@ enum status native_code_start(void)
     return symbols ? STATUS_OK : symbols_create(NATIVE_CODE_SYMBOLS_BYTES, &symbols);
 }
 
-/* Code of the program, and not of a package, the system or CUDA. */
+static bool begins_with_one_of(const char *path, const char *const *folders)
+{
+    for (; *folders; folders++)
+        if (strncmp(path, *folders, strlen(*folders)) == 0)
+            return true;
+    return false;
+}
+
+/* Code of the program, and not of a package, the system, CUDA or Python. */
 static bool is_programs(const char *module)
 {
-    static const char *const others[] = {"/site-packages/", "/dist-packages/", "/usr/lib",     "/lib/",
-                                         "/lib64/",         "/usr/local/cuda", "/opt/nvidia/", "libpython"};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (strstr(module, others[i]))
-            return false;
-    return true;
+    static const char *const systems[] = {"/usr/lib",        "/lib/",        "/lib32/", "/lib64/",
+                                          "/usr/local/cuda", "/opt/nvidia/", NULL};
+    return !begins_with_one_of(module, systems) && !strstr(module, "/site-packages/") &&
+           !strstr(module, "/dist-packages/") && !strstr(module, "/libpython");
+}
+
+/* "libtorch_cpu.so+0x1189", or the address alone. The length as that of snprintf(). */
+static int write_place(const struct symbol_frame *frame, char *to, size_t size)
+{
+    const char *slash = frame->module ? strrchr(frame->module, '/') : NULL;
+    if (!frame->module)
+        return snprintf(to, size, "0x%llx", (unsigned long long)frame->offset);
+    return snprintf(to, size, "%s+0x%llx", slash ? slash + 1 : frame->module,
+                    (unsigned long long)frame->offset);
 }
 
 /* Returns the frame's size; 0: no room. */
@@ -32,12 +48,7 @@ static uint32_t write_frame(uint64_t address, uint8_t *to, uint32_t room)
     char file[256], name[NAME_BYTES_MAX + 24];
     struct symbol_frame found = {.module = NULL};
     symbols_look_up(symbols, address, &found);
-    const char *slash = found.module ? strrchr(found.module, '/') : NULL;
-    int file_bytes = snprintf(file, sizeof file, found.module ? "%s+0x%llx" : "%s0x%llx",
-                              slash          ? slash + 1
-                              : found.module ? found.module
-                                             : "",
-                              (unsigned long long)found.offset);
+    int file_bytes = write_place(&found, file, sizeof file);
     int name_bytes = found.function ? snprintf(name, sizeof name, "%.*s+0x%llx", NAME_BYTES_MAX,
                                                found.function, (unsigned long long)found.in_function)
                                     : 0;

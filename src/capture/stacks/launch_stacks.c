@@ -164,8 +164,10 @@ static bool take_native(struct host_thread *thread, struct launch_stack *stack)
 {
     struct native_walk *walk = &stack->native.walk;
     native_frames_walk(&thread->native, NATIVE_FROM_CALLER, stack->native.frames, CODE_FRAMES_MAX, walk);
-    if (!walk->count && !walk->ticket)
+    if (!walk->count && !walk->ticket) { /* its rules are being learned from another call */
+        counter_add(COUNTER_code_unknown, 1);
         return false;
+    }
     uint64_t id = hash_word(hash_word(HASH_START, walk->generation), walk->ticket);
     for (uint32_t i = 0; i < walk->count; i++) {
         id = hash_word(id, stack->native.frames[i]);

@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/support"))
 import make_code_trace  # noqa: E402
 from backend import spans_of  # noqa: E402
+from bad_server import fields  # noqa: E402
 from make_code_trace import CodeTrace, main_stack, python  # noqa: E402
 
 BUILD = ROOT / "build"
@@ -162,33 +163,6 @@ def read_folded(text):
         stack, value = line.rsplit(" ", 1)
         lines[stack] += int(value)
     return lines
-
-
-def fields(message):
-    """A protobuf message without its schema: (field number, varint or bytes)."""
-    at = 0
-
-    def varint():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = message[at]
-            at += 1
-            value |= (byte & 0x7f) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-    while at < len(message):
-        key = varint()
-        if key & 7 == 0:
-            yield key >> 3, varint()
-        elif key & 7 == 2:
-            length = varint()
-            at += length
-            assert at <= len(message)
-            yield key >> 3, message[at - length:at]
-        else:
-            raise AssertionError(f"wire type {key & 7}")
 
 
 def packed(data):
