@@ -1,6 +1,6 @@
-"""Finds the steps of a training loop whose program does not import cuspan. cuspan_startup.pth of the wheel, or the
-sitecustomize of `cuspan run`, loads this at the start of Python if CUDA is going to load the agent. It imports nothing
-until the program imports PyTorch.
+"""Finds the steps of a training loop whose program does not import cuspan. The
+sitecustomize of python.zip, which `cuspan run` puts into PYTHONPATH, loads this at the start of Python if CUDA is going
+to load the agent. It imports nothing until the program imports PyTorch.
 
 An error here must not reach the program."""
 

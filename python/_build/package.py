@@ -23,15 +23,6 @@ _SOURCES = (
     "src",
     "tools",
 )
-# One line, as site.py requires: reads one variable, and does more only if CUDA is going to load a library. site.py
-# compiles the line in each process, which is most of its cost: hence one comparison, and a string without escapes, whose
-# content costs nothing until it runs. It searches first, because site.py would print an error if the package is partly
-# removed. python/tests/startup_cost.py measures it.
-_STARTUP = (
-    'import posix;b"CUDA_INJECTION64_PATH"in posix.environ and '
-    "exec(\"if b'libcuspan.so'in posix.environ[b'CUDA_INJECTION64_PATH']:from importlib.machinery import PathFinder as f;"
-    "f.find_spec('cuspan_auto')and __import__('cuspan_auto')\")\n"
-)
 _BACKEND = """[build-system]
 requires = ["tomli; python_version < '3.11'"]
 build-backend = "backend"
@@ -43,8 +34,6 @@ def _python_files() -> list[Entry]:
     folder = metadata.PACKAGE / "cuspan"
     return [
         *(Entry(f"cuspan/{path.name}", path) for path in [*folder.glob("*.py"), folder / "py.typed"]),
-        Entry("cuspan_auto.py", metadata.PACKAGE / "cuspan_auto.py"),
-        Entry("cuspan_startup.pth", _STARTUP),
     ]
 
 
@@ -70,7 +59,7 @@ def pure_wheel(out: Path) -> Path:
 
 
 def editable_wheel(out: Path) -> Path:
-    return _write(out, "py3-none-any", [Entry("cuspan.pth", f"{metadata.PACKAGE}\n"), Entry("cuspan_startup.pth", _STARTUP)], pure=True)
+    return _write(out, "py3-none-any", [Entry("cuspan.pth", f"{metadata.PACKAGE}\n")], pure=True)
 
 
 def native_wheel(out: Path, stage: Path, machine: str, max_glibc: str | None) -> Path:

@@ -1,7 +1,6 @@
-"""The start of Python in a program that does not import cuspan: cuspan_startup.pth, the archive of `cuspan run`, cuspan_auto."""
+"""The start of Python in a program that does not import cuspan: the archive of `cuspan run`, cuspan_auto."""
 
 import os
-import site
 import subprocess
 import sys
 import tempfile
@@ -10,10 +9,9 @@ import unittest
 from pathlib import Path
 
 import cuspan
-from tests.support import ROOT, STUB, run_python
+from tests.support import ROOT, STUB
 
 sys.path.insert(0, str(ROOT / "python/_build"))
-import package  # noqa: E402
 import startup_archive  # noqa: E402
 
 PACKAGE = Path(cuspan.__file__).parents[1]
@@ -76,71 +74,6 @@ def made_site(test):
     return Path(folder.name)
 
 
-class Startup(unittest.TestCase):
-    def setUp(self):
-        self.site = made_site(self)
-        (self.site / "startup.pth").write_text(package._STARTUP)
-
-    def python(self, code, injected=STUB, package=PACKAGE):
-        """site.py reads .pth files in site directories only."""
-        code = f"import site, sys; sys.path.remove(''); site.addsitedir({str(self.site)!r})\n{code}"
-        return run_python(code, CUDA_INJECTION64_PATH=injected, OTEL_PYTHON_CONTEXT="", PYTHONPATH=str(package))
-
-    def test_the_wheel_has_both(self):
-        names = [entry.name for entry in package._python_files()]
-        self.assertIn("cuspan_auto.py", names)
-        self.assertIn("cuspan_startup.pth", names)
-
-    def test_a_program_that_does_not_import_the_package(self):
-        done = self.python(TRAIN % STUB)
-        steps = [line for line in done.stdout.splitlines() if line.startswith("step")]
-        self.assertEqual(steps, STEPS, done.stdout + done.stderr)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertEqual(done.stdout.count("backward"), 3)
-        self.assertIn("saved", done.stdout)
-
-    def test_nothing_is_loaded_without_torch(self):
-        done = self.python("import sys; print([name for name in sys.modules if name.startswith(('cuspan', 'ctypes'))])")
-        self.assertEqual(done.stdout, "['cuspan_auto']\n", done.stderr)
-
-    def test_nothing_is_loaded_without_the_agent(self):
-        for injected in "", "/other/tool.so":
-            done = self.python(
-                "import sys; print([name for name in sys.modules if name.startswith('cuspan')])", injected=injected
-            )
-            self.assertEqual(done.stdout, "[]\n", done.stderr)
-
-    def test_an_error_does_not_reach_the_program(self):
-        broken = self.site / "broken"
-        (broken / "cuspan").mkdir(parents=True)
-        (broken / "cuspan/__init__.py").write_text("raise RuntimeError('broken')")
-        (broken / "cuspan_auto.py").write_text((PACKAGE / "cuspan_auto.py").read_text())
-        done = self.python("import torch; print('runs')", package=broken)
-        self.assertEqual((done.returncode, done.stdout), (0, "runs\n"), done.stderr)
-        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
-        text = (PACKAGE / "cuspan_auto.py").read_text()
-        self.assertIn("def install() -> None:", text)
-        (broken / "cuspan_auto.py").write_text(text.replace("def install() -> None:", "def install():\n    1 / 0"))
-        done = self.python("import torch; print('runs')", package=broken)
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "runs\n", ""))
-
-    def test_a_package_that_is_partly_removed(self):
-        done = self.python("print('runs')", package=self.site)
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "runs\n", ""))
-
-    def test_a_set_variable_without_a_value(self):
-        code = f"import os, site, sys; os.environ['CUDA_INJECTION64_PATH']; site.addsitedir({str(self.site)!r})"
-        code += "; print([name for name in sys.modules if name.startswith('cuspan')])"
-        environment = {**os.environ, "CUDA_INJECTION64_PATH": "", "PYTHONPATH": str(PACKAGE), "OTEL_PYTHON_CONTEXT": ""}
-        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
-        self.assertEqual((done.stdout, done.stderr), ("[]\n", ""))
-
-    def test_the_line_is_one_line_without_effects(self):
-        self.assertEqual(package._STARTUP.count("\n"), 1)
-        self.assertTrue(package._STARTUP.startswith("import "))
-        self.assertTrue(site and os)
-
-
 class Archive(unittest.TestCase):
     """python.zip in PYTHONPATH, as `cuspan run` sets it."""
 
@@ -169,6 +102,13 @@ class Archive(unittest.TestCase):
         steps = [line for line in done.stdout.splitlines() if line.startswith("step")]
         self.assertEqual(steps, STEPS, done.stdout + done.stderr)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(done.stdout.count("backward"), 3)
+        self.assertIn("saved", done.stdout)
+
+    def test_a_program_that_calls_the_package(self):
+        done = self.python("import cuspan; cuspan.is_on()\n" + TRAIN % STUB, folders=(PACKAGE,), with_archive=False)
+        steps = [line for line in done.stdout.splitlines() if line.startswith("step")]
+        self.assertEqual(steps, STEPS, done.stdout + done.stderr)
 
     def test_the_program_sees_no_difference(self):
         """Its sys.path, its sitecustomize and the errors of that one are the same with and without the archive."""
@@ -196,7 +136,8 @@ class Archive(unittest.TestCase):
     def test_it_needs_the_agent(self):
         show = "import sys; print([name for name in sys.modules if name.startswith('cuspan')])"
         self.assertEqual(self.python(show).stdout, "['cuspan_auto']\n")
-        self.assertEqual(self.python(show, injected="/other/tool.so").stdout, "[]\n")
+        for injected in "", "/other/tool.so":
+            self.assertEqual(self.python(show, injected=injected).stdout, "[]\n")
         self.assertEqual(self.python(show, "-S").stdout, "[]\n")
 
     def test_the_installed_package_comes_first(self):
@@ -207,10 +148,20 @@ class Archive(unittest.TestCase):
 
     def test_an_error_does_not_reach_the_program(self):
         entries = [entry for entry in startup_archive.entries() if entry.name != "cuspan_auto.py"]
-        broken = startup_archive.Entry("cuspan_auto.py", "1 / 0")
-        startup_archive.write_zip(self.archive, [*entries, broken], startup_archive.ZIP_STARTS)
+        text = (ROOT / "python/cuspan_auto.py").read_text()
+        self.assertIn("def install() -> None:", text)
+        for broken in "1 / 0", text.replace("def install() -> None:", "def install():\n    1 / 0"):
+            made = startup_archive.Entry("cuspan_auto.py", broken)
+            startup_archive.write_zip(self.archive, [*entries, made], startup_archive.ZIP_STARTS)
+            done = self.python("import torch; print('runs')")
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "runs\n", ""))
+
+    def test_an_error_in_the_package_does_not_reach_the_program(self):
+        (self.site / "cuspan").mkdir()
+        (self.site / "cuspan/__init__.py").write_text("raise RuntimeError('broken')")
         done = self.python("import torch; print('runs')")
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "runs\n", ""))
+        self.assertEqual((done.returncode, done.stdout), (0, "runs\n"), done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
 
     def test_the_same_files_give_the_same_bytes(self):
         again = self.site / "again.zip"

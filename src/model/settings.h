@@ -241,8 +241,8 @@ void output_settings_deinit(struct output_settings *output);
 #define SETTINGS_STACKS_BYTES    (1024 * 1024) /* with stacks of allocations: distinct stacks */
 /* Whether stacks of allocations are captured: they are attributes of calls, and recordings have none. */
 bool settings_have_stacks(const struct settings *settings);
-#define SETTINGS_CODE_BYTES   (6 * 1024 * 1024) /* with stacks of launches: known stacks and their text */
-#define SETTINGS_NATIVE_BYTES (9 * 1024 * 1024) /* with native ones: symbols of libraries, unwind rules */
+#define SETTINGS_CODE_BYTES   (6 * 1024 * 1024)  /* with stacks of launches: known stacks and their text */
+#define SETTINGS_NATIVE_BYTES (10 * 1024 * 1024) /* with native ones: symbols of libraries, unwind rules */
 bool settings_have_launch_stacks(const struct settings *settings);
 bool settings_have_native_stacks(const struct settings *settings);
 /* Whether graph nodes are captured instead of whole executions. */

@@ -55,6 +55,16 @@ static struct text in_library(struct text path)
     return (struct text){NULL, 0};
 }
 
+/* Code that a person typed into an interpreter. */
+static bool is_typed(struct text path)
+{
+    static const char *const names[] = {"<stdin>", "<console>", "<ipython-input-", "<python-input-"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (begins_with(path, names[i], strlen(names[i])))
+            return true;
+    return false;
+}
+
 struct code_path code_path_of(const char *at, size_t bytes)
 {
     struct text path = {at, bytes}, library = in_library(path), shown = path, name = from(path, "/");
@@ -67,5 +77,10 @@ struct code_path code_path_of(const char *at, size_t bytes)
     else if (bytes && *at == '/' && name.bytes)
         shown = name;
     bool is_frozen = begins_with(path, "<frozen ", 8);
-    return (struct code_path){shown.at, shown.bytes, bytes && !library.bytes && !is_frozen};
+    return (struct code_path){
+        .shown = shown.at,
+        .bytes = shown.bytes,
+        .is_programs = bytes && !library.bytes && !is_frozen,
+        .is_callers = bytes && *at == '<' && !is_frozen && !is_typed(path),
+    };
 }

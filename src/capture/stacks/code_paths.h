@@ -10,6 +10,7 @@ struct code_path {
     const char *shown; /* part of the path, not NUL-terminated */
     size_t bytes;
     bool is_programs; /* the program's own code: not a package's, the standard library's, nor generated */
+    bool is_callers;  /* text that was executed, such as "<string>": it belongs to its caller */
 };
 
 /* Remembers the working directory. `full`: paths are shown as they are. */

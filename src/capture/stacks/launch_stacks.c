@@ -6,6 +6,7 @@
 #include "capture/stacks/code_paths.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -206,15 +207,16 @@ bool launch_stacks_take(struct host_thread *thread, struct launch_stack *stack)
     return (python && take_python(thread, python, stack)) || (stacks.is_native && take_native(thread, stack));
 }
 
-/* Returns the frame's size in bytes; 0: no room. */
+/* Returns the frame's size in bytes; 0: no room. `is_callers`: as in struct code_path. */
 static uint32_t describe(const struct launch_stack *stack, const struct python_frame *frame, uint8_t *to,
-                         uint32_t room)
+                         uint32_t room, bool *is_callers)
 {
     char file[FILE_BYTES_MAX], name[NAME_BYTES_MAX];
     struct python_frame_text text = {
         .file = file, .name = name, .file_max = sizeof file, .name_max = sizeof name};
     python_frame_describe(stack->python.python, frame, &text);
     struct code_path path = code_path_of(file, text.file_length);
+    *is_callers = path.is_callers;
     struct code_frame head = {
         .line = stack->python.python->has_positions ? text.line : text.first_line,
         .file_bytes = (uint16_t)path.bytes,
@@ -234,15 +236,22 @@ static uint32_t describe(const struct launch_stack *stack, const struct python_f
 static uint32_t write_python(const struct launch_stack *stack, struct code_record *record)
 {
     uint32_t bytes = sizeof *record;
+    uint8_t *of_callers[CODE_FRAMES_MAX]; /* flags of frames that wait for their caller's */
+    uint32_t waiting = 0;
     for (uint32_t i = 0; i < stack->python.walk.count; i++) {
-        uint32_t more = describe(stack, &stack->python.frames[i], (uint8_t *)record + bytes,
-                                 CODE_RECORD_BYTES_MAX - 8 - bytes);
+        uint8_t *frame = (uint8_t *)record + bytes;
+        bool is_callers;
+        uint32_t more =
+            describe(stack, &stack->python.frames[i], frame, CODE_RECORD_BYTES_MAX - 8 - bytes, &is_callers);
         if (!more) {
             record->frame_count = i;
             record->flags |= CODE_IS_CUT;
             break;
         }
         bytes += more;
+        of_callers[waiting++] = frame + offsetof(struct code_frame, flags);
+        while (!is_callers && waiting)
+            *of_callers[--waiting] = frame[offsetof(struct code_frame, flags)];
     }
     while (bytes % 8)
         ((uint8_t *)record)[bytes++] = 0;

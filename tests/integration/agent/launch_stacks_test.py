@@ -135,6 +135,16 @@ class LaunchStacks(Case):
         self.assertEqual([span.attributes["code.file.path"] for span in spans], [PROGRAM.name] * 3)
         self.assertIn('File "site-packages/wrapper.py", line 2, in launch\n', spans[0].attributes["code.stacktrace"])
 
+    def test_text_that_is_executed_belongs_to_its_caller(self):
+        packages = self.folder / "lib/python3.11/site-packages"
+        packages.mkdir(parents=True)
+        (packages / "wrapper.py").write_text("""def launch_text(call):\n    exec("call('cudaLaunchKernel')", {"call": call})\n""")
+        _, (own, packages_own) = self.play("generated", "capture.launch_stacks=python", count=1, PACKAGES=str(packages))
+        self.assertEqual((own.attributes["code.file.path"], own.attributes["code.line.number"]), ("<string>", 1))
+        self.assertEqual(packages_own.attributes["code.file.path"], PROGRAM.name)
+        self.assertEqual(packages_own.attributes["code.function.name"], "generated")
+        self.assertIn('File "<string>", line 1, in <module>\n', packages_own.attributes["code.stacktrace"])
+
     def test_one_call_in_many(self):
         _, spans = self.play("lines", "capture.launch_stacks=python", "capture.launch_stacks_period=10", count=2500)
         count = sum("cuspan.stack.id" in span.attributes for span in spans)

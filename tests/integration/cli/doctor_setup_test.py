@@ -127,7 +127,7 @@ class Injection(doctor_case.Case):
         self.says("injection.python", "ok", env={**cuda, "PYTHONPATH": f"{archive}:{self.directory}"})
         self.says("injection.python", "warning", f"has {re.escape(str(self.directory))} before", "first",
                   env={**cuda, "PYTHONPATH": f"{self.directory}:{archive}"})
-        self.says("injection.python", "warning", "python.zip cannot be read", "pip install", arguments=["--library", self.agent()])
+        self.says("injection.python", "warning", "python.zip cannot be read", "is_on", arguments=["--library", self.agent()])
 
     def test_python_program(self):
         script = self.directory / "train"

@@ -40,6 +40,25 @@ static void test_relative(void **state)
     expect("", "", false);
 }
 
+static void test_text_that_was_executed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        bool is_callers;
+    } cases[] = {{"<string>", true},
+                 {"<eval_with_key>.3", true},
+                 {"<stdin>", false},
+                 {"<console>", false},
+                 {"<ipython-input-3-a1b2>", false},
+                 {"<python-input-0>", false},
+                 {"<frozen runpy>", false},
+                 {"train.py", false},
+                 {"", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(code_path_of(cases[i].path, strlen(cases[i].path)).is_callers, cases[i].is_callers);
+}
+
 static void test_relative_to_the_root(void **state)
 {
     (void)state;
@@ -61,6 +80,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_relative),
+        cmocka_unit_test(test_text_that_was_executed),
         cmocka_unit_test(test_relative_to_the_root),
         cmocka_unit_test(test_full),
     };

@@ -19,8 +19,8 @@ static bool is_python(const char *word)
     return strncmp(slash ? slash + 1 : word, "python", strlen("python")) == 0;
 }
 
-/* The option among the interpreter's that keeps it from loading the archive: 'S' (no sitecustomize and no
- * .pth files), 'I' or 'E' (no PYTHONPATH); 0: none. `words` ends with NULL and begins after the interpreter.
+/* The option among the interpreter's that keeps it from loading the archive: 'S' (no sitecustomize), 'I' or
+ * 'E' (no PYTHONPATH); 0: none. `words` ends with NULL and begins after the interpreter.
  */
 static char excluding_option(char *const *words)
 {
@@ -91,10 +91,9 @@ static void check_program(struct doctor *doctor, const char *archive)
     } else if (excluding) {
         doctor_result(doctor, RESULT_WARNING,
                       "Python runs with -%c and ignores PYTHONPATH: training steps of PyTorch are found only "
-                      "if its environment has cuspan's wheel",
+                      "if the program calls cuspan.is_on()",
                       excluding);
-        doctor_fix(doctor, "run it without -%c, or install the wheel for this Python: pip install cuspan",
-                   excluding);
+        doctor_fix(doctor, "run it without -%c, or call cuspan.is_on() in the program", excluding);
     } else {
         doctor_result(doctor, RESULT_OK,
                       "cuspan run adds %s to PYTHONPATH: training steps of PyTorch are found", archive);
@@ -137,8 +136,8 @@ static void check_variable(struct doctor *doctor, const char *archive)
     } else {
         doctor_result(
             doctor, RESULT_WARNING,
-            "PYTHONPATH does not contain %s: training steps of PyTorch are found only in environments "
-            "with cuspan's wheel",
+            "PYTHONPATH does not contain %s: training steps of PyTorch are found only if the program "
+            "calls cuspan.is_on()",
             archive);
         doctor_fix(doctor, "export PYTHONPATH=%s%s%s", archive, list ? ":" : "", list ? list : "");
     }
@@ -153,13 +152,11 @@ void check_injection_python(struct doctor *doctor)
     }
     char *archive = injection_path_beside(&doctor->injection, PYTHON_ARCHIVE);
     if (access(archive, R_OK) != 0) {
-        doctor_result(
-            doctor, RESULT_WARNING,
-            "%s cannot be read: training steps of PyTorch are found only in environments with cuspan's "
-            "wheel",
-            archive);
-        doctor_fix(doctor,
-                   "reinstall cuspan, or install the wheel where the program runs: pip install cuspan");
+        doctor_result(doctor, RESULT_WARNING,
+                      "%s cannot be read: training steps of PyTorch are found only if the program calls "
+                      "cuspan.is_on()",
+                      archive);
+        doctor_fix(doctor, "reinstall cuspan, or call cuspan.is_on() in the program");
     } else if (doctor->program) {
         check_program(doctor, archive);
     } else {

@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+"""Stacks of launches on this machine's GPU, in the callbacks of the real CUPTI. Called by code.sh.
+
+    code_test.py BUILD OUTDIR CUPTI-LIBRARY [CASE...]
+
+lines: kernels with names of their own are on the lines that launch them, in every kind of Python frame. train: a transformer's
+training step: 95 % of the forward's GPU time is on lines of the program, all of the GPU time has a row, and nine of the ten most
+expensive functions are those that PyTorch's profiler names with with_stack (by innermost frame of the program; its frames have the
+first line of a function, so functions are compared). backward: with capture.launch_stacks=all, its work is named by autograd nodes.
+sampled: the same with one call in 16. Then torch.compile, a CUDA graph, Triton, JAX, CuPy, Numba if installed, a C++ program.
+Results: OUTDIR/code.json, and for each case OUTDIR/CASE.jsonl and .txt."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests/support")]
+
+import accounts  # noqa: E402
+
+BUILD, OUT, CUPTI = (Path(argument).resolve() for argument in sys.argv[1:4])
+PROGRAM = ROOT / "tests/gpu/programs/code.py"
+CASE_S = 100
+FORWARD_SHARE_MIN = 0.95
+TOP, TOP_MIN = 10, 9
+UNKNOWN_SHARE_MAX = 0.05  # while unwind rules are learned, and while Python ends
+results = {}
+
+
+def traced(case, command, kind="python", **settings):
+    """Runs it with stacks of launches. Returns the agent's report."""
+    spans, report = OUT / f"{case}.jsonl", OUT / f"{case}.report"
+    for old in (spans, *OUT.glob(f"{case}.report*")):
+        old.unlink(missing_ok=True)
+    chosen = {"cupti.library": CUPTI, "exit_deadline_ms": 20000, "report_file": report, "capture.launch_stacks": kind, **settings}
+    if kind == "all":
+        chosen.setdefault("memory_bytes_max", 80_000_000)
+    options = [word for key, value in chosen.items() for word in ("--set", f"{key}={value}")]
+    env = {key: value for key, value in os.environ.items() if not re.match("CUSPAN_|OTEL_|CUDA_INJ|NVTX_INJ|TRACE|PYTHONPATH", key)}
+    done = subprocess.run([str(word) for word in (BUILD / "cuspan", "run", "--file", spans, *options, "--", *command)],
+                          env={**env, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}, text=True, capture_output=True, timeout=CASE_S, check=False)
+    (OUT / f"{case}.txt").write_text(done.stdout + done.stderr)
+    if done.returncode or not spans.exists():
+        raise RuntimeError(f"status {done.returncode}: {done.stderr[-1500:]}")
+    reports = [json.loads(path.read_text()) for path in OUT.glob(f"{case}.report*")]
+    return max(reports, key=lambda found: found["counters"]["calls_captured"])
+
+
+def table(case, *options):
+    done = subprocess.run([BUILD / "cuspan", "stat", "--table", "code", "--top", "0", "--json", *options, OUT / f"{case}.jsonl"],
+                          text=True, capture_output=True, check=True)
+    return json.loads(done.stdout)["code"]
+
+
+def gpu_time(case):
+    done = subprocess.run([BUILD / "cuspan", "stat", "--table", "kernels,copies", "--top", "0", "--json", OUT / f"{case}.jsonl"],
+                          text=True, capture_output=True, check=True)
+    return sum(row.get("total_ns", 0) for rows in json.loads(done.stdout).values() for row in rows)
+
+
+def checked_report(report, unknown_share=UNKNOWN_SHARE_MAX):
+    counters = report["counters"]
+    yield from accounts.differences(report)
+    if report["losses"]:
+        yield f"losses {report['losses']}"
+    if not counters["code_stacks"]:
+        yield "no stack"
+    if counters["code_unknown"] > unknown_share * counters["calls_captured"]:
+        yield f"code_unknown: {counters['code_unknown']} of {counters['calls_captured']} calls"
+
+
+def expected(program):
+    """The lines of a mode of code.py that name their kernel."""
+    found, inside = {}, False
+    for number, line in enumerate(PROGRAM.read_text().splitlines(), 1):
+        if line.startswith("def "):
+            inside = line.startswith(f"def {program}(")
+        match = re.search(r"# kernel: (\S+)$", line)
+        if inside and match:
+            found[match[1]] = number
+    return found
+
+
+def check_places(case, program):
+    rows = table(case)
+    for kernel, number in expected(program).items():
+        places = {row["place"] for row in rows if re.search(kernel, row.get("top", "")) and row["self_ns"]}
+        if not places or not all(re.search(rf"code\.py:{number}$", place) for place in places):
+            yield f"{kernel}: line {number} expected, but {sorted(places) or 'no row'}"
+
+
+# ---- Cases -------------------------------------------------------------------------------------------------------------
+
+
+def lines():
+    yield from checked_report(traced("lines", [sys.executable, PROGRAM, "lines"]))
+    yield from check_places("lines", "lines")
+    if not any(row["place"] == "<string>:3" and "erfc" in row.get("top", "") for row in table("lines")):
+        yield "no row for the line of exec"
+
+
+def own(row):
+    return re.search(r"code\.py(:\d+)?$", row["place"])
+
+
+def profiler_functions(path):
+    """GPU time by the innermost function of code.py around each launch, from PyTorch's profiler."""
+    events = json.loads(path.read_text())["traceEvents"]
+    frames, launches, work = {}, {}, []
+    for event in events:
+        category = event.get("cat")
+        if category == "python_function" and "code.py(" in event["name"]:
+            frames.setdefault(event["tid"], []).append((event["ts"], event["ts"] + event["dur"], event["name"].split(": ")[-1]))
+        elif category in ("cuda_runtime", "cuda_driver"):
+            launches[event["args"].get("correlation")] = event
+        elif category in ("kernel", "gpu_memcpy", "gpu_memset"):
+            work.append(event)
+    times = Counter()
+    for event in work:
+        launch = launches.get(event["args"].get("correlation"))
+        around = [frame for frame in frames.get(launch["tid"], ()) if frame[0] <= launch["ts"] <= frame[1]] if launch else []
+        times[max(around)[2] if around else "(none)"] += event["dur"] * 1000
+    return times
+
+
+def train():
+    yield from checked_report(traced("train", [sys.executable, PROGRAM, "train"]))
+    rows = table("train")
+    total, kernels = sum(row["self_ns"] for row in rows), gpu_time("train")
+    if total != kernels:
+        yield f"the rows have {total} ns, but the GPU worked for {kernels} ns"
+    forward = [row for row in table("train", "--by", "range") if row["group"] == "forward"]
+    whole = sum(row["self_ns"] for row in forward)
+    share = sum(row["self_ns"] for row in forward if own(row)) / max(whole, 1)
+    results["forward_share"], results["forward_ns"] = share, whole
+    if not whole or share < FORWARD_SHARE_MIN:
+        yield f"{share:.1%} of the forward's {whole} ns are on lines of the program"
+    profile = OUT / "train.profile.json"
+    subprocess.run([sys.executable, PROGRAM, "train", "--profile", profile], check=True, capture_output=True, timeout=CASE_S)
+    theirs = profiler_functions(profile)
+    # Spans of the warm-up are in the table, too: compare the order and the shares.
+    ours = Counter()
+    for row in table("train", "--by", "range"):
+        if own(row) and row["group"] in ("step", "forward"):
+            ours[row["function"].split(".")[-1]] += row["self_ns"]
+    theirs.pop("(none)", None)
+    first = [name for name, _ in ours.most_common(TOP)]
+    second = [name for name, _ in theirs.most_common(TOP)]
+    results["functions"] = {"cuspan": ours.most_common(20), "profiler": theirs.most_common(20)}
+    if len(first) < TOP or len(set(first) & set(second)) < TOP_MIN:
+        yield f"the {TOP} most expensive functions are {first}, but the profiler names {second}"
+    profile.unlink()
+
+
+def backward():
+    yield from checked_report(traced("backward", [sys.executable, PROGRAM, "train"], "all"))
+    rows = table("backward")
+    if sum(row["self_ns"] for row in rows) != gpu_time("backward"):
+        yield "the sum of the rows is not the GPU time"
+    total = sum(row["self_ns"] for row in rows)
+    named = {row["place"]: row["self_ns"] for row in rows if row["place"].startswith("(backward: ")}
+    results["backward_rows"] = sorted(named.items(), key=lambda item: -item[1])[:20]
+    for node in "AddmmBackward0", "NativeLayerNormBackward0", "SoftmaxBackward0", "EmbeddingBackward0":
+        if f"(backward: {node})" not in named:
+            yield f"no row for {node}: {list(named)[:20]}"
+    rest = {f"{row['place']} {row.get('function', '')[:40]}": row["self_ns"] / total
+            for row in rows if row["self_ns"] and not own(row) and row["place"] not in named}
+    results["rest_of_backward"] = rest
+    if sum(rest.values()) > 0.05:
+        yield f"{sum(rest.values()):.1%} of the GPU time have other rows: {rest}"
+
+
+def sampled():
+    report = traced("sampled", [sys.executable, PROGRAM, "train"], **{"capture.launch_stacks_period": 16})
+    yield from checked_report(report)
+    rows = table("sampled")
+    if sum(row["self_ns"] for row in rows) != gpu_time("sampled"):
+        yield "the sum of the rows is not the GPU time"
+    taken = [row for row in rows if own(row) and row["self_ns"]]
+    if not taken or not any(row["place"] == "(not sampled)" for row in rows):
+        yield "not both sampled and other calls"
+
+
+def compiled():
+    yield from checked_report(traced("compiled", [sys.executable, PROGRAM, "compile"], "all"))
+    rows = table("compiled")
+    fused = [row for row in rows if row.get("top", "").startswith("triton_")]
+    results["compiled"] = [(row["place"], row.get("function"), row["top"]) for row in fused]
+    if not any(own(row) for row in fused):
+        yield f"no generated kernel on a line of the program: {results['compiled']}"
+
+
+def graph():
+    yield from checked_report(traced("graph", [sys.executable, PROGRAM, "graph"], detail="graph-nodes"))
+    results["graph"] = [(row["place"], row["launches"], row.get("top")) for row in table("graph") if own(row)]
+    yield from check_places("graph", "graph")
+
+
+def simple(program):
+    def check():
+        yield from checked_report(traced(program, [sys.executable, PROGRAM, program]))
+        rows = table(program)
+        results[program] = [(row["place"], row["self_ns"], row.get("top")) for row in rows if row["self_ns"]]
+        yield from check_places(program, program)
+        if not any(own(row) and row["self_ns"] for row in rows):
+            yield f"no GPU time on a line of the program: {results[program]}"
+    return check
+
+
+def cpp():
+    program = BUILD / "gpu/stack_calls"
+    yield from checked_report(traced("cpp", [program], "all"))
+    rows = table("cpp")
+    results["cpp"] = [(row["place"], row.get("function"), row["self_ns"], row.get("top")) for row in rows if row["self_ns"]]
+    for kernel, function in ("first_kernel", "launch_first"), ("second_kernel", "launch_second"):
+        found = [row for row in rows if kernel in row.get("top", "")]
+        if not found or not all(function in f"{row['place']} {row.get('function')}" for row in found):
+            yield f"{kernel} is not in {function}: {found}"
+
+
+CASES = {"lines": lines, "train": train, "backward": backward, "sampled": sampled, "compiled": compiled, "graph": graph,
+         "triton": simple("triton"), "jax": simple("jax"), "cupy": simple("cupy"), "numba": simple("numba"), "cpp": cpp}
+TOGETHER = 4
+
+
+def is_missing(case):
+    return case in ("jax", "cupy", "numba") and subprocess.run(
+        [sys.executable, "-c", f"import {case}"], capture_output=True, check=False).returncode != 0
+
+
+def run(case):
+    if is_missing(case):
+        return None
+    try:
+        return list(CASES[case]())
+    except (RuntimeError, subprocess.SubprocessError, OSError, KeyError, ValueError) as error:
+        return [f"{type(error).__name__}: {str(error)[-1500:]}"]
+
+
+def main():
+    OUT.mkdir(parents=True, exist_ok=True)
+    wanted = sys.argv[4:] or list(CASES)
+    passed = failed = 0
+    with ThreadPoolExecutor(TOGETHER) as workers:
+        for case, problems in zip(wanted, workers.map(run, wanted)):
+            if problems is None:
+                print(f"skipped {case}: not installed")
+                continue
+            passed, failed = passed + (not problems), failed + bool(problems)
+            print(f"{'FAILED' if problems else 'ok'} {case}")
+            for problem in problems:
+                print(f"    {problem}")
+    (OUT / "code.json").write_text(json.dumps(results, indent=1))
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
