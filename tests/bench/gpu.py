@@ -36,6 +36,7 @@ FIGURE = re.compile(r"^([a-z][a-z0-9.-]*) ([0-9.e+-]+) (\S+)$", re.MULTILINE)
 OURS = re.compile(r"CUSPAN_|OTEL_|TRACEPARENT|TRACESTATE|CUDA_INJECTION64_PATH|NVTX_INJECTION64_PATH|BENCH_|PROF$")
 RUN_SECONDS_MAX = 90
 TIMED_SECONDS = 2
+CODE_COUNTERS = ("code_stacks", "code_unknown", "code_forgotten")
 
 ALL_APPS = ["calls", "graphs", "service", "torch", "start"]
 ON_REQUEST = ["steps"]  # skipped unless --apps names it
@@ -221,7 +222,7 @@ class Bench:
 
     def prepare(self):
         missing = [name for name in ("libcuspan.so", "libcuspan-export.so", "libcuspan-floor.so", "libcuspan-timed.so",
-                                     "null_collector") if not (self.build / name).exists()]
+                                     "libcuspan-stacks-switch.so", "null_collector") if not (self.build / name).exists()]
         if missing:
             raise Failure(f"{self.build} has no {', '.join(missing)}: cmake --preset release -DCUSPAN_BUILD_TESTS=ON && "
                           "cmake --build --preset release")
@@ -322,7 +323,7 @@ class Bench:
         if reports:
             run["agent"] = {key: reports[0].get(key) for key in ("spans", "delivered", "losses", "own", "metrics") if key in reports[0]}
             counters = reports[0].get("counters", {})
-            run["agent"].update({key: counters[key] for key in ("sleeps", "asleep_ns") if key in counters})
+            run["agent"].update({key: counters[key] for key in ("sleeps", "asleep_ns", *CODE_COUNTERS) if key in counters})
         said = [line for line in err.splitlines() if re.match("cuspan|floor", line)]
         if said:
             run["said"] = said[:4]
@@ -363,6 +364,8 @@ class Bench:
             raise Failure(f"no metrics were delivered; it said: {said}")
         if config.name == "stat" and not self.tables_have_calls():
             raise Failure(f"cuspan stat has counted nothing; it said: {said}")
+        if "capture.launch_stacks" in config.settings and not run.get("agent", {}).get("code_stacks"):
+            raise Failure(f"the agent saw no stacks; it said: {said}")
         if config.name == "asleep" and spans:
             raise Failure(f"asleep, and yet {spans} spans")
         if config.library == "libcuspan-floor.so" and any("can't" in line for line in said):

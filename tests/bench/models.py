@@ -53,7 +53,7 @@ def configurations(nsys, work, *_):
 
 
 class Models(Bench):
-    part, all_apps, on_request = "models", MODELS, []
+    part, all_apps, on_request, late = "models", MODELS, [], LATE
     configurations = staticmethod(configurations)
 
     def __init__(self, options):
@@ -68,7 +68,7 @@ class Models(Bench):
 
     def environment(self, app, config, library=None):
         env = super().environment(app, config, library)
-        if app in LATE and not config.command:
+        if app in self.late and not config.command:
             env["BENCH_LATE"] = "1"
             if "CUDA_INJECTION64_PATH" in env:
                 env["BENCH_LOAD"] = env.pop("CUDA_INJECTION64_PATH")

@@ -5,7 +5,8 @@
     page.py --check    fails and prints the difference if the committed ones are out of date
 
 The sources are tests/bench/performance.md.in, which has the prose, and the committed results in tests/bench/results:
-those of GPU_RUNS (each made by one run.sh gpu; see gpu.py and paired.py), of MODEL_RUNS (run.sh models) and anywhere.json (made by run.sh anywhere). A
+those of GPU_RUNS (each made by one run.sh gpu; see gpu.py and paired.py), of MODEL_RUNS (run.sh models), code.json (run.sh code) and
+anywhere.json (run.sh anywhere). A
 budget takes its figure from the first run that has it; nothing is compared across runs.
 
 anywhere.json must have "machine", "commit", "date" and "command" as in gpu.json; "budgets": {row: [check]} with the rows
@@ -40,6 +41,8 @@ MODEL_RUNS = [("Training", ["gpt2", "gpt2-2", "ddp", "ddp-2", "ddp-3", "resnet-t
 MODEL_ROUNDS = 8  # a cell with fewer tells their number
 OURS = "cuspan"  # as rivals/measure.py names it
 GPU, ANYWHERE, MODELS = "tests/bench/run.sh gpu", "tests/bench/run.sh anywhere", "tests/bench/run.sh models"
+CODE = "tests/bench/run.sh code"
+CODE_CONFIGS = ["default", "stacks-python-16", "stacks-python", "stacks-all", "kineto", "kineto-cpu", "kineto-stack"]
 
 FLOORS = {"default": "floor-default", "graph-nodes": "floor-graph-nodes", "full": "floor-full", "one-percent": "floor-off",
           "one-step-in-64": "floor-records-off"}
@@ -391,6 +394,62 @@ def model_plots(gpus):
     return made
 
 
+def stacks_alone(runs, model, config):
+    """The cost of stacks in a step, in turns with and without them in one process: (Estimate of the ratio, of the ns for each of
+    the model's launches or None), or None."""
+    found = [run["figures"] for run in runs if run["app"] == model and run["config"] == config]
+    ratios = [figures[f"{model}.switched-median"] for figures in found if f"{model}.switched-median" in figures]
+    launches = [run["figures"][f"{model}.launches"] for run in runs if run["app"] == model and run["config"] == "kineto"]
+    if not ratios:
+        return None
+    if not launches or not paired.median(launches):
+        return paired.Estimate(ratios), None
+    steps_us = paired.value(runs, model, config, f"{model}.median").median
+    ns_of_all = 1000 * steps_us / paired.median(launches)  # of a ratio of 1
+    return paired.Estimate(ratios), paired.Estimate([(ratio - 1) / ratio * ns_of_all for ratio in ratios])
+
+
+def alone_cell(alone):
+    if not alone:
+        return ""
+    ratio, more = alone
+    ns = f", {more.median:+.0f} ns a launch ({more.low:.0f} to {more.high:.0f})" if more else ""
+    return f"{model_cell(ratio, 0)}{ns}"
+
+
+def code_section(code):
+    if not code:
+        return f"There is no result of `{CODE}` in `tests/bench/results` yet.\n"
+    runs, models = code["runs"], models_of(code)
+    lines = [f"{machine_line(code)}.\n"]
+    if code["problems"]:
+        lines.append("Problems in this run: " + "; ".join(code["problems"]) + ".\n")
+    times = [paired.value(runs, model, "none", f"{model}.median") for model in models]
+    launches = [paired.value(runs, model, "kineto", f"{model}.launches") for model in models]
+    lines += ["![Each configuration as a multiple of no tracer](images/performance-code.svg)\n",
+              "| | " + " | ".join(models) + " |", "|---" * (len(models) + 1) + "|",
+              "| none, a step | " + " | ".join(f"{time.median / 1000:.2f} ms, {len(time.values)} rounds" if time else "" for time in times) + " |",
+              "| launches in a step | " + " | ".join(f"{count.median:.0f}" if count else "" for count in launches) + " |"]
+    compared = [(config, "none") for config in CODE_CONFIGS] + [("stacks-python", "default"), ("kineto-stack", "kineto-cpu")]
+    for config, reference in compared:
+        ratios = [model_ratios(runs, model, config, reference) for model in models]
+        if any(ratios):
+            name = config if reference == "none" else f"{config} ÷ {reference}"
+            lines.append(f"| {name} | " + " | ".join(model_cell(ratio, 0) for ratio in ratios) + " |")
+    for config in CODE_CONFIGS:
+        alone = [stacks_alone(runs, model, config) for model in models]
+        if any(alone):
+            lines.append(f"| {config}, on ÷ off in one process | " + " | ".join(map(alone_cell, alone)) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def code_plots(code):
+    panels = [(model, [(config, ratio) for config in CODE_CONFIGS if (ratio := model_ratios(code["runs"], model, config, "none"))])
+              for model in models_of(code)] if code else []
+    panels = [panel for panel in panels if panel[1]]
+    return {"images/performance-code.svg": plot.ratios("A launch-bound step as a multiple of no tracer", panels)} if panels else {}
+
+
 def callbacks_section(gpus):
     gpu = next((gpu for gpu in gpus if gpu.get("callbacks")), None)
     if not gpu:
@@ -497,23 +556,24 @@ def read_models(runs):
     return made
 
 
-def make(template, gpus, anywhere, pipeline=None, rivals=None, models=()):
+def make(template, gpus, anywhere, pipeline=None, rivals=None, models=(), code=None):
     """{file name in docs: text}"""
     text = template
     for name, part in {"budgets": budgets_table(gpus, with_budgets_of(anywhere, pipeline)),
                        "pipeline": pipeline_section(pipeline), "rivals": rivals_section(rivals), "gpu": gpu_sections(gpus),
-                       "callbacks": callbacks_section(gpus), "models": models_section(models),
+                       "callbacks": callbacks_section(gpus), "models": models_section(models), "code": code_section(code),
                        "anywhere": anywhere_section(anywhere)}.items():
         marker = f"{{{{{name}}}}}"
         if text.count(marker) != 1:
             raise SystemExit(f"performance.md.in has {marker} {text.count(marker)} times, not once")
         text = text.replace(marker, part.rstrip("\n"))
-    return {"performance.md": text, **{name: plot for gpu in gpus for name, plot in plots(gpu).items()}, **model_plots(models)}
+    return {"performance.md": text, **{name: plot for gpu in gpus for name, plot in plots(gpu).items()}, **model_plots(models),
+            **code_plots(code)}
 
 
 def main():
     made = make((BENCH / "performance.md.in").read_text(encoding="utf-8"), read_gpus(GPU_RUNS),
-                read("anywhere.json"), read("pipeline.json"), read("rivals.json"), read_models(MODEL_RUNS))
+                read("anywhere.json"), read("pipeline.json"), read("rivals.json"), read_models(MODEL_RUNS), read("code.json"))
     there = {str(path.relative_to(DOCS)): path for path in [DOCS / "performance.md", *DOCS.glob("images/performance*.svg")]}
     if "--check" not in sys.argv[1:]:
         for name in there.keys() - made.keys():

@@ -29,7 +29,7 @@ STYLE = """
 
 
 def kind_of(config):
-    return "floor" if config.startswith("floor") else "other" if config in ("nsys", "kineto") else "cuspan"
+    return "floor" if config.startswith("floor") else "other" if config.startswith(("nsys", "kineto")) else "cuspan"
 
 
 def step_for(span):

@@ -3,9 +3,10 @@
 #   tests/bench/run.sh gpu [OUT.json] [--rounds N] [--apps LIST] [--configs LIST] [--pairs asleep:N] [--seconds MAX]
 #                          [--build DIR]        on a machine with a GPU and nvcc; two minutes a round
 #   tests/bench/run.sh models [...]             models of PyTorch and JAX; 15 s a round for each configuration of a model
+#   tests/bench/run.sh code [...]               stacks of launches and PyTorch's profiler, with small models of PyTorch
 #   tests/bench/run.sh anywhere [...]           everything behind CUPTI, with replayed recordings; needs no GPU
 #   tests/bench/run.sh page [--check]           makes docs/performance.md and its plots from tests/bench/results/*.json
-# `gpu --help` and `models --help` have the details. Each needs a build with tests:
+# `gpu --help`, `models --help` and `code --help` have the details. Each needs a build with tests:
 #   cmake --preset release -DCUSPAN_BUILD_TESTS=ON && cmake --build --preset release
 set -eu
 HERE=$(cd "$(dirname "$0")" && pwd)
@@ -14,13 +15,14 @@ PART=${1:-}
 [ $# -eq 0 ] || shift
 case $PART in
 gpu | models) exec python3 "$HERE/$PART.py" "$@" ;;
+code) exec python3 "$HERE/code_cost.py" "$@" ;;
 anywhere)
     [ -x "$HERE/anywhere.sh" ] || { echo "run.sh: there is no $HERE/anywhere.sh" >&2; exit 1; }
     exec "$HERE/anywhere.sh" "$@"
     ;;
 page) exec python3 "$HERE/page.py" "$@" ;;
 *)
-    sed -n '2,9s/^# \{0,1\}//p' "$0"
+    sed -n '2,10s/^# \{0,1\}//p' "$0"
     [ "$PART" = --help ]
     ;;
 esac

@@ -14,6 +14,14 @@ set_target_properties(cuspan_timed PROPERTIES OUTPUT_NAME cuspan-timed LIBRARY_O
                       LINKER_LANGUAGE C)
 target_link_libraries(cuspan_timed PRIVATE $<TARGET_PROPERTY:cuspan_agent,LINK_LIBRARIES>)
 target_link_options(cuspan_timed PRIVATE $<TARGET_PROPERTY:cuspan_agent,LINK_OPTIONS> -Wl,--wrap=callbacks_handle)
+# The same with a switch for the stacks of launches, for tests/bench/run.sh code.
+add_library(cuspan_stacks_switch SHARED $<TARGET_OBJECTS:cuspan_agent> tests/bench/programs/stacks_switch.c)
+set_target_properties(cuspan_stacks_switch PROPERTIES OUTPUT_NAME cuspan-stacks-switch LINKER_LANGUAGE C
+                      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+target_link_libraries(cuspan_stacks_switch PRIVATE $<TARGET_PROPERTY:cuspan_agent,LINK_LIBRARIES>)
+target_link_options(cuspan_stacks_switch PRIVATE
+                    $<FILTER:$<TARGET_PROPERTY:cuspan_agent,LINK_OPTIONS>,EXCLUDE,version-script>
+                    -Wl,--version-script=${CMAKE_SOURCE_DIR}/tests/bench/programs/stacks_switch.map -Wl,--wrap=launch_stacks_take)
 add_executable(null_collector tests/bench/programs/null_collector.c)
 target_link_libraries(null_collector PRIVATE Threads::Threads)
 add_executable(floor_host tests/integration/hosts/floor_host.c)

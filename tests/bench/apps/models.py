@@ -1,23 +1,30 @@
 #!/usr/bin/env python3
 """Models as people run them, each with the median, the mean and the minimum of its steps.
 
-    models.py gpt2 | resnet-train | resnet-infer | decode | decode-graph | ddp | jax
+    models.py gpt2 | resnet-train | resnet-infer | decode | decode-graph | ddp | jax | small-infer | small-train
     models.py serve torch | jax         imports that once, then forks a process for each run that a line of standard input asks for
 
 gpt2: a training step of GPT-2 (124 million parameters, 12 x 1024 tokens, bfloat16, fused AdamW). resnet-train, resnet-infer:
 ResNet-50 with 256 and 64 images (channels last, mixed precision). decode: one token of a Llama-like model (16 layers of width 2048,
 batch 1, a cache of 1,024 tokens), launched kernel by kernel; decode-graph: the same as a CUDA graph. ddp: gpt2 on two GPUs with
-DistributedDataParallel, as torchrun starts it. jax: a jitted training step of a multi-layer perceptron.
+DistributedDataParallel, as torchrun starts it. jax: a jitted training step of a multi-layer perceptron. small-infer, small-train:
+24 blocks of width 64, whose time is that of launches; the optimizer updates one tensor after the other.
 
 Weights and data are random: only the times matter. Steps are measured for SECONDS (1) after a warm-up, and in whole
 periods of 64 with BENCH_STEPS, so that the mean contains its part of a step in 64 that is traced. PROF=cuda measures under
-PyTorch's profiler with its CUDA activities, and prints the number of its events. BENCH_STEPS=1 reports each step with
+PyTorch's profiler with its CUDA activities, PROF=all also with the CPU's, PROF=stack with these and with_stack=True. Each prints
+the number of the profiler's events, and that of launches in a step. BENCH_STEPS=1 reports each step with
 cuspan.step(), which needs the package on PYTHONPATH. BENCH_POLICY=batch or idle gives the agent's threads that scheduling policy
 after the warm-up.
 
 BENCH_LATE=1 measures in two halves of one process, because steps of two processes differ by more than a tracer costs: without a
 tracer, then with the library that BENCH_LOAD names, or under the profiler. Besides the figures of the second half it prints its
 median and mean divided by those of the first half. Not for ddp, nor for graphs, which must be created under the tracer.
+BENCH_SWITCH=1, together with it, measures a third time: turns of 4 steps with and without stacks of launches in one traced
+process, which the library must be able to switch (../programs/stacks_switch.c). It prints the median and the mean of the steps
+with stacks divided by those without.
+
+BENCH_DEVICE=cpu runs the small models without a GPU, to try the program itself.
 """
 
 import ctypes
@@ -182,6 +189,47 @@ def llama():
     return decode, token
 
 
+def small(is_training):
+    """Blocks within blocks, as models have them: a launch is some 15 to 20 Python frames deep."""
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+    width, batch, layers, device = 64, 8, 24, os.environ.get("BENCH_DEVICE", "cuda")
+
+    class Inner(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.up, self.down = nn.Linear(width, width), nn.Linear(width, width)
+
+        def forward(self, x):
+            return self.down(F.gelu(self.up(x)))
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm, self.inner, self.scale = nn.LayerNorm(width), Inner(), nn.Parameter(torch.ones(width))
+
+        def forward(self, x):
+            return x + self.scale * self.inner(self.norm(x))
+
+    with torch.device(device):
+        model = nn.Sequential(*(Block() for _ in range(layers))).train(is_training)
+    given = torch.randn(batch, width, device=device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-4, momentum=0.9, foreach=False)
+
+    def train():
+        loss = model(given).square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        return loss.item()
+
+    @torch.inference_mode()
+    def infer():
+        return model(given).square().mean().item()
+    return train if is_training else infer
+
+
 def decode():
     run, token = llama()
 
@@ -285,26 +333,55 @@ def profiler():
     if not wanted:
         return nullcontext()
     from torch.profiler import ProfilerActivity, profile
-    return profile(activities=[ProfilerActivity.CUDA])
+    kinds = [ProfilerActivity.CUDA] + ([] if wanted == "cuda" else [ProfilerActivity.CPU])
+    return profile(activities=kinds, with_stack=wanted == "stack")
+
+
+def tell_profile(name, profile, steps):
+    events = profile.profiler.kineto_results.events()
+    launches = sum(event.name().startswith(("cudaLaunchKernel", "cuLaunchKernel")) for event in events)
+    print(f"profiler-events {len(events)} events\n{name}.launches {launches / steps:.6g} launches")
+
+
+def tell_halves(name, kind, with_us, without_us):
+    for what, of in ("median", statistics.median), ("mean", statistics.fmean):
+        print(f"{name}.{kind}-{what} {of(with_us) / of(without_us):.6g} x")
 
 
 def tell(name, times_us, profile, before_us=()):
     if profile:
-        print(f"profiler-events {len(profile.profiler.kineto_results.events())} events")
+        tell_profile(name, profile, len(times_us))
     if before_us:
-        print(f"{name}.late-median {statistics.median(times_us) / statistics.median(before_us):.6g} x\n"
-              f"{name}.late-mean {statistics.fmean(times_us) / statistics.fmean(before_us):.6g} x")
+        tell_halves(name, "late", times_us, before_us)
     print(f"{name}.median {statistics.median(times_us):.6g} us\n{name}.mean {statistics.fmean(times_us):.6g} us\n"
           f"{name}.min {min(times_us):.6g} us\n{name}.steps {len(times_us)} steps")
 
 
+TURN = 4  # steps
+
+
+def measure_switched(name, step, library):
+    """Turns with and without stacks. The one that begins changes from pair to pair."""
+    switch = ctypes.c_int.in_dll(library, "bench_takes_stacks")
+    found_us, until = ([], []), time.monotonic() + 2 * seconds()
+    for pair in itertools.count():
+        for is_on in (pair % 2, 1 - pair % 2):
+            switch.value = is_on
+            found_us[is_on].extend(count(step, TURN))
+        if time.monotonic() >= until:
+            break
+    switch.value = 1
+    tell_halves(name, "switched", found_us[1], found_us[0])
+
+
 def measure(name, step):
-    before_us = []
+    before_us, library = [], None
     if "BENCH_LATE" in os.environ:
         count(step, WARM_UP)
         before_us = timed(step)
         if "BENCH_LOAD" in os.environ:
-            ctypes.CDLL(os.environ["BENCH_LOAD"]).InitializeInjection()
+            library = ctypes.CDLL(os.environ["BENCH_LOAD"])
+            library.InitializeInjection()
     step = reported(step)
     warm_up(step)
     if "BENCH_READY" in os.environ:
@@ -312,6 +389,8 @@ def measure(name, step):
     with profiler() as profile:
         times_us = timed(step)
     tell(name, times_us, profile, before_us)
+    if "BENCH_SWITCH" in os.environ:
+        measure_switched(name, step, library)
 
 
 def one_rank(rank, name, port):
@@ -379,7 +458,7 @@ def serve(module):
 def main():
     name = sys.argv[1] if len(sys.argv) > 1 else ""
     models = {"gpt2": gpt2, "resnet-train": lambda: resnet(True), "resnet-infer": lambda: resnet(False), "decode": decode,
-              "decode-graph": decode_graph, "jax": jax_step}
+              "decode-graph": decode_graph, "jax": jax_step, "small-infer": lambda: small(False), "small-train": lambda: small(True)}
     if name == "serve" and len(sys.argv) == 3:
         name = serve(sys.argv[2])
     if name == "ddp":

@@ -56,6 +56,45 @@ for name in {"graphs": ["graph-launch"], "steps": ["step"]}.get("".join(sys.argv
 """
 
 
+# apps/models.py itself, without PyTorch: a step is launches through a CUPTI that does nothing.
+SMALL_MODELS = """
+import ctypes, importlib.util, os, sys, time, types
+from contextlib import contextmanager
+from types import SimpleNamespace
+sys.modules["torch"] = sys.modules["torch._dynamo"] = types.ModuleType("torch")
+spec = importlib.util.spec_from_file_location("models", "{root}/tests/bench/apps/models.py")
+models = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(models)
+LAUNCHES = 20
+fails = os.environ.get("STAND_IN_FAILS", "")
+
+def small(is_training):
+    os.environ["CUSPAN_SET"] = os.environ.get("CUSPAN_SET", "") + ";cupti.library={build}/libfake_cupti_classic.so;cupti.api=classic"
+    if fails == "stacks":
+        os.environ["CUSPAN_SET"] += ";capture.launch_stacks=none"
+    cupti, calls = ctypes.CDLL("{build}/libfake_cupti_classic.so"), ctypes.CDLL("{build}/libcode_calls.so")
+    callback, first, instructions = ctypes.c_void_p.in_dll(cupti, "fake_callback"), 0, ctypes.c_double()
+    def step():
+        nonlocal first
+        if callback.value:
+            calls.code_calls(callback, ctypes.c_uint32(first), LAUNCHES, ctypes.byref(instructions))
+        first += LAUNCHES
+        time.sleep(0.0005)
+    return step
+
+@contextmanager
+def profiled():
+    names = ["cudaLaunchKernel"] * 3000 + ["cudaStreamSynchronize"]
+    events = [SimpleNamespace(name=lambda name=name: name) for name in names]
+    yield SimpleNamespace(profiler=SimpleNamespace(kineto_results=SimpleNamespace(events=lambda: events)))
+
+models.small = small
+real = models.profiler
+models.profiler = lambda: profiled() if os.environ.get("PROF") else real()
+models.main()
+"""
+
+
 class Intervals(unittest.TestCase):
     def test_too_few_values_have_none(self):
         self.assertIsNone(paired.interval([1, 2, 3, 4, 5]))
@@ -186,6 +225,45 @@ class Harness(unittest.TestCase):
         self.fail("it was not reached in 180 seconds, or not ended")
 
 
+class Code(unittest.TestCase):
+    """Stacks of launches: the real agent, loaded in the middle of the model's process, and its switch."""
+
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="bench-code-"))
+        self.addCleanup(shutil.rmtree, self.folder, True)
+        text = SMALL_MODELS.replace("{root}", str(ROOT)).replace("{build}", str(BUILD))
+        (self.folder / "models.py").write_text(text)
+
+    def bench(self, *options, fails="", status=0):
+        out = self.folder / "code.json"
+        done = subprocess.run([str(ROOT / "tests/bench/run.sh"), "code", str(out), "--build", str(BUILD), "--programs",
+                               str(self.folder), *options], capture_output=True, text=True, timeout=600,
+                              env={**os.environ, "SECONDS": "0.1", "STAND_IN_FAILS": fails})
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return json.loads(out.read_text())
+
+    def test_a_round(self):
+        """Each configuration is what its name says, and has its own figures."""
+        found = self.bench("--rounds", "1")
+        self.assertEqual(found["problems"], [])
+        self.assertEqual([run["config"] for run in found["runs"] if run["app"] == "small-train"],
+                         ["none", "default", "stacks-python", "stacks-python-16", "stacks-all", "kineto", "kineto-cpu", "kineto-stack"])
+        for run in found["runs"]:
+            app, figures, agent = run["app"], run["figures"], run.get("agent", {})
+            self.assertGreater(figures[f"{app}.late-median"], 0)
+            self.assertEqual(f"{app}.switched-median" in figures, run["config"].startswith("stacks-"))
+            self.assertEqual(f"{app}.launches" in figures, run["config"].startswith("kineto"))
+            self.assertEqual(bool(agent.get("spans")), not run["config"].startswith(("none", "kineto")))
+            self.assertEqual(bool(agent.get("code_stacks")), run["config"].startswith("stacks-"))
+        text = page.make(Page.TEMPLATE, [], None, code=found)["performance.md"]
+        self.assertIn("| stacks-python, on ÷ off in one process | ", text)
+
+    def test_a_run_without_stacks_has_no_figure(self):
+        found = self.bench("--rounds", "1", "--apps", "small-infer", "--configs", "stacks-python", fails="stacks", status=1)
+        self.assertEqual({run["config"] for run in found["runs"]}, {"none"})
+        self.assertIn("the agent saw no stacks", found["problems"][0])
+
+
 def results(launch=(), **changed):
     """gpu.json with eight pairs; `launch`: (configuration, ns, additional ns of each round)."""
     runs = []
@@ -202,7 +280,7 @@ def results(launch=(), **changed):
 
 
 class Page(unittest.TestCase):
-    TEMPLATE = "a {{budgets}} b {{gpu}} c {{callbacks}} d {{anywhere}} e {{pipeline}} f {{rivals}} g {{models}} h"
+    TEMPLATE = "a {{budgets}} b {{gpu}} c {{callbacks}} d {{anywhere}} e {{pipeline}} f {{rivals}} g {{models}} h {{code}} i"
 
     def row(self, text, what):
         return next(line for line in text.splitlines() if what in line).split("|")
@@ -305,6 +383,21 @@ class Page(unittest.TestCase):
         text = page.make(self.TEMPLATE, [], None, models=[results(runs=runs, title="Halves", prefix="halves")])["performance.md"]
         for row in ("| default | 1.050 × (1.050 to 1.050) |", "| nsys | 2.000 × (2.000 to 2.000) |"):
             self.assertIn(row, text)
+
+    def test_lines_of_code(self):
+        """5,000 µs with stacks, which take 1 / 50 of the time without them, are 98 µs more for 200 launches."""
+        found = (("none", {"median": 4800, "late-median": 1.0}), ("default", {"median": 4900, "late-median": 1.1}),
+                 ("stacks-python", {"median": 5000, "late-median": 1.21, "switched-median": 1.02}),
+                 ("kineto", {"median": 6000, "late-median": 1.3, "launches": 200}), ("kineto-cpu", {"late-median": 2}),
+                 ("kineto-stack", {"late-median": 3}))
+        runs = [run_of("small-infer", config, number, **{f"small-infer.{name}": value for name, value in figures.items()})
+                for number in range(8) for config, figures in found]
+        made = page.make(self.TEMPLATE, [], None, code=results(runs=runs))
+        self.assertEqual({*made}, {"performance.md", "images/performance-code.svg"})
+        for row in ("| none, a step | 4.80 ms, 8 rounds |", "| launches in a step | 200 |", "| default | 1.100 × (1.100 to 1.100) |",
+                    "| stacks-python ÷ default | 1.100 × (1.100 to 1.100) |", "| kineto-stack ÷ kineto-cpu | 1.500 × (1.500 to 1.500) |",
+                    "| stacks-python, on ÷ off in one process | 1.020 × (1.020 to 1.020), +490 ns a launch (490 to 490) |"):
+            self.assertIn(row, made["performance.md"])
 
     def test_what_anywhere_measures_has_its_rows(self):
         anywhere = {"machine": {"cpu": "a CPU"}, "commit": "abc", "date": "2026-01-01", "command": "run.sh anywhere",
