@@ -7,17 +7,10 @@
 #include "capture/nccl/nccl_calls.h"
 #include "capture/sleep/active_contexts.h"
 #include "capture/sleep/mode.h"
+#include "support/apart.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #define WORLD  100 /* communicators */
 #define HALF   101
@@ -485,32 +478,6 @@ static void test_several_threads(void)
         pthread_join(threads[i], NULL);
     expect_steps(THREAD_STEPS, WARM / 4 + THREAD_STEPS - 1);
 }
-
-typedef void (*body_of_test)(void);
-
-/* A failed assertion in the child aborts it. */
-static void run_apart(void **state)
-{
-    body_of_test body = *(body_of_test *)*state;
-    int status;
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        setenv("CMOCKA_TEST_ABORT", "1", 1); /* instead of continuing with the next test */
-        body();
-        _exit(0);
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-}
-
-#define APART(name)                                                                                          \
-    {                                                                                                        \
-#name, run_apart, NULL, NULL, &(body_of_test)                                                        \
-        {                                                                                                    \
-            name                                                                                             \
-        }                                                                                                    \
-    }
 
 int main(void)
 {

@@ -6,16 +6,9 @@
 #include "capture/nccl/nccl_calls.h"
 #include "capture/sleep/active_contexts.h"
 #include "capture/sleep/mode.h"
+#include "support/apart.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #define THREADS    4
 #define PER_THREAD 20000
@@ -272,32 +265,6 @@ static void test_the_count_survives_races(void)
     steps_begin(sampled_number, STEP_TRAIN, STEP_BY_API);
     assert_int_equal(active_contexts_count(), 1);
 }
-
-typedef void (*body_of_test)(void);
-
-/* A failed assertion in the child aborts it. */
-static void run_apart(void **state)
-{
-    body_of_test body = *(body_of_test *)*state;
-    int status;
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        setenv("CMOCKA_TEST_ABORT", "1", 1); /* instead of continuing with the next test */
-        body();
-        _exit(0);
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-}
-
-#define APART(name)                                                                                          \
-    {                                                                                                        \
-#name, run_apart, NULL, NULL, &(body_of_test)                                                        \
-        {                                                                                                    \
-            name                                                                                             \
-        }                                                                                                    \
-    }
 
 int main(void)
 {
