@@ -238,6 +238,40 @@ python_with() {
         "$PYTHON" -m pip install -q --disable-pip-version-check "$@"
 }
 
+# ---- Other Debians -------------------------------------------------------------------------------------------------
+
+# chroot_of FOLDER LOG SUITE PACKAGE...: a small Debian with these packages, made once per month. For root, with
+# debootstrap. apt resolves what debootstrap cannot. A mirror that is a snapshot has expired lists.
+chroot_of() {
+    local folder=$1 log=$2 suite=$3
+    shift 3
+    [ -z "$(find "$folder/complete" -mtime -30 2>/dev/null)" ] || return 0
+    rm -rf --one-file-system "$folder" && mkdir -p "$folder" "$(dirname "$log")"
+    {
+        debootstrap --variant=minbase "$suite" "$folder" "${DEBIAN_MIRROR:-http://deb.debian.org/debian}" &&
+            { apt-config dump | grep -iE '^Acquire::[a-z]+::(proxy|no_proxy)' >"$folder/etc/apt/apt.conf.d/90network" || true; } &&
+            cp -L /etc/resolv.conf "$folder/etc/" &&
+            chroot "$folder" apt-get -o Acquire::Check-Valid-Until=false update &&
+            DEBIAN_FRONTEND=noninteractive chroot "$folder" apt-get install -y --no-install-recommends "$@"
+    } >"$log" 2>&1 || return
+    touch "$folder/complete"
+}
+
+# in_chroot FOLDER SHARED COMMAND...: without network, with the folder SHARED at the same path. The mounts end with the
+# namespace.
+# shellcheck disable=SC2016 # expanded by the inner shell
+in_chroot() {
+    unshare --mount --net bash -c '
+        set -e
+        root=$1 shared=$2
+        shift 2
+        mount --rbind /proc "$root/proc"
+        mount --rbind /dev "$root/dev"
+        mkdir -p "$root$shared"
+        mount --bind "$shared" "$root$shared"
+        exec chroot "$root" "$@"' - "$@"
+}
+
 # ---- CUDA ----------------------------------------------------------------------------------------------------------
 
 # find_nvcc: prints the path of an installed nvcc; its own copy in build/cuda (tools/get-cuda.sh) is the last choice.

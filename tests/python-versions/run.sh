@@ -45,40 +45,17 @@ get_greenlet() {
 
 part_pythons() { counted pythons "$TEST" --all --long; }
 
-# chroot_of SUITE PACKAGE...: leaves its folder in CHROOT, made once per month.
-chroot_of() {
+# debian SUITE PACKAGE...: leaves its folder in CHROOT.
+debian() {
     CHROOT=$KEPT/$1
-    [ -z "$(find "$CHROOT/complete" -mtime -30 2>/dev/null)" ] || return 0
-    rm -rf --one-file-system "$CHROOT" && mkdir -p "$CHROOT"
-    {
-        debootstrap --variant=minbase "$1" "$CHROOT" "${DEBIAN_MIRROR:-http://deb.debian.org/debian}" &&
-            { apt-config dump | grep -iE '^Acquire::[a-z]+::(proxy|no_proxy)' >"$CHROOT/etc/apt/apt.conf.d/90network" || true; } &&
-            cp -L /etc/resolv.conf "$CHROOT/etc/" &&
-            chroot "$CHROOT" apt-get -o Acquire::Check-Valid-Until=false update &&
-            DEBIAN_FRONTEND=noninteractive chroot "$CHROOT" apt-get install -y --no-install-recommends "${@:2}"
-    } >"build/log/python-versions-$1-chroot.log" 2>&1 || return
-    touch "$CHROOT/complete"
-}
-
-# in_chroot COMMAND...: without network, with this clone at the same path. The mounts end with the namespace.
-# shellcheck disable=SC2016 # expanded by the inner shell
-in_chroot() {
-    unshare --mount --net bash -c '
-        set -e
-        root=$1 clone=$2
-        shift 2
-        mount --rbind /proc "$root/proc"
-        mount --rbind /dev "$root/dev"
-        mkdir -p "$root$clone"
-        mount --bind "$clone" "$root$clone"
-        exec chroot "$root" "$@"' - "$CHROOT" "$ROOT" "$@"
+    chroot_of "$CHROOT" "build/log/python-versions-$1-chroot.log" "$@"
 }
 
 part_sid() {
     local minor
-    chroot_of sid python3.13-dev python3.14-dev python3.15-dev || fail "debootstrap failed: build/log/python-versions-sid-chroot.log"
+    debian sid python3.13-dev python3.14-dev python3.15-dev || fail "debootstrap failed: build/log/python-versions-sid-chroot.log"
     for minor in 13 14 15; do
-        counted "sid-3.$minor" in_chroot env STACKS_PACKAGES="$PACKAGES" "python3.$minor" "$TEST" --long Frames Embedded
+        counted "sid-3.$minor" in_chroot "$CHROOT" "$ROOT" env STACKS_PACKAGES="$PACKAGES" "python3.$minor" "$TEST" --long Frames Embedded
         counted "sid-3.$minor-headers" env PYTHON_HEADERS="$CHROOT/usr/include/python3.$minor" "$TEST" Layouts
     done
 }
@@ -87,7 +64,7 @@ part_sid() {
 build_free_threaded() {
     local work=$ROOT/build/python-versions/source
     rm -rf "$work" && mkdir -p "$work" "$KEPT"
-    chroot_of trixie ca-certificates || return
+    debian trixie ca-certificates || return
     echo "deb-src ${DEBIAN_MIRROR:-http://deb.debian.org/debian} trixie main" >"$CHROOT/etc/apt/sources.list.d/source.list"
     chroot "$CHROOT" apt-get -o Acquire::Check-Valid-Until=false update &&
         chroot "$CHROOT" sh -c 'cd /root && apt-get source --download-only python3.13' &&

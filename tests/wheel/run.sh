@@ -195,36 +195,12 @@ packages_of_suite() {
     esac
 }
 
-# debian SUITE: leaves its folder in DEBIAN, made once per user and month. apt resolves what debootstrap cannot.
-# A mirror that is a snapshot has expired lists.
+# debian SUITE: leaves its folder in DEBIAN.
 debian() {
     local packages
     DEBIAN=$CACHE/wheel-debian/$1
-    [ -z "$(find "$DEBIAN/complete" -mtime -30 2>/dev/null)" ] || return 0
-    rm -rf --one-file-system "$DEBIAN" && mkdir -p "$DEBIAN"
     read -ra packages <<<"$(packages_of_suite "$1")"
-    {
-        debootstrap --variant=minbase "$1" "$DEBIAN" "${DEBIAN_MIRROR:-http://deb.debian.org/debian}" &&
-            { apt-config dump | grep -iE '^Acquire::[a-z]+::(proxy|no_proxy)' >"$DEBIAN/etc/apt/apt.conf.d/90network" || true; } &&
-            cp -L /etc/resolv.conf "$DEBIAN/etc/" &&
-            chroot "$DEBIAN" apt-get -o Acquire::Check-Valid-Until=false update &&
-            DEBIAN_FRONTEND=noninteractive chroot "$DEBIAN" apt-get install -y --no-install-recommends "${packages[@]}"
-    } >"$LOGS/wheel-debian-$1.log" 2>&1 || return
-    touch "$DEBIAN/complete"
-}
-
-# in_debian FOLDER COMMAND...: without network. The mounts end with the namespace.
-# shellcheck disable=SC2016 # expanded by the inner shell
-in_debian() {
-    unshare --mount --net bash -c '
-        set -e
-        root=$1 inputs=$2
-        shift 2
-        mount --rbind /proc "$root/proc"
-        mount --rbind /dev "$root/dev"
-        mkdir -p "$root$inputs"
-        mount --bind "$inputs" "$root$inputs"
-        exec chroot "$root" "$@"' - "$1" "$INPUTS" "${@:2}"
+    chroot_of "$DEBIAN" "$LOGS/wheel-debian-$1.log" "$1" "${packages[@]}"
 }
 
 test_debians() {
@@ -244,7 +220,7 @@ test_debians() {
         fi
         for python in "$DEBIAN"/usr/bin/python3.{9,10,11,12,13,14,15}; do
             [ ! -x "$python" ] || start "debian-$suite-$(basename "$python")" \
-                in_debian "$DEBIAN" "${python#"$DEBIAN"}" "${TEST[@]}"
+                in_chroot "$DEBIAN" "$INPUTS" "${python#"$DEBIAN"}" "${TEST[@]}"
         done
         finish
     done
