@@ -3,6 +3,7 @@
  * content of a well-formed block. */
 #include "recording/recording.h"
 
+#include "correlate/stacks/code_stacks.h"
 #include "recording/recording_format.h"
 
 #include <stdio.h>
@@ -44,6 +45,31 @@ static size_t put_block(uint8_t *to, const uint8_t *data, size_t size)
 }
 
 static volatile uint64_t sink;
+static struct code_stacks *stacks;
+
+/* A stack in a file consists of text: addresses would be those of this process. All frames of a described one
+ * are there; the pipeline reads them again for the span's attributes. */
+static void look_at_code(const struct code_record *code)
+{
+    if (code->flags & CODE_IS_NATIVE || code->head.bytes % 8 || code->frame_count > CODE_FRAMES_MAX)
+        abort();
+    const uint8_t *at = code->frames, *end = (const uint8_t *)code + code->head.bytes;
+    for (uint32_t i = 0; i < (code->flags & CODE_IS_DESCRIBED ? code->frame_count : 0); i++) {
+        struct code_frame frame;
+        if ((size_t)(end - at) < sizeof frame)
+            abort();
+        memcpy(&frame, at, sizeof frame);
+        at += sizeof frame;
+        if (end - at < frame.file_bytes + frame.name_bytes)
+            abort();
+        at += frame.file_bytes + frame.name_bytes;
+    }
+    if (!stacks && code_stacks_create(NULL, &stacks) != STATUS_OK)
+        abort();
+    const struct code_stack *stack = code_stacks_note(stacks, code);
+    if (stack)
+        sink += strlen(stack->text) + strlen(stack->function) + (stack->file ? strlen(stack->file) : 0);
+}
 
 /* Like every consumer: uses each field of the record. */
 static void look_at(const struct recording_event *event)
@@ -57,6 +83,8 @@ static void look_at(const struct recording_event *event)
         sink += strlen(event->text);
     if (event->step)
         sink += event->step->nonce + event->step->kind + event->step->source;
+    if (event->code)
+        look_at_code(event->code);
     for (unsigned f = 0; event->activity && f < ACTIVITY_FIELDS_MAX; f++) {
         const struct activity_info *info = &activity_table[event->activity->kind];
         const char *at = (const char *)(uintptr_t)event->activity->values[f];
@@ -95,6 +123,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 look_at(&event);
         }
         recording_close(recording);
+        code_stacks_destroy(stacks); /* a finding does not depend on the inputs before it */
+        stacks = NULL;
     }
     close(fd);
     free(file);

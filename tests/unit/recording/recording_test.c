@@ -430,6 +430,9 @@ static void test_code_comes_back(void **unused)
     assert_int_equal(recording_write_code(writer, UINT32_MAX, &code.record), STATUS_OK);
     code.record.frame_count = 2; /* of which the second one is not there */
     assert_int_equal(recording_write_code(writer, 1, &code.record), STATUS_INVALID);
+    code.record.frame_count = 1;
+    code.record.flags |= CODE_IS_NATIVE;
+    assert_int_equal(recording_write_code(writer, 1, &code.record), STATUS_INVALID);
     code.record.frame_count = CODE_FRAMES_MAX + 1;
     code.record.flags = 0;
     assert_int_equal(recording_write_code(writer, 1, &code.record), STATUS_INVALID);
@@ -467,6 +470,33 @@ static void test_unreasonable_counts_are_damage(void **unused)
         close_writer(writer);
         struct recording *recording = open_file();
         assert_int_equal(recording_next(recording, &event, &err), STATUS_CORRUPT);
+        recording_close(recording);
+        unlink(path);
+    }
+}
+
+/* The reader refuses what the writer does: texts beyond the record, too many frames, and addresses. */
+static void test_wrong_code_is_damage(void **unused)
+{
+    /* Correlation ID, the stack's ID, frames, flags, bytes; then line, lengths of the texts and flags of a
+     * frame. */
+    static const uint8_t payloads[][13] = {{1, 9, 1, CODE_IS_DESCRIBED, 8, 88, 0, 0, 0, 0, 0, 0, 0},
+                                           {1, 9, 1, CODE_IS_DESCRIBED, 8, 88, 0, 0, 0, 1, 0, 0, 0},
+                                           {1, 9, 2, CODE_IS_DESCRIBED, 8, 88, 0, 0, 0, 0, 0, 0, 0},
+                                           {1, 9, CODE_FRAMES_MAX + 1, 0, 8},
+                                           {1, 9, 1, CODE_IS_DESCRIBED, 7},
+                                           {1, 9, 1, CODE_IS_DESCRIBED | CODE_IS_NATIVE, 8},
+                                           {1, 9, 1, CODE_IS_NATIVE, 8}};
+    (void)unused;
+    for (size_t i = 0; i < sizeof payloads / sizeof *payloads; i++) {
+        struct recording_event event;
+        struct error err;
+        struct recording_writer *writer = create();
+        assert_int_equal(recording_write_raw(writer, RECORDING_CODE, payloads[i], sizeof payloads[i]),
+                         STATUS_OK);
+        close_writer(writer);
+        struct recording *recording = open_file();
+        assert_int_equal(recording_next(recording, &event, &err), i == 0 ? STATUS_OK : STATUS_CORRUPT);
         recording_close(recording);
         unlink(path);
     }
@@ -833,6 +863,7 @@ int main(void)
         cmocka_unit_test(test_code_comes_back),
         cmocka_unit_test(test_counts_come_back_to_the_bit),
         cmocka_unit_test(test_unreasonable_counts_are_damage),
+        cmocka_unit_test(test_wrong_code_is_damage),
         cmocka_unit_test(test_steps_come_back),
         cmocka_unit_test(test_unknown_steps_are_skipped),
         cmocka_unit_test(test_unknown_events_are_skipped),
