@@ -1,7 +1,9 @@
-// Two kernels, each launched by a function of its own, below threads and a library call. For code_test.py.
+// Two kernels, each launched by a function of its own, one of them in a thread. For code_test.py.
+#include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <thread>
+
+constexpr int LAUNCHES = 300;
 
 __global__ void first_kernel(int *values) { values[threadIdx.x] += 1; }
 __global__ void second_kernel(int *values) { values[threadIdx.x] *= 3; }
@@ -25,10 +27,17 @@ int main() {
     int *values;
     if (cudaMalloc(&values, 64 * sizeof *values) != cudaSuccess)
         return 1;
-    for (int i = 0; i < 10; i++) {
+    std::thread other([=] {
+        for (int i = 0; i < LAUNCHES; i++) {
+            deep::launch_second<5>(values);
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+    });
+    for (int i = 0; i < LAUNCHES; i++) {
         launch_first(values);
-        std::thread([=] { deep::launch_second<5>(values); }).join();
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
+    other.join();
     const cudaError_t error = cudaDeviceSynchronize();
     printf("%s\n", cudaGetErrorString(error));
     cudaFree(values);
