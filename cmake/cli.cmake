@@ -59,7 +59,7 @@ cuspan_stage(cli src/cli/args/command_table.c src/cli/args/options.c src/cli/arg
              src/cli/stat/stat_table.c src/cli/stat/samples.c src/cli/stat/intervals.c src/cli/stat/stat.c src/cli/stat/tables/headline.c
              src/cli/stat/tables/call_tables.c src/cli/stat/tables/kernel_table.c src/cli/stat/tables/code_table.c src/cli/stat/tables/counter_table.c src/cli/stat/tables/copy_tables.c src/cli/stat/tables/peak.c src/cli/stat/tables/device_table.c
              src/cli/stat/tables/latency_tables.c src/cli/stat/tables/places.c src/cli/stat/memory/ledger.c src/cli/stat/memory/memory_tables.c
-             src/cli/stat/memory/memory_faults.c src/cli/stat/tables/overhead_table.c src/cli/stat/tables/rank_tables.c src/cli/stat/tables/rank_job.c src/cli/stat/clock_offsets.c src/cli/stat/findings/repeats.c
+             src/cli/stat/memory/memory_faults.c src/cli/stat/memory/memory_code.c src/cli/stat/tables/overhead_table.c src/cli/stat/tables/rank_tables.c src/cli/stat/tables/rank_job.c src/cli/stat/clock_offsets.c src/cli/stat/findings/repeats.c
              src/cli/stat/findings/findings.c src/cli/stat/findings/finding.c src/cli/stat/findings/survey.c src/cli/stat/findings/find_launches.c src/cli/stat/findings/find_graphs.c src/cli/stat/findings/find_kernels.c
              src/cli/stat/findings/find_copies.c src/cli/stat/findings/find_waits.c src/cli/stat/findings/find_memory.c
              src/cli/stat/groups.c src/cli/stat/by.c src/cli/stat/stat_stream.c src/cli/stat/stat_print.c src/cli/commands/cmd_stat.c ${cli_sqlite}

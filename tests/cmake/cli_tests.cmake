@@ -22,6 +22,8 @@ if(NOT CUSPAN_SANITIZE STREQUAL "thread") # the reader's second thread runs in u
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/stat_segments_test.py --build ${CMAKE_BINARY_DIR})
   add_test(NAME integration/stat_memory
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/stat_memory_test.py --build ${CMAKE_BINARY_DIR})
+  add_test(NAME integration/memory_code
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/memory_code_test.py --build ${CMAKE_BINARY_DIR})
   add_test(NAME integration/stat_records
            COMMAND ${CMAKE_SOURCE_DIR}/tests/gpu/numbers/tables_check_test.py --build ${CMAKE_BINARY_DIR})
   add_test(NAME integration/gpu_numbers

@@ -138,15 +138,17 @@ static const struct command_option stat_options[] = {
     ONE_OF(OPTION_BY, "by", "WHAT",
            "repeat all tables for each range, stream, thread, device, request, process, rank or step (memory "
            "and findings: for devices, processes and ranks only); line, function or module: the rows of the "
-           "table of code, which is then the only one",
+           "tables of code and memory_code; without --table, the table of code alone",
            "range stream thread device request process rank step " /* as enum stat_by */
            "line function module"),                                /* as enum stat_code_by */
     VALUE(OPTION_TOP, "top", "N", "rows per table (20; 0: all); with --by, also the number of groups"),
+    VALUE(OPTION_SORT, "sort", "COLUMN",
+          "order rows by this column, largest first: its title, or its name in JSON (waits, wait_ns)"),
     OPTION(OPTION_TABLE, "table", "NAMES", "print only these tables (steps,ranks)", COMPLETES_SUGGESTIONS,
            "headline calls errors synchronization kernels code counters copies sizes devices gaps streams "
            "latency "
            "latency_histogram memory memory_over_time memory_pytorch memory_unfreed memory_wrong_frees "
-           "memory_failed findings own steps collectives ranks clocks rank_findings"),
+           "memory_failed memory_code findings own steps collectives ranks clocks rank_findings"),
     FLAG(OPTION_FINDINGS, "findings",
          "print what could be improved, with evidence and advice, in each process and across ranks"),
     FLAG(

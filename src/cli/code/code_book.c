@@ -15,7 +15,11 @@ struct origin {
     uint32_t depth;    /* 0: the text is unknown */
     uint32_t thread;   /* all calls of a thread without a stack; TRACE_NONE: it is something else */
     bool is_cut;
+    bool allocates; /* of a thread: its allocations */
 };
+
+/* Some call of the thread has a stack. */
+enum { THREAD_HAS_LAUNCHES = 1, THREAD_HAS_ALLOCATIONS = 2 };
 
 struct code_book {
     struct origin *origins;
@@ -28,10 +32,11 @@ struct code_book {
     size_t stack_frame_count, stack_frame_capacity;
     struct int_map
         ranges; /* string of a range's name → origin of its autograd node; ORIGIN_NOT_SAMPLED: none */
-    uint8_t *thread_has_stacks; /* by thread: some call has a stack */
+    uint8_t *thread_has_stacks; /* by thread */
     size_t thread_count, thread_capacity;
     bool knows_attributes; /* some span may have one */
     bool has_stacks;
+    bool has_allocation_stacks;
 };
 
 /* The stack attributes of a span. */
@@ -79,6 +84,11 @@ void code_book_destroy(struct code_book *book)
 bool code_book_has_stacks(const struct code_book *book)
 {
     return book->has_stacks;
+}
+
+bool code_book_has_allocation_stacks(const struct code_book *book)
+{
+    return book->has_allocation_stacks;
 }
 
 size_t code_book_origin_count(const struct code_book *book)
@@ -220,15 +230,20 @@ static uint32_t origin_at(struct code_book *book, const struct stat *stat, const
     return number;
 }
 
-static void note_thread(struct code_book *book, uint32_t thread)
+static void note_thread(struct code_book *book, uint32_t thread, uint8_t has)
 {
     if (thread == TRACE_NONE)
         return;
     book->thread_has_stacks = xgrow(book->thread_has_stacks, &book->thread_capacity, (size_t)thread + 1,
                                     sizeof *book->thread_has_stacks);
     while (book->thread_count <= thread)
-        book->thread_has_stacks[book->thread_count++] = false;
-    book->thread_has_stacks[thread] = true;
+        book->thread_has_stacks[book->thread_count++] = 0;
+    book->thread_has_stacks[thread] |= has;
+}
+
+static bool allocates(const struct stat *stat, const struct trace_span *span)
+{
+    return span->class == CLASS_CALL && stat_call_of(stat, span).group == CALL_GROUP_ALLOC;
 }
 
 void code_book_learn(struct code_book *book, const struct stat *stat)
@@ -244,10 +259,13 @@ void code_book_learn(struct code_book *book, const struct stat *stat)
             continue;
         if (attributes.id && attributes.text)
             origin_at(book, stat, span, &attributes);
-        if (!attributes.id && !attributes.file && !attributes.function)
-            continue; /* the stack of an allocation */
-        book->has_stacks = true;
-        note_thread(book, span->thread);
+        /* For the stack of an allocation, the text is enough. */
+        bool is_allocation = allocates(stat, span);
+        book->has_allocation_stacks |= is_allocation;
+        if (!is_allocation && !attributes.id && !attributes.file && !attributes.function)
+            continue;
+        book->has_stacks |= !is_allocation;
+        note_thread(book, span->thread, is_allocation ? THREAD_HAS_ALLOCATIONS : THREAD_HAS_LAUNCHES);
     }
 }
 
@@ -288,17 +306,18 @@ static uint32_t node_around(struct code_book *book, const struct stat *stat, con
 
 /* The agent gives calls without Python no stack, as calls that were not sampled. The thread's other calls
  * tell which of both it is. */
-static uint32_t origin_of_thread(struct code_book *book, uint32_t thread)
+static uint32_t origin_of_thread(struct code_book *book, uint32_t thread, bool allocates)
 {
     if (thread == TRACE_NONE)
         return ORIGIN_NOT_SAMPLED;
-    uint64_t key = int_map_mix(thread + 1ull) + 4;
+    uint64_t key = int_map_mix(thread + 1ull) + 4 + allocates;
     uint32_t number = int_map_get(&book->by_key, key);
     if (number != MAP_NONE)
         return number;
     number = add_origin(book, NULL);
     if (number != ORIGIN_OTHERS) {
         book->origins[number].thread = thread;
+        book->origins[number].allocates = allocates;
         int_map_set(&book->by_key, key, number);
     }
     return number;
@@ -323,7 +342,8 @@ uint32_t code_book_origin(struct code_book *book, const struct stat *stat, const
         if (node != ORIGIN_NOT_SAMPLED)
             return node;
     }
-    return origin == ORIGIN_NOT_SAMPLED ? origin_of_thread(book, with->thread) : origin;
+    return origin == ORIGIN_NOT_SAMPLED ? origin_of_thread(book, with->thread, allocates(stat, with))
+                                        : origin;
 }
 
 /* --- at the end --- */
@@ -386,8 +406,9 @@ struct code_stack code_book_stack(const struct code_book *book, const struct sta
                                .place = origin->place,
                                .is_cut = origin->is_cut};
     if (origin->thread != TRACE_NONE) {
-        bool has_others = origin->thread < book->thread_count && book->thread_has_stacks[origin->thread];
-        bool is_python_free = book->has_stacks && !has_others;
+        uint8_t has = origin->thread < book->thread_count ? book->thread_has_stacks[origin->thread] : 0;
+        bool has_others = origin->allocates ? has != 0 : has & THREAD_HAS_LAUNCHES;
+        bool is_python_free = (book->has_stacks || origin->allocates) && !has_others;
         stack.label = book->origins[is_python_free ? ORIGIN_NO_PYTHON : ORIGIN_NOT_SAMPLED].label;
     }
     if (stack.label)
@@ -406,6 +427,15 @@ struct code_stack code_book_stack(const struct code_book *book, const struct sta
     if (stack.label)
         stack.place = MAP_NONE;
     return stack;
+}
+
+char *code_place_text(const char *label, const struct code_frame *frame, enum stat_code_by by)
+{
+    if (label)
+        return xstrdup(label);
+    if (by == STAT_CODE_BY_LINE)
+        return code_frame_place(frame);
+    return xstrdup(*frame->file ? frame->file : frame->name);
 }
 
 char *code_frame_place(const struct code_frame *frame)

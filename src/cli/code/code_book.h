@@ -36,8 +36,9 @@ void code_book_learn(struct code_book *book, const struct stat *stat);
 /* Of a call or GPU work of the current segment. Work has stack attributes of its own (a graph's node), or
  * those of the call that submitted it. */
 uint32_t code_book_origin(struct code_book *book, const struct stat *stat, const struct trace_span *span);
-/* Whether any span had a stack. */
+/* Whether any span had a stack, without those of allocations. */
 bool code_book_has_stacks(const struct code_book *book);
+bool code_book_has_allocation_stacks(const struct code_book *book);
 size_t code_book_origin_count(const struct code_book *book);
 
 /* After the last segment. */
@@ -55,6 +56,8 @@ const struct code_frame *code_book_frame(const struct code_book *book, uint32_t 
 
 /* "train.py:88", or the module and function of native code. The caller frees it. */
 char *code_frame_place(const struct code_frame *frame);
+/* The text of a row by line, function or module: the label, if there is one. The caller frees it. */
+char *code_place_text(const char *label, const struct code_frame *frame, enum stat_code_by by);
 
 /* Whether the call's time is a wait: for the GPU, or for its own copy. */
 static inline bool code_call_waits(const struct stat_call *call)

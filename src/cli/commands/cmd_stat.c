@@ -34,6 +34,7 @@ struct command_line {
     const char *save;   /* baseline to write, or NULL */
     const char *sqlite; /* database to write, or NULL */
     const char *tables; /* the only tables to print, with commas in between, or NULL */
+    const char *sort;   /* the column that orders rows, or NULL */
     bool only_findings; /* print both tables of findings */
     bool align_clocks;
     struct stat_style style;
@@ -89,6 +90,8 @@ static const char *why_missing(struct stat_report *report, const char *key, enum
 {
     if (!strcmp(key, "code"))
         return "the spans have no call stacks; trace with capture.launch_stacks (docs/code.md)";
+    if (!strcmp(key, "memory_code"))
+        return "no allocation has a call stack; trace with capture.allocation_stacks (docs/memory.md)";
     bool is_of_job = !strcmp(key, "clocks") || !strcmp(key, "rank_findings");
     bool is_of_step = !strcmp(key, "steps") || !strcmp(key, "collectives") || !strcmp(key, "ranks");
     if (!is_of_job && !is_of_step)
@@ -215,15 +218,28 @@ static void say_clocks(const struct clock_offsets *offsets)
 /* The first directory that has a line wins. */
 static void add_source(const struct command_line *line, struct stat_report *report)
 {
-    struct stat_table *code = find_table(report, "code");
     struct error err;
-    for (size_t i = 0; code && i < line->source_count; i++) {
+    for (size_t i = 0; i < line->source_count; i++) {
         struct source_lines *source;
         if (source_lines_open(line->source[i], &source, &err) != STATUS_OK)
             continue; /* it was there before */
-        source_lines_fill(source, code);
+        for (size_t t = 0; t < report->count; t++)
+            source_lines_fill(source, &report->tables[t]);
         source_lines_close(source);
     }
+}
+
+static bool has_sort(const struct command_line *line, const struct stat_report *report)
+{
+    bool has = !line->sort;
+    for (size_t i = 0; !has && i < report->count; i++)
+        has = stat_table_numbers(&report->tables[i], line->sort) < report->tables[i].column_count;
+    if (!has)
+        fprintf(stderr,
+                "cuspan stat: --sort: no table has a column of numbers \"%s\"; use its title, or its "
+                "name in --json\n",
+                line->sort);
+    return has;
 }
 
 static int print(const struct command_line *line, struct stat_stream *stream, const struct trace_facts *facts)
@@ -234,6 +250,8 @@ static int print(const struct command_line *line, struct stat_stream *stream, co
     int status = line->tables && !keep_only(&report, line->tables, by) ? EXIT_USAGE : EXIT_OK;
     if (line->only_findings)
         keep_findings(&report);
+    if (status == EXIT_OK && !has_sort(line, &report))
+        status = EXIT_USAGE;
     for (size_t i = 0; line->by == STAT_BY_NOTHING && i < report.count; i++)
         stat_table_keep(&report.tables[i], line->top);
     add_source(line, &report);
@@ -268,6 +286,7 @@ static int read_and_print(const struct command_line *line)
         return complain(&err);
     reading.stream = stat_stream_create((enum stat_by)line->by);
     stat_stream_set_code_by(reading.stream, line->code_by);
+    stat_stream_set_sort(reading.stream, line->sort);
     enum status status = trace_read(&input, &trace, take_segment, &reading, &facts, &err);
     int result = status == STATUS_OK ? print(line, reading.stream, &facts) : complain(&err);
     if (reading.offsets)
@@ -404,6 +423,7 @@ static int read_command_line(struct command_line *line, int argc, char **argv)
                                             {OPTION_SQLITE, .text = &line->sqlite},
                                             {OPTION_TABLE, .text = &line->tables},
                                             {OPTION_BY, .choice = &line->by},
+                                            {OPTION_SORT, .text = &line->sort},
                                             {OPTION_TOP, .number = &line->top, .min = 0, .max = INT_MAX},
                                             {0}};
     options_init(&options, "stat", argc, argv);

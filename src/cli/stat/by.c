@@ -241,6 +241,12 @@ static struct stat_table *joined(struct stat_report *report, const struct stat_t
     return stat_report_add(report, with_group(of, by));
 }
 
+static void order_rows(struct stat_report *report, const char *sort)
+{
+    for (size_t i = 0; sort && i < report->count; i++)
+        stat_table_order(&report->tables[i], sort);
+}
+
 static void append(struct stat_report *to, struct stat_report *of, const char *group, enum stat_by by,
                    size_t top, bool is_shown)
 {
@@ -257,7 +263,7 @@ static void append(struct stat_report *to, struct stat_report *of, const char *g
     }
 }
 
-void stat_views_finish(struct stat_views *views, const struct stat *stat, size_t top,
+void stat_views_finish(struct stat_views *views, const struct stat *stat, size_t top, const char *sort,
                        struct stat_report *report)
 {
     struct ordered *order = sort_groups(views, stat, true);
@@ -266,6 +272,7 @@ void stat_views_finish(struct stat_views *views, const struct stat *stat, size_t
         struct stat_report own = {.count = 0};
         view->stat.trace = stat->trace;
         stat_tables_finish(view->tables, &view->stat, order[i].group->counted ? &own : NULL);
+        order_rows(&own, sort);
         if (order[i].group->counted)
             append(report, &own, order[i].name, views->groups.by, top, top == 0 || i < top);
         stat_report_deinit(&own);

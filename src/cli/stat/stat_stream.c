@@ -11,6 +11,7 @@ struct stat_stream {
     struct stat_tables *tables; /* NULL: there are groups, or the report is made */
     struct stat_views *views;   /* the same for groups */
     struct trace nothing;       /* the segment of an empty input */
+    const char *sort;           /* or NULL */
 };
 
 struct stat_stream *stat_stream_create(enum stat_by by)
@@ -31,6 +32,11 @@ void stat_stream_set_code_by(struct stat_stream *stream, enum stat_code_by code_
     stream->stat.code_by = code_by;
 }
 
+void stat_stream_set_sort(struct stat_stream *stream, const char *column)
+{
+    stream->sort = column;
+}
+
 void stat_stream_take(struct stat_stream *stream, const struct trace *segment)
 {
     struct stat *stat = &stream->stat;
@@ -49,10 +55,13 @@ void stat_stream_take(struct stat_stream *stream, const struct trace *segment)
 
 static void finish(struct stat_stream *stream, size_t top, struct stat_report *report)
 {
+    const char *sort = stream->sort;
     if (stream->tables)
         stat_tables_finish(stream->tables, &stream->stat, report);
+    for (size_t i = 0; stream->tables && sort && i < report->count; i++)
+        stat_table_order(&report->tables[i], sort);
     if (stream->views)
-        stat_views_finish(stream->views, &stream->stat, top, report);
+        stat_views_finish(stream->views, &stream->stat, top, sort, report);
     stream->tables = NULL;
     stream->views = NULL;
 }

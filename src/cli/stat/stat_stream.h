@@ -9,6 +9,8 @@ struct stat_stream;
 struct stat_stream *stat_stream_create(enum stat_by by);
 /* Before the first segment. */
 void stat_stream_set_code_by(struct stat_stream *stream, enum stat_code_by code_by);
+/* Orders the rows of each table that has this column of numbers; NULL: by the table's own rule. */
+void stat_stream_set_sort(struct stat_stream *stream, const char *column);
 void stat_stream_take(struct stat_stream *stream, const struct trace *segment);
 /* Call it once, after the last segment, which must still exist: its names become part of the report. With
  * groups, keeps the first `top` rows and groups of each table (0: all). Without any segment, the report is

@@ -52,23 +52,70 @@ void stat_table_rounds(struct stat_table *table, double error)
     table->error = error > table->error ? error : table->error;
 }
 
-static size_t sort_column; /* qsort takes no context; this program has one thread */
+/* qsort takes no context; this program has one thread. */
+static struct {
+    size_t column;
+    bool has_names; /* in column 0 */
+} order;
+
+static int compare_names(const struct stat_value *x, const struct stat_value *y)
+{
+    return order.has_names ? strcmp(x[0].text ? x[0].text : "", y[0].text ? y[0].text : "") : 0;
+}
 
 static int compare_rows(const void *a, const void *b)
 {
     const struct stat_value *x = a, *y = b;
-    int64_t p = x[sort_column].is_missing ? INT64_MIN : x[sort_column].i;
-    int64_t q = y[sort_column].is_missing ? INT64_MIN : y[sort_column].i;
+    int64_t p = x[order.column].is_missing ? INT64_MIN : x[order.column].i;
+    int64_t q = y[order.column].is_missing ? INT64_MIN : y[order.column].i;
     if (p != q)
         return p > q ? -1 : 1;
-    return strcmp(x[0].text ? x[0].text : "", y[0].text ? y[0].text : "");
+    return compare_names(x, y);
+}
+
+static int compare_reals(const void *a, const void *b)
+{
+    const struct stat_value *x = a, *y = b;
+    const struct stat_value *p = &x[order.column], *q = &y[order.column];
+    if (p->is_missing != q->is_missing)
+        return p->is_missing ? 1 : -1;
+    if (!p->is_missing && p->d != q->d)
+        return p->d > q->d ? -1 : 1;
+    return compare_names(x, y);
+}
+
+static void sort(struct stat_table *table, size_t column, int (*compare)(const void *, const void *))
+{
+    order.column = column;
+    order.has_names = table->columns[0].unit == STAT_TEXT;
+    if (table->row_count > 1)
+        qsort(table->values, table->row_count, table->column_count * sizeof *table->values, compare);
 }
 
 void stat_table_sort(struct stat_table *table, size_t column)
 {
-    sort_column = column;
-    if (table->row_count > 1)
-        qsort(table->values, table->row_count, table->column_count * sizeof *table->values, compare_rows);
+    sort(table, column, compare_rows);
+}
+
+size_t stat_table_numbers(const struct stat_table *table, const char *column)
+{
+    size_t c = 0;
+    for (; c < table->column_count; c++) {
+        const struct stat_column *of = &table->columns[c];
+        if (of->unit != STAT_TEXT && (strcmp(of->key, column) == 0 || strcmp(of->title, column) == 0))
+            break;
+    }
+    return c;
+}
+
+void stat_table_order(struct stat_table *table, const char *column)
+{
+    size_t c = stat_table_numbers(table, column);
+    if (c == table->column_count)
+        return;
+    enum stat_unit unit = table->columns[c].unit;
+    bool is_int = unit == STAT_COUNT || unit == STAT_NS || unit == STAT_BYTES;
+    sort(table, c, is_int ? compare_rows : compare_reals);
 }
 
 void stat_table_keep(struct stat_table *table, size_t rows)

@@ -71,6 +71,10 @@ void stat_table_adopt(struct stat_table *to, struct stat_table *from);
 void stat_table_rounds(struct stat_table *table, double error);
 /* Sorts by an int column, descending, then by the text of column 0. */
 void stat_table_sort(struct stat_table *table, size_t column);
+/* The index of the column of numbers with this key or title; column_count: there is none. */
+size_t stat_table_numbers(const struct stat_table *table, const char *column);
+/* Sorts by that column, if there is one. */
+void stat_table_order(struct stat_table *table, const char *column);
 /* Keeps the first `rows` rows; 0: all. */
 void stat_table_keep(struct stat_table *table, size_t rows);
 

@@ -1,5 +1,6 @@
 #include "cli/stat/memory/ledger.h"
 
+#include "cli/code/code_book.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>
@@ -194,6 +195,27 @@ static const char *location_of(const struct stat *stat, const struct trace_span 
     return is_gpu ? stat_keep(stat, stat_attr(stat, span, KEY_ARG_LOCATION_ID)) : NULL;
 }
 
+static uint32_t origin_of(struct ledger *ledger, const struct stat *stat, const struct trace_span *span)
+{
+    uint32_t origin = code_book_origin(stat->code, stat, span);
+    const char *text = stat_attr(stat, span, KEY_STACK);
+    if (!text)
+        return origin;
+    size_t known = ledger->text_numbers.count;
+    uint32_t number = stat_number(&ledger->text_numbers, origin);
+    if (number == known) {
+        ledger->texts = xgrow(ledger->texts, &ledger->text_capacity, known + 1, sizeof *ledger->texts);
+        ledger->texts[number] = stat_keep_some(stat, text);
+    }
+    return origin;
+}
+
+const char *ledger_stack_text(const struct ledger *ledger, const struct ledger_call *call)
+{
+    uint32_t number = int_map_get(&ledger->text_numbers, call->origin);
+    return number == MAP_NONE ? NULL : ledger->texts[number];
+}
+
 static void take_call(struct ledger *ledger, const struct stat *stat, const struct trace_span *span,
                       const struct function *function)
 {
@@ -211,7 +233,6 @@ static void take_call(struct ledger *ledger, const struct stat *stat, const stru
         .address = number_of(stat, span, function->key, 0),
         .bytes = bytes_of(stat, span, function),
         .mapped = function->operation == MAP ? number_of(stat, span, KEY_ARG_HANDLE, 0) : 0,
-        .stack = stat_keep_some(stat, stat_attr(stat, span, KEY_STACK)),
         .pool = stat_keep_some(stat, stat_attr(stat, span, KEY_ARG_POOL)),
         .gpu = function->kind == MEMORY_VIRTUAL ? location_of(stat, span) : NULL,
         .name = span->name,
@@ -221,6 +242,7 @@ static void take_call(struct ledger *ledger, const struct stat *stat, const stru
         .process = process,
         .context = places_context(stat, span),
         .order = number,
+        .origin = function->operation == TAKE ? origin_of(ledger, stat, span) : 0,
         .function = (uint8_t)(function - functions),
         .is_address = function->key == KEY_ARG_PTR,
     };
@@ -469,6 +491,8 @@ void ledger_deinit(struct ledger *ledger)
     for (size_t i = 0; i < ledger->process_count; i++)
         free(ledger->awaiting[i].calls);
     free(ledger->awaiting);
+    int_map_deinit(&ledger->text_numbers);
+    free(ledger->texts);
     free(ledger->calls);
     free(ledger->blocks);
     free(ledger->frees);

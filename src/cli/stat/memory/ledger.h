@@ -30,12 +30,12 @@ struct ledger_call {
     uint64_t address; /* or handle */
     uint64_t bytes;
     uint64_t mapped;             /* MAP: the handle */
-    const char *stack;           /* NULL: unknown */
     const char *pool;            /* the handle; NULL: none, or the default one */
     const char *gpu;             /* VIRTUAL: the index of the location's GPU; NULL: not on a GPU */
     uint32_t name, error, range; /* strings of the trace; 0: none */
     uint32_t thread, process, context;
     uint32_t order;   /* among all calls */
+    uint32_t origin;  /* of an allocation (code_book.h) */
     uint8_t function; /* in the ledger's table */
     bool is_address;  /* not a handle */
 };
@@ -76,6 +76,9 @@ struct ledger {
         size_t count, capacity;
     } * awaiting;
     size_t process_count, process_capacity;
+    struct int_map text_numbers; /* origin → index in texts, if an allocation had the text of its stack */
+    const char **texts;
+    size_t text_capacity;
     /* The rest exists after ledger_finish(). */
     const struct places *places;
     struct ledger_block *blocks; /* sorted by start */
@@ -92,6 +95,9 @@ void ledger_take(struct ledger *ledger, const struct stat *stat, const struct tr
 /* Finds the blocks, once all spans were taken. */
 void ledger_finish(struct ledger *ledger, const struct stat *stat);
 void ledger_deinit(struct ledger *ledger);
+
+/* The text of the allocation's stack; NULL: no allocation had it. Equal texts are the same pointer. */
+const char *ledger_stack_text(const struct ledger *ledger, const struct ledger_call *call);
 
 /* "device", "pool", "virtual", "array", "managed", "pinned" or "registered". */
 const char *ledger_kind_name(enum memory_kind kind);

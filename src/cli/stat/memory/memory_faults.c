@@ -1,4 +1,5 @@
 /* Tables of leaks, invalid frees and failed allocations, with their callers. */
+#include "cli/code/code_book.h"
 #include "cli/util/xalloc.h"
 #include "cli/stat/memory/memory_tables.h"
 #include "cli/util/text.h"
@@ -52,27 +53,53 @@ STAT_COLUMNS_OF(wrong_columns, WRONG_COLUMNS);
     X(FAILED_FIRST_NS, "first_ns", "first", STAT_NS)
 STAT_COLUMNS_OF(failed_columns, FAILED_COLUMNS);
 
-static uint64_t mix_call(const struct ledger_call *call, uint64_t more)
+static uint64_t mix_call(const struct ledger *ledger, const struct ledger_call *call, uint64_t more)
 {
     uint64_t key = int_map_mix((uint64_t)call->name << 32 | call->thread);
-    if (call->stack) /* equal texts are the same pointer */
-        key = int_map_mix(key ^ (uint64_t)(uintptr_t)call->stack << 1);
+    const char *text = ledger_stack_text(ledger, call);
+    key = int_map_mix(key ^ (text ? (uint64_t)(uintptr_t)text << 1 : (uint64_t)call->origin << 1 | 1));
     if (call->range)
         key = int_map_mix(key ^ call->range);
     return int_map_mix(key ^ more);
 }
 
-/* "fill+0x1c < load+0x40 < main+0x7": the functions of the innermost frames, or their places in modules. */
-static char *short_stack(const char *stack)
+static void add_frame(struct text *text, const struct code_frame *frame)
 {
-    struct text text = {0};
+    char *place = code_frame_place(frame);
+    text_add_format(text, "%s%s", text->data ? " < " : "", place);
+    if (!frame->is_native && *frame->name)
+        text_add_format(text, " %s", frame->name);
+    free(place);
+}
+
+/* "fill+0x1c < load+0x40 < main+0x7": the functions of native frames, or their places in modules. */
+static void add_native(struct text *text, const char *stack)
+{
     for (int i = 0; i < STACK_FRAMES && *stack; i++) {
         size_t line = strcspn(stack, "\n");
         const char *module = memmem(stack, line, " (", 2);
-        text_add_format(&text, "%s%.*s", i ? " < " : "", (int)(module ? (size_t)(module - stack) : line),
+        text_add_format(text, "%s%.*s", i ? " < " : "", (int)(module ? (size_t)(module - stack) : line),
                         stack);
         stack += line + (stack[line] == '\n');
     }
+}
+
+/* "train.py:88 load < train.py:12 main": the frames from the program's innermost one on. NULL: there are
+ * none. */
+static char *short_stack(const struct stat *stat, const struct ledger_call *call)
+{
+    struct text text = {0};
+    struct code_stack stack = code_book_stack(stat->code, stat, call->origin);
+    const char *whole = ledger_stack_text(stat->ledger, call);
+    bool is_python =
+        stack.depth && !stack.label && !code_book_frame(stat->code, stack.frames[stack.self])->is_native;
+    if (whole && !is_python)
+        add_native(&text, whole);
+    else if (stack.depth)
+        for (size_t i = stack.self; i < stack.depth && i < stack.self + STACK_FRAMES; i++)
+            add_frame(&text, code_book_frame(stat->code, stack.frames[i]));
+    else if (!stack.label)
+        add_frame(&text, code_book_frame(stat->code, stack.place));
     return text.data;
 }
 
@@ -100,8 +127,9 @@ static void start_unfreed(const struct stat *stat, struct stat_table *table, con
     row[UNFREED_COUNT] = row[UNFREED_BYTES] = stat_int(0);
     row[UNFREED_FIRST_NS] = stat_int(block->from_ns - stat->start_ns);
     row[UNFREED_UNTIL] = stat_text(until(stat, has_ended));
-    if (block->call->stack && *block->call->stack)
-        row[UNFREED_STACK] = stat_table_own(table, short_stack(block->call->stack));
+    char *stack = short_stack(stat, block->call);
+    if (stack)
+        row[UNFREED_STACK] = stat_table_own(table, stack);
 }
 
 static void add_unfreed(const struct stat *stat, struct stat_table *table, const bool *ended)
@@ -114,7 +142,7 @@ static void add_unfreed(const struct stat *stat, struct stat_table *table, const
             continue;
         size_t known = numbers.count;
         uint64_t place = (uint64_t)memory_device(block) << 8 | block->kind;
-        uint32_t number = stat_number(&numbers, mix_call(block->call, place));
+        uint32_t number = stat_number(&numbers, mix_call(ledger, block->call, place));
         if (number == known)
             start_unfreed(stat, table, block, ended[block->process]);
         struct stat_value *row = table->values + number * table->column_count;
@@ -159,7 +187,7 @@ static void add_wrong(const struct stat *stat, struct stat_table *table)
         const struct ledger_free *wrong = &ledger->frees[i];
         size_t known = numbers.count;
         uint64_t more = (uint64_t)wrong->call->error << 2 | wrong->wrong;
-        uint32_t number = stat_number(&numbers, mix_call(wrong->call, more));
+        uint32_t number = stat_number(&numbers, mix_call(ledger, wrong->call, more));
         if (number == known)
             start_wrong(stat, table, wrong);
         table->values[number * table->column_count + WRONG_COUNT].i++;
@@ -207,7 +235,7 @@ static void add_failed(const struct stat *stat, struct stat_table *table)
     for (size_t i = 0; i < ledger->failed_count; i++) {
         const struct ledger_call *call = ledger->failed[i];
         size_t known = numbers.count;
-        uint32_t number = stat_number(&numbers, mix_call(call, call->error));
+        uint32_t number = stat_number(&numbers, mix_call(ledger, call, call->error));
         if (number == known)
             start_failed(stat, stat_table_add(table), call);
         struct stat_value *row = table->values + number * table->column_count;

@@ -1,6 +1,7 @@
 /* Tables of memory usage and growth, from the calls that allocate and free (see ledger.h). */
 #include "cli/stat/memory/memory_tables.h"
 
+#include "cli/code/code_book.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>
@@ -47,13 +48,6 @@ STAT_COLUMNS_OF(allocator_columns, ALLOCATOR_COLUMNS);
 #define INTERVALS 10 /* of time, in the table of growth */
 #define KIND_ALL  MEMORY_KINDS
 
-/* An allocation or a free; sorted by time. */
-struct change {
-    uint64_t time_ns;
-    const struct ledger_block *block;
-    bool is_free;
-};
-
 /* One row of the memory table. */
 struct account {
     uint32_t process;
@@ -69,7 +63,7 @@ struct account {
 
 struct books {
     const struct stat *stat;
-    struct change *changes;
+    struct memory_change *changes;
     size_t change_count, change_capacity;
     uint64_t start_ns, end_ns; /* the first allocation, the trace's end */
     struct int_map numbers;
@@ -90,7 +84,7 @@ struct memory {
 
 static int compare_changes(const void *a, const void *b)
 {
-    const struct change *x = a, *y = b;
+    const struct memory_change *x = a, *y = b;
     if (x->time_ns != y->time_ns)
         return x->time_ns < y->time_ns ? -1 : 1;
     if (x->is_free != y->is_free)
@@ -103,7 +97,7 @@ static void add_change(struct books *books, const struct ledger_block *block, bo
     books->changes =
         xgrow(books->changes, &books->change_capacity, books->change_count + 1, sizeof *books->changes);
     books->changes[books->change_count++] =
-        (struct change){is_free ? block->until_ns : block->from_ns, block, is_free};
+        (struct memory_change){is_free ? block->until_ns : block->from_ns, block, is_free};
 }
 
 static void open_books(struct books *books, const struct stat *stat)
@@ -158,7 +152,7 @@ static size_t interval_at(const struct books *books, uint64_t time_ns)
 }
 
 /* settle_intervals() sets `live` and `peak` of intervals without changes. */
-static void book(struct books *books, struct account *account, const struct change *change)
+static void book(struct books *books, struct account *account, const struct memory_change *change)
 {
     uint64_t bytes = change->block->bytes;
     struct interval_sums *sums = &account->intervals[interval_at(books, change->time_ns)];
@@ -405,6 +399,8 @@ static void add_tables(struct memory *memory, const struct stat *stat, struct st
         ended[i] = memory->processes[i].has_ended;
     stat_memory_faults(stat, ended, report);
     free(ended);
+    if (code_book_has_allocation_stacks(stat->code))
+        stat_memory_code(stat, books.changes, books.change_count, report);
     free(books.changes);
 }
 

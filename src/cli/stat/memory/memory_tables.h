@@ -1,4 +1,5 @@
-/* The tables of memory: usage in memory_tables.c, leaks and errors in memory_faults.c. */
+/* The tables of memory: usage in memory_tables.c, leaks and errors in memory_faults.c, lines of code in
+ * memory_code.c. */
 #ifndef CUSPAN_CLI_STAT_MEMORY_MEMORY_TABLES_H
 #define CUSPAN_CLI_STAT_MEMORY_MEMORY_TABLES_H
 
@@ -23,6 +24,17 @@ static inline bool memory_is_of_all(const struct ledger_block *block)
 {
     return block->kind != MEMORY_MANAGED;
 }
+
+/* An allocation or a free; in order of time. */
+struct memory_change {
+    uint64_t time_ns;
+    const struct ledger_block *block;
+    bool is_free;
+};
+
+/* By the line, function or module that allocated. */
+void stat_memory_code(const struct stat *stat, const struct memory_change *changes, size_t count,
+                      struct stat_report *report);
 
 /* Leaks, invalid frees and failed allocations. `ended`: by process, whether it has exited. */
 void stat_memory_faults(const struct stat *stat, const bool *ended, struct stat_report *report);

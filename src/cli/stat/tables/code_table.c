@@ -219,15 +219,6 @@ static int compare_rows(const void *a, const void *b)
     return by_place || !x->frame || !y->frame ? by_place : strcmp(x->frame->name, y->frame->name);
 }
 
-static char *place_of(const struct row *row, enum stat_code_by by)
-{
-    if (row->label)
-        return xstrdup(row->label);
-    if (by == STAT_CODE_BY_LINE)
-        return code_frame_place(row->frame);
-    return xstrdup(*row->frame->file ? row->frame->file : row->frame->name);
-}
-
 static void fill(struct stat_table *table, struct row *row, enum stat_code_by by, uint64_t all_ns)
 {
     struct stat_value *cells = stat_table_add(table);
@@ -255,7 +246,7 @@ static void add_rows(struct stat_table *table, const struct stat *stat, const st
     }
     find_tops(&rows, code, row_of_sums);
     for (size_t i = 0; i < rows.count; i++)
-        rows.list[i].place = place_of(&rows.list[i], stat->code_by);
+        rows.list[i].place = code_place_text(rows.list[i].label, rows.list[i].frame, stat->code_by);
     if (rows.count > 1)
         qsort(rows.list, rows.count, sizeof *rows.list, compare_rows);
     for (size_t i = 0; i < rows.count; i++)
