@@ -176,11 +176,6 @@ static void hand_over(const struct capture_sink *sink, const struct thread_info 
             sink->on_call_asleep(sink->context, thread, call);
         return;
     }
-    if (head->type == RECORD_STACK) {
-        if (sink->on_stack)
-            sink->on_stack(sink->context, (const struct stack_record *)head);
-        return;
-    }
     if (head->type == RECORD_CODE) {
         if (sink->on_code)
             sink->on_code(sink->context, (const struct code_record *)head);

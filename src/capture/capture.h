@@ -27,7 +27,6 @@ struct capture_sink {
     /* Before the calls that started after it. */
     void (*on_step)(void *context, const struct step_boundary *boundary);
     /* Belongs to the next call. */
-    void (*on_stack)(void *context, const struct stack_record *stack);
     void (*on_code)(void *context, const struct code_record *code);
     void (*on_name)(void *context, const struct thread_info *thread, const struct name_record *name);
     void (*on_gpu_counters)(void *context, const struct thread_info *thread,

@@ -9,9 +9,19 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define BATCH "tracer_provider.processors[].batch"
+
+/* The default has no room for native stacks. */
+static void raise_default_memory(struct settings *settings)
+{
+    const struct setting *memory = setting_find("distribution.cuspan.memory_bytes_max");
+    if (settings_have_native_stacks(settings) &&
+        settings->memory_bytes_max == strtoull(memory->default_text, NULL, 10))
+        settings->memory_bytes_max += SETTINGS_CODE_BYTES + SETTINGS_NATIVE_BYTES;
+}
 
 static void check_memory(const struct settings *settings, struct config_report *report)
 {
@@ -279,6 +289,7 @@ enum status consistency_check(struct settings *settings, struct config_report *r
         status = check_interval(settings, report);
     if (status != STATUS_OK)
         return status;
+    raise_default_memory(settings);
     check_memory(settings, report);
     check_rings(settings, report);
     check_signals(settings, report);

@@ -277,8 +277,8 @@ const struct setting settings_table[] = {
     {OWN(capture.parameters), BOOL("true"), .comment = "capture the parameters of calls as attributes"},
     {OWN(capture.nvtx), BOOL("true"), .comment = "capture NVTX ranges, marks and names"},
     {OWN(capture.allocation_stacks), BOOL("false"),
-     .comment = "call stacks of allocations (a few us each on the program's threads); not in recordings and "
-                "summaries"},
+     .comment = "the stack of each call that allocates, whatever launch_stacks is; native where there is no "
+                "Python; not in summaries"},
     {OWN(capture.launch_stacks), WORD(launch_stacks, "none"),
      .comment =
          "stacks of calls that launch, copy, set, wait or allocate; all: the native stack where there is no "
@@ -398,7 +398,8 @@ const struct setting settings_table[] = {
      .comment = "maximum size of the spool, for all processes; further requests are dropped and counted"},
 
     {OWN(memory_bytes_max), UINT64(MEMORY_BYTES_MIN, 64ull * 1024 * MIB, "67108864"),
-     .comment = "all memory that cuspan allocates, including CUPTI's buffers"},
+     .comment = "all memory that cuspan allocates, including CUPTI's buffers; the default is 17 MiB more "
+                "with native stacks"},
     {OWN(exit_deadline_ms), UINT32(0, 600000, "5000"),
      .comment = "longest time that the program's exit waits for delivery"},
     {OWN(on_signal), PATTERNS,

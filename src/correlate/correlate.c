@@ -17,7 +17,7 @@
 
 static enum status create_code(struct correlate *c)
 {
-    if (!settings_have_launch_stacks(c->options.settings))
+    if (!settings_have_stacks(c->options.settings))
         return STATUS_OK;
     return code_stacks_create(c->options.forget_code, &c->code);
 }

@@ -49,9 +49,7 @@ void correlate_destroy(struct correlate *correlate);
 /* The records, in the files that make their spans: spans/call_spans.c, spans/range_spans.c,
  * spans/activity_spans.c and trace/thread_events.c. */
 
-/* Sets the next call's stack (code.stacktrace). `text` must stay valid until that call; "": unknown. */
-void correlate_stack(struct correlate *correlate, const char *text);
-/* The same for the code that makes it (capture.launch_stacks). */
+/* The code that makes the next call: the attributes of its stack. */
 void correlate_code(struct correlate *correlate, const struct code_record *record);
 void correlate_call(struct correlate *correlate, const struct thread_info *thread,
                     const struct call_record *call);

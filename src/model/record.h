@@ -25,8 +25,7 @@ enum record_type {
     RECORD_CALL_ASLEEP, /* struct call_record: it creates a graph while capture is disabled. Not in recordings
                          */
     RECORD_GPU_COUNTERS, /* struct gpu_counters_record */
-    RECORD_STACK,        /* struct stack_record of the next call. Not in recordings */
-    RECORD_CODE          /* struct code_record of the next call */
+    RECORD_CODE = 11     /* struct code_record of the next call. 10 is not used */
 };
 
 struct record_head {
@@ -53,15 +52,6 @@ struct call_record {
     uint64_t values[];
 };
 static_assert(offsetof(struct call_record, values) == 40, "limits.h counts on it");
-
-#define STACK_FRAMES_MAX 40 /* including those inside CUDA and CUPTI */
-
-/* The call stack of a call: return addresses, innermost first; `bytes` determines their number. It directly
- * precedes the call's record, and both become visible together. */
-struct stack_record {
-    struct record_head head;
-    uint64_t frames[];
-};
 
 #define CODE_RECORD_BYTES_MAX 4096 /* of a code_record; frames that do not fit are left out */
 #define CODE_FRAMES_MAX       64

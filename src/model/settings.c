@@ -110,26 +110,28 @@ bool settings_have_output(const struct settings *settings)
 
 bool settings_have_stacks(const struct settings *settings)
 {
-    return settings->capture.allocation_stacks && settings->detail != DETAIL_SUMMARY &&
-           !settings->record_file;
+    bool has_any =
+        settings->capture.launch_stacks != LAUNCH_STACKS_NONE || settings->capture.allocation_stacks;
+    return has_any && settings->detail != DETAIL_SUMMARY;
 }
 
 bool settings_have_launch_stacks(const struct settings *settings)
 {
-    return settings->capture.launch_stacks != LAUNCH_STACKS_NONE && settings->detail != DETAIL_SUMMARY;
+    return settings_have_stacks(settings) && settings->capture.launch_stacks != LAUNCH_STACKS_NONE;
 }
 
 bool settings_have_native_stacks(const struct settings *settings)
 {
-    return settings_have_launch_stacks(settings) && settings->capture.launch_stacks == LAUNCH_STACKS_ALL;
+    bool has_native =
+        settings->capture.launch_stacks == LAUNCH_STACKS_ALL || settings->capture.allocation_stacks;
+    return settings_have_stacks(settings) && has_native;
 }
 
 uint64_t settings_buffer_bytes(const struct settings *settings)
 {
     return SETTINGS_FIXED_BYTES + sender_bytes(settings) +
            (settings_have_graph_nodes(settings) ? SETTINGS_GRAPH_NODES_BYTES : 0u) +
-           (settings_have_stacks(settings) ? SETTINGS_STACKS_BYTES : 0u) +
-           (settings_have_launch_stacks(settings) ? SETTINGS_CODE_BYTES : 0u) +
+           (settings_have_stacks(settings) ? SETTINGS_CODE_BYTES : 0u) +
            (settings_have_native_stacks(settings) ? SETTINGS_NATIVE_BYTES : 0u) +
            (settings->detail == DETAIL_SUMMARY ? SETTINGS_SUMMARIES_BYTES : 0u) +
            (uint64_t)settings->cupti.host_buffer_bytes * settings->cupti.host_buffer_count +

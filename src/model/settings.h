@@ -126,7 +126,7 @@ struct settings {
         bool resource;
         bool parameters;        /* of calls, as attributes */
         bool nvtx;              /* ranges, marks and names */
-        bool allocation_stacks; /* unwound in allocating calls, on the host's threads */
+        bool allocation_stacks; /* of each allocating call, whatever launch_stacks is */
         enum launch_stacks launch_stacks;
         uint32_t launch_stacks_period; /* one call in this many, at random */
         enum code_paths code_paths;
@@ -237,13 +237,13 @@ void output_settings_deinit(struct output_settings *output);
 #define SETTINGS_QUEUE_BYTES_MIN   (1024 * 1024)
 #define SETTINGS_METRICS_BYTES                                                                               \
     (2 * 1024 * 1024) /* with metrics: their histograms, and the stack of the thread that queries NVML */
-#define SETTINGS_SUMMARIES_BYTES (1024 * 1024) /* with detail summary: open requests */
-#define SETTINGS_STACKS_BYTES    (1024 * 1024) /* with stacks of allocations: distinct stacks */
-/* Whether stacks of allocations are captured: they are attributes of calls, and recordings have none. */
+#define SETTINGS_SUMMARIES_BYTES (1024 * 1024)      /* with detail summary: open requests */
+#define SETTINGS_CODE_BYTES      (6 * 1024 * 1024)  /* with stacks of calls: known stacks and their text */
+#define SETTINGS_NATIVE_BYTES    (11 * 1024 * 1024) /* with native ones: symbols of libraries, unwind rules */
+/* Whether calls have stacks: those of launches or of allocations. Summaries have no calls. */
 bool settings_have_stacks(const struct settings *settings);
-#define SETTINGS_CODE_BYTES   (6 * 1024 * 1024)  /* with stacks of launches: known stacks and their text */
-#define SETTINGS_NATIVE_BYTES (10 * 1024 * 1024) /* with native ones: symbols of libraries, unwind rules */
 bool settings_have_launch_stacks(const struct settings *settings);
+/* Whether some of them are native. */
 bool settings_have_native_stacks(const struct settings *settings);
 /* Whether graph nodes are captured instead of whole executions. */
 bool settings_have_graph_nodes(const struct settings *settings);

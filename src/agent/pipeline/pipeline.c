@@ -49,8 +49,8 @@ enum status pipeline_prepare(const struct pipeline_options *options, struct erro
 {
     pipeline.settings = options->settings;
     pipeline.program = options->program;
-    if (options->settings->capture.launch_stacks == LAUNCH_STACKS_ALL && native_code_start() != STATUS_OK)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for stacks of launches");
+    if (settings_have_native_stacks(options->settings) && native_code_start() != STATUS_OK)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for call stacks");
     if (!options->settings->record_file)
         return pipeline_prepare_spans(options, err);
     enum status status = recorder_create(options->settings->record_file, &pipeline.recorder, err);

@@ -5,7 +5,6 @@
 #include "agent/metrics/agent_overhead.h"
 #include "agent/resource/process_resource.h"
 #include "agent/pipeline/native_code.h"
-#include "agent/pipeline/stack_text.h"
 #include "capture/stacks/launch_stacks.h"
 #include "capture/context/context.h"
 #include "correlate/trace/devices.h"
@@ -51,11 +50,6 @@ static void on_range(void *context, const struct thread_info *thread, const stru
 static void on_step(void *context, const struct step_boundary *boundary)
 {
     correlate_step(context, boundary);
-}
-
-static void on_stack(void *context, const struct stack_record *stack)
-{
-    correlate_stack(context, stack_text_of(stack));
 }
 
 static void on_code(void *context, const struct code_record *code)
@@ -196,12 +190,9 @@ enum status pipeline_prepare_spans(const struct pipeline_options *options, struc
                                           .on_context = on_context,
                                           .on_range = on_range,
                                           .on_step = on_step,
-                                          .on_stack = on_stack,
                                           .on_code = on_code,
                                           .on_name = on_name,
                                           .on_gpu_counters = on_gpu_counters};
-    if (settings_have_stacks(settings) && stack_text_init() != STATUS_OK)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for call stacks");
     capture_set_downstream_room(outputs_room);
     return STATUS_OK;
 }

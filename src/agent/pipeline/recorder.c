@@ -176,7 +176,7 @@ void recorder_describe(struct recorder *recorder, const struct capture_info *inf
     write_info(recorder, RECORDING_INFO_PROGRAM, program);
     write_info(recorder, RECORDING_INFO_DETAIL, detail_name(settings->detail));
     write_info(recorder, RECORDING_INFO_CLOCK, "realtime");
-    if (settings_have_launch_stacks(settings))
+    if (settings_have_stacks(settings))
         write_info(recorder, RECORDING_INFO_LAUNCH_STACKS, "python"); /* their frames have text */
     for (size_t i = 0; i < settings->counters.metrics.count; i++)
         write_info(recorder, RECORDING_INFO_GPU_COUNTER, settings->counters.metrics.patterns[i]);

@@ -7,7 +7,6 @@
 #include "capture/callbacks/graph_nodes.h"
 #include "abi/params.h"
 #include "capture/context/sdk_context.h"
-#include "capture/callbacks/call_stack.h"
 #include "capture/context/thread_context.h"
 #include "capture/callbacks/threads.h"
 #include "capture/stacks/launch_stacks.h"
@@ -307,36 +306,11 @@ write_call(struct host_thread *thread, const struct call_site *site, uint64_t st
 
 /* Commits the stack and the call together, so that the consumer sees both or neither. If the stack does not
  * fit, the call is written alone. */
-RARE static void write_call_with_stack(struct host_thread *thread, const struct call_site *site,
-                                       uint64_t start, uint64_t end)
-{
-    struct {
-        struct stack_record record;
-        uint64_t frames[STACK_FRAMES_MAX];
-    } stack;
-    uint32_t bytes = call_stack_walk(&stack.record);
-    write_new_context(thread, site->data, start);
-    uint8_t *room = bytes ? ring_reserve(&thread->ring, bytes + site->plan->record_bytes_max) : NULL;
-    if (!room) {
-        thread_count_note_lost(thread);
-        bytes = 0;
-        room = ring_reserve(&thread->ring, site->plan->record_bytes_max);
-    }
-    if (!room) {
-        thread_count_lost(thread);
-        return;
-    }
-    memcpy(room, &stack, bytes);
-    struct call_record *record = (struct call_record *)(void *)(room + bytes);
-    ring_commit(&thread->ring, bytes + fill_call(record, site, start, end));
-}
-
-/* The same with the code that made the call. */
 __attribute__((noinline)) static void
 write_call_with_code(struct host_thread *thread, const struct call_site *site, uint64_t start, uint64_t end)
 {
     struct launch_stack stack;
-    if (!launch_stacks_take(thread, &stack)) {
+    if (!launch_stacks_take(thread, site->plan->flags & PLAN_TAKES_EACH, &stack)) {
         write_call(thread, site, start, end);
         return;
     }
@@ -391,7 +365,8 @@ static void enter_call(struct host_thread *thread, enum call_domain domain, cons
         }
         atomic_store_explicit(&thread->is_in_driver_call, true, memory_order_relaxed);
     }
-    if (LIKELY(!(plan->flags & ~(unsigned)PLAN_TAKES_CODE) && !thread->graphs.has_runs && clock_has_counter))
+    if (LIKELY(!(plan->flags & ~(unsigned)(PLAN_TAKES_CODE | PLAN_TAKES_EACH)) && !thread->graphs.has_runs &&
+               clock_has_counter))
         *data->correlationData = clock_read_counter();
     else
         enter_special_call(thread, domain, plan, data);
@@ -426,9 +401,7 @@ RARE static void finish_special_call(struct host_thread *thread, enum call_domai
     graph_nodes_flush(thread);
     struct call_site site = {domain, cbid, plan, data};
     bool is_sound = start <= end && end - start < CALL_TICKS_MAX;
-    if (is_sound && plan->flags & PLAN_TAKES_STACK)
-        write_call_with_stack(thread, &site, start, end);
-    else if (is_sound && plan->flags & PLAN_TAKES_CODE)
+    if (is_sound && plan->flags & PLAN_TAKES_CODE)
         write_call_with_code(thread, &site, start, end);
     else if (is_sound)
         write_call(thread, &site, start, end);
@@ -454,7 +427,7 @@ __attribute__((noinline)) static void finish_call(struct host_thread *thread, en
 {
     *data->correlationData = 0;
     if (UNLIKELY(start < atomic_load_explicit(&mode_on_since, memory_order_relaxed) ||
-                 plan->flags & (PLAN_ENDS_TRACING | PLAN_TAKES_STACK | PLAN_TAKES_CODE | PLAN_COUNTS))) {
+                 plan->flags & (PLAN_ENDS_TRACING | PLAN_TAKES_CODE | PLAN_COUNTS))) {
         finish_special_call(thread, domain, cbid, plan, data, start);
         note_end_of_call(thread, domain);
         return;
@@ -655,7 +628,7 @@ RARE static bool concerns_sleeper(uint8_t mode, uint32_t domain, uint32_t cbid, 
         gpu_counters_exit(thread_known(), call); /* of a launch that started while awake */
     if (cbid < domains[domain].count &&
         domains[domain].plans[cbid].flags &
-            ~(unsigned)(PLAN_NO_SPAN | PLAN_COUNTS | PLAN_TAKES_STACK | PLAN_TAKES_CODE))
+            ~(unsigned)(PLAN_NO_SPAN | PLAN_COUNTS | PLAN_TAKES_CODE | PLAN_TAKES_EACH))
         return true;
     return mode == MODE_ENDING && ends_call(domain, data);
 }

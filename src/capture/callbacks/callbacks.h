@@ -31,9 +31,9 @@ enum call_plan_flags {
     PLAN_NO_SPAN = 4, /* callback enabled for its graph or bound, or to recognize nested driver calls */
     PLAN_BEGINS_TRACING = 8, /* cudaProfilerStart, if it bounds the tracing */
     PLAN_ENDS_TRACING = 16,
-    PLAN_COUNTS = 32,      /* hardware counters of its kernel may be read */
-    PLAN_TAKES_STACK = 64, /* an allocating call whose stack is recorded; after call_stack_start() */
-    PLAN_TAKES_CODE = 128  /* a call whose Python frames are recorded; after launch_stacks_start() */
+    PLAN_COUNTS = 32,     /* hardware counters of its kernel may be read */
+    PLAN_TAKES_CODE = 64, /* a call whose stack is recorded; after launch_stacks_start() */
+    PLAN_TAKES_EACH = 128 /* with TAKES_CODE: without sampling, and native frames, too */
 };
 
 /* Passed to cuptiSubscribe. */

@@ -10,7 +10,6 @@
 #include "capture/callbacks/graph_nodes.h"
 #include "capture/coexist/other_tools.h"
 #include "capture/cupti/selection.h"
-#include "capture/callbacks/call_stack.h"
 #include "capture/stacks/launch_stacks.h"
 #include "capture/activity/unified_memory.h"
 #include "capture/callbacks/threads.h"
@@ -295,32 +294,25 @@ static void enable_call(enum call_domain domain, uint32_t cbid, struct refusals 
         refusals->news = result;
 }
 
-/* In a replay, stacks would not be those of the recorded calls. */
-static bool can_take_stacks(void)
+/* With stacks of launches: of the calls that make the GPU work, wait for it, or take memory. With those of
+ * allocations, each one that takes memory. */
+static uint8_t code_flags(uint8_t group)
 {
-    if (!settings_have_stacks(settings) || cupti->replay_clock)
-        return false;
-    bool can = call_stack_start();
-    if (!can)
-        log_warn("allocations have no call stacks: backtrace() needs libgcc_s.so.1, which the C library "
-                 "cannot load");
-    return can;
-}
-
-/* The calls that make the GPU work, wait for it, or take memory. */
-static bool has_code(uint8_t group)
-{
-    return group == CALL_GROUP_LAUNCH || group == CALL_GROUP_COPY || group == CALL_GROUP_FILL ||
-           group == CALL_GROUP_SYNC || group == CALL_GROUP_ALLOC;
+    bool has_all = settings_have_launch_stacks(settings);
+    if (group == CALL_GROUP_ALLOC && settings->capture.allocation_stacks)
+        return PLAN_TAKES_CODE | PLAN_TAKES_EACH;
+    bool is_one = group == CALL_GROUP_LAUNCH || group == CALL_GROUP_COPY || group == CALL_GROUP_FILL ||
+                  group == CALL_GROUP_SYNC || group == CALL_GROUP_ALLOC;
+    return has_all && is_one ? PLAN_TAKES_CODE : 0;
 }
 
 static bool can_take_code(void)
 {
-    if (!settings_have_launch_stacks(settings))
+    if (!settings_have_stacks(settings))
         return false;
     if (launch_stacks_start(settings, cupti->replay_code) == STATUS_OK)
         return true;
-    log_warn("no stacks of launches: no memory");
+    log_warn("no call stacks: no memory");
     return false;
 }
 
@@ -328,7 +320,7 @@ static void enable_calls(void)
 {
     struct refusals refusals = {0, 0, CUPTI_OK};
     bool may_hide = has_driver_calls();
-    bool takes_stacks = can_take_stacks(), takes_code = can_take_code();
+    bool takes_code = can_take_code();
     for (enum call_domain domain = CALL_DRIVER; domain <= CALL_RUNTIME; domain++) {
         uint32_t count = domain == CALL_RUNTIME ? call_count_runtime : call_count_driver;
         for (uint32_t cbid = 1; cbid < count; cbid++) {
@@ -341,10 +333,8 @@ static void enable_calls(void)
                 flags |= PLAN_NO_SPAN;
             if (gpu_counters_concern(domain, cbid))
                 flags |= PLAN_COUNTS;
-            if (takes_stacks && is_wanted && call_info(domain, cbid)->group == CALL_GROUP_ALLOC)
-                flags |= PLAN_TAKES_STACK;
-            if (takes_code && is_wanted && has_code(call_info(domain, cbid)->group))
-                flags |= PLAN_TAKES_CODE;
+            if (takes_code && is_wanted)
+                flags |= code_flags(call_info(domain, cbid)->group);
             if (flags) /* a write to the plan of a call in progress would be a data race */
                 callbacks_add_flags(domain, cbid, flags);
             enable_call(domain, cbid, &refusals);

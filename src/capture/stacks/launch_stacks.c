@@ -22,7 +22,8 @@ static struct {
     _Atomic(const struct python *) python;
     struct python found;
     bool is_refused;
-    bool is_native; /* native frames, too */
+    bool has_native; /* of the calls whose stacks are asked for, at least */
+    bool is_native;  /* of all calls */
     cuspan_replay_code_fn *replay;
     _Atomic uint64_t epoch; /* stacks of an older one are not known */
 } stacks;
@@ -41,8 +42,9 @@ enum status launch_stacks_start(const struct settings *settings, cuspan_replay_c
     }
     launch_stacks_look();
     launch_stacks_forget(); /* capture may have run before */
-    stacks.is_native = settings->capture.launch_stacks == LAUNCH_STACKS_ALL && !replay;
-    return stacks.is_native ? native_frames_start() : STATUS_OK;
+    stacks.has_native = settings_have_native_stacks(settings) && !replay;
+    stacks.is_native = stacks.has_native && settings->capture.launch_stacks == LAUNCH_STACKS_ALL;
+    return stacks.has_native ? native_frames_start() : STATUS_OK;
 }
 
 void launch_stacks_look(void)
@@ -57,7 +59,7 @@ void launch_stacks_look(void)
     if (status != STATUS_UNSUPPORTED)
         return;
     stacks.is_refused = true;
-    log_warn("no stacks of launches: %s", err.text);
+    log_warn("no stacks of Python: %s", err.text);
 }
 
 void launch_stacks_forget(void)
@@ -98,7 +100,7 @@ static void add_waiting(struct host_thread *thread, void *context)
 void launch_stacks_service(void)
 {
     struct waiting waiting = {.count = 0};
-    if (!stacks.is_native)
+    if (!stacks.has_native)
         return;
     native_frames_poll();
     threads_visit(add_waiting, &waiting);
@@ -161,10 +163,11 @@ static inline bool take_python(struct host_thread *thread, const struct python *
 }
 
 /* A stack that is not complete has an ID of its own and is not remembered, because others may begin alike. */
-static bool take_native(struct host_thread *thread, struct launch_stack *stack)
+static bool take_native(struct host_thread *thread, bool is_asked, struct launch_stack *stack)
 {
     struct native_walk *walk = &stack->native.walk;
-    native_frames_walk(&thread->native, NATIVE_FROM_CALLER, stack->native.frames, CODE_FRAMES_MAX, walk);
+    native_frames_walk(&thread->native, is_asked ? NATIVE_EACH_FROM_CALLER : NATIVE_FROM_CALLER,
+                       stack->native.frames, CODE_FRAMES_MAX, walk);
     if (!walk->count && !walk->ticket) { /* its rules are being learned from another call */
         counter_add(COUNTER_code_unknown, 1);
         return false;
@@ -197,14 +200,16 @@ static bool take_recorded(struct host_thread *thread, struct launch_stack *stack
     return true;
 }
 
-bool launch_stacks_take(struct host_thread *thread, struct launch_stack *stack)
+bool launch_stacks_take(struct host_thread *thread, bool is_asked, struct launch_stack *stack)
 {
     const struct python *python = atomic_load_explicit(&stacks.python, memory_order_acquire);
     if (__builtin_expect(stacks.replay != NULL, 0))
         return take_recorded(thread, stack);
-    if (!is_due(thread))
+    if (!is_asked && !is_due(thread))
         return false;
-    return (python && take_python(thread, python, stack)) || (stacks.is_native && take_native(thread, stack));
+    if (python && take_python(thread, python, stack))
+        return true;
+    return (is_asked ? stacks.has_native : stacks.is_native) && take_native(thread, is_asked, stack);
 }
 
 /* Returns the frame's size in bytes; 0: no room. `is_callers`: as in struct code_path. */

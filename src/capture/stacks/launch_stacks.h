@@ -1,5 +1,5 @@
-/* The code that makes CUDA calls, taken by a callback at the end of a call (capture.launch_stacks): Python
- * frames, or native ones on threads without.
+/* The code that makes CUDA calls, taken by a callback at the end of a call (capture.launch_stacks and
+ * capture.allocation_stacks): Python frames, or native ones on threads without.
  *
  * A thread remembers the stacks that it has described, in a table of 2,048 places. A known stack costs a
  * walk and 24 bytes of the ring. For another one, each frame's file, function and line are copied, which is
@@ -52,8 +52,9 @@ struct launch_stack {
     };
 };
 
-/* Walks the calling thread's frames. False: this call is not sampled, or has no Python code. */
-bool launch_stacks_take(struct host_thread *thread, struct launch_stack *stack);
+/* Walks the calling thread's frames. `is_asked`: not only if the call is sampled, and native frames, too.
+ * False: this call is not sampled, or has no Python code. */
+bool launch_stacks_take(struct host_thread *thread, bool is_asked, struct launch_stack *stack);
 
 /* Writes the record into room for bytes_max, and returns its size. */
 uint32_t launch_stacks_write(const struct launch_stack *stack, struct code_record *record);

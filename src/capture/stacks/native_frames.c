@@ -4,7 +4,8 @@
 
 #include <sys/mman.h>
 
-#define COPY_POLLS_MAX 64
+#define COPY_POLLS_MAX   64
+#define SAME_ADDRESS_MAX 2
 
 struct cursor {
     uint64_t address; /* a return address: the rule is that of the instruction before it */
@@ -181,13 +182,13 @@ walk_on(struct native_rules *rules, struct state *state, const struct memory *me
     walk->end = end;
 }
 
-/* A loop may launch many times from one new place, so only two copies wait for the same address. */
-static struct copy *take_copy(struct stacks *stacks, uint64_t address)
+/* A loop may launch many times from one new place, so only a few copies wait for the same address. */
+static struct copy *take_copy(struct stacks *stacks, uint64_t address, int same_max)
 {
     int same = 0;
     for (int i = 0; i < NATIVE_COPIES; i++)
         same += atomic_load_explicit(&stacks->copies[i].waits_at, memory_order_relaxed) == address;
-    for (int i = 0; i < NATIVE_COPIES && same < 2; i++) {
+    for (int i = 0; i < NATIVE_COPIES && same < same_max; i++) {
         struct copy *copy = &stacks->copies[i];
         uint32_t expected = COPY_FREE;
         if (atomic_load_explicit(&copy->state, memory_order_relaxed) == COPY_FREE &&
@@ -201,12 +202,12 @@ static struct copy *take_copy(struct stacks *stacks, uint64_t address)
 
 /* The rest of the stack, for our thread. Without a free copy, the frame itself is added at least. */
 READS_STACK static uint64_t copy_stack(struct stacks *stacks, const struct state *state,
-                                       const struct memory *memory)
+                                       const struct memory *memory, int same_max)
 {
     uint64_t low = state->at.sp & ~(uint64_t)7, bytes = memory->low + memory->bytes - low;
     if (low - memory->low >= memory->bytes)
         return 0;
-    struct copy *copy = take_copy(stacks, state->at.address);
+    struct copy *copy = take_copy(stacks, state->at.address, same_max);
     if (!copy)
         return 0;
     bytes = bytes < NATIVE_COPY_BYTES ? bytes : NATIVE_COPY_BYTES;
@@ -227,7 +228,7 @@ READS_STACK __attribute__((noinline)) void native_frames_walk(struct native_stac
                                                               uint32_t max, struct native_walk *walk)
 {
     struct stacks *stacks = atomic_load_explicit(&shared, memory_order_acquire);
-    struct state state = {.is_first = true, .is_skipping = from == NATIVE_FROM_CALLER};
+    struct state state = {.is_first = true, .is_skipping = from != NATIVE_FROM_HERE};
     *walk = (struct native_walk){.end = NATIVE_END_UNSUPPORTED};
     if (!stacks)
         return;
@@ -246,7 +247,8 @@ READS_STACK __attribute__((noinline)) void native_frames_walk(struct native_stac
     memory.bytes = native_stack_end(stack, memory.low) - memory.low;
     walk_on(&stacks->rules, &state, &memory, false, frames, max, walk);
     if (__builtin_expect(walk->end == NATIVE_END_UNKNOWN, 0)) {
-        walk->ticket = copy_stack(stacks, &state, &memory);
+        int same_max = from == NATIVE_EACH_FROM_CALLER ? NATIVE_COPIES : SAME_ADDRESS_MAX;
+        walk->ticket = copy_stack(stacks, &state, &memory, same_max);
         if (!walk->ticket && !state.is_first && !state.is_skipping && walk->count < max)
             frames[walk->count++] = state.at.address;
     }

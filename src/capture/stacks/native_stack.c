@@ -8,7 +8,8 @@
 #define PAGE_BYTES 4096 /* the smallest that Linux has */
 #define NOTES_MAX  8    /* of one thread: a program may switch between stacks all the time */
 /* Linux puts no other mapping closer below the main stack, which may still grow. */
-#define MAIN_STACK_BYTES_MAX ((uint64_t)128 * 1024 * 1024)
+#define MAIN_STACK_BYTES_MAX  ((uint64_t)128 * 1024 * 1024)
+#define MAIN_STACK_BYTES_NEAR ((uint64_t)1024 * 1024)
 
 static uint64_t thread_pointer(void)
 {
@@ -38,6 +39,14 @@ void native_stack_begin(struct native_stack *stack)
     note(stack, (uint64_t)(uintptr_t)__builtin_frame_address(0));
 }
 
+/* While the limits are not known: the rest of the page; of the main stack, which is the only mapping near its
+ * end, up to what the kernel passes to a program. */
+static uint64_t end_meanwhile(uint64_t sp, uint64_t page_end)
+{
+    uint64_t of_program = (uint64_t)getauxval(AT_RANDOM) & ~(uint64_t)7;
+    return of_program > page_end && of_program - sp < MAIN_STACK_BYTES_NEAR ? of_program : page_end;
+}
+
 uint64_t native_stack_end(struct native_stack *stack, uint64_t sp)
 {
     uint64_t page_end = (sp | (PAGE_BYTES - 1)) + 1;
@@ -46,7 +55,7 @@ uint64_t native_stack_end(struct native_stack *stack, uint64_t sp)
     uint32_t noted = atomic_load_explicit(&stack->noted, memory_order_relaxed);
     uint32_t answered = atomic_load_explicit(&stack->answered, memory_order_acquire);
     if (noted != answered)
-        return page_end;
+        return end_meanwhile(sp, page_end);
     uint64_t high = atomic_load_explicit(&stack->high, memory_order_relaxed);
     if (noted && sp >= atomic_load_explicit(&stack->low, memory_order_relaxed) && sp < high)
         return high;
@@ -55,7 +64,7 @@ uint64_t native_stack_end(struct native_stack *stack, uint64_t sp)
         native_stack_begin(stack);
     else if (high == 0)
         note(stack, sp);
-    return page_end;
+    return noted == 0 ? end_meanwhile(sp, page_end) : page_end;
 }
 
 bool native_stack_is_waiting(const struct native_stack *stack)

@@ -204,11 +204,6 @@ static void describe(struct correlate *c, const struct thread_info *thread, cons
     }
 }
 
-void correlate_stack(struct correlate *c, const char *text)
-{
-    c->calls.stack = *text ? text : NULL;
-}
-
 void correlate_code(struct correlate *c, const struct code_record *record)
 {
     c->calls.code = c->code ? code_stacks_note(c->code, record) : NULL;
@@ -287,8 +282,6 @@ static void make_span(struct correlate *c, const struct thread_info *thread, con
         counting_leave_out(c, parent->account);
         return;
     }
-    if (__builtin_expect(c->calls.stack != NULL, 0))
-        span_attr_string(span, ATTR("code.stacktrace"), c->calls.stack);
     if (__builtin_expect(c->calls.code != NULL, 0))
         put_code(span, c->calls.code);
     if (step)
@@ -311,7 +304,6 @@ void correlate_call(struct correlate *c, const struct thread_info *thread, const
     } else { /* from a recording of a later version */
         counter_add_alone(COUNTER_spans_filtered, 1);
     }
-    c->calls.stack = NULL;
     c->calls.code = NULL;
 }
 

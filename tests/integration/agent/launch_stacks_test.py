@@ -207,6 +207,17 @@ class LaunchStacks(Case):
         for span in self.native("capture.launch_stacks=python"):
             self.assertNotIn("cuspan.stack.id", span.attributes)
 
+    def test_allocations_alone_have_stacks(self):
+        """`capture.allocation_stacks`: of each allocation, whatever the period of other calls is."""
+        for more in [], ["capture.launch_stacks=python", "capture.launch_stacks_period=1000000"]:
+            calls, spans = self.play("lines", "capture.allocation_stacks=true", "capture.code_paths=full", *more, count=5)
+            texts = {}
+            for call, span in zip(calls, spans):
+                if call["name"] == "cudaMalloc":
+                    self.assertEqual(self.frames_of(span, texts), call["frames"][:FRAMES_MAX])
+                else:
+                    self.assertNotIn("cuspan.stack.id", span.attributes)
+
     def test_a_recording_has_names_of_native_frames(self):
         recording, replayed = self.folder / "recording", self.folder / "replayed.jsonl"
         self.run_program("", 10, f"record_file={recording}", "capture.launch_stacks=all")

@@ -6,8 +6,8 @@
 #include "capture/capture.h"
 #include "capture/callbacks/graph_nodes.h"
 #include "abi/params.h"
-#include "capture/callbacks/call_stack.h"
 #include "capture/callbacks/threads.h"
+#include "capture/stacks/launch_stacks.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -987,19 +987,32 @@ static void test_a_full_ring_is_counted(void **state)
     assert_int_equal(thread_known()->notes_lost, 1); /* the context, which is not a span */
 }
 
+static const struct settings allocation_stacks = {
+    .capture = {.allocation_stacks = true, .launch_stacks_period = 1u << 30}};
+
+static const struct code_record *large_stack(void)
+{
+    static union {
+        struct code_record record;
+        uint8_t bytes[1024];
+    } large = {.record = {.head = {.bytes = sizeof large, .type = RECORD_CODE}, .id = 1}};
+    return &large.record;
+}
+
 static void test_an_allocation_comes_with_its_stack(void **state)
 {
     (void)state;
     struct call call;
-    assert_true(call_stack_start());
+    assert_int_equal(launch_stacks_start(&allocation_stacks, NULL), STATUS_OK);
     find(&call, CALL_RUNTIME, "cudaMalloc", 19);
-    callbacks_add_flags(CALL_RUNTIME, call.cbid, PLAN_TAKES_STACK);
+    callbacks_add_flags(CALL_RUNTIME, call.cbid, PLAN_TAKES_CODE | PLAN_TAKES_EACH);
     enter(&call);
     fake_now_ns += 700;
     leave(&call);
     const struct record_head *head = next();
-    assert_int_equal(head->type, RECORD_STACK);
-    assert_true(head->bytes > sizeof(struct stack_record) && head->bytes % 8 == 0);
+    assert_int_equal(head->type, RECORD_CODE);
+    assert_true(head->bytes > sizeof(struct code_record) && head->bytes % 8 == 0);
+    assert_true(((const struct code_record *)(const void *)head)->flags & CODE_IS_NATIVE);
     release();
     assert_int_equal(next_call()->correlation_id, 19);
     assert_int_equal(next_call()->end_ns - next_call()->start_ns,
@@ -1009,6 +1022,12 @@ static void test_an_allocation_comes_with_its_stack(void **state)
     assert_non_null(next_call()); /* other calls have none */
     release();
     assert_null(next());
+    struct call launch;
+    find(&launch, CALL_RUNTIME, "cudaLaunchKernel", 20);
+    callbacks_add_flags(CALL_RUNTIME, launch.cbid, PLAN_TAKES_CODE);
+    make(CALL_RUNTIME, "cudaLaunchKernel");
+    assert_int_equal(next()->type, RECORD_CALL); /* not sampled */
+    release();
     atomic_store(&mode_now, MODE_ASLEEP);
     enter(&call);
     leave(&call);
@@ -1021,7 +1040,8 @@ static void test_without_room_for_its_stack_a_call_goes_alone(void **state)
     struct call allocation, small;
     find(&allocation, CALL_RUNTIME, "cudaMalloc", 19);
     find(&small, CALL_RUNTIME, "cudaStreamSynchronize", 17);
-    callbacks_add_flags(CALL_RUNTIME, allocation.cbid, PLAN_TAKES_STACK);
+    callbacks_add_flags(CALL_RUNTIME, allocation.cbid, PLAN_TAKES_CODE | PLAN_TAKES_EACH);
+    assert_int_equal(launch_stacks_start(&allocation_stacks, large_stack), STATUS_OK);
     uint64_t bytes = thread_known()->ring.bytes;
     while (ring_used(&thread_known()->ring) + 2 * sizeof(struct call_record) < bytes - 72) {
         enter(&small);
@@ -1031,7 +1051,7 @@ static void test_without_room_for_its_stack_a_call_goes_alone(void **state)
     leave(&allocation);
     unsigned stacks = 0, allocations = 0;
     for (; next(); release()) {
-        stacks += next()->type == RECORD_STACK;
+        stacks += next()->type == RECORD_CODE;
         allocations += next()->type == RECORD_CALL && next()->cbid == allocation.cbid;
     }
     assert_int_equal(stacks, 0);
@@ -1039,6 +1059,7 @@ static void test_without_room_for_its_stack_a_call_goes_alone(void **state)
     assert_int_equal(thread_known()->lost, 0);
     assert_int_equal(thread_known()->notes_lost, 1);
     atomic_store(&thread_known()->notes_lost, 0);
+    assert_int_equal(launch_stacks_start(&allocation_stacks, NULL), STATUS_OK);
 }
 
 static pthread_barrier_t barrier, late_barrier;

@@ -43,7 +43,7 @@ static bool describes(struct host_thread *thread, uint64_t id)
 {
     struct launch_stack stack;
     current.record.id = id;
-    assert_true(launch_stacks_take(thread, &stack));
+    assert_true(launch_stacks_take(thread, false, &stack));
     memset(&written, 0, sizeof written);
     uint32_t bytes = launch_stacks_write(&stack, &written.record);
     assert_in_range(bytes, sizeof written.record, stack.bytes_max);
@@ -101,20 +101,18 @@ static void test_a_call_without_a_recorded_stack_has_none(void **state)
     (void)state;
     struct launch_stack stack;
     has_code = false;
-    assert_false(launch_stacks_take(&threads[0], &stack));
+    assert_false(launch_stacks_take(&threads[0], false, &stack));
 }
 
 /* Those that were taken or counted as unknown: nobody learns the rules here. */
-static unsigned native_stacks_of(uint32_t period, unsigned calls)
+static unsigned native_stacks_of(const struct settings *settings, bool is_asked, unsigned calls)
 {
     static struct launch_stack stack;
-    const struct settings settings = {
-        .capture = {.launch_stacks = LAUNCH_STACKS_ALL, .launch_stacks_period = period}};
     unsigned count = 0;
     uint64_t before = counter_get(COUNTER_code_unknown);
-    assert_int_equal(launch_stacks_start(&settings, NULL), STATUS_OK);
+    assert_int_equal(launch_stacks_start(settings, NULL), STATUS_OK);
     for (unsigned i = 0; i < calls; i++)
-        count += launch_stacks_take(&threads[1], &stack);
+        count += launch_stacks_take(&threads[1], is_asked, &stack);
     return count + (unsigned)(counter_get(COUNTER_code_unknown) - before);
 }
 
@@ -122,9 +120,24 @@ static void test_one_call_in_a_period_is_taken(void **state)
 {
     (void)state;
     threads[1].serial = 7;
-    assert_int_equal(native_stacks_of(1, 100), 100);
-    unsigned count = native_stacks_of(10, 10000); /* the same in each run: the numbers come from `serial` */
-    assert_in_range(count, 900, 1100);
+    struct settings settings = {.capture = {.launch_stacks = LAUNCH_STACKS_ALL, .launch_stacks_period = 1}};
+    assert_int_equal(native_stacks_of(&settings, false, 100), 100);
+    settings.capture.launch_stacks_period = 10;
+    unsigned count = native_stacks_of(&settings, false, 10000);
+    assert_in_range(count, 900, 1100); /* the same in each run: the numbers come from `serial` */
+    assert_int_equal(native_stacks_of(&settings, true, 100), 100); /* an allocation */
+}
+
+static void test_only_allocations_have_native_stacks(void **state)
+{
+    (void)state;
+    struct settings settings = {.capture = {.launch_stacks = LAUNCH_STACKS_PYTHON,
+                                            .launch_stacks_period = 1,
+                                            .allocation_stacks = true}};
+    assert_int_equal(native_stacks_of(&settings, false, 100), 0);
+    assert_int_equal(native_stacks_of(&settings, true, 100), 100);
+    settings.capture.allocation_stacks = false;
+    assert_int_equal(native_stacks_of(&settings, true, 100), 0);
 }
 
 int main(void)
@@ -136,6 +149,7 @@ int main(void)
         cmocka_unit_test_setup(test_of_three_stacks_in_a_set_the_oldest_gives_way, setup),
         cmocka_unit_test_setup(test_a_call_without_a_recorded_stack_has_none, setup),
         cmocka_unit_test(test_one_call_in_a_period_is_taken),
+        cmocka_unit_test(test_only_allocations_have_native_stacks),
     };
     return cmocka_run_group_tests_name("launch_stacks", tests, NULL, NULL);
 }

@@ -705,6 +705,27 @@ static void test_usual_mistakes_get_a_warning(void **state)
         load_own("capture: {calls: {deny: [cudaMalloc, launch, \"cuMem*\"]}, kernels: {allow: [whatever]}}"));
 }
 
+static void test_native_stacks_raise_the_default_memory(void **state)
+{
+    static const struct {
+        const char *yaml;
+        uint64_t bytes;
+    } cases[] = {
+        {"capture: {launch_stacks: none}", 67108864},
+        {"capture: {launch_stacks: python}", 67108864},
+        {"capture: {launch_stacks: all}", 67108864 + SETTINGS_CODE_BYTES + SETTINGS_NATIVE_BYTES},
+        {"capture: {allocation_stacks: true}", 67108864 + SETTINGS_CODE_BYTES + SETTINGS_NATIVE_BYTES},
+        {"{capture: {allocation_stacks: true}, memory_bytes_max: 90000000}", 90000000},
+        {"{capture: {allocation_stacks: true}, detail: summary}", 67108864}, /* has no stacks */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_quiet(load_own(cases[i].yaml));
+        assert_int_equal(settings.memory_bytes_max, cases[i].bytes);
+        settings_deinit(&settings);
+    }
+    assert_error(load_own("{capture: {allocation_stacks: true}, memory_bytes_max: 67108865}"), "raise it to");
+}
+
 static void test_a_batch_is_never_larger_than_its_queue(void **state)
 {
     static const char text[] = "file_format: \"1.1\"\ntracer_provider: {processors: [{batch: "
@@ -1118,6 +1139,7 @@ int main(void)
         TEST(test_overrides_switch_the_protocol),
         TEST(test_wrong_overrides_are_errors),
         TEST(test_overrides_are_checked_by_themselves),
+        TEST(test_native_stacks_raise_the_default_memory),
     };
     close(mkstemp(path));
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
