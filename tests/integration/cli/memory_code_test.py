@@ -171,6 +171,27 @@ class MemoryByCode(Case):
             self.assertEqual(sum(row["total_bytes"] for row in rows), sum(block[2] for block in program.blocks))
             self.assertEqual(len(rows), len(expected([program], "line")))
 
+    def test_of_equal_peaks_the_first_counts(self):
+        p = Made()
+        p.give(p.take(Line(1, "a.py", 1, "first"), MIB))
+        p.take(Line(2, "b.py", 2, "second"), MIB)
+        self.write(p)
+        rows = {row["place"]: row for row in self.stat("--table", "memory_code")["memory_code"]}
+        self.assertEqual([rows[place]["at_peak_bytes"] for place in ("a.py:1", "b.py:2")], [MIB, 0])
+        self.assertEqual([rows[place]["peak_bytes"] for place in ("a.py:1", "b.py:2")], [MIB, MIB])
+
+    def test_stacks_of_allocations_do_not_count_for_launches(self):
+        """A launch without a stack, on a thread where only allocations have some, was not left out by sampling."""
+        p = Made()
+        p.launch("gemm", 5_000)
+        p.spans[-2][1]["attributes"] += encode(Line(1, "train.py", 7, "step").attributes())
+        with p.on(4720, "native"):
+            p.take(Line(2, "b.py", 2, "second"), MIB)
+            p.launch("gemm", 7_000)
+        self.write(p)
+        rows = {row["place"]: row["self_ns"] for row in self.stat("--table", "code")["code"] if row["self_ns"]}
+        self.assertEqual(rows, {"train.py:7": 5_000, "(not sampled)": 10_000, "(no Python)": 7_000})
+
     def test_what_is_never_freed_shows_lines(self):
         p = Made()
         for _ in range(3):
@@ -260,9 +281,14 @@ class Order(Case):
         self.assertEqual([row["share"] for row in shares], sorted((row["share"] for row in shares), reverse=True))
 
     def test_columns_in_groups(self):
-        self.made()
-        rows = self.stat("--by", "thread", "--table", "calls", "--sort", "count")["calls"]
-        self.assertEqual([row["count"] for row in rows], sorted((row["count"] for row in rows), reverse=True))
+        p = Made()
+        p.call("cudaDeviceSynchronize", 1_000_000)
+        for _ in range(5):
+            p.call("cudaEventQuery", 1_000)
+        self.write(p)
+        for sort, first in ([], "cudaDeviceSynchronize"), (["--sort", "count"], "cudaEventQuery"):
+            rows = self.stat("--by", "thread", "--table", "calls", *sort)["calls"]
+            self.assertEqual(rows[0]["name"], first)
 
     def test_an_unknown_column(self):
         self.made()
