@@ -240,6 +240,29 @@ class MemoryByCode(Case):
         self.assertEqual(row["source"], "return torch.empty(1 << 18, device='cuda')")
 
 
+class Findings(Case):
+    """Findings about memory name the line that allocated."""
+
+    def found(self, step):
+        p = Made()
+        for _ in range(100):
+            step(p)
+            p.launch("kernel", 200_000)
+            p.wait()
+        self.write(p)
+        return {row["finding"]: row["evidence"] for row in self.stat("--findings")["findings"]}
+
+    def test_a_leak(self):
+        line = Line(1, "cache.py", 31, "Cache.put")
+        evidence = self.found(lambda p: p.take(line, 2 * MIB))["leak"]
+        self.assertRegex(evidence, r"50 blocks that thread main allocated with cudaMalloc .*; 50 at cache.py:31 \(Cache.put\)$")
+
+    def test_steady_allocations(self):
+        line = Line(1, "model.py", 40, "Block.buffer")
+        evidence = self.found(lambda p: p.give(p.take(line, MIB)))["steady-allocation"]
+        self.assertRegex(evidence, r"; \d+ at model.py:40 \(Block.buffer\)$")
+
+
 class Order(Case):
     def made(self):
         """Lines whose calls wait, and calls that only look as if they did."""

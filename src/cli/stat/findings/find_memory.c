@@ -67,6 +67,7 @@ static void find_steady(struct findings *findings)
         struct tally *tally = tally_at(&tallies, key, block->call);
         tally->count++;
         tally->ns += block->until_ns - block->from_ns;
+        tallies_add_origin(&tallies, tallies_number(&tallies, tally), block->call->origin, 1);
         tally->saving_ns += duration(block->call) + duration(block->freed_by);
     }
     findings_offer(findings, FINDING_STEADY_ALLOCATION, &tallies, REPEATED_MIN, steady_evidence, NULL);
@@ -114,6 +115,7 @@ static void find_leaks(struct findings *findings)
         struct tally *tally = tally_at(&tallies, key, block->call);
         tally->count++;
         tally->bytes += block->bytes;
+        tallies_add_origin(&tallies, tallies_number(&tallies, tally), block->call->origin, 1);
         tally->text = trace_string(survey->stat->trace, range);
         tally->extra += used_ns < steady_from(process) + (process->end_ns - steady_from(process)) / 2;
     }
