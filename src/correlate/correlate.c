@@ -33,7 +33,8 @@ static enum status create_parts(struct correlate *c, const struct correlate_opti
                                           .exemplars = settings->metrics.exemplar_filter};
     bool is_created = session_init(&c->sessions.current, settings, options->program, options->parent) &&
                       pending_create(settings->correlation.pending_max, &c->pending) == STATUS_OK &&
-                      graphs_create(settings_have_graph_nodes(settings), &c->graphs) == STATUS_OK &&
+                      graphs_create(settings_have_graph_nodes(settings),
+                                    settings_have_launch_stacks(settings), &c->graphs) == STATUS_OK &&
                       program_stats_create(&stats, &c->stats) == STATUS_OK &&
                       kernel_names_create(NAMES_BYTES, &c->names) == STATUS_OK &&
                       activity_spans_init(&c->activities, settings) == STATUS_OK &&

@@ -59,11 +59,13 @@ static_assert(offsetof(struct call_record, values) == 40, "limits.h counts on it
 enum code_flags {
     CODE_IS_CUT = 1,       /* outer frames are left out */
     CODE_IS_DESCRIBED = 2, /* the frames are listed; else they were in an earlier record with this ID */
-    CODE_IS_NATIVE = 4     /* instead of frames, a struct code_addresses; never after the pipeline */
+    CODE_IS_NATIVE = 4,    /* instead of frames, a struct code_addresses; never after the pipeline */
+    CODE_IS_OF_NODES = 8   /* not of the next call: graph nodes have its ID (resource_record.code) */
 };
 
 /* The stack of the code that made a call: directly precedes the call's record, and both become visible
- * together. Each frame is a struct code_frame and its texts, innermost first. */
+ * together. One of graph nodes precedes the nodes' record, and is written only if it is described. Each frame
+ * is a struct code_frame and its texts, innermost first. */
 struct code_record {
     struct record_head head;
     uint64_t id; /* the same for the same frames and lines, in this process */
@@ -104,9 +106,12 @@ struct resource_record {
         uint32_t bytes; /* MODULE_LOADED: size of the cubin */
         uint32_t nodes; /* GRAPHNODE_*: length of the run; GRAPHEXEC_CREATED: of the graph, 0: unknown */
     };
-    uint64_t handle;   /* the context, stream, module or executable graph; GRAPHNODE_*: the first node's ID */
-    uint64_t original; /* GRAPHNODE_CLONED: the ID of the original of the first node; the others are
-                          consecutive, too */
+    uint64_t handle; /* the context, stream, module or executable graph; GRAPHNODE_*: the first node's ID */
+    union {
+        uint64_t original; /* GRAPHNODE_CLONED: the ID of the original of the first node; the others are
+                              consecutive, too */
+        uint64_t code;     /* GRAPHNODE_CREATED: the ID of the code_record; 0: unknown */
+    };
 };
 
 /* The trace context of the thread's following calls and ranges. */

@@ -35,7 +35,7 @@
 #define FORMAT_MAGIC_BYTES 8
 #define FORMAT_MAJOR       1
 #define FORMAT_MINOR                                                                                         \
-    4 /* 1: resources may be graph nodes; 2: hardware counters; 3: steps; 4: code of calls                   \
+    4 /* 1: resources may be graph nodes; 2: hardware counters; 3: steps; 4: code of calls and graph nodes   \
        */
 #define FORMAT_HEADER_BYTES 20
 #define FORMAT_BLOCK_BYTES  20 /* of a block's header */
@@ -50,6 +50,7 @@
 #define FORMAT_STRINGS_BYTES_MAX (8 * 1024 * 1024)
 #define FORMAT_CBIDS_MAX         2048
 #define FORMAT_CBID_NODE_CLONED  20 /* a resource with one more number, which older readers skip */
+#define FORMAT_CBID_NODE_CREATED 13 /* the same if its code is known */
 #define FORMAT_ROLES             (ROLE_GRAPH_NODE + 1)
 
 static_assert(FORMAT_RAW_MAX >= 4 * FORMAT_STRING_MAX, "an event with a long name fits into a block");

@@ -277,6 +277,8 @@ static void get_resource(struct recording *recording, struct cursor *cursor, str
     *before = *resource;
     if (cbid != FORMAT_CBID_NODE_CLONED)
         resource->original = 0;
+    if (cbid == FORMAT_CBID_NODE_CREATED && cursor->at < cursor->end)
+        resource->code = get(cursor);
     event->resource = resource;
 }
 

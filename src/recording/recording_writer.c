@@ -316,6 +316,8 @@ enum status recording_write_resource(struct recording_writer *writer, uint64_t t
         put_difference(writer, resource->original, original);
         original = resource->original;
     }
+    if (resource->head.cbid == FORMAT_CBID_NODE_CREATED && resource->code)
+        put(writer, resource->code);
     writer->state.resource = *resource;
     writer->state.resource.original = original;
     return event_end(writer, RECORDING_RESOURCE);

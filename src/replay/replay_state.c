@@ -15,6 +15,7 @@
 #define REPEAT_GAP_NS NS_PER_MS
 
 _Thread_local uint32_t replay_call;
+_Thread_local const struct resource_record *replay_nodes;
 
 struct replay_state replay = {.version = 130500, .is_patient = true};
 
@@ -168,7 +169,8 @@ const char *cuspan_replay_links(const char *uuid)
 
 const struct code_record *cuspan_replay_code(void)
 {
-    return timeline_code_of(&replay.timeline, replay_call);
+    return replay_nodes ? timeline_stack(&replay.timeline, replay_nodes->code)
+                        : timeline_code_of(&replay.timeline, replay_call);
 }
 
 const char *cuspan_replay_info(const char *key)

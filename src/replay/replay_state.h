@@ -32,6 +32,8 @@ extern struct replay_state replay;
 
 /* Recorded correlation ID of the call that this thread is playing. */
 extern _Thread_local uint32_t replay_call;
+/* The created graph nodes whose callbacks this thread is in; NULL: none. */
+extern _Thread_local const struct resource_record *replay_nodes;
 
 /* Maps 0 to 0. Other IDs never become 0, even after 32 bits wrap. */
 uint32_t replay_correlation(uint32_t recorded);

@@ -142,9 +142,12 @@ static bool add_code(struct timeline *timeline, uint32_t correlation_id, const s
             free(copy);
             return false;
         }
+        copy->flags &= ~(uint32_t)CODE_IS_OF_NODES; /* calls may have the same stack */
         *added = (struct timeline_stack){.record = copy};
         *place = added;
     }
+    if (code->flags & CODE_IS_OF_NODES)
+        return true;
     if (!grow((void **)&timeline->codes, timeline->code_count, sizeof *timeline->codes))
         return false;
     timeline->codes[timeline->code_count++] = (struct timeline_code){correlation_id, (*place)->record};
@@ -164,6 +167,14 @@ const struct code_record *timeline_code_of(const struct timeline *timeline, uint
         timeline->code_count
             ? bsearch(&wanted, timeline->codes, timeline->code_count, sizeof wanted, compare_codes)
             : NULL;
+    return found ? found->record : NULL;
+}
+
+const struct code_record *timeline_stack(const struct timeline *timeline, uint64_t id)
+{
+    struct timeline_stack *found = timeline->stacks ? timeline->stacks[id % TIMELINE_STACK_PLACES] : NULL;
+    while (found && found->record->id != id)
+        found = found->next;
     return found ? found->record : NULL;
 }
 

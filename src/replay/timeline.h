@@ -116,6 +116,8 @@ const struct gpu_counters_record *timeline_counts_of(const struct timeline *time
                                                      uint32_t correlation_id);
 /* The recorded code of this call, or NULL. */
 const struct code_record *timeline_code_of(const struct timeline *timeline, uint32_t correlation_id);
+/* The stack with this ID, or NULL. */
+const struct code_record *timeline_stack(const struct timeline *timeline, uint64_t id);
 /* The recorded links of the device with this UUID (model/links.h), or NULL. */
 const char *timeline_links(const struct timeline *timeline, const char *uuid);
 

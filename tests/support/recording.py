@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 MAGIC = b"\x89CUSPAN\n"
 BLOCK, END = 0x4B4C4243, 0x444E4543
 INFO, THREAD, THREAD_END, CALL, RESOURCE, ACTIVITY, LOSS, SCHEMA = range(1, 9)
-SAID, GPU_COUNTERS = 16, 17
+SAID, GPU_COUNTERS, CODE = 16, 17, 19
 STRINGS_MAX = 65536  # later ones have no number
 
 CONTEXT_CREATED = 1  # CUPTI's number of the resource event
-GRAPHNODE_CLONED = 20
+GRAPHNODE_CREATED, GRAPHNODE_CLONED = 13, 20
 RUNTIME, DRIVER = 2, 1  # CUPTI's numbers of the domains
 MEMCPY, MEMSET, KERNEL, MEMCPY_PEER, GRAPH_TRACE = 1, 2, 10, 22, 51  # and of the activity kinds
 DEVICE, CONTEXT = 8, 9  # facts about the machine, which make no span
@@ -68,6 +68,8 @@ class Recording:
     counters: list = field(default_factory=list)  # names of what the hardware counted
     counted: dict = field(default_factory=dict)  # correlation ID: the values
     counted_ns: dict = field(default_factory=dict)  # the same: how long was counted
+    nodes: list = field(default_factory=list)  # created graph nodes: (ID, that of the stack; 0: unknown)
+    stacks: dict = field(default_factory=dict)  # by ID: [[file, line, function]]
 
     def gpu_work(self):
         """The records that have to become GPU spans."""
@@ -203,6 +205,8 @@ class Reader:
             correlation_id, count = cursor.varint(), cursor.varint()
             recording.counted_ns[correlation_id], = struct.unpack("<d", cursor.take(8))
             recording.counted[correlation_id] = struct.unpack(f"<{count}d", cursor.take(8 * count))
+        elif kind == CODE:
+            self.code(cursor)
         elif kind == ACTIVITY:
             recording.activities.append(self.activity(cursor))
 
@@ -218,8 +222,24 @@ class Reader:
         self.resource_before.append(handle)
         if cbid == GRAPHNODE_CLONED:
             self.original = cursor.difference(self.original)
+        if cbid == GRAPHNODE_CREATED:
+            code = cursor.varint() if cursor.at < len(cursor.data) else 0
+            recording = self.recording
+            recording.nodes += [(handle + i, code) for i in range(self.resource_before[3])]
         if cbid == CONTEXT_CREATED:
             self.recording.contexts_created.append(handle)
+
+    def code(self, cursor):
+        cursor.varint()  # the call's correlation ID
+        stack, count, flags = cursor.varint(), cursor.varint(), cursor.varint()
+        data, at, frames = cursor.take(cursor.varint()), 0, []
+        for _ in range(count if flags & 2 else 0):
+            line, file_bytes, name_bytes, _ = struct.unpack_from("<IHBB", data, at)
+            at += 8
+            frames.append([data[at:at + file_bytes].decode(), line, data[at + file_bytes:at + file_bytes + name_bytes].decode()])
+            at += file_bytes + name_bytes
+        if frames:
+            self.recording.stacks[stack] = frames
 
     def call(self, cursor):
         key = cursor.varint(), cursor.varint()

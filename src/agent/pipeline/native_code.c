@@ -106,6 +106,6 @@ const struct code_record *native_code_name(const struct code_record *code)
     named.record.head = (struct record_head){.bytes = bytes, .type = RECORD_CODE};
     named.record.id = code->id;
     named.record.frame_count = i;
-    named.record.flags = CODE_IS_DESCRIBED | (is_cut ? CODE_IS_CUT : 0u);
+    named.record.flags = CODE_IS_DESCRIBED | (code->flags & CODE_IS_OF_NODES) | (is_cut ? CODE_IS_CUT : 0u);
     return &named.record;
 }

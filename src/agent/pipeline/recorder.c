@@ -102,7 +102,10 @@ static void on_code(void *context, const struct code_record *code)
 {
     struct recorder *recorder = context;
     code = native_code_name(code);
-    memcpy(&recorder->code, code, code->head.bytes);
+    if (code->flags & CODE_IS_OF_NODES)
+        check(recorder, recording_write_code(recorder->writer, 0, code));
+    else
+        memcpy(&recorder->code, code, code->head.bytes);
 }
 
 static void on_step(void *context, const struct step_boundary *boundary)

@@ -1,5 +1,5 @@
 /* Records how CUDA graphs are created: the number of nodes in an executable graph and, on
- * request, which call created which nodes and from which originals.
+ * request, which call created which nodes and from which originals; with stacks of launches, also which code.
  *
  * Runs on the host thread. Counting needs nothing else. Node IDs come from cuptiGetGraphNodeId(), which is an
  * exception to the rule that callbacks call no CUPTI function. It applies only with detail graph-nodes or
@@ -15,6 +15,8 @@
 
 /* Returns a node's ID; NULL: nodes are only counted. Set before callbacks are enabled. */
 extern cuptiGetGraphNodeId_fn *graph_nodes_id_source;
+/* Whether the code that creates nodes is taken, once per runtime call. Set at the same time. */
+extern bool graph_nodes_have_code;
 
 static inline bool graph_nodes_concern(uint32_t cbid)
 {

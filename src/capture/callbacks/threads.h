@@ -28,6 +28,8 @@ struct host_thread_graphs {
     bool has_runs;
     uint32_t cloned; /* nodes since the current instantiation started */
     struct resource_record created_run, cloned_run;
+    uint32_t code_call; /* runtime call in progress whose code is known; 0: none */
+    uint64_t code;      /* its ID; 0: unknown */
 };
 
 /* Per-thread state of the callback timing (callback_time.h). */

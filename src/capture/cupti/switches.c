@@ -321,6 +321,7 @@ static void enable_calls(void)
     struct refusals refusals = {0, 0, CUPTI_OK};
     bool may_hide = has_driver_calls();
     bool takes_code = can_take_code();
+    graph_nodes_have_code = takes_code && settings_have_launch_stacks(settings);
     for (enum call_domain domain = CALL_DRIVER; domain <= CALL_RUNTIME; domain++) {
         uint32_t count = domain == CALL_RUNTIME ? call_count_runtime : call_count_driver;
         for (uint32_t cbid = 1; cbid < count; cbid++) {

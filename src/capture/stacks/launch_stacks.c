@@ -282,7 +282,7 @@ static uint32_t write_recorded(const struct launch_stack *stack, struct code_rec
 uint32_t launch_stacks_write(const struct launch_stack *stack, struct code_record *record)
 {
     uint32_t bytes = sizeof *record;
-    bool is_known = stack->bytes_max == bytes;
+    bool is_known = launch_stack_is_known(stack);
     record->id = stack->id;
     record->frame_count = 0;
     record->flags = 0;

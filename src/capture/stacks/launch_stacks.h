@@ -56,6 +56,12 @@ struct launch_stack {
  * False: this call is not sampled, or has no Python code. */
 bool launch_stacks_take(struct host_thread *thread, bool is_asked, struct launch_stack *stack);
 
+/* Whether the record will have the ID alone. */
+static inline bool launch_stack_is_known(const struct launch_stack *stack)
+{
+    return stack->bytes_max == sizeof(struct code_record);
+}
+
 /* Writes the record into room for bytes_max, and returns its size. */
 uint32_t launch_stacks_write(const struct launch_stack *stack, struct code_record *record);
 

@@ -206,13 +206,17 @@ static void take_host(const struct replay *replay)
     free(host);
 }
 
-/* Stacks of launches are shown if there are any. */
+/* Stacks of launches and of graph nodes are shown if there are any. */
 static void take_launch_stacks(const struct replay *replay)
 {
     char *value = recorded_info(replay, RECORDING_INFO_LAUNCH_STACKS);
+    char *detail = recorded_info(replay, RECORDING_INFO_DETAIL);
     if (value)
         set_default(RECORDING_INFO_LAUNCH_STACKS, value);
+    if (value && detail && (strcmp(detail, "graph-nodes") == 0 || strcmp(detail, "full") == 0))
+        set_default("detail", "graph-nodes");
     free(value);
+    free(detail);
 }
 
 /* The replay is the same rank of the same job, so the traces of its steps are those of the recorded process.

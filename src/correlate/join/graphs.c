@@ -43,6 +43,7 @@ struct node {
     uint32_t next_in_bucket; /* index + 1; 0: the last */
     uint8_t flags;           /* W3C flags */
     bool is_clone;           /* its capturing call has not been looked up */
+    bool has_link;           /* that call has a span */
     bool ran;                /* since the clock hand last passed */
 };
 
@@ -68,25 +69,30 @@ struct graphs {
     uint32_t made_count, next_made;
     struct made_run made[RUNS_MADE];
     struct node_table *table; /* NULL: nodes have no links */
+    uint64_t *codes;          /* of the table's nodes, 0: unknown; NULL: all are */
 };
 
-enum status graphs_create(bool nodes, struct graphs **graphs)
+enum status graphs_create(bool nodes, bool code, struct graphs **graphs)
 {
     struct graphs *made = calloc(1, sizeof *made);
-    struct node_table *table = nodes && made ? calloc(1, sizeof *table) : NULL;
-    if (!made || (nodes && !table)) {
-        free(made);
+    if (!made)
+        return STATUS_NO_MEMORY;
+    made->table = nodes ? calloc(1, sizeof *made->table) : NULL;
+    made->codes = nodes && code ? calloc(GRAPH_NODES_MAX, sizeof *made->codes) : NULL;
+    if ((nodes && !made->table) || (nodes && code && !made->codes)) {
+        graphs_destroy(made);
         return STATUS_NO_MEMORY;
     }
-    made->table = table;
     *graphs = made;
     return STATUS_OK;
 }
 
 void graphs_destroy(struct graphs *graphs)
 {
-    if (graphs)
+    if (graphs) {
         free(graphs->table);
+        free(graphs->codes);
+    }
     free(graphs);
 }
 
@@ -185,21 +191,54 @@ static uint32_t nodes_kept(uint32_t nodes)
     return nodes < GRAPH_NODES_MAX ? nodes : GRAPH_NODES_MAX;
 }
 
+static void set_code(struct graphs *graphs, const struct node *node, uint64_t code)
+{
+    if (graphs->codes)
+        graphs->codes[node - graphs->table->nodes] = code;
+}
+
+static uint64_t get_code(const struct graphs *graphs, const struct node *node)
+{
+    return graphs->codes ? graphs->codes[node - graphs->table->nodes] : 0;
+}
+
+static struct node *find_or_add(struct graphs *graphs, uint64_t id)
+{
+    struct node *node = find_node(graphs->table, id);
+    if (node)
+        return node;
+    node = add_node(graphs->table, id);
+    set_code(graphs, node, 0);
+    return node;
+}
+
+/* Whether their call has a span or not. */
+static void note_code(struct graphs *graphs, const struct resource_record *resource)
+{
+    for (uint32_t i = 0; i < nodes_kept(resource->nodes); i++) {
+        struct node *node = find_or_add(graphs, resource->handle + i);
+        if (!node->is_clone)
+            set_code(graphs, node, resource->code);
+    }
+}
+
 static void note_created(struct graphs *graphs, uint64_t tid, const struct resource_record *resource)
 {
+    if (resource->code && graphs->codes)
+        note_code(graphs, resource);
     struct made_run *run = &graphs->made[graphs->next_made++ % RUNS_MADE];
     graphs->made_count += run->tid == 0;
     *run = (struct made_run){tid, resource->time_ns, resource->handle, nodes_kept(resource->nodes)};
 }
 
-static void note_cloned(struct node_table *table, const struct resource_record *resource)
+/* CUPTI reports clones of an instantiation as created, too, before or after this. They remain clones. */
+static void note_cloned(struct graphs *graphs, const struct resource_record *resource)
 {
     for (uint32_t i = 0; i < nodes_kept(resource->nodes); i++) {
-        struct node *node = find_node(table, resource->handle + i);
-        if (!node)
-            node = add_node(table, resource->handle + i);
+        struct node *node = find_or_add(graphs, resource->handle + i);
         node->is_clone = true;
         node->original = resource->original + i;
+        set_code(graphs, node, 0);
     }
 }
 
@@ -215,20 +254,20 @@ bool graphs_note(struct graphs *graphs, uint64_t tid, const struct resource_reco
         return true;
     case CBID_NODE_CLONED:
         if (graphs->table)
-            note_cloned(graphs->table, resource);
+            note_cloned(graphs, resource);
         return true;
     default:
         return false;
     }
 }
 
-/* CUPTI reports clones of an instantiation as created, too. They remain clones. */
-static void bind_run(struct node_table *table, const struct made_run *run, const struct span_link *link)
+static void bind_run(struct graphs *graphs, const struct made_run *run, const struct span_link *link)
 {
     for (uint32_t i = 0; i < run->nodes; i++) {
-        if (find_node(table, run->first + i))
+        struct node *node = find_or_add(graphs, run->first + i);
+        if (node->is_clone || node->has_link)
             continue;
-        struct node *node = add_node(table, run->first + i);
+        node->has_link = true;
         memcpy(node->trace_id, link->trace_id, sizeof node->trace_id);
         memcpy(node->span_id, link->span_id, sizeof node->span_id);
         node->flags = (uint8_t)link->flags;
@@ -244,27 +283,33 @@ void graphs_call(struct graphs *graphs, uint64_t tid, const struct call_record *
         if (run->tid != tid || run->time_ns > call->end_ns)
             continue;
         if (link && run->time_ns >= call->start_ns) /* older nodes were created outside any call */
-            bind_run(graphs->table, run, link);
+            bind_run(graphs, run, link);
         run->tid = 0;
         graphs->made_count--;
     }
 }
 
-bool graphs_capture_of(struct graphs *graphs, uint64_t node_id, struct span_link *link)
+bool graphs_capture_of(struct graphs *graphs, uint64_t node_id, struct span_link *link, uint64_t *code)
 {
     struct node *node = graphs->table ? find_node(graphs->table, node_id) : NULL;
-    const struct node *from = node;
+    struct node *from = node;
+    *code = 0;
     for (int depth = 0; from && from->is_clone && depth < CLONES_DEEP; depth++)
         from = find_node(graphs->table, from->original);
     if (!from || from->is_clone)
         return false;
-    node->ran = true;
+    node->ran = from->ran = true;
+    *code = get_code(graphs, from);
+    if (!from->has_link) /* the record of the call may still come */
+        return false;
     if (node != from) { /* cached, since the original may be evicted */
         memcpy(node->trace_id, from->trace_id, sizeof node->trace_id);
         memcpy(node->span_id, from->span_id, sizeof node->span_id);
         node->flags = from->flags;
         node->trace_state = from->trace_state;
+        node->has_link = true;
         node->is_clone = false;
+        set_code(graphs, node, *code);
     }
     *link =
         (struct span_link){.flags = node->flags | SPAN_FLAG_REMOTE_KNOWN, .trace_state = node->trace_state};

@@ -18,8 +18,8 @@
 
 struct graphs;
 
-/* `nodes`: track nodes for links. NO_MEMORY. */
-enum status graphs_create(bool nodes, struct graphs **graphs) MUST_CHECK;
+/* `nodes`: track nodes for links. `code`: also the IDs of their code. NO_MEMORY. */
+enum status graphs_create(bool nodes, bool code, struct graphs **graphs) MUST_CHECK;
 void graphs_destroy(struct graphs *graphs);
 
 /* False: the record is not about graphs. */
@@ -36,8 +36,9 @@ void graphs_launch(struct graphs *graphs, const struct call_record *call);
 /* Returns the number of nodes of the graph that this call launched; 0: unknown. */
 uint32_t graphs_nodes_launched(struct graphs *graphs, uint32_t correlation_id);
 
-/* Fills `link` with the call that captured the node. False: unknown, or nodes are not tracked. */
-bool graphs_capture_of(struct graphs *graphs, uint64_t node_id, struct span_link *link);
+/* Fills `link` with the call that captured the node, and `code` with the ID of the code that made this call
+ * (0: unknown). False: the call is unknown, or nodes are not tracked. */
+bool graphs_capture_of(struct graphs *graphs, uint64_t node_id, struct span_link *link, uint64_t *code);
 
 /* Whether nodes are tracked for links. */
 bool graphs_link_nodes(const struct graphs *graphs);

@@ -122,7 +122,21 @@ static void mark_length(struct span *span, const struct activity_record *record)
     }
 }
 
-/* A graph execution says how many nodes it has. A node links to the call that captured it. */
+/* The code that captured a graph's node. If its text was forgotten, an earlier span has it. */
+__attribute__((noinline)) static void put_code(struct correlate *c, uint64_t id)
+{
+    struct span *span = &c->span;
+    struct code_stack *code = code_stacks_of_nodes(c->code, id);
+    if (code) {
+        call_spans_put_code(span, code);
+        return;
+    }
+    code_id_text(id, c->activities.stack_id);
+    span_attr_string(span, ATTR("cuspan.stack.id"), c->activities.stack_id);
+}
+
+/* A graph execution says how many nodes it has. A node links to the call that captured it, and has the
+ * code that made this call. */
 static void describe_graph(struct correlate *c, const struct activity_record *record)
 {
     struct span *span = &c->span;
@@ -132,7 +146,11 @@ static void describe_graph(struct correlate *c, const struct activity_record *re
         span_attr_int(span, ATTR("cuda.graph.nodes"), nodes);
     if (!record->graph_node_id || !graphs_link_nodes(c->graphs))
         return;
-    if (!graphs_capture_of(c->graphs, record->graph_node_id, &c->activities.link)) {
+    uint64_t code;
+    bool has_link = graphs_capture_of(c->graphs, record->graph_node_id, &c->activities.link, &code);
+    if (code)
+        put_code(c, code);
+    if (!has_link) {
         counter_add(COUNTER_graph_nodes_unlinked, 1);
         return;
     }

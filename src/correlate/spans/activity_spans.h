@@ -3,6 +3,7 @@
 #define CUSPAN_CORRELATE_SPANS_ACTIVITY_SPANS_H
 
 #include "correlate/correlate.h"
+#include "correlate/stacks/code_stacks.h"
 #include "model/cuda/activities.h"
 
 struct activity_spans {
@@ -11,6 +12,7 @@ struct activity_spans {
     struct entry_queue *waiting;               /* records (waiting.h) */
     struct gpu_counted *gpu_counted;           /* NULL: hardware counters are off */
     struct span_link link;                     /* of the current span */
+    char stack_id[CODE_ID_CHARS + 1];          /* the same */
     uint8_t operation;                         /* enum collective_operation, of the current kernel's name */
 };
 

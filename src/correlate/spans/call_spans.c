@@ -10,6 +10,7 @@
 #define DOMAIN_MODULE_LOADED 6 /* CUPTI's resource callback IDs that become events */
 #define DOMAIN_CONTEXT_MADE  1
 #define DOMAIN_CONTEXT_GONE  2
+#define DOMAIN_NODE_CREATED  13
 #define REPEATED_WORDS_MAX   (SHARED_KEY_WORDS - 5)
 #define CALL_KEY             UINT16_MAX /* in the place of an activity's kind */
 
@@ -206,11 +207,16 @@ static void describe(struct correlate *c, const struct thread_info *thread, cons
 
 void correlate_code(struct correlate *c, const struct code_record *record)
 {
-    c->calls.code = c->code ? code_stacks_note(c->code, record) : NULL;
+    if (!c->code)
+        return;
+    struct code_stack *code = code_stacks_note(c->code, record);
+    if (record->flags & CODE_IS_OF_NODES)
+        return; /* their record follows */
+    c->calls.code = code;
 }
 
 /* The text of a stack is sent once: the other spans refer to it by its ID. */
-static void put_code(struct span *span, struct code_stack *code)
+void call_spans_put_code(struct span *span, struct code_stack *code)
 {
     span_attr_string(span, ATTR("cuspan.stack.id"), code->id);
     if (*code->function)
@@ -283,7 +289,7 @@ static void make_span(struct correlate *c, const struct thread_info *thread, con
         return;
     }
     if (__builtin_expect(c->calls.code != NULL, 0))
-        put_code(span, c->calls.code);
+        call_spans_put_code(span, c->calls.code);
     if (step)
         step_spans_emit(c, step, span, parent->account);
     else
@@ -313,6 +319,9 @@ void correlate_resource(struct correlate *c, const struct thread_info *thread,
     struct span_event event = {.time_ns = resource->time_ns};
     if (resource->head.cbid == DOMAIN_CONTEXT_GONE)
         allocations_end_context(c->allocations, resource->context_id);
+    if (c->code && resource->head.cbid == DOMAIN_NODE_CREATED && resource->code &&
+        !code_stacks_of_nodes(c->code, resource->code))
+        counter_add(COUNTER_code_unknown, 1);
     if (graphs_note(c->graphs, thread->tid, resource) || c->is_summary)
         return; /* events need call spans, which a summary does not have */
     switch (resource->head.cbid) {

@@ -5,6 +5,7 @@
 #include "model/record.h"
 #include "model/span.h"
 
+struct code_stack;
 struct correlate;
 
 #define RESOURCES_HELD  32
@@ -21,6 +22,9 @@ struct call_spans {
     struct held_resource held[RESOURCES_HELD]; /* until their call returns */
     struct span_event events[CALL_EVENTS_MAX]; /* of the current span */
 };
+
+/* The attributes of the code that made a call or captured a graph's node. */
+void call_spans_put_code(struct span *span, struct code_stack *code);
 
 /* At the end: adds the events of calls that never returned to the session. */
 void call_spans_finish(struct correlate *correlate);

@@ -46,11 +46,35 @@ static uint32_t *place_of(struct code_stacks *stacks, uint64_t id)
     }
 }
 
-static void forget_all(struct code_stacks *stacks)
+/* Moves the entry and its text to the first free places; its strings follow one another. False: kept entries
+ * take half of the memory already. */
+static bool move_down(struct code_stacks *stacks, const struct entry *from)
 {
+    struct entry entry = *from;
+    size_t bytes = (size_t)(entry.stack.function + strlen(entry.stack.function) + 1 - entry.stack.text);
+    if (stacks->count == CODE_STACKS_MAX / 2 || bytes > sizeof stacks->text / 2 - stacks->used)
+        return false;
+    char *to = stacks->text + stacks->used;
+    memmove(to, entry.stack.text, bytes);
+    entry.stack.file = entry.stack.file ? to + (entry.stack.file - entry.stack.text) : NULL;
+    entry.stack.function = to + (entry.stack.function - entry.stack.text);
+    entry.stack.text = to;
+    entry.stack.is_of_nodes = false;
+    stacks->used += bytes;
+    stacks->entries[stacks->count] = entry;
+    *place_of(stacks, entry.id) = ++stacks->count;
+    return true;
+}
+
+static void forget(struct code_stacks *stacks)
+{
+    uint32_t count = stacks->count;
     memset(stacks->places, 0, sizeof stacks->places);
     stacks->count = 0;
     stacks->used = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (stacks->entries[i].stack.is_of_nodes && !move_down(stacks, &stacks->entries[i]))
+            break;
     counter_add(COUNTER_code_forgotten, 1);
     if (stacks->forget)
         stacks->forget();
@@ -149,11 +173,16 @@ static bool describe(struct code_stacks *stacks, const struct code_record *recor
     return stack->text && stack->function && (stack->file || is_native);
 }
 
+void code_id_text(uint64_t id, char text[CODE_ID_CHARS + 1])
+{
+    snprintf(text, CODE_ID_CHARS + 1, "%016llx", (unsigned long long)id);
+}
+
 static struct code_stack *add(struct code_stacks *stacks, const struct code_record *record)
 {
     struct entry *entry = &stacks->entries[stacks->count];
     *entry = (struct entry){.id = record->id};
-    snprintf(entry->stack.id, sizeof entry->stack.id, "%016llx", (unsigned long long)record->id);
+    code_id_text(record->id, entry->stack.id);
     if (!describe(stacks, record, &entry->stack))
         return NULL;
     *place_of(stacks, record->id) = ++stacks->count;
@@ -173,6 +202,15 @@ struct code_stack *code_stacks_note(struct code_stacks *stacks, const struct cod
     struct code_stack *stack = stacks->count < CODE_STACKS_MAX ? add(stacks, record) : NULL;
     if (stack)
         return stack;
-    forget_all(stacks);
+    forget(stacks);
     return add(stacks, record);
+}
+
+struct code_stack *code_stacks_of_nodes(struct code_stacks *stacks, uint64_t id)
+{
+    uint32_t place = *place_of(stacks, id);
+    if (!place)
+        return NULL;
+    stacks->entries[place - 1].stack.is_of_nodes = true;
+    return &stacks->entries[place - 1].stack;
 }

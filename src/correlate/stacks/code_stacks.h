@@ -1,6 +1,7 @@
 /* Stacks of the code that made calls, by their ID: the text of each, and its innermost frame that belongs to
  * the program. Memory is bounded: if it is full, all stacks are forgotten, and the threads that made them
- * describe them again. */
+ * describe them again. Those of graph nodes, which are captured once and run for long, are kept if their
+ * nodes were captured or ran since the last time, up to half of the memory. */
 #ifndef CUSPAN_CORRELATE_STACKS_CODE_STACKS_H
 #define CUSPAN_CORRELATE_STACKS_CODE_STACKS_H
 
@@ -19,6 +20,7 @@ struct code_stack {
     uint32_t line;               /* 0: unknown */
     const char *text;            /* all frames: code.stacktrace */
     bool is_sent;                /* some span has the text */
+    bool is_of_nodes;            /* since stacks were last forgotten */
 };
 
 struct code_stacks;
@@ -30,5 +32,11 @@ void code_stacks_destroy(struct code_stacks *stacks);
 /* The record's stack, valid until the next call of this function. NULL: it was described in a record that is
  * missing, and is counted. */
 struct code_stack *code_stacks_note(struct code_stacks *stacks, const struct code_record *record);
+
+/* The stack of a graph's node that is captured or runs, valid as above. NULL: unknown. */
+struct code_stack *code_stacks_of_nodes(struct code_stacks *stacks, uint64_t id);
+
+/* As in code_stack.id. */
+void code_id_text(uint64_t id, char text[CODE_ID_CHARS + 1]);
 
 #endif

@@ -224,9 +224,11 @@ static bool deliver_node(uint32_t cbid, struct cupti_resource_data data, uint64_
 static bool deliver_nodes(const struct resource_record *resource, struct cupti_resource_data data)
 {
     bool is_clone = resource->head.cbid == CUPTI_RESOURCE_GRAPHNODE_CLONED, is_delivered = false;
+    replay_nodes = is_clone ? NULL : resource;
     for (uint32_t i = 0; i < nodes_of(resource); i++)
         is_delivered |= deliver_node(resource->head.cbid, data, resource->handle + i,
                                      is_clone ? resource->original + i : 0);
+    replay_nodes = NULL;
     return is_delivered;
 }
 

@@ -114,6 +114,56 @@ class Graphs(Case):
         self.replay(self.sample("graph-nodes"), settings={"detail": "graph-nodes", "record_file": copy}, to_file=False)
         self.linked(self.replay(copy, settings={"detail": "graph-nodes"}))
 
+    def lines(self, result):
+        """The nodes have the lines that captured them, and the launches their own."""
+        nodes = [span for span in result.spans if span.name == "node"]
+        self.assertEqual(len(nodes), 240)
+        texts = {}
+        for node in nodes:
+            number = node.attributes["cuda.graph.node.id"] % 2**32 - 1
+            self.assertEqual([node.attributes[f"code.{key}"] for key in ("file.path", "function.name", "line.number")],
+                             ["graph.py", "capture", 10 + number])
+            if "code.stacktrace" in node.attributes:
+                self.assertNotIn(node.attributes["cuspan.stack.id"], texts, "sent twice")
+                texts[node.attributes["cuspan.stack.id"]] = node.attributes["code.stacktrace"]
+        self.assertEqual(set(texts.values()), {f'File "graph.py", line {line}, in capture' for line in range(10, 16)})
+        self.assertEqual({node.attributes["cuspan.stack.id"] for node in nodes}, set(texts))
+        for span in result.spans:
+            if span.name != "node":
+                self.assertEqual(span.attributes.get("code.line.number"), 50 if span.name == "cudaGraphLaunch" else None)
+        self.assertEqual(result.report["counters"]["code_unknown"], 0)
+
+    STACKS = {"detail": "graph-nodes", "capture.launch_stacks": "python"}
+
+    def test_nodes_have_the_lines_that_captured_them(self):
+        for options in ((), ("--api", "classic", "--cupti-version", "12.9")):
+            result = self.replay(self.sample("graph-code"), *options, settings=self.STACKS)
+            self.lines(result)
+            self.linked(result)
+
+    def test_a_recording_of_it_has_the_same_lines(self):
+        copy = self.directory / "copy.cuspanrec"
+        self.replay(self.sample("graph-code"), settings={**self.STACKS, "record_file": copy}, to_file=False)
+        self.lines(self.replay(copy))
+
+    def test_calls_without_spans_leave_the_lines(self):
+        result = self.replay(self.sample("graph-code"), settings={**self.STACKS, "capture.calls.deny": "cudaLaunchKernel"})
+        self.lines(result)
+        self.assertEqual([node.links for node in result.spans if node.name == "node"], [[]] * 240)
+
+    def test_the_table_of_code_has_the_lines_of_nodes(self):
+        done = subprocess.run([agent_case.BUILD / "cuspan", "stat", "--by", "line", "--json", self.sample("graph-code")], capture_output=True,
+                              text=True, check=True)
+        rows = {row["place"]: row for row in json.loads(done.stdout)["code"]}
+        self.assertEqual({place: row["self_ns"] for place, row in rows.items() if row["self_ns"]},
+                         {f"graph.py:{line}": 40 * 100 for line in range(10, 16)})
+        self.assertEqual(rows["graph.py:50"]["launches"], 40)
+
+    def test_without_stacks_of_launches_nodes_have_none(self):
+        for settings in {**self.STACKS, "capture.launch_stacks": "none"}, {**self.STACKS, "detail": "default"}:
+            result = self.replay(self.sample("graph-code"), settings=settings)
+            self.assertFalse([node for node in result.spans if node.name == "node" and "cuspan.stack.id" in node.attributes])
+
     def test_nodes_have_no_links_unless_they_are_asked_for(self):
         result = self.replay(self.sample("graph-nodes"), settings={"detail": "default"})
         self.assertEqual([node.links for node in result.spans if node.name == "node"], [[]] * 240)

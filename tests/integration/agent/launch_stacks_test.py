@@ -16,6 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/support"))
+import recording  # noqa: E402
 from backend import spans_of  # noqa: E402
 
 BUILD = ROOT / "build"
@@ -170,6 +171,31 @@ class LaunchStacks(Case):
         for one, other in zip(spans, live):
             for key in "code.function.name", "code.file.path", "code.line.number", "code.stacktrace":
                 self.assertEqual(one.attributes[key], other.attributes[key])
+
+    def nodes(self, *settings, count=50):
+        """(the calls that the program reports, {node: [[file, line, name]]}) of its graphs"""
+        file = self.folder / "recording"
+        file.unlink(missing_ok=True)
+        calls = self.run_program("graph", count, f"record_file={file}", "detail=graph-nodes", "capture.code_paths=full", *settings)
+        read = recording.read(file)
+        nodes = {node: read.stacks.get(code) for node, code in read.nodes}
+        self.assertEqual(len(nodes), len(read.nodes))
+        self.assertEqual(set(nodes), {node for call in calls for node in call["nodes"]})
+        return calls, nodes
+
+    def test_nodes_of_graphs_have_the_stack_of_their_capture(self):
+        # whether the launch itself is sampled or not
+        for settings in ["capture.launch_stacks_period=1"], ["capture.launch_stacks_period=1000"], ["capture.calls.deny=cuda*"]:
+            calls, nodes = self.nodes("capture.launch_stacks=python", *settings)
+            for call in calls:
+                for node in call["nodes"]:  # the innermost two frames are of the callback itself
+                    self.assertEqual(nodes[node][2:], call["frames"][1:])
+                    self.assertEqual([name for _, _, name in nodes[node][:2]], ["resource", "call"])
+            self.assertEqual(self.read_counters()["code_unknown"], 0)
+
+    def test_nodes_have_none_if_stacks_are_off(self):
+        _, nodes = self.nodes()
+        self.assertEqual(set(map(str, nodes.values())), {"None"})
 
     def native(self, *settings, count=10):
         """The spans of a C program's calls: `count` from main(), then `count` from another thread."""

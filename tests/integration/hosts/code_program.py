@@ -2,7 +2,8 @@
 
     code_program.py AGENT CUPTI PART [COUNT]
 
-Prints for each call its name, and the stack that Python itself sees: {"name", "frames": [[file, line, name]]}."""
+Prints for each call its name, the graph nodes that it created, and the stack that Python itself sees:
+{"name", "nodes": [ID], "frames": [[file, line, name]]}."""
 
 import ctypes
 import inspect
@@ -13,8 +14,9 @@ import threading
 
 AGENT, CUPTI, PART = sys.argv[1:4]
 COUNT = int(sys.argv[4]) if len(sys.argv) > 4 else 1
-ENTER, EXIT, RUNTIME = 0, 1, 2
-CALLS = {"cudaMalloc": 20, "cudaMemcpy": 31, "cudaDeviceSynchronize": 165, "cudaLaunchKernel": 211}
+ENTER, EXIT, RUNTIME, RESOURCE = 0, 1, 2, 3
+NODE_CREATED, NODE_CLONED, EXEC_CREATED = 13, 20, 18  # resource callbacks
+CALLS = {"cudaMalloc": 20, "cudaMemcpy": 31, "cudaDeviceSynchronize": 165, "cudaLaunchKernel": 211, "cudaGraphInstantiate": 310}
 
 
 class CallbackData(ctypes.Structure):
@@ -22,6 +24,18 @@ class CallbackData(ctypes.Structure):
     _fields_ = [("site", ctypes.c_int), ("function_name", ctypes.c_char_p), ("params", ctypes.c_void_p),
                 ("result", ctypes.c_void_p), ("symbol_name", ctypes.c_char_p), ("context", ctypes.c_void_p),
                 ("context_uid", ctypes.c_uint32), ("correlation_data", ctypes.c_void_p), ("correlation_id", ctypes.c_uint32)]
+
+
+class ResourceData(ctypes.Structure):
+    """struct cupti_resource_data"""
+    _fields_ = [("context", ctypes.c_void_p), ("stream", ctypes.c_void_p), ("descriptor", ctypes.c_void_p)]
+
+
+class GraphData(ctypes.Structure):
+    """struct cupti_graph_data"""
+    _fields_ = [("graph", ctypes.c_void_p), ("original_graph", ctypes.c_void_p), ("node", ctypes.c_void_p),
+                ("original_node", ctypes.c_void_p), ("node_type", ctypes.c_uint32), ("dependency", ctypes.c_void_p),
+                ("graph_exec", ctypes.c_void_p)]
 
 
 agent, cupti = ctypes.CDLL(AGENT), ctypes.CDLL(CUPTI)
@@ -38,7 +52,15 @@ def name_of(code):
     return code.co_qualname if sys.version_info >= (3, 11) else code.co_name
 
 
-def call(name, keeps_gil=False):
+on_resource = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint32, ctypes.POINTER(ResourceData))(address)
+
+
+def resource(event, **data):
+    graph = GraphData(**data)
+    on_resource(None, RESOURCE, event, ResourceData(None, None, ctypes.addressof(graph)))
+
+
+def call(name, keeps_gil=False, nodes=(), originals=()):
     global correlation
     correlation += 1
     kept, result = ctypes.c_uint64(), ctypes.c_int32()
@@ -49,10 +71,16 @@ def call(name, keeps_gil=False):
         frames.append([frame.f_code.co_filename, frame.f_lineno, name_of(frame.f_code)])
         frame = frame.f_back
     callback(None, RUNTIME, CALLS[name], data)
+    for node, original in zip(nodes, originals or nodes):
+        resource(NODE_CREATED, node=node)
+        if originals:
+            resource(NODE_CLONED, node=node, original_node=original)
+    if originals:
+        resource(EXEC_CREATED, graph_exec=nodes[0])
     data.site = EXIT
     frames[0][1] = sys._getframe().f_lineno + 1
     callback(None, RUNTIME, CALLS[name], data)
-    calls.append({"name": name, "frames": frames})
+    calls.append({"name": name, "nodes": list(nodes), "frames": frames})
 
 
 def lines():
@@ -85,6 +113,18 @@ def threads():
 
 def deep(left=200):
     deep(left - 1) if left else call("cudaLaunchKernel")
+
+
+def graph():
+    """Each node from a line of its own, but two calls make two each; then the graph is instantiated, twice."""
+    for number in range(COUNT):
+        first = 1000 * (number + 1)
+        call("cudaLaunchKernel", nodes=[first])
+        call("cudaLaunchKernel", nodes=[first + 1])
+        for node in first + 2, first + 4:
+            call("cudaMemcpy", nodes=[node, node + 1])
+        for clone in first + 100, first + 200:
+            call("cudaGraphInstantiate", nodes=range(clone, clone + 6), originals=range(first, first + 6))
 
 
 def package():

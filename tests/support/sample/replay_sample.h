@@ -46,6 +46,13 @@ bool sample_write(const char *path, const struct sample *sample);
  * node. */
 bool sample_write_graphs(const char *path, bool with_nodes);
 
+#define SAMPLE_CAPTURE_LINE     10 /* of the first node */
+#define SAMPLE_INSTANTIATE_LINE 30
+#define SAMPLE_LAUNCH_LINE      50
+
+/* The same with the lines of graph.py that captured each node and that launched the graph. */
+bool sample_write_graph_code(const char *path);
+
 #define SAMPLE_MAKERS         4
 #define SAMPLE_MAKER_LAUNCHES 10
 

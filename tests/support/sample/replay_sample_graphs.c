@@ -12,10 +12,11 @@
 #define FIRST     ((5ull << 32) + 1) /* IDs of the captured nodes and of the executable graph's nodes */
 #define FIRST_RUN ((6ull << 32) + 1)
 #define GRAPH_ID  6
+#define CODE      0xc0de0000c0de0000ull /* and a line: the ID of a stack */
 
 struct maker {
     struct recording_writer *writer;
-    bool is_done, with_nodes;
+    bool is_done, with_nodes, with_code;
     uint64_t now_ns;
     uint32_t correlation_id;
 };
@@ -129,15 +130,44 @@ static void write_execution(struct maker *maker, uint64_t launched_ns)
         write_activity(maker, ACTIVITY_KERNEL, launched_ns + 1500 + 200 * node, FIRST_RUN + node);
 }
 
+static uint64_t stack_of(struct maker *maker, uint32_t line)
+{
+    return maker->with_code ? CODE + line : 0;
+}
+
+/* The stack of one frame, of the next call or of graph nodes. */
+static void write_code(struct maker *maker, uint32_t line, const char *function, uint32_t flags)
+{
+    union {
+        struct code_record record;
+        uint8_t bytes[64];
+    } code = {.record = {.id = stack_of(maker, line), .frame_count = 1, .flags = CODE_IS_DESCRIBED | flags}};
+    struct code_frame frame = {line, 8, (uint8_t)strlen(function), CODE_FRAME_IS_PROGRAMS};
+    uint32_t bytes = (uint32_t)(sizeof code.record + sizeof frame) + 8 + frame.name_bytes;
+    if (!maker->with_code)
+        return;
+    memcpy(code.record.frames, &frame, sizeof frame);
+    memcpy(code.record.frames + sizeof frame, "graph.py", 8);
+    memcpy(code.record.frames + sizeof frame + 8, function, frame.name_bytes);
+    code.record.head = (struct record_head){.bytes = (bytes + 7) / 8 * 8, .type = RECORD_CODE};
+    uint32_t call = flags & CODE_IS_OF_NODES ? 0 : maker->correlation_id + 1;
+    maker->is_done &= recording_write_code(maker->writer, call, &code.record) == STATUS_OK;
+}
+
+/* With code, the calls themselves have none, as if they were not sampled. */
 static void capture_and_instantiate(struct maker *maker)
 {
     for (unsigned node = 0; node < SAMPLE_GRAPH_NODES; node++) {
+        write_code(maker, SAMPLE_CAPTURE_LINE + node, "capture", CODE_IS_OF_NODES);
         if (maker->with_nodes)
-            write_resource(maker, 1000, CUPTI_RESOURCE_GRAPHNODE_CREATED, 1, FIRST + node, 0);
+            write_resource(maker, 1000, CUPTI_RESOURCE_GRAPHNODE_CREATED, 1, FIRST + node,
+                           stack_of(maker, SAMPLE_CAPTURE_LINE + node));
         write_call(maker, 1000, "cudaLaunchKernel", 0x1000 + node);
     }
+    write_code(maker, SAMPLE_INSTANTIATE_LINE, "instantiate", CODE_IS_OF_NODES);
     if (maker->with_nodes) {
-        write_resource(maker, 1000, CUPTI_RESOURCE_GRAPHNODE_CREATED, SAMPLE_GRAPH_NODES, FIRST_RUN, 0);
+        write_resource(maker, 1000, CUPTI_RESOURCE_GRAPHNODE_CREATED, SAMPLE_GRAPH_NODES, FIRST_RUN,
+                       stack_of(maker, SAMPLE_INSTANTIATE_LINE));
         write_resource(maker, 1000, CUPTI_RESOURCE_GRAPHNODE_CLONED, SAMPLE_GRAPH_NODES, FIRST_RUN, FIRST);
     }
     write_resource(maker, 1000, CUPTI_RESOURCE_GRAPHEXEC_CREATED, SAMPLE_GRAPH_NODES, EXEC, 0);
@@ -148,6 +178,7 @@ static void launch_from_threads(struct maker *maker)
 {
     for (unsigned i = 0; i < SAMPLE_GRAPH_LAUNCHES; i++) {
         uint64_t launched_ns = maker->now_ns;
+        write_code(maker, SAMPLE_LAUNCH_LINE, "launch", 0);
         write_call(maker, 1001 + i % 4, "cudaGraphLaunch", EXEC);
         write_execution(maker, launched_ns);
     }
@@ -191,11 +222,17 @@ static void capture_and_launch(struct maker *maker)
     launch_from_threads(maker);
 }
 
-static bool write_recording(const char *path, bool with_nodes, unsigned threads,
+static void write_info(struct maker *maker, const char *key, const char *value)
+{
+    maker->is_done &= recording_write_info(maker->writer, key, value) == STATUS_OK;
+}
+
+static bool write_recording(const char *path, bool with_nodes, bool with_code, unsigned threads,
                             void (*write)(struct maker *maker))
 {
     struct error err;
-    struct maker maker = {.is_done = true, .with_nodes = with_nodes, .now_ns = SAMPLE_START_NS};
+    struct maker maker = {
+        .is_done = true, .with_nodes = with_nodes, .with_code = with_code, .now_ns = SAMPLE_START_NS};
     if (recording_writer_create(path, &maker.writer, &err) != STATUS_OK) {
         fprintf(stderr, "sample: %s\n", err.text);
         return false;
@@ -203,6 +240,10 @@ static bool write_recording(const char *path, bool with_nodes, unsigned threads,
     for (uint64_t tid = 1000; tid < 1000 + threads; tid++) {
         struct thread_info thread = {.tid = tid, .name = "launcher"};
         maker.is_done &= recording_write_thread(maker.writer, &thread, SAMPLE_START_NS) == STATUS_OK;
+    }
+    if (with_code) {
+        write_info(&maker, RECORDING_INFO_DETAIL, "graph-nodes");
+        write_info(&maker, RECORDING_INFO_LAUNCH_STACKS, "python");
     }
     write_resource(&maker, 1000, CUPTI_RESOURCE_CONTEXT_CREATED, 0, SAMPLE_CONTEXT, 0);
     write(&maker);
@@ -215,10 +256,15 @@ static bool write_recording(const char *path, bool with_nodes, unsigned threads,
 
 bool sample_write_graphs(const char *path, bool with_nodes)
 {
-    return write_recording(path, with_nodes, 5, capture_and_launch);
+    return write_recording(path, with_nodes, false, 5, capture_and_launch);
+}
+
+bool sample_write_graph_code(const char *path)
+{
+    return write_recording(path, true, true, 5, capture_and_launch);
 }
 
 bool sample_write_graph_makers(const char *path)
 {
-    return write_recording(path, true, SAMPLE_MAKERS, make_graphs);
+    return write_recording(path, true, false, SAMPLE_MAKERS, make_graphs);
 }

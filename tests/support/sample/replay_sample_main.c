@@ -1,6 +1,6 @@
 /* replay_sample FILE [THREADS [CALLS [requests|names|links|counters|counted-requests]]], replay_sample FILE
- * graphs|graph-nodes|graph-makers|collectives: writes a synthetic recording (replay_sample.h), for use
- * without a GPU. */
+ * graphs|graph-nodes|graph-code|graph-makers|collectives: writes a synthetic recording (replay_sample.h), for
+ * use without a GPU. */
 #include "replay_sample.h"
 
 #include <stdio.h>
@@ -12,12 +12,14 @@ int main(int argc, char **argv)
     if (argc < 2) {
         fprintf(stderr, "usage: replay_sample FILE [THREADS [CALLS [requests | names | links | counters | "
                         "counted-requests]] | graphs | "
-                        "graph-nodes | graph-makers | collectives]\n");
+                        "graph-nodes | graph-code | graph-makers | collectives]\n");
         return 2;
     }
     bool with_nodes = argc > 2 && strcmp(argv[2], "graph-nodes") == 0;
     if (with_nodes || (argc > 2 && strcmp(argv[2], "graphs") == 0))
         return sample_write_graphs(argv[1], with_nodes) ? 0 : 1;
+    if (argc > 2 && strcmp(argv[2], "graph-code") == 0)
+        return sample_write_graph_code(argv[1]) ? 0 : 1;
     if (argc > 2 && strcmp(argv[2], "graph-makers") == 0)
         return sample_write_graph_makers(argv[1]) ? 0 : 1;
     if (argc > 2 && strcmp(argv[2], "collectives") == 0)

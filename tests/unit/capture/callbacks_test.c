@@ -154,6 +154,7 @@ static int setup(void **state)
     memset(&callbacks_signals, 0, sizeof callbacks_signals);
     callbacks_on_graph = NULL;
     graph_nodes_id_source = NULL;
+    graph_nodes_have_code = false;
     atomic_store(&mode_now, MODE_ON);
     fake_now_ns = 1000000;
     clock_source = fake_clock;
@@ -934,6 +935,153 @@ static void test_a_run_ends_with_its_call(void **state)
     expect_run(CUPTI_RESOURCE_GRAPHNODE_CREATED, 104, 1, 0);
 }
 
+#define PLACE       0x7000000000
+#define OTHER_PLACE 0x8000000000
+
+static union {
+    struct code_record record;
+    uint8_t bytes[64];
+} program_code; /* where the program is now. ID 0: in no Python code */
+
+static const struct code_record *code_of_program(void)
+{
+    return program_code.record.id ? &program_code.record : NULL;
+}
+
+static void take_code_of_nodes(void)
+{
+    static const struct settings settings = {
+        .capture = {.launch_stacks = LAUNCH_STACKS_PYTHON, .launch_stacks_period = 1}};
+    program_code.record = (struct code_record){
+        .head = {.bytes = 48, .type = RECORD_CODE}, .frame_count = 1, .flags = CODE_IS_DESCRIBED};
+    graph_nodes_id_source = node_id;
+    graph_nodes_have_code = true;
+    assert_int_equal(launch_stacks_start(&settings, code_of_program), STATUS_OK);
+}
+
+static void created_at(uintptr_t node, uint64_t code)
+{
+    program_code.record.id = code;
+    created(node);
+}
+
+static void expect_code_of_nodes(uint64_t id)
+{
+    const struct code_record *code = (const struct code_record *)next();
+    assert_non_null(code);
+    assert_int_equal(code->head.type, RECORD_CODE);
+    assert_int_equal(code->head.bytes, 48);
+    assert_int_equal(code->id, id);
+    assert_int_equal(code->flags, CODE_IS_DESCRIBED | CODE_IS_OF_NODES);
+    release();
+}
+
+static void test_nodes_have_the_code_of_the_call_that_makes_them(void **state)
+{
+    (void)state;
+    struct call call;
+    take_code_of_nodes();
+    for (uint32_t i = 0; i < 2; i++) { /* from the same place */
+        find(&call, CALL_RUNTIME, "cudaLaunchKernel", 30 + i);
+        enter(&call);
+        created_at(1 + 2 * i, PLACE);
+        created_at(2 + 2 * i, PLACE);
+        leave(&call);
+    }
+    expect_code_of_nodes(PLACE);
+    expect_run(CUPTI_RESOURCE_GRAPHNODE_CREATED, 101, 2, PLACE);
+    assert_int_equal(next_call()->correlation_id, 30);
+    release();
+    expect_run(CUPTI_RESOURCE_GRAPHNODE_CREATED, 103, 2, PLACE); /* it was described before */
+    assert_int_equal(next_call()->correlation_id, 31);
+    release();
+    assert_null(next());
+}
+
+/* Their calls have no callbacks, so the code may change from node to node. */
+static void test_each_node_outside_a_call_has_its_code(void **state)
+{
+    (void)state;
+    take_code_of_nodes();
+    created_at(1, PLACE);
+    created_at(2, OTHER_PLACE);
+    created_at(3, OTHER_PLACE);
+    created_at(4, 0);
+    created_at(5, PLACE);
+    graph_nodes_flush(thread_known());
+    expect_code_of_nodes(PLACE);
+    expect_code_of_nodes(OTHER_PLACE);
+    expect_run(CUPTI_RESOURCE_GRAPHNODE_CREATED, 101, 1, PLACE);
+    expect_run(CUPTI_RESOURCE_GRAPHNODE_CREATED, 102, 2, OTHER_PLACE);
+    expect_run(CUPTI_RESOURCE_GRAPHNODE_CREATED, 104, 1, 0);
+    expect_run(CUPTI_RESOURCE_GRAPHNODE_CREATED, 105, 1, PLACE);
+    assert_null(next());
+}
+
+static void test_a_call_with_the_number_of_an_earlier_one(void **state)
+{
+    (void)state;
+    struct call call;
+    take_code_of_nodes();
+    for (uint32_t i = 0; i < 2; i++) {
+        find(&call, CALL_RUNTIME, "cudaLaunchKernel", 30);
+        enter(&call);
+        created_at(1 + i, i ? OTHER_PLACE : PLACE);
+        leave(&call);
+        expect_code_of_nodes(i ? OTHER_PLACE : PLACE);
+        expect_run(CUPTI_RESOURCE_GRAPHNODE_CREATED, 101 + i, 1, i ? OTHER_PLACE : PLACE);
+        release();
+    }
+}
+
+/* Its end is not seen, so nodes of other calls may follow. */
+static void test_a_call_across_an_edge_of_sleep_has_no_code_for_all(void **state)
+{
+    (void)state;
+    struct call call;
+    take_code_of_nodes();
+    find(&call, CALL_RUNTIME, "cudaLaunchKernel", 30);
+    enter(&call);
+    created_at(1, PLACE);
+    fall_asleep();
+    created_at(2, OTHER_PLACE);
+    created_at(3, PLACE);
+    threads_wake();
+    wake_up();
+    created_at(4, OTHER_PLACE);
+    created_at(5, PLACE);
+    graph_nodes_flush(thread_known());
+    expect_code_of_nodes(PLACE);
+    expect_code_of_nodes(OTHER_PLACE);
+    for (uint32_t i = 1; i <= 5; i++)
+        expect_run(CUPTI_RESOURCE_GRAPHNODE_CREATED, 100 + i, 1, i % 2 ? PLACE : OTHER_PLACE);
+    assert_null(next());
+}
+
+static void test_code_without_room_in_the_ring_is_unknown(void **state)
+{
+    (void)state;
+    struct call call;
+    take_code_of_nodes();
+    find(&call, CALL_RUNTIME, "cudaLaunchKernel", 30);
+    enter(&call);
+    for (struct record_head *head; (head = ring_reserve(&thread_known()->ring, 40)) != NULL;) {
+        *head = (struct record_head){.bytes = 40, .type = RECORD_NAME};
+        ring_commit(&thread_known()->ring, 40);
+    }
+    created_at(1, PLACE);
+    assert_int_equal(atomic_load(&thread_known()->notes_lost), 1);
+    while (next())
+        release();
+    leave(&call);
+    expect_run(CUPTI_RESOURCE_GRAPHNODE_CREATED, 101, 1, 0);
+    release();
+    created_at(2, PLACE);
+    graph_nodes_flush(thread_known());
+    expect_code_of_nodes(PLACE);
+    expect_run(CUPTI_RESOURCE_GRAPHNODE_CREATED, 102, 1, PLACE);
+}
+
 static void test_a_full_ring_leaves_nodes_out_and_loses_nothing(void **state)
 {
     (void)state;
@@ -1315,6 +1463,11 @@ int main(void)
         cmocka_unit_test_setup(test_an_executable_graph_has_as_many_nodes_as_were_cloned, setup),
         cmocka_unit_test_setup(test_nodes_come_in_runs_before_their_call, setup),
         cmocka_unit_test_setup(test_a_run_ends_with_its_call, setup),
+        cmocka_unit_test_setup(test_nodes_have_the_code_of_the_call_that_makes_them, setup),
+        cmocka_unit_test_setup(test_each_node_outside_a_call_has_its_code, setup),
+        cmocka_unit_test_setup(test_a_call_with_the_number_of_an_earlier_one, setup),
+        cmocka_unit_test_setup(test_a_call_across_an_edge_of_sleep_has_no_code_for_all, setup),
+        cmocka_unit_test_setup(test_code_without_room_in_the_ring_is_unknown, setup),
         cmocka_unit_test_setup(test_a_full_ring_leaves_nodes_out_and_loses_nothing, setup),
         cmocka_unit_test_setup(test_a_fatal_error_switches_off_and_keeps_its_text, setup),
         cmocka_unit_test_setup(test_a_full_ring_is_counted, setup),

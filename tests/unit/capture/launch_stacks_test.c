@@ -125,7 +125,9 @@ static void test_one_call_in_a_period_is_taken(void **state)
     settings.capture.launch_stacks_period = 10;
     unsigned count = native_stacks_of(&settings, false, 10000);
     assert_in_range(count, 900, 1100); /* the same in each run: the numbers come from `serial` */
-    assert_int_equal(native_stacks_of(&settings, true, 100), 100); /* an allocation */
+    threads[1].calls_until_code = 17;
+    assert_int_equal(native_stacks_of(&settings, true, 100), 100); /* an allocation, a graph's node */
+    assert_int_equal(threads[1].calls_until_code, 17);
 }
 
 static void test_only_allocations_have_native_stacks(void **state)

@@ -163,6 +163,66 @@ static void test_a_graph_s_node_leads_to_the_call_that_captured_it(void **state)
     assert_int_equal(counters_lost(), 0);
 }
 
+static void describe_code(uint64_t id, uint32_t line, uint32_t flags)
+{
+    union {
+        struct code_record record;
+        uint8_t bytes[64];
+    } code = {
+        .record = {
+            .head = {48, RECORD_CODE, 0, 0}, .id = id, .frame_count = 1, .flags = CODE_IS_DESCRIBED | flags}};
+    struct code_frame frame = {
+        .line = line, .file_bytes = 8, .name_bytes = 7, .flags = CODE_FRAME_IS_PROGRAMS};
+    memcpy(code.record.frames, &frame, sizeof frame);
+    memcpy(code.record.frames + sizeof frame, "graph.pycapture", 15);
+    correlate_code(correlate, &code.record);
+}
+
+static void run_node(const char *name, uint64_t node)
+{
+    struct activity_record record = make_kernel(name, 3, 1200, 1300);
+    record.graph_node_id = node;
+    correlate_activity(correlate, &record);
+}
+
+static void test_a_graph_s_node_has_the_code_that_captured_it(void **state)
+{
+    (void)state;
+    settings.detail = DETAIL_GRAPH_NODES;
+    settings.capture.launch_stacks = LAUNCH_STACKS_PYTHON;
+    begin();
+    describe_code(71, 9, CODE_IS_OF_NODES);
+    graph_event(CUPTI_RESOURCE_GRAPHNODE_CREATED, 100, 2, 71, 150);
+    launch(1, 100);
+    graph_event(CUPTI_RESOURCE_GRAPHNODE_CREATED, 102, 1, 72, 180); /* whose text is lost */
+    graph_event(CUPTI_RESOURCE_GRAPHNODE_CLONED, 500, 3, 100, 250);
+    describe_code(73, 20, 0);
+    call_full(CALL_RUNTIME, "cudaGraphInstantiate", 2, 200, 300, 0);
+    launch_graph(3, 1000, 0xe0);
+    assert_int_equal(counter_get(COUNTER_code_unknown), 1);
+    run_node("first", 500);
+    run_node("second", 501);
+    run_node("lost", 502);
+    run_node("unknown", 503);
+    const struct kept *first = only("first"), *second = only("second"), *lost = only("lost");
+    expect_text(first, "code.stacktrace", "File \"graph.py\", line 9, in capture");
+    for (int i = 0; i < 2; i++) {
+        expect_text(i ? second : first, "cuspan.stack.id", "0000000000000047");
+        expect_text(i ? second : first, "code.file.path", "graph.py");
+        expect_text(i ? second : first, "code.function.name", "capture");
+        assert_int_equal(attr_int(i ? second : first, "code.line.number"), 9);
+        assert_int_equal((i ? second : first)->span.link_count, 1);
+    }
+    assert_null(attr(second, "code.stacktrace"));
+    expect_text(lost, "cuspan.stack.id", "0000000000000048");
+    assert_null(attr(lost, "code.file.path"));
+    assert_null(attr(only("unknown"), "cuspan.stack.id"));
+    assert_null(attr(only("cudaLaunchKernel"), "cuspan.stack.id")); /* not of the call that came next */
+    assert_int_equal(attr_int(only("cudaGraphInstantiate"), "code.line.number"), 20);
+    assert_null(attr(only("cudaGraphLaunch"), "cuspan.stack.id"));
+    settings.capture.launch_stacks = LAUNCH_STACKS_NONE;
+}
+
 static void test_a_record_waits_only_so_long(void **state)
 {
     (void)state;
@@ -496,6 +556,7 @@ int main(void)
         TEST(test_a_graph_launch_has_many_children),
         TEST(test_a_graph_s_execution_has_its_number_of_nodes),
         TEST(test_a_graph_s_node_leads_to_the_call_that_captured_it),
+        TEST(test_a_graph_s_node_has_the_code_that_captured_it),
         TEST(test_a_record_waits_only_so_long),
         TEST(test_a_counted_kernel_waits_for_its_counts),
         TEST(test_counts_are_waited_for_only_so_long),

@@ -149,6 +149,83 @@ static void test_all_are_forgotten_when_text_is_used_up(void **state)
     assert_non_null(note_known(id)); /* the one that had no room */
 }
 
+static void fill(uint64_t first)
+{
+    unsigned before = forgotten;
+    for (uint64_t id = first; forgotten == before; id++) {
+        begin(id);
+        add_frame("a.py", (uint32_t)id, "f", true);
+        assert_non_null(note());
+    }
+}
+
+static void test_those_of_graph_nodes_are_kept(void **state)
+{
+    (void)state;
+    assert_null(code_stacks_of_nodes(stacks, 3));
+    for (uint64_t id = 2; id <= 6; id += 2) {
+        begin(id);
+        add_frame("graph.py", (uint32_t)id, "capture", true);
+        note()->is_sent = id == 2;
+    }
+    assert_non_null(code_stacks_of_nodes(stacks, 2));
+    assert_non_null(code_stacks_of_nodes(stacks, 6));
+    fill(1000);
+    assert_null(note_known(4)); /* no node has it */
+    const struct code_stack *kept = note_known(6);
+    assert_string_equal(kept->id, "0000000000000006");
+    assert_string_equal(kept->text, "File \"graph.py\", line 6, in capture");
+    assert_string_equal(kept->file, "graph.py");
+    assert_string_equal(kept->function, "capture");
+    assert_int_equal(kept->line, 6);
+    assert_false(kept->is_sent);
+    assert_true(note_known(2)->is_sent);
+    assert_null(code_stacks_of_nodes(stacks, 1000));
+    assert_non_null(code_stacks_of_nodes(stacks, 2)); /* it ran again */
+    fill(100000);
+    assert_int_equal(note_known(2)->line, 2);
+    assert_null(note_known(6));
+}
+
+static void test_those_of_graph_nodes_take_half_of_the_memory(void **state)
+{
+    (void)state;
+    for (uint64_t id = 1; id <= CODE_STACKS_MAX; id++) {
+        begin(id);
+        add_frame("a.py", (uint32_t)id, "f", true);
+        assert_non_null(note());
+        assert_non_null(code_stacks_of_nodes(stacks, id));
+    }
+    fill(10000);
+    for (uint64_t id = 1; id <= CODE_STACKS_MAX; id++) {
+        const struct code_stack *stack = code_stacks_of_nodes(stacks, id);
+        assert_int_equal(stack ? stack->line : 0, id <= CODE_STACKS_MAX / 2 ? id : 0);
+    }
+    assert_int_equal(note_known(10000)->line, 10000);
+}
+
+static void test_their_text_takes_half_of_the_memory(void **state)
+{
+    (void)state;
+    char file[1000];
+    memset(file, 'x', sizeof file - 1);
+    file[sizeof file - 1] = '\0';
+    uint64_t id = 0, kept = 0;
+    while (!forgotten && id < CODE_STACKS_MAX) {
+        begin(++id);
+        for (int i = 0; i < 3; i++)
+            add_frame(file, (uint32_t)id, "f", true);
+        assert_non_null(note());
+        assert_non_null(code_stacks_of_nodes(stacks, id));
+    }
+    for (uint64_t i = 1; i < id; i++) {
+        const struct code_stack *stack = code_stacks_of_nodes(stacks, i);
+        kept += stack != NULL;
+        assert_true(!stack || (stack->line == i && strlen(stack->file) == sizeof file - 1));
+    }
+    assert_in_range(kept, id / 2 - 2, id / 2 + 2);
+}
+
 static void test_a_record_that_ends_within_a_frame(void **state)
 {
     (void)state;
@@ -180,6 +257,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_stack_that_was_never_described_is_counted, setup, teardown),
         cmocka_unit_test_setup_teardown(test_all_are_forgotten_when_places_are_used_up, setup, teardown),
         cmocka_unit_test_setup_teardown(test_all_are_forgotten_when_text_is_used_up, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_those_of_graph_nodes_are_kept, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_those_of_graph_nodes_take_half_of_the_memory, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_their_text_takes_half_of_the_memory, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_record_that_ends_within_a_frame, setup, teardown),
     };
     return cmocka_run_group_tests_name("code_stacks", tests, NULL, NULL);

@@ -14,7 +14,7 @@ static struct graphs *graphs;
 static int setup(void **state)
 {
     (void)state;
-    return graphs_create(true, &graphs) != STATUS_OK;
+    return graphs_create(true, true, &graphs) != STATUS_OK;
 }
 
 static int teardown(void **state)
@@ -128,8 +128,10 @@ static void call(uint64_t tid, uint64_t start_ns, uint64_t end_ns, uint8_t id)
 static uint8_t captured_by(uint64_t node)
 {
     struct span_link link = {.attr.key = NULL};
-    if (!graphs_capture_of(graphs, node, &link))
+    uint64_t code;
+    if (!graphs_capture_of(graphs, node, &link, &code))
         return 0;
+    assert_int_equal(code, 0);
     assert_int_equal(link.trace_id[0], 7);
     assert_int_equal(link.trace_id[1], link.span_id[0]);
     assert_int_equal(link.flags, 0x101);
@@ -231,12 +233,110 @@ static void test_unfinished_calls_of_many_threads(void **state)
     assert_int_equal(captured_by(1050), 50);
 }
 
+/* --- which code --- */
+
+static void created_by(uint64_t tid, uint64_t first, uint32_t nodes, uint64_t time_ns, uint64_t code)
+{
+    struct resource_record record = {
+        .head.cbid = NODE_CREATED, .handle = first, .nodes = nodes, .time_ns = time_ns, .code = code};
+    assert_true(graphs_note(graphs, tid, &record));
+}
+
+/* The node's code, and the ID of the call that captured it; 0: it has no span. */
+static void expect_capture(uint64_t node, uint64_t code, uint8_t id)
+{
+    struct span_link link;
+    uint64_t found = 99;
+    bool has_link = graphs_capture_of(graphs, node, &link, &found);
+    assert_int_equal(found, code);
+    assert_int_equal(has_link ? link.span_id[0] : 0, id);
+}
+
+static void test_nodes_have_the_code_of_their_capture(void **state)
+{
+    (void)state;
+    created_by(1, 100, 2, 15, 71);
+    call(1, 10, 20, 1);
+    created_by(1, 102, 1, 35, 72); /* the call has no span */
+    call(1, 30, 40, 0);
+    created_by(1, 103, 1, 45, 73); /* outside traced calls */
+    created_by(1, 104, 1, 55, 0);  /* it is unknown */
+    call(1, 50, 60, 2);
+    expect_capture(100, 71, 1);
+    expect_capture(101, 71, 1);
+    expect_capture(102, 72, 0);
+    expect_capture(103, 73, 0);
+    expect_capture(104, 0, 2);
+    expect_capture(105, 0, 0);
+}
+
+static void test_clones_have_the_code_of_their_original(void **state)
+{
+    (void)state;
+    created_by(1, 100, 2, 15, 71);
+    call(1, 10, 20, 1);
+    created_by(1, 102, 1, 25, 72);
+    call(1, 21, 29, 0);
+    created_by(1, 500, 2, 35, 90); /* by the instantiation: before and after they are reported as clones */
+    cloned(500, 4, 100);
+    created_by(1, 502, 2, 36, 90);
+    call(1, 30, 40, 2);
+    expect_capture(500, 71, 1);
+    expect_capture(501, 71, 1);
+    expect_capture(502, 72, 0);
+    expect_capture(503, 0, 0); /* the original comes later */
+    created_by(1, 103, 1, 55, 73);
+    expect_capture(503, 73, 0); /* and its call still later */
+    call(1, 50, 60, 3);
+    expect_capture(503, 73, 3);
+    cloned(600, 1, 502); /* a clone's clone */
+    expect_capture(600, 72, 0);
+}
+
+static void test_a_node_that_runs_keeps_its_code(void **state)
+{
+    (void)state;
+    created_by(1, 1, 1, 15, 71);
+    call(1, 10, 20, 1);
+    cloned(2, 1, 1);
+    for (uint64_t i = 0; i < 4; i++) {
+        expect_capture(2, 71, 1);
+        created_by(1, 1000000 * (i + 1), GRAPH_NODES_MAX - 2, 25 + 10 * i, 72);
+        call(1, 20 + 10 * i, 30 + 10 * i, 2);
+    }
+    expect_capture(2, 71, 1);
+    expect_capture(1, 0, 0); /* forgotten */
+    expect_capture(1000000, 0, 0);
+    created(1, 1000000, 1, 75); /* no other node's code */
+    call(1, 70, 80, 3);
+    expect_capture(1000000, 0, 3);
+    created_by(1, 10000000, UINT32_MAX, 95, 74); /* a bound */
+    call(1, 90, 100, 4);
+    expect_capture(2, 0, 0);
+}
+
+static void test_without_code_there_are_links_alone(void **state)
+{
+    (void)state;
+    struct graphs *both = graphs;
+    assert_int_equal(graphs_create(true, false, &graphs), STATUS_OK);
+    created_by(1, 100, 1, 15, 71);
+    call(1, 10, 20, 1);
+    created_by(1, 101, 1, 25, 72);
+    cloned(500, 1, 100);
+    expect_capture(100, 0, 1);
+    expect_capture(101, 0, 0);
+    expect_capture(500, 0, 1);
+    graphs_destroy(graphs);
+    graphs = both;
+}
+
 static void test_without_nodes_there_are_counts_alone(void **state)
 {
     (void)state;
     struct graphs *both = graphs;
     assert_true(graphs_link_nodes(graphs));
-    assert_int_equal(graphs_create(false, &graphs), STATUS_OK);
+    assert_int_equal(graphs_create(false, true, &graphs), STATUS_OK);
     assert_false(graphs_link_nodes(graphs));
     created(1, 100, 1, 15);
     cloned(500, 1, 100);
@@ -267,6 +367,10 @@ int main(void)
         TEST(test_a_call_without_a_span_captures_nothing),
         TEST(test_the_table_of_nodes_forgets_what_has_not_run),
         TEST(test_unfinished_calls_of_many_threads),
+        TEST(test_nodes_have_the_code_of_their_capture),
+        TEST(test_clones_have_the_code_of_their_original),
+        TEST(test_a_node_that_runs_keeps_its_code),
+        TEST(test_without_code_there_are_links_alone),
         TEST(test_without_nodes_there_are_counts_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

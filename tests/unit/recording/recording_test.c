@@ -88,6 +88,10 @@ static void random_resource(struct resource_record *resource)
     };
     if (resource->head.cbid == 20) /* GRAPHNODE_CLONED, possible by chance */
         resource->original = resource->handle + 7;
+    if (random_next() % 4 == 0) {
+        resource->head.cbid = 13; /* GRAPHNODE_CREATED */
+        resource->code = random_next() % 2 ? random_number() : 0;
+    }
 }
 
 static const char *const some_names[] = {

@@ -47,6 +47,17 @@ uint32_t cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, struct cupti_
     return CUPTI_OK;
 }
 
+/* A node's handle is its ID. */
+EXPORTED cuptiGetGraphNodeId_fn cuptiGetGraphNodeId;
+uint32_t cuptiGetGraphNodeId(void *node, uint64_t *id)
+{
+    *id = (uint64_t)(uintptr_t)node;
+    return CUPTI_OK;
+}
+
+#define cuptiGetGraphNodeId    cuptiGetGraphNodeId_unused
+#define cuptiGetGraphNodeId_fn cuptiGetGraphNodeId_unused_fn
+typedef uint32_t cuptiGetGraphNodeId_unused_fn(void *node, uint64_t *id);
 #define cuptiActivityRegisterCallbacks    cuptiActivityRegisterCallbacks_unused
 #define cuptiActivityRegisterCallbacks_fn cuptiActivityRegisterCallbacks_unused_fn
 typedef uint32_t cuptiActivityRegisterCallbacks_unused_fn(cupti_request_fn *request,
@@ -69,6 +80,8 @@ CUPTI_CLASSIC_CALLS(FAKE_CALL)
 CUPTI_NAMED_SUBSCRIBER_CALLS(FAKE_CALL)
 CUPTI_SUBSCRIBER_CALLS(FAKE_CALL)
 #endif
+#undef cuptiGetGraphNodeId
+#undef cuptiGetGraphNodeId_fn
 #undef cuptiActivityRegisterCallbacks
 #undef cuptiActivityRegisterCallbacks_fn
 #undef cuptiActivityGetNextRecord
