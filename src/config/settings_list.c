@@ -63,6 +63,8 @@ static const struct setting_word launch_stacks[] = {
     {"none", LAUNCH_STACKS_NONE}, {"python", LAUNCH_STACKS_PYTHON}, {"all", LAUNCH_STACKS_ALL}, {NULL, 0}};
 static const struct setting_word code_paths[] = {
     {"relative", CODE_PATHS_RELATIVE}, {"full", CODE_PATHS_FULL}, {NULL, 0}};
+static const struct setting_word code_stacktraces[] = {
+    {"once", CODE_STACKTRACE_ONCE}, {"always", CODE_STACKTRACE_ALWAYS}, {NULL, 0}};
 static const struct setting_word details[] = {{"summary", DETAIL_SUMMARY},
                                               {"default", DETAIL_DEFAULT},
                                               {"graph-nodes", DETAIL_GRAPH_NODES},
@@ -288,6 +290,10 @@ const struct setting settings_table[] = {
     {OWN(capture.code_paths), WORD(code_paths, "relative"),
      .comment =
          "paths of source files: relative to the working directory or the folder of packages, or full"},
+    {OWN(capture.code_stacktrace), WORD(code_stacktraces, "once"),
+     .comment =
+         "send all frames (code.stacktrace) on one span of each stack (once), or on every span that has "
+         "a stack (always)"},
     {OWN(capture.nvlink), BOOL("true"),
      .comment = "query NVML for the links between GPUs, at the first copy from one GPU to another"},
     {OWN(capture.cuda_profiler), BOOL("false"),

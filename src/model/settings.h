@@ -29,6 +29,8 @@ enum detail { DETAIL_DEFAULT, DETAIL_SUMMARY, DETAIL_GRAPH_NODES, DETAIL_FULL };
 
 /* Stacks of calls that launch, copy, set or wait (capture.launch_stacks). */
 enum launch_stacks { LAUNCH_STACKS_NONE, LAUNCH_STACKS_PYTHON, LAUNCH_STACKS_ALL };
+/* Which spans with a stack have its text (capture.code_stacktrace). */
+enum code_stacktrace { CODE_STACKTRACE_ONCE, CODE_STACKTRACE_ALWAYS };
 /* How code.file.path is written (capture.code_paths). */
 enum code_paths { CODE_PATHS_RELATIVE, CODE_PATHS_FULL };
 enum cupti_api { CUPTI_API_AUTO, CUPTI_API_CLASSIC, CUPTI_API_SUBSCRIBER };
@@ -130,6 +132,7 @@ struct settings {
         enum launch_stacks launch_stacks;
         uint32_t launch_stacks_period; /* one call in this many, at random */
         enum code_paths code_paths;
+        enum code_stacktrace code_stacktrace;
         bool nvlink;        /* query NVML when GPUs copy to each other */
         bool cuda_profiler; /* only between cudaProfilerStart and cudaProfilerStop */
     } capture;

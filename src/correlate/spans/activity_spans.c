@@ -128,7 +128,7 @@ __attribute__((noinline)) static void put_code(struct correlate *c, uint64_t id)
     struct span *span = &c->span;
     struct code_stack *code = code_stacks_of_nodes(c->code, id);
     if (code) {
-        call_spans_put_code(span, code);
+        call_spans_put_code(c, span, code);
         return;
     }
     code_id_text(id, c->activities.stack_id);

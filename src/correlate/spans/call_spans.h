@@ -24,7 +24,7 @@ struct call_spans {
 };
 
 /* The attributes of the code that made a call or captured a graph's node. */
-void call_spans_put_code(struct span *span, struct code_stack *code);
+void call_spans_put_code(const struct correlate *correlate, struct span *span, struct code_stack *code);
 
 /* At the end: adds the events of calls that never returned to the session. */
 void call_spans_finish(struct correlate *correlate);

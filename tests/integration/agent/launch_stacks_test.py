@@ -108,6 +108,14 @@ class LaunchStacks(Case):
         _, spans = self.play("lines", "capture.launch_stacks=python", "capture.code_paths=full", count=1)
         self.assertEqual(spans[0].attributes["code.file.path"], str(PROGRAM))
 
+    def test_the_text_on_every_span(self):
+        calls, spans = self.play("lines", "capture.launch_stacks=python", "capture.code_paths=full", "capture.code_stacktrace=always", count=3)
+        self.assertEqual(len(spans), 12)
+        for call, span in zip(calls, spans):
+            texts = {}
+            self.assertEqual(self.frames_of(span, texts), call["frames"][:FRAMES_MAX])
+            self.assertEqual(list(texts), [span.attributes["cuspan.stack.id"]])
+
     def test_code_at_the_same_address(self):
         calls, spans = self.play("reuse", "capture.launch_stacks=python", "capture.code_paths=full", count=3000)
         self.assertEqual(len(self.check(calls, spans)), 3000)
