@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 """Writes traces with call stacks as OTLP JSON lines, for the tests of `cuspan stat --table code` and `cuspan flame`.
 
-usage: make_code_trace.py training|slower|cpp|hostile|wide|none [SEED] > trace.jsonl
+usage: make_code_trace.py training|slower|autograd|xla|cpp|hostile|wide|none [SEED] > trace.jsonl
   training  steps of a model under PyTorch: forward lines, backward on autograd's thread, a CUDA graph whose nodes have
             their own stacks, copies, waits, sampling, a stack whose text comes late, and calls without Python
   slower    the same program after a change: one function twice as slow, one gone, one new
+  autograd  PyTorch with torch.autograd.profiler.emit_nvtx: ranges with sequence numbers
+  xla       JAX: ranges of XLA with the lines of operations
   cpp       a C++ program with native stacks
   hostile   names with markup, quotes, control characters, invalid UTF-8 and 10,000 characters
   wide      100,000 lines
   none      no stacks
 """
 
+import contextlib
 import re
 import sys
 from pathlib import Path
@@ -60,6 +63,16 @@ class CodeTrace(Trace):
             self.told.add(number)
             self.late.discard(number)
         return attributes
+
+    @contextlib.contextmanager
+    def range(self, name, parent=None, thread=4711, **attributes):
+        """An NVTX range around what happens within."""
+        number = self.add("process", name, self.at, self.at, parent or self.session,
+                          {"cuda.range": "nvtx", "thread.id": thread, **attributes})
+        self.at += 100
+        yield number
+        self.at += 100
+        next(span for _, span in reversed(self.spans) if span["spanId"] == number)["endTimeUnixNano"] = str(START_NS + self.at)
 
     def decorate(self, parent, attributes):
         span = next(span for _, span in reversed(self.spans) if span["spanId"] == parent)
@@ -162,6 +175,93 @@ def training(seed, slower=False):
     return t
 
 
+def autograd(seed):
+    """Each range has a number. Operators that make no node have that of the next one."""
+    t = CodeTrace("trainer", seed)
+    lines = {line: main_stack(line, torch("nn/functional.py", 9, "f"), python("model.py", line, "Model.forward"), own=1)
+             for line in (31, 50, 51, 60, 70, 80, 81)}
+    backward = main_stack(90, python("model.py", 90, "Clip.backward"), own=0)
+    native_node = (20, [native("libtorch_cpu.so", 0x51a0, "torch::autograd::generated::AddmmBackward0::apply(int)")], 0)
+    engine, other = (4720, "pt_autograd_0"), (4730, "replica")
+    operation = 0
+
+    def op(name, number, parent=None, thread=4711):
+        nonlocal operation
+        operation += 1
+        return t.range(f"{name}{'' if number is None else f', seq = {number}'}, op_id = {operation}", parent, thread)
+
+    def node(name, number, kernel, stack=(0, [], None), duration=1_000):
+        with op(f"autograd::engine::evaluate_function: {name}", number, thread=4720) as outer, \
+                op(name, number, outer, 4720) as inner, op("aten::mm", None, inner, 4720) as deepest:
+            t.launch_at(stack, kernel, duration, thread=engine, parent=deepest)
+
+    for first in 0, 10:
+        with op("aten::linear", first) as outer:
+            with op("aten::t", first, outer):
+                pass
+            with op("aten::addmm", first + 1, outer) as inner:
+                t.launch_at(lines[31], "gemm", 10_000, parent=inner)
+        with op("aten::argmax", first + 2) as outer:  # makes no node
+            t.launch_at(lines[50], "argmax", 2_000, parent=outer)
+        with op("aten::mul", first + 2) as outer:
+            t.launch_at(lines[51], "mul", 3_000, parent=outer)
+            t.launch_at(lines[60], "mul", 3_000, parent=outer)  # the first call counts
+        with op("aten::eq", first + 3) as outer:
+            t.launch_at(lines[60], "eq", 4_000, parent=outer)
+        with op("aten::expand", first + 3):  # launches nothing
+            pass
+        with op("aten::relu", first + 4) as outer:
+            t.launch_at(None, "relu", 5_000, parent=outer)  # no stack
+        for number in (first + 5, 500) if first else (first + 5,):
+            with op("aten::sin", number) as outer:
+                t.launch_at(lines[70], "sin", 6_000, parent=outer)
+        with op("aten::cos", 500, thread=4730) as outer:  # numbers belong to threads
+            t.launch_at(lines[80], "cos", 7_000, thread=other, parent=outer)
+        with op("aten::tan", 600 + first) as outer:
+            t.launch_at(lines[81], "tan", 8_000, parent=outer)
+        node("AddmmBackward0", first + 1, "gemm_grad", native_node, 20_000)
+        node("AddmmBackward0", first + 1, "gemm_grad", duration=21_000)
+        node("MulBackward0", first + 2, "mul_grad", None, 22_000)
+        node("ExpandBackward0", first + 3, "expand_grad", duration=23_000)
+        node("ReluBackward0", first + 4, "relu_grad", duration=24_000)
+        node("SinBackward0", first + 5, "sin_grad", duration=25_000)
+        node("CosBackward0", 500, "cos_grad", duration=26_000 if first else 26_500)
+        node("TanBackward0", 99_999, "tan_grad", duration=27_000)
+        node("ClipBackward", 600 + first, "clip_grad", backward, 28_000)  # has Python of its own
+        node("torch::autograd::AccumulateGrad", None, "add", duration=29_000)
+        t.wait_at(lines[31], 1_000)
+    t.finish()
+    return t
+
+
+def xla(seed):
+    t = CodeTrace("jax", seed)
+    jitted = main_stack(1, f"  File \"{SITE}jax/_src/pjit.py\", line 350, in cache_miss", own=1, step=61)
+    frames, file, line = (f"nvtx.payload.Source {what}" for what in ("locations", "file", "line"))
+    flax = f"{SITE}flax/linen/linear.py"
+    with t.range("XlaModule:#hlo_module=jit_step,program_id=3#", **{"nvtx.domain": "TSL", "nvtx.payload.Name": "jit_step"}) as module:
+        def thunk(name, duration, stack=jitted, thread=(4711, "main"), **attributes):
+            with t.range(f"Thunk:#name=jit(step)/{name},hlo_op={name}.1,unique_hlo_op_id=5#", module, thread[0],
+                         **{"nvtx.domain": "TSL", **attributes}) as parent:
+                t.launch_at(stack, f"{name}_kernel", duration, thread=thread, parent=parent)
+
+        for _ in range(2):
+            thunk("dot", 10_000, **{frames: f"\n- /work/train.py:88:4[&lt;module&gt;]\n-- /work/model.py:31:8[Block.forward]\n"
+                                            f"--- {flax}:271:8[Dense.__call__] dot_general\n"})
+            thunk("fusion", 11_000, **{frames: "\n- /work/train.py:88[main]\n-- /work/model.py:31[f] add\n-- /work/model.py:33[f] mul\n"})
+            thunk("detailed", 12_000, **{file: "/work/model.py", line: 33, frames:
+                                         "\n- /work/train.py:88[main]\n-- /work/model.py:31[f] add\n-- /work/model.py:33[g] mul\n"})
+            thunk("library", 13_000, **{file: flax, line: 271, frames: f"\n- /work/my model.py:7:1[f]\n-- {flax}:271:8[Dense.__call__] dot\n"})
+            thunk("only_library", 14_000, **{file: flax, line: 271})
+            thunk("only_file", 15_000, **{file: "/work/model.py", line: 40})
+            thunk("cut", 16_000, **{frames: "\n- /work/train.py:88[main]\n-- /work/model.py:3"})
+            thunk("unknown", 17_000)
+            thunk("nothing", 18_000, None, (4750, "xla"), **{frames: "\n"})
+    t.wait_at(jitted, 1_000)
+    t.finish()
+    return t
+
+
 def cpp(seed):
     t = CodeTrace("solver", seed)
     solve = (1, [native("solver", 0x1189, "solve(double*, int)"), native("solver", 0x1301, "main"), native("libc.so.6", 0x29d8f)], 0)
@@ -218,7 +318,8 @@ def none(seed):
     return t
 
 
-MAKERS = {"training": training, "slower": lambda seed: training(seed, True), "cpp": cpp, "hostile": hostile, "none": none}
+MAKERS = {"training": training, "slower": lambda seed: training(seed, True), "autograd": autograd, "xla": xla, "cpp": cpp,
+          "hostile": hostile, "none": none}
 
 
 def write(file, name, seed=1):

@@ -1,57 +1,29 @@
 #include "cli/code/code_book.h"
 
 #include "base/hash.h"
-#include "cli/code/stack_lines.h"
+#include "cli/code/code_origins.h"
 #include "cli/stat/tables/places.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct origin {
-    const char *label; /* NULL: it is a stack or a place */
-    uint32_t place;    /* frame of the code.* attributes, or MAP_NONE */
-    uint32_t first;    /* index in stack_frames */
-    uint32_t depth;    /* 0: the text is unknown */
-    uint32_t thread;   /* all calls of a thread without a stack; TRACE_NONE: it is something else */
-    bool is_cut;
-    bool allocates; /* of a thread: its allocations */
-};
-
 /* Some call of the thread has a stack. */
 enum { THREAD_HAS_LAUNCHES = 1, THREAD_HAS_ALLOCATIONS = 2 };
-
-struct code_book {
-    struct origin *origins;
-    size_t origin_count, origin_capacity;
-    struct int_map by_key; /* process and ID, or hash of a text, a place or a label → origin */
-    struct code_frame *frames;
-    size_t frame_count, frame_capacity;
-    struct int_map frame_numbers; /* hash of a frame → number */
-    uint32_t *stack_frames;       /* of all stacks */
-    size_t stack_frame_count, stack_frame_capacity;
-    struct int_map
-        ranges; /* string of a range's name → origin of its autograd node; ORIGIN_NOT_SAMPLED: none */
-    uint8_t *thread_has_stacks; /* by thread */
-    size_t thread_count, thread_capacity;
-    bool knows_attributes; /* some span may have one */
-    bool has_stacks;
-    bool has_allocation_stacks;
-};
 
 /* The stack attributes of a span. */
 struct attributes {
     const struct trace_attr *id, *function, *file, *line, *text;
 };
 
-static uint32_t add_origin(struct code_book *book, const char *label)
+uint32_t code_origins_add(struct code_book *book, const char *label)
 {
     if (book->origin_count == CODE_ORIGINS_MAX)
         return ORIGIN_OTHERS;
     book->origins =
         xgrow(book->origins, &book->origin_capacity, book->origin_count + 1, sizeof *book->origins);
     book->origins[book->origin_count] =
-        (struct origin){.label = label, .place = MAP_NONE, .thread = TRACE_NONE};
+        (struct origin){.label = label, .place = MAP_NONE, .kind = ORIGIN_IS_STACK};
     return (uint32_t)book->origin_count++;
 }
 
@@ -63,7 +35,7 @@ struct code_book *code_book_create(void)
                                          [ORIGIN_NO_PYTHON] = "(no Python)",
                                          [ORIGIN_OTHERS] = "(other stacks)"};
     for (size_t i = 0; i < ORIGIN_FIRST_STACK; i++)
-        add_origin(book, labels[i]);
+        code_origins_add(book, labels[i]);
     return book;
 }
 
@@ -77,13 +49,13 @@ void code_book_destroy(struct code_book *book)
     free(book->thread_has_stacks);
     int_map_deinit(&book->by_key);
     int_map_deinit(&book->frame_numbers);
-    int_map_deinit(&book->ranges);
+    forward_lines_deinit(&book->forward);
     free(book);
 }
 
 bool code_book_has_stacks(const struct code_book *book)
 {
-    return book->has_stacks;
+    return book->has_stacks || book->has_xla;
 }
 
 bool code_book_has_allocation_stacks(const struct code_book *book)
@@ -98,8 +70,7 @@ size_t code_book_origin_count(const struct code_book *book)
 
 /* --- frames --- */
 
-/* A long name is cut between characters. */
-static const char *keep(const struct stat *stat, struct frame_text text)
+const char *code_origins_keep(const struct stat *stat, struct frame_text text)
 {
     char name[CODE_NAME_BYTES_MAX + 4];
     size_t len = text.len < CODE_NAME_BYTES_MAX ? text.len : CODE_NAME_BYTES_MAX;
@@ -117,15 +88,16 @@ static struct frame_text text_of(const struct stat *stat, const struct trace_att
 }
 
 /* Kept texts are equal if their addresses are. */
-static uint32_t frame_number(struct code_book *book, const struct code_frame *frame)
+uint32_t code_origins_frame(struct code_book *book, const struct code_frame *frame)
 {
     uint64_t key = int_map_mix((uint64_t)(uintptr_t)frame->file) ^ (uint64_t)(uintptr_t)frame->name;
-    key = int_map_mix(key) + ((uint64_t)frame->line << 1 | frame->is_native);
+    key = int_map_mix(key) +
+          ((uint64_t)frame->line << 2 | (uint64_t)frame->is_backward << 1 | frame->is_native);
     uint32_t number;
     while ((number = int_map_get(&book->frame_numbers, key)) != MAP_NONE) {
         const struct code_frame *known = &book->frames[number];
         if (known->file == frame->file && known->name == frame->name && known->line == frame->line &&
-            known->is_native == frame->is_native)
+            known->is_native == frame->is_native && known->is_backward == frame->is_backward)
             return number;
         key++;
     }
@@ -146,11 +118,11 @@ static uint32_t place_of(struct code_book *book, const struct stat *stat, const 
     if (!attributes->function && !attributes->file)
         return MAP_NONE;
     uint64_t line = attributes->line ? trace_attr_int(stat->trace, attributes->line) : 0;
-    struct code_frame frame = {.file = keep(stat, text_of(stat, attributes->file)),
-                               .name = keep(stat, text_of(stat, attributes->function)),
+    struct code_frame frame = {.file = code_origins_keep(stat, text_of(stat, attributes->file)),
+                               .name = code_origins_keep(stat, text_of(stat, attributes->function)),
                                .line = line <= INT32_MAX ? (uint32_t)line : 0,
                                .is_native = !attributes->file};
-    return frame_number(book, &frame);
+    return code_origins_frame(book, &frame);
 }
 
 /* --- origins --- */
@@ -173,27 +145,34 @@ static uint64_t id_of(const struct stat *stat, const struct trace_attr *id)
     return id->type == TRACE_INT ? id->value : strtoull(trace_attr_text(stat->trace, id), NULL, 16);
 }
 
+bool code_origins_push(struct code_book *book, struct origin *origin, const struct code_frame *frame)
+{
+    if (book->stack_frame_count >= CODE_STACK_FRAMES_MAX)
+        return false;
+    if (!origin->depth)
+        origin->first = (uint32_t)book->stack_frame_count;
+    book->stack_frames = xgrow(book->stack_frames, &book->stack_frame_capacity, book->stack_frame_count + 1,
+                               sizeof *book->stack_frames);
+    book->stack_frames[book->stack_frame_count++] = code_origins_frame(book, frame);
+    origin->depth++;
+    return true;
+}
+
 static void set_text(struct code_book *book, const struct stat *stat, struct origin *origin, const char *text)
 {
-    size_t first = book->stack_frame_count;
     struct stack_frame frame;
     while (stack_lines_next(&text, &frame)) {
         if (frame.kind == FRAME_CUT) {
             origin->is_cut = true;
             continue;
         }
-        if (book->stack_frame_count >= CODE_STACK_FRAMES_MAX)
-            break;
-        struct code_frame known = {.file = keep(stat, frame.file),
-                                   .name = keep(stat, frame.name),
+        struct code_frame known = {.file = code_origins_keep(stat, frame.file),
+                                   .name = code_origins_keep(stat, frame.name),
                                    .line = frame.line,
                                    .is_native = frame.kind == FRAME_NATIVE};
-        book->stack_frames = xgrow(book->stack_frames, &book->stack_frame_capacity,
-                                   book->stack_frame_count + 1, sizeof *book->stack_frames);
-        book->stack_frames[book->stack_frame_count++] = frame_number(book, &known);
+        if (!code_origins_push(book, origin, &known))
+            break;
     }
-    origin->first = (uint32_t)first;
-    origin->depth = (uint32_t)(book->stack_frame_count - first);
 }
 
 /* The same stack of another process may be another one: an ID is a hash of addresses. */
@@ -216,7 +195,7 @@ static uint32_t origin_at(struct code_book *book, const struct stat *stat, const
     }
     uint32_t number = int_map_get(&book->by_key, key);
     if (number == MAP_NONE) {
-        number = add_origin(book, NULL);
+        number = code_origins_add(book, NULL);
         if (number != ORIGIN_OTHERS)
             int_map_set(&book->by_key, key, number);
     }
@@ -246,62 +225,53 @@ static bool allocates(const struct stat *stat, const struct trace_span *span)
     return span->class == CLASS_CALL && stat_call_of(stat, span).group == CALL_GROUP_ALLOC;
 }
 
+static void learn_span(struct code_book *book, const struct stat *stat, const struct trace_span *span)
+{
+    struct attributes attributes;
+    if (!read_attributes(book, stat, span, &attributes))
+        return;
+    bool has_line = span->class == CLASS_CALL && attributes.file && book->forward.ops;
+    if (has_line || (attributes.id && attributes.text)) {
+        uint32_t origin = origin_at(book, stat, span, &attributes);
+        if (has_line && book->origins[origin].place != MAP_NONE)
+            code_ranges_learn(book, stat, span, origin);
+    }
+    /* For the stack of an allocation, the text is enough. */
+    bool is_allocation = allocates(stat, span);
+    book->has_allocation_stacks |= is_allocation;
+    if (!is_allocation && !attributes.id && !attributes.file && !attributes.function)
+        return;
+    book->has_stacks |= !is_allocation;
+    note_thread(book, span->thread, is_allocation ? THREAD_HAS_ALLOCATIONS : THREAD_HAS_LAUNCHES);
+}
+
 void code_book_learn(struct code_book *book, const struct stat *stat)
 {
     const struct trace *trace = stat->trace;
     book->knows_attributes |= stat_knows(stat, KEY_STACK_ID) || stat_knows(stat, KEY_CODE_FUNCTION) ||
                               stat_knows(stat, KEY_CODE_FILE) || stat_knows(stat, KEY_STACK);
+    book->knows_xla |= stat_knows(stat, KEY_XLA_FRAMES) || stat_knows(stat, KEY_XLA_FILE);
     for (size_t i = 0; book->knows_attributes && i < trace->span_count; i++) {
         const struct trace_span *span = &trace->spans[i];
-        struct attributes attributes;
-        bool is_of_cuda = span->class == CLASS_CALL || trace_class_is_gpu(span->class);
-        if (span->is_margin || !is_of_cuda || !read_attributes(book, stat, span, &attributes))
+        if (span->is_margin)
             continue;
-        if (attributes.id && attributes.text)
-            origin_at(book, stat, span, &attributes);
-        /* For the stack of an allocation, the text is enough. */
-        bool is_allocation = allocates(stat, span);
-        book->has_allocation_stacks |= is_allocation;
-        if (!is_allocation && !attributes.id && !attributes.file && !attributes.function)
-            continue;
-        book->has_stacks |= !is_allocation;
-        note_thread(book, span->thread, is_allocation ? THREAD_HAS_ALLOCATIONS : THREAD_HAS_LAUNCHES);
+        if (span->class == CLASS_OTHER)
+            code_ranges_learn(book, stat, span, MAP_NONE);
+        else if (span->class == CLASS_CALL || trace_class_is_gpu(span->class))
+            learn_span(book, stat, span);
     }
 }
 
-/* The origin of the autograd node that a range is named after, or ORIGIN_NOT_SAMPLED. */
-static uint32_t node_of_range(struct code_book *book, const struct stat *stat, uint32_t name)
+uint32_t code_origins_labeled(struct code_book *book, const struct stat *stat, const char *text)
 {
-    uint32_t number = int_map_get(&book->ranges, name);
-    if (number != MAP_NONE)
-        return number;
-    struct frame_text node = stack_lines_autograd_range(trace_string(stat->trace, name));
-    number = ORIGIN_NOT_SAMPLED;
-    if (node.len) {
-        char *text = xasprintf("(backward: %.*s)", (int)node.len, node.at);
-        const char *label = stat_keep_some(stat, text);
-        uint64_t key = int_map_mix((uint64_t)(uintptr_t)label) + 3;
-        free(text);
-        number = int_map_get(&book->by_key, key);
-        if (number == MAP_NONE) {
-            number = add_origin(book, label);
-            int_map_set(&book->by_key, key, number);
-        }
+    const char *label = stat_keep_some(stat, text);
+    uint64_t key = int_map_mix((uint64_t)(uintptr_t)label) + 3;
+    uint32_t number = int_map_get(&book->by_key, key);
+    if (number == MAP_NONE) {
+        number = code_origins_add(book, label);
+        int_map_set(&book->by_key, key, number);
     }
-    int_map_set(&book->ranges, name, number);
     return number;
-}
-
-static uint32_t node_around(struct code_book *book, const struct stat *stat, const struct trace_span *span)
-{
-    const struct trace_span *spans = stat->trace->spans;
-    for (uint32_t at = span->parent; at != TRACE_NONE; at = spans[at].parent) {
-        uint32_t node = spans[at].class == CLASS_OTHER ? node_of_range(book, stat, spans[at].name)
-                                                       : (uint32_t)ORIGIN_NOT_SAMPLED;
-        if (node != ORIGIN_NOT_SAMPLED)
-            return node;
-    }
-    return ORIGIN_NOT_SAMPLED;
 }
 
 /* The agent gives calls without Python no stack, as calls that were not sampled. The thread's other calls
@@ -314,9 +284,10 @@ static uint32_t origin_of_thread(struct code_book *book, uint32_t thread, bool a
     uint32_t number = int_map_get(&book->by_key, key);
     if (number != MAP_NONE)
         return number;
-    number = add_origin(book, NULL);
+    number = code_origins_add(book, NULL);
     if (number != ORIGIN_OTHERS) {
-        book->origins[number].thread = thread;
+        book->origins[number].kind = ORIGIN_IS_THREAD;
+        book->origins[number].of = thread;
         book->origins[number].allocates = allocates;
         int_map_set(&book->by_key, key, number);
     }
@@ -325,7 +296,7 @@ static uint32_t origin_of_thread(struct code_book *book, uint32_t thread, bool a
 
 uint32_t code_book_origin(struct code_book *book, const struct stat *stat, const struct trace_span *span)
 {
-    struct attributes attributes;
+    struct attributes attributes = {NULL};
     const struct trace_span *with = span;
     uint32_t origin = ORIGIN_NOT_SAMPLED;
     bool has_any = read_attributes(book, stat, span, &attributes);
@@ -335,12 +306,16 @@ uint32_t code_book_origin(struct code_book *book, const struct stat *stat, const
     }
     if (!with)
         return ORIGIN_NO_CALL;
+    uint32_t of_range = code_ranges_xla(book, stat, span);
+    if (of_range != MAP_NONE)
+        return of_range;
     if (has_any)
         origin = origin_at(book, stat, with, &attributes);
-    if (origin == ORIGIN_NOT_SAMPLED || origin == ORIGIN_NO_PYTHON) {
-        uint32_t node = node_around(book, stat, span);
-        if (node != ORIGIN_NOT_SAMPLED)
-            return node;
+    bool has_none = origin == ORIGIN_NOT_SAMPLED || origin == ORIGIN_NO_PYTHON;
+    if (has_none || !attributes.file) { /* a native stack tells less than the forward line */
+        of_range = code_ranges_node(book, stat, span, has_none);
+        if (of_range != MAP_NONE)
+            return of_range;
     }
     return origin == ORIGIN_NOT_SAMPLED ? origin_of_thread(book, with->thread, allocates(stat, with))
                                         : origin;
@@ -397,16 +372,28 @@ static const char *find_node(const struct code_book *book, const struct stat *st
     return NULL;
 }
 
+/* The forward stack, with a marked place. */
+static struct code_stack backward_stack(const struct code_book *book, const struct stat *stat,
+                                        const struct origin *origin)
+{
+    struct code_stack stack = code_book_stack(book, stat, origin->of);
+    stack.is_backward = true;
+    stack.place = origin->place;
+    return stack;
+}
+
 struct code_stack code_book_stack(const struct code_book *book, const struct stat *stat, uint32_t number)
 {
     const struct origin *origin = &book->origins[number];
+    if (origin->kind == ORIGIN_IS_BACKWARD)
+        return backward_stack(book, stat, origin);
     struct code_stack stack = {.label = origin->label,
                                .frames = book->stack_frames ? book->stack_frames + origin->first : NULL,
                                .depth = origin->depth,
                                .place = origin->place,
                                .is_cut = origin->is_cut};
-    if (origin->thread != TRACE_NONE) {
-        uint8_t has = origin->thread < book->thread_count ? book->thread_has_stacks[origin->thread] : 0;
+    if (origin->kind == ORIGIN_IS_THREAD) {
+        uint8_t has = origin->of < book->thread_count ? book->thread_has_stacks[origin->of] : 0;
         bool has_others = origin->allocates ? has != 0 : has & THREAD_HAS_LAUNCHES;
         bool is_python_free = (book->has_stacks || origin->allocates) && !has_others;
         stack.label = book->origins[is_python_free ? ORIGIN_NO_PYTHON : ORIGIN_NOT_SAMPLED].label;
@@ -435,12 +422,18 @@ char *code_place_text(const char *label, const struct code_frame *frame, enum st
         return xstrdup(label);
     if (by == STAT_CODE_BY_LINE)
         return code_frame_place(frame);
-    return xstrdup(*frame->file ? frame->file : frame->name);
+    return code_frame_module(frame);
 }
 
 char *code_frame_place(const struct code_frame *frame)
 {
-    if (!frame->is_native && frame->line)
-        return xasprintf("%s:%u", frame->file, frame->line);
-    return xstrdup(*frame->file ? frame->file : frame->name);
+    if (frame->is_native || !frame->line)
+        return code_frame_module(frame);
+    return xasprintf("%s:%u%s", frame->file, frame->line, frame->is_backward ? CODE_BACKWARD : "");
+}
+
+char *code_frame_module(const struct code_frame *frame)
+{
+    return xasprintf("%s%s", *frame->file ? frame->file : frame->name,
+                     frame->is_backward ? CODE_BACKWARD : "");
 }

@@ -23,6 +23,7 @@ struct code_frame {
     const char *name; /* the function; "": unknown */
     uint32_t line;    /* 0: unknown */
     bool is_native;
+    bool is_backward; /* a place only: the backward of this line, which is a row of its own */
 };
 
 struct code_book;
@@ -33,10 +34,11 @@ void code_book_destroy(struct code_book *book);
 /* Takes the texts of stacks from the stat's current segment. */
 void code_book_learn(struct code_book *book, const struct stat *stat);
 
-/* Of a call or GPU work of the current segment. Work has stack attributes of its own (a graph's node), or
- * those of the call that submitted it. */
+/* Of a call or GPU work of the current segment. An NVTX range of XLA around it has the line. Otherwise work
+ * has stack attributes of its own (a graph's node), or those of the call that submitted it. Without Python,
+ * an NVTX range of autograd around it leads to the line of the forward operator. */
 uint32_t code_book_origin(struct code_book *book, const struct stat *stat, const struct trace_span *span);
-/* Whether any span had a stack, without those of allocations. */
+/* Whether any span up to now had a stack, or a line of XLA; without those of allocations. */
 bool code_book_has_stacks(const struct code_book *book);
 bool code_book_has_allocation_stacks(const struct code_book *book);
 size_t code_book_origin_count(const struct code_book *book);
@@ -50,14 +52,17 @@ struct code_stack {
     size_t self;            /* index of the program's innermost frame in `frames`, or 0 */
     uint32_t place;         /* the program's innermost frame; MAP_NONE: see `label` */
     bool is_cut;            /* outer frames are missing */
+    bool is_backward;       /* `frames` made the forward operator: they did not call this work */
 };
 struct code_stack code_book_stack(const struct code_book *book, const struct stat *stat, uint32_t origin);
 const struct code_frame *code_book_frame(const struct code_book *book, uint32_t frame);
 
-/* "train.py:88", or the module and function of native code. The caller frees it. */
+/* "train.py:88", "train.py:88 (backward)", or the module or function of native code. The caller frees it. */
 char *code_frame_place(const struct code_frame *frame);
 /* The text of a row by line, function or module: the label, if there is one. The caller frees it. */
 char *code_place_text(const char *label, const struct code_frame *frame, enum stat_code_by by);
+/* The same without a line: "train.py". The caller frees it. */
+char *code_frame_module(const struct code_frame *frame);
 
 /* Whether the call's time is a wait: for the GPU, or for its own copy. */
 static inline bool code_call_waits(const struct stat_call *call)

@@ -1,5 +1,6 @@
 #include "cli/code/source_lines.h"
 
+#include "cli/code/stack_lines.h"
 #include "cli/util/xalloc.h"
 
 #include <ctype.h>
@@ -224,10 +225,10 @@ static size_t column_of(const struct stat_table *table, const char *key)
 static uint32_t split_place(const char *place, char **path)
 {
     const char *colon = strrchr(place, ':');
-    char *end = NULL;
+    char *end = NULL; /* of the number */
     errno = 0;
     unsigned long line = colon && isdigit((unsigned char)colon[1]) ? strtoul(colon + 1, &end, 10) : 0;
-    if (!line || *end || errno || line > INT32_MAX)
+    if (!line || (*end && strcmp(end, CODE_BACKWARD) != 0) || errno || line > INT32_MAX)
         return 0;
     *path = xasprintf("%.*s", (int)(colon - place), place);
     return (uint32_t)line;

@@ -197,14 +197,15 @@ struct frame_text stack_lines_autograd_range(const char *range)
 {
     static const char evaluate[] = "autograd::engine::evaluate_function: ";
     const char *at = range;
-    if (strncmp(at, evaluate, sizeof evaluate - 1) == 0)
+    bool is_evaluated = strncmp(at, evaluate, sizeof evaluate - 1) == 0;
+    if (is_evaluated)
         at += sizeof evaluate - 1;
     const char *end = at;
     while (is_word(*end) || *end == ':')
         end++;
     struct frame_text node = part(at, end);
-    bool is_alone = !*end || starts(end, end + strlen(end), ", seq");
-    bool is_node = find(at, end, "Backward") || find(at, end, "AccumulateGrad");
+    bool is_alone = !*end || starts(end, end + strlen(end), ", ");
+    bool is_node = is_evaluated || find(at, end, "Backward") || find(at, end, "AccumulateGrad");
     if (!is_alone || !is_node)
         node.len = 0;
     return node;
@@ -236,8 +237,20 @@ static bool is_standard_library(const char *file)
     return false;
 }
 
+/* Code that libraries generate has a name instead of a path. That of the program does, too: <stdin>,
+ * <string>, <ipython-input-1-...>. */
+static bool is_generated(const char *file)
+{
+    static const char *const names[] = {"<frozen", "<eval_with_key>", "<__array_function__",
+                                        "<attrs generated", "<lambdifygenerated"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(file, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
 bool stack_lines_is_library(const char *file)
 {
-    return has_part(file, "site-packages/") || has_part(file, "dist-packages/") ||
-           strncmp(file, "<frozen", 7) == 0 || has_part(file, "torchinductor_") || is_standard_library(file);
+    return has_part(file, "site-packages/") || has_part(file, "dist-packages/") || is_generated(file) ||
+           has_part(file, "torchinductor_") || is_standard_library(file);
 }

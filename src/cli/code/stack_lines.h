@@ -14,6 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Ends the name of a forward line whose backward is meant: "train.py:88 (backward)". */
+#define CODE_BACKWARD " (backward)"
+
 enum frame_kind { FRAME_PYTHON, FRAME_NATIVE, FRAME_CUT };
 
 /* A part of the text, without a NUL at its end. */
@@ -35,7 +38,8 @@ bool stack_lines_next(const char **at, struct stack_frame *frame);
 /* The class of an autograd node whose apply() a native frame is, in C++ or mangled, such as "MmBackward0".
  * Empty: the frame is something else. */
 struct frame_text stack_lines_autograd(const struct stack_frame *frame);
-/* The same for the name of an NVTX range of PyTorch's emit_nvtx: "MmBackward0, seq = 12". */
+/* The same for the name of an NVTX range of PyTorch's emit_nvtx: "MmBackward0, seq = 12, op_id = 77".
+ */
 struct frame_text stack_lines_autograd_range(const char *range);
 
 /* Whether a Python file belongs to the interpreter, an installed package, or generated code rather than to

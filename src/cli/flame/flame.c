@@ -124,6 +124,8 @@ static void push_stack(struct reader *reader, struct path *path, uint32_t origin
 {
     struct code_book *book = reader->stat.code;
     struct code_stack stack = code_book_stack(book, &reader->stat, origin);
+    if (stack.is_backward)
+        push_text(reader->flame, path, FLAME_LABEL, "(backward)");
     if (stack.label)
         push_text(reader->flame, path, FLAME_LABEL, stack.label);
     else if (!stack.depth || stack.is_cut)

@@ -37,6 +37,9 @@
     X(KEY_CODE_FUNCTION, "code.function.name")                                                               \
     X(KEY_CODE_FILE, "code.file.path")                                                                       \
     X(KEY_CODE_LINE, "code.line.number")                                                                     \
+    X(KEY_XLA_FRAMES, "nvtx.payload.Source locations")                                                       \
+    X(KEY_XLA_FILE, "nvtx.payload.Source file")                                                              \
+    X(KEY_XLA_LINE, "nvtx.payload.Source line")                                                              \
     X(KEY_COPY_SOURCE, "cuda.memcpy.src_device.hw.id")                                                       \
     X(KEY_COPY_TARGET, "cuda.memcpy.dst_device.hw.id")                                                       \
     X(KEY_FILL_BYTES, "cuda.memset.bytes")                                                                   \

@@ -21,6 +21,7 @@ import tempfile
 import unittest
 import xml.etree.ElementTree as ElementTree
 from collections import Counter, defaultdict
+from itertools import product
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -58,6 +59,43 @@ class Model:
         self.launches = [call for call in self.calls if "Launch" in call.name]
         self.waits = [call for call in self.calls if "Synchronize" in call.name or call.name == "cudaMemcpy"]
         self.copies = [work for work in self.work if "cuda.memcpy.bytes" in work.attributes]
+        self.forward = self.read_forward()
+
+    # --- ranges of emit_nvtx ---
+
+    @staticmethod
+    def number(span):
+        match = re.search(r", seq = (\d+)(,|$)", span.name)
+        return match and match.group(1)
+
+    @staticmethod
+    def is_node(span):
+        return bool(re.match(r"autograd::engine::|[\w:]*(Backward|AccumulateGrad)\w*(,|$)", span.name))
+
+    def read_forward(self):
+        """By number: the operators, as outermost ranges with the number."""
+        operators = defaultdict(list)
+        for span in self.spans:
+            around = list(self.up(span))
+            number = self.number(span)
+            if number and not any(map(self.is_node, around)):
+                operators[number].append([at for at in around if self.number(at) == number][-1])
+        return operators
+
+    def line_of_node(self, node):
+        """The forward call whose line counts: the first one with a line in the last operator, or None."""
+        operators = [at for at in self.forward.get(self.number(node), []) if at.start_ns < node.start_ns]
+        if len({at.attributes["thread.id"] for at in operators}) != 1:
+            return None
+        last = max(operators, key=lambda at: at.start_ns)
+        inside = [call for call in self.calls if "code.file.path" in call.attributes and last in self.up(call)]
+        return min(inside, key=lambda call: call.start_ns, default=None)
+
+    def forward_of(self, span):
+        """The forward call of work of a backward operator without Python, or None."""
+        if "code.file.path" in (self.attributes(span) or {}):
+            return None
+        return next(filter(None, (self.line_of_node(at) for at in self.up(span) if self.is_node(at))), None)
 
     def up(self, span):
         while span:
@@ -76,6 +114,8 @@ class Model:
         attributes = self.attributes(span)
         if attributes is None:
             return "(no call)", [], 0
+        if self.forward_of(span):
+            return self.stack(self.forward_of(span))
         number = attributes.get("cuspan.stack.id")
         frames = [frame for frame in self.texts.get(number, []) if frame != "  ..."]
         if "code.file.path" in attributes:
@@ -88,7 +128,7 @@ class Model:
             return f"(backward: {node.group(1)})", frames, 0
         if "code.function.name" in attributes:
             return None, frames, 0
-        around = next((at.name.split(",")[0] for at in self.up(span) if "Backward" in at.name), None)
+        around = next((re.sub("^autograd::engine::.*: ", "", at.name).split(",")[0] for at in self.up(span) if self.is_node(at)), None)
         if around:
             return f"(backward: {around})", [], 0
         caller = next(at for at in self.up(span) if "cuda.api" in at.attributes)
@@ -99,25 +139,37 @@ class Model:
 
     @staticmethod
     def place(frame, by):
+        if not FRAME.fullmatch(frame):
+            module, function = re.fullmatch(r"  (\S+?)\+0x[0-9a-f]+(?: (.*)\+0x[0-9a-f]+)?", frame).groups()
+            return module, None if by == "module" else function
         file, line, function = FRAME.fullmatch(frame).groups()
         return {"line": (f"{file}:{line}", function), "function": (file, function), "module": (file, None)}[by]
 
     def row(self, span, by):
         label, frames, own = self.stack(span)
-        return (label, None) if label else self.place(frames[own], by)
+        if label:
+            return label, None
+        place, function = self.place(frames[own], by)
+        return f"{place} (backward)" if self.forward_of(span) else place, function
+
+    def callers(self, span, by):
+        label, frames, own = self.stack(span)
+        if label or self.forward_of(span):
+            return []
+        if not FRAME.fullmatch(frames[own]):  # of the same executable
+            return [self.place(frame, by) for frame in frames[own + 1:] if self.place(frame, "module") == self.place(frames[own], "module")]
+        return [self.place(frame, by) for frame in frames[own + 1:]
+                if FRAME.fullmatch(frame) and not LIBRARY.search(FRAME.fullmatch(frame).group(1))]
 
     def rows(self, by):
         rows = defaultdict(Counter)
         tops = defaultdict(Counter)
         for work in self.work:
-            label, frames, own = self.stack(work)
             duration = work.end_ns - work.start_ns
             row = self.row(work, by)
             rows[row]["self_ns"] += duration
             tops[row][work.name] += duration
-            callers = [] if label else [self.place(frame, by) for frame in frames[own + 1:]
-                                        if not LIBRARY.search(FRAME.fullmatch(frame).group(1))]
-            for place in {row, *callers}:
+            for place in {row, *self.callers(work, by)}:
                 rows[place]["total_ns"] += duration
         for copy in self.copies:
             rows[self.row(copy, by)]["copied_bytes"] += copy.attributes["cuda.memcpy.bytes"]
@@ -152,6 +204,8 @@ class Model:
             attributes = self.attributes(span) or {}
             is_cut = "  ..." in self.texts.get(attributes.get("cuspan.stack.id"), [])
             first = [label] if label else ["(more callers)"] if is_cut else []
+            if self.forward_of(span):
+                first.insert(0, "(backward)")
             path = first + [self.shown(frame) for frame in reversed(frames)] + [leaf]
             lines[";".join(part.replace(";", ",") for part in path)] += value
         return lines
@@ -182,7 +236,7 @@ class Case(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
-        cls.files = {name: cls.made(name) for name in ("training", "slower", "cpp", "hostile", "none")}
+        cls.files = {name: cls.made(name) for name in ("training", "slower", "autograd", "xla", "cpp", "hostile", "none")}
 
     @classmethod
     def made(cls, name):
@@ -209,10 +263,9 @@ class Case(unittest.TestCase):
 
 class Table(Case):
     def test_every_figure(self):
-        model = Model(self.files["training"])
-        for by in "line", "function", "module":
-            want = model.rows(by)
-            rows = self.table(self.files["training"], "--by", by)
+        for name, by in product(("training", "autograd", "cpp"), ("line", "function", "module")):
+            want = Model(self.files[name]).rows(by)
+            rows = self.table(self.files[name], "--by", by)
             self.assertEqual({(row["place"], row.get("function")) for row in rows}, set(want), by)
             for row in rows:
                 place = row["place"], row.get("function")
@@ -220,8 +273,52 @@ class Table(Case):
                     self.assertEqual(row[key], want[place][key], (place, key))
                 self.assertEqual(row.get("top"), want[place]["top"] or None, place)
 
+    def test_backward(self):
+        rows = {row["place"]: row for row in self.table(self.files["autograd"])}
+        for place, self_ns in (("model.py:31 (backward)", 82_000),  # with and without a native stack
+                               ("model.py:51 (backward)", 44_000),  # not of the operator before it
+                               ("(backward: ExpandBackward0)", 46_000),  # its forward operator has no call,
+                               ("(backward: ReluBackward0)", 48_000),  # or none with a stack
+                               ("model.py:70 (backward)", 50_000),
+                               ("model.py:80 (backward)", 26_500),
+                               ("(backward: CosBackward0)", 26_000),  # now two threads use the number
+                               ("(backward: TanBackward0)", 54_000),  # nobody uses the number
+                               ("model.py:90", 56_000),  # Python of its own
+                               ("(backward: torch::autograd::AccumulateGrad)", 58_000)):
+            self.assertEqual(rows[place]["self_ns"], self_ns, place)
+        self.assertEqual(rows["model.py:31 (backward)"]["total_ns"], 82_000)
+        self.assertNotIn("model.py:50 (backward)", rows)
+        self.assertNotIn("model.py:60 (backward)", rows)
+
+    def test_xla(self):
+        rows = {(row["place"], row.get("function")): row["self_ns"] for row in self.table(self.files["xla"]) if row["self_ns"]}
+        flax = "/opt/venv/lib/python3.12/site-packages/flax/linen/linear.py"
+        self.assertEqual(rows, {("/work/model.py:31", "Block.forward"): 20_000,
+                                ("/work/model.py:31", "f"): 22_000,  # the first of several
+                                ("/work/model.py:33", "g"): 24_000,
+                                ("/work/my model.py:7", "f"): 26_000,  # outside the library
+                                (f"{flax}:271", None): 28_000,
+                                ("/work/model.py:40", None): 30_000,
+                                ("/work/train.py:88", "main"): 32_000,  # the line behind it was cut
+                                ("train.py:61", "Trainer.step"): 34_000,  # the launch's own stack
+                                ("(XLA: jit(step)/nothing)", None): 36_000})
+        total = {(row["place"], row.get("function")): row["total_ns"] for row in self.table(self.files["xla"])}
+        self.assertEqual(total["/work/train.py:88", "main"], 32_000 + 24_000 + 22_000)
+        self.assertEqual(total["/work/train.py:88", "<module>"], 20_000)
+
+    def test_xla_without_stacks(self):
+        """The ranges are enough."""
+        documents = self.files["xla"].read_text().replace("cuspan.stack.id", "x.id").replace('"code.', '"x.')
+        file = self.path("only_xla.jsonl")
+        file.write_text(documents)
+        rows = {row["place"]: row["self_ns"] for row in self.table(file)}
+        self.assertEqual(rows["/work/model.py:33"], 24_000)
+        self.assertEqual(rows["(XLA: jit(step)/unknown)"], 34_000)
+        file.write_text(documents.replace("nvtx.payload.", "x."))
+        self.assertEqual(run("stat", "--table", "code", file).returncode, 2)
+
     def test_sums_are_all_work(self):
-        for name in "training", "cpp", "hostile":
+        for name in "training", "autograd", "xla", "cpp", "hostile":
             model = Model(self.files[name])
             rows = self.table(self.files[name])
             self.assertEqual(sum(row["self_ns"] for row in rows), sum(work.end_ns - work.start_ns for work in model.work))
@@ -272,8 +369,9 @@ callees: also of what the line calls. Waits: calls that wait for the GPU, and sy
         self.assertEqual(self.ok("stat", "--by", "function", "--csv", self.files["cpp"]), """\
 # code
 place,function,self_ns,share,total_ns,launches,wait_ns,copied_bytes,top,source
-"solver","solve(double*, int)",150000,0.833333333,150000,3,180000,0,"jacobi",
+"solver","solve(double*, int)",150000,0.833333333,180000,3,180000,0,"jacobi",
 "solver","refine(std::vector<double>&)",30000,0.166666667,30000,3,0,0,"residual",
+"solver","main",0,0,180000,0,0,0,,
 
 """)
 
@@ -293,11 +391,11 @@ place,function,self_ns,share,total_ns,launches,wait_ns,copied_bytes,top,source
 
     def test_small_segments(self):
         """The text of a stack may be in a later segment."""
-        def tables(size):
-            return json.loads(subprocess.run([BUILD / "stat_segments", self.files["training"], str(size)], capture_output=True,
+        def tables(name, size):
+            return json.loads(subprocess.run([BUILD / "stat_segments", self.files[name], str(size)], capture_output=True,
                                              check=True, text=True, env={**os.environ, "LC_ALL": "C.UTF-8"}).stdout)["code"]
-        for size in 1, 13:
-            self.assertEqual(tables(size), tables(0))
+        for name, size in product(("training", "autograd", "xla"), (1, 13)):
+            self.assertEqual(tables(name, size), tables(name, 0))
 
     def test_copies_of_steps_count_once(self):
         """A step's trace and that of all work of a rank have the same spans; those of one of them are marked."""
@@ -391,6 +489,10 @@ class Source(Case):
         self.assertRegex(text, r"(?m)most time in +source\nmodel.py:31 .* gemm +line_31 = forward\(x\)  # <31>$")
         self.assertNotIn("secret", text)
 
+    def test_line_of_backward(self):
+        rows = {row["place"]: row for row in self.table(self.files["autograd"], "--source", self.source)}
+        self.assertEqual(rows["model.py:31 (backward)"]["source"], "line_31 = forward(x)  # <31>")
+
     def test_by_function_has_no_line(self):
         self.assertFalse([row for row in self.table(self.files["training"], "--by", "function", "--source", self.source)
                           if "source" in row])
@@ -449,7 +551,7 @@ class Flame(Case):
         return path
 
     def test_folded(self):
-        for name in "training", "cpp":
+        for name in "training", "autograd", "cpp":
             model = Model(self.files[name])
             for weight in "gpu-time", "wait", "bytes", "launches":
                 text = self.flame("x.folded", "--weight", weight, self.files[name]).read_text()

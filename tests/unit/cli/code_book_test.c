@@ -221,6 +221,45 @@ static void test_without_python(void **state)
 }
 
 #define THREAD(id) "," ATTR_NUMBER("thread.id", id)
+#define RANGE(id, name, start, end, thread)                                                                  \
+    SPAN(TRACE_A, id, "", name, start, end, ATTRS(ATTR_TEXT("cuda.range", "nvtx") THREAD(thread)))
+
+/* Operator c1 has the line, c2 a stack without Python, as only a damaged file can say. */
+static void test_forward_lines(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(
+        &f,
+        LINE(PROCESS_RESOURCE, RANGE("00000000000000c1", "aten::mm, seq = 1", "000000000", "000000010", "1"))
+            LINE(PROCESS_RESOURCE,
+                 CALL("00000000000000a1", "00000000000000c1", "000000001",
+                      THREAD("1") ID("00000000000000ff") PLACE("model.py", "31", "forward") TEXT(STACK)))
+                LINE(PROCESS_RESOURCE,
+                     RANGE("00000000000000c2", "aten::mm, seq = 2", "000000011", "000000020", "1"))
+                    LINE(PROCESS_RESOURCE,
+                         CALL("00000000000000a2", "00000000000000c2", "000000012",
+                              THREAD("1") ID("0000000000000000") PLACE("model.py", "32", "forward")))
+                        LINE(PROCESS_RESOURCE,
+                             RANGE("00000000000000d1", "MmBackward0, seq = 1", "000000021", "000000030", "2"))
+                            LINE(PROCESS_RESOURCE,
+                                 CALL("00000000000000a3", "00000000000000d1", "000000022", THREAD("2")))
+                                LINE(PROCESS_RESOURCE, RANGE("00000000000000d2", "MmBackward0, seq = 2",
+                                                             "000000031", "000000040", "2"))
+                                    LINE(PROCESS_RESOURCE, CALL("00000000000000a4", "00000000000000d2",
+                                                                "000000032", THREAD("2"))));
+    struct code_stack stack = code_book_stack(f.stat.code, &f.stat, origin_of(&f, 0xa3));
+    assert_null(stack.label);
+    assert_true(stack.is_backward);
+    assert_int_equal(stack.depth, 3);
+    char *place = code_frame_place(code_book_frame(f.stat.code, stack.place));
+    assert_string_equal(place, "model.py:31 (backward)");
+    free(place);
+    assert_int_equal(origin_of(&f, 0xa3), origin_of(&f, 0xa3));
+    assert_origin(&f, 0xa1, "model.py:31 forward < train.py:9 main"); /* its place has no mark */
+    assert_origin(&f, 0xa4, "(backward: MmBackward0)");
+    close_fixture(&f);
+}
 
 /* Calls without a stack: not sampled, or without Python, as the other calls of their thread tell. */
 static void test_threads(void **state)
@@ -363,6 +402,7 @@ int main(void)
         cmocka_unit_test(test_paths_may_differ),
         cmocka_unit_test(test_without_python),
         cmocka_unit_test(test_collectives),
+        cmocka_unit_test(test_forward_lines),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_odd_attributes),
         cmocka_unit_test(test_limit),

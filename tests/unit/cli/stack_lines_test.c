@@ -143,6 +143,10 @@ static void test_autograd_ranges(void **state)
                 "AddmmBackward0");
     assert_text(stack_lines_autograd_range("torch::autograd::AccumulateGrad"),
                 "torch::autograd::AccumulateGrad");
+    assert_text(stack_lines_autograd_range(
+                    "autograd::engine::evaluate_function: torch::autograd::CopySlices, op_id = 7"),
+                "torch::autograd::CopySlices");
+    assert_text(stack_lines_autograd_range("MmBackward0, op_id = 7"), "MmBackward0");
     assert_text(stack_lines_autograd_range("Backward pass"), "");
     assert_text(stack_lines_autograd_range("aten::mm, seq = 12"), "");
     assert_text(stack_lines_autograd_range("step 12"), "");
@@ -165,7 +169,12 @@ static void test_libraries(void **state)
     assert_false(stack_lines_is_library("/home/me/lib/python3.py"));
     assert_false(stack_lines_is_library("/home/me/lib/python3.12"));
     assert_false(stack_lines_is_library("glib/python3.12/x.py"));
+    assert_true(stack_lines_is_library("<eval_with_key>.12"));
+    assert_true(stack_lines_is_library("<__array_function__ internals>"));
+    assert_true(stack_lines_is_library("<attrs generated init a.B>"));
     assert_false(stack_lines_is_library("<stdin>"));
+    assert_false(stack_lines_is_library("<string>"));
+    assert_false(stack_lines_is_library("<ipython-input-1-0a1b>"));
     assert_false(stack_lines_is_library(""));
 }
 

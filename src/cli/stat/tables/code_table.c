@@ -126,6 +126,7 @@ static bool is_row(const struct rows *rows, const struct row *row, const char *l
     if (label || row->label)
         return label && row->label && strcmp(label, row->label) == 0;
     return row->frame->file == frame->file && row->frame->is_native == frame->is_native &&
+           row->frame->is_backward == frame->is_backward &&
            (by == STAT_CODE_BY_MODULE || row->frame->name == frame->name) &&
            (by != STAT_CODE_BY_LINE || row->frame->line == frame->line);
 }
@@ -138,7 +139,7 @@ static uint32_t row_of(struct rows *rows, const char *label, const struct code_f
         key = int_map_mix(key) ^ (uint64_t)(uintptr_t)frame->name;
     if (frame && by == STAT_CODE_BY_LINE)
         key = int_map_mix(key) ^ frame->line;
-    key = int_map_mix(key);
+    key = int_map_mix(key) + (frame && frame->is_backward);
     uint32_t number;
     while ((number = int_map_get(&rows->numbers, key)) != MAP_NONE) {
         if (is_row(rows, &rows->list[number], label, frame))
@@ -160,6 +161,15 @@ static void add_total(struct rows *rows, uint32_t number, const struct sums *sum
     row->total_ns += sums->self_ns;
 }
 
+/* Whether a caller has a row. Native code has only the name of its module: that of the program's executable
+ * is known from the place. */
+static bool is_programs(const struct code_frame *frame, const struct code_frame *place)
+{
+    if (frame->is_native)
+        return place->is_native && frame->file == place->file && !strstr(frame->file, ".so");
+    return !stack_lines_is_library(frame->file);
+}
+
 /* The row of the origin, to whose callers it adds the time. */
 static uint32_t add_origin(struct rows *rows, const struct sums *sums)
 {
@@ -173,9 +183,10 @@ static uint32_t add_origin(struct rows *rows, const struct sums *sums)
     row->wait_ns += sums->wait_ns;
     row->copied_bytes += sums->copied_bytes;
     add_total(rows, number, sums);
-    for (size_t i = stack.self + 1; !stack.label && i < stack.depth; i++) {
+    bool has_callers = !stack.label && !stack.is_backward;
+    for (size_t i = stack.self + 1; has_callers && i < stack.depth; i++) {
         const struct code_frame *frame = code_book_frame(stat->code, stack.frames[i]);
-        if (!frame->is_native && !stack_lines_is_library(frame->file))
+        if (is_programs(frame, code_book_frame(stat->code, stack.place)))
             add_total(rows, row_of(rows, NULL, frame), sums);
     }
     return number;
