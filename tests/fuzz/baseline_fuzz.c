@@ -1,6 +1,7 @@
 /* Arbitrary bytes as a baseline and, after a 0xff byte, as the limits that `cuspan diff` reads: an error of
  * one line, or a comparison of the runs with themselves that finds no difference. */
 #include "cli/diff/diff.h"
+#include "cli/diff/diff_code.h"
 
 #include "cli/stat/stat_print.h"
 
@@ -25,6 +26,8 @@ static void compare(const struct run_set *set, const struct diff_limits *limits)
     struct diff diff;
     diff_init(&diff, set, set, limits);
     diff_report(&diff, true, &report);
+    const struct run_set sides[SIDE_COUNT] = {*set, *set};
+    diff_code_report(sides, STAT_CODE_BY_FUNCTION, true, &report);
     for (size_t i = 0; i < diff.count; i++)
         require(diff.items[i].verdict == VERDICT_SAME || diff.items[i].verdict == VERDICT_TOO_FEW,
                 "runs differ from themselves");

@@ -210,7 +210,10 @@ static const struct command_option diff_options[] = {
     A_FILE(OPTION_BASE, "base", "FILE", "runs of the base: this file and the operands after it"),
     A_FILE(OPTION_NEW, "new", "FILE", "new runs: this file and the operands after it"),
     A_FILE(OPTION_LIMITS, "limits", "FILE", "thresholds and absolute limits in YAML (docs/diff.md)"),
-    FLAG(OPTION_ALL, "all", "also list rows without a difference"),
+    FLAG(OPTION_ALL, "all", "also list rows without a difference, and all rows of the table of code"),
+    ONE_OF(OPTION_BY, "by", "WHAT",
+           "rows of the table of code: line (default), function or module; edits move lines",
+           "line function module"), /* as enum stat_code_by */
     FLAG(OPTION_JSON, "json", "print JSON: times in ns, shares between 0 and 1"),
     CSV,
     FLAG(OPTION_MARKDOWN, "markdown", "print Markdown, for a pull request"),
@@ -559,6 +562,10 @@ const struct command commands[] = {
             "alarms of the whole comparison at 5 %. A significant difference beyond its threshold (5 % for "
             "kernels, 10 % for copies and totals, 25 % for calls, or as --limits says) is a regression or an "
             "improvement. docs/diff.md has the rules."
+            "\n\n"
+            "If both sides have call stacks, it also lists the lines of the program whose GPU time changed "
+            "the "
+            "most. They do not change the verdict."
             "\n\n"
             "BASE and NEW are recordings, files of OTLP spans, baselines (cuspan stat --save), or "
             "folders of such files. Each file except a baseline is one run. For several runs per side, use "

@@ -1,6 +1,7 @@
 #include "cli/args/command_table.h"
 
 #include "cli/diff/diff.h"
+#include "cli/diff/diff_code.h"
 #include "cli/util/xalloc.h"
 #include "cli/args/options.h"
 #include "cli/stat/stat_print.h"
@@ -25,6 +26,7 @@ struct command_line {
     bool is_named;  /* --base or --new was given */
     struct stat_style style;
     bool with_all;
+    int code_by; /* enum stat_code_by */
 };
 
 static int take_file(struct command_line *line, const struct options *options)
@@ -69,6 +71,7 @@ static int compare(struct command_line *line)
     warn(line);
     diff_init(&diff, &line->sides[SIDE_BASE], &line->sides[SIDE_NEW], &line->limits);
     size_t bad = diff_report(&diff, line->with_all, &report);
+    diff_code_report(line->sides, (enum stat_code_by)line->code_by, line->with_all, &report);
     stat_print(stdout, &report, &line->style);
     stat_report_deinit(&report);
     diff_deinit(&diff);
@@ -104,6 +107,7 @@ static int read_and_compare(struct command_line *line, int argc, char **argv)
     struct options options;
     const struct option_target targets[] = {STAT_STYLE_TARGETS(&line->style),
                                             {OPTION_ALL, .flag = &line->with_all},
+                                            {OPTION_BY, .choice = &line->code_by},
                                             {OPTION_LIMITS, .text = &line->limits_path},
                                             {0}};
     options_init(&options, "diff", argc, argv);

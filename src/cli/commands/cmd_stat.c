@@ -348,7 +348,8 @@ static int save(const struct command_line *line)
     if (status == STATUS_OK)
         status = run_set_save(&set, line->save, &err);
     if (status == STATUS_OK)
-        fprintf(stderr, "cuspan stat: %s: %zu kernels, calls, kinds of copies and totals of %zu %s\n",
+        fprintf(stderr,
+                "cuspan stat: %s: %zu kernels, calls, kinds of copies, totals and lines of code of %zu %s\n",
                 line->save, set.count, set.run_count, set.run_count == 1 ? "run" : "runs");
     else
         fprintf(stderr, "cuspan stat: %s\n", err.text);

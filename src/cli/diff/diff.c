@@ -33,6 +33,8 @@ static void add(struct diff *diff, const struct measure *base, const struct meas
                 const struct diff_limits *limits)
 {
     const struct measure *any = new ? new : base;
+    if (any->kind >= MEASURE_COMPARED_COUNT)
+        return;
     struct limits_of of = diff_limits_find(limits, any->kind, any->name);
     if (of.is_ignored)
         return;

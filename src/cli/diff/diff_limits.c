@@ -35,7 +35,7 @@ static const struct {
 
 #define RULE_NUMBERS (sizeof rule_numbers / sizeof *rule_numbers)
 
-static const char *const kind_keys[MEASURE_KIND_COUNT] = {"kernels", "copies", "calls", "totals"};
+static const char *const kind_keys[MEASURE_COMPARED_COUNT] = {"kernels", "copies", "calls", "totals"};
 
 void diff_limits_init(struct diff_limits *limits)
 {
@@ -45,7 +45,7 @@ void diff_limits_init(struct diff_limits *limits)
     limits->slower[MEASURE_COPY] = 0.1;
     limits->slower[MEASURE_CALL] = 0.25;
     limits->slower[MEASURE_TOTAL] = 0.1;
-    for (size_t i = 0; i < MEASURE_KIND_COUNT; i++)
+    for (size_t i = 0; i < MEASURE_COMPARED_COUNT; i++)
         limits->more[i] = INFINITY;
 }
 
@@ -143,10 +143,11 @@ static enum status read_kinds(const struct reader *reader, const struct item *pa
                         node_kind_name(parent->value));
     for (const struct item *item = parent->value->items; item; item = item->next) {
         size_t kind = 0;
-        while (kind < MEASURE_KIND_COUNT && strcmp(kind_keys[kind], item->key) != 0)
+        while (kind < MEASURE_COMPARED_COUNT && strcmp(kind_keys[kind], item->key) != 0)
             kind++;
-        enum status status = kind == MEASURE_KIND_COUNT ? unknown(reader, item, kind_keys, MEASURE_KIND_COUNT)
-                                                        : read_number(reader, item, &numbers[kind]);
+        enum status status = kind == MEASURE_COMPARED_COUNT
+                                 ? unknown(reader, item, kind_keys, MEASURE_COMPARED_COUNT)
+                                 : read_number(reader, item, &numbers[kind]);
         if (status != STATUS_OK)
             return status;
     }
@@ -179,9 +180,9 @@ static enum status read_ignore(const struct reader *reader, const struct item *i
 static enum status read_rule_key(const struct reader *reader, const struct item *item,
                                  struct limit_rule *rule)
 {
-    const char *keys[MEASURE_KIND_COUNT + RULE_NUMBERS + 1];
+    const char *keys[MEASURE_COMPARED_COUNT + RULE_NUMBERS + 1];
     size_t count = 0;
-    for (size_t i = 0; i < MEASURE_KIND_COUNT; i++) {
+    for (size_t i = 0; i < MEASURE_COMPARED_COUNT; i++) {
         keys[count++] = measure_kind_name((enum measure_kind)i);
         if (strcmp(item->key, measure_kind_name((enum measure_kind)i)) == 0)
             return read_pattern(reader, item, (enum measure_kind)i, rule);

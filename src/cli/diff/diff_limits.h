@@ -19,8 +19,8 @@ struct limit_rule;
 
 struct diff_limits {
     double level; /* of false alarms, for a whole comparison */
-    double slower[MEASURE_KIND_COUNT];
-    double more[MEASURE_KIND_COUNT];
+    double slower[MEASURE_COMPARED_COUNT];
+    double more[MEASURE_COMPARED_COUNT];
     struct limit_rule *rules;
     size_t rule_count, rule_capacity;
 };

@@ -9,7 +9,7 @@
 
 const char *measure_kind_name(enum measure_kind kind)
 {
-    static const char *const names[MEASURE_KIND_COUNT] = {"kernel", "copy", "call", "total"};
+    static const char *const names[MEASURE_KIND_COUNT] = {"kernel", "copy", "call", "total", "code"};
     return names[kind];
 }
 
@@ -119,7 +119,7 @@ static bool kind_of(const struct trace_span *span, enum measure_kind *kind)
 
 struct run_reader {
     struct stat stat;
-    void *headline, *devices; /* sections of `stat` */
+    void *headline, *devices, *code; /* sections of `stat` */
     struct samples samples;
     struct int_map numbers; /* name and kind → number */
     struct int_map fast;    /* what the name is made of → number: a run has millions of spans */
@@ -136,6 +136,7 @@ struct run_reader *run_set_begin(void)
     stat_init(&run->stat);
     run->headline = xcalloc(1, stat_headline.bytes);
     run->devices = xcalloc(1, stat_devices.bytes);
+    run->code = xcalloc(1, stat_code.bytes);
     return run;
 }
 
@@ -184,6 +185,8 @@ void run_set_take(struct run_reader *run, const struct trace *segment)
             continue;
         stat_headline.take(run->headline, stat, span);
         stat_devices.take(run->devices, stat, span);
+        if (!stat_has(stat, span, KEY_STEP_COPIED))
+            stat_code.take(run->code, stat, span);
         if (kind_of(span, &kind))
             samples_add(&run->samples, number_of(run, span, kind), stat_duration(span));
     }
@@ -201,9 +204,10 @@ static void add_samples(struct run_set *set, struct run_reader *run)
     }
 }
 
-static void add_total(struct run_set *set, const char *name, enum stat_unit unit, uint64_t value)
+static void add_value(struct run_set *set, enum measure_kind kind, const char *name, enum stat_unit unit,
+                      uint64_t value)
 {
-    struct measure *item = run_set_measure(set, MEASURE_TOTAL, name, unit);
+    struct measure *item = run_set_measure(set, kind, name, unit);
     struct sample sample = {value, 0, 1};
     struct spread spread = {0, 1, value, value, value, value, value};
     run_item_of(&item->runs[set->run_count - 1], &sample, &spread);
@@ -217,13 +221,44 @@ static void add_totals(struct run_set *set, const struct stat_report *report)
     for (size_t c = 0; c < headline->column_count; c++) {
         enum stat_unit unit = headline->columns[c].unit;
         if (unit == STAT_COUNT || unit == STAT_NS || unit == STAT_BYTES)
-            add_total(set, headline->columns[c].key, unit, (uint64_t)headline->values[c].i);
+            add_value(set, MEASURE_TOTAL, headline->columns[c].key, unit, (uint64_t)headline->values[c].i);
     }
     for (size_t c = 0; c < devices->column_count; c++) {
         for (size_t r = 0; strcmp(devices->columns[c].key, "busy_ns") == 0 && r < devices->row_count; r++)
             busy_ns += (uint64_t)devices->values[r * devices->column_count + c].i;
     }
-    add_total(set, "busy_ns", STAT_NS, busy_ns);
+    add_value(set, MEASURE_TOTAL, "busy_ns", STAT_NS, busy_ns);
+}
+
+static size_t column_of(const struct stat_table *table, const char *key)
+{
+    size_t c = 0;
+    while (strcmp(table->columns[c].key, key) != 0)
+        c++;
+    return c;
+}
+
+/* From the table of code, whose rows are in order of GPU time. */
+static void add_code(struct run_set *set, const struct stat_table *code)
+{
+    size_t place = column_of(code, "place"), function = column_of(code, "function");
+    size_t self_ns = column_of(code, "self_ns");
+    uint64_t others_ns = 0;
+    for (size_t r = 0; r < code->row_count; r++) {
+        const struct stat_value *row = code->values + r * code->column_count;
+        uint64_t ns = (uint64_t)row[self_ns].i;
+        if (r >= RUN_CODE_LINES_MAX)
+            others_ns += ns;
+        if (r >= RUN_CODE_LINES_MAX || !ns)
+            continue;
+        bool has_function = !row[function].is_missing;
+        char *name = xasprintf("%s%s%s", row[place].text, has_function ? RUN_CODE_SEPARATOR : "",
+                               has_function ? row[function].text : "");
+        add_value(set, MEASURE_CODE, name, STAT_NS, ns);
+        free(name);
+    }
+    if (others_ns)
+        add_value(set, MEASURE_CODE, "(other lines)", STAT_NS, others_ns);
 }
 
 static void add_run(struct run_set *set, struct run_reader *run, const struct stat_report *report)
@@ -232,6 +267,10 @@ static void add_run(struct run_set *set, struct run_reader *run, const struct st
     run_set_grow(set, 1);
     add_samples(set, run);
     add_totals(set, report);
+    for (size_t i = 0; i < report->count; i++) { /* there is none without stacks */
+        if (strcmp(report->tables[i].key, "code") == 0)
+            add_code(set, &report->tables[i]);
+    }
     for (size_t i = 0; i < trace->resource_count; i++)
         run_set_add_gpus(set, trace_string(trace, trace->resources[i].device_name));
 }
@@ -241,11 +280,13 @@ void run_set_end(struct run_reader *run, struct run_set *set)
     struct stat_report report = {.count = 0};
     stat_headline.finish(run->headline, &run->stat, set ? &report : NULL);
     stat_devices.finish(run->devices, &run->stat, set ? &report : NULL);
+    stat_code.finish(run->code, &run->stat, set ? &report : NULL);
     if (set)
         add_run(set, run, &report);
     stat_report_deinit(&report);
     free(run->headline);
     free(run->devices);
+    free(run->code);
     free(run->names);
     int_map_deinit(&run->numbers);
     int_map_deinit(&run->fast);

@@ -9,7 +9,19 @@
 #include "cli/trace/trace.h"
 
 /* In the order of files and output. */
-enum measure_kind { MEASURE_KERNEL, MEASURE_COPY, MEASURE_CALL, MEASURE_TOTAL, MEASURE_KIND_COUNT };
+enum measure_kind {
+    MEASURE_KERNEL,
+    MEASURE_COPY,
+    MEASURE_CALL,
+    MEASURE_TOTAL,
+    MEASURE_CODE, /* GPU time of a line; has no limits and no verdict */
+    MEASURE_KIND_COUNT,
+    MEASURE_COMPARED_COUNT = MEASURE_CODE /* those before it */
+};
+
+/* The name of a line is "model.py:31", or this and the function after it. */
+#define RUN_CODE_SEPARATOR "\t"
+#define RUN_CODE_LINES_MAX 4096 /* of a run, those with the most time; the others together are one */
 
 struct measure {
     enum measure_kind kind;
@@ -54,7 +66,7 @@ void run_set_grow(struct run_set *set, size_t runs);
 /* Adds the missing names of a list "A, B". */
 void run_set_add_gpus(struct run_set *set, const char *gpus);
 
-/* "kernel", "copy", "call", "total". */
+/* "kernel", "copy", "call", "total", "code". */
 const char *measure_kind_name(enum measure_kind kind);
 int measure_compare(const struct measure *a, const struct measure *b);
 

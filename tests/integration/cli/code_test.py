@@ -544,6 +544,89 @@ class Source(Case):
         self.assertEqual(done.stderr, "cuspan stat: --source /no/such: No such file or directory; name a directory with source files\n")
 
 
+class Diff(Case):
+    def rows(self, *arguments, status=(0, 1)):
+        done = run("diff", "--json", *arguments)
+        self.assertIn(done.returncode, status, done.stderr)
+        return json.loads(done.stdout).get("code")
+
+    @staticmethod
+    def change(row):
+        return abs(row.get("new_ns", 0) - row.get("base_ns", 0))
+
+    def test_every_figure(self):
+        for by in "line", "function", "module":
+            base, new = (Counter({place: row["self_ns"] for place, row in Model(self.files[name]).rows(by).items() if row["self_ns"]})
+                         for name in ("training", "slower"))
+            rows = self.rows("--all", "--by", by, self.files["training"], self.files["slower"])
+            self.assertEqual({(row["place"], row.get("function")): (row.get("base_ns", 0), row.get("new_ns", 0)) for row in rows},
+                             {place: (base[place], new[place]) for place in {*base, *new}})
+            for row in rows:
+                if "base_ns" in row and "new_ns" in row:
+                    self.assertAlmostEqual(row["change_share"], row["new_ns"] / row["base_ns"] - 1, 6)
+                else:
+                    self.assertNotIn("change_share", row)
+            self.assertEqual(rows, sorted(rows, key=lambda row: (-self.change(row), row["place"], row.get("function", ""))))
+
+    def test_only_changes(self):
+        rows = self.rows(self.files["training"], self.files["slower"])
+        self.assertEqual([row["place"] for row in rows], ["model.py:22", "model.py:90", "model.py:95"])
+        self.assertEqual(self.rows(self.files["training"], self.files["training"], status=(0,)), [])
+        text = self.ok("diff", self.files["training"], self.files["training"])
+        self.assertNotIn("model.py", text)
+
+    def test_backward_is_a_row(self):
+        rows = {row["place"]: row.get("base_ns") for row in self.rows("--all", self.files["autograd"], self.files["training"])}
+        self.assertEqual((rows["model.py:31 (backward)"], rows["model.py:31"]), (82_000, 20_000))
+        rows = {(row["place"], row.get("function")): row.get("base_ns") for row in
+                self.rows("--all", "--by", "function", self.files["autograd"], self.files["training"])}
+        self.assertEqual(rows["model.py (backward)", "Model.forward"], 82_000 + 50_000 + 44_000 + 26_500)
+
+    def test_runs_and_baselines(self):
+        """The median of several runs, and a baseline has the same lines as its files."""
+        runs = []
+        for number, duration in enumerate((1_000, 9_000, 2_000, 3_000)):
+            trace = CodeTrace("run", number)
+            line = main_stack(1, python("a b.py", 7, "f\tg"), own=0)
+            trace.launch_at(line, "k", duration)
+            if number == 1:
+                trace.launch_at(main_stack(2, python("once.py", 8, "f"), own=0), "k", 500)
+            trace.finish()
+            runs.append(self.path(f"run{number}.jsonl"))
+            runs[-1].write_text("\n".join(trace.lines()) + "\n")
+        want = [{"place": "a b.py:7", "function": "f\tg", "base_ns": 2_500, "new_ns": 9_000, "change_share": 2.6}]
+        self.assertEqual([row for row in self.rows("--base", *runs, "--new", runs[1]) if row["place"] != "once.py:8"], want)
+        # A line of one run of four has a median of 0.
+        self.assertIn({"place": "once.py:8", "function": "f", "new_ns": 500}, self.rows("--base", *runs, "--new", runs[1]))
+        baseline = self.path("baseline.json")
+        self.ok("stat", "--save", baseline, *runs)
+        self.assertEqual(self.rows("--base", baseline, "--new", runs[1]), self.rows("--base", *runs, "--new", runs[1]))
+
+    def test_no_verdict(self):
+        """Lines do not count as items, and have no limits."""
+        done = run("diff", "--json", self.files["training"], self.files["training"])
+        headline = json.loads(done.stdout)["headline"]
+        without = self.path("without.jsonl")
+        without.write_text(self.files["training"].read_text().replace("cuspan.stack.id", "x.id").replace('"code.', '"x.'))
+        done = run("diff", "--json", without, without)
+        self.assertEqual(json.loads(done.stdout)["headline"], headline)
+        self.assertNotIn("code", json.loads(done.stdout))
+        self.assertIsNone(self.rows(without, self.files["training"]))
+        limits = self.path("limits.yaml")
+        limits.write_text("rules: [{code: x, sum_max: 1}]")
+        done = run("diff", "--limits", limits, without, without)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("unknown key", done.stderr)
+        self.assertEqual(run("diff", "--by", "thread", without, without).returncode, 2)
+
+    def test_many_lines(self):
+        wide = self.made("wide")
+        rows = self.rows("--all", self.files["training"], wide)
+        self.assertEqual(len([row for row in rows if "new_ns" in row]), 4_096 + 1)
+        self.assertEqual(sum(row.get("new_ns", 0) for row in rows), sum(100 + i % 1_000 for i in range(100_000)))
+        self.assertEqual(len(self.rows(self.files["training"], wide)), 20)
+
+
 class Flame(Case):
     def flame(self, name, *options):
         path = self.path(name)
