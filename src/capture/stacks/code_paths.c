@@ -41,12 +41,12 @@ static struct text from(struct text path, const char *folder)
     return (struct text){NULL, 0};
 }
 
-/* The path from the folder of installed packages, the standard library ("lib/python3.12/") or PyTorch's
- * compiler on, or nothing. */
+/* The path from the folder of installed packages, the standard library ("lib/python3.12/"), PyTorch's
+ * compiler or cuspan's own archive on, or nothing. */
 static struct text in_library(struct text path)
 {
     static const char *const folders[] = {"/site-packages/", "/dist-packages/", "/lib/python3.",
-                                          "/torchinductor_"};
+                                          "/torchinductor_", "/python.zip/"};
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
         struct text rest = from(path, folders[i]);
         if (rest.bytes)

@@ -345,23 +345,30 @@ static size_t find_self(const struct code_book *book, const struct origin *origi
         if (!frame->is_native)
             innermost = i;
     }
+    size_t executed = SIZE_MAX; /* innermost of the texts that wait for their caller's file */
     for (size_t i = 0; i < origin->depth; i++) {
         const struct code_frame *frame = &book->frames[frames[i]];
-        if (!frame->is_native && !stack_lines_is_library(frame->file))
-            return i;
+        if (frame->is_native || stack_lines_is_library(frame->file))
+            executed = frame->is_native ? executed : SIZE_MAX;
+        else if (!stack_lines_is_executed(frame->file))
+            return executed != SIZE_MAX ? executed : i;
+        else if (executed == SIZE_MAX)
+            executed = i;
     }
-    return innermost;
+    return executed != SIZE_MAX ? executed : innermost;
 }
 
 /* Of a stack without Python: the autograd node that ran, or NULL. */
 static const char *find_node(const struct code_book *book, const struct stat *stat,
                              const struct origin *origin)
 {
+    bool is_engines = false; /* between two nodes, it adds gradients */
     for (size_t i = 0; i < origin->depth; i++) {
         const struct code_frame *frame = &book->frames[book->stack_frames[origin->first + i]];
         struct stack_frame native = {.kind = frame->is_native ? FRAME_NATIVE : FRAME_PYTHON,
                                      .name = {frame->name, strlen(frame->name)}};
         struct frame_text node = stack_lines_autograd(&native);
+        is_engines |= stack_lines_is_autograd_engine(&native);
         if (!node.len)
             continue;
         char *text = xasprintf("(backward: %.*s)", (int)node.len, node.at);
@@ -369,7 +376,7 @@ static const char *find_node(const struct code_book *book, const struct stat *st
         free(text);
         return label;
     }
-    return NULL;
+    return is_engines ? "(backward: autograd engine)" : NULL;
 }
 
 /* The forward stack, with a marked place. */

@@ -211,6 +211,13 @@ struct frame_text stack_lines_autograd_range(const char *range)
     return node;
 }
 
+bool stack_lines_is_autograd_engine(const struct stack_frame *frame)
+{
+    const char *at = frame->name.at, *end = at + frame->name.len;
+    return frame->kind == FRAME_NATIVE && frame->name.len &&
+           (find(at, end, "torch::autograd::Engine::") || find(at, end, "5torch8autograd6Engine"));
+}
+
 /* --- the program and its libraries --- */
 
 /* `name` at the start of the path's parts. */
@@ -237,20 +244,30 @@ static bool is_standard_library(const char *file)
     return false;
 }
 
-/* Code that libraries generate has a name instead of a path. That of the program does, too: <stdin>,
- * <string>, <ipython-input-1-...>. */
-static bool is_generated(const char *file)
+static bool begins_with_one_of(const char *file, const char *const *names)
 {
-    static const char *const names[] = {"<frozen", "<eval_with_key>", "<__array_function__",
-                                        "<attrs generated", "<lambdifygenerated"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strncmp(file, names[i], strlen(names[i])) == 0)
+    for (; *names; names++)
+        if (strncmp(file, *names, strlen(*names)) == 0)
             return true;
     return false;
+}
+
+bool stack_lines_is_executed(const char *file)
+{
+    static const char *const typed[] = {"<stdin>", "<console>", "<ipython-input-", "<python-input-", NULL};
+    return *file == '<' && !begins_with_one_of(file, typed);
+}
+
+/* Code that libraries generate has a name instead of a path. That of the program does, too. */
+static bool is_generated(const char *file)
+{
+    static const char *const names[] = {"<frozen",          "<eval_with_key>",    "<__array_function__",
+                                        "<attrs generated", "<lambdifygenerated", NULL};
+    return begins_with_one_of(file, names);
 }
 
 bool stack_lines_is_library(const char *file)
 {
     return has_part(file, "site-packages/") || has_part(file, "dist-packages/") || is_generated(file) ||
-           has_part(file, "torchinductor_") || is_standard_library(file);
+           has_part(file, "torchinductor_") || has_part(file, "python.zip/") || is_standard_library(file);
 }

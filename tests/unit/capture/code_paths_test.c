@@ -35,6 +35,8 @@ static void test_relative(void **state)
     expect("/usr/lib/python3/dist-packages/numpy/core.py", "dist-packages/numpy/core.py", false);
     expect("/usr/lib/python3.13/asyncio/events.py", "lib/python3.13/asyncio/events.py", false);
     expect("/tmp/torchinductor_me/ab/cabc.py", "torchinductor_me/ab/cabc.py", false);
+    expect("/opt/cuspan/lib/cuspan/python.zip/cuspan/_asyncio_hooks.py",
+           "python.zip/cuspan/_asyncio_hooks.py", false);
     expect("/usr", "usr", true);
     expect("/", "/", true);
     expect("", "", false);

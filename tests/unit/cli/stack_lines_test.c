@@ -176,6 +176,37 @@ static void test_libraries(void **state)
     assert_false(stack_lines_is_library("<string>"));
     assert_false(stack_lines_is_library("<ipython-input-1-0a1b>"));
     assert_false(stack_lines_is_library(""));
+    assert_true(stack_lines_is_library("build/python.zip/cuspan/_asyncio_hooks.py"));
+}
+
+static void test_executed_text(void **state)
+{
+    (void)state;
+    assert_true(stack_lines_is_executed("<string>"));
+    assert_true(stack_lines_is_executed("<eval_with_key>.12"));
+    assert_false(stack_lines_is_executed("<stdin>"));
+    assert_false(stack_lines_is_executed("<ipython-input-1-0a1b>"));
+    assert_false(stack_lines_is_executed("train.py"));
+    assert_false(stack_lines_is_executed(""));
+}
+
+static void test_autograd_engine(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        bool is_engine;
+    } cases[] = {
+        {"torch::autograd::Engine::thread_main(std::shared_ptr<torch::autograd::GraphTask> const&)", true},
+        {"_ZN5torch8autograd6Engine11thread_mainERKSt10shared_ptrINS0_9GraphTaskEE", true},
+        {"at::native::add_kernel(at::TensorIteratorBase&, c10::Scalar const&)", false},
+        {"", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct stack_frame frame = {.kind = FRAME_NATIVE, .name = {cases[i].name, strlen(cases[i].name)}};
+        assert_int_equal(stack_lines_is_autograd_engine(&frame), cases[i].is_engine);
+        frame.kind = FRAME_PYTHON;
+        assert_false(stack_lines_is_autograd_engine(&frame));
+    }
 }
 
 int main(void)
@@ -184,6 +215,7 @@ int main(void)
         cmocka_unit_test(test_all_forms),       cmocka_unit_test(test_difficult_names),
         cmocka_unit_test(test_every_prefix),    cmocka_unit_test(test_autograd),
         cmocka_unit_test(test_autograd_ranges), cmocka_unit_test(test_libraries),
+        cmocka_unit_test(test_executed_text),   cmocka_unit_test(test_autograd_engine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
