@@ -7,7 +7,7 @@ lines: kernels with names of their own are on the lines that launch them, in eve
 training step: 95 % of the forward's GPU time is on lines of the program, all of the GPU time has a row, and nine of the ten most
 expensive functions are those that PyTorch's profiler names with with_stack (by innermost frame of the program; its frames have the
 first line of a function, so functions are compared). backward: with capture.launch_stacks=all, its work is named by autograd nodes.
-sampled: the same with one call in 16. Then torch.compile, a CUDA graph, Triton, JAX, CuPy, Numba if installed, a C++ program.
+forward_lines: under emit_nvtx, it is on the forward's lines. sampled: the same with one call in 16. Then torch.compile, a CUDA graph, Triton, JAX, CuPy, Numba if installed, a C++ program.
 Results: OUTDIR/code.json, and for each case OUTDIR/CASE.jsonl and .txt."""
 
 import json
@@ -29,6 +29,7 @@ PROGRAM = ROOT / "tests/gpu/programs/code.py"
 CASE_S = 100
 FORWARD_SHARE_MIN = 0.95
 TOP, TOP_MIN = 10, 9
+STEPS, WARM_UP = 6, 3  # of code.py
 UNKNOWN_SHARE_MAX = 0.05  # while unwind rules are learned, and while Python ends
 results = {}
 
@@ -176,6 +177,29 @@ def backward():
         yield f"{sum(rest.values()):.1%} of the GPU time have other rows: {rest}"
 
 
+def forward_lines():
+    """emit_nvtx's sequence numbers lead from backward to the forward line."""
+    yield from checked_report(traced("forward_lines", [sys.executable, PROGRAM, "train", "--nvtx"], "all"))
+    rows = table("forward_lines")
+    if sum(row["self_ns"] for row in rows) != gpu_time("forward_lines"):
+        yield "the sum of the rows is not the GPU time"
+    of_lines = {f"{row['place']}": row["self_ns"] for row in rows if row["place"].endswith(" (backward)") and row["self_ns"]}
+    of_nodes = {row["place"]: row["self_ns"] for row in rows if row["place"].startswith("(backward: ") and row["self_ns"]}
+    results["forward_lines"] = {"lines": of_lines, "nodes": of_nodes}
+    steps = STEPS / (STEPS + WARM_UP)  # the warm-up has no ranges
+    share = sum(of_lines.values()) / max(1, steps * (sum(of_lines.values()) + sum(of_nodes.values())))
+    if share < 0.8 or not all("code.py:" in place for place in of_lines):
+        yield f"{share:.0%} of backward is on forward lines: {results['forward_lines']}"
+
+
+def jax():
+    yield from simple("jax")()
+    number = next(i for i, line in enumerate(PROGRAM.read_text().splitlines(), 1) if line.endswith("# line of the dot"))
+    found = {row["place"]: row["top"] for row in table("jax") if row["self_ns"] and row["place"].endswith(f"code.py:{number}")}
+    if not found:
+        yield f"no row for line {number} of the jitted function: {results['jax']}"
+
+
 def sampled():
     report = traced("sampled", [sys.executable, PROGRAM, "train"], **{"capture.launch_stacks_period": 16})
     yield from checked_report(report)
@@ -225,8 +249,8 @@ def cpp():
             yield f"{kernel} is not in {function}: {found}"
 
 
-CASES = {"lines": lines, "train": train, "backward": backward, "sampled": sampled, "compiled": compiled, "graph": graph,
-         "triton": simple("triton"), "jax": simple("jax"), "cupy": simple("cupy"), "numba": simple("numba"), "cpp": cpp}
+CASES = {"lines": lines, "train": train, "backward": backward, "forward_lines": forward_lines, "sampled": sampled, "compiled": compiled, "graph": graph,
+         "triton": simple("triton"), "jax": jax, "cupy": simple("cupy"), "numba": simple("numba"), "cpp": cpp}
 TOGETHER = 4
 
 

@@ -1,10 +1,10 @@
 """Work on the GPU whose lines are known. Called by code_test.py.
 
-    code.py lines | train | compile | graph | triton | jax | cupy | numba    [--profile FILE]
+    code.py lines | train | compile | graph | triton | jax | cupy | numba    [--profile FILE | --nvtx]
 
 lines: operations whose kernels have names of their own, each in another kind of Python frame. train: steps of a small
 transformer; its functions are below "The model". --profile: the same below PyTorch's profiler with stacks, which writes FILE.
-The others launch as their names say. A line with an expected kernel ends in "# kernel: PATTERN"."""
+--nvtx: with the NVTX ranges of emit_nvtx. The others launch as their names say. A line with an expected kernel ends in "# kernel: PATTERN"."""
 
 import asyncio
 import sys
@@ -63,7 +63,7 @@ def lines():
 # ---- The model ---------------------------------------------------------------------------------------------------------
 
 
-def train(profile=None):
+def train(profile=None, nvtx=False):
     import torch
     from torch import nn
     from torch.nn import functional as F
@@ -153,11 +153,12 @@ def train(profile=None):
                 step()
             torch.cuda.synchronize()
         recorded.export_chrome_trace(profile)
-    else:
+        return
+    with torch.autograd.profiler.emit_nvtx(enabled=nvtx):
         for _ in range(STEPS):
             with torch.cuda.nvtx.range("step"):
                 step()
-        torch.cuda.synchronize()
+    torch.cuda.synchronize()
 
 
 # ---- Compiled work -----------------------------------------------------------------------------------------------------
@@ -213,7 +214,7 @@ def jax():
 
     @j.jit
     def step(a, b):
-        return np.tanh(a @ b).sum()
+        return np.tanh(a @ b).sum()  # line of the dot
 
     a = np.ones((512, 512))
     for _ in range(4):
@@ -248,4 +249,7 @@ def numba():
 
 if __name__ == "__main__":
     arguments = sys.argv[2:]
-    globals()[sys.argv[1]](*arguments[1:] if arguments[:1] == ["--profile"] else ())
+    if arguments == ["--nvtx"]:
+        train(nvtx=True)
+    else:
+        globals()[sys.argv[1]](*arguments[1:] if arguments[:1] == ["--profile"] else ())

@@ -21,7 +21,7 @@ STAT_COLUMNS_OF(columns, COLUMNS);
 
 #define DEVICE_MANAGED (MEMORY_HOST - 1) /* its location is unknown */
 
-/* The memory of one process on one GPU, or the like. */
+/* The memory of one process on one GPU, in managed memory or pinned. */
 struct account {
     uint64_t live, peak, peak_ns;
 };
