@@ -1,4 +1,4 @@
-cuspan_stage(correlate src/correlate/correlate.c src/correlate/spans/spans.c src/correlate/spans/session_spans.c src/correlate/spans/step_spans.c src/correlate/trace/thread_events.c src/correlate/spans/call_spans.c src/correlate/spans/activity_spans.c
+cuspan_stage(correlate src/correlate/correlate.c src/correlate/spans/spans.c src/correlate/spans/session_spans.c src/correlate/spans/step_spans.c src/correlate/trace/thread_events.c src/correlate/spans/call_spans.c src/correlate/spans/code_attributes.c src/correlate/spans/activity_spans.c
              src/correlate/spans/range_spans.c src/correlate/join/pending.c src/correlate/join/waiting.c src/correlate/trace/sampler.c
              src/correlate/trace/session.c src/correlate/trace/steps.c src/correlate/trace/step_budget.c src/correlate/totals/session_overhead.c src/correlate/spans/attributes.c src/correlate/spans/kernel_names.c src/correlate/spans/demangle.c src/correlate/trace/devices.c
              src/correlate/totals/accounts.c src/correlate/totals/counting.c src/correlate/join/entry_queue.c src/correlate/totals/summaries.c src/correlate/totals/totals.c

@@ -6,6 +6,7 @@
 #include "correlate/join/gpu_counted.h"
 #include "correlate/join/graphs.h"
 #include "correlate/join/waiting.h"
+#include "correlate/spans/code_attributes.h"
 #include "correlate/spans/kernel_names.h"
 #include "correlate/state.h"
 #include "correlate/totals/program_stats.h"
@@ -128,7 +129,7 @@ __attribute__((noinline)) static void put_code(struct correlate *c, uint64_t id)
     struct span *span = &c->span;
     struct code_stack *code = code_stacks_of_nodes(c->code, id);
     if (code) {
-        call_spans_put_code(c, span, code);
+        code_attributes_put(c->options.settings, span, code);
         return;
     }
     code_id_text(id, c->activities.stack_id);

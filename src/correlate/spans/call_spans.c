@@ -2,6 +2,7 @@
 
 #include "base/accounting/counters.h"
 #include "correlate/join/graphs.h"
+#include "correlate/spans/code_attributes.h"
 #include "correlate/state.h"
 #include "correlate/totals/program_stats.h"
 
@@ -215,21 +216,6 @@ void correlate_code(struct correlate *c, const struct code_record *record)
     c->calls.code = code;
 }
 
-/* By default the text of a stack is sent once: the other spans refer to it by its ID. */
-void call_spans_put_code(const struct correlate *c, struct span *span, struct code_stack *code)
-{
-    span_attr_string(span, ATTR("cuspan.stack.id"), code->id);
-    if (*code->function)
-        span_attr_string(span, ATTR("code.function.name"), code->function);
-    if (code->file)
-        span_attr_string(span, ATTR("code.file.path"), code->file);
-    if (code->line)
-        span_attr_int(span, ATTR("code.line.number"), code->line);
-    if (!code->is_sent || c->options.settings->capture.code_stacktrace == CODE_STACKTRACE_ALWAYS)
-        span_attr_string(span, ATTR("code.stacktrace"), code->text);
-    code->is_sent = true;
-}
-
 /* For contexts and statistics, whether sampled or not. */
 static void note_call(struct correlate *c, const struct call_info *info, const struct call_record *call)
 {
@@ -289,7 +275,7 @@ static void make_span(struct correlate *c, const struct thread_info *thread, con
         return;
     }
     if (__builtin_expect(c->calls.code != NULL, 0))
-        call_spans_put_code(c, span, c->calls.code);
+        code_attributes_put(c->options.settings, span, c->calls.code);
     if (step)
         step_spans_emit(c, step, span, parent->account);
     else

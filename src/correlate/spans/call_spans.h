@@ -23,9 +23,6 @@ struct call_spans {
     struct span_event events[CALL_EVENTS_MAX]; /* of the current span */
 };
 
-/* The attributes of the code that made a call or captured a graph's node. */
-void call_spans_put_code(const struct correlate *correlate, struct span *span, struct code_stack *code);
-
 /* At the end: adds the events of calls that never returned to the session. */
 void call_spans_finish(struct correlate *correlate);
 
