@@ -328,9 +328,26 @@ static bool is_same_place(const struct code_frame *a, const struct code_frame *b
     return a->line == b->line && a->name == b->name && (!with_file || a->file == b->file);
 }
 
-/* The index of the program's innermost frame in its stack. The text may have the full path where the
- * attribute has a relative one. SIZE_MAX: there is no Python frame. */
-static size_t find_self(const struct code_book *book, const struct origin *origin)
+/* Of Python: text that was executed belongs to its caller. */
+static bool is_programs(const struct code_book *book, const uint32_t *frames, size_t depth, size_t at)
+{
+    while (at + 1 < depth && stack_lines_is_executed(book->frames[frames[at]].file))
+        at++;
+    const struct code_frame *frame = &book->frames[frames[at]];
+    return !frame->is_native && !stack_lines_is_library(frame->file);
+}
+
+bool code_book_is_programs(const struct code_book *book, const struct code_stack *stack, size_t at)
+{
+    const struct code_frame *frame = &book->frames[stack->frames[at]], *place = &book->frames[stack->place];
+    if (frame->is_native)
+        return place->is_native && frame->file == place->file && !strstr(frame->file, ".so");
+    return is_programs(book, stack->frames, stack->depth, at);
+}
+
+/* The index of the frame of the code.* attributes. The text may have the full path where the attribute has a
+ * relative one. SIZE_MAX: there is none. */
+static size_t find_place(const struct code_book *book, const struct origin *origin)
 {
     const uint32_t *frames = book->stack_frames + origin->first;
     const struct code_frame *place = origin->place == MAP_NONE ? NULL : &book->frames[origin->place];
@@ -339,23 +356,28 @@ static size_t find_self(const struct code_book *book, const struct origin *origi
             if (is_same_place(&book->frames[frames[i]], place, with_file))
                 return i;
     }
-    size_t innermost = SIZE_MAX;
-    for (size_t i = origin->depth; i-- > 0;) {
-        const struct code_frame *frame = &book->frames[frames[i]];
-        if (!frame->is_native)
-            innermost = i;
+    return SIZE_MAX;
+}
+
+/* The index of the program's innermost frame in its stack; otherwise that of a line which Inductor generated,
+ * or of any Python. SIZE_MAX: there is no Python frame. */
+static size_t find_self(const struct code_book *book, const struct origin *origin)
+{
+    const uint32_t *frames = book->stack_frames + origin->first;
+    size_t place = find_place(book, origin), innermost = SIZE_MAX;
+    bool is_placed = place != SIZE_MAX && (book->frames[frames[place]].is_native ||
+                                           is_programs(book, frames, origin->depth, place));
+    for (size_t i = 0; !is_placed && place == SIZE_MAX && i < origin->depth; i++) {
+        if (is_programs(book, frames, origin->depth, i))
+            return i;
     }
-    size_t executed = SIZE_MAX; /* innermost of the texts that wait for their caller's file */
-    for (size_t i = 0; i < origin->depth; i++) {
-        const struct code_frame *frame = &book->frames[frames[i]];
-        if (frame->is_native || stack_lines_is_library(frame->file))
-            executed = frame->is_native ? executed : SIZE_MAX;
-        else if (!stack_lines_is_executed(frame->file))
-            return executed != SIZE_MAX ? executed : i;
-        else if (executed == SIZE_MAX)
-            executed = i;
+    for (size_t i = 0; !is_placed && i < origin->depth; i++) {
+        if (stack_lines_is_inductor(book->frames[frames[i]].file))
+            return i;
     }
-    return executed != SIZE_MAX ? executed : innermost;
+    for (size_t i = origin->depth; i-- > 0;)
+        innermost = book->frames[frames[i]].is_native ? innermost : i;
+    return place != SIZE_MAX ? place : innermost;
 }
 
 /* Of a stack without Python: the autograd node that ran, or NULL. */
@@ -405,14 +427,17 @@ struct code_stack code_book_stack(const struct code_book *book, const struct sta
         bool is_python_free = (book->has_stacks || origin->allocates) && !has_others;
         stack.label = book->origins[is_python_free ? ORIGIN_NO_PYTHON : ORIGIN_NOT_SAMPLED].label;
     }
-    if (stack.label)
+    if (origin->kind == ORIGIN_IS_COMPILED)
+        stack.self = origin->of;
+    if (stack.label || origin->kind == ORIGIN_IS_COMPILED)
         return stack;
     size_t self = find_self(book, origin);
     bool has_python = (self != SIZE_MAX && !book->frames[stack.frames[self]].is_native) ||
                       (stack.place != MAP_NONE && !book->frames[stack.place].is_native);
     stack.self = self == SIZE_MAX ? 0 : self;
-    bool lacks_module = stack.place != MAP_NONE && !*book->frames[stack.place].file;
-    if (self != SIZE_MAX && (stack.place == MAP_NONE || lacks_module))
+    const char *file = stack.place != MAP_NONE ? book->frames[stack.place].file : "";
+    bool is_generated = self != SIZE_MAX && stack_lines_is_inductor(book->frames[stack.frames[self]].file);
+    if (self != SIZE_MAX && (!*file || is_generated))
         stack.place = stack.frames[self];
     if (!has_python)
         stack.label = find_node(book, stat, origin);

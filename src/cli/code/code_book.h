@@ -38,6 +38,9 @@ void code_book_learn(struct code_book *book, const struct stat *stat);
  * has stack attributes of its own (a graph's node), or those of the call that submitted it. Without Python,
  * an NVTX range of autograd around it leads to the line of the forward operator. */
 uint32_t code_book_origin(struct code_book *book, const struct stat *stat, const struct trace_span *span);
+/* After the last segment: launches by Inductor's generated code get the lines that it was made from. */
+struct inductor;
+void code_book_resolve(struct code_book *book, const struct stat *stat, struct inductor *inductor);
 /* Whether any span up to now had a stack, or a line of XLA; without those of allocations. */
 bool code_book_has_stacks(const struct code_book *book);
 bool code_book_has_allocation_stacks(const struct code_book *book);
@@ -57,6 +60,9 @@ struct code_stack {
 struct code_stack code_book_stack(const struct code_book *book, const struct stat *stat, uint32_t origin);
 const struct code_frame *code_book_frame(const struct code_book *book, uint32_t frame);
 
+/* Whether a frame of the stack is the program's. Text that was executed, such as "<string>", belongs to its
+ * caller. Of native code, only the name of the module is known: that of the place is the program's. */
+bool code_book_is_programs(const struct code_book *book, const struct code_stack *stack, size_t frame);
 /* "train.py:88", "train.py:88 (backward)", or the module or function of native code. The caller frees it. */
 char *code_frame_place(const struct code_frame *frame);
 /* The text of a row by line, function or module: the label, if there is one. The caller frees it. */

@@ -8,9 +8,10 @@
 
 /* The meaning of an origin's number `of`. */
 enum origin_kind {
-    ORIGIN_IS_STACK,   /* or a place, or a label */
-    ORIGIN_IS_THREAD,  /* all calls of thread `of` without a stack */
-    ORIGIN_IS_BACKWARD /* of the forward origin `of`; `place` is marked */
+    ORIGIN_IS_STACK,    /* or a place, or a label */
+    ORIGIN_IS_THREAD,   /* all calls of thread `of` without a stack */
+    ORIGIN_IS_BACKWARD, /* of the forward origin `of`; `place` is marked */
+    ORIGIN_IS_COMPILED  /* launched by generated code, the frame `of` of the stack; made from `place` */
 };
 
 struct origin {

@@ -100,7 +100,7 @@ static int open_below(int directory, const char *path)
     return -1;
 }
 
-static char *read_file(int fd, size_t *len)
+char *source_lines_read(int fd, size_t *len)
 {
     struct stat facts;
     *len = 0;
@@ -116,6 +116,14 @@ static char *read_file(int fd, size_t *len)
     return bytes;
 }
 
+/* The rest of a relative path that begins with the directory's own name, or NULL. */
+static const char *below_name(const char *path, const char *directory)
+{
+    const char *slash = directory ? strrchr(directory, '/') : NULL;
+    size_t len = slash ? strlen(slash + 1) : 0;
+    return len && strncmp(path, slash + 1, len) == 0 && path[len] == '/' ? path + len + 1 : NULL;
+}
+
 static void load(struct source_lines *lines, const char *path)
 {
     if (lines->path && strcmp(lines->path, path) == 0)
@@ -129,9 +137,11 @@ static void load(struct source_lines *lines, const char *path)
         path = rest ? rest : below(path, lines->resolved);
     }
     int fd = path ? open_below(lines->directory, path) : -1;
+    if (fd < 0 && path && *lines->path != '/' && (path = below_name(path, lines->resolved)))
+        fd = open_below(lines->directory, path);
     if (fd < 0)
         return;
-    lines->bytes = read_file(fd, &lines->len);
+    lines->bytes = source_lines_read(fd, &lines->len);
     close(fd);
 }
 
@@ -168,7 +178,8 @@ static bool contains(struct line line, const char *word)
 }
 
 /* The comment about the launch in this line, as Inductor writes it: above, after the launch before it. */
-static bool find_comment(const struct source_lines *lines, struct line line, struct line *comment)
+static bool find_comment(const struct source_lines *lines, struct line line, const char *word,
+                         struct line *comment)
 {
     const char *start = line.at;
     for (int count = 0; count < INDUCTOR_LINES_MAX; count++) {
@@ -180,8 +191,11 @@ static bool find_comment(const struct source_lines *lines, struct line line, str
         while (start > lines->bytes && start[-1] != '\n')
             start--;
         *comment = trimmed(start, end);
-        if (comment->at < comment->end && *comment->at == '#' && contains(*comment, "Source Nodes:"))
+        bool is_comment = comment->at < comment->end && *comment->at == '#';
+        if (is_comment && contains(*comment, word))
             return true;
+        if (is_comment)
+            continue;
         if (contains(*comment, ".run(") || contains(*comment, "extern_kernels."))
             return false;
     }
@@ -207,9 +221,27 @@ const char *source_lines_find(struct source_lines *lines, const char *path, uint
     load(lines, path);
     if (!lines->bytes || !number || !find_line(lines, number, &line))
         return NULL;
-    if (strstr(path, "torchinductor_") && find_comment(lines, line, &comment))
+    if (strstr(path, "torchinductor_") && find_comment(lines, line, "Source Nodes:", &comment))
         return copy(lines, comment);
     return copy(lines, line);
+}
+
+const char *source_lines_text(struct source_lines *lines, const char *path)
+{
+    load(lines, path);
+    return lines->bytes;
+}
+
+const char *source_lines_comment(struct source_lines *lines, const char *path, uint32_t number,
+                                 const char *word)
+{
+    struct line line, comment;
+    load(lines, path);
+    if (!lines->bytes || !number || !find_line(lines, number, &line) ||
+        !find_comment(lines, line, word, &comment))
+        return NULL;
+    const char *at = memmem(comment.at, (size_t)(comment.end - comment.at), word, strlen(word));
+    return at + strlen(word);
 }
 
 static size_t column_of(const struct stat_table *table, const char *key)

@@ -244,30 +244,27 @@ static bool is_standard_library(const char *file)
     return false;
 }
 
-static bool begins_with_one_of(const char *file, const char *const *names)
+static bool is_frozen(const char *file)
 {
-    for (; *names; names++)
-        if (strncmp(file, *names, strlen(*names)) == 0)
-            return true;
-    return false;
+    return strncmp(file, "<frozen", 7) == 0;
 }
 
 bool stack_lines_is_executed(const char *file)
 {
-    static const char *const typed[] = {"<stdin>", "<console>", "<ipython-input-", "<python-input-", NULL};
-    return *file == '<' && !begins_with_one_of(file, typed);
+    static const char *const typed[] = {"<stdin>", "<console>", "<ipython-input-", "<python-input-"};
+    for (size_t i = 0; i < sizeof typed / sizeof *typed; i++)
+        if (strncmp(file, typed[i], strlen(typed[i])) == 0)
+            return false;
+    return *file == '<' && !is_frozen(file);
 }
 
-/* Code that libraries generate has a name instead of a path. That of the program does, too. */
-static bool is_generated(const char *file)
+bool stack_lines_is_inductor(const char *file)
 {
-    static const char *const names[] = {"<frozen",          "<eval_with_key>",    "<__array_function__",
-                                        "<attrs generated", "<lambdifygenerated", NULL};
-    return begins_with_one_of(file, names);
+    return has_part(file, "torchinductor_");
 }
 
 bool stack_lines_is_library(const char *file)
 {
-    return has_part(file, "site-packages/") || has_part(file, "dist-packages/") || is_generated(file) ||
-           has_part(file, "torchinductor_") || has_part(file, "python.zip/") || is_standard_library(file);
+    return has_part(file, "site-packages/") || has_part(file, "dist-packages/") || is_frozen(file) ||
+           stack_lines_is_inductor(file) || has_part(file, "python.zip/") || is_standard_library(file);
 }

@@ -45,8 +45,10 @@ struct frame_text stack_lines_autograd_range(const char *range);
 /* Whether a native frame is one of autograd's engine, which runs the nodes. */
 bool stack_lines_is_autograd_engine(const struct stack_frame *frame);
 
-/* Whether it is text that was executed, such as "<string>", and not typed: it belongs to its caller. */
+/* Whether it is text that was executed, such as "<string>", and not typed into an interpreter. */
 bool stack_lines_is_executed(const char *file);
+/* Whether it is a file that Inductor generated. */
+bool stack_lines_is_inductor(const char *file);
 
 /* Whether a Python file belongs to the interpreter, an installed package, or generated code rather than to
  * the program, as far as its path shows. */

@@ -1,6 +1,7 @@
 #include "cli/args/command_table.h"
 
 #include "base/files.h"
+#include "cli/code/inductor.h"
 #include "cli/code/source_lines.h"
 #include "cli/diff/runs.h"
 #include "cli/run/traced_program.h"
@@ -242,9 +243,21 @@ static bool has_sort(const struct command_line *line, const struct stat_report *
     return has;
 }
 
+/* Lines of generated code become those of the program. */
+static void resolve_code(const struct command_line *line, struct stat_stream *stream)
+{
+    struct inductor *inductor = line->source_count ? inductor_create() : NULL;
+    for (size_t i = 0; i < line->source_count; i++)
+        inductor_add(inductor, line->source[i]);
+    if (inductor)
+        stat_stream_resolve_code(stream, inductor);
+    inductor_destroy(inductor);
+}
+
 static int print(const struct command_line *line, struct stat_stream *stream, const struct trace_facts *facts)
 {
     struct stat_report report;
+    resolve_code(line, stream);
     stat_stream_report(stream, line->top, &report);
     enum stat_by by = (enum stat_by)line->by;
     int status = line->tables && !keep_only(&report, line->tables, by) ? EXIT_USAGE : EXIT_OK;

@@ -1,5 +1,6 @@
 #include "cli/stat/stat_stream.h"
 
+#include "cli/code/code_book.h"
 #include "cli/stat/by.h"
 #include "cli/stat/tables/places.h"
 #include "cli/util/xalloc.h"
@@ -35,6 +36,11 @@ void stat_stream_set_code_by(struct stat_stream *stream, enum stat_code_by code_
 void stat_stream_set_sort(struct stat_stream *stream, const char *column)
 {
     stream->sort = column;
+}
+
+void stat_stream_resolve_code(struct stat_stream *stream, struct inductor *inductor)
+{
+    code_book_resolve(stream->stat.code, &stream->stat, inductor);
 }
 
 void stat_stream_take(struct stat_stream *stream, const struct trace *segment)

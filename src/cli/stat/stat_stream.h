@@ -12,6 +12,9 @@ void stat_stream_set_code_by(struct stat_stream *stream, enum stat_code_by code_
 /* Orders the rows of each table that has this column of numbers; NULL: by the table's own rule. */
 void stat_stream_set_sort(struct stat_stream *stream, const char *column);
 void stat_stream_take(struct stat_stream *stream, const struct trace *segment);
+/* After the last segment: see code_book_resolve(). */
+struct inductor;
+void stat_stream_resolve_code(struct stat_stream *stream, struct inductor *inductor);
 /* Call it once, after the last segment, which must still exist: its names become part of the report. With
  * groups, keeps the first `top` rows and groups of each table (0: all). Without any segment, the report is
  * that of an empty trace. */

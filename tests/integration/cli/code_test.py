@@ -29,7 +29,7 @@ sys.path.insert(0, str(ROOT / "tests/support"))
 import make_code_trace  # noqa: E402
 from backend import spans_of  # noqa: E402
 from bad_server import fields  # noqa: E402
-from make_code_trace import CodeTrace, main_stack, python  # noqa: E402
+from make_code_trace import CodeTrace, main_stack, python, torch  # noqa: E402
 
 BUILD = ROOT / "build"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -290,6 +290,21 @@ class Table(Case):
         self.assertNotIn("model.py:50 (backward)", rows)
         self.assertNotIn("model.py:60 (backward)", rows)
 
+    def test_executed_text(self):
+        """It belongs to its caller."""
+        trace = CodeTrace("executed", 1)
+        frames = [python("<string>", 1, "f"), python("model.py", 5, "g"), python("<eval_with_key>.3", 2, "forward"), torch("fx/graph_module.py", 7, "call"),
+                  python("<string>", 3, "<module>"), python("<string>", 4, "h"), python("train.py", 9, "main"), python("<stdin>", 10, "i"),
+                  python("<frozen runpy>", 11, "j"), python("<string>", 12, "<module>")]
+        trace.launch_at((1, frames, 0), "k", 1_000)
+        trace.launch_at((2, [python("<string>", 6, "launcher"), torch("triton.py", 1, "run"), python("train.py", 13, "l")], None), "k", 2_000)
+        trace.finish()
+        file = self.path("executed.jsonl")
+        file.write_text("\n".join(trace.lines()) + "\n")
+        rows = {row["place"]: (row["self_ns"], row["total_ns"]) for row in self.table(file)}
+        self.assertEqual(rows, {"<string>:1": (1_000, 1_000), "train.py:13": (2_000, 2_000),
+                                **{place: (0, 1_000) for place in ("model.py:5", "<string>:3", "<string>:4", "train.py:9", "<stdin>:10", "<string>:12")}})
+
     def test_xla(self):
         rows = {(row["place"], row.get("function")): row["self_ns"] for row in self.table(self.files["xla"]) if row["self_ns"]}
         flax = "/opt/venv/lib/python3.12/site-packages/flax/linen/linear.py"
@@ -542,6 +557,133 @@ class Source(Case):
         done = run("stat", "--by", "line", "--source", "/no/such", self.files["training"])
         self.assertEqual(done.returncode, 1)
         self.assertEqual(done.stderr, "cuspan stat: --source /no/such: No such file or directory; name a directory with source files\n")
+
+
+class Compiled(Case):
+    """Launches in files that Inductor generated, and the call stacks that PyTorch writes for its kernels."""
+
+    GENERATED = "torchinductor_me/ab/cabc.py"
+    LAUNCHER = python("<string>", 6, "launcher")
+    HEURISTICS = torch("_inductor/runtime/triton_heuristics.py", 1200, "CachingAutotuner.run")
+    BACKWARD = torch("_functorch/_aot_autograd/runtime_wrappers.py", 2000, "AOTDispatchAutograd.post_compile.<locals>.CompiledFunction.backward")
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.cache, cls.debug = cls.path("torchinductor_me"), cls.path("debug")
+        (cls.cache / "ab").mkdir(parents=True)
+        cls.lines = {}  # of the launches, by the file's name and the kernel
+        for name, calls in (("cabc", ["triton_poi_fused_add_relu_0", "extern_kernels.mm", "triton_red_fused_sum_1", "triton_none_2"]),
+                            ("cdef", ["triton_poi_fused_add_relu_0", "extern_kernels.mm"])):
+            text = ["def call(args):"]
+            for number, call in enumerate(calls, 1):
+                text += ["    # Topologically Sorted Source Nodes: [x], Original ATen: [aten.x]",
+                         f"    # [Provenance debug handles] {call}:{number}", "    raw_stream0 = get_raw_stream(0)"]
+                text.append(f"    {call}(x)" if call.startswith("extern") else f"    {call}.run(x, stream=raw_stream0)")
+                cls.lines[name, call] = len(text)
+            (cls.cache / f"ab/{name}.py").write_text("\n".join(text) + "\n")
+
+        def trace(*frames):
+            return "".join(f"{frame}\n    text of the line\n" for frame in frames)
+        forward = {"triton_poi_fused_add_relu_0:1": [trace(python("/work/model.py", 40, "Model.forward"), torch("nn/modules/module.py", 7, "f"),
+                                                           python("/work/model.py", 31, "Block.forward"), torch("nn/modules/linear.py", 9, "forward")),
+                                                     trace(python("/work/model.py", 33, "Block.forward"))],
+                   "extern_kernels.mm:2": [trace(python("/other/net.py", 5, "mm"))],
+                   "triton_red_fused_sum_1:3": [trace(torch("nn/functional.py", 8, "sum"))],
+                   "triton_none_2:4": []}
+        backward = {"triton_poi_fused_add_relu_0:1": [trace(python("/work/model.py", 35, "g"))],
+                    "extern_kernels.mm:2": [trace(python("/work/model.py", 36, "g"))]}
+        for folder, document in (("model__0_forward_1.0", forward), ("model__0_backward_2.1", backward)):
+            (cls.debug / folder).mkdir(parents=True)
+            (cls.debug / folder / "inductor_provenance_tracking_kernel_stack_traces_15.json").write_text(json.dumps(document))
+
+    def compiled(self, name="compiled", text=True):
+        t = CodeTrace("compiled", 1)
+        number = 0
+
+        def launch(generated, kernel, duration, *outer, launcher=True):
+            nonlocal number
+            number += 1
+            call = python(f"torchinductor_me/ab/{generated}.py", self.lines[generated, kernel], "call")
+            inner = [self.LAUNCHER, self.HEURISTICS, call] if launcher else [call]
+            frames = [*inner, torch("_inductor/output_code.py", 700, "CompiledFxGraph.__call__"), *outer]
+            own = next((i for i, frame in enumerate(frames) if ' "train.py"' in frame or ' "model.py"' in frame), 0)
+            t.launch_at((number, frames, own), kernel, duration)
+        outer = [python("model.py", 60, "Model.forward"), python("train.py", 61, "step")]
+        launch("cabc", "triton_poi_fused_add_relu_0", 1_000, *outer)
+        launch("cabc", "extern_kernels.mm", 2_000, *outer, launcher=False)
+        launch("cabc", "triton_red_fused_sum_1", 3_000, *outer)
+        launch("cabc", "triton_none_2", 4_000, *outer)
+        launch("cdef", "triton_poi_fused_add_relu_0", 10_000, self.BACKWARD)
+        launch("cdef", "extern_kernels.mm", 20_000, self.BACKWARD, launcher=False)
+        # Code of the program that generated code calls.
+        number += 1
+        t.launch_at((number, [python("model.py", 90, "custom"), python(self.GENERATED, 4, "call"), *outer], 0), "custom", 500)
+        t.finish()
+        file = self.path(f"{name}.jsonl")
+        file.write_text("\n".join(t.lines()) + "\n")
+        return file
+
+    def places(self, *options):
+        return {(row["place"], row.get("function")): (row["self_ns"], row["total_ns"]) for row in
+                self.table(self.compiled(), "--by", "line", *options)}
+
+    def test_lines(self):
+        want = {("model.py:31", "Block.forward"): (1_000, 1_000),  # of the first stack, and relative as in other spans
+                ("/other/net.py:5", "mm"): (2_000, 2_000),
+                (f"{make_code_trace.SITE}torch/nn/functional.py:8", "sum"): (3_000, 3_000),  # there is nothing else
+                ("model.py:60", "Model.forward"): (4_000, 10_500),  # no stack: the call of the compiled code
+                ("model.py:35 (backward)", "g"): (10_000, 10_000),
+                ("model.py:36 (backward)", "g"): (20_000, 20_000),
+                ("model.py:90", "custom"): (500, 500),
+                ("train.py:61", "step"): (0, 10_500)}
+        self.assertEqual(self.places("--source", self.cache, "--source", self.debug), want)
+        self.assertEqual(self.places("--source", self.folder.name), want)
+
+    def test_without_the_files(self):
+        """Forward belongs to the call of the compiled code, backward to the generated line."""
+        want = {("model.py:60", "Model.forward"): (10_000, 10_500),
+                (f"torchinductor_me/ab/cdef.py:{self.lines['cdef', 'triton_poi_fused_add_relu_0']}", "call"): (10_000, 10_000),
+                (f"torchinductor_me/ab/cdef.py:{self.lines['cdef', 'extern_kernels.mm']}", "call"): (20_000, 20_000),
+                ("model.py:90", "custom"): (500, 500),
+                ("train.py:61", "step"): (0, 10_500)}
+        self.assertEqual(self.places(), want)
+        self.assertEqual(self.places("--source", self.cache), want)
+        self.assertEqual(self.places("--source", self.debug), want)
+
+    def test_comment_of_generated_code(self):
+        rows = {row["place"]: row.get("source") for row in self.table(self.compiled(), "--by", "line", "--source", self.cache)}
+        self.assertEqual(rows[f"torchinductor_me/ab/cdef.py:{self.lines['cdef', 'extern_kernels.mm']}"],
+                         "# Topologically Sorted Source Nodes: [x], Original ATen: [aten.x]")
+
+    def test_ambiguous_kernels(self):
+        """Two graphs with the same kernels and other lines: neither is taken."""
+        other = self.path("other_debug")
+        other.mkdir()
+        same = {"triton_poi_fused_add_relu_0:1": [f"{python('/work/model.py', 99, 'h')}\n"],
+                "extern_kernels.mm:2": [f"{python('/work/model.py', 36, 'g')}\n"]}
+        (other / "inductor_provenance_tracking_kernel_stack_traces.json").write_text(json.dumps(same))
+        places = self.places("--source", self.cache, "--source", self.debug, "--source", other)
+        self.assertEqual(places["model.py:36 (backward)", "g"], (20_000, 20_000))  # they agree
+        self.assertNotIn(("model.py:35 (backward)", "g"), places)
+        self.assertNotIn(("model.py:99 (backward)", "h"), places)
+        shutil.rmtree(other)
+
+    def test_damaged_and_forbidden_files(self):
+        want = self.places("--source", self.cache)
+        bad = self.path("bad")
+        (bad / "deep").mkdir(parents=True)
+        start = "inductor_provenance_tracking_kernel_stack_traces"
+        for number, text in enumerate(("", "{", "[]", '["x"]', '{"extern_kernels.mm:2": 7}', '{"extern_kernels.mm:2": [null, {}]}', "7", "[" * 5_000)):
+            (bad / f"{start}_{number}.json").write_text(text)
+        good = next(self.debug.rglob("*.json"))
+        (bad / f"{start}_link.json").symlink_to(good)
+        (bad / "folder").symlink_to(self.debug)
+        (bad / f"{start}_{'folder'}.json").mkdir()
+        os.mkfifo(bad / f"{start}_fifo.json")
+        shutil.copy(good, bad / "other.json")
+        self.assertEqual(self.places("--source", self.cache, "--source", bad), want)
+        shutil.rmtree(bad)
 
 
 class Diff(Case):

@@ -161,15 +161,6 @@ static void add_total(struct rows *rows, uint32_t number, const struct sums *sum
     row->total_ns += sums->self_ns;
 }
 
-/* Whether a caller has a row. Native code has only the name of its module: that of the program's executable
- * is known from the place. */
-static bool is_programs(const struct code_frame *frame, const struct code_frame *place)
-{
-    if (frame->is_native)
-        return place->is_native && frame->file == place->file && !strstr(frame->file, ".so");
-    return !stack_lines_is_library(frame->file);
-}
-
 /* The row of the origin, to whose callers it adds the time. */
 static uint32_t add_origin(struct rows *rows, const struct sums *sums)
 {
@@ -185,9 +176,8 @@ static uint32_t add_origin(struct rows *rows, const struct sums *sums)
     add_total(rows, number, sums);
     bool has_callers = !stack.label && !stack.is_backward;
     for (size_t i = stack.self + 1; has_callers && i < stack.depth; i++) {
-        const struct code_frame *frame = code_book_frame(stat->code, stack.frames[i]);
-        if (is_programs(frame, code_book_frame(stat->code, stack.place)))
-            add_total(rows, row_of(rows, NULL, frame), sums);
+        if (code_book_is_programs(stat->code, &stack, i))
+            add_total(rows, row_of(rows, NULL, code_book_frame(stat->code, stack.frames[i])), sums);
     }
     return number;
 }
