@@ -196,6 +196,42 @@ static void test_inductor(void **state)
     source_lines_close(lines);
 }
 
+/* As torch 2.9 writes it with INDUCTOR_PROVENANCE=1. */
+static void test_comments(void **state)
+{
+    (void)state;
+    static const char text[] = "    # Topologically Sorted Source Nodes: [x], Original ATen: [aten.mm]\n"
+                               "    # [Provenance debug handles] extern_kernels.mm:1\n"
+                               "    extern_kernels.mm(arg0_1, arg1_1, out=buf0)\n"
+                               "    # [Provenance debug handles] triton_poi_fused_relu_0:2\n"
+                               "    stream0 = get_raw_stream(0)\n"
+                               "    triton_poi_fused_relu_0.run(buf1, 64, stream=stream0)\n";
+    static const char word[] = "[Provenance debug handles] ";
+    char path[256];
+    write_file("src/torchinductor_me/cb.py", text, sizeof text - 1);
+    snprintf(path, sizeof path, "%s/torchinductor_me", directory);
+    struct source_lines *lines = open_lines(path);
+    /* A relative path may begin with the directory's own name. */
+    const char *name = "torchinductor_me/cb.py";
+    assert_string_equal(source_lines_text(lines, name), text);
+    assert_string_equal(source_lines_text(lines, "cb.py"), text);
+    assert_null(source_lines_text(lines, "torchinductor_me"));
+    assert_null(source_lines_text(lines, "torchinductor_me/../cb.py"));
+    assert_null(source_lines_text(lines, "torchinductor_me2/cb.py"));
+    const char *found = source_lines_comment(lines, name, 3, word);
+    assert_non_null(found);
+    assert_memory_equal(found, "extern_kernels.mm:1\n", 20);
+    found = source_lines_comment(lines, name, 6, word);
+    assert_non_null(found);
+    assert_memory_equal(found, "triton_poi_fused_relu_0:2\n", 26);
+    assert_null(source_lines_comment(lines, name, 1, word));
+    assert_null(source_lines_comment(lines, name, 7, word));
+    assert_null(source_lines_comment(lines, "missing.py", 3, word));
+    assert_string_equal(source_lines_find(lines, name, 3),
+                        "# Topologically Sorted Source Nodes: [x], Original ATen: [aten.mm]");
+    source_lines_close(lines);
+}
+
 static void test_too_large(void **state)
 {
     (void)state;
@@ -260,13 +296,10 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_absolute_paths),
-        cmocka_unit_test(test_nothing_outside),
-        cmocka_unit_test(test_inductor),
-        cmocka_unit_test(test_too_large),
-        cmocka_unit_test(test_no_directory),
-        cmocka_unit_test(test_fill),
+        cmocka_unit_test(test_lines),           cmocka_unit_test(test_absolute_paths),
+        cmocka_unit_test(test_nothing_outside), cmocka_unit_test(test_inductor),
+        cmocka_unit_test(test_comments),        cmocka_unit_test(test_too_large),
+        cmocka_unit_test(test_no_directory),    cmocka_unit_test(test_fill),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
