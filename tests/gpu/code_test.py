@@ -7,7 +7,9 @@ lines: kernels with names of their own are on the lines that launch them, in eve
 training step: 95 % of the forward's GPU time is on lines of the program, all of the GPU time has a row, and nine of the ten most
 expensive functions are those that PyTorch's profiler names with with_stack (by innermost frame of the program; its frames have the
 first line of a function, so functions are compared). backward: with capture.launch_stacks=all, its work is named by autograd nodes.
-forward_lines: under emit_nvtx, it is on the forward's lines. sampled: the same with one call in 16. Then torch.compile, a CUDA graph, Triton, JAX, CuPy, Numba if installed, a C++ program.
+forward_lines: under emit_nvtx, it is on the forward's lines. memory: allocations are on the lines that make them, with
+capture.allocation_stacks alone; allocations: the same in a C++ program.
+sampled: the same with one call in 16. Then torch.compile, a CUDA graph, Triton, JAX, CuPy, Numba if installed, a C++ program.
 Results: OUTDIR/code.json, and for each case OUTDIR/CASE.jsonl and .txt."""
 
 import json
@@ -35,7 +37,7 @@ results = {}
 
 
 def traced(case, command, kind="python", **settings):
-    """Runs it with stacks of launches. Returns the agent's report."""
+    """Runs it with stacks of launches (or as `settings` say). Returns the agent's report."""
     spans, report = OUT / f"{case}.jsonl", OUT / f"{case}.report"
     for old in (spans, *OUT.glob(f"{case}.report*")):
         old.unlink(missing_ok=True)
@@ -249,8 +251,50 @@ def cpp():
             yield f"{kernel} is not in {function}: {found}"
 
 
+def rows_of_memory(case):
+    """The rows by line, and what is wrong with their sums."""
+    done = subprocess.run([BUILD / "cuspan", "stat", "--table", "memory_code,memory", "--top", "0", "--json", OUT / f"{case}.jsonl"],
+                          text=True, capture_output=True, check=True)
+    tables = json.loads(done.stdout)
+    results[case], whole = tables["memory_code"], [row for row in tables["memory"] if row["kind"] == "all"]
+    problems = []
+    for name in "live_bytes", "total_bytes", "allocations", "frees", "at_peak_bytes":
+        ours = sum(row[name] for row in tables["memory_code"] if row["device"] != "managed")
+        theirs = sum(row["peak_bytes" if name == "at_peak_bytes" else name] for row in whole)
+        if ours != theirs:
+            problems.append(f"{name}: the rows have {ours}, but all memory is {theirs}")
+    return tables["memory_code"], problems
+
+
+def memory():
+    yield from checked_report(traced("memory", [sys.executable, PROGRAM, "memory"], "none", **{"capture.allocation_stacks": "true"}))
+    rows, problems = rows_of_memory("memory")
+    yield from problems
+    mib = 1 << 20
+    wanted = {"kept": (6, 48 * mib, 48 * mib), "scratch": (5, 20 * mib, 4 * mib), "pinned": (1, 2 * mib, 2 * mib)}
+    for number, line in enumerate(PROGRAM.read_text().splitlines(), 1):
+        name = re.search(r"# memory: (\w+)$", line)
+        if not name:
+            continue
+        found = [(row["allocations"], row["total_bytes"], row["peak_bytes"]) for row in rows if row["place"].endswith(f"code.py:{number}")]
+        if found != [wanted[name[1]]]:
+            yield f"{name[1]}: line {number} has {found}, expected {wanted[name[1]]}"
+    strange = [row for row in rows if row["place"].startswith("(")]
+    if sum(row["total_bytes"] for row in strange) > 0.05 * sum(row["total_bytes"] for row in rows):
+        yield f"allocations without a line: {strange}"
+
+
+def allocations():
+    yield from checked_report(traced("allocations", [BUILD / "gpu/stack_calls"], "none", **{"capture.allocation_stacks": "true"}), 1)
+    rows, problems = rows_of_memory("allocations")
+    yield from problems
+    found = [(row["place"], row.get("function"), row["total_bytes"], row["allocations"]) for row in rows]
+    if found != [("stack_calls", "main", 256, 1)]:
+        yield f"one allocation of 256 bytes in main expected, but {found}"
+
+
 CASES = {"lines": lines, "train": train, "backward": backward, "forward_lines": forward_lines, "sampled": sampled, "compiled": compiled, "graph": graph,
-         "triton": simple("triton"), "jax": jax, "cupy": simple("cupy"), "numba": simple("numba"), "cpp": cpp}
+         "triton": simple("triton"), "jax": jax, "cupy": simple("cupy"), "numba": simple("numba"), "cpp": cpp, "memory": memory, "allocations": allocations}
 TOGETHER = 4
 
 

@@ -1,10 +1,11 @@
 """Work on the GPU whose lines are known. Called by code_test.py.
 
-    code.py lines | train | compile | graph | triton | jax | cupy | numba    [--profile FILE | --nvtx]
+    code.py lines | train | compile | graph | triton | jax | cupy | numba | memory    [--profile FILE | --nvtx]
 
 lines: operations whose kernels have names of their own, each in another kind of Python frame. train: steps of a small
 transformer; its functions are below "The model". --profile: the same below PyTorch's profiler with stacks, which writes FILE.
---nvtx: with the NVTX ranges of emit_nvtx. The others launch as their names say. A line with an expected kernel ends in "# kernel: PATTERN"."""
+--nvtx: with the NVTX ranges of emit_nvtx. memory: each tensor is a call of
+CUDA; lines end in "# memory: NAME". The others launch as their names say. A line with an expected kernel ends in "# kernel: PATTERN"."""
 
 import asyncio
 import sys
@@ -245,6 +246,32 @@ def numba():
     for _ in range(4):
         add_one[256, 256](values)  # kernel: add_one
     cuda.synchronize()
+
+
+# ---- Memory ------------------------------------------------------------------------------------------------------------
+
+
+def memory():
+    import os
+    os.environ["PYTORCH_NO_CUDA_MEMORY_CACHING"] = "1"
+    import torch
+    kept = []
+
+    def load():
+        kept.append(torch.empty(8 << 20, dtype=torch.uint8, device="cuda"))  # memory: kept
+
+    def scratch():
+        torch.empty(4 << 20, dtype=torch.uint8, device="cuda")  # memory: scratch
+
+    for _ in range(5):
+        load()
+        scratch()
+    staging = torch.empty(2 << 20, dtype=torch.uint8).pin_memory()  # memory: pinned
+    thread = threading.Thread(target=load)
+    thread.start()
+    thread.join()
+    torch.cuda.synchronize()
+    return staging
 
 
 if __name__ == "__main__":
