@@ -93,7 +93,9 @@ static char *short_stack(const struct stat *stat, const struct ledger_call *call
     const char *whole = ledger_stack_text(stat->ledger, call);
     bool is_python =
         stack.depth && !stack.label && !code_book_frame(stat->code, stack.frames[stack.self])->is_native;
-    if (whole && !is_python)
+    if (stack.is_backward)
+        add_frame(&text, code_book_frame(stat->code, stack.place));
+    else if (whole && !is_python)
         add_native(&text, whole);
     else if (stack.depth)
         for (size_t i = stack.self; i < stack.depth && i < stack.self + STACK_FRAMES; i++)

@@ -2,7 +2,6 @@
  */
 #include "base/hash.h"
 #include "cli/code/code_book.h"
-#include "cli/code/stack_lines.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>
