@@ -39,7 +39,9 @@ class Line:
 
     def attributes(self, with_text=True):
         frames = [("/opt/venv/lib/python3.12/site-packages/torch/nn/modules/module.py", 1339, "Module.to"),
-                  (self.file, self.line, self.function), ("train.py", 152, "<module>")]
+                  (self.file, self.line, self.function),
+                  ("/opt/venv/lib/python3.12/site-packages/torch/nn/modules/module.py", 1751, "Module._call_impl"),
+                  ("train.py", 152, "<module>")]
         text = "\n".join(f'File "{file}", line {line}, in {function}' for file, line, function in frames)
         attributes = {"cuspan.stack.id": f"{self.number:016x}", "code.file.path": self.file, "code.line.number": self.line,
                       "code.function.name": self.function}
@@ -190,8 +192,8 @@ class MemoryByCode(Case):
         p = Made()
         line = Line(1, "tree.py", 9, "grow")
         attributes = line.attributes()
-        attributes["code.stacktrace"] = attributes["code.stacktrace"].replace("\nFile \"train", "\nFile \"tree.py\", line 9, in grow" * 3 +
-                                                                             "\nFile \"train")
+        attributes["code.stacktrace"] = attributes["code.stacktrace"].replace("\nFile \"tree", "\nFile \"tree.py\", line 9, in grow" * 3 +
+                                                                             "\nFile \"tree")
         p.take(line, MIB, attributes=attributes)
         self.write(p)
         rows = {row["place"]: row["at_peak_total_bytes"] for row in self.stat("--table", "memory_code")["memory_code"]}

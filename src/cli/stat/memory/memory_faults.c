@@ -84,8 +84,22 @@ static void add_native(struct text *text, const char *stack)
     }
 }
 
-/* "train.py:88 load < train.py:12 main": the frames from the program's innermost one on. NULL: there are
- * none. */
+/* "train.py:88 load < train.py:12 main": the program's innermost frames. */
+static void add_programs(struct text *text, const struct stat *stat, const struct code_stack *stack)
+{
+    const struct code_frame *place = code_book_frame(stat->code, stack->frames[stack->self]);
+    add_frame(text, place);
+    int shown = 1;
+    for (size_t i = stack->self + 1; i < stack->depth && shown < STACK_FRAMES; i++) {
+        const struct code_frame *frame = code_book_frame(stat->code, stack->frames[i]);
+        if (!code_frame_is_programs(frame, place))
+            continue;
+        add_frame(text, frame);
+        shown++;
+    }
+}
+
+/* NULL: there is none. */
 static char *short_stack(const struct stat *stat, const struct ledger_call *call)
 {
     struct text text = {0};
@@ -98,8 +112,7 @@ static char *short_stack(const struct stat *stat, const struct ledger_call *call
     else if (whole && !is_python)
         add_native(&text, whole);
     else if (stack.depth)
-        for (size_t i = stack.self; i < stack.depth && i < stack.self + STACK_FRAMES; i++)
-            add_frame(&text, code_book_frame(stat->code, stack.frames[i]));
+        add_programs(&text, stat, &stack);
     else if (!stack.label)
         add_frame(&text, code_book_frame(stat->code, stack.place));
     return text.data;
