@@ -160,8 +160,8 @@ struct round {
     uint32_t fullest_percent; /* of the rings, before the drain */
 };
 
-/* Converts the ticks that host threads write to nanoseconds. */
-static void hand_over(const struct capture_sink *sink, const struct thread_info *thread,
+/* Converts the ticks that host threads write to nanoseconds. False: the sink takes the record later. */
+static bool hand_over(const struct capture_sink *sink, const struct thread_info *thread,
                       struct record_head *head)
 {
     if (head->type == RECORD_CALL || head->type == RECORD_CALL_ASLEEP) {
@@ -174,13 +174,10 @@ static void hand_over(const struct capture_sink *sink, const struct thread_info 
             sink->on_call(sink->context, thread, call);
         else if (sink->on_call_asleep)
             sink->on_call_asleep(sink->context, thread, call);
-        return;
+        return true;
     }
-    if (head->type == RECORD_CODE) {
-        if (sink->on_code)
-            sink->on_code(sink->context, (const struct code_record *)head);
-        return;
-    }
+    if (head->type == RECORD_CODE)
+        return !sink->on_code || sink->on_code(sink->context, (const struct code_record *)head);
     /* All other records have a single time after the head. */
     struct resource_record *record = (struct resource_record *)head;
     record->time_ns = clock_ticks_to_ns(record->time_ns);
@@ -211,6 +208,7 @@ static void hand_over(const struct capture_sink *sink, const struct thread_info 
     default:
         break;
     }
+    return true;
 }
 
 static void take_steps(const struct capture_sink *sink)
@@ -237,9 +235,10 @@ static void drain_thread(struct host_thread *thread, void *context)
     round->fullest_percent = percent > round->fullest_percent ? percent : round->fullest_percent;
     struct record_head *head;
     while ((head = ring_peek(&thread->ring, end)) != NULL) {
-        hand_over(round->sink, &thread->info, head);
+        round->records++; /* also one for later: rounds then follow sooner */
+        if (!hand_over(round->sink, &thread->info, head))
+            break;
         ring_release(&thread->ring);
-        round->records++;
     }
     uint64_t lost = atomic_load_explicit(&thread->lost, memory_order_relaxed);
     counter_add(COUNTER_lost_ring_full, lost - thread->lost_seen);

@@ -26,8 +26,9 @@ struct capture_sink {
     void (*on_range)(void *context, const struct thread_info *thread, const struct range_record *range);
     /* Before the calls that started after it. */
     void (*on_step)(void *context, const struct step_boundary *boundary);
-    /* Belongs to the next call. */
-    void (*on_code)(void *context, const struct code_record *code);
+    /* Belongs to the next call, or to graph nodes. False: later. It and all that its thread did afterwards
+     * stay in the ring, and capture_pump() passes it on again. */
+    bool (*on_code)(void *context, const struct code_record *code);
     void (*on_name)(void *context, const struct thread_info *thread, const struct name_record *name);
     void (*on_gpu_counters)(void *context, const struct thread_info *thread,
                             const struct gpu_counters_record *counters);

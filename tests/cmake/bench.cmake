@@ -33,7 +33,7 @@ add_executable(nvtx_bench tests/bench/programs/nvtx_bench.c src/capture/nvtx/nvt
 target_link_libraries(nvtx_bench PRIVATE cuspan_base)
 add_executable(stack_bench tests/bench/programs/stack_bench.c)
 target_include_directories(stack_bench PRIVATE tests/unit)
-target_link_libraries(stack_bench PRIVATE cuspan_capture)
+target_link_libraries(stack_bench PRIVATE cuspan_capture cuspan_correlate)
 target_compile_definitions(stack_bench PRIVATE STACK_MAKER="$<TARGET_FILE:stack_maker_O2>" STACK_TOOLS="${CMAKE_BINARY_DIR}")
 add_dependencies(stack_bench stack_maker_O2 cupti_stack_tool cuspan_stack_tool)
 add_executable(step_bench tests/bench/programs/step_bench.c)

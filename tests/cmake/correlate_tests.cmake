@@ -16,9 +16,13 @@ target_link_libraries(sampler_decisions PRIVATE cuspan_correlate)
 add_test(NAME integration/sampler_sdk
          COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/otlp/sampler_sdk_test.sh $<TARGET_FILE:sampler_decisions>)
 
+# For this test and that of native_code.
+add_library(many_functions MODULE tests/unit/support/many_functions.c)
+target_compile_options(many_functions PRIVATE -g0 -fno-sanitize=all)
 # Libraries with and without .symtab; the test changes copies of them.
 cuspan_unit_test(symbols cuspan_correlate)
 target_compile_definitions(symbols_test PRIVATE SAMPLES="${CMAKE_BINARY_DIR}")
+add_dependencies(symbols_test many_functions)
 function(cuspan_symbols_sample kind)
   add_library(symbols_${kind} MODULE tests/unit/support/symbols_sample.c)
   target_compile_options(symbols_${kind} PRIVATE -g0 -fno-sanitize=all)

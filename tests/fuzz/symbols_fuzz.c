@@ -54,7 +54,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         (void)is_of_module(fd, &header, &module);
         if (!find_table(fd, &header, size, &file.table) || file.table.count > 4096)
             break;
-        make_list(symbols[i], fd, &file);
+        while (!prepare(symbols[i], fd, &file, 4096, 0))
+            require(symbols[i]->job.file == &file, "a job is lost");
         require(symbols[i]->bytes <= symbols[i]->bytes_max, "the limit is exceeded");
         check(symbols[i], fd, &file);
         drop_list(symbols[i], &file);

@@ -12,8 +12,13 @@
 /* NO_MEMORY. */
 enum status native_code_start(void) MUST_CHECK;
 
+/* How long the following calls of native_code_name() may take together. UINT64_MAX, the default: as long as
+ * it takes. */
+void native_code_allow(uint64_t ns);
+
 /* The same stack with named frames: the record itself if it has no addresses, else one that is valid until
- * the next call. */
+ * the next call. NULL: the time is over; the same call later continues, and after 250 ms it takes the time
+ * that it needs. The record must stay where it is. */
 const struct code_record *native_code_name(const struct code_record *code);
 
 #endif

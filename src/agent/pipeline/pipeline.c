@@ -36,8 +36,10 @@
  * requests to this thread must not wait long. */
 #define PAUSE_IN_ROUND_NS (20 * NS_PER_MS)
 /* Fill of the fullest ring after a pause, in percent. Small rings fill in 2 ms. */
-#define RING_FILLING  15
-#define RING_FULL     40
+#define RING_FILLING 15
+#define RING_FULL    40
+/* Naming new native stacks, in a round. The first one in a large library takes 16 rounds. */
+#define NAMING_NS     (1 * NS_PER_MS)
 #define WAITING_SHARE 16 /* after this share of the pending calls, CUPTI is flushed */
 #define ROUNDS_MIN    2  /* rounds of draining at exit, if there are records */
 #define CANCEL_NS     (1 * NS_PER_SECOND)
@@ -145,6 +147,7 @@ static size_t pump(void)
 uint64_t pipeline_pump_all(uint64_t deadline_ns)
 {
     uint64_t records = 0;
+    native_code_allow(UINT64_MAX);
     uint32_t rounds_max = 2 + pipeline.settings->cupti.host_buffer_count / CAPTURE_BUFFERS_A_ROUND;
     for (uint32_t round = 0; round < rounds_max && (round < ROUNDS_MIN || capture_has_more_buffers());
          round++) {
@@ -227,6 +230,7 @@ static void end_if_last_thread(uint64_t now_ns)
 /* These return the time to pause. */
 static uint64_t pass(void)
 {
+    native_code_allow(NAMING_NS);
     size_t records = pump();
     uint64_t now_ns = clock_monotonic_ns();
     tick(now_ns);

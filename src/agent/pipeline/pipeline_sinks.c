@@ -52,9 +52,12 @@ static void on_step(void *context, const struct step_boundary *boundary)
     correlate_step(context, boundary);
 }
 
-static void on_code(void *context, const struct code_record *code)
+static bool on_code(void *context, const struct code_record *code)
 {
-    correlate_code(context, native_code_name(code));
+    const struct code_record *named = native_code_name(code);
+    if (named)
+        correlate_code(context, named);
+    return named != NULL;
 }
 
 static void on_name(void *context, const struct thread_info *thread, const struct name_record *name)

@@ -98,14 +98,17 @@ static void on_gpu_counters(void *context, const struct thread_info *thread,
         check(recorder, recording_write_gpu_counters(recorder->writer, thread->tid, counters));
 }
 
-static void on_code(void *context, const struct code_record *code)
+static bool on_code(void *context, const struct code_record *code)
 {
     struct recorder *recorder = context;
     code = native_code_name(code);
+    if (!code)
+        return false;
     if (code->flags & CODE_IS_OF_NODES)
         check(recorder, recording_write_code(recorder->writer, 0, code));
     else
         memcpy(&recorder->code, code, code->head.bytes);
+    return true;
 }
 
 static void on_step(void *context, const struct step_boundary *boundary)

@@ -1,5 +1,6 @@
 #include "correlate/stacks/symbols.h"
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/process/loader.h"
 #include "correlate/spans/demangle.h"
@@ -55,8 +56,20 @@ struct file {
     size_t function_count;
 };
 
+/* Reads a file's functions, for a list or to find one of them, in parts. */
+struct job {
+    const struct file *file;       /* NULL: none */
+    uint64_t offset;               /* of the function that is looked up */
+    uint64_t at;                   /* the next symbol */
+    struct function *list, *spare; /* NULL: there is no list */
+    size_t count, places;          /* of functions; in the list */
+    int pass;                      /* of the sort */
+    struct function best;          /* for the offset, so far */
+};
+
 struct symbols {
     struct file files[SYMBOLS_FILES_MAX];
+    struct job job;
     size_t bytes, bytes_max;
     uint64_t uses;
     char path[PATH_MAX], name[NAME_BYTES], function[FUNCTION_BYTES];
@@ -273,31 +286,6 @@ static bool contains(const struct function *function, uint64_t offset)
     return offset >= function->at && offset - function->at < function->bytes;
 }
 
-/* Reads all functions of the file: counts them, copies them to `functions` up to `count` if it is not NULL,
- * and finds the best one for the offset. The file may change meanwhile. */
-static size_t read_functions(struct symbols *symbols, int fd, const struct table *table, uint64_t offset,
-                             struct function *functions, size_t count, struct function *best)
-{
-    size_t found = 0;
-    struct function function;
-    *best = (struct function){.bytes = 0};
-    for (uint64_t i = 0; i < table->count; i += SYMBOLS_AT_ONCE) {
-        uint64_t length = table->count - i < SYMBOLS_AT_ONCE ? table->count - i : SYMBOLS_AT_ONCE;
-        if (!read_at(fd, table->at + i * sizeof(Elf64_Sym), symbols->batch, length * sizeof(Elf64_Sym)))
-            break;
-        for (uint64_t j = 0; j < length; j++) {
-            if (!is_function(&symbols->batch[j], &function))
-                continue;
-            if (functions && found < count)
-                functions[found] = function;
-            found++;
-            if (contains(&function, offset) && (best->bytes == 0 || is_better(&function, best)))
-                *best = function;
-        }
-    }
-    return found;
-}
-
 /* ---- Lists --------------------------------------------------------------------------------------------- */
 
 static size_t digit(const struct function *function, int pass)
@@ -305,25 +293,22 @@ static size_t digit(const struct function *function, int pass)
     return pass == 0 ? function->rank : function->at >> (pass - 1) * DIGIT_BITS & (DIGITS - 1);
 }
 
-/* By address, then by rank. A radix sort: libtorch_cpu.so has 350,000 functions, for which qsort() takes 70
- * ms. The number of passes is even, so the result is in the list itself. */
-static void sort(struct function *list, struct function *spare, size_t count)
+#define PASSES 4 /* an even number, so the result is in the list itself */
+
+/* A pass of a radix sort by rank, then by address: libtorch_cpu.so has 350,000 functions, for which qsort()
+ * takes 70 ms. */
+static void sort_pass(const struct function *list, struct function *sorted, size_t count, int pass)
 {
-    for (int pass = 0; pass < 4; pass++) {
-        size_t places[DIGITS] = {0}, sum = 0;
-        for (size_t i = 0; i < count; i++)
-            places[digit(&list[i], pass)]++;
-        for (size_t i = 0; i < DIGITS; i++) {
-            size_t functions = places[i];
-            places[i] = sum;
-            sum += functions;
-        }
-        for (size_t i = 0; i < count; i++)
-            spare[places[digit(&list[i], pass)]++] = list[i];
-        struct function *swap = list;
-        list = spare;
-        spare = swap;
+    size_t places[DIGITS] = {0}, sum = 0;
+    for (size_t i = 0; i < count; i++)
+        places[digit(&list[i], pass)]++;
+    for (size_t i = 0; i < DIGITS; i++) {
+        size_t functions = places[i];
+        places[i] = sum;
+        sum += functions;
     }
+    for (size_t i = 0; i < count; i++)
+        sorted[places[digit(&list[i], pass)]++] = list[i];
 }
 
 static void drop_list(struct symbols *symbols, struct file *file)
@@ -346,27 +331,114 @@ static struct file *oldest(struct symbols *symbols, bool with_list)
     return found;
 }
 
-static void make_list(struct symbols *symbols, int fd, struct file *file)
+static void make_room(struct symbols *symbols, size_t bytes)
 {
-    struct function unused;
-    size_t count = read_functions(symbols, fd, &file->table, UINT64_MAX, NULL, 0, &unused);
-    size_t bytes = count * sizeof *file->functions;
-    file->is_large = bytes > symbols->bytes_max;
-    if (count == 0 || file->is_large)
-        return;
     while (bytes > symbols->bytes_max - symbols->bytes)
         drop_list(symbols, oldest(symbols, true));
-    struct function *list = malloc(bytes), *spare = malloc(bytes);
-    if (list && spare &&
-        read_functions(symbols, fd, &file->table, UINT64_MAX, list, count, &unused) == count) {
-        sort(list, spare, count);
-        file->functions = list;
-        file->function_count = count;
+}
+
+static void drop_job_list(struct job *job)
+{
+    free(job->list);
+    free(job->spare);
+    job->list = job->spare = NULL;
+}
+
+static void drop_job(struct symbols *symbols)
+{
+    drop_job_list(&symbols->job);
+    symbols->job = (struct job){.file = NULL};
+}
+
+/* The pages of a list become resident when they are filled. */
+static void begin_job(struct symbols *symbols, const struct file *file, uint64_t offset)
+{
+    size_t places_max = symbols->bytes_max / sizeof *file->functions;
+    size_t places = file->table.count < places_max ? (size_t)file->table.count : places_max;
+    drop_job(symbols);
+    symbols->job = (struct job){.file = file, .offset = offset, .places = places};
+    if (places && !file->is_large)
+        symbols->job.list = malloc(places * sizeof *file->functions);
+}
+
+static void take_function(struct job *job, struct file *file, const struct function *function)
+{
+    if (job->list && job->count == job->places) {
+        drop_job_list(job);
+        file->is_large = true;
+    }
+    if (job->list)
+        job->list[job->count++] = *function;
+    if (contains(function, job->offset) && (job->best.bytes == 0 || is_better(function, &job->best)))
+        job->best = *function;
+}
+
+static bool is_over(uint64_t until_ns)
+{
+    return until_ns != UINT64_MAX && clock_monotonic_ns() >= until_ns;
+}
+
+/* The file may change meanwhile. False: the time is over, but each call makes some progress, as in the
+ * following ones. */
+static bool read_functions(struct symbols *symbols, int fd, struct file *file, uint64_t until_ns)
+{
+    struct job *job = &symbols->job;
+    struct function function;
+    while (job->at < file->table.count) {
+        uint64_t left = file->table.count - job->at, length = left < SYMBOLS_AT_ONCE ? left : SYMBOLS_AT_ONCE;
+        bool is_read = read_at(fd, file->table.at + job->at * sizeof(Elf64_Sym), symbols->batch,
+                               length * sizeof(Elf64_Sym));
+        for (uint64_t i = 0; is_read && i < length; i++)
+            if (is_function(&symbols->batch[i], &function))
+                take_function(job, file, &function);
+        job->at += is_read ? length : left;
+        if (job->at < file->table.count && is_over(until_ns))
+            return false;
+    }
+    return true;
+}
+
+/* Gives up the list if there are no functions or there is no memory. False: the time is over. */
+static bool sort_list(struct symbols *symbols, struct file *file, uint64_t until_ns)
+{
+    struct job *job = &symbols->job;
+    size_t bytes = job->count * sizeof *job->list;
+    if (!job->spare) {
+        struct function *shorter = job->count ? realloc(job->list, bytes) : NULL;
+        job->list = shorter ? shorter : job->list;
+        make_room(symbols, bytes);
+        job->spare = job->count ? malloc(bytes) : NULL;
+    }
+    while (job->spare && job->pass < PASSES) {
+        bool is_back = job->pass % 2;
+        sort_pass(is_back ? job->spare : job->list, is_back ? job->list : job->spare, job->count, job->pass);
+        if (++job->pass < PASSES && is_over(until_ns))
+            return false;
+    }
+    if (job->spare) {
+        file->functions = job->list;
+        file->function_count = job->count;
         symbols->bytes += bytes;
-        list = NULL;
-    } /* otherwise the file was changed meanwhile */
-    free(list);
-    free(spare);
+        job->list = NULL;
+        drop_job(symbols);
+    } else {
+        drop_job_list(job);
+    }
+    return true;
+}
+
+/* Makes the file's list, or without one finds job.best. False: the time is over; call it again. */
+static bool prepare(struct symbols *symbols, int fd, struct file *file, uint64_t offset, uint64_t until_ns)
+{
+    struct job *job = &symbols->job;
+    do {
+        if (job->file != file || (!job->list && job->offset != offset))
+            begin_job(symbols, file, offset);
+        if (!read_functions(symbols, fd, file, until_ns) ||
+            (job->list && !sort_list(symbols, file, until_ns)))
+            return false;
+    } while (!file->functions && job->offset != offset); /* the list was given up */
+    return true;
 }
 
 static bool search_list(const struct file *file, uint64_t offset, struct function *best)
@@ -398,24 +470,22 @@ static struct file *find_file(struct symbols *symbols, const struct module *modu
         Elf64_Ehdr header;
         file = file ? file : oldest(symbols, false);
         drop_list(symbols, file);
+        if (symbols->job.file == file)
+            drop_job(symbols);
         *file = (struct file){.key = module->key, .about = *about};
         file->is_checked = read_at(fd, 0, &header, sizeof header) && is_of_module(fd, &header, module) &&
                            find_table(fd, &header, (uint64_t)about->st_size, &file->table);
     }
     file->last_use = ++symbols->uses;
-    if (file->is_checked && !file->functions && !file->is_large)
-        make_list(symbols, fd, file);
     return file;
 }
 
-/* Finds the function at the offset in a checked file. */
+/* Finds the function at the offset in a file that is prepared for it. */
 static void name_in_file(struct symbols *symbols, int fd, const struct file *file, uint64_t offset,
                          struct symbol_frame *frame)
 {
-    struct function best = {.bytes = 0};
-    bool is_found = file->functions
-                        ? search_list(file, offset, &best)
-                        : read_functions(symbols, fd, &file->table, offset, NULL, 0, &best) > 0 && best.bytes;
+    struct function best = symbols->job.best;
+    bool is_found = file->functions ? search_list(file, offset, &best) : best.bytes > 0;
     if (!is_found || best.name >= file->table.names_bytes)
         return;
     uint64_t left = file->table.names_bytes - best.name;
@@ -429,27 +499,38 @@ static void name_in_file(struct symbols *symbols, int fd, const struct file *fil
                           : symbols->name;
 }
 
-static void name_function(struct symbols *symbols, const struct module *module, struct symbol_frame *frame)
+/* False: the time is over. */
+static bool name_function(struct symbols *symbols, const struct module *module, uint64_t until_ns,
+                          struct symbol_frame *frame)
 {
     struct stat about;
+    uint64_t offset = module->address - module->base;
     int fd = open_file(module, &about);
     if (fd < 0)
-        return;
+        return true;
     struct file *file = find_file(symbols, module, fd, &about);
-    if (file->is_checked)
-        name_in_file(symbols, fd, file, module->address - module->base, frame);
+    bool is_ready = !file->is_checked || file->functions || prepare(symbols, fd, file, offset, until_ns);
+    if (is_ready && file->is_checked)
+        name_in_file(symbols, fd, file, offset, frame);
     close(fd);
+    return is_ready;
 }
 
-void symbols_look_up(struct symbols *symbols, uint64_t frame, struct symbol_frame *result)
+bool symbols_look_up_until(struct symbols *symbols, uint64_t frame, uint64_t until_ns,
+                           struct symbol_frame *result)
 {
     struct module module = {.address = frame - 1, .path = symbols->path, .frame = result};
     *result = (struct symbol_frame){.offset = frame};
     if (!find_module(&module))
-        return;
+        return true;
     result->module = symbols->path;
     result->offset = frame - module.base;
-    name_function(symbols, &module, result);
+    return name_function(symbols, &module, until_ns, result);
+}
+
+void symbols_look_up(struct symbols *symbols, uint64_t frame, struct symbol_frame *result)
+{
+    (void)symbols_look_up_until(symbols, frame, UINT64_MAX, result);
 }
 
 enum status symbols_create(size_t bytes_max, struct symbols **symbols)
@@ -465,6 +546,7 @@ void symbols_destroy(struct symbols *symbols)
 {
     if (!symbols)
         return;
+    drop_job(symbols);
     for (size_t i = 0; i < SYMBOLS_FILES_MAX; i++)
         free(symbols->files[i].functions);
     free(symbols);

@@ -7,7 +7,8 @@
  *
  * Memory is bounded: the functions of a file are kept as a sorted list of 12 bytes each. If all lists are
  * larger than the limit together, the least recently used ones are dropped. A list that is larger alone is
- * not made, and each lookup searches the file. A list that is being made takes its size twice. Names are
+ * not made, and each lookup searches the file. A list that is being made takes its size twice, besides the
+ * others. Names are
  * demangled by the demangler that is linked in for kernels, so it adds nothing to the size and loads nothing.
  */
 #ifndef CUSPAN_CORRELATE_STACKS_SYMBOLS_H
@@ -39,9 +40,14 @@ enum status symbols_create(size_t bytes_max, struct symbols **symbols) MUST_CHEC
 void symbols_destroy(struct symbols *symbols);
 
 /* `frame` is a return address. Takes 4 to 10 us, half of it with the loader's lock. The first lookup in a
- * file reads its symbol table: 16 ms for the 350,000 functions of libtorch_cpu.so. Without a list of its
- * functions, each lookup takes a third of that. */
+ * file reads its symbol table: 10 ms for the 350,000 functions of libtorch_cpu.so. Without a list of its
+ * functions, each lookup takes half of that. */
 void symbols_look_up(struct symbols *symbols, uint64_t frame, struct symbol_frame *result);
+
+/* The same in parts. False: at `until_ns` (clock_monotonic_ns()) it was not done, and the same call continues
+ * it. It may overrun by 1.5 ms. Lookups in other files meanwhile make it start again. */
+bool symbols_look_up_until(struct symbols *symbols, uint64_t frame, uint64_t until_ns,
+                           struct symbol_frame *result);
 
 /* Size of all lists of functions, for tests. */
 size_t symbols_bytes(const struct symbols *symbols);

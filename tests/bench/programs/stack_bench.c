@@ -3,9 +3,11 @@
  *
  *   stack_bench [BLOCKS]            medians of ns, instructions if the kernel counts them, and ratios
  *   stack_bench --counted WALKS     only that many cached walks, to count instructions in native_frames_walk
- */
+ *   stack_bench --names LIBRARY FUNCTION   the first lookup of a name in the library, at once and in parts of
+ *                                          1 ms: medians and the longest part of 20 */
 #include "base/clock.h"
 #include "capture/stacks/native_frames.h"
+#include "correlate/stacks/symbols.h"
 #include "support/stack_maker.h"
 #include "support/stack_tool.h"
 
@@ -275,8 +277,59 @@ static enum way counted_way(const char *name)
     return strcmp(name, "--counted-caller") == 0 ? WAY_CALLER : WAY_WALK;
 }
 
+#define LOOKUPS 20
+
+static int compare_numbers(const void *a, const void *b)
+{
+    double one = *(const double *)a, other = *(const double *)b;
+    return (one > other) - (one < other);
+}
+
+/* False: no memory, or it has no name. */
+static bool look_up(uint64_t address, uint64_t part_ns, double *all_ms, double *longest_ms)
+{
+    struct symbols *symbols;
+    struct symbol_frame frame;
+    bool is_done = false;
+    if (symbols_create(8 << 20, &symbols) != STATUS_OK)
+        return false;
+    for (*all_ms = *longest_ms = 0; !is_done;) {
+        uint64_t begin_ns = clock_monotonic_ns();
+        is_done = symbols_look_up_until(symbols, address, part_ns ? begin_ns + part_ns : UINT64_MAX, &frame);
+        double ms = (double)(clock_monotonic_ns() - begin_ns) / 1e6;
+        *all_ms += ms;
+        *longest_ms = ms > *longest_ms ? ms : *longest_ms;
+    }
+    bool has_name = frame.function != NULL;
+    symbols_destroy(symbols);
+    return has_name;
+}
+
+static int measure_names(const char *path, const char *function)
+{
+    void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+    void *at = library ? dlsym(library, function) : NULL;
+    double all[2][LOOKUPS], longest[2][LOOKUPS];
+    for (size_t i = 0; i < 2 * LOOKUPS; i++)
+        if (!at || !look_up((uint64_t)(uintptr_t)at + 1, i % 2 * 1000000, &all[i % 2][i / 2],
+                            &longest[i % 2][i / 2])) {
+            printf("%s in %s has no name\n", function, path);
+            return 1;
+        }
+    for (int way = 0; way < 2; way++) {
+        qsort(all[way], LOOKUPS, sizeof(double), compare_numbers);
+        qsort(longest[way], LOOKUPS, sizeof(double), compare_numbers);
+        printf("%s: %.1f ms (%.1f to %.1f); longest part %.1f ms (%.1f to %.1f)\n",
+               way ? "in parts" : "at once", all[way][LOOKUPS / 2], all[way][0], all[way][LOOKUPS - 1],
+               longest[way][LOOKUPS / 2], longest[way][0], longest[way][LOOKUPS - 1]);
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 4 && strcmp(argv[1], "--names") == 0)
+        return measure_names(argv[2], argv[3]);
     bool is_counted = argc == 3 && strncmp(argv[1], "--counted", 9) == 0;
     void *libunwind = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
     if (libunwind)

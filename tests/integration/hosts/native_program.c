@@ -1,5 +1,6 @@
 /* A C program that launches in two functions, and on another thread, for stacks of launches: it acts like
- * CUDA and CUPTI, with a CUPTI that does nothing.
+ * CUDA and CUPTI, with a CUPTI that does nothing. It has 200,000 other functions (many_functions.c), so that
+ * naming its first frame takes the agent several rounds.
  *
  *   native_program AGENT CUPTI [TIMES]      each function launches TIMES (2) */
 #include "abi/cupti_abi.h"
@@ -12,6 +13,8 @@
 
 #define CBID_LAUNCH 211 /* of the runtime: cudaLaunchKernel */
 #define NOT_INLINED __attribute__((noinline, noclone))
+
+uint64_t many_first(void);
 
 static cupti_callback_fn *on_call;
 static uint32_t correlation;
@@ -63,6 +66,8 @@ int main(int argc, char **argv)
     if (!begin || !callback || !begin() || !*callback)
         return 2;
     on_call = *callback;
+    if (!many_first())
+        return 2;
     int times = argc > 3 ? atoi(argv[3]) : 2;
     for (int i = 0; i < times; i++) {
         forward();

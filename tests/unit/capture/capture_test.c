@@ -1,4 +1,5 @@
-/* Tests the order in which one round hands over boundaries of steps, calls and GPU records. */
+/* Tests the order in which one round hands over boundaries of steps, calls and GPU records, and records that
+ * the sink takes later. */
 #include "capture/capture.h"
 
 #include "abi/layouts.h"
@@ -8,6 +9,7 @@
 #include "capture/context/steps.h"
 #include "model/cuda/activities.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -54,7 +56,20 @@ static void on_activity(void *context, const struct activity_record *activity)
     see("work");
 }
 
-static const struct capture_sink sink = {.on_call = on_call, .on_activity = on_activity, .on_step = on_step};
+static unsigned refusals; /* of code that are still to come */
+
+static bool on_code(void *context, const struct code_record *code)
+{
+    (void)context;
+    assert_int_equal(code->id, 7);
+    see(refusals ? "later" : "code");
+    bool is_taken = refusals == 0;
+    refusals -= !is_taken;
+    return is_taken;
+}
+
+static const struct capture_sink sink = {
+    .on_call = on_call, .on_activity = on_activity, .on_step = on_step, .on_code = on_code};
 
 static void expect(size_t count, const char *const *wanted)
 {
@@ -137,11 +152,53 @@ static void test_a_step_that_begins_while_the_last_ring_is_drained(void **state)
     EXPECT("call", "step 3", "work");
 }
 
+static void write_code(void)
+{
+    struct host_thread *self = thread_current();
+    assert_non_null(self);
+    struct code_record *code = ring_reserve(&self->ring, sizeof *code);
+    assert_non_null(code);
+    *code = (struct code_record){.head = {sizeof *code, RECORD_CODE, 0, 0}, .id = 7};
+    ring_commit(&self->ring, sizeof *code);
+}
+
+static void *call_on_another_thread(void *unused)
+{
+    write_call();
+    return unused;
+}
+
+/* Later records of its thread wait, others do not. */
+static void test_code_that_the_sink_takes_later(void **state)
+{
+    (void)state;
+    pthread_t other;
+    write_call();
+    write_code();
+    write_call();
+    refusals = 2;
+    assert_true(capture_pump(&sink) > 0);
+    EXPECT("call", "later");
+    assert_int_equal(pthread_create(&other, NULL, call_on_another_thread, NULL), 0);
+    assert_int_equal(pthread_join(other, NULL), 0);
+    finish_buffer();
+    event_count = 0;
+    assert_true(capture_pump(&sink) > 0);
+    EXPECT("later", "call", "work");
+    event_count = 0;
+    capture_pump(&sink);
+    EXPECT("code", "call");
+    event_count = 0;
+    assert_int_equal(capture_pump(&sink), 0);
+    assert_int_equal(event_count, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_steps_come_before_work_without_any_thread, setup),
         cmocka_unit_test_setup(test_steps_come_before_calls_and_work, setup),
-        cmocka_unit_test_setup(test_a_step_that_begins_while_the_last_ring_is_drained, setup)};
+        cmocka_unit_test_setup(test_a_step_that_begins_while_the_last_ring_is_drained, setup),
+        cmocka_unit_test_setup(test_code_that_the_sink_takes_later, setup)};
     return cmocka_run_group_tests(tests, setup_all, NULL);
 }

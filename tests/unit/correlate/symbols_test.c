@@ -51,18 +51,23 @@ static void read_file(const char *path, struct sample *sample)
     close(fd);
 }
 
-static void load(const char *name, struct sample *sample)
+static void load_file(const char *from, struct sample *sample)
 {
     static int number;
-    char from[4096];
-    snprintf(from, sizeof from, "%s/libsymbols_%s.so", SAMPLES, name);
     snprintf(sample->path, sizeof sample->path, "%s/libsample%d.so", folder, number++);
-    sample->has_build_id = strncmp(name, "plain", 5) != 0;
     read_file(from, sample);
     write_file(sample, sample->size);
     sample->library = dlopen(sample->path, RTLD_NOW | RTLD_LOCAL);
     if (!sample->library)
         fail_msg("%s", dlerror());
+}
+
+static void load(const char *name, struct sample *sample)
+{
+    char from[4096];
+    snprintf(from, sizeof from, "%s/libsymbols_%s.so", SAMPLES, name);
+    sample->has_build_id = strncmp(name, "plain", 5) != 0;
+    load_file(from, sample);
 }
 
 static void unload(struct sample *sample)
@@ -397,6 +402,76 @@ static void test_the_limit_of_memory(void **state)
     symbols_destroy(NULL);
 }
 
+/* Returns the number of parts. */
+static unsigned look_up_in_parts(struct symbols *in, uint64_t address, struct symbol_frame *frame)
+{
+    unsigned parts = 1;
+    while (!symbols_look_up_until(in, address, 0, frame))
+        parts++;
+    return parts;
+}
+
+/* With a list of the functions, and without, for which there is no memory. */
+static void test_lookups_in_parts(void **state)
+{
+    (void)state;
+    struct sample sample;
+    struct symbol_frame frame;
+    load_file(SAMPLES "/libmany_functions.so", &sample);
+    uint64_t address = address_in(&sample, "many_functions"), first = address_in(&sample, "many_first");
+    for (int i = 0; i < 2; i++) {
+        struct symbols *some;
+        assert_int_equal(symbols_create(i ? LIMIT : 16 * LIMIT, &some), STATUS_OK);
+        assert_true(look_up_in_parts(some, address, &frame) > 300);
+        assert_string_equal(frame.module, sample.path);
+        assert_string_equal(frame.function, "many_functions");
+        assert_int_equal(look_up_in_parts(some, address, &frame), 1);
+        assert_string_equal(frame.function, "many_functions");
+        assert_int_equal(symbols_bytes(some) > 0, i == 0);
+        unsigned parts = look_up_in_parts(some, first, &frame);
+        assert_string_equal(frame.function, "many_0");
+        assert_int_equal(parts > 1, i == 1);
+        symbols_destroy(some);
+        /* Another function of the file comes in between. */
+        assert_int_equal(symbols_create(i ? LIMIT : 16 * LIMIT, &some), STATUS_OK);
+        assert_false(symbols_look_up_until(some, first, 0, &frame));
+        for (int part = 0; part < 300; part++)
+            assert_false(symbols_look_up_until(some, address, 0, &frame));
+        assert_true(look_up_in_parts(some, first, &frame) > 1);
+        assert_string_equal(frame.function, "many_0");
+        symbols_destroy(some);
+    }
+    unload(&sample);
+}
+
+static void test_what_comes_between_parts(void **state)
+{
+    (void)state;
+    struct sample one, other;
+    struct symbols *some;
+    struct symbol_frame frame;
+    load("full", &one);
+    load("full", &other);
+    uint64_t in_one = address_in(&one, "sample_static"), in_other = address_in(&other, "sample_static");
+    assert_int_equal(symbols_create(LIMIT, &some), STATUS_OK);
+    assert_false(symbols_look_up_until(some, in_one, 0, &frame));
+    assert_false(symbols_look_up_until(some, in_other, 0, &frame)); /* another file */
+    symbols_look_up(some, in_one, &frame);
+    assert_string_equal(frame.function, "hidden_one");
+    assert_false(symbols_look_up_until(some, in_other, 0, &frame));
+    change_sections(&other, SHT_SYMTAB, offsetof(Elf64_Shdr, sh_size), 0, 8);
+    write_file(&other, other.size);
+    assert_int_equal(utimensat(AT_FDCWD, other.path, (struct timespec[]){{0}, {0}}, 0), 0);
+    symbols_look_up(some, in_other, &frame); /* the file has changed */
+    assert_null(frame.function);
+    symbols_destroy(some);
+    assert_int_equal(symbols_create(LIMIT, &some), STATUS_OK);
+    assert_false(symbols_look_up_until(some, in_one, 0, &frame));
+    symbols_destroy(some); /* the end */
+    unload(&one);
+    unload(&other);
+}
+
 static void test_more_files_than_are_kept(void **state)
 {
     (void)state;
@@ -476,6 +551,8 @@ int main(void)
         cmocka_unit_test(test_hostile_files),
         cmocka_unit_test(test_wrong_sections),
         cmocka_unit_test(test_the_limit_of_memory),
+        cmocka_unit_test(test_lookups_in_parts),
+        cmocka_unit_test(test_what_comes_between_parts),
         cmocka_unit_test(test_more_files_than_are_kept),
         cmocka_unit_test(test_autograd_nodes),
     };

@@ -1,0 +1,400 @@
+/* Native stacks get names, in parts if a library is large. */
+#include "agent/pipeline/native_code.h"
+
+#include "capture/stacks/native_frames.h"
+
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define ONE_PART 1 /* ns: each call does the least that it can */
+#define RECORDS  20
+
+/* Records in the rings of several threads. */
+static union {
+    struct code_record record;
+    uint8_t bytes[sizeof(struct code_record) + sizeof(struct code_addresses) + CODE_FRAMES_MAX * 8];
+} codes[RECORDS];
+
+/* A copy of the large library, whose names are not known yet. */
+struct library {
+    char path[128];
+    void *handle;
+    uint64_t address; /* in its function */
+};
+
+static char folder[] = "/tmp/cuspan-native-code-XXXXXX";
+
+static int setup_all(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) && native_frames_start() == STATUS_OK ? 0 : -1;
+}
+
+static int teardown_all(void **state)
+{
+    (void)state;
+    return rmdir(folder);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    native_code_allow(UINT64_MAX);
+    return 0;
+}
+
+static struct library load(void)
+{
+    static int number;
+    struct library library;
+    char command[512];
+    snprintf(library.path, sizeof library.path, "%s/libmany%d.so", folder, number++);
+    snprintf(command, sizeof command, "cp '%s' '%s'", MANY_FUNCTIONS, library.path);
+    assert_int_equal(system(command), 0);
+    library.handle = dlopen(library.path, RTLD_NOW | RTLD_LOCAL);
+    if (!library.handle)
+        fail_msg("%s", dlerror());
+    uint64_t (*get)(void) = (uint64_t(*)(void))(uintptr_t)dlsym(library.handle, "many_functions");
+    assert_non_null(get);
+    library.address = get();
+    return library;
+}
+
+static void unload(struct library *library)
+{
+    dlclose(library->handle);
+    unlink(library->path);
+}
+
+/* A stack as a walk writes it. */
+static const struct code_record *make(unsigned number, const uint64_t *frames, uint32_t count,
+                                      uint64_t ticket, uint32_t flags)
+{
+    static uint64_t id;
+    struct code_record *code = &codes[number].record;
+    struct code_addresses *addresses = (struct code_addresses *)(void *)code->frames;
+    *code = (struct code_record){
+        .head = {(uint32_t)(sizeof *code + sizeof *addresses + 8 * count), RECORD_CODE, 0, 0},
+        .id = ++id,
+        .frame_count = count,
+        .flags = CODE_IS_DESCRIBED | CODE_IS_NATIVE | flags};
+    addresses->ticket = ticket;
+    memcpy(addresses->frames, frames, count * sizeof *frames);
+    return code;
+}
+
+/* Frame `number` of a named record: "place|function" or "place", and its flags. */
+static uint8_t text_of(const struct code_record *named, uint32_t number, char text[512])
+{
+    struct code_frame frame = {.line = 0};
+    uint32_t at = sizeof *named;
+    assert_true(number < named->frame_count);
+    for (uint32_t i = 0; i <= number; i++) {
+        at += i ? (uint32_t)sizeof frame + frame.file_bytes + frame.name_bytes : 0;
+        memcpy(&frame, (const uint8_t *)named + at, sizeof frame);
+        assert_true(at + sizeof frame + frame.file_bytes + frame.name_bytes <= named->head.bytes);
+    }
+    const char *file = (const char *)named + at + sizeof frame;
+    snprintf(text, 512, "%.*s%s%.*s", frame.file_bytes, file, frame.name_bytes ? "|" : "", frame.name_bytes,
+             file + frame.file_bytes);
+    assert_int_equal(frame.line, 0);
+    return frame.flags;
+}
+
+static void expect_frame(const struct code_record *named, uint32_t number, const char *module,
+                         const char *function, bool is_programs)
+{
+    char text[512];
+    uint8_t flags = text_of(named, number, text);
+    if (strncmp(text, module, strlen(module)) != 0 || !strstr(text, "+0x") ||
+        (function ? !strstr(text, function) : strchr(text, '|') != NULL))
+        fail_msg("\"%s\" is not \"%s\" in \"%s\"", text, function ? function : "", module);
+    assert_int_equal(flags, CODE_FRAME_IS_NATIVE | (is_programs ? CODE_FRAME_IS_PROGRAMS : 0));
+}
+
+static const struct code_record *expect_named(const struct code_record *code)
+{
+    const struct code_record *named = native_code_name(code);
+    assert_non_null(named);
+    assert_int_equal(named->head.type, RECORD_CODE);
+    assert_int_equal(named->head.bytes % 8, 0);
+    assert_true(named->head.bytes <= CODE_RECORD_BYTES_MAX);
+    assert_int_equal(named->id, code->id);
+    assert_true(named->flags & CODE_IS_DESCRIBED);
+    assert_false(named->flags & CODE_IS_NATIVE);
+    return named;
+}
+
+/* Returns the number of calls until it is named. */
+static unsigned name_in_parts(const struct code_record *code)
+{
+    unsigned count = 1;
+    native_code_allow(ONE_PART);
+    while (!native_code_name(code)) {
+        count++;
+        native_code_allow(ONE_PART);
+    }
+    return count;
+}
+
+static uint64_t a_function_with_a_name_that_takes_so_much_room_that_not_all_of_them_fit_into_a_record(void)
+{
+    return (uint64_t)(uintptr_t)folder;
+}
+
+static uint64_t here(void)
+{
+    return (uint64_t)(uintptr_t)here + 1;
+}
+
+/* ---- Names ----------------------------------------------------------------------------------------------
+ */
+
+static void test_before_the_start_nothing_changes(void **state)
+{
+    (void)state;
+    const struct code_record *code = make(0, (uint64_t[]){here()}, 1, 0, 0);
+    assert_ptr_equal(native_code_name(code), code);
+    assert_int_equal(native_code_start(), STATUS_OK);
+    assert_int_equal(native_code_start(), STATUS_OK);
+}
+
+static void test_other_stacks_stay_as_they_are(void **state)
+{
+    (void)state;
+    struct code_record known = {.head = {sizeof known, RECORD_CODE, 0, 0}, .id = 7, .frame_count = 2};
+    native_code_allow(0);
+    assert_ptr_equal(native_code_name(&known), &known);
+    known.flags = CODE_IS_DESCRIBED;
+    assert_ptr_equal(native_code_name(&known), &known);
+}
+
+static void test_frames_have_names(void **state)
+{
+    (void)state;
+    struct library library = load();
+    uint64_t in_libc = (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "qsort_r") + 1;
+    const struct code_record *code =
+        make(0, (uint64_t[]){here(), in_libc, library.address, 0x10}, 4, 0, CODE_IS_OF_NODES);
+    const struct code_record *named = expect_named(code);
+    assert_int_equal(named->frame_count, 4);
+    assert_int_equal(named->flags, CODE_IS_DESCRIBED | CODE_IS_OF_NODES);
+    expect_frame(named, 0, "native_code_test+0x", "|here+0x1", true);
+    expect_frame(named, 1, "libc", "qsort_r+0x1", false);
+    expect_frame(named, 2, "libmany", "|many_functions+0x1", true);
+    char text[512];
+    assert_int_equal(text_of(named, 3, text), CODE_FRAME_IS_NATIVE); /* in no module */
+    assert_string_equal(text, "0x10");
+    unload(&library);
+}
+
+static void test_a_cut_stack_stays_cut(void **state)
+{
+    (void)state;
+    const struct code_record *named = expect_named(make(0, (uint64_t[]){here()}, 1, 0, CODE_IS_CUT));
+    assert_int_equal(named->flags, CODE_IS_DESCRIBED | CODE_IS_CUT);
+    assert_int_equal(expect_named(make(0, (uint64_t[]){here()}, 1, 0, 0))->flags, CODE_IS_DESCRIBED);
+}
+
+static void test_an_empty_stack(void **state)
+{
+    (void)state;
+    const struct code_record *named = expect_named(make(0, NULL, 0, 0, CODE_IS_CUT));
+    assert_int_equal(named->frame_count, 0);
+    assert_int_equal(named->head.bytes, sizeof *named);
+}
+
+/* Frames that do not fit are left out, and it says so. */
+static void test_a_stack_with_long_names(void **state)
+{
+    (void)state;
+    uint64_t frames[CODE_FRAMES_MAX];
+    uint64_t (*function)(void) =
+        a_function_with_a_name_that_takes_so_much_room_that_not_all_of_them_fit_into_a_record;
+    for (int i = 0; i < CODE_FRAMES_MAX; i++)
+        frames[i] = (uint64_t)(uintptr_t)function + 1;
+    const struct code_record *named = expect_named(make(0, frames, CODE_FRAMES_MAX, 0, 0));
+    assert_in_range(named->frame_count, 10, CODE_FRAMES_MAX - 1);
+    assert_true(named->flags & CODE_IS_CUT);
+    expect_frame(named, named->frame_count - 1, "native_code_test", "fit_into_a_record+0x1", true);
+}
+
+/* ---- In parts -------------------------------------------------------------------------------------------
+ */
+
+static void test_a_large_library_takes_many_parts(void **state)
+{
+    (void)state;
+    struct library library = load();
+    const struct code_record *code = make(0, (uint64_t[]){here(), library.address}, 2, 0, 0);
+    assert_true(name_in_parts(code) > 1);
+    code = make(0, (uint64_t[]){here(), library.address}, 2, 0, 0); /* its names are known now */
+    assert_int_equal(name_in_parts(code), 2);
+    unload(&library);
+}
+
+static void test_parts_give_the_same_names(void **state)
+{
+    (void)state;
+    struct library library = load();
+    const struct code_record *code =
+                                 make(0, (uint64_t[]){here(), library.address, here()}, 3, 0, CODE_IS_CUT),
+                             *named;
+    do
+        native_code_allow(ONE_PART);
+    while ((named = native_code_name(code)) == NULL);
+    assert_int_equal(named->frame_count, 3);
+    assert_int_equal(named->flags, CODE_IS_DESCRIBED | CODE_IS_CUT);
+    expect_frame(named, 0, "native_code_test", "|here+0x1", true);
+    expect_frame(named, 1, "libmany", "|many_functions+0x1", true);
+    expect_frame(named, 2, "native_code_test", "|here+0x1", true);
+    unload(&library);
+}
+
+static void test_stacks_share_the_time(void **state)
+{
+    (void)state;
+    const struct code_record *one = make(0, (uint64_t[]){here()}, 1, 0, 0),
+                             *other = make(1, (uint64_t[]){here()}, 1, 0, 0);
+    native_code_allow(ONE_PART);
+    expect_named(one);
+    assert_null(native_code_name(other));
+    native_code_allow(ONE_PART);
+    expect_named(other);
+}
+
+/* A flush or the end of the process comes in between. */
+static void test_without_a_limit_it_is_done_at_once(void **state)
+{
+    (void)state;
+    struct library library = load();
+    const struct code_record *code = make(0, (uint64_t[]){library.address}, 1, 0, 0);
+    native_code_allow(ONE_PART);
+    assert_null(native_code_name(code));
+    assert_null(native_code_name(code)); /* the time is used up */
+    native_code_allow(UINT64_MAX);
+    expect_frame(expect_named(code), 0, "libmany", "|many_functions+0x1", true);
+    unload(&library);
+}
+
+static void test_no_stack_waits_without_end(void **state)
+{
+    (void)state;
+    struct library library = load();
+    const struct code_record *code = make(0, (uint64_t[]){library.address}, 1, 0, 0);
+    native_code_allow(ONE_PART);
+    assert_null(native_code_name(code));
+    nanosleep(&(struct timespec){.tv_nsec = 260000000}, NULL);
+    native_code_allow(ONE_PART);
+    expect_frame(expect_named(code), 0, "libmany", "|many_functions+0x1", true);
+    unload(&library);
+}
+
+/* More threads than are remembered; each asks in each round, and one round has the time for one part. */
+static void test_stacks_of_many_threads(void **state)
+{
+    (void)state;
+    struct library library = load();
+    const struct code_record *waiting[RECORDS];
+    unsigned left = RECORDS, rounds = 0;
+    for (unsigned i = 0; i < RECORDS; i++)
+        waiting[i] = make(i, (uint64_t[]){here(), library.address}, 2, 0, 0);
+    for (; left; rounds++) {
+        native_code_allow(ONE_PART);
+        for (unsigned i = 0; i < RECORDS; i++) {
+            const struct code_record *named = waiting[i] ? native_code_name(waiting[i]) : NULL;
+            if (!named)
+                continue;
+            assert_int_equal(named->id, waiting[i]->id);
+            expect_frame(named, 1, "libmany", "|many_functions+0x1", true);
+            waiting[i] = NULL;
+            left--;
+        }
+    }
+    assert_true(rounds > 1);
+    unload(&library);
+}
+
+/* ---- The rest of a walk ---------------------------------------------------------------------------------
+ */
+
+struct walked {
+    struct native_walk walk;
+    uint64_t frames[CODE_FRAMES_MAX];
+};
+
+static __attribute__((noinline)) void walk_here(struct walked *walked)
+{
+    native_frames_walk(NULL, NATIVE_FROM_HERE, walked->frames, CODE_FRAMES_MAX, &walked->walk);
+    __asm__ volatile("" ::: "memory");
+}
+
+static bool has_function(const struct code_record *named, const char *function)
+{
+    char text[512];
+    bool has = false;
+    for (uint32_t i = 0; i < named->frame_count; i++) {
+        (void)text_of(named, i, text);
+        has |= strstr(text, function) != NULL;
+    }
+    return has;
+}
+
+/* The rules of these frames are not known yet, so the walk has copied the stack. The copy is gone after its
+ * first use. */
+static void test_the_rest_of_a_stack_is_taken_once(void **state)
+{
+    (void)state;
+    struct library library = load();
+    struct walked walked;
+    walk_here(&walked);
+    assert_true(walked.walk.ticket != 0);
+    /* The innermost frame is one of the large library, as if that had made the call. */
+    memmove(&walked.frames[1], walked.frames, walked.walk.count * sizeof *walked.frames);
+    walked.frames[0] = library.address;
+    const struct code_record *code = make(0, walked.frames, walked.walk.count + 1, walked.walk.ticket, 0),
+                             *named;
+    unsigned parts = 0;
+    do {
+        native_code_allow(ONE_PART);
+        parts++;
+    } while ((named = native_code_name(code)) == NULL);
+    assert_true(parts > 1);
+    expect_frame(named, 0, "libmany", "|many_functions+0x1", true);
+    assert_true(has_function(named, "test_the_rest_of_a_stack_is_taken_once+0x"));
+    native_code_allow(UINT64_MAX);
+    named = expect_named(make(1, walked.frames, 1, walked.walk.ticket, 0)); /* again: the copy is gone */
+    assert_int_equal(named->frame_count, 1);
+    assert_true(named->flags & CODE_IS_CUT);
+    unload(&library);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_before_the_start_nothing_changes, setup),
+        cmocka_unit_test_setup(test_other_stacks_stay_as_they_are, setup),
+        cmocka_unit_test_setup(test_frames_have_names, setup),
+        cmocka_unit_test_setup(test_a_cut_stack_stays_cut, setup),
+        cmocka_unit_test_setup(test_an_empty_stack, setup),
+        cmocka_unit_test_setup(test_a_stack_with_long_names, setup),
+        cmocka_unit_test_setup(test_a_large_library_takes_many_parts, setup),
+        cmocka_unit_test_setup(test_parts_give_the_same_names, setup),
+        cmocka_unit_test_setup(test_stacks_share_the_time, setup),
+        cmocka_unit_test_setup(test_without_a_limit_it_is_done_at_once, setup),
+        cmocka_unit_test_setup(test_no_stack_waits_without_end, setup),
+        cmocka_unit_test_setup(test_stacks_of_many_threads, setup),
+        cmocka_unit_test_setup(test_the_rest_of_a_stack_is_taken_once, setup),
+    };
+    return cmocka_run_group_tests_name("native_code", tests, setup_all, teardown_all);
+}
