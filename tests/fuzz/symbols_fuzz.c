@@ -19,10 +19,18 @@ static void take_headers(const uint8_t *data, size_t size, struct module *module
     memcpy(module->headers, data + header.e_phoff, header.e_phnum * sizeof *module->headers);
 }
 
+static void prepare_in_parts(struct symbols *symbols, int fd, struct file *file, uint64_t offset)
+{
+    unsigned parts = 1;
+    while (!file->functions && !prepare(symbols, fd, file, offset, 0))
+        require(parts++ < 1000, "there is no progress");
+}
+
 static void check(struct symbols *symbols, int fd, struct file *file)
 {
     for (uint64_t offset = 0; offset < 8192; offset += file->functions ? 64 : 2048) {
         struct symbol_frame frame = {.function = NULL};
+        prepare_in_parts(symbols, fd, file, offset);
         name_in_file(symbols, fd, file, offset, &frame);
         require(!frame.function || (frame.function[0] && strlen(frame.function) < NAME_BYTES),
                 "a name has no end");
@@ -54,11 +62,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         (void)is_of_module(fd, &header, &module);
         if (!find_table(fd, &header, size, &file.table) || file.table.count > 4096)
             break;
-        while (!prepare(symbols[i], fd, &file, 4096, 0))
-            require(symbols[i]->job.file == &file, "a job is lost");
+        prepare_in_parts(symbols[i], fd, &file, 4096);
         require(symbols[i]->bytes <= symbols[i]->bytes_max, "the limit is exceeded");
         check(symbols[i], fd, &file);
         drop_list(symbols[i], &file);
+        drop_job(symbols[i]);
         require(symbols[i]->bytes == 0, "bytes are lost");
     }
     char name[256], node[32];

@@ -183,14 +183,16 @@ static void test_frames_have_names(void **state)
 {
     (void)state;
     struct library library = load();
-    uint64_t in_libc = (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "qsort_r") + 1;
+    void *libc = dlopen("libc.so.6", RTLD_NOW); /* sanitizers have a qsort() of their own */
+    assert_non_null(libc);
+    uint64_t in_libc = (uint64_t)(uintptr_t)dlsym(libc, "qsort") + 1;
     const struct code_record *code =
         make(0, (uint64_t[]){here(), in_libc, library.address, 0x10}, 4, 0, CODE_IS_OF_NODES);
     const struct code_record *named = expect_named(code);
     assert_int_equal(named->frame_count, 4);
     assert_int_equal(named->flags, CODE_IS_DESCRIBED | CODE_IS_OF_NODES);
     expect_frame(named, 0, "native_code_test+0x", "|here+0x1", true);
-    expect_frame(named, 1, "libc", "qsort_r+0x1", false);
+    expect_frame(named, 1, "libc", "|qsort+0x1", false);
     expect_frame(named, 2, "libmany", "|many_functions+0x1", true);
     char text[512];
     assert_int_equal(text_of(named, 3, text), CODE_FRAME_IS_NATIVE); /* in no module */
@@ -209,7 +211,7 @@ static void test_a_cut_stack_stays_cut(void **state)
 static void test_an_empty_stack(void **state)
 {
     (void)state;
-    const struct code_record *named = expect_named(make(0, NULL, 0, 0, CODE_IS_CUT));
+    const struct code_record *named = expect_named(make(0, (uint64_t[]){0}, 0, 0, CODE_IS_CUT));
     assert_int_equal(named->frame_count, 0);
     assert_int_equal(named->head.bytes, sizeof *named);
 }
