@@ -511,7 +511,8 @@ def page():
     devices, spans, resources, arguments = device_fields(kinds), span_keys(), resource_keys(), call_arguments()
     span_texts, resource_texts = meanings(SPAN_KEYS, 4), meanings(RESOURCE_KEYS, 4)
     field_texts = meanings(FIELD_KEYS, 3)
-    span_texts.update({key: ("{point}" if key == "cuspan.lost.points" else "{span}", "session spans, if not 0", f"of the process so far: {text}")
+    units = {"cuspan.lost.points": "{point}", "cuspan.lost.profile_samples": "{sample}"}
+    span_texts.update({key: (units.get(key, "{span}"), "session spans, if not 0", f"of the process so far: {text}")
                        for key, text in losses().items()})
     match(spans, span_texts, "spans")
     match(resources, resource_texts, "resources")

@@ -2,6 +2,7 @@
 
 #include "base/process/signal_names.h"
 #include "base/text/suggest.h"
+#include "config/profiles_output.h"
 #include "config/settings_table.h"
 #include "model/cuda/activities.h"
 #include "model/gpu_counter_names.h"
@@ -137,14 +138,14 @@ static enum status check_interval(struct settings *settings, struct config_repor
     return setting_reset(interval, settings);
 }
 
-/* With metrics alone, no span is made, because nothing is sampled. */
+/* With metrics or profiles alone, no span is made, because nothing is sampled. */
 static void check_metrics(struct settings *settings, struct config_report *report)
 {
-    if (!settings->metrics.is_on)
-        return;
-    check_client_key(&settings->metrics.output.exporter, "metric reader", report);
-    settings->metrics.output.exporter.verify = settings->tls_verify;
-    if (settings->output_count > 0)
+    if (settings->metrics.is_on) {
+        check_client_key(&settings->metrics.output.exporter, "metric reader", report);
+        settings->metrics.output.exporter.verify = settings->tls_verify;
+    }
+    if (settings->output_count > 0 || !settings_have_output(settings))
         return;
     settings->sampler = SAMPLER_ALWAYS_OFF;
     settings->sampler_parent_based = false;
@@ -287,6 +288,8 @@ enum status consistency_check(struct settings *settings, struct config_report *r
     enum status status = make_streams(settings, report); /* allocates */
     if (status == STATUS_OK)
         status = check_interval(settings, report);
+    if (status == STATUS_OK)
+        status = profiles_output_make(settings, report);
     if (status != STATUS_OK)
         return status;
     raise_default_memory(settings);

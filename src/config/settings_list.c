@@ -299,6 +299,15 @@ const struct setting settings_table[] = {
     {OWN(capture.cuda_profiler), BOOL("false"),
      .comment = "trace only from cudaProfilerStart to cudaProfilerStop"},
 
+    {OWN(profiles.enabled), BOOL("false"),
+     .comment =
+         "send GPU time by stack as OTLP profiles (an alpha signal); set capture.launch_stacks as well"},
+    {OWN(profiles.endpoint), .type = SETTING_ENDPOINT,
+     .comment = "complete URL that profiles are sent to; default: that of spans, with the path "
+                "v1development/profiles"},
+    {OWN(profiles.interval_ms), UINT32(1000, 3600000, "10000"),
+     .comment = "longest time that a profile covers"},
+
     {OWN(counters.metrics), PATTERNS,
      .comment =
          "hardware counters of kernels (dram.read, dram__bytes_read.sum); `cuspan counters` lists them"},

@@ -17,9 +17,12 @@
 
 static enum status create_code(struct correlate *c)
 {
-    if (!settings_have_stacks(c->options.settings))
-        return STATUS_OK;
-    return code_stacks_create(c->options.forget_code, &c->code);
+    const struct settings *settings = c->options.settings;
+    bool has_profiles = settings->profiles.enabled;
+    enum status status = STATUS_OK;
+    if (settings_have_stacks(settings))
+        status = code_stacks_create(c->options.forget_code, has_profiles, &c->code);
+    return has_profiles && status == STATUS_OK ? code_profile_create(c->code, &c->profile) : status;
 }
 
 static enum status create_parts(struct correlate *c, const struct correlate_options *options)
@@ -85,6 +88,7 @@ void correlate_destroy(struct correlate *correlate)
     activity_spans_deinit(&correlate->activities);
     counting_deinit(&correlate->counting);
     free(correlate->collectives);
+    code_profile_destroy(correlate->profile);
     code_stacks_destroy(correlate->code);
     free(correlate);
 }
@@ -157,6 +161,21 @@ void correlate_begin_interval(struct correlate *c, bool is_delta)
 {
     program_stats_begin_interval(c->stats, is_delta);
     step_stats_begin_interval(c->step_stats, is_delta);
+}
+
+bool correlate_profile_is_full(const struct correlate *c)
+{
+    return code_profile_is_full(c->profile);
+}
+
+const struct profile *correlate_end_profile(struct correlate *c)
+{
+    return code_profile_end(c->profile);
+}
+
+void correlate_begin_profile(struct correlate *c)
+{
+    code_profile_begin(c->profile);
 }
 
 const char *correlate_device_id(const struct correlate *c, uint32_t device)

@@ -9,6 +9,7 @@
 #include "base/trace_context.h"
 #include "model/metrics/live_stats.h"
 #include "model/metrics/tracing_overhead.h"
+#include "model/profile.h"
 #include "model/record.h"
 #include "model/settings.h"
 #include "model/span.h"
@@ -101,6 +102,11 @@ void correlate_snapshot(struct correlate *correlate, uint64_t now_monotonic_ns, 
  * interval: exemplars belong to one interval, and so do histograms with delta temporality. */
 struct live_stats *correlate_live_stats(struct correlate *correlate);
 void correlate_begin_interval(struct correlate *correlate, bool is_delta);
+/* Profiles, if they are enabled: whether the interval should end because a table fills, the profile of the
+ * interval, which ends now (valid until the next record), and the start of the next one. */
+bool correlate_profile_is_full(const struct correlate *correlate);
+const struct profile *correlate_end_profile(struct correlate *correlate);
+void correlate_begin_profile(struct correlate *correlate);
 /* hw.id of a device below DEVICES_MAX; "": unknown. */
 const char *correlate_device_id(const struct correlate *correlate, uint32_t device);
 

@@ -17,6 +17,7 @@
 #include "correlate/totals/counting.h"
 #include "correlate/totals/step_stats.h"
 #include "correlate/trace/context_errors.h"
+#include "correlate/stacks/code_profile.h"
 #include "correlate/stacks/code_stacks.h"
 #include "correlate/trace/devices.h"
 #include "correlate/trace/named_objects.h"
@@ -50,7 +51,8 @@ struct correlate {
     struct named_objects objects;
     struct devices devices;
     struct context_errors context_errors;
-    struct code_stacks *code; /* NULL: no stacks of launches */
+    struct code_stacks *code;     /* NULL: no stacks of launches */
+    struct code_profile *profile; /* NULL: no profiles */
 
     struct span span; /* scratch, of a call or its GPU work */
     struct ended_span ended;

@@ -40,6 +40,8 @@ void settings_deinit(struct settings *settings)
     for (size_t i = 0; i < settings->output_count; i++)
         output_settings_deinit(&settings->outputs[i]);
     output_settings_deinit(&settings->metrics.output);
+    output_settings_deinit(&settings->profiles.output);
+    free(settings->profiles.endpoint);
     for (size_t i = 0; i < settings->metrics.view_count; i++)
         view_deinit(&settings->metrics.views[i]);
     free(settings->metrics.views);
@@ -96,6 +98,8 @@ static uint64_t sender_bytes(const struct settings *settings)
     uint64_t bytes = 0;
     for (size_t i = 0; i < settings->output_count; i++)
         bytes += bytes_of_sender(settings, &settings->outputs[i]);
+    if (settings->profiles.enabled)
+        bytes += SETTINGS_SENDER_BYTES + SETTINGS_PROFILES_BYTES;
     if (!settings->metrics.is_on)
         return bytes;
     if (settings->metrics.streams)
@@ -105,26 +109,29 @@ static uint64_t sender_bytes(const struct settings *settings)
 
 bool settings_have_output(const struct settings *settings)
 {
-    return settings->output_count > 0 || settings->metrics.is_on;
+    return settings->output_count > 0 || settings->metrics.is_on || settings->profiles.enabled;
+}
+
+static bool have_allocation_stacks(const struct settings *settings)
+{
+    return settings->capture.allocation_stacks && settings->detail != DETAIL_SUMMARY;
 }
 
 bool settings_have_stacks(const struct settings *settings)
 {
-    bool has_any =
-        settings->capture.launch_stacks != LAUNCH_STACKS_NONE || settings->capture.allocation_stacks;
-    return has_any && settings->detail != DETAIL_SUMMARY;
+    return settings_have_launch_stacks(settings) || have_allocation_stacks(settings);
 }
 
 bool settings_have_launch_stacks(const struct settings *settings)
 {
-    return settings_have_stacks(settings) && settings->capture.launch_stacks != LAUNCH_STACKS_NONE;
+    return settings->capture.launch_stacks != LAUNCH_STACKS_NONE &&
+           (settings->detail != DETAIL_SUMMARY || settings->profiles.enabled);
 }
 
 bool settings_have_native_stacks(const struct settings *settings)
 {
-    bool has_native =
-        settings->capture.launch_stacks == LAUNCH_STACKS_ALL || settings->capture.allocation_stacks;
-    return settings_have_stacks(settings) && has_native;
+    return have_allocation_stacks(settings) || (settings_have_launch_stacks(settings) &&
+                                                settings->capture.launch_stacks == LAUNCH_STACKS_ALL);
 }
 
 uint64_t settings_buffer_bytes(const struct settings *settings)

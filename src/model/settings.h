@@ -45,7 +45,7 @@ enum exporter_kind { EXPORTER_OTLP_HTTP, EXPORTER_OTLP_GRPC, EXPORTER_FILE, EXPO
 enum otlp_encoding { ENCODING_PROTOBUF, ENCODING_JSON };
 enum sampler_kind { SAMPLER_ALWAYS_ON, SAMPLER_ALWAYS_OFF, SAMPLER_TRACE_ID_RATIO };
 
-enum signal { SIGNAL_TRACES, SIGNAL_METRICS };
+enum signal { SIGNAL_TRACES, SIGNAL_METRICS, SIGNAL_PROFILES };
 /* low_memory: delta for histograms, cumulative for the rest. */
 enum temporality { TEMPORALITY_CUMULATIVE, TEMPORALITY_DELTA, TEMPORALITY_LOW_MEMORY };
 
@@ -136,6 +136,13 @@ struct settings {
         bool nvlink;        /* query NVML when GPUs copy to each other */
         bool cuda_profiler; /* only between cudaProfilerStart and cudaProfilerStop */
     } capture;
+    struct {
+        bool enabled;
+        char *endpoint; /* NULL: that of the spans' first OTLP/HTTP exporter, with the path of profiles */
+        uint32_t interval_ms;
+        struct output_settings output; /* made by the checks, valid if enabled: with the headers, certificates
+                                          and compression of that exporter, if it has the same server */
+    } profiles;
     struct {
         struct pattern_list metrics; /* names (model/gpu_counter_names.h); none: no hardware counters */
         uint32_t period;             /* one launch in this many is counted */
@@ -245,17 +252,18 @@ void output_settings_deinit(struct output_settings *output);
 #define SETTINGS_NATIVE_BYTES    (11 * 1024 * 1024) /* with native ones: symbols of libraries, unwind rules */
 /* Whether calls have stacks: those of launches or of allocations. Summaries have no calls. */
 bool settings_have_stacks(const struct settings *settings);
+#define SETTINGS_PROFILES_BYTES  (6 * 1024 * 1024)  /* with profiles: their tables, and the frames of stacks */
 bool settings_have_launch_stacks(const struct settings *settings);
 /* Whether some of them are native. */
 bool settings_have_native_stacks(const struct settings *settings);
 /* Whether graph nodes are captured instead of whole executions. */
 bool settings_have_graph_nodes(const struct settings *settings);
 uint64_t settings_buffer_bytes(const struct settings *settings);
-/* Whether metrics count unsampled work, so that capture does not sleep. In a job that samples only some
- * steps, metrics count those steps, and the durations of all. */
-static inline bool settings_metrics_keep_awake(const struct settings *settings)
+/* Whether metrics or profiles count unsampled work, so that capture does not sleep. In a job that samples
+ * only some steps, they count those steps, and metrics the durations of all. */
+static inline bool settings_keep_awake(const struct settings *settings)
 {
-    return settings->metrics.is_on && !settings->steps.are_limited;
+    return (settings->metrics.is_on || settings->profiles.enabled) && !settings->steps.are_limited;
 }
 /* Whether there is an exporter. */
 bool settings_have_output(const struct settings *settings);

@@ -45,6 +45,8 @@ if(NOT CUSPAN_SANITIZE)
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/launch_stacks_test.py --build ${CMAKE_BINARY_DIR})
   add_test(NAME integration/stacks COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/stacks_test.py --build ${CMAKE_BINARY_DIR})
 endif()
+add_test(NAME integration/profiles
+         COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/profiles_test.sh ${CMAKE_BINARY_DIR})
 add_executable(api_host tests/integration/hosts/api_host.c)
 target_link_libraries(api_host PRIVATE ${CMAKE_DL_LIBS})
 add_executable(control_host tests/integration/hosts/control_host.c)

@@ -12,3 +12,7 @@ add_dependencies(replay_test cuspan-replay cuspan-replay-classic)
 add_executable(replay_sample tests/support/sample/replay_sample_main.c tests/support/sample/replay_sample.c tests/support/sample/replay_sample_graphs.c tests/support/sample/replay_sample_collectives.c src/abi/params_table.c)
 target_include_directories(replay_sample PRIVATE tests/support/sample)
 target_link_libraries(replay_sample PRIVATE cuspan_recording)
+
+# Recordings with stacks of launches.
+add_executable(code_recording tests/support/code_recording.c)
+target_link_libraries(code_recording PRIVATE cuspan_recording)

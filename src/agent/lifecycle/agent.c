@@ -105,8 +105,8 @@ static const char *reason_to_wait(void)
 {
     if (settings.start_on == START_ON_CONTROL)
         return "it waits for `cuspan start` (start_on: control)";
-    if (settings.record_file || settings.metrics.is_on)
-        return NULL; /* metrics also count what is not sampled */
+    if (settings.record_file || settings.metrics.is_on || settings.profiles.enabled)
+        return NULL; /* metrics and profiles also count what is not sampled */
     if (has_parent && settings.sampler_parent_based && !(parent.flags & TRACE_FLAG_SAMPLED))
         return "TRACEPARENT says that its trace is not sampled";
     if (settings.sampler == SAMPLER_ALWAYS_OFF && !(has_parent && settings.sampler_parent_based))

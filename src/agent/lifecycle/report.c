@@ -167,6 +167,19 @@ static void write_metrics(struct json_writer *json, const struct settings *setti
     json_write_object_end(json);
 }
 
+static void write_profiles(struct json_writer *json, const struct settings *settings,
+                           const struct balance *balance)
+{
+    json_write_object(json, "profiles");
+    json_write_unsigned(json, "interval_ms", settings->profiles.interval_ms);
+    json_write_unsigned(json, "made", balance->counters[COUNTER_profile_samples_made]);
+    json_write_unsigned(json, "delivered", balance->counters[COUNTER_profile_samples_delivered]);
+    json_write_unsigned(json, "lost", balance->counters[COUNTER_lost_profile_samples]);
+    write_endpoint(json, &settings->profiles.output.exporter);
+    write_last_error(json, PROFILES_OUTPUT);
+    json_write_object_end(json);
+}
+
 /* The number of spans that every output got. */
 static uint64_t delivered_everywhere(const struct balance *balance)
 {
@@ -199,6 +212,8 @@ void report_accounts(struct json_writer *json, const struct settings *settings, 
     write_outputs(json, settings, balance);
     if (settings->metrics.is_on)
         write_metrics(json, settings, balance);
+    if (settings->profiles.enabled)
+        write_profiles(json, settings, balance);
     write_gpu_memory(json, settings, balance);
     if (!settings->record_file) { /* a recording contains records, not spans */
         json_write_unsigned(json, "captured", balance_captured(balance));

@@ -85,7 +85,7 @@ enum status metrics_export_create(const struct settings *settings, struct metric
     name_exporter(made, METRICS_OUTPUT, &settings->metrics.output);
     made->next_ns = clock_monotonic_ns() + settings->metrics.interval_ms * NS_PER_MS;
     *metrics = made;
-    if (settings_metrics_keep_awake(settings))
+    if (settings_keep_awake(settings))
         log_info("metrics also count what is not sampled, so cuspan does not sleep");
     return STATUS_OK;
 }

@@ -5,6 +5,7 @@
 #include "base/accounting/counters.h"
 #include "base/log.h"
 #include "encode/encoder.h"
+#include "encode/profile_encoder.h"
 #include "export/exporter.h"
 #include "export/operations.h"
 #include "model/metrics/views.h"
@@ -12,8 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* With metrics, spans leave one in METRICS_SHARE chunks of the queues free. Otherwise a program with more
- * spans than can be delivered would have no metrics that show it. */
+/* With metrics or profiles, spans leave one in METRICS_SHARE chunks of the queues free. Otherwise a program
+ * with more spans than can be delivered would have no metrics that show it. */
 #define METRICS_SHARE 8
 
 /* Batches that share the chunks for spans: one is sent, one waits, one is filled. A single batch in all of
@@ -45,7 +46,9 @@ struct outputs {
     uint64_t hurry_ns; /* until then it does not, because can_wait returned false */
     size_t count;
     struct output items[OUTPUTS_MAX];
-    struct output metrics;         /* encoder NULL: metrics are off */
+    struct output metrics;                   /* encoder NULL: metrics are off */
+    struct profile_encoder *profile_encoder; /* NULL: profiles are off */
+    struct exporter *profiles;
     struct operations *operations; /* NULL if metrics are off */
 };
 
@@ -69,7 +72,8 @@ static enum status create_one(const struct settings *settings, const struct outp
                               struct output *output)
 {
     bool is_metrics = wanted->signal == SIGNAL_METRICS;
-    size_t reserve = settings->metrics.is_on && !is_metrics ? chunk_pool_size(pool) / METRICS_SHARE : 0;
+    bool shares = settings->metrics.is_on || settings->profiles.enabled;
+    size_t reserve = shares && !is_metrics ? chunk_pool_size(pool) / METRICS_SHARE : 0;
     struct encoder_options options = {.has_metrics = is_metrics,
                                       .chunks_left_free = (uint32_t)reserve,
                                       .format = format_of(&wanted->exporter),
@@ -97,6 +101,19 @@ static enum status create_one(const struct settings *settings, const struct outp
     return status;
 }
 
+/* Profiles are not spooled: an older one is of little use, and the next one comes soon. */
+static enum status create_profiles(const struct settings *settings,
+                                   const struct output_environment *environment, struct outputs *outputs)
+{
+    struct output_environment own = *environment;
+    own.output = PROFILES_OUTPUT;
+    own.operations = NULL; /* OpenTelemetry has no name for an exporter of profiles */
+    enum status status =
+        profile_encoder_create(outputs->pool, METER_NAME, CUSPAN_VERSION, &outputs->profile_encoder);
+    return status == STATUS_OK ? exporter_create(&settings->profiles.output, &own, &outputs->profiles)
+                               : status;
+}
+
 enum status outputs_create(const struct settings *settings, const char *self_env_folder,
                            struct outputs **outputs, struct error *err)
 {
@@ -120,6 +137,8 @@ enum status outputs_create(const struct settings *settings, const char *self_env
     environment.output = METRICS_OUTPUT;
     if (status == STATUS_OK && settings->metrics.is_on)
         status = create_one(settings, &settings->metrics.output, &environment, made->pool, &made->metrics);
+    if (status == STATUS_OK && settings->profiles.enabled)
+        status = create_profiles(settings, &environment, made);
     if (status != STATUS_OK) {
         outputs_destroy(made, 0);
         return error_set(err, status, "cannot start the outputs: %s", status_text(status));
@@ -134,6 +153,8 @@ void outputs_set_resource(struct outputs *outputs, uint16_t index, const struct 
     if (outputs->metrics.encoder && index == RESOURCE_PROCESS &&
         encoder_set_resource(outputs->metrics.encoder, index, resource) != STATUS_OK)
         log_warn("no memory for the resource of metrics; they are sent without it");
+    if (outputs->profile_encoder && index == RESOURCE_PROCESS)
+        profile_encoder_set_resource(outputs->profile_encoder, resource);
     for (size_t i = 0; i < outputs->count; i++) {
         enum status status = encoder_set_resource(outputs->items[i].encoder, index, resource);
         if (status != STATUS_OK)
@@ -248,6 +269,21 @@ void outputs_add_metrics(struct outputs *outputs, const struct metric_points *po
         counter_output_lost(METRICS_OUTPUT, COUNTER_lost_points, left.count - added);
 }
 
+void outputs_send_profile(struct outputs *outputs, const struct profile *profile)
+{
+    uint32_t samples = 0;
+    for (enum profile_kind kind = 0; kind < PROFILE_KINDS; kind++)
+        samples += profile->samples_of[kind];
+    if (!samples)
+        return;
+    counter_add_alone(COUNTER_profile_samples_made, samples);
+    struct batch *batch = profile_encoder_make(outputs->profile_encoder, profile);
+    if (batch)
+        exporter_submit(outputs->profiles, batch);
+    else
+        counter_output_lost(PROFILES_OUTPUT, COUNTER_lost_profile_samples, samples);
+}
+
 struct operations *outputs_operations(struct outputs *outputs)
 {
     return outputs->operations;
@@ -284,6 +320,7 @@ void outputs_send(struct outputs *outputs)
 void outputs_sent(struct outputs *outputs, uint64_t sent[OUTPUT_NUMBERS])
 {
     sent[METRICS_OUTPUT] = outputs->metrics.exporter ? exporter_submitted(outputs->metrics.exporter) : 0;
+    sent[PROFILES_OUTPUT] = outputs->profiles ? exporter_submitted(outputs->profiles) : 0;
     for (size_t i = 0; i < outputs->count; i++)
         sent[i] = exporter_submitted(outputs->items[i].exporter);
 }
@@ -292,6 +329,9 @@ enum status outputs_wait(struct outputs *outputs, const uint64_t sent[OUTPUT_NUM
 {
     if (outputs->metrics.exporter &&
         exporter_wait(outputs->metrics.exporter, sent[METRICS_OUTPUT], deadline_ns) != STATUS_OK)
+        return STATUS_TIMEOUT;
+    if (outputs->profiles &&
+        exporter_wait(outputs->profiles, sent[PROFILES_OUTPUT], deadline_ns) != STATUS_OK)
         return STATUS_TIMEOUT;
     for (size_t i = 0; i < outputs->count; i++)
         if (exporter_wait(outputs->items[i].exporter, sent[i], deadline_ns) != STATUS_OK)
@@ -345,10 +385,12 @@ void outputs_end(struct outputs *outputs, uint64_t deadline_ns, struct outputs_l
     exporters[outputs->count] = outputs->metrics.exporter;
     if (outputs->metrics.encoder && outputs->metrics.exporter)
         send_batch(&outputs->metrics);
-    bool all_ended = exporters_destroy(exporters, outputs->count + 1, deadline_ns);
+    exporters[outputs->count + 1] = outputs->profiles;
+    bool all_ended = exporters_destroy(exporters, outputs->count + 2, deadline_ns);
     for (size_t i = 0; i < outputs->count; i++)
         encoder_destroy(outputs->items[i].encoder);
     encoder_destroy(outputs->metrics.encoder);
+    profile_encoder_destroy(outputs->profile_encoder);
     left->has_senders = !all_ended;
     left->bytes = bytes_taken(outputs->pool);
     if (all_ended) {

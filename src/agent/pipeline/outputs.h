@@ -7,6 +7,7 @@
 #include "base/accounting/counters.h"
 #include "base/status.h"
 #include "model/metrics/metrics.h"
+#include "model/profile.h"
 #include "model/settings.h"
 #include "model/span.h"
 
@@ -31,6 +32,9 @@ void outputs_add(struct outputs *outputs, const struct span *span);
  * counted. outputs_send_metrics sends them. */
 void outputs_add_metrics(struct outputs *outputs, const struct metric_points *points);
 void outputs_send_metrics(struct outputs *outputs);
+
+/* Sends a profile, if it has samples. Samples that find no room are counted. Only with settings.profiles. */
+void outputs_send_profile(struct outputs *outputs, const struct profile *profile);
 
 /* Durations of exports; NULL if metrics are off. */
 struct operations *outputs_operations(struct outputs *outputs);

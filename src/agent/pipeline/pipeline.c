@@ -106,6 +106,8 @@ static void tick(uint64_t now_ns)
     outputs_tick(pipeline.outputs, now_ns);
     if (!invariant_any_failed())
         metrics_export_tick(pipeline.metrics, pipeline.correlate, pipeline.outputs, now_ns);
+    if (!invariant_any_failed())
+        profiles_export_tick(pipeline.correlate, pipeline.outputs, now_ns);
 }
 
 void pipeline_log_failure(void)

@@ -87,6 +87,7 @@ static void close_session(void)
     outputs_set_pause(pipeline.outputs, pipeline.take_until_ns, NULL);
     shutdown_is_open(SHUTDOWN_OPEN_records, correlate_waiting(pipeline.correlate));
     correlate_finish(pipeline.correlate);
+    profiles_export(pipeline.correlate, pipeline.outputs);
     metrics_export(pipeline.metrics, pipeline.correlate, pipeline.outputs);
     metrics_export_destroy(pipeline.metrics);
     pipeline.metrics = NULL;

@@ -72,6 +72,7 @@ static enum status flush(void)
 {
     take_finished();
     metrics_export(pipeline.metrics, pipeline.correlate, pipeline.outputs);
+    profiles_export(pipeline.correlate, pipeline.outputs);
     if (pipeline.outputs)
         outputs_send(pipeline.outputs);
     return STATUS_OK;

@@ -185,6 +185,7 @@ enum status pipeline_prepare_spans(const struct pipeline_options *options, struc
         return error_set(err, status, "cannot start correlation: %s", status_text(status));
     if (settings->metrics.is_on && metrics_export_create(settings, &pipeline.metrics) != STATUS_OK)
         return error_set(err, STATUS_NO_MEMORY, "no memory for metrics");
+    profiles_export_start(settings);
     pipeline.sink = (struct capture_sink){.context = pipeline.correlate,
                                           .on_call = on_call,
                                           .on_call_asleep = on_call_asleep,

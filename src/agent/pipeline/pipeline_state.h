@@ -4,6 +4,7 @@
 #define CUSPAN_AGENT_PIPELINE_PIPELINE_STATE_H
 
 #include "agent/metrics/metrics_export.h"
+#include "agent/metrics/profiles_export.h"
 #include "agent/pipeline/outputs.h"
 #include "agent/pipeline/pipeline.h"
 #include "agent/pipeline/recorder.h"

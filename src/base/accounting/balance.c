@@ -49,6 +49,7 @@ void balance_take(struct balance *balance, size_t output_count)
         balance->counters[i] = counter_get(i);
     balance->counters[COUNTER_spans_created] = counter_get(COUNTER_spans_created);
     balance->counters[COUNTER_points_made] = counter_get(COUNTER_points_made);
+    balance->counters[COUNTER_profile_samples_made] = counter_get(COUNTER_profile_samples_made);
     for (size_t i = 0; sources[i] != COUNTER_COUNT; i++)
         balance->counters[sources[i]] = counter_get(sources[i]);
 }
@@ -87,11 +88,20 @@ static void settle_points(struct balance *balance)
         counters[COUNTER_lost_points] += counters[COUNTER_points_made] - known;
 }
 
+static void settle_profiles(struct balance *balance)
+{
+    uint64_t *counters = balance->counters;
+    uint64_t known = counters[COUNTER_profile_samples_delivered] + counters[COUNTER_lost_profile_samples];
+    if (counters[COUNTER_profile_samples_made] > known)
+        counters[COUNTER_lost_profile_samples] += counters[COUNTER_profile_samples_made] - known;
+}
+
 void balance_close(struct balance *balance, size_t output_count, bool has_spans)
 {
     *balance = (struct balance){.held = 0};
     balance_take(balance, output_count);
     settle_points(balance);
+    settle_profiles(balance);
     if (!has_spans)
         return;
     settle_captured(balance);

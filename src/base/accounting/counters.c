@@ -51,15 +51,25 @@ uint64_t counters_lost(void)
     return sum;
 }
 
+/* By the output's signal. */
+static enum counter choose(unsigned output, enum counter spans, enum counter points, enum counter samples)
+{
+    if (output == METRICS_OUTPUT)
+        return points;
+    return output == PROFILES_OUTPUT ? samples : spans;
+}
+
 void counter_output_delivered(unsigned output, uint64_t spans)
 {
-    counter_add(output == METRICS_OUTPUT ? COUNTER_points_delivered : COUNTER_spans_delivered, spans);
+    counter_add(
+        choose(output, COUNTER_spans_delivered, COUNTER_points_delivered, COUNTER_profile_samples_delivered),
+        spans);
     atomic_fetch_add_explicit(&outputs[output].delivered, spans, memory_order_relaxed);
 }
 
 void counter_output_lost(unsigned output, enum counter reason, uint64_t spans)
 {
-    counter_add(output == METRICS_OUTPUT ? COUNTER_lost_points : reason, spans);
+    counter_add(choose(output, reason, COUNTER_lost_points, COUNTER_lost_profile_samples), spans);
     atomic_fetch_add_explicit(&outputs[output].lost, spans, memory_order_relaxed);
 }
 

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 /* X(identifier, is_loss, what it counts). A loss counts spans (or records that would have become spans), or
- * data points of metrics. */
+ * data points of metrics, or samples of profiles. */
 #define COUNTERS(X)                                                                                          \
     X(calls_captured, false, "calls read from the rings")                                                    \
     X(activities_captured, false, "decoded activity records")                                                \
@@ -78,6 +78,9 @@
     X(code_forgotten, false, "times that all stacks of code were forgotten, because their memory was full")  \
     X(points_made, false, "data points of metrics created")                                                  \
     X(points_delivered, false, "data points that the metrics output accepted")                               \
+    X(profile_samples_made, false, "samples of profiles created")                                            \
+    X(profile_samples_delivered, false, "samples of profiles that their output accepted")                    \
+    X(profile_unplaced, false, "GPU work without its stack or span in profiles, for lack of space")          \
     X(batches_sent, false, "requests that an output accepted")                                               \
     X(batches_resent, false, "requests sent again after a retryable failure")                                \
     X(bytes_encoded, false, "bytes of encoded spans, before compression")                                    \
@@ -117,7 +120,8 @@
     X(lost_unmade, true, "captured events that were not spans yet at the deadline at exit")                  \
     X(lost_output, true, "spans that could not be written to a file or stream")                              \
     X(lost_recording, true, "events that could not be written to a recording")                               \
-    X(lost_points, true, "data points of metrics that were not delivered")
+    X(lost_points, true, "data points of metrics that were not delivered")                                   \
+    X(lost_profile_samples, true, "samples of profiles that were not delivered")
 
 enum counter {
 #define COUNTER_ID(id, is_loss, text) COUNTER_##id,
@@ -156,8 +160,9 @@ bool counter_is_loss(enum counter counter);
 uint64_t counters_lost(void);
 
 /* Per output: every created span is delivered, lost or spooled there. The counters above are the sums over
- * outputs. Only cuspan's own threads call these. The output METRICS_OUTPUT counts data points; it counts
- * every loss as lost_points, whatever the reason. */
+ * outputs. Only cuspan's own threads call these. The output METRICS_OUTPUT counts data points, and
+ * PROFILES_OUTPUT samples; they count every loss as lost_points and lost_profile_samples, whatever the
+ * reason. */
 void counter_output_delivered(unsigned output, uint64_t spans);
 void counter_output_lost(unsigned output, enum counter reason, uint64_t spans);
 

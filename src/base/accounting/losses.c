@@ -55,6 +55,9 @@ const struct loss losses[] = {
     {COUNTER_lost_points, false, "metrics were not delivered",
      "see the warning for the endpoint; the next export makes up for lost cumulative metrics; "
      "with spool.directory, delta metrics survive an outage"},
+    {COUNTER_lost_profile_samples, false, "profiles were not delivered",
+     "see the warning for the endpoint; a Collector needs --feature-gates=service.profilesSupport and a "
+     "pipeline of profiles"},
     {COUNTER_lost_recording, false, "the recording could not be written",
      "look at the warning: a full disk, or a directory that is not there"},
 };

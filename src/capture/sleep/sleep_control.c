@@ -174,7 +174,7 @@ bool sleep_control_is_foreseen(const struct settings *settings, bool by_program)
 {
     if (settings->record_file)
         return false;
-    if (settings_metrics_keep_awake(settings))
+    if (settings_keep_awake(settings))
         return by_program || settings->capture.cuda_profiler;
     bool is_part_sampled = settings->sampler == SAMPLER_TRACE_ID_RATIO && settings->sampler_ratio < 1;
     return by_program || settings->capture.cuda_profiler || settings->sampling.sleep == SLEEP_ALWAYS ||
@@ -186,8 +186,7 @@ void sleep_control_start(const struct settings *settings, bool is_replay)
     state.when = settings->sampling.sleep;
     state.is_replay = is_replay;
     state.changes_seen = active_contexts_changes();
-    if (settings->record_file || settings_metrics_keep_awake(settings) ||
-        (is_replay && state.when == SLEEP_AUTO))
+    if (settings->record_file || settings_keep_awake(settings) || (is_replay && state.when == SLEEP_AUTO))
         state.when = SLEEP_NEVER;
     callbacks_on_bound = on_bound;
     active_contexts_on_asleep = wake_up;

@@ -24,7 +24,8 @@ static void print_output(const struct output_settings *output)
     static const char *const kinds[] = {"OTLP/HTTP", "OTLP/gRPC", "a file", "the console"};
     const struct exporter_settings *exporter = &output->exporter;
     char url[1024];
-    printf("  %s go to %s", output->signal == SIGNAL_METRICS ? "metrics" : "spans", kinds[exporter->kind]);
+    static const char *const signals[] = {"spans", "metrics", "profiles"};
+    printf("  %s go to %s", signals[output->signal], kinds[exporter->kind]);
     if (exporter->endpoint) {
         bool is_path = exporter->kind == EXPORTER_FILE;
         printf(": %s", is_path ? exporter->endpoint : sanitize_url(url, sizeof url, exporter->endpoint));
@@ -89,6 +90,13 @@ static void print_metrics(const struct settings *settings)
          "steps");
 }
 
+static void print_profiles(const struct settings *settings)
+{
+    printf("  profiles of GPU time, every %g s:\n", settings->profiles.interval_ms / 1000.0);
+    print_output(&settings->profiles.output);
+    puts("  they include unsampled work, and keep the agent awake");
+}
+
 static void print_gpu_memory(const struct settings *settings)
 {
     char begin[TEXT_NUMBER_BYTES], most[TEXT_NUMBER_BYTES];
@@ -116,6 +124,8 @@ static void print_summary(const struct settings *settings)
         print_output(&settings->outputs[i]);
     if (!settings->record_file && settings->metrics.is_on)
         print_metrics(settings);
+    if (settings->profiles.enabled)
+        print_profiles(settings);
     if (!settings->record_file && !settings_have_output(settings))
         puts("  the agent stays disabled: no destination for spans is configured");
     print_nvtx(settings);

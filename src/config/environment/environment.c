@@ -22,6 +22,7 @@ static const struct {
 } signals[] = {
     [SIGNAL_TRACES] = {"OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_TRACES_", "v1/traces"},
     [SIGNAL_METRICS] = {"OTEL_METRICS_EXPORTER", "OTEL_EXPORTER_OTLP_METRICS_", "v1/metrics"},
+    [SIGNAL_PROFILES] = {NULL, NULL, "v1development/profiles"},
 };
 
 /* The next output after `output` that has the setting; the first one after NULL. NULL: there are no more. */
@@ -194,8 +195,11 @@ static void warn_value(struct env_reader *reader, const struct setting *setting,
 {
     char expected[SETTING_TEXT_BYTES];
     setting_expected(setting, expected);
-    config_warning(reader->report, "%s: expected %s, not \"%.40s\": using the default (%s)", name, expected,
-                   value, setting->default_text ? setting->default_text : "none");
+    if (setting->type == SETTING_ENDPOINT) /* the value may contain a password */
+        config_error(reader->report, "%s: expected %s", name, expected);
+    else
+        config_warning(reader->report, "%s: expected %s, not \"%.40s\": using the default (%s)", name,
+                       expected, value, setting->default_text ? setting->default_text : "none");
 }
 
 char *absolute_path(const char *path)
@@ -257,6 +261,16 @@ bool endpoint_has_path(const char *url, enum signal signal)
     size_t length = strcspn(url, "?#"), path_length = strlen(path);
     return length > path_length && url[length - path_length - 1] == '/' &&
            strncmp(url + length - path_length, path, path_length) == 0;
+}
+
+char *endpoint_of_profiles(const char *url)
+{
+    char *made = NULL;
+    size_t end = strcspn(url, "?#"), path = strlen(signals[SIGNAL_TRACES].path);
+    if (!endpoint_has_path(url, SIGNAL_TRACES) ||
+        asprintf(&made, "%.*s%s%s", (int)(end - path), url, signals[SIGNAL_PROFILES].path, url + end) < 0)
+        return NULL;
+    return made;
 }
 
 static enum status read_endpoint(struct env_reader *reader, const struct setting *setting)
@@ -359,7 +373,7 @@ static enum status read_row(struct env_reader *reader, const struct setting *set
     char own[SETTING_NAME_BYTES];
     const char *name = own;
     const char *value = NULL;
-    if (setting->type == SETTING_ENDPOINT)
+    if (setting->type == SETTING_ENDPOINT && !setting_is_own(setting))
         return read_endpoint(reader, setting);
     if (setting->type == SETTING_PAIRS)
         return setting->owner != IN_SETTINGS ? read_headers(reader, setting) : STATUS_OK;

@@ -25,10 +25,13 @@ bool protocol_parse(const char *text, enum exporter_kind *kind, enum otlp_encodi
 /* Warns of each CUSPAN_* variable that a configuration file makes ineffective. */
 void environment_warn_ignored(const struct config_environment *environment, struct config_report *report);
 
-/* "http://collector:4318?key=1" to "http://collector:4318/v1/traces?key=1", or v1/metrics; owned by the
- * caller. NULL: no memory. */
+/* "http://collector:4318?key=1" to "http://collector:4318/v1/traces?key=1", or the path of another signal;
+ * owned by the caller. NULL: no memory. */
 char *endpoint_append_path(const char *base, enum signal signal);
 /* Whether the URL's path ends with the signal's path. */
 bool endpoint_has_path(const char *url, enum signal signal);
+/* ".../v1/traces?key=1" to ".../v1development/profiles?key=1". NULL: `url` does not end in the path of spans,
+ * or no memory. */
+char *endpoint_of_profiles(const char *url);
 
 #endif

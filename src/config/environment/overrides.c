@@ -212,7 +212,10 @@ static enum status apply_own(struct overrides *o, const char *key, const char *v
         return status;
     char expected[SETTING_TEXT_BYTES];
     setting_expected(setting, expected);
-    config_error(o->report, "%s: %s: expected %s, not \"%.40s\"", o->source, key, expected, value);
+    if (setting->type == SETTING_ENDPOINT) /* the value may contain a password */
+        config_error(o->report, "%s: %s: expected %s", o->source, key, expected);
+    else
+        config_error(o->report, "%s: %s: expected %s, not \"%.40s\"", o->source, key, expected, value);
     return STATUS_OK;
 }
 

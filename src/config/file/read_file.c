@@ -34,7 +34,7 @@ static void warn_endpoint(struct file_reader *reader, const struct place *place,
 {
     const char *authority = strstr(url, "://") ? strstr(url, "://") + 3 : url;
     size_t length = strcspn(authority, "/?#");
-    bool is_http = setting->exporters == FOR_HTTP;
+    bool is_http = setting->exporters != FOR_GRPC;
     const char *other = is_http ? ":4317" : ":4318";
     if (length > 5 && strncmp(authority + length - 5, other, 5) == 0)
         reader_warning(reader, place,
@@ -42,7 +42,9 @@ static void warn_endpoint(struct file_reader *reader, const struct place *place,
                                : "port 4318 is usually HTTP: for otlp_grpc use 4317, or use otlp_http");
     else if (is_http && authority[length] == '\0')
         reader_warning(reader, place, "the URL has no path and is used unchanged: a collector accepts %s",
-                       setting->owner == IN_METRICS ? "metrics at /v1/metrics" : "spans at /v1/traces");
+                       setting_is_own(setting)        ? "profiles at /v1development/profiles"
+                       : setting->owner == IN_METRICS ? "metrics at /v1/metrics"
+                                                      : "spans at /v1/traces");
 }
 
 void read_patterns(struct file_reader *reader, const struct place *place, const struct node *list,

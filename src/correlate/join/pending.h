@@ -34,7 +34,7 @@ struct pending_call {
     uint32_t account;            /* handle (accounts.h); 0: none */
     uint32_t collectives;        /* COLLECTIVE: handle of the first of its list (collectives.h) */
     uint32_t collectives_launch; /* COLLECTIVE: kernels of the list launched before */
-    uint32_t reserved;
+    uint32_t place;              /* in profiles (code_profile.h); 0: none */
 };
 static_assert(sizeof(struct pending_call) == CACHE_LINE_BYTES, "a call is in one line");
 

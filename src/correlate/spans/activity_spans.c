@@ -72,12 +72,19 @@ static uint16_t resource_of(struct correlate *c, const struct activity_record *r
     return (uint16_t)RESOURCE_DEVICE(record->device_id);
 }
 
-/* Span names have few distinct values: kernels by short name, copies by direction, the rest by kind. */
-static void name_activity(struct correlate *c, const struct activity_record *record)
+/* Copies are named by direction, the rest by kind. Valid until the next call. */
+static struct profile_string name_by_kind(struct correlate *c, const struct activity_record *record)
 {
     static char text[64];
+    const char *kind = activity_table[record->kind].name, *detail = attributes_detail(&c->plan, record);
+    int bytes = snprintf(text, sizeof text, detail ? "%s %s" : "%s", kind, detail);
+    return (struct profile_string){text, (uint32_t)bytes};
+}
+
+/* Span names have few distinct values: kernels by short name, the others as above. */
+static void name_activity(struct correlate *c, const struct activity_record *record)
+{
     struct span *span = &c->span;
-    const char *kind = activity_table[record->kind].name, *detail;
     if (record->kind == ACTIVITY_KERNEL && record->name) {
         const struct kernel_name *name = kernel_names_resolve(c->names, record->name);
         span->name = name->text;
@@ -86,9 +93,22 @@ static void name_activity(struct correlate *c, const struct activity_record *rec
         span_attr_bytes(span, ATTR("cuda.kernel.name"), name->full, name->full_len);
         return;
     }
-    detail = attributes_detail(&c->plan, record);
-    span->name_len = (uint32_t)snprintf(text, sizeof text, detail ? "%s %s" : "%s", kind, detail);
-    span->name = text;
+    struct profile_string name = name_by_kind(c, record);
+    span->name = name.text;
+    span->name_len = name.bytes;
+}
+
+/* For profiles, whether sampled or not. */
+static void add_to_profile(struct correlate *c, const struct activity_record *record,
+                           const struct pending_call *call)
+{
+    const struct kernel_name *kernel =
+        record->kind == ACTIVITY_KERNEL && record->name ? kernel_names_resolve(c->names, record->name) : NULL;
+    bool is_copy = c->plan.bytes[record->kind] != 0;
+    struct profile_string name =
+        kernel ? (struct profile_string){kernel->text, kernel->text_len} : name_by_kind(c, record);
+    code_profile_add(c->profile, call ? call->place : 0, is_copy ? PROFILE_COPIES : PROFILE_KERNELS, name,
+                     kernel ? kernel->number : 0, record->end_ns - record->start_ns);
 }
 
 /* CUPTI converts the GPU's clock. A start before the call is kept, and counted as skew. */
@@ -308,6 +328,8 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
     struct gpu_work work = work_of(c, record, call);
     if (is_in_stats)
         program_stats_add_work(c->stats, &work);
+    if (__builtin_expect(c->profile != NULL, 0) && is_gpu_work)
+        add_to_profile(c, record, call);
     if (__builtin_expect(c->sessions.steps.count != 0, 0) && call && is_gpu_work)
         note_step_work(c, record, call);
     if (call ? (call->flags & PENDING_UNSAMPLED) != 0 : !session->is_sampled) {

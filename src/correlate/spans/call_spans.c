@@ -72,6 +72,7 @@ static bool remember(struct correlate *c, const struct call_record *call, const 
     pending->start_ns = call->start_ns;
     pending->trace_state = parent->trace_state;
     pending->account = parent->account;
+    pending->place = c->calls.place;
     return (expected & PENDING_EXPECTED) != 0;
 }
 
@@ -282,6 +283,22 @@ static void make_span(struct correlate *c, const struct thread_info *thread, con
         spans_emit(c, span);
 }
 
+/* Links lead to the request that the call works for, or to the session or step: fewer spans than ranges and
+ * calls, so that equal stacks add up. */
+static uint32_t profile_place(struct correlate *c, const struct thread_state *state,
+                              const struct parent *parent)
+{
+    struct profile_link link;
+    const struct session *session = state->has_context ? NULL : session_spans_of_trace(c, parent->trace_id);
+    memcpy(link.trace_id, parent->trace_id, sizeof link.trace_id);
+    memcpy(link.span_id, parent->span_id, sizeof link.span_id);
+    if (state->has_context)
+        memcpy(&link, state->context, sizeof link);
+    else if (session)
+        memcpy(link.span_id, session->span_id, sizeof link.span_id);
+    return code_profile_place(c->profile, c->calls.code, parent->is_sampled ? &link : NULL);
+}
+
 void correlate_call(struct correlate *c, const struct thread_info *thread, const struct call_record *call)
 {
     const struct call_info *info = call_info((enum call_domain)call->head.domain, call->head.cbid);
@@ -289,6 +306,8 @@ void correlate_call(struct correlate *c, const struct thread_info *thread, const
         note_call(c, info, call);
         struct thread_state *state = thread_events_state(c, thread, call->end_ns);
         struct parent parent = thread_events_parent(c, state, call->start_ns);
+        if (__builtin_expect(c->profile != NULL, 0))
+            c->calls.place = info->has_activity ? profile_place(c, state, &parent) : 0;
         if (c->is_summary)
             summarize(c, state, call, info, &parent);
         else

@@ -18,6 +18,7 @@ struct held_resource {
 
 struct call_spans {
     struct code_stack *code; /* of the next call, not owned; NULL: none */
+    uint32_t place;          /* of the current call, in profiles */
     uint32_t held_count;
     struct held_resource held[RESOURCES_HELD]; /* until their call returns */
     struct span_event events[CALL_EVENTS_MAX]; /* of the current span */

@@ -9,26 +9,25 @@
 #define PLACES         (2 * CODE_STACKS_MAX) /* a power of two */
 #define STACK_TEXT_MAX (3 * CODE_RECORD_BYTES_MAX)
 
-struct entry {
-    uint64_t id;
-    struct code_stack stack;
-};
-
 struct code_stacks {
     void (*forget)(void);
+    bool keeps_frames;
     uint32_t count;
     uint32_t places[PLACES]; /* index in entries + 1; 0: free */
-    struct entry entries[CODE_STACKS_MAX];
-    size_t used;
-    char text[CODE_STACKS_TEXT_BYTES];
+    struct code_stack entries[CODE_STACKS_MAX];
+    size_t used, bytes; /* of `text` */
+    _Alignas(8) char text[];
 };
 
-enum status code_stacks_create(void (*forget)(void), struct code_stacks **stacks)
+enum status code_stacks_create(void (*forget)(void), bool keeps_frames, struct code_stacks **stacks)
 {
-    *stacks = calloc(1, sizeof **stacks);
+    size_t bytes = (size_t)CODE_STACKS_TEXT_BYTES * (keeps_frames ? 2 : 1);
+    *stacks = calloc(1, sizeof **stacks + bytes);
     if (!*stacks)
         return STATUS_NO_MEMORY;
     (*stacks)->forget = forget;
+    (*stacks)->keeps_frames = keeps_frames;
+    (*stacks)->bytes = bytes;
     return STATUS_OK;
 }
 
@@ -41,28 +40,34 @@ static uint32_t *place_of(struct code_stacks *stacks, uint64_t id)
 {
     for (uint64_t at = id;; at++) {
         uint32_t *place = &stacks->places[at & (PLACES - 1)];
-        if (!*place || stacks->entries[*place - 1].id == id)
+        if (!*place || stacks->entries[*place - 1].number == id)
             return place;
     }
 }
 
-/* Moves the entry and its text to the first free places; its strings follow one another. False: kept entries
- * take half of the memory already. */
-static bool move_down(struct code_stacks *stacks, const struct entry *from)
+/* Moves the stack and its text to the first free places; its strings follow one another, and then its frames.
+ * False: kept stacks take half of the memory already. */
+static bool move_down(struct code_stacks *stacks, const struct code_stack *from)
 {
-    struct entry entry = *from;
-    size_t bytes = (size_t)(entry.stack.function + strlen(entry.stack.function) + 1 - entry.stack.text);
-    if (stacks->count == CODE_STACKS_MAX / 2 || bytes > sizeof stacks->text / 2 - stacks->used)
+    struct code_stack stack = *from;
+    size_t bytes = (size_t)(stack.function + strlen(stack.function) + 1 - stack.text);
+    size_t all = bytes + (stack.frames ? 7 + stack.frames->head.bytes : 0);
+    if (stacks->count == CODE_STACKS_MAX / 2 || stacks->used + all > stacks->bytes / 2)
         return false;
     char *to = stacks->text + stacks->used;
-    memmove(to, entry.stack.text, bytes);
-    entry.stack.file = entry.stack.file ? to + (entry.stack.file - entry.stack.text) : NULL;
-    entry.stack.function = to + (entry.stack.function - entry.stack.text);
-    entry.stack.text = to;
-    entry.stack.is_of_nodes = false;
+    memmove(to, stack.text, bytes);
+    stack.file = stack.file ? to + (stack.file - stack.text) : NULL;
+    stack.function = to + (stack.function - stack.text);
+    stack.text = to;
+    stack.is_of_nodes = false;
     stacks->used += bytes;
-    stacks->entries[stacks->count] = entry;
-    *place_of(stacks, entry.id) = ++stacks->count;
+    if (stack.frames) {
+        size_t at = (stacks->used + 7) & ~(size_t)7;
+        stacks->used = at + stack.frames->head.bytes;
+        stack.frames = memmove(stacks->text + at, stack.frames, stack.frames->head.bytes);
+    }
+    stacks->entries[stacks->count] = stack;
+    *place_of(stacks, stack.number) = ++stacks->count;
     return true;
 }
 
@@ -73,7 +78,7 @@ static void forget(struct code_stacks *stacks)
     stacks->count = 0;
     stacks->used = 0;
     for (uint32_t i = 0; i < count; i++)
-        if (stacks->entries[i].stack.is_of_nodes && !move_down(stacks, &stacks->entries[i]))
+        if (stacks->entries[i].is_of_nodes && !move_down(stacks, &stacks->entries[i]))
             break;
     counter_add(COUNTER_code_forgotten, 1);
     if (stacks->forget)
@@ -88,7 +93,7 @@ struct text {
 /* NULL: no room. */
 static char *keep(struct code_stacks *stacks, struct text text)
 {
-    if (text.bytes + 1 > sizeof stacks->text - stacks->used)
+    if (text.bytes + 1 > stacks->bytes - stacks->used)
         return NULL;
     char *to = stacks->text + stacks->used;
     if (text.bytes)
@@ -96,6 +101,16 @@ static char *keep(struct code_stacks *stacks, struct text text)
     to[text.bytes] = '\0';
     stacks->used += text.bytes + 1;
     return to;
+}
+
+/* A copy of the record, with its frames. NULL: no room. */
+static const struct code_record *keep_record(struct code_stacks *stacks, const struct code_record *record)
+{
+    size_t at = (stacks->used + 7) & ~(size_t)7;
+    if (at > stacks->bytes || record->head.bytes > stacks->bytes - at)
+        return NULL;
+    stacks->used = at + record->head.bytes;
+    return memcpy(stacks->text + at, record, record->head.bytes);
 }
 
 struct frame {
@@ -170,7 +185,9 @@ static bool describe(struct code_stacks *stacks, const struct code_record *recor
     stack->file = is_native ? NULL : keep(stacks, programs.file);
     stack->function = keep(stacks, is_native ? without_offset(programs.function) : programs.function);
     stack->line = programs.line;
-    return stack->text && stack->function && (stack->file || is_native);
+    stack->frames = stacks->keeps_frames ? keep_record(stacks, record) : NULL;
+    return stack->text && stack->function && (stack->file || is_native) &&
+           (stack->frames || !stacks->keeps_frames);
 }
 
 void code_id_text(uint64_t id, char text[CODE_ID_CHARS + 1])
@@ -180,21 +197,21 @@ void code_id_text(uint64_t id, char text[CODE_ID_CHARS + 1])
 
 static struct code_stack *add(struct code_stacks *stacks, const struct code_record *record)
 {
-    struct entry *entry = &stacks->entries[stacks->count];
-    *entry = (struct entry){.id = record->id};
-    code_id_text(record->id, entry->stack.id);
-    if (!describe(stacks, record, &entry->stack))
+    struct code_stack *stack = &stacks->entries[stacks->count];
+    *stack = (struct code_stack){.number = record->id};
+    code_id_text(record->id, stack->id);
+    if (!describe(stacks, record, stack))
         return NULL;
     *place_of(stacks, record->id) = ++stacks->count;
     counter_add(COUNTER_code_stacks, 1);
-    return &entry->stack;
+    return stack;
 }
 
 struct code_stack *code_stacks_note(struct code_stacks *stacks, const struct code_record *record)
 {
     uint32_t place = *place_of(stacks, record->id);
     if (place)
-        return &stacks->entries[place - 1].stack;
+        return &stacks->entries[place - 1];
     if (!(record->flags & CODE_IS_DESCRIBED) || !record->frame_count) {
         counter_add(COUNTER_code_unknown, 1);
         return NULL;
@@ -211,6 +228,31 @@ struct code_stack *code_stacks_of_nodes(struct code_stacks *stacks, uint64_t id)
     uint32_t place = *place_of(stacks, id);
     if (!place)
         return NULL;
-    stacks->entries[place - 1].stack.is_of_nodes = true;
-    return &stacks->entries[place - 1].stack;
+    stacks->entries[place - 1].is_of_nodes = true;
+    return &stacks->entries[place - 1];
+}
+
+const struct code_stack *code_stacks_find(struct code_stacks *stacks, uint64_t number)
+{
+    uint32_t place = *place_of(stacks, number);
+    return place ? &stacks->entries[place - 1] : NULL;
+}
+
+/* `at` counts from the first frame. */
+bool code_stack_next(const struct code_stack *stack, uint32_t *at, struct code_stack_frame *frame)
+{
+    struct frame next;
+    uint32_t in_record = *at + (uint32_t)sizeof *stack->frames;
+    if (!stack->frames || !next_frame(stack->frames, &in_record, &next))
+        return false;
+    *at = in_record - (uint32_t)sizeof *stack->frames;
+    bool is_native = next.flags & CODE_FRAME_IS_NATIVE;
+    struct text function = is_native ? without_offset(next.function) : next.function;
+    *frame = (struct code_stack_frame){.file = next.file.at,
+                                       .function = function.at,
+                                       .file_bytes = (uint32_t)next.file.bytes,
+                                       .function_bytes = (uint32_t)function.bytes,
+                                       .line = next.line,
+                                       .is_native = is_native};
+    return true;
 }

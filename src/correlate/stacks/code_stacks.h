@@ -11,22 +11,34 @@
 #include <stdbool.h>
 
 #define CODE_STACKS_MAX        4096
-#define CODE_STACKS_TEXT_BYTES (3 * 1024 * 1024)
+#define CODE_STACKS_TEXT_BYTES (3 * 1024 * 1024) /* and as much again for frames, if they are kept */
 #define CODE_ID_CHARS          16
 
 struct code_stack {
-    char id[CODE_ID_CHARS + 1];
+    uint64_t number;
+    char id[CODE_ID_CHARS + 1];  /* `number` in hexadecimal */
     const char *file, *function; /* of the program's frame. file NULL: a native one; function "": unknown */
     uint32_t line;               /* 0: unknown */
     const char *text;            /* all frames: code.stacktrace */
     bool is_sent;                /* some span has the text */
     bool is_of_nodes;            /* since stacks were last forgotten */
+    const struct code_record *frames; /* all of them; NULL: they are not kept */
+};
+
+/* A frame of a stack, whose texts are not NUL-terminated. */
+struct code_stack_frame {
+    const char *file, *function;
+    uint32_t file_bytes, function_bytes;
+    uint32_t line;  /* 0: unknown */
+    bool is_native; /* "file" is "module+0x1189"; the function has no offset, and is empty if it is unknown */
 };
 
 struct code_stacks;
 
-/* `forget` is called when all stacks are forgotten; may be NULL. NO_MEMORY. */
-enum status code_stacks_create(void (*forget)(void), struct code_stacks **stacks) MUST_CHECK;
+/* `forget` is called when all stacks are forgotten; may be NULL. `keeps_frames`: for code_stack_next().
+ * NO_MEMORY. */
+enum status code_stacks_create(void (*forget)(void), bool keeps_frames,
+                               struct code_stacks **stacks) MUST_CHECK;
 void code_stacks_destroy(struct code_stacks *stacks);
 
 /* The record's stack, valid until the next call of this function. NULL: it was described in a record that is
@@ -38,5 +50,10 @@ struct code_stack *code_stacks_of_nodes(struct code_stacks *stacks, uint64_t id)
 
 /* As in code_stack.id. */
 void code_id_text(uint64_t id, char text[CODE_ID_CHARS + 1]);
+/* The stack with this number. NULL: it is unknown, or was forgotten. */
+const struct code_stack *code_stacks_find(struct code_stacks *stacks, uint64_t number);
+
+/* The next frame of a stack, innermost first. `at` is 0 at the start. False: there are no more. */
+bool code_stack_next(const struct code_stack *stack, uint32_t *at, struct code_stack_frame *frame);
 
 #endif

@@ -49,7 +49,8 @@ struct sender {
 
     /* Constant. */
     bool grpc;
-    const char *what;           /* "spans" or "metrics" */
+    const char *what;           /* "spans", "metrics" or "profiles" */
+    const char *parts;          /* what a request counts: "spans", "data points" or "samples" */
     unsigned number;            /* of the output */
     uint64_t timeout_ns;        /* of a request; 0: none */
     uint64_t export_timeout_ns; /* of a batch; 0: none */
@@ -215,9 +216,10 @@ static void accept_batch(struct sender *sender, uint32_t spans, const struct tra
     retry_reset(&sender->retry);
     sender->not_before_ns = 0;
     sender->server_asked = false;
+    if (rejected && sender->number == PROFILES_OUTPUT)
+        rejected = spans; /* it counts profiles, and the request has samples of one or two */
     if (rejected && should_warn(sender, PROBLEM_REJECTED))
-        log_warn("%s rejected %u of %u %s%s", sender->name, rejected, spans,
-                 sender->number == METRICS_OUTPUT ? "data points" : "spans", message);
+        log_warn("%s rejected %u of %u %s%s", sender->name, rejected, spans, sender->parts, message);
     else if (!rejected)
         warn_odd_response(sender, response, verdict, message);
     delivery->accepted = true;
@@ -399,9 +401,12 @@ static enum status copy_settings(struct sender *sender, const struct output_sett
     sender->grpc = wanted->kind == EXPORTER_OTLP_GRPC;
     sender->timeout_ns = wanted->timeout_ms * NS_PER_MS;
     sender->export_timeout_ns = settings->export_timeout_ms * NS_PER_MS;
-    sender->what = settings->signal == SIGNAL_METRICS ? "metrics" : "spans";
-    if (settings->signal == SIGNAL_METRICS)
-        snprintf(sender->kept, sizeof sender->kept, "metrics");
+    static const char *const signals[] = {"spans", "metrics", "profiles"};
+    static const char *const parts[] = {"spans", "data points", "samples"};
+    sender->what = signals[settings->signal];
+    sender->parts = parts[settings->signal];
+    if (settings->signal != SIGNAL_TRACES)
+        snprintf(sender->kept, sizeof sender->kept, "%s", sender->what);
     else if (settings->spool_directory)
         snprintf(sender->kept, sizeof sender->kept, "up to %llu MiB of spans",
                  (unsigned long long)(settings->spool_bytes_max >> 20));

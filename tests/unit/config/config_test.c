@@ -358,8 +358,8 @@ static void test_wrong_keys_and_values_are_errors_in_words(void **state)
 {
     static const struct expectation cases[] = {
         {"detial: full", ":5:5: distribution.cuspan.detial: unknown key; did you mean detail?"},
-        {"frobnicate: 1",
-         "distribution.cuspan.frobnicate: unknown key: expected one of detail, capture, counters, cupti"},
+        {"frobnicate: 1", "distribution.cuspan.frobnicate: unknown key: expected one of detail, capture, "
+                          "profiles, counters, cupti"},
         {"detail: fulll",
          "detail: expected summary, default, graph-nodes or full, not \"fulll\"; did you mean full?"},
         {"detail: 3", "detail: expected summary, default, graph-nodes or full, not an integer"},
@@ -661,6 +661,92 @@ static void test_header_values_are_not_printed(void **state)
     assert_non_null(strstr(text, "header api-key: ***"));
     assert_non_null(strstr(text, "\"http://h:1/p\" (user, query and fragment hidden)"));
     free(text);
+}
+
+/* `more` goes into otlp_http, `own` under profiles. */
+static enum status load_profiles(const char *more, const char *own)
+{
+    char text[1024];
+    snprintf(text, sizeof text,
+             "file_format: \"1.1\"\ntracer_provider: {processors: [{batch: {exporter: {%s}}}]}\n"
+             "distribution: {cuspan: {capture: {launch_stacks: python}, memory_bytes_max: 80000000, "
+             "profiles: {enabled: true%s}}}\n",
+             more, own);
+    return load_file(text);
+}
+
+static void test_profiles_go_where_spans_go(void **state)
+{
+    const struct exporter_settings *exporter = &settings.profiles.output.exporter;
+    assert_quiet(
+        load_profiles("otlp_http: {endpoint: \"https://h:1/a/v1/traces?k=1\", headers_list: \"api-key=s\", "
+                      "compression: zstd, timeout: 7, tls: {ca_file: /ca}}",
+                      ", interval_ms: 5000"));
+    assert_string_equal(exporter->endpoint, "https://h:1/a/v1development/profiles?k=1");
+    assert_int_equal(exporter->header_count, 1);
+    assert_string_equal(exporter->headers[0].value, "s");
+    assert_string_equal(exporter->ca_file, "/ca");
+    assert_int_equal(exporter->compression, COMPRESSION_ZSTD);
+    assert_int_equal(exporter->timeout_ms, 7);
+    assert_int_equal(settings.profiles.output.signal, SIGNAL_PROFILES);
+    assert_int_equal(settings.profiles.interval_ms, 5000);
+    assert_true(settings.profiles.output.queue_spans_max > 0);
+    settings_deinit(&settings);
+    assert_quiet(load_profiles("otlp_http: {endpoint: \"http://h:1/v1/traces\", headers_list: \"api-key=s\"}",
+                               ", endpoint: \"HTTP://h:1/api/x/v1/profiles\""));
+    assert_string_equal(exporter->endpoint, "HTTP://h:1/api/x/v1/profiles");
+    assert_int_equal(exporter->header_count, 1); /* the same server */
+}
+
+static void test_headers_go_to_no_other_server(void **state)
+{
+    static const char *const others[] = {"http://h:2/v1/profiles", "http://i:1/p", "https://h:1/p",
+                                         "http://h:11/p", "http://u@h:1/p"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        char own[100];
+        snprintf(own, sizeof own, ", endpoint: \"%s\"", others[i]);
+        assert_ok(
+            load_profiles("otlp_http: {endpoint: \"http://h:1/v1/traces\", headers_list: \"api-key=s\", tls: "
+                          "{key_file: /k, cert_file: /c}}",
+                          own));
+        assert_string_equal(settings.profiles.output.exporter.endpoint, others[i]);
+        assert_int_equal(settings.profiles.output.exporter.header_count, 0);
+        assert_null(settings.profiles.output.exporter.client_key_file);
+        settings_deinit(&settings);
+    }
+    assert_quiet(load_profiles("console: ", ", endpoint: \"http://h:1/p\""));
+}
+
+static void test_profiles_without_an_endpoint_or_stacks(void **state)
+{
+    static const char *const exporters[] = {"console: ", "otlp_grpc: {endpoint: \"http://h:4317\"}",
+                                            "otlp_http: {endpoint: \"http://h:1/spans\"}"};
+    for (size_t i = 0; i < sizeof exporters / sizeof *exporters; i++) {
+        assert_warns(load_profiles(exporters[i], ""), "no endpoint for profiles, so none are sent");
+        assert_false(settings.profiles.enabled);
+        settings_deinit(&settings);
+    }
+    assert_warns(
+        load_own("profiles: {enabled: true, endpoint: \"http://h:1/p\"}\n    memory_bytes_max: 80000000"),
+        "profiles have kernels but no stacks");
+    settings_deinit(&settings);
+    assert_int_equal(load_profiles("console: ", ", endpoint: \"u:s3cret@h\""), STATUS_INVALID);
+    assert_true(says(CONFIG_ERROR, "profiles.endpoint: expected http://HOST:PORT/PATH"));
+    assert_null(strstr(report.messages[0].text, "s3cret"));
+    assert_quiet(load_file("file_format: \"1.1\"\n"
+                           "distribution: {cuspan: {record_file: /tmp/r, profiles: {enabled: true}}}\n"));
+    assert_false(settings.profiles.enabled);
+}
+
+static void test_profiles_alone_sample_nothing(void **state)
+{
+    assert_quiet(
+        load_file("file_format: \"1.1\"\n"
+                  "distribution: {cuspan: {memory_bytes_max: 80000000, capture: {launch_stacks: python}, "
+                  "profiles: {enabled: true, endpoint: \"http://h:1/p\"}}}\n"));
+    assert_int_equal(settings.sampler, SAMPLER_ALWAYS_OFF);
+    assert_true(settings_have_output(&settings));
+    assert_true(settings_keep_awake(&settings));
 }
 
 static void test_arrays_are_printed_by_their_type(void **state)
@@ -1118,6 +1204,10 @@ int main(void)
         TEST(test_no_usable_exporter_is_one_warning),
         TEST(test_header_values_are_in_no_message),
         TEST(test_header_values_are_not_printed),
+        TEST(test_profiles_go_where_spans_go),
+        TEST(test_headers_go_to_no_other_server),
+        TEST(test_profiles_without_an_endpoint_or_stacks),
+        TEST(test_profiles_alone_sample_nothing),
         TEST(test_arrays_are_printed_by_their_type),
         TEST(test_usual_mistakes_get_a_warning),
         TEST(test_a_batch_is_never_larger_than_its_queue),

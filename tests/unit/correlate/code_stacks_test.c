@@ -28,7 +28,7 @@ static int setup(void **state)
 {
     (void)state;
     forgotten = 0;
-    return code_stacks_create(forget, &stacks) == STATUS_OK ? 0 : -1;
+    return code_stacks_create(forget, false, &stacks) == STATUS_OK ? 0 : -1;
 }
 
 static int teardown(void **state)
@@ -247,6 +247,60 @@ static void test_a_record_that_ends_within_a_frame(void **state)
     }
 }
 
+static int setup_with_frames(void **state)
+{
+    (void)state;
+    forgotten = 0;
+    return code_stacks_create(forget, true, &stacks) == STATUS_OK ? 0 : -1;
+}
+
+static void expect_frame(const struct code_stack *stack, uint32_t *at, const char *file, uint32_t line,
+                         const char *function, bool is_native)
+{
+    struct code_stack_frame frame;
+    assert_true(code_stack_next(stack, at, &frame));
+    assert_int_equal(frame.file_bytes, strlen(file));
+    assert_memory_equal(frame.file, file, strlen(file));
+    assert_int_equal(frame.function_bytes, strlen(function));
+    assert_memory_equal(frame.function, function, strlen(function));
+    assert_int_equal(frame.line, line);
+    assert_int_equal(frame.is_native, is_native);
+}
+
+static void test_the_frames_are_kept_as_they_came(void **state)
+{
+    (void)state;
+    uint32_t at = 0;
+    struct code_stack_frame frame;
+    begin(7);
+    add_frame("odd\", line 3, in \n.py", 1, "f, in g", true);
+    code.record.flags |= CODE_IS_CUT;
+    code.record.head.bytes = (code.record.head.bytes + 7) & ~7u;
+    assert_non_null(note());
+    begin(8); /* after a stack whose text ends at any byte */
+    add_frame("libx.so+0x1189", 0, "at::add+0x1c", false);
+    ((struct code_frame *)(void *)code.record.frames)->flags |= CODE_FRAME_IS_NATIVE;
+    add_frame("b.py", 2, "g", true);
+    assert_non_null(note());
+    expect_frame(code_stacks_find(stacks, 7), &at, "odd\", line 3, in \n.py", 1, "f, in g", false);
+    assert_false(code_stack_next(code_stacks_find(stacks, 7), &at, &frame)); /* only padding is left */
+    at = 0;
+    expect_frame(code_stacks_find(stacks, 8), &at, "libx.so+0x1189", 0, "at::add", true);
+    expect_frame(code_stacks_find(stacks, 8), &at, "b.py", 2, "g", false);
+    assert_false(code_stack_next(code_stacks_find(stacks, 8), &at, &frame));
+    assert_null(code_stacks_find(stacks, 9));
+}
+
+static void test_without_need_no_frames_are_kept(void **state)
+{
+    (void)state;
+    uint32_t at = 0;
+    struct code_stack_frame frame;
+    begin(1);
+    add_frame("a.py", 1, "f", true);
+    assert_false(code_stack_next(note(), &at, &frame));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +315,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_those_of_graph_nodes_take_half_of_the_memory, setup, teardown),
         cmocka_unit_test_setup_teardown(test_their_text_takes_half_of_the_memory, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_record_that_ends_within_a_frame, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_record_that_ends_within_a_frame, setup_with_frames, teardown),
+        cmocka_unit_test_setup_teardown(test_all_are_forgotten_when_places_are_used_up, setup_with_frames,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_the_frames_are_kept_as_they_came, setup_with_frames, teardown),
+        cmocka_unit_test_setup_teardown(test_without_need_no_frames_are_kept, setup, teardown),
     };
     return cmocka_run_group_tests_name("code_stacks", tests, NULL, NULL);
 }

@@ -87,14 +87,12 @@ static void add_native(struct text *text, const char *stack)
 /* "train.py:88 load < train.py:12 main": the program's innermost frames. */
 static void add_programs(struct text *text, const struct stat *stat, const struct code_stack *stack)
 {
-    const struct code_frame *place = code_book_frame(stat->code, stack->frames[stack->self]);
-    add_frame(text, place);
+    add_frame(text, code_book_frame(stat->code, stack->frames[stack->self]));
     int shown = 1;
     for (size_t i = stack->self + 1; i < stack->depth && shown < STACK_FRAMES; i++) {
-        const struct code_frame *frame = code_book_frame(stat->code, stack->frames[i]);
-        if (!code_frame_is_programs(frame, place))
+        if (!code_book_is_programs(stat->code, stack, i))
             continue;
-        add_frame(text, frame);
+        add_frame(text, code_book_frame(stat->code, stack->frames[i]));
         shown++;
     }
 }

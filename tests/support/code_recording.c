@@ -1,0 +1,101 @@
+/* Copies a recording and gives its calls stacks:   code_recording FROM TO
+ *
+ * By the call's correlation ID modulo 7: 0 to 4 a Python stack whose program's line is 10 + the rest; 5 none;
+ * 6 a native stack. tests/integration/agent/profiles_test.py has the same rule. */
+#include "recording/recording.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static union {
+    struct code_record record;
+    uint64_t words[CODE_RECORD_BYTES_MAX / 8];
+} code;
+
+static void add_frame(const char *file, uint32_t line, const char *name, uint8_t flags)
+{
+    struct code_frame frame = {line, (uint16_t)strlen(file), (uint8_t)strlen(name), flags};
+    uint8_t *to = (uint8_t *)&code + code.record.head.bytes;
+    memcpy(to, &frame, sizeof frame);
+    memcpy(to + sizeof frame, file, frame.file_bytes);
+    memcpy(to + sizeof frame + frame.file_bytes, name, frame.name_bytes);
+    code.record.head.bytes += (uint32_t)sizeof frame + frame.file_bytes + frame.name_bytes;
+    code.record.frame_count++;
+}
+
+static void make_code(uint32_t rest)
+{
+    memset(&code, 0, sizeof code);
+    code.record = (struct code_record){
+        .head = {sizeof code.record, RECORD_CODE, 0, 0}, .id = 1000 + rest, .flags = CODE_IS_DESCRIBED};
+    if (rest == 6) {
+        add_frame("/usr/lib/libtorch_cpu.so+0x1189", 0, "at::native::add+0x1c", CODE_FRAME_IS_NATIVE);
+        add_frame("/opt/program+0x20", 0, "", CODE_FRAME_IS_NATIVE | CODE_FRAME_IS_PROGRAMS);
+    } else {
+        add_frame("site-packages/torch/nn/functional.py", 100, "linear", 0);
+        add_frame("model.py", 10 + rest, "Block.forward", CODE_FRAME_IS_PROGRAMS);
+        add_frame("train.py", 5, "<module>", CODE_FRAME_IS_PROGRAMS);
+    }
+    code.record.head.bytes = (code.record.head.bytes + 7) & ~7u;
+}
+
+static enum status copy(struct recording_writer *to, const struct recording_event *event)
+{
+    struct thread_info thread = {.tid = event->tid};
+    switch (event->type) {
+    case RECORDING_INFO:
+        return recording_write_info(to, event->name, event->text);
+    case RECORDING_THREAD:
+        snprintf(thread.name, sizeof thread.name, "%s", event->name);
+        return recording_write_thread(to, &thread, event->time_ns);
+    case RECORDING_THREAD_END:
+        return recording_write_thread_end(to, event->tid, event->time_ns);
+    case RECORDING_CALL:
+        make_code(event->call->correlation_id % 7);
+        if (event->call->correlation_id % 7 != 5 &&
+            recording_write_code(to, event->call->correlation_id, &code.record) != STATUS_OK)
+            return STATUS_INVALID;
+        return recording_write_call(to, event->tid, event->call);
+    case RECORDING_RESOURCE:
+        return recording_write_resource(to, event->tid, event->resource);
+    case RECORDING_ACTIVITY:
+        return recording_write_activity(to, event->activity);
+    case RECORDING_LOSS:
+        return recording_write_loss(to, event->name, event->count);
+    case RECORDING_ANNOTATION:
+        return recording_write_annotation(to, event->tid, event->time_ns, event->annotation);
+    case RECORDING_GPU_COUNTERS:
+        return recording_write_gpu_counters(to, event->tid, event->gpu_counters);
+    case RECORDING_STEP:
+        return recording_write_step(to, event->step);
+    case RECORDING_CODE:
+        return STATUS_OK;
+    }
+    return STATUS_INVALID;
+}
+
+static int fail(const struct error *err)
+{
+    fprintf(stderr, "code_recording: %s\n", err->text);
+    return EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+    struct recording *from;
+    struct recording_writer *to;
+    struct recording_event event;
+    struct error err = {"usage: code_recording FROM TO"};
+    if (argc != 3 || recording_open(argv[1], &from, &err) != STATUS_OK ||
+        recording_writer_create(argv[2], &to, &err) != STATUS_OK)
+        return fail(&err);
+    enum status status, written = STATUS_OK;
+    while ((status = recording_next(from, &event, &err)) == STATUS_OK && written == STATUS_OK)
+        written = copy(to, &event);
+    snprintf(err.text, sizeof err.text, "%s", status_text(written == STATUS_OK ? status : written));
+    if (status != STATUS_END || recording_writer_close(to, &err) != STATUS_OK)
+        return fail(&err);
+    recording_close(from);
+    return EXIT_SUCCESS;
+}
