@@ -206,6 +206,7 @@ part_containers-full() { wait_for_jaeger && tests/containers/run.sh suite; }
 
 part_ranks() { release_build && tests/training/acceptance.py --driver build/ranks_driver --long; }
 part_trainers() { release_build && python/tests/trainers.sh build; }
+part_profiles() { release_build && tests/e2e/profiles.sh; }
 part_job-balanced() { release_build && wait_for_jaeger && tests/e2e/job.sh --balanced; }
 
 # Every integration test 50 times while other load keeps all processors busy, less than an hour at a time.
@@ -404,6 +405,7 @@ release_parts() {
     run_part ranks "findings across ranks: 200 seeds; 1,024 ranks with 500 collectives a step"
     run_part trainers "steps of PyTorch's and JAX's trainers on a CPU (4 GB to download)"
     run_part job-balanced "a training job's ranks, through Collectors that balance by trace"
+    run_part profiles "OTLP profiles, through a Collector"
     until_done stress "every integration test 50 times beside other load"
     until_done stress-fork "the control test with forked children 500 times under AddressSanitizer, beside other load"
 }

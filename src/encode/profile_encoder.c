@@ -136,7 +136,7 @@ static void put_text(struct writer *w, uint8_t tag, const char *text, size_t byt
     put_field(w, tag, valid, utf8_repair(valid, text, bytes, UTF8_NO_LIMIT, sizeof valid));
 }
 
-/* What the bodies of messages are made from. */
+/* Input of the functions that write the bodies of messages. */
 struct source {
     const struct profile_encoder *encoder;
     const struct profile *profile;

@@ -55,11 +55,11 @@ def post_nothing(port):
 class Process:
     """One instance of the binary, from its start until close()."""
 
-    def __init__(self, binary, config, directory, name, environment, ready):
+    def __init__(self, binary, config, directory, name, environment, ready, options=()):
         self.log = Path(directory, f"{name}.log")
         self.name = name
         with open(self.log, "wb") as log:
-            self.process = subprocess.Popen([binary, "--config", str(config)], stdout=log, stderr=log,
+            self.process = subprocess.Popen([binary, "--config", str(config), *options], stdout=log, stderr=log,
                                             stdin=subprocess.DEVNULL, env={**os.environ, **environment})
         deadline = time.monotonic() + 300
         while True:

@@ -3,6 +3,7 @@
 #include "base/accounting/counters.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "model/settings.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -73,6 +74,18 @@ static const struct {
     [LINKS] = {PROFILE_LINKS_MAX, sizeof(struct profile_link)},
     [SAMPLES] = {PROFILE_SAMPLES_MAX, sizeof(struct profile_sample)},
 };
+
+/* Each entry has two slots. */
+#define TABLE_BYTES(max, entry) ((max) * (sizeof(entry) + 2 * sizeof(uint32_t)))
+static_assert(sizeof(struct code_profile) + TABLE_BYTES(PROFILE_MAPPINGS_MAX, struct profile_mapping) +
+                      TABLE_BYTES(PROFILE_FUNCTIONS_MAX, struct profile_function) +
+                      TABLE_BYTES(PROFILE_LOCATIONS_MAX, struct profile_location) +
+                      TABLE_BYTES(PROFILE_NODES_MAX, struct profile_node) +
+                      TABLE_BYTES(PROFILE_STACKS_MAX, struct profile_stack) +
+                      TABLE_BYTES(PROFILE_LINKS_MAX, struct profile_link) +
+                      TABLE_BYTES(PROFILE_SAMPLES_MAX, struct profile_sample) + CODE_STACKS_TEXT_BYTES <
+                  SETTINGS_PROFILES_BYTES - 64 * 1024,
+              "tables and frames fit, and the encoder beside them");
 
 static enum status table_init(struct table *table, enum table_id id)
 {

@@ -133,10 +133,28 @@ static void test_points_that_met_no_fate_are_lost_at_the_end(void **state)
     assert_int_equal(balance_unaccounted(&balance), 0);
 }
 
+static void test_samples_that_met_no_fate_are_lost_at_the_end(void **state)
+{
+    (void)state;
+    struct balance balance;
+    counters_reset();
+    counter_add(COUNTER_profile_samples_made, 10);
+    counter_output_delivered(PROFILES_OUTPUT, 4);
+    counter_output_lost(PROFILES_OUTPUT, COUNTER_lost_refused, 1);
+    assert_int_equal(counter_output_get(PROFILES_OUTPUT).delivered, 4);
+    balance_close(&balance, 0, true);
+    assert_int_equal(balance.counters[COUNTER_lost_profile_samples], 6);
+    assert_int_equal(balance.counters[COUNTER_lost_refused], 0);
+    assert_int_equal(balance.counters[COUNTER_spans_delivered], 0);
+    assert_int_equal(balance.counters[COUNTER_points_delivered], 0);
+    assert_int_equal(balance_unaccounted(&balance), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_points_that_met_no_fate_are_lost_at_the_end),
+        cmocka_unit_test(test_samples_that_met_no_fate_are_lost_at_the_end),
         cmocka_unit_test(test_every_loss_has_a_reason_and_an_advice),
         cmocka_unit_test(test_no_counter_stands_on_both_sides),
         cmocka_unit_test_setup(test_each_source_is_owed_a_fate, set_up),

@@ -635,6 +635,35 @@ static void test_partial_success_counts_and_is_not_sent_again(void **state)
     free(told);
 }
 
+/* A collector counts profiles, and cuspan samples. */
+static void test_one_rejected_profile_is_the_loss_of_its_request(void **state)
+{
+    const char protobuf[] = "\x0a\x08\x08\x01\x12\x04"
+                            "full";
+    const struct reply script[] = {{.status = 200,
+                                    .headers = "Content-Type: application/x-protobuf\r\n",
+                                    .body = protobuf,
+                                    .body_bytes = sizeof protobuf - 1}};
+    struct http_server *server = http_server_start(script, 1);
+    struct output_settings settings = settings_for(http_server_port(server));
+    settings.signal = SIGNAL_PROFILES;
+    struct output_environment environment = {.module_path = CUSPAN_EXPORT_MODULE,
+                                             .retry_initial_ms = RETRY_MS,
+                                             .stop_grace_ms = PATIENCE_MS,
+                                             .output = PROFILES_OUTPUT};
+    struct exporter *exporter;
+    stderr_begin();
+    assert_int_equal(exporter_create(&settings, &environment, &exporter), STATUS_OK);
+    submit(exporter, "payload", 7);
+    assert_true(exporter_destroy(exporter, in_ms(PATIENCE_MS)));
+    char *told = stderr_end();
+    assert_int_equal(times_in(told, "rejected 7 of 7 samples: full"), 1);
+    free(told);
+    assert_int_equal(counter_get(COUNTER_lost_profile_samples), SPANS);
+    assert_int_equal(counter_get(COUNTER_lost_rejected), 0);
+    http_server_stop(server);
+}
+
 static void test_a_partial_success_without_rejections_is_a_warning(void **state)
 {
     const char json[] = "{\"partialSuccess\":{\"errorMessage\":\"use the new path\"}}";
@@ -969,6 +998,7 @@ int main(void)
         SENDER_TEST(test_nor_are_the_urls_credentials),
         SENDER_TEST(test_partial_success_counts_and_is_not_sent_again),
         SENDER_TEST(test_a_partial_success_without_rejections_is_a_warning),
+        SENDER_TEST(test_one_rejected_profile_is_the_loss_of_its_request),
         SENDER_TEST(test_retry_after_in_seconds_is_obeyed),
         SENDER_TEST(test_retry_after_as_a_date_is_obeyed),
         SENDER_TEST(test_a_server_that_asks_for_haste_gets_our_pauses),
