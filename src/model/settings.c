@@ -130,8 +130,8 @@ bool settings_have_launch_stacks(const struct settings *settings)
 
 bool settings_have_native_stacks(const struct settings *settings)
 {
-    return have_allocation_stacks(settings) || (settings_have_launch_stacks(settings) &&
-                                                settings->capture.launch_stacks == LAUNCH_STACKS_ALL);
+    return have_allocation_stacks(settings) ||
+           (settings_have_launch_stacks(settings) && settings->capture.launch_stacks == LAUNCH_STACKS_ALL);
 }
 
 uint64_t settings_buffer_bytes(const struct settings *settings)

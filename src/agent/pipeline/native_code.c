@@ -1,15 +1,20 @@
 #include "agent/pipeline/native_code.h"
 
 #include "base/clock.h"
+#include "base/process/loader.h"
 #include "capture/stacks/native_frames.h"
 #include "correlate/stacks/symbols.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #define NAME_BYTES_MAX 200               /* of a function; the rest is left out */
 #define AT_ONCE_MAX    NATIVE_COPIES     /* stacks that are being named, of as many threads */
 #define WAIT_MAX_NS    (250 * NS_PER_MS) /* then a stack is named whatever it takes */
+#define STUB           "__device_stub__"
+#define PREPARED_MAX   32                /* large libraries of which symbols are read in advance */
+#define LOOK_NS        (100 * NS_PER_MS) /* between two looks for new ones */
 
 /* A stack that is being named: its frames, and those that have names. */
 struct naming {
@@ -18,13 +23,23 @@ struct naming {
     uint64_t frames[CODE_FRAMES_MAX];
     uint32_t count, next;
     bool is_cut;
+    char stub[NAME_BYTES_MAX]; /* the last frame, if it is a kernel's stub; otherwise empty */
     union {
         struct code_record record;
         uint64_t words[CODE_RECORD_BYTES_MAX / 8];
     } named;
 };
 
+/* Libraries whose symbols are read before a stack needs them: an address in the code of each. */
+struct prepared {
+    uint64_t addresses[PREPARED_MAX];
+    size_t count, done;
+    unsigned long long loaded; /* as the loader counts, at the last look */
+    uint64_t code_bytes_min, look_ns;
+};
+
 static struct symbols *symbols;
+static struct prepared prepared;
 static struct naming namings[AT_ONCE_MAX];
 static uint64_t allowed_ns = UINT64_MAX;
 
@@ -42,12 +57,44 @@ static bool begins_with_one_of(const char *path, const char *const *folders)
 }
 
 /* Code of the program, and not of a package, the system, CUDA or Python. */
-static bool is_programs(const char *module)
+static bool is_programs_module(const char *module)
 {
     static const char *const systems[] = {"/usr/lib",        "/lib/",        "/lib32/", "/lib64/",
                                           "/usr/local/cuda", "/opt/nvidia/", NULL};
     return !begins_with_one_of(module, systems) && !strstr(module, "/site-packages/") &&
            !strstr(module, "/dist-packages/") && !strstr(module, "/libpython");
+}
+
+/* A function of the CUDA runtime, which is often linked into the program, or the stub that nvcc makes for
+ * `<<<>>>`. */
+static bool is_of_runtime(const char *function)
+{
+    bool is_c = !strchr(function, '('); /* C++ has parameters, and is the program's */
+    size_t prefix = strncmp(function, "cuda", 4) == 0 ? 4 : strncmp(function, "cu", 2) == 0 ? 2 : 0;
+    return (is_c && prefix && function[prefix] >= 'A' && function[prefix] <= 'Z') ||
+           strncmp(function, "__cuda", 6) == 0 || strncmp(function, STUB, strlen(STUB)) == 0 ||
+           strstr(function, "cudaLaunchKernel<");
+}
+
+/* Without optimization, the stub has a caller with the kernel's name: "ns::fill(int*)" for
+ * "__device_stub__ZN2ns4fillEPi". */
+static bool calls_stub(const char *function, const char *stub)
+{
+    const char *end = function + strcspn(function, "(<"), *name = end;
+    while (name > function && name[-1] != ':' && name[-1] != ' ')
+        name--;
+    char kernel[NAME_BYTES_MAX];
+    snprintf(kernel, sizeof kernel, "%.*s", (int)(end - name), name);
+    return *kernel && strstr(stub, kernel);
+}
+
+static bool is_programs_frame(const struct symbol_frame *found, char stub[NAME_BYTES_MAX])
+{
+    const char *function = found->function ? found->function : "";
+    bool is_stubs_caller = *stub && calls_stub(function, stub);
+    bool is_stub = strncmp(function, STUB, strlen(STUB)) == 0;
+    snprintf(stub, NAME_BYTES_MAX, "%s", is_stub ? function : "");
+    return found->module && is_programs_module(found->module) && !is_of_runtime(function) && !is_stubs_caller;
 }
 
 /* "libtorch_cpu.so+0x1189", or the address alone. The length as that of snprintf(). */
@@ -61,7 +108,7 @@ static int write_place(const struct symbol_frame *frame, char *to, size_t size)
 }
 
 /* Returns the frame's size; 0: no room. */
-static uint32_t write_frame(const struct symbol_frame *found, uint8_t *to, uint32_t room)
+static uint32_t write_frame(const struct symbol_frame *found, bool is_programs, uint8_t *to, uint32_t room)
 {
     char file[256], name[NAME_BYTES_MAX + 24];
     int file_bytes = write_place(found, file, sizeof file);
@@ -72,7 +119,7 @@ static uint32_t write_frame(const struct symbol_frame *found, uint8_t *to, uint3
         return 0;
     struct code_frame frame = {
         .file_bytes = (uint16_t)file_bytes, .name_bytes = (uint8_t)name_bytes, .flags = CODE_FRAME_IS_NATIVE};
-    if (found->module && is_programs(found->module))
+    if (is_programs)
         frame.flags |= CODE_FRAME_IS_PROGRAMS;
     uint32_t bytes = (uint32_t)sizeof frame + frame.file_bytes + frame.name_bytes;
     if (bytes > room)
@@ -111,6 +158,7 @@ static struct naming *find_naming(const struct code_record *code, uint64_t now_n
     oldest->code = code;
     oldest->since_ns = now_ns;
     oldest->next = 0;
+    *oldest->stub = '\0';
     take_frames(oldest, code);
     return oldest;
 }
@@ -123,7 +171,8 @@ static bool name_frames(struct naming *naming, uint64_t until_ns)
         struct symbol_frame found;
         if (!symbols_look_up_until(symbols, naming->frames[naming->next], until_ns, &found))
             return false;
-        uint32_t more = write_frame(&found, (uint8_t *)named + named->head.bytes,
+        bool is_programs = is_programs_frame(&found, naming->stub);
+        uint32_t more = write_frame(&found, is_programs, (uint8_t *)named + named->head.bytes,
                                     (uint32_t)sizeof naming->named - 8 - named->head.bytes);
         if (!more)
             break;
@@ -168,4 +217,58 @@ const struct code_record *native_code_name(const struct code_record *code)
         allowed_ns -= spent_ns < allowed_ns ? spent_ns : allowed_ns;
     }
     return is_done ? finish(naming) : NULL;
+}
+
+static int note_large(struct dl_phdr_info *info, size_t size, void *context)
+{
+    (void)context;
+    bool counts = size >= offsetof(struct dl_phdr_info, dlpi_adds) + sizeof info->dlpi_adds;
+    if (counts && info->dlpi_adds == prepared.loaded)
+        return 1;
+    for (size_t i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+        uint64_t address = info->dlpi_addr + header->p_vaddr + header->p_memsz / 2;
+        bool is_known = header->p_type != PT_LOAD || !(header->p_flags & PF_X) ||
+                        header->p_memsz < prepared.code_bytes_min || prepared.count == PREPARED_MAX;
+        for (size_t k = 0; k < prepared.count && !is_known; k++)
+            is_known = prepared.addresses[k] == address;
+        if (!is_known)
+            prepared.addresses[prepared.count++] = address;
+    }
+    return 0;
+}
+
+static int read_loaded(struct dl_phdr_info *info, size_t size, void *context)
+{
+    (void)context;
+    if (size >= offsetof(struct dl_phdr_info, dlpi_adds) + sizeof info->dlpi_adds)
+        prepared.loaded = info->dlpi_adds;
+    return 1;
+}
+
+/* A file that is read in parts starts again if another one is read meanwhile. */
+static bool is_naming(void)
+{
+    for (const struct naming *naming = namings; naming < namings + AT_ONCE_MAX; naming++)
+        if (naming->code)
+            return true;
+    return false;
+}
+
+bool native_code_prepare(uint64_t now_ns, uint64_t code_bytes_min)
+{
+    if (!symbols || !allowed_ns || is_naming())
+        return false;
+    if (now_ns >= prepared.look_ns) {
+        prepared.look_ns = now_ns + LOOK_NS;
+        prepared.code_bytes_min = code_bytes_min;
+        if (loader_visit(note_large, NULL))
+            (void)loader_visit(read_loaded, NULL);
+    }
+    if (prepared.done == prepared.count)
+        return false;
+    struct symbol_frame found;
+    uint64_t until_ns = allowed_ns == UINT64_MAX ? UINT64_MAX : clock_monotonic_ns() + allowed_ns;
+    prepared.done += symbols_look_up_until(symbols, prepared.addresses[prepared.done], until_ns, &found);
+    return prepared.done < prepared.count;
 }

@@ -39,7 +39,9 @@
 #define RING_FILLING 15
 #define RING_FULL    40
 /* Naming new native stacks, in a round. The first one in a large library takes 16 rounds. */
-#define NAMING_NS     (1 * NS_PER_MS)
+#define NAMING_NS (1 * NS_PER_MS)
+#define PREPARED_CODE                                                                                        \
+    (16u * 1024 * 1024)  /* bytes; the symbols of smaller libraries are read within some ms */
 #define WAITING_SHARE 16 /* after this share of the pending calls, CUPTI is flushed */
 #define ROUNDS_MIN    2  /* rounds of draining at exit, if there are records */
 #define CANCEL_NS     (1 * NS_PER_SECOND)
@@ -235,6 +237,7 @@ static uint64_t pass(void)
     native_code_allow(NAMING_NS);
     size_t records = pump();
     uint64_t now_ns = clock_monotonic_ns();
+    (void)native_code_prepare(now_ns, PREPARED_CODE);
     tick(now_ns);
     follow_resource(now_ns);
     pipeline_follow_links();

@@ -157,6 +157,38 @@ static uint64_t here(void)
     return (uint64_t)(uintptr_t)here + 1;
 }
 
+/* As in a program that is linked with the CUDA runtime: nvcc's stub, and its caller with the kernel's name.
+ */
+uint64_t cudaLaunchAny(void), cuLaunchAny(void), cudistance(void);
+uint64_t stub_of_fill(void) __asm__("__device_stub__ZN2ns4fillEPi");
+uint64_t fill_of_ns(void) __asm__("_ZN2ns4fillEPi");
+uint64_t fill_all(void) __asm__("_ZN2ns8fill_allEPi");
+
+uint64_t cudaLaunchAny(void)
+{
+    return 1;
+}
+uint64_t cuLaunchAny(void)
+{
+    return 2;
+}
+uint64_t cudistance(void)
+{
+    return 3;
+}
+uint64_t stub_of_fill(void)
+{
+    return 4;
+}
+uint64_t fill_of_ns(void)
+{
+    return 5;
+}
+uint64_t fill_all(void)
+{
+    return 6;
+}
+
 /* ---- Names ----------------------------------------------------------------------------------------------
  */
 
@@ -198,6 +230,23 @@ static void test_frames_have_names(void **state)
     assert_int_equal(text_of(named, 3, text), CODE_FRAME_IS_NATIVE); /* in no module */
     assert_string_equal(text, "0x10");
     unload(&library);
+}
+
+static void test_the_runtime_and_stubs_are_not_the_programs(void **state)
+{
+    (void)state;
+    uint64_t (*const functions[])(void) = {cudaLaunchAny, stub_of_fill, fill_of_ns, fill_all,
+                                           fill_of_ns,    cuLaunchAny,  cudistance};
+    static const char *const names[] = {"|cudaLaunchAny+",      "|__device_stub__", "|ns::fill(int*)+",
+                                        "|ns::fill_all(int*)+", "|ns::fill(int*)+", "|cuLaunchAny+",
+                                        "|cudistance+"};
+    static const bool is_programs[] = {false, false, false, true, true, false, true};
+    uint64_t frames[7];
+    for (int i = 0; i < 7; i++)
+        frames[i] = (uint64_t)(uintptr_t)functions[i] + 1;
+    const struct code_record *named = expect_named(make(0, frames, 7, 0, 0));
+    for (uint32_t i = 0; i < 7; i++)
+        expect_frame(named, i, "native_code_test", names[i], is_programs[i]);
 }
 
 static void test_a_cut_stack_stays_cut(void **state)
@@ -327,6 +376,45 @@ static void test_stacks_of_many_threads(void **state)
     unload(&library);
 }
 
+static void prepare_all(void)
+{
+    static uint64_t now_ns;
+    unsigned calls = 0;
+    do {
+        native_code_allow(ONE_PART);
+        calls++;
+        now_ns += 1000000000;
+    } while (native_code_prepare(now_ns, 0));
+    assert_true(calls > 1);
+}
+
+static void test_symbols_are_read_in_advance(void **state)
+{
+    (void)state;
+    struct library library = load(), other = load();
+    prepare_all();
+    assert_int_equal(name_in_parts(make(0, (uint64_t[]){library.address}, 1, 0, 0)), 1);
+    assert_int_equal(name_in_parts(make(0, (uint64_t[]){other.address}, 1, 0, 0)), 1);
+    struct library late = load();
+    assert_true(name_in_parts(make(0, (uint64_t[]){late.address}, 1, 0, 0)) > 1);
+    unload(&late);
+    unload(&other);
+    unload(&library);
+}
+
+static void test_a_stack_comes_before_symbols_in_advance(void **state)
+{
+    (void)state;
+    struct library library = load();
+    const struct code_record *code = make(0, (uint64_t[]){library.address}, 1, 0, 0);
+    native_code_allow(ONE_PART);
+    assert_null(native_code_name(code));
+    native_code_allow(ONE_PART);
+    assert_false(native_code_prepare(UINT64_MAX, 0));
+    assert_true(name_in_parts(code) > 0);
+    unload(&library);
+}
+
 /* ---- The rest of a walk ---------------------------------------------------------------------------------
  */
 
@@ -387,6 +475,7 @@ int main(void)
         cmocka_unit_test_setup(test_before_the_start_nothing_changes, setup),
         cmocka_unit_test_setup(test_other_stacks_stay_as_they_are, setup),
         cmocka_unit_test_setup(test_frames_have_names, setup),
+        cmocka_unit_test_setup(test_the_runtime_and_stubs_are_not_the_programs, setup),
         cmocka_unit_test_setup(test_a_cut_stack_stays_cut, setup),
         cmocka_unit_test_setup(test_an_empty_stack, setup),
         cmocka_unit_test_setup(test_a_stack_with_long_names, setup),
@@ -396,6 +485,8 @@ int main(void)
         cmocka_unit_test_setup(test_without_a_limit_it_is_done_at_once, setup),
         cmocka_unit_test_setup(test_no_stack_waits_without_end, setup),
         cmocka_unit_test_setup(test_stacks_of_many_threads, setup),
+        cmocka_unit_test_setup(test_symbols_are_read_in_advance, setup),
+        cmocka_unit_test_setup(test_a_stack_comes_before_symbols_in_advance, setup),
         cmocka_unit_test_setup(test_the_rest_of_a_stack_is_taken_once, setup),
     };
     return cmocka_run_group_tests_name("native_code", tests, setup_all, teardown_all);
