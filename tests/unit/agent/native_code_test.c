@@ -265,7 +265,7 @@ static void test_an_empty_stack(void **state)
     assert_int_equal(named->head.bytes, sizeof *named);
 }
 
-/* Frames that do not fit are left out, and it says so. */
+/* Frames that do not fit are left out, and the stack is marked as cut. */
 static void test_a_stack_with_long_names(void **state)
 {
     (void)state;
