@@ -52,7 +52,7 @@ cuspan_stage(cli src/cli/args/command_table.c src/cli/args/options.c src/cli/arg
              src/cli/trace/byte_source.c src/cli/trace/documents.c src/cli/trace/parse_ahead.c src/cli/trace/otlp_json.c src/cli/trace/otlp_protobuf.c
              src/cli/trace/span_store.c src/cli/trace/span_sort.c src/cli/trace/trace_segments.c src/cli/trace/trace_read.c
              src/cli/code/stack_lines.c src/cli/code/range_lines.c src/cli/code/forward_lines.c
-             src/cli/code/code_book.c src/cli/code/code_ranges.c src/cli/code/code_compiled.c src/cli/code/inductor.c src/cli/code/source_lines.c
+             src/cli/code/code_book.c src/cli/code/code_ranges.c src/cli/code/code_compiled.c src/cli/code/inductor.c src/cli/code/fatbin.c src/cli/code/cubin_lines.c src/cli/code/kernel_lines.c src/cli/code/source_lines.c
              src/cli/flame/flame.c src/cli/flame/flame_tree.c src/cli/flame/flame_svg.c src/cli/flame/flame_files.c src/cli/flame/flame_pprof.c src/cli/commands/cmd_flame.c
              src/cli/show/scale.c src/cli/show/outline.c src/cli/show/bars.c src/cli/show/label.c src/cli/show/picture.c src/cli/show/step_ranks.c src/cli/show/rank_rows.c src/cli/show/host_clocks.c src/cli/show/gpu_work.c
              src/cli/show/span_lines.c src/cli/show/perfetto.c

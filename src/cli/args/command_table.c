@@ -158,6 +158,9 @@ static const struct command_option stat_options[] = {
     A_FILE(
         OPTION_SOURCE, "source", "DIR",
         "print the source lines of the table of code, from files below this directory only; can be repeated"),
+    A_FILE(OPTION_KERNEL_LINES, "kernel-lines", "FILE",
+           "print where kernels are defined, from a program, library or cubin compiled with -lineinfo, or a "
+           "directory of cubins; can be repeated"),
     A_FILE('o', "output", "FILE", "write the tables to this file (default for a program: standard error)"),
     A_FILE(OPTION_SAVE, "save", "FILE", "write a baseline of all FILEs for cuspan diff instead of tables"),
     A_FILE(

@@ -2,6 +2,7 @@
 
 #include "base/files.h"
 #include "cli/code/inductor.h"
+#include "cli/code/kernel_lines.h"
 #include "cli/code/source_lines.h"
 #include "cli/diff/runs.h"
 #include "cli/run/traced_program.h"
@@ -22,7 +23,7 @@
 #include <unistd.h>
 
 #define TOP_DEFAULT  20
-#define SOURCES_MAX  16
+#define SOURCES_MAX  16 /* also of files with kernels */
 #define BY_NOT_GIVEN (-1)
 
 struct command_line {
@@ -41,6 +42,8 @@ struct command_line {
     struct stat_style style;
     const char *source[SOURCES_MAX]; /* directories with source files */
     size_t source_count;
+    const char *kernel_lines[SOURCES_MAX]; /* files with GPU code */
+    size_t kernel_lines_count;
     uint32_t top; /* rows per table; 0: all */
     int by;       /* enum stat_by, and behind it enum stat_code_by */
     enum stat_code_by code_by;
@@ -51,7 +54,11 @@ static int take_option(void *context, struct options *options, int option)
     struct command_line *line = context;
     if (option == OPTION_SOURCE && line->source_count == SOURCES_MAX)
         return options_complain(options, "--source can be given %d times", SOURCES_MAX);
-    if (option == OPTION_SOURCE)
+    if (option == OPTION_KERNEL_LINES && line->kernel_lines_count == SOURCES_MAX)
+        return options_complain(options, "--kernel-lines can be given %d times", SOURCES_MAX);
+    if (option == OPTION_KERNEL_LINES)
+        line->kernel_lines[line->kernel_lines_count++] = options->value;
+    else if (option == OPTION_SOURCE)
         line->source[line->source_count++] = options->value;
     else if (option == OPTION_FINDINGS)
         line->only_findings = true;
@@ -243,6 +250,23 @@ static bool has_sort(const struct command_line *line, const struct stat_report *
     return has;
 }
 
+/* Files that cannot be read are reported, and have no effect otherwise. */
+static void add_kernel_lines(const struct command_line *line, struct stat_report *report)
+{
+    struct kernel_lines *lines = line->kernel_lines_count ? kernel_lines_create() : NULL;
+    struct stat_table *kernels = find_table(report, "kernels"), *code = find_table(report, "code");
+    struct error err;
+    for (size_t i = 0; i < line->kernel_lines_count; i++) {
+        if (kernel_lines_add(lines, line->kernel_lines[i], &err) != STATUS_OK)
+            fprintf(stderr, "cuspan stat: %s\n", err.text);
+    }
+    if (lines && kernels)
+        kernel_lines_fill(lines, kernels, "name", "place");
+    if (lines && code)
+        kernel_lines_fill(lines, code, "top", "top_place");
+    kernel_lines_destroy(lines);
+}
+
 /* Lines of generated code become those of the program. */
 static void resolve_code(const struct command_line *line, struct stat_stream *stream)
 {
@@ -268,6 +292,7 @@ static int print(const struct command_line *line, struct stat_stream *stream, co
     for (size_t i = 0; line->by == STAT_BY_NOTHING && i < report.count; i++)
         stat_table_keep(&report.tables[i], line->top);
     add_source(line, &report);
+    add_kernel_lines(line, &report);
     if (status == EXIT_OK)
         stat_print(line->out, &report, &line->style);
     say_facts(facts);

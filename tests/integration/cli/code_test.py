@@ -27,6 +27,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/support"))
 import make_code_trace  # noqa: E402
+import make_cubin  # noqa: E402
 from backend import spans_of  # noqa: E402
 from bad_server import fields  # noqa: E402
 from make_code_trace import CodeTrace, main_stack, python, torch  # noqa: E402
@@ -383,10 +384,10 @@ callees: also of what the line calls. Waits: calls that wait for the GPU, and sy
 """)
         self.assertEqual(self.ok("stat", "--by", "function", "--csv", self.files["cpp"]), """\
 # code
-place,function,self_ns,share,total_ns,launches,wait_ns,copied_bytes,top,source
-"solver","solve(double*, int)",150000,0.833333333,180000,3,180000,0,"jacobi",
-"solver","refine(std::vector<double>&)",30000,0.166666667,30000,3,0,0,"residual",
-"solver","main",0,0,180000,0,0,0,,
+place,function,self_ns,share,total_ns,launches,wait_ns,copied_bytes,top,top_place,source
+"solver","solve(double*, int)",150000,0.833333333,180000,3,180000,0,"jacobi",,
+"solver","refine(std::vector<double>&)",30000,0.166666667,30000,3,0,0,"residual",,
+"solver","main",0,0,180000,0,0,0,,,
 
 """)
 
@@ -684,6 +685,98 @@ class Compiled(Case):
         shutil.copy(good, bad / "other.json")
         self.assertEqual(self.places("--source", self.cache, "--source", bad), want)
         shutil.rmtree(bad)
+
+
+class KernelLines(Case):
+    """Where kernels are defined, from made GPU code."""
+
+    FUNCTIONS = (("_ZN2ns4gemmIfLi32EEEvPKT_", "/work", "gemm.cu", [10, 12, 40, 12]),
+                 ("_ZN2ns4gemmIdLi64EEEvPKT_", "/work", "gemm.cu", [10, 12]),  # of the same template
+                 ("plain", "", "plain.cu", [300]),
+                 ("_Z3oddPf", "/work/sub", "/absolute/odd.cuh", [70_000, 1]),
+                 ("_ZN33_GLOBAL__N__b02bf628_4_k_cu_plain6hiddenEPi", "/work", "gemm.cu", [2, 1]))
+    WANT = {"ns::gemm": "/work/gemm.cu:10", "plain": "plain.cu:300", "odd": "/absolute/odd.cuh:70000",
+            "(anonymous namespace)::hidden": "/work/gemm.cu:2"}
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        trace = CodeTrace("kernels", 1)
+        line = main_stack(1, python("model.py", 5, "f"), own=0)
+        for number, name in enumerate((*cls.WANT, "other")):
+            trace.launch_at(line, name, 9_000 - number)
+        trace.finish()
+        cls.spans = cls.path("kernels.jsonl")
+        cls.spans.write_text("\n".join(trace.lines()) + "\n")
+
+    def places(self, *files, status=0):
+        options = [option for file in files for option in ("--kernel-lines", file)]
+        done = run("stat", "--json", "--table", "kernels", *options, self.spans)
+        self.assertEqual(done.returncode, status, done.stderr)
+        self.errors = done.stderr
+        return {row["name"]: row["place"] for row in json.loads(done.stdout)["kernels"] if "place" in row}
+
+    def write(self, content, name="code.bin"):
+        path = self.path(name)
+        path.write_bytes(content)
+        return path
+
+    def test_all_forms(self):
+        cubin = make_cubin.cubin(self.FUNCTIONS)
+        ptx = make_cubin.entry(b".version 9.0\n" * 20, make_cubin.PTX_KIND, "lz4")
+        other = make_cubin.fatbin(make_cubin.entry(make_cubin.cubin([("elsewhere", "", "e.cu", [1])])))
+        forms = [cubin, make_cubin.cubin(self.FUNCTIONS, version=4), make_cubin.cubin(self.FUNCTIONS, kind=make_cubin.REL)]
+        for packing in None, "lz4", "zstd":
+            fatbin = make_cubin.fatbin(ptx, make_cubin.entry(cubin, packing=packing), ptx)
+            forms += [fatbin, make_cubin.program(other, fatbin)]
+        for number, form in enumerate(forms):
+            self.assertEqual(self.places(self.write(form)), self.WANT, number)
+
+    def test_tables(self):
+        path = self.write(make_cubin.program(make_cubin.fatbin(make_cubin.entry(make_cubin.cubin(self.FUNCTIONS)))))
+        row = self.table(self.spans, "--by", "line", "--kernel-lines", path)[0]
+        self.assertEqual((row["place"], row["top"], row["top_place"]), ("model.py:5", "ns::gemm", "/work/gemm.cu:10"))
+        text = self.ok("stat", "--by", "line", "--top", 1, "--kernel-lines", path, self.spans)
+        self.assertRegex(text, r"(?m)most time in +at\nmodel.py:5 .* ns::gemm +/work/gemm.cu:10$")
+        self.assertNotIn("top_place", self.table(self.spans)[0])
+
+    def test_several_files(self):
+        first = self.write(make_cubin.cubin(self.FUNCTIONS[:2]), "first")
+        folder = self.path("triton/cache/deep")
+        folder.mkdir(parents=True)
+        (folder / "kernel.cubin").write_bytes(make_cubin.cubin(self.FUNCTIONS[2:]))
+        (folder / "kernel.other").write_bytes(make_cubin.cubin([("plain", "", "wrong.cu", [1])]))
+        (folder / "link.cubin").symlink_to("kernel.other")
+        os.mkfifo(folder / "fifo.cubin")
+        self.assertEqual(self.places(first, self.path("triton")), self.WANT)
+
+    def test_ambiguous_names(self):
+        second = self.write(make_cubin.cubin([("_ZN2ns4gemmIiEEvv", "/work", "other.cu", [10])]), "second")
+        want = {name: place for name, place in self.WANT.items() if name != "ns::gemm"}
+        self.assertEqual(self.places(self.write(make_cubin.cubin(self.FUNCTIONS)), second), want)
+
+    def test_files_without_lines(self):
+        for content in (b"", b"text", make_cubin.program(), make_cubin.elf(190, []), make_cubin.fatbin()):
+            self.assertEqual(self.places(self.write(content)), {})
+            self.assertIn("no kernel has a line; compile it with nvcc -lineinfo", self.errors)
+        self.assertEqual(self.places("/no/such"), {})
+        self.assertIn("--kernel-lines /no/such: No such file or directory", self.errors)
+        done = run("stat", *["--kernel-lines=x"] * 17, self.spans)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--kernel-lines can be given 16 times", done.stderr)
+
+    def test_damaged_files(self):
+        """Each is read without harm, cut at any place and with any byte changed."""
+        whole = make_cubin.program(make_cubin.fatbin(make_cubin.entry(make_cubin.cubin(self.FUNCTIONS), packing="lz4")))
+        damage = random.Random(1)
+        folder = self.path("damaged")
+        folder.mkdir()
+        for number in range(300):
+            content = bytearray(whole[:damage.randrange(len(whole))] if number % 2 else whole)
+            for _ in range(number % 5):
+                content[damage.randrange(len(content) or 1)] = damage.randrange(256)
+            (folder / f"{number}.cubin").write_bytes(content)
+        self.places(folder)
 
 
 class Diff(Case):

@@ -17,6 +17,7 @@
     X(COL_WAIT_NS, "wait_ns", "waits", STAT_NS)                                                              \
     X(COL_COPIED_BYTES, "copied_bytes", "copied", STAT_BYTES)                                                \
     X(COL_TOP, "top", "most time in", STAT_TEXT)                                                             \
+    X(COL_TOP_PLACE, "top_place", "at", STAT_TEXT) /* filled by kernel_lines.h */                            \
     X(COL_SOURCE, "source", "source", STAT_TEXT)
 STAT_COLUMNS_OF(columns, COLUMNS);
 

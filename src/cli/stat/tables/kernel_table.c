@@ -20,7 +20,8 @@
     X(COL_REGISTERS, "registers", "registers", STAT_COUNT)                                                   \
     X(COL_SHARED_BYTES, "shared_bytes", "shared", STAT_BYTES)                                                \
     X(COL_OCCUPANCY_SHARE, "occupancy_share", "occupancy", STAT_SHARE)                                       \
-    X(COL_FULL_NAME, "full_name", "full name", STAT_TEXT)
+    X(COL_FULL_NAME, "full_name", "full name", STAT_TEXT)                                                    \
+    X(COL_PLACE, "place", "code", STAT_TEXT) /* filled by kernel_lines.h */
 STAT_COLUMNS_OF(columns, COLUMNS);
 
 #define REGISTERS_OF_A_WARP_STEP 256  /* allocation granularity of registers per warp */
