@@ -53,7 +53,7 @@ def lines(functions, version=2):
             if i == 1 and -5 <= number - last < 9:  # a special opcode
                 program += bytes([10 + number - last + 5 + 14])
             else:
-                program += b"\3" + sleb(number - last) + b"\2" + varint(96) + b"\1"
+                program += b"\3" + sleb(number - last + 200) + b"\3" + sleb(-200) + b"\2" + varint(96) + b"\1"
             last = number
             program += b"\0" + varint(3) + b"\x90\1\2"  # as ptxas says which function is inlined
         program += b"\0\1\1"
