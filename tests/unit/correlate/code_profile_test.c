@@ -188,9 +188,11 @@ static void test_the_next_interval_begins_empty(void **state)
     struct profile_link link = link_of(1);
     uint32_t place = code_profile_place(profile, stack_at(7), &link);
     for (uint64_t number = 1; number <= 3; number++) {
+        if (number > 1) /* so that "gemm" has another index than before */
+            code_profile_add(profile, 0, PROFILE_KERNELS, (struct profile_string){"relu", 4}, 98, 50);
         code_profile_add(profile, place, PROFILE_KERNELS, (struct profile_string){"gemm", 4}, 99, number);
         const struct profile *made = code_profile_end(profile);
-        assert_int_equal(made->samples_of[PROFILE_KERNELS], 1);
+        assert_int_equal(made->samples_of[PROFILE_KERNELS], number > 1 ? 2 : 1);
         assert_int_equal(time_of(made, "3:gemm::0: 1:f:a.py:7: 1:<module>:main.py:1:"), number);
         code_profile_begin(profile);
     }
@@ -232,7 +234,26 @@ static void test_a_place_lives_while_thousands_are_made(void **state)
     }
     add(place, "gemm", 5); /* its place has another owner by now */
     assert_int_equal(counter_get(COUNTER_profile_unplaced), 1);
-    assert_int_equal(sum(code_profile_end(profile), PROFILE_KERNELS), 10);
+    const struct profile *made = code_profile_end(profile);
+    assert_int_equal(time_of(made, "3:gemm::0:"), 5);
+    assert_int_equal(time_of(made, "3:gemm::0: 1:f:a.py:7: 1:<module>:main.py:1:"), 5);
+}
+
+static void test_without_room_for_a_link_the_stack_stays(void **state)
+{
+    (void)state;
+    struct profile_link link = link_of(1);
+    uint32_t plain = code_profile_place(profile, stack_at(7), NULL);
+    uint32_t linked = code_profile_place(profile, stack_at(7), &link);
+    uint32_t other = code_profile_place(profile, stack_at(8), NULL);
+    add(plain, "gemm", 1);
+    for (uint32_t i = 0; i < PROFILE_SAMPLES_MAX; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%u", i % 4000);
+        add(i < 4000 ? 0 : i < 8000 ? plain : other, name, 1);
+    }
+    add(linked, "gemm", 100);
+    assert_int_equal(time_of(code_profile_end(profile), "3:gemm::0: 1:f:a.py:7: 1:<module>:main.py:1:"), 101);
 }
 
 /* `more` fills one table or another. */
@@ -308,6 +329,7 @@ int main(void)
         TEST(test_the_next_interval_begins_empty),
         TEST(test_a_forgotten_stack_is_counted_and_never_another_one),
         TEST(test_a_place_lives_while_thousands_are_made),
+        TEST(test_without_room_for_a_link_the_stack_stays),
         TEST(test_full_tables_lose_no_time),
     };
     return cmocka_run_group_tests_name("code_profile", tests, NULL, NULL);
