@@ -1,12 +1,15 @@
 /* Copies a recording and gives its calls stacks:   code_recording FROM TO
  *
  * By the call's correlation ID modulo 7: 0 to 4 a Python stack whose program's line is 10 + the rest; 5 none;
- * 6 a native stack. tests/integration/agent/profiles_test.py has the same rule. */
+ * 6 a native stack. The nodes that a graph is made of have one of the first five, by their ID.
+ * tests/integration/agent/profiles_test.py knows the stacks. */
 #include "recording/recording.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define NODE_CREATED 13 /* CUPTI's number of the resource event */
 
 static union {
     struct code_record record;
@@ -40,6 +43,18 @@ static void make_code(uint32_t rest)
     code.record.head.bytes = (code.record.head.bytes + 7) & ~7u;
 }
 
+static enum status copy_resource(struct recording_writer *to, uint64_t tid, struct resource_record resource)
+{
+    enum status status = STATUS_OK;
+    if (resource.head.cbid == NODE_CREATED) {
+        make_code((uint32_t)(resource.handle % 5));
+        code.record.flags |= CODE_IS_OF_NODES;
+        resource.code = code.record.id;
+        status = recording_write_code(to, 0, &code.record);
+    }
+    return status == STATUS_OK ? recording_write_resource(to, tid, &resource) : status;
+}
+
 static enum status copy(struct recording_writer *to, const struct recording_event *event)
 {
     struct thread_info thread = {.tid = event->tid};
@@ -58,7 +73,7 @@ static enum status copy(struct recording_writer *to, const struct recording_even
             return STATUS_INVALID;
         return recording_write_call(to, event->tid, event->call);
     case RECORDING_RESOURCE:
-        return recording_write_resource(to, event->tid, event->resource);
+        return copy_resource(to, event->tid, *event->resource);
     case RECORDING_ACTIVITY:
         return recording_write_activity(to, event->activity);
     case RECORDING_LOSS:

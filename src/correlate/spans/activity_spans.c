@@ -98,6 +98,22 @@ static void name_activity(struct correlate *c, const struct activity_record *rec
     span->name_len = name.bytes;
 }
 
+/* In profiles, a graph's node belongs to the code that captured it, and to the span that its launch worked
+ * for. */
+__attribute__((noinline)) static uint32_t place_of_node(struct correlate *c,
+                                                        const struct activity_record *record, uint32_t place)
+{
+    uint64_t code = 0;
+    struct span_link unused;
+    if (c->code && graphs_link_nodes(c->graphs))
+        (void)graphs_capture_of(c->graphs, record->graph_node_id, &unused, &code);
+    if (!code)
+        return place;
+    const struct code_stack *stack = code_stacks_of_nodes(c->code, code);
+    counter_add(COUNTER_profile_unplaced, !stack);
+    return code_profile_place_with(c->profile, place, stack);
+}
+
 /* For profiles, whether sampled or not. */
 static void add_to_profile(struct correlate *c, const struct activity_record *record,
                            const struct pending_call *call)
@@ -107,7 +123,10 @@ static void add_to_profile(struct correlate *c, const struct activity_record *re
     bool is_copy = c->plan.bytes[record->kind] != 0;
     struct profile_string name =
         kernel ? (struct profile_string){kernel->text, kernel->text_len} : name_by_kind(c, record);
-    code_profile_add(c->profile, call ? call->place : 0, is_copy ? PROFILE_COPIES : PROFILE_KERNELS, name,
+    uint32_t place = call ? call->place : 0;
+    if (record->graph_node_id)
+        place = place_of_node(c, record, place);
+    code_profile_add(c->profile, place, is_copy ? PROFILE_COPIES : PROFILE_KERNELS, name,
                      kernel ? kernel->number : 0, record->end_ns - record->start_ns);
 }
 

@@ -274,6 +274,15 @@ static struct place *find_place(struct code_profile *p, uint32_t number)
     return is_known ? &half->places[index] : NULL;
 }
 
+uint32_t code_profile_place_with(struct code_profile *p, uint32_t number, const struct code_stack *stack)
+{
+    const struct place *place = number ? find_place(p, number) : NULL;
+    struct profile_link link = {0};
+    if (place)
+        link = place->link;
+    return code_profile_place(p, stack, place && place->has_link ? &link : NULL);
+}
+
 /* Work. */
 
 static uint32_t intern_kernel(struct code_profile *p, struct profile_string name, uint64_t number)

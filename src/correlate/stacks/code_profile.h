@@ -26,6 +26,11 @@ void code_profile_destroy(struct code_profile *profile);
 uint32_t code_profile_place(struct code_profile *profile, const struct code_stack *stack,
                             const struct profile_link *link);
 
+/* Returns the number of a place with the link of another one and this stack, for work whose code is not that
+ * of its call. */
+uint32_t code_profile_place_with(struct code_profile *profile, uint32_t place,
+                                 const struct code_stack *stack);
+
 /* Adds work of the call at `place`. `number` is unique for the name as long as it is not 0. */
 void code_profile_add(struct code_profile *profile, uint32_t place, enum profile_kind kind,
                       struct profile_string name, uint64_t number, uint64_t ns);

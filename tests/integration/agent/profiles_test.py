@@ -47,7 +47,7 @@ def expected(spans):
         kind = span.attributes.get("cuda.activity")
         if kind not in COPIES and kind not in ("kernel", "graph"):
             continue
-        frames = frames_of(stacks.get(span.parent_id))
+        frames = frames_of(stacks.get(span.span_id, stacks.get(span.parent_id)))
         leaf = Frame(span.name, "", 0, "", "cuda")
         times = found.setdefault("gpu_copy_time" if kind in COPIES else "gpu_kernel_time", Counter())
         times[(leaf, *frames), span.trace_id] += span.end_ns - span.start_ns
@@ -123,6 +123,13 @@ class Contents(Case):
                 samples = sum(len(profile.samples) for profile in profiles)
                 self.assertEqual((counters["profile_samples_made"], counters["profile_samples_delivered"]), (samples, samples))
                 self.assertEqual(counters["profile_unplaced"], 0)
+
+    def test_nodes_of_a_graph_are_at_their_own_stack(self):
+        spans, profiles = self.replay("graph_nodes.cuspanrec", "detail=graph-nodes")
+        own = [span for span in spans if span.attributes.get("cuda.activity") == "kernel" and "cuspan.stack.id" in span.attributes]
+        self.assertGreater(len(own), 10)
+        self.expect_equal(got(profiles), expected(spans))
+        self.assertEqual(self.report["counters"]["profile_unplaced"], 0)
 
     def test_the_form(self):
         _, profiles = self.replay(TORCH)
