@@ -12,7 +12,7 @@ NVCC=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
 [ -x "$NVCC" ] || NVCC=build/cuda/bin/nvcc
 mkdir -p build/gpu
 if [ -x "$NVCC" ]; then
-    "$NVCC" -arch="${CUDA_ARCH:-native}" -std=c++17 -O2 -o build/gpu/stack_calls tests/gpu/programs/stack_calls.cu
+    "$NVCC" -arch="${CUDA_ARCH:-native}" -std=c++17 -O2 -lineinfo -o build/gpu/stack_calls tests/gpu/programs/stack_calls.cu
 elif [ ! -x build/gpu/stack_calls ]; then
     fail "no nvcc: tools/get-cuda.sh nvcc build/cuda gets one"
 fi

@@ -90,6 +90,10 @@ def expected(program):
     return found
 
 
+def line_of(text):
+    return next(i for i, line in enumerate(PROGRAM.read_text().splitlines(), 1) if text in line)
+
+
 def check_places(case, program):
     rows = table(case)
     for kernel, number in expected(program).items():
@@ -196,10 +200,26 @@ def forward_lines():
 
 def jax():
     yield from simple("jax")()
-    number = next(i for i, line in enumerate(PROGRAM.read_text().splitlines(), 1) if line.endswith("# line of the dot"))
+    number = line_of("# line of the dot")
     found = {row["place"]: row["top"] for row in table("jax") if row["self_ns"] and row["place"].endswith(f"code.py:{number}")}
     if not found:
         yield f"no row for line {number} of the jitted function: {results['jax']}"
+
+
+def defined_at(case, kernel, binary):
+    """Where a kernel begins, from debug information."""
+    return {row.get("top_place") for row in table(case, "--kernel-lines", binary) if kernel in row.get("top", "")}
+
+
+def triton():
+    cache = OUT / "triton_cache"
+    os.environ["TRITON_CACHE_DIR"] = str(cache)
+    yield from simple("triton")()
+    number = line_of("tl.program_id(0)")
+    found = defined_at("triton", "add_one", cache)
+    # The first line with code may be that of the definition or of its body.
+    if not any(place and re.fullmatch(rf".*code\.py:({number - 1}|{number}|{number + 1})", place) for place in found):
+        yield f"add_one is defined at line {number - 1}, but the table says {found}"
 
 
 def sampled():
@@ -226,6 +246,10 @@ def graph():
     yield from checked_report(traced("graph", [sys.executable, PROGRAM, "graph"], detail="graph-nodes"))
     results["graph"] = [(row["place"], row["launches"], row.get("top")) for row in table("graph") if own(row)]
     yield from check_places("graph", "graph")
+    number = line_of("# line of the replay")
+    launches = [row for row in table("graph") if row["place"].endswith(f"code.py:{number}")]
+    if [(row["launches"], row["self_ns"]) for row in launches] != [(5, 0)]:
+        yield f"the work of the nodes is not on their lines, but where the graph is launched: {launches}"
 
 
 def simple(program):
@@ -249,6 +273,10 @@ def cpp():
         right = sum(launches for place, launches in found.items() if function in place)
         if right < 0.9 * sum(found.values()) or not right:  # a thread's first calls may have none
             yield f"{kernel} is not in {function}: {found}"
+        source = (ROOT / "tests/gpu/programs/stack_calls.cu").read_text().splitlines()
+        number = next(i for i, line in enumerate(source, 1) if f"void {kernel}(" in line)
+        if not all((place or "").endswith(f"stack_calls.cu:{number}") for place in defined_at("cpp", kernel, program)):
+            yield f"{kernel} is defined at line {number}, but the table says {defined_at('cpp', kernel, program)}"
 
 
 def rows_of_memory(case):
@@ -294,7 +322,7 @@ def allocations():
 
 
 CASES = {"lines": lines, "train": train, "backward": backward, "forward_lines": forward_lines, "sampled": sampled, "compiled": compiled, "graph": graph,
-         "triton": simple("triton"), "jax": jax, "cupy": simple("cupy"), "numba": simple("numba"), "cpp": cpp, "memory": memory, "allocations": allocations}
+         "triton": triton, "jax": jax, "cupy": simple("cupy"), "numba": simple("numba"), "cpp": cpp, "memory": memory, "allocations": allocations}
 TOGETHER = 4
 
 
