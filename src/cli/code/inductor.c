@@ -4,17 +4,22 @@
 #include "cli/code/source_lines.h"
 #include "cli/code/stack_lines.h"
 #include "cli/util/int_map.h"
+#include "cli/util/text.h"
 #include "cli/util/xalloc.h"
 
 #include <cjson/cJSON.h>
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#define HANDLE "[Provenance debug handles] "
+#define HANDLE          "[Provenance debug handles] "
+#define ARTIFACT        "inductor_provenance_tracking_kernel_stack_traces"
+#define LOG_CHUNK_BYTES 65536
 
 struct kernel {
     char *key; /* "triton_poi_fused_add_relu_0:2" */
@@ -22,14 +27,14 @@ struct kernel {
     uint32_t line;
 };
 
-struct json_file {
+struct artifact {
     struct int_map kernels; /* hash of a key → number */
 };
 
 struct inductor {
     struct source_lines **sources;
     size_t source_count, source_capacity;
-    struct json_file *files;
+    struct artifact *files;
     size_t file_count, file_capacity;
     struct kernel *kernels; /* of all files */
     size_t kernel_count, kernel_capacity;
@@ -69,9 +74,9 @@ bool inductor_has_kernels(const struct inductor *inductor)
     return inductor->kernel_count > 0;
 }
 
-/* --- JSON files --- */
+/* --- artifacts --- */
 
-static const struct kernel *find_kernel(const struct inductor *inductor, const struct json_file *file,
+static const struct kernel *find_kernel(const struct inductor *inductor, const struct artifact *file,
                                         struct frame_text key)
 {
     uint64_t hash = hash_bytes(HASH_START, key.at, key.len);
@@ -110,7 +115,7 @@ static bool read_trace(const char *trace, struct stack_frame *found)
     return has_any;
 }
 
-static void add_kernel(struct inductor *inductor, struct json_file *file, const char *key,
+static void add_kernel(struct inductor *inductor, struct artifact *file, const char *key,
                        const struct stack_frame *frame)
 {
     struct frame_text text = {key, strlen(key)};
@@ -133,8 +138,8 @@ static void read_kernels(struct inductor *inductor, const char *text)
     const cJSON *traces, *trace;
     inductor->files =
         xgrow(inductor->files, &inductor->file_capacity, inductor->file_count + 1, sizeof *inductor->files);
-    struct json_file *file = &inductor->files[inductor->file_count++];
-    *file = (struct json_file){.kernels = {0}};
+    struct artifact *file = &inductor->files[inductor->file_count++];
+    *file = (struct artifact){.kernels = {0}};
     cJSON_ArrayForEach(traces, json)
     {
         struct stack_frame frame = {.file = {"", 0}, .name = {"", 0}};
@@ -151,23 +156,63 @@ static void read_kernels(struct inductor *inductor, const char *text)
     cJSON_Delete(json);
 }
 
-static bool is_of_kernels(const char *name)
+/* START...END */
+static bool is_named(const char *name, const char *start, const char *end)
 {
-    static const char start[] = "inductor_provenance_tracking_kernel_stack_traces", end[] = ".json";
-    size_t len = strlen(name);
-    return strncmp(name, start, sizeof start - 1) == 0 && len >= sizeof start - 1 + sizeof end - 1 &&
-           strcmp(name + len - (sizeof end - 1), end) == 0;
+    size_t len = strlen(name), of_start = strlen(start), of_end = strlen(end);
+    return len >= of_start + of_end && strncmp(name, start, of_start) == 0 &&
+           strcmp(name + len - of_end, end) == 0;
 }
 
-static void read_json(struct inductor *inductor, int folder, const char *name)
+static void read_json(struct inductor *inductor, int fd)
 {
     size_t len;
-    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    char *text = fd < 0 || inductor->file_count == INDUCTOR_FILES_MAX ? NULL : source_lines_read(fd, &len);
+    char *text = source_lines_read(fd, &len);
     if (text)
         read_kernels(inductor, text);
     free(text);
-    if (fd >= 0)
+}
+
+/* A line with the artifact's name, and behind it lines that begin with a tab: the artifact. */
+static void read_log(struct inductor *inductor, FILE *log)
+{
+    char *chunk = xcalloc(LOG_CHUNK_BYTES, 1);
+    struct text artifact = {0};
+    bool is_start = true, is_wanted = false, is_of_artifact = false;
+    while (inductor->file_count < INDUCTOR_FILES_MAX && fgets(chunk, LOG_CHUNK_BYTES, log)) {
+        if (is_start)
+            is_of_artifact = *chunk == '\t';
+        if (is_start && !is_of_artifact && artifact.len) {
+            read_kernels(inductor, artifact.data);
+            text_clear(&artifact);
+        }
+        if (is_start && !is_of_artifact)
+            is_wanted = strstr(chunk, "\"" ARTIFACT "\"") != NULL;
+        if (is_of_artifact && is_wanted && artifact.len < SOURCE_FILE_BYTES_MAX)
+            text_add(&artifact, chunk + is_start);
+        is_start = strchr(chunk, '\n') != NULL;
+    }
+    if (artifact.len && inductor->file_count < INDUCTOR_FILES_MAX)
+        read_kernels(inductor, artifact.data);
+    text_deinit(&artifact);
+    free(chunk);
+}
+
+static void read_file(struct inductor *inductor, int folder, const char *name, bool is_log)
+{
+    struct stat facts;
+    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return;
+    bool is_regular = fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode);
+    FILE *log = is_log && is_regular ? fdopen(fd, "r") : NULL;
+    if (log)
+        read_log(inductor, log);
+    else if (!is_log && inductor->file_count < INDUCTOR_FILES_MAX)
+        read_json(inductor, fd);
+    if (log)
+        fclose(log);
+    else
         close(fd);
 }
 
@@ -178,8 +223,9 @@ static void visit_below(struct inductor *inductor, int folder, const struct dire
     bool may_be_folder = entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN;
     if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
         return;
-    if (is_of_kernels(entry->d_name))
-        read_json(inductor, folder, entry->d_name);
+    bool is_log = is_named(entry->d_name, "dedicated_log_torch_trace_", ".log");
+    if (is_log || is_named(entry->d_name, ARTIFACT, ".json"))
+        read_file(inductor, folder, entry->d_name, is_log);
     else if (may_be_folder && depth < INDUCTOR_DEPTH_MAX)
         visit(inductor, openat(folder, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
               depth + 1);
@@ -223,7 +269,7 @@ static struct frame_text key_at(const char *at)
 }
 
 /* The number of launches in the text that the file has; SIZE_MAX: it lacks one. */
-static size_t count_launches(const struct inductor *inductor, const struct json_file *file, const char *text)
+static size_t count_launches(const struct inductor *inductor, const struct artifact *file, const char *text)
 {
     size_t count = 0;
     for (const char *at = text; (at = strstr(at, HANDLE)); at++, count++) {

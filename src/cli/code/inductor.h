@@ -1,13 +1,13 @@
 /* The lines of the program that PyTorch's Inductor made its kernels from.
  *
  * With INDUCTOR_PROVENANCE=1, a comment above each launch in a generated file has the kernel's name and a
- * number, and PyTorch (or tlparse) writes the call stacks of each of them into files
- * "inductor_provenance_tracking_kernel_stack_traces*.json":
+ * number, and PyTorch writes the call stacks of all kernels of a file as an artifact into its log
+ * (TORCH_TRACE), from which tlparse makes a file of its own:
  *
  *   # [Provenance debug handles] triton_poi_fused_add_relu_0:2
  *   {"triton_poi_fused_add_relu_0:2": ["  File \"model.py\", line 31, in forward\n    x = relu(y)\n", ...]}
  *
- * Numbers are unique within a generated file only. So a JSON file belongs to a generated file if it has all
+ * Numbers are unique within a generated file only. So an artifact belongs to a generated file if it has all
  * its launches, and the fewest others. Both are read only below the directories of `--source`. */
 #ifndef CUSPAN_CLI_CODE_INDUCTOR_H
 #define CUSPAN_CLI_CODE_INDUCTOR_H
@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define INDUCTOR_FILES_MAX   1024
+#define INDUCTOR_FILES_MAX   1024 /* artifacts */
 #define INDUCTOR_KERNELS_MAX (1u << 18)
 #define INDUCTOR_NAMES_MAX   200000 /* of files that are looked at below a directory */
 #define INDUCTOR_DEPTH_MAX   16     /* folders below each other */
@@ -29,10 +29,10 @@ struct inductor_place {
 
 struct inductor *inductor_create(void);
 void inductor_destroy(struct inductor *inductor);
-/* Reads the JSON files below the directory, and uses the generated files there. Damaged files and unreadable
- * folders are ignored. */
+/* Reads the artifacts below the directory, in logs and JSON files, and uses the generated files there.
+ * Damaged files and unreadable folders are ignored. */
 void inductor_add(struct inductor *inductor, const char *directory);
-/* Whether any JSON file was found. */
+/* Whether any artifact was found. */
 bool inductor_has_kernels(const struct inductor *inductor);
 /* The place that the launch in this line of a generated file comes from: of several, the first. False: it is
  * unknown. */

@@ -641,6 +641,31 @@ class Compiled(Case):
         self.assertEqual(self.places("--source", self.cache, "--source", self.debug), want)
         self.assertEqual(self.places("--source", self.folder.name), want)
 
+    def test_logs(self):
+        """The same in the log that PyTorch writes."""
+        logs = self.path("torch_trace/deep")
+        logs.mkdir(parents=True)
+        name = "inductor_provenance_tracking_kernel_stack_traces"
+        text = 'V1126 03:00:00.000000 1 torch/a.py:7] {"str": ["/work/model.py", 3]}\n'
+        for folder in sorted(self.debug.iterdir()):
+            document = next(folder.iterdir()).read_text()
+            wrong = document.replace("model.py", "wrong.py")
+            for artifact, payload in (("other", wrong), (name, document), (f"{name}_not", wrong)):
+                text += f'V1126 03:00:00.000000 1 torch/b.py:8] {{"artifact": {{"name": "{artifact}", "encoding": "json"}}, "has_payload": "00"}}\n'
+                text += "".join(f"\t{line}\n" for line in payload.split("\n"))
+        (logs / "dedicated_log_torch_trace_rank_0_ab1.log").write_text(text.rstrip("\n"))
+        (logs / "other.log").write_text(text.replace("model.py", "wrong.py"))
+        os.mkfifo(logs / "dedicated_log_torch_trace_fifo.log")
+        want = self.places("--source", self.cache, "--source", self.debug)
+        self.assertIn(("model.py:31", "Block.forward"), want)
+        self.assertEqual(self.places("--source", self.cache, "--source", logs.parent), want)
+        # An artifact that is longer than a part of the file that is read at once, in several lines.
+        long = text.replace('{"triton_poi', '{"long:9": ["' + "x" * 200_000 + '"],\n\t"triton_poi')
+        (logs / "dedicated_log_torch_trace_rank_0_ab1.log").write_text(long)
+        places = self.places("--source", self.cache, "--source", logs.parent)
+        self.assertEqual(places, want)
+        shutil.rmtree(logs.parent)
+
     def test_without_the_files(self):
         """Forward belongs to the call of the compiled code, backward to the generated line."""
         want = {("model.py:60", "Model.forward"): (10_000, 10_500),
