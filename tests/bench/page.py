@@ -5,7 +5,7 @@
     page.py --check    fails and prints the difference if the committed ones are out of date
 
 The sources are tests/bench/performance.md.in, which has the prose, and the committed results in tests/bench/results:
-those of GPU_RUNS (each made by one run.sh gpu; see gpu.py and paired.py), of MODEL_RUNS (run.sh models), code.json (run.sh code) and
+those of GPU_RUNS (each made by one run.sh gpu; see gpu.py and paired.py), of MODEL_RUNS (run.sh models), CODE_RUN (run.sh code) and
 anywhere.json (run.sh anywhere). A
 budget takes its figure from the first run that has it; nothing is compared across runs.
 
@@ -38,6 +38,7 @@ GPU_RUNS = [("A PyTorch step, many rounds", "gpu-torch.json", "many-"), ("The de
 # Title, files, end of the plot's name: runs of tests/bench/run.sh models. Rounds of several files of one model are added.
 MODEL_RUNS = [("Training", ["gpt2", "gpt2-2", "gpt2-3", "ddp", "ddp-2", "ddp-3", "ddp-4", "resnet-train", "resnet-train-2"], "training"),
               ("Inference, and JAX", ["resnet-infer", "decode", "decode-graph", "decode-graph-2", "jax"], "inference")]
+CODE_RUN = ("Lines of code", ["code-infer", "code-train"], "code")
 MODEL_ROUNDS = 8  # a cell with fewer tells their number
 OURS = "cuspan"  # as rivals/measure.py names it
 GPU, ANYWHERE, MODELS = "tests/bench/run.sh gpu", "tests/bench/run.sh anywhere", "tests/bench/run.sh models"
@@ -542,13 +543,13 @@ def read_gpus(runs):
     return [{**gpu, "title": title, "prefix": prefix} for gpu, title, prefix in found if gpu]
 
 
-def read_models(runs):
+def read_models(runs, command=MODELS):
     """Of files of the same machine and commit; a round of a file is paired with no round of another one."""
     made = []
     for title, names, prefix in runs:
         parts = [part for part in (read(f"models-{name}.json") for name in names) if part]
         if parts:
-            made.append({**parts[0], "title": title, "prefix": prefix, "command": MODELS,
+            made.append({**parts[0], "title": title, "prefix": prefix, "command": command,
                          "runs": [{**run, "round": 1000 * number + run["round"]} for number, part in enumerate(parts)
                                   for run in part["runs"]]})
         if len({(json.dumps({**part["machine"], "application_cores": None}), part["commit"]) for part in parts}) > 1:
@@ -573,7 +574,7 @@ def make(template, gpus, anywhere, pipeline=None, rivals=None, models=(), code=N
 
 def main():
     made = make((BENCH / "performance.md.in").read_text(encoding="utf-8"), read_gpus(GPU_RUNS),
-                read("anywhere.json"), read("pipeline.json"), read("rivals.json"), read_models(MODEL_RUNS), read("code.json"))
+                read("anywhere.json"), read("pipeline.json"), read("rivals.json"), read_models(MODEL_RUNS), next(iter(read_models([CODE_RUN], CODE)), None))
     there = {str(path.relative_to(DOCS)): path for path in [DOCS / "performance.md", *DOCS.glob("images/performance*.svg")]}
     if "--check" not in sys.argv[1:]:
         for name in there.keys() - made.keys():

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #define NAME_BYTES_MAX 200               /* of a function; the rest is left out */
+#define NAME_BYTES_MIN 64                /* of one in a deep stack */
+#define OFFSET_BYTES   24                /* "+0x1189" */
 #define AT_ONCE_MAX    NATIVE_COPIES     /* stacks that are being named, of as many threads */
 #define WAIT_MAX_NS    (250 * NS_PER_MS) /* then a stack is named whatever it takes */
 #define STUB           "__device_stub__"
@@ -107,13 +109,23 @@ static int write_place(const struct symbol_frame *frame, char *to, size_t size)
                     (unsigned long long)frame->offset);
 }
 
-/* Returns the frame's size; 0: no room. */
-static uint32_t write_frame(const struct symbol_frame *found, bool is_programs, uint8_t *to, uint32_t room)
+/* Of a frame: what all that are left can have, because the outermost ones tell most, such as autograd's node.
+ */
+static int name_bytes_max(uint32_t room, uint32_t frames_left, int file_bytes)
 {
-    char file[256], name[NAME_BYTES_MAX + 24];
+    int bytes = (int)(room / frames_left) - (int)sizeof(struct code_frame) - file_bytes - OFFSET_BYTES;
+    return bytes < NAME_BYTES_MIN ? NAME_BYTES_MIN : bytes < NAME_BYTES_MAX ? bytes : NAME_BYTES_MAX;
+}
+
+/* Returns the frame's size; 0: no room. */
+static uint32_t write_frame(const struct symbol_frame *found, bool is_programs, uint32_t frames_left,
+                            uint8_t *to, uint32_t room)
+{
+    char file[256], name[NAME_BYTES_MAX + OFFSET_BYTES];
     int file_bytes = write_place(found, file, sizeof file);
-    int name_bytes = found->function ? snprintf(name, sizeof name, "%.*s+0x%llx", NAME_BYTES_MAX,
-                                                found->function, (unsigned long long)found->in_function)
+    int max = name_bytes_max(room, frames_left, file_bytes);
+    int name_bytes = found->function ? snprintf(name, sizeof name, "%.*s+0x%llx", max, found->function,
+                                                (unsigned long long)found->in_function)
                                      : 0;
     if (file_bytes < 0 || file_bytes >= (int)sizeof file || name_bytes < 0)
         return 0;
@@ -172,7 +184,8 @@ static bool name_frames(struct naming *naming, uint64_t until_ns)
         if (!symbols_look_up_until(symbols, naming->frames[naming->next], until_ns, &found))
             return false;
         bool is_programs = is_programs_frame(&found, naming->stub);
-        uint32_t more = write_frame(&found, is_programs, (uint8_t *)named + named->head.bytes,
+        uint32_t more = write_frame(&found, is_programs, naming->count - naming->next,
+                                    (uint8_t *)named + named->head.bytes,
                                     (uint32_t)sizeof naming->named - 8 - named->head.bytes);
         if (!more)
             break;

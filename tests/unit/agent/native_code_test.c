@@ -265,19 +265,39 @@ static void test_an_empty_stack(void **state)
     assert_int_equal(named->head.bytes, sizeof *named);
 }
 
-/* Frames that do not fit are left out, and the stack is marked as cut. */
-static void test_a_stack_with_long_names(void **state)
+static const struct code_record *name_long_ones(uint32_t count)
 {
-    (void)state;
     uint64_t frames[CODE_FRAMES_MAX];
     uint64_t (*function)(void) =
         a_function_with_a_name_that_takes_so_much_room_that_not_all_of_them_fit_into_a_record;
-    for (int i = 0; i < CODE_FRAMES_MAX; i++)
+    for (uint32_t i = 0; i < count; i++)
         frames[i] = (uint64_t)(uintptr_t)function + 1;
-    const struct code_record *named = expect_named(make(0, frames, CODE_FRAMES_MAX, 0, 0));
-    assert_in_range(named->frame_count, 10, CODE_FRAMES_MAX - 1);
+    return expect_named(make(0, frames, count, 0, 0));
+}
+
+static void test_long_names_become_shorter(void **state)
+{
+    (void)state;
+    const struct code_record *named = name_long_ones(20);
+    assert_int_equal(named->frame_count, 20);
+    expect_frame(named, 19, "native_code_test", "fit_into_a_record+0x1", true);
+    named = name_long_ones(36);
+    assert_int_equal(named->frame_count, 36);
+    assert_int_equal(named->flags, CODE_IS_DESCRIBED);
+    expect_frame(named, 0, "native_code_test", "|a_function_with_a_name_that_takes_so_much_room_that_not_all",
+                 true);
+    expect_frame(named, 35, "native_code_test",
+                 "|a_function_with_a_name_that_takes_so_much_room_that_not_all", true);
+}
+
+/* Frames that do not fit are left out, and the stack is marked as cut. */
+static void test_a_stack_that_does_not_fit(void **state)
+{
+    (void)state;
+    const struct code_record *named = name_long_ones(CODE_FRAMES_MAX);
+    assert_in_range(named->frame_count, 30, CODE_FRAMES_MAX - 1);
     assert_true(named->flags & CODE_IS_CUT);
-    expect_frame(named, named->frame_count - 1, "native_code_test", "fit_into_a_record+0x1", true);
+    expect_frame(named, named->frame_count - 1, "native_code_test", "|a_function_with_a_name", true);
 }
 
 /* ---- In parts -------------------------------------------------------------------------------------------
@@ -478,7 +498,8 @@ int main(void)
         cmocka_unit_test_setup(test_the_runtime_and_stubs_are_not_the_programs, setup),
         cmocka_unit_test_setup(test_a_cut_stack_stays_cut, setup),
         cmocka_unit_test_setup(test_an_empty_stack, setup),
-        cmocka_unit_test_setup(test_a_stack_with_long_names, setup),
+        cmocka_unit_test_setup(test_long_names_become_shorter, setup),
+        cmocka_unit_test_setup(test_a_stack_that_does_not_fit, setup),
         cmocka_unit_test_setup(test_a_large_library_takes_many_parts, setup),
         cmocka_unit_test_setup(test_parts_give_the_same_names, setup),
         cmocka_unit_test_setup(test_stacks_share_the_time, setup),
