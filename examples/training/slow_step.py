@@ -58,7 +58,8 @@ class Model(nn.Module):
 
 class Trainer:
     def __init__(self, is_fixed):
-        self.model = Model(is_fixed).cuda()
+        with torch.device("cuda"):
+            self.model = Model(is_fixed)
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4, fused=True)
 
     def step(self, given, wanted):

@@ -252,9 +252,7 @@ void output_settings_deinit(struct output_settings *output);
 #define SETTINGS_NATIVE_BYTES    (11 * 1024 * 1024) /* with native ones: symbols of libraries, unwind rules */
 /* Whether calls have stacks: those of launches or of allocations. Summaries have no calls. */
 bool settings_have_stacks(const struct settings *settings);
-#define SETTINGS_PROFILES_BYTES                                                                              \
-    (6 * 1024 * 1024) /* with profiles: their tables, and the frames of stacks                               \
-                       */
+#define SETTINGS_PROFILES_BYTES (6 * 1024 * 1024) /* with profiles: tables, frames of stacks */
 bool settings_have_launch_stacks(const struct settings *settings);
 /* Whether some of them are native. */
 bool settings_have_native_stacks(const struct settings *settings);

@@ -42,8 +42,6 @@ def traced(case, command, kind="python", **settings):
     for old in (spans, *OUT.glob(f"{case}.report*")):
         old.unlink(missing_ok=True)
     chosen = {"cupti.library": CUPTI, "exit_deadline_ms": 20000, "report_file": report, "capture.launch_stacks": kind, **settings}
-    if kind == "all":
-        chosen.setdefault("memory_bytes_max", 80_000_000)
     options = [word for key, value in chosen.items() for word in ("--set", f"{key}={value}")]
     env = {key: value for key, value in os.environ.items() if not re.match("CUSPAN_|OTEL_|CUDA_INJ|NVTX_INJ|TRACE|PYTHONPATH", key)}
     done = subprocess.run([str(word) for word in (BUILD / "cuspan", "run", "--file", spans, *options, "--", *command)],

@@ -669,7 +669,7 @@ static enum status load_profiles(const char *more, const char *own)
     char text[1024];
     snprintf(text, sizeof text,
              "file_format: \"1.1\"\ntracer_provider: {processors: [{batch: {exporter: {%s}}}]}\n"
-             "distribution: {cuspan: {capture: {launch_stacks: python}, memory_bytes_max: 80000000, "
+             "distribution: {cuspan: {capture: {launch_stacks: python}, "
              "profiles: {enabled: true%s}}}\n",
              more, own);
     return load_file(text);
@@ -802,6 +802,8 @@ static void test_native_stacks_raise_the_default_memory(void **state)
         {"capture: {launch_stacks: all}", 67108864 + SETTINGS_CODE_BYTES + SETTINGS_NATIVE_BYTES},
         {"capture: {allocation_stacks: true}", 67108864 + SETTINGS_CODE_BYTES + SETTINGS_NATIVE_BYTES},
         {"{capture: {allocation_stacks: true}, memory_bytes_max: 90000000}", 90000000},
+        {"profiles: {enabled: true, endpoint: \"http://h:1/p\"}\n    capture: {launch_stacks: python}",
+         67108864 + SETTINGS_SENDER_BYTES + SETTINGS_PROFILES_BYTES},
         {"{capture: {allocation_stacks: true}, detail: summary}", 67108864}, /* has no stacks */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
