@@ -1250,6 +1250,44 @@ class OtherCommands(Case):
             self.assertNotIn("call stack", row["evidence"])
 
 
+class Recordings(unittest.TestCase):
+    """Runs on an H100: the tables byte for byte. CUSPAN_WRITE=1 writes them anew."""
+    maxDiff = None
+    SLOW, FIXED = (ROOT / f"examples/recordings/slow_step{name}.cuspanrec" for name in ("", "_fixed"))
+    GRAPH = ROOT / "tests/gpu/recordings/graph_lines.cuspanrec"
+
+    def check(self, name, *arguments):
+        done = run(*arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        expected = ROOT / "tests/integration/cli/tables" / f"{name}.txt"
+        if os.environ.get("CUSPAN_WRITE"):
+            expected.write_text(done.stdout)
+        self.assertEqual(done.stdout, expected.read_text())
+        return done.stdout
+
+    def test_a_slow_step(self):
+        options = "--top", "0", "--width", "160"
+        text = self.check("slow_step_line", "stat", "--by", "line", *options, "--source", ROOT / "examples/training", self.SLOW)
+        self.assertRegex(text.splitlines()[3], r"^slow_step\.py:20 +causal_mask .* 20\.6 % .* return mask\.to\(device\)$")
+        self.check("slow_step_function", "stat", "--by", "function", *options, self.SLOW)
+        self.check("slow_step_module", "stat", "--by", "module", *options, self.SLOW)
+
+    def test_without_that_line(self):
+        self.check("slow_step_diff", "diff", "--by", "line", "--all", self.SLOW, self.FIXED)
+
+    def test_nodes_of_a_graph(self):
+        text = self.check("graph_lines", "stat", "--by", "line", "--top", "0", "--width", "160", self.GRAPH)
+        self.assertIn("code.py:187  graph.<locals>.work ", text)
+
+    def test_rows_add_up(self):
+        for recording in self.SLOW, self.FIXED, self.GRAPH:
+            found = json.loads(run("stat", "--table", "code,kernels,copies", "--top", "0", "--json", recording).stdout)
+            work = sum(row["total_ns"] for table in ("kernels", "copies") for row in found[table])
+            self.assertEqual(sum(row["self_ns"] for row in found["code"]), work)
+            folded = run("flame", "--format", "folded", "-o", "-", recording).stdout
+            self.assertEqual(sum(int(line.rsplit(" ", 1)[1]) for line in folded.splitlines()), work)
+
+
 if __name__ == "__main__":
     if "--build" in sys.argv:
         at = sys.argv.index("--build")
