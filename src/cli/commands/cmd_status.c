@@ -127,6 +127,22 @@ static void print_outputs(const cJSON *status)
     }
 }
 
+static void print_profiles(const cJSON *status)
+{
+    const cJSON *profiles = cJSON_GetObjectItemCaseSensitive(status, "profiles");
+    if (!profiles)
+        return;
+    uint64_t made = agents_number(profiles, "made"), delivered = agents_number(profiles, "delivered"),
+             lost = agents_number(profiles, "lost");
+    print_count("  ", made, " samples of profiles for ");
+    print_text("", agents_text(profiles, "endpoint"), "\n");
+    print_count("    = ", delivered, " delivered");
+    print_count(" + ", made > delivered + lost ? made - delivered - lost : 0, " on their way");
+    print_count(" + ", lost, " lost\n");
+    if (*agents_text(profiles, "trouble"))
+        print_text("    last error: ", agents_text(profiles, "trouble"), "\n");
+}
+
 static enum counter counter_of(const char *name)
 {
     enum counter counter = 0;
@@ -242,6 +258,7 @@ static void print_status(const struct agent *agent, const cJSON *status)
     print_head(agent, status);
     print_sum(status);
     print_outputs(status);
+    print_profiles(status);
     print_losses(status);
     print_sleep(status);
     print_cupti(status);

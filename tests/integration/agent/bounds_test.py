@@ -90,6 +90,11 @@ class Memory(Case):
     def test_flat_out(self):
         self.load("torch_inference", *NOWHERE, "--repeat", 60, "--overload")
 
+    def test_profiles(self):
+        settings = {"profiles.enabled": "true", "profiles.endpoint": "http://127.0.0.1:9/p", "capture.launch_stacks": "python",
+                    "session.spans_max": 4, "exit_deadline_ms": 3000}
+        self.load("torch_inference", "--repeat", 60, "--overload", memory=76_000_000, settings=settings)
+
     def test_each_detail(self):
         for detail in "summary", "graph-nodes", "full":
             with self.subTest(detail):

@@ -241,6 +241,17 @@ class Commands(Case):
         self.assertRegex(text, r"  own: (callbacks [0-9.]+ \S+ on the program's threads, estimated from \d+ calls"
                                r"|no callback was timed yet)\n    threads: pipeline [0-9.]+ ")
 
+    def test_status_of_profiles(self):
+        taken = socket.create_server(("127.0.0.1", 0))  # accepts nothing
+        self.addCleanup(taken.close)
+        endpoint = f"http://127.0.0.1:{taken.getsockname()[1]}/p"
+        program = self.host("inject", "play", settings={"profiles.enabled": "true", "profiles.endpoint": endpoint,
+                                                        "profiles.interval_ms": 1000, "memory_bytes_max": 100_000_000})
+        self.after(program, "play: 0")
+        made = wait_until("no profile was made", lambda: self.ask(program.pid, "status")["profiles"]["made"])
+        self.assertIn(f"  {made} samples of profiles for {endpoint}\n    = 0 delivered + {made} on their way + 0 lost\n",
+                      self.cuspan("status").stdout)
+
     def test_own_cost_grows_with_the_calls(self):
         program = self.begin(BUILD / "cycling_host", BUILD / "libcuspan.so", BUILD / "libcuspan-replay.so", recording("threads"))
         self.after(program, "ready")
