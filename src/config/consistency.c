@@ -15,14 +15,16 @@
 
 #define BATCH "tracer_provider.processors[].batch"
 
-/* The default has no room for native stacks, nor for profiles. */
+/* The default has no room for stacks, nor for profiles. */
 static void raise_default_memory(struct settings *settings)
 {
     const struct setting *memory = setting_find("distribution.cuspan.memory_bytes_max");
     if (settings->memory_bytes_max != strtoull(memory->default_text, NULL, 10))
         return;
+    if (settings_have_stacks(settings))
+        settings->memory_bytes_max += SETTINGS_CODE_BYTES;
     if (settings_have_native_stacks(settings))
-        settings->memory_bytes_max += SETTINGS_CODE_BYTES + SETTINGS_NATIVE_BYTES;
+        settings->memory_bytes_max += SETTINGS_NATIVE_BYTES;
     if (settings->profiles.enabled)
         settings->memory_bytes_max += SETTINGS_SENDER_BYTES + SETTINGS_PROFILES_BYTES;
 }

@@ -175,7 +175,9 @@ static uint8_t *put_buckets(uint8_t *p, uint8_t *end, const struct histogram *h)
     uint8_t *body = protobuf_open_checked(p, end, EXPONENTIAL_POSITIVE);
     if (!body)
         return NULL;
-    p = protobuf_put_count(body, BUCKETS_OFFSET, zigzag(h->offset));
+    p = body;
+    if (h->offset)
+        p = protobuf_put_count(p, BUCKETS_OFFSET, zigzag(h->offset));
     uint8_t *counts = protobuf_open_checked(p, end, BUCKETS_COUNTS);
     if (!counts || !protobuf_has_room(counts, end, PROTOBUF_ROOM + (size_t)h->used * PROTOBUF_VARINT_MAX))
         return NULL;
@@ -194,7 +196,8 @@ static uint8_t *put_exponential(uint8_t *p, uint8_t *end, const struct metric_po
     p = put_times(p, point);
     p = protobuf_put_fixed64(p, EXPONENTIAL_COUNT, h->count);
     p = put_double(p, EXPONENTIAL_SUM, seconds(h->sum_ns));
-    p = protobuf_put_count(p, EXPONENTIAL_SCALE, zigzag(h->scale));
+    if (h->scale)
+        p = protobuf_put_count(p, EXPONENTIAL_SCALE, zigzag(h->scale));
     if (h->zeros)
         p = protobuf_put_fixed64(p, EXPONENTIAL_ZERO_COUNT, h->zeros);
     p = put_buckets(p, end, h);

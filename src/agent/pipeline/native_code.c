@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define NAME_BYTES_MAX 200               /* of a function; the rest is left out */
@@ -42,11 +43,14 @@ struct prepared {
 
 static struct symbols *symbols;
 static struct prepared prepared;
-static struct naming namings[AT_ONCE_MAX];
+static struct naming *namings; /* AT_ONCE_MAX */
 static uint64_t allowed_ns = UINT64_MAX;
 
 enum status native_code_start(void)
 {
+    namings = namings ? namings : calloc(AT_ONCE_MAX, sizeof *namings);
+    if (!namings)
+        return STATUS_NO_MEMORY;
     return symbols ? STATUS_OK : symbols_create(NATIVE_CODE_SYMBOLS_BYTES, &symbols);
 }
 

@@ -445,7 +445,9 @@ struct walked {
 
 static __attribute__((noinline)) void walk_here(struct walked *walked)
 {
-    native_frames_walk(NULL, NATIVE_FROM_HERE, walked->frames, CODE_FRAMES_MAX, &walked->walk);
+    static struct native_stack stack; /* without it, a walk ends with the page */
+    native_stack_begin(&stack);
+    native_frames_walk(&stack, NATIVE_FROM_HERE, walked->frames, CODE_FRAMES_MAX, &walked->walk);
     __asm__ volatile("" ::: "memory");
 }
 

@@ -798,12 +798,12 @@ static void test_native_stacks_raise_the_default_memory(void **state)
         uint64_t bytes;
     } cases[] = {
         {"capture: {launch_stacks: none}", 67108864},
-        {"capture: {launch_stacks: python}", 67108864},
+        {"capture: {launch_stacks: python}", 67108864 + SETTINGS_CODE_BYTES},
         {"capture: {launch_stacks: all}", 67108864 + SETTINGS_CODE_BYTES + SETTINGS_NATIVE_BYTES},
         {"capture: {allocation_stacks: true}", 67108864 + SETTINGS_CODE_BYTES + SETTINGS_NATIVE_BYTES},
         {"{capture: {allocation_stacks: true}, memory_bytes_max: 90000000}", 90000000},
         {"profiles: {enabled: true, endpoint: \"http://h:1/p\"}\n    capture: {launch_stacks: python}",
-         67108864 + SETTINGS_SENDER_BYTES + SETTINGS_PROFILES_BYTES},
+         67108864 + SETTINGS_CODE_BYTES + SETTINGS_SENDER_BYTES + SETTINGS_PROFILES_BYTES},
         {"{capture: {allocation_stacks: true}, detail: summary}", 67108864}, /* has no stacks */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
