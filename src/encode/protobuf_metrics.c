@@ -178,6 +178,8 @@ static uint8_t *put_buckets(uint8_t *p, uint8_t *end, const struct histogram *h)
     p = body;
     if (h->offset)
         p = protobuf_put_count(p, BUCKETS_OFFSET, zigzag(h->offset));
+    if (!h->used) /* all values are zero */
+        return protobuf_close_checked(body, p, end);
     uint8_t *counts = protobuf_open_checked(p, end, BUCKETS_COUNTS);
     if (!counts || !protobuf_has_room(counts, end, PROTOBUF_ROOM + (size_t)h->used * PROTOBUF_VARINT_MAX))
         return NULL;
