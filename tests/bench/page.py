@@ -36,7 +36,7 @@ GPU_RUNS = [("A PyTorch step, many rounds", "gpu-torch.json", "many-"), ("The de
             ("Beside PyTorch's profiler", "gpu-beside.json", "beside-"),
             ("Metrics, and cuspan stat", "gpu-numbers.json", "numbers-")]
 # Title, files, end of the plot's name: runs of tests/bench/run.sh models. Rounds of several files of one model are added.
-MODEL_RUNS = [("Training", ["gpt2", "gpt2-2", "gpt2-3", "ddp", "ddp-2", "ddp-3", "ddp-4", "resnet-train", "resnet-train-2"], "training"),
+MODEL_RUNS = [("Training", ["gpt2", "gpt2-2", "gpt2-3", "ddp", "ddp-2", "ddp-3", "ddp-4", "ddp-5", "resnet-train", "resnet-train-2"], "training"),
               ("Inference, and JAX", ["resnet-infer", "decode", "decode-graph", "decode-graph-2", "jax"], "inference")]
 CODE_RUN = ("Lines of code", ["code-infer", "code-train"], "code")
 MODEL_ROUNDS = 8  # a cell with fewer tells their number
