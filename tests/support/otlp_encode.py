@@ -25,6 +25,10 @@ def fixed64(field, value):
     return varint(field << 3 | 1) + struct.pack("<Q", value)
 
 
+def fixed32(field, value):
+    return varint(field << 3 | 5) + struct.pack("<I", value)
+
+
 def block(field, content):
     return varint(field << 3 | 2) + varint(len(content)) + content
 
@@ -57,27 +61,56 @@ def attributes(field, items):
 
 
 def event(item):
-    return (fixed64(1, int(item["timeUnixNano"])) + text(2, item.get("name", "")) +
-            attributes(3, item.get("attributes", [])))
+    time = fixed64(1, int(item["timeUnixNano"])) if "timeUnixNano" in item else b""
+    return (time + text(2, item.get("name", "")) + attributes(3, item.get("attributes", [])) +
+            number(4, item.get("droppedAttributesCount", 0)))
+
+
+def link(item):
+    return (block(1, bytes.fromhex(item.get("traceId", ""))) + block(2, bytes.fromhex(item.get("spanId", ""))) +
+            text(3, item.get("traceState", "")) + attributes(4, item.get("attributes", [])) +
+            number(5, item.get("droppedAttributesCount", 0)) + fixed32(6, item.get("flags", 0)))
+
+
+def name_of(number_or_name, names):
+    """Enumerations are numbers or names in OTLP JSON."""
+    return names.index(number_or_name) if number_or_name in names else number_or_name
+
+
+SPAN_KINDS = ["SPAN_KIND_" + name for name in ("UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER")]
+STATUS_CODES = ["STATUS_CODE_" + name for name in ("UNSET", "OK", "ERROR")]
 
 
 def span(item):
     out = block(1, bytes.fromhex(item["traceId"])) + block(2, bytes.fromhex(item["spanId"]))
     if item.get("parentSpanId"):
         out += block(4, bytes.fromhex(item["parentSpanId"]))
-    out += text(5, item.get("name", "")) + number(6, item.get("kind", 0))
+    out += text(3, item.get("traceState", "")) + text(5, item.get("name", ""))
+    out += number(6, name_of(item.get("kind", 0), SPAN_KINDS))
     out += fixed64(7, int(item["startTimeUnixNano"])) + fixed64(8, int(item["endTimeUnixNano"]))
     out += attributes(9, item.get("attributes", []))
     out += b"".join(block(11, event(each)) for each in item.get("events", []))
+    out += b"".join(block(13, link(each)) for each in item.get("links", []))
+    for field, name in (10, "droppedAttributesCount"), (12, "droppedEventsCount"), (14, "droppedLinksCount"):
+        out += number(field, item.get(name, 0))
+    out += fixed32(16, item.get("flags", 0))
     if status := item.get("status"):
-        out += block(15, text(2, status.get("message", "")) + number(3, status.get("code", 0)))
+        out += block(15, text(2, status.get("message", "")) + number(3, name_of(status.get("code", 0), STATUS_CODES)))
     return out
 
 
+def scope_spans(item):
+    scope = item.get("scope", {})
+    return (block(1, text(1, scope.get("name", "")) + text(2, scope.get("version", "")) +
+                  attributes(3, scope.get("attributes", [])) + number(4, scope.get("droppedAttributesCount", 0))) +
+            b"".join(block(2, span(each)) for each in item.get("spans", [])) + text(3, item.get("schemaUrl", "")))
+
+
 def resource_spans(batch):
-    scopes = b"".join(block(2, b"".join(block(2, span(item)) for item in scope.get("spans", [])))
-                      for scope in batch.get("scopeSpans", []))
-    return block(1, attributes(1, batch.get("resource", {}).get("attributes", []))) + scopes
+    scopes = b"".join(block(2, scope_spans(scope)) for scope in batch.get("scopeSpans", []))
+    resource = batch.get("resource", {})
+    return (block(1, attributes(1, resource.get("attributes", [])) + number(2, resource.get("droppedAttributesCount", 0))) +
+            scopes + text(3, batch.get("schemaUrl", "")))
 
 
 def traces(document):

@@ -1,5 +1,6 @@
 #include "cli/trace/otlp_json.h"
 
+#include "cli/util/json_object.h"
 #include "cli/util/xalloc.h"
 
 #include <ctype.h>
@@ -328,6 +329,14 @@ static void take_resource(struct otlp_json *json, yyjson_val *resource, struct s
 
 /* --- spans --- */
 
+/* Counts of attributes that were dropped from anything but a span have no place in an export. */
+static void count_dropped(yyjson_val *object, struct store *store)
+{
+    uint64_t dropped;
+    store->omissions.fields +=
+        read_uint64(yyjson_obj_get(object, "droppedAttributesCount"), &dropped) && dropped > 0;
+}
+
 /* Events without a time are dropped: they have no place in the trace. */
 static void take_events(struct otlp_json *json, yyjson_val *events, struct store *store)
 {
@@ -336,7 +345,10 @@ static void take_events(struct otlp_json *json, yyjson_val *events, struct store
     yyjson_arr_foreach(events, i, count, item)
     {
         uint64_t time_ns;
-        if (!read_uint64(yyjson_obj_get(item, "timeUnixNano"), &time_ns))
+        bool has_time = read_uint64(yyjson_obj_get(item, "timeUnixNano"), &time_ns);
+        store->omissions.fields += !has_time;
+        count_dropped(item, store);
+        if (!has_time)
             continue;
         store_event(store, time_ns, slice_of(yyjson_obj_get(item, "name")));
         take_attributes(json, yyjson_obj_get(item, "attributes"), store);
@@ -355,6 +367,111 @@ static void take_status(yyjson_val *status, struct otlp_span *span)
 struct fields {
     yyjson_val *trace_id, *id, *parent, *name, *start, *end, *attributes, *status, *events;
 };
+
+/* Left out if it is empty. */
+static void add_attributes_field(struct json_object *object, yyjson_val *attributes)
+{
+    size_t i, count;
+    yyjson_val *item, *any;
+    if (yyjson_arr_size(attributes) == 0)
+        return;
+    json_object_key(object, "attributes", strlen("attributes"));
+    struct json_object inner = json_object_begin(object->text);
+    yyjson_arr_foreach(attributes, i, count, item)
+    {
+        struct slice key;
+        if (!read_attribute(item, &key, &any))
+            continue;
+        json_object_key(&inner, key.at, key.len);
+        add_json_value(object->text, any, 0);
+    }
+    json_object_end(&inner);
+}
+
+static void add_text_field(struct json_object *object, const char *key, yyjson_val *value)
+{
+    struct slice text = slice_of(value);
+    json_object_text(object, key, text.at, text.len);
+}
+
+static uint64_t number_of(yyjson_val *object, const char *name)
+{
+    uint64_t number;
+    return read_uint64(yyjson_obj_get(object, name), &number) ? number : 0;
+}
+
+static void take_scope(struct otlp_json *json, yyjson_val *batch, yyjson_val *scope_spans,
+                       struct store *store)
+{
+    yyjson_val *scope = yyjson_obj_get(scope_spans, "scope");
+    yyjson_val *resource = yyjson_obj_get(batch, "resource");
+    text_clear(&json->texts);
+    struct json_object object = json_object_begin(&json->texts);
+    add_text_field(&object, "name", yyjson_obj_get(scope, "name"));
+    add_text_field(&object, "version", yyjson_obj_get(scope, "version"));
+    add_attributes_field(&object, yyjson_obj_get(scope, "attributes"));
+    add_text_field(&object, "schema_url", yyjson_obj_get(scope_spans, "schemaUrl"));
+    add_text_field(&object, "resource_schema_url", yyjson_obj_get(batch, "schemaUrl"));
+    json_object_end(&object);
+    count_dropped(scope, store);
+    count_dropped(resource, store);
+    store->omissions.fields += yyjson_arr_size(yyjson_obj_get(resource, "entityRefs")) > 0;
+    store_scope(store, (struct slice){json->texts.data, object.has_fields ? json->texts.len : 0});
+}
+
+static void take_links(struct otlp_json *json, yyjson_val *links, struct store *store)
+{
+    size_t i, count;
+    yyjson_val *item;
+    text_clear(&json->texts);
+    yyjson_arr_foreach(links, i, count, item)
+    {
+        text_add(&json->texts, i ? "," : "[");
+        struct json_object object = json_object_begin(&json->texts);
+        add_text_field(&object, "trace_id", yyjson_obj_get(item, "traceId"));
+        add_text_field(&object, "span_id", yyjson_obj_get(item, "spanId"));
+        add_text_field(&object, "trace_state", yyjson_obj_get(item, "traceState"));
+        json_object_number(&object, "flags", number_of(item, "flags"));
+        json_object_number(&object, "dropped_attributes", number_of(item, "droppedAttributesCount"));
+        add_attributes_field(&object, yyjson_obj_get(item, "attributes"));
+        json_object_end(&object);
+    }
+    if (json->texts.len == 0)
+        return;
+    text_add(&json->texts, "]");
+    store_detail_text(store, DETAIL_LINKS, (struct slice){json->texts.data, json->texts.len});
+}
+
+static uint64_t named_number(yyjson_val *value, const char *const *names, size_t count)
+{
+    uint64_t number;
+    for (size_t i = 0; yyjson_is_str(value) && i < count; i++) {
+        if (strcmp(yyjson_get_str(value), names[i]) == 0)
+            return i;
+    }
+    return read_uint64(value, &number) ? number : 0;
+}
+
+static void take_details(struct otlp_json *json, yyjson_val *object, const struct fields *fields,
+                         struct store *store)
+{
+    static const char *const kinds[] = {"SPAN_KIND_UNSPECIFIED", "SPAN_KIND_INTERNAL", "SPAN_KIND_SERVER",
+                                        "SPAN_KIND_CLIENT",      "SPAN_KIND_PRODUCER", "SPAN_KIND_CONSUMER"};
+    static const char *const codes[] = {"STATUS_CODE_UNSET", "STATUS_CODE_OK", "STATUS_CODE_ERROR"};
+    uint64_t end;
+    store_detail(store, DETAIL_KIND,
+                 named_number(yyjson_obj_get(object, "kind"), kinds, sizeof kinds / sizeof *kinds));
+    store_detail(store, DETAIL_FLAGS, number_of(object, "flags"));
+    store_detail(store, DETAIL_STATUS,
+                 named_number(yyjson_obj_get(fields->status, "code"), codes, sizeof codes / sizeof *codes));
+    store_detail_text(store, DETAIL_MESSAGE, slice_of(yyjson_obj_get(fields->status, "message")));
+    store_detail_text(store, DETAIL_TRACE_STATE, slice_of(yyjson_obj_get(object, "traceState")));
+    store_detail(store, DETAIL_DROPPED_ATTRIBUTES, number_of(object, "droppedAttributesCount"));
+    store_detail(store, DETAIL_DROPPED_EVENTS, number_of(object, "droppedEventsCount"));
+    store_detail(store, DETAIL_DROPPED_LINKS, number_of(object, "droppedLinksCount"));
+    take_links(json, yyjson_obj_get(object, "links"), store);
+    store->omissions.unended += !read_uint64(fields->end, &end) || end == 0;
+}
 
 static yyjson_val **is_named(yyjson_val *key, const char *name, yyjson_val **field)
 {
@@ -433,6 +550,8 @@ static enum status take_span(struct otlp_json *json, yyjson_val *object, struct 
         span.name = slice_of(fields.name);
         take_status(fields.status, &span);
         take_attributes(json, fields.attributes, store);
+        if (store->wants_details)
+            take_details(json, object, &fields, store);
         if (store_wants_events(store))
             take_events(json, fields.events, store);
     }
@@ -447,6 +566,8 @@ static enum status take_batch(struct otlp_json *json, yyjson_val *batch, struct 
     take_resource(json, yyjson_obj_get(batch, "resource"), store);
     yyjson_arr_foreach(yyjson_obj_get(batch, "scopeSpans"), i, scope_count, scope)
     {
+        if (store->wants_details)
+            take_scope(json, batch, scope, store);
         yyjson_arr_foreach(yyjson_obj_get(scope, "spans"), k, count, span)
         {
             enum status status = take_span(json, span, store, err);

@@ -1,5 +1,6 @@
 #include "cli/trace/otlp_protobuf.h"
 
+#include "cli/util/json_object.h"
 #include "cli/util/xalloc.h"
 
 #include <endian.h>
@@ -11,21 +12,37 @@
 
 /* The numbers of the fields in opentelemetry/proto. */
 enum { TRACES_RESOURCE_SPANS = 1 };
-enum { RESOURCE_SPANS_RESOURCE = 1, RESOURCE_SPANS_SCOPE_SPANS = 2 };
-enum { RESOURCE_ATTRIBUTES = 1 };
-enum { SCOPE_SPANS_SPANS = 2 };
+enum { RESOURCE_SPANS_RESOURCE = 1, RESOURCE_SPANS_SCOPE_SPANS = 2, RESOURCE_SPANS_SCHEMA = 3 };
+enum { RESOURCE_ATTRIBUTES = 1, RESOURCE_DROPPED = 2, RESOURCE_ENTITIES = 3 };
+enum { SCOPE_SPANS_SCOPE = 1, SCOPE_SPANS_SPANS = 2, SCOPE_SPANS_SCHEMA = 3 };
+enum { SCOPE_NAME = 1, SCOPE_VERSION = 2, SCOPE_ATTRIBUTES = 3, SCOPE_DROPPED = 4 };
 enum {
     SPAN_TRACE_ID = 1,
     SPAN_ID = 2,
+    SPAN_TRACE_STATE = 3,
     SPAN_PARENT_ID = 4,
     SPAN_NAME = 5,
+    SPAN_KIND = 6,
     SPAN_START = 7,
     SPAN_END = 8,
     SPAN_ATTRIBUTES = 9,
+    SPAN_DROPPED_ATTRIBUTES = 10,
     SPAN_EVENTS = 11,
-    SPAN_STATUS = 15
+    SPAN_DROPPED_EVENTS = 12,
+    SPAN_LINKS = 13,
+    SPAN_DROPPED_LINKS = 14,
+    SPAN_STATUS = 15,
+    SPAN_FLAGS = 16
 };
-enum { EVENT_TIME = 1, EVENT_NAME = 2, EVENT_ATTRIBUTES = 3 };
+enum { EVENT_TIME = 1, EVENT_NAME = 2, EVENT_ATTRIBUTES = 3, EVENT_DROPPED = 4 };
+enum {
+    LINK_TRACE_ID = 1,
+    LINK_SPAN_ID = 2,
+    LINK_TRACE_STATE = 3,
+    LINK_ATTRIBUTES = 4,
+    LINK_DROPPED = 5,
+    LINK_FLAGS = 6
+};
 enum { STATUS_MESSAGE = 2, STATUS_CODE = 3 };
 enum { ATTRIBUTE_KEY = 1, ATTRIBUTE_VALUE = 2 };
 enum {
@@ -320,6 +337,8 @@ static bool take_resource(struct otlp_protobuf *protobuf, struct slice resource,
     text_clear(&protobuf->texts);
     while (next_field(&cursor, &field)) {
         struct slice any;
+        store->omissions.fields += is_field(&field, RESOURCE_DROPPED, WIRE_VARINT) && field.value > 0;
+        store->omissions.fields += is_field(&field, RESOURCE_ENTITIES, WIRE_BYTES);
         if (!is_field(&field, RESOURCE_ATTRIBUTES, WIRE_BYTES))
             continue;
         protobuf->keys = xgrow(protobuf->keys, &protobuf->key_capacity, filled + 1, sizeof *protobuf->keys);
@@ -348,7 +367,10 @@ static bool take_event(struct otlp_protobuf *protobuf, struct slice event, struc
             time_ns = field.value;
         else if (is_field(&field, EVENT_NAME, WIRE_BYTES))
             name = field.bytes;
+        else if (is_field(&field, EVENT_DROPPED, WIRE_VARINT))
+            store->omissions.fields += field.value > 0;
     }
+    store->omissions.fields += time_ns == 0;
     if (cursor.is_bad || time_ns == 0)
         return !cursor.is_bad; /* without a time, it has no place in the trace */
     store_event(store, time_ns, name);
@@ -391,6 +413,177 @@ static uint64_t big_endian(const char *at)
     return be64toh(value);
 }
 
+/* --- what only an export keeps --- */
+
+static bool add_attribute_field(struct json_object *attributes, struct slice attribute)
+{
+    struct slice key, any;
+    if (!split_attribute(attribute, &key, &any))
+        return false;
+    json_object_key(attributes, key.at, key.len);
+    return add_json_value(attributes->text, any, 0);
+}
+
+/* The attributes among the fields of a message. Left out if there are none. */
+static bool add_attributes_field(struct json_object *object, struct slice message, uint32_t number)
+{
+    struct cursor cursor = cursor_of(message);
+    struct field field;
+    struct json_object attributes = {.text = NULL};
+    bool is_good = true;
+    while (is_good && next_field(&cursor, &field)) {
+        if (!is_field(&field, number, WIRE_BYTES))
+            continue;
+        if (!attributes.text) {
+            json_object_key(object, "attributes", strlen("attributes"));
+            attributes = json_object_begin(object->text);
+        }
+        is_good = add_attribute_field(&attributes, field.bytes);
+    }
+    if (attributes.text)
+        json_object_end(&attributes);
+    return is_good && !cursor.is_bad;
+}
+
+static void add_hex_field(struct json_object *object, const char *key, struct slice bytes)
+{
+    char digits[33];
+    size_t len = bytes.len < sizeof digits / 2 ? bytes.len : sizeof digits / 2;
+    for (size_t i = 0; i < len; i++)
+        snprintf(digits + 2 * i, 3, "%02x", (unsigned char)bytes.at[i]);
+    json_object_text(object, key, digits, 2 * len);
+}
+
+static bool add_link(struct text *text, struct slice link)
+{
+    struct cursor cursor = cursor_of(link);
+    struct field field;
+    struct slice trace = {"", 0}, span = {"", 0}, state = {"", 0};
+    uint64_t flags = 0, dropped = 0;
+    while (next_field(&cursor, &field)) {
+        if (is_field(&field, LINK_TRACE_ID, WIRE_BYTES))
+            trace = field.bytes;
+        else if (is_field(&field, LINK_SPAN_ID, WIRE_BYTES))
+            span = field.bytes;
+        else if (is_field(&field, LINK_TRACE_STATE, WIRE_BYTES))
+            state = field.bytes;
+        else if (is_field(&field, LINK_FLAGS, WIRE_FIXED32))
+            flags = field.value;
+        else if (is_field(&field, LINK_DROPPED, WIRE_VARINT))
+            dropped = field.value;
+    }
+    struct json_object object = json_object_begin(text);
+    add_hex_field(&object, "trace_id", trace);
+    add_hex_field(&object, "span_id", span);
+    json_object_text(&object, "trace_state", state.at, state.len);
+    json_object_number(&object, "flags", flags);
+    json_object_number(&object, "dropped_attributes", dropped);
+    bool is_good = add_attributes_field(&object, link, LINK_ATTRIBUTES);
+    json_object_end(&object);
+    return is_good && !cursor.is_bad;
+}
+
+static void take_status_details(struct slice status, struct store *store)
+{
+    struct cursor cursor = cursor_of(status);
+    struct field field;
+    while (next_field(&cursor, &field)) {
+        if (is_field(&field, STATUS_CODE, WIRE_VARINT))
+            store_detail(store, DETAIL_STATUS, field.value);
+        else if (is_field(&field, STATUS_MESSAGE, WIRE_BYTES))
+            store_detail_text(store, DETAIL_MESSAGE, field.bytes);
+    }
+}
+
+static bool take_links(struct otlp_protobuf *protobuf, struct slice span, struct store *store)
+{
+    struct cursor cursor = cursor_of(span);
+    struct text *text = &protobuf->texts;
+    struct field field;
+    text_clear(text);
+    while (next_field(&cursor, &field)) {
+        if (!is_field(&field, SPAN_LINKS, WIRE_BYTES))
+            continue;
+        text_add(text, text->len ? "," : "[");
+        if (!add_link(text, field.bytes))
+            return false;
+    }
+    if (text->len) {
+        text_add(text, "]");
+        store_detail_text(store, DETAIL_LINKS, (struct slice){text->data, text->len});
+    }
+    return true;
+}
+
+static bool take_details(struct otlp_protobuf *protobuf, struct slice span, struct store *store)
+{
+    static const struct {
+        uint32_t number;
+        enum wire wire;
+        enum span_detail detail;
+    } numbers[] = {{SPAN_KIND, WIRE_VARINT, DETAIL_KIND},
+                   {SPAN_FLAGS, WIRE_FIXED32, DETAIL_FLAGS},
+                   {SPAN_DROPPED_ATTRIBUTES, WIRE_VARINT, DETAIL_DROPPED_ATTRIBUTES},
+                   {SPAN_DROPPED_EVENTS, WIRE_VARINT, DETAIL_DROPPED_EVENTS},
+                   {SPAN_DROPPED_LINKS, WIRE_VARINT, DETAIL_DROPPED_LINKS}};
+    struct cursor cursor = cursor_of(span);
+    struct field field;
+    bool has_end = false;
+    while (next_field(&cursor, &field)) {
+        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+            if (is_field(&field, numbers[i].number, numbers[i].wire))
+                store_detail(store, numbers[i].detail, field.value);
+        }
+        if (is_field(&field, SPAN_TRACE_STATE, WIRE_BYTES))
+            store_detail_text(store, DETAIL_TRACE_STATE, field.bytes);
+        else if (is_field(&field, SPAN_STATUS, WIRE_BYTES))
+            take_status_details(field.bytes, store);
+        has_end |= is_field(&field, SPAN_END, WIRE_FIXED64) && field.value;
+    }
+    store->omissions.unended += !has_end;
+    return take_links(protobuf, span, store);
+}
+
+static bool add_scope(struct json_object *object, struct slice scope, struct store *store)
+{
+    struct cursor cursor = cursor_of(scope);
+    struct field field;
+    while (next_field(&cursor, &field)) {
+        if (is_field(&field, SCOPE_NAME, WIRE_BYTES))
+            json_object_text(object, "name", field.bytes.at, field.bytes.len);
+        else if (is_field(&field, SCOPE_VERSION, WIRE_BYTES))
+            json_object_text(object, "version", field.bytes.at, field.bytes.len);
+        else if (is_field(&field, SCOPE_DROPPED, WIRE_VARINT))
+            store->omissions.fields += field.value > 0;
+    }
+    return add_attributes_field(object, scope, SCOPE_ATTRIBUTES) && !cursor.is_bad;
+}
+
+/* `resource_schema`: the schema URL of the resource. */
+static bool take_scope_details(struct otlp_protobuf *protobuf, struct slice scope_spans,
+                               struct slice resource_schema, struct store *store)
+{
+    struct cursor cursor = cursor_of(scope_spans);
+    struct field field;
+    struct slice schema = {"", 0};
+    bool is_good = true;
+    text_clear(&protobuf->texts);
+    struct json_object object = json_object_begin(&protobuf->texts);
+    while (is_good && next_field(&cursor, &field)) {
+        if (is_field(&field, SCOPE_SPANS_SCOPE, WIRE_BYTES))
+            is_good = add_scope(&object, field.bytes, store);
+        else if (is_field(&field, SCOPE_SPANS_SCHEMA, WIRE_BYTES))
+            schema = field.bytes;
+    }
+    json_object_text(&object, "schema_url", schema.at, schema.len);
+    json_object_text(&object, "resource_schema_url", resource_schema.at, resource_schema.len);
+    json_object_end(&object);
+    store_scope(store, (struct slice){protobuf->texts.data, object.has_fields ? protobuf->texts.len : 0});
+    return is_good && !cursor.is_bad;
+}
+
+/* --- spans --- */
+
 struct ids {
     struct slice trace, span, parent;
 };
@@ -430,6 +623,8 @@ static enum status take_span(struct otlp_protobuf *protobuf, struct slice bytes,
     struct ids ids = {{"", 0}, {"", 0}, {"", 0}};
     if (!take_fields(protobuf, bytes, &span, &ids, store))
         return complain(err);
+    if (store->wants_details && !take_details(protobuf, bytes, store))
+        return complain(err);
     if (store_wants_events(store) && !store->only_counts && !take_events(protobuf, bytes, store))
         return complain(err);
     if (ids.trace.len != 16)
@@ -446,11 +641,13 @@ static enum status take_span(struct otlp_protobuf *protobuf, struct slice bytes,
     return store_span(store, &span, err);
 }
 
-static enum status take_scope(struct otlp_protobuf *protobuf, struct slice scope, struct store *store,
-                              struct error *err)
+static enum status take_scope(struct otlp_protobuf *protobuf, struct slice scope, struct slice schema,
+                              struct store *store, struct error *err)
 {
     struct cursor cursor = cursor_of(scope);
     struct field field;
+    if (store->wants_details && !take_scope_details(protobuf, scope, schema, store))
+        return complain(err);
     while (next_field(&cursor, &field)) {
         enum status status = is_field(&field, SCOPE_SPANS_SPANS, WIRE_BYTES)
                                  ? take_span(protobuf, field.bytes, store, err)
@@ -466,17 +663,19 @@ static enum status take_batch(struct otlp_protobuf *protobuf, struct slice batch
 {
     struct cursor cursor = cursor_of(batch);
     struct field field;
-    struct slice resource = {"", 0};
+    struct slice resource = {"", 0}, schema = {"", 0};
     while (next_field(&cursor, &field)) {
         if (is_field(&field, RESOURCE_SPANS_RESOURCE, WIRE_BYTES))
             resource = field.bytes;
+        else if (is_field(&field, RESOURCE_SPANS_SCHEMA, WIRE_BYTES))
+            schema = field.bytes;
     }
     if (cursor.is_bad || !take_resource(protobuf, resource, store))
         return complain(err);
     cursor = cursor_of(batch);
     while (next_field(&cursor, &field)) {
         enum status status = is_field(&field, RESOURCE_SPANS_SCOPE_SPANS, WIRE_BYTES)
-                                 ? take_scope(protobuf, field.bytes, store, err)
+                                 ? take_scope(protobuf, field.bytes, schema, store, err)
                                  : STATUS_OK;
         if (status != STATUS_OK)
             return status;

@@ -36,10 +36,12 @@ struct batch {
     size_t len, capacity;
     struct place *places;
     size_t count, place_capacity;
+    bool is_by_resource;
 };
 
 struct span_sort {
     size_t bytes_max;
+    bool is_by_resource;
     struct batch batch; /* that receives records */
     size_t next;        /* of its places, without a file */
     /* A full batch, which another thread sorts and writes. While it does, the fields up to `runs` are that
@@ -65,6 +67,11 @@ struct span_sort *span_sort_create(size_t bytes_max)
     sort->bytes_max = bytes_max;
     sort->fd = -1;
     return sort;
+}
+
+void span_sort_by_resource(struct span_sort *sort)
+{
+    sort->is_by_resource = sort->batch.is_by_resource = sort->full.is_by_resource = true;
 }
 
 static void batch_deinit(struct batch *batch)
@@ -97,14 +104,20 @@ static int compare_ends(uint64_t a_end, uint64_t b_end)
     return a_end == b_end ? 0 : a_end > b_end ? -1 : 1; /* parents come before their children */
 }
 
+static const struct span_record *record_at(const struct batch *batch, const struct place *place)
+{
+    return (const void *)(batch->bytes + place->offset);
+}
+
 static int compare_places(const void *a, const void *b, void *context)
 {
     const struct place *x = a, *y = b;
     const struct batch *batch = context;
+    if (batch->is_by_resource && record_at(batch, x)->resource != record_at(batch, y)->resource)
+        return record_at(batch, x)->resource < record_at(batch, y)->resource ? -1 : 1;
     if (x->start_ns != y->start_ns)
         return x->start_ns < y->start_ns ? -1 : 1;
-    const struct span_record *of_x = (const void *)(batch->bytes + x->offset);
-    const struct span_record *of_y = (const void *)(batch->bytes + y->offset);
+    const struct span_record *of_x = record_at(batch, x), *of_y = record_at(batch, y);
     int order = compare_ends(of_x->end_ns, of_y->end_ns);
     return order ? order : x->offset < y->offset ? -1 : 1;
 }
@@ -132,6 +145,27 @@ static void sort_by_start(struct batch *batch, uint64_t min, uint64_t max)
     free(to);
 }
 
+/* Keeps the order of each resource's records. */
+static void sort_by_resource(struct batch *batch)
+{
+    uint32_t max = 0;
+    for (size_t i = 0; i < batch->count; i++) {
+        uint32_t resource = record_at(batch, &batch->places[i])->resource;
+        max = resource > max ? resource : max;
+    }
+    struct place *to = xcalloc(batch->count, sizeof *to);
+    size_t *firsts = xcalloc((size_t)max + 2, sizeof *firsts);
+    for (size_t i = 0; i < batch->count; i++)
+        firsts[record_at(batch, &batch->places[i])->resource + 1]++;
+    for (size_t resource = 0; resource < max; resource++)
+        firsts[resource + 1] += firsts[resource];
+    for (size_t i = 0; i < batch->count; i++)
+        to[firsts[record_at(batch, &batch->places[i])->resource]++] = batch->places[i];
+    memcpy(batch->places, to, batch->count * sizeof *to);
+    free(firsts);
+    free(to);
+}
+
 static void sort_places(struct batch *batch)
 {
     struct place *places = batch->places;
@@ -151,6 +185,8 @@ static void sort_places(struct batch *batch)
         if (end > i + 1)
             qsort_r(&places[i], end - i, sizeof *places, compare_places, batch);
     }
+    if (batch->is_by_resource)
+        sort_by_resource(batch);
 }
 
 static void sort_batch(struct batch *batch)
@@ -327,6 +363,8 @@ static enum status load(struct span_sort *sort, struct run *run, bool *is_empty,
 static bool comes_before(const struct span_sort *sort, uint32_t a, uint32_t b)
 {
     const struct span_record *x = first_of(&sort->runs[a]), *y = first_of(&sort->runs[b]);
+    if (sort->is_by_resource && x->resource != y->resource)
+        return x->resource < y->resource;
     if (x->start_ns != y->start_ns)
         return x->start_ns < y->start_ns;
     int order = compare_ends(x->end_ns, y->end_ns);

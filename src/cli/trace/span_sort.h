@@ -33,11 +33,15 @@ struct record_event {
 /* Set in trace_attr.type: the value is the place (upper half) and length (lower half) of a text in the
  * record. */
 #define RECORD_TEXT 0x80000000u
+/* Set in trace_attr.type: the key is an enum span_detail (span_store.h). */
+#define RECORD_DETAIL 0x40000000u
 
 struct span_sort;
 
 struct span_sort *span_sort_create(size_t bytes_max);
 void span_sort_destroy(struct span_sort *sort);
+/* Before the first record: sorts by resource first. */
+void span_sort_by_resource(struct span_sort *sort);
 
 /* Room for a record of `size` bytes (a multiple of 8), which the caller fills completely before the next
  * call. IO: the disk is full, noticed late. */

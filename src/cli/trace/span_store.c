@@ -130,6 +130,7 @@ static uint32_t find_key(struct store *store, struct slice key)
     const char *name = trace_string(store->trace, string);
     enum key_role role = role_of(name);
     index = (uint32_t)store->key_count;
+    store->omissions.cut += strlen(name) != key.len;
     store->keys = xgrow(store->keys, &store->key_capacity, store->key_count + 1, sizeof *store->keys);
     store->keys[store->key_count++] =
         (struct store_key){.string = string,
@@ -242,7 +243,8 @@ static void take_text(struct store *store, struct store_key *key, struct trace_a
         return;
     }
     uint32_t string = trace_strings_find_kept(store->trace->pool, text.at, text.len);
-    if (string == MAP_NONE && key->distinct >= DISTINCT_MAX) {
+    bool is_cut = store->wants_details && memchr(text.at, 0, text.len);
+    if ((string == MAP_NONE && key->distinct >= DISTINCT_MAX) || is_cut) {
         add_text(store, attr, text);
         return;
     }
@@ -255,11 +257,17 @@ static void take_text(struct store *store, struct store_key *key, struct trace_a
     key->last_len = recent->len;
 }
 
+/* An attribute whose value the caller sets. */
+static struct trace_attr *add_attr(struct store *store)
+{
+    store->attrs = xgrow(store->attrs, &store->attr_capacity, store->attr_count + 1, sizeof *store->attrs);
+    return &store->attrs[store->attr_count++];
+}
+
 void store_value(struct store *store, const struct otlp_value *value)
 {
     struct store_key *key = &store->keys[store->key];
-    store->attrs = xgrow(store->attrs, &store->attr_capacity, store->attr_count + 1, sizeof *store->attrs);
-    struct trace_attr *attr = &store->attrs[store->attr_count++];
+    struct trace_attr *attr = add_attr(store);
     *attr = (struct trace_attr){.key = key->string, .type = value->type, .value = value->bits};
     if (value->type == TRACE_STRING || value->type == TRACE_JSON)
         take_text(store, key, attr, value->text);
@@ -269,6 +277,56 @@ void store_value(struct store *store, const struct otlp_value *value)
         take_role(store, key->role, attr);
 }
 
+/* --- details --- */
+
+void store_scope(struct store *store, struct slice json)
+{
+    store->scope = trace_strings_add(store->trace->pool, json.at, json.len);
+}
+
+void store_detail(struct store *store, enum span_detail detail, uint64_t value)
+{
+    if (value)
+        *add_attr(store) = (struct trace_attr){detail, TRACE_INT | RECORD_DETAIL, value};
+}
+
+void store_detail_text(struct store *store, enum span_detail detail, struct slice text)
+{
+    if (text.len == 0)
+        return;
+    struct trace_attr *attr = add_attr(store);
+    *attr = (struct trace_attr){.key = detail, .type = TRACE_STRING | RECORD_DETAIL};
+    add_text(store, attr, text);
+}
+
+static bool is_kept_whole(const struct store *store, struct slice name)
+{
+    return !memchr(name.at, 0, name.len) &&
+           (store->name_bytes < store->name_bytes_max ||
+            trace_strings_find_kept(store->trace->pool, name.at, name.len) != MAP_NONE);
+}
+
+/* They belong to the span, so they are added before its events are. */
+static void add_own_details(struct store *store, const struct otlp_span *span)
+{
+    size_t before = store->attr_count;
+    store_detail(store, DETAIL_TRACE_HIGH, span->trace_high);
+    store_detail(store, DETAIL_TRACE_LOW, span->trace_low);
+    if (store->scope)
+        *add_attr(store) = (struct trace_attr){DETAIL_SCOPE, TRACE_STRING | RECORD_DETAIL, store->scope};
+    if (span->name.len && !is_kept_whole(store, span->name))
+        store_detail_text(store, DETAIL_NAME, span->name);
+    size_t added = store->attr_count - before;
+    if (store->event_count == 0 || added == 0)
+        return;
+    struct trace_attr own[DETAIL_COUNT];
+    size_t moved = before - store->span_attrs;
+    memcpy(own, &store->attrs[before], added * sizeof *own);
+    memmove(&store->attrs[store->span_attrs + added], &store->attrs[store->span_attrs], moved * sizeof *own);
+    memcpy(&store->attrs[store->span_attrs], own, added * sizeof *own);
+    store->span_attrs += added;
+}
+
 bool store_wants_events(const struct store *store)
 {
     return !store->wanted;
@@ -276,6 +334,7 @@ bool store_wants_events(const struct store *store)
 
 void store_event(struct store *store, uint64_t time_ns, struct slice name)
 {
+    store->omissions.cut += memchr(name.at, 0, name.len) != NULL;
     if (!store->event_count)
         store->span_attrs = store->attr_count;
     store->events =
@@ -341,6 +400,7 @@ static uint32_t new_resource(struct store *store, const struct slice *keys, cons
     for (size_t i = 0; i < count; i++) {
         bool is_text = values[i].type == TRACE_STRING || values[i].type == TRACE_JSON;
         uint32_t text = text_of(trace, &values[i]);
+        store->omissions.cut += is_text && memchr(values[i].text.at, 0, values[i].text.len) != NULL;
         trace_add_attr(trace, trace_strings_add(trace->pool, keys[i].at, keys[i].len),
                        is_text ? text : values[i].bits, values[i].type);
     }
@@ -500,6 +560,10 @@ enum status store_span(struct store *store, const struct otlp_span *span, struct
 {
     enum status status = STATUS_OK;
     uint32_t trace = trace_of(store, span->trace_high, span->trace_low);
+    if (store->wants_details) {
+        store->omissions.backwards += span->end_ns && span->end_ns < span->start_ns;
+        add_own_details(store, span);
+    }
     if (!store->only_counts && (store->only_trace == TRACE_NONE || store->only_trace == trace))
         status = keep(store, span, trace, err);
     store->trace->list[trace].spans++;

@@ -33,6 +33,33 @@ struct otlp_span {
     struct slice message; /* of the status */
 };
 
+/* Fields that only an export keeps: attributes of the record that have RECORD_DETAIL. */
+enum span_detail {
+    DETAIL_TRACE_HIGH,
+    DETAIL_TRACE_LOW,
+    DETAIL_NAME, /* text; instead of the record's, which was cut or is not kept */
+    DETAIL_KIND,
+    DETAIL_FLAGS,
+    DETAIL_STATUS,
+    DETAIL_MESSAGE,     /* of the status; text */
+    DETAIL_TRACE_STATE, /* text */
+    DETAIL_LINKS,       /* text: JSON */
+    DETAIL_SCOPE,       /* string: JSON */
+    DETAIL_DROPPED_ATTRIBUTES,
+    DETAIL_DROPPED_EVENTS,
+    DETAIL_DROPPED_LINKS,
+    DETAIL_COUNT
+};
+
+/* Counts of everything that has no place in an export. */
+struct store_omissions {
+    size_t backwards; /* spans that end before they start */
+    size_t unended;   /* spans without an end */
+    size_t cut;       /* distinct keys, names of events and values of resources that were cut at a NUL */
+    size_t
+        fields; /* events without a time, and counts of dropped attributes of events, scopes and resources */
+};
+
 /* Struct trace takes fields from these attributes. */
 enum key_role {
     ROLE_NONE,
@@ -70,6 +97,9 @@ struct store {
     struct trace *trace; /* receives strings, resources and the list of traces */
     struct span_sort *sort;
     const char *const *wanted;         /* as in struct trace_input */
+    bool wants_details;                /* enum span_detail */
+    struct store_omissions omissions;  /* with details */
+    uint32_t scope;                    /* string: JSON; 0: none */
     bool only_counts;                  /* fills only trace->list */
     uint32_t only_trace;               /* keeps only this one; TRACE_NONE: all */
     size_t traces_max, name_bytes_max; /* 0: no limit */
@@ -113,6 +143,11 @@ void store_resource(struct store *store, const struct slice *keys, const struct 
 bool store_key(struct store *store, struct slice key);
 /* The value of the key that store_key() was called for. */
 void store_value(struct store *store, const struct otlp_value *value);
+/* With details: the scope of the spans that follow. */
+void store_scope(struct store *store, struct slice json);
+/* With details, after the span's attributes and before its events: a number that is not 0, or a text. */
+void store_detail(struct store *store, enum span_detail detail, uint64_t value);
+void store_detail_text(struct store *store, enum span_detail detail, struct slice text);
 /* Whether events are wanted at all. */
 bool store_wants_events(const struct store *store);
 /* The attributes that follow belong to this event. */

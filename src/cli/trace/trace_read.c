@@ -336,6 +336,47 @@ enum status trace_read(const struct trace_input *input, struct trace *trace, tra
     return status;
 }
 
+/* --- records --- */
+
+static enum status take_records(struct reader *reader, trace_record_fn *take, void *context,
+                                struct error *err)
+{
+    const struct span_record *record;
+    enum status status;
+    while ((status = span_sort_next(reader->sort, &record, err)) == STATUS_OK && record) {
+        status = take(context, record, err);
+        if (status != STATUS_OK)
+            break;
+    }
+    return status;
+}
+
+enum status trace_read_records(const struct trace_input *input, struct trace *trace, trace_record_fn *take,
+                               void *context, struct trace_facts *facts, struct store_omissions *omissions,
+                               struct error *err)
+{
+    struct reader reader;
+    enum status status =
+        start(&reader, input, trace, or_default(input->buffer_bytes, TRACE_BUFFER_BYTES), err);
+    *facts = (struct trace_facts){0};
+    reader.store.wants_details = true;
+    reader.store.traces_max = 1; /* records have their trace's ID */
+    reader.store.name_bytes_max = or_default(input->name_bytes_max, TRACE_RECORD_NAME_BYTES);
+    span_sort_by_resource(reader.sort);
+    if (status == STATUS_OK)
+        status = read_files(&reader, err);
+    if (status == STATUS_OK)
+        status = finish_reading(&reader, err);
+    facts->spans = reader.store.spans;
+    facts->files = reader.files.count;
+    facts->cut_files = reader.cut_files;
+    *omissions = reader.store.omissions;
+    if (status == STATUS_OK)
+        status = take_records(&reader, take, context, err);
+    end(&reader);
+    return status;
+}
+
 /* --- one trace --- */
 
 /* Of the traces with the most spans, the last one: runs are appended to a file. */

@@ -12,6 +12,7 @@
 #define CUSPAN_CLI_TRACE_TRACE_READ_H
 
 #include "base/status.h"
+#include "cli/trace/span_store.h"
 #include "cli/trace/trace.h"
 
 /* The default margin: so many spans of the host, and more for each process, so that the work of each one
@@ -54,6 +55,17 @@ typedef enum status trace_segment_fn(void *context, struct trace *segment, struc
  * with file and line, NOT_FOUND if there are no spans, IO. */
 enum status trace_read(const struct trace_input *input, struct trace *trace, trace_segment_fn *take,
                        void *context, struct trace_facts *facts, struct error *err) MUST_CHECK;
+
+/* For an export: takes a record, valid until it returns, with all attributes, events and RECORD_DETAIL. */
+typedef enum status trace_record_fn(void *context, const struct span_record *record, struct error *err);
+
+/* Calls `take` for each span, by resource, and by start within a resource. `input->wanted` is NULL. `trace`
+ * has the strings and resources. Names beyond TRACE_RECORD_NAME_BYTES of memory are in the records. Otherwise
+ * as trace_read(). */
+#define TRACE_RECORD_NAME_BYTES (64u << 20)
+enum status trace_read_records(const struct trace_input *input, struct trace *trace, trace_record_fn *take,
+                               void *context, struct trace_facts *facts, struct store_omissions *omissions,
+                               struct error *err) MUST_CHECK;
 
 /* One whole trace, with all attributes and events, for `show`. `trace_id` is its ID or the first digits of
  * it, in lower case; NULL: the last of the traces with the most spans. Reads the input twice. NOT_FOUND:
