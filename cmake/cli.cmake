@@ -64,6 +64,9 @@ cuspan_stage(cli src/cli/args/command_table.c src/cli/args/options.c src/cli/arg
              src/cli/stat/findings/findings.c src/cli/stat/findings/finding.c src/cli/stat/findings/survey.c src/cli/stat/findings/find_launches.c src/cli/stat/findings/find_graphs.c src/cli/stat/findings/find_kernels.c
              src/cli/stat/findings/find_copies.c src/cli/stat/findings/find_waits.c src/cli/stat/findings/find_memory.c
              src/cli/stat/groups.c src/cli/stat/by.c src/cli/stat/stat_stream.c src/cli/stat/stat_print.c src/cli/commands/cmd_stat.c ${cli_sqlite}
+             src/cli/export/parquet_encode.c src/cli/export/thrift.c src/cli/export/parquet.c src/cli/export/dictionary.c src/cli/export/fleet_columns_table.c
+             src/cli/export/fleet_group.c src/cli/export/fleet_encode.c src/cli/export/fleet_path.c src/cli/export/fleet_writer.c src/cli/export/fleet_recordings.c
+             src/cli/commands/cmd_export.c
              src/cli/diff/compare.c src/cli/diff/runs.c src/cli/diff/run_files.c src/cli/diff/baseline.c
              src/cli/ranks/ranks.c src/cli/ranks/ranks_series.c src/cli/ranks/ranks_instances.c src/cli/ranks/ranks_clocks.c src/cli/ranks/ranks_stragglers.c src/cli/ranks/ranks_links.c src/cli/ranks/ranks_stages.c src/cli/ranks/ranks_findings.c
              src/cli/diff/diff_limits.c src/cli/diff/diff.c src/cli/diff/diff_code.c src/cli/commands/cmd_diff.c
@@ -81,7 +84,7 @@ cuspan_stage(cli src/cli/args/command_table.c src/cli/args/options.c src/cli/arg
 # Commands that wait for people, programs and networks are compiled for size: the agent's image has little room.
 if(CMAKE_BUILD_TYPE MATCHES "^Rel")
   file(GLOB_RECURSE cli_waiting CONFIGURE_DEPENDS src/cli/agents/*.c src/cli/args/*.c src/cli/cdi/*.c src/cli/code/*.c src/cli/commands/*.c
-       src/cli/diff/*.c src/cli/doctor/*.c src/cli/flame/*.c src/cli/overhead/*.c src/cli/run/*.c src/cli/show/*.c src/cli/sqlite/*.c
+       src/cli/diff/*.c src/cli/doctor/*.c src/cli/export/fleet_[prw]*.c src/cli/export/parquet.c src/cli/export/thrift.c src/cli/flame/*.c src/cli/overhead/*.c src/cli/run/*.c src/cli/show/*.c src/cli/sqlite/*.c
        src/cli/stat/findings/*.c src/cli/top/*.c src/cli/stat/memory/*.c src/cli/stat/tables/*.c src/cli/stat/stat_print.c)
   set_property(SOURCE ${cli_waiting} APPEND PROPERTY COMPILE_OPTIONS -Os)
 endif()

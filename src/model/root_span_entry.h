@@ -6,6 +6,7 @@
 
 #include "base/trace_context.h"
 #include "model/send_entry.h"
+#include "model/zstd_entry.h"
 
 #include <sys/types.h>
 
@@ -19,8 +20,8 @@ struct root {
     uint64_t start_ns, end_ns;
 };
 
-/* Returned by ROOT_API_SYMBOL. Both functions read the environment like an agent. Call begin and then end,
- * once, on one thread. */
+/* Returned by ROOT_API_SYMBOL. The first two functions read the environment like an agent. Call begin and
+ * then end, once, on one thread. */
 struct root_api {
     size_t root_bytes;
     /* Starts a trace and samples it (the sampled flag of `context`). False, without a log line, if no agent
@@ -28,7 +29,8 @@ struct root_api {
     bool (*begin)(struct root *root);
     /* Creates and sends the span within exit_deadline_ms. The report has the result. */
     void (*end)(const struct root *root);
-    send_fn *send; /* for `cuspan send` (model/send_entry.h), independent of the above */
+    send_fn *send;               /* for `cuspan send` (model/send_entry.h), independent of the above */
+    const struct zstd_api *zstd; /* for `cuspan export`, independent of the above */
 };
 
 #define ROOT_API_SYMBOL "cuspan_root_api"

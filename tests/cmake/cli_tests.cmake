@@ -1,4 +1,4 @@
-foreach(module stack_lines range_lines forward_lines kernel_lines code_book source_lines flame_tree text otlp_reader trace_read scale outline picture step_ranks span_lines perfetto outcome options doctor repeats samples intervals compare estimate overhead top_sample top_ranks top_screen cdi)
+foreach(module parquet_encode dictionary fleet_writer stack_lines range_lines forward_lines kernel_lines code_book source_lines flame_tree text otlp_reader trace_read scale outline picture step_ranks span_lines perfetto outcome options doctor repeats samples intervals compare estimate overhead top_sample top_ranks top_screen cdi)
   cuspan_unit_test(${module} cuspan_cli)
   target_include_directories(${module}_test PRIVATE ${CJSON_INCLUDE_DIR})
 endforeach()
@@ -6,6 +6,8 @@ endforeach()
 if(NOT CUSPAN_SANITIZE STREQUAL "thread") # the reader's second thread runs in unit/trace_read
   add_test(NAME integration/stat
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/stat_test.py --build ${CMAKE_BINARY_DIR})
+  add_test(NAME integration/export
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/export_test.sh ${CMAKE_BINARY_DIR})
   add_test(NAME integration/code
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/code_test.py --build ${CMAKE_BINARY_DIR})
   add_test(NAME integration/findings

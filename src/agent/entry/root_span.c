@@ -9,6 +9,7 @@
 #include "base/accounting/counters.h"
 #include "base/log.h"
 #include "correlate/trace/sampler.h"
+#include "export/compress/zstd_frame.h"
 #include "export/last_error.h"
 
 #include <signal.h>
@@ -125,6 +126,6 @@ static void end(const struct root *root)
 
 const struct root_api *cuspan_root_api(void)
 {
-    static const struct root_api api = {sizeof(struct root), begin, end, agent_send};
+    static const struct root_api api = {sizeof(struct root), begin, end, agent_send, &zstd_frame_api};
     return &api;
 }

@@ -209,6 +209,26 @@ static const struct command_example flame_examples[] = {
     {"cuspan flame -o train.pb.gz trace.jsonl && go tool pprof -http=: train.pb.gz", "use pprof"},
     {0}};
 
+static const struct command_option export_options[] = {
+    A_FILE('o', "output", "DEST",
+           "folder for Parquet files, FILE.sqlite, or FILE.json for Perfetto (with --format perfetto also "
+           "\"-\": "
+           "standard output)"),
+    ONE_OF(OPTION_FORMAT, "format", "NAME", "format, whatever the destination is called",
+           "parquet perfetto sqlite"), /* as enum format */
+    VALUE(OPTION_TRACE, "trace", "ID",
+          "for Perfetto: trace ID, or its first digits (default: the trace with the most spans)"),
+    LIBRARY,
+    QUIET,
+    {0}};
+
+static const struct command_example export_examples[] = {
+    {"cuspan export -o fleet /var/log/cuspan/*.jsonl.zst",
+     "add the spans of many files to a folder of Parquet files"},
+    {"cuspan export -o train.sqlite train.cuspanrec", "run queries written for Nsight Systems' files"},
+    {"cuspan export -o train.json trace.jsonl", "convert the largest trace for https://ui.perfetto.dev"},
+    {0}};
+
 static const struct command_option diff_options[] = {
     A_FILE(OPTION_BASE, "base", "FILE", "runs of the base: this file and the operands after it"),
     A_FILE(OPTION_NEW, "new", "FILE", "new runs: this file and the operands after it"),
@@ -551,6 +571,27 @@ const struct command commands[] = {
         .options = flame_options,
         .examples = flame_examples,
         .related = "stat diff",
+    },
+    {
+        .name = "export",
+        .operands = "FILE...",
+        .run = cmd_export,
+        .completes = COMPLETES_FILE,
+        .summary = "write spans as Parquet, for Perfetto, or to SQLite",
+        .text =
+            "Writes the spans of all FILEs in another format. FILE is a file of spans or a recording, as for "
+            "cuspan stat. Input that is larger than memory is sorted in TMPDIR."
+            "\n\n"
+            "Parquet: a folder with a file per hour, process and GPU, for queries over many machines with "
+            "DuckDB, ClickHouse, pandas or Spark. docs/fleet-schema.md describes the columns. Later exports "
+            "add files to the folder. A second export of the same files replaces theirs, and a second one of "
+            "a recording is refused."
+            "\n\n"
+            "SQLite: all spans in the schema of Nsight Systems (docs/sqlite.md), as with cuspan stat "
+            "--sqlite. Perfetto: one trace, as with cuspan show --perfetto.",
+        .options = export_options,
+        .examples = export_examples,
+        .related = "stat show",
     },
     {
         .name = "diff",

@@ -136,6 +136,7 @@ int cmd_show(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_flame(int argc, char **argv);
+int cmd_export(int argc, char **argv);
 int cmd_overhead(int argc, char **argv);
 int cmd_counters(int argc, char **argv);
 int cmd_check(int argc, char **argv);

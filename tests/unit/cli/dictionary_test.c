@@ -1,0 +1,161 @@
+/* Dictionaries, names of folders, and JSON: everything that makes foreign text safe in an export. */
+#include "cli/export/dictionary.h"
+#include "cli/export/fleet_path.h"
+#include "cli/util/json_object.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static void test_equal_texts_share_an_index(void **state)
+{
+    struct dictionary dictionary = {0};
+    char text[32];
+    (void)state;
+    for (int round = 0; round < 2; round++) {
+        for (unsigned i = 0; i < 3000; i++) {
+            int len = snprintf(text, sizeof text, "kernel %u", i);
+            assert_int_equal(dictionary_add_text(&dictionary, text, (size_t)len), i);
+        }
+    }
+    assert_int_equal(dictionary.count, 3000);
+    assert_int_equal(dictionary_add_text(&dictionary, "", 0), 3000);
+    assert_int_equal(dictionary_add_text(&dictionary, "a\0b", 3), 3001);
+    assert_int_equal(dictionary_add_text(&dictionary, "a", 1), 3002);
+    assert_int_equal(dictionary_add_text(&dictionary, NULL, 0), 3000);
+    dictionary_clear(&dictionary);
+    assert_int_equal(dictionary.count, 0);
+    assert_int_equal(dictionary_add_text(&dictionary, "x", 1), 0);
+    assert_int_equal(dictionary.plain.len, 5); /* its length in 4 bytes, and "x" */
+    assert_memory_equal(dictionary.plain.data, "\1\0\0\0x", 5);
+    dictionary_deinit(&dictionary);
+}
+
+static void test_fixed_values_have_no_length(void **state)
+{
+    struct dictionary dictionary = {0};
+    (void)state;
+    assert_int_equal(dictionary_add_fixed(&dictionary, "0123456789abcdef", 16), 0);
+    assert_int_equal(dictionary_add_fixed(&dictionary, "0123456789abcdeX", 16), 1);
+    assert_int_equal(dictionary_add_fixed(&dictionary, "0123456789abcdef", 16), 0);
+    assert_int_equal(dictionary.plain.len, 32);
+    dictionary_deinit(&dictionary);
+}
+
+static void test_only_utf8_is_stored(void **state)
+{
+    static const struct {
+        const char *text, *stored;
+    } cases[] = {
+        {"plain text of more than eight bytes", NULL},
+        {"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", NULL},
+        {"\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf", NULL},
+        {"12345678\xff", "12345678\xef\xbf\xbd"},
+        {"\x80x", "\xef\xbf\xbdx"},
+        {"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"},                                 /* too long */
+        {"\xe0\x80\xaf", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},                 /* too long */
+        {"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},                 /* a surrogate */
+        {"\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* beyond U+10FFFF */
+        {"\xf0\x8f\xbf\xbf", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* too long */
+        {"a\xe2\x82", "a\xef\xbf\xbd\xef\xbf\xbd"},                               /* cut off */
+        {"\xf5\x80\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
+    };
+    size_t replaced = 0;
+    struct dictionary dictionary = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *stored = cases[i].stored ? cases[i].stored : cases[i].text;
+        dictionary_clear(&dictionary);
+        dictionary_add_text(&dictionary, cases[i].text, strlen(cases[i].text));
+        replaced += cases[i].stored != NULL;
+        assert_int_equal(dictionary_is_utf8(cases[i].text, strlen(cases[i].text)), !cases[i].stored);
+        assert_int_equal(dictionary.replaced, replaced);
+        assert_int_equal(dictionary.plain.len, 4 + strlen(stored));
+        assert_memory_equal(dictionary.plain.data + 4, stored, strlen(stored));
+    }
+    dictionary_deinit(&dictionary);
+}
+
+static void check_path(uint64_t hour, const char *service, const char *expected)
+{
+    struct text path = {0};
+    fleet_path_add_partition(&path, hour, service);
+    assert_string_equal(path.data, expected);
+    text_deinit(&path);
+}
+
+static void test_names_of_services_stay_in_one_folder(void **state)
+{
+    (void)state;
+    check_path(0, "app-1.2_x", "date=1970-01-01/hour=00/service=app-1.2_x");
+    check_path(497000 + 23, "a/b", "date=2026-09-13/hour=07/service=a%2Fb");
+    check_path(0, "../../etc", "date=1970-01-01/hour=00/service=..%2F..%2Fetc");
+    check_path(0, "..", "date=1970-01-01/hour=00/service=..");
+    check_path(0, "a b%\n=&", "date=1970-01-01/hour=00/service=a%20b%25%0A%3D%26");
+    check_path(0, "\xff", "date=1970-01-01/hour=00/service=%FF");
+    check_path(0, "", "date=1970-01-01/hour=00/service=__HIVE_DEFAULT_PARTITION__");
+    check_path(0, NULL, "date=1970-01-01/hour=00/service=__HIVE_DEFAULT_PARTITION__");
+}
+
+/* A folder's name has at most 255 bytes. */
+static void test_long_names_are_cut_and_distinct(void **state)
+{
+    struct text one = {0}, two = {0};
+    char name[1001];
+    (void)state;
+    for (size_t len = 150; len < sizeof name; len += 50) {
+        memset(name, '/', len);
+        name[len] = 0;
+        text_clear(&one);
+        text_clear(&two);
+        fleet_path_add_partition(&one, 0, name);
+        name[len - 1] = 'x';
+        fleet_path_add_partition(&two, 0, name);
+        assert_in_range(strlen(strrchr(one.data, '/')), 1, 255);
+        assert_string_not_equal(one.data, two.data);
+    }
+    text_deinit(&one);
+    text_deinit(&two);
+}
+
+static void test_json_keeps_nuls_and_long_texts(void **state)
+{
+    struct text text = {0};
+    char long_text[3 * 700 + 1] = "";
+    (void)state;
+    struct json_object object = json_object_begin(&text);
+    json_object_text(&object, "a", "x\0\"y", 4);
+    json_object_text(&object, "none", "", 0);
+    json_object_number(&object, "n", UINT64_MAX);
+    json_object_number(&object, "zero", 0);
+    json_object_key(&object, "o", 1);
+    struct json_object inner = json_object_begin(&text);
+    json_object_end(&inner);
+    json_object_end(&object);
+    assert_string_equal(text.data, "{\"a\":\"x\\u0000\\\"y\",\"n\":18446744073709551615,\"o\":{}}");
+    for (size_t i = 0; i < 700; i++)
+        memcpy(long_text + 3 * i, "\xe2\x82\xac",
+               3); /* characters across the parts that are escaped at once */
+    text_clear(&text);
+    json_add_string(&text, long_text, strlen(long_text));
+    assert_int_equal(text.len, strlen(long_text) + 2);
+    assert_memory_equal(text.data + 1, long_text, strlen(long_text));
+    text_deinit(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_equal_texts_share_an_index),
+        cmocka_unit_test(test_fixed_values_have_no_length),
+        cmocka_unit_test(test_only_utf8_is_stored),
+        cmocka_unit_test(test_names_of_services_stay_in_one_folder),
+        cmocka_unit_test(test_long_names_are_cut_and_distinct),
+        cmocka_unit_test(test_json_keeps_nuls_and_long_texts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

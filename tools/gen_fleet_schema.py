@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+"""Generates the schema of the Parquet files that `cuspan export` writes: docs/fleet-schema.md for people, and
+src/cli/export/fleet_columns_table.c for the program.
+
+    tools/gen_fleet_schema.py             writes both
+    tools/gen_fleet_schema.py --check     fails and prints the difference if one of them is out of date
+
+The columns are below. Types, units and meanings of those that hold an attribute come from tools/gen_attributes.py. The tool
+fails if an attribute does not exist there or has another type."""
+
+import difflib
+import sys
+from pathlib import Path
+
+import gen_attributes
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs/fleet-schema.md"
+TABLE = ROOT / "src/cli/export/fleet_columns_table.c"
+
+# Raise it for a change that is not in the list under "Versions" on the page.
+VERSION = 1
+
+# COLUMN | TYPE | SOURCE | UNIT | MEANING
+# TYPE: int64, uint64, string, id (16 bytes), map; with "!", it is never null. SOURCE: "field", "resource KEY[ KEY...]" (the
+# first that is present) or "attribute KEY"; unit and meaning of the last two come from the page of attributes.
+SPAN_COLUMNS = """
+resource_id | uint64! | field | | the resource, as in the table of resources
+service_name | string | resource service.name
+job | string | resource slurm.job.id k8s.job.name
+host | string | resource host.name
+instance | string | resource service.instance.id
+pid | int64 | resource process.pid
+hw_id | string | resource hw.id
+device | int64 | resource cuda.device.id
+rank | int64 | resource cuda.process.rank
+trace_id | id! | field | | the trace
+span_id | uint64! | field | | the span. As 16 hexadecimal digits: `printf('%016x', span_id)`
+parent_id | uint64 | field | | the parent span; null: none
+name | string! | field | | the span's name; of a kernel its short name
+activity | string | attribute cuda.activity
+api | string | attribute cuda.api
+kernel_full | string | attribute cuda.kernel.name
+start_ns | int64! | field | ns | start since 1970. The rows of a file are in its order
+duration_ns | int64! | field | ns | end minus start
+span_kind | int64 | field | | OTLP's span kind: 1 internal, 2 server, 3 client, 4 producer, 5 consumer; null: unspecified
+status | int64 | field | | OTLP's status: 1 OK, 2 error; null: unset
+status_message | string | field | | the message of the status
+error | string | attribute error.type
+context | int64 | attribute cuda.context.id
+stream | int64 | attribute cuda.stream.id
+thread | int64 | attribute thread.id
+thread_name | string | attribute thread.name
+correlation | int64 | attribute cuda.correlation.id
+start_delay | int64 | attribute cuda.start_delay
+copy_kind | string | attribute cuda.memcpy.kind
+copy_bytes | int64 | attribute cuda.memcpy.bytes
+fill_bytes | int64 | attribute cuda.memset.bytes
+graph_node | int64 | attribute cuda.graph.node.id
+step | int64 | attribute cuda.step.number
+collective_operation | string | attribute cuda.collective.operation
+collective_key | string | attribute cuda.collective.key
+collective_bytes | int64 | attribute cuda.collective.bytes
+code_function | string | attribute code.function.name
+code_file | string | attribute code.file.path
+code_line | int64 | attribute code.line.number
+stack_id | string | attribute cuspan.stack.id
+flags | int64 | field | | OTLP's flags; null: 0
+trace_state | string | field | | the trace state
+scope | string | field | | JSON: the scope's `name`, `version`, `attributes` and `schema_url`, and the resource's `resource_schema_url`
+dropped_attributes | int64 | field | {attribute} | as the span says; null: 0. The same for the next two
+dropped_events | int64 | field | {event} |
+dropped_links | int64 | field | {link} |
+attributes | map! | field | | all other attributes of the span, in their order, as text
+attribute_types | string | field | | a letter for each entry of `attributes`: s string, i int, d double, b bool, j list or map as JSON. Null: there are none
+events | string | field | | JSON: a list of objects with `time_ns`, `name` and `attributes`; null: none
+links | string | field | | JSON: a list of objects with `trace_id`, `span_id`, `trace_state`, `flags`, `attributes` and `dropped_attributes`; null: none
+"""
+
+RESOURCE_COLUMNS = """
+resource_id | uint64! | field | | hash of all attributes, the same in every export
+service_name | string | resource service.name
+job | string | resource slurm.job.id k8s.job.name
+host | string | resource host.name
+instance | string | resource service.instance.id
+pid | int64 | resource process.pid
+hw_id | string | resource hw.id
+device | int64 | resource cuda.device.id
+device_name | string | resource hw.name
+rank | int64 | resource cuda.process.rank
+attributes | map! | field | | all attributes of the resource, also those above, as text
+attribute_types | string | field | | as in the table of spans
+"""
+
+PARQUET = {"int64": "INT64", "uint64": "UINT64", "string": "STRING", "id": "FIXED[16]", "map": "MAP(STRING, STRING)"}
+ATTRIBUTE_TYPES = {"int64": "int", "string": "string"}
+
+
+class Column:
+    def __init__(self, line):
+        cells = [cell.strip() for cell in line.split("|")]
+        self.name, kind, source = cells[:3]
+        self.type, self.is_optional = kind.rstrip("!"), not kind.endswith("!")
+        self.source, *self.keys = source.split()
+        self.unit, self.meaning = (cells[3:] + ["", ""])[:2]
+
+
+def columns_of(text):
+    return [Column(line) for line in text.strip().splitlines()]
+
+
+def known_attributes():
+    """{key: (type, unit, meaning)} of spans, {key: (type, unit, meaning)} of resources, as on the page of attributes."""
+    kinds = gen_attributes.activity_kinds()
+    fields, _ = gen_attributes.span_fields(kinds)
+    texts = gen_attributes.meanings(gen_attributes.FIELD_KEYS, 3)
+    spans = {key: (field.type, *texts[key]) for key, field in fields.items()}
+    texts = gen_attributes.meanings(gen_attributes.SPAN_KEYS, 4)
+    spans.update({key: (kind, texts[key][0], texts[key][2]) for key, kind in gen_attributes.span_keys().items() if key in texts})
+    texts = gen_attributes.meanings(gen_attributes.RESOURCE_KEYS, 4)
+    resources = {key: (kind, texts[key][0], texts[key][2]) for key, kind in gen_attributes.resource_keys().items()}
+    devices = gen_attributes.device_fields(kinds)
+    texts = gen_attributes.meanings(gen_attributes.FIELD_KEYS, 3)
+    resources.update({key: (kind, *texts[key]) for key, kind in devices.items() if key not in resources})
+    return spans, resources
+
+
+def complete(columns):
+    """Fills in what the page of attributes says."""
+    spans, resources = known_attributes()
+    for column in columns:
+        known = [(spans if column.source == "attribute" else resources).get(key) for key in column.keys]
+        known = [facts for facts in known if facts]
+        if not column.keys:
+            continue
+        if not known:
+            raise gen_attributes.Missing(f"fleet schema: {column.name}: no such attribute: {' '.join(column.keys)}")
+        kind, column.unit, text = known[0]
+        if kind.removesuffix(", hex") != ATTRIBUTE_TYPES[column.type]:
+            raise gen_attributes.Missing(f"fleet schema: {column.name} is {column.type}, but {column.keys[0]} is {kind}")
+        names = " or ".join(f"`{key}`" for key in column.keys)
+        column.meaning = f"{names}: {text}" if text else names
+    return columns
+
+
+def row_of(column):
+    source = {"field": "FLEET_FIELD", "resource": "FLEET_RESOURCE", "attribute": "FLEET_ATTRIBUTE"}[column.source]
+    kind = {"id": "ID", "map": "MAP_KEY"}.get(column.type, column.type.upper())
+    keys = f'"{" ".join(column.keys)}"' if column.keys else "NULL"
+    rows = [f'    {{"{column.name}", PARQUET_{kind}, {"true" if column.is_optional else "false"}, {source}, {keys}}},']
+    if column.type == "map":
+        rows.append(rows[0].replace("MAP_KEY", "MAP_VALUE"))
+    return rows
+
+
+def table(spans, resources):
+    lines = ["/* Generated by tools/gen_fleet_schema.py: do not edit. */", "/* clang-format off */", '#include "cli/export/fleet_columns.h"', "",
+             f'const char fleet_schema_version[] = "{VERSION}";', ""]
+    for name, columns in ("span", spans), ("resource", resources):
+        rows = [row for column in columns for row in row_of(column)]
+        lines += [f"const struct fleet_column fleet_{name}_columns[] = {{", *rows, "};", "",
+                  f"const size_t fleet_{name}_column_count = {len(rows)};", ""]
+    return "\n".join(lines[:-1]) + "\n"
+
+
+def rows_of(columns):
+    return [(f"`{column.name}`", PARQUET[column.type], "yes" if column.is_optional else "", column.unit, column.meaning)
+            for column in columns]
+
+
+def page(spans, resources):
+    head = ("column", "type", "null", "unit", "meaning")
+    return TEXT.format(version=VERSION, spans=gen_attributes.table(head, rows_of(spans)),
+                       resources=gen_attributes.table(head, rows_of(resources)))
+
+
+TEXT = """# Schema of exported spans
+
+This page describes the Parquet files that `cuspan export` writes, for queries with DuckDB, ClickHouse, pandas or Spark.
+`tools/gen_fleet_schema.py` generates it, and the program's table of columns: do not edit it.
+
+```
+cuspan export -o fleet trace.jsonl
+duckdb -c "SELECT name, count(*), sum(duration_ns) FROM 'fleet/spans/**/*.parquet' WHERE activity = 'kernel' GROUP BY name"
+```
+
+## Files
+
+```
+fleet/cuspan-schema.json
+fleet/spans/date=2026-11-26/hour=03/service=train.py/8c5fe1a0b96d2f43-0d1c2b3a49586776.parquet
+fleet/resources/91f0c3d2a4b5e687.parquet
+fleet/recordings/77d1e0f9a8b3c2d4
+```
+
+| part | meaning |
+|---|---|
+| `cuspan-schema.json` | the version of the schema. `cuspan export` refuses a folder with another one |
+| `date=`, `hour=` | the start of the spans in UTC. A span belongs to the hour in which it starts, so a query for an hour that follows spans to their parents or GPU work reads the hour before, too |
+| `service=` | `service.name`, percent-encoded: every byte except letters, digits, `.`, `_` and `-` is `%` and two hexadecimal digits. Longer than 180 bytes: cut, `~` and a hash. `__HIVE_DEFAULT_PARTITION__`: the resource has none. The exact name is in the column `service_name` |
+| file of spans | the spans of one resource in one hour: one process's work on one device, or its calls. Its name is the resource's ID and a hash of all IDs of its spans, so that a second export of the same spans replaces the file. A file larger than about 64 MB is continued by another one |
+| file of resources | all resources of one export; its name is a hash of their IDs. A resource may be in several files |
+| file of recordings | empty; its name is a hash of an exported recording. A second export of the same recording is refused, because each replay gives its spans new IDs |
+
+- Rows are in order of `start_ns`, in groups of up to 122,880. Pages are compressed by zstd. Strings have dictionaries. The
+  footer has the minimum and maximum of every column of numbers.
+- Files appear under their names when they are complete. An unfinished one has a name that ends in `.tmp`.
+- The names of `date`, `hour` and `service` exist in paths only, not in files.
+- The footer of each file has the key `cuspan.schema` with the version, and `cuspan.table`: `spans` or `resources`.
+
+## Spans
+
+{spans}
+
+An attribute is either in its column or in `attributes`, never in both. It is in `attributes` if its type is not that of the
+column, which happens in spans of other programs.
+
+## Resources
+
+Repeated for each span, the attributes of a GPU's resource would take most of the space. They are in a table of their own:
+
+{resources}
+
+## Exactness
+
+An export has every span and every attribute. These have no place in the files; `cuspan export` counts and prints them:
+
+- spans that end before they start: their duration is 0;
+- spans without an end: their duration is 0;
+- starts after the year 2262, which become the largest number;
+- a second attribute of the same name in a span or resource;
+- keys of attributes, names of events and values of resources with a NUL, which end there;
+- bytes that are not UTF-8: they become U+FFFD;
+- events without a time, counts of attributes that were dropped from events, scopes and resources, and entities of resources.
+
+Bytes in attributes are base64 text, as in OTLP JSON.
+
+Retries of an exporter can deliver a span twice, and exports of overlapping files repeat spans. Remove duplicates by
+`(trace_id, span_id)`, for each partition once, when it is complete.
+
+## Versions
+
+This is version {version}. These changes keep the version, so queries must name their columns and ignore others:
+
+- a new column, which is null in older files;
+- an attribute that moves from `attributes` to a new column. Queries for both use
+  `coalesce(column, CAST(attributes['KEY'] AS ...))`;
+- a new value in a column, a new key in `cuspan-schema.json` or in a footer.
+
+Everything else is a new version: a column that is removed, renamed, has another type, unit or meaning, becomes nullable, or
+other names of files and folders. A new version goes into a folder of its own, and `cuspan export` of the release before
+reads and writes only its own.
+"""
+
+
+def main():
+    try:
+        spans, resources = complete(columns_of(SPAN_COLUMNS)), complete(columns_of(RESOURCE_COLUMNS))
+    except gen_attributes.Missing as missing:
+        print(missing)
+        return 1
+    made = {PAGE: page(spans, resources), TABLE: table(spans, resources)}
+    if sys.argv[1:] not in ([], ["--check"]):
+        print(__doc__)
+        return 2
+    is_old = False
+    for path, text in made.items():
+        old = path.read_text(encoding="utf-8") if path.exists() else ""
+        if sys.argv[1:]:
+            name = str(path.relative_to(ROOT))
+            sys.stdout.writelines(difflib.unified_diff(old.splitlines(True), text.splitlines(True), name, name + " (made again)", n=1))
+            is_old |= old != text
+        elif old != text:
+            path.write_text(text, encoding="utf-8")
+    return int(is_old)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
