@@ -204,8 +204,10 @@ fleet/recordings/77d1e0f9a8b3c2d4
 
 - Rows are in order of `start_ns`, in groups of up to 122,880. Pages are compressed by zstd. Strings have dictionaries. The
   footer has the minimum and maximum of every column of numbers.
-- Files appear under their names when they are complete. An unfinished one has a name that ends in `.tmp`.
-- The names of `date`, `hour` and `service` exist in paths only, not in files.
+- Files appear under their names when they are complete.
+- The names of `date`, `hour` and `service` exist in paths only, not in files. Engines guess the type of `service`: a name
+  like `2024` becomes a number.
+- A file has at least 5 kB. A killed export leaves a file that ends in `.tmp`, which can be deleted.
 - The footer of each file has the key `cuspan.schema` with the version, and `cuspan.table`: `spans` or `resources`.
 
 ## Spans

@@ -29,7 +29,7 @@ endfunction()
 # at the end. `tests/run.sh quick` leaves them out.
 set(slow integration/agent_overload integration/agent_repeat integration/bench integration/bounds_memory
     integration/bounds_threads integration/diff_statistics integration/exits_exits integration/exits_signals
-    integration/export_jaeger
+    integration/export integration/export_jaeger
     integration/faults_outage integration/gpu_numbers integration/manners_taken integration/metrics_hardware
     integration/metrics_spool integration/metrics_totals integration/metrics_views integration/otel_schema
     integration/python_frames_all

@@ -179,8 +179,8 @@ static enum status output_open(struct fleet_writer *writer, char *folder, const 
 {
     struct output *output = &writer->output;
     *output = (struct output){.fd = -1, .folder = folder};
-    enum status status = make_folders(writer, folder, err);
     output->temporary = xasprintf("%s/cuspan-%ld.tmp", folder, (long)getpid());
+    enum status status = access(folder, F_OK) == 0 ? STATUS_OK : make_folders(writer, folder, err);
     if (status != STATUS_OK)
         return status;
     unlink(output->temporary); /* of an ended process with this ID */

@@ -12,6 +12,7 @@
 #define CREATED_BY     "cuspan"
 #define FORMAT_VERSION 2
 #define ZSTD_LEVEL     3
+#define OUT_BYTES      (256u << 10)
 #define PAGE_BYTES_MAX INT32_MAX
 
 /* Numbers of parquet.thrift. */
@@ -42,7 +43,8 @@ struct parquet_file {
     const struct parquet_schema *schema;
     const struct zstd_api *zstd; /* NULL: no compression */
     void *zstd_state;
-    uint64_t offset;
+    uint64_t offset;  /* with `out` */
+    struct bytes out; /* not yet written: pages of small files are short */
     struct group_facts *groups;
     size_t group_count, group_capacity;
     size_t chunk; /* the next one of the open row group */
@@ -70,6 +72,7 @@ void parquet_destroy(struct parquet_file *file)
     free(file->chunks);
     if (file->zstd_state)
         file->zstd->destroy(file->zstd_state);
+    free(file->out.data);
     free(file->page.data);
     free(file->packed.data);
     free(file->header.data);
@@ -82,20 +85,38 @@ uint64_t parquet_bytes(const struct parquet_file *file)
     return file->offset;
 }
 
-static enum status write_all(struct parquet_file *file, const void *data, size_t len, struct error *err)
+static enum status write_all(int fd, const void *data, size_t len, struct error *err)
 {
     const char *at = data;
     while (len > 0) {
-        ssize_t written = write(file->fd, at, len);
+        ssize_t written = write(fd, at, len);
         if (written < 0 && errno == EINTR)
             continue;
         if (written < 0)
             return error_set(err, STATUS_IO, "%s", strerror(errno));
         at += written;
         len -= (size_t)written;
-        file->offset += (uint64_t)written;
     }
     return STATUS_OK;
+}
+
+static enum status flush(struct parquet_file *file, struct error *err)
+{
+    enum status status = write_all(file->fd, file->out.data, file->out.len, err);
+    file->out.len = 0;
+    return status;
+}
+
+static enum status add_bytes(struct parquet_file *file, const void *data, size_t len, struct error *err)
+{
+    enum status status = STATUS_OK;
+    file->offset += len;
+    if (file->out.len + len > OUT_BYTES)
+        status = flush(file, err);
+    if (len >= OUT_BYTES)
+        return status == STATUS_OK ? write_all(file->fd, data, len, err) : status;
+    bytes_add(&file->out, data, len);
+    return status;
 }
 
 /* --- pages --- */
@@ -149,8 +170,8 @@ static enum status write_page(struct parquet_file *file, int type, size_t values
     add_page_header(file, type, body->len, values, encoding);
     facts->bytes += file->header.len + file->page.len;
     facts->compressed += file->header.len + body->len;
-    status = write_all(file, file->header.data, file->header.len, err);
-    return status == STATUS_OK ? write_all(file, body->data, body->len, err) : status;
+    status = add_bytes(file, file->header.data, file->header.len, err);
+    return status == STATUS_OK ? add_bytes(file, body->data, body->len, err) : status;
 }
 
 /* Levels are preceded by their length. */
@@ -255,7 +276,7 @@ static enum status add_data(struct parquet_file *file, const struct parquet_colu
 
 static enum status start_file(struct parquet_file *file, struct error *err)
 {
-    return file->offset == 0 ? write_all(file, MAGIC, MAGIC_BYTES, err) : STATUS_OK;
+    return file->offset == 0 ? add_bytes(file, MAGIC, MAGIC_BYTES, err) : STATUS_OK;
 }
 
 enum status parquet_add_chunk(struct parquet_file *file, const struct parquet_chunk *chunk, struct error *err)
@@ -496,5 +517,7 @@ enum status parquet_finish(struct parquet_file *file, struct error *err)
     uint32_t len = (uint32_t)file->page.len;
     bytes_add_le32(&file->page, len);
     bytes_add(&file->page, MAGIC, MAGIC_BYTES);
-    return status == STATUS_OK ? write_all(file, file->page.data, file->page.len, err) : status;
+    if (status == STATUS_OK)
+        status = add_bytes(file, file->page.data, file->page.len, err);
+    return status == STATUS_OK ? flush(file, err) : status;
 }
