@@ -112,6 +112,8 @@ static enum status write_marker(const char *folder, const char *path, struct err
     int len =
         snprintf(text, sizeof text, "{\"schema\": \"cuspan\", \"version\": %s}\n", fleet_schema_version);
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
+    if (fd < 0 && errno == EEXIST) /* another export was faster */
+        return STATUS_OK;
     if (fd < 0)
         return complain(err, "cannot write", path);
     ssize_t written = write(fd, text, (size_t)len);

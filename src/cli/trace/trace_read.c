@@ -17,6 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define PROGRESS_RECORDS 8192
+
 struct reader {
     struct trace_files files;
     struct store store;
@@ -343,11 +345,16 @@ static enum status take_records(struct reader *reader, trace_record_fn *take, vo
 {
     const struct span_record *record;
     enum status status;
+    uint64_t taken = 0;
+    progress_begin(&reader->progress, "writing");
     while ((status = span_sort_next(reader->sort, &record, err)) == STATUS_OK && record) {
         status = take(context, record, err);
         if (status != STATUS_OK)
             break;
+        if (++taken % PROGRESS_RECORDS == 0)
+            progress_update(&reader->progress, taken, reader->store.spans);
     }
+    progress_end(&reader->progress);
     return status;
 }
 

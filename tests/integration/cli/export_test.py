@@ -498,7 +498,7 @@ class Errors(Case):
         self.check(1, "cannot create", "-o", self.work / "no/such/folder", spans)
 
     def test_a_full_disk(self):
-        """A limit on the size of files acts like one, for the export and for the sorted runs in TMPDIR."""
+        """A limit on the size of files acts like one."""
         def limit(size):
             def apply():
                 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -533,6 +533,13 @@ class Errors(Case):
                 for span in spans:
                     span["attributes"] = [{"key": "text", "value": {"stringValue": f"{span['spanId']}" + "x" * size}}]
                 file.write(json.dumps(small_document("a", spans)) + "\n")
+
+        # More than fits into memory is sorted in TMPDIR.
+        environment = {**os.environ, "TMPDIR": str(self.work / "missing")}
+        done = subprocess.run([BUILD / "cuspan", "export", "-o", self.fleet, path], env=environment, capture_output=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"cannot create a temporary file in", done.stderr)
+        self.assertEqual(names_of_all(self.fleet), ["cuspan-schema.json"])
 
         child = os.fork()
         if child == 0:

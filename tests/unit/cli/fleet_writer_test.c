@@ -1,6 +1,7 @@
 /* The writer's files and their errors. Other programs read the files in tests/integration/cli/export_test.py.
  */
 #include "cli/export/fleet_writer.h"
+#include "cli/export/fleet_group.h"
 #include "cli/trace/trace_read.h"
 
 #include "../support/cli_trace.h"
@@ -17,7 +18,8 @@
 
 #include <cmocka.h>
 
-#define HOUR_NS UINT64_C(3600000000000)
+#define HOUR_NS     UINT64_C(3600000000000)
+#define TEN_MINUTES (HOUR_NS / 6)
 
 static char work[] = "/tmp/cuspan-test-XXXXXX";
 static char input[64], folder[64];
@@ -54,8 +56,8 @@ static int remove_folder(void **state)
     return 0;
 }
 
-/* Spans of two processes in turn, the later ones first, ten minutes apart. */
-static void write_input(unsigned spans)
+/* Spans of two processes in turn, the later ones first. */
+static void write_spans(unsigned spans, uint64_t step_ns)
 {
     FILE *file = fopen(input, "w");
     assert_non_null(file);
@@ -67,8 +69,13 @@ static void write_input(unsigned spans)
             "\"traceId\":\"" TRACE_A
             "\",\"spanId\":\"%016x\",\"name\":\"n%u\",\"startTimeUnixNano\":\"%" PRIu64
             "\",\"endTimeUnixNano\":\"%" PRIu64 "\"}]}]}]}\n",
-            i % 2, i + 1, i, i * HOUR_NS / 6, i * HOUR_NS / 6 + 5);
+            i % 2, i + 1, i, i * step_ns, i * step_ns + 5);
     fclose(file);
+}
+
+static void write_input(unsigned spans)
+{
+    write_spans(spans, TEN_MINUTES);
 }
 
 struct order {
@@ -214,6 +221,23 @@ static void test_other_spans_are_added(void **state)
     assert_int_equal(parquet_files, 2 + 2 + 1);
 }
 
+/* More spans than a row group has. */
+static void test_a_large_file_is_continued_by_another(void **state)
+{
+    static const size_t limits[] = {0, 1000};
+    struct fleet_totals totals;
+    struct error err;
+    write_spans(2 * FLEET_GROUP_ROWS + 2000, 1000);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(export(NULL, limits[i], &totals, &err), STATUS_OK);
+        assert_int_equal(totals.spans, 2 * FLEET_GROUP_ROWS + 2000);
+        assert_int_equal(totals.files, limits[i] ? 5 : 3);
+        count_files();
+        assert_int_equal(parquet_files, totals.files);
+        remove_folder(state);
+    }
+}
+
 static void write_text(const char *name, const char *text)
 {
     char path[128];
@@ -341,6 +365,7 @@ int main(void)
         cmocka_unit_test(test_records_come_by_resource_and_start),
         cmocka_unit_test(test_names_beyond_the_limit),
         cmocka_unit_test_teardown(test_a_file_per_process_and_hour, remove_folder),
+        cmocka_unit_test_teardown(test_a_large_file_is_continued_by_another, remove_folder),
         cmocka_unit_test_teardown(test_other_spans_are_added, remove_folder),
         cmocka_unit_test_teardown(test_folders_of_others_are_refused, remove_folder),
         cmocka_unit_test_teardown(test_a_file_instead_of_the_folder, remove_folder),
