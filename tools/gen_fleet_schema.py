@@ -184,6 +184,16 @@ cuspan export -o fleet trace.jsonl
 duckdb -c "SELECT name, count(*), sum(duration_ns) FROM 'fleet/spans/**/*.parquet' WHERE activity = 'kernel' GROUP BY name"
 ```
 
+| engine | reads |
+|---|---|
+| DuckDB | `FROM 'fleet/spans/**/*.parquet'` |
+| ClickHouse, chDB | `FROM file('fleet/spans/**/*.parquet', Parquet)` |
+| pandas, pyarrow | `pandas.read_parquet('fleet/spans')`, `pyarrow.parquet.read_table('fleet/spans')` |
+| Spark | `spark.read.parquet('fleet/spans')`; UINT64 is DECIMAL(20, 0) there. Tried with 4.3.0, not part of the tests |
+
+pandas and pyarrow read all columns unless you name them with `columns=[...]`. ClickHouse does not decode `%2F` in `service`;
+`service_name` has the name in every engine.
+
 ## Files
 
 ```

@@ -64,7 +64,7 @@ def documents():
     """One for each service."""
     return [{"resourceSpans": [{
         "resource": {"attributes": attributes({"service.name": service, "process.pid": 7, "slurm.job.id": "j1", "deep": [1, 2]}) +
-                     attributes({"deep": 3})},
+                     attributes({"deep": 3}), "droppedAttributesCount": 5},
         "schemaUrl": "R",
         "scopeSpans": [{"scope": {"name": "sc", "version": "1", "attributes": attributes({"q": 1})}, "schemaUrl": "S",
                         "spans": spans()}]}]} for service in SERVICES]

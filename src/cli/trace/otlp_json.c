@@ -404,7 +404,6 @@ static void take_scope(struct otlp_json *json, yyjson_val *batch, yyjson_val *sc
                        struct store *store)
 {
     yyjson_val *scope = yyjson_obj_get(scope_spans, "scope");
-    yyjson_val *resource = yyjson_obj_get(batch, "resource");
     text_clear(&json->texts);
     struct json_object object = json_object_begin(&json->texts);
     add_text_field(&object, "name", yyjson_obj_get(scope, "name"));
@@ -414,8 +413,6 @@ static void take_scope(struct otlp_json *json, yyjson_val *batch, yyjson_val *sc
     add_text_field(&object, "resource_schema_url", yyjson_obj_get(batch, "schemaUrl"));
     json_object_end(&object);
     count_dropped(scope, store);
-    count_dropped(resource, store);
-    store->omissions.fields += yyjson_arr_size(yyjson_obj_get(resource, "entityRefs")) > 0;
     store_scope(store, (struct slice){json->texts.data, object.has_fields ? json->texts.len : 0});
 }
 
@@ -563,7 +560,10 @@ static enum status take_batch(struct otlp_json *json, yyjson_val *batch, struct 
 {
     size_t i, k, scope_count, count;
     yyjson_val *scope, *span;
-    take_resource(json, yyjson_obj_get(batch, "resource"), store);
+    yyjson_val *resource = yyjson_obj_get(batch, "resource");
+    take_resource(json, resource, store);
+    count_dropped(resource, store);
+    store->omissions.fields += yyjson_arr_size(yyjson_obj_get(resource, "entityRefs"));
     yyjson_arr_foreach(yyjson_obj_get(batch, "scopeSpans"), i, scope_count, scope)
     {
         if (store->wants_details)

@@ -4,7 +4,7 @@ names stay in their folders; a second export does not double; what goes wrong is
 
     export_test.py --build BUILD-DIR [--write] [unittest's arguments]
 
-It needs duckdb, pyarrow and chdb: export_test.sh gets them from PyPI. --write: writes the golden files export_schema.txt and
+It needs duckdb, pyarrow, pandas and chdb: export_test.sh gets them from PyPI. --write: writes the golden files export_schema.txt and
 export_rows.json again, which tests/support/make_export.py's spans make."""
 
 import json
@@ -22,6 +22,7 @@ from pathlib import Path
 
 import chdb
 import duckdb
+import pandas
 import pyarrow.parquet
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -267,6 +268,7 @@ class Recorded(unittest.TestCase):
         self.assertGreater(len(services), 3)
         self.assertEqual(by_duckdb(self.fleet, "SELECT DISTINCT service FROM spans"), [(name,) for name in services])
         self.assertEqual(by_chdb(self.fleet, "SELECT DISTINCT service FROM spans"), [(name,) for name in services])
+        self.assertEqual(sorted(set(pandas.read_parquet(self.fleet / "spans")["service"])), services)
         table = pyarrow.parquet.read_table(self.fleet / "spans")
         self.assertEqual(sorted(set(table.column("service").to_pylist())), services)
         query = "SELECT attributes['cuda.kernel.grid'] AS grid, count(*) AS n FROM spans WHERE activity = 'kernel' GROUP BY 1"
