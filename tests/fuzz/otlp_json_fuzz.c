@@ -1,7 +1,9 @@
-/* Arbitrary bytes as a file of spans that `cuspan show` and `cuspan stat` read (JSON lines, messages of
+/* Arbitrary bytes as a file of spans that `cuspan show`, `stat` and `export` read (JSON lines, messages of
  * protobuf, compressed files): an error that names the place, or a trace that can be drawn, listed and
- * written for Perfetto, including control characters. The first byte selects the sizes of segments and of the
- * buffer. */
+ * written for Perfetto and as Parquet, including control characters. The first byte selects the sizes of
+ * segments and of the buffer. */
+#include "cli/export/fleet_encode.h"
+#include "cli/export/fleet_path.h"
 #include "cli/show/perfetto.h"
 #include "cli/show/picture.h"
 #include "cli/show/span_lines.h"
@@ -10,6 +12,7 @@
 #include "fuzz.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -43,6 +46,101 @@ static enum status count(void *spans, struct trace *segment, struct error *err)
     for (size_t i = 0; i < segment->span_count; i++)
         *(size_t *)spans += !segment->spans[i].is_margin;
     return STATUS_OK;
+}
+
+/* --- export --- */
+
+struct exporting {
+    struct fleet_collector collector;
+    struct fleet_encoder encoder;
+    struct fleet_group group;
+    struct parquet_column columns[FLEET_COLUMNS_MAX];
+    struct parquet_schema schema;
+    struct parquet_file *file; /* NULL: there was no span yet */
+    uint64_t *ids;
+    const struct trace *trace;
+    size_t spans;
+};
+
+static struct parquet_file *create_file(struct exporting *exporting, const struct fleet_column *columns,
+                                        size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        exporting->columns[i] =
+            (struct parquet_column){columns[i].name, columns[i].type, columns[i].is_optional};
+    exporting->schema = (struct parquet_schema){exporting->columns, count, SIZE_MAX, NULL, 0};
+    return parquet_create(fileno(null), &exporting->schema, NULL);
+}
+
+static void start_export(struct exporting *exporting)
+{
+    fleet_collector_init(&exporting->collector, exporting->trace);
+    exporting->ids = calloc(exporting->trace->resource_count + 1, sizeof *exporting->ids);
+    exporting->file = create_file(exporting, fleet_span_columns, fleet_span_column_count);
+}
+
+static void finish_file(struct exporting *exporting)
+{
+    struct error err;
+    require(parquet_finish(exporting->file, &err) == STATUS_OK, "the file can't be finished");
+    parquet_destroy(exporting->file);
+}
+
+static void write_group(struct exporting *exporting)
+{
+    struct error err;
+    struct text path = {0};
+    const struct trace_resource *resource = &exporting->trace->resources[exporting->group.resource];
+    if (!exporting->group.rows)
+        return;
+    fleet_path_add_partition(&path, exporting->group.hour, trace_string(exporting->trace, resource->service));
+    const char *service = strrchr(path.data, '/');
+    require(service && strncmp(service, "/service=", 9) == 0 && strlen(service) <= 255, "the path is wrong");
+    text_deinit(&path);
+    require(fleet_encode_group(&exporting->encoder, &exporting->group, exporting->trace, exporting->ids,
+                               exporting->file, &err) == STATUS_OK,
+            "a row group can't be written");
+    fleet_group_clear(&exporting->group);
+}
+
+static enum status take_record(void *context, const struct span_record *record, struct error *err)
+{
+    struct exporting *exporting = context;
+    (void)err;
+    if (!exporting->file)
+        start_export(exporting);
+    if (exporting->group.resource != record->resource ||
+        exporting->group.hour != fleet_hour(record->start_ns))
+        write_group(exporting);
+    fleet_group_add(&exporting->collector, &exporting->group, record);
+    exporting->spans++;
+    return STATUS_OK;
+}
+
+static void export(const struct trace_input *input)
+{
+    struct trace trace;
+    struct exporting exporting = {.trace = &trace};
+    struct trace_facts facts;
+    struct store_omissions omissions;
+    struct error err = {""};
+    enum status status = trace_read_records(input, &trace, take_record, &exporting, &facts, &omissions, &err);
+    check(status, &err);
+    require(status != STATUS_OK || exporting.spans == facts.spans, "a span is not exported");
+    if (exporting.file) {
+        write_group(&exporting);
+        finish_file(&exporting);
+        exporting.file = create_file(&exporting, fleet_resource_columns, fleet_resource_column_count);
+        require(fleet_encode_resources(&exporting.encoder, &trace, exporting.ids, exporting.file, &err) ==
+                    STATUS_OK,
+                "the resources can't be written");
+        finish_file(&exporting);
+    }
+    fleet_encoder_deinit(&exporting.encoder);
+    fleet_group_deinit(&exporting.group);
+    fleet_collector_deinit(&exporting.collector);
+    free(exporting.ids);
+    trace_deinit(&trace);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -82,6 +180,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check(status, &err);
     require(status != STATUS_OK || spans == facts.spans, "a span is in no segment, or in two");
     trace_deinit(&trace);
+    export(&(struct trace_input){
+        .paths = paths, .path_count = 1, .buffer_bytes = 1 + data[0] * 8, .name_bytes_max = 1 + data[0] * 8});
     close(fd);
     return 0;
 }
