@@ -148,6 +148,7 @@ void correlate_call_asleep(struct correlate *c, const struct thread_info *thread
     const struct call_info *info = call_info((enum call_domain)call->head.domain, call->head.cbid);
     if (info && !c->is_summary)
         note_graphs(c, thread->tid, call, info, &nobody);
+    c->calls.code = NULL; /* capture fell asleep while the record was written */
 }
 
 /* Launches repeat their parameters. Other calls have new addresses and sizes. */

@@ -223,6 +223,21 @@ static void test_a_graph_s_node_has_the_code_that_captured_it(void **state)
     settings.capture.launch_stacks = LAUNCH_STACKS_NONE;
 }
 
+static void test_the_code_of_a_call_that_fell_asleep_is_of_no_other_call(void **state)
+{
+    (void)state;
+    struct call_record asleep = {.correlation_id = 1, .start_ns = 100, .end_ns = 200};
+    asleep.head = (struct record_head){sizeof asleep, RECORD_CALL_ASLEEP, CALL_RUNTIME,
+                                       find_call(CALL_RUNTIME, "cudaLaunchKernel")};
+    settings.capture.launch_stacks = LAUNCH_STACKS_PYTHON;
+    begin();
+    describe_code(71, 9, 0);
+    correlate_call_asleep(correlate, &thread, &asleep);
+    launch(2, 1000);
+    assert_null(attr(only("cudaLaunchKernel"), "cuspan.stack.id"));
+    settings.capture.launch_stacks = LAUNCH_STACKS_NONE;
+}
+
 static void test_a_record_waits_only_so_long(void **state)
 {
     (void)state;
@@ -557,6 +572,7 @@ int main(void)
         TEST(test_a_graph_s_execution_has_its_number_of_nodes),
         TEST(test_a_graph_s_node_leads_to_the_call_that_captured_it),
         TEST(test_a_graph_s_node_has_the_code_that_captured_it),
+        TEST(test_the_code_of_a_call_that_fell_asleep_is_of_no_other_call),
         TEST(test_a_record_waits_only_so_long),
         TEST(test_a_counted_kernel_waits_for_its_counts),
         TEST(test_counts_are_waited_for_only_so_long),
