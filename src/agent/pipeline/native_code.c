@@ -82,16 +82,37 @@ static bool is_of_runtime(const char *function)
            strstr(function, "cudaLaunchKernel<");
 }
 
-/* Without optimization, the stub has a caller with the kernel's name: "ns::fill(int*)" for
- * "__device_stub__ZN2ns4fillEPi". */
+/* The kernel of a stub: "fill" of "__device_stub__ZN2ns4fillEPi", and of "__device_stub__fill" (extern "C").
+ */
+static struct kernel {
+    const char *name;
+    size_t bytes;
+} kernel_of(const char *stub)
+{
+    const char *at = stub + strlen(STUB);
+    struct kernel kernel = {at, strcspn(at, "(")};
+    if (*at != 'Z')
+        return kernel;
+    at += 1 + strspn(at + 1, "NL");
+    while (*at >= '1' && *at <= '9') {
+        char *name;
+        unsigned long bytes = strtoul(at, &name, 10);
+        if (bytes > strlen(name)) /* cut */
+            return (struct kernel){name, 0};
+        kernel = (struct kernel){name, bytes};
+        at = name + bytes;
+    }
+    return kernel;
+}
+
+/* Without optimization, the stub has a caller with the kernel's name: "ns::fill(int*)". */
 static bool calls_stub(const char *function, const char *stub)
 {
     const char *end = function + strcspn(function, "(<"), *name = end;
     while (name > function && name[-1] != ':' && name[-1] != ' ')
         name--;
-    char kernel[NAME_BYTES_MAX];
-    snprintf(kernel, sizeof kernel, "%.*s", (int)(end - name), name);
-    return *kernel && strstr(stub, kernel);
+    struct kernel kernel = kernel_of(stub);
+    return end > name && kernel.bytes == (size_t)(end - name) && memcmp(kernel.name, name, kernel.bytes) == 0;
 }
 
 static bool is_programs_frame(const struct symbol_frame *found, char stub[NAME_BYTES_MAX])

@@ -163,6 +163,12 @@ uint64_t cudaLaunchAny(void), cuLaunchAny(void), cudistance(void);
 uint64_t stub_of_fill(void) __asm__("__device_stub__ZN2ns4fillEPi");
 uint64_t fill_of_ns(void) __asm__("_ZN2ns4fillEPi");
 uint64_t fill_all(void) __asm__("_ZN2ns8fill_allEPi");
+uint64_t fil_of_ns(void) __asm__("_ZN2ns3filEPi");
+uint64_t ns_of_none(void) __asm__("_Z2nsPi");
+uint64_t stub_of_scale(void) __asm__("__device_stub__scale");
+uint64_t scale(void);
+#define TEN(x) x x x x x x x x x x
+uint64_t stub_of_long(void) __asm__("__device_stub__ZN2ns202x" TEN(TEN("xx")) "xEPi");
 
 uint64_t cudaLaunchAny(void)
 {
@@ -187,6 +193,26 @@ uint64_t fill_of_ns(void)
 uint64_t fill_all(void)
 {
     return 6;
+}
+uint64_t fil_of_ns(void)
+{
+    return 7;
+}
+uint64_t ns_of_none(void)
+{
+    return 8;
+}
+uint64_t stub_of_scale(void)
+{
+    return 9;
+}
+uint64_t scale(void)
+{
+    return 10;
+}
+uint64_t stub_of_long(void)
+{
+    return 11;
 }
 
 /* ---- Names ----------------------------------------------------------------------------------------------
@@ -247,6 +273,25 @@ static void test_the_runtime_and_stubs_are_not_the_programs(void **state)
     const struct code_record *named = expect_named(make(0, frames, 7, 0, 0));
     for (uint32_t i = 0; i < 7; i++)
         expect_frame(named, i, "native_code_test", names[i], is_programs[i]);
+}
+
+/* With optimization, the stub is called by the code that launches. */
+static void test_a_launcher_with_a_part_of_the_kernels_name_is_the_programs(void **state)
+{
+    (void)state;
+    uint64_t (*const stubs[])(void) = {stub_of_fill, stub_of_scale, stub_of_long};
+    uint64_t (*const launchers[])(void) = {fil_of_ns, fill_of_ns, scale, ns_of_none};
+    static const char *const names[] = {"|ns::fil(int*)+", "|ns::fill(int*)+", "|scale+", "|ns(int*)+"};
+    static const bool is_programs[3][4] = {
+        {true, false, true, true}, {true, true, false, true}, {true, true, true, true}};
+    for (int stub = 0; stub < 3; stub++)
+        for (int i = 0; i < 4; i++) {
+            uint64_t frames[2] = {(uint64_t)(uintptr_t)stubs[stub] + 1,
+                                  (uint64_t)(uintptr_t)launchers[i] + 1};
+            const struct code_record *named = expect_named(make(0, frames, 2, 0, 0));
+            expect_frame(named, 0, "native_code_test", "|__device_stub__", false);
+            expect_frame(named, 1, "native_code_test", names[i], is_programs[stub][i]);
+        }
 }
 
 static void test_a_cut_stack_stays_cut(void **state)
@@ -498,6 +543,7 @@ int main(void)
         cmocka_unit_test_setup(test_other_stacks_stay_as_they_are, setup),
         cmocka_unit_test_setup(test_frames_have_names, setup),
         cmocka_unit_test_setup(test_the_runtime_and_stubs_are_not_the_programs, setup),
+        cmocka_unit_test_setup(test_a_launcher_with_a_part_of_the_kernels_name_is_the_programs, setup),
         cmocka_unit_test_setup(test_a_cut_stack_stays_cut, setup),
         cmocka_unit_test_setup(test_an_empty_stack, setup),
         cmocka_unit_test_setup(test_long_names_become_shorter, setup),
