@@ -90,7 +90,8 @@ enum code_frame_flags {
 
 /* Return addresses of native frames, innermost first. */
 struct code_addresses {
-    uint64_t ticket; /* of native_frames_finish(); 0: complete */
+    uint64_t ticket;     /* of native_frames_finish(); 0: complete */
+    uint64_t generation; /* of the walk (native_frames.h) */
     uint64_t frames[];
 };
 

@@ -23,6 +23,7 @@
 struct naming {
     const struct code_record *code; /* in its thread's ring; NULL: none */
     uint64_t since_ns, last_ns;
+    uint32_t generation;
     uint64_t frames[CODE_FRAMES_MAX];
     uint32_t count, next;
     bool is_cut;
@@ -82,12 +83,13 @@ static bool is_of_runtime(const char *function)
            strstr(function, "cudaLaunchKernel<");
 }
 
-/* The kernel of a stub: "fill" of "__device_stub__ZN2ns4fillEPi", and of "__device_stub__fill" (extern "C").
- */
-static struct kernel {
+struct kernel {
     const char *name;
-    size_t bytes;
-} kernel_of(const char *stub)
+    size_t bytes; /* 0: unknown */
+};
+
+/* "fill" of "__device_stub__ZN2ns4fillEPi", and of "__device_stub__fill" (extern "C"). */
+static struct kernel kernel_of(const char *stub)
 {
     const char *at = stub + strlen(STUB);
     struct kernel kernel = {at, strcspn(at, "(")};
@@ -178,6 +180,7 @@ static void take_frames(struct naming *naming, const struct code_record *code)
         native_frames_finish(addresses->ticket, naming->frames + count, CODE_FRAMES_MAX - count, &rest);
     naming->is_cut = addresses->ticket ? rest.end != NATIVE_END_OUTERMOST : code->flags & CODE_IS_CUT;
     naming->count = count + rest.count;
+    naming->generation = (uint32_t)addresses->generation;
 }
 
 /* The stack's place. A new stack takes the place that was not used for the longest time. */
@@ -221,9 +224,14 @@ static bool name_frames(struct naming *naming, uint64_t until_ns)
     return true;
 }
 
+/* A name must never be that of another library's function: such a stack is unknown. */
 static const struct code_record *finish(struct naming *naming)
 {
     struct code_record *named = &naming->named.record;
+    if (!native_frames_are_current(naming->generation, naming->frames, naming->count)) {
+        named->head.bytes = sizeof *named;
+        naming->count = naming->next = 0;
+    }
     bool is_cut = naming->is_cut || naming->next < naming->count;
     while (named->head.bytes % 8)
         ((uint8_t *)named)[named->head.bytes++] = 0;

@@ -265,10 +265,11 @@ static uint32_t write_python(const struct launch_stack *stack, struct code_recor
 
 static uint32_t write_native(const struct launch_stack *stack, struct code_record *record)
 {
-    uint64_t *to = (uint64_t *)(void *)record->frames;
+    struct code_addresses *to = (struct code_addresses *)(void *)record->frames;
     const struct native_walk *walk = &stack->native.walk;
-    to[0] = walk->ticket;
-    memcpy(&to[1], stack->native.frames, walk->count * sizeof *to);
+    to->ticket = walk->ticket;
+    to->generation = walk->generation;
+    memcpy(to->frames, stack->native.frames, walk->count * sizeof *to->frames);
     record->flags |= CODE_IS_NATIVE;
     return stack->bytes_max;
 }

@@ -292,6 +292,22 @@ void native_frames_finish(uint64_t ticket, uint64_t *frames, uint32_t max, struc
     give_back(copy);
 }
 
+static void do_nothing(void *context)
+{
+    (void)context;
+}
+
+bool native_frames_are_current(uint32_t generation, const uint64_t *frames, uint32_t count)
+{
+    struct stacks *stacks = atomic_load_explicit(&shared, memory_order_acquire);
+    if (!stacks)
+        return true;
+    bool is_current = native_rules_update(&stacks->rules, do_nothing, NULL);
+    for (uint32_t i = 0; i < count && is_current; i++)
+        is_current = native_rules_had(&stacks->rules, frames[i], generation);
+    return is_current;
+}
+
 /* Learns all rules of a stack, and leaves the copy as it is for native_frames_finish(). */
 static void learn_copies(void *context)
 {

@@ -67,6 +67,11 @@ void native_frames_walk(struct native_stack *stack, enum native_from from, uint6
  * the copy back. NATIVE_END_UNKNOWN: the copy is gone. Takes the loader's lock for at most some 100 us. */
 void native_frames_finish(uint64_t ticket, uint64_t *frames, uint32_t max, struct native_walk *walk);
 
+/* The thread of ours that polls: whether the frames of a walk are in the libraries in which they were. False:
+ * since the walk's generation, a library was unloaded and another one may have taken its place; or this is
+ * not known now. */
+bool native_frames_are_current(uint32_t generation, const uint64_t *frames, uint32_t count);
+
 /* The thread of ours, every few milliseconds: follows loaded and unloaded libraries, and learns the rules of
  * all copies. A copy that nobody finishes is free again after 64 polls. */
 void native_frames_poll(void);

@@ -193,12 +193,19 @@ static void take_over(struct native_rules *rules)
         library->is_gone = j == now->count || now->all[j].begin != library->begin ||
                            now->all[j].end != library->end || now->all[j].identity != library->identity;
         gone += library->is_gone;
+        if (!library->is_gone) {
+            now->all[j].is_old = true;
+            now->all[j].since = library->since;
+        }
     }
+    uint32_t generation = atomic_load_explicit(&rules->generation, memory_order_relaxed) + (gone ? 1 : 0);
+    for (uint32_t i = 0; i < now->count; i++)
+        if (!now->all[i].is_old)
+            now->all[i].since = generation;
     drop_entries(rules, before);
     rules->now = now;
     rules->next = before;
-    if (gone)
-        atomic_fetch_add_explicit(&rules->generation, 1, memory_order_relaxed);
+    atomic_store_explicit(&rules->generation, generation, memory_order_relaxed);
 }
 
 bool native_rules_update(struct native_rules *rules, void (*work)(void *), void *context)
@@ -212,6 +219,12 @@ bool native_rules_update(struct native_rules *rules, void (*work)(void *), void 
         take_over(rules);
     }
     return false;
+}
+
+bool native_rules_had(const struct native_rules *rules, uint64_t address, uint32_t generation)
+{
+    const struct library *library = find_library(rules->now, address - 1);
+    return !library || (int32_t)(generation - library->since) >= 0;
 }
 
 void native_rules_init(struct native_rules *rules)

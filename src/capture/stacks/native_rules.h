@@ -26,8 +26,9 @@
 struct library {
     uint64_t begin, end; /* of its code */
     uint64_t identity;
+    uint32_t since;         /* generation */
     struct eh_frame tables; /* header NULL: none */
-    bool is_tool, is_gone;
+    bool is_tool, is_gone, is_old;
 };
 
 struct libraries {
@@ -74,6 +75,10 @@ void native_rules_init(struct native_rules *rules);
 /* Calls `work` under the loader's lock, when the list of libraries is current. Drops the rules of those that
  * are gone. False: not now, because libraries were loaded all the time or a thread forks. Polling thread. */
 bool native_rules_update(struct native_rules *rules, void (*work)(void *context), void *context);
+
+/* Whether the library of a return address was there in that generation, or it has none. Polling thread, after
+ * an update. */
+bool native_rules_had(const struct native_rules *rules, uint64_t address, uint32_t generation);
 
 /* Finds the rule of an address of at most 48 bits, and returns its entry. In `work` only. */
 uint64_t native_rules_learn(struct native_rules *rules, uint64_t address);

@@ -4,6 +4,8 @@
 #include "capture/stacks/native_frames.h"
 
 #include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,7 +55,7 @@ static int setup(void **state)
     return 0;
 }
 
-static struct library load(void)
+static struct library copy(void)
 {
     static int number;
     struct library library;
@@ -61,6 +63,11 @@ static struct library load(void)
     snprintf(library.path, sizeof library.path, "%s/libmany%d.so", folder, number++);
     snprintf(command, sizeof command, "cp '%s' '%s'", MANY_FUNCTIONS, library.path);
     assert_int_equal(system(command), 0);
+    return library;
+}
+
+static struct library load_copy(struct library library)
+{
     library.handle = dlopen(library.path, RTLD_NOW | RTLD_LOCAL);
     if (!library.handle)
         fail_msg("%s", dlerror());
@@ -70,10 +77,44 @@ static struct library load(void)
     return library;
 }
 
+static struct library load(void)
+{
+    return load_copy(copy());
+}
+
+/* A library of the same size with other unwind tables, and so another library. */
+static struct library load_other(void)
+{
+    struct library library = copy();
+    Elf64_Ehdr file;
+    int fd = open(library.path, O_RDWR);
+    assert_int_equal(pread(fd, &file, sizeof file, 0), sizeof file);
+    for (int i = 0; i < file.e_phnum; i++) {
+        Elf64_Phdr part;
+        off_t at = (off_t)(file.e_phoff + (uint64_t)i * sizeof part);
+        assert_int_equal(pread(fd, &part, sizeof part, at), sizeof part);
+        if (part.p_type == PT_GNU_EH_FRAME)
+            assert_int_equal(pwrite(fd, "\xff\xff", 2, (off_t)part.p_offset + 4), 2);
+    }
+    close(fd);
+    return load_copy(library);
+}
+
 static void unload(struct library *library)
 {
     dlclose(library->handle);
     unlink(library->path);
+}
+
+/* What a walk would have now, after a poll. */
+static uint32_t generation(void)
+{
+    uint64_t frame;
+    struct native_walk walk, rest;
+    native_frames_poll();
+    native_frames_walk(NULL, NATIVE_FROM_HERE, &frame, 1, &walk);
+    native_frames_finish(walk.ticket, NULL, 0, &rest);
+    return walk.generation;
 }
 
 /* A stack as a walk writes it. */
@@ -89,6 +130,7 @@ static const struct code_record *make(unsigned number, const uint64_t *frames, u
         .frame_count = count,
         .flags = CODE_IS_DESCRIBED | CODE_IS_NATIVE | flags};
     addresses->ticket = ticket;
+    addresses->generation = generation();
     memcpy(addresses->frames, frames, count * sizeof *frames);
     return code;
 }
@@ -217,6 +259,31 @@ uint64_t stub_of_long(void)
 
 /* ---- Names ----------------------------------------------------------------------------------------------
  */
+
+static void test_names_are_not_those_of_a_library_that_came_later(void **state)
+{
+    (void)state;
+    struct library library = load();
+    const struct code_record *code = make(0, (uint64_t[]){here(), library.address}, 2, 0, 0);
+    unload(&library);
+    struct library other = load_other();
+    if (other.address != library.address)
+        skip(); /* it is somewhere else */
+    const struct code_record *named = expect_named(code);
+    assert_int_equal(named->frame_count, 0);
+    assert_int_equal(named->head.bytes, sizeof *named);
+    /* The same addresses again, of a walk in the other library. */
+    code = make(0, (uint64_t[]){here(), library.address}, 2, 0, 0);
+    expect_frame(expect_named(code), 1, "libmany", "|many_functions+0x1", true);
+    unload(&other);
+    /* Without a library at this place, the others keep their names. */
+    code = make(0, (uint64_t[]){here(), library.address}, 2, 0, 0);
+    library = load();
+    unload(&library);
+    named = expect_named(code);
+    assert_int_equal(named->frame_count, 2);
+    expect_frame(named, 0, "native_code_test", "|here+0x1", true);
+}
 
 static void test_before_the_start_nothing_changes(void **state)
 {
@@ -543,6 +610,7 @@ int main(void)
         cmocka_unit_test_setup(test_other_stacks_stay_as_they_are, setup),
         cmocka_unit_test_setup(test_frames_have_names, setup),
         cmocka_unit_test_setup(test_the_runtime_and_stubs_are_not_the_programs, setup),
+        cmocka_unit_test_setup(test_names_are_not_those_of_a_library_that_came_later, setup),
         cmocka_unit_test_setup(test_a_launcher_with_a_part_of_the_kernels_name_is_the_programs, setup),
         cmocka_unit_test_setup(test_a_cut_stack_stays_cut, setup),
         cmocka_unit_test_setup(test_an_empty_stack, setup),
