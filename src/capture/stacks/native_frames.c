@@ -4,7 +4,6 @@
 
 #include <sys/mman.h>
 
-#define COPY_POLLS_MAX   64
 #define SAME_ADDRESS_MAX 2
 
 struct cursor {
@@ -319,7 +318,7 @@ static void learn_copies(void *context)
         if (copy->polls++ == 0) {
             struct native_walk walk = {.count = 0};
             complete(&(struct order){&stacks->rules, copy, NULL, UINT32_MAX, &walk});
-        } else if (copy->polls > COPY_POLLS_MAX) {
+        } else if (copy->polls > NATIVE_COPY_POLLS) {
             give_back(copy);
         }
     }

@@ -26,6 +26,9 @@
 
 #define NATIVE_COPY_BYTES (32 * 1024) /* of a stack that is completed later */
 #define NATIVE_COPIES     64          /* at most 256; only memory that was used is resident */
+/* A copy that nobody finishes is free again after so many polls. A stack waits up to 250 ms for the names of
+ * those before it, with a poll each millisecond. */
+#define NATIVE_COPY_POLLS 256
 
 /* Why a stack has no further frame. */
 enum native_end {
@@ -73,7 +76,7 @@ void native_frames_finish(uint64_t ticket, uint64_t *frames, uint32_t max, struc
 bool native_frames_are_current(uint32_t generation, const uint64_t *frames, uint32_t count);
 
 /* The thread of ours, every few milliseconds: follows loaded and unloaded libraries, and learns the rules of
- * all copies. A copy that nobody finishes is free again after 64 polls. */
+ * all copies. */
 void native_frames_poll(void);
 
 /* "complete", "cut" and so on. */
