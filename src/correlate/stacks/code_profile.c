@@ -192,21 +192,29 @@ static void begin_half(struct code_profile *p)
     half->version = p->version;
 }
 
+/* "libstdc++.so.6" of "libstdc++.so.6+0x1189". */
+static struct profile_string module_of(struct profile_string file)
+{
+    const char *offset = memrchr(file.text, '+', file.bytes);
+    return (struct profile_string){file.text, offset ? (uint32_t)(offset - file.text) : file.bytes};
+}
+
+/* A frame has a function at least, so one without a name has that of its file, or "?". */
 static uint32_t intern_frame(struct code_profile *p, const struct code_stack_frame *frame)
 {
     struct profile_string file = {frame->file, frame->file_bytes};
     struct profile_string name = {frame->function, frame->function_bytes};
     struct profile_location location = {.line = frame->line, .type = PROFILE_FRAME_PYTHON};
     struct profile_function function = {0};
+    if (!name.bytes)
+        name = file.bytes ? file : (struct profile_string){"?", 1};
+    function.name = intern_string(p, name);
     if (frame->is_native) {
-        const char *offset = memchr(file.text, '+', file.bytes);
-        struct profile_string module = {file.text, offset ? (uint32_t)(offset - file.text) : file.bytes};
-        struct profile_mapping mapping = {intern_string(p, module)};
+        struct profile_mapping mapping = {intern_string(p, module_of(file))};
         location.type = PROFILE_FRAME_NATIVE;
         location.mapping = mapping.file ? intern(&p->tables[MAPPINGS], &mapping) : 0;
-        function.name = intern_string(p, name.bytes ? name : file);
     } else {
-        function = (struct profile_function){intern_string(p, name), intern_string(p, file)};
+        function.file = intern_string(p, file);
     }
     location.function = function.name ? intern(&p->tables[FUNCTIONS], &function) : 0;
     return location.function ? intern(&p->tables[LOCATIONS], &location) : 0;

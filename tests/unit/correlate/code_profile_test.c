@@ -152,10 +152,24 @@ static void test_native_frames_have_their_library(void **state)
     begin_stack(1);
     add_frame("/usr/lib/libtorch.so+0x1189", 0, "at::add+0x1c", CODE_FRAME_IS_NATIVE);
     add_frame("/opt/program+0x20", 0, "", CODE_FRAME_IS_NATIVE);
+    add_frame("libstdc++.so.6+0x30", 0, "std::f()+0x1", CODE_FRAME_IS_NATIVE);
     add(code_profile_place(profile, code_stacks_note(stacks, &code.record), NULL), "gemm", 5);
     const struct profile *made = code_profile_end(profile);
-    assert_int_equal(
-        time_of(made, "3:gemm::0: 2:at::add::0:/usr/lib/libtorch.so 2:/opt/program+0x20::0:/opt/program"), 5);
+    assert_int_equal(time_of(made, "3:gemm::0: 2:at::add::0:/usr/lib/libtorch.so "
+                                   "2:/opt/program+0x20::0:/opt/program 2:std::f()::0:libstdc++.so.6"),
+                     5);
+}
+
+static void test_a_frame_without_a_name_keeps_its_stack(void **state)
+{
+    (void)state;
+    begin_stack(1);
+    add_frame("a.py", 7, "", 0);
+    add_frame("", 0, "", 0);
+    add_frame("", 0, "", CODE_FRAME_IS_NATIVE);
+    add(code_profile_place(profile, code_stacks_note(stacks, &code.record), NULL), "gemm", 5);
+    assert_int_equal(time_of(code_profile_end(profile), "3:gemm::0: 1:a.py:a.py:7: 1:?::0: 2:?::0:"), 5);
+    assert_int_equal(counter_get(COUNTER_profile_unplaced), 0);
 }
 
 static void test_links_lead_to_spans(void **state)
@@ -325,6 +339,7 @@ int main(void)
         TEST(test_time_adds_up_by_stack),
         TEST(test_copies_are_apart),
         TEST(test_native_frames_have_their_library),
+        TEST(test_a_frame_without_a_name_keeps_its_stack),
         TEST(test_links_lead_to_spans),
         TEST(test_the_next_interval_begins_empty),
         TEST(test_a_forgotten_stack_is_counted_and_never_another_one),
