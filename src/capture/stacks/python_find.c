@@ -1,5 +1,7 @@
 #include "capture/stacks/python_find.h"
 
+#include "base/process/loader.h"
+
 #include <dlfcn.h>
 #include <link.h>
 #include <stdlib.h>
@@ -10,8 +12,10 @@
 /* ---- The library ---- */
 
 struct search {
-    unsigned index;            /* in the loader's list */
-    unsigned begin;            /* first index that was not visited */
+    unsigned index; /* in the loader's list */
+    unsigned begin; /* first index that was not visited */
+    bool has_next;
+    bool is_interrupted;       /* another thread forks */
     char path[PATH_MAX_BYTES]; /* empty: the program */
 };
 
@@ -22,6 +26,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *context)
     if (search->index++ < search->begin)
         return 0;
     search->begin = search->index;
+    search->has_next = true;
     search->path[0] = '\0';
     if (info->dlpi_name && strlen(info->dlpi_name) < sizeof search->path)
         strcpy(search->path, info->dlpi_name);
@@ -35,27 +40,36 @@ static int count_loads(struct dl_phdr_info *info, size_t size, void *loads)
     return 1;
 }
 
+/* 0: not known now. */
 static unsigned long long load_count(void)
 {
     unsigned long long loads = 0;
-    dl_iterate_phdr(count_loads, &loads);
+    (void)loader_visit(count_loads, &loads);
     return loads;
 }
 
+static bool find_next(struct search *search)
+{
+    search->index = 0;
+    search->has_next = false;
+    search->is_interrupted = !loader_visit(visit, search);
+    return search->has_next;
+}
+
 /* A handle of the object that has `_PyRuntime`; NULL: none. RTLD_NODELETE keeps it loaded. */
-static void *find_library(void)
+static void *find_library(bool *is_interrupted)
 {
     /* Not inside dl_iterate_phdr(), whose lock dlopen() must not wait for. */
     struct search *search = calloc(1, sizeof *search);
     void *found = NULL;
-    while (search && !found && dl_iterate_phdr(visit, search)) {
-        search->index = 0;
+    while (search && !found && find_next(search)) {
         void *object = dlopen(*search->path ? search->path : NULL, RTLD_LAZY | RTLD_NOLOAD);
         if (object && dlsym(object, "_PyRuntime"))
             found = dlopen(*search->path ? search->path : NULL, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
         if (object)
             dlclose(object);
     }
+    *is_interrupted = !search || search->is_interrupted;
     free(search);
     return found;
 }
@@ -164,9 +178,9 @@ static enum status fill(struct python *python, void *library, struct error *err)
 enum status python_find(struct python *python, struct error *err)
 {
     unsigned long long loads = load_count();
-    bool is_new = loads != python->loads;
-    python->loads = loads;
-    void *library = is_new ? find_library() : NULL;
+    bool is_interrupted = false;
+    void *library = !loads || loads != python->loads ? find_library(&is_interrupted) : NULL;
+    python->loads = is_interrupted ? 0 : loads;
     if (!library)
         return error_set(err, STATUS_NOT_FOUND, "no Python is loaded");
     return fill(python, library, err);

@@ -2,10 +2,13 @@
 #include "capture/stacks/python_find.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -172,6 +175,31 @@ static void test_sizes(void **state)
     }
 }
 
+static struct python in_fork;
+static enum status status_in_fork;
+
+static void find_in_fork(void)
+{
+    struct error err;
+    status_in_fork = python_find(&in_fork, &err);
+}
+
+/* The loader's lock must be free while a thread forks. */
+static void test_another_thread_forks(void **state)
+{
+    (void)state;
+    struct error err;
+    const struct python_layout *layout = pose(12, false, "1");
+    in_fork = (struct python){.loads = 0};
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    assert_true(child > 0 && waitpid(child, NULL, 0) == child);
+    assert_int_equal(status_in_fork, STATUS_NOT_FOUND);
+    assert_int_equal(python_find(&in_fork, &err), STATUS_OK); /* it looks again */
+    assert_ptr_equal(in_fork.layout, layout);
+}
+
 /* The last, because both libraries stay loaded; this one is in a process of its own. */
 static void test_missing_functions(void **state)
 {
@@ -185,12 +213,11 @@ static void test_missing_functions(void **state)
 int main(int argc, char **argv)
 {
     (void)argv;
+    pthread_atfork(find_in_fork, NULL, NULL); /* runs after the handlers that are registered later */
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_late),
-        cmocka_unit_test(test_versions),
-        cmocka_unit_test(test_unknown_versions),
-        cmocka_unit_test(test_debug_offsets),
-        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_late),          cmocka_unit_test(test_another_thread_forks),
+        cmocka_unit_test(test_versions),      cmocka_unit_test(test_unknown_versions),
+        cmocka_unit_test(test_debug_offsets), cmocka_unit_test(test_sizes),
     };
     const struct CMUnitTest bare[] = {cmocka_unit_test(test_missing_functions)};
     return argc > 1 ? cmocka_run_group_tests(bare, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);
