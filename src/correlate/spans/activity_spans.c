@@ -168,6 +168,7 @@ __attribute__((noinline)) static void put_code(struct correlate *c, uint64_t id)
     struct span *span = &c->span;
     struct code_stack *code = code_stacks_of_nodes(c->code, id);
     if (code) {
+        c->activities.new_code = code->is_sent ? NULL : code;
         code_attributes_put(c->options.settings, span, code);
         return;
     }
@@ -328,9 +329,12 @@ __attribute__((noinline)) static bool emit_work_of_step(struct correlate *c, str
         !is_represented && (is_gpu_work ? step_spans_wants_work(c, step, span->end_ns - span->start_ns)
                                         : step_spans_wants_extra(c, step));
     bool is_sent = step_spans_emit_work(c, step, span, wanted, account);
-    if (!is_sent)
-        counting_leave_out(c, account);
-    return is_sent;
+    if (is_sent)
+        return true;
+    counting_leave_out(c, account);
+    if (c->activities.new_code)
+        c->activities.new_code->is_sent = false;
+    return false;
 }
 
 /* `call` NULL: unknown; the session becomes the parent. `error`: what stopped the work, or NULL. */
@@ -370,6 +374,7 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
     span->resource = resource;
     put_below_call_or_session(c, call, session, span);
     c->activities.operation = COLLECTIVE_NONE;
+    c->activities.new_code = NULL;
     describe(c, record, call, error);
     struct step *step = NULL; /* whose spans are limited */
     if (__builtin_expect(c->sessions.steps.count != 0, 0))

@@ -13,6 +13,7 @@ struct activity_spans {
     struct gpu_counted *gpu_counted;           /* NULL: hardware counters are off */
     struct span_link link;                     /* of the current span */
     char stack_id[CODE_ID_CHARS + 1];          /* the same */
+    struct code_stack *new_code;               /* whose text was in no span before; NULL: none */
     uint8_t operation;                         /* enum collective_operation, of the current kernel's name */
 };
 

@@ -136,6 +136,60 @@ static void test_a_surprise(void **state)
     assert_in_range(spans_in(first.trace_id, NULL), SHARE - 4, SHARE);
 }
 
+/* The first of these nodes are left out. */
+static void test_the_text_of_a_stack_is_on_a_span_that_is_sent(void **state)
+{
+    (void)state;
+    union {
+        struct code_record record;
+        uint8_t bytes[64];
+    } code = {.record = {.head = {40, RECORD_CODE, 0, 0},
+                         .id = 71,
+                         .frame_count = 1,
+                         .flags = CODE_IS_DESCRIBED | CODE_IS_OF_NODES}};
+    struct code_frame frame = {.line = 9, .file_bytes = 4, .name_bytes = 1};
+    struct resource_record node = {
+        .head = {sizeof node, RECORD_RESOURCE, 0, CUPTI_RESOURCE_GRAPHNODE_CREATED},
+        .time_ns = BASE_NS + 10,
+        .handle = 100,
+        .nodes = 1,
+        .code = 71};
+    memcpy(code.record.frames, &frame, sizeof frame);
+    memcpy(code.record.frames + sizeof frame, "a.pyf", 5);
+    settings.detail = DETAIL_GRAPH_NODES;
+    settings.capture.launch_stacks = LAUNCH_STACKS_PYTHON;
+    begin_in_a_job(7);
+    correlate_code(correlate, &code.record);
+    correlate_resource(correlate, &thread, &node);
+    begin_step(1);
+    call_all(1, CALLS);
+    tick_after(1);
+    begin_step(2);
+    call_all(2, CALLS);
+    tick_after(1);
+    begin_step(3);
+    tick_after(1);
+    tick_after(1);
+    work_all(1, CALLS);
+    uint32_t with_stack = 0, with_text = 0;
+    for (uint32_t i = CALLS; i-- > 0;) {
+        uint64_t start = 2 * STEP + 50 + 2000 * (i + 1);
+        struct activity_record record =
+            make_kernel("node", id_of(2, i), start, start + (i % 10 ? 100 : 1500));
+        record.graph_node_id = 100;
+        correlate_activity(correlate, &record);
+    }
+    correlate_finish(correlate);
+    for (uint32_t i = 0; i < span_count; i++) {
+        with_stack += attr(&spans[i], "cuspan.stack.id") != NULL;
+        with_text += attr(&spans[i], "code.stacktrace") != NULL;
+    }
+    settings.detail = DETAIL_DEFAULT;
+    settings.capture.launch_stacks = LAUNCH_STACKS_NONE;
+    assert_in_range(with_stack, 1, CALLS - 1);
+    assert_int_equal(with_text, 1);
+}
+
 static void test_a_small_step_is_complete(void **state)
 {
     (void)state;
@@ -320,6 +374,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(test_the_longest_work_stands_for_a_step),
                                        TEST(test_a_surprise),
+                                       TEST(test_the_text_of_a_stack_is_on_a_span_that_is_sent),
                                        TEST(test_a_small_step_is_complete),
                                        TEST(test_a_rank_in_full_detail),
                                        TEST(test_ranges),
