@@ -38,7 +38,7 @@ struct naming {
 struct prepared {
     uint64_t addresses[PREPARED_MAX];
     size_t count, done;
-    unsigned long long loaded; /* as the loader counts, at the last look */
+    unsigned long long loaded, seen; /* as the loader counts, at the last look and in this one */
     uint64_t code_bytes_min, look_ns;
 };
 
@@ -271,6 +271,7 @@ static int note_large(struct dl_phdr_info *info, size_t size, void *context)
     bool counts = size >= offsetof(struct dl_phdr_info, dlpi_adds) + sizeof info->dlpi_adds;
     if (counts && info->dlpi_adds == prepared.loaded)
         return 1;
+    prepared.seen = counts ? info->dlpi_adds : 0;
     for (size_t i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *header = &info->dlpi_phdr[i];
         uint64_t address = info->dlpi_addr + header->p_vaddr + header->p_memsz / 2;
@@ -282,14 +283,6 @@ static int note_large(struct dl_phdr_info *info, size_t size, void *context)
             prepared.addresses[prepared.count++] = address;
     }
     return 0;
-}
-
-static int read_loaded(struct dl_phdr_info *info, size_t size, void *context)
-{
-    (void)context;
-    if (size >= offsetof(struct dl_phdr_info, dlpi_adds) + sizeof info->dlpi_adds)
-        prepared.loaded = info->dlpi_adds;
-    return 1;
 }
 
 /* A file that is read in parts starts again if another one is read meanwhile. */
@@ -309,7 +302,7 @@ bool native_code_prepare(uint64_t now_ns, uint64_t code_bytes_min)
         prepared.look_ns = now_ns + LOOK_NS;
         prepared.code_bytes_min = code_bytes_min;
         if (loader_visit(note_large, NULL))
-            (void)loader_visit(read_loaded, NULL);
+            prepared.loaded = prepared.seen;
     }
     if (prepared.done == prepared.count)
         return false;
