@@ -38,6 +38,9 @@ struct inductor {
     size_t file_count, file_capacity;
     struct kernel *kernels; /* of all files */
     size_t kernel_count, kernel_capacity;
+    struct int_map path_numbers; /* hash of a path → number */
+    char *paths[INDUCTOR_PATHS_MAX];
+    size_t path_count;
     size_t names; /* of files that were looked at */
     char *path;   /* of the generated file that `is_of_path` is about; NULL: none yet */
     size_t source;
@@ -62,6 +65,9 @@ void inductor_destroy(struct inductor *inductor)
         free(inductor->kernels[i].file);
         free(inductor->kernels[i].name);
     }
+    for (size_t i = 0; i < inductor->path_count; i++)
+        free(inductor->paths[i]);
+    int_map_deinit(&inductor->path_numbers);
     free(inductor->sources);
     free(inductor->files);
     free(inductor->kernels);
@@ -72,6 +78,11 @@ void inductor_destroy(struct inductor *inductor)
 bool inductor_has_kernels(const struct inductor *inductor)
 {
     return inductor->kernel_count > 0;
+}
+
+const char *inductor_path(const struct inductor *inductor, size_t number)
+{
+    return number < inductor->path_count ? inductor->paths[number] : NULL;
 }
 
 /* --- artifacts --- */
@@ -94,9 +105,22 @@ static char *copy(struct frame_text text)
     return xasprintf("%.*s", (int)text.len, text.at);
 }
 
+/* Two paths with the same hash count as one: then a path may stay absolute. Takes the text. */
+static void note_path(struct inductor *inductor, char *path)
+{
+    uint64_t hash = hash_text(HASH_START, path);
+    if (inductor->path_count == INDUCTOR_PATHS_MAX ||
+        int_map_get(&inductor->path_numbers, hash) != MAP_NONE) {
+        free(path);
+        return;
+    }
+    int_map_set(&inductor->path_numbers, hash, (uint32_t)inductor->path_count);
+    inductor->paths[inductor->path_count++] = path;
+}
+
 /* The program's innermost frame, or else the innermost one. Frames are in Python's order, the innermost one
  * last. False: there is none. */
-static bool read_trace(const char *trace, struct stack_frame *found)
+static bool read_trace(struct inductor *inductor, const char *trace, struct stack_frame *found)
 {
     struct stack_frame frame;
     bool has_programs = false, has_any = false;
@@ -105,7 +129,10 @@ static bool read_trace(const char *trace, struct stack_frame *found)
             continue;
         char *file = copy(frame.file);
         bool is_programs = !stack_lines_is_library(file);
-        free(file);
+        if (is_programs)
+            note_path(inductor, file);
+        else
+            free(file);
         if (has_programs && !is_programs)
             continue;
         *found = frame;
@@ -146,7 +173,7 @@ static void read_kernels(struct inductor *inductor, const char *text)
         bool has_frame = false;
         cJSON_ArrayForEach(trace, traces)
         {
-            has_frame = cJSON_IsString(trace) && read_trace(trace->valuestring, &frame);
+            has_frame = cJSON_IsString(trace) && read_trace(inductor, trace->valuestring, &frame);
             if (has_frame)
                 break;
         }

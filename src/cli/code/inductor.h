@@ -13,11 +13,13 @@
 #define CUSPAN_CLI_CODE_INDUCTOR_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define INDUCTOR_FILES_MAX   1024 /* artifacts */
 #define INDUCTOR_KERNELS_MAX (1u << 18)
 #define INDUCTOR_NAMES_MAX   200000 /* of files that are looked at below a directory */
+#define INDUCTOR_PATHS_MAX   4096   /* of the program, in all call stacks */
 #define INDUCTOR_DEPTH_MAX   16     /* folders below each other */
 
 struct inductor;
@@ -34,6 +36,8 @@ void inductor_destroy(struct inductor *inductor);
 void inductor_add(struct inductor *inductor, const char *directory);
 /* Whether any artifact was found. */
 bool inductor_has_kernels(const struct inductor *inductor);
+/* The paths of the program in all call stacks, each once; NULL: there are no more. */
+const char *inductor_path(const struct inductor *inductor, size_t number);
 /* The place that the launch in this line of a generated file comes from: of several, the first. False: it is
  * unknown. */
 bool inductor_find(struct inductor *inductor, const char *file, uint32_t line, struct inductor_place *place);

@@ -695,6 +695,19 @@ class Compiled(Case):
         self.assertNotIn(("model.py:99 (backward)", "h"), places)
         shutil.rmtree(other)
 
+    def test_files_of_one_name(self):
+        """A file in a folder is not the one of the same name above it, even if no span names the former."""
+        nested = self.path("nested_debug")
+        nested.mkdir()
+        inner = {"triton_poi_fused_add_relu_0:1": [f"{python('/work/train.py', 61, 'step')}\n{python('/work/nets/model.py', 70, 'f')}\n"],
+                 "extern_kernels.mm:2": [f"{python('/work/nets/model.py', 71, 'f')}\n"],
+                 "triton_red_fused_sum_1:3": [], "triton_none_2:4": []}
+        (nested / "inductor_provenance_tracking_kernel_stack_traces.json").write_text(json.dumps(inner))
+        places = self.places("--source", self.cache, "--source", nested)
+        self.assertEqual(places["nets/model.py:70", "f"], (1_000, 1_000))
+        self.assertEqual(places["nets/model.py:71", "f"], (2_000, 2_000))
+        shutil.rmtree(nested)
+
     def test_damaged_and_forbidden_files(self):
         want = self.places("--source", self.cache)
         bad = self.path("bad")
