@@ -147,7 +147,7 @@ static uint64_t id_of(const struct stat *stat, const struct trace_attr *id)
 
 bool code_origins_push(struct code_book *book, struct origin *origin, const struct code_frame *frame)
 {
-    if (book->stack_frame_count >= CODE_STACK_FRAMES_MAX)
+    if (book->stack_frame_count >= CODE_STACK_FRAMES_MAX || origin->depth == CODE_DEPTH_MAX)
         return false;
     if (!origin->depth)
         origin->first = (uint32_t)book->stack_frame_count;
@@ -170,8 +170,10 @@ static void set_text(struct code_book *book, const struct stat *stat, struct ori
                                    .name = code_origins_keep(stat, frame.name),
                                    .line = frame.line,
                                    .is_native = frame.kind == FRAME_NATIVE};
-        if (!code_origins_push(book, origin, &known))
+        if (!code_origins_push(book, origin, &known)) {
+            origin->is_cut = true;
             break;
+        }
     }
 }
 

@@ -13,6 +13,7 @@
 
 #define CODE_ORIGINS_MAX      (1u << 20) /* 32 bytes each */
 #define CODE_STACK_FRAMES_MAX (1u << 22) /* 4 bytes each */
+#define CODE_DEPTH_MAX        1024       /* frames of a stack; outer ones count as cut */
 #define CODE_NAME_BYTES_MAX   512        /* longer names are cut */
 
 /* Origins without a frame. */

@@ -10,25 +10,41 @@
 #include <string.h>
 
 #define XLA_FRAMES_MAX 64
+#define PARENTS_MAX    256 /* further ones are ignored */
 
 enum { KEY_OF_BACKWARD = 5, KEY_OF_XLA }; /* added to hashes, beside those of code_book.c */
 
-/* The next range around; TRACE_NONE: there are no more. */
-static uint32_t next_range(const struct trace_span *spans, uint32_t at)
+/* The ranges around a span, innermost first. */
+struct ranges {
+    const struct trace_span *spans;
+    uint32_t next, left; /* a span's number; how many may still be looked at */
+};
+
+static struct ranges ranges_of(const struct stat *stat, const struct trace_span *span)
 {
-    while (at != TRACE_NONE && spans[at].class != CLASS_OTHER)
-        at = spans[at].parent;
-    return at;
+    return (struct ranges){stat->trace->spans, span->parent, PARENTS_MAX};
+}
+
+/* NULL: there are no more. */
+static const struct trace_span *next_range(struct ranges *ranges)
+{
+    while (ranges->next != TRACE_NONE && ranges->left) {
+        const struct trace_span *span = &ranges->spans[ranges->next];
+        ranges->next = span->parent;
+        ranges->left--;
+        if (span->class == CLASS_OTHER)
+            return span;
+    }
+    return NULL;
 }
 
 /* --- forward and backward --- */
 
 static bool is_in_backward(const struct stat *stat, const struct trace_span *span)
 {
-    const struct trace_span *spans = stat->trace->spans;
-    for (uint32_t at = next_range(spans, span->parent); at != TRACE_NONE;
-         at = next_range(spans, spans[at].parent)) {
-        if (stack_lines_autograd_range(trace_string(stat->trace, spans[at].name)).len)
+    struct ranges ranges = ranges_of(stat, span);
+    for (const struct trace_span *range; (range = next_range(&ranges));) {
+        if (stack_lines_autograd_range(trace_string(stat->trace, range->name)).len)
             return true;
     }
     return false;
@@ -48,7 +64,7 @@ static void note(struct code_book *book, const struct stat *stat, const struct t
 void code_ranges_learn(struct code_book *book, const struct stat *stat, const struct trace_span *span,
                        uint32_t origin)
 {
-    const struct trace_span *spans = stat->trace->spans;
+    struct ranges ranges = ranges_of(stat, span);
     uint64_t number = 0, last = 0, start_ns = 0;
     bool is_open = false;
     if (span->thread == TRACE_NONE)
@@ -62,15 +78,14 @@ void code_ranges_learn(struct code_book *book, const struct stat *stat, const st
     }
     if (is_in_backward(stat, span))
         return;
-    for (uint32_t at = next_range(spans, span->parent); at != TRACE_NONE;
-         at = next_range(spans, spans[at].parent)) {
-        if (!range_lines_sequence(trace_string(stat->trace, spans[at].name), &number))
+    for (const struct trace_span *range; (range = next_range(&ranges));) {
+        if (!range_lines_sequence(trace_string(stat->trace, range->name), &number))
             continue;
         if (is_open && number != last)
             note(book, stat, span, last, start_ns, origin);
         is_open = true;
         last = number;
-        start_ns = spans[at].start_ns;
+        start_ns = range->start_ns;
     }
     if (is_open)
         note(book, stat, span, last, start_ns, origin);
@@ -107,12 +122,11 @@ static uint32_t labeled(struct code_book *book, const struct stat *stat, const c
 uint32_t code_ranges_node(struct code_book *book, const struct stat *stat, const struct trace_span *span,
                           bool by_name)
 {
-    const struct trace_span *spans = stat->trace->spans;
+    struct ranges ranges = ranges_of(stat, span);
     struct frame_text node = {NULL, 0}, operation = {NULL, 0};
     uint64_t number;
-    for (uint32_t at = next_range(spans, span->parent); at != TRACE_NONE;
-         at = next_range(spans, spans[at].parent)) {
-        const char *name = trace_string(stat->trace, spans[at].name);
+    for (const struct trace_span *range; (range = next_range(&ranges));) {
+        const char *name = trace_string(stat->trace, range->name);
         struct frame_text found = stack_lines_autograd_range(name);
         if (!operation.len)
             operation = range_lines_xla_operation(name);
@@ -120,9 +134,9 @@ uint32_t code_ranges_node(struct code_book *book, const struct stat *stat, const
             continue;
         if (!node.len)
             node = found;
-        uint32_t process = places_process(stat->places, &spans[at]), forward = MAP_NONE;
+        uint32_t process = places_process(stat->places, range), forward = MAP_NONE;
         if (range_lines_sequence(name, &number))
-            forward = forward_lines_find(&book->forward, process, number, spans[at].start_ns);
+            forward = forward_lines_find(&book->forward, process, number, range->start_ns);
         if (forward != MAP_NONE)
             return backward_of(book, forward);
     }
@@ -234,12 +248,11 @@ static uint32_t xla_of_range(struct code_book *book, const struct stat *stat, co
 
 uint32_t code_ranges_xla(struct code_book *book, const struct stat *stat, const struct trace_span *span)
 {
-    const struct trace_span *spans = stat->trace->spans;
     uint32_t number = MAP_NONE;
     if (!book->knows_xla)
         return MAP_NONE;
-    for (uint32_t at = next_range(spans, span->parent); at != TRACE_NONE && number == MAP_NONE;
-         at = next_range(spans, spans[at].parent))
-        number = xla_of_range(book, stat, &spans[at]);
+    struct ranges ranges = ranges_of(stat, span);
+    for (const struct trace_span *range; number == MAP_NONE && (range = next_range(&ranges));)
+        number = xla_of_range(book, stat, range);
     return number;
 }

@@ -470,6 +470,38 @@ place,function,self_ns,share,total_ns,launches,wait_ns,copied_bytes,top,top_plac
         self.assertNotIn("\u202e", text)
         self.assertEqual(len(text.splitlines()), 3 + len(rows) + 1)
 
+    def test_deep_stacks(self):
+        """Of a stack, 1,024 frames are kept. The GPU time stays."""
+        deep = CodeTrace("deep", 1)
+        deep.launch_at((1, [python("deep.py", n + 1, "f") for n in range(5_000)], 0), "kernel", 1_000)
+        deep.finish()
+        file = self.path("deep.jsonl")
+        file.write_text("\n".join(deep.lines()) + "\n")
+        rows = self.table(file)
+        self.assertEqual({row["place"] for row in rows}, {f"deep.py:{n + 1}" for n in range(1_024)})
+        self.assertEqual([row["self_ns"] for row in rows if row["self_ns"]], [1_000])
+        self.ok("flame", "-o", self.path("deep.folded"), file)
+        stack, = read_folded(self.path("deep.folded").read_text())
+        frames = stack.split(";")
+        self.assertEqual((frames[:2], len(frames)), (["(more callers)", "f (deep.py:1024)"], 1_026))
+
+    def test_deep_ranges(self):
+        """Of the spans around a call or its work, 256 are looked at. The work's first one is the call."""
+        deep = CodeTrace("deep", 1)
+        deep.launch_at(main_stack(1, python("train.py", 1, "f"), own=0), "forward", 1)
+        for depth in 255, 256:
+            parent = deep.session
+            for number in range(depth):
+                name = f"Depth{depth}Backward0, seq = 7" if number == 0 else "range"
+                parent = deep.add("process", name, deep.at, deep.at + 9_000, parent, {"cuda.range": "nvtx", "thread.id": 4720})
+            deep.launch_at((0, [], None), f"kernel_{depth}", depth, thread=(4720, "autograd"), parent=parent)
+            deep.at += 10_000
+        deep.finish()
+        file = self.path("deep_ranges.jsonl")
+        file.write_text("\n".join(deep.lines()) + "\n")
+        rows = {row["place"]: row["self_ns"] for row in self.table(file)}
+        self.assertEqual((rows["(backward: Depth255Backward0)"], rows["(no Python)"]), (255, 256))
+
     def test_100000_lines(self):
         file = self.made("wide")
         rows = self.table(file)
