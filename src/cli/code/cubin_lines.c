@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FILES_MAX 65536 /* of a line table; later ones are ignored */
+#define FILES_MAX  65536 /* of a line table; later ones are ignored */
+#define SYMBOL_MAX 65536 /* bytes of a symbol; longer ones are ignored */
 
 struct part {
     const uint8_t *at;
@@ -47,10 +48,11 @@ static struct part part_of(const struct cubin *cubin, const Elf64_Shdr *section)
     return (struct part){cubin->bytes + section->sh_offset, (size_t)section->sh_size};
 }
 
-/* The text at an offset, or "" if it does not end within the part. */
+/* The text at an offset, or "" if it does not end within the part, or is too long. */
 static const char *text_at(struct part part, uint64_t offset)
 {
-    if (offset >= part.len || !memchr(part.at + offset, 0, part.len - (size_t)offset))
+    size_t room = offset < part.len ? part.len - (size_t)offset : 0;
+    if (!room || !memchr(part.at + offset, 0, room < SYMBOL_MAX ? room : SYMBOL_MAX))
         return "";
     return (const char *)part.at + offset;
 }

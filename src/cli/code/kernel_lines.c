@@ -17,8 +17,10 @@
 #include <unistd.h>
 
 #define KERNELS_MAX (1u << 20)
-#define DEPTH_MAX   16     /* folders below each other */
-#define NAMES_MAX   200000 /* of files that are looked at below a directory */
+#define TEXT_MAX    4096         /* bytes of a name or a place; kernels with longer ones are left out */
+#define TEXTS_MAX   (128u << 20) /* of all of them */
+#define DEPTH_MAX   16           /* folders below each other */
+#define NAMES_MAX   200000       /* of files that are looked at below a directory */
 
 struct kernel {
     char *name, *place;
@@ -29,7 +31,9 @@ struct kernel_lines {
     struct int_map numbers; /* hash of a name → number */
     struct kernel *kernels;
     size_t count, capacity;
+    size_t text_bytes;
     size_t names; /* of files that were looked at */
+    bool has_any; /* the last file or folder has a kernel with a line */
 };
 
 struct kernel_lines *kernel_lines_create(void)
@@ -107,16 +111,22 @@ static void take_line(void *context, const char *symbol, const char *folder, con
 {
     struct kernel_lines *lines = context;
     uint64_t key;
+    lines->has_any = true;
+    if (strnlen(folder, TEXT_MAX) + strnlen(file, TEXT_MAX) >= TEXT_MAX)
+        return;
     char *name = kernel_lines_name(symbol);
     char *place = xasprintf("%s%s%s:%u", folder, *folder ? "/" : "", file, line);
     uint32_t number = number_of(lines, name, &key);
     if (number != MAP_NONE)
         lines->kernels[number].is_ambiguous |= strcmp(lines->kernels[number].place, place) != 0;
-    if (number != MAP_NONE || lines->count == KERNELS_MAX) {
+    size_t bytes = strlen(name) + strlen(place);
+    bool has_room = lines->count < KERNELS_MAX && bytes < TEXT_MAX && lines->text_bytes + bytes <= TEXTS_MAX;
+    if (number != MAP_NONE || !has_room) {
         free(name);
         free(place);
         return;
     }
+    lines->text_bytes += bytes;
     lines->kernels = xgrow(lines->kernels, &lines->capacity, lines->count + 1, sizeof *lines->kernels);
     int_map_set(&lines->numbers, key, (uint32_t)lines->count);
     lines->kernels[lines->count++] = (struct kernel){name, place, false};
@@ -179,11 +189,11 @@ static void visit(struct kernel_lines *lines, int folder, int depth)
 enum status kernel_lines_add(struct kernel_lines *lines, const char *path, struct error *err)
 {
     struct stat facts;
-    size_t known = lines->count;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     bool is_read = fd >= 0 && fstat(fd, &facts) == 0;
     bool is_folder = is_read && S_ISDIR(facts.st_mode);
     lines->names = 0;
+    lines->has_any = false;
     if (is_folder)
         visit(lines, fd, 0);
     else
@@ -193,7 +203,7 @@ enum status kernel_lines_add(struct kernel_lines *lines, const char *path, struc
         close(fd);
     if (!is_read)
         return error_set(err, STATUS_IO, "--kernel-lines %.300s: %s", path, strerror(code));
-    if (lines->count == known)
+    if (!lines->has_any)
         return error_set(err, STATUS_NOT_FOUND,
                          "--kernel-lines %.300s: no kernel has a line; compile it with nvcc -lineinfo", path);
     return STATUS_OK;

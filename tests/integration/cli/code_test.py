@@ -14,6 +14,7 @@ import os
 import pty
 import random
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -824,6 +825,23 @@ class KernelLines(Case):
         second = self.write(make_cubin.cubin([("_ZN2ns4gemmIiEEvv", "/work", "other.cu", [10])]), "second")
         want = {name: place for name, place in self.WANT.items() if name != "ns::gemm"}
         self.assertEqual(self.places(self.write(make_cubin.cubin(self.FUNCTIONS)), second), want)
+
+    def test_twice(self):
+        """The same kernels in two files are no error."""
+        cubin = make_cubin.cubin(self.FUNCTIONS)
+        self.assertEqual(self.places(self.write(cubin, "one"), self.write(cubin, "other")), self.WANT)
+        self.assertEqual(self.errors, "")
+
+    def test_long_names(self):
+        """Each is left out, and 20,000 names that are the ends of one text take no memory for each of them."""
+        long = [("k" * 5_000, "", "k.cu", [1]), ("folder", "f" * 5_000, "k.cu", [1]), ("file", "", "f" * 5_000, [1]),
+                ("k" * 70_000, "", "k.cu", [1])]
+        self.assertEqual(self.places(self.write(make_cubin.cubin([*self.FUNCTIONS, *long]))), self.WANT)
+        path = self.write(make_cubin.ends(20_000))
+        is_sanitized = b"__asan_init" in (BUILD / "cuspan").read_bytes()  # it needs terabytes of addresses
+        limit = {} if is_sanitized else {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_AS, (256 << 20, 256 << 20))}
+        done = run("stat", "--table", "kernels", "--kernel-lines", path, self.spans, **limit)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_files_without_lines(self):
         for content in (b"", b"text", make_cubin.program(), make_cubin.elf(190, []), make_cubin.fatbin()):
