@@ -282,9 +282,9 @@ const struct setting settings_table[] = {
      .comment = "the stack of each call that allocates, whatever launch_stacks is; native where there is no "
                 "Python; not in summaries"},
     {OWN(capture.launch_stacks), WORD(launch_stacks, "none"),
-     .comment =
-         "stacks of calls that launch, copy, set, wait or allocate; all: the native stack where there is no "
-         "Python; not in summaries"},
+     .comment = "stacks of calls that launch, copy, set, wait or allocate; all: also the native caller of "
+                "Python, and "
+                "the native stack where there is no Python; not in summaries"},
     {OWN(capture.launch_stacks_period), UINT32(1, COUNT_MAX, "1"),
      .comment = "take one stack in this many calls, at random"},
     {OWN(capture.code_paths), WORD(code_paths, "relative"),

@@ -60,7 +60,9 @@ enum code_flags {
     CODE_IS_CUT = 1,       /* outer frames are left out */
     CODE_IS_DESCRIBED = 2, /* the frames are listed; else they were in an earlier record with this ID */
     CODE_IS_NATIVE = 4,    /* instead of frames, a struct code_addresses; never after the pipeline */
-    CODE_IS_OF_NODES = 8   /* not of the next call: graph nodes have its ID (resource_record.code) */
+    CODE_IS_OF_NODES = 8,  /* not of the next call: graph nodes have its ID (resource_record.code) */
+    CODE_HAS_CALLER = 16   /* before the frames, a struct code_caller, which frame_count excludes; never after
+                              the pipeline */
 };
 
 /* The stack of the code that made a call: directly precedes the call's record, and both become visible
@@ -93,6 +95,12 @@ struct code_addresses {
     uint64_t ticket;     /* of native_frames_finish(); 0: complete */
     uint64_t generation; /* of the walk (native_frames.h) */
     uint64_t frames[];
+};
+
+/* The native caller of a stack of Python frames. */
+struct code_caller {
+    uint64_t address;    /* a return address */
+    uint64_t generation; /* of the walk (native_frames.h) */
 };
 
 /* Creation or destruction of an object (head.cbid), from CUPTI's resource domain. A record covers a run of

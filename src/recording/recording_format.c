@@ -83,7 +83,7 @@ bool format_code_is_valid(const struct code_record *code)
     uint32_t at = sizeof *code, bytes = code->head.bytes;
     bool is_described = code->flags & CODE_IS_DESCRIBED;
     if (bytes < at || bytes > CODE_RECORD_BYTES_MAX || code->frame_count > CODE_FRAMES_MAX ||
-        code->flags & CODE_IS_NATIVE) /* addresses mean nothing in another process */
+        code->flags & (CODE_IS_NATIVE | CODE_HAS_CALLER)) /* addresses mean nothing in another process */
         return false;
     for (uint32_t i = 0; is_described && i < code->frame_count; i++) {
         if (bytes - at < sizeof frame)

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SETTINGS = {"none": "none", "python": "python", "one in 16": "python"}
+SETTINGS = {"none": "none", "python": "python", "one in 16": "python", "all": "all"}
 FRAMES, BURST, BURSTS = 20, 500, 200
 
 

@@ -1,6 +1,9 @@
 foreach(module capture threads context steps collective_steps collective_period buffers callbacks callback_time decode selection switches cupti nvtx_names pm_sampling python_frames python_find code_paths launch_stacks)
   cuspan_unit_test(${module} cuspan_capture)
 endforeach()
+# The walks are fakes.
+target_link_options(launch_stacks_test PRIVATE -Wl,--wrap=python_find -Wl,--wrap=python_frames_walk -Wl,--wrap=python_frame_describe
+                    -Wl,--wrap=native_frames_walk)
 # Without context.c, which it replaces by a fake.
 cuspan_unit_test(nvtx cuspan_base)
 target_sources(nvtx_test PRIVATE src/capture/nvtx/nvtx.c src/capture/nvtx/nvtx_names.c src/capture/nvtx/nvtx_payload.c src/capture/nccl/nccl_calls.c src/model/collective.c)

@@ -51,7 +51,8 @@ static struct code_stacks *stacks;
  * are there; the pipeline reads them again for the span's attributes. */
 static void look_at_code(const struct code_record *code)
 {
-    if (code->flags & CODE_IS_NATIVE || code->head.bytes % 8 || code->frame_count > CODE_FRAMES_MAX)
+    if (code->flags & (CODE_IS_NATIVE | CODE_HAS_CALLER) || code->head.bytes % 8 ||
+        code->frame_count > CODE_FRAMES_MAX)
         abort();
     const uint8_t *at = code->frames, *end = (const uint8_t *)code + code->head.bytes;
     for (uint32_t i = 0; i < (code->flags & CODE_IS_DESCRIBED ? code->frame_count : 0); i++) {
@@ -64,9 +65,12 @@ static void look_at_code(const struct code_record *code)
             abort();
         at += frame.file_bytes + frame.name_bytes;
     }
-    if (!stacks && code_stacks_create(NULL, &stacks) != STATUS_OK)
+    if (!stacks && code_stacks_create(NULL, true, &stacks) != STATUS_OK)
         abort();
     const struct code_stack *stack = code_stacks_note(stacks, code);
+    struct code_stack_frame next;
+    for (uint32_t from = 0; stack && code_stack_next(stack, &from, &next);)
+        sink += next.file_bytes + next.function_bytes + next.line;
     if (stack)
         sink += strlen(stack->text) + strlen(stack->function) + (stack->file ? strlen(stack->file) : 0);
 }

@@ -19,7 +19,8 @@
 #define PREPARED_MAX   32                /* large libraries of which symbols are read in advance */
 #define LOOK_NS        (100 * NS_PER_MS) /* between two looks for new ones */
 
-/* A stack that is being named: its frames, and those that have names. */
+/* A stack that is being named: its native frames, and those that have names. Of a Python stack, the native
+ * caller is the only one. */
 struct naming {
     const struct code_record *code; /* in its thread's ring; NULL: none */
     uint64_t since_ns, last_ns;
@@ -172,6 +173,14 @@ static uint32_t write_frame(const struct symbol_frame *found, bool is_programs, 
 /* Takes the record's frames, and adds those that the walk could not reach. */
 static void take_frames(struct naming *naming, const struct code_record *code)
 {
+    if (code->flags & CODE_HAS_CALLER) {
+        const struct code_caller *caller = (const struct code_caller *)(const void *)code->frames;
+        naming->frames[0] = caller->address;
+        naming->generation = (uint32_t)caller->generation;
+        naming->is_cut = code->flags & CODE_IS_CUT;
+        naming->count = 1;
+        return;
+    }
     const struct code_addresses *addresses = (const struct code_addresses *)(const void *)code->frames;
     uint32_t count = code->frame_count < CODE_FRAMES_MAX ? code->frame_count : CODE_FRAMES_MAX;
     struct native_walk rest = {.count = 0};
@@ -211,7 +220,8 @@ static bool name_frames(struct naming *naming, uint64_t until_ns)
         struct symbol_frame found;
         if (!symbols_look_up_until(symbols, naming->frames[naming->next], until_ns, &found))
             return false;
-        bool is_programs = is_programs_frame(&found, naming->stub);
+        bool is_programs =
+            is_programs_frame(&found, naming->stub) && !(naming->code->flags & CODE_HAS_CALLER);
         uint32_t more = write_frame(&found, is_programs, naming->count - naming->next,
                                     (uint8_t *)named + named->head.bytes,
                                     (uint32_t)sizeof naming->named - 8 - named->head.bytes);
@@ -224,7 +234,29 @@ static bool name_frames(struct naming *naming, uint64_t until_ns)
     return true;
 }
 
-/* A name must never be that of another library's function: such a stack is unknown. */
+/* Adds the Python frames of a stack with a native caller. The outermost ones may have no room. */
+static void add_python(struct naming *naming)
+{
+    const uint8_t *from = naming->code->frames + sizeof(struct code_caller);
+    struct code_record *named = &naming->named.record;
+    uint32_t room = (uint32_t)sizeof naming->named - 8 - named->head.bytes, bytes = 0, count = 0;
+    while (count < naming->code->frame_count) {
+        struct code_frame frame;
+        memcpy(&frame, from + bytes, sizeof frame);
+        uint32_t more = (uint32_t)sizeof frame + frame.file_bytes + frame.name_bytes;
+        if (more > room - bytes)
+            break;
+        bytes += more;
+        count++;
+    }
+    memcpy((uint8_t *)named + named->head.bytes, from, bytes);
+    named->head.bytes += bytes;
+    named->frame_count += count;
+    naming->count = naming->next; /* a caller without room is left out */
+    naming->is_cut |= count < naming->code->frame_count;
+}
+
+/* A name must never be that of another library's function: such frames are unknown. */
 static const struct code_record *finish(struct naming *naming)
 {
     struct code_record *named = &naming->named.record;
@@ -232,10 +264,12 @@ static const struct code_record *finish(struct naming *naming)
         named->head.bytes = sizeof *named;
         naming->count = naming->next = 0;
     }
+    named->frame_count = naming->next;
+    if (naming->code->flags & CODE_HAS_CALLER)
+        add_python(naming);
     bool is_cut = naming->is_cut || naming->next < naming->count;
     while (named->head.bytes % 8)
         ((uint8_t *)named)[named->head.bytes++] = 0;
-    named->frame_count = naming->next;
     named->flags = CODE_IS_DESCRIBED | (naming->code->flags & CODE_IS_OF_NODES) | (is_cut ? CODE_IS_CUT : 0u);
     naming->code = NULL;
     return named;
@@ -248,7 +282,7 @@ void native_code_allow(uint64_t ns)
 
 const struct code_record *native_code_name(const struct code_record *code)
 {
-    if (!(code->flags & CODE_IS_NATIVE) || !symbols)
+    if (!(code->flags & (CODE_IS_NATIVE | CODE_HAS_CALLER)) || !symbols)
         return code;
     if (!allowed_ns)
         return NULL;

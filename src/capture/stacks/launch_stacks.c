@@ -145,11 +145,25 @@ static void remember(const struct launch_stack *stack)
     atomic_store_explicit(&set[0], mark_of(stack->id), memory_order_relaxed);
 }
 
+/* The native caller becomes a part of the stack's ID. While the rules up to it are not known, the stack has
+ * none, and so another ID. */
+static void take_caller(struct host_thread *thread, struct launch_stack *stack)
+{
+    struct native_walk walk;
+    native_frames_walk(&thread->native, NATIVE_CALLER, &stack->python.caller.address, 1, &walk);
+    if (!walk.count)
+        return;
+    stack->python.caller.generation = walk.generation;
+    stack->id = hash_word(hash_word(stack->id, walk.generation), stack->python.caller.address);
+    stack->id ^= stack->id >> 29;
+}
+
 static inline bool take_python(struct host_thread *thread, const struct python *python,
                                struct launch_stack *stack)
 {
     struct python_walk *walk = &stack->python.walk;
-    python_frames_walk(python, stack->python.frames, CODE_FRAMES_MAX, walk);
+    bool has_caller = stacks.is_native; /* instead of the outermost of 64 frames */
+    python_frames_walk(python, stack->python.frames, CODE_FRAMES_MAX - has_caller, walk);
     if (!walk->count) {
         if (walk->stack != PYTHON_STACK_NO_THREAD && walk->stack != PYTHON_STACK_EMPTY)
             counter_add(COUNTER_code_unknown, 1);
@@ -158,6 +172,9 @@ static inline bool take_python(struct host_thread *thread, const struct python *
     stack->kind = STACK_PYTHON;
     stack->python.python = python;
     stack->id = walk->hash;
+    stack->python.caller.address = 0;
+    if (has_caller)
+        take_caller(thread, stack);
     look_up(thread, stack, CODE_RECORD_BYTES_MAX);
     return true;
 }
@@ -243,6 +260,11 @@ static uint32_t write_python(const struct launch_stack *stack, struct code_recor
     uint32_t bytes = sizeof *record;
     uint8_t *of_callers[CODE_FRAMES_MAX]; /* flags of frames that wait for their caller's */
     uint32_t waiting = 0;
+    if (stack->python.caller.address) {
+        memcpy(record->frames, &stack->python.caller, sizeof stack->python.caller);
+        bytes += (uint32_t)sizeof stack->python.caller;
+        record->flags |= CODE_HAS_CALLER;
+    }
     for (uint32_t i = 0; i < stack->python.walk.count; i++) {
         uint8_t *frame = (uint8_t *)record + bytes;
         bool is_callers;

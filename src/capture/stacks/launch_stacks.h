@@ -1,5 +1,6 @@
 /* The code that makes CUDA calls, taken by a callback at the end of a call (capture.launch_stacks and
- * capture.allocation_stacks): Python frames, or native ones on threads without.
+ * capture.allocation_stacks): Python frames, with `all` behind their native caller, or native frames on
+ * threads without Python.
  *
  * A thread remembers the stacks that it has described, in a table of 2,048 places. A known stack costs a
  * walk and 24 bytes of the ring. For another one, each frame's file, function and line are copied, which is
@@ -12,6 +13,7 @@
 #include "capture/callbacks/threads.h"
 #include "capture/stacks/native_frames.h"
 #include "capture/stacks/python_frames.h"
+#include "model/record.h"
 #include "model/settings.h"
 
 #include <stdbool.h>
@@ -42,6 +44,7 @@ struct launch_stack {
         struct {
             const struct python *python;
             struct python_walk walk;
+            struct code_caller caller; /* address 0: unknown, or not asked for */
             struct python_frame frames[CODE_FRAMES_MAX];
         } python;
         struct {

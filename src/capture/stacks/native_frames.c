@@ -29,6 +29,7 @@ enum copy_state { COPY_FREE, COPY_TAKEN, COPY_READY };
 struct copy {
     _Atomic uint32_t state;    /* enum copy_state */
     uint32_t polls;            /* since it is ready */
+    bool is_for_caller;        /* NATIVE_CALLER: nobody finishes it */
     _Atomic uint64_t waits_at; /* the address without a rule; 0: free */
     uint64_t serial;
     struct state walk;
@@ -201,8 +202,9 @@ static struct copy *take_copy(struct stacks *stacks, uint64_t address, int same_
 
 /* The rest of the stack, for our thread. Without a free copy, the frame itself is added at least. */
 READS_STACK static uint64_t copy_stack(struct stacks *stacks, const struct state *state,
-                                       const struct memory *memory, int same_max)
+                                       const struct memory *memory, enum native_from from)
 {
+    int same_max = from == NATIVE_EACH_FROM_CALLER ? NATIVE_COPIES : SAME_ADDRESS_MAX;
     uint64_t low = state->at.sp & ~(uint64_t)7, bytes = memory->low + memory->bytes - low;
     if (low - memory->low >= memory->bytes)
         return 0;
@@ -210,16 +212,17 @@ READS_STACK static uint64_t copy_stack(struct stacks *stacks, const struct state
     if (!copy)
         return 0;
     bytes = bytes < NATIVE_COPY_BYTES ? bytes : NATIVE_COPY_BYTES;
-    const volatile uint64_t *from = (const volatile uint64_t *)(uintptr_t)low;
+    const volatile uint64_t *words = (const volatile uint64_t *)(uintptr_t)low;
     for (uint64_t i = 0; i < bytes / 8; i++) /* a call of memcpy() would be checked by AddressSanitizer */
-        copy->words[i] = from[i];
+        copy->words[i] = words[i];
     copy->memory = (struct memory){low, bytes, (uint64_t)(uintptr_t)copy->words - low};
     copy->walk = *state;
     copy->polls = 0;
+    copy->is_for_caller = from == NATIVE_CALLER;
     copy->serial = atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed) + 1;
     uint64_t ticket = copy->serial << 8 | (uint64_t)(copy - stacks->copies);
     atomic_store_explicit(&copy->state, COPY_READY, memory_order_release);
-    return ticket;
+    return from == NATIVE_CALLER ? 0 : ticket;
 }
 
 READS_STACK __attribute__((noinline)) void native_frames_walk(struct native_stack *stack,
@@ -246,8 +249,7 @@ READS_STACK __attribute__((noinline)) void native_frames_walk(struct native_stac
     memory.bytes = native_stack_end(stack, memory.low) - memory.low;
     walk_on(&stacks->rules, &state, &memory, false, frames, max, walk);
     if (__builtin_expect(walk->end == NATIVE_END_UNKNOWN, 0)) {
-        int same_max = from == NATIVE_EACH_FROM_CALLER ? NATIVE_COPIES : SAME_ADDRESS_MAX;
-        walk->ticket = copy_stack(stacks, &state, &memory, same_max);
+        walk->ticket = copy_stack(stacks, &state, &memory, from);
         if (!walk->ticket && !state.is_first && !state.is_skipping && walk->count < max)
             frames[walk->count++] = state.at.address;
     }
@@ -307,7 +309,8 @@ bool native_frames_are_current(uint32_t generation, const uint64_t *frames, uint
     return is_current;
 }
 
-/* Learns all rules of a stack, and leaves the copy as it is for native_frames_finish(). */
+/* Learns all rules of a stack, and leaves the copy as it is for native_frames_finish(). Of a copy for a
+ * caller, only those up to the caller. */
 static void learn_copies(void *context)
 {
     struct stacks *stacks = context;
@@ -315,12 +318,13 @@ static void learn_copies(void *context)
         struct copy *copy = &stacks->copies[i];
         if (atomic_load_explicit(&copy->state, memory_order_acquire) != COPY_READY)
             continue;
+        bool is_for_caller = copy->is_for_caller;
         if (copy->polls++ == 0) {
             struct native_walk walk = {.count = 0};
-            complete(&(struct order){&stacks->rules, copy, NULL, UINT32_MAX, &walk});
-        } else if (copy->polls > NATIVE_COPY_POLLS) {
-            give_back(copy);
+            complete(&(struct order){&stacks->rules, copy, NULL, is_for_caller ? 1 : UINT32_MAX, &walk});
         }
+        if (is_for_caller || copy->polls > NATIVE_COPY_POLLS)
+            give_back(copy);
     }
 }
 

@@ -43,9 +43,10 @@ enum native_end {
 
 /* Which frames are wanted. */
 enum native_from {
-    NATIVE_FROM_HERE,       /* all */
-    NATIVE_FROM_CALLER,     /* without the leading ones in cuspan, CUPTI and the libraries of CUDA */
-    NATIVE_EACH_FROM_CALLER /* the same for rare calls: any number of copies wait for one address */
+    NATIVE_FROM_HERE,        /* all */
+    NATIVE_FROM_CALLER,      /* without the leading ones in cuspan, CUPTI and the libraries of CUDA */
+    NATIVE_EACH_FROM_CALLER, /* the same for rare calls: any number of copies wait for one address */
+    NATIVE_CALLER /* the same, with max 1, but without a ticket: a copy only serves to learn rules */
 };
 
 struct native_walk {
@@ -76,7 +77,8 @@ void native_frames_finish(uint64_t ticket, uint64_t *frames, uint32_t max, struc
 bool native_frames_are_current(uint32_t generation, const uint64_t *frames, uint32_t count);
 
 /* The thread of ours, every few milliseconds: follows loaded and unloaded libraries, and learns the rules of
- * all copies. */
+ * all copies. A copy that nobody finishes is free again after NATIVE_COPY_POLLS, and that of a NATIVE_CALLER at
+ * once. */
 void native_frames_poll(void);
 
 /* "complete", "cut" and so on. */

@@ -163,6 +163,13 @@ static struct text without_offset(struct text name)
     return (struct text){name.at, bytes ? bytes - 1 : name.bytes};
 }
 
+/* The program's innermost frame; without one the innermost, which is no native caller of Python. */
+static bool counts_more(const struct frame *frame, const struct frame *than)
+{
+    return frame->flags & ~than->flags & CODE_FRAME_IS_PROGRAMS ||
+           (than->flags & ~frame->flags & CODE_FRAME_IS_NATIVE && !(than->flags & CODE_FRAME_IS_PROGRAMS));
+}
+
 /* False: no room. */
 static bool describe(struct code_stacks *stacks, const struct code_record *record, struct code_stack *stack)
 {
@@ -172,7 +179,7 @@ static bool describe(struct code_stacks *stacks, const struct code_record *recor
     bool is_cut = record->flags & CODE_IS_CUT;
     uint32_t at = sizeof *record;
     for (uint32_t i = 0; i < record->frame_count && next_frame(record, &at, &frame); i++) {
-        if (i == 0 || (frame.flags & ~programs.flags & CODE_FRAME_IS_PROGRAMS))
+        if (i == 0 || counts_more(&frame, &programs))
             programs = frame;
         size_t more = write_frame(&frame, text + bytes, sizeof text - bytes - sizeof "...");
         is_cut |= !more;

@@ -58,7 +58,7 @@ static stack_tool_call_fn *tool_call;
 
 static __attribute__((noinline)) void find_caller(int times)
 {
-    struct stack_tool_order order = {native_frames_walk, &stack, frames, 1, &walk, times};
+    struct stack_tool_order order = {native_frames_walk, &stack, frames, 1, &walk, times, NATIVE_FROM_CALLER};
     tool_call(tool_walk, &order, 4);
 }
 

@@ -22,6 +22,8 @@ from backend import spans_of  # noqa: E402
 BUILD = ROOT / "build"
 PROGRAM = ROOT / "tests/integration/hosts/code_program.py"
 FRAME = re.compile(r'File "(.*)", line (\d+), in (.*)')
+NATIVE = re.compile(r"(?:[^\s(].*\+0x[0-9a-f]+ \()?[^\s()]+\+0x[0-9a-f]+\)?")
+CALLER = re.compile(r"code_calls\+0x[0-9a-f]+ \(libcode_calls\.so\+0x[0-9a-f]+\)")
 FRAMES_MAX = 64
 
 
@@ -235,11 +237,52 @@ class LaunchStacks(Case):
         self.assertGreaterEqual(complete, 1)  # the first ones may be cut, until the agent knows the threads' stacks
         self.assertEqual(self.read_counters()["code_unknown"], unknown)
 
-    def test_native_stacks_are_not_taken_beside_python(self):
-        calls, spans = self.play("lines", "capture.launch_stacks=all", "capture.code_paths=full", count=3)
-        self.check(calls, spans)
+    def test_native_stacks_need_all(self):
         for span in self.native("capture.launch_stacks=python"):
             self.assertNotIn("cuspan.stack.id", span.attributes)
+
+    def check_callers(self, calls, spans):
+        """The stacks are those of Python behind the native caller, once it is known: the callers' lines (None: unknown)."""
+        texts, callers = {}, []
+        for call, span in zip(calls, spans):
+            lines = texts.setdefault(span.attributes["cuspan.stack.id"], span.attributes.get("code.stacktrace")).split("\n")
+            callers.append(lines.pop(0) if NATIVE.fullmatch(lines[0]) else None)
+            found = [FRAME.fullmatch(line).groups() for line in lines]
+            self.assertEqual([[file, int(line), name] for file, line, name in found], call["frames"])
+            self.assertEqual(span.attributes["code.file.path"], call["frames"][0][0])
+            self.assertEqual(span.attributes["code.line.number"], call["frames"][0][1])
+            self.assertEqual(span.attributes["code.function.name"], call["frames"][0][2])
+        return callers
+
+    def test_python_stacks_begin_with_their_native_caller(self):
+        settings = ["capture.launch_stacks=all", "capture.code_paths=full"]
+        calls, spans = self.play("library", *settings, count=20, CALLS=str(BUILD / "libcode_calls.so"))
+        callers = self.check_callers(calls, spans)
+        known, = set(callers) - {None}
+        self.assertRegex(known, CALLER)
+        self.assertEqual(len({span.attributes["cuspan.stack.id"] for span in spans}), len(set(callers)))
+        self.assertEqual(self.counters["code_unknown"], 0)
+        self.check_callers(*self.play("lines", *settings, count=500))
+
+    def test_a_recording_has_names_of_native_callers(self):
+        file = self.folder / "recording"
+        calls = self.run_program("library", 20, f"record_file={file}", "capture.launch_stacks=all", "capture.code_paths=full",
+                                 CALLS=str(BUILD / "libcode_calls.so"))
+        with_caller = [stack for stack in recording.read(file).stacks.values() if len(stack) > len(calls[0]["frames"])]
+        self.assertTrue(with_caller)
+        for (module, line, function), *frames in with_caller:
+            self.assertRegex(f"{function} ({module})", CALLER)
+            self.assertEqual(line, 0)
+            self.assertEqual(frames, calls[0]["frames"])
+
+    def test_nodes_of_graphs_have_the_native_caller(self):
+        calls, nodes = self.nodes("capture.launch_stacks=all")
+        for call in calls:
+            for node in call["nodes"]:
+                frames = [frame for frame in nodes[node] if frame[1]]
+                self.assertLessEqual(len(nodes[node]) - len(frames), 1)
+                self.assertEqual(nodes[node][-len(frames):], frames)
+                self.assertEqual(frames[2:], call["frames"][1:])
 
     def test_allocations_alone_have_stacks(self):
         """`capture.allocation_stacks`: of each allocation, whatever the period of other calls is."""

@@ -31,7 +31,7 @@ import make_code_trace  # noqa: E402
 import make_cubin  # noqa: E402
 from backend import spans_of  # noqa: E402
 from bad_server import fields  # noqa: E402
-from make_code_trace import CodeTrace, main_stack, python, torch  # noqa: E402
+from make_code_trace import SITE, CodeTrace, main_stack, python, torch  # noqa: E402
 
 BUILD = ROOT / "build"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -232,6 +232,19 @@ def packed(data):
     return values
 
 
+def callers():
+    """Stacks of Python behind different native callers, without one, and without code of the program."""
+    trace = CodeTrace("callers", 1)
+    forward = [torch("nn/functional.py", 12, "linear"), python("model.py", 5, "forward"), python("train.py", 9, "main")]
+    for number, function in enumerate(("addmm", "mm"), 1):
+        caller = f"at::native::{function}(at::Tensor const&)+0x1c (libtorch_cuda.so+0x118{number})"
+        trace.launch_at((number, [caller, *forward], 2), "gemm", number * 1_000)
+    trace.launch_at((3, forward, 1), "gemm", 4_000)
+    trace.launch_at((4, ["libffi.so.8+0x6f7a", torch("a.py", 1, "f"), torch("b.py", 2, "g")], 1), "copy", 8_000)
+    trace.finish()
+    return "\n".join(trace.lines()) + "\n"
+
+
 class Case(unittest.TestCase):
     maxDiff = None
 
@@ -306,6 +319,13 @@ class Table(Case):
         rows = {row["place"]: (row["self_ns"], row["total_ns"]) for row in self.table(file)}
         self.assertEqual(rows, {"<string>:1": (1_000, 1_000), "train.py:13": (2_000, 2_000),
                                 **{place: (0, 1_000) for place in ("model.py:5", "<string>:3", "<string>:4", "train.py:9", "<stdin>:10", "<string>:12")}})
+
+    def test_the_native_caller_has_no_row(self):
+        """`capture.launch_stacks=all`: the line of Python is the place, whichever native function launches for it."""
+        file = self.path("callers.jsonl")
+        file.write_text(callers())
+        rows = {row["place"]: (row["self_ns"], row["total_ns"]) for row in self.table(file)}
+        self.assertEqual(rows, {"model.py:5": (7_000, 7_000), "train.py:9": (0, 7_000), f"{SITE}torch/a.py:1": (8_000, 8_000)})
 
     def test_xla(self):
         rows = {(row["place"], row.get("function")): row["self_ns"] for row in self.table(self.files["xla"]) if row["self_ns"]}
@@ -962,6 +982,17 @@ class Flame(Case):
             for weight in "gpu-time", "wait", "bytes", "launches":
                 text = self.flame("x.folded", "--weight", weight, self.files[name]).read_text()
                 self.assertEqual(read_folded(text), model.folded(weight), weight)
+
+    def test_the_native_caller_is_between_python_and_the_kernel(self):
+        file = self.path("callers.jsonl")
+        file.write_text(callers())
+        python_frames = "main (train.py:9);forward (model.py:5);linear (torch/nn/functional.py:12);"
+        text = self.flame("callers.folded", file).read_text()
+        self.assertEqual(sorted(text.splitlines()), sorted([
+            f"{python_frames}gemm 4000",
+            f"{python_frames}at::native::addmm(at::Tensor const&) (libtorch_cuda.so);gemm 1000",
+            f"{python_frames}at::native::mm(at::Tensor const&) (libtorch_cuda.so);gemm 2000",
+            "g (torch/b.py:2);f (torch/a.py:1);libffi.so.8;copy 8000"]))
 
     def test_several_files(self):
         other = self.path("other.jsonl")  # of another process, which uses the same IDs of stacks

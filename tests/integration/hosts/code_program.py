@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import threading
+import time
 
 AGENT, CUPTI, PART = sys.argv[1:4]
 COUNT = int(sys.argv[4]) if len(sys.argv) > 4 else 1
@@ -125,6 +126,22 @@ def graph():
             call("cudaMemcpy", nodes=[node, node + 1])
         for clone in first + 100, first + 200:
             call("cudaGraphInstantiate", nodes=range(clone, clone + 6), originals=range(first, first + 6))
+
+
+def library():
+    """The same call of a native library, with pauses in which the agent finds the way to its caller."""
+    global correlation
+    code_calls = ctypes.CDLL(os.environ["CALLS"]).code_calls
+    for _ in range(COUNT):
+        frames, frame = [], sys._getframe()
+        while frame:
+            frames.append([frame.f_code.co_filename, frame.f_lineno, name_of(frame.f_code)])
+            frame = frame.f_back
+        frames[0][1] = sys._getframe().f_lineno + 1
+        code_calls(ctypes.c_void_p(address), ctypes.c_uint32(correlation + 1), 1, ctypes.byref(ctypes.c_double()))
+        correlation += 1
+        calls.append({"name": "cudaLaunchKernel", "nodes": [], "frames": frames})
+        time.sleep(0.05)
 
 
 def package():

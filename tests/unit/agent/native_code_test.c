@@ -369,6 +369,99 @@ static void test_a_cut_stack_stays_cut(void **state)
     assert_int_equal(expect_named(make(0, (uint64_t[]){here()}, 1, 0, 0))->flags, CODE_IS_DESCRIBED);
 }
 
+/* ---- The native caller of Python frames ------------------------------------------------------------------
+ */
+
+/* A stack of Python frames with names of so many bytes. */
+static const struct code_record *make_python(uint64_t address, uint32_t count, uint8_t name_bytes,
+                                             uint32_t flags)
+{
+    static union {
+        struct code_record record;
+        uint8_t bytes[CODE_RECORD_BYTES_MAX];
+    } python;
+    struct code_record *code = &python.record;
+    static uint64_t id = 1000;
+    struct code_caller caller = {.address = address, .generation = generation()};
+    uint32_t bytes = (uint32_t)(sizeof *code + sizeof caller);
+    memset(&python, 0, sizeof python);
+    *code = (struct code_record){
+        .id = ++id, .frame_count = count, .flags = CODE_IS_DESCRIBED | CODE_HAS_CALLER | flags};
+    memcpy(code->frames, &caller, sizeof caller);
+    for (uint32_t i = 0; i < count; i++) {
+        struct code_frame frame = {
+            .line = i + 1, .file_bytes = 4, .name_bytes = name_bytes, .flags = CODE_FRAME_IS_PROGRAMS};
+        memcpy(python.bytes + bytes, &frame, sizeof frame);
+        memcpy(python.bytes + bytes + sizeof frame, "a.py", 4);
+        memset(python.bytes + bytes + sizeof frame + 4, 'f', name_bytes);
+        bytes += (uint32_t)sizeof frame + 4 + name_bytes;
+    }
+    bytes = (bytes + 7) / 8 * 8;
+    assert_true(bytes <= sizeof python);
+    code->head = (struct record_head){bytes, RECORD_CODE, 0, 0};
+    return code;
+}
+
+/* The frames that follow the caller are those of the stack, from the innermost one on. */
+static void expect_python(const struct code_record *named, const struct code_record *code)
+{
+    struct code_frame caller;
+    assert_false(named->flags & CODE_HAS_CALLER);
+    assert_true(named->frame_count > 1);
+    memcpy(&caller, named->frames, sizeof caller);
+    uint32_t skip = (uint32_t)sizeof caller + caller.file_bytes + caller.name_bytes, bytes = 0;
+    for (uint32_t i = 1; i < named->frame_count; i++) {
+        struct code_frame frame;
+        memcpy(&frame, named->frames + skip + bytes, sizeof frame);
+        assert_int_equal(frame.line, i);
+        bytes += (uint32_t)sizeof frame + frame.file_bytes + frame.name_bytes;
+    }
+    assert_memory_equal(named->frames + skip, code->frames + sizeof(struct code_caller), bytes);
+    assert_in_range(named->head.bytes - sizeof *named - skip - bytes, 0, 7);
+}
+
+static void test_a_native_caller_comes_before_python(void **state)
+{
+    (void)state;
+    const struct code_record *code = make_python(here(), 3, 7, CODE_IS_OF_NODES);
+    const struct code_record *named = expect_named(code);
+    assert_int_equal(named->frame_count, 4);
+    assert_int_equal(named->flags, CODE_IS_DESCRIBED | CODE_IS_OF_NODES);
+    expect_frame(named, 0, "native_code_test+0x", "|here+0x1", false); /* is not the program's */
+    expect_python(named, code);
+    assert_int_equal(expect_named(make_python(here(), 1, 0, CODE_IS_CUT))->flags,
+                     CODE_IS_DESCRIBED | CODE_IS_CUT);
+}
+
+static void test_a_native_caller_takes_the_place_of_outermost_frames(void **state)
+{
+    (void)state;
+    const struct code_record *code = make_python(here(), 16, 241, 0);
+    assert_true(code->head.bytes + 20 > CODE_RECORD_BYTES_MAX);
+    const struct code_record *named = expect_named(code);
+    assert_int_equal(named->frame_count, 16); /* the caller, and all but one */
+    assert_true(named->flags & CODE_IS_CUT);
+    expect_python(named, code);
+}
+
+static void test_a_native_caller_in_parts(void **state)
+{
+    (void)state;
+    struct library library = load();
+    const struct code_record *code = make_python(library.address, 2, 3, 0), *named;
+    unsigned parts = 0;
+    do {
+        native_code_allow(ONE_PART);
+        parts++;
+    } while ((named = native_code_name(code)) == NULL);
+    assert_true(parts > 1);
+    assert_int_equal(named->frame_count, 3);
+    assert_int_equal(named->flags, CODE_IS_DESCRIBED);
+    expect_frame(named, 0, "libmany", "|many_functions+0x1", false);
+    expect_python(named, code);
+    unload(&library);
+}
+
 static void test_an_empty_stack(void **state)
 {
     (void)state;
@@ -613,6 +706,9 @@ int main(void)
         cmocka_unit_test_setup(test_names_are_not_those_of_a_library_that_came_later, setup),
         cmocka_unit_test_setup(test_a_launcher_with_a_part_of_the_kernels_name_is_the_programs, setup),
         cmocka_unit_test_setup(test_a_cut_stack_stays_cut, setup),
+        cmocka_unit_test_setup(test_a_native_caller_comes_before_python, setup),
+        cmocka_unit_test_setup(test_a_native_caller_takes_the_place_of_outermost_frames, setup),
+        cmocka_unit_test_setup(test_a_native_caller_in_parts, setup),
         cmocka_unit_test_setup(test_an_empty_stack, setup),
         cmocka_unit_test_setup(test_long_names_become_shorter, setup),
         cmocka_unit_test_setup(test_a_stack_that_does_not_fit, setup),

@@ -1,5 +1,5 @@
 /* When a stack is described and when its ID is enough: by recorded stacks, as in a replay. How often native
- * ones are taken. */
+ * ones are taken. The native caller of Python frames: the walks are fakes. */
 #include "capture/stacks/launch_stacks.h"
 
 #include "base/accounting/counters.h"
@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -25,6 +26,63 @@ static bool has_code;
 static const struct code_record *replay(void)
 {
     return has_code ? &current.record : NULL;
+}
+
+/* What the fakes return. 0 frames: no Python; caller 0: its rules are not known yet. */
+static struct {
+    uint32_t frames, frames_max;
+    uint64_t caller;
+    uint32_t generation;
+    unsigned native_walks;
+} fake;
+
+enum status __wrap_python_find(struct python *python, struct error *err);
+enum status __wrap_python_find(struct python *python, struct error *err)
+{
+    (void)err;
+    python->has_positions = true;
+    return STATUS_OK;
+}
+
+void __wrap_python_frames_walk(const struct python *python, struct python_frame *frames, uint32_t max,
+                               struct python_walk *walk);
+void __wrap_python_frames_walk(const struct python *python, struct python_frame *frames, uint32_t max,
+                               struct python_walk *walk)
+{
+    (void)python;
+    memset(frames, 0, fake.frames * sizeof *frames);
+    fake.frames_max = max;
+    *walk = (struct python_walk){
+        .hash = 99, .count = fake.frames, .stack = fake.frames ? PYTHON_STACK_FRAMES : PYTHON_STACK_EMPTY};
+}
+
+void __wrap_python_frame_describe(const struct python *python, const struct python_frame *frame,
+                                  struct python_frame_text *text);
+void __wrap_python_frame_describe(const struct python *python, const struct python_frame *frame,
+                                  struct python_frame_text *text)
+{
+    (void)python;
+    (void)frame;
+    text->file_length = (size_t)snprintf(text->file, text->file_max, "a.py");
+    text->name_length = (size_t)snprintf(text->name, text->name_max, "f");
+    text->line = 88;
+}
+
+void __real_native_frames_walk(struct native_stack *stack, enum native_from from, uint64_t *frames,
+                               uint32_t max, struct native_walk *walk);
+void __wrap_native_frames_walk(struct native_stack *stack, enum native_from from, uint64_t *frames,
+                               uint32_t max, struct native_walk *walk);
+void __wrap_native_frames_walk(struct native_stack *stack, enum native_from from, uint64_t *frames,
+                               uint32_t max, struct native_walk *walk)
+{
+    if (from != NATIVE_CALLER) {
+        __real_native_frames_walk(stack, from, frames, max, walk);
+        return;
+    }
+    assert_int_equal(max, 1);
+    *frames = fake.caller;
+    *walk = (struct native_walk){.count = fake.caller != 0, .generation = fake.generation};
+    fake.native_walks++;
 }
 
 static int setup(void **state)
@@ -142,6 +200,90 @@ static void test_only_allocations_have_native_stacks(void **state)
     assert_int_equal(native_stacks_of(&settings, true, 100), 0);
 }
 
+struct python_taken {
+    uint64_t id, caller; /* 0: none */
+    uint32_t bytes;
+};
+
+/* Takes and writes a stack of two Python frames. */
+static struct python_taken take_python(bool is_asked)
+{
+    static struct launch_stack stack;
+    static union {
+        struct code_record record;
+        uint8_t bytes[CODE_RECORD_BYTES_MAX];
+    } room;
+    struct python_taken taken = {.id = 0};
+    fake.frames = 2;
+    assert_true(launch_stacks_take(&threads[0], is_asked, &stack));
+    fake.frames = 0;
+    assert_int_equal(stack.kind, STACK_PYTHON);
+    memset(&room, 0xff, sizeof room);
+    taken.bytes = launch_stacks_write(&stack, &room.record);
+    assert_int_equal(taken.bytes, room.record.head.bytes);
+    assert_int_equal(taken.bytes % 8, 0);
+    assert_int_equal(room.record.frame_count, 2);
+    bool is_described = room.record.flags & CODE_IS_DESCRIBED;
+    assert_int_equal(is_described, taken.bytes > sizeof room.record);
+    if (!is_described)
+        assert_int_equal(room.record.flags, 0);
+    if (room.record.flags & CODE_HAS_CALLER)
+        memcpy(&taken.caller, room.record.frames, sizeof taken.caller); /* its address */
+    struct code_frame frame;
+    memcpy(&frame, room.record.frames + (taken.caller ? sizeof(struct code_caller) : 0), sizeof frame);
+    assert_int_equal(frame.line, is_described ? 88 : UINT32_MAX);
+    taken.id = room.record.id;
+    return taken;
+}
+
+static void test_a_native_caller_is_part_of_a_python_stack(void **state)
+{
+    (void)state;
+    const uint32_t known = sizeof(struct code_record);
+    struct settings settings = {.capture = {.launch_stacks = LAUNCH_STACKS_ALL, .launch_stacks_period = 1}};
+    assert_int_equal(launch_stacks_start(&settings, NULL), STATUS_OK);
+    fake.caller = 0; /* unknown: a stack of its own */
+    struct python_taken first = take_python(false), second;
+    assert_int_equal(fake.frames_max, CODE_FRAMES_MAX - 1);
+    assert_int_equal(first.id, 99);
+    assert_true(first.bytes > known && first.caller == 0);
+    assert_int_equal(take_python(false).bytes, known);
+    fake.caller = 0x1234;
+    first = take_python(false);
+    assert_true(first.id != 99 && first.bytes > known);
+    assert_int_equal(first.caller, 0x1234);
+    second = take_python(true); /* a node of a graph */
+    assert_int_equal(second.id, first.id);
+    assert_int_equal(second.bytes, known);
+    fake.caller = 0x1238;
+    second = take_python(false);
+    assert_true(second.id != first.id && second.bytes > known);
+    assert_int_equal(second.caller, 0x1238);
+    fake.caller = 0x1234;
+    fake.generation = 1; /* a library was unloaded: it may be another function */
+    second = take_python(false);
+    assert_true(second.id != first.id && second.bytes > known);
+    assert_int_equal(second.caller, 0x1234);
+}
+
+static void test_only_all_has_native_callers(void **state)
+{
+    (void)state;
+    struct settings settings = {.capture = {.launch_stacks = LAUNCH_STACKS_PYTHON,
+                                            .launch_stacks_period = 1,
+                                            .allocation_stacks = true}};
+    fake.caller = 0x1234;
+    fake.native_walks = 0;
+    assert_int_equal(launch_stacks_start(&settings, NULL), STATUS_OK);
+    for (int is_asked = 0; is_asked < 2; is_asked++) {
+        struct python_taken taken = take_python(is_asked);
+        assert_int_equal(taken.id, 99);
+        assert_true(taken.caller == 0);
+        assert_int_equal(fake.frames_max, CODE_FRAMES_MAX);
+    }
+    assert_int_equal(fake.native_walks, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +294,8 @@ int main(void)
         cmocka_unit_test_setup(test_a_call_without_a_recorded_stack_has_none, setup),
         cmocka_unit_test(test_one_call_in_a_period_is_taken),
         cmocka_unit_test(test_only_allocations_have_native_stacks),
+        cmocka_unit_test(test_a_native_caller_is_part_of_a_python_stack),
+        cmocka_unit_test(test_only_all_has_native_callers),
     };
     return cmocka_run_group_tests_name("launch_stacks", tests, NULL, NULL);
 }

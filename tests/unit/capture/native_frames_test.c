@@ -252,7 +252,7 @@ static void test_the_caller_behind_tools(void **state)
     assert_non_null(callback);
     uint64_t frames[2], last = 0;
     struct native_walk walk, rest;
-    struct stack_tool_order order = {native_frames_walk, &own_stack, frames, 2, &walk, 1};
+    struct stack_tool_order order = {native_frames_walk, &own_stack, frames, 2, &walk, 1, NATIVE_FROM_CALLER};
     for (int i = 0; i < 4; i++) { /* unknown, then cached */
         order.max = i == 3 ? 1 : 2;
         call(callback, &order, 4);
@@ -407,6 +407,45 @@ static void test_copies_are_given_back(void **state)
     assert_int_equal(rest.end, NATIVE_END_UNKNOWN);
     for (int i = 0; i < NATIVE_COPIES + 2; i++)
         munmap((void *)(uintptr_t)codes[i], 4096);
+}
+
+/* The copy for a caller has no ticket, and is free after one poll, with which the caller is known. */
+static void test_the_caller_alone(void **state)
+{
+    (void)state;
+    void *cupti = open_library("libcupti_stack_tool.so"), *agent = open_library("libcuspan_stack_tool.so");
+    stack_tool_call_fn *call = (stack_tool_call_fn *)(uintptr_t)dlsym(cupti, "stack_tool_call");
+    void (*callback)(void *) = (void (*)(void *))(uintptr_t)dlsym(agent, "stack_tool_walk");
+    assert_non_null(call);
+    assert_non_null(callback);
+    uint64_t frame = 0;
+    struct native_walk walk;
+    struct stack_tool_order order = {native_frames_walk, &own_stack, &frame, 1, &walk, 1, NATIVE_CALLER};
+    for (int i = 0; i < 70; i++) /* what other tests have left */
+        native_frames_poll();
+    for (volatile int i = 0; i < 2; i++) {
+        if (i == 1)
+            native_frames_poll();
+        call(callback, &order, 4);
+        assert_true(walk.ticket == 0);
+        assert_int_equal(walk.count, i);
+        assert_int_equal(walk.end, i == 0 ? NATIVE_END_UNKNOWN : NATIVE_END_FULL);
+    }
+    assert_true(is_in_this_program(frame));
+    struct plain_walk plain = {.is_finished = false};
+    for (volatile int i = 0; i < 2; i++) { /* the addresses in this program become known */
+        struct native_walk rest;
+        walk_only(&plain);
+        native_frames_finish(plain.walk.ticket, plain.frames, 64, &rest);
+    }
+    for (int i = 0; i < NATIVE_COPIES; i++) { /* all copies are free */
+        generate()(walk_only, &plain);
+        assert_true(plain.walk.ticket != 0);
+    }
+    for (int i = 0; i < 65; i++)
+        native_frames_poll();
+    dlclose(agent);
+    dlclose(cupti);
 }
 
 /* ---- Damaged stacks -------------------------------------------------------------------------------------
@@ -788,6 +827,7 @@ int main(void)
         cmocka_unit_test(test_a_full_result_says_so),
         cmocka_unit_test(test_generated_code_ends_the_stack),
         cmocka_unit_test(test_copies_are_given_back),
+        cmocka_unit_test(test_the_caller_alone),
         cmocka_unit_test(test_an_overwritten_stack_ends_with_a_mark),
         cmocka_unit_test(test_frames_in_a_circle),
         cmocka_unit_test(test_a_damaged_signal_frame),

@@ -97,6 +97,28 @@ static void test_without_a_frame_of_the_program_the_innermost_counts(void **stat
     assert_int_equal(stack->line, 5);
 }
 
+/* As native_code.c writes it: the program's is always the Python frame. */
+static void test_the_native_caller_of_python(void **state)
+{
+    static const bool are_programs[][2] = {{true, true}, {false, true}, {false, false}};
+    static const char *const files[] = {"a.py", "b.py", "a.py"};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        begin((uint64_t)i + 1);
+        add_frame("libgemm.so+0x1189", 0, "gemm+0x1c", false);
+        ((struct code_frame *)(void *)code.record.frames)->flags = CODE_FRAME_IS_NATIVE;
+        add_frame("a.py", 5, "f", are_programs[i][0]);
+        add_frame("b.py", 7, "g", are_programs[i][1]);
+        const struct code_stack *stack = note();
+        assert_string_equal(stack->text, "gemm+0x1c (libgemm.so+0x1189)\n"
+                                         "File \"a.py\", line 5, in f\n"
+                                         "File \"b.py\", line 7, in g");
+        assert_string_equal(stack->file, files[i]);
+        assert_string_equal(stack->function, i == 1 ? "g" : "f");
+        assert_int_equal(stack->line, i == 1 ? 7 : 5);
+    }
+}
+
 static void test_a_cut_stack_says_so(void **state)
 {
     (void)state;
@@ -307,6 +329,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_stack_is_described_once, setup, teardown),
         cmocka_unit_test_setup_teardown(test_without_a_frame_of_the_program_the_innermost_counts, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(test_the_native_caller_of_python, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_cut_stack_says_so, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_stack_that_was_never_described_is_counted, setup, teardown),
         cmocka_unit_test_setup_teardown(test_all_are_forgotten_when_places_are_used_up, setup, teardown),

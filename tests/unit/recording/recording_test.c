@@ -437,6 +437,8 @@ static void test_code_comes_back(void **unused)
     code.record.frame_count = 1;
     code.record.flags |= CODE_IS_NATIVE;
     assert_int_equal(recording_write_code(writer, 1, &code.record), STATUS_INVALID);
+    code.record.flags = CODE_IS_DESCRIBED | CODE_HAS_CALLER;
+    assert_int_equal(recording_write_code(writer, 1, &code.record), STATUS_INVALID);
     code.record.frame_count = CODE_FRAMES_MAX + 1;
     code.record.flags = 0;
     assert_int_equal(recording_write_code(writer, 1, &code.record), STATUS_INVALID);
@@ -490,6 +492,7 @@ static void test_wrong_code_is_damage(void **unused)
                                            {1, 9, CODE_FRAMES_MAX + 1, 0, 8},
                                            {1, 9, 1, CODE_IS_DESCRIBED, 7},
                                            {1, 9, 1, CODE_IS_DESCRIBED | CODE_IS_NATIVE, 8},
+                                           {1, 9, 1, CODE_HAS_CALLER, 8},
                                            {1, 9, 1, CODE_IS_NATIVE, 8}};
     (void)unused;
     for (size_t i = 0; i < sizeof payloads / sizeof *payloads; i++) {

@@ -15,7 +15,7 @@ __attribute__((visibility("default"))) void stack_tool_walk(void *argument)
     struct stack_tool_order *order = argument;
     int times = order->times;
     do
-        order->walk(order->stack, NATIVE_FROM_CALLER, order->frames, order->max, order->result);
+        order->walk(order->stack, order->from, order->frames, order->max, order->result);
     while (--times > 0);
     __asm__ volatile("" : : : "memory");
 }

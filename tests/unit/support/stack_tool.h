@@ -13,6 +13,7 @@ struct stack_tool_order {
     uint32_t max;
     struct native_walk *result;
     int times; /* at least once */
+    enum native_from from;
 };
 
 typedef void stack_tool_call_fn(void (*function)(void *), void *argument, int depth);
