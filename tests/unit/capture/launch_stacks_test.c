@@ -28,7 +28,7 @@ static const struct code_record *replay(void)
     return has_code ? &current.record : NULL;
 }
 
-/* What the fakes return. 0 frames: no Python; caller 0: its rules are not known yet. */
+/* The results of the fakes. 0 frames: no Python; caller 0: its rules are not known yet. */
 static struct {
     uint32_t frames, frames_max;
     uint64_t caller;
