@@ -21,6 +21,8 @@ struct source_lines {
     char *path;     /* of the file in `bytes`; NULL: none yet */
     char *bytes;    /* NULL: it cannot be opened */
     size_t len;
+    uint32_t *starts; /* of the lines in `bytes`; NULL: not yet needed */
+    size_t line_count;
     char line[SOURCE_LINE_BYTES_MAX + 4];
 };
 
@@ -47,6 +49,7 @@ void source_lines_close(struct source_lines *lines)
     free(lines->resolved);
     free(lines->path);
     free(lines->bytes);
+    free(lines->starts);
     free(lines);
 }
 
@@ -130,8 +133,10 @@ static void load(struct source_lines *lines, const char *path)
         return;
     free(lines->path);
     free(lines->bytes);
+    free(lines->starts);
     lines->path = xstrdup(path);
     lines->bytes = NULL;
+    lines->starts = NULL;
     if (*path == '/') {
         const char *rest = below(path, lines->given);
         path = rest ? rest : below(path, lines->resolved);
@@ -158,15 +163,25 @@ static struct line trimmed(const char *at, const char *end)
     return (struct line){at, end};
 }
 
-static bool find_line(const struct source_lines *lines, uint32_t number, struct line *line)
+static void find_starts(struct source_lines *lines)
 {
-    const char *at = lines->bytes, *end = at + lines->len;
-    for (; number > 1; number--) {
+    size_t capacity = 0;
+    lines->line_count = 0;
+    for (const char *at = lines->bytes, *end = at + lines->len; at;) {
+        lines->starts = xgrow(lines->starts, &capacity, lines->line_count + 1, sizeof *lines->starts);
+        lines->starts[lines->line_count++] = (uint32_t)(at - lines->bytes);
         at = memchr(at, '\n', (size_t)(end - at));
-        if (!at)
-            return false;
-        at++;
+        at = at ? at + 1 : NULL;
     }
+}
+
+static bool find_line(struct source_lines *lines, uint32_t number, struct line *line)
+{
+    if (!lines->starts)
+        find_starts(lines);
+    if (number > lines->line_count)
+        return false;
+    const char *at = lines->bytes + lines->starts[number - 1], *end = lines->bytes + lines->len;
     const char *stop = memchr(at, '\n', (size_t)(end - at));
     *line = trimmed(at, stop ? stop : end);
     return true;
