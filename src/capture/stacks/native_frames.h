@@ -77,8 +77,8 @@ void native_frames_finish(uint64_t ticket, uint64_t *frames, uint32_t max, struc
 bool native_frames_are_current(uint32_t generation, const uint64_t *frames, uint32_t count);
 
 /* The thread of ours, every few milliseconds: follows loaded and unloaded libraries, and learns the rules of
- * all copies. A copy that nobody finishes is free again after NATIVE_COPY_POLLS, and that of a NATIVE_CALLER at
- * once. */
+ * all copies. A copy that nobody finishes is free again after NATIVE_COPY_POLLS, and that of a NATIVE_CALLER
+ * at once. */
 void native_frames_poll(void);
 
 /* "complete", "cut" and so on. */

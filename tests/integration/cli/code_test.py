@@ -1347,7 +1347,7 @@ class OtherCommands(Case):
 class Recordings(unittest.TestCase):
     """Runs on an H100: the tables byte for byte. CUSPAN_WRITE=1 writes them."""
     maxDiff = None
-    SLOW, FIXED = (ROOT / f"examples/recordings/slow_step{name}.cuspanrec" for name in ("", "_fixed"))
+    SLOW, FIXED = (ROOT / f"examples/training/slow_step{name}.cuspanrec" for name in ("", "_fixed"))
     GRAPH = ROOT / "tests/gpu/recordings/graph_lines.cuspanrec"
 
     def check(self, name, *arguments):

@@ -421,7 +421,7 @@ static void test_the_caller_alone(void **state)
     uint64_t frame = 0;
     struct native_walk walk;
     struct stack_tool_order order = {native_frames_walk, &own_stack, &frame, 1, &walk, 1, NATIVE_CALLER};
-    for (int i = 0; i < 70; i++) /* what other tests have left */
+    for (int i = 0; i <= NATIVE_COPY_POLLS; i++) /* what other tests have left */
         native_frames_poll();
     for (volatile int i = 0; i < 2; i++) {
         if (i == 1)
@@ -442,7 +442,7 @@ static void test_the_caller_alone(void **state)
         generate()(walk_only, &plain);
         assert_true(plain.walk.ticket != 0);
     }
-    for (int i = 0; i < 65; i++)
+    for (int i = 0; i <= NATIVE_COPY_POLLS; i++)
         native_frames_poll();
     dlclose(agent);
     dlclose(cupti);
