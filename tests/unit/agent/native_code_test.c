@@ -106,7 +106,7 @@ static void unload(struct library *library)
     unlink(library->path);
 }
 
-/* What a walk would have now, after a poll. */
+/* As of a walk now, after a poll. */
 static uint32_t generation(void)
 {
     uint64_t frame;
