@@ -18,6 +18,8 @@ import recording  # noqa: E402
 from agent_case import (  # noqa: E402
     FOREVER_MS, MEMORY_BYTES, NO_HURRY, Case, content_of, is_call, is_session, recorded, sessions_of)
 
+RINGS = 16 + 24 + 96 + 128  # of the default rings.total_bytes
+
 
 class Faults(Case):
     """Failures of CUPTI that src/replay/faults.h can simulate."""
@@ -191,7 +193,8 @@ class Faults(Case):
         result = self.replay(*options, fail="threads=2000", watch=True)
         grown = result.peak_bytes - baseline.peak_bytes
         print(f"{result.report['counters']['threads_seen']} threads; {grown >> 20} MiB more than without the agent")
-        self.assertGreater(result.report["counters"]["threads_seen"], 1500)
+        # All rings are used. How often another thread gets one again depends on how fast they are read; the rest is counted.
+        self.assertGreaterEqual(result.report["counters"]["threads_seen"], RINGS)
         lost = sum(result.report["losses"].values())
         calls = sum(map(is_call, result.spans))
         whole = sum(map(is_call, self.replay("torch_inference").spans)) * 4
