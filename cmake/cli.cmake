@@ -90,7 +90,7 @@ if(CMAKE_BUILD_TYPE MATCHES "^Rel")
 endif()
 target_include_directories(cuspan_cli PRIVATE ${CJSON_INCLUDE_DIR} ${CURSES_INCLUDE_DIR})
 # No exception passes through the commands, and a debugger has .debug_frame.
-target_compile_options(cuspan_cli PRIVATE -fno-asynchronous-unwind-tables)
+target_compile_options(cuspan_cli PRIVATE -fno-asynchronous-unwind-tables -fno-unwind-tables)
 target_include_directories(cuspan_cli SYSTEM PRIVATE ${YYJSON_INCLUDE_DIR} ${ZSTD_INCLUDE_DIR} ${CLI_ZLIB_INCLUDE_DIR})
 if(SQLITE_INCLUDE_DIR AND SQLITE_LIBRARY)
   target_include_directories(cuspan_cli SYSTEM PRIVATE ${SQLITE_INCLUDE_DIR})

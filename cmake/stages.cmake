@@ -7,10 +7,10 @@ endforeach()
 # Tables for unwinding take room in the agent's image. These stages run on our threads, which nobody cancels, and no exception
 # passes through them. A debugger has .debug_frame.
 foreach(stage recording correlate encode export)
-  target_compile_options(cuspan_${stage} PRIVATE -fno-asynchronous-unwind-tables)
+  target_compile_options(cuspan_${stage} PRIVATE -fno-asynchronous-unwind-tables -fno-unwind-tables)
 endforeach()
 foreach(library cuspan-replay cuspan-replay-classic)
   if(TARGET ${library})
-    target_compile_options(${library} PRIVATE -fno-asynchronous-unwind-tables)
+    target_compile_options(${library} PRIVATE -fno-asynchronous-unwind-tables -fno-unwind-tables)
   endif()
 endforeach()
