@@ -250,7 +250,7 @@ static bool has_sort(const struct command_line *line, const struct stat_report *
     return has;
 }
 
-/* Files that cannot be read are reported, and have no effect otherwise. */
+/* Files without lines are reported, and have no effect otherwise. */
 static void add_kernel_lines(const struct command_line *line, struct stat_report *report)
 {
     struct kernel_lines *lines = line->kernel_lines_count ? kernel_lines_create() : NULL;
@@ -319,6 +319,14 @@ static int read_and_print(const struct command_line *line)
         if (source_lines_open(line->source[i], &source, &err) != STATUS_OK)
             return complain(&err);
         source_lines_close(source);
+    }
+    for (size_t i = 0; i < line->kernel_lines_count; i++) {
+        if (access(line->kernel_lines[i], R_OK) == 0)
+            continue;
+        (void)error_set(&err, STATUS_NOT_FOUND,
+                        "--kernel-lines %s: %s; name a program, a cubin or a directory of cubins",
+                        line->kernel_lines[i], strerror(errno));
+        return complain(&err);
     }
     if (line->align_clocks && clock_offsets_read(&input, &reading.offsets, &err) != STATUS_OK)
         return complain(&err);

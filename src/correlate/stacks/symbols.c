@@ -556,31 +556,3 @@ size_t symbols_bytes(const struct symbols *symbols)
 {
     return symbols->bytes;
 }
-
-/* ---- Autograd ------------------------------------------------------------------------------------------ */
-
-/* Node::apply() is virtual, so each node's class has one of its own. Function<>::apply() is the forward call
- * of a C++ extension's function. */
-bool symbols_autograd_node(const char *function, char *node, size_t size)
-{
-    static const char space[] = "torch::autograd::";
-    const char *begin = function + sizeof space - 1, *c;
-    int depth = 0;
-    if (strncmp(function, space, sizeof space - 1) != 0)
-        return false;
-    for (c = begin; *c; c++) {
-        if (depth == 0 && strncmp(c, "::", 2) == 0) {
-            if (strncmp(c, "::apply(", 8) == 0 || strncmp(c, "::apply_with_saved(", 19) == 0)
-                break;
-            begin = c + 2;
-            c++;
-        }
-        depth += (*c == '<' || *c == '(') - (*c == '>' || *c == ')');
-    }
-    size_t length = (size_t)(c - begin);
-    if (!*c || length == 0 || length >= size || strncmp(begin, "Function<", 9) == 0)
-        return false;
-    memcpy(node, begin, length);
-    node[length] = '\0';
-    return true;
-}

@@ -52,8 +52,4 @@ bool symbols_look_up_until(struct symbols *symbols, uint64_t frame, uint64_t unt
 /* Size of all lists of functions, for tests. */
 size_t symbols_bytes(const struct symbols *symbols);
 
-/* The autograd node whose backward function this is: "MmBackward0" for
- * "torch::autograd::generated::MmBackward0::apply(...)". False: it is none, or its name does not fit. */
-bool symbols_autograd_node(const char *function, char *node, size_t size);
-
 #endif

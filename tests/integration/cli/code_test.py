@@ -867,8 +867,10 @@ class KernelLines(Case):
         for content in (b"", b"text", make_cubin.program(), make_cubin.elf(190, []), make_cubin.fatbin()):
             self.assertEqual(self.places(self.write(content)), {})
             self.assertIn("no kernel has a line; compile it with nvcc -lineinfo", self.errors)
-        self.assertEqual(self.places("/no/such"), {})
-        self.assertIn("--kernel-lines /no/such: No such file or directory", self.errors)
+        done = run("stat", "--table", "kernels", "--kernel-lines", "/no/such", self.spans)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertEqual(done.stderr, "cuspan stat: --kernel-lines /no/such: No such file or directory; name a program, a cubin or a "
+                                      "directory of cubins\n")
         done = run("stat", *["--kernel-lines=x"] * 17, self.spans)
         self.assertEqual(done.returncode, 2)
         self.assertIn("--kernel-lines can be given 16 times", done.stderr)

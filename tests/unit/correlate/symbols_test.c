@@ -485,45 +485,6 @@ static void test_more_files_than_are_kept(void **state)
         unload(&samples[i]);
 }
 
-/* ---- Autograd -------------------------------------------------------------------------------------------
- */
-
-static void expect_node(const char *function, const char *expected)
-{
-    char node[64] = "unchanged";
-    assert_int_equal(symbols_autograd_node(function, node, sizeof node), expected != NULL);
-    assert_string_equal(node, expected ? expected : "unchanged");
-}
-
-static void test_autograd_nodes(void **state)
-{
-    (void)state;
-    expect_node("torch::autograd::generated::MmBackward0::apply(std::vector<at::Tensor, "
-                "std::allocator<at::Tensor> >&&)",
-                "MmBackward0");
-    expect_node("torch::autograd::generated::NativeLayerNormBackward0::apply_with_saved(int)",
-                "NativeLayerNormBackward0");
-    expect_node("torch::autograd::AccumulateGrad::apply(std::vector<at::Tensor>&&)", "AccumulateGrad");
-    expect_node("torch::autograd::CopySlices::apply(int) [clone .cold]", "CopySlices");
-    expect_node("torch::autograd::PyNode::apply(int)", "PyNode");
-    expect_node("torch::autograd::CppNode<(anonymous namespace)::Scale>::apply(int)",
-                "CppNode<(anonymous namespace)::Scale>");
-    expect_node("torch::autograd::CppNode<a::B<c::apply(d)> >::apply(int)", "CppNode<a::B<c::apply(d)> >");
-    expect_node("torch::autograd::Function<Scale>::apply(int)", NULL);
-    expect_node("torch::autograd::Node::operator()(int)", NULL);
-    expect_node("torch::autograd::Engine::evaluate_function(int)", NULL);
-    expect_node("torch::autograd::apply(int)", NULL);
-    expect_node("torch::autograd::", NULL);
-    expect_node("torch::autograd::A::applied(int)", NULL);
-    expect_node("std::function<torch::autograd::A::apply(int)>", NULL);
-    expect_node("at::native::apply(int)", NULL);
-    expect_node("", NULL);
-    expect_node("torch::autograd::generated::"
-                "A123456789012345678901234567890123456789012345678901234567890123::apply(int)",
-                NULL);
-    expect_node("torch::autograd::>>>>A::apply(int)", NULL);
-}
-
 static int prepare(void **state)
 {
     (void)state;
@@ -554,7 +515,6 @@ int main(void)
         cmocka_unit_test(test_lookups_in_parts),
         cmocka_unit_test(test_what_comes_between_parts),
         cmocka_unit_test(test_more_files_than_are_kept),
-        cmocka_unit_test(test_autograd_nodes),
     };
     return cmocka_run_group_tests(tests, prepare, clean);
 }
