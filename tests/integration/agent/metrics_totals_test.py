@@ -57,6 +57,16 @@ class Totals(Case):
                              for metric, _ in points}
                     self.assertEqual(kinds, {"sum", "gauge", "exponential_histogram"})
 
+    def test_exponential_buckets_of_zeros(self):
+        """Steps without communication: all values are 0, so there are no buckets. from_protobuf() wants the canonical form."""
+        _, requests, _ = self.replay(
+            ROOT / "examples/training/slow_step.cuspanrec",
+            OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION="base2_exponential_bucket_histogram")
+        zeros = [point for (name, _), found in otlp_metrics.series(requests).items() if name == "cuda.step.communication.duration"
+                 for _, point in found if point.count == point.zero_count]
+        self.assertTrue(zeros)
+        self.assertEqual({len(point.positive.bucket_counts) for point in zeros}, {0})
+
     def paced(self, temporality):
         """A run in several intervals."""
         return self.repeat_until(lambda found: len(found[1]) > 3, lambda: self.replay(

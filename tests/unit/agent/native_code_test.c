@@ -630,13 +630,17 @@ static void test_symbols_are_read_in_advance(void **state)
 static void test_a_stack_comes_before_symbols_in_advance(void **state)
 {
     (void)state;
-    struct library library = load();
+    const uint64_t later_ns = UINT64_MAX / 2;
+    struct library library = load(), other = load();
     const struct code_record *code = make(0, (uint64_t[]){library.address}, 1, 0, 0);
     native_code_allow(ONE_PART);
     assert_null(native_code_name(code));
     native_code_allow(ONE_PART);
-    assert_false(native_code_prepare(UINT64_MAX, 0));
+    assert_false(native_code_prepare(later_ns, 0));
     assert_true(name_in_parts(code) > 0);
+    native_code_allow(ONE_PART);
+    assert_true(native_code_prepare(later_ns, 0)); /* there was more to read */
+    unload(&other);
     unload(&library);
 }
 
