@@ -1,6 +1,7 @@
 #include "agent/pipeline/native_code.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/process/loader.h"
 #include "capture/stacks/native_frames.h"
 #include "correlate/stacks/symbols.h"
@@ -35,9 +36,12 @@ struct naming {
     } named;
 };
 
-/* Libraries whose symbols are read before a stack needs them: an address in the code of each. */
+/* Libraries whose symbols are read before a stack needs them: an address in the code of each. Another library
+ * may take the place of one that was unloaded, so its path counts, too. */
 struct prepared {
-    uint64_t addresses[PREPARED_MAX];
+    struct prepared_library {
+        uint64_t address, path; /* the path's hash */
+    } libraries[PREPARED_MAX];
     size_t count, done;
     unsigned long long loaded, seen; /* as the loader counts, at the last look and in this one */
     uint64_t code_bytes_min, look_ns;
@@ -308,13 +312,15 @@ static int note_large(struct dl_phdr_info *info, size_t size, void *context)
     prepared.seen = counts ? info->dlpi_adds : 0;
     for (size_t i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *header = &info->dlpi_phdr[i];
-        uint64_t address = info->dlpi_addr + header->p_vaddr + header->p_memsz / 2;
+        struct prepared_library library = {info->dlpi_addr + header->p_vaddr + header->p_memsz / 2,
+                                           hash_text(HASH_START, info->dlpi_name ? info->dlpi_name : "")};
         bool is_known = header->p_type != PT_LOAD || !(header->p_flags & PF_X) ||
                         header->p_memsz < prepared.code_bytes_min || prepared.count == PREPARED_MAX;
         for (size_t k = 0; k < prepared.count && !is_known; k++)
-            is_known = prepared.addresses[k] == address;
+            is_known = prepared.libraries[k].address == library.address &&
+                       prepared.libraries[k].path == library.path;
         if (!is_known)
-            prepared.addresses[prepared.count++] = address;
+            prepared.libraries[prepared.count++] = library;
     }
     return 0;
 }
@@ -342,6 +348,7 @@ bool native_code_prepare(uint64_t now_ns, uint64_t code_bytes_min)
         return false;
     struct symbol_frame found;
     uint64_t until_ns = allowed_ns == UINT64_MAX ? UINT64_MAX : clock_monotonic_ns() + allowed_ns;
-    prepared.done += symbols_look_up_until(symbols, prepared.addresses[prepared.done], until_ns, &found);
+    prepared.done +=
+        symbols_look_up_until(symbols, prepared.libraries[prepared.done].address, until_ns, &found);
     return prepared.done < prepared.count;
 }
