@@ -32,9 +32,10 @@ backend-path = ["python/_build"]
 
 def _python_files() -> list[Entry]:
     folder = metadata.PACKAGE / "cuspan"
-    return [
-        *(Entry(f"cuspan/{path.name}", path) for path in [*folder.glob("*.py"), folder / "py.typed"]),
-    ]
+    fleet = folder / "fleet"
+    paths = [*folder.glob("*.py"), folder / "py.typed", *fleet.glob("*.py"), fleet / "calls.json"]
+    paths += fleet.glob("questions/*.sql")
+    return [Entry(str(path.relative_to(metadata.PACKAGE)), path) for path in paths]
 
 
 def _write(out: Path, tag: str, entries: list[Entry], pure: bool) -> Path:

@@ -1,4 +1,5 @@
-"""The command `cuspan` of the wheel. It runs the native program in its own place, or says in one line why not."""
+"""The command `cuspan` of the wheel. It runs the native program in its own place, or says in one line why not. Only
+`cuspan fleet` is Python."""
 
 from __future__ import annotations
 
@@ -82,6 +83,10 @@ def _explain(error: OSError) -> str:
 
 
 def main() -> NoReturn:
+    if sys.argv[1:2] == ["fleet"]:  # in Python, because DuckDB is
+        from cuspan.fleet.__main__ import main as fleet
+
+        sys.exit(fleet(sys.argv[2:]))
     if _native.library() is None:
         _fail(
             "this package has only Python files, because it was built from python/; install the wheel: "

@@ -30,7 +30,7 @@ endfunction()
 set(slow integration/agent_overload integration/agent_repeat integration/bench integration/bounds_memory
     integration/bounds_threads integration/diff_statistics integration/exits_exits integration/exits_signals
     integration/export integration/export_jaeger
-    integration/faults_outage integration/gpu_numbers integration/manners_taken integration/metrics_hardware
+    integration/faults_outage integration/fleet integration/gpu_numbers integration/manners_taken integration/metrics_hardware
     integration/metrics_spool integration/metrics_totals integration/metrics_views integration/otel_schema
     integration/python_frames_all
     integration/security_symbols integration/spool_disk integration/spool_killed integration/spool_outage integration/stat

@@ -1,0 +1,208 @@
+"""The rows of an answer, and their formats."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any
+
+_DURATIONS = (("s", 10**9), ("ms", 10**6), ("us", 10**3))
+_SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+_RATES = ("B/s", "kB/s", "MB/s", "GB/s", "TB/s")
+_NAME_COLUMNS_MAX = 60
+_ESCAPES = {"<": "&lt;", ">": "&gt;"}
+_ONLY_FOR_PROGRAMS = {"full_name"}  # too long for a line of a terminal
+
+
+def _scaled(value: float, step: int, units: tuple[str, ...]) -> str:
+    unit = 0
+    while abs(value) >= step and unit + 1 < len(units):
+        value /= step
+        unit += 1
+    return f"{value:.0f} {units[unit]}" if unit == 0 or abs(value) >= 100 else f"{value:.1f} {units[unit]}"
+
+
+def _duration(ns: int) -> str:
+    for unit, size in _DURATIONS:
+        if abs(ns) >= size:
+            value = ns / size
+            return f"{value:.{0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2}f} {unit}"
+    return f"{ns} ns"
+
+
+def _printable(text: str) -> str:
+    """Names come from programs: they must not control the terminal or break a line."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def _cell(column: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return _printable(value)
+    if column.endswith("_unix_ns"):
+        return datetime.fromtimestamp(value // 10**9, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
+    if column.endswith("_ns"):
+        return _duration(int(value))
+    if column.endswith("_share"):
+        return f"{100 * value:.1f} %"
+    if column == "share":
+        return f"{100 * value:.1f} %"
+    if column.endswith("bytes_per_s"):
+        return _scaled(value, 1000, _RATES)
+    if column == "bytes" or column.endswith("_bytes"):
+        return _scaled(value, 1024, _SIZES)
+    if isinstance(value, float):
+        return f"{value:.2f}"
+    return str(value) if column in ("step", "rank") else f"{value:,}"
+
+
+def _plain(value: Any) -> Any:
+    """As in the JSON of cuspan stat: 9 digits of a real number."""
+    return float(f"{value:.9g}") if isinstance(value, float) else value
+
+
+@dataclass
+class Answer:
+    """Rows of one question, largest first. Times are in nanoseconds, sizes in bytes, shares between 0 and 1."""
+
+    question: str
+    title: str
+    columns: list[str]
+    rows: list[tuple[Any, ...]]
+    notes: list[str] = field(default_factory=list)
+
+    def finish(self, order: str, is_ascending: bool, has_groups: bool, top: int) -> None:
+        """Sorts and shortens the rows. Columns that serve only the engine go away."""
+        if "is_rough" in self.columns:
+            at = self.columns.index("is_rough")
+            self.columns[at] = "quantiles"
+            self.rows = [(*row[:at], "within 1 %" if row[at] else "exact", *row[at + 1 :]) for row in self.rows]
+            if any(row[at] != "exact" for row in self.rows):
+                self.notes.append("Quantiles of rows with more than a million distinct values are within 1 %.")
+        key = self.columns.index(order)
+        sign = 1 if is_ascending else -1
+        self.rows.sort(key=lambda row: (sign * (row[key] or 0), *(str(cell) for cell in row)))
+        if has_groups:
+            self._order_groups(key, is_ascending, top)
+            self.columns[0] = "group"
+        else:
+            self.columns, self.rows = self.columns[1:], [row[1:] for row in self.rows]
+            if top and len(self.rows) > top:
+                self._note_rest(len(self.rows) - top, "rows")
+                self.rows = self.rows[:top]
+
+    def _order_groups(self, key: int, is_ascending: bool, top: int) -> None:
+        sums: Counter[str] = Counter()
+        for row in self.rows:
+            sums[row[0]] += row[key] or 0
+        names = sorted(sums, key=lambda name: (0 if is_ascending else -sums[name], name))
+        if top and len(names) > top:
+            self._note_rest(len(names) - top, "groups")
+            names = names[:top]
+        by_name: dict[str, list[tuple[Any, ...]]] = {name: [] for name in names}
+        rest = 0
+        for row in self.rows:
+            rows = by_name.get(row[0])
+            if rows is not None and (not top or len(rows) < top):
+                rows.append(row)
+            else:
+                rest += rows is not None
+        if rest:
+            self._note_rest(rest, "rows")
+        self.rows = [row for rows in by_name.values() for row in rows]
+
+    def _note_rest(self, count: int, what: str) -> None:
+        self.notes.append(f"{count} more {what}; --top 0 prints all.")
+
+    # --- formats ---
+
+    def dicts(self) -> list[dict[str, Any]]:
+        """A dictionary for each row; missing values are absent."""
+        return [
+            {name: _plain(value) for name, value in zip(self.columns, row) if value is not None} for row in self.rows
+        ]
+
+    def df(self) -> Any:
+        """A DataFrame of pandas."""
+        import pandas
+
+        return pandas.DataFrame(self.rows, columns=self.columns)
+
+    def json(self) -> str:
+        return json.dumps({self.question: self.dicts()}, ensure_ascii=False, indent=1)
+
+    def csv(self) -> str:
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows([_plain(value) for value in row] for row in self.rows)
+        return out.getvalue().rstrip("\n")
+
+    def _cells(self, is_for_people: bool) -> tuple[list[str], list[list[str]]]:
+        """Without columns that are empty."""
+        quantiles = [i for i, name in enumerate(self.columns) if name == "quantiles"]
+        exact = all(row[i] == "exact" for row in self.rows for i in quantiles)
+        shown = [
+            i
+            for i, name in enumerate(self.columns)
+            if any(row[i] is not None for row in self.rows)
+            and not (is_for_people and name in _ONLY_FOR_PROGRAMS)
+            and not (name == "quantiles" and exact)
+        ]
+        titles = [self.columns[i].removesuffix("_unix_ns").removesuffix("_ns").replace("_", " ") for i in shown]
+        return titles, [[_cell(self.columns[i], row[i]) for i in shown] for row in self.rows]
+
+    def markdown(self) -> str:
+        titles, rows = self._cells(False)
+        lines = [f"## {self.title}", "", *self.notes, *([""] if self.notes else [])]
+        if rows:
+            lines += ["| " + " | ".join(titles) + " |", "|" + "---|" * len(titles)]
+            lines += ["| " + " | ".join(_escaped(cell) for cell in row) + " |" for row in rows]
+        return "\n".join(lines)
+
+    def text(self) -> str:
+        titles, rows = self._cells(True)
+        lines = [self.title]
+        if rows:
+            texts = [[_shortened(cell) for cell in row] for row in rows]
+            widths = [max(len(row[i]) for row in [titles, *texts]) for i in range(len(titles))]
+            is_text = [any(isinstance(row[self._column(title)], str) for row in self.rows) for title in titles]
+            for row in [titles, *texts]:
+                cells = [cell.ljust(w) if t else cell.rjust(w) for cell, w, t in zip(row, widths, is_text)]
+                lines.append("  " + "  ".join(cells).rstrip())
+        else:
+            lines.append("  (no rows)")
+        return "\n".join([*lines, *self.notes])
+
+    def _column(self, title: str) -> int:
+        name = title.replace(" ", "_")
+        return next(i for i, column in enumerate(self.columns) if column in (name, f"{name}_ns", f"{name}_unix_ns"))
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        """In notebooks."""
+        from html import escape
+
+        titles, rows = self._cells(False)
+        head = "".join(f"<th>{escape(title)}</th>" for title in titles)
+        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        return f"<h4>{escape(self.title)}</h4><table><tr>{head}</tr>{body}</table>{notes}"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _NAME_COLUMNS_MAX else text[: _NAME_COLUMNS_MAX - 1] + "…"
+
+
+def _escaped(text: str) -> str:
+    """Of a Markdown table."""
+    for character in "\\|<>`*_[]":
+        text = text.replace(character, _ESCAPES.get(character, f"\\{character}"))
+    return text

@@ -1,0 +1,492 @@
+#!/usr/bin/env python3
+"""`cuspan fleet`: its answers are those of `cuspan stat` on the same spans, row by row; filters, groups, repeated spans, many
+distinct values, hostile names, formats and errors.
+
+    fleet_test.py --build BUILD-DIR [unittest's arguments]
+
+It needs duckdb and pandas: fleet_test.sh gets them from PyPI."""
+
+import contextlib
+import csv
+import io
+import json
+import math
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "python"))
+sys.path.insert(0, str(ROOT / "tests/support"))
+import cuspan.fleet  # noqa: E402
+from cuspan.fleet import Problem  # noqa: E402
+from cuspan.fleet.__main__ import main as command  # noqa: E402
+from cuspan.fleet._compare import compare  # noqa: E402
+from make_export import documents  # noqa: E402
+
+BUILD = ROOT / "build"
+RECORDINGS = sorted((ROOT / "examples/recordings").glob("*.cuspanrec"))
+START = 1_790_000_000_000_000_000  # 2026-09-21 14:13:20 UTC
+HOUR_NS = 3600 * 10**9
+# Tables of cuspan stat and questions with the same rows.
+TABLES = {"kernels": "kernels", "calls": "calls", "synchronization": "waits", "errors": "errors", "copies": "copies",
+          "latency": "launch_latency", "devices": "utilization"}
+
+
+def native(*arguments):
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
+    done = subprocess.run([str(BUILD / "cuspan"), *map(str, arguments)], capture_output=True, timeout=600, check=False,
+                          env={**environment, "LC_ALL": "C.UTF-8"})
+    assert done.returncode == 0, done.stderr
+    return done.stdout.decode()
+
+
+def stat(path, *arguments):
+    return json.loads(native("stat", "--json", "--top", "0", *arguments, path))
+
+
+def in_order(rows):
+    return sorted(rows, key=lambda row: json.dumps(row, sort_keys=True))
+
+
+def attribute(key, value):
+    kind = "intValue" if isinstance(value, int) else "stringValue"
+    return {"key": key, "value": {kind: str(value) if kind == "intValue" else value}}
+
+
+def span(number, start=START, duration=500, trace=1, parent=0, **attributes):
+    made = {"traceId": f"{trace:032x}", "spanId": f"{number:016x}", "name": attributes.pop("name", "k"),
+            "startTimeUnixNano": str(start), "endTimeUnixNano": str(start + duration),
+            "attributes": [attribute(key.replace("__", "."), value) for key, value in attributes.items()]}
+    return {**made, "parentSpanId": f"{parent:016x}"} if parent else made
+
+
+def kernel(number, duration, **fields):
+    return span(number, duration=duration, cuda__activity="kernel", **fields)
+
+
+def document(spans, **resource):
+    resource = {"service__name": "a", "service__instance__id": "i", "cuda__device__id": 0, "hw__id": "GPU-1", **resource}
+    return {"resourceSpans": [{"resource": {"attributes": [attribute(key.replace("__", "."), value)
+                                                           for key, value in resource.items() if value is not None]},
+                               "scopeSpans": [{"spans": spans}]}]}
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.work = Path(self.temporary.name)
+        self.opened = []
+
+    def tearDown(self):
+        for fleet in self.opened:
+            fleet.close()
+        self.temporary.cleanup()
+
+    def export(self, *made, folder="fleet", name="spans.jsonl"):
+        path = self.work / name
+        path.write_text("".join(json.dumps(each) + "\n" for each in made))
+        native("export", "-q", "-o", self.work / folder, path)
+        return self.work / folder
+
+    def open(self, folder):
+        self.opened.append(cuspan.fleet.open(folder))
+        return self.opened[-1]
+
+
+class Recorded(unittest.TestCase):
+    maxDiff = None
+
+    """All recordings in one folder, as spans of a fleet."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.work = Path(cls.temporary.name)
+        cls.files = []
+        for path in RECORDINGS:
+            cls.files.append(cls.work / f"{path.stem}.jsonl")
+            native("replay", "--quiet", "--file", cls.files[-1], path)
+        cls.all = cls.work / "all.jsonl"
+        cls.all.write_bytes(b"".join(path.read_bytes() for path in cls.files))
+        native("export", "-q", "-o", cls.work / "fleet", cls.all)
+        cls.fleet = cuspan.fleet.open(cls.work / "fleet")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.fleet.close()
+        cls.temporary.cleanup()
+
+    def compare(self, tables, **filters):
+        compared = 0
+        for table, question in TABLES.items():
+            found = self.fleet.ask(question, top=0, **filters).dicts()
+            if not found:
+                self.assertEqual(tables.get(table, []), [], table)
+                continue
+            by_all = {name for row in found for name in row} - {"quantiles"}
+            expected = [{name: value for name, value in row.items() if name in by_all} for row in tables[table]]
+            found = [{name: value for name, value in row.items() if name != "quantiles"} for row in found]
+            for row in [*expected, *found]:
+                for name, value in row.items():
+                    if name.endswith(("share", "concurrency", "bytes_per_s")):
+                        row[name] = f"{value:.8g}"
+            self.assertEqual(in_order(found), in_order(expected), table)
+            compared += len(found)
+        return compared
+
+    def test_stat_and_fleet_agree_on_all_recordings(self):
+        self.assertGreater(self.compare(stat(self.all)), 120)
+
+    def test_stat_and_fleet_agree_on_each_recording(self):
+        for path in self.files:
+            with self.subTest(path.name):
+                folder = self.work / f"fleet-{path.stem}"
+                native("export", "-q", "-o", folder, path)
+                with cuspan.fleet.open(folder) as self.fleet:
+                    self.assertGreater(self.compare(stat(path)), 5)
+        del self.fleet  # of the instance
+
+    def test_columns_that_stat_has_too_are_all_compared(self):
+        missing = {"kernels": {"grid", "block", "registers", "shared_bytes", "occupancy_share"},
+                   "copies": {"peak_share", "peak_of", "peak_bytes_per_s"}}
+        tables = stat(self.all)
+        for table, question in TABLES.items():
+            names = {name for row in tables[table] for name in row}
+            self.assertEqual(names - set(self.fleet.ask(question).columns), missing.get(question, set()), question)
+
+    def test_requests(self):
+        by_request = stat(self.all, "--by", "request", "--table", "headline")["headline"]
+        names = ("wall_ns", "calls", "call_ns", "errors", "kernels", "kernel_ns", "move_ns")
+        expected = {row["group"]: [row[name] for name in names] for row in by_request if row["group"] != "(no request)"}
+        found = {row["trace_id"]: [row[name] for name in names] for row in self.fleet.slow_requests(top=0).dicts()}
+        self.assertGreater(len(found), 100)
+        self.assertEqual(found, expected)
+        top = self.fleet.slow_requests(top=3).dicts()
+        self.assertEqual([row["wall_ns"] for row in top], sorted((row[0] for row in expected.values()), reverse=True)[:3])
+
+    def test_steps(self):
+        by_step = stat(self.all, "--by", "step", "--table", "headline")["headline"]
+        names = ("calls", "call_ns", "errors", "kernels", "kernel_ns", "move_ns", "moved_bytes")
+        expected = {row["group"]: [row[name] for name in names] for row in by_step if row["group"] != "(no step)"}
+        found = {str(row["step"]): [row[name] for name in names] for row in self.fleet.steps(top=0).dicts()}
+        self.assertGreater(len(found), 5)
+        self.assertEqual(found, expected)
+
+    def test_code_lines(self):
+        """stat also reads stacks. The rows with a line of a file are the same."""
+        is_line = re.compile(r"[^(].*\.py:\d+")
+        names = ("self_ns", "launches", "wait_ns", "copied_bytes")
+        table = stat(self.all, "--table", "code")["code"]
+        expected = {(row["place"], row["function"]): [row[name] for name in names] for row in table
+                    if is_line.fullmatch(row["place"]) and any(row[name] for name in names)}  # others are only callers
+        rows = self.fleet.code_lines(top=0).dicts()
+        found = {(row["place"], row.get("function")): [row[name] for name in names] for row in rows if is_line.fullmatch(row["place"])}
+        self.assertGreater(len(found), 5)
+        self.assertEqual(found, expected)
+        for name in names:
+            self.assertEqual(sum(row[name] for row in rows), sum(row[name] for row in table), name)
+
+    def test_memory(self):
+        expected = {}
+        for row in stat(self.all, "--table", "memory")["memory"]:
+            if row["kind"] not in ("all", "array"):
+                sums = expected.setdefault((row["process"], row["kind"]), [0, 0, 0])
+                sums[0] += row["allocations"]
+                sums[1] += row["total_bytes"]
+                sums[2] = max(sums[2], row["max_bytes"])
+        rows = self.fleet.memory(top=0).dicts()
+        found = {(row["process"], row["kind"]): [row["allocations"], row["total_bytes"], row["max_bytes"]] for row in rows
+                 if row["kind"] != "array"}
+        self.assertGreater(len({kind for _, kind in found}), 3)
+        self.assertEqual(found, expected)
+        self.assertEqual(sum(row["failed"] for row in rows), 1)
+
+    def test_groups_are_parts_of_the_whole(self):
+        whole = {row["full_name"]: row["count"] for row in self.fleet.kernels(top=0).dicts()}
+        for by in ("service", "job", "host", "gpu", "rank", "process", "day", "hour"):
+            sums = Counter()
+            for row in self.fleet.kernels(by=by, top=0).dicts():
+                sums[row["full_name"]] += row["count"]
+            self.assertEqual(sums, whole, by)
+        groups = {row["group"] for row in self.fleet.kernels(by="job").dicts()}
+        self.assertEqual(groups, {"(no job)"})
+
+    def test_a_service_is_its_recording(self):
+        path = self.work / "threads.jsonl"
+        self.assertGreater(self.compare(stat(path), service="threads"), 10)
+        self.assertEqual(self.fleet.kernels(service="no such").rows, [])
+
+    def test_groups_as_stat_has_them(self):
+        expected = stat(self.all, "--by", "process", "--table", "calls")["calls"]
+        found = self.fleet.calls(by="process", top=0).dicts()
+        names = ("group", "name", "api", "count", "total_ns", "median_ns", "p99_ns")
+        self.assertEqual(in_order([{name: row[name] for name in names} for row in found]),
+                         in_order([{name: row[name] for name in names} for row in expected]))
+
+    def test_ranges_of_time_add_up(self):
+        ends = self.fleet.sql("SELECT min(start_ns), max(start_ns) FROM spans").fetchone()
+        middle = sum(ends) // 2
+        n = sum(row["count"] for row in self.fleet.calls(top=0).dicts())
+        parts = [sum(row["count"] for row in self.fleet.calls(top=0, **each).dicts()) for each in ({"until": middle}, {"since": middle})]
+        self.assertGreater(min(parts), 0)
+        self.assertEqual(sum(parts), n)
+
+    def test_formats(self):
+        answer = self.fleet.kernels(top=3)
+        self.assertEqual(len(answer.rows), 3)
+        self.assertEqual(json.loads(answer.json())["kernels"], answer.dicts())
+        rows = list(csv.DictReader(io.StringIO(answer.csv())))
+        self.assertEqual([int(row["total_ns"]) for row in rows], [row["total_ns"] for row in answer.dicts()])
+        frame = answer.df()
+        self.assertEqual(list(frame.columns), answer.columns)
+        self.assertEqual(list(frame["count"]), [row["count"] for row in answer.dicts()])
+        self.assertEqual(answer.markdown().count("\n| "), 4)
+        self.assertIn("more rows; --top 0 prints all.", answer.text())
+        self.assertIn("<table>", answer._repr_html_())
+
+    def test_every_question_answers_by_everything(self):
+        for question in cuspan.fleet.questions():
+            for by in (None, "service", "job", "host", "gpu", "rank", "process", "day", "hour"):
+                with self.subTest(question, by=by):
+                    answer = self.fleet.ask(question, by=by, top=2)
+                    self.assertEqual(answer.columns[0] == "group", bool(by) and bool(answer.columns))
+                    for text in (answer.text(), answer.markdown(), answer.csv(), answer.json()):
+                        self.assertTrue(text)
+
+    def test_compare(self):
+        """The two recordings of one program, before and after it was fixed, as two services."""
+        answer = compare(self.fleet, "kernels", {"service": "threads"}, {"service": "vector_add"}, top=0)
+        rows = {row["name"]: row for row in answer.dicts()}
+        before = {row["name"]: row["total_ns"] for row in self.fleet.kernels(service="threads", top=0).dicts()}
+        after = {row["name"]: row["total_ns"] for row in self.fleet.kernels(service="vector_add", top=0).dicts()}
+        self.assertEqual(set(rows), {*before, *after})
+        for name, row in rows.items():
+            self.assertEqual(row["change_total_ns"], after.get(name, 0) - before.get(name, 0))
+            self.assertEqual((row.get("before_total_ns"), row.get("after_total_ns")), (before.get(name), after.get(name)))
+        changes = [abs(row["change_total_ns"]) for row in answer.dicts()]
+        self.assertEqual(changes, sorted(changes, reverse=True))
+
+
+class Made(Folder):
+    def test_repeated_spans_are_counted_or_left_out(self):
+        spans = [kernel(number, 100 + number) for number in range(10)]
+        folder = self.export(document(spans), name="one.jsonl")
+        self.export(document(spans[5:] + [kernel(10, 7)]), name="two.jsonl")
+        fleet = self.open(folder)
+        answer = fleet.kernels()
+        self.assertEqual(answer.dicts()[0]["count"], 16)
+        self.assertTrue(any("5 of 16 spans are repeated" in note for note in answer.notes), answer.notes)
+        once = fleet.kernels(distinct=True)
+        self.assertEqual(once.dicts()[0]["count"], 11)
+        self.assertFalse(any("repeated" in note for note in once.notes), once.notes)
+        self.assertEqual([(row["spans"], row["repeated"]) for row in fleet.duplicates().dicts()], [(16, 5)])
+
+    def test_too_many_spans_to_count_the_repeated_ones(self):
+        spans = [kernel(number, 100) for number in range(10)]
+        folder = self.export(document(spans), name="one.jsonl")
+        self.export(document(spans), document([kernel(1, 5)], service__name="b", service__instance__id="j"), name="two.jsonl")
+        fleet = self.open(folder)
+        fleet.counted_max = 5
+        found = [note for note in fleet.kernels().notes if "may be repeated" in note]
+        self.assertEqual(len(found), 1)
+
+    def test_many_distinct_values_are_rounded_and_marked(self):
+        spans = [kernel(i, 1000 + 37 * i) for i in range(2000)] + [kernel(9000 + i, 5, name="other") for i in range(3)]
+        fleet = self.open(self.export(document(spans)))
+        exact = {row["name"]: row for row in fleet.kernels().dicts()}
+        fleet.distinct_max = 500
+        answer = fleet.kernels()
+        rough = {row["name"]: row for row in answer.dicts()}
+        self.assertEqual(exact["k"]["median_ns"], 1000 + 37 * 999)
+        self.assertEqual(exact["k"]["quantiles"], "exact")
+        self.assertEqual(rough["k"]["quantiles"], "within 1 %")
+        self.assertEqual(rough["other"], exact["other"])
+        for name in ("count", "total_ns", "avg_ns", "min_ns", "max_ns"):
+            self.assertEqual(rough["k"][name], exact["k"][name], name)
+        for name in ("median_ns", "p99_ns"):
+            self.assertNotEqual(rough["k"][name], exact["k"][name], name)
+            self.assertLess(abs(math.log(rough["k"][name] / exact["k"][name])), 0.01, name)
+        self.assertIn("within 1 %", answer.text())
+
+    def test_quantiles_are_the_lower_of_two_values(self):
+        fleet = self.open(self.export(document([kernel(i, duration) for i, duration in enumerate([10, 20, 30, 41], 1)])))
+        row = fleet.kernels().dicts()[0]
+        self.assertEqual((row["median_ns"], row["p99_ns"], row["avg_ns"]), (20, 41, 25))
+
+    def test_filters_of_resources(self):
+        parts = [document([kernel(i, 100 * i)], service__name=f"s{i}", host__name=f"h{i}", hw__id=f"GPU-{i}", cuda__device__id=i,
+                          cuda__process__rank=i, slurm__job__id=f"j{i}", service__version=f"v{i}", service__instance__id=str(i))
+                 for i in (1, 2)]
+        fleet = self.open(self.export(*parts))
+        for filters in ({"service": "s2"}, {"host": "h2"}, {"gpu": "GPU-2"}, {"gpu": "2"}, {"rank": 2}, {"job": "j2"}, {"release": "v2"}):
+            self.assertEqual([row["total_ns"] for row in fleet.kernels(**filters).dicts()], [200], filters)
+        self.assertEqual([row["group"] for row in fleet.kernels(by="rank").dicts()], ["2", "1"])
+        answer = compare(fleet, "kernels", {"release": "v1"}, {"release": "v2"}).dicts()
+        self.assertEqual([(row["change_total_ns"], row["ratio"]) for row in answer], [(100, 2.0)])
+
+    def test_hours(self):
+        parts = [document([kernel(i, 10, start=START + i * HOUR_NS)]) for i in range(30)]
+        fleet = self.open(self.export(*parts))
+        count = lambda **filters: sum(row["count"] for row in fleet.kernels(**filters).dicts())  # noqa: E731
+        self.assertEqual(count(), 30)
+        self.assertEqual(count(since=START + HOUR_NS, until=START + 3 * HOUR_NS), 2)
+        self.assertEqual(count(since=START + HOUR_NS + 1, until=START + 3 * HOUR_NS + 1), 2)
+        self.assertEqual(len(fleet.kernels(by="hour", top=0).dicts()), 30)
+        self.assertEqual({row["group"] for row in fleet.kernels(by="day").dicts()}, {"2026-09-21", "2026-09-22"})
+        self.assertEqual(count(since=START + 100 * HOUR_NS), 0)
+        self.assertEqual(fleet.kernels(since=START + 100 * HOUR_NS).notes[-1], "No file has spans of this time.")
+
+    def test_spans_repeated_for_the_step_of_all_ranks_do_not_count(self):
+        copy = kernel(2, 100)
+        copy["attributes"].append({"key": "cuda.step.copy", "value": {"boolValue": True}})
+        self.assertEqual(self.open(self.export(document([kernel(1, 100), copy]))).kernels().dicts()[0]["count"], 1)
+
+    def test_collectives(self):
+        """Two instances on two ranks; a third one lacks a rank."""
+        parts = []
+        for rank in (0, 1):
+            spans = [span(10 * rank + i, start=START + 1000 * i + 100 * rank, duration=300 - 100 * rank, trace=2, name="all_reduce",
+                          cuda__activity="collective", cuda__collective__operation="all_reduce", cuda__collective__key=f"{i:016x}",
+                          cuda__collective__communicator="00000000000000aa", cuda__collective__ranks=2, cuda__collective__bytes=64)
+                     for i in range(1, 3 + rank)]
+            parts.append(document(spans, cuda__process__rank=rank, service__instance__id=str(rank), cuda__device__id=rank,
+                                  hw__id=f"GPU-{rank}"))
+        row, = self.open(self.export(*parts)).collectives().dicts()
+        self.assertEqual(row, {"operation": "all_reduce", "communicator": "00000000000000aa", "ranks": 2, "count": 2, "bytes": 128,
+                               "transfer_ns": 200, "wait_ns": 50, "skew_ns": 100})
+
+    def test_ranks(self):
+        parts = [document([kernel(10 * rank + i, 100) for i in range(rank + 1)], cuda__process__rank=rank,
+                          service__instance__id=str(rank), host__name="h") for rank in (0, 1)]
+        found = [(row["rank"], row["kernels"], row["kernel_ns"], row["process"])
+                 for row in self.open(self.export(*parts)).ranks().dicts()]
+        self.assertEqual(found, [(0, 1, 100, "rank 0 (h, a)"), (1, 2, 200, "rank 1 (h, a)")])
+
+
+HOSTILE = ["'; DROP TABLE spans; --", "$service", "\x1b[31mred\n", "a|b`<script>", "=1+1", "%s{0}\\", "../../etc", "*?[x]", "ü" * 90]
+
+
+class Hostile(Folder):
+    def test_names_are_data(self):
+        parts = [document([kernel(i, 100 + i, name=name, cuda__kernel__name=name)], service__name=name, host__name=name,
+                          slurm__job__id=name, hw__id=name, service__version=name, service__instance__id=str(i))
+                 for i, name in enumerate(HOSTILE)]
+        fleet = self.open(self.export(*parts))
+        for i, name in enumerate(HOSTILE):
+            for filters in ({"service": name}, {"host": name}, {"job": name}, {"gpu": name}, {"release": name}):
+                self.assertEqual([(row["name"], row["total_ns"]) for row in fleet.kernels(**filters).dicts()], [(name, 100 + i)])
+        for by in ("service", "host", "job", "gpu"):
+            self.assertEqual({row["group"] for row in fleet.kernels(by=by, top=0).dicts()}, set(HOSTILE))
+        answer = fleet.kernels(by="service", top=0)
+        self.assertNotIn("\x1b", answer.text() + answer.markdown() + answer._repr_html_())
+        self.assertNotIn("<script>", answer.markdown() + answer._repr_html_())
+        rows = [line for line in answer.markdown().splitlines() if line.startswith("| ")]
+        self.assertEqual({line.replace("\\|", "").count("|") for line in rows}, {len(rows[0].split("|")) - 1})
+        self.assertEqual({row["name"] for row in csv.DictReader(io.StringIO(answer.csv(), newline=""))}, set(HOSTILE))
+
+    def test_everything_that_OTLP_can_say(self):
+        fleet = self.open(self.export(*documents()))
+        for question in cuspan.fleet.questions():
+            answer = fleet.ask(question, by="service", top=0)
+            for text in (answer.text(), answer.markdown(), answer.csv(), answer.json()):
+                self.assertTrue(text)
+
+    def test_patterns_in_the_path_are_not_expanded(self):
+        for name in ("a*b", "a?b", "a[bc]d", "quote'"):
+            folder = self.work / name
+            self.export(document([kernel(1, 10)]), folder=name)
+            self.assertEqual(self.open(folder).kernels().dicts()[0]["count"], 1, name)
+        self.export(document([kernel(1, 10)]), folder="axb")
+        self.assertEqual(self.open(self.work / "a*b").kernels().dicts()[0]["count"], 1)
+
+
+class Command(Folder):
+    def run_it(self, *arguments):
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                status = command([*map(str, arguments)])
+            except SystemExit as exit_:
+                status = exit_.code
+        return status, out.getvalue(), err.getvalue()
+
+    def test_options(self):
+        folder = self.export(document([kernel(i, 10 * i, start=START + i) for i in range(1, 4)], service__version="1.0"),
+                             document([kernel(9, 99, start=START + 24 * HOUR_NS)], service__version="1.1", service__instance__id="j"))
+        status, out, _ = self.run_it("kernels", folder, "--json", "--until", "2026-09-22")
+        self.assertEqual((status, json.loads(out)["kernels"][0]["total_ns"]), (0, 60))
+        status, out, _ = self.run_it("kernels", folder, "--csv", "--since", "2026-09-22T00:00:00+00:00")
+        self.assertEqual((status, out.splitlines()[1].split(",")[2]), (0, "99"))
+        for sides in (("2026-09-21", "2026-09-22"), ("1.0", "1.1")):
+            status, out, _ = self.run_it("compare", folder, "--before", sides[0], "--after", sides[1], "--json")
+            row, = json.loads(out)["compare_kernels"]
+            self.assertEqual((status, row["before_total_ns"], row["after_total_ns"], row["change_total_ns"]), (0, 60, 99, 39))
+        target = self.work / "out.md"
+        self.assertEqual(self.run_it("calls", folder, "--markdown", "-o", target)[0], 0)
+        self.assertIn("## Calls", target.read_text())
+
+    def test_errors(self):
+        folder = self.export(document([kernel(1, 10)]))
+        for expected, *arguments in (
+                ("unknown question nothing; known are: ", "nothing", folder),
+                ("is not a time; write ", "kernels", folder, "--since", "yesterday"),
+                ("compare needs two sides; add --before and --after", "compare", folder),
+                ("cannot compare steps; compare one of: ", "compare", folder, "--question", "steps", "--before", "1", "--after", "2"),
+                ("cannot read ", "kernels", self.work / "none"),
+                ("cannot write ", "kernels", folder, "-o", self.work / "no/such/file"),
+                ("DuckDB does not start: ", "kernels", folder, "--memory", "much")):
+            status, out, err = self.run_it(*arguments)
+            self.assertEqual((status, out), (1, ""), arguments)
+            self.assertTrue(err.startswith("cuspan fleet: ") and expected in err and err.count("\n") == 1, err)
+
+    def test_another_schema_is_refused(self):
+        folder = self.export(document([kernel(1, 10)]))
+        for text, expected in (('{"version": 2}', "has version 2 of the schema"), ("{}", "has no version"), ("[", "has no version")):
+            (folder / "cuspan-schema.json").write_text(text)
+            with self.assertRaisesRegex(Problem, expected):
+                cuspan.fleet.open(folder)
+
+    def test_a_broken_file_is_named(self):
+        folder = self.export(document([kernel(1, 10)]))
+        path, = (folder / "spans").rglob("*.parquet")
+        path.write_bytes(path.read_bytes()[:100])
+        with self.assertRaisesRegex(Problem, "cannot answer kernels: .*" + re.escape(path.name)):
+            self.open(folder).kernels()
+        shutil.move(path, folder / "spans/stray.parquet")
+        with self.assertRaisesRegex(Problem, "is not in a folder of a date and an hour"):
+            self.open(folder).kernels()
+
+    def test_without_duckdb(self):
+        done = subprocess.run([sys.executable, "-S", "-c", "import sys; sys.path.insert(0, sys.argv[1])\n"
+                               "from cuspan.fleet.__main__ import main; sys.exit(main(['kernels', sys.argv[2]]))", ROOT / "python",
+                               self.export(document([kernel(1, 10)]))], capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (1, "cuspan fleet: this needs DuckDB, which is not installed; run: "
+                                                             "pip install 'cuspan[fleet]'\n"))
+
+
+class Lists(unittest.TestCase):
+    def test_calls_are_those_of_the_agent(self):
+        text = (ROOT / "src/model/cuda/calls_table.c").read_text()
+        listed = json.loads((ROOT / "python/cuspan/fleet/calls.json").read_text())
+        self.assertEqual(set(listed), {"sync", "launch", "copy", "memory"})
+        ledger = re.findall(r'\{"(\w+)", KEY_\w+, TAKE, \w+, MEMORY_(\w+), SIZE_(\w+)\}',
+                            (ROOT / "src/cli/stat/memory/ledger.c").read_text())
+        sizes = {"BYTES": "bytes", "PITCH": "pitch", "CHANNELS": "unknown", "FORMAT": "unknown"}
+        self.assertEqual(listed.pop("memory"), [[name, kind.lower(), sizes[size]] for name, kind, size in ledger])
+        for group, names in listed.items():
+            found = set(re.findall(rf"CALL_GROUP_{group.upper()}, \w+, \w+\}}, /\* (\w+) \*/", text))
+            self.assertGreater(len(found), 10)
+            self.assertEqual(names, sorted(found), group)
+
+
+if __name__ == "__main__":
+    BUILD = Path(sys.argv.pop(sys.argv.index("--build") + 1)).resolve()
+    sys.argv.remove("--build")
+    unittest.main()
