@@ -92,9 +92,12 @@ class Answer:
             self.columns[0] = "group"
         else:
             self.columns, self.rows = self.columns[1:], [row[1:] for row in self.rows]
-            if top and len(self.rows) > top:
-                self._note_rest(len(self.rows) - top, "rows")
-                self.rows = self.rows[:top]
+            self.shorten(top)
+
+    def shorten(self, top: int) -> None:
+        if top and len(self.rows) > top:
+            self._note_rest(len(self.rows) - top, "row")
+            self.rows = self.rows[:top]
 
     def _order_groups(self, key: int, is_ascending: bool, top: int) -> None:
         sums: Counter[str] = Counter()
@@ -102,7 +105,7 @@ class Answer:
             sums[row[0]] += row[key] or 0
         names = sorted(sums, key=lambda name: (0 if is_ascending else -sums[name], name))
         if top and len(names) > top:
-            self._note_rest(len(names) - top, "groups")
+            self._note_rest(len(names) - top, "group")
             names = names[:top]
         by_name: dict[str, list[tuple[Any, ...]]] = {name: [] for name in names}
         rest = 0
@@ -113,11 +116,11 @@ class Answer:
             else:
                 rest += rows is not None
         if rest:
-            self._note_rest(rest, "rows")
+            self._note_rest(rest, "row")
         self.rows = [row for rows in by_name.values() for row in rows]
 
     def _note_rest(self, count: int, what: str) -> None:
-        self.notes.append(f"{count} more {what}; --top 0 prints all.")
+        self.notes.append(f"{count} more {what}{'s' if count > 1 else ''}; --top 0 prints all.")
 
     # --- formats ---
 

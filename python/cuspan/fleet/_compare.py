@@ -51,7 +51,6 @@ def compare(
     at = len(keys)
     rows.sort(key=lambda row: (-abs(row[at]), *(str(cell) for cell in row)))
     notes = list(dict.fromkeys(note for answer in answers for note in answer.notes))
-    if top and len(rows) > top:
-        notes.append(f"{len(rows) - top} more rows; --top 0 prints all.")
-    title = f"{questions()[question].title}: changes"
-    return Answer(f"compare_{question}", title, columns, rows[:top] if top else rows, notes)
+    answer = Answer(f"compare_{question}", f"{questions()[question].title}: changes", columns, rows, notes)
+    answer.shorten(top)
+    return answer

@@ -344,9 +344,14 @@ class Made(Folder):
         self.assertEqual(fleet.kernels(since=START + 100 * HOUR_NS).notes[-1], "No file has spans of this time.")
 
     def test_spans_repeated_for_the_step_of_all_ranks_do_not_count(self):
-        copy = kernel(2, 100)
+        """The step of a rank is in another file, hours before."""
+        copy = kernel(2, 100, start=START + 3 * HOUR_NS)
         copy["attributes"].append({"key": "cuda.step.copy", "value": {"boolValue": True}})
-        self.assertEqual(self.open(self.export(document([kernel(1, 100), copy]))).kernels().dicts()[0]["count"], 1)
+        step = document([span(9, cuda__step__number=1)], cuda__device__id=None, hw__id=None)
+        work = document([kernel(1, 100, start=START + 3 * HOUR_NS), copy])
+        fleet = self.open(self.export(work, step))
+        self.assertEqual([fleet.kernels(since=since).dicts()[0]["count"] for since in (None, START + HOUR_NS)], [1, 1])
+        self.assertEqual(fleet.sql("SELECT count(*) FROM spans WHERE class = 'kernel'").fetchone(), (1,))
 
     def test_collectives(self):
         """Two instances on two ranks; a third one lacks a rank."""
@@ -457,7 +462,7 @@ class Command(Folder):
         folder = self.export(document([kernel(1, 10)]))
         path, = (folder / "spans").rglob("*.parquet")
         path.write_bytes(path.read_bytes()[:100])
-        with self.assertRaisesRegex(Problem, "cannot answer kernels: .*" + re.escape(path.name)):
+        with self.assertRaisesRegex(Problem, "cannot read the spans: .*" + re.escape(path.name)):
             self.open(folder).kernels()
         shutil.move(path, folder / "spans/stray.parquet")
         with self.assertRaisesRegex(Problem, "is not in a folder of a date and an hour"):

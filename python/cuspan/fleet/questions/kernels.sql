@@ -5,28 +5,27 @@ picked AS (
     SELECT grp, coalesce(kernel_full, name) AS kernel, kernel_full, name, duration_ns AS value
     FROM spans WHERE class = 'kernel'
 ),
-rough AS (
-    SELECT grp, kernel FROM picked GROUP BY ALL HAVING approx_count_distinct(value) > $distinct_max
+kinds AS (
+    SELECT grp, kernel, any_value(name) AS name, any_value(kernel_full) AS full_name,
+        approx_count_distinct(value) > $distinct_max AS is_rough, count(*) AS count, sum(value) AS total_ns,
+        min(value) AS min_ns, max(value) AS max_ns
+    FROM picked GROUP BY grp, kernel
 ),
 counted AS (
-    SELECT picked.grp, picked.kernel, rough.grp IS NOT NULL AS is_rough,
-        CASE WHEN rough.grp IS NOT NULL THEN bucket(picked.value) ELSE picked.value END AS bin,
-        count(*) AS n, sum(picked.value) AS total, min(picked.value) AS least, max(picked.value) AS most,
-        min(picked.name) AS name, min(picked.kernel_full) AS full_name
-    FROM picked LEFT JOIN rough ON rough.grp = picked.grp AND rough.kernel = picked.kernel
+    SELECT picked.grp AS grp, picked.kernel AS kernel,
+        CASE WHEN is_rough THEN bucket(value) ELSE value END AS bin, count(*) AS n
+    FROM picked JOIN kinds ON kinds.grp = picked.grp AND kinds.kernel = picked.kernel
     GROUP BY ALL
 ),
 ranked AS (
-    SELECT *, sum(n) OVER (PARTITION BY grp, kernel ORDER BY bin) AS upto, sum(n) OVER (PARTITION BY grp, kernel) AS count
-    FROM counted
+    SELECT grp, kernel, bin, sum(n) OVER (PARTITION BY grp, kernel ORDER BY bin) AS upto FROM counted
 ),
-summed AS (
-    SELECT grp, min(name) AS name, any_value(count) AS count, sum(total) AS total_ns,
-        clamp(min(bin) FILTER (upto >= nearest_rank(count, 50)), min(least), max(most)) AS median_ns,
-        clamp(min(bin) FILTER (upto >= nearest_rank(count, 99)), min(least), max(most)) AS p99_ns,
-        min(least) AS min_ns, max(most) AS max_ns, min(full_name) AS full_name, bool_or(is_rough) AS is_rough
-    FROM ranked GROUP BY grp, kernel
+quantiles AS (
+    SELECT grp, kernel, min(bin) FILTER (upto >= nearest_rank(count, 50)) AS median_ns,
+        min(bin) FILTER (upto >= nearest_rank(count, 99)) AS p99_ns
+    FROM ranked JOIN kinds USING (grp, kernel) GROUP BY grp, kernel
 )
 SELECT grp, name, count, total_ns, total_ns / nullif(sum(total_ns) OVER (PARTITION BY grp), 0) AS share,
-    total_ns // count AS avg_ns, median_ns, p99_ns, min_ns, max_ns, full_name, is_rough
-FROM summed
+    total_ns // count AS avg_ns, clamp(median_ns, min_ns, max_ns) AS median_ns, clamp(p99_ns, min_ns, max_ns) AS p99_ns,
+    min_ns, max_ns, full_name, is_rough
+FROM kinds JOIN quantiles USING (grp, kernel)
