@@ -11,11 +11,13 @@ kinds AS (
         min(value) AS min_ns, max(value) AS max_ns
     FROM picked GROUP BY grp, kernel
 ),
+rough AS (
+    SELECT hash(grp, kernel) AS key FROM kinds WHERE is_rough
+),
 counted AS (
-    SELECT picked.grp AS grp, picked.kernel AS kernel,
-        CASE WHEN is_rough THEN bucket(value) ELSE value END AS bin, count(*) AS n
-    FROM picked JOIN kinds ON kinds.grp = picked.grp AND kinds.kernel = picked.kernel
-    GROUP BY ALL
+    SELECT grp, kernel, CASE WHEN hash(grp, kernel) IN (SELECT key FROM rough) THEN bucket(value) ELSE value END AS bin,
+        count(*) AS n
+    FROM picked GROUP BY ALL
 ),
 ranked AS (
     SELECT grp, kernel, bin, sum(n) OVER (PARTITION BY grp, kernel ORDER BY bin) AS upto FROM counted
