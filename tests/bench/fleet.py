@@ -19,15 +19,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIES_IN_A_FILE = 20
-# Starts stay sorted, and so do the files.
-COPY = """COPY (SELECT * EXCLUDE (repeat, id) REPLACE (xor(resource_id, $copy::UBIGINT) AS resource_id, xor(span_id, id) AS span_id, xor(parent_id, id) AS parent_id,
-    start_ns + repeat * 20000000000 AS start_ns, CAST(duration_ns * (0.8 + 0.4 * random()) AS BIGINT) AS duration_ns,
+# Each file stays sorted by start.
+COPY = """COPY (SELECT * EXCLUDE (repeat, id) REPLACE (xor(resource_id, $copy::UBIGINT) AS resource_id,
+    xor(span_id, id) AS span_id, xor(parent_id, id) AS parent_id, start_ns + repeat * 20000000000 AS start_ns,
+    CAST(duration_ns * (0.8 + 0.4 * random()) AS BIGINT) AS duration_ns,
     CAST(md5(hex(trace_id) || '-' || id)[1:16] AS BLOB) AS trace_id)
     FROM (SELECT *, CAST((repeat + 1) * 1000 + $copy AS UBIGINT) AS id
         FROM read_parquet($file, hive_partitioning = false), range(20) AS repeats(repeat)) ORDER BY start_ns)
     TO 'copy.parquet' (FORMAT parquet, COMPRESSION zstd)"""
-QUESTIONS = ["kernels", "calls", "waits", "copies", "launch_latency", "utilization", "slow_requests", "steps", "ranks", "code_lines", "memory",
-             "errors", "duplicates"]
+QUESTIONS = ["kernels", "calls", "waits", "copies", "launch_latency", "utilization", "slow_requests", "steps", "ranks", "code_lines",
+             "memory", "errors", "duplicates"]
 
 
 def make(cuspan, folder, copies, links):

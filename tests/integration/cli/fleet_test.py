@@ -367,6 +367,21 @@ class Made(Folder):
         self.assertEqual(row, {"operation": "all_reduce", "communicator": "00000000000000aa", "ranks": 2, "count": 2, "bytes": 128,
                                "transfer_ns": 200, "wait_ns": 50, "skew_ns": 100})
 
+    def test_what_recordings_lack(self):
+        """Work before its call, copies without a kind, and a service without a name, as cuspan stat has them."""
+        made = document([kernel(1, 10, cuda__start_delay=-5), kernel(2, 10, cuda__start_delay=7),
+                         span(3, name="some copy", duration=10, cuda__activity="memcpy", cuda__memcpy__bytes=80)],
+                        service__name="unknown_service:train.py", process__pid=12, host__name="h")
+        fleet = self.open(self.export(made))
+        tables = stat(self.work / "spans.jsonl")
+        row, = fleet.launch_latency().dicts()
+        self.assertEqual((row["min_ns"], row["max_ns"], row["avg_ns"]), (0, 7, 3))
+        self.assertEqual([row["min_ns"] for row in tables["latency"]], [0])
+        self.assertEqual([row["kind"] for row in fleet.copies().dicts()], [row["kind"] for row in tables["copies"]])
+        self.assertEqual([row["kind"] for row in fleet.copies().dicts()], ["some copy"])
+        self.assertEqual([row["process"] for row in fleet.utilization().dicts()], [row["process"] for row in tables["devices"]])
+        self.assertEqual([row["process"] for row in fleet.utilization().dicts()], ["train.py 12 (h)"])
+
     def test_ranks(self):
         parts = [document([kernel(10 * rank + i, 100) for i in range(rank + 1)], cuda__process__rank=rank,
                           service__instance__id=str(rank), host__name="h") for rank in (0, 1)]
