@@ -14,7 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from cuspan.fleet._answer import Answer
-from cuspan.fleet._store import GROUPS, HOUR_NS, MACROS, File, Filters, Problem, Store, batches, literal_path, spans_query
+from cuspan.fleet._store import (
+    GROUPS,
+    HOUR_NS,
+    MACROS,
+    File,
+    Filters,
+    Problem,
+    Store,
+    batches,
+    literal_path,
+    spans_query,
+)
 
 _HERE = Path(__file__).resolve().parent
 _BATCH_BYTES = 64 << 20

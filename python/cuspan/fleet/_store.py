@@ -158,7 +158,8 @@ spans AS (
     SELECT *, {GROUPS[by] if by else "''"} AS grp, class IN ('kernel', 'copy', 'fill', 'gpu') AS is_work FROM all_spans
 ),
 resources AS (
-    SELECT DISTINCT ON (resource_id) *, {_PROCESS} AS process FROM read_parquet($resource_files, hive_partitioning = false)
+    SELECT DISTINCT ON (resource_id) *, {_PROCESS} AS process
+    FROM read_parquet($resource_files, hive_partitioning = false)
 )"""
 
 
