@@ -35,7 +35,8 @@ def make(cuspan, folder, copies, links):
     import duckdb
 
     plain = folder.with_name(folder.name + "-plain")
-    subprocess.run([cuspan, "export", "-q", "-o", plain, *sorted((ROOT / "examples/recordings").glob("*.cuspanrec"))], check=True)
+    recordings = [*(ROOT / "examples/recordings").glob("*.cuspanrec"), *(ROOT / "examples/training").glob("*.cuspanrec")]
+    subprocess.run([cuspan, "export", "-q", "-o", plain, *sorted(recordings)], check=True)
     folder.mkdir()
     shutil.copytree(plain / "resources", folder / "resources")
     shutil.copy(plain / "cuspan-schema.json", folder)

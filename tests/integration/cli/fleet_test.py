@@ -31,7 +31,7 @@ from cuspan.fleet._compare import compare  # noqa: E402
 from make_export import documents  # noqa: E402
 
 BUILD = ROOT / "build"
-RECORDINGS = sorted((ROOT / "examples/recordings").glob("*.cuspanrec"))
+RECORDINGS = sorted([*(ROOT / "examples/recordings").glob("*.cuspanrec"), *(ROOT / "examples/training").glob("*.cuspanrec")])
 START = 1_790_000_000_000_000_000  # 2026-09-21 14:13:20 UTC
 HOUR_NS = 3600 * 10**9
 # Tables of cuspan stat and questions with the same rows.
