@@ -1,6 +1,7 @@
 #include "capture/context/sdk_context.h"
 
 #include "base/log.h"
+#include "base/process/loader.h"
 #include "capture/context/thread_record.h"
 
 #include <dlfcn.h>
@@ -112,9 +113,10 @@ static void *measure_on_another_thread(void *argument)
 }
 
 struct search {
-    unsigned index;          /* index in the loader's list */
-    unsigned begin;          /* first index to check */
-    struct library *library; /* the library found */
+    unsigned index;            /* index in the loader's list */
+    unsigned begin;            /* first index to check */
+    struct library *library;   /* the library found */
+    bool is_found, is_refused; /* refused: another thread is in fork(); try again later */
 };
 
 static int visit(struct dl_phdr_info *info, size_t size, void *context)
@@ -127,6 +129,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *context)
     if (!info->dlpi_tls_modid)
         return 0;
     strncpy(search->library->name, info->dlpi_name ? info->dlpi_name : "", sizeof search->library->name - 1);
+    search->is_found = true;
     return 1;
 }
 
@@ -154,8 +157,9 @@ static int find_block(struct dl_phdr_info *info, size_t size, void *variable)
     return 1;
 }
 
-static bool settle(struct library *library)
+static bool settle(struct search *search)
 {
+    struct library *library = search->library;
     pthread_t thread;
     library->distance[0] = library->variable - thread_pointer();
     if (pthread_create(&thread, NULL, measure_on_another_thread, library) != 0)
@@ -163,19 +167,25 @@ static bool settle(struct library *library)
     pthread_join(thread, NULL);
     place.is_static = library->distance[0] == library->distance[1];
     place.distance = library->distance[0];
-    return place.is_static || dl_iterate_phdr(find_block, library->variable);
+    place.module = 0;
+    if (!place.is_static)
+        search->is_refused = !loader_visit(find_block, library->variable);
+    return place.is_static || place.module;
 }
 
 /* Advances to the next library that defines the variable. */
 static bool find_next(struct search *search)
 {
-    while (dl_iterate_phdr(visit, search)) {
+    for (;;) {
+        search->is_found = false;
+        search->is_refused = !loader_visit(visit, search);
+        if (!search->is_found)
+            return false;
         search->index = 0;
         search->library->variable = look_up(search->library->name, search->library->own);
         if (search->library->variable)
             return true;
     }
-    return false;
 }
 
 bool sdk_context_is_published(sdk_context_own_fn *own)
@@ -190,20 +200,20 @@ bool sdk_context_poll(sdk_context_own_fn *own)
     static unsigned long long loads_seen;
     static struct library library;
     unsigned long long loads = 0;
-    dl_iterate_phdr(count_loads, &loads);
-    if (atomic_load_explicit(&sdk_context_is_there, memory_order_relaxed) || loads == loads_seen ||
-        !thread_pointer())
+    if (atomic_load_explicit(&sdk_context_is_there, memory_order_relaxed) || !thread_pointer() ||
+        !loader_visit(count_loads, &loads) || loads == loads_seen)
         return false;
-    loads_seen = loads;
     library.own = own;
     struct search search = {.library = &library};
-    while (find_next(&search)) {
-        if (!settle(&library))
+    while (!search.is_refused && find_next(&search)) {
+        if (!settle(&search))
             continue;
         atomic_store_explicit(&sdk_context_is_there, true, memory_order_release);
         log_info("thread contexts are read from " THREAD_RECORD_SYMBOL " of %s",
                  *library.name ? library.name : "the program");
         return true;
     }
+    if (!search.is_refused)
+        loads_seen = loads;
     return false;
 }
