@@ -1,5 +1,7 @@
 #include "base/process/loader.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -7,17 +9,30 @@
 
 #define PAUSE_NS 100000
 
-static atomic_int visits, forks;
+/* A visit that has the lock is inside, too. */
+static atomic_int visits, inside, forks;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* The limit is for programs that fork while they hold the loader's lock themselves. */
+struct visit {
+    int (*visit)(struct dl_phdr_info *info, size_t size, void *context);
+    void *context;
+    bool is_inside;
+};
+
+/* The short limit is for programs that fork while they hold the loader's lock themselves. A thread of ours
+ * that has the lock may have to wait for a processor, so the other one is long. */
 static void before_fork(void)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
     int saved_errno = errno;
     atomic_fetch_add(&forks, 1);
-    for (int i = 0; atomic_load(&visits) && i < LOADER_FORK_WAIT_MS * 1000000 / PAUSE_NS; i++)
+    for (uint64_t ns = 0, waits_ns = 0; atomic_load(&visits) && ns < LOADER_VISIT_WAIT_MS * NS_PER_MS &&
+                                        waits_ns < LOADER_LOCK_WAIT_MS * NS_PER_MS;
+         ns += PAUSE_NS) {
+        if (!atomic_load(&inside))
+            waits_ns += PAUSE_NS;
         nanosleep(&pause, NULL);
+    }
     errno = saved_errno;
 }
 
@@ -31,6 +46,7 @@ static void in_child(void)
 {
     atomic_store(&forks, 0);
     atomic_store(&visits, 0);
+    atomic_store(&inside, 0);
 }
 
 static void install(void)
@@ -38,13 +54,24 @@ static void install(void)
     pthread_atfork(before_fork, after_fork, in_child);
 }
 
+static int enter(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct visit *visit = context;
+    if (!visit->is_inside)
+        atomic_fetch_add(&inside, 1);
+    visit->is_inside = true;
+    return visit->visit(info, size, visit->context);
+}
+
 bool loader_visit(int (*visit)(struct dl_phdr_info *, size_t, void *), void *context)
 {
     pthread_once(&once, install);
     atomic_fetch_add(&visits, 1);
     bool may_visit = atomic_load(&forks) == 0;
+    struct visit entered = {.visit = visit, .context = context};
     if (may_visit)
-        dl_iterate_phdr(visit, context);
+        dl_iterate_phdr(enter, &entered);
+    atomic_fetch_sub(&inside, entered.is_inside);
     atomic_fetch_sub(&visits, 1);
     return may_visit;
 }

@@ -7,10 +7,12 @@
 #include <stdbool.h>
 
 /* As dl_iterate_phdr(), for threads of ours. No library is unloaded during the visit. False: nothing was
- * visited, because another thread is in fork(). The visit should end within LOADER_FORK_WAIT_MS: fork() waits
- * no longer. */
+ * visited, because another thread is in fork(). fork() waits until a visit is over, at most
+ * LOADER_VISIT_WAIT_MS. A visit that still waits for the loader's lock, which the forking thread may hold,
+ * delays it by LOADER_LOCK_WAIT_MS at most. */
 bool loader_visit(int (*visit)(struct dl_phdr_info *info, size_t size, void *context), void *context);
 
-#define LOADER_FORK_WAIT_MS 50
+#define LOADER_LOCK_WAIT_MS  50
+#define LOADER_VISIT_WAIT_MS 1000
 
 #endif
