@@ -22,7 +22,7 @@ TABLE = ROOT / "src/cli/export/fleet_columns_table.c"
 VERSION = 1
 
 # COLUMN | TYPE | SOURCE | UNIT | MEANING
-# TYPE: int64, uint64, string, id (16 bytes), map; with "!", it is never null. SOURCE: "field", "resource KEY[ KEY...]" (the
+# TYPE: int64, uint64, flag (of a bool), string, id (16 bytes), map; with "!", it is never null. SOURCE: "field", "resource KEY[ KEY...]" (the
 # first that is present) or "attribute KEY"; unit and meaning of the last two come from the page of attributes.
 SPAN_COLUMNS = """
 resource_id | uint64! | field | | the resource, as in the table of resources
@@ -54,12 +54,20 @@ thread_name | string | attribute thread.name
 correlation | int64 | attribute cuda.correlation.id
 start_delay | int64 | attribute cuda.start_delay
 copy_kind | string | attribute cuda.memcpy.kind
+copy_source | string | attribute cuda.memcpy.src_kind
+copy_target | string | attribute cuda.memcpy.dst_kind
 copy_bytes | int64 | attribute cuda.memcpy.bytes
+fill_target | string | attribute cuda.memset.memory_kind
 fill_bytes | int64 | attribute cuda.memset.bytes
 graph_node | int64 | attribute cuda.graph.node.id
+session_spans | int64 | attribute cuda.session.spans
 step | int64 | attribute cuda.step.number
+step_kind | string | attribute cuda.step.kind
+step_copy | flag | attribute cuda.step.copy
 collective_operation | string | attribute cuda.collective.operation
 collective_key | string | attribute cuda.collective.key
+collective_communicator | string | attribute cuda.collective.communicator
+collective_ranks | int64 | attribute cuda.collective.ranks
 collective_bytes | int64 | attribute cuda.collective.bytes
 code_function | string | attribute code.function.name
 code_file | string | attribute code.file.path
@@ -92,8 +100,8 @@ attributes | map! | field | | all attributes of the resource, also those above, 
 attribute_types | string | field | | as in the table of spans
 """
 
-PARQUET = {"int64": "INT64", "uint64": "UINT64", "string": "STRING", "id": "FIXED[16]", "map": "MAP(STRING, STRING)"}
-ATTRIBUTE_TYPES = {"int64": "int", "string": "string"}
+PARQUET = {"int64": "INT64", "uint64": "UINT64", "flag": "INT64", "string": "STRING", "id": "FIXED[16]", "map": "MAP(STRING, STRING)"}
+ATTRIBUTE_TYPES = {"int64": "int", "flag": "bool", "string": "string"}
 
 
 class Column:
@@ -140,14 +148,16 @@ def complete(columns):
             raise gen_attributes.Missing(f"fleet schema: {column.name} is {column.type}, but {column.keys[0]} is {kind}")
         names = " or ".join(f"`{key}`" for key in column.keys)
         column.meaning = f"{names}: {text}" if text else names
+        if column.type == "flag":
+            column.meaning += ". 1: true, 0: false"
     return columns
 
 
 def row_of(column):
     source = {"field": "FLEET_FIELD", "resource": "FLEET_RESOURCE", "attribute": "FLEET_ATTRIBUTE"}[column.source]
-    kind = {"id": "ID", "map": "MAP_KEY"}.get(column.type, column.type.upper())
+    kind = {"id": "ID", "map": "MAP_KEY", "flag": "INT64"}.get(column.type, column.type.upper())
     keys = f'"{" ".join(column.keys)}"' if column.keys else "NULL"
-    rows = [f'    {{"{column.name}", PARQUET_{kind}, {"true" if column.is_optional else "false"}, {source}, {keys}}},']
+    rows = [f'    {{"{column.name}", PARQUET_{kind}, {"true" if column.is_optional else "false"}, {source}, {keys}, {"true" if column.type == "flag" else "false"}}},']
     if column.type == "map":
         rows.append(rows[0].replace("MAP_KEY", "MAP_VALUE"))
     return rows

@@ -16,7 +16,6 @@ from typing import Any
 from cuspan.fleet._answer import Answer
 from cuspan.fleet._store import (
     GROUPS,
-    HOUR_NS,
     MACROS,
     File,
     Filters,
@@ -30,7 +29,6 @@ from cuspan.fleet._store import (
 _HERE = Path(__file__).resolve().parent
 _BATCH_BYTES = 64 << 20
 _SHOW_AFTER_S = 1.0
-_LONGEST_STEP_NS = 24 * HOUR_NS
 DISTINCT_MAX = 1_000_000  # of the values whose quantiles are exact, in each group
 
 COUNTED_MAX = 1_000_000  # of the spans among which repeated ones are counted for each answer
@@ -179,7 +177,7 @@ class Fleet:
         notes = list(asked.notes)
         if not files:
             return Answer(asked.name, asked.title, [], [], [*notes, "No file has spans of this time."])
-        head = spans_query(chosen, by, distinct and question != "duplicates", self._has_steps(chosen))
+        head = spans_query(chosen, by, distinct and question != "duplicates")
         columns, rows = self._run(asked, head, files, chosen)
         answer = Answer(asked.name, asked.title, columns, rows, notes)
         answer.finish(asked.order, asked.is_ascending, bool(by), top)
@@ -222,13 +220,6 @@ class Fleet:
             raise Problem(f"cannot read the spans: {str(error).splitlines()[0]}") from error
         return row
 
-    def _has_steps(self, filters: Filters) -> bool:
-        """Of the range and the day before it, because a step may start before its work."""
-        since = None if filters.since is None else filters.since - _LONGEST_STEP_NS
-        files = self.store.files(since, filters.until)
-        (steps,) = self._one("SELECT count(step) FROM read_parquet($files, hive_partitioning = false)", files)
-        return steps > 0
-
     def _note_repeats(self, answer: Answer, files: list[File]) -> None:
         """Retries and overlapping exports repeat spans. To count them takes longer than most answers, so in large
         folders the note says how many there may be."""
@@ -256,6 +247,6 @@ class Fleet:
         """The result of a query of your own on the tables `spans` and `resources`, as DuckDB gives it."""
         files = [literal_path(file.path) for file in self.store.files()]
         known = {"files": files, "resource_files": [literal_path(path) for path in self.store.resource_files()]}
-        text = f"WITH {spans_query(Filters(), None, False, True)}\n{query}"
+        text = f"WITH {spans_query(Filters(), None, False)}\n{query}"
         used = {name: value for name, value in known.items() if f"${name}" in text}
         return self._connection.execute(text, {**used, **(parameters or {})})

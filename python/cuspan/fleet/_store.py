@@ -138,20 +138,17 @@ class Store:
         return sorted(str(path) for path in (self.folder / "resources").glob("*.parquet"))
 
 
-def spans_query(filters: Filters, by: str | None, distinct: bool, has_steps: bool) -> str:
+def spans_query(filters: Filters, by: str | None, distinct: bool) -> str:
     """The common table expressions `spans` and `resources`. $files, $resource_files and the filters are parameters.
-    `has_steps`: there may be spans of a rank's step that are repeated for the step of all ranks. To read the
-    attributes that mark them takes longer than most answers."""
-    conditions = [_FILTERS[name] for name in filters.values()]
-    if has_steps:
-        conditions.append("attributes['cuda.step.copy'] IS NULL")
+    Spans of a rank's step that are repeated for the step of all ranks do not count."""
+    conditions = ["step_copy IS NULL", *(_FILTERS[name] for name in filters.values())]
     once = "QUALIFY row_number() OVER (PARTITION BY trace_id, span_id ORDER BY start_ns) = 1" if distinct else ""
     return f"""
 all_spans AS (
     SELECT *, start_ns + least(duration_ns, 9223372036854775807 - start_ns) AS end_ns, {_PROCESS} AS process,
         {_CLASS} AS class, coalesce(error, CASE WHEN status = 2 THEN status_message END) AS error_text
     FROM read_parquet($files, hive_partitioning = false)
-    WHERE {" AND ".join(conditions) or "true"}
+    WHERE {" AND ".join(conditions)}
     {once}
 ),
 spans AS (

@@ -17,6 +17,7 @@ struct fleet_column {
     bool is_optional;
     enum fleet_source source;
     const char *keys; /* of attributes, separated by blanks: the first that is present; NULL: a field */
+    bool is_flag;     /* of an attribute that is a bool: 1 or 0 */
 };
 
 extern const char fleet_schema_version[];

@@ -150,9 +150,11 @@ static inline void push_field(struct fleet_group *group, enum field field, uint6
 
 /* --- attributes --- */
 
-static bool fits(enum parquet_type column, uint32_t type)
+static bool fits(const struct fleet_column *column, uint32_t type)
 {
-    return column == PARQUET_INT64 ? type == TRACE_INT : type == TRACE_STRING;
+    if (column->is_flag)
+        return type == TRACE_BOOL;
+    return column->type == PARQUET_INT64 ? type == TRACE_INT : type == TRACE_STRING;
 }
 
 static void take_attr(struct fleet_collector *collector, struct fleet_group *group,
@@ -170,7 +172,7 @@ static void take_attr(struct fleet_collector *collector, struct fleet_group *gro
     uint64_t bits = attr->type & RECORD_TEXT
                         ? keep_text(group, texts + (attr->value >> 32), (uint32_t)attr->value)
                         : attr->value;
-    if (info->column != MAP_NONE && fits(fleet_span_columns[info->column].type, type)) {
+    if (info->column != MAP_NONE && fits(&fleet_span_columns[info->column], type)) {
         push(group, info->column, bits);
         return;
     }

@@ -73,6 +73,7 @@ import gen_fleet_schema  # noqa: E402
 
 COLUMNS = gen_fleet_schema.columns_of(gen_fleet_schema.SPAN_COLUMNS)
 ATTRIBUTES = {column.name: column.keys[0] for column in COLUMNS if column.source == "attribute"}
+FLAGS = {column.name for column in COLUMNS if column.type == "flag"}
 
 
 def typed(letter, text):
@@ -87,7 +88,7 @@ def attributes_of(row):
         value = row.get(column)
         if value is not None:
             assert key not in found, key
-            found[key] = ("i" if isinstance(value, int) else "s", value)
+            found[key] = ("b", value == 1) if column in FLAGS else ("i" if isinstance(value, int) else "s", value)
     return found
 
 

@@ -2,8 +2,8 @@
 -- order: bytes
 -- note: Transfer is the median of the shortest durations over the ranks, wait the mean time beyond them. Neither needs equal clocks.
 arrivals AS (
-    SELECT grp, collective_key, collective_operation AS operation, attributes['cuda.collective.communicator'] AS communicator,
-        TRY_CAST(attributes['cuda.collective.ranks'] AS BIGINT) AS ranks, collective_bytes AS bytes, start_ns, duration_ns
+    SELECT grp, collective_key, collective_operation AS operation, collective_communicator AS communicator,
+        collective_ranks AS ranks, collective_bytes AS bytes, start_ns, duration_ns
     FROM spans WHERE class = 'comm' AND collective_key IS NOT NULL
 ),
 instances AS (

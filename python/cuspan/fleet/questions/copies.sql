@@ -3,9 +3,8 @@
 -- note: By direction and kind of memory.
 moves AS (
     SELECT grp, CASE WHEN class = 'fill' THEN 'fill' ELSE coalesce(copy_kind, name) END AS kind,
-        CASE WHEN class = 'copy' THEN coalesce(attributes['cuda.memcpy.src_kind'], '') ELSE '' END AS source,
-        coalesce(CASE WHEN class = 'copy' THEN attributes['cuda.memcpy.dst_kind']
-            ELSE attributes['cuda.memset.memory_kind'] END, '') AS target,
+        CASE WHEN class = 'copy' THEN coalesce(copy_source, '') ELSE '' END AS source,
+        coalesce(CASE WHEN class = 'copy' THEN copy_target ELSE fill_target END, '') AS target,
         coalesce(CASE WHEN class = 'copy' THEN copy_bytes ELSE fill_bytes END, 0) AS bytes, duration_ns
     FROM spans WHERE class IN ('copy', 'fill')
 ),

@@ -12,8 +12,7 @@ by_trace AS (
     FROM spans GROUP BY grp, trace_id
 ),
 sessions AS (
-    SELECT DISTINCT trace_id FROM spans
-    WHERE class = 'span' AND len(list_filter(map_keys(attributes), lambda key: starts_with(key, 'cuda.session'))) > 0
+    SELECT DISTINCT trace_id FROM spans WHERE class = 'span' AND session_spans IS NOT NULL
 )
 SELECT grp, lower(hex(trace_id)) AS trace_id, name, process, start_ns AS start_unix_ns, wall_ns, calls, call_ns, errors, kernels,
     kernel_ns, move_ns

@@ -3,7 +3,7 @@
 -- ascending
 -- note: Of all ranks together. Durations are those of the ranks' spans of the step.
 marks AS (
-    SELECT grp, trace_id, step, coalesce(nullif(attributes['cuda.step.kind'], 'train'), '') AS kind, process, duration_ns
+    SELECT grp, trace_id, step, coalesce(nullif(step_kind, 'train'), '') AS kind, process, duration_ns
     FROM spans WHERE step IS NOT NULL
 ),
 traces AS (
