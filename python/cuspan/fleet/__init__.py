@@ -11,12 +11,20 @@ from __future__ import annotations
 from pathlib import Path
 
 from cuspan.fleet._answer import Answer
+from cuspan.fleet._clickhouse import ClickHouse, read_password
+from cuspan.fleet._duckdb import DuckDB
 from cuspan.fleet._fleet import Fleet, questions
 from cuspan.fleet._store import Problem
 
 __all__ = ["Answer", "Fleet", "Problem", "open", "questions"]
 
 
-def open(folder: str | Path, *, memory_limit: str = "1GB", threads: int | None = None) -> Fleet:  # noqa: A001
-    """The spans in a folder that `cuspan export` wrote."""
-    return Fleet(folder, memory_limit=memory_limit, threads=threads)
+def open(  # noqa: A001
+    where: str | Path, *, memory_limit: str = "1GB", threads: int | None = None, password_file: str | Path | None = None
+) -> Fleet:
+    """The spans in a folder that `cuspan export` wrote, or in ClickHouse: clickhouse://[USER@]HOST[:PORT][/DATABASE]. Its
+    password is in the environment, CUSPAN_CLICKHOUSE_PASSWORD, or in a file. `memory_limit` and `threads` are for
+    folders."""
+    if isinstance(where, str) and where.startswith(("clickhouse://", "clickhouses://")):
+        return Fleet(ClickHouse(where, read_password(password_file)))
+    return Fleet(DuckDB(where, memory_limit, threads))

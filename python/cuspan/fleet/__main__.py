@@ -10,9 +10,12 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+from cuspan.fleet._clickhouse import ClickHouse, read_password
 from cuspan.fleet._compare import compare
+from cuspan.fleet._duckdb import DuckDB
 from cuspan.fleet._fleet import Fleet, questions
-from cuspan.fleet._store import GROUPS, Problem
+from cuspan.fleet._sql import GROUPS
+from cuspan.fleet._store import Problem
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _EXAMPLES = """examples:
@@ -58,7 +61,16 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("question", metavar="QUESTION", help="see below")
-    parser.add_argument("folder", metavar="FOLDER", help="folder of: cuspan export -o FOLDER FILE...")
+    parser.add_argument("folder", metavar="FOLDER", nargs="?", help="folder of: cuspan export -o FOLDER FILE...")
+    parser.add_argument(
+        "--engine",
+        metavar="URL",
+        help="instead of a folder: clickhouse://[USER@]HOST[:PORT][/DATABASE], with TLS unless the host is this machine; "
+        "?secure=0: without, ?ca=FILE: its authority",
+    )
+    parser.add_argument(
+        "--password-file", metavar="FILE", help="with the password of --engine (default: $CUSPAN_CLICKHOUSE_PASSWORD)"
+    )
     parser.add_argument("--by", choices=list(GROUPS), help="repeat the answer for each of these")
     parser.add_argument("--top", type=int, default=20, metavar="N", help="rows, and groups with --by (20; 0: all)")
     parser.add_argument("--since", metavar="TIME", help="only spans that start at this time or later (UTC)")
@@ -89,6 +101,14 @@ def _filters(options: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in chosen.items() if value is not None}
 
 
+def _open(options: argparse.Namespace) -> Fleet:
+    if (options.folder is None) == (options.engine is None):
+        raise Problem("name either a folder that cuspan export wrote or --engine clickhouse://HOST")
+    if options.engine is None:
+        return Fleet(DuckDB(options.folder, options.memory, options.threads))
+    return Fleet(ClickHouse(options.engine, read_password(options.password_file)))
+
+
 def _answer(fleet: Fleet, options: argparse.Namespace) -> Any:
     filters = _filters(options)
     if options.question != "compare":
@@ -116,8 +136,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if options.question != "compare" and options.question not in questions():
             raise Problem(f"unknown question {options.question}; known are: {', '.join(questions())}, compare")
-        with Fleet(options.folder, memory_limit=options.memory, threads=options.threads) as fleet:
-            fleet.shows_progress = sys.stderr.isatty()
+        with _open(options) as fleet:
+            fleet.engine.progress.is_shown = sys.stderr.isatty()
             _write(getattr(_answer(fleet, options), options.form or "text")(), options.output)
     except Problem as problem:
         print(f"cuspan fleet: {problem}", file=sys.stderr)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
@@ -84,40 +83,58 @@ class Answer:
             self.rows = [(*row[:at], "within 1 %" if row[at] else "exact", *row[at + 1 :]) for row in self.rows]
             if any(row[at] != "exact" for row in self.rows):
                 self.notes.append("Quantiles of rows with more than a million distinct values are within 1 %.")
+        totals = self._take_totals()
         key = self.columns.index(order)
         sign = 1 if is_ascending else -1
         self.rows.sort(key=lambda row: (sign * (row[key] or 0), *(str(cell) for cell in row)))
+        if totals is None:
+            totals = self._totals(key)
         if has_groups:
-            self._order_groups(key, is_ascending, top)
+            self._order_groups(totals, is_ascending, top)
             self.columns[0] = "group"
         else:
             self.columns, self.rows = self.columns[1:], [row[1:] for row in self.rows]
-            self.shorten(top)
+            self._shorten(sum(rows for rows, _ in totals.values()), top)
+
+    def _totals(self, key: int) -> dict[str, tuple[int, Any]]:
+        """The number of rows of each group, and the sum that orders it."""
+        found: dict[str, tuple[int, Any]] = {}
+        for row in self.rows:
+            rows, total = found.get(row[0], (0, 0))
+            found[row[0]] = (rows + 1, total + (row[key] or 0))
+        return found
+
+    def _take_totals(self) -> dict[str, tuple[int, Any]] | None:
+        """As the engine says, if it returned the first rows only."""
+        if "group_rows" not in self.columns:
+            return None
+        at = self.columns.index("group_rows")  # and group_sum, the last two
+        totals = {row[0]: (row[at], row[at + 1]) for row in self.rows}
+        self.columns, self.rows = self.columns[:at], [row[:at] for row in self.rows]
+        return totals
 
     def shorten(self, top: int) -> None:
-        if top and len(self.rows) > top:
-            self._note_rest(len(self.rows) - top, "row")
+        self._shorten(len(self.rows), top)
+
+    def _shorten(self, rows: int, top: int) -> None:
+        if top and rows > top:
+            self._note_rest(rows - top, "row")
             self.rows = self.rows[:top]
 
-    def _order_groups(self, key: int, is_ascending: bool, top: int) -> None:
-        sums: Counter[str] = Counter()
-        for row in self.rows:
-            sums[row[0]] += row[key] or 0
-        names = sorted(sums, key=lambda name: (0 if is_ascending else -sums[name], name))
+    def _order_groups(self, totals: dict[str, tuple[int, Any]], is_ascending: bool, top: int) -> None:
+        names = sorted(totals, key=lambda name: (0 if is_ascending else -totals[name][1], name))
         if top and len(names) > top:
             self._note_rest(len(names) - top, "group")
             names = names[:top]
         by_name: dict[str, list[tuple[Any, ...]]] = {name: [] for name in names}
-        rest = 0
         for row in self.rows:
             rows = by_name.get(row[0])
             if rows is not None and (not top or len(rows) < top):
                 rows.append(row)
-            else:
-                rest += rows is not None
+        self.rows = [row for rows in by_name.values() for row in rows]
+        rest = sum(totals[name][0] for name in names) - len(self.rows)
         if rest:
             self._note_rest(rest, "row")
-        self.rows = [row for rows in by_name.values() for row in rows]
 
     def _note_rest(self, count: int, what: str) -> None:
         self.notes.append(f"{count} more {what}{'s' if count > 1 else ''}; --top 0 prints all.")

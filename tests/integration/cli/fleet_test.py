@@ -293,7 +293,7 @@ class Made(Folder):
         folder = self.export(document(spans), name="one.jsonl")
         self.export(document(spans), document([kernel(1, 5)], service__name="b", service__instance__id="j"), name="two.jsonl")
         fleet = self.open(folder)
-        fleet.counted_max = 5
+        fleet.engine.counted_max = 5
         found = [note for note in fleet.kernels().notes if "may be repeated" in note]
         self.assertEqual(len(found), 1)
 
@@ -477,7 +477,7 @@ class Command(Folder):
         folder = self.export(document([kernel(1, 10)]))
         path, = (folder / "spans").rglob("*.parquet")
         path.write_bytes(path.read_bytes()[:100])
-        with self.assertRaisesRegex(Problem, "cannot read the spans: .*" + re.escape(path.name)):
+        with self.assertRaisesRegex(Problem, "cannot answer kernels: .*" + re.escape(path.name)):
             self.open(folder).kernels()
         shutil.move(path, folder / "spans/stray.parquet")
         with self.assertRaisesRegex(Problem, "is not in a folder of a date and an hour"):

@@ -14,6 +14,6 @@ instances AS (
     HAVING count(*) = max(ranks)
 )
 SELECT grp, operation, communicator, ranks, count(*) AS count, sum(bytes) AS bytes,
-    quantile_disc(transfer_ns, 0.5) AS transfer_ns, CAST(floor(avg(wait_ns)) AS BIGINT) AS wait_ns,
+    lower_median(transfer_ns) AS transfer_ns, CAST(floor(avg(wait_ns)) AS BIGINT) AS wait_ns,
     CAST(floor(avg(skew_ns)) AS BIGINT) AS skew_ns
 FROM instances GROUP BY grp, operation, communicator, ranks

@@ -1,44 +1,40 @@
 -- Copies and fills
 -- order: total_ns
 -- note: By direction and kind of memory.
-moves AS (
+moves AS @inline (
     SELECT grp, CASE WHEN class = 'fill' THEN 'fill' ELSE coalesce(copy_kind, name) END AS kind,
         CASE WHEN class = 'copy' THEN coalesce(copy_source, '') ELSE '' END AS source,
         coalesce(CASE WHEN class = 'copy' THEN copy_target ELSE fill_target END, '') AS target,
         coalesce(CASE WHEN class = 'copy' THEN copy_bytes ELSE fill_bytes END, 0) AS bytes, duration_ns
     FROM spans WHERE class IN ('copy', 'fill')
 ),
-picked AS (
-    SELECT grp, kind, source, target, 'bytes' AS what, bytes AS value FROM moves
+picked AS @inline (
+    SELECT hash_of(grp, kind, source, target, 'bytes') AS key, 'bytes' AS what, grp, kind, source, target, bytes AS value
+    FROM moves
     UNION ALL
-    SELECT grp, kind, source, target, 'time', duration_ns FROM moves
+    SELECT hash_of(grp, kind, source, target, 'time'), 'time', grp, kind, source, target, duration_ns FROM moves
 ),
-rough AS (
-    SELECT grp, kind, source, target, what FROM picked GROUP BY ALL HAVING approx_count_distinct(value) > $distinct_max
+@quantiles,
+kinds AS @once (
+    SELECT key, any_value(what) AS what, any_value(grp) AS grp, any_value(kind) AS kind, any_value(source) AS source,
+        any_value(target) AS target, count(*) AS count, sum(value) AS total, min(value) AS min_value, max(value) AS max_value
+    FROM picked GROUP BY key
 ),
-counted AS (
-    SELECT picked.grp, picked.kind, picked.source, picked.target, picked.what, rough.grp IS NOT NULL AS is_rough,
-        CASE WHEN rough.grp IS NOT NULL THEN bucket(picked.value) ELSE picked.value END AS bin,
-        count(*) AS n, sum(picked.value) AS total, min(picked.value) AS least, max(picked.value) AS most
-    FROM picked LEFT JOIN rough ON rough.grp = picked.grp AND rough.kind = picked.kind
-        AND rough.source = picked.source AND rough.target = picked.target AND rough.what = picked.what
-    GROUP BY ALL
+summed AS @once (
+    SELECT what, grp, kind, source, target, count, total, clamp(median, min_value, max_value) AS median, min_value,
+        max_value, is_rough
+    FROM kinds JOIN quantiles ON quantiles.key = kinds.key
 ),
-ranked AS (
-    SELECT *, sum(n) OVER (PARTITION BY grp, kind, source, target, what ORDER BY bin) AS upto,
-        sum(n) OVER (PARTITION BY grp, kind, source, target, what) AS count
-    FROM counted
+sizes_of AS (
+    SELECT * FROM summed WHERE what = 'bytes'
 ),
-summed AS (
-    SELECT grp, kind, source, target, what, any_value(count) AS count, sum(total) AS total,
-        clamp(min(bin) FILTER (upto >= nearest_rank(count, 50)), min(least), max(most)) AS median,
-        min(least) AS least, max(most) AS most, bool_or(is_rough) AS is_rough
-    FROM ranked GROUP BY grp, kind, source, target, what
+times_of AS (
+    SELECT grp, kind, source, target, total, median, is_rough FROM summed WHERE what = 'time'
 )
-SELECT sizes.grp AS grp, kind, nullif(source, '') AS "from", nullif(target, '') AS "to", sizes.count AS count,
-    sizes.total AS bytes, times.total AS total_ns,
-    CASE WHEN sizes.total > 0 THEN sizes.total * 1e9 / nullif(times.total, 0) END AS bytes_per_s,
-    sizes.total // sizes.count AS avg_bytes, sizes.median AS median_bytes, sizes.least AS min_bytes,
-    sizes.most AS max_bytes, times.median AS median_ns, sizes.is_rough OR times.is_rough AS is_rough
-FROM (SELECT * FROM summed WHERE what = 'bytes') AS sizes
-JOIN (SELECT * FROM summed WHERE what = 'time') AS times USING (grp, kind, source, target)
+SELECT sizes_of.grp AS grp, sizes_of.kind AS kind, nullif(sizes_of.source, '') AS "from", nullif(sizes_of.target, '') AS "to",
+    sizes_of.count AS count, sizes_of.total AS bytes, times_of.total AS total_ns,
+    CASE WHEN sizes_of.total > 0 THEN sizes_of.total * 1e9 / nullif(times_of.total, 0) END AS bytes_per_s,
+    quotient(sizes_of.total, sizes_of.count) AS avg_bytes, sizes_of.median AS median_bytes, sizes_of.min_value AS min_bytes,
+    sizes_of.max_value AS max_bytes, times_of.median AS median_ns, sizes_of.is_rough OR times_of.is_rough AS is_rough
+FROM sizes_of JOIN times_of ON times_of.grp = sizes_of.grp AND times_of.kind = sizes_of.kind
+    AND times_of.source = sizes_of.source AND times_of.target = sizes_of.target

@@ -2,4 +2,4 @@
 -- order: count
 SELECT grp, name, error_text AS error, count(*) AS count
 FROM spans WHERE class = 'call' AND error_text IS NOT NULL
-GROUP BY ALL
+GROUP BY grp, name, error_text

@@ -1,19 +1,28 @@
 -- Slowest requests
 -- order: wall_ns
 -- note: A request is a trace without a session of cuspan: it began in the program, or came to it from outside.
-by_trace AS (
-    SELECT grp, trace_id, min(start_ns) AS start_ns, max(end_ns) - min(start_ns) AS wall_ns,
-        arg_min(name, start_ns) AS name, arg_min(process, start_ns) AS process,
-        count(*) FILTER (class = 'call') AS calls, coalesce(sum(duration_ns) FILTER (class = 'call'), 0) AS call_ns,
-        count(*) FILTER (class = 'call' AND error_text IS NOT NULL) AS errors,
-        count(*) FILTER (class = 'kernel') AS kernels,
-        coalesce(sum(duration_ns) FILTER (class = 'kernel'), 0) AS kernel_ns,
-        coalesce(sum(duration_ns) FILTER (class IN ('copy', 'fill')), 0) AS move_ns
+requests AS @once (
+    SELECT grp, trace_id, min(start_ns) AS start_ns, max(end_ns) - min(start_ns) AS wall_ns
     FROM spans GROUP BY grp, trace_id
+    HAVING trace_id NOT IN (SELECT trace_id FROM @earlier_spans WHERE session_spans IS NOT NULL)
 ),
-sessions AS (
-    SELECT DISTINCT trace_id FROM spans WHERE class = 'span' AND session_spans IS NOT NULL
+totals AS (
+    SELECT grp, count(*) AS group_rows, sum(wall_ns) AS group_sum FROM requests GROUP BY grp
+),
+slowest AS @once (
+    SELECT grp, trace_id, start_ns, wall_ns FROM requests
+    QUALIFY row_number() OVER (PARTITION BY grp ORDER BY wall_ns DESC, trace_id) <= $top
+),
+details AS (
+    SELECT grp, trace_id, at_least(name, start_ns) AS name, at_least(process, start_ns) AS process,
+        count(*) FILTER (WHERE class = 'call') AS calls, coalesce(sum(duration_ns) FILTER (WHERE class = 'call'), 0) AS call_ns,
+        count(*) FILTER (WHERE class = 'call' AND error_text IS NOT NULL) AS errors,
+        count(*) FILTER (WHERE class = 'kernel') AS kernels,
+        coalesce(sum(duration_ns) FILTER (WHERE class = 'kernel'), 0) AS kernel_ns,
+        coalesce(sum(duration_ns) FILTER (WHERE class IN ('copy', 'fill')), 0) AS move_ns
+    FROM spans WHERE trace_id IN (SELECT trace_id FROM slowest) GROUP BY grp, trace_id
 )
-SELECT grp, lower(hex(trace_id)) AS trace_id, name, process, start_ns AS start_unix_ns, wall_ns, calls, call_ns, errors, kernels,
-    kernel_ns, move_ns
-FROM by_trace ANTI JOIN sessions USING (trace_id)
+SELECT slowest.grp AS grp, lower(hex(slowest.trace_id)) AS trace_id, name, process, start_ns AS start_unix_ns, wall_ns, calls,
+    call_ns, errors, kernels, kernel_ns, move_ns, group_rows, group_sum
+FROM slowest JOIN details ON details.grp = slowest.grp AND details.trace_id = slowest.trace_id
+    JOIN totals ON totals.grp = slowest.grp

@@ -3,36 +3,55 @@
 -- each: resource
 -- note: Busy: time with any work on the GPU. Utilization: busy time divided by the time from the start of the first work to the end of the last.
 -- note: Concurrency: total time of all work divided by busy time. One row for each process on each GPU.
-work AS (
+work AS @inline (
     SELECT grp, resource_id, class = 'kernel' AS is_kernel, class IN ('copy', 'fill') AS is_move, start_ns, end_ns,
         duration_ns
     FROM spans WHERE is_work
 ),
-seen AS (
-    SELECT *, max(end_ns) OVER before AS all_until,
-        max(CASE WHEN is_kernel THEN end_ns END) OVER before AS kernels_until,
-        max(CASE WHEN is_move THEN end_ns END) OVER before AS moves_until
-    FROM work
-    WINDOW before AS (PARTITION BY grp, resource_id ORDER BY start_ns
-        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+-- Resources are put one behind the other on one axis of time, so that no running maximum reaches from one into the next.
+windows AS @once (
+    SELECT grp, resource_id, count(*) AS count, sum(duration_ns) AS total_ns, min(start_ns) AS first_ns,
+        max(end_ns) - min(start_ns) AS window_ns
+    FROM work GROUP BY grp, resource_id
 ),
-parts AS (
-    SELECT *, least(end_ns, CASE WHEN is_kernel THEN moves_until ELSE kernels_until END) AS common_until,
-        greatest(start_ns, CASE WHEN is_kernel THEN kernels_until ELSE moves_until END) AS new_from
+places AS (
+    SELECT grp, resource_id, first_ns - CAST(sum(window_ns) OVER (ORDER BY grp, resource_id
+        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) - window_ns AS BIGINT) AS shift_ns
+    FROM windows
+),
+in_order AS (
+    SELECT work.grp AS grp, work.resource_id AS resource_id, is_kernel, is_move, work.start_ns - shift_ns AS start_ns,
+        work.end_ns - shift_ns AS end_ns
+    FROM work JOIN places ON places.grp = work.grp AND places.resource_id = work.resource_id
+    ORDER BY 5
+),
+seen AS (
+    SELECT grp, resource_id, is_kernel, is_move, start_ns, end_ns, previous(end_ns) AS all_end,
+        previous(CASE WHEN is_kernel THEN end_ns END) AS kernel_end, previous(CASE WHEN is_move THEN end_ns END) AS move_end
+    FROM in_order
+),
+marked AS (
+    SELECT grp, resource_id, is_kernel, is_move, start_ns, end_ns, most_before(all_end) AS all_until,
+        most_before(kernel_end) AS kernels_until, most_before(move_end) AS moves_until
     FROM seen
 ),
+parts AS (
+    SELECT grp, resource_id, is_kernel, is_move, start_ns, end_ns, all_until,
+        CASE WHEN is_kernel THEN moves_until ELSE kernels_until END AS others_until,
+        greatest(start_ns, CASE WHEN is_kernel THEN kernels_until ELSE moves_until END) AS new_from
+    FROM marked
+),
 summed AS (
-    SELECT grp, resource_id, count(*) AS count,
-        max(end_ns) - min(start_ns) AS window_ns,
-        sum(greatest(end_ns - greatest(start_ns, all_until), 0)) AS busy_ns, sum(duration_ns) AS total_ns,
-        coalesce(sum(greatest(end_ns - new_from, 0)) FILTER (is_kernel), 0) AS kernel_ns,
-        coalesce(sum(greatest(end_ns - new_from, 0)) FILTER (is_move), 0) AS copy_ns,
-        coalesce(sum(greatest(common_until - new_from, 0)) FILTER ((is_kernel OR is_move)
-            AND CASE WHEN is_kernel THEN moves_until ELSE kernels_until END IS NOT NULL), 0) AS common_ns,
-        count(*) FILTER (start_ns > all_until) AS gaps
+    SELECT grp, resource_id, sum(greatest(end_ns - greatest(start_ns, all_until), 0)) AS busy_ns,
+        coalesce(sum(greatest(end_ns - new_from, 0)) FILTER (WHERE is_kernel), 0) AS kernel_ns,
+        coalesce(sum(greatest(end_ns - new_from, 0)) FILTER (WHERE is_move), 0) AS copy_ns,
+        coalesce(sum(greatest(least(end_ns, others_until) - new_from, 0))
+            FILTER (WHERE (is_kernel OR is_move) AND others_until IS NOT NULL), 0) AS common_ns,
+        count(*) FILTER (WHERE start_ns > all_until) AS gaps
     FROM parts GROUP BY grp, resource_id
 )
-SELECT grp, CAST(device AS VARCHAR) AS device, device_name AS name, process, count, window_ns, busy_ns,
+SELECT windows.grp AS grp, text_of(device) AS device, device_name AS name, process, count, window_ns, busy_ns,
     busy_ns / nullif(window_ns, 0) AS utilization_share, kernel_ns, copy_ns,
     common_ns / nullif(copy_ns, 0) AS overlap_share, total_ns / nullif(busy_ns, 0) AS concurrency, gaps
-FROM summed LEFT JOIN resources USING (resource_id)
+FROM windows JOIN summed ON summed.grp = windows.grp AND summed.resource_id = windows.resource_id
+    LEFT JOIN resources ON resources.resource_id = windows.resource_id

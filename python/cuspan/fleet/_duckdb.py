@@ -1,0 +1,137 @@
+"""DuckDB as the engine: reads the files of a folder."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from cuspan.fleet._progress import Progress
+from cuspan.fleet._sql import DUCKDB
+from cuspan.fleet._store import HOUR_NS, File, Filters, Problem, Store, batches, literal_path
+
+_BATCH_BYTES = 64 << 20
+_LONGEST_SESSION_NS = 24 * HOUR_NS
+
+COUNTED_MAX = 1_000_000  # of the spans among which repeated ones are counted for each answer
+
+Rows = tuple[list[str], list[tuple[Any, ...]]]
+
+
+def import_duckdb() -> Any:
+    try:
+        import duckdb
+    except ImportError:
+        raise Problem("this needs DuckDB, which is not installed; run: pip install 'cuspan[fleet]'") from None
+    return duckdb
+
+
+def connect(spill: str, memory_limit: str, threads: int | None) -> Any:
+    duckdb = import_duckdb()
+    config = {
+        "memory_limit": memory_limit,
+        "temp_directory": spill,
+        "autoinstall_known_extensions": "false",  # nothing is fetched from the network
+        "autoload_known_extensions": "false",
+    }
+    if threads:
+        config["threads"] = str(threads)
+    try:
+        connection = duckdb.connect(config=config)
+    except duckdb.Error as error:
+        raise Problem(f"DuckDB does not start: {first_line(error)}; see --memory and --threads") from error
+    return connection
+
+
+def first_line(error: Exception) -> str:
+    return str(error).splitlines()[0]
+
+
+class DuckDB:
+    """The files of one folder."""
+
+    dialect = DUCKDB
+
+    def __init__(self, folder: str | Path, memory_limit: str, threads: int | None) -> None:
+        self.store = Store(folder)
+        self._duckdb = import_duckdb()
+        # The engine writes here what does not fit into memory.
+        self._spill = tempfile.TemporaryDirectory(prefix="cuspan-fleet-")
+        try:
+            self._connection = connect(self._spill.name, memory_limit, threads)
+        except Problem:
+            self._spill.cleanup()
+            raise
+        self.counted_max = COUNTED_MAX
+        self.progress = Progress(self._connection.query_progress)
+
+    def close(self) -> None:
+        self._connection.close()
+        self._spill.cleanup()
+
+    def has_spans(self, filters: Filters) -> bool:
+        return bool(self.store.files(filters.since, filters.until))
+
+    def answer(self, text: str, values: dict[str, Any], filters: Filters, is_by_resource: bool) -> Rows:
+        """The rows of a query. `is_by_resource`: rows of one resource need no other resource, so a part of the files at a
+        time takes less memory."""
+        files = self.store.files(filters.since, filters.until)
+        parts = list(batches(files, _BATCH_BYTES)) if is_by_resource else [files]
+        columns: list[str] = []
+        rows: list[tuple[Any, ...]] = []
+        with self.progress as progress:
+            for number, part in enumerate(parts, 1):
+                progress.part = f"part {number} of {len(parts)}, " if len(parts) > 1 else ""
+                result = self._run(text, {**values, **self._files(part, filters)})
+                columns = [column[0] for column in result.description]
+                rows += result.fetchall()
+        return columns, rows
+
+    def _files(self, files: list[File], filters: Filters) -> dict[str, Any]:
+        since = None if filters.since is None else filters.since - _LONGEST_SESSION_NS
+        return {
+            "files": [literal_path(file.path) for file in files],
+            "earlier_files": [literal_path(file.path) for file in self.store.files(since, filters.until)],
+            "resource_files": [literal_path(path) for path in self.store.resource_files()],
+        }
+
+    def _run(self, text: str, values: dict[str, Any]) -> Any:
+        used = {name: values[name] for name in set(re.findall(r"\$(\w+)", text)) if name in values}
+        return self._connection.execute(text, used)
+
+    def sql(self, text: str, values: dict[str, Any]) -> Any:
+        return self._run(text, {**self._files(self.store.files(), Filters()), **values})
+
+    def problem_of(self, error: Exception) -> str | None:
+        """What the engine says; None: the error is not the engine's."""
+        return first_line(error) if isinstance(error, self._duckdb.Error) else None
+
+    # --- repeated spans ---
+
+    def _one(self, query: str, files: list[File]) -> tuple[int, ...]:
+        row: tuple[int, ...] = self._run(query, {"files": [literal_path(file.path) for file in files]}).fetchone()
+        return row
+
+    def note_of_repeats(self, filters: Filters) -> str | None:
+        """Retries and overlapping exports repeat spans. To count them takes longer than most answers, so in large
+        folders the note says how many there may be."""
+        files = self.store.files(filters.since, filters.until)
+        counted = "SELECT count(*) FROM read_parquet($files, hive_partitioning = false)"
+        (spans,) = self._one(counted, files)
+        if spans <= self.counted_max:
+            once = "SELECT count(DISTINCT (trace_id, span_id)) FROM read_parquet($files, hive_partitioning = false)"
+            repeated = spans - self._one(once, files)[0]
+            if repeated:
+                return f"{repeated} of {spans} spans are repeated; leave them out with --distinct."
+            return None
+        by_hour: dict[tuple[str, int], list[File]] = {}
+        for file in files:
+            by_hour.setdefault((file.resource, file.hour), []).append(file)
+        several = [file for group in by_hour.values() if len(group) > 1 for file in group]
+        (doubtful,) = self._one(counted, several) if several else (0,)
+        return (
+            f"Up to {doubtful} of {spans} spans may be repeated, because an hour of their process has several files. "
+            "Retries may have repeated others in one file. Count them: cuspan fleet duplicates. "
+            "Leave them out: --distinct."
+        )

@@ -1,0 +1,214 @@
+"""The SQL that all questions share, and what differs between the engines.
+
+A question is one file, written once. It calls the functions below, which become the SQL of the engine, and the words that
+start with @. Values of users are parameters, $name. Nothing that a user or a span says enters a query's text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+# The same for all engines. {0} is the first argument, {all} are all of them.
+_COMMON = {
+    "work_of": """CASE WHEN {0} = 'collective' THEN 'comm' WHEN has_text({0}, 'kernel') THEN 'kernel'
+        WHEN has_text({0}, 'memcpy') OR has_text({0}, 'copy') THEN 'copy'
+        WHEN has_text({0}, 'memset') OR has_text({0}, 'fill') THEN 'fill' ELSE 'gpu' END""",
+    "known_service": """CASE WHEN begins_with({0}, 'unknown_service:') THEN substring({0}, 17)
+        WHEN begins_with({0}, 'unknown_service') THEN '' ELSE {0} END""",
+    "process_of": """CASE WHEN rank IS NULL AND pid IS NULL
+        THEN coalesce(nullif(known_service(service_name), ''), host, '')
+        ELSE CASE WHEN rank IS NOT NULL THEN 'rank ' || text_of(rank)
+            ELSE coalesce(nullif(known_service(service_name), ''), 'process') || ' ' || text_of(pid) END
+        || CASE WHEN rank IS NOT NULL AND coalesce(known_service(service_name), '') <> ''
+            THEN ' (' || coalesce(nullif(host, '') || ', ', '') || known_service(service_name) || ')'
+            WHEN coalesce(host, '') <> '' THEN ' (' || host || ')' ELSE '' END
+        END""",
+    # The middle of a logarithmic bucket of 1 %, for quantiles of very many distinct values.
+    "bucket": """CASE WHEN {0} < 1 THEN {0}
+        ELSE CAST(round(pow(1.01, floor(ln({0}) / ln(1.01)) + 0.5)) AS BIGINT) END""",
+    "nearest_rank": "quotient({0} * {1} + 99, 100)",
+    "clamp": "least(greatest({0}, {1}), {2})",
+}
+_DUCKDB = {
+    "quotient": "(({0}) // ({1}))",
+    "text_of": "CAST({0} AS VARCHAR)",
+    "number_of": "TRY_CAST({0} AS BIGINT)",
+    "attribute": "nullif(attributes[{0}], '')",
+    "has_text": "contains({0}, {1})",
+    "begins_with": "starts_with({0}, {1})",
+    "among": "list_contains({1}, {0})",
+    "place_in": "list_position({1}, {0})",
+    "element": "({0})[{1}]",
+    "hash_of": "hash({all})",
+    "day_of": "strftime(make_timestamp({0} // 1000), '%Y-%m-%d')",
+    "hour_of": "strftime(make_timestamp({0} // 1000), '%Y-%m-%d %H:00')",
+    "at_least": "arg_min({0}, {1})",
+    "at_most": "arg_max({0}, {1})",
+    "lower_median": "quantile_disc({0}, 0.5)",
+    # Running maxima without a sort by the window, which takes most of the time: rows are in order already.
+    "previous": "lag({0}) OVER ()",
+    "most_before": "max({0}) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)",
+}
+_CLICKHOUSE = {
+    "quotient": "intDiv({0}, {1})",
+    "text_of": "toString({0})",
+    "number_of": "toInt64OrNull({0})",
+    "attribute": "nullIf(attributes[{0}], '')",
+    "has_text": "(position({0}, {1}) > 0)",
+    "begins_with": "startsWith({0}, {1})",
+    "among": "has({1}, {0})",
+    "place_in": "indexOf({1}, {0})",
+    "element": "arrayElement({0}, {1})",
+    "hash_of": "sipHash64({all})",
+    "day_of": "formatDateTime(fromUnixTimestamp64Nano({0}, 'UTC'), '%Y-%m-%d')",
+    "hour_of": "formatDateTime(fromUnixTimestamp64Nano({0}, 'UTC'), '%Y-%m-%d %H:00')",
+    "at_least": "argMin({0}, {1})",
+    "at_most": "argMax({0}, {1})",
+    "lower_median": "quantileExactLow(0.5)({0})",
+    "previous": "{0}",
+    "most_before": "max({0}) OVER (ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)",
+}
+
+
+GROUPS = {
+    "service": "coalesce(service_name, '(no service)')",
+    "job": "coalesce(job, '(no job)')",
+    "host": "coalesce(host, '(no host)')",
+    "gpu": "coalesce(hw_id, text_of(device), '(no gpu)')",
+    "rank": "coalesce(text_of(rank), '(no rank)')",
+    "process": "process",
+    "day": "day_of(start_ns)",
+    "hour": "hour_of(start_ns)",
+}
+_FILTERS = {
+    "since": "start_ns >= $since",
+    "until": "start_ns < $until",
+    "service": "service_name = $service",
+    "job": "job = $job",
+    "host": "host = $host",
+    "gpu": "(hw_id = $gpu OR text_of(device) = $gpu)",
+    "rank": "rank = $rank",
+    "release": "resource_id IN (SELECT resource_id FROM @resources WHERE attributes['service.version'] = $release)",
+}
+_CLASS = """CASE WHEN device IS NOT NULL OR (stream IS NOT NULL AND work_of(activity) <> 'gpu') THEN work_of(activity)
+    WHEN api IS NOT NULL THEN 'call' ELSE 'span' END"""
+# Values by counting each of them, which is exact and merges, up to $distinct_max distinct values of a key. It reads
+# `picked` with the columns key and value.
+_QUANTILES = """
+counted AS @once (
+    SELECT key, value, count(*) AS n FROM picked GROUP BY key, value
+),
+sizes AS (
+    SELECT key, count(*) AS distinct_values, sum(n) AS total_n FROM counted GROUP BY key
+),
+bins AS (
+    SELECT counted.key AS key, CASE WHEN distinct_values > $distinct_max THEN bucket(value) ELSE value END AS bin,
+        sum(n) AS n, max(total_n) AS total_n, max(distinct_values) AS distinct_values
+    FROM counted JOIN sizes ON sizes.key = counted.key GROUP BY 1, 2
+),
+ranked AS (
+    SELECT key, bin, total_n, distinct_values,
+        sum(n) OVER (PARTITION BY key ORDER BY bin ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS upto
+    FROM bins
+),
+quantiles AS (
+    SELECT key, min(bin) FILTER (WHERE upto >= nearest_rank(total_n, 50)) AS median,
+        min(bin) FILTER (WHERE upto >= nearest_rank(total_n, 99)) AS p99, max(distinct_values) > $distinct_max AS is_rough
+    FROM ranked GROUP BY key
+)"""
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What an engine calls a function, and the words that start with @."""
+
+    functions: dict[str, str]
+    words: dict[str, str]
+
+
+DUCKDB = Dialect(
+    {**_COMMON, **_DUCKDB},
+    {
+        "spans": "read_parquet($files, hive_partitioning = false)",
+        "earlier_spans": "read_parquet($earlier_files, hive_partitioning = false)",
+        "resources": "read_parquet($resource_files, hive_partitioning = false)",
+        "once": "MATERIALIZED",
+        "inline": "NOT MATERIALIZED",
+    },
+)
+CLICKHOUSE = Dialect(
+    {**_COMMON, **_CLICKHOUSE},
+    {
+        "spans": "{database:Identifier}.spans",
+        "earlier_spans": "{database:Identifier}.spans",
+        "resources": "{database:Identifier}.resources",
+        "once": "",
+        "inline": "",
+    },
+)
+
+
+def _arguments(text: str, at: int) -> tuple[list[str], int]:
+    """Those of the call whose parenthesis opens at `at`, and where it ends."""
+    found, begin, depth, is_quoted = [], at + 1, 0, False
+    for i in range(at, len(text)):
+        character = text[i]
+        if character == "'":
+            is_quoted = not is_quoted
+        elif is_quoted:
+            continue
+        elif character in "([":
+            depth += 1
+        elif character in ")]":
+            depth -= 1
+        if depth == 0 or (depth == 1 and character == ","):
+            found.append(text[begin:i].strip())
+            begin = i + 1
+        if depth == 0:
+            return found, i + 1
+    raise ValueError(f"no end of a call: {text[at : at + 40]}")
+
+
+def expand(text: str, dialect: Dialect) -> str:
+    """The text in the engine's SQL."""
+    text = re.sub(r"@(\w+)", lambda found: dialect.words[found.group(1)], text)
+    call = re.compile(rf"\b({'|'.join(dialect.functions)})\(")
+    parts, at = [], 0
+    while found := call.search(text, at):
+        arguments, end = _arguments(text, found.end() - 1)
+        arguments = [expand(argument, dialect) for argument in arguments]
+        template = expand(dialect.functions[found.group(1)], dialect)  # functions of it are those of this table, too
+        parts += [text[at : found.start()], template.format(*arguments, all=", ".join(arguments))]
+        at = end
+    return "".join([*parts, text[at:]])
+
+
+def view(by: str | None, distinct: bool, filters: Iterable[str]) -> str:
+    """The common table expressions `spans` and `resources`. The filters' values are parameters of their names. Spans of a
+    rank's step that are repeated for the step of all ranks do not count."""
+    conditions = ["step_copy IS NULL", *(_FILTERS[name] for name in filters)]
+    once = "QUALIFY row_number() OVER (PARTITION BY trace_id, span_id ORDER BY start_ns) = 1" if distinct else ""
+    return f"""
+all_spans AS @inline (
+    SELECT *, start_ns + least(duration_ns, 9223372036854775807 - start_ns) AS end_ns,
+        process_of() AS process, {_CLASS} AS class,
+        coalesce(error, CASE WHEN status = 2 THEN status_message END) AS error_text
+    FROM @spans
+    WHERE {" AND ".join(conditions)}
+    {once}
+),
+spans AS @inline (
+    SELECT *, {GROUPS[by] if by else "''"} AS grp, class IN ('kernel', 'copy', 'fill', 'gpu') AS is_work FROM all_spans
+),
+resources AS @inline (
+    SELECT *, process_of() AS process FROM @resources
+    QUALIFY row_number() OVER (PARTITION BY resource_id ORDER BY resource_id) = 1
+)"""
+
+
+def question(sql: str, by: str | None, distinct: bool, filters: Iterable[str], dialect: Dialect) -> str:
+    """The query of a question. @quantiles stands for the expressions above."""
+    body = sql.replace("@quantiles", _QUANTILES.strip())
+    separator = ",\n" if re.match(r"\s*\w+ AS (@\w+ )?\(", body) else "\n"
+    return expand(f"WITH {view(by, distinct, filters)}{separator}{body}", dialect)
