@@ -1,18 +1,19 @@
 #!/bin/bash
-# Prints the path of an OpenTelemetry Collector with what a training job's traces need: the receiver for OTLP, the exporters
-# loadbalancing, OTLP and file, and the processor tail_sampling. All of them are in the distribution `contrib`. Builds it
-# from its Go modules first if the user has none yet (about ten minutes on two cores). It is kept in ~/.cache/cuspan (or
-# $CUSPAN_CACHE), once per user.
+# Prints the path of an OpenTelemetry Collector with what training jobs and deploy/fleet need: the receivers for OTLP and
+# Kafka, the exporters OTLP, Kafka, ClickHouse, file and load balancing, tail sampling, a queue on disk and the health check.
+# All of them are in the distribution `contrib`. Builds it from its Go modules first if the user has none yet (about four
+# minutes of CPU time). It is kept in ~/.cache/cuspan (or $CUSPAN_CACHE), once per user.
 #   tools/get-collector.sh [--present]     --present: only if it is there already, else exit status 1
 set -eu
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-VERSION=v0.159.0
+VERSION=v0.161.0
+VERSION_STABLE=v1.67.0 # of the modules whose API is stable, released together
 GO_VERSION_MIN=1.26.0 # the modules require it
 GO_VERSION_USED=1.26.8
 FOLDER=$CACHE/collector
-BINARY=$FOLDER/collector-jobs-$VERSION
+BINARY=$FOLDER/collector-$VERSION
 
 # With the builder that the official distributions use.
 build_collector() {
@@ -22,19 +23,32 @@ build_collector() {
     note "building a Collector $VERSION from its Go modules, once for this user"
     cat >"$1/builder.yaml" <<END
 dist: {module: cuspan.test/collector, name: collector, version: ${VERSION#v}, output_path: $1/collector, go: $GO}
-receivers: [{gomod: $core/receiver/otlpreceiver $VERSION}]
+receivers:
+  - {gomod: $core/receiver/otlpreceiver $VERSION}
+  - {gomod: $contrib/receiver/kafkareceiver $VERSION}
 processors:
   - {gomod: $core/processor/memorylimiterprocessor $VERSION}
   - {gomod: $core/processor/batchprocessor $VERSION}
   - {gomod: $contrib/processor/tailsamplingprocessor $VERSION}
 exporters:
+  - {gomod: $core/exporter/debugexporter $VERSION}
   - {gomod: $core/exporter/otlpexporter $VERSION}
   - {gomod: $core/exporter/otlphttpexporter $VERSION}
-  - {gomod: $contrib/exporter/loadbalancingexporter $VERSION}
+  - {gomod: $contrib/exporter/clickhouseexporter $VERSION}
   - {gomod: $contrib/exporter/fileexporter $VERSION}
+  - {gomod: $contrib/exporter/kafkaexporter $VERSION}
+  - {gomod: $contrib/exporter/loadbalancingexporter $VERSION}
+extensions:
+  - {gomod: $contrib/extension/healthcheckextension $VERSION}
+  - {gomod: $contrib/extension/storage/filestorage $VERSION}
 providers:
-  - {gomod: $core/confmap/provider/envprovider v1.65.0}
-  - {gomod: $core/confmap/provider/fileprovider v1.65.0}
+  - {gomod: $core/confmap/provider/envprovider $VERSION_STABLE}
+  - {gomod: $core/confmap/provider/fileprovider $VERSION_STABLE}
+# Go's proxy refuses the archives of these modules in the versions that the others ask for.
+replaces:
+  - $contrib/pkg/kafka/configkafka => $contrib/pkg/kafka/configkafka v0.155.0
+  - $contrib/pkg/kafka/topic => $contrib/pkg/kafka/topic v0.155.0
+  - github.com/aws/aws-sdk-go-v2/service/servicediscovery => github.com/aws/aws-sdk-go-v2/service/servicediscovery v1.40.2
 END
     (cd "$1" && "$GO" run "$core/cmd/builder@$VERSION" --config builder.yaml >&2) ||
         fail "cannot build the Collector $VERSION; check the network and run this again"

@@ -2,7 +2,7 @@
 # A training job's spans through OpenTelemetry Collectors with tail sampling: whole steps are kept, or nothing of them.
 #   tests/e2e/job.sh [--balanced] [BUILD-DIR]
 #     --balanced: two of these Collectors, behind one that balances by trace ID (tools/get-collector.sh builds it, which takes
-#     about ten minutes on two cores the first time). Without it, Jaeger's binary is the only Collector.
+#     four minutes of CPU time the first time). Without it, Jaeger's binary is the only Collector.
 set -eu
 # shellcheck source=../../tools/lib.sh
 . "$(dirname "$0")/../../tools/lib.sh"

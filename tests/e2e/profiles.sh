@@ -1,5 +1,5 @@
 #!/bin/bash
-# OTLP profiles through a real Collector (tools/get-collector.sh builds it, which takes about ten minutes on two cores the
+# OTLP profiles through a real Collector (tools/get-collector.sh builds it, which takes four minutes of CPU time the
 # first time).   tests/e2e/profiles.sh [BUILD-DIR]
 set -eu
 # shellcheck source=../../tools/lib.sh
