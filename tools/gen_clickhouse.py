@@ -4,8 +4,7 @@
     tools/gen_clickhouse.py             writes it
     tools/gen_clickhouse.py --check     fails and prints the difference if it is out of date
 
-The table of spans has the columns into which the Collector's exporter inserts. The server computes those of the schema from them;
-attributes that have a column, and IDs as text, are not stored."""
+The Collector's exporter inserts into a table with its own columns. Materialized views compute those of the schema from them."""
 
 import difflib
 import sys
@@ -20,38 +19,58 @@ SCHEMA = ROOT / "deploy/fleet/clickhouse/schema.sql"
 # Raise it for a change that `CREATE ... IF NOT EXISTS` and `ADD COLUMN IF NOT EXISTS` do not make of existing tables.
 VERSION = 1
 
-# Columns of the schema that the exporter does not send. Their types are in the view, and they are null.
+# Columns of the schema that the exporter does not send. They are null.
 NOT_SENT = ("flags", "dropped_attributes", "dropped_events", "dropped_links", "attribute_types")
 
-# Strings with few values in a part of the table; the others have many.
-MANY_VALUES = {"stack_id", "collective_key"}
-
-# Of the view: columns that are computed from the exporter's.
+# Stored columns other than those of attributes: (column, type, codec, value from the exporter's columns).
+LOW = "LowCardinality(String)"
+MAP = "Map(LowCardinality(String), String)"
+FIELDS = (
+    ("service", LOW, "ZSTD(1)", "ServiceName"),
+    ("resource_id", "UInt64", "ZSTD(1)", "cityHash64(mapKeys(ResourceAttributes), mapValues(ResourceAttributes))"),
+    ("time", "DateTime64(9)", "Delta(8), ZSTD(1)", "Timestamp"),
+    ("trace_id", "FixedString(16)", "ZSTD(1)", "toFixedString(unhex(TraceId), 16)"),
+    ("span_id", "UInt64", "ZSTD(1)", "reinterpretAsUInt64(reverse(unhex(SpanId)))"),
+    ("parent_id", "Nullable(UInt64)", "ZSTD(1)", "if(ParentSpanId = '', NULL, reinterpretAsUInt64(reverse(unhex(ParentSpanId))))"),
+    ("name", LOW, "ZSTD(1)", "SpanName"),
+    ("duration_ns", "Int64", "ZSTD(1)", "greatest(toInt64(Duration), 0)"),
+    ("kind_text", LOW, "ZSTD(1)", "SpanKind"),
+    ("status_text", LOW, "ZSTD(1)", "StatusCode"),
+    ("status_message_text", LOW, "ZSTD(1)", "StatusMessage"),
+    ("trace_state_text", LOW, "ZSTD(1)", "TraceState"),
+    ("scope_name", LOW, "ZSTD(1)", "ScopeName"),
+    ("scope_version", LOW, "ZSTD(1)", "ScopeVersion"),
+    ("event_times", "Array(DateTime64(9))", "ZSTD(1)", "`Events.Timestamp`"),
+    ("event_names", "Array(LowCardinality(String))", "ZSTD(1)", "`Events.Name`"),
+    ("event_attributes", f"Array({MAP})", "ZSTD(1)", "`Events.Attributes`"),
+    ("link_trace_ids", "Array(String)", "ZSTD(1)", "`Links.TraceId`"),
+    ("link_span_ids", "Array(String)", "ZSTD(1)", "`Links.SpanId`"),
+    ("link_trace_states", "Array(String)", "ZSTD(1)", "`Links.TraceState`"),
+    ("link_attributes", f"Array({MAP})", "ZSTD(1)", "`Links.Attributes`"),
+)
+# Of the view: columns that are computed from stored ones.
 COMPUTED = {
-    "service_name": "nullIf(ServiceName, '')",
-    "name": "SpanName",
-    "start_ns": "toUnixTimestamp64Nano(Timestamp)",
-    "duration_ns": "greatest(toInt64(Duration), 0)",
-    "span_kind": "CAST(transform(SpanKind, ['Internal', 'Server', 'Client', 'Producer', 'Consumer'], [1, 2, 3, 4, 5], NULL), 'Nullable(Int64)')",
-    "status": "CAST(transform(StatusCode, ['Ok', 'Error'], [1, 2], NULL), 'Nullable(Int64)')",
-    "status_message": "nullIf(StatusMessage, '')",
-    "trace_state": "nullIf(TraceState, '')",
-    "scope": "if(ScopeName = '' AND ScopeVersion = '', NULL, toJSONString(mapFilter((key, value) -> value != '', map('name', toString(ScopeName), 'version', toString(ScopeVersion)))))",
-    "events": """if(empty(`Events.Name`), NULL, toJSONString(arrayMap((time_ns, name, attributes) ->
-        CAST((toUnixTimestamp64Nano(time_ns), name, attributes), 'Tuple(time_ns Int64, name String, attributes Map(String, String))'),
-        `Events.Timestamp`, `Events.Name`, `Events.Attributes`)))""",
-    "links": """if(empty(`Links.TraceId`), NULL, toJSONString(arrayMap((trace_id, span_id, trace_state, attributes) ->
+    "service_name": "nullIf(service, '')",
+    "start_ns": "toUnixTimestamp64Nano(time)",
+    "span_kind": "CAST(transform(kind_text, ['Internal', 'Server', 'Client', 'Producer', 'Consumer'], [1, 2, 3, 4, 5], NULL),"
+                 " 'Nullable(Int64)')",
+    "status": "CAST(transform(status_text, ['Ok', 'Error'], [1, 2], NULL), 'Nullable(Int64)')",
+    "status_message": "nullIf(status_message_text, '')",
+    "trace_state": "nullIf(trace_state_text, '')",
+    "scope": """if(scope_name = '' AND scope_version = '', NULL, toJSONString(mapFilter((key, value) -> value != '',
+        map('name', toString(scope_name), 'version', toString(scope_version)))))""",
+    "events": """if(empty(event_names), NULL, toJSONString(arrayMap((time_ns, name, attributes) ->
+        CAST((toUnixTimestamp64Nano(time_ns), name, attributes),
+            'Tuple(time_ns Int64, name String, attributes Map(String, String))'),
+        event_times, event_names, event_attributes)))""",
+    "links": """if(empty(link_trace_ids), NULL, toJSONString(arrayMap((trace_id, span_id, trace_state, attributes) ->
         CAST((trace_id, span_id, trace_state, attributes),
             'Tuple(trace_id String, span_id String, trace_state String, attributes Map(String, String))'),
-        `Links.TraceId`, `Links.SpanId`, `Links.TraceState`, `Links.Attributes`)))""",
+        link_trace_ids, link_span_ids, link_trace_states, link_attributes)))""",
 }
-# Of the table: columns that are stored, but have no attribute of their own.
-STORED = {
-    "resource_id": "UInt64 MATERIALIZED cityHash64(mapKeys(ResourceAttributes), mapValues(ResourceAttributes)) CODEC(ZSTD(1))",
-    "trace_id": "FixedString(16) MATERIALIZED unhex(TraceId) CODEC(ZSTD(1))",
-    "span_id": "UInt64 MATERIALIZED reinterpretAsUInt64(reverse(unhex(SpanId))) CODEC(ZSTD(1))",
-    "parent_id": "Nullable(UInt64) MATERIALIZED if(ParentSpanId = '', NULL, reinterpretAsUInt64(reverse(unhex(ParentSpanId)))) CODEC(ZSTD(1))",
-}
+# Strings with many values; the others have few in a part of the table.
+MANY_VALUES = {"stack_id", "collective_key"}
+CODECS = {"correlation": "Delta(8), ZSTD(1)"}
 
 
 def value_of(column, source):
@@ -68,22 +87,22 @@ def type_of(column):
 
 
 def stored(columns):
-    """Lines of the table: (column, definition)."""
+    """(column, type, codec, value) of all stored columns of spans."""
     source = {"resource": "ResourceAttributes", "attribute": "SpanAttributes"}
-    for column in columns:
-        if column.name in STORED:
-            yield f"    {column.name} {STORED[column.name]}"
-        elif column.keys and column.name not in COMPUTED:
-            yield f"    {column.name} {type_of(column)} MATERIALIZED {value_of(column, source[column.source])} CODEC(ZSTD(1))"
+    of_attributes = [(column.name, type_of(column), CODECS.get(column.name, "ZSTD(1)"), value_of(column, source[column.source]))
+                     for column in columns if column.keys and column.name != "service_name"]
+    keys = [key for column in columns if column.source == "attribute" for key in column.keys]
+    rest = f"mapFilter((key, value) -> key NOT IN (\n        {quoted(keys)}), SpanAttributes)"
+    return [*FIELDS, *of_attributes, ("attributes", MAP, "ZSTD(1)", rest)]
 
 
-def selected(columns, extra):
+def selected(columns, computed):
     for column in columns:
         if column.name in NOT_SENT:
             kind = "String" if column.type == "string" else "Int64"
             yield f"    CAST(NULL, 'Nullable({kind})') AS {column.name}"
-        elif column.name in extra:
-            yield f"    {extra[column.name]} AS {column.name}"
+        elif column.name in computed:
+            yield f"    {computed[column.name]} AS {column.name}"
         else:
             yield f"    {column.name}"
 
@@ -99,96 +118,104 @@ def quoted(keys):
 
 
 def schema(spans, resources):
-    extra = {column.name: value_of(column, "ResourceAttributes") for column in resources if column.keys}
-    keys = [key for column in spans if column.source == "attribute" for key in column.keys]
-    return TEXT.format(version=VERSION, columns=",\n".join(stored(spans)), attribute_keys=quoted(keys),
-                       spans=",\n".join(selected(spans, COMPUTED)),
-                       resources=",\n".join(selected(resources, {**extra, "attributes": "ResourceAttributes"})))
+    rows = stored(spans)
+    of_resource = {column.name: value_of(column, "resource_attributes") for column in resources if column.keys}
+    return TEXT.format(
+        version=VERSION, map=MAP, low=LOW,
+        columns=",\n".join(f"    {name} {kind} CODEC({codec})" for name, kind, codec, _ in rows),
+        values=",\n".join(f"    {value} AS {name}" for name, _, _, value in rows),
+        spans=",\n".join(selected(spans, COMPUTED)),
+        resources=",\n".join(selected(resources, {**of_resource, "attributes": "resource_attributes"})))
 
 
-TEXT = """-- Tables for the spans of cuspan in ClickHouse 25.8 or later. docs/fleet-clickhouse.md describes them.
+TEXT = """-- Tables for the spans of cuspan in ClickHouse. docs/fleet-clickhouse.md describes them.
 -- tools/gen_clickhouse.py generates this file: do not edit it. It can be run again on an existing database.
 
 CREATE DATABASE IF NOT EXISTS cuspan;
 
--- The version of these tables. Another version is refused: create the tables in a server or database of their own.
+-- The version of these tables. Another version is refused: create the tables in another server, or drop the database.
 CREATE TABLE IF NOT EXISTS cuspan.schema_version (version UInt32) ENGINE = MergeTree ORDER BY version;
 INSERT INTO cuspan.schema_version SELECT {version} WHERE (SELECT count() FROM cuspan.schema_version) = 0;
 SELECT throwIf(min(version) != {version} OR max(version) != {version},
-    'the database cuspan has another version of these tables; use a new server, or drop it') FROM cuspan.schema_version;
+    'the database cuspan has another version of these tables; use another server, or drop the database')
+FROM cuspan.schema_version;
 
--- The Collector's exporter inserts into the columns with names like SpanName. EPHEMERAL columns are not stored: the columns
--- below are computed from them at the insert. A span that arrives twice has the same key, so merges remove it.
+-- The Collector's exporter inserts here. Nothing is stored in this table: the views below fill the others from it.
 CREATE TABLE IF NOT EXISTS cuspan.otel_traces
 (
-    Timestamp DateTime64(9) CODEC(Delta(8), ZSTD(1)),
-    TraceId String EPHEMERAL,
-    SpanId String EPHEMERAL,
-    ParentSpanId String EPHEMERAL,
-    TraceState LowCardinality(String) CODEC(ZSTD(1)),
-    SpanName LowCardinality(String) CODEC(ZSTD(1)),
-    SpanKind LowCardinality(String) CODEC(ZSTD(1)),
-    ServiceName LowCardinality(String) CODEC(ZSTD(1)),
-    ResourceAttributes Map(LowCardinality(String), String) CODEC(ZSTD(1)),
-    ScopeName LowCardinality(String) CODEC(ZSTD(1)),
-    ScopeVersion LowCardinality(String) CODEC(ZSTD(1)),
-    SpanAttributes Map(LowCardinality(String), String) EPHEMERAL,
-    Duration UInt64 CODEC(ZSTD(1)),
-    StatusCode LowCardinality(String) CODEC(ZSTD(1)),
-    StatusMessage String CODEC(ZSTD(1)),
-    Events Nested
-    (
-        Timestamp DateTime64(9),
-        Name LowCardinality(String),
-        Attributes Map(LowCardinality(String), String)
-    ) CODEC(ZSTD(1)),
-    Links Nested
-    (
-        TraceId String,
-        SpanId String,
-        TraceState String,
-        Attributes Map(LowCardinality(String), String)
-    ) CODEC(ZSTD(1)),
+    Timestamp DateTime64(9),
+    TraceId String,
+    SpanId String,
+    ParentSpanId String,
+    TraceState String,
+    SpanName {low},
+    SpanKind {low},
+    ServiceName {low},
+    ResourceAttributes {map},
+    ScopeName String,
+    ScopeVersion String,
+    SpanAttributes {map},
+    Duration UInt64,
+    StatusCode {low},
+    StatusMessage String,
+    `Events.Timestamp` Array(DateTime64(9)),
+    `Events.Name` Array({low}),
+    `Events.Attributes` Array({map}),
+    `Links.TraceId` Array(String),
+    `Links.SpanId` Array(String),
+    `Links.TraceState` Array(String),
+    `Links.Attributes` Array({map})
+)
+ENGINE = Null;
+
+-- One row for each span. A span that arrives twice has the same key, so merges remove it. An insert that the exporter repeats
+-- is recognized among the last 10,000. When a partition has not changed for an hour, the server merges it to one part.
+CREATE TABLE IF NOT EXISTS cuspan.stored_spans
+(
 {columns},
-    attributes Map(LowCardinality(String), String) MATERIALIZED mapFilter((key, value) -> key NOT IN (
-        {attribute_keys}), SpanAttributes) CODEC(ZSTD(1)),
-    INDEX start_ns toUnixTimestamp64Nano(Timestamp) TYPE minmax GRANULARITY 1,
+    INDEX start_ns toUnixTimestamp64Nano(time) TYPE minmax GRANULARITY 1,
     INDEX trace_id trace_id TYPE bloom_filter(0.01) GRANULARITY 1
 )
 ENGINE = ReplacingMergeTree
-PARTITION BY toStartOfHour(Timestamp, 'UTC')
-PRIMARY KEY (ServiceName, resource_id, Timestamp)
-ORDER BY (ServiceName, resource_id, Timestamp, trace_id, span_id)
-TTL toDateTime(Timestamp) + INTERVAL 7 DAY
+PARTITION BY toStartOfHour(time, 'UTC')
+PRIMARY KEY (service, resource_id, time)
+ORDER BY (service, resource_id, time, trace_id, span_id)
+TTL toDateTime(time) + INTERVAL 7 DAY
 SETTINGS ttl_only_drop_parts = 1, non_replicated_deduplication_window = 10000,
     min_age_to_force_merge_seconds = 3600, min_age_to_force_merge_on_partition_only = 1;
 
+CREATE MATERIALIZED VIEW IF NOT EXISTS cuspan.store_spans TO cuspan.stored_spans AS
+SELECT
+{values}
+FROM cuspan.otel_traces;
+
 -- One row for each process and each of its devices.
-CREATE TABLE IF NOT EXISTS cuspan.resource_attributes
+CREATE TABLE IF NOT EXISTS cuspan.stored_resources
 (
     resource_id UInt64,
     last_seen DateTime,
-    ResourceAttributes Map(LowCardinality(String), String) CODEC(ZSTD(1))
+    resource_attributes {map} CODEC(ZSTD(1))
 )
 ENGINE = ReplacingMergeTree(last_seen)
 ORDER BY resource_id
 TTL last_seen + INTERVAL 8 DAY;
 
-CREATE MATERIALIZED VIEW IF NOT EXISTS cuspan.resource_attributes_of_spans TO cuspan.resource_attributes AS
-SELECT resource_id, max(toDateTime(Timestamp)) AS last_seen, any(ResourceAttributes) AS ResourceAttributes
+CREATE MATERIALIZED VIEW IF NOT EXISTS cuspan.store_resources TO cuspan.stored_resources AS
+SELECT cityHash64(mapKeys(ResourceAttributes), mapValues(ResourceAttributes)) AS resource_id,
+    max(toDateTime(Timestamp)) AS last_seen, any(ResourceAttributes) AS resource_attributes
 FROM cuspan.otel_traces
 GROUP BY resource_id;
 
--- The columns of docs/fleet-schema.md. FINAL leaves out repeated spans of partitions that are not merged yet.
+-- The columns of docs/fleet-schema.md. FINAL leaves out repeated spans of partitions that are not merged to one part yet.
 CREATE OR REPLACE VIEW cuspan.spans AS
 SELECT
 {spans}
-FROM cuspan.otel_traces FINAL;
+FROM cuspan.stored_spans FINAL;
 
 CREATE OR REPLACE VIEW cuspan.resources AS
 SELECT
 {resources}
-FROM cuspan.resource_attributes FINAL;
+FROM cuspan.stored_resources FINAL;
 """
 
 

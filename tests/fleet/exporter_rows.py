@@ -47,7 +47,8 @@ def plain(value):
 
 
 def attributes(listed):
-    return {each["key"]: value_text(each.get("value", {})) for each in listed}
+    """In order of the keys, as the exporter has them."""
+    return dict(sorted((each["key"], value_text(each.get("value", {}))) for each in listed))
 
 
 def number_of(value, names):
