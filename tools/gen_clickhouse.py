@@ -7,6 +7,7 @@
 The Collector's exporter inserts into a table with its own columns. Materialized views compute those of the schema from them."""
 
 import difflib
+import importlib.util
 import sys
 from pathlib import Path
 
@@ -15,9 +16,7 @@ import gen_fleet_schema
 
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMA = ROOT / "deploy/fleet/clickhouse/schema.sql"
-
-# Raise it for a change that `CREATE ... IF NOT EXISTS` and `ADD COLUMN IF NOT EXISTS` do not make of existing tables.
-VERSION = 1
+QUESTIONS_SQL = ROOT / "python/cuspan/fleet/_sql.py"  # what `cuspan fleet` adds to the columns of spans
 
 # Columns of the schema that the exporter does not send. They are null.
 NOT_SENT = ("flags", "dropped_attributes", "dropped_events", "dropped_links", "attribute_types")
@@ -75,13 +74,17 @@ CODECS = {"correlation": "Delta(8), ZSTD(1)"}
 
 def value_of(column, source):
     """The first of the column's attributes that is present, and not empty."""
-    values = [f"nullIf({source}['{key}'], '')" for key in column.keys]
-    text = values[0] if len(values) == 1 else f"coalesce({', '.join(values)})"
-    return f"toInt64OrNull({source}['{column.keys[0]}'])" if column.type == "int64" else text
+    values = [f"{source}['{key}']" for key in column.keys]
+    if column.type == "flag":
+        return f"CAST(transform({values[0]}, ['true', 'false'], [1, 0], NULL), 'Nullable(Int64)')"
+    if column.type == "int64":
+        return f"toInt64OrNull({values[0]})"
+    texts = [f"nullIf({value}, '')" for value in values]
+    return texts[0] if len(texts) == 1 else f"coalesce({', '.join(texts)})"
 
 
 def type_of(column):
-    if column.type == "int64":
+    if column.type in ("int64", "flag"):
         return "Nullable(Int64)"
     return "Nullable(String)" if column.name in MANY_VALUES else "LowCardinality(Nullable(String))"
 
@@ -91,8 +94,10 @@ def stored(columns):
     source = {"resource": "ResourceAttributes", "attribute": "SpanAttributes"}
     of_attributes = [(column.name, type_of(column), CODECS.get(column.name, "ZSTD(1)"), value_of(column, source[column.source]))
                      for column in columns if column.keys and column.name != "service_name"]
-    keys = [key for column in columns if column.source == "attribute" for key in column.keys]
-    rest = f"mapFilter((key, value) -> key NOT IN (\n        {quoted(keys)}), SpanAttributes)"
+    keys = {is_number: [key for column in columns if column.source == "attribute" for key in column.keys
+                        if (column.type == "int64") == is_number] for is_number in (False, True)}
+    rest = (f"mapFilter((key, value) -> NOT (value != '' AND (key IN (\n        {quoted(keys[False])})\n"
+            f"    OR (key IN (\n        {quoted(keys[True])})\n    AND toInt64OrNull(value) IS NOT NULL))), SpanAttributes)")
     return [*FIELDS, *of_attributes, ("attributes", MAP, "ZSTD(1)", rest)]
 
 
@@ -107,6 +112,15 @@ def selected(columns, computed):
             yield f"    {column.name}"
 
 
+def of_questions():
+    """The expressions of `cuspan fleet` for the class of a span and its process."""
+    spec = importlib.util.spec_from_file_location("cuspan_fleet_sql", QUESTIONS_SQL)
+    sql = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(sql)
+    expressions = {"class": sql._CLASS, "process": "process_of()"}
+    return {name: " ".join(sql.expand(text, sql.CLICKHOUSE).split()) for name, text in expressions.items()}
+
+
 def quoted(keys):
     lines, line = [], ""
     for key in keys:
@@ -119,12 +133,16 @@ def quoted(keys):
 
 def schema(spans, resources):
     rows = stored(spans)
+    names = {column.name for column in spans if column.keys}  # attributes that may have got a column after the table was made
     of_resource = {column.name: value_of(column, "resource_attributes") for column in resources if column.keys}
     return TEXT.format(
-        version=VERSION, map=MAP, low=LOW,
+        version=gen_fleet_schema.VERSION, map=MAP, low=LOW,
         columns=",\n".join(f"    {name} {kind} CODEC({codec})" for name, kind, codec, _ in rows),
+        added=",\n".join(f"    ADD COLUMN IF NOT EXISTS {name} {kind} CODEC({codec})" for name, kind, codec, _ in rows
+                         if name in names),
         values=",\n".join(f"    {value} AS {name}" for name, _, _, value in rows),
         spans=",\n".join(selected(spans, COMPUTED)),
+        **of_questions(),
         resources=",\n".join(selected(resources, {**of_resource, "attributes": "resource_attributes"})))
 
 
@@ -184,7 +202,17 @@ TTL toDateTime(time) + INTERVAL 7 DAY
 SETTINGS ttl_only_drop_parts = 1, non_replicated_deduplication_window = 10000,
     min_age_to_force_merge_seconds = 3600, min_age_to_force_merge_on_partition_only = 1;
 
+-- In tables of an earlier release: columns that are new, null in older rows.
+ALTER TABLE cuspan.stored_spans
+{added};
+
 CREATE MATERIALIZED VIEW IF NOT EXISTS cuspan.store_spans TO cuspan.stored_spans AS
+SELECT
+{values}
+FROM cuspan.otel_traces;
+
+-- The same in the view of an earlier release.
+ALTER TABLE cuspan.store_spans MODIFY QUERY
 SELECT
 {values}
 FROM cuspan.otel_traces;
@@ -206,11 +234,22 @@ SELECT cityHash64(mapKeys(ResourceAttributes), mapValues(ResourceAttributes)) AS
 FROM cuspan.otel_traces
 GROUP BY resource_id;
 
--- The columns of docs/fleet-schema.md. FINAL leaves out repeated spans of partitions that are not merged to one part yet.
+-- The columns of docs/fleet-schema.md, and the start as a time. FINAL leaves out repeated spans of partitions that are not merged to one part yet.
 CREATE OR REPLACE VIEW cuspan.spans AS
 SELECT
-{spans}
+{spans},
+    time
 FROM cuspan.stored_spans FINAL;
+
+-- For the dashboards: what `cuspan fleet` derives from the columns. class: kernel, copy, fill, gpu (other work), comm
+-- (collectives), call, span.
+CREATE OR REPLACE VIEW cuspan.dashboard_spans AS
+SELECT *, start_ns + least(duration_ns, 9223372036854775807 - start_ns) AS end_ns,
+    coalesce(error, CASE WHEN status = 2 THEN status_message END) AS error_text,
+    {class} AS class,
+    {process} AS process
+FROM cuspan.spans
+WHERE step_copy IS NULL;
 
 CREATE OR REPLACE VIEW cuspan.resources AS
 SELECT

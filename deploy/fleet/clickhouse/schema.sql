@@ -81,12 +81,20 @@ CREATE TABLE IF NOT EXISTS cuspan.stored_spans
     correlation Nullable(Int64) CODEC(Delta(8), ZSTD(1)),
     start_delay Nullable(Int64) CODEC(ZSTD(1)),
     copy_kind LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
+    copy_source LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
+    copy_target LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
     copy_bytes Nullable(Int64) CODEC(ZSTD(1)),
+    fill_target LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
     fill_bytes Nullable(Int64) CODEC(ZSTD(1)),
     graph_node Nullable(Int64) CODEC(ZSTD(1)),
+    session_spans Nullable(Int64) CODEC(ZSTD(1)),
     step Nullable(Int64) CODEC(ZSTD(1)),
+    step_kind LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
+    step_copy Nullable(Int64) CODEC(ZSTD(1)),
     collective_operation LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
     collective_key Nullable(String) CODEC(ZSTD(1)),
+    collective_communicator LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
+    collective_ranks Nullable(Int64) CODEC(ZSTD(1)),
     collective_bytes Nullable(Int64) CODEC(ZSTD(1)),
     code_function LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
     code_file LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
@@ -103,6 +111,46 @@ ORDER BY (service, resource_id, time, trace_id, span_id)
 TTL toDateTime(time) + INTERVAL 7 DAY
 SETTINGS ttl_only_drop_parts = 1, non_replicated_deduplication_window = 10000,
     min_age_to_force_merge_seconds = 3600, min_age_to_force_merge_on_partition_only = 1;
+
+-- In tables of an earlier release: columns that are new, null in older rows.
+ALTER TABLE cuspan.stored_spans
+    ADD COLUMN IF NOT EXISTS job LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS host LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS instance LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS pid Nullable(Int64) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS hw_id LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS device Nullable(Int64) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS rank Nullable(Int64) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS activity LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS api LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS kernel_full LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS error LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS context Nullable(Int64) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS stream Nullable(Int64) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS thread Nullable(Int64) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS thread_name LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS correlation Nullable(Int64) CODEC(Delta(8), ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS start_delay Nullable(Int64) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS copy_kind LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS copy_source LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS copy_target LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS copy_bytes Nullable(Int64) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS fill_target LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS fill_bytes Nullable(Int64) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS graph_node Nullable(Int64) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS session_spans Nullable(Int64) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS step Nullable(Int64) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS step_kind LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS step_copy Nullable(Int64) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS collective_operation LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS collective_key Nullable(String) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS collective_communicator LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS collective_ranks Nullable(Int64) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS collective_bytes Nullable(Int64) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS code_function LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS code_file LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS code_line Nullable(Int64) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS stack_id Nullable(String) CODEC(ZSTD(1));
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS cuspan.store_spans TO cuspan.stored_spans AS
 SELECT
@@ -145,23 +193,108 @@ SELECT
     toInt64OrNull(SpanAttributes['cuda.correlation.id']) AS correlation,
     toInt64OrNull(SpanAttributes['cuda.start_delay']) AS start_delay,
     nullIf(SpanAttributes['cuda.memcpy.kind'], '') AS copy_kind,
+    nullIf(SpanAttributes['cuda.memcpy.src_kind'], '') AS copy_source,
+    nullIf(SpanAttributes['cuda.memcpy.dst_kind'], '') AS copy_target,
     toInt64OrNull(SpanAttributes['cuda.memcpy.bytes']) AS copy_bytes,
+    nullIf(SpanAttributes['cuda.memset.memory_kind'], '') AS fill_target,
     toInt64OrNull(SpanAttributes['cuda.memset.bytes']) AS fill_bytes,
     toInt64OrNull(SpanAttributes['cuda.graph.node.id']) AS graph_node,
+    toInt64OrNull(SpanAttributes['cuda.session.spans']) AS session_spans,
     toInt64OrNull(SpanAttributes['cuda.step.number']) AS step,
+    nullIf(SpanAttributes['cuda.step.kind'], '') AS step_kind,
+    CAST(transform(SpanAttributes['cuda.step.copy'], ['true', 'false'], [1, 0], NULL), 'Nullable(Int64)') AS step_copy,
     nullIf(SpanAttributes['cuda.collective.operation'], '') AS collective_operation,
     nullIf(SpanAttributes['cuda.collective.key'], '') AS collective_key,
+    nullIf(SpanAttributes['cuda.collective.communicator'], '') AS collective_communicator,
+    toInt64OrNull(SpanAttributes['cuda.collective.ranks']) AS collective_ranks,
     toInt64OrNull(SpanAttributes['cuda.collective.bytes']) AS collective_bytes,
     nullIf(SpanAttributes['code.function.name'], '') AS code_function,
     nullIf(SpanAttributes['code.file.path'], '') AS code_file,
     toInt64OrNull(SpanAttributes['code.line.number']) AS code_line,
     nullIf(SpanAttributes['cuspan.stack.id'], '') AS stack_id,
-    mapFilter((key, value) -> key NOT IN (
-        'cuda.activity', 'cuda.api', 'cuda.kernel.name', 'error.type', 'cuda.context.id', 'cuda.stream.id',
-        'thread.id', 'thread.name', 'cuda.correlation.id', 'cuda.start_delay', 'cuda.memcpy.kind',
-        'cuda.memcpy.bytes', 'cuda.memset.bytes', 'cuda.graph.node.id', 'cuda.step.number',
-        'cuda.collective.operation', 'cuda.collective.key', 'cuda.collective.bytes', 'code.function.name',
-        'code.file.path', 'code.line.number', 'cuspan.stack.id'), SpanAttributes) AS attributes
+    mapFilter((key, value) -> NOT (value != '' AND (key IN (
+        'cuda.activity', 'cuda.api', 'cuda.kernel.name', 'error.type', 'thread.name', 'cuda.memcpy.kind',
+        'cuda.memcpy.src_kind', 'cuda.memcpy.dst_kind', 'cuda.memset.memory_kind', 'cuda.step.kind',
+        'cuda.step.copy', 'cuda.collective.operation', 'cuda.collective.key', 'cuda.collective.communicator',
+        'code.function.name', 'code.file.path', 'cuspan.stack.id')
+    OR (key IN (
+        'cuda.context.id', 'cuda.stream.id', 'thread.id', 'cuda.correlation.id', 'cuda.start_delay',
+        'cuda.memcpy.bytes', 'cuda.memset.bytes', 'cuda.graph.node.id', 'cuda.session.spans',
+        'cuda.step.number', 'cuda.collective.ranks', 'cuda.collective.bytes', 'code.line.number')
+    AND toInt64OrNull(value) IS NOT NULL))), SpanAttributes) AS attributes
+FROM cuspan.otel_traces;
+
+-- The same in the view of an earlier release.
+ALTER TABLE cuspan.store_spans MODIFY QUERY
+SELECT
+    ServiceName AS service,
+    cityHash64(mapKeys(ResourceAttributes), mapValues(ResourceAttributes)) AS resource_id,
+    Timestamp AS time,
+    toFixedString(unhex(TraceId), 16) AS trace_id,
+    reinterpretAsUInt64(reverse(unhex(SpanId))) AS span_id,
+    if(ParentSpanId = '', NULL, reinterpretAsUInt64(reverse(unhex(ParentSpanId)))) AS parent_id,
+    SpanName AS name,
+    greatest(toInt64(Duration), 0) AS duration_ns,
+    SpanKind AS kind_text,
+    StatusCode AS status_text,
+    StatusMessage AS status_message_text,
+    TraceState AS trace_state_text,
+    ScopeName AS scope_name,
+    ScopeVersion AS scope_version,
+    `Events.Timestamp` AS event_times,
+    `Events.Name` AS event_names,
+    `Events.Attributes` AS event_attributes,
+    `Links.TraceId` AS link_trace_ids,
+    `Links.SpanId` AS link_span_ids,
+    `Links.TraceState` AS link_trace_states,
+    `Links.Attributes` AS link_attributes,
+    coalesce(nullIf(ResourceAttributes['slurm.job.id'], ''), nullIf(ResourceAttributes['k8s.job.name'], '')) AS job,
+    nullIf(ResourceAttributes['host.name'], '') AS host,
+    nullIf(ResourceAttributes['service.instance.id'], '') AS instance,
+    toInt64OrNull(ResourceAttributes['process.pid']) AS pid,
+    nullIf(ResourceAttributes['hw.id'], '') AS hw_id,
+    toInt64OrNull(ResourceAttributes['cuda.device.id']) AS device,
+    toInt64OrNull(ResourceAttributes['cuda.process.rank']) AS rank,
+    nullIf(SpanAttributes['cuda.activity'], '') AS activity,
+    nullIf(SpanAttributes['cuda.api'], '') AS api,
+    nullIf(SpanAttributes['cuda.kernel.name'], '') AS kernel_full,
+    nullIf(SpanAttributes['error.type'], '') AS error,
+    toInt64OrNull(SpanAttributes['cuda.context.id']) AS context,
+    toInt64OrNull(SpanAttributes['cuda.stream.id']) AS stream,
+    toInt64OrNull(SpanAttributes['thread.id']) AS thread,
+    nullIf(SpanAttributes['thread.name'], '') AS thread_name,
+    toInt64OrNull(SpanAttributes['cuda.correlation.id']) AS correlation,
+    toInt64OrNull(SpanAttributes['cuda.start_delay']) AS start_delay,
+    nullIf(SpanAttributes['cuda.memcpy.kind'], '') AS copy_kind,
+    nullIf(SpanAttributes['cuda.memcpy.src_kind'], '') AS copy_source,
+    nullIf(SpanAttributes['cuda.memcpy.dst_kind'], '') AS copy_target,
+    toInt64OrNull(SpanAttributes['cuda.memcpy.bytes']) AS copy_bytes,
+    nullIf(SpanAttributes['cuda.memset.memory_kind'], '') AS fill_target,
+    toInt64OrNull(SpanAttributes['cuda.memset.bytes']) AS fill_bytes,
+    toInt64OrNull(SpanAttributes['cuda.graph.node.id']) AS graph_node,
+    toInt64OrNull(SpanAttributes['cuda.session.spans']) AS session_spans,
+    toInt64OrNull(SpanAttributes['cuda.step.number']) AS step,
+    nullIf(SpanAttributes['cuda.step.kind'], '') AS step_kind,
+    CAST(transform(SpanAttributes['cuda.step.copy'], ['true', 'false'], [1, 0], NULL), 'Nullable(Int64)') AS step_copy,
+    nullIf(SpanAttributes['cuda.collective.operation'], '') AS collective_operation,
+    nullIf(SpanAttributes['cuda.collective.key'], '') AS collective_key,
+    nullIf(SpanAttributes['cuda.collective.communicator'], '') AS collective_communicator,
+    toInt64OrNull(SpanAttributes['cuda.collective.ranks']) AS collective_ranks,
+    toInt64OrNull(SpanAttributes['cuda.collective.bytes']) AS collective_bytes,
+    nullIf(SpanAttributes['code.function.name'], '') AS code_function,
+    nullIf(SpanAttributes['code.file.path'], '') AS code_file,
+    toInt64OrNull(SpanAttributes['code.line.number']) AS code_line,
+    nullIf(SpanAttributes['cuspan.stack.id'], '') AS stack_id,
+    mapFilter((key, value) -> NOT (value != '' AND (key IN (
+        'cuda.activity', 'cuda.api', 'cuda.kernel.name', 'error.type', 'thread.name', 'cuda.memcpy.kind',
+        'cuda.memcpy.src_kind', 'cuda.memcpy.dst_kind', 'cuda.memset.memory_kind', 'cuda.step.kind',
+        'cuda.step.copy', 'cuda.collective.operation', 'cuda.collective.key', 'cuda.collective.communicator',
+        'code.function.name', 'code.file.path', 'cuspan.stack.id')
+    OR (key IN (
+        'cuda.context.id', 'cuda.stream.id', 'thread.id', 'cuda.correlation.id', 'cuda.start_delay',
+        'cuda.memcpy.bytes', 'cuda.memset.bytes', 'cuda.graph.node.id', 'cuda.session.spans',
+        'cuda.step.number', 'cuda.collective.ranks', 'cuda.collective.bytes', 'code.line.number')
+    AND toInt64OrNull(value) IS NOT NULL))), SpanAttributes) AS attributes
 FROM cuspan.otel_traces;
 
 -- One row for each process and each of its devices.
@@ -181,7 +314,7 @@ SELECT cityHash64(mapKeys(ResourceAttributes), mapValues(ResourceAttributes)) AS
 FROM cuspan.otel_traces
 GROUP BY resource_id;
 
--- The columns of docs/fleet-schema.md. FINAL leaves out repeated spans of partitions that are not merged to one part yet.
+-- The columns of docs/fleet-schema.md, and the start as a time. FINAL leaves out repeated spans of partitions that are not merged to one part yet.
 CREATE OR REPLACE VIEW cuspan.spans AS
 SELECT
     resource_id,
@@ -213,12 +346,20 @@ SELECT
     correlation,
     start_delay,
     copy_kind,
+    copy_source,
+    copy_target,
     copy_bytes,
+    fill_target,
     fill_bytes,
     graph_node,
+    session_spans,
     step,
+    step_kind,
+    step_copy,
     collective_operation,
     collective_key,
+    collective_communicator,
+    collective_ranks,
     collective_bytes,
     code_function,
     code_file,
@@ -240,8 +381,19 @@ SELECT
     if(empty(link_trace_ids), NULL, toJSONString(arrayMap((trace_id, span_id, trace_state, attributes) ->
         CAST((trace_id, span_id, trace_state, attributes),
             'Tuple(trace_id String, span_id String, trace_state String, attributes Map(String, String))'),
-        link_trace_ids, link_span_ids, link_trace_states, link_attributes))) AS links
+        link_trace_ids, link_span_ids, link_trace_states, link_attributes))) AS links,
+    time
 FROM cuspan.stored_spans FINAL;
+
+-- For the dashboards: what `cuspan fleet` derives from the columns. class: kernel, copy, fill, gpu (other work), comm
+-- (collectives), call, span.
+CREATE OR REPLACE VIEW cuspan.dashboard_spans AS
+SELECT *, start_ns + least(duration_ns, 9223372036854775807 - start_ns) AS end_ns,
+    coalesce(error, CASE WHEN status = 2 THEN status_message END) AS error_text,
+    CASE WHEN device IS NOT NULL OR (stream IS NOT NULL AND CASE WHEN activity = 'collective' THEN 'comm' WHEN (position(activity, 'kernel') > 0) THEN 'kernel' WHEN (position(activity, 'memcpy') > 0) OR (position(activity, 'copy') > 0) THEN 'copy' WHEN (position(activity, 'memset') > 0) OR (position(activity, 'fill') > 0) THEN 'fill' ELSE 'gpu' END <> 'gpu') THEN CASE WHEN activity = 'collective' THEN 'comm' WHEN (position(activity, 'kernel') > 0) THEN 'kernel' WHEN (position(activity, 'memcpy') > 0) OR (position(activity, 'copy') > 0) THEN 'copy' WHEN (position(activity, 'memset') > 0) OR (position(activity, 'fill') > 0) THEN 'fill' ELSE 'gpu' END WHEN api IS NOT NULL THEN 'call' ELSE 'span' END AS class,
+    CASE WHEN rank IS NULL AND pid IS NULL THEN coalesce(nullif(CASE WHEN startsWith(service_name, 'unknown_service:') THEN substring(service_name, 17) WHEN startsWith(service_name, 'unknown_service') THEN '' ELSE service_name END, ''), host, '') ELSE CASE WHEN rank IS NOT NULL THEN 'rank ' || toString(rank) ELSE coalesce(nullif(CASE WHEN startsWith(service_name, 'unknown_service:') THEN substring(service_name, 17) WHEN startsWith(service_name, 'unknown_service') THEN '' ELSE service_name END, ''), 'process') || ' ' || toString(pid) END || CASE WHEN rank IS NOT NULL AND coalesce(CASE WHEN startsWith(service_name, 'unknown_service:') THEN substring(service_name, 17) WHEN startsWith(service_name, 'unknown_service') THEN '' ELSE service_name END, '') <> '' THEN ' (' || coalesce(nullif(host, '') || ', ', '') || CASE WHEN startsWith(service_name, 'unknown_service:') THEN substring(service_name, 17) WHEN startsWith(service_name, 'unknown_service') THEN '' ELSE service_name END || ')' WHEN coalesce(host, '') <> '' THEN ' (' || host || ')' ELSE '' END END AS process
+FROM cuspan.spans
+WHERE step_copy IS NULL;
 
 CREATE OR REPLACE VIEW cuspan.resources AS
 SELECT
