@@ -71,6 +71,7 @@ void intervals_keep(struct intervals *intervals, size_t count)
         return;
     memmove(intervals->items, intervals->items + intervals->count - count, count * sizeof *intervals->items);
     intervals->count = count;
+    intervals->items = xshrink(intervals->items, &intervals->capacity, count, sizeof *intervals->items);
 }
 
 void intervals_deinit(struct intervals *intervals)

@@ -381,8 +381,12 @@ static uint32_t add_resource(struct store *store, const struct trace_resource *r
     uint32_t key = device_key(trace, resource);
     uint32_t index = key ? int_map_get(&store->resources, key) : MAP_NONE;
     if (index != MAP_NONE) {
-        if (resource->attr_count > trace->resources[index].attr_count)
-            trace->resources[index] = *resource;
+        struct trace_resource *known = &trace->resources[index];
+        uint64_t start_ns = known->start_ns, end_ns = known->end_ns;
+        if (resource->attr_count > known->attr_count)
+            *known = *resource;
+        known->start_ns = start_ns;
+        known->end_ns = end_ns;
         return index;
     }
     index = trace_add_resource(trace, resource);
@@ -395,8 +399,8 @@ static uint32_t new_resource(struct store *store, const struct slice *keys, cons
                              size_t count)
 {
     struct trace *trace = store->trace;
-    struct trace_resource resource = {.attr_first = (uint32_t)trace->attr_count,
-                                      .attr_count = (uint32_t)count};
+    struct trace_resource resource = {
+        .attr_first = (uint32_t)trace->attr_count, .attr_count = (uint32_t)count, .start_ns = UINT64_MAX};
     for (size_t i = 0; i < count; i++) {
         bool is_text = values[i].type == TRACE_STRING || values[i].type == TRACE_JSON;
         uint32_t text = text_of(trace, &values[i]);
@@ -524,6 +528,14 @@ static void fill_record(struct store *store, const struct otlp_span *span, uint3
             span->message.len ? add_name(store, span->message) : trace_intern(store->trace, "error");
 }
 
+static void extend(uint64_t *start_ns, uint64_t *end_ns, const struct span_record *record)
+{
+    if (record->start_ns < *start_ns)
+        *start_ns = record->start_ns;
+    if (record->end_ns > *end_ns)
+        *end_ns = record->end_ns;
+}
+
 static enum status keep(struct store *store, const struct otlp_span *span, uint32_t trace, struct error *err)
 {
     struct span_record *record = NULL;
@@ -549,10 +561,9 @@ static enum status keep(struct store *store, const struct otlp_span *span, uint3
     memset(at + attr_bytes + event_bytes + store->texts.len, 0,
            size - sizeof *record - attr_bytes - event_bytes - store->texts.len);
     store->spans++;
-    if (record->start_ns < store->start_ns)
-        store->start_ns = record->start_ns;
-    if (record->end_ns > store->end_ns)
-        store->end_ns = record->end_ns;
+    extend(&store->start_ns, &store->end_ns, record);
+    struct trace_resource *resource = &store->trace->resources[record->resource];
+    extend(&resource->start_ns, &resource->end_ns, record);
     return STATUS_OK;
 }
 

@@ -84,6 +84,7 @@ struct trace_resource {
     uint32_t pid;     /* string */
     uint32_t device;  /* string: index of the GPU; 0: the resource of a process */
     uint32_t device_name;
+    uint64_t start_ns, end_ns; /* of its spans; the start is larger if there are none */
 };
 
 struct trace_thread {

@@ -305,12 +305,40 @@ static size_t or_default(size_t limit, size_t otherwise)
     return limit ? limit : otherwise;
 }
 
+static int compare_times(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The most processes that have spans at the same time. */
+static size_t processes_at_once(const struct trace *trace)
+{
+    size_t count = 0, ended = 0, most = 0;
+    uint64_t *starts = xcalloc(2 * trace->resource_count + 1, sizeof *starts);
+    uint64_t *ends = starts + trace->resource_count;
+    for (size_t i = 0; i < trace->resource_count; i++) {
+        const struct trace_resource *resource = &trace->resources[i];
+        if (resource->device || resource->start_ns > resource->end_ns)
+            continue;
+        starts[count] = resource->start_ns;
+        ends[count++] = resource->end_ns;
+    }
+    qsort(starts, count, sizeof *starts, compare_times);
+    qsort(ends, count, sizeof *ends, compare_times);
+    for (size_t i = 0; i < count; i++) {
+        while (ends[ended] < starts[i])
+            ended++;
+        most = i + 1 - ended > most ? i + 1 - ended : most;
+    }
+    free(starts);
+    return most;
+}
+
 static size_t default_margin(const struct trace *trace)
 {
-    size_t margin = TRACE_MARGIN_SPANS;
-    for (size_t i = 0; i < trace->resource_count && margin < TRACE_MARGIN_SPANS_MAX; i++)
-        margin += trace->resources[i].device ? 0 : TRACE_MARGIN_SPANS_PER_PROCESS;
-    return margin;
+    size_t margin = TRACE_MARGIN_SPANS + TRACE_MARGIN_SPANS_PER_PROCESS * processes_at_once(trace);
+    return margin < TRACE_MARGIN_SPANS_MAX ? margin : TRACE_MARGIN_SPANS_MAX;
 }
 
 enum status trace_read(const struct trace_input *input, struct trace *trace, trace_segment_fn *take,
@@ -330,7 +358,7 @@ enum status trace_read(const struct trace_input *input, struct trace *trace, tra
     facts->has_rest = reader.store.has_rest;
     facts->has_other_names = reader.store.has_other_names;
     size_t margin = or_default(input->margin_spans, default_margin(trace));
-    size_t segment = 3 * margin > TRACE_SEGMENT_SPANS ? 3 * margin : TRACE_SEGMENT_SPANS;
+    size_t segment = margin > TRACE_SEGMENT_SPANS ? margin : TRACE_SEGMENT_SPANS;
     if (status == STATUS_OK)
         status = trace_segments_pass(reader.sort, trace, or_default(input->segment_spans, segment), margin,
                                      take, context, facts, err);

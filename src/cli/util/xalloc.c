@@ -35,6 +35,13 @@ void *xgrow(void *old, size_t *capacity, size_t needed, size_t size)
     return checked(realloc(old, wanted * size));
 }
 
+void *xshrink(void *old, size_t *capacity, size_t needed, size_t size)
+{
+    void *smaller = needed > 0 && needed <= *capacity / 2 ? realloc(old, needed * size) : NULL;
+    *capacity = smaller ? needed : *capacity;
+    return smaller ? smaller : old;
+}
+
 char *xstrdup(const char *text)
 {
     return checked(strdup(text));

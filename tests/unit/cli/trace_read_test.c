@@ -154,6 +154,38 @@ static void test_a_parent_beyond_the_margin_is_counted(void **state)
     assert_int_equal(facts.joins_missed, PAIRS - seen.joined);
 }
 
+/* Processes that run one after the other need no larger margin than one. */
+static void test_the_margin_depends_on_processes_at_the_same_time(void **state)
+{
+    enum { PROCESSES = 150, SPANS = 500 };
+    struct seen seen;
+    struct trace_facts facts;
+    (void)state;
+    for (unsigned together = 0; together < 2; together++) {
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        for (unsigned p = 0; p < PROCESSES; p++) {
+            fprintf(file,
+                    "{\"resourceSpans\":[{\"resource\":{\"attributes\":[" ATTR_TEXT(
+                        "service.instance.id", "%u") "]},\"scopeSpans\":[{\"spans\":[",
+                    p);
+            for (unsigned i = 0; i < SPANS; i++) {
+                unsigned start = 1 + i + (together ? 0 : p * SPANS);
+                fprintf(file,
+                        "%s{\"traceId\":\"" TRACE_A "\",\"spanId\":\"%016x\",\"name\":\"c\","
+                        "\"startTimeUnixNano\":\"%u\",\"endTimeUnixNano\":\"%u\"}",
+                        i ? "," : "", 1 + p * SPANS + i, start, start);
+            }
+            fprintf(file, "]}]}]}\n");
+        }
+        fclose(file);
+        assert_int_equal(read_file(0, 0, 0, &seen, &facts), STATUS_OK);
+        assert_int_equal(seen.spans, PROCESSES * SPANS);
+        assert_int_equal(seen.segments > 1, !together);
+        assert_int_equal(seen.largest < PROCESSES * SPANS, !together);
+    }
+}
+
 /* A parent that is nowhere in the input is not missed. */
 static void test_a_parent_elsewhere_is_not_missed(void **state)
 {
@@ -676,6 +708,7 @@ int main(void)
         cmocka_unit_test(test_many_traces_and_names),
         cmocka_unit_test(test_each_span_is_in_one_segment_and_finds_its_parent),
         cmocka_unit_test(test_a_parent_beyond_the_margin_is_counted),
+        cmocka_unit_test(test_the_margin_depends_on_processes_at_the_same_time),
         cmocka_unit_test(test_a_parent_elsewhere_is_not_missed),
         cmocka_unit_test(test_damage_anywhere_is_survived),
         cmocka_unit_test(test_fields_of_a_message),

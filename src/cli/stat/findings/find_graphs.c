@@ -249,6 +249,20 @@ static size_t steps_at_once(const struct candidates *candidates)
     return most > STEPS_MIN ? most : STEPS_MIN;
 }
 
+static void free_arrays(struct sequence *sequence)
+{
+    free(sequence->steps);
+    free(sequence->tokens);
+    *sequence = (struct sequence){0};
+}
+
+static bool has_ended(const struct survey *survey, uint32_t thread)
+{
+    const struct trace *trace = survey->stat->trace;
+    return trace->resources[trace->threads[thread].resource].end_ns < survey->now_ns;
+}
+
+/* Of a thread whose process has ended, nothing stays: a fleet has thousands of them. */
 static void end_segment(void *state, struct survey *survey)
 {
     struct candidates *candidates = state;
@@ -258,6 +272,10 @@ static void end_segment(void *state, struct survey *survey)
         settle(sequence, survey);
         while (sequence->settled >= most)
             search(candidates, survey->stat, thread, most);
+        if (sequence->steps && sequence->settled == sequence->count && has_ended(survey, thread)) {
+            search(candidates, survey->stat, thread, sequence->count);
+            free_arrays(sequence);
+        }
     }
 }
 
@@ -289,10 +307,8 @@ static void finish(void *state, struct findings *findings)
     struct candidates *candidates = state;
     if (findings)
         offer(candidates, findings);
-    for (size_t i = 0; i < candidates->count; i++) {
-        free(candidates->sequences[i].steps);
-        free(candidates->sequences[i].tokens);
-    }
+    for (size_t i = 0; i < candidates->count; i++)
+        free_arrays(&candidates->sequences[i]);
     free(candidates->sequences);
     tallies_deinit(&candidates->tallies);
     int_map_deinit(&candidates->words);
