@@ -123,13 +123,13 @@ def message(content):
     return struct.pack(">I", len(content)) + content
 
 
-def zstd(content):
+def zstd(content, level=3):
     """One frame, by the system's libzstd, which dpkg and apt need as well."""
     library = ctypes.CDLL(ctypes.util.find_library("zstd") or "libzstd.so.1")
     for function in (library.ZSTD_compress, library.ZSTD_compressBound):
         function.restype = ctypes.c_size_t
     room = library.ZSTD_compressBound(ctypes.c_size_t(len(content)))
     out = ctypes.create_string_buffer(room)
-    size = library.ZSTD_compress(out, ctypes.c_size_t(room), content, ctypes.c_size_t(len(content)), 3)
+    size = library.ZSTD_compress(out, ctypes.c_size_t(room), content, ctypes.c_size_t(len(content)), level)
     assert not library.ZSTD_isError(ctypes.c_size_t(size))
     return out.raw[:size]
