@@ -142,6 +142,8 @@ part_e2e() {
     tests/e2e/run.sh
 }
 
+part_fleet-scale() { cmake --build build >/dev/null && tests/fleet/scale.sh build; }
+
 # Whole training steps, or nothing of them.
 part_job() { wait_for_jaeger && tests/e2e/job.sh; }
 part_service() { wait_for_jaeger && tests/integration/project/service_run_test.sh && tests/e2e/service.sh; }
@@ -207,6 +209,7 @@ part_containers-full() { wait_for_jaeger && tests/containers/run.sh suite; }
 part_ranks() { release_build && tests/training/acceptance.py --driver build/ranks_driver --long; }
 part_trainers() { release_build && python/tests/trainers.sh build; }
 part_profiles() { release_build && tests/e2e/profiles.sh; }
+part_fleet-50m() { release_build && tests/fleet/scale.sh build --spans 50000000 --no-clickhouse; }
 part_job-balanced() { release_build && wait_for_jaeger && tests/e2e/job.sh --balanced; }
 
 # Every integration test 50 times while other load keeps all processors busy, less than an hour at a time.
@@ -369,6 +372,7 @@ ci_parts() {
     run_part torture "each allocation, file and network operation, thread and CUPTI call fails in turn"
     run_part memcheck "valgrind's memcheck over replays"
     run_part python "the Python package, with OpenTelemetry's SDK and uvloop"
+    run_part fleet-scale "2 million spans: cuspan stat, DuckDB and ClickHouse's engine have the same rows"
     run_part e2e "recordings through the agent into Jaeger and a Collector, and back"
     run_part service "the service of examples/service, into a Collector with tail sampling and Jaeger"
     run_part job "a training job's ranks, into a Collector that keeps whole steps"
@@ -406,6 +410,7 @@ release_parts() {
     run_part trainers "steps of PyTorch's and JAX's trainers on a CPU (4 GB to download)"
     run_part job-balanced "a training job's ranks, through Collectors that balance by trace"
     run_part profiles "OTLP profiles, through a Collector"
+    run_part fleet-50m "50 million spans: cuspan stat and cuspan fleet have the same rows, within their memory"
     until_done stress "every integration test 50 times beside other load"
     until_done stress-fork "the control test with forked children 500 times under AddressSanitizer, beside other load"
 }

@@ -265,6 +265,10 @@ def attribute(key, value):
     return {"key": key, "value": {"intValue": str(value)} if isinstance(value, int) else {"stringValue": value}}
 
 
+def job_of(set_):
+    return 7000 + set_
+
+
 @dataclass
 class Process:
     """One process of a set; of late_rank two, because its template has both ranks."""
@@ -282,7 +286,7 @@ class Process:
         host, gpu = (self.set * 5 + self.number + (rank or 0)) % HOSTS, (self.set + self.number + (rank or 0)) % GPUS_OF_HOST
         unit = self.set * 100 + self.number * 4 + (rank or 0)
         new = {"host.name": f"node{host:02}", "process.pid": 1000 + unit, "service.version": RELEASES[self.hour() >= 24],
-               "service.instance.id": str(uuid.UUID(int=0xF1EE7 << 100 | unit)), "slurm.job.id": str(7000 + self.set)}
+               "service.instance.id": str(uuid.UUID(int=0xF1EE7 << 100 | unit)), "slurm.job.id": str(job_of(self.set))}
         if rank is not None:
             new |= {"cuda.process.rank": rank, "cuda.process.world_size": int(old.get("cuda.process.world_size", self.ranks or 0))}
         if "cuda.device.id" in old:
