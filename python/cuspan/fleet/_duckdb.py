@@ -14,7 +14,7 @@ from cuspan.fleet._store import HOUR_NS, File, Filters, Problem, Store, batches,
 _BATCH_BYTES = 64 << 20
 _LONGEST_SESSION_NS = 24 * HOUR_NS
 
-COUNTED_MAX = 1_000_000  # of the spans among which repeated ones are counted for each answer
+COUNTED_BYTES = 16 << 20  # of the files in which repeated spans are counted for each answer: less than a million spans
 
 Rows = tuple[list[str], list[tuple[Any, ...]]]
 
@@ -63,7 +63,7 @@ class DuckDB:
         except Problem:
             self._spill.cleanup()
             raise
-        self.counted_max = COUNTED_MAX
+        self.counted_bytes = COUNTED_BYTES
         self.progress = Progress(self._connection.query_progress)
 
     def close(self) -> None:
@@ -107,31 +107,25 @@ class DuckDB:
         """What the engine says; None: the error is not the engine's."""
         return first_line(error) if isinstance(error, self._duckdb.Error) else None
 
-    # --- repeated spans ---
-
-    def _one(self, query: str, files: list[File]) -> tuple[int, ...]:
-        row: tuple[int, ...] = self._run(query, {"files": [literal_path(file.path) for file in files]}).fetchone()
-        return row
-
     def note_of_repeats(self, filters: Filters) -> str | None:
         """Retries and overlapping exports repeat spans. To count them takes longer than most answers, so in large
-        folders the note says how many there may be."""
+        folders the note says where they may be."""
         files = self.store.files(filters.since, filters.until)
-        counted = "SELECT count(*) FROM read_parquet($files, hive_partitioning = false)"
-        (spans,) = self._one(counted, files)
-        if spans <= self.counted_max:
-            once = "SELECT count(DISTINCT (trace_id, span_id)) FROM read_parquet($files, hive_partitioning = false)"
-            repeated = spans - self._one(once, files)[0]
-            if repeated:
-                return f"{repeated} of {spans} spans are repeated; leave them out with --distinct."
+        open_files = self.store.open_files(files)
+        if not open_files:
             return None
-        by_hour: dict[tuple[str, int], list[File]] = {}
-        for file in files:
-            by_hour.setdefault((file.resource, file.hour), []).append(file)
-        several = [file for group in by_hour.values() if len(group) > 1 for file in group]
-        (doubtful,) = self._one(counted, several) if several else (0,)
+        if sum(file.size for file in open_files) > self.counted_bytes:
+            count, all_of = (len({file.partition for file in group}) for group in (open_files, files))
+            return (
+                f"Spans may be repeated in {count} of {all_of} hours of services, which are not closed. Remove repeated "
+                "spans: cuspan fleet close. Count them: cuspan fleet duplicates. Leave them out: --distinct."
+            )
+        text = """SELECT count(*), count(DISTINCT (trace_id, span_id))
+            FROM read_parquet($files, hive_partitioning = false)"""
+        spans, once = self._run(text, {"files": [literal_path(file.path) for file in open_files]}).fetchone()
+        if once == spans:
+            return None
         return (
-            f"Up to {doubtful} of {spans} spans may be repeated, because an hour of their process has several files. "
-            "Retries may have repeated others in one file. Count them: cuspan fleet duplicates. "
-            "Leave them out: --distinct."
+            f"{spans - once} of {spans} spans are repeated; leave them out with --distinct, or remove them with cuspan "
+            "fleet close."
         )

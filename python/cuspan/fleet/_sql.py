@@ -41,6 +41,7 @@ _DUCKDB = {
     "place_in": "list_position({1}, {0})",
     "element": "({0})[{1}]",
     "hash_of": "hash({all})",
+    "wide": "CAST({0} AS HUGEINT)",
     "day_of": "strftime(make_timestamp({0} // 1000), '%Y-%m-%d')",
     "hour_of": "strftime(make_timestamp({0} // 1000), '%Y-%m-%d %H:00')",
     "at_least": "arg_min({0}, {1})",
@@ -60,7 +61,8 @@ _CLICKHOUSE = {
     "among": "has({1}, {0})",
     "place_in": "indexOf({1}, {0})",
     "element": "arrayElement({0}, {1})",
-    "hash_of": "sipHash64({all})",
+    "hash_of": "sipHash64(tuple({all}))",
+    "wide": "({0})",
     "day_of": "formatDateTime(fromUnixTimestamp64Nano({0}, 'UTC'), '%Y-%m-%d')",
     "hour_of": "formatDateTime(fromUnixTimestamp64Nano({0}, 'UTC'), '%Y-%m-%d %H:00')",
     "at_least": "argMin({0}, {1})",
@@ -91,31 +93,43 @@ _FILTERS = {
     "rank": "rank = $rank",
     "release": "resource_id IN (SELECT resource_id FROM @resources WHERE attributes['service.version'] = $release)",
 }
+# As the columns of the spans say. Questions about one kind use the simple conditions, because engines apply these to
+# dictionaries and statistics of the files.
 _CLASS = """CASE WHEN device IS NOT NULL OR (stream IS NOT NULL AND work_of(activity) <> 'gpu') THEN work_of(activity)
     WHEN api IS NOT NULL THEN 'call' ELSE 'span' END"""
-# Values by counting each of them, which is exact and merges, up to $distinct_max distinct values of a key. It reads
-# `picked` with the columns key and value.
+_IS_WORK = """((device IS NOT NULL OR (stream IS NOT NULL AND work_of(activity) <> 'gpu'))
+    AND coalesce(activity <> 'collective', true))"""
+_IS_KERNEL = "((device IS NOT NULL OR stream IS NOT NULL) AND coalesce(has_text(activity, 'kernel'), false))"
+_IS_MOVE = """((device IS NOT NULL OR stream IS NOT NULL) AND coalesce(NOT has_text(activity, 'kernel') AND (
+    has_text(activity, 'copy') OR has_text(activity, 'memcpy') OR has_text(activity, 'memset')
+    OR has_text(activity, 'fill')), false))"""
+_IS_CALL = "(api IS NOT NULL AND device IS NULL AND (stream IS NULL OR work_of(activity) = 'gpu'))"
+# Of values by key that are counted, which is exact and merges; up to $distinct_max distinct values of a key. It reads
+# `counted` with the columns key, value and n.
 _QUANTILES = """
-counted AS @once (
-    SELECT key, value, count(*) AS n FROM picked GROUP BY key, value
-),
 sizes AS (
-    SELECT key, count(*) AS distinct_values, sum(n) AS total_n FROM counted GROUP BY key
+    SELECT key, count(*) AS distinct_values, CAST(sum(n) AS BIGINT) AS count, sum(wide(value) * n) AS total,
+        min(value) AS least_value, max(value) AS most_value
+    FROM counted GROUP BY key
 ),
 bins AS (
     SELECT counted.key AS key, CASE WHEN distinct_values > $distinct_max THEN bucket(value) ELSE value END AS bin,
-        sum(n) AS n, max(total_n) AS total_n, max(distinct_values) AS distinct_values
+        sum(n) AS n
     FROM counted JOIN sizes ON sizes.key = counted.key GROUP BY 1, 2
 ),
 ranked AS (
-    SELECT key, bin, total_n, distinct_values,
-        sum(n) OVER (PARTITION BY key ORDER BY bin ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS upto
+    SELECT key, bin, sum(n) OVER (PARTITION BY key ORDER BY bin ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS upto
     FROM bins
 ),
-quantiles AS (
-    SELECT key, min(bin) FILTER (WHERE upto >= nearest_rank(total_n, 50)) AS median,
-        min(bin) FILTER (WHERE upto >= nearest_rank(total_n, 99)) AS p99, max(distinct_values) > $distinct_max AS is_rough
-    FROM ranked GROUP BY key
+middles AS (
+    SELECT ranked.key AS key, min(bin) FILTER (WHERE upto >= nearest_rank(count, 50)) AS median,
+        min(bin) FILTER (WHERE upto >= nearest_rank(count, 99)) AS p99
+    FROM ranked JOIN sizes ON sizes.key = ranked.key GROUP BY ranked.key
+),
+values_of AS (
+    SELECT sizes.key AS key, count, total, quotient(total, count) AS mean, clamp(median, least_value, most_value) AS median,
+        clamp(p99, least_value, most_value) AS p99, least_value, most_value, distinct_values > $distinct_max AS is_rough
+    FROM sizes JOIN middles ON middles.key = sizes.key
 )"""
 
 
@@ -199,7 +213,9 @@ all_spans AS @inline (
     {once}
 ),
 spans AS @inline (
-    SELECT *, {GROUPS[by] if by else "''"} AS grp, class IN ('kernel', 'copy', 'fill', 'gpu') AS is_work FROM all_spans
+    SELECT *, {GROUPS[by] if by else "''"} AS grp, {_IS_WORK} AS is_work, {_IS_KERNEL} AS is_kernel, {_IS_MOVE} AS is_move,
+        {_IS_CALL} AS is_call
+    FROM all_spans
 ),
 resources AS @inline (
     SELECT *, process_of() AS process FROM @resources

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 SCHEMA_VERSION = 1
+CLOSED = "_closed.json"  # in the folder of an hour and service: the names of its files without repeated spans
 HOUR_NS = 3600 * 10**9
 _GLOB = re.compile(r"[*?\[]")
 
@@ -43,6 +44,11 @@ class File:
     hour: int  # its start, in ns
     size: int
 
+    @property
+    def partition(self) -> str:
+        """The folder of its hour and service."""
+        return str(Path(self.path).parent)
+
 
 def _hour_of(path: Path) -> int:
     """Of spans/date=2026-11-26/hour=03/service=NAME/FILE."""
@@ -57,6 +63,14 @@ def _hour_of(path: Path) -> int:
 def literal_path(path: str) -> str:
     """A pattern that matches this path only: the engine expands patterns in every path."""
     return _GLOB.sub(lambda found: f"[{found.group()}]", path)
+
+
+def closed_names(partition: Path) -> set[str]:
+    """The files that had no repeated spans when the partition was closed."""
+    try:
+        return set(json.loads((partition / CLOSED).read_text(encoding="utf-8"))["files"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
 
 
 class Store:
@@ -87,6 +101,18 @@ class Store:
             if (until is None or hour < until) and (since is None or hour + HOUR_NS > since):
                 found.append(File(str(path), path.name[:16], hour, path.stat().st_size))
         return sorted(found, key=lambda file: (file.resource, file.hour, file.path))
+
+    def open_files(self, files: Sequence[File]) -> list[File]:
+        """Those of partitions that cuspan fleet close has not closed, or that have got new files since."""
+        by_partition: dict[str, list[File]] = {}
+        for file in files:
+            by_partition.setdefault(file.partition, []).append(file)
+        return [
+            file
+            for partition, group in by_partition.items()
+            if not {Path(file.path).name for file in group} <= closed_names(Path(partition))
+            for file in group
+        ]
 
     def resource_files(self) -> list[str]:
         return sorted(str(path) for path in (self.folder / "resources").glob("*.parquet"))

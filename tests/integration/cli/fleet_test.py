@@ -293,7 +293,7 @@ class Made(Folder):
         folder = self.export(document(spans), name="one.jsonl")
         self.export(document(spans), document([kernel(1, 5)], service__name="b", service__instance__id="j"), name="two.jsonl")
         fleet = self.open(folder)
-        fleet.engine.counted_max = 5
+        fleet.engine.counted_bytes = 5
         found = [note for note in fleet.kernels().notes if "may be repeated" in note]
         self.assertEqual(len(found), 1)
 

@@ -3,7 +3,7 @@
 -- note: By the line that the agent named at the launch. GPU time: concurrent work adds up. Waits: calls that wait for the GPU.
 -- note: cuspan stat also reads stacks of calls, and finds the forward line of autograd's work.
 calls AS @inline (
-    SELECT trace_id, span_id, code_file, code_function, code_line FROM spans WHERE class = 'call' AND code_file IS NOT NULL
+    SELECT trace_id, span_id, code_file, code_function, code_line FROM spans WHERE is_call AND code_file IS NOT NULL
 ),
 work AS @inline (
     SELECT spans.grp AS grp, coalesce(spans.code_file, calls.code_file) AS file,
@@ -15,7 +15,7 @@ work AS @inline (
     UNION ALL
     SELECT grp, code_file, code_function, code_line, 0, CASE WHEN among(name, $launch_calls) THEN 1 ELSE 0 END,
         CASE WHEN among(name, $blocking_calls) THEN duration_ns ELSE 0 END, 0
-    FROM spans WHERE class = 'call' AND (among(name, $launch_calls) OR among(name, $blocking_calls))
+    FROM spans WHERE is_call AND (among(name, $launch_calls) OR among(name, $blocking_calls))
 ),
 lines AS (
     SELECT grp, coalesce(file || coalesce(':' || text_of(line), ''), '(no line)') AS place,

@@ -4,7 +4,7 @@
 arrivals AS (
     SELECT grp, collective_key, collective_operation AS operation, collective_communicator AS communicator,
         collective_ranks AS ranks, collective_bytes AS bytes, start_ns, duration_ns
-    FROM spans WHERE class = 'comm' AND collective_key IS NOT NULL
+    FROM spans WHERE activity = 'collective' AND class = 'comm' AND collective_key IS NOT NULL
 ),
 instances AS (
     SELECT grp, operation, communicator, max(ranks) AS ranks, collective_key, max(bytes) AS bytes,

@@ -4,7 +4,7 @@
 -- note: cuspan stat pairs allocations with their frees, and has live and peak sizes.
 calls AS @inline (
     SELECT grp, process, error_text, attributes, place_in(regexp_replace(name, '_pts.*', ''), $memory_calls) AS number
-    FROM spans WHERE class = 'call'
+    FROM spans WHERE is_call
 ),
 picked AS (
     SELECT grp, process, element($memory_kinds, number) AS kind, error_text,

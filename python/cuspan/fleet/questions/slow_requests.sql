@@ -15,11 +15,11 @@ slowest AS @once (
 ),
 details AS (
     SELECT grp, trace_id, at_least(name, start_ns) AS name, at_least(process, start_ns) AS process,
-        count(*) FILTER (WHERE class = 'call') AS calls, coalesce(sum(duration_ns) FILTER (WHERE class = 'call'), 0) AS call_ns,
-        count(*) FILTER (WHERE class = 'call' AND error_text IS NOT NULL) AS errors,
-        count(*) FILTER (WHERE class = 'kernel') AS kernels,
-        coalesce(sum(duration_ns) FILTER (WHERE class = 'kernel'), 0) AS kernel_ns,
-        coalesce(sum(duration_ns) FILTER (WHERE class IN ('copy', 'fill')), 0) AS move_ns
+        count(*) FILTER (WHERE is_call) AS calls, coalesce(sum(duration_ns) FILTER (WHERE is_call), 0) AS call_ns,
+        count(*) FILTER (WHERE is_call AND error_text IS NOT NULL) AS errors,
+        count(*) FILTER (WHERE is_kernel) AS kernels,
+        coalesce(sum(duration_ns) FILTER (WHERE is_kernel), 0) AS kernel_ns,
+        coalesce(sum(duration_ns) FILTER (WHERE is_move), 0) AS move_ns
     FROM spans WHERE trace_id IN (SELECT trace_id FROM slowest) GROUP BY grp, trace_id
 )
 SELECT slowest.grp AS grp, lower(hex(slowest.trace_id)) AS trace_id, name, process, start_ns AS start_unix_ns, wall_ns, calls,

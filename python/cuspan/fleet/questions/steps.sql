@@ -15,14 +15,14 @@ durations AS (
     FROM marks GROUP BY grp, step, kind
 ),
 work AS (
-    SELECT spans.grp AS grp, traces.step AS step, kind, count(*) FILTER (WHERE class = 'call') AS calls,
-        coalesce(sum(duration_ns) FILTER (WHERE class = 'call'), 0) AS call_ns,
-        count(*) FILTER (WHERE class = 'call' AND error_text IS NOT NULL) AS errors,
-        count(*) FILTER (WHERE class = 'kernel') AS kernels,
-        coalesce(sum(duration_ns) FILTER (WHERE class = 'kernel'), 0) AS kernel_ns,
-        coalesce(sum(duration_ns) FILTER (WHERE class IN ('copy', 'fill')), 0) AS move_ns,
+    SELECT spans.grp AS grp, traces.step AS step, kind, count(*) FILTER (WHERE is_call) AS calls,
+        coalesce(sum(duration_ns) FILTER (WHERE is_call), 0) AS call_ns,
+        count(*) FILTER (WHERE is_call AND error_text IS NOT NULL) AS errors,
+        count(*) FILTER (WHERE is_kernel) AS kernels,
+        coalesce(sum(duration_ns) FILTER (WHERE is_kernel), 0) AS kernel_ns,
+        coalesce(sum(duration_ns) FILTER (WHERE is_move), 0) AS move_ns,
         coalesce(sum(coalesce(CASE WHEN class = 'copy' THEN copy_bytes ELSE fill_bytes END, 0))
-            FILTER (WHERE class IN ('copy', 'fill')), 0) AS moved_bytes
+            FILTER (WHERE is_move), 0) AS moved_bytes
     FROM spans JOIN traces ON traces.trace_id = spans.trace_id GROUP BY spans.grp, traces.step, kind
 )
 SELECT work.grp AS grp, work.step AS step, nullif(work.kind, '') AS kind, processes, min_ns, max_ns, slowest, calls, call_ns,

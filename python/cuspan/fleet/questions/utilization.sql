@@ -4,7 +4,7 @@
 -- note: Busy: time with any work on the GPU. Utilization: busy time divided by the time from the start of the first work to the end of the last.
 -- note: Concurrency: total time of all work divided by busy time. One row for each process on each GPU.
 work AS @inline (
-    SELECT grp, resource_id, class = 'kernel' AS is_kernel, class IN ('copy', 'fill') AS is_move, start_ns, end_ns,
+    SELECT grp, resource_id, is_kernel, is_move, start_ns, end_ns,
         duration_ns
     FROM spans WHERE is_work
 ),

@@ -3,15 +3,16 @@
 -- note: Calls that wait for the GPU, a stream or an event.
 picked AS @inline (
     SELECT hash_of(grp, name, api) AS key, grp, name, api, error_text, duration_ns AS value
-    FROM spans WHERE class = 'call' AND among(name, $sync_calls)
+    FROM spans WHERE is_call AND among(name, $sync_calls)
+),
+counted AS @once (
+    SELECT key, value, count(*) AS n FROM picked GROUP BY key, value
 ),
 @quantiles,
-kinds AS (
-    SELECT key, any_value(grp) AS grp, any_value(name) AS name, any_value(api) AS api, count(*) AS count,
-        count(error_text) AS errors, sum(value) AS total_ns, min(value) AS min_ns, max(value) AS max_ns
+names AS (
+    SELECT key, any_value(grp) AS grp, any_value(name) AS name, any_value(api) AS api, count(error_text) AS errors
     FROM picked GROUP BY key
 )
-SELECT grp, name, api, count, errors, total_ns, total_ns / nullif(sum(total_ns) OVER (PARTITION BY grp), 0) AS share,
-    quotient(total_ns, count) AS avg_ns, clamp(median, min_ns, max_ns) AS median_ns, clamp(p99, min_ns, max_ns) AS p99_ns,
-    min_ns, max_ns, is_rough
-FROM kinds JOIN quantiles ON quantiles.key = kinds.key
+SELECT grp, name, api, count, errors, total AS total_ns, total / nullif(sum(total) OVER (PARTITION BY grp), 0) AS share,
+    mean AS avg_ns, median AS median_ns, p99 AS p99_ns, least_value AS min_ns, most_value AS max_ns, is_rough
+FROM values_of JOIN names ON names.key = values_of.key
