@@ -11,8 +11,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from cuspan.fleet._answer import Answer
-from cuspan.fleet._clickhouse import ClickHouse, read_password
-from cuspan.fleet._duckdb import DuckDB
+from cuspan.fleet._engine_clickhouse import ClickHouse, read_password
+from cuspan.fleet._engine_duckdb import DuckDB
 from cuspan.fleet._fleet import Fleet, questions
 from cuspan.fleet._store import Problem
 

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from cuspan.fleet._clickhouse import ClickHouse, read_password
+from cuspan.fleet._engine_clickhouse import ClickHouse, read_password
 from cuspan.fleet._compare import compare
-from cuspan.fleet._duckdb import DuckDB
+from cuspan.fleet._engine_duckdb import DuckDB
 from cuspan.fleet._fleet import Fleet, questions
 from cuspan.fleet._sql import GROUPS
 from cuspan.fleet._store import Problem

@@ -11,8 +11,8 @@ from typing import Any
 
 from cuspan.fleet import _sql
 from cuspan.fleet._answer import Answer
-from cuspan.fleet._clickhouse import ClickHouse
-from cuspan.fleet._duckdb import DuckDB
+from cuspan.fleet._engine_clickhouse import ClickHouse
+from cuspan.fleet._engine_duckdb import DuckDB
 from cuspan.fleet._store import Filters, Problem
 
 _HERE = Path(__file__).resolve().parent

@@ -14,44 +14,44 @@ windows AS @once (
         max(end_ns) - min(start_ns) AS window_ns
     FROM work GROUP BY grp, resource_id
 ),
-places AS (
-    SELECT grp, resource_id, first_ns - CAST(sum(window_ns) OVER (ORDER BY grp, resource_id
-        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) - window_ns AS BIGINT) AS shift_ns
+places AS @once (
+    SELECT grp, resource_id, count, total_ns, window_ns, row_number() OVER (ORDER BY grp, resource_id) AS place,
+        first_ns - CAST(sum(window_ns) OVER (ORDER BY grp, resource_id
+            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) - window_ns AS BIGINT) AS shift_ns
     FROM windows
 ),
 in_order AS (
-    SELECT work.grp AS grp, work.resource_id AS resource_id, is_kernel, is_move, work.start_ns - shift_ns AS start_ns,
-        work.end_ns - shift_ns AS end_ns
+    SELECT place, is_kernel, is_move, work.start_ns - shift_ns AS start_ns, work.end_ns - shift_ns AS end_ns
     FROM work JOIN places ON places.grp = work.grp AND places.resource_id = work.resource_id
-    ORDER BY 5
+    ORDER BY 4
 ),
 seen AS (
-    SELECT grp, resource_id, is_kernel, is_move, start_ns, end_ns, previous(end_ns) AS all_end,
+    SELECT place, is_kernel, is_move, start_ns, end_ns, previous(end_ns) AS all_end,
         previous(CASE WHEN is_kernel THEN end_ns END) AS kernel_end, previous(CASE WHEN is_move THEN end_ns END) AS move_end
     FROM in_order
 ),
 marked AS (
-    SELECT grp, resource_id, is_kernel, is_move, start_ns, end_ns, most_before(all_end) AS all_until,
+    SELECT place, is_kernel, is_move, start_ns, end_ns, most_before(all_end) AS all_until,
         most_before(kernel_end) AS kernels_until, most_before(move_end) AS moves_until
     FROM seen
 ),
 parts AS (
-    SELECT grp, resource_id, is_kernel, is_move, start_ns, end_ns, all_until,
+    SELECT place, is_kernel, is_move, start_ns, end_ns, all_until,
         CASE WHEN is_kernel THEN moves_until ELSE kernels_until END AS others_until,
         greatest(start_ns, CASE WHEN is_kernel THEN kernels_until ELSE moves_until END) AS new_from
     FROM marked
 ),
 summed AS (
-    SELECT grp, resource_id, sum(greatest(end_ns - greatest(start_ns, all_until), 0)) AS busy_ns,
+    SELECT place, sum(greatest(end_ns - greatest(start_ns, all_until), 0)) AS busy_ns,
         coalesce(sum(greatest(end_ns - new_from, 0)) FILTER (WHERE is_kernel), 0) AS kernel_ns,
         coalesce(sum(greatest(end_ns - new_from, 0)) FILTER (WHERE is_move), 0) AS copy_ns,
         coalesce(sum(greatest(least(end_ns, others_until) - new_from, 0))
             FILTER (WHERE (is_kernel OR is_move) AND others_until IS NOT NULL), 0) AS common_ns,
         count(*) FILTER (WHERE start_ns > all_until) AS gaps
-    FROM parts GROUP BY grp, resource_id
+    FROM parts GROUP BY place
 )
-SELECT windows.grp AS grp, text_of(device) AS device, device_name AS name, process, count, window_ns, busy_ns,
+SELECT places.grp AS grp, text_of(device) AS device, device_name AS name, process, count, window_ns, busy_ns,
     busy_ns / nullif(window_ns, 0) AS utilization_share, kernel_ns, copy_ns,
     common_ns / nullif(copy_ns, 0) AS overlap_share, total_ns / nullif(busy_ns, 0) AS concurrency, gaps
-FROM windows JOIN summed ON summed.grp = windows.grp AND summed.resource_id = windows.resource_id
-    LEFT JOIN resources ON resources.resource_id = windows.resource_id
+FROM places JOIN summed ON summed.place = places.place
+    LEFT JOIN resources ON resources.resource_id = places.resource_id

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,8 @@ from cuspan.fleet._progress import Progress
 from cuspan.fleet._sql import DUCKDB
 from cuspan.fleet._store import HOUR_NS, File, Filters, Problem, Store, batches, literal_path
 
-_BATCH_BYTES = 64 << 20
+_BATCH_BYTES = 32 << 20
+_PARTS_AT_A_TIME = 2  # because steps of a query that need the order of rows have one thread
 _LONGEST_SESSION_NS = 24 * HOUR_NS
 
 COUNTED_BYTES = 16 << 20  # of the files in which repeated spans are counted for each answer: less than a million spans
@@ -78,15 +81,19 @@ class DuckDB:
         time takes less memory."""
         files = self.store.files(filters.since, filters.until)
         parts = list(batches(files, _BATCH_BYTES)) if is_by_resource else [files]
+        all_values = [{**values, **self._files(part, filters)} for part in parts]
         columns: list[str] = []
         rows: list[tuple[Any, ...]] = []
-        with self.progress as progress:
-            for number, part in enumerate(parts, 1):
+        with self.progress as progress, ThreadPoolExecutor(_PARTS_AT_A_TIME) as pool:
+            for number, (names, found) in enumerate(pool.map(functools.partial(self._rows, text), all_values), 1):
                 progress.part = f"part {number} of {len(parts)}, " if len(parts) > 1 else ""
-                result = self._run(text, {**values, **self._files(part, filters)})
-                columns = [column[0] for column in result.description]
-                rows += result.fetchall()
+                columns = names
+                rows += found
         return columns, rows
+
+    def _rows(self, text: str, values: dict[str, Any]) -> Rows:
+        result = self._run(text, values, self._connection.cursor())
+        return [column[0] for column in result.description], result.fetchall()
 
     def _files(self, files: list[File], filters: Filters) -> dict[str, Any]:
         since = None if filters.since is None else filters.since - _LONGEST_SESSION_NS
@@ -96,9 +103,9 @@ class DuckDB:
             "resource_files": [literal_path(path) for path in self.store.resource_files()],
         }
 
-    def _run(self, text: str, values: dict[str, Any]) -> Any:
+    def _run(self, text: str, values: dict[str, Any], connection: Any = None) -> Any:
         used = {name: values[name] for name in set(re.findall(r"\$(\w+)", text)) if name in values}
-        return self._connection.execute(text, used)
+        return (connection or self._connection).execute(text, used)
 
     def sql(self, text: str, values: dict[str, Any]) -> Any:
         return self._run(text, {**self._files(self.store.files(), Filters()), **values})
