@@ -132,7 +132,7 @@ def _write(text: str, path: str | None) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _parser().parse_args(arguments)
+    options = _parser().parse_intermixed_args(arguments)
     try:
         if options.question != "compare" and options.question not in questions():
             raise Problem(f"unknown question {options.question}; known are: {', '.join(questions())}, compare")

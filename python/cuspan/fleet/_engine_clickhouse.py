@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import http.client
 import ipaddress
 import json
@@ -110,7 +111,7 @@ def _escaped(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return "'" + _escaped(text).replace("'", "\\'") + "'"
 
 
 def parameter(value: Any) -> tuple[str, str]:
@@ -122,7 +123,7 @@ def parameter(value: Any) -> tuple[str, str]:
     if isinstance(value, float):
         return "Float64", repr(value)
     if isinstance(value, (list, tuple)):
-        return "Array(String)", _escaped("[" + ",".join(_quoted(str(item)) for item in value) + "]")
+        return "Array(String)", "[" + ",".join(_quoted(str(item)) for item in value) + "]"
     return "String", _escaped(str(value))
 
 
@@ -192,8 +193,8 @@ class ClickHouse:
 
     def _post(self, text: str, options: dict[str, str], timeout: float) -> bytes:
         connection = self._connection(timeout)
-        headers = {"X-ClickHouse-User": self.address.user, "X-ClickHouse-Key": self._password}
-        headers = {name: value.encode("utf-8") for name, value in headers.items()}
+        login = base64.b64encode(f"{self.address.user}:{self._password}".encode()).decode()
+        headers = {"Authorization": f"Basic {login}"}
         try:
             connection.request("POST", "/?" + urlencode(options), text.encode("utf-8"), headers)
             response = connection.getresponse()
@@ -224,6 +225,10 @@ class ClickHouse:
         body = self._post(text, options, timeout)
         try:
             answer = json.loads(body.decode("utf-8", "replace"))
+            reals = [i for i, column in enumerate(answer["meta"]) if "Float" in column["type"]]
+            for row in answer["data"]:
+                for i in reals:  # JSON has no 1.0
+                    row[i] = None if row[i] is None else float(row[i])
             return Result([column["name"] for column in answer["meta"]], [tuple(row) for row in answer["data"]])
         except (ValueError, KeyError, TypeError):
             raise Problem(f"{self.address} does not answer like ClickHouse; check the address: {body[:60]!r}") from None

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs fleet_test.py with DuckDB and pandas from PyPI.
+# Runs fleet_test.py and fleet_clickhouse_test.py with DuckDB, pandas and chDB from PyPI.
 #
 #   fleet_test.sh BUILD [unittest's arguments]
 set -euo pipefail
@@ -8,5 +8,6 @@ here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=../../../tools/lib.sh
 . "$here/../../../tools/lib.sh"
 
-python_with duckdb==2.0.1 pandas==3.1.1
+python_with duckdb==2.0.1 pandas==3.1.1 pyarrow==26.0.1 chdb==4.4.0 lz4 clickhouse-cityhash matplotlib==3.11.2
 "$PYTHON" "$here/fleet_test.py" --build "$@"
+"$PYTHON" "$here/fleet_clickhouse_test.py" --build "$@"
