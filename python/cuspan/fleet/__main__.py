@@ -6,6 +6,7 @@ import argparse
 import os
 import re
 import sys
+import time
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -15,7 +16,7 @@ from cuspan.fleet._compare import compare
 from cuspan.fleet._engine_duckdb import DuckDB
 from cuspan.fleet._fleet import Fleet, questions
 from cuspan.fleet._sql import GROUPS
-from cuspan.fleet._store import Problem
+from cuspan.fleet._store import HOUR_NS, Problem
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _EXAMPLES = """examples:
@@ -33,14 +34,14 @@ _EXAMPLES = """examples:
 def _time(text: str) -> datetime:
     """UTC if the text names no time zone."""
     try:
-        time = datetime.fromisoformat(text.replace("Z", "+00:00"))
+        found = datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError:
         raise Problem(f"{text} is not a time; write 2026-11-26T03:00 (UTC) or 2026-11-26") from None
-    return time if time.tzinfo else time.replace(tzinfo=timezone.utc)
+    return found if found.tzinfo else found.replace(tzinfo=timezone.utc)
 
 
-def _ns(time: datetime) -> int:
-    since = time - datetime(1970, 1, 1, tzinfo=timezone.utc)
+def _ns(moment: datetime) -> int:
+    since = moment - datetime(1970, 1, 1, tzinfo=timezone.utc)
     return (since.days * 86_400 + since.seconds) * 10**9 + since.microseconds * 1000
 
 
@@ -57,7 +58,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="cuspan fleet",
         description="Answers questions about the spans of many programs, in a folder that cuspan export wrote.",
-        epilog=f"questions:\n{listed}\n  {'compare':16} two days or two releases\n\n{_EXAMPLES}",
+        epilog=f"questions:\n{listed}\n  {'compare':16} two days or two releases\n"
+        f"  {'close':16} remove repeated spans of past hours, and merge small files\n\n{_EXAMPLES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("question", metavar="QUESTION", help="see below")
@@ -82,7 +84,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rank", type=int, metavar="N", help="only spans of this rank")
     parser.add_argument("--distinct", action="store_true", help="leave out repeated spans; takes longer")
     parser.add_argument("--question", dest="compared", default="kernels", help="compare: which rows (kernels)")
-    parser.add_argument("--before", metavar="WHAT", help="compare: a day (2026-11-25) or a service.version")
+    parser.add_argument(
+        "--before",
+        metavar="WHAT",
+        help="compare: a day (2026-11-25) or a service.version. close: a time; hours that ended by then (default: an hour ago)",
+    )
     parser.add_argument("--after", metavar="WHAT", help="compare: the same for the other side")
     form = parser.add_mutually_exclusive_group()
     for name, content in (("json", "JSON: times in ns, sizes in bytes"), ("csv", "CSV"), ("markdown", "Markdown")):
@@ -107,6 +113,15 @@ def _open(options: argparse.Namespace) -> Fleet:
     if options.engine is None:
         return Fleet(DuckDB(options.folder, options.memory, options.threads))
     return Fleet(ClickHouse(options.engine, read_password(options.password_file)))
+
+
+def _close(options: argparse.Namespace) -> Any:
+    from cuspan.fleet._close import close
+
+    if options.folder is None:
+        raise Problem("close needs the folder that cuspan export wrote; ClickHouse removes repeated spans itself")
+    before = _ns(_time(options.before)) if options.before else time.time_ns() - HOUR_NS
+    return close(options.folder, before, memory_limit=options.memory, threads=options.threads)
 
 
 def _answer(fleet: Fleet, options: argparse.Namespace) -> Any:
@@ -134,8 +149,11 @@ def _write(text: str, path: str | None) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_intermixed_args(arguments)
     try:
+        if options.question == "close":
+            _write(getattr(_close(options), options.form or "text")(), options.output)
+            return 0
         if options.question != "compare" and options.question not in questions():
-            raise Problem(f"unknown question {options.question}; known are: {', '.join(questions())}, compare")
+            raise Problem(f"unknown question {options.question}; known are: {', '.join(questions())}, compare, close")
         with _open(options) as fleet:
             fleet.engine.progress.is_shown = sys.stderr.isatty()
             _write(getattr(_answer(fleet, options), options.form or "text")(), options.output)

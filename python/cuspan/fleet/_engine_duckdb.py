@@ -14,6 +14,7 @@ from cuspan.fleet._sql import DUCKDB
 from cuspan.fleet._store import HOUR_NS, File, Filters, Problem, Store, batches, literal_path
 
 _BATCH_BYTES = 32 << 20
+_RETRIES = 5
 _PARTS_AT_A_TIME = 2  # because steps of a query that need the order of rows have one thread
 _LONGEST_SESSION_NS = 24 * HOUR_NS
 
@@ -79,7 +80,18 @@ class DuckDB:
     def answer(self, text: str, values: dict[str, Any], filters: Filters, is_by_resource: bool) -> Rows:
         """The rows of a query. `is_by_resource`: rows of one resource need no other resource, so a part of the files at a
         time takes less memory."""
-        files = self.store.files(filters.since, filters.until)
+        for _ in range(_RETRIES):
+            files = self.store.files(filters.since, filters.until)
+            try:
+                return self._answer(text, values, filters, files, is_by_resource)
+            except self._duckdb.Error:
+                if all(Path(file.path).exists() for file in files):  # else cuspan fleet close has replaced them
+                    raise
+        raise Problem(f"the files in {self.store.folder} change all the time; ask again later")
+
+    def _answer(
+        self, text: str, values: dict[str, Any], filters: Filters, files: list[File], is_by_resource: bool
+    ) -> Rows:
         parts = list(batches(files, _BATCH_BYTES)) if is_by_resource else [files]
         all_values = [{**values, **self._files(part, filters)} for part in parts]
         columns: list[str] = []

@@ -12,6 +12,7 @@ from typing import Any
 
 SCHEMA_VERSION = 1
 CLOSED = "_closed.json"  # in the folder of an hour and service: the names of its files without repeated spans
+CLOSING = "closing"  # the folder of cuspan fleet close, beside spans
 HOUR_NS = 3600 * 10**9
 _GLOB = re.compile(r"[*?\[]")
 
@@ -93,10 +94,18 @@ class Store:
                 "install the release that wrote it, or export again"
             )
 
+    def _paths(self) -> Iterable[Path]:
+        """A killed cuspan fleet close can have left a partition in its own folder, on file systems that cannot exchange
+        folders."""
+        yield from (self.folder / "spans").rglob("*.parquet")
+        for partition in (self.folder / CLOSING).glob("*/date=*/hour=*/service=*"):
+            if not partition.parts[-4].endswith(".old") and not (self.folder / "spans" / Path(*partition.parts[-3:])).exists():
+                yield from partition.glob("*.parquet")
+
     def files(self, since: int | None = None, until: int | None = None) -> list[File]:
         """Those that can have spans of the range, in order of resource and time."""
         found = []
-        for path in (self.folder / "spans").rglob("*.parquet"):
+        for path in self._paths():
             hour = _hour_of(path)
             if (until is None or hour < until) and (since is None or hour + HOUR_NS > since):
                 found.append(File(str(path), path.name[:16], hour, path.stat().st_size))

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs fleet_test.py and fleet_clickhouse_test.py with DuckDB, pandas and chDB from PyPI.
+# Runs fleet_test.py, fleet_close_test.py and fleet_clickhouse_test.py with DuckDB, pandas, pyarrow and chDB from PyPI.
 #
 #   fleet_test.sh BUILD [unittest's arguments]
 set -euo pipefail
@@ -10,4 +10,5 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 python_with duckdb==2.0.1 pandas==3.1.1 pyarrow==26.0.1 chdb==4.4.0 lz4 clickhouse-cityhash matplotlib==3.11.2
 "$PYTHON" "$here/fleet_test.py" --build "$@"
+"$PYTHON" "$here/fleet_close_test.py" --build "$@"
 "$PYTHON" "$here/fleet_clickhouse_test.py" --build "$@"
