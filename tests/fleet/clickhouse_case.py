@@ -1,0 +1,123 @@
+"""For tests of the tables and dashboards in deploy/fleet: chDB, which is ClickHouse's engine, with the tables, and the spans of all
+recordings."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import chdb
+
+ROOT = Path(__file__).resolve().parents[2]
+for folder in ("python", "tests/support", "tools"):
+    sys.path.insert(0, str(ROOT / folder))
+import exporter_rows  # noqa: E402
+from chdb_server import statements  # noqa: E402
+
+SCHEMA = ROOT / "deploy/fleet/clickhouse/schema.sql"
+RECORDINGS = sorted([*(ROOT / "examples/recordings").glob("*.cuspanrec"), *(ROOT / "examples/training").glob("*.cuspanrec")])
+START = 1_790_000_000_000_000_000  # 2026-09-21 14:13:20 UTC
+BUILD = ROOT / "build"
+
+
+def take_build():
+    """Removes --build FOLDER from the arguments."""
+    global BUILD
+    if "--build" in sys.argv:
+        at = sys.argv.index("--build")
+        BUILD = Path(sys.argv[at + 1]).resolve()
+        del sys.argv[at : at + 2]
+
+
+def native(*arguments):
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
+    done = subprocess.run([str(BUILD / "cuspan"), *map(str, arguments)], capture_output=True, timeout=600, check=False,
+                          env={**environment, "LC_ALL": "C.UTF-8"})
+    assert done.returncode == 0, done.stderr
+    return done.stdout.decode()
+
+
+def attribute(key, value):
+    kind = "boolValue" if isinstance(value, bool) else "intValue" if isinstance(value, int) else "stringValue"
+    return {"key": key, "value": {kind: str(value) if kind == "intValue" else value}}
+
+
+def span(number, start=START, duration=500, trace=1, name="k", **attributes):
+    return {"traceId": f"{trace:032x}", "spanId": f"{number:016x}", "name": name, "startTimeUnixNano": str(start),
+            "endTimeUnixNano": str(start + duration),
+            "attributes": [attribute(key.replace("__", "."), value) for key, value in attributes.items()]}
+
+
+def document(spans, **resource):
+    resource = {"service__name": "a", "service__instance__id": "i", "cuda__device__id": 0, "hw__id": "GPU-1", **resource}
+    return {"resourceSpans": [{"resource": {"attributes": [attribute(key.replace("__", "."), value)
+                                                           for key, value in resource.items() if value is not None]},
+                               "scopeSpans": [{"spans": spans}]}]}
+
+
+class ClickHouse(unittest.TestCase):
+    """A new database cuspan for each class."""
+
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.work = Path(cls.temporary.name)
+        cls.connection = chdb.connect(str(cls.work / "clickhouse"))
+        cls.create()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.connection.close()
+        cls.temporary.cleanup()
+
+    @classmethod
+    def create(cls, change=lambda text: text):
+        """Runs schema.sql. Partitions are merged only where a test asks for it."""
+        text = SCHEMA.read_text(encoding="utf-8").replace("min_age_to_force_merge_seconds = 3600", "min_age_to_force_merge_seconds = 0")
+        # The recordings and START may be older than the retention.
+        text = text.replace("TTL toDateTime(time) + INTERVAL 7 DAY\n", "").replace("TTL last_seen + INTERVAL 8 DAY;", ";")
+        for statement in statements(change(text)):
+            cls.connection.query(statement)
+
+    @classmethod
+    def load_recordings(cls):
+        """All recordings, and a job with ranks and collectives; leaves them as lines of OTLP JSON, too."""
+        cls.lines = cls.work / "all.jsonl"
+        with cls.lines.open("wb") as out:
+            for path in RECORDINGS:
+                file = cls.work / f"{path.stem}.jsonl"
+                native("replay", "--quiet", "--file", file, path)
+                out.write(file.read_bytes())
+            out.write(gzip.decompress((ROOT / "examples/training/late_rank.jsonl.gz").read_bytes()))
+        cls.insert_file(cls.lines)
+
+    @classmethod
+    def insert_file(cls, path):
+        with path.open(encoding="utf-8", errors="surrogateescape") as file:
+            return exporter_rows.insert(cls.connection, file)
+
+    @classmethod
+    def insert(cls, *documents):
+        return exporter_rows.insert(cls.connection, [json.dumps(each) for each in documents])
+
+    @classmethod
+    def rows(cls, sql, **parameters):
+        """Lists of values."""
+        text = cls.connection.query(sql, "JSONCompact", params=parameters or None).bytes().decode("utf-8", "replace")
+        return json.loads(text)["data"]
+
+    @classmethod
+    def dicts(cls, sql):
+        text = json.loads(cls.connection.query(sql, "JSON").bytes().decode("utf-8", "replace"))
+        numbers = {column["name"] for column in text["meta"] if "Int" in column["type"] and "(" not in column["type"].replace("Nullable(", "")}
+        return [{name: int(value) if name in numbers and value is not None else value for name, value in row.items()} for row in text["data"]]
+
+    @classmethod
+    def value(cls, sql, **parameters):
+        return cls.rows(sql, **parameters)[0][0]
