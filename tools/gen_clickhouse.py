@@ -94,10 +94,11 @@ def stored(columns):
     source = {"resource": "ResourceAttributes", "attribute": "SpanAttributes"}
     of_attributes = [(column.name, type_of(column), CODECS.get(column.name, "ZSTD(1)"), value_of(column, source[column.source]))
                      for column in columns if column.keys and column.name != "service_name"]
-    keys = {is_number: [key for column in columns if column.source == "attribute" for key in column.keys
-                        if (column.type == "int64") == is_number] for is_number in (False, True)}
-    rest = (f"mapFilter((key, value) -> NOT (value != '' AND (key IN (\n        {quoted(keys[False])})\n"
-            f"    OR (key IN (\n        {quoted(keys[True])})\n    AND toInt64OrNull(value) IS NOT NULL))), SpanAttributes)")
+    keys = {kind: [key for column in columns if column.source == "attribute" and column.type == kind for key in column.keys]
+            for kind in ("string", "int64", "flag")}
+    rest = (f"mapFilter((key, value) -> NOT ((value != '' AND key IN (\n        {quoted(keys['string'])}))\n"
+            f"    OR (key IN (\n        {quoted(keys['int64'])})\n    AND toInt64OrNull(value) IS NOT NULL)\n"
+            f"    OR (key IN ({quoted(keys['flag'])}) AND value IN ('true', 'false'))), SpanAttributes)")
     return [*FIELDS, *of_attributes, ("attributes", MAP, "ZSTD(1)", rest)]
 
 
@@ -152,7 +153,7 @@ TEXT = """-- Tables for the spans of cuspan in ClickHouse. docs/fleet-clickhouse
 CREATE DATABASE IF NOT EXISTS cuspan;
 
 -- The version of these tables. Another version is refused: create the tables in another server, or drop the database.
-CREATE TABLE IF NOT EXISTS cuspan.schema_version (version UInt32) ENGINE = MergeTree ORDER BY version;
+CREATE TABLE IF NOT EXISTS cuspan.schema_version (version UInt32) ENGINE = MergeTree ORDER BY ();
 INSERT INTO cuspan.schema_version SELECT {version} WHERE (SELECT count() FROM cuspan.schema_version) = 0;
 SELECT throwIf(min(version) != {version} OR max(version) != {version},
     'the database cuspan has another version of these tables; use another server, or drop the database')

@@ -8,6 +8,7 @@ if(NOT CUSPAN_SANITIZE STREQUAL "thread") # the reader's second thread runs in u
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/stat_test.py --build ${CMAKE_BINARY_DIR})
   add_test(NAME integration/export
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/export_test.sh ${CMAKE_BINARY_DIR})
+  add_test(NAME integration/clickhouse COMMAND ${CMAKE_SOURCE_DIR}/tests/fleet/clickhouse_test.sh ${CMAKE_BINARY_DIR})
   add_test(NAME integration/fleet
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/fleet_test.sh ${CMAKE_BINARY_DIR})
   add_test(NAME integration/code

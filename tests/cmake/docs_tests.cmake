@@ -1,6 +1,8 @@
 # Pages that are generated from the code: the committed ones must be up to date. And other scripts.
 add_test(NAME integration/attributes_page COMMAND ${CMAKE_SOURCE_DIR}/tools/gen_attributes.py --check)
 add_test(NAME integration/fleet_schema COMMAND ${CMAKE_SOURCE_DIR}/tools/gen_fleet_schema.py --check)
+add_test(NAME integration/clickhouse_schema COMMAND ${CMAKE_SOURCE_DIR}/tools/gen_clickhouse.py --check)
+add_test(NAME integration/grafana_dashboards COMMAND ${CMAKE_SOURCE_DIR}/tools/gen_grafana.py --check)
 add_test(NAME integration/settings_page
          COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/project/settings_page.sh $<TARGET_FILE:cuspan>)
 add_test(NAME integration/performance_page COMMAND ${CMAKE_SOURCE_DIR}/tests/bench/run.sh page --check)

@@ -28,7 +28,7 @@ endfunction()
 # Tests with more than about ten seconds of CPU time, or with long waits. They start first so that no processor is idle
 # at the end. `tests/run.sh quick` leaves them out.
 set(slow integration/agent_overload integration/agent_repeat integration/bench integration/bounds_memory
-    integration/bounds_threads integration/diff_statistics integration/exits_exits integration/exits_signals
+    integration/bounds_threads integration/clickhouse integration/diff_statistics integration/exits_exits integration/exits_signals
     integration/export integration/export_jaeger
     integration/faults_outage integration/fleet integration/gpu_numbers integration/manners_taken integration/metrics_hardware
     integration/metrics_spool integration/metrics_totals integration/metrics_views integration/otel_schema
@@ -43,6 +43,7 @@ foreach(test ${slow})
 endforeach()
 
 # Tests in which a sanitizer would find nothing: of scripts, of symbols, of how much memory is used, of probabilities.
-label(release-only integration/bench integration/bench_guard integration/bounds_memory integration/diff_statistics
-      integration/fetch_sources integration/gpu_numbers integration/processes_check integration/sampler_sdk integration/security_symbols
+label(release-only integration/bench integration/bench_guard integration/bounds_memory integration/clickhouse
+      integration/clickhouse_schema integration/diff_statistics integration/fetch_sources integration/gpu_numbers
+      integration/grafana_dashboards integration/processes_check integration/sampler_sdk integration/security_symbols
       training/acceptance)

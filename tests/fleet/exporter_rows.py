@@ -59,7 +59,7 @@ def number_of(value, names):
 
 
 def stamp(ns):
-    return f"{int(ns) // 10**9}.{int(ns) % 10**9:09d}"
+    return f"{int(ns) // 10**9:010d}.{int(ns) % 10**9:09d}"
 
 
 def rows_of(line):

@@ -4,7 +4,7 @@
 CREATE DATABASE IF NOT EXISTS cuspan;
 
 -- The version of these tables. Another version is refused: create the tables in another server, or drop the database.
-CREATE TABLE IF NOT EXISTS cuspan.schema_version (version UInt32) ENGINE = MergeTree ORDER BY version;
+CREATE TABLE IF NOT EXISTS cuspan.schema_version (version UInt32) ENGINE = MergeTree ORDER BY ();
 INSERT INTO cuspan.schema_version SELECT 1 WHERE (SELECT count() FROM cuspan.schema_version) = 0;
 SELECT throwIf(min(version) != 1 OR max(version) != 1,
     'the database cuspan has another version of these tables; use another server, or drop the database')
@@ -212,16 +212,17 @@ SELECT
     nullIf(SpanAttributes['code.file.path'], '') AS code_file,
     toInt64OrNull(SpanAttributes['code.line.number']) AS code_line,
     nullIf(SpanAttributes['cuspan.stack.id'], '') AS stack_id,
-    mapFilter((key, value) -> NOT (value != '' AND (key IN (
+    mapFilter((key, value) -> NOT ((value != '' AND key IN (
         'cuda.activity', 'cuda.api', 'cuda.kernel.name', 'error.type', 'thread.name', 'cuda.memcpy.kind',
         'cuda.memcpy.src_kind', 'cuda.memcpy.dst_kind', 'cuda.memset.memory_kind', 'cuda.step.kind',
-        'cuda.step.copy', 'cuda.collective.operation', 'cuda.collective.key', 'cuda.collective.communicator',
-        'code.function.name', 'code.file.path', 'cuspan.stack.id')
+        'cuda.collective.operation', 'cuda.collective.key', 'cuda.collective.communicator',
+        'code.function.name', 'code.file.path', 'cuspan.stack.id'))
     OR (key IN (
         'cuda.context.id', 'cuda.stream.id', 'thread.id', 'cuda.correlation.id', 'cuda.start_delay',
         'cuda.memcpy.bytes', 'cuda.memset.bytes', 'cuda.graph.node.id', 'cuda.session.spans',
         'cuda.step.number', 'cuda.collective.ranks', 'cuda.collective.bytes', 'code.line.number')
-    AND toInt64OrNull(value) IS NOT NULL))), SpanAttributes) AS attributes
+    AND toInt64OrNull(value) IS NOT NULL)
+    OR (key IN ('cuda.step.copy') AND value IN ('true', 'false'))), SpanAttributes) AS attributes
 FROM cuspan.otel_traces;
 
 -- The same in the view of an earlier release.
@@ -285,16 +286,17 @@ SELECT
     nullIf(SpanAttributes['code.file.path'], '') AS code_file,
     toInt64OrNull(SpanAttributes['code.line.number']) AS code_line,
     nullIf(SpanAttributes['cuspan.stack.id'], '') AS stack_id,
-    mapFilter((key, value) -> NOT (value != '' AND (key IN (
+    mapFilter((key, value) -> NOT ((value != '' AND key IN (
         'cuda.activity', 'cuda.api', 'cuda.kernel.name', 'error.type', 'thread.name', 'cuda.memcpy.kind',
         'cuda.memcpy.src_kind', 'cuda.memcpy.dst_kind', 'cuda.memset.memory_kind', 'cuda.step.kind',
-        'cuda.step.copy', 'cuda.collective.operation', 'cuda.collective.key', 'cuda.collective.communicator',
-        'code.function.name', 'code.file.path', 'cuspan.stack.id')
+        'cuda.collective.operation', 'cuda.collective.key', 'cuda.collective.communicator',
+        'code.function.name', 'code.file.path', 'cuspan.stack.id'))
     OR (key IN (
         'cuda.context.id', 'cuda.stream.id', 'thread.id', 'cuda.correlation.id', 'cuda.start_delay',
         'cuda.memcpy.bytes', 'cuda.memset.bytes', 'cuda.graph.node.id', 'cuda.session.spans',
         'cuda.step.number', 'cuda.collective.ranks', 'cuda.collective.bytes', 'code.line.number')
-    AND toInt64OrNull(value) IS NOT NULL))), SpanAttributes) AS attributes
+    AND toInt64OrNull(value) IS NOT NULL)
+    OR (key IN ('cuda.step.copy') AND value IN ('true', 'false'))), SpanAttributes) AS attributes
 FROM cuspan.otel_traces;
 
 -- One row for each process and each of its devices.
