@@ -449,10 +449,21 @@ static void add_operations(struct metrics *m)
     operations_unlock(operations, is_delta(m, METRIC_OPERATION_DURATION));
 }
 
+/* What waits for a collector on disk. It also grows while a collector refuses requests. */
+static void add_spooled(struct metrics *m)
+{
+    struct output_health health;
+    for (size_t i = 0; i < m->settings->output_count && m->settings->spool.directory; i++) {
+        outputs_health(m->outputs, i, &health);
+        add_level(m, METRIC_SPOOLED, health.fates.spooled, i, true);
+    }
+}
+
 static void add_own(struct metrics *m)
 {
     add_health(m);
     add_operations(m);
+    add_spooled(m);
     for (enum counter i = 0; i < COUNTER_COUNT; i++) {
         uint64_t lost = counter_is_loss(i) ? counter_get(i) : 0;
         struct metric_point *point = lost ? add_sum(m, METRIC_LOST, i, lost) : NULL;

@@ -118,6 +118,8 @@ static void print_outputs(const cJSON *status)
         print_text("", *endpoint ? endpoint : agents_text(output, "kind"), "\n");
         print_count("    = ", agents_number(output, "delivered"), " delivered");
         print_count(" + ", agents_number(output, "on_way"), " on their way");
+        if (agents_number(output, "spooled"))
+            print_count(" + ", agents_number(output, "spooled"), " in the spool");
         print_count(" + ", agents_number(output, "lost"), " lost");
         if (unaccounted)
             printf(" + %" PRId64 " unaccounted for", unaccounted);

@@ -101,6 +101,8 @@ enum metric_value {
     X(OPERATION_DURATION, "otel.sdk.exporter.operation.duration", "s", HISTOGRAM, SECONDS,                   \
       OWN_ATTRS ", error.type, http.response.status_code",                                                   \
       "Duration of exports of spans and metrics, including retries.")                                        \
+    X(SPOOLED, "cuspan.spool.size", "{span}", UP_DOWN, INT, OWN_ATTRS,                                       \
+      "Spans in the spool, which no collector has accepted yet.")                                            \
     X(LOST, "cuspan.lost", "{item}", SUM, INT, "cuspan.lost.reason",                                         \
       "Captured items that were lost, by reason.")                                                           \
     X(CPU_TIME, "cuspan.cpu.time", "s", SUM, SECONDS, "", "CPU time of cuspan's pipeline thread.")

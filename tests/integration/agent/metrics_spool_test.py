@@ -115,6 +115,20 @@ class Spool(Case):
             self.assertEqual(report["metrics"]["made"], report["metrics"]["delivered"])
         self.assertEqual(list(self.spool.iterdir()), [])
 
+    def test_spans_in_the_spool_are_a_metric(self):
+        """What no collector has accepted yet: backpressure shows in the metrics."""
+        report = Path(self.folder.name, "spooled-report")
+        settings = [word for setting in (*ROOM, f"spool.directory={self.spool}", f"report_file={report}") for word in ("--set", setting)]
+        cuspan("replay", "--endpoint", "http://127.0.0.1:9", "--paced", "--repeat", "4", *settings, self.RECORDING, OTEL_METRICS_EXPORTER="otlp", OTEL_METRIC_EXPORT_INTERVAL="30",
+               OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=f"http://127.0.0.1:{self.sink.port}/v1/metrics")
+        requests = [otlp_metrics.from_protobuf(request.body) for request in self.sink.requests]
+        sizes = [point.as_int for (name, _), points in otlp_metrics.series(requests).items() if name == "cuspan.spool.size"
+                 for _, point in points]
+        self.assertGreater(max(sizes), 0)
+        self.assertLessEqual(max(sizes), self.read_report(report)["counters"]["spans_spooled_left"])
+        _, requests, _ = self.replay(self.RECORDING)
+        self.assertNotIn("cuspan.spool.size", [name for name, _ in otlp_metrics.series(requests)], "there is no spool")
+
     def test_what_is_refused_is_counted(self):
         self.sink.statuses["/v1/metrics"] = [400]
         *_, report = self.spooled("--set", "exit_deadline_ms=60000")

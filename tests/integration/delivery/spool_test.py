@@ -181,6 +181,22 @@ class Outage(Case):
                 self.assertEqual(report["counters"]["spans_spooled"], report["spans"])
                 self.assert_empty()
 
+    def test_status_shows_it(self):
+        """How many spans wait on the disk, and why."""
+        sink = self.sink()
+        sink.status = 503
+        process = self.agent(sink, "--paced", "--repeat", "10000")
+        pid = child_of(process)
+        pattern = r"\n    = 0 delivered \+ [\d,]+ on their way \+ [1-9][\d,]* in the spool \+ 0 lost\n    last error: .*503"
+        deadline = time.monotonic() + LIMIT_S
+        while not re.search(pattern, text := self.status_of(pid)):
+            self.assertLess(time.monotonic(), deadline, text)
+            time.sleep(0.1)
+
+    def status_of(self, pid):
+        done = subprocess.run([BUILD / "cuspan", "status", str(pid)], text=True, capture_output=True, check=False)
+        return done.stdout + done.stderr
+
     def test_beyond_its_end(self):
         """An exit does not wait for an unavailable collector. The next agent delivers the rest in order, together with
         its own."""
