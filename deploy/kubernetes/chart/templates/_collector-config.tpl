@@ -23,9 +23,6 @@ processors:
       metadata: [k8s.namespace.name, k8s.pod.name, k8s.pod.uid, k8s.node.name, k8s.deployment.name, k8s.statefulset.name,
         k8s.daemonset.name, k8s.job.name, k8s.cronjob.name]
   {{- end }}
-  batch:
-    timeout: 1s
-    send_batch_size: 8192
 exporters:
   otlp_http:
     endpoint: ${env:EXPORTER_ENDPOINT}
@@ -36,14 +33,17 @@ exporters:
     {{- if $exporter.insecureSkipVerify }}
     tls: {insecure_skip_verify: true}
     {{- end }}
-    retry_on_failure: {max_elapsed_time: 15m}
-    sending_queue: {queue_size: 200}
+    # Nothing waits in the Collector's memory: it accepts a request when the backend has. Otherwise agents retry, and keep
+    # spans in their spools. deploy/fleet has a Collector with a queue on disk.
+    timeout: 5s # less than the agents'
+    retry_on_failure: {enabled: false}
+    sending_queue: {enabled: false}
 extensions:
   health_check: {endpoint: "[${env:POD_IP}]:13133"}
 service:
   extensions: [health_check]
   pipelines:
-    {{- $processors := .Values.collector.k8sAttributes | ternary "memory_limiter, k8s_attributes, batch" "memory_limiter, batch" }}
+    {{- $processors := .Values.collector.k8sAttributes | ternary "memory_limiter, k8s_attributes" "memory_limiter" }}
     traces: {receivers: [otlp], processors: [{{ $processors }}], exporters: [otlp_http]}
     metrics: {receivers: [otlp], processors: [{{ $processors }}], exporters: [otlp_http]}
   telemetry:
