@@ -159,7 +159,8 @@ SELECT throwIf(min(version) != {version} OR max(version) != {version},
     'the database cuspan has another version of these tables; use another server, or drop the database')
 FROM cuspan.schema_version;
 
--- The Collector's exporter inserts here. Nothing is stored in this table: the views below fill the others from it.
+-- The Collector's exporter inserts here. Nothing is stored in this table: the views below fill the others from it, with the
+-- rights of the user who runs this file, so that the exporter's user needs INSERT on this table only.
 CREATE TABLE IF NOT EXISTS cuspan.otel_traces
 (
     Timestamp DateTime64(9),
@@ -207,7 +208,7 @@ SETTINGS ttl_only_drop_parts = 1, non_replicated_deduplication_window = 10000,
 ALTER TABLE cuspan.stored_spans
 {added};
 
-CREATE MATERIALIZED VIEW IF NOT EXISTS cuspan.store_spans TO cuspan.stored_spans AS
+CREATE MATERIALIZED VIEW IF NOT EXISTS cuspan.store_spans TO cuspan.stored_spans DEFINER = CURRENT_USER SQL SECURITY DEFINER AS
 SELECT
 {values}
 FROM cuspan.otel_traces;
@@ -229,7 +230,7 @@ ENGINE = ReplacingMergeTree(last_seen)
 ORDER BY resource_id
 TTL last_seen + INTERVAL 8 DAY;
 
-CREATE MATERIALIZED VIEW IF NOT EXISTS cuspan.store_resources TO cuspan.stored_resources AS
+CREATE MATERIALIZED VIEW IF NOT EXISTS cuspan.store_resources TO cuspan.stored_resources DEFINER = CURRENT_USER SQL SECURITY DEFINER AS
 SELECT cityHash64(mapKeys(ResourceAttributes), mapValues(ResourceAttributes)) AS resource_id,
     max(toDateTime(Timestamp)) AS last_seen, any(ResourceAttributes) AS resource_attributes
 FROM cuspan.otel_traces

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""The server of the tests itself: what it has acknowledged survives kill -9; users, TLS, formats, errors.
+"""The server of the tests itself: what it has acknowledged survives kill -9; users, TLS, formats, errors. And the scripts of
+deploy/fleet/clickhouse, with it.
 
     server_test.py [--build BUILD-DIR] [unittest's arguments]"""
 
 import base64
 import gzip
+import hashlib
 import http.client
+import json
 import os
 import ssl
 import struct
@@ -13,10 +16,12 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import xml.dom.minidom
 from pathlib import Path
 from urllib.parse import urlencode
 
 import clickhouse_case
+import exporter_rows
 import lz4.block
 from chdb_server import checksum, frame, hello, statements, unframe, varint
 
@@ -172,6 +177,100 @@ class Asking(Server):
         self.assertEqual(found[8:10], varint(4) + varint(1))
         self.assertIn(b"revision()\x06UInt32\x00\x00\x00\x00\x00", found)
         self.assertEqual(hello(["a", "b", 0, "c"])[-3:], b"\x00\x01c")
+
+
+class Scripts(Server):
+    """apply.sh and close.sh of deploy/fleet/clickhouse, over TLS."""
+
+    PASSWORD = "a\\'\" b:c$x"
+
+    def start_with_tls(self):
+        secrets = self.work / "secrets"
+        secrets.mkdir()
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
+                        "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", secrets / "key", "-out", secrets / "ca.crt"],
+                       check=True, capture_output=True)
+        (secrets / "clickhouse-admin.password").write_text(self.PASSWORD + "\n")
+        self.start("--cert", str(secrets / "ca.crt"), "--key", str(secrets / "key"), "--user", f"admin:admin:{self.PASSWORD}")
+        self.environment = {**os.environ, "SECRETS": str(secrets), "CLICKHOUSE_URL": f"https://localhost:{self.port}"}
+
+    def script(self, name, *arguments, **environment):
+        folder = clickhouse_case.SCHEMA.parent
+        done = subprocess.run([folder / f"{name}.sh", *arguments], env={**self.environment, **environment}, capture_output=True, text=True,
+                              timeout=600, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    def ask(self, sql):
+        text = f'. "{clickhouse_case.SCHEMA.parent}/lib.sh"; query "$1"'
+        return subprocess.run(["bash", "-c", text, "-", sql], env=self.environment, capture_output=True, text=True, check=True).stdout.strip()
+
+    def insert(self, *documents):
+        rows = [json.dumps(row) for each in documents for row in exporter_rows.rows_of(json.dumps(each))]
+        self.ask(f"{exporter_rows.INSERT} FORMAT JSONEachRow\n" + "\n".join(rows))
+
+    def test_tables_retention_and_closing(self):
+        self.start_with_tls()
+        self.assertEqual(self.script("apply")[0], 0)
+        self.assertIn("toIntervalDay(7)", self.ask("SHOW CREATE TABLE cuspan.stored_spans"))
+        status, text = self.script("apply", "--retention", "20000")
+        self.assertEqual((status, text.splitlines()[-1]), (0, f"tables for spans are ready at https://localhost:{self.port}"))
+        self.assertIn("toIntervalDay(20000)", self.ask("SHOW CREATE TABLE cuspan.stored_spans"))
+        self.assertIn("toIntervalDay(20001)", self.ask("SHOW CREATE TABLE cuspan.stored_resources"))
+        self.assertEqual(self.script("close"), (0, "0 hours merged, 0 repeated spans removed\n"))
+        # No merge but those of the script.
+        self.ask("SYSTEM STOP MERGES cuspan.stored_spans")
+        made = [clickhouse_case.span(number) for number in range(1, 11)]
+        self.insert(clickhouse_case.document(made[:7]))
+        self.insert(clickhouse_case.document(made[3:]))
+        self.insert(clickhouse_case.document([clickhouse_case.span(11, start=clickhouse_case.START + 3600 * 10**9)]))
+        self.ask("SYSTEM START MERGES cuspan.stored_spans")
+        self.assertEqual(self.script("close", "--older-than", "90000")[1], "0 hours merged, 0 repeated spans removed\n")
+        status, text = self.script("close", "--older-than", "0")
+        self.assertEqual((status, text), (0, "2026-09-21 14:00:00 UTC: 10 spans, 4 repeated ones removed\n1 hours merged, 4 repeated spans removed\n"))
+        self.assertEqual(self.ask("SELECT count() FROM cuspan.stored_spans"), "11")
+
+    def test_errors(self):
+        self.start_with_tls()
+        for arguments in (["--retention"], ["--retention", "0"], ["--retention", "1; DROP TABLE x"], ["--unknown"]):
+            status, text = self.script("apply", *arguments)
+            self.assertEqual((status, len(text.splitlines())), (1, 1), text)
+        for arguments in (["--older-than", "x"], ["--older-than"], ["more"]):
+            self.assertEqual(self.script("close", *arguments)[0], 1)
+        status, text = self.script("close")
+        self.assertEqual(status, 0)
+        self.ask("CREATE DATABASE cuspan")
+        self.ask("CREATE TABLE cuspan.schema_version (version UInt32) ENGINE = MergeTree ORDER BY ()")
+        self.ask("INSERT INTO cuspan.schema_version VALUES (99)")
+        status, text = self.script("apply")
+        self.assertEqual(status, 1)
+        self.assertIn("another version of these tables", text)
+        self.assertNotIn("otel_traces", self.ask("SHOW TABLES FROM cuspan"))
+
+    def test_the_password_is_not_in_the_arguments(self):
+        folder = self.work / "bin"
+        folder.mkdir()
+        (folder / "curl").write_text('#!/bin/bash\nprintf "%s\\n" "$@" >>"$SEEN"\n')
+        (folder / "curl").chmod(0o755)
+        (self.work / "clickhouse-admin.password").write_text("hidden")
+        seen = self.work / "seen"
+        self.environment = {**os.environ, "SECRETS": str(self.work), "SEEN": str(seen), "PATH": f"{folder}:{os.environ['PATH']}"}
+        self.assertEqual(self.script("apply")[0], 0)
+        self.assertIn("CREATE DATABASE", seen.read_text())
+        self.assertIn("https://clickhouse:8443/", seen.read_text())
+        self.assertNotIn("hidden", seen.read_text())
+
+    def test_hashes_of_passwords(self):
+        self.environment = {**os.environ, "SECRETS": str(self.work), "ENTRYPOINT": "/usr/bin/env"}
+        self.assertEqual(self.script("start")[0], 1)
+        for user in ("admin", "collector", "reader"):
+            (self.work / f"clickhouse-{user}.password").write_text(f"{user}\n")
+        status, text = self.script("start")
+        self.assertEqual(status, 0)
+        users = xml.dom.minidom.parse(str(clickhouse_case.SCHEMA.parent / "users.d/cuspan.xml"))
+        named = {element.getAttribute("from_env") for element in users.getElementsByTagName("password_sha256_hex")}
+        expected = {f"CLICKHOUSE_{user.upper()}_SHA256={hashlib.sha256(user.encode()).hexdigest()}" for user in ("admin", "collector", "reader")}
+        self.assertEqual({line.split("=")[0] for line in expected}, named)
+        self.assertLessEqual(expected, set(text.splitlines()))
 
 
 class Parts(unittest.TestCase):
