@@ -15,6 +15,7 @@ from cuspan.fleet._engine_clickhouse import ClickHouse, read_password
 from cuspan.fleet._compare import compare
 from cuspan.fleet._engine_duckdb import DuckDB
 from cuspan.fleet._fleet import Fleet, questions
+from cuspan.fleet._plot import save
 from cuspan.fleet._sql import GROUPS
 from cuspan.fleet._store import HOUR_NS, Problem
 
@@ -93,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     form = parser.add_mutually_exclusive_group()
     for name, content in (("json", "JSON: times in ns, sizes in bytes"), ("csv", "CSV"), ("markdown", "Markdown")):
         form.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=f"print {content}")
+    parser.add_argument("--plot", metavar="FILE", help="also draw the answer into this .png, .svg or .pdf; needs matplotlib")
     parser.add_argument("-o", "--output", metavar="FILE", help="write the answer to this file")
     parser.add_argument("--memory", default="1GB", metavar="SIZE", help="memory for the query engine (1GB)")
     parser.add_argument("--threads", type=int, metavar="N", help="threads of the query engine (default: all cores)")
@@ -156,7 +158,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise Problem(f"unknown question {options.question}; known are: {', '.join(questions())}, compare, close")
         with _open(options) as fleet:
             fleet.engine.progress.is_shown = sys.stderr.isatty()
-            _write(getattr(_answer(fleet, options), options.form or "text")(), options.output)
+            answer = _answer(fleet, options)
+            if options.plot:
+                save(answer, options.plot)
+            _write(getattr(answer, options.form or "text")(), options.output)
     except Problem as problem:
         print(f"cuspan fleet: {problem}", file=sys.stderr)
         return 1

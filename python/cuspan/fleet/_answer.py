@@ -33,7 +33,7 @@ def _duration(ns: int) -> str:
     return f"{ns} ns"
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Names come from programs: they must not control the terminal or break a line."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
@@ -42,7 +42,7 @@ def _cell(column: str, value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        return _printable(value)
+        return printable(value)
     if column.endswith("_unix_ns"):
         return datetime.fromtimestamp(value // 10**9, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
     if column.endswith("_ns"):
@@ -51,7 +51,7 @@ def _cell(column: str, value: Any) -> str:
         return f"{100 * value:.1f} %"
     if column == "share":
         return f"{100 * value:.1f} %"
-    if column.endswith("bytes_per_s"):
+    if column == "busbw" or column.endswith("bytes_per_s"):
         return _scaled(value, 1000, _RATES)
     if column == "bytes" or column.endswith("_bytes"):
         return _scaled(value, 1024, _SIZES)
@@ -74,6 +74,8 @@ class Answer:
     columns: list[str]
     rows: list[tuple[Any, ...]]
     notes: list[str] = field(default_factory=list)
+    plotted: str = ""  # the column that a plot shows
+    by: str | None = None
 
     def finish(self, order: str, is_ascending: bool, has_groups: bool, top: int) -> None:
         """Sorts and shortens the rows. Columns that serve only the engine go away."""
@@ -152,6 +154,12 @@ class Answer:
         import pandas
 
         return pandas.DataFrame(self.rows, columns=self.columns)
+
+    def plot(self, axes: Any = None) -> Any:
+        """Bars, or lines if the answer is by day or hour, with matplotlib. Returns the axes."""
+        from cuspan.fleet._plot import plot
+
+        return plot(self, axes)
 
     def json(self) -> str:
         return json.dumps({self.question: self.dicts()}, ensure_ascii=False, indent=1)

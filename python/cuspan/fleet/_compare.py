@@ -17,7 +17,7 @@ _COMPARED = {
     "copies": ("total_ns", ("count", "bytes", "total_ns", "bytes_per_s"), ("kind", "from", "to")),
     "launch_latency": ("median_ns", ("count", "median_ns", "p99_ns"), ("work",)),
     "code_lines": ("self_ns", ("self_ns", "launches", "wait_ns"), ("place", "function")),
-    "collectives": ("transfer_ns", ("count", "transfer_ns", "wait_ns"), ("operation", "communicator")),
+    "collectives": ("transfer_ns", ("count", "transfer_ns", "wait_ns"), ("operation", "communicator", "from_bytes")),
 }
 
 
@@ -51,6 +51,6 @@ def compare(
     at = len(keys)
     rows.sort(key=lambda row: (-abs(row[at]), *(str(cell) for cell in row)))
     notes = list(dict.fromkeys(note for answer in answers for note in answer.notes))
-    answer = Answer(f"compare_{question}", f"{questions()[question].title}: changes", columns, rows, notes)
+    answer = Answer(f"compare_{question}", f"{questions()[question].title}: changes", columns, rows, notes, columns[len(keys)])
     answer.shorten(top)
     return answer

@@ -29,6 +29,7 @@ class Question:
     notes: tuple[str, ...]
     order: str
     is_ascending: bool
+    plotted: str  # the column of a plot
     is_by_resource: bool  # rows of one resource need no other; the others would need memory at the same time
     sql: str
 
@@ -40,7 +41,8 @@ def _read_question(path: Path) -> Question:
     body = "\n".join(line for line in lines[body_at:] if not line.startswith("--"))
     facts = dict(line.split(": ", 1) for line in head[1:] if ": " in line)
     notes = tuple(line.split(": ", 1)[1] for line in head if line.startswith("note: "))
-    return Question(path.stem, head[0], notes, facts["order"], "ascending" in head, "each" in facts, body)
+    plotted = facts.get("plot", facts["order"])
+    return Question(path.stem, head[0], notes, facts["order"], "ascending" in head, plotted, "each" in facts, body)
 
 
 @functools.lru_cache(maxsize=1)
@@ -110,7 +112,7 @@ class Fleet:
         columns, rows = self._guarded(
             lambda: self.engine.answer(text, values, chosen, asked.is_by_resource), f"cannot answer {asked.name}"
         )
-        answer = Answer(asked.name, asked.title, columns, rows, notes)
+        answer = Answer(asked.name, asked.title, columns, rows, notes, asked.plotted, by)
         answer.finish(asked.order, asked.is_ascending, bool(by), top)
         if not distinct and question != "duplicates":
             note = self._guarded(lambda: self.engine.note_of_repeats(chosen), "cannot read the spans")

@@ -46,7 +46,7 @@ _DUCKDB = {
     "hour_of": "strftime(make_timestamp({0} // 1000), '%Y-%m-%d %H:00')",
     "at_least": "arg_min({0}, {1})",
     "at_most": "arg_max({0}, {1})",
-    "lower_median": "quantile_disc({0}, 0.5)",
+    "middle": "quantile_cont({0}, 0.5)",
     # Running maxima without a sort by the window, which takes most of the time: rows are in order already.
     "previous": "lag({0}) OVER ()",
     "most_before": "max({0}) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)",
@@ -67,7 +67,7 @@ _CLICKHOUSE = {
     "hour_of": "formatDateTime(fromUnixTimestamp64Nano({0}, 'UTC'), '%Y-%m-%d %H:00')",
     "at_least": "argMin({0}, {1})",
     "at_most": "argMax({0}, {1})",
-    "lower_median": "quantileExactLow(0.5)({0})",
+    "middle": "quantileExactInclusive(0.5)({0})",
     "previous": "{0}",
     "most_before": "max({0}) OVER (ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)",
 }

@@ -17,7 +17,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
+import unittest.mock
 from collections import Counter
 from pathlib import Path
 
@@ -27,6 +30,7 @@ sys.path.insert(0, str(ROOT / "tests/support"))
 import cuspan.fleet  # noqa: E402
 from cuspan.fleet import Problem  # noqa: E402
 from cuspan.fleet.__main__ import main as command  # noqa: E402
+from cuspan.fleet import _engine_duckdb, _progress  # noqa: E402
 from cuspan.fleet._compare import compare  # noqa: E402
 from make_export import documents  # noqa: E402
 
@@ -354,18 +358,23 @@ class Made(Folder):
         self.assertEqual(fleet.sql("SELECT count(*) FROM spans WHERE class = 'kernel'").fetchone(), (1,))
 
     def test_collectives(self):
-        """Two instances on two ranks; a third one lacks a rank."""
+        """Two instances on two ranks; a third one lacks a rank, a fourth has one twice, a fifth is a send."""
         parts = []
         for rank in (0, 1):
-            spans = [span(10 * rank + i, start=START + 1000 * i + 100 * rank, duration=300 - 100 * rank, trace=2, name="all_reduce",
-                          cuda__activity="collective", cuda__collective__operation="all_reduce", cuda__collective__key=f"{i:016x}",
-                          cuda__collective__communicator="00000000000000aa", cuda__collective__ranks=2, cuda__collective__bytes=64)
-                     for i in range(1, 3 + rank)]
+            make = lambda i, **fields: span(100 * rank + i, start=START + 1000 * i, duration=300 - 100 * rank, trace=2, name="all_reduce",  # noqa: E731
+                                            cuda__activity="collective", **{
+                "cuda__collective__operation": "all_reduce", "cuda__collective__key": f"{i:016x}", "cuda__collective__communicator": "00000000000000aa",
+                "cuda__collective__ranks": 2, "cuda__collective__bytes": 64, **fields})
+            spans = [make(i) for i in range(1, 3 + rank)] + [make(9, cuda__collective__operation="send")]
+            spans += [make(20 + i, cuda__collective__key=f"{7:016x}") for i in range(2 * rank)]
             parts.append(document(spans, cuda__process__rank=rank, service__instance__id=str(rank), cuda__device__id=rank,
                                   hw__id=f"GPU-{rank}"))
-        row, = self.open(self.export(*parts)).collectives().dicts()
-        self.assertEqual(row, {"operation": "all_reduce", "communicator": "00000000000000aa", "ranks": 2, "count": 2, "bytes": 128,
-                               "transfer_ns": 200, "wait_ns": 50, "skew_ns": 100})
+        fleet = self.open(self.export(*parts))
+        row, = fleet.collectives().dicts()
+        self.assertEqual(row, {"operation": "all_reduce", "communicator": "00000000000000aa", "ranks": 2, "from_bytes": 64, "count": 2,
+                               "bytes": 128, "transfer_ns": 200, "busbw": 320000000.0, "wait_ns": 50, "skew_ns": 100, "last": "rank 1 (a)",
+                               "last_share": 1.0})
+        self.assertEqual(fleet.stragglers().rows, [])  # there are no steps
 
     def test_what_recordings_lack(self):
         """Work before its call, copies without a kind, and a service without a name, as cuspan stat has them."""
@@ -390,7 +399,142 @@ class Made(Folder):
         self.assertEqual(found, [(0, 1, 100, "rank 0 (h, a)"), (1, 2, 200, "rank 1 (h, a)")])
 
 
-HOSTILE = ["'; DROP TABLE spans; --", "$service", "\x1b[31mred\n", "a|b`<script>", "=1+1", "%s{0}\\", "../../etc", "*?[x]", "ü" * 90]
+class Ranks(Folder):
+    """Jobs of several ranks: a recorded one, and simulated ones whose late rank is known."""
+
+    maxDiff = None
+
+    def compare(self, path):
+        native("export", "-q", "-o", self.work / "fleet", path)
+        fleet, tables = self.open(self.work / "fleet"), stat(path, "--table", "collectives,ranks,rank_findings,steps")
+        without = {"communicator", "from_bytes"} if path.suffix == ".gz" else {"from_bytes"}  # stat reads numbers without 0x
+        rows = [[{name: value for name, value in row.items() if name not in without} for row in each]
+                for each in (fleet.collectives(top=0).dicts(), tables["collectives"])]
+        self.assertEqual(*map(in_order, ([{name: value if isinstance(value, (str, int)) else f"{value:.8g}" for name, value in row.items()
+                                           if name != "last_share"} for row in each] for each in rows)))
+        for one, other in zip(*map(in_order, rows)):
+            self.assertAlmostEqual(one["last_share"], other["last_share"], places=8)
+        return fleet, tables
+
+    def compare_ranks(self, fleet, tables):
+        """Each rank is in one communicator."""
+        late = {row["rank"]: row for row in fleet.stragglers(top=0).dicts()}
+        work = {row["rank"]: row for row in fleet.ranks(top=0).dicts()}
+        self.assertEqual(len(late), len(tables["ranks"]))
+        for row in tables["ranks"]:
+            found = late[row["rank"]]
+            for name in ("process", "host", "steps", "lateness_ns"):
+                self.assertEqual(found[name], row[name], (row["rank"], name))
+            self.assertAlmostEqual(found["last_share"], row["last_share"], places=8)
+            self.assertEqual([work[row["rank"]][name] for name in ("process", "host", "steps")], [row[name] for name in ("process", "host", "steps")])
+        found = tables["rank_findings"]
+        straggler, = [row for row in found if row["finding"] == "straggler"]
+        self.assertIn(f"rank {fleet.stragglers().dicts()[0]['rank']} ", straggler["evidence"])
+
+    def simulate(self, *options):
+        path = self.work / "job.jsonl"
+        subprocess.run([sys.executable, ROOT / "tests/training/simulate.py", "--otlp", path, "--truth", self.work / "truth.json",
+                        *map(str, options)], check=True)
+        return path
+
+    def test_a_recorded_job(self):
+        path = ROOT / "examples/training/late_rank.jsonl.gz"
+        fleet, tables = self.compare(path)
+        self.assertEqual(len(tables["collectives"]), 2)
+        self.compare_ranks(fleet, tables)
+        by_rank = {row["group"]: row for row in stat(path, "--by", "rank", "--table", "headline")["headline"]}
+        for row in fleet.ranks().dicts():
+            expected = by_rank[str(row["rank"])]
+            for name in ("calls", "call_ns", "errors", "kernels", "kernel_ns", "move_ns"):
+                self.assertEqual(row[name], expected[name], name)
+
+    def test_a_late_rank(self):
+        path = self.simulate("--ranks", 16, "--steps", 8, "--fault", "late-always", "--seed", 4)
+        fleet, tables = self.compare(path)
+        self.compare_ranks(fleet, tables)
+        self.assertEqual(fleet.stragglers().dicts()[0]["rank"], json.loads((self.work / "truth.json").read_text())["rank"])
+
+    def test_communicators(self):
+        _, tables = self.compare(self.simulate("--ranks", 8, "--tensor", 2, "--steps", 5, "--overlap"))
+        self.assertGreater(len(tables["collectives"]), 4)
+
+
+class Plots(Folder):
+    def run_it(self, folder, *arguments):
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as err:
+            return command([*map(str, arguments), str(folder)]), err.getvalue()
+
+    def test_files(self):
+        made = [document([kernel(100 * i + j, 1000 * (i + 1), name=name, start=START + j * HOUR_NS) for j in range(3)], service__instance__id=str(i),
+                         service__name=name) for i, name in enumerate([*HOSTILE, "$x_{$"])]
+        folder = self.export(*made)
+        for form, begin in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")):
+            path = self.work / f"plot.{form}"
+            self.assertEqual(self.run_it(folder, "kernels", "--plot", path)[0], 0)
+            self.assertTrue(path.read_bytes().startswith(begin))
+        for arguments in (["calls"], ["kernels", "--by", "hour"], ["kernels", "--by", "service"], ["utilization"], ["launch_latency"], ["steps"]):
+            self.assertEqual(self.run_it(folder, *arguments, "--plot", self.work / "other.svg")[0], 0, arguments)
+
+    def test_bars_and_lines(self):
+        from matplotlib.figure import Figure
+
+        fleet = self.open(self.export(document([kernel(1, 5_000_000, name="a"), kernel(2, 1_000_000, name="b"),
+                                                kernel(3, 2_000_000, name="b", start=START + HOUR_NS)])))
+        axes = fleet.kernels().plot(Figure().add_subplot())
+        self.assertEqual([bar.get_width() for bar in axes.patches], [5, 3])
+        self.assertEqual([label.get_text() for label in axes.get_yticklabels()], ["a", "b"])
+        self.assertEqual(axes.get_xlabel(), "total (ms)")
+        axes = fleet.kernels(by="hour").plot(Figure().add_subplot())
+        self.assertEqual({line.get_label(): list(line.get_ydata()) for line in axes.lines}, {"a": [5], "b": [1, 2]})
+        self.assertEqual([label.get_text() for label in axes.get_xticklabels()], ["2026-09-21 14:00", "2026-09-21 15:00"])
+
+    def test_errors(self):
+        folder = self.export(document([kernel(1, 10)]))
+        self.assertIn("end it in .png, .svg or .pdf", self.run_it(folder, "kernels", "--plot", self.work / "plot.xyz")[1])
+        self.assertIn("cannot write ", self.run_it(folder, "kernels", "--plot", self.work / "no/plot.png")[1])
+        with unittest.mock.patch.dict(sys.modules, {"matplotlib.figure": None}):
+            self.assertEqual(self.run_it(folder, "kernels", "--plot", self.work / "plot.png"),
+                             (1, "cuspan fleet: plots need matplotlib, which is not installed; run: pip install matplotlib\n"))
+
+
+class Progressing(unittest.TestCase):
+    def watch(self, percent, part=""):
+        """Until it has printed twice."""
+        progress = _progress.Progress(percent)
+        progress.is_shown, progress.part = True, part
+        with unittest.mock.patch.object(_progress, "SHOW_AFTER_S", 0.001), contextlib.redirect_stderr(io.StringIO()) as err, progress:
+            while err.getvalue().count("\r") < 2:
+                time.sleep(0.001)
+        self.assertTrue(err.getvalue().endswith("\r\033[K"))  # the line is empty at the end
+        return err.getvalue()
+
+    def test_on_a_terminal(self):
+        self.assertIn("\rcuspan fleet: part 2 of 3, 42 %", self.watch(lambda: 42.4, "part 2 of 3, "))
+        self.assertIn("\rcuspan fleet: 0 s", self.watch(lambda: -1))
+        self.assertIn("\rcuspan fleet: 0 s", self.watch(lambda: None))
+
+    def test_nowhere_else(self):
+        progress = _progress.Progress(self.fail)
+        with unittest.mock.patch.object(_progress, "SHOW_AFTER_S", 0), contextlib.redirect_stderr(io.StringIO()) as err, progress:
+            pass
+        self.assertEqual(err.getvalue(), "")
+
+    def test_of_a_query(self):
+        """What DuckDB says while it works is a share."""
+        with tempfile.TemporaryDirectory() as folder:
+            connection = _engine_duckdb.connect(folder, "1GB", 1)
+            worker = threading.Thread(target=lambda: connection.execute("SELECT sum(hash(i)) FROM range(100000000) AS numbers(i)").fetchall())
+            worker.start()
+            found = set()
+            while worker.is_alive() and len(found) < 2:
+                found.add(connection.query_progress())
+            connection.interrupt()
+            worker.join()
+            connection.close()
+        self.assertTrue(all(-1 <= each <= 100 for each in found), found)
+
+
+HOSTILE = ["'; DROP TABLE spans; --", "$service", "\x1b[31mred\n", "a|b`<script>", "=1+1", "%s{0}\\", "../../etc", "*?[x]", "ü" * 90, "x" * 10_000]
 
 
 class Hostile(Folder):
@@ -402,6 +546,7 @@ class Hostile(Folder):
         for i, name in enumerate(HOSTILE):
             for filters in ({"service": name}, {"host": name}, {"job": name}, {"gpu": name}, {"release": name}):
                 self.assertEqual([(row["name"], row["total_ns"]) for row in fleet.kernels(**filters).dicts()], [(name, 100 + i)])
+        self.assertEqual([fleet.kernels(**{name: "a\0b"}).rows for name in ("service", "host", "job", "gpu", "release")], [[]] * 5)
         for by in ("service", "host", "job", "gpu"):
             self.assertEqual({row["group"] for row in fleet.kernels(by=by, top=0).dicts()}, set(HOSTILE))
         answer = fleet.kernels(by="service", top=0)

@@ -1,4 +1,5 @@
 -- Launch latency: start of the call to start on the GPU
+-- plot: median_ns
 -- order: count
 -- note: Work that starts before its call, according to CUPTI's clocks, counts as 0.
 picked AS @inline (

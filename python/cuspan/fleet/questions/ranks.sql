@@ -1,4 +1,5 @@
 -- Ranks
+-- plot: kernel_ns
 -- order: rank
 -- ascending
 -- note: Sums over all time of the range. cuspan stat compares the ranks of each step.

@@ -1,4 +1,5 @@
 -- Steps
+-- plot: max_ns
 -- order: step
 -- ascending
 -- note: Of all ranks together. Durations are those of the ranks' spans of the step.
