@@ -105,31 +105,29 @@ _IS_MOVE = """((device IS NOT NULL OR stream IS NOT NULL) AND coalesce(NOT has_t
     OR has_text(activity, 'fill')), false))"""
 _IS_CALL = "(api IS NOT NULL AND device IS NULL AND (stream IS NULL OR work_of(activity) = 'gpu'))"
 # Of values by key that are counted, which is exact and merges; up to $distinct_max distinct values of a key. It reads
-# `counted` with the columns key, value and n.
+# `counted` with the columns key, value and n. Each expression is used once, because ClickHouse runs it again for each use.
 _QUANTILES = """
-sizes AS (
-    SELECT key, count(*) AS distinct_values, CAST(sum(n) AS BIGINT) AS count, sum(wide(value) * n) AS total,
-        min(value) AS least_value, max(value) AS most_value
-    FROM counted GROUP BY key
+sized AS (
+    SELECT key, value, n, count(*) OVER (PARTITION BY key) AS distinct_values FROM counted
 ),
 bins AS (
-    SELECT counted.key AS key, CASE WHEN distinct_values > $distinct_max THEN bucket(value) ELSE value END AS bin,
-        sum(n) AS n
-    FROM counted JOIN sizes ON sizes.key = counted.key GROUP BY 1, 2
+    SELECT key, CASE WHEN distinct_values > $distinct_max THEN bucket(value) ELSE value END AS bin, sum(n) AS n,
+        sum(wide(value) * n) AS total, min(value) AS least_value, max(value) AS most_value,
+        max(distinct_values) AS distinct_values
+    FROM sized GROUP BY 1, 2
 ),
 ranked AS (
-    SELECT key, bin, sum(n) OVER (PARTITION BY key ORDER BY bin ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS upto
+    SELECT key, bin, n, total, least_value, most_value, distinct_values,
+        sum(n) OVER (PARTITION BY key ORDER BY bin ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS upto,
+        sum(n) OVER (PARTITION BY key) AS rows_of_key
     FROM bins
 ),
-middles AS (
-    SELECT ranked.key AS key, min(bin) FILTER (WHERE upto >= nearest_rank(count, 50)) AS median,
-        min(bin) FILTER (WHERE upto >= nearest_rank(count, 99)) AS p99
-    FROM ranked JOIN sizes ON sizes.key = ranked.key GROUP BY ranked.key
-),
 values_of AS (
-    SELECT sizes.key AS key, count, total, quotient(total, count) AS mean, clamp(median, least_value, most_value) AS median,
-        clamp(p99, least_value, most_value) AS p99, least_value, most_value, distinct_values > $distinct_max AS is_rough
-    FROM sizes JOIN middles ON middles.key = sizes.key
+    SELECT key, CAST(sum(n) AS BIGINT) AS count, sum(total) AS total, quotient(sum(total), CAST(sum(n) AS BIGINT)) AS mean,
+        clamp(min(bin) FILTER (WHERE upto >= nearest_rank(rows_of_key, 50)), min(least_value), max(most_value)) AS median,
+        clamp(min(bin) FILTER (WHERE upto >= nearest_rank(rows_of_key, 99)), min(least_value), max(most_value)) AS p99,
+        min(least_value) AS least_value, max(most_value) AS most_value, max(distinct_values) > $distinct_max AS is_rough
+    FROM ranked GROUP BY key
 )"""
 
 

@@ -23,20 +23,16 @@ names AS (
         any_value(target) AS target
     FROM picked GROUP BY key
 ),
-summed AS @once (
-    SELECT what, grp, kind, source, target, count, total, mean, median, least_value, most_value, is_rough
-    FROM values_of JOIN names ON names.key = values_of.key
-),
-sizes_of AS (
-    SELECT * FROM summed WHERE what = 'bytes'
-),
-times_of AS (
-    SELECT grp, kind, source, target, total, median, is_rough FROM summed WHERE what = 'time'
+pairs AS (
+    SELECT grp, kind, source, target, max(CASE WHEN what = 'bytes' THEN count END) AS count,
+        max(CASE WHEN what = 'bytes' THEN total END) AS bytes, max(CASE WHEN what = 'time' THEN total END) AS total_ns,
+        max(CASE WHEN what = 'bytes' THEN mean END) AS avg_bytes, max(CASE WHEN what = 'bytes' THEN median END) AS median_bytes,
+        max(CASE WHEN what = 'bytes' THEN least_value END) AS min_bytes,
+        max(CASE WHEN what = 'bytes' THEN most_value END) AS max_bytes,
+        max(CASE WHEN what = 'time' THEN median END) AS median_ns, max(CASE WHEN is_rough THEN 1 ELSE 0 END) > 0 AS is_rough
+    FROM values_of JOIN names ON names.key = values_of.key GROUP BY grp, kind, source, target
 )
-SELECT sizes_of.grp AS grp, sizes_of.kind AS kind, nullif(sizes_of.source, '') AS "from", nullif(sizes_of.target, '') AS "to",
-    sizes_of.count AS count, sizes_of.total AS bytes, times_of.total AS total_ns,
-    CASE WHEN sizes_of.total > 0 THEN sizes_of.total * 1e9 / nullif(times_of.total, 0) END AS bytes_per_s,
-    sizes_of.mean AS avg_bytes, sizes_of.median AS median_bytes, sizes_of.least_value AS min_bytes,
-    sizes_of.most_value AS max_bytes, times_of.median AS median_ns, sizes_of.is_rough OR times_of.is_rough AS is_rough
-FROM sizes_of JOIN times_of ON times_of.grp = sizes_of.grp AND times_of.kind = sizes_of.kind
-    AND times_of.source = sizes_of.source AND times_of.target = sizes_of.target
+SELECT grp, kind, nullif(source, '') AS "from", nullif(target, '') AS "to", count, bytes, total_ns,
+    CASE WHEN bytes > 0 THEN bytes * 1e9 / nullif(total_ns, 0) END AS bytes_per_s, avg_bytes, median_bytes, min_bytes, max_bytes,
+    median_ns, is_rough
+FROM pairs
