@@ -220,6 +220,8 @@ fleet/recordings/77d1e0f9a8b3c2d4
 | `service=` | `service.name`, percent-encoded: every byte except letters, digits, `.`, `_` and `-` is `%` and two hexadecimal digits. Longer than 180 bytes: cut, `~` and a hash. `__HIVE_DEFAULT_PARTITION__`: the resource has none. The exact name is in the column `service_name` |
 | file of spans | the spans of one resource in one hour: one process's work on one device, or its calls. Its name is the resource's ID and a hash of all IDs of its spans, so that a second export of the same spans replaces the file. A file larger than about 64 MB is continued by another one |
 | file of resources | all resources of one export; its name is a hash of their IDs. A resource may be in several files |
+| `_closed.json` | in the folder of an hour and service that `cuspan fleet close` has closed: `files` has the names of its files, which have no repeated spans. Files that appear later are not in it. Most engines ignore names that start with `_`. Closed files are named by their resource and a hash |
+| `closing` | the work of `cuspan fleet close`. `cuspan fleet` completes or discards what a killed run has left |
 | file of recordings | empty; its name is a hash of an exported recording. A second export of the same recording is refused, because each replay gives its spans new IDs |
 
 - Rows are in order of `start_ns`, in groups of up to 122,880. Pages are compressed by zstd. Strings have dictionaries. The
@@ -258,7 +260,7 @@ An export has every span and every attribute. These have no place in the files; 
 Bytes in attributes are base64 text, as in OTLP JSON.
 
 Retries of an exporter can deliver a span twice, and exports of overlapping files repeat spans. Remove duplicates by
-`(trace_id, span_id)`, for each partition once, when it is complete.
+`(trace_id, span_id)`, for each partition once, when it is complete: `cuspan fleet close` does that, and merges small files.
 
 ## Versions
 

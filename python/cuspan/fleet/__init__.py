@@ -22,8 +22,8 @@ __all__ = ["Answer", "Fleet", "Problem", "open", "questions"]
 def open(  # noqa: A001
     where: str | Path, *, memory_limit: str = "1GB", threads: int | None = None, password_file: str | Path | None = None
 ) -> Fleet:
-    """The spans in a folder that `cuspan export` wrote, or in ClickHouse: clickhouse://[USER@]HOST[:PORT][/DATABASE]. Its
-    password is in the environment, CUSPAN_CLICKHOUSE_PASSWORD, or in a file. `memory_limit` and `threads` are for
+    """The spans in a folder that `cuspan export` wrote, or in ClickHouse: clickhouse://[USER@]HOST[:PORT][/DATABASE].
+    Its password is in the environment, CUSPAN_CLICKHOUSE_PASSWORD, or in a file. `memory_limit` and `threads` are for
     folders."""
     if isinstance(where, str) and where.startswith(("clickhouse://", "clickhouses://")):
         return Fleet(ClickHouse(where, read_password(password_file)))

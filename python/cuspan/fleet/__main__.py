@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from cuspan.fleet._engine_clickhouse import ClickHouse, read_password
 from cuspan.fleet._compare import compare
+from cuspan.fleet._engine_clickhouse import ClickHouse, read_password
 from cuspan.fleet._engine_duckdb import DuckDB
 from cuspan.fleet._fleet import Fleet, questions
 from cuspan.fleet._plot import save
@@ -68,8 +68,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--engine",
         metavar="URL",
-        help="instead of a folder: clickhouse://[USER@]HOST[:PORT][/DATABASE], with TLS unless the host is this machine; "
-        "?secure=0: without, ?ca=FILE: its authority",
+        help="instead of a folder: clickhouse://[USER@]HOST[:PORT][/DATABASE], with TLS unless the host is this "
+        "machine; ?secure=0: without, ?ca=FILE: its authority",
     )
     parser.add_argument(
         "--password-file", metavar="FILE", help="with the password of --engine (default: $CUSPAN_CLICKHOUSE_PASSWORD)"
@@ -88,13 +88,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--before",
         metavar="WHAT",
-        help="compare: a day (2026-11-25) or a service.version. close: a time; hours that ended by then (default: an hour ago)",
+        help="compare: a day (2026-11-25) or a service.version. close: a time; it closes hours that ended by then "
+        "(default: an hour ago)",
     )
     parser.add_argument("--after", metavar="WHAT", help="compare: the same for the other side")
     form = parser.add_mutually_exclusive_group()
     for name, content in (("json", "JSON: times in ns, sizes in bytes"), ("csv", "CSV"), ("markdown", "Markdown")):
         form.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=f"print {content}")
-    parser.add_argument("--plot", metavar="FILE", help="also draw the answer into this .png, .svg or .pdf; needs matplotlib")
+    parser.add_argument(
+        "--plot", metavar="FILE", help="also draw the answer into this .png, .svg or .pdf; needs matplotlib"
+    )
     parser.add_argument("-o", "--output", metavar="FILE", help="write the answer to this file")
     parser.add_argument("--memory", default="1GB", metavar="SIZE", help="memory for the query engine (1GB)")
     parser.add_argument("--threads", type=int, metavar="N", help="threads of the query engine (default: all cores)")

@@ -1,7 +1,8 @@
 """`cuspan fleet close`: hours without repeated spans, in fewer files.
 
-The files of an hour and service are one folder, a partition. Its new content is made in a folder of its own beside `spans`,
-and takes the place of the old one in one step, so readers and a kill at any moment find all of one or all of the other."""
+The files of an hour and service are one folder, a partition. Its new content is made in a folder of its own beside
+`spans`, and takes the place of the old one in one step, so readers and a kill at any moment find all of one or all of
+the other."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from urllib.parse import unquote
 
 from cuspan.fleet._answer import Answer
 from cuspan.fleet._engine_duckdb import connect, first_line, import_duckdb
-from cuspan.fleet._store import CLOSED, CLOSING, HOUR_NS, SCHEMA_VERSION, File, Problem, Store, literal_path
+from cuspan.fleet._store import CLOSED, CLOSING, HOUR_NS, File, Problem, Store, literal_path
 
 _FILE_BYTES = 64 << 20
 _GROUP_ROWS = 122_880
@@ -173,7 +174,7 @@ class _Closer:
             "removed": removed,
             "replaced": [Path(file.path).name for file in files],
         }
-        if names == sorted(manifest["replaced"]) and not removed:
+        if names == sorted(Path(file.path).name for file in files) and not removed:
             _write_json(live / CLOSED, manifest, Path(files[0].path))
             shutil.rmtree(made)
             return after, len(names), 0
@@ -191,8 +192,8 @@ class _Closer:
         return row
 
     def _find_repeated(self, files: list[File]) -> dict[str, int]:
-        """Fills the table `dropped` with the places of repeated spans, of which the first one stays. Returns their number
-        for each file that has some."""
+        """Fills the table `dropped` with the places of repeated spans, of which the first one stays. Returns their
+        number for each file that has some."""
         paths = {"files": [literal_path(file.path) for file in files]}
         self._connection.execute("DROP TABLE IF EXISTS dropped")
         self._connection.execute(
@@ -236,10 +237,13 @@ class _Closer:
         for each in sources:
             each.close()
         names = ", ".join(f'"{name}"' for name in schema.names)
-        hashed = hashlib.sha256("\n".join(file.path for file in files).encode("utf-8", "surrogateescape") + self._token.encode())
+        hashed = hashlib.sha256(
+            "\n".join(file.path for file in files).encode("utf-8", "surrogateescape") + self._token.encode()
+        )
         reader = self._connection.sql(
             f"""SELECT {names}
-            FROM read_parquet($files, hive_partitioning = false, union_by_name = true, filename = true, file_row_number = true)
+            FROM read_parquet($files, hive_partitioning = false, union_by_name = true, filename = true,
+                    file_row_number = true)
                 ANTI JOIN dropped USING (filename, file_row_number) ORDER BY start_ns, trace_id, span_id""",
             params={"files": [literal_path(file.path) for file in files]},
         ).to_arrow_reader(_GROUP_ROWS)
@@ -309,7 +313,9 @@ def close(folder: str | Path, before_ns: int, *, memory_limit: str = "1GB", thre
         except duckdb.Error as error:
             raise Problem(f"cannot close {partition}: {first_line(error)}") from error
         except OSError as error:
-            raise Problem(f"cannot close {partition}: {error.strerror}; check free space and the owner of the folder") from error
+            raise Problem(
+                f"cannot close {partition}: {error.strerror}; check free space and the owner of the folder"
+            ) from error
         finally:
             connection.close()
             _recover(store.folder)

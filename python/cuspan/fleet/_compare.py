@@ -51,6 +51,8 @@ def compare(
     at = len(keys)
     rows.sort(key=lambda row: (-abs(row[at]), *(str(cell) for cell in row)))
     notes = list(dict.fromkeys(note for answer in answers for note in answer.notes))
-    answer = Answer(f"compare_{question}", f"{questions()[question].title}: changes", columns, rows, notes, columns[len(keys)])
+    answer = Answer(
+        f"compare_{question}", f"{questions()[question].title}: changes", columns, rows, notes, columns[len(keys)]
+    )
     answer.shorten(top)
     return answer

@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from cuspan.fleet._progress import Progress
 from cuspan.fleet._sql import CLICKHOUSE
-from cuspan.fleet._store import Filters, Problem, SCHEMA_VERSION
+from cuspan.fleet._store import SCHEMA_VERSION, Filters, Problem
 
 PASSWORD = "CUSPAN_CLICKHOUSE_PASSWORD"
 _TIMEOUT_S = 30  # to connect, and without an answer to a short question
@@ -84,7 +84,12 @@ def parse(url: str) -> Address:
     is_secure = secure not in ("0", "false", "no")
     database = unquote(parts.path.strip("/")) or "cuspan"
     return Address(
-        host, port or (8443 if is_secure else 8123), unquote(parts.username or "default"), database, is_secure, options.get("ca")
+        host,
+        port or (8443 if is_secure else 8123),
+        unquote(parts.username or "default"),
+        database,
+        is_secure,
+        options.get("ca"),
     )
 
 
@@ -142,7 +147,7 @@ def with_parameters(text: str, values: dict[str, Any]) -> tuple[str, dict[str, s
 
 
 class Failure(Exception):
-    """What the server says."""
+    """An error of the server, in its words."""
 
 
 class Result:
@@ -188,7 +193,9 @@ class ClickHouse:
         try:
             context = ssl.create_default_context(cafile=self.address.ca)
         except (OSError, ssl.SSLError) as error:
-            raise Problem(f"cannot read {self.address.ca}: {error}; name a file of PEM certificates with ?ca=") from None
+            raise Problem(
+                f"cannot read {self.address.ca}: {error}; name a file of PEM certificates with ?ca="
+            ) from None
         return http.client.HTTPSConnection(self.address.host, self.address.port, timeout=timeout, context=context)
 
     def _post(self, text: str, options: dict[str, str], timeout: float) -> bytes:
@@ -201,10 +208,13 @@ class ClickHouse:
             body = response.read()
         except ssl.SSLCertVerificationError as error:
             raise Problem(
-                f"cannot trust {self.address}: {error.verify_message}; name the certificate of its authority with ?ca=FILE"
+                f"cannot trust {self.address}: {error.verify_message}; name the certificate of its authority with "
+                "?ca=FILE"
             ) from None
         except socket.timeout:
-            raise Problem(f"{self.address} does not answer for {timeout:.0f} s; check the server, or ask for a shorter time") from None
+            raise Problem(
+                f"{self.address} does not answer for {timeout:.0f} s; check the server, or ask for a shorter time"
+            ) from None
         except (OSError, http.client.HTTPException) as error:
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
             hint = "" if self.address.is_secure else "; ?secure=1 uses TLS"
@@ -272,7 +282,7 @@ class ClickHouse:
         return self._query(text, values)
 
     def problem_of(self, error: Exception) -> str | None:
-        """What the server says; None: the error is not the server's."""
+        """The server's text; None: the error is not the server's."""
         if not isinstance(error, Failure):
             return None
         text = " ".join(str(error).split())

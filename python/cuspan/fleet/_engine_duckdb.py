@@ -78,8 +78,8 @@ class DuckDB:
         return bool(self.store.files(filters.since, filters.until))
 
     def answer(self, text: str, values: dict[str, Any], filters: Filters, is_by_resource: bool) -> Rows:
-        """The rows of a query. `is_by_resource`: rows of one resource need no other resource, so a part of the files at a
-        time takes less memory."""
+        """The rows of a query. `is_by_resource`: rows of one resource need no other resource, so a part of the files at
+        a time takes less memory."""
         for _ in range(_RETRIES):
             files = self.store.files(filters.since, filters.until)
             try:
@@ -123,7 +123,7 @@ class DuckDB:
         return self._run(text, {**self._files(self.store.files(), Filters()), **values})
 
     def problem_of(self, error: Exception) -> str | None:
-        """What the engine says; None: the error is not the engine's."""
+        """The engine's text; None: the error is not the engine's."""
         return first_line(error) if isinstance(error, self._duckdb.Error) else None
 
     def note_of_repeats(self, filters: Filters) -> str | None:
@@ -136,8 +136,8 @@ class DuckDB:
         if sum(file.size for file in open_files) > self.counted_bytes:
             count, all_of = (len({file.partition for file in group}) for group in (open_files, files))
             return (
-                f"Spans may be repeated in {count} of {all_of} hours of services, which are not closed. Remove repeated "
-                "spans: cuspan fleet close. Count them: cuspan fleet duplicates. Leave them out: --distinct."
+                f"Spans may be repeated in {count} of {all_of} hours of services, which are not closed. Remove "
+                "repeated spans: cuspan fleet close. Count them: cuspan fleet duplicates. Leave them out: --distinct."
             )
         text = """SELECT count(*), count(DISTINCT (trace_id, span_id))
             FROM read_parquet($files, hive_partitioning = false)"""

@@ -1,7 +1,7 @@
 """The SQL that all questions share, and what differs between the engines.
 
-A question is one file, written once. It calls the functions below, which become the SQL of the engine, and the words that
-start with @. Values of users are parameters, $name. Nothing that a user or a span says enters a query's text."""
+A question is one file, written once. It calls the functions below, which become the SQL of the engine, and the words
+that start with @. Values of users are parameters, $name. Nothing that a user or a span says enters a query's text."""
 
 from __future__ import annotations
 
@@ -105,7 +105,8 @@ _IS_MOVE = """((device IS NOT NULL OR stream IS NOT NULL) AND coalesce(NOT has_t
     OR has_text(activity, 'fill')), false))"""
 _IS_CALL = "(api IS NOT NULL AND device IS NULL AND (stream IS NULL OR work_of(activity) = 'gpu'))"
 # Of values by key that are counted, which is exact and merges; up to $distinct_max distinct values of a key. It reads
-# `counted` with the columns key, value and n. Each expression is used once, because ClickHouse runs it again for each use.
+# `counted` with the columns key, value and n. Each expression is used once, because ClickHouse runs it again for each
+# use.
 _QUANTILES = """
 sized AS (
     SELECT key, value, n, count(*) OVER (PARTITION BY key) AS distinct_values FROM counted
@@ -123,8 +124,10 @@ ranked AS (
     FROM bins
 ),
 values_of AS (
-    SELECT key, CAST(sum(n) AS BIGINT) AS count, sum(total) AS total, quotient(sum(total), CAST(sum(n) AS BIGINT)) AS mean,
-        clamp(min(bin) FILTER (WHERE upto >= nearest_rank(rows_of_key, 50)), min(least_value), max(most_value)) AS median,
+    SELECT key, CAST(sum(n) AS BIGINT) AS count, sum(total) AS total,
+        quotient(sum(total), CAST(sum(n) AS BIGINT)) AS mean,
+        clamp(min(bin) FILTER (WHERE upto >= nearest_rank(rows_of_key, 50)), min(least_value), max(most_value))
+            AS median,
         clamp(min(bin) FILTER (WHERE upto >= nearest_rank(rows_of_key, 99)), min(least_value), max(most_value)) AS p99,
         min(least_value) AS least_value, max(most_value) AS most_value, max(distinct_values) > $distinct_max AS is_rough
     FROM ranked GROUP BY key
@@ -133,7 +136,7 @@ values_of AS (
 
 @dataclass(frozen=True)
 class Dialect:
-    """What an engine calls a function, and the words that start with @."""
+    """An engine's names of functions, and the words that start with @."""
 
     functions: dict[str, str]
     words: dict[str, str]
@@ -197,8 +200,8 @@ def expand(text: str, dialect: Dialect) -> str:
 
 
 def view(by: str | None, distinct: bool, filters: Iterable[str]) -> str:
-    """The common table expressions `spans` and `resources`. The filters' values are parameters of their names. Spans of a
-    rank's step that are repeated for the step of all ranks do not count."""
+    """The common table expressions `spans` and `resources`. The filters' values are parameters of their names. Spans of
+    a rank's step that are repeated for the step of all ranks do not count."""
     conditions = ["step_copy IS NULL", *(_FILTERS[name] for name in filters)]
     once = "QUALIFY row_number() OVER (PARTITION BY trace_id, span_id ORDER BY start_ns) = 1" if distinct else ""
     return f"""
@@ -211,8 +214,8 @@ all_spans AS @inline (
     {once}
 ),
 spans AS @inline (
-    SELECT *, {GROUPS[by] if by else "''"} AS grp, {_IS_WORK} AS is_work, {_IS_KERNEL} AS is_kernel, {_IS_MOVE} AS is_move,
-        {_IS_CALL} AS is_call
+    SELECT *, {GROUPS[by] if by else "''"} AS grp, {_IS_WORK} AS is_work, {_IS_KERNEL} AS is_kernel,
+        {_IS_MOVE} AS is_move, {_IS_CALL} AS is_call
     FROM all_spans
 ),
 resources AS @inline (

@@ -99,7 +99,10 @@ class Store:
         folders."""
         yield from (self.folder / "spans").rglob("*.parquet")
         for partition in (self.folder / CLOSING).glob("*/date=*/hour=*/service=*"):
-            if not partition.parts[-4].endswith(".old") and not (self.folder / "spans" / Path(*partition.parts[-3:])).exists():
+            if (
+                not partition.parts[-4].endswith(".old")
+                and not (self.folder / "spans" / Path(*partition.parts[-3:])).exists()
+            ):
                 yield from partition.glob("*.parquet")
 
     def files(self, since: int | None = None, until: int | None = None) -> list[File]:

@@ -215,7 +215,7 @@ class Close(shared.Folder):
         self.assertEqual({row["service"]: row["spans"] for row in _close.close(folder, LATER).dicts()}, {"a": 12, "b": 3})
 
     def test_names_of_services(self):
-        """A suffix that is also the one of old folders, a slash, none."""
+        """With a suffix that `closing` uses, too, with a slash, and none."""
         for number, name in enumerate(("x.old", "a/b", None)):
             for i in range(2):
                 self.export(self.of(name, 100 * number + i), name=f"{number}{i}.jsonl")

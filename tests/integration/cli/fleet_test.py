@@ -520,7 +520,7 @@ class Progressing(unittest.TestCase):
         self.assertEqual(err.getvalue(), "")
 
     def test_of_a_query(self):
-        """What DuckDB says while it works is a share."""
+        """DuckDB's progress is in percent."""
         with tempfile.TemporaryDirectory() as folder:
             connection = _engine_duckdb.connect(folder, "1GB", 1)
             worker = threading.Thread(target=lambda: connection.execute("SELECT sum(hash(i)) FROM range(100000000) AS numbers(i)").fetchall())
