@@ -66,7 +66,7 @@ class Exporter(unittest.TestCase):
     def start_server(self, *arguments):
         schema = self.work / "schema.sql"  # without merges, so that repeated rows can be counted
         schema.write_text(SCHEMA.read_text().replace("TTL toDateTime(time) + INTERVAL 7 DAY\n", "").replace(
-            "min_age_to_force_merge_seconds = 3600", "min_age_to_force_merge_seconds = 0, max_bytes_to_merge_at_max_space_in_pool = 1"))
+            "min_age_to_force_merge_seconds = 3600", "min_age_to_force_merge_seconds = 0") + "\nSYSTEM STOP MERGES cuspan.stored_spans;\n")
         process = subprocess.Popen([sys.executable, SERVER, "--data", self.work / "data", "--port", "0", "--init", schema, "--user",
                                     "collector:writer:secret", "--user", "reader:reader:r", "--cert", self.work / "cert.pem", "--key",
                                     self.work / "key.pem", *arguments], stdout=subprocess.PIPE, text=True)

@@ -268,7 +268,7 @@ class Repeats(ClickHouse):
 class Retention(ClickHouse):
     def test_old_partitions_are_dropped(self):
         text = SCHEMA.read_text(encoding="utf-8")
-        self.assertIn("TTL toDateTime(time) + INTERVAL 7 DAY\n", text)
+        self.assertTrue("TTL toDateTime(time) + INTERVAL 7 DAY\n" in text)
         self.connection.query("DROP DATABASE cuspan")
         for statement in clickhouse_case.statements(text):
             self.connection.query(statement)
