@@ -210,6 +210,7 @@ part_ranks() { release_build && tests/training/acceptance.py --driver build/rank
 part_trainers() { release_build && python/tests/trainers.sh build; }
 part_profiles() { release_build && tests/e2e/profiles.sh; }
 part_fleet-50m() { release_build && tests/fleet/scale.sh build --spans 50000000 --no-clickhouse; }
+part_fleet-exporter() { release_build && tests/fleet/exporter_test.sh build; }
 part_job-balanced() { release_build && wait_for_jaeger && tests/e2e/job.sh --balanced; }
 
 # Every integration test 50 times while other load keeps all processors busy, less than an hour at a time.
@@ -408,6 +409,7 @@ release_parts() {
     run_part containers-full "tests/run.sh quick on bare Debian 12 and 13"
     run_part ranks "findings across ranks: 200 seeds; 1,024 ranks with 500 collectives a step"
     run_part trainers "steps of PyTorch's and JAX's trainers on a CPU (4 GB to download)"
+    run_part fleet-exporter "the Collector's ClickHouse exporter with the tables of deploy/fleet, in ClickHouse's engine"
     run_part job-balanced "a training job's ranks, through Collectors that balance by trace"
     run_part profiles "OTLP profiles, through a Collector"
     run_part fleet-50m "50 million spans: cuspan stat and cuspan fleet have the same rows, within their memory"

@@ -482,7 +482,7 @@ def variable(name):
                 "description": "32 hexadecimal digits; select one in the table of requests."}
     sql = options(COLUMNS[name])
     return {"name": name, "label": LABELS[name], "type": "query", "datasource": SOURCE, "query": {"editorType": "sql", "rawSql": sql},
-            "definition": sql, "refresh": 2, "sort": 0, "multi": False, "includeAll": False, "allowCustomValue": True, "regex": "",
+            "refresh": 2, "sort": 0, "multi": False, "includeAll": False, "allowCustomValue": True, "regex": "",
             "current": {"text": "All", "value": "*"}}
 
 

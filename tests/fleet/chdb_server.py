@@ -4,8 +4,8 @@
     chdb_server.py --data FOLDER [--port N] [--init FILE.sql]... [--user NAME:ROLE:PASSWORD]... [--cert FILE --key FILE]
 
 It prints "listening on PORT" when it accepts connections. The Collector's ClickHouse exporter can insert into it, and clients of
-HTTP can query it (parameters of queries, formats, settings, basic authentication, TLS). What it has acknowledged is in the
-folder and survives kill -9. Roles: admin (everything), writer (INSERT), reader (SELECT). Without --user there is no
+HTTP can query it (parameters of queries, formats, settings, basic authentication, TLS). Acknowledged inserts are in the
+folder and survive kill -9. Roles: admin (everything), writer (INSERT), reader (SELECT). Without --user there is no
 authentication. Install chdb==4.4.0, lz4 and clickhouse-cityhash from PyPI.
 
 To provoke what retries do: --lose-answers N closes the connection of each Nth insert after it is stored, --insert-delay S

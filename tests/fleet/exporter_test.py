@@ -182,7 +182,7 @@ class Exporter(unittest.TestCase):
         self.assertEqual(self.ask("SELECT count(), uniqExact(trace_id, span_id) FROM cuspan.stored_spans"), f"{sent}\t{sent}")
 
     def test_killed_server(self):
-        """What the exporter could not deliver is delivered to the next one, and nothing is stored twice."""
+        """The next server gets the rest, and nothing is stored twice."""
         self.start_server("--insert-delay", "0.2")
         process = self.start_collector()
         lines = list(self.lines())

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The server of the tests itself: what it has acknowledged survives kill -9; users, TLS, formats, errors. And the scripts of
+"""The server of the tests itself: acknowledged inserts survive kill -9; users, TLS, formats, errors. And the scripts of
 deploy/fleet/clickhouse, with it.
 
     server_test.py [--build BUILD-DIR] [unittest's arguments]"""
