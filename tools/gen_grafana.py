@@ -207,20 +207,71 @@ ORDER BY rank"""
 
 
 def collectives(names):
-    return f"""SELECT operation, communicator, ranks, count() AS count, sum(bytes) AS bytes,
-    quantileExactWeighted(0.5)(transfer_ns, 1) AS transfer_ns, toInt64(floor(avg(wait_ns))) AS wait_ns,
-    toInt64(floor(avg(skew_ns))) AS skew_ns
-FROM
-(
-    SELECT collective_operation AS operation, collective_communicator AS communicator, max(collective_ranks) AS ranks,
-        max(collective_bytes) AS bytes, min(duration_ns) AS transfer_ns, avg(duration_ns) - min(duration_ns) AS wait_ns,
-        max(start_ns) - min(start_ns) AS skew_ns
-    {spans(names, "class = 'comm'", "collective_key IS NOT NULL")}
+    return f"""WITH instances AS (
+    SELECT coalesce(collective_operation, 'other') AS operation, coalesce(collective_communicator, '') AS communicator,
+        max(collective_ranks) AS ranks, max(coalesce(collective_bytes, 0)) AS bytes, min(coalesce(collective_bytes, 0)) = bytes AS is_uniform,
+        min(duration_ns) AS shortest_ns, max(duration_ns) - min(duration_ns) AS skew_ns, avg(duration_ns) - min(duration_ns) AS wait_ns,
+        if(bytes > 0, floor(log2(bytes)), -1) AS size_class, argMin(process, (duration_ns, coalesce(rank, 0))) AS last,
+        argMin(coalesce(rank, 0), (duration_ns, coalesce(rank, 0))) AS last_rank
+    {spans(names, "class = 'comm'", "collective_key IS NOT NULL", "collective_ranks > 1",
+           "coalesce(collective_operation, 'other') NOT IN ('send', 'recv', 'send_recv')")}
     GROUP BY operation, communicator, collective_key
-    HAVING count() = ranks
+    HAVING count() = ranks AND uniqExact(process) = count()
+),
+classes AS (
+    SELECT operation, communicator, ranks, size_class, count() AS count, sum(bytes) AS sum_bytes,
+        quantileExactInclusive(0.5)(shortest_ns) AS transfer, quantileExactInclusive(0.5)(skew_ns) AS skew, avg(wait_ns) AS wait,
+        min(is_uniform) AS uniform, quantileExactInclusive(0.5)(bytes * 1e9 / nullIf(shortest_ns, 0)) AS algbw
+    FROM instances GROUP BY operation, communicator, ranks, size_class
+),
+lasts AS (
+    SELECT operation, communicator, ranks, size_class, argMin(last, (-seen, last_rank)) AS last, max(seen) AS times
+    FROM (SELECT operation, communicator, ranks, size_class, last, last_rank, count() AS seen
+        FROM instances GROUP BY operation, communicator, ranks, size_class, last, last_rank)
+    GROUP BY operation, communicator, ranks, size_class
 )
-GROUP BY operation, communicator, ranks
+SELECT classes.operation AS operation, nullIf(classes.communicator, '') AS communicator, classes.ranks AS ranks,
+    if(classes.size_class < 0, 0, toInt64(exp2(classes.size_class))) AS from_bytes, count, sum_bytes AS bytes,
+    toInt64(floor(transfer)) AS transfer_ns,
+    if(uniform, algbw * multiIf(operation = 'all_reduce', 2 * (ranks - 1) / ranks,
+        operation IN ('all_gather', 'reduce_scatter', 'all_to_all', 'gather', 'scatter'), (ranks - 1) / ranks, 1), NULL) AS busbw,
+    toInt64(floor(wait)) AS wait_ns, toInt64(floor(skew)) AS skew_ns, last, times / count AS last_share
+FROM classes INNER JOIN lasts ON lasts.operation = classes.operation AND lasts.communicator = classes.communicator
+    AND lasts.ranks = classes.ranks AND lasts.size_class = classes.size_class
 ORDER BY bytes DESC"""
+
+
+def stragglers(names):
+    return f"""WITH traces AS (
+    SELECT trace_id, max(spans.step) AS number
+    {spans(names, "step IS NOT NULL", "coalesce(step_kind, 'train') = 'train'")}
+    GROUP BY trace_id
+),
+arrivals AS (
+    SELECT collective_key, coalesce(collective_communicator, '') AS communicator, collective_ranks, coalesce(collective_bytes, 0) AS bytes,
+        duration_ns, coalesce(spans.rank, 0) AS rank_number, process, host, traces.number AS number
+    {spans(names, "class = 'comm'", "collective_key IS NOT NULL", "collective_ranks > 1",
+           "collective_operation IN ('all_reduce', 'all_gather', 'reduce_scatter', 'all_to_all')")}
+        INNER JOIN traces ON traces.trace_id = spans.trace_id
+),
+instances AS (
+    SELECT communicator, collective_key, quantileExactInclusive(0.5)(duration_ns) AS middle_ns, min(number) AS number,
+        argMin(process, (duration_ns, rank_number)) AS last
+    FROM arrivals GROUP BY communicator, collective_key
+    HAVING count() = max(collective_ranks) AND uniqExact(process) = count() AND min(bytes) = max(bytes)
+),
+late AS (
+    SELECT arrivals.communicator AS communicator, instances.number AS number, process, any(rank_number) AS rank_number, any(host) AS host,
+        count() AS arrived, max(collective_ranks) AS ranks, sum(middle_ns - duration_ns) AS late_ns, countIf(last = process) AS times_last
+    FROM arrivals INNER JOIN instances ON instances.communicator = arrivals.communicator
+        AND instances.collective_key = arrivals.collective_key
+    GROUP BY arrivals.communicator, instances.number, process
+)
+SELECT any(rank_number) AS rank, process, any(late.host) AS host, nullIf(late.communicator, '') AS communicator, max(late.ranks) AS ranks,
+    count() AS steps, sum(arrived) AS collectives, sum(times_last) / sum(arrived) AS last_share,
+    toInt64(trunc(quantileExactInclusive(0.5)(late_ns))) AS lateness_ns
+FROM late GROUP BY late.communicator, process
+ORDER BY lateness_ns DESC"""
 
 
 def code_lines(names):
@@ -317,7 +368,7 @@ SELECT value, value AS text FROM (SELECT DISTINCT toString({column}) AS value FR
 
 # ---- Dashboards ----------------------------------------------------------------------------------------------------
 
-UNITS = {"_ns": "ns", "bytes": "bytes", "bytes_per_s": "Bps", "share": "percentunit"}
+UNITS = {"_ns": "ns", "bytes": "bytes", "busbw": "Bps", "bytes_per_s": "Bps", "share": "percentunit"}
 NUMBERS = {"count", "runs", "calls", "errors", "kernels", "steps", "processes", "ranks"}
 
 
@@ -374,8 +425,11 @@ STEPS = {"step": "step", "kind": "kind", "processes": "ranks", "min_ns": "fastes
 RANKS = {"rank": "rank", "process": "process", "host": "host", "steps": "steps", "calls": "calls", "call_ns": "host time in calls",
          "errors": "failed calls", "kernels": "kernels", "kernel_ns": "kernel time", "move_ns": "time of copies",
          "collective_ns": "time in collectives"}
-COLLECTIVES = {"operation": "operation", "communicator": "communicator", "ranks": "ranks", "count": "count", "bytes": "bytes",
-               "transfer_ns": "transfer", "wait_ns": "wait", "skew_ns": "skew"}
+COLLECTIVES = {"operation": "operation", "communicator": "communicator", "ranks": "ranks", "from_bytes": "from size", "count": "count",
+               "bytes": "bytes", "transfer_ns": "transfer", "busbw": "bus bandwidth", "wait_ns": "wait", "skew_ns": "skew",
+               "last": "most often last", "last_share": "how often"}
+STRAGGLERS = {"rank": "rank", "process": "process", "host": "host", "communicator": "communicator", "ranks": "ranks", "steps": "steps",
+              "collectives": "collectives", "last_share": "last in", "lateness_ns": "lateness"}
 REQUESTS = {"trace_id": "trace", "name": "first span", "process": "process", "start": "start", "wall_ns": "duration", "calls": "calls",
             "call_ns": "host time in calls", "errors": "failed calls", "kernels": "kernels", "kernel_ns": "kernel time",
             "move_ns": "time of copies"}
@@ -430,8 +484,11 @@ DASHBOARDS = {
         table("Steps", "Work of all ranks together. Fastest and slowest rank: durations of the ranks' spans of the step.", steps(IN_JOB), STEPS,
               question="steps"),
         table("Ranks", "Sums over the range of time. Ranks of the same job should have similar sums.", ranks(IN_JOB), RANKS, question="ranks"),
-        table("Collectives", "Those of which all ranks are there. Transfer: median of the shortest duration over the ranks. Wait: mean time "
-              "beyond it. Skew: mean difference of the ranks' starts.", collectives(IN_JOB), COLLECTIVES, question="collectives"),
+        table("Late ranks", "Lateness: how much later than the median rank a rank arrives in the collectives of a step, median over the steps. "
+              "Negative: earlier. The first rank holds up the others.", stragglers(IN_JOB), STRAGGLERS, question="stragglers"),
+        table("Collectives", "By operation, communicator and size, from this power of two to the next one. Those of which a rank is missing do not "
+              "count. Transfer: median of the shortest duration over the ranks. Wait: mean time beyond it.", collectives(IN_JOB), COLLECTIVES,
+              question="collectives"),
         table("Lines of code", "GPU time by the line of the program that launched the work. Needs `capture.code`.", code_lines(IN_JOB),
               {"place": "line", "function": "function", "self_ns": "GPU time", "share": "share"}, width=12, question="code_lines"),
         table("Kernels", KERNEL_TEXT, kernels(IN_JOB), KERNELS, width=12, question="kernels"),

@@ -47,7 +47,7 @@ def in_order(rows):
 
 
 def rounded(row, names):
-    return {name: f"{value:.6g}" if name.endswith(("share", "concurrency", "per_s")) else value
+    return {name: f"{value:.5g}" if name.endswith(("share", "concurrency", "per_s", "busbw")) else value
             for name, value in row.items() if name in names and value is not None}
 
 
