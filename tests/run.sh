@@ -143,6 +143,8 @@ part_e2e() {
 }
 
 part_fleet-scale() { cmake --build build >/dev/null && tests/fleet/scale.sh build; }
+# Kafka and Collectors as deploy/fleet has them.
+part_fleet() { result_of fleet-fetch tests/fleet/run.sh --fetch && cmake --build build >/dev/null && tests/fleet/run.sh; }
 
 # Whole training steps, or nothing of them.
 part_job() { wait_for_jaeger && tests/e2e/job.sh; }
@@ -206,6 +208,7 @@ part_slurm() { wait_for_jaeger && release_stage && tests/slurm/run.sh --torch --
 release_stage() { [ -x build/release/stage-x86_64/bin/cuspan ] || tools/release/build.sh x86_64; }
 part_containers-full() { wait_for_jaeger && tests/containers/run.sh suite; }
 
+part_fleet-failures() { release_build && wait_for_jaeger && tests/fleet/run.sh --failures; }
 part_ranks() { release_build && tests/training/acceptance.py --driver build/ranks_driver --long; }
 part_trainers() { release_build && python/tests/trainers.sh build; }
 part_profiles() { release_build && tests/e2e/profiles.sh; }
@@ -247,6 +250,7 @@ start_getting_tools() {
     if [ "${CI:-}" = true ] || [[ " ${ONLY[*]} " == *" containers "* ]]; then
         behind containers-fetch tests/containers/run.sh --fetch
     fi
+    [ ${#ONLY[@]} -gt 0 ] || behind fleet-fetch tests/fleet/run.sh --fetch
     if [ ${#ONLY[@]} -eq 0 ] || [[ " ${ONLY[*]} " == *" dist "* ]]; then
         CUSPAN_NEWER_SOURCES=1 behind release-libraries bash -c 'tools/release/libraries.sh x86_64 && tools/release/libraries.sh aarch64'
     fi
@@ -377,6 +381,7 @@ ci_parts() {
     run_part e2e "recordings through the agent into Jaeger and a Collector, and back"
     run_part service "the service of examples/service, into a Collector with tail sampling and Jaeger"
     run_part job "a training job's ranks, into a Collector that keeps whole steps"
+    run_part fleet "deploy/fleet: agents, Collectors, Kafka and a store, with kill -9"
     run_part demo "examples/demo.sh"
     run_part dist "the release: deb, wheel and image for x86-64, arm64 through qemu-user"
     run_part docker "Dockerfile and compose file, without an engine"
@@ -407,6 +412,7 @@ release_parts() {
     run_part podman "cuspan cdi with Podman and Docker"
     run_part slurm "recipes, modules and prolog with Debian's Slurm and MPI"
     run_part containers-full "tests/run.sh quick on bare Debian 12 and 13"
+    run_part fleet-failures "deploy/fleet: every part fails at several moments, and no delivered span is missing"
     run_part ranks "findings across ranks: 200 seeds; 1,024 ranks with 500 collectives a step"
     run_part trainers "steps of PyTorch's and JAX's trainers on a CPU (4 GB to download)"
     run_part fleet-exporter "the Collector's ClickHouse exporter with the tables of deploy/fleet, in ClickHouse's engine"
