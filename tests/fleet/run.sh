@@ -21,11 +21,12 @@ PASSED=0 FAILED=0 SKIPPED=0
 
 # count COMMAND...: runs a test, and adds what its last line says, or unittest's.
 count() {
-    local output status=0 line
+    local output status=0 line passed failed skipped
     output=$(mktemp)
     "$@" 2>&1 | tee "$output"
     status=${PIPESTATUS[0]}
-    if line=$(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$output" | tail -n 1); then
+    line=$(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$output" | tail -n 1)
+    if [ -n "$line" ]; then
         read -r passed _ failed _ skipped _ < <(tr -d , <<<"$line")
     else
         passed=$(sed -nE 's/^Ran ([0-9]+) tests? in .*/\1/p' "$output")
