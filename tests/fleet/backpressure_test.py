@@ -104,7 +104,7 @@ class Case:
         return f"{made} spans delivered and stored; up to {largest} waited in the spool; the queue was at {metrics['otelcol_exporter_queue_size']:.0f} of {QUEUE_BYTES} bytes"
 
     def run_store(self):
-        """The ingester's queue is full, and it stops reading. Kafka holds the spans, and nobody else notices."""
+        """The ingester's queue is full, and it stops reading. Kafka holds the spans, and no other stage grows."""
         agent = self.agent()
         wait_for(lambda: self.store.counts(self.name)[1] > 0, "first spans")
         self.store.kill()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What each part of deploy/fleet may do at any moment without a lost span: kill -9, stop answering, lose answers, a full disk.
+"""Failures of each part of deploy/fleet that must lose no span: kill -9 at several moments, no answers, a full queue.
 For each case, the number of different spans in the store must be the number that the agents report as delivered.
 
     failures_test.py --build DIRECTORY --collector FILE --jars FOLDER [--seed N] [--rounds N] [CASE...]
@@ -124,7 +124,7 @@ class Cases:
                 time.sleep(case.down_s)
                 self.restore_parts(case)
             delivered = self.delivered(agents, reports)
-        if delivered is None:  # the case says what it found
+        if delivered is None:  # counted by the case itself
             return "", "", 0, remark
         return delivered, *self.arrived(service, delivered), remark
 
@@ -166,7 +166,7 @@ class Cases:
         return self.store.counts(service)[1], repeated
 
     def run_agent(self, service):
-        """The agent is killed. What its spool has arrives, and the rest is counted."""
+        """The agent is killed. The spans in its spool arrive, and the rest is counted."""
         agent = Agent(self.tier, f"http://127.0.0.1:{self.node.otlp}", service=service, repeat=1000)
         child = agent.child()
         wait_for(lambda: self.store.counts(service)[1] > 0, "first spans")
@@ -242,7 +242,7 @@ class Cases:
         return None, f"known loss: {delivered - last:,} of {delivered:,} spans; {left:,} waited in the spool"
 
     def run_damage(self, service):
-        """The queue's file is overwritten while Kafka is away. What it held is lost. The Collector starts and goes on, and keeps
+        """The queue's file is overwritten while Kafka is away. Its spans are lost. The Collector starts and goes on, and keeps
         the file, or says that it is damaged."""
         self.kafka.kill()
         held = sum(agent.deliver() for agent in self.agents(f"{service}-damaged"))

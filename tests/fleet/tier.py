@@ -79,7 +79,7 @@ class Service:
         wait_for(is_ready, f"start of {self.name}; its log: {self.log}")
 
     def kill(self):
-        """kill -9, of itself and of what it has started."""
+        """kill -9, also of its children."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()

@@ -449,7 +449,7 @@ static void add_operations(struct metrics *m)
     operations_unlock(operations, is_delta(m, METRIC_OPERATION_DURATION));
 }
 
-/* What waits for a collector on disk. It also grows while a collector refuses requests. */
+/* Spans on disk that no collector has accepted. */
 static void add_spooled(struct metrics *m)
 {
     struct output_health health;

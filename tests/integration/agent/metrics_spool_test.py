@@ -116,10 +116,11 @@ class Spool(Case):
         self.assertEqual(list(self.spool.iterdir()), [])
 
     def test_spans_in_the_spool_are_a_metric(self):
-        """What no collector has accepted yet: backpressure shows in the metrics."""
+        """Spans that no collector has accepted yet: backpressure shows in the metrics."""
         report = Path(self.folder.name, "spooled-report")
         settings = [word for setting in (*ROOM, f"spool.directory={self.spool}", f"report_file={report}") for word in ("--set", setting)]
-        cuspan("replay", "--endpoint", "http://127.0.0.1:9", "--paced", "--repeat", "4", *settings, self.RECORDING, OTEL_METRICS_EXPORTER="otlp", OTEL_METRIC_EXPORT_INTERVAL="30",
+        cuspan("replay", "--endpoint", "http://127.0.0.1:9", "--paced", "--repeat", "4", *settings, self.RECORDING,
+               OTEL_METRICS_EXPORTER="otlp", OTEL_METRIC_EXPORT_INTERVAL="30",
                OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=f"http://127.0.0.1:{self.sink.port}/v1/metrics")
         requests = [otlp_metrics.from_protobuf(request.body) for request in self.sink.requests]
         sizes = [point.as_int for (name, _), points in otlp_metrics.series(requests).items() if name == "cuspan.spool.size"

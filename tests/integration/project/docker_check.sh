@@ -30,7 +30,7 @@ check_files() {
     check_collector examples/service/collector.yaml 's/exporters: \[otlphttp\]/exporters: [nowhere]/'
     check_collector examples/training/sample.yaml 's/exporters: \[otlphttp\]/exporters: [nowhere]/'
     if find_compose --present; then
-        for file in docker/compose.yaml examples/service/compose.yaml; do
+        for file in docker/compose.yaml examples/service/compose.yaml deploy/fleet/compose.yaml deploy/fleet/node.compose.yaml; do
             "${COMPOSE[@]}" -f "$file" --profile gpu config >/dev/null
             echo "Docker Compose accepts $file"
         done
