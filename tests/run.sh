@@ -142,6 +142,7 @@ part_e2e() {
     tests/e2e/run.sh
 }
 
+part_fleet-fuzz() { cmake --build build >/dev/null && tests/fleet/fuzz.sh build; }
 part_fleet-scale() { cmake --build build >/dev/null && tests/fleet/scale.sh build; }
 # Kafka and Collectors as deploy/fleet has them.
 part_fleet() { result_of fleet-fetch tests/fleet/run.sh --fetch && cmake --build build >/dev/null && tests/fleet/run.sh; }
@@ -212,6 +213,8 @@ part_fleet-failures() { release_build && wait_for_jaeger && tests/fleet/run.sh -
 part_ranks() { release_build && tests/training/acceptance.py --driver build/ranks_driver --long; }
 part_trainers() { release_build && python/tests/trainers.sh build; }
 part_profiles() { release_build && tests/e2e/profiles.sh; }
+part_fleet-fuzz-long() { release_build && tests/fleet/fuzz.sh build 10000 "$(date +%s)"; }
+part_fleet-spark() { release_build && tests/fleet/spark.sh build; }
 part_fleet-50m() { release_build && tests/fleet/scale.sh build --spans 50000000 --no-clickhouse; }
 part_fleet-exporter() { release_build && tests/fleet/exporter_test.sh build; }
 part_job-balanced() { release_build && wait_for_jaeger && tests/e2e/job.sh --balanced; }
@@ -377,6 +380,7 @@ ci_parts() {
     run_part torture "each allocation, file and network operation, thread and CUPTI call fails in turn"
     run_part memcheck "valgrind's memcheck over replays"
     run_part python "the Python package, with OpenTelemetry's SDK and uvloop"
+    run_part fleet-fuzz "cuspan fleet and cuspan export with damaged and hostile files"
     run_part fleet-scale "2 million spans: cuspan stat, DuckDB and ClickHouse's engine have the same rows"
     run_part e2e "recordings through the agent into Jaeger and a Collector, and back"
     run_part service "the service of examples/service, into a Collector with tail sampling and Jaeger"
@@ -418,6 +422,8 @@ release_parts() {
     run_part fleet-exporter "the Collector's ClickHouse exporter with the tables of deploy/fleet, in ClickHouse's engine"
     run_part job-balanced "a training job's ranks, through Collectors that balance by trace"
     run_part profiles "OTLP profiles, through a Collector"
+    run_part fleet-fuzz-long "cuspan fleet and cuspan export with 30,000 damaged and hostile files"
+    run_part fleet-spark "examples/fleet/spark_fleet.py, in Spark's local-cluster mode (500 MB to download)"
     run_part fleet-50m "50 million spans: cuspan stat and cuspan fleet have the same rows, within their memory"
     until_done stress "every integration test 50 times beside other load"
     until_done stress-fork "the control test with forked children 500 times under AddressSanitizer, beside other load"
