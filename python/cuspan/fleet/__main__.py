@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+from cuspan.fleet._answer import printable
 from cuspan.fleet._compare import compare
 from cuspan.fleet._engine_clickhouse import ClickHouse, read_password
 from cuspan.fleet._engine_duckdb import DuckDB
@@ -166,7 +167,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 save(answer, options.plot)
             _write(getattr(answer, options.form or "text")(), options.output)
     except Problem as problem:
-        print(f"cuspan fleet: {problem}", file=sys.stderr)
+        print(printable(f"cuspan fleet: {problem}"), file=sys.stderr)
         return 1
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -123,8 +123,25 @@ class DuckDB:
         return self._run(text, {**self._files(self.store.files(), Filters()), **values})
 
     def problem_of(self, error: Exception) -> str | None:
-        """The engine's text; None: the error is not the engine's."""
-        return first_line(error) if isinstance(error, self._duckdb.Error) else None
+        """The engine's text; None: the error is not the engine's. It does not always name a damaged file."""
+        if not isinstance(error, self._duckdb.Error):
+            return None
+        text = first_line(error)
+        duckdb = self._duckdb
+        others = (duckdb.OutOfMemoryException, duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)
+        is_clear = ".parquet" in text or isinstance(error, others)
+        damaged = None if is_clear else self._damaged_file()
+        return f"{text} ({damaged} is damaged; export its spans again)" if damaged else text
+
+    def _damaged_file(self) -> str | None:
+        """The first one whose description or data cannot be read."""
+        text = "SELECT max(COLUMNS(*)::VARCHAR) FROM read_parquet($path)"
+        for path in [*(file.path for file in self.store.files()), *self.store.resource_files()]:
+            try:
+                self._connection.execute(text, {"path": [literal_path(path)]})
+            except self._duckdb.Error:
+                return path
+        return None
 
     def note_of_repeats(self, filters: Filters) -> str | None:
         """Retries and overlapping exports repeat spans. To count them takes longer than most answers, so in large

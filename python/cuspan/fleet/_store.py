@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
@@ -74,6 +75,16 @@ def closed_names(partition: Path) -> set[str]:
         return set()
 
 
+def _size_of(path: Path) -> int:
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise Problem(f"cannot read {path}: {error.strerror}; export its spans again, or delete it") from None
+    if not stat.S_ISREG(status.st_mode):  # the engine would wait for a pipe's writer
+        raise Problem(f"{path} is not a file; delete it")
+    return status.st_size
+
+
 class Store:
     """A folder that `cuspan export` wrote."""
 
@@ -86,7 +97,7 @@ class Store:
             raise Problem(
                 f"cannot read {description}: {error.strerror}; name the folder of: cuspan export -o FOLDER FILE..."
             ) from None
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise Problem(f"{description} has no version of a schema; export again into an empty folder") from None
         if version != SCHEMA_VERSION:
             raise Problem(
@@ -111,7 +122,7 @@ class Store:
         for path in self._paths():
             hour = _hour_of(path)
             if (until is None or hour < until) and (since is None or hour + HOUR_NS > since):
-                found.append(File(str(path), path.name[:16], hour, path.stat().st_size))
+                found.append(File(str(path), path.name[:16], hour, _size_of(path)))
         return sorted(found, key=lambda file: (file.resource, file.hour, file.path))
 
     def open_files(self, files: Sequence[File]) -> list[File]:
@@ -127,7 +138,10 @@ class Store:
         ]
 
     def resource_files(self) -> list[str]:
-        return sorted(str(path) for path in (self.folder / "resources").glob("*.parquet"))
+        found = sorted((self.folder / "resources").glob("*.parquet"))
+        for path in found:
+            _size_of(path)
+        return [str(path) for path in found]
 
 
 def batches(files: Sequence[File], most_bytes: int) -> Iterable[list[File]]:
