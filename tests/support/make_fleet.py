@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the spans of a fleet: copies of all recordings, as files of OTLP.
 
-    make_fleet.py BUILD FOLDER [--spans N] [--sets N] [--json] [--seed N]
+    make_fleet.py BUILD FOLDER [--spans N] [--sets N] [--json] [--seed N] [--recordings NAMES]
 
 The spans are those of examples/recordings and examples/training. One set has a process for each recording, or two where it is
 a training job, and repeats them in rounds, 30 s apart. Each set has its own job, hosts, GPUs, processes and hour of two days; the second
@@ -355,10 +355,10 @@ def write_set(task):
     return path.stat().st_size
 
 
-def make(build, folder, spans, sets=None, is_json=False, seed=1):
+def make(build, folder, spans, sets=None, is_json=False, seed=1, recordings=None):
     """At least `spans`. Returns what it made."""
     global MADE
-    MADE = templates(Path(build), is_json)
+    MADE = [template for template in templates(Path(build), is_json) if not recordings or template.name in recordings]
     units = processes_of(0, MADE)
     of_set = sum(unit.template.spans for unit in units)
     rounds = -(-spans // (of_set * sets)) if sets else max(-(-spans // (of_set * SETS_MAX)), ROUNDS_WANTED)
@@ -368,7 +368,8 @@ def make(build, folder, spans, sets=None, is_json=False, seed=1):
     tasks = [(set_, rounds, folder / f"set-{set_:03}.{suffix}.zst", seed) for set_ in range(sets)]
     with multiprocessing.get_context("fork").Pool(os.cpu_count()) as pool:
         sizes = pool.map(write_set, tasks, chunksize=1)
-    return {"spans": of_set * sets * rounds, "sets": sets, "rounds": rounds, "processes": sets * (len(units) + 1), "bytes": sum(sizes)}
+    processes = len(units) + any(unit.template.name == "late_rank" for unit in units)
+    return {"spans": of_set * sets * rounds, "sets": sets, "rounds": rounds, "processes": sets * processes, "bytes": sum(sizes)}
 
 
 def main():
@@ -378,9 +379,11 @@ def main():
     parser.add_argument("--spans", type=int, default=2_000_000)
     parser.add_argument("--sets", type=int)
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--recordings", type=lambda text: text.split(","), help="only these: vector_add,threads")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    print(json.dumps(make(options.build, options.folder, options.spans, options.sets, options.json, options.seed)))
+    print(json.dumps(make(options.build, options.folder, options.spans, options.sets, options.json, options.seed,
+                          options.recordings)))
 
 
 if __name__ == "__main__":
