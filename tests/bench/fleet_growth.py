@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Measures reader, writer and questions of a fleet's spans from 10^6 to 10^8 of them, next to other tools.
 
-    fleet_growth.py [BUILD] [OUT.json] [--spans N,N...] [--memory SIZE] [--others-max N] [--spark-max N] [--work FOLDER]
+    fleet_growth.py [BUILD] [OUT.json] [--spans N,N...] [--memory SIZE] [--others-max N] [--json-max N] [--spark-max N] [--work FOLDER]
 
 The spans are those of tests/support/make_fleet.py in zstd protobuf: all recordings as many processes, hosts, GPUs and hours of two days,
 with random IDs and mostly distinct durations. For each number of spans: `cuspan stat` with all tables, `cuspan export`, each question of
-`cuspan fleet` on two threads. Up to --others-max spans: DuckDB's own reader of the same spans as JSON lines into Parquet, and pandas on the
-exported files. Up to --spark-max: examples/fleet/spark_fleet.py in Spark's local-cluster mode, two workers with one core and 1 GiB each.
+`cuspan fleet` on two threads. Up to --others-max spans: pandas on the exported files. Up to --json-max: stat and export of the same spans as JSON lines,
+DuckDB's own reader of them into Parquet, and HTA on the same calls and work as a trace of PyTorch's profiler. Up to --spark-max: examples/fleet/spark_fleet.py in Spark's local-cluster mode, two workers with one core and 1 GiB each.
 Each is one run in a process of its own: wall-clock and CPU seconds, peak of resident memory, bytes; and the processors that were idle
-before it. It needs duckdb, numpy, pandas and pyspark: run.sh gets them. FOLDER stays, and what it has is used again."""
+before it. It needs duckdb, numpy, pandas, pyspark and HolisticTraceAnalysis: run.sh gets them. FOLDER stays, and what it has is used again."""
 
 import argparse
 import datetime
@@ -32,16 +32,17 @@ SPARK_WORKERS, SPARK_MASTER = 2, "local-cluster[2,1,1024]"
 JSON_READER = """import duckdb, sys
 db = duckdb.connect(config={"threads": "2", "memory_limit": sys.argv[3], "preserve_insertion_order": "false"})
 db.execute('''COPY (
-    WITH batches AS (SELECT unnest(resourceSpans) AS b FROM read_json(?, maximum_object_size = 1000000000, columns = {
+    WITH batches AS (SELECT unnest(resourceSpans) AS b FROM read_json(?, maximum_object_size = 33554432, columns = {
         resourceSpans: 'STRUCT(resource STRUCT(attributes STRUCT("key" VARCHAR, "value" JSON)[]), scopeSpans STRUCT(spans STRUCT(
             traceId VARCHAR, spanId VARCHAR, parentSpanId VARCHAR, name VARCHAR, startTimeUnixNano VARCHAR, endTimeUnixNano VARCHAR,
             attributes STRUCT("key" VARCHAR, "value" JSON)[])[])[])[]'})),
-    scopes AS (SELECT b.resource AS resource, unnest(b.scopeSpans) AS s FROM batches),
-    spans AS (SELECT resource, unnest(s.spans) AS span FROM scopes)
+    scopes AS (SELECT list_filter(b.resource.attributes, lambda a: a.key = 'service.instance.id')[1].value AS instance,
+        unnest(b.scopeSpans) AS s FROM batches),
+    spans AS (SELECT instance, unnest(s.spans) AS span FROM scopes)
     SELECT span.traceId AS trace_id, span.spanId AS span_id, span.parentSpanId AS parent_id, span.name AS name,
         CAST(span.startTimeUnixNano AS BIGINT) AS start_ns,
         CAST(span.endTimeUnixNano AS BIGINT) - CAST(span.startTimeUnixNano AS BIGINT) AS duration_ns,
-        span.attributes AS attributes, resource FROM spans) TO ''' + "'" + sys.argv[2] + "' (FORMAT parquet, COMPRESSION zstd)",
+        span.attributes AS attributes, instance FROM spans) TO ''' + "'" + sys.argv[2] + "' (FORMAT parquet, COMPRESSION zstd)",
     [sys.argv[1]])
 """
 PANDAS = """import pandas, sys, glob
@@ -60,6 +61,31 @@ spans = pandas.concat(parts)
 print(spans.groupby("kernel_full", observed=True)["duration_ns"].agg(["count", "sum", "median", "min", "max"]).sort_values("sum"))
 """
 
+# The trace that PyTorch's profiler would write of the same calls and work, as one rank.
+KINETO = """import glob, json, sys
+import pyarrow.parquet
+work = {"kernel": "kernel", "concurrent_kernel": "kernel", "memcpy": "gpu_memcpy", "memset": "gpu_memset"}
+columns = ["name", "activity", "api", "stream", "device", "correlation", "start_ns", "duration_ns"]
+with open(sys.argv[2], "w") as out:
+    out.write('{"schemaVersion": 1, "distributedInfo": {"rank": 0}, "deviceProperties": [], "traceEvents": [')
+    separator = ""
+    for file in glob.glob(sys.argv[1] + "/spans/**/*.parquet", recursive=True):
+        for row in pyarrow.parquet.read_table(file, columns=columns, partitioning=None).to_pylist():
+            category = work.get(row["activity"]) or (row["api"] and "cuda_runtime")
+            if category:
+                stream = row["stream"] or 0
+                args = {"correlation": row["correlation"] or 0} | ({} if row["api"] else {"stream": stream, "device": row["device"] or 0})
+                out.write(separator + json.dumps({"ph": "X", "cat": category, "name": row["name"], "pid": 0 if row["api"] else 1, "tid": stream,
+                    "ts": row["start_ns"] / 1000, "dur": row["duration_ns"] / 1000, "args": args}))
+                separator = ","
+    out.write("]}")
+"""
+HTA = """import sys
+from hta.trace_analysis import TraceAnalysis
+trace = TraceAnalysis(trace_files={0: sys.argv[1]}, trace_dir=".")
+print(trace.get_gpu_kernel_breakdown(visualize=False))
+"""
+
 
 def run(command, name, environment=None):
     """What a command used, or None if it failed (and why)."""
@@ -70,8 +96,9 @@ def run(command, name, environment=None):
         found = json.loads(used.read().decode() or "{}")
     if done.returncode != 0:
         lines = done.stderr.decode().strip().splitlines() or [f"status {done.returncode}"]
-        print(f"  {name:24} failed: {lines[-1][:160]}", flush=True)
-        return {"failed": lines[-1][:160]}
+        why = next((line for line in lines if "Error" in line or "Exception" in line), lines[-1])[:160]
+        print(f"  {name:24} failed: {why}", flush=True)
+        return {"failed": why}
     row = {"wall_s": round(found["wall_s"], 2), "cpu_s": round(found["cpu_s"], 2), "peak_mb": round(found["peak_bytes"] / 1e6),
            "idle": round(idle, 1)}
     print(f"  {name:24} {row['wall_s']:8.2f} s {row['cpu_s']:8.2f} s of CPU {row['peak_mb']:6} MB  ({idle:.1f} idle)", flush=True)
@@ -139,10 +166,14 @@ def measure(build, work, spans, options):
                                          options.memory], f"fleet {question}", {"PYTHONPATH": str(ROOT / "python")})
     if spans <= options.others_max:
         rows["pandas kernels"] = run([sys.executable, "-c", PANDAS, exported], "pandas kernels")
+    if spans <= options.json_max:
+        subprocess.run([sys.executable, "-c", KINETO, exported, work / "kineto.json"], check=True)
+        rows["HTA kernels"] = run([sys.executable, "-c", HTA, work / "kineto.json"], "HTA kernels")
+        (work / "kineto.json").unlink()
         lines = work / f"{spans}-json"
         if not lines.exists():
             make_fleet.make(build, lines, spans, is_json=True)
-        rows["DuckDB read_json"] = run([sys.executable, "-c", JSON_READER, lines / "*.jsonl.zst", work / "read.parquet", "8GB"],
+        rows["DuckDB read_json"] = run([sys.executable, "-c", JSON_READER, lines / "*.jsonl.zst", work / "read.parquet", "4GB"],
                                        "DuckDB read_json")
         rows["stat of JSON"] = run([build / "cuspan", "stat", "--json", "--top", "0", lines], "stat of JSON")
         rows["export of JSON"] = run([build / "cuspan", "export", "-q", "-o", work / "of-json", lines], "export of JSON")
@@ -157,7 +188,7 @@ def measure(build, work, spans, options):
         shutil.rmtree(exported)
         shutil.rmtree(folder)
         made_path.unlink()
-    return {"spans": made["spans"], "processes": made["processes"], "input_bytes": made["bytes"], "parquet_bytes": size, "files": files,
+    return {"commit": options.commit, "date": datetime.date.today().isoformat(), "spans": made["spans"], "processes": made["processes"], "input_bytes": made["bytes"], "parquet_bytes": size, "files": files,
             "rows": rows}
 
 
@@ -174,6 +205,7 @@ def main():
     parser.add_argument("--spans", default="1000000,10000000,100000000")
     parser.add_argument("--memory", default="1GB", help="of DuckDB, as in cuspan fleet --memory")
     parser.add_argument("--others-max", type=int, default=10_000_000)
+    parser.add_argument("--json-max", type=int, default=1_000_000)
     parser.add_argument("--spark-max", type=int, default=100_000_000)
     parser.add_argument("--work", type=Path)
     parser.add_argument("--questions", type=lambda text: text.split(","), default=QUESTIONS)
@@ -181,7 +213,8 @@ def main():
     options.keeps = options.work is not None
     command = "tests/bench/run.sh fleet " + " ".join(sys.argv[2:])
     commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=False)
-    found = {"machine": machine(), "commit": commit.stdout.strip(), "date": datetime.date.today().isoformat(), "command": command.strip(),
+    options.commit = commit.stdout.strip()
+    found = {"machine": machine(), "commit": options.commit, "date": datetime.date.today().isoformat(), "command": command.strip(),
              "memory": options.memory, "sizes": []}
     with tempfile.TemporaryDirectory() as temporary:
         work = options.work or Path(temporary)

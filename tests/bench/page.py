@@ -5,9 +5,8 @@
     page.py --check    fails and prints the difference if the committed ones are out of date
 
 The sources are tests/bench/performance.md.in, which has the prose, and the committed results in tests/bench/results:
-those of GPU_RUNS (each made by one run.sh gpu; see gpu.py and paired.py), of MODEL_RUNS (run.sh models), CODE_RUN (run.sh code) and
-anywhere.json (run.sh anywhere). A
-budget takes its figure from the first run that has it; nothing is compared across runs.
+those of GPU_RUNS (each made by one run.sh gpu; see gpu.py and paired.py), of MODEL_RUNS (run.sh models), CODE_RUN (run.sh code),
+fleet.json (run.sh fleet) and anywhere.json (run.sh anywhere). A budget takes its figure from the first run that has it; nothing is compared across runs.
 
 anywhere.json must have "machine", "commit", "date" and "command" as in gpu.json; "budgets": {row: [check]} with the rows
 of BUDGETS below that have no check of their own, where a check is {"name", "value", "limit", "unit"} and, if there is a
@@ -557,24 +556,73 @@ def read_models(runs, command=MODELS):
     return made
 
 
-def make(template, gpus, anywhere, pipeline=None, rivals=None, models=(), code=None):
+# --- growth of a fleet ---
+
+FLEET = "tests/bench/run.sh fleet"
+FLEET_PLOTS = {"fleet-cpu": ("A fleet: CPU time", "seconds of CPU time", "cpu_s"),
+               "fleet-memory": ("A fleet: peak memory", "MB", "peak_mb")}
+FLEET_LINES = ["stat", "export", "fleet kernels", "fleet utilization", "fleet launch_latency", "fleet slow_requests", "pandas kernels",
+               "DuckDB read_json"]
+
+
+def fleet_cell(row):
+    if not row:
+        return ""
+    if "failed" in row:
+        return f"failed: {row['failed']}"
+    cpu = f", {row['cpu_s']:.1f} s of CPU" if "cpu_s" in row else ""
+    return f"{row['wall_s']:.1f} s{cpu}, {row['peak_mb']:,} MB"
+
+
+def fleet_section(fleet):
+    if not fleet:
+        return f"There is no result of `{FLEET}` in `tests/bench/results` yet.\n"
+    sizes = fleet["sizes"]
+    lines = [f"{machine_line(fleet)}.\n"]
+    lines += [f"![{title}]({f'images/performance-{name}.svg'})\n" for name, (title, _, _) in FLEET_PLOTS.items()]
+    lines += ["| | " + " | ".join(f"{size['spans']:,} spans, {size['processes']:,} processes" for size in sizes) + " |",
+              "|---" * (len(sizes) + 1) + "|",
+              "| input, zstd protobuf | " + " | ".join(f"{size['input_bytes'] / size['spans']:.1f} bytes a span" for size in sizes) + " |",
+              "| exported Parquet | " + " | ".join(f"{size['parquet_bytes'] / size['spans']:.1f} bytes a span, {size['files']:,} files"
+                                                   for size in sizes) + " |",
+              "| commit | " + " | ".join(size["commit"] for size in sizes) + " |"]
+    for name in dict.fromkeys(name for size in sizes for name in size["rows"]):
+        lines.append(f"| {name} | " + " | ".join(fleet_cell(size["rows"].get(name)) for size in sizes) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def fleet_plots(fleet):
+    """{file name: SVG}"""
+    made = {}
+    for name, (title, unit, figure) in FLEET_PLOTS.items() if fleet else ():
+        series = []
+        for row in FLEET_LINES:
+            line = [(size["spans"], size["rows"][row][figure]) for size in fleet["sizes"] if size["rows"].get(row, {}).get(figure)]
+            if line:
+                series.append((row, "other" if row.startswith(("pandas", "DuckDB")) else "cuspan", line))
+        made[f"images/performance-{name}.svg"] = plot.growth(title, unit, series)
+    return made
+
+
+def make(template, gpus, anywhere, pipeline=None, rivals=None, models=(), code=None, fleet=None):
     """{file name in docs: text}"""
     text = template
     for name, part in {"budgets": budgets_table(gpus, with_budgets_of(anywhere, pipeline)),
                        "pipeline": pipeline_section(pipeline), "rivals": rivals_section(rivals), "gpu": gpu_sections(gpus),
-                       "callbacks": callbacks_section(gpus), "models": models_section(models), "code": code_section(code),
+                       "callbacks": callbacks_section(gpus), "fleet": fleet_section(fleet), "models": models_section(models), "code": code_section(code),
                        "anywhere": anywhere_section(anywhere)}.items():
         marker = f"{{{{{name}}}}}"
         if text.count(marker) != 1:
             raise SystemExit(f"performance.md.in has {marker} {text.count(marker)} times, not once")
         text = text.replace(marker, part.rstrip("\n"))
     return {"performance.md": text, **{name: plot for gpu in gpus for name, plot in plots(gpu).items()}, **model_plots(models),
-            **code_plots(code)}
+            **code_plots(code), **fleet_plots(fleet)}
 
 
 def main():
     made = make((BENCH / "performance.md.in").read_text(encoding="utf-8"), read_gpus(GPU_RUNS),
-                read("anywhere.json"), read("pipeline.json"), read("rivals.json"), read_models(MODEL_RUNS), next(iter(read_models([CODE_RUN], CODE)), None))
+                read("anywhere.json"), read("pipeline.json"), read("rivals.json"), read_models(MODEL_RUNS), next(iter(read_models([CODE_RUN], CODE)), None),
+                read("fleet.json"))
     there = {str(path.relative_to(DOCS)): path for path in [DOCS / "performance.md", *DOCS.glob("images/performance*.svg")]}
     if "--check" not in sys.argv[1:]:
         for name in there.keys() - made.keys():

@@ -80,3 +80,53 @@ def ratios(title, panels):
             'role="img" aria-labelledby="title" '
             f'font-family="system-ui, -apple-system, \'Segoe UI\', Helvetica, Arial, sans-serif" font-size="13">\n'
             f'  <title id="title">{escape(title)}</title>\n  <style>{STYLE}  </style>\n  <rect class="page" {box}/>\n  {lines}\n</svg>\n')
+
+
+# ---- growth: both axes by powers of ten ----
+
+GROWTH_HEIGHT, GROWTH_LEFT, GROWTH_RIGHT = 360, 60, 190
+
+
+def power_of(exponent):
+    return f"{10 ** exponent:,}" if 0 <= exponent < 6 else f"10^{exponent}" if exponent >= 6 else f"{10 ** exponent:g}"
+
+
+def growth(title, unit, series):
+    """Lines [(name, kind of STYLE, [(spans, value)])]."""
+    points = [point for _, _, line in series for point in line]
+    edges = [(math.floor(math.log10(min(values)) + 1e-9), math.ceil(math.log10(max(values)) - 1e-9)) for values in zip(*points)]
+    (left, right), (low, high) = ((first, max(last, first + 1)) for first, last in edges)
+    top, bottom = 56, 56 + GROWTH_HEIGHT
+
+    def x(value):
+        return GROWTH_LEFT + (math.log10(value) - left) / (right - left) * (WIDTH - GROWTH_LEFT - GROWTH_RIGHT)
+
+    def y(value):
+        return bottom - (math.log10(value) - low) / (high - low) * GROWTH_HEIGHT
+
+    out = [f'<text class="title" x="0" y="16" font-size="15">{escape(title)}</text>',
+           f'<text class="soft" x="0" y="40">{escape(unit)}</text>',
+           f'<text class="soft" x="{x(10 ** right):.1f}" y="{bottom + 34}" text-anchor="end">spans</text>']
+    for exponent in range(left, right + 1):
+        at = x(10 ** exponent)
+        out += [f'<line class="grid" x1="{at:.1f}" x2="{at:.1f}" y1="{top}" y2="{bottom}"/>',
+                f'<text class="soft" x="{at:.1f}" y="{bottom + 16}" text-anchor="middle">{power_of(exponent)}</text>']
+    for exponent in range(low, high + 1):
+        at = y(10.0 ** exponent)
+        out += [f'<line class="grid" x1="{GROWTH_LEFT}" x2="{x(10 ** right):.1f}" y1="{at:.1f}" y2="{at:.1f}"/>',
+                f'<text class="soft" x="{GROWTH_LEFT - 8}" y="{at + 4:.1f}" text-anchor="end">{power_of(exponent)}</text>']
+    free = top
+    for name, kind, line in sorted(series, key=lambda one: -one[2][-1][1]):
+        places = " ".join(f"{x(spans):.1f},{y(value):.1f}" for spans, value in line)
+        label = max(y(line[-1][1]) + 4, free)  # labels do not overlap
+        free = label + 15
+        out += [f'<polyline class="{kind}" style="fill: none" stroke-width="2" points="{places}"/>',
+                *(f'<circle class="{kind}" cx="{x(spans):.1f}" cy="{y(value):.1f}" r="3"/>' for spans, value in line),
+                f'<text x="{WIDTH - GROWTH_RIGHT + 12}" y="{label:.1f}">{escape(name)}</text>']
+    height = max(bottom + 40, free)
+    box = f'x="{-MARGIN}" y="{-MARGIN}" width="{WIDTH + 2 * MARGIN}" height="{height + 2 * MARGIN:.0f}"'
+    lines = "\n  ".join(out)
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{-MARGIN} {-MARGIN} {WIDTH + 2 * MARGIN} {height + 2 * MARGIN:.0f}" '
+            'role="img" aria-labelledby="title" '
+            f'font-family="system-ui, -apple-system, \'Segoe UI\', Helvetica, Arial, sans-serif" font-size="13">\n'
+            f'  <title id="title">{escape(title)}</title>\n  <style>{STYLE}  </style>\n  <rect class="page" {box}/>\n  {lines}\n</svg>\n')

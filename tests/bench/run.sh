@@ -4,9 +4,11 @@
 #                          [--build DIR]        on a machine with a GPU and nvcc; two minutes a round
 #   tests/bench/run.sh models [...]             models of PyTorch and JAX; 15 s a round for each configuration of a model
 #   tests/bench/run.sh code [...]               stacks of launches and PyTorch's profiler, with small models of PyTorch
+#   tests/bench/run.sh fleet [BUILD] [OUT.json] [...]
+#                                               reader, writer and questions for 10^6 to 10^8 spans, beside Spark and others; an hour
 #   tests/bench/run.sh anywhere [...]           everything behind CUPTI, with replayed recordings; needs no GPU
 #   tests/bench/run.sh page [--check]           makes docs/performance.md and its plots from tests/bench/results/*.json
-# `gpu --help`, `models --help` and `code --help` have the details. Each needs a build with tests:
+# `gpu --help`, `models --help`, `code --help` and `fleet --help` have the details. Each needs a build with tests:
 #   cmake --preset release -DCUSPAN_BUILD_TESTS=ON && cmake --build --preset release
 set -eu
 HERE=$(cd "$(dirname "$0")" && pwd)
@@ -15,6 +17,18 @@ PART=${1:-}
 [ $# -eq 0 ] || shift
 case $PART in
 gpu | models) exec python3 "$HERE/$PART.py" "$@" ;;
+fleet)
+    # shellcheck source=../../tools/lib.sh
+    . "$HERE/../../tools/lib.sh"
+    PYTHON=$CACHE/fleet-python/bin/python
+    [ -x "$CACHE/fleet-python/bin/spark-submit" ] || {
+        have java || packages_install "cmd:java default-jre-headless"
+        python3 -m venv "$CACHE/fleet-python"
+        "$PYTHON" -m pip install -q --disable-pip-version-check pyspark==4.3.0 pyarrow==26.0.1 pandas==3.1.1 numpy duckdb==2.0.1
+    }
+    "$PYTHON" -m pip show -q HolisticTraceAnalysis 2>/dev/null || "$PYTHON" -m pip install -q --disable-pip-version-check HolisticTraceAnalysis==0.5.0
+    exec "$PYTHON" "$HERE/fleet_growth.py" "$@"
+    ;;
 code) exec python3 "$HERE/code_cost.py" "$@" ;;
 anywhere)
     [ -x "$HERE/anywhere.sh" ] || { echo "run.sh: there is no $HERE/anywhere.sh" >&2; exit 1; }
@@ -22,7 +36,7 @@ anywhere)
     ;;
 page) exec python3 "$HERE/page.py" "$@" ;;
 *)
-    sed -n '2,10s/^# \{0,1\}//p' "$0"
+    sed -n '2,12s/^# \{0,1\}//p' "$0"
     [ "$PART" = --help ]
     ;;
 esac

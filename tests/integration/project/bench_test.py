@@ -280,7 +280,7 @@ def results(launch=(), **changed):
 
 
 class Page(unittest.TestCase):
-    TEMPLATE = "a {{budgets}} b {{gpu}} c {{callbacks}} d {{anywhere}} e {{pipeline}} f {{rivals}} g {{models}} h {{code}} i"
+    TEMPLATE = "a {{budgets}} b {{gpu}} c {{callbacks}} d {{anywhere}} e {{pipeline}} f {{rivals}} g {{models}} h {{code}} i {{fleet}} j"
 
     def row(self, text, what):
         return next(line for line in text.splitlines() if what in line).split("|")
@@ -398,6 +398,19 @@ class Page(unittest.TestCase):
                     "| stacks-python ÷ default | 1.100 × (1.100 to 1.100) |", "| kineto-stack ÷ kineto-cpu | 1.500 × (1.500 to 1.500) |",
                     "| stacks-python, on ÷ off in one process | 1.020 × (1.020 to 1.020), +490 ns a launch (490 to 490) |"):
             self.assertIn(row, made["performance.md"])
+
+    def test_growth_of_a_fleet(self):
+        sizes = [{"commit": "abc", "spans": spans, "processes": 8, "input_bytes": 40 * spans, "parquet_bytes": 20 * spans, "files": 16,
+                  "rows": {"stat": {"wall_s": spans / 1e6, "cpu_s": spans / 2e6, "peak_mb": 142}, "pandas kernels": {"failed": "why"},
+                           "Spark kernels": {"wall_s": 30.0, "peak_mb": 900}}} for spans in (10**6, 10**7)]
+        fleet = {"machine": {"cpu": "a CPU", "cores": 2}, "commit": "abc", "date": "2026-01-01", "command": "run.sh fleet", "sizes": sizes}
+        made = page.make(self.TEMPLATE, [], None, fleet=fleet)
+        self.assertEqual({*made}, {"performance.md", "images/performance-fleet-cpu.svg", "images/performance-fleet-memory.svg"})
+        for row in ("| stat | 1.0 s, 0.5 s of CPU, 142 MB | 10.0 s, 5.0 s of CPU, 142 MB |", "| pandas kernels | failed: why | failed: why |",
+                    "| Spark kernels | 30.0 s, 900 MB | 30.0 s, 900 MB |", "| exported Parquet | 20.0 bytes a span, 16 files |"):
+            self.assertIn(row, made["performance.md"])
+        drawing = ElementTree.fromstring(made["images/performance-fleet-cpu.svg"])
+        self.assertEqual(len(list(drawing.iter("{http://www.w3.org/2000/svg}circle"))), 2)
 
     def test_what_anywhere_measures_has_its_rows(self):
         anywhere = {"machine": {"cpu": "a CPU"}, "commit": "abc", "date": "2026-01-01", "command": "run.sh anywhere",
