@@ -88,7 +88,7 @@ print(trace.get_gpu_kernel_breakdown(visualize=False))
 
 
 def run(command, name, environment=None):
-    """What a command used, or None if it failed (and why)."""
+    """The time and memory of a command, or None if it failed (and why)."""
     idle = os.cpu_count() - os.getloadavg()[0]
     with tempfile.NamedTemporaryFile() as used:
         done = subprocess.run([sys.executable, "-S", ROOT / "tests/support/run_measured.py", used.name, *map(str, command)],

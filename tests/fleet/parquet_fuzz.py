@@ -158,7 +158,7 @@ def ask(folder, question):
 
 
 def judge(status, errors):
-    """What is wrong, or None."""
+    """The mistake, or None."""
     if status < 0:
         return f"ended by {signal.Signals(-status).name}"
     if status == 0:

@@ -304,7 +304,7 @@ class Process:
         return START_NS + self.hour() * HOUR_NS + late + round_ * ROUND_NS + self.number * 1_000_003
 
     def heads(self):
-        """What precedes the spans of each resource, the resource included."""
+        """The bytes before the spans of each resource, the resource included."""
         made = []
         for pieces in self.template.pieces:
             for attributes, begin, end in pieces:

@@ -9,7 +9,7 @@
 void *xcalloc(size_t count, size_t size);
 /* Makes room for at least `needed` elements of `size` bytes, at least doubling; updates *capacity. */
 void *xgrow(void *old, size_t *capacity, size_t needed, size_t size);
-/* Gives memory back if less than half of it is needed; updates *capacity. */
+/* Frees memory if less than half of it is needed; updates *capacity. */
 void *xshrink(void *old, size_t *capacity, size_t needed, size_t size);
 char *xstrdup(const char *text);
 /* A new string, formatted as by printf. */

@@ -57,7 +57,7 @@ static void forgotten_time_has_no_gaps(void **state)
     assert_int_equal(intervals_gaps(&intervals, 0, 100), 64);
     intervals_keep(&intervals, 3); /* from 70 on */
     assert_int_equal(intervals.count, 3);
-    assert_int_equal(intervals.capacity, 3); /* the rest of the memory is given back */
+    assert_int_equal(intervals.capacity, 3); /* the rest of the memory is freed */
     assert_int_equal(intervals_gaps(&intervals, 0, 100), 18);
     assert_int_equal(intervals_gaps(&intervals, 0, 60), 0);
     assert_int_equal(intervals_gaps(&intervals, 75, 82), 5);
