@@ -68,7 +68,9 @@ class DuckDB:
             self._spill.cleanup()
             raise
         self.counted_bytes = COUNTED_BYTES
-        self.progress = Progress(self._connection.query_progress)
+        self.progress = Progress(self._percent)
+        self._running: list[Any] = []  # connections with a query
+        self._parts = self._parts_done = 0
 
     def close(self) -> None:
         self._connection.close()
@@ -96,16 +98,30 @@ class DuckDB:
         all_values = [{**values, **self._files(part, filters)} for part in parts]
         columns: list[str] = []
         rows: list[tuple[Any, ...]] = []
-        with self.progress as progress, ThreadPoolExecutor(_PARTS_AT_A_TIME) as pool:
-            for number, (names, found) in enumerate(pool.map(functools.partial(self._rows, text), all_values), 1):
-                progress.part = f"part {number} of {len(parts)}, " if len(parts) > 1 else ""
+        self._parts, self._parts_done = len(parts), 0
+        with self.progress, ThreadPoolExecutor(_PARTS_AT_A_TIME) as pool:
+            for names, found in pool.map(functools.partial(self._rows, text), all_values):
                 columns = names
                 rows += found
+                self._parts_done += 1
         return columns, rows
 
     def _rows(self, text: str, values: dict[str, Any]) -> Rows:
-        result = self._run(text, values, self._connection.cursor())
-        return [column[0] for column in result.description], result.fetchall()
+        cursor = self._connection.cursor()
+        self._running.append(cursor)
+        try:
+            result = self._run(text, values, cursor)
+            return [column[0] for column in result.description], result.fetchall()
+        finally:
+            self._running.remove(cursor)
+            cursor.close()
+
+    def _percent(self) -> float:
+        """Of all parts. Below 0: the engine does not know yet."""
+        running = [cursor.query_progress() for cursor in list(self._running)]
+        if self._parts == 1:
+            return max(running, default=-1.0)
+        return (100 * self._parts_done + sum(max(each, 0) for each in running)) / self._parts
 
     def _files(self, files: list[File], filters: Filters) -> dict[str, Any]:
         since = None if filters.since is None else filters.since - _LONGEST_SESSION_NS

@@ -17,7 +17,6 @@ class Progress:
     def __init__(self, percent: Callable[[], float | None]) -> None:
         self._percent = percent
         self.is_shown = False
-        self.part = ""
 
     def __enter__(self) -> Progress:
         self._done = threading.Event()
@@ -38,7 +37,7 @@ class Progress:
             percent = self._percent()
             seconds = time.monotonic() - start
             text = f"{seconds:.0f} s" if percent is None or percent < 0 else f"{percent:.0f} %"
-            print(f"\rcuspan fleet: {self.part}{text}\033[K", end="", file=sys.stderr, flush=True)
+            print(f"\rcuspan fleet: {text}\033[K", end="", file=sys.stderr, flush=True)
             has_printed = True
         if has_printed:
             print("\r\033[K", end="", file=sys.stderr, flush=True)

@@ -25,7 +25,7 @@ from cuspan.fleet import Problem, _close  # noqa: E402
 from cuspan.fleet.__main__ import main as command  # noqa: E402
 
 LATER = START + 100 * HOUR_NS
-MOMENTS = 14
+MOMENTS = 10
 # Runs it and kills itself at the Nth line of its module. At the end, prints the lines that change the folder.
 KILLED = """
 import os, signal, sys

@@ -17,7 +17,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import unittest
 import unittest.mock
@@ -498,10 +497,10 @@ class Plots(Folder):
 
 
 class Progressing(unittest.TestCase):
-    def watch(self, percent, part=""):
+    def watch(self, percent):
         """Until it has printed twice."""
         progress = _progress.Progress(percent)
-        progress.is_shown, progress.part = True, part
+        progress.is_shown = True
         with unittest.mock.patch.object(_progress, "SHOW_AFTER_S", 0.001), contextlib.redirect_stderr(io.StringIO()) as err, progress:
             while err.getvalue().count("\r") < 2:
                 time.sleep(0.001)
@@ -509,7 +508,7 @@ class Progressing(unittest.TestCase):
         return err.getvalue()
 
     def test_on_a_terminal(self):
-        self.assertIn("\rcuspan fleet: part 2 of 3, 42 %", self.watch(lambda: 42.4, "part 2 of 3, "))
+        self.assertIn("\rcuspan fleet: 42 %", self.watch(lambda: 42.4))
         self.assertIn("\rcuspan fleet: 0 s", self.watch(lambda: -1))
         self.assertIn("\rcuspan fleet: 0 s", self.watch(lambda: None))
 
@@ -520,18 +519,26 @@ class Progressing(unittest.TestCase):
         self.assertEqual(err.getvalue(), "")
 
     def test_of_a_query(self):
-        """DuckDB's progress is in percent."""
+        """The engine's percent, and the share of the parts that are done."""
+        class Query:
+            def __init__(self, percent):
+                self.query_progress = lambda: percent
+
+        engine = _engine_duckdb.DuckDB.__new__(_engine_duckdb.DuckDB)
+        for parts, done, running, expected in ((1, 0, [], -1), (1, 0, [-1], -1), (1, 0, [40], 40), (4, 1, [50, -1], 37.5), (4, 4, [], 100)):
+            engine._parts, engine._parts_done, engine._running = parts, done, [Query(percent) for percent in running]
+            self.assertEqual(engine._percent(), expected)
+
+    def test_of_an_answer(self):
+        """While a question runs, and only then, its connection is asked."""
         with tempfile.TemporaryDirectory() as folder:
-            connection = _engine_duckdb.connect(folder, "1GB", 1)
-            worker = threading.Thread(target=lambda: connection.execute("SELECT sum(hash(i)) FROM range(100000000) AS numbers(i)").fetchall())
-            worker.start()
-            found = set()
-            while worker.is_alive() and len(found) < 2:
-                found.add(connection.query_progress())
-            connection.interrupt()
-            worker.join()
-            connection.close()
-        self.assertTrue(all(-1 <= each <= 100 for each in found), found)
+            native("export", "-q", "-o", f"{folder}/fleet", RECORDINGS[0])
+            with cuspan.fleet.open(f"{folder}/fleet") as fleet:
+                run, seen = fleet.engine._run, []
+                fleet.engine._run = lambda *arguments: (seen.append(len(fleet.engine._running)), run(*arguments))[1]
+                fleet.utilization()
+                self.assertIn(1, seen)
+                self.assertEqual(fleet.engine._running, [])
 
 
 HOSTILE = ["'; DROP TABLE spans; --", "$service", "\x1b[31mred\n", "a|b`<script>", "=1+1", "%s{0}\\", "../../etc", "*?[x]", "ü" * 90, "x" * 10_000]
