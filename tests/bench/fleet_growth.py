@@ -88,7 +88,7 @@ print(trace.get_gpu_kernel_breakdown(visualize=False))
 
 
 def run(command, name, environment=None):
-    """The time and memory of a command, or None if it failed (and why)."""
+    """Time and memory of a command, or why it failed."""
     idle = os.cpu_count() - os.getloadavg()[0]
     with tempfile.NamedTemporaryFile() as used:
         done = subprocess.run([sys.executable, "-S", ROOT / "tests/support/run_measured.py", used.name, *map(str, command)],

@@ -114,7 +114,7 @@ def rows_of(folder):
 
 
 def judge(folder, status, errors):
-    """The mistake, or None."""
+    """The fault, or None."""
     if status not in (0, 1):
         return f"status {status}"
     if status == 1 and not re.fullmatch(r"cuspan export: [^\n]*\n", errors):

@@ -158,7 +158,7 @@ def ask(folder, question):
 
 
 def judge(status, errors):
-    """The mistake, or None."""
+    """The fault, or None."""
     if status < 0:
         return f"ended by {signal.Signals(-status).name}"
     if status == 0:

@@ -304,7 +304,7 @@ class Process:
         return START_NS + self.hour() * HOUR_NS + late + round_ * ROUND_NS + self.number * 1_000_003
 
     def heads(self):
-        """The bytes before the spans of each resource, the resource included."""
+        """The bytes before the spans of each resource, with the resource."""
         made = []
         for pieces in self.template.pieces:
             for attributes, begin, end in pieces:
@@ -356,7 +356,7 @@ def write_set(task):
 
 
 def make(build, folder, spans, sets=None, is_json=False, seed=1, recordings=None):
-    """At least `spans`. Returns what it made."""
+    """At least `spans`. Returns their numbers."""
     global MADE
     MADE = [template for template in templates(Path(build), is_json) if not recordings or template.name in recordings]
     units = processes_of(0, MADE)
