@@ -390,6 +390,23 @@ class Made(Folder):
         self.assertEqual([row["process"] for row in fleet.utilization().dicts()], [row["process"] for row in tables["devices"]])
         self.assertEqual([row["process"] for row in fleet.utilization().dicts()], ["train.py 12 (h)"])
 
+    def test_simple_conditions_are_the_classes(self):
+        """Of all kinds of spans, also those that cuspan does not make."""
+        activities = (None, "kernel", "concurrent_kernel", "memcpy", "memcpy_kernel", "copy", "memset", "fill", "collective", "graph")
+        parts = []
+        for device in (None, 0):
+            spans = [span(100 * (device is None) + 4 * i + 2 * stream + api, **{name: value for name, value in (
+                ("cuda__activity", activity), ("cuda__stream__id", 7 if stream else None), ("cuda__api", "runtime" if api else None)) if value})
+                     for i, activity in enumerate(activities) for stream in (0, 1) for api in (0, 1)]
+            parts.append(document(spans, cuda__device__id=device, hw__id=None, service__instance__id=str(device)))
+        fleet = self.open(self.export(*parts))
+        found = fleet.sql("""SELECT class, count(*), bool_and(is_work = (class IN ('kernel', 'copy', 'fill', 'gpu'))),
+            bool_and(is_kernel = (class = 'kernel')), bool_and(is_move = (class IN ('copy', 'fill'))), bool_and(is_call = (class = 'call'))
+            FROM spans GROUP BY class""").fetchall()
+        self.assertEqual({row[0] for row in found}, {"kernel", "copy", "fill", "gpu", "comm", "call", "span"})
+        self.assertEqual(sum(row[1] for row in found), 80)
+        self.assertEqual([row for row in found if not all(row[2:])], [])
+
     def test_ranks(self):
         parts = [document([kernel(10 * rank + i, 100) for i in range(rank + 1)], cuda__process__rank=rank,
                           service__instance__id=str(rank), host__name="h") for rank in (0, 1)]
