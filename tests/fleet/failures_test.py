@@ -245,7 +245,8 @@ class Cases:
         """The queue's file is overwritten while Kafka is away. Its spans are lost. The Collector starts and goes on, and keeps
         the file, or says that it is damaged."""
         self.kafka.kill()
-        held = sum(agent.deliver() for agent in self.agents(f"{service}-damaged"))
+        agents = self.agents(f"{service}-damaged")
+        held = self.delivered(agents, [agent.end() for agent in agents])
         self.node.kill()
         (path,) = (path for path in self.node.queue.iterdir() if path.is_file())
         with open(path, "r+b") as file:
@@ -261,7 +262,8 @@ class Cases:
             remark = "the Collector did not start until the file was moved away"
             path.rename(path.with_suffix(".damaged"))
             self.node.start()
-        delivered = sum(agent.deliver() for agent in self.agents(service))
+        agents = self.agents(service)
+        delivered = self.delivered(agents, [agent.end() for agent in agents])
         return delivered, f"known loss: the {held:,} spans in the queue; {remark}"
 
 
