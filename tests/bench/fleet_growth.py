@@ -8,7 +8,8 @@ with random IDs and mostly distinct durations. For each number of spans: `cuspan
 `cuspan fleet` on two threads. Up to --others-max spans: pandas on the exported files. Up to --json-max: stat and export of the same spans as JSON lines,
 DuckDB's own reader of them into Parquet, and HTA on the same calls and work as a trace of PyTorch's profiler. Up to --spark-max: examples/fleet/spark_fleet.py in Spark's local-cluster mode, two workers with one core and 1 GiB each.
 Each is one run in a process of its own: wall-clock and CPU seconds, peak of resident memory, bytes; and the processors that were idle
-before it. It needs duckdb, numpy, pandas, pyspark and HolisticTraceAnalysis: run.sh gets them. FOLDER stays, and what it has is used again."""
+before it. It needs duckdb, numpy, pandas, pyspark and HolisticTraceAnalysis: run.sh gets them. FOLDER stays, and the spans in it are used
+again. Sizes that OUT.json has already stay in it."""
 
 import argparse
 import datetime
@@ -198,6 +199,14 @@ def machine():
     return {"cpu": model, "cores": os.cpu_count(), "kernel": platform.release()}
 
 
+def known_sizes(out):
+    """Of this machine, so that sizes can be measured one by one."""
+    if not out or not out.exists():
+        return []
+    known = json.loads(out.read_text(encoding="utf-8"))
+    return known["sizes"] if known["machine"] == machine() else []
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", nargs="?", type=Path, default=ROOT / "build")
@@ -215,12 +224,14 @@ def main():
     commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=False)
     options.commit = commit.stdout.strip()
     found = {"machine": machine(), "commit": options.commit, "date": datetime.date.today().isoformat(), "command": command.strip(),
-             "memory": options.memory, "sizes": []}
+             "memory": options.memory, "sizes": known_sizes(options.out)}
     with tempfile.TemporaryDirectory() as temporary:
         work = options.work or Path(temporary)
         work.mkdir(parents=True, exist_ok=True)
         for spans in map(int, options.spans.split(",")):
-            found["sizes"].append(measure(options.build.resolve(), work.resolve(), spans, options))
+            size = measure(options.build.resolve(), work.resolve(), spans, options)
+            found["sizes"] = sorted([*(known for known in found["sizes"] if known["spans"] != size["spans"]), size],
+                                    key=lambda known: known["spans"])
             if options.out:
                 options.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 

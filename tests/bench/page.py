@@ -584,7 +584,7 @@ def fleet_section(fleet):
               "|---" * (len(sizes) + 1) + "|",
               "| input, zstd protobuf | " + " | ".join(f"{size['input_bytes'] / size['spans']:.1f} bytes a span" for size in sizes) + " |",
               "| exported Parquet | " + " | ".join(f"{size['parquet_bytes'] / size['spans']:.1f} bytes a span, {size['files']:,} files"
-                                                   for size in sizes) + " |",
+                                                   if "files" in size else "" for size in sizes) + " |",
               "| commit | " + " | ".join(size["commit"] for size in sizes) + " |"]
     for name in dict.fromkeys(name for size in sizes for name in size["rows"]):
         lines.append(f"| {name} | " + " | ".join(fleet_cell(size["rows"].get(name)) for size in sizes) + " |")
