@@ -94,7 +94,8 @@ def power_of(exponent):
 def growth(title, unit, series):
     """Lines [(name, kind of STYLE, [(spans, value)])]."""
     points = [point for _, _, line in series for point in line]
-    edges = [(math.floor(math.log10(min(values)) + 1e-9), math.ceil(math.log10(max(values)) - 1e-9)) for values in zip(*points)]
+    edges = [(math.floor(math.log10(min(values)) + slack), math.ceil(math.log10(max(values)) - slack))
+             for values, slack in zip(zip(*points), (0.05, 1e-9))]  # 1.01 * 10^8 spans need no further power
     (left, right), (low, high) = ((first, max(last, first + 1)) for first, last in edges)
     top, bottom = 56, 56 + GROWTH_HEIGHT
 
