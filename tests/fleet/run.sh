@@ -3,6 +3,7 @@
 #   tests/fleet/run.sh [BUILD-DIR]              what CI runs: configurations, certificates, one run with kill -9, backpressure
 #   tests/fleet/run.sh --failures [BUILD-DIR]   all failures at several moments, tail sampling, backpressure of each stage, and
 #                                               the manifests in a kube-apiserver
+#   tests/fleet/run.sh --demo [BUILD-DIR]       starts all of it with the spans of two recordings, for questions of your own
 #   tests/fleet/run.sh --fetch                  only gets the programs, once per user: a Collector (four minutes of CPU time),
 #                                               Kafka (54 MB) and chDB (150 MB)
 set -u
@@ -78,10 +79,13 @@ failures() {
     kubectl=$(tools/get-kubernetes.sh kubectl) || fail "there is no kubectl; see above"
     count "$PYTHON" tests/fleet/configurations_test.py --kubectl "$kubectl"
     count check_manifests
+    count "$PYTHON" tests/fleet/demo.py "${OPTIONS[@]}" --once
     count "$PYTHON" tests/fleet/sampling_test.py "${OPTIONS[@]}" --jaeger "$JAEGER"
     count "$PYTHON" tests/fleet/backpressure_test.py "${OPTIONS[@]}"
     count "$PYTHON" tests/fleet/failures_test.py "${OPTIONS[@]}"
 }
+
+demo() { "$PYTHON" tests/fleet/demo.py "${OPTIONS[@]}"; }
 
 main() {
     local part=ci
@@ -89,10 +93,13 @@ main() {
     case ${1:-} in
     --fetch) get_programs && return ;;
     --failures) part=failures && shift ;;
+    --demo) part=demo && shift ;;
     esac
+    [ -x "${1:-build}/cuspan" ] || fail "there is no ${1:-build}/cuspan; examples/demo.sh builds it"
     get_programs
     OPTIONS=(--build "$(realpath "${1:-build}")" --collector "$COLLECTOR" --jars "$JARS")
     "$part"
+    [ "$part" != demo ] || return
     echo "$PASSED passed, $FAILED failed, $SKIPPED skipped"
     [ "$FAILED" = 0 ]
 }
