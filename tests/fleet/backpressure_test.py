@@ -46,7 +46,7 @@ class Case:
                                   CLICKHOUSE_TIMEOUT="10s", INSERT_WAIT="500ms")
         else:
             self.kafka = Kafka(tier)
-            self.node = tier.node(self.kafka, KAFKA_TIMEOUT="5s", QUEUE_BYTES=QUEUE_BYTES if name == "kafka" else 1 << 30)
+            self.node = tier.node(self.kafka, QUEUE_BYTES=QUEUE_BYTES if name == "kafka" else 1 << 30)
         self.store.start(wait=False)
         self.node.start(wait=False)
         if self.kafka:

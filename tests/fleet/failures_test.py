@@ -66,8 +66,8 @@ class Cases:
     def __init__(self, tier, seed):
         self.tier, self.chance, self.number = tier, random.Random(seed), 0
         self.kafka, self.store = Kafka(tier), Store(tier)
-        self.node, self.ingester = tier.node(self.kafka, KAFKA_TIMEOUT="5s"), tier.ingester(self.kafka, self.store,
-                                                                                          CLICKHOUSE_TIMEOUT="10s")
+        self.node = tier.node(self.kafka)
+        self.ingester = tier.ingester(self.kafka, self.store, CLICKHOUSE_TIMEOUT="10s")
         self.store.start(wait=False)
         self.node.start(wait=False)
         self.kafka.start()
@@ -227,10 +227,11 @@ class Cases:
 
     def run_disk(self, service):
         """The disk is full before the queue is at its limit. The Collector refuses; but it cannot update its queue either, and
-        then forgets requests that it has acknowledged. docs/fleet-tier.md names this loss."""
+        then forgets requests that it has acknowledged, and may refuse until somebody makes room. docs/fleet-tier.md names this loss."""
         with self.small_disk(FULL_DISK_BYTES):
             agents, reports, left = self.refused_while_kafka_is_away(service)
             self.kafka.start()
+            subprocess.run(["mount", "-o", f"remount,size={DISK_BYTES}", self.node.queue], check=True)
             delivered = self.delivered(agents, reports)
             wait_for(lambda: self.node.metrics()["otelcol_exporter_queue_size"] == 0, "empty queue")
         wait_for(lambda: self.ingester.metrics()["otelcol_exporter_queue_size"] == 0, "empty queue")
