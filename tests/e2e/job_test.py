@@ -9,7 +9,6 @@ sampler, so only examples/training/sample.yaml is tested.
 
 The spans are those of tests/training/simulate.py: one rank is late in half of the steps, which are the slow ones."""
 
-import json
 import subprocess
 import sys
 import time
@@ -19,7 +18,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "tests/training")]
 
-from backend import Process, free_ports, post_nothing, spans_of  # noqa: E402
+from backend import Process, free_ports, post_nothing  # noqa: E402
+from late_steps import late_steps  # noqa: E402
 from otlp_sink import fields  # noqa: E402
 from sink import Sink  # noqa: E402
 
@@ -27,26 +27,6 @@ RANKS, STEPS, LATE_US = 8, 20, 200_000
 SLOW_MS = 150  # the others take about 20 ms
 DECISION_WAIT_S = 3
 SEND_LIMIT_S = 120
-
-
-def simulate(out):
-    """A file of spans for each rank, the spans of each trace, and the traces that are slow."""
-    job = out / "job.jsonl"
-    subprocess.run([sys.executable, ROOT / "tests/training/simulate.py", "--ranks", str(RANKS), "--steps", str(STEPS), "--segments",
-                    "4", "--no-clocks", "--fault", "late", "--delay-us", str(LATE_US), "--otlp", job], check=True)
-    lines, spans, times = defaultdict(list), defaultdict(set), defaultdict(list)
-    for line in job.read_text().splitlines():
-        found = list(spans_of(json.loads(line)))
-        lines[found[0].resource["cuda.process.rank"]].append(line)
-        for span in found:
-            spans[span.trace_id].add(span.span_id)
-            times[span.trace_id] += [span.start_ns, span.end_ns]
-    files = []
-    for rank, own in lines.items():
-        files.append(out / f"rank-{rank}.jsonl")
-        files[-1].write_text("\n".join(own) + "\n")
-    took_ms = {trace: (max(all_times) - min(all_times)) / 1e6 for trace, all_times in times.items()}
-    return files, spans, {trace for trace, ms in took_ms.items() if ms > SLOW_MS}
 
 
 def arrived(sink):
@@ -129,7 +109,7 @@ def check(collectors, spans, slow):
 def main():
     build, out = (Path(argument).resolve() for argument in sys.argv[1:3])
     sampler, balancer = sys.argv[3], sys.argv[4] if len(sys.argv) > 4 else None
-    files, spans, slow = simulate(out)
+    files, spans, slow = late_steps(out, RANKS, STEPS, LATE_US, SLOW_MS)
     found = [] if 5 <= len(slow) < len(spans) - 5 and len(files) == RANKS else [f"{len(slow)} slow steps say nothing"]
     collectors = Collectors(out, sampler, balancer)
     try:

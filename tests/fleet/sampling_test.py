@@ -22,6 +22,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parent)]
 from tier import DEPLOY, LIMIT_S, ROOT, Collector, Failed, Kafka, Service, Tier, clean_environment, wait_for  # noqa: E402
 
 from backend import free_ports, spans_of  # noqa: E402
+from late_steps import late_steps  # noqa: E402
 
 RANKS, STEPS, LATE_US, SLOW_STEP_MS = 8, 20, 200_000, 150
 REQUESTS, SLOW_REQUEST_MS = 60, 100
@@ -49,25 +50,6 @@ class Jaeger(Service):
     def spans(self, trace):
         answer = self.get(f"traces/{trace}?raw_traces=true&rawTraces=true")
         return [span.span_id for span in spans_of(answer["result"])] if answer else []
-
-
-def steps(folder):
-    """A file of spans for each rank, the spans of each trace, and the slow traces."""
-    job = folder / "job.jsonl"
-    subprocess.run([sys.executable, ROOT / "tests/training/simulate.py", "--ranks", str(RANKS), "--steps", str(STEPS), "--segments",
-                    "4", "--no-clocks", "--fault", "late", "--delay-us", str(LATE_US), "--otlp", job], check=True)
-    lines, spans, times = defaultdict(list), defaultdict(list), defaultdict(list)
-    for line in job.read_text().splitlines():
-        found = list(spans_of(json.loads(line)))
-        lines[found[0].resource["cuda.process.rank"]].append(line)
-        for span in found:
-            spans[span.trace_id].append(span.span_id)
-            times[span.trace_id] += [span.start_ns, span.end_ns]
-    files = []
-    for rank, own in lines.items():
-        files.append(folder / f"rank-{rank}.jsonl")
-        files[-1].write_text("\n".join(own) + "\n")
-    return files, spans, {trace for trace, all_times in times.items() if max(all_times) - min(all_times) > SLOW_STEP_MS * 1e6}
 
 
 def requests(folder):
@@ -113,7 +95,7 @@ def run(tier, jaeger_binary):
     # Both have a partition before the first span comes; a trace would otherwise be divided when the second one gets its own.
     wait_for(lambda: all(sampler.metrics().get("otelcol_kafka_receiver_partition_start", 0) -
                          sampler.metrics().get("otelcol_kafka_receiver_partition_close", 0) == 1 for sampler in samplers), "partitions")
-    files, spans, slow = steps(tier.folder)
+    files, spans, slow = late_steps(tier.folder, RANKS, STEPS, LATE_US, SLOW_STEP_MS)
     more, request_spans, kept = requests(tier.folder)
     sending = [subprocess.Popen([tier.build / "cuspan", "send", "--endpoint", f"http://127.0.0.1:{node.otlp}", file],
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=clean_environment()) for file in files + more]

@@ -105,7 +105,9 @@ class Fleet:
         chosen = Filters(**filters)
         notes = list(asked.notes)
         if not self.engine.has_spans(chosen):
-            return Answer(asked.name, asked.title, [], [], [*notes, "No file has spans of this time."])
+            has_range = chosen.since is not None or chosen.until is not None
+            notes.append("No file has spans of this time." if has_range else "The folder has no files of spans.")
+            return Answer(asked.name, asked.title, [], [], notes)
         is_distinct = distinct and question != "duplicates"
         text = _sql.question(asked.sql, by, is_distinct, chosen.values(), self.engine.dialect)
         values = {**chosen.values(), **_call_lists(), "distinct_max": self.distinct_max, "top": top or ALL_ROWS}

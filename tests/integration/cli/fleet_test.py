@@ -346,6 +346,11 @@ class Made(Folder):
         self.assertEqual(count(since=START + 100 * HOUR_NS), 0)
         self.assertEqual(fleet.kernels(since=START + 100 * HOUR_NS).notes[-1], "No file has spans of this time.")
 
+    def test_a_folder_without_files(self):
+        folder = Path(self.export(document([kernel(1, 10)])))
+        shutil.rmtree(folder / "spans")
+        self.assertEqual(self.open(folder).kernels().notes[-1], "The folder has no files of spans.")
+
     def test_spans_repeated_for_the_step_of_all_ranks_do_not_count(self):
         """The step of a rank is in another file, hours before."""
         copy = kernel(2, 100, start=START + 3 * HOUR_NS)

@@ -75,14 +75,15 @@ static void test_a_visit(void **state)
     assert_true(atomic_load(&visited) > 1);
 }
 
-/* The fork waits until the visit is over, so the child has no lock that nobody releases. */
+/* The fork waits until the visit is over, longer than for the lock, so the child has no lock that nobody
+ * releases. */
 static void test_a_fork_during_a_visit(void **state)
 {
     (void)state;
     for (int i = 0; i < 5; i++) {
         pthread_t thread;
         atomic_store(&may_leave, false);
-        assert_int_equal(pthread_create(&thread, NULL, visit_slowly, (void *)(intptr_t)20), 0);
+        assert_int_equal(pthread_create(&thread, NULL, visit_slowly, (void *)(intptr_t)100), 0);
         while (!atomic_load(&is_inside)) {
         }
         pid_t child = fork();
