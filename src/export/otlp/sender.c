@@ -241,7 +241,7 @@ static void refuse_batch(struct sender *sender, uint32_t spans, const struct ver
 }
 
 static void schedule_retry(struct sender *sender, const struct transport_response *response,
-                           const struct verdict *verdict)
+                           const struct verdict *verdict, uint64_t give_up_at_ns)
 {
     char message[300];
     uint64_t now_ns = clock_monotonic_ns();
@@ -255,9 +255,12 @@ static void schedule_retry(struct sender *sender, const struct transport_respons
                      message, sender->kept);
     } else {
         last_error_note(sender->number, "cannot deliver: %s", response->error);
+        /* The last request of a batch may get too little time for an answer. If the server was not ready
+         * before, that is no other problem. */
+        bool is_cut_off = now_ns >= give_up_at_ns && sender->warned[PROBLEM_BUSY];
         if (stop_at_ns != NEVER_NS)
             last_error_note_at_exit("cannot deliver to %s: %s", sender->name, response->error);
-        else if (should_warn(sender, PROBLEM_UNREACHABLE))
+        else if (!is_cut_off && should_warn(sender, PROBLEM_UNREACHABLE))
             log_warn("cannot deliver to %s: %s; cuspan keeps %s and retries", sender->name, response->error,
                      sender->kept);
     }
@@ -315,7 +318,7 @@ static bool try_once(struct sender *sender, const struct request_body *body, uin
     judge(sender, body, &response, &verdict);
     note_response(sender, &response, &verdict, delivery);
     if (verdict.kind == VERDICT_RETRY)
-        schedule_retry(sender, &response, &verdict);
+        schedule_retry(sender, &response, &verdict, give_up_at_ns);
     else if (verdict.kind == VERDICT_ACCEPTED)
         accept_batch(sender, body->spans, &response, &verdict, delivery);
     else

@@ -106,6 +106,17 @@ class Connections(faults_case.Case):
         self.assert_said(agent, "is not ready: HTTP 503",
                          rf"are lost: no request was accepted for {2000 * HASTE} ms \(export_timeout\)")
 
+    def test_the_export_timeout_cuts_off_a_request(self):
+        """A server that was not ready, and answers the last request too late, is one problem."""
+        server = self.server(answer(503), broken(Link.hang, "answer"))
+        agent = self.agent(server, {"exit_deadline_ms": 300 * HASTE}, env={"OTEL_BSP_EXPORT_TIMEOUT": 2000 * HASTE})
+        agent.play()
+        agent.wait_for_line("are lost")
+        agent.end()
+        self.assertGreater(agent.losses["lost_unreachable"], 0)
+        self.assert_said(agent, "is not ready: HTTP 503",
+                         rf"are lost: no request was accepted for {2000 * HASTE} ms \(export_timeout\)")
+
     def test_a_kept_connection_that_ends_with_the_request(self):
         """libcurl resends a request after a kept connection closed. That counts as a retry."""
         server = self.server(take, bad.close_after_reading, take)
