@@ -1,4 +1,4 @@
-foreach(module parquet_encode dictionary fleet_writer stack_lines range_lines forward_lines kernel_lines code_book source_lines flame_tree text otlp_reader trace_read scale outline picture step_ranks span_lines perfetto outcome options doctor repeats samples intervals compare estimate overhead top_sample top_ranks top_screen cdi)
+foreach(module parquet_encode dictionary fleet_writer stack_lines range_lines forward_lines kernel_lines code_book source_lines flame_tree text otlp_reader trace_read scale outline picture step_ranks span_lines perfetto outcome options doctor repeats samples paged intervals compare estimate overhead top_sample top_ranks top_screen cdi)
   cuspan_unit_test(${module} cuspan_cli)
   target_include_directories(${module}_test PRIVATE ${CJSON_INCLUDE_DIR})
 endforeach()

@@ -26,7 +26,7 @@ BUILD, SPANS, HAS_CLICKHOUSE = ROOT / "build", 2_000_000, True
 MB, MIB = 10**6, 1 << 20
 # Thirteen processes run at the same time here, and each of them needs some spans in memory. A file of one process takes less than
 # 128 MB. MANY spans have more distinct durations and requests.
-STAT_BYTES_MAX, FLEET_BYTES_MAX, MANY = 160 * MB, 2048 * MIB, 10_000_000
+STAT_BYTES_MAX, GROUPS_BYTES_MAX, FLEET_BYTES_MAX, MANY = 160 * MB, 240 * MB, 2048 * MIB, 10_000_000
 # Questions, and the tables of cuspan stat with the same rows.
 TABLES = {"kernels": "kernels", "calls": "calls", "waits": "synchronization", "errors": "errors", "copies": "copies",
           "launch_latency": "latency", "utilization": "devices"}
@@ -242,6 +242,13 @@ class Scale(unittest.TestCase):
     def test_memory_of_the_programs(self):
         self.assertLess(self.stat_used["peak_bytes"], STAT_BYTES_MAX if SPANS <= MANY else 2048 * MIB)
         self.assertLess(self.export_used["peak_bytes"], 256 * MIB)
+
+    def test_memory_of_groups(self):
+        """Each group has tables of its own."""
+        for by in ("process", "thread", "stream") if SPANS > MANY else ("process",):
+            with self.subTest(by):
+                _, used = run_measured(self.work, BUILD / "cuspan", "stat", "--json", "--by", by, self.input)
+                self.assertLess(used["peak_bytes"], GROUPS_BYTES_MAX if SPANS <= MANY else 2048 * MIB)
 
     def test_bytes_of_a_span(self):
         size = sum(path.stat().st_size for path in self.folder.rglob("*.parquet"))

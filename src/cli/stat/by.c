@@ -159,14 +159,16 @@ static void copy_spans(struct stat_views *views, const struct trace *trace, uint
     free(next);
 }
 
-static void take_view(struct view *view, const struct trace *trace, struct trace_span *spans, size_t count)
+/* A group without spans in the segment may have ended, so that its tables can free something. */
+static void take_view(struct view *view, const struct stat *stat, struct trace_span *spans, size_t count)
 {
-    struct trace segment = *trace;
+    struct trace segment = *stat->trace;
     segment.spans = spans;
     segment.span_count = count;
     stat_take(&view->stat, &segment);
+    view->stat.now_ns = stat->now_ns;
     stat_tables_take(view->tables, &view->stat);
-    view->stat.trace = trace;
+    view->stat.trace = stat->trace;
 }
 
 static void leave_out(struct stat_views *views, const struct stat *stat)
@@ -199,8 +201,9 @@ void stat_views_take(struct stat_views *views, const struct stat *stat)
     uint32_t *firsts = xcalloc(views->count + 2, sizeof *firsts);
     copy_spans(views, trace, firsts);
     for (size_t i = 0; i < views->count; i++) {
-        if (firsts[i + 1] > firsts[i])
-            take_view(&views->list[i], trace, views->spans + firsts[i], firsts[i + 1] - firsts[i]);
+        struct view *view = &views->list[i];
+        if (firsts[i + 1] > firsts[i] || !view->stat.is_part)
+            take_view(view, stat, views->spans + firsts[i], firsts[i + 1] - firsts[i]);
     }
     free(firsts);
     if (views->count > STAT_GROUPS_MAX)

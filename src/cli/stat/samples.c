@@ -3,11 +3,16 @@
 #include "cli/util/int_map.h"
 #include "cli/util/xalloc.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #define CAPACITY_MIN  16 /* a table of `--by` has thousands of these */
 #define BITS_AT_FIRST 7  /* 64 values for each power of two: at most 0.8 % from the middle of one */
 #define BITS_MIN      2
+#define SMALL         1024 /* a table with fewer values may grow in any case */
+
+size_t samples_slots_max = SAMPLES_SLOTS_MAX;
+static size_t slots; /* of all tables */
 
 static size_t distinct_max(const struct samples *samples)
 {
@@ -55,6 +60,7 @@ static void rebuild(struct samples *samples, size_t capacity)
     samples->items = xcalloc(capacity, sizeof *samples->items);
     samples->capacity = capacity;
     samples->count = 0;
+    slots += capacity - old_capacity;
     for (size_t i = 0; i < old_capacity; i++) {
         if (old[i].count)
             count(samples, old[i].group, rounded(old[i].value, samples->bits), old[i].count);
@@ -62,13 +68,36 @@ static void rebuild(struct samples *samples, size_t capacity)
     free(old);
 }
 
+static void round_more(struct samples *samples)
+{
+    samples->bits = samples->bits ? samples->bits - 1 : BITS_AT_FIRST;
+    rebuild(samples, samples->capacity);
+}
+
+static bool is_full(const struct samples *samples)
+{
+    return samples->count >= samples->capacity / 4 * 3;
+}
+
+/* The rounded values need fewer slots. */
+static void shrink(struct samples *samples)
+{
+    size_t capacity = samples->capacity;
+    while (capacity > CAPACITY_MIN && samples->count < capacity / 8 * 3)
+        capacity /= 2;
+    if (capacity < samples->capacity)
+        rebuild(samples, capacity);
+}
+
 static void make_room(struct samples *samples)
 {
-    while (samples->count >= distinct_max(samples) && samples->bits != BITS_MIN) {
-        samples->bits = samples->bits ? samples->bits - 1 : BITS_AT_FIRST;
-        rebuild(samples, samples->capacity);
+    while (samples->count >= distinct_max(samples) && samples->bits != BITS_MIN)
+        round_more(samples);
+    if (is_full(samples) && !samples->bits && samples->count >= SMALL && slots >= samples_slots_max) {
+        round_more(samples);
+        shrink(samples);
     }
-    if (samples->count >= samples->capacity / 4 * 3)
+    if (is_full(samples))
         rebuild(samples, samples->capacity ? samples->capacity * 2 : CAPACITY_MIN);
 }
 
@@ -122,6 +151,7 @@ void samples_sort(struct samples *samples)
         if (samples->items[i].count)
             samples->items[kept++] = samples->items[i];
     }
+    slots -= samples->capacity - kept;
     samples->capacity = kept;
     if (kept > 1)
         qsort(samples->items, kept, sizeof *samples->items, compare_samples);
@@ -175,7 +205,7 @@ uint64_t samples_median(const struct samples *samples, uint32_t group)
         if (samples->items[i].count && samples->items[i].group == group)
             own.items[own.count++] = samples->items[i];
     }
-    own.capacity = own.count;
+    own.capacity = own.count; /* not counted in `slots`: it is gone at the end of this function */
     samples_sort(&own);
     uint64_t median = samples_spread(&own, group).median;
     free(own.items);
@@ -184,6 +214,7 @@ uint64_t samples_median(const struct samples *samples, uint32_t group)
 
 void samples_deinit(struct samples *samples)
 {
+    slots -= samples->capacity;
     free(samples->items);
     free(samples->sums);
     *samples = (struct samples){0};

@@ -1,8 +1,9 @@
 /* Distributions of values by group. The definitions of median and percentile are here only.
  *
- * Distinct values are counted, so memory does not grow with the number of values. Beyond SAMPLES_DISTINCT_MAX
- * distinct values of all groups together, values keep only their first digits: see samples_error(). Counts,
- * totals, minima and maxima always stay exact. */
+ * Distinct values are counted, so memory does not grow with the number of values. Values keep only their
+ * first digits, see samples_error(), beyond SAMPLES_DISTINCT_MAX distinct values of all groups together, and
+ * if all the program's tables of values together have samples_slots_max slots: `stat --by` has thousands.
+ * Counts, totals, minima and maxima always stay exact. */
 #ifndef CUSPAN_CLI_STAT_SAMPLES_H
 #define CUSPAN_CLI_STAT_SAMPLES_H
 
@@ -10,6 +11,9 @@
 #include <stdint.h>
 
 #define SAMPLES_DISTINCT_MAX 1000000
+#define SAMPLES_SLOTS_MAX    (1u << 25) /* 16 bytes each */
+
+extern size_t samples_slots_max; /* SAMPLES_SLOTS_MAX, except in tests */
 
 /* A value of a group and how often it occurred. */
 struct sample {

@@ -98,6 +98,7 @@ void stat_take(struct stat *stat, const struct trace *segment)
             stat->start_ns = span->start_ns;
         stat->has_spans = true;
         stat->end_ns = span->end_ns > stat->end_ns ? span->end_ns : stat->end_ns;
+        stat->now_ns = span->start_ns;
     }
 }
 

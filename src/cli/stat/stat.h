@@ -125,6 +125,7 @@ struct stat {
     const struct trace *trace; /* the current segment; at the end, the last one, for names and resources */
     bool has_spans;
     uint64_t start_ns, end_ns; /* of all spans up to now */
+    uint64_t now_ns;           /* start of the segment's last span, also of other groups */
     /* A group of a process's spans: its frees may belong to other groups, so memory is not reported. */
     bool is_part;
     enum stat_scope scope;

@@ -97,6 +97,41 @@ static void too_many_distinct_values_are_rounded(void **state)
     }
 }
 
+/* Like a table of `stat --by`: the large ones are rounded when all together have too many slots. */
+static void many_tables_share_a_limit(void **state)
+{
+    enum { TABLES = 40 };
+    static uint64_t all[TABLES][GROUPS][VALUES];
+    static size_t counts[TABLES][GROUPS];
+    struct samples tables[TABLES] = {0}, small = {0};
+    size_t slots = 0, rounded = 0;
+    (void)state;
+    samples_slots_max = 1 << 18; /* of 40 tables of 65,536 */
+    for (size_t t = 0; t < TABLES; t++) {
+        fill(&tables[t], all[t], counts[t], 30);
+        slots += tables[t].capacity;
+        rounded += samples_error(&tables[t]) > 0;
+    }
+    for (uint64_t value = 0; value < 1000; value++)
+        samples_add(&small, 0, value << 20);
+    assert_true(samples_error(&small) == 0);
+    assert_in_range(rounded, TABLES / 2, TABLES - 1);         /* the first ones are exact */
+    assert_true(slots <= samples_slots_max + TABLES * 16384); /* of values with 7 bits */
+    for (size_t t = 0; t < TABLES; t++) {
+        double error = samples_error(&tables[t]);
+        assert_true(error < 0.01);
+        check_groups(&tables[t], all[t], counts[t], error);
+        samples_deinit(&tables[t]);
+    }
+    samples_deinit(&small);
+    struct samples later = {0};
+    size_t later_counts[GROUPS] = {0};
+    fill(&later, lists, later_counts, 30); /* there is room again */
+    assert_true(samples_error(&later) == 0);
+    samples_deinit(&later);
+    samples_slots_max = SAMPLES_SLOTS_MAX;
+}
+
 static void groups_without_samples_are_zero(void **state)
 {
     struct samples samples = {0};
@@ -120,6 +155,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_counted_exactly),
         cmocka_unit_test(too_many_distinct_values_are_rounded),
+        cmocka_unit_test(many_tables_share_a_limit),
         cmocka_unit_test(groups_without_samples_are_zero),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,8 +46,7 @@ struct copies {
     struct int_map arrivals; /* process and address of the host → arrival */
     struct arrival *arrived;
     size_t arrived_count, arrived_capacity;
-    struct row *rows; /* by lane */
-    size_t row_count, row_capacity;
+    struct paged rows; /* by lane */
 };
 
 struct copy {
@@ -245,10 +244,7 @@ static void end_row(struct copies *copies, struct survey *survey, struct row *ro
 
 static struct row *row_at(struct copies *copies, uint32_t lane)
 {
-    copies->rows = xgrow(copies->rows, &copies->row_capacity, (size_t)lane + 1, sizeof *copies->rows);
-    for (; copies->row_count <= lane; copies->row_count++)
-        copies->rows[copies->row_count] = (struct row){0};
-    return &copies->rows[lane];
+    return paged_at(&copies->rows, lane, sizeof(struct row));
 }
 
 static void add_origin(struct row *row, uint32_t origin)
@@ -287,8 +283,8 @@ static void count_tiny(struct copies *copies, struct survey *survey, const struc
 static void end_segment(void *state, struct survey *survey)
 {
     struct copies *copies = state;
-    for (size_t lane = 0; lane < copies->row_count; lane++) {
-        struct row *row = &copies->rows[lane];
+    struct row *row;
+    for (size_t lane = 0; (row = paged_next(&copies->rows, &lane, sizeof *row)); lane++) {
         size_t kept = 0;
         for (size_t i = 0; i < row->idle_count; i++) {
             if (row->idle[i].until_ns <= survey->now_ns)
@@ -399,8 +395,9 @@ static void take(void *state, struct survey *survey, const struct trace_span *wo
 
 static void offer(struct copies *copies, struct findings *findings)
 {
-    for (size_t lane = 0; lane < copies->row_count; lane++)
-        end_row(copies, findings->survey, &copies->rows[lane]);
+    struct row *row;
+    for (size_t lane = 0; (row = paged_next(&copies->rows, &lane, sizeof *row)); lane++)
+        end_row(copies, findings->survey, row);
     settle_slow(copies, findings->survey->stat);
     findings_offer(findings, FINDING_SYNC_COPIES, &copies->waiting, REPEATED_MIN, waiting_evidence, NULL);
     findings_offer(findings, FINDING_PAGEABLE, &copies->pageable, 1, pageable_evidence, copies);
@@ -411,6 +408,7 @@ static void offer(struct copies *copies, struct findings *findings)
 static void finish(void *state, struct findings *findings)
 {
     struct copies *copies = state;
+    struct row *row;
     if (findings)
         offer(copies, findings);
     samples_deinit(&copies->pinned);
@@ -420,9 +418,9 @@ static void finish(void *state, struct findings *findings)
     tallies_deinit(&copies->pageable);
     tallies_deinit(&copies->tiny);
     tallies_deinit(&copies->trips);
-    for (size_t lane = 0; lane < copies->row_count; lane++)
-        free(copies->rows[lane].idle);
-    free(copies->rows);
+    for (size_t lane = 0; (row = paged_next(&copies->rows, &lane, sizeof *row)); lane++)
+        free(row->idle);
+    paged_deinit(&copies->rows);
     free(copies->arrived);
     free(copies->slow);
 }

@@ -30,11 +30,12 @@ struct sequence {
     bool *is_used; /* by a previous repetition */
     size_t count, capacity, token_capacity;
     size_t settled; /* steps that need no more attention */
+    bool is_counted;
 };
 
 struct candidates {
-    struct sequence *sequences; /* by thread */
-    size_t count, capacity;
+    struct paged sequences; /* by thread */
+    size_t count;           /* of threads with steps */
     struct int_map words;   /* hash of a step → its token */
     struct tallies tallies; /* by the nodes of a graph; ns: host time of its calls, bytes: its nodes, extra:
                                the GPU's idle time */
@@ -83,16 +84,15 @@ static bool is_step(const struct survey *survey, const struct trace_span *call,
 
 static uint64_t busy_before(const struct survey *survey, uint32_t resource, uint64_t time_ns)
 {
-    return intervals_covered(&survey->devices[resource].busy, time_ns);
+    return intervals_covered(&survey_device(survey, resource)->busy, time_ns);
 }
 
 static struct sequence *sequence_of(struct candidates *candidates, uint32_t thread)
 {
-    candidates->sequences = xgrow(candidates->sequences, &candidates->capacity, (size_t)thread + 1,
-                                  sizeof *candidates->sequences);
-    for (; candidates->count <= thread; candidates->count++)
-        candidates->sequences[candidates->count] = (struct sequence){0};
-    return &candidates->sequences[thread];
+    struct sequence *sequence = paged_at(&candidates->sequences, thread, sizeof *sequence);
+    candidates->count += !sequence->is_counted;
+    sequence->is_counted = true;
+    return sequence;
 }
 
 static void add_step(struct candidates *candidates, const struct survey *survey, struct sequence *sequence,
@@ -161,10 +161,9 @@ static struct trace_span first_work(const struct stat *stat, const struct step *
 }
 
 /* Splits a repetition into graphs, at steps that cannot be nodes and at the ends of rounds. */
-static void take_repeat(struct candidates *candidates, const struct stat *stat, const struct repeat *repeat,
-                        uint32_t thread)
+static void take_repeat(struct candidates *candidates, const struct stat *stat, struct sequence *sequence,
+                        const struct repeat *repeat, uint32_t thread)
 {
-    struct sequence *sequence = &candidates->sequences[thread];
     size_t nodes = 0;
     for (size_t i = 0; i < repeat->length; i++) {
         size_t at = repeat->start + i;
@@ -198,16 +197,16 @@ static int longest_first(const void *a, const void *b)
 }
 
 /* Searches the steps of a thread and forgets them. */
-static void search(struct candidates *candidates, const struct stat *stat, uint32_t thread, size_t count)
+static void search(struct candidates *candidates, const struct stat *stat, struct sequence *sequence,
+                   uint32_t thread, size_t count)
 {
-    struct sequence *sequence = &candidates->sequences[thread];
     struct repeat *repeats;
     size_t found = repeats_find(sequence->tokens, count, GRAPH_PERIOD_MAX, GRAPH_TIMES_MIN, &repeats);
     if (found > 1)
         qsort(repeats, found, sizeof *repeats, longest_first);
     sequence->is_used = xcalloc(count + 1, sizeof *sequence->is_used);
     for (size_t i = 0; i < found; i++)
-        take_repeat(candidates, stat, &repeats[i], thread);
+        take_repeat(candidates, stat, sequence, &repeats[i], thread);
     free(sequence->is_used);
     free(repeats);
     sequence->count -= count;
@@ -253,7 +252,7 @@ static void free_arrays(struct sequence *sequence)
 {
     free(sequence->steps);
     free(sequence->tokens);
-    *sequence = (struct sequence){0};
+    *sequence = (struct sequence){.is_counted = sequence->is_counted};
 }
 
 static bool has_ended(const struct survey *survey, uint32_t thread)
@@ -266,14 +265,15 @@ static bool has_ended(const struct survey *survey, uint32_t thread)
 static void end_segment(void *state, struct survey *survey)
 {
     struct candidates *candidates = state;
+    struct sequence *sequence;
     size_t most = steps_at_once(candidates);
-    for (uint32_t thread = 0; thread < candidates->count; thread++) {
-        struct sequence *sequence = &candidates->sequences[thread];
+    for (size_t i = 0; (sequence = paged_next(&candidates->sequences, &i, sizeof *sequence)); i++) {
+        uint32_t thread = (uint32_t)i;
         settle(sequence, survey);
         while (sequence->settled >= most)
-            search(candidates, survey->stat, thread, most);
+            search(candidates, survey->stat, sequence, thread, most);
         if (sequence->steps && sequence->settled == sequence->count && has_ended(survey, thread)) {
-            search(candidates, survey->stat, thread, sequence->count);
+            search(candidates, survey->stat, sequence, thread, sequence->count);
             free_arrays(sequence);
         }
     }
@@ -293,10 +293,11 @@ static char *evidence_of(const struct survey *survey, const struct tally *tally,
 
 static void offer(struct candidates *candidates, struct findings *findings)
 {
-    for (uint32_t thread = 0; thread < candidates->count; thread++) {
-        struct sequence *sequence = &candidates->sequences[thread];
+    struct sequence *sequence;
+    for (size_t thread = 0; (sequence = paged_next(&candidates->sequences, &thread, sizeof *sequence));
+         thread++) {
         settle(sequence, findings->survey);
-        search(candidates, findings->survey->stat, thread, sequence->count);
+        search(candidates, findings->survey->stat, sequence, (uint32_t)thread, sequence->count);
     }
     findings_offer(findings, FINDING_GRAPH_CANDIDATE, &candidates->tallies, GRAPH_TIMES_MIN, evidence_of,
                    NULL);
@@ -305,11 +306,12 @@ static void offer(struct candidates *candidates, struct findings *findings)
 static void finish(void *state, struct findings *findings)
 {
     struct candidates *candidates = state;
+    struct sequence *sequence;
     if (findings)
         offer(candidates, findings);
-    for (size_t i = 0; i < candidates->count; i++)
-        free_arrays(&candidates->sequences[i]);
-    free(candidates->sequences);
+    for (size_t i = 0; (sequence = paged_next(&candidates->sequences, &i, sizeof *sequence)); i++)
+        free_arrays(sequence);
+    paged_deinit(&candidates->sequences);
     tallies_deinit(&candidates->tallies);
     int_map_deinit(&candidates->words);
 }

@@ -117,7 +117,7 @@ struct low {
 static char *low_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
                           const void *context)
 {
-    uint64_t kernel_ns = survey->processes[tally->process].kernel_ns;
+    uint64_t kernel_ns = survey_process_at(survey, tally->process)->kernel_ns;
     if ((double)tally->ns / (double)kernel_ns < OCCUPANCY_TIME_SHARE ||
         tally->ns / tally->count < OCCUPANCY_KERNEL_NS)
         return NULL;
@@ -198,8 +198,7 @@ struct latest {
 
 struct serialized {
     struct tallies tallies;
-    struct latest *streams; /* by lane */
-    size_t count, capacity;
+    struct paged streams; /* by lane */
 };
 
 static double room_of_kernel(const struct stat *stat, const struct trace_span *kernel)
@@ -233,11 +232,7 @@ static char *serialized_evidence(const struct survey *survey, const struct tally
 
 static struct latest *latest_at(struct serialized *serialized, uint32_t lane)
 {
-    serialized->streams =
-        xgrow(serialized->streams, &serialized->capacity, (size_t)lane + 1, sizeof *serialized->streams);
-    for (; serialized->count <= lane; serialized->count++)
-        serialized->streams[serialized->count] = (struct latest){0};
-    return &serialized->streams[lane];
+    return paged_at(&serialized->streams, lane, sizeof(struct latest));
 }
 
 static void take_serialized(void *state, struct survey *survey, const struct trace_span *work)
@@ -269,8 +264,8 @@ static void take_serialized(void *state, struct survey *survey, const struct tra
 static void end_serialized(void *state, struct survey *survey)
 {
     struct serialized *serialized = state;
-    for (size_t i = 0; i < serialized->count; i++) {
-        struct latest *latest = &serialized->streams[i];
+    struct latest *latest;
+    for (size_t i = 0; (latest = paged_next(&serialized->streams, &i, sizeof *latest)); i++) {
         if (latest->span && latest->is_kernel)
             latest->room = room_of_kernel(survey->stat, latest->span);
         latest->span = NULL;
@@ -284,7 +279,7 @@ static void finish_serialized(void *state, struct findings *findings)
         findings_offer(findings, FINDING_SERIALIZED, &serialized->tallies, REPEATED_MIN, serialized_evidence,
                        NULL);
     tallies_deinit(&serialized->tallies);
-    free(serialized->streams);
+    paged_deinit(&serialized->streams);
 }
 
 const struct detector find_serialized = {sizeof(struct serialized), take_serialized, end_serialized,

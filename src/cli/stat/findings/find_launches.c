@@ -17,11 +17,12 @@ struct window {
 struct phases {
     struct tallies tallies; /* by device; ns: of the phases, bytes: pieces of work, extra: several threads */
     struct tallies hosts;   /* beside each: ns in calls that give work, extra: in other calls */
-    struct phase {
-        struct window window;
-        uint64_t busy_until_ns; /* 0: no work yet */
-    } * devices;                /* by resource */
-    size_t count, capacity;
+    struct paged devices;   /* struct phase by resource */
+};
+
+struct phase {
+    struct window window;
+    uint64_t busy_until_ns; /* 0: no work yet */
 };
 
 static uint64_t within(const struct intervals *intervals, uint64_t from_ns, uint64_t until_ns)
@@ -54,7 +55,7 @@ static void end_window(struct phases *phases, const struct survey *survey, struc
                        uint32_t device, uint64_t end_ns)
 {
     uint64_t length = end_ns - window->start_ns;
-    if (survey->devices[device].busy.count && is_bound(window, length)) {
+    if (survey_device(survey, device)->busy.count && is_bound(window, length)) {
         const struct trace_span *call = &window->first_call;
         uint32_t process = places_process(survey->stat->places, call);
         struct tally *tally = tallies_at(&phases->tallies, device, process, call);
@@ -74,10 +75,7 @@ static void end_window(struct phases *phases, const struct survey *survey, struc
 
 static struct phase *phase_at(struct phases *phases, uint32_t device)
 {
-    phases->devices = xgrow(phases->devices, &phases->capacity, (size_t)device + 1, sizeof *phases->devices);
-    for (; phases->count <= device; phases->count++)
-        phases->devices[phases->count] = (struct phase){0};
-    return &phases->devices[device];
+    return paged_at(&phases->devices, device, sizeof(struct phase));
 }
 
 static void take_phase(void *state, struct survey *survey, const struct trace_span *work)
@@ -127,23 +125,21 @@ static char *phase_evidence(const struct survey *survey, const struct tally *tal
 static void finish_phases(void *state, struct findings *findings)
 {
     struct phases *phases = state;
-    for (uint32_t i = 0; findings && i < phases->count; i++) {
-        struct phase *phase = &phases->devices[i];
-        end_window(phases, findings->survey, &phase->window, i, phase->busy_until_ns);
-    }
+    struct phase *phase;
+    for (size_t i = 0; findings && (phase = paged_next(&phases->devices, &i, sizeof *phase)); i++)
+        end_window(phases, findings->survey, &phase->window, (uint32_t)i, phase->busy_until_ns);
     if (findings)
         findings_offer(findings, FINDING_LAUNCH_BOUND, &phases->tallies, 0, phase_evidence, phases);
     tallies_deinit(&phases->tallies);
     tallies_deinit(&phases->hosts);
-    free(phases->devices);
+    paged_deinit(&phases->devices);
 }
 
 const struct detector find_launch_bound = {sizeof(struct phases), take_phase, NULL, finish_phases};
 
 struct tiny {
     struct tallies tallies;
-    uint64_t *counted_until_ns; /* by resource */
-    size_t count, capacity;
+    struct paged counted_until_ns; /* uint64_t by resource */
 };
 
 /* The GPU's idle time from the start of the call to the start of its kernel. Concurrent launches of several
@@ -151,7 +147,7 @@ struct tiny {
 static void count_tiny(struct tiny *tiny, struct survey *survey, const struct trace_span *kernel,
                        const struct trace_span *call)
 {
-    uint64_t *counted_until = &tiny->counted_until_ns[kernel->resource];
+    uint64_t *counted_until = paged_at(&tiny->counted_until_ns, kernel->resource, sizeof *counted_until);
     uint64_t from = call->start_ns > *counted_until ? call->start_ns : *counted_until;
     struct tally *tally =
         tallies_at(&tiny->tallies, kernel->name, places_process(survey->stat->places, kernel), kernel);
@@ -172,10 +168,6 @@ static void take_tiny(void *state, struct survey *survey, const struct trace_spa
         span->class == CLASS_KERNEL ? stat_call_of_work(survey->stat, span) : NULL;
     if (!call || stat_duration(span) > TINY_KERNEL_NS || stat_has(survey->stat, span, KEY_GRAPH))
         return;
-    tiny->counted_until_ns = xgrow(tiny->counted_until_ns, &tiny->capacity, (size_t)span->resource + 1,
-                                   sizeof *tiny->counted_until_ns);
-    for (; tiny->count <= span->resource; tiny->count++)
-        tiny->counted_until_ns[tiny->count] = 0;
     count_tiny(tiny, survey, span, call);
 }
 
@@ -197,7 +189,7 @@ static void finish_tiny(void *state, struct findings *findings)
         findings_offer(findings, FINDING_TINY_LAUNCHES, &tiny->tallies, TINY_KERNEL_RUNS, tiny_evidence,
                        NULL);
     tallies_deinit(&tiny->tallies);
-    free(tiny->counted_until_ns);
+    paged_deinit(&tiny->counted_until_ns);
 }
 
 const struct detector find_tiny_launches = {sizeof(struct tiny), take_tiny, NULL, finish_tiny};

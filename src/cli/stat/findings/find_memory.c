@@ -42,7 +42,7 @@ static bool is_costly(const struct ledger_block *block)
 static char *steady_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
                              const void *context)
 {
-    const struct process_survey *process = &survey->processes[tally->process];
+    const struct process_survey *process = survey_process_at(survey, tally->process);
     char time[EVIDENCE_TIME_BYTES], life[EVIDENCE_TIME_BYTES];
     finding->base_ns = process->end_ns - steady_from(process);
     return xasprintf(
@@ -59,7 +59,7 @@ static void find_steady(struct findings *findings)
     struct tallies tallies = {0};
     for (size_t i = 0; i < ledger->block_count; i++) {
         const struct ledger_block *block = &ledger->blocks[i];
-        const struct process_survey *process = &survey->processes[block->process];
+        const struct process_survey *process = survey_process_at(survey, block->process);
         if (!is_costly(block) || !block->freed_by || !is_steady(process, block->call->start_ns) ||
             !is_steady(process, block->freed_by->start_ns))
             continue;
@@ -81,7 +81,7 @@ static void find_steady(struct findings *findings)
 static char *leak_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
                            const void *context)
 {
-    const struct process_survey *process = &survey->processes[tally->process];
+    const struct process_survey *process = survey_process_at(survey, tally->process);
     const char *range = tally->text, *call = finding->where;
     uint64_t half = process->end_ns - steady_from(process);
     char time[EVIDENCE_TIME_BYTES];
@@ -106,7 +106,7 @@ static void find_leaks(struct findings *findings)
         return;
     for (size_t i = 0; i < ledger->block_count; i++) {
         const struct ledger_block *block = &ledger->blocks[i];
-        const struct process_survey *process = &survey->processes[block->process];
+        const struct process_survey *process = survey_process_at(survey, block->process);
         uint64_t used_ns = block->call->used_ns;
         if (block->until_ns != UINT64_MAX || !is_steady(process, used_ns))
             continue;

@@ -15,10 +15,9 @@ struct worker {
 };
 
 struct waits {
-    struct worker *workers; /* by thread */
-    size_t worker_count, worker_capacity;
-    uint64_t *counted_until_ns; /* by the device's resource: idle time counts for one thread only */
-    size_t device_count, device_capacity;
+    struct paged workers; /* by thread */
+    struct paged
+        counted_until_ns;   /* uint64_t by the device's resource: idle time counts for one thread only */
     struct tallies nothing; /* by call */
     struct tallies between;
 };
@@ -31,20 +30,7 @@ static struct tally *tally_at(const struct survey *survey, struct tallies *talli
 
 static struct worker *worker_at(struct waits *waits, uint32_t thread)
 {
-    waits->workers =
-        xgrow(waits->workers, &waits->worker_capacity, (size_t)thread + 1, sizeof *waits->workers);
-    for (; waits->worker_count <= thread; waits->worker_count++)
-        waits->workers[waits->worker_count] = (struct worker){0};
-    return &waits->workers[thread];
-}
-
-static uint64_t *counted_until(struct waits *waits, uint32_t resource)
-{
-    waits->counted_until_ns = xgrow(waits->counted_until_ns, &waits->device_capacity, (size_t)resource + 1,
-                                    sizeof *waits->counted_until_ns);
-    for (; waits->device_count <= resource; waits->device_count++)
-        waits->counted_until_ns[waits->device_count] = 0;
-    return &waits->counted_until_ns[resource];
+    return paged_at(&waits->workers, thread, sizeof(struct worker));
 }
 
 /* Work is pending from the start of its call. The start of the wait decides. */
@@ -81,7 +67,7 @@ static void count_work(struct waits *waits, struct survey *survey, struct worker
     if (!is_between)
         return;
     struct tally *tally = tally_at(survey, &waits->between, wait);
-    uint64_t *counted = counted_until(waits, work->resource);
+    uint64_t *counted = paged_at(&waits->counted_until_ns, work->resource, sizeof *counted);
     tally->count++;
     tally->ns += stat_duration(wait);
     struct idle_time idle = {wait->start_ns > *counted ? wait->start_ns : *counted, work->start_ns,
@@ -121,7 +107,8 @@ static char *nothing_evidence(const struct survey *survey, const struct tally *t
 static char *between_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
                               const void *context)
 {
-    if (survey->processes[tally->process].has_managed) /* the host may have read results without a copy */
+    if (survey_process_at(survey, tally->process)
+            ->has_managed) /* the host may have read results without a copy */
         return NULL;
     char waited[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES], next[EVIDENCE_TIME_BYTES];
     return xasprintf(
@@ -141,8 +128,8 @@ static void finish(void *state, struct findings *findings)
     }
     tallies_deinit(&waits->nothing);
     tallies_deinit(&waits->between);
-    free(waits->workers);
-    free(waits->counted_until_ns);
+    paged_deinit(&waits->workers);
+    paged_deinit(&waits->counted_until_ns);
 }
 
 const struct detector find_needless_waits = {sizeof(struct waits), take, NULL, finish};

@@ -90,7 +90,7 @@ static void take(void *state, const struct stat *stat, const struct trace_span *
 static void end_segment(void *state, const struct stat *stat)
 {
     struct search *search = state;
-    search->survey.stat = stat; /* groups move when their list grows, and this one may have had no span */
+    survey_advance(&search->survey, stat);
     for (size_t i = 0; i < DETECTORS; i++) {
         if (search->states[i] && detectors[i]->end_segment)
             detectors[i]->end_segment(search->states[i], &search->survey);

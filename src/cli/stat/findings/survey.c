@@ -7,28 +7,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for all resources and processes up to now. */
-static void make_room(struct survey *survey, const struct stat *stat)
+const struct device_survey *survey_device(const struct survey *survey, uint32_t resource)
 {
-    size_t devices = stat->trace->resource_count, processes = stat->places->process_count;
-    if (survey->device_count < devices) {
-        survey->devices = xgrow(survey->devices, &survey->device_capacity, devices, sizeof *survey->devices);
-        memset(survey->devices + survey->device_count, 0,
-               (devices - survey->device_count) * sizeof *survey->devices);
-        survey->device_count = devices;
-    }
-    if (survey->process_count < processes) {
-        survey->processes =
-            xgrow(survey->processes, &survey->process_capacity, processes, sizeof *survey->processes);
-        memset(survey->processes + survey->process_count, 0,
-               (processes - survey->process_count) * sizeof *survey->processes);
-        survey->process_count = processes;
-    }
+    static const struct device_survey unknown;
+    const struct device_survey *device = paged_find(&survey->devices, resource, sizeof *device);
+    return device ? device : &unknown;
 }
 
-struct process_survey *survey_process(const struct survey *survey, const struct trace_span *span)
+const struct process_survey *survey_process_at(const struct survey *survey, uint32_t process)
 {
-    return &survey->processes[places_process(survey->stat->places, span)];
+    static const struct process_survey unknown;
+    const struct process_survey *found = paged_find(&survey->processes, process, sizeof *found);
+    return found ? found : &unknown;
+}
+
+const struct process_survey *survey_process(const struct survey *survey, const struct trace_span *span)
+{
+    return survey_process_at(survey, places_process(survey->stat->places, span));
+}
+
+static struct process_survey *process_of(struct survey *survey, uint32_t process)
+{
+    return paged_at(&survey->processes, process, sizeof(struct process_survey));
 }
 
 static void set_pending(struct process_survey *process, uint64_t end_ns)
@@ -38,10 +38,10 @@ static void set_pending(struct process_survey *process, uint64_t end_ns)
 
 static void take_work(struct survey *survey, const struct trace_span *span)
 {
-    struct device_survey *device = &survey->devices[span->resource];
-    struct process_survey *process = survey_process(survey, span);
     if (!stat_is_work(survey->stat, span))
         return;
+    struct device_survey *device = paged_at(&survey->devices, span->resource, sizeof *device);
+    struct process_survey *process = process_of(survey, places_process(survey->stat->places, span));
     intervals_add(&device->busy, span->start_ns, span->end_ns);
     if (span->class == CLASS_KERNEL || span->class == CLASS_GPU_OTHER)
         intervals_add(&device->kernels, span->start_ns, span->end_ns);
@@ -57,7 +57,7 @@ static void take_work(struct survey *survey, const struct trace_span *span)
 static void take_call(struct survey *survey, const struct trace_span *span)
 {
     const struct trace_span *spans = survey->stat->trace->spans;
-    struct process_survey *process = survey_process(survey, span);
+    struct process_survey *process = process_of(survey, places_process(survey->stat->places, span));
     struct stat_call call = stat_call_of(survey->stat, span);
     intervals_add(&process->calls, span->start_ns, span->end_ns);
     if (call.submits)
@@ -74,16 +74,21 @@ void survey_take(struct survey *survey, const struct stat *stat, const struct tr
 {
     survey->stat = stat;
     survey->now_ns = span->start_ns;
-    make_room(survey, stat);
     if (trace_class_is_gpu(span->class))
         take_work(survey, span);
     else if (span->class == CLASS_CALL)
         take_call(survey, span);
 }
 
+void survey_advance(struct survey *survey, const struct stat *stat)
+{
+    survey->stat = stat;
+    survey->now_ns = stat->now_ns > survey->now_ns ? stat->now_ns : survey->now_ns;
+}
+
 uint64_t survey_idle(const struct survey *survey, const struct idle_time *time)
 {
-    const struct device_survey *device = &survey->devices[time->resource];
+    const struct device_survey *device = survey_device(survey, time->resource);
     return intervals_gaps(time->of_kernels ? &device->kernels : &device->busy, time->from_ns, time->until_ns);
 }
 
@@ -113,18 +118,21 @@ static void answer(struct survey *survey)
 
 void survey_end_segment(struct survey *survey)
 {
-    size_t lists = 2 * survey->device_count + 3 * survey->process_count;
+    const struct stat *stat = survey->stat;
+    size_t lists = 2 * stat->trace->resource_count + 3 * (size_t)stat->places->process_count;
     size_t kept = SURVEY_INTERVALS_MAX / (lists ? lists : 1);
+    struct device_survey *device;
+    struct process_survey *process;
     kept = kept > SURVEY_INTERVALS_MIN ? kept : SURVEY_INTERVALS_MIN;
     answer(survey);
-    for (size_t i = 0; i < survey->device_count; i++) {
-        intervals_keep(&survey->devices[i].busy, kept);
-        intervals_keep(&survey->devices[i].kernels, kept);
+    for (size_t i = 0; (device = paged_next(&survey->devices, &i, sizeof *device)); i++) {
+        intervals_keep(&device->busy, kept);
+        intervals_keep(&device->kernels, kept);
     }
-    for (size_t i = 0; i < survey->process_count; i++) {
-        intervals_keep(&survey->processes[i].calls, kept);
-        intervals_keep(&survey->processes[i].submits, kept);
-        intervals_keep(&survey->processes[i].waits, kept);
+    for (size_t i = 0; (process = paged_next(&survey->processes, &i, sizeof *process)); i++) {
+        intervals_keep(&process->calls, kept);
+        intervals_keep(&process->submits, kept);
+        intervals_keep(&process->waits, kept);
     }
 }
 
@@ -132,27 +140,28 @@ void survey_finish(struct survey *survey, const struct stat *stat)
 {
     survey->stat = stat;
     survey->now_ns = UINT64_MAX;
-    make_room(survey, stat);
     answer(survey);
     for (size_t i = 0; i < stat->ledger->block_count; i++) {
         const struct ledger_block *block = &stat->ledger->blocks[i];
-        survey->processes[block->process].has_managed |= block->kind == MEMORY_MANAGED;
+        process_of(survey, block->process)->has_managed |= block->kind == MEMORY_MANAGED;
     }
 }
 
 void survey_deinit(struct survey *survey)
 {
-    for (size_t i = 0; i < survey->device_count; i++) {
-        intervals_deinit(&survey->devices[i].busy);
-        intervals_deinit(&survey->devices[i].kernels);
+    struct device_survey *device;
+    struct process_survey *process;
+    for (size_t i = 0; (device = paged_next(&survey->devices, &i, sizeof *device)); i++) {
+        intervals_deinit(&device->busy);
+        intervals_deinit(&device->kernels);
     }
-    for (size_t i = 0; i < survey->process_count; i++) {
-        intervals_deinit(&survey->processes[i].calls);
-        intervals_deinit(&survey->processes[i].submits);
-        intervals_deinit(&survey->processes[i].waits);
+    for (size_t i = 0; (process = paged_next(&survey->processes, &i, sizeof *process)); i++) {
+        intervals_deinit(&process->calls);
+        intervals_deinit(&process->submits);
+        intervals_deinit(&process->waits);
     }
-    free(survey->devices);
-    free(survey->processes);
+    paged_deinit(&survey->devices);
+    paged_deinit(&survey->processes);
     free(survey->questions);
     *survey = (struct survey){0};
 }

@@ -9,6 +9,7 @@
 
 #include "cli/stat/intervals.h"
 #include "cli/stat/memory/ledger.h"
+#include "cli/util/paged.h"
 
 #define SURVEY_INTERVALS_MAX (1u << 20) /* 24 bytes each */
 #define SURVEY_INTERVALS_MIN 256        /* of each list, however many there are */
@@ -40,11 +41,9 @@ struct idle_time {
 
 struct survey {
     const struct stat *stat;
-    struct device_survey *devices; /* by resource */
-    size_t device_count, device_capacity;
-    struct process_survey *processes; /* by the process numbers of places */
-    size_t process_count, process_capacity;
-    uint64_t now_ns; /* start of the latest span */
+    struct paged devices;   /* by resource */
+    struct paged processes; /* by the process numbers of places */
+    uint64_t now_ns;        /* everything that starts earlier is known */
     struct question {
         struct idle_time time;
         struct tallies *tallies;
@@ -55,6 +54,8 @@ struct survey {
 
 /* A span of the current segment. */
 void survey_take(struct survey *survey, const struct stat *stat, const struct trace_span *span);
+/* All spans that start before stat->now_ns are known. `stat` may have moved, and may have had no span. */
+void survey_advance(struct survey *survey, const struct stat *stat);
 void survey_end_segment(struct survey *survey);
 /* Answers all questions, once all spans were taken. */
 void survey_finish(struct survey *survey, const struct stat *stat);
@@ -64,8 +65,11 @@ void survey_deinit(struct survey *survey);
 uint64_t survey_idle(const struct survey *survey, const struct idle_time *time);
 /* Adds the answer to the saving of the tally with this number, now or later. */
 void survey_ask(struct survey *survey, const struct idle_time *time, struct tallies *tallies, uint32_t tally);
-/* The process of a span, with what is known of it up to now. */
-struct process_survey *survey_process(const struct survey *survey, const struct trace_span *span);
+/* A device or process as it is known up to now; zeroed if it is unknown. */
+const struct device_survey *survey_device(const struct survey *survey, uint32_t resource);
+const struct process_survey *survey_process_at(const struct survey *survey, uint32_t process);
+/* The process of a span. */
+const struct process_survey *survey_process(const struct survey *survey, const struct trace_span *span);
 /* The place in the program that a call or work comes from (cli/code/code_book.h). */
 uint32_t survey_origin(const struct survey *survey, const struct trace_span *span);
 /* The first work of a class that the call submitted; CLASS_COUNT: any class. NULL: none. */

@@ -180,13 +180,15 @@ static uint64_t effect_ns(const struct ledger_call *call)
     return takes_effect_at_end(&functions[call->function]) ? call->end_ns : call->start_ns;
 }
 
+/* Of a process: calls whose used_ns is still unknown. */
+struct awaiting {
+    uint32_t *calls;
+    size_t count, capacity;
+};
+
 static struct awaiting *awaiting_of(struct ledger *ledger, uint32_t process)
 {
-    ledger->awaiting =
-        xgrow(ledger->awaiting, &ledger->process_capacity, (size_t)process + 1, sizeof *ledger->awaiting);
-    for (; ledger->process_count <= process; ledger->process_count++)
-        ledger->awaiting[ledger->process_count] = (struct awaiting){0};
-    return &ledger->awaiting[process];
+    return paged_at(&ledger->awaiting, process, sizeof(struct awaiting));
 }
 
 static const char *location_of(const struct stat *stat, const struct trace_span *span)
@@ -282,7 +284,7 @@ static uint64_t submitted_by(const struct stat *stat, const struct trace_span *c
 static void take_submission(struct ledger *ledger, const struct stat *stat, const struct trace_span *span)
 {
     uint32_t process = places_process(stat->places, span);
-    struct awaiting *awaiting = process < ledger->process_count ? &ledger->awaiting[process] : NULL;
+    struct awaiting *awaiting = paged_find(&ledger->awaiting, process, sizeof *awaiting);
     if (!awaiting || !awaiting->count)
         return;
     if (span->class == CLASS_CALL) {
@@ -488,9 +490,10 @@ void ledger_finish(struct ledger *ledger, const struct stat *stat)
 
 void ledger_deinit(struct ledger *ledger)
 {
-    for (size_t i = 0; i < ledger->process_count; i++)
-        free(ledger->awaiting[i].calls);
-    free(ledger->awaiting);
+    struct awaiting *awaiting;
+    for (size_t i = 0; (awaiting = paged_next(&ledger->awaiting, &i, sizeof *awaiting)); i++)
+        free(awaiting->calls);
+    paged_deinit(&ledger->awaiting);
     int_map_deinit(&ledger->text_numbers);
     free(ledger->texts);
     free(ledger->calls);

@@ -9,6 +9,7 @@
 #define CUSPAN_CLI_STAT_MEMORY_LEDGER_H
 
 #include "cli/stat/tables/places.h"
+#include "cli/util/paged.h"
 
 #define LEDGER_EVENTS_MAX (1u << 21) /* 128 bytes each */
 
@@ -70,12 +71,8 @@ struct ledger_free {
 struct ledger {
     struct ledger_call *calls; /* sorted by the time of their effect, after ledger_finish() */
     size_t call_count, call_capacity;
-    uint64_t left_out; /* calls beyond LEDGER_EVENTS_MAX */
-    struct awaiting {  /* by process: calls whose used_ns is still unknown */
-        uint32_t *calls;
-        size_t count, capacity;
-    } * awaiting;
-    size_t process_count, process_capacity;
+    uint64_t left_out;           /* calls beyond LEDGER_EVENTS_MAX */
+    struct paged awaiting;       /* by process: calls whose used_ns is unknown */
     struct int_map text_numbers; /* origin → index in texts, if an allocation had the text of its stack */
     const char **texts;
     size_t text_capacity;

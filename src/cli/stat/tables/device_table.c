@@ -1,4 +1,5 @@
 /* Tables of devices: utilization, idle gaps with their causes, and streams. */
+#include "cli/util/paged.h"
 #include "cli/util/xalloc.h"
 #include "cli/stat/tables/places.h"
 
@@ -101,44 +102,34 @@ struct call_list {
 struct stream {
     struct cover busy;
     uint64_t count;
+    uint32_t number; /* in `waits` */
 };
 
 struct devices {
-    struct device *devices; /* by resource */
-    size_t device_count, device_capacity;
-    struct call_list *calls; /* by process */
-    size_t process_count, process_capacity;
-    struct stream *streams; /* by lane */
-    size_t stream_count, stream_capacity;
-    struct samples waits; /* by lane */
+    struct paged devices; /* by resource */
+    struct paged calls;   /* lists, by process */
+    struct paged streams; /* by lane */
+    uint32_t stream_count;
+    struct samples waits; /* by the streams' numbers */
     uint64_t now_ns;      /* start of the last span */
 };
 
 static struct device *device_at(struct devices *devices, uint32_t resource)
 {
-    devices->devices =
-        xgrow(devices->devices, &devices->device_capacity, (size_t)resource + 1, sizeof *devices->devices);
-    for (; devices->device_count <= resource; devices->device_count++)
-        devices->devices[devices->device_count] = (struct device){0};
-    return &devices->devices[resource];
+    return paged_at(&devices->devices, resource, sizeof(struct device));
 }
 
 static struct call_list *calls_at(struct devices *devices, uint32_t process)
 {
-    devices->calls =
-        xgrow(devices->calls, &devices->process_capacity, (size_t)process + 1, sizeof *devices->calls);
-    for (; devices->process_count <= process; devices->process_count++)
-        devices->calls[devices->process_count] = (struct call_list){0};
-    return &devices->calls[process];
+    return paged_at(&devices->calls, process, sizeof(struct call_list));
 }
 
 static struct stream *stream_at(struct devices *devices, uint32_t lane)
 {
-    devices->streams =
-        xgrow(devices->streams, &devices->stream_capacity, (size_t)lane + 1, sizeof *devices->streams);
-    for (; devices->stream_count <= lane; devices->stream_count++)
-        devices->streams[devices->stream_count] = (struct stream){0};
-    return &devices->streams[lane];
+    struct stream *stream = paged_at(&devices->streams, lane, sizeof *stream);
+    if (!stream->count)
+        stream->number = devices->stream_count++;
+    return stream;
 }
 
 /* --- gaps --- */
@@ -210,7 +201,7 @@ static void take_stream(struct devices *devices, const struct stat *stat, const 
     stream->count++;
     cover_add(&stream->busy, span->start_ns, span->end_ns);
     if (delay_ns >= 0)
-        samples_add(&devices->waits, span->lane, (uint64_t)delay_ns);
+        samples_add(&devices->waits, stream->number, (uint64_t)delay_ns);
 }
 
 static void take(void *state, const struct stat *stat, const struct trace_span *span)
@@ -232,14 +223,14 @@ static void take(void *state, const struct stat *stat, const struct trace_span *
 static void end_segment(void *state, const struct stat *stat)
 {
     struct devices *devices = state;
-    for (uint32_t i = 0; i < devices->device_count; i++) {
-        struct device *device = &devices->devices[i];
+    struct device *device;
+    struct call_list *calls;
+    for (size_t i = 0; (device = paged_next(&devices->devices, &i, sizeof *device)); i++) {
         if (device->count && device->all.end_ns < devices->now_ns)
             find_longest(&device->candidate, calls_at(devices, stat->places->process_of[i]),
                          device->all.end_ns, UINT64_MAX, devices->now_ns);
     }
-    for (size_t p = 0; p < devices->process_count; p++) {
-        struct call_list *calls = &devices->calls[p];
+    for (size_t p = 0; (calls = paged_next(&devices->calls, &p, sizeof *calls)); p++) {
         size_t kept = 0;
         for (size_t i = 0; i < calls->count; i++) {
             if (calls->items[i].end_ns > devices->now_ns)
@@ -297,17 +288,18 @@ static void add_streams(const struct stat *stat, struct stat_table *table, struc
     const struct trace *trace = stat->trace;
     samples_sort(&devices->waits);
     stat_table_rounds(table, samples_error(&devices->waits));
-    for (uint32_t lane = 0; lane < devices->stream_count; lane++) {
-        if (!devices->streams[lane].count)
+    const struct stream *stream;
+    for (size_t lane = 0; (stream = paged_next(&devices->streams, &lane, sizeof *stream)); lane++) {
+        if (!stream->count)
             continue;
-        struct spread wait = samples_spread(&devices->waits, lane);
+        struct spread wait = samples_spread(&devices->waits, stream->number);
         struct stat_value *row = stat_table_add(table);
         row[STREAM_DEVICE] =
             stat_text(trace_string(trace, trace->resources[trace->lanes[lane].resource].device));
         row[STREAM_CONTEXT] = stat_text(trace_string(trace, trace->lanes[lane].context));
         row[STREAM_STREAM] = stat_text(trace_string(trace, trace->lanes[lane].stream));
-        row[STREAM_COUNT] = stat_int(devices->streams[lane].count);
-        row[STREAM_BUSY_NS] = stat_int(devices->streams[lane].busy.total_ns);
+        row[STREAM_COUNT] = stat_int(stream->count);
+        row[STREAM_BUSY_NS] = stat_int(stream->busy.total_ns);
         if (wait.count) {
             row[STREAM_MEDIAN_WAIT_NS] = stat_int(wait.median);
             row[STREAM_P99_WAIT_NS] = stat_int(wait.p99);
@@ -325,15 +317,16 @@ static void add_tables(const struct stat *stat, struct stat_report *report, stru
                        "time from the start of the first work to the end of the last. Concurrency: "
                        "total time of all work divided by busy time.",
                        device_columns);
-    for (uint32_t i = 0; i < devices->device_count; i++) {
-        if (devices->devices[i].count)
-            add_device(stat, table, &devices->devices[i], i);
+    const struct device *device;
+    for (size_t i = 0; (device = paged_next(&devices->devices, &i, sizeof *device)); i++) {
+        if (device->count)
+            add_device(stat, table, device, (uint32_t)i);
     }
     table = STAT_ADD_TABLE(report, "gaps", "Longest idle gaps",
                            "Host call: the call that the host spent most of the gap in.", gap_columns);
-    for (uint32_t i = 0; i < devices->device_count; i++) {
-        for (size_t gap = 0; gap < devices->devices[i].kept; gap++)
-            add_gap(stat, table, i, &devices->devices[i].gaps[gap]);
+    for (size_t i = 0; (device = paged_next(&devices->devices, &i, sizeof *device)); i++) {
+        for (size_t gap = 0; gap < device->kept; gap++)
+            add_gap(stat, table, (uint32_t)i, &device->gaps[gap]);
     }
     stat_table_sort(table, GAP_GAP_NS);
     add_streams(stat,
@@ -348,11 +341,12 @@ static void finish(void *state, const struct stat *stat, struct stat_report *rep
     struct devices *devices = state;
     if (report)
         add_tables(stat, report, devices);
-    for (size_t i = 0; i < devices->process_count; i++)
-        free(devices->calls[i].items);
-    free(devices->calls);
-    free(devices->devices);
-    free(devices->streams);
+    struct call_list *calls;
+    for (size_t i = 0; (calls = paged_next(&devices->calls, &i, sizeof *calls)); i++)
+        free(calls->items);
+    paged_deinit(&devices->calls);
+    paged_deinit(&devices->devices);
+    paged_deinit(&devices->streams);
     samples_deinit(&devices->waits);
 }
 
