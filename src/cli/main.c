@@ -5,6 +5,7 @@
 #include "cli/args/options.h"
 
 #include <locale.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,8 +23,17 @@ static int complain_unknown(const char *name)
     return EXIT_USAGE;
 }
 
+/* glibc keeps freed arrays in its heap once an array of that size was freed. */
+static void return_freed_arrays(void)
+{
+#ifdef M_MMAP_THRESHOLD
+    mallopt(M_MMAP_THRESHOLD, 128 << 10);
+#endif
+}
+
 int main(int argc, char **argv)
 {
+    return_freed_arrays();
     setlocale(LC_CTYPE, "");
     log_set_level(LOG_INFO);
     if (argc < 2) {

@@ -24,9 +24,9 @@ import make_fleet  # noqa: E402
 
 BUILD, SPANS, HAS_CLICKHOUSE = ROOT / "build", 2_000_000, True
 MB, MIB = 10**6, 1 << 20
-# Thirteen processes run at the same time here, and each of them needs some spans in memory. A file of one process takes less than
-# 128 MB. MANY spans have more distinct durations and requests.
-STAT_BYTES_MAX, GROUPS_BYTES_MAX, FLEET_BYTES_MAX, MANY = 160 * MB, 240 * MB, 2048 * MIB, 10_000_000
+# Thirteen processes run at the same time here, and each of them needs some spans in memory. MANY spans have more distinct durations
+# and requests.
+STAT_BYTES_MAX, GROUPS_BYTES_MAX, FLEET_BYTES_MAX, MANY = 140 * MB, 220 * MB, 2048 * MIB, 10_000_000
 # Questions, and the tables of cuspan stat with the same rows.
 TABLES = {"kernels": "kernels", "calls": "calls", "waits": "synchronization", "errors": "errors", "copies": "copies",
           "launch_latency": "latency", "utilization": "devices"}
