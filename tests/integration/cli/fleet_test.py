@@ -419,6 +419,15 @@ class Made(Folder):
                  for row in self.open(self.export(*parts)).ranks().dicts()]
         self.assertEqual(found, [(0, 1, 100, "rank 0 (h, a)"), (1, 2, 200, "rank 1 (h, a)")])
 
+    def test_ranks_of_several_jobs(self):
+        parts = [document([kernel(10 * job, 100)], cuda__process__rank=0, service__instance__id=str(job), host__name=f"h{job}",
+                          slurm__job__id=str(job)) for job in (1, 2)]
+        fleet = self.open(self.export(*parts))
+        row, = fleet.ranks().dicts()
+        self.assertEqual((row["kernels"], row.get("process"), row.get("host")), (2, None, None))
+        self.assertEqual([(row["group"], row["process"], row["host"]) for row in fleet.ranks(by="job").dicts()],
+                         [("1", "rank 0 (h1, a)", "h1"), ("2", "rank 0 (h2, a)", "h2")])
+
 
 class Ranks(Folder):
     """Jobs of several ranks: a recorded one, and simulated ones whose late rank is known."""

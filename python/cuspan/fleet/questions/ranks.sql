@@ -3,7 +3,9 @@
 -- order: rank
 -- ascending
 -- note: Sums over all time of the range. cuspan stat compares the ranks of each step.
-SELECT grp, rank, any_value(process) AS process, any_value(host) AS host,
+-- note: Process and host are empty if the rank had several: of several jobs (use --by job), or of a restarted one.
+SELECT grp, rank, CASE WHEN min(process) = max(process) THEN min(process) END AS process,
+    CASE WHEN min(host) = max(host) THEN min(host) END AS host,
     count(DISTINCT step) AS steps,
     count(*) FILTER (WHERE is_call) AS calls, coalesce(sum(duration_ns) FILTER (WHERE is_call), 0) AS call_ns,
     count(*) FILTER (WHERE is_call AND error_text IS NOT NULL) AS errors,
