@@ -26,7 +26,7 @@ static inline void *paged_find(const struct paged *list, size_t number, size_t s
 /* The next record of a page that was written to, from *number on, in order of numbers; NULL: there are no
  * more. Sets *number to its number; add 1 before the next call. */
 void *paged_next(const struct paged *list, size_t *number, size_t size);
-/* What records own is the caller's. */
+/* Frees the records, but nothing that they point to. */
 void paged_deinit(struct paged *list);
 
 #endif
