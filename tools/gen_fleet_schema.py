@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Generates the schema of the Parquet files that `cuspan export` writes: docs/fleet-schema.md for people, and
-src/cli/export/fleet_columns_table.c for the program.
+"""Generates the schema of the Parquet files that `cuspan export` writes: docs/fleet-schema.md for people,
+src/cli/export/fleet_columns_table.c for the program, and python/cuspan/fleet/columns.json for `cuspan fleet`.
 
-    tools/gen_fleet_schema.py             writes both
+    tools/gen_fleet_schema.py             writes them
     tools/gen_fleet_schema.py --check     fails and prints the difference if one of them is out of date
 
 The columns are below. Types, units and meanings of those that hold an attribute come from tools/gen_attributes.py. The tool
 fails if an attribute does not exist there or has another type."""
 
 import difflib
+import json
 import sys
 from pathlib import Path
 
@@ -17,12 +18,14 @@ import gen_attributes
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/fleet-schema.md"
 TABLE = ROOT / "src/cli/export/fleet_columns_table.c"
+LIST = ROOT / "python/cuspan/fleet/columns.json"
 
 # Raise it for a change that is not in the list under "Versions" on the page.
 VERSION = 1
 
 # COLUMN | TYPE | SOURCE | UNIT | MEANING
-# TYPE: int64, uint64, flag (of a bool), string, id (16 bytes), map; with "!", it is never null. SOURCE: "field", "resource KEY[ KEY...]" (the
+# TYPE: int64, uint64, flag (of a bool), string, id (16 bytes), map; with "!", it is never null; with "+", it was added after the first
+# release with this version, so older files lack it. SOURCE: "field", "resource KEY[ KEY...]" (the
 # first that is present) or "attribute KEY"; unit and meaning of the last two come from the page of attributes.
 SPAN_COLUMNS = """
 resource_id | uint64! | field | | the resource, as in the table of resources
@@ -100,6 +103,7 @@ attributes | map! | field | | all attributes of the resource, also those above, 
 attribute_types | string | field | | as in the table of spans
 """
 
+DUCKDB = {"int64": "BIGINT", "uint64": "UBIGINT", "flag": "BIGINT", "string": "VARCHAR", "id": "BLOB", "map": "MAP(VARCHAR, VARCHAR)"}
 PARQUET = {"int64": "INT64", "uint64": "UINT64", "flag": "INT64", "string": "STRING", "id": "FIXED[16]", "map": "MAP(STRING, STRING)"}
 ATTRIBUTE_TYPES = {"int64": "int", "flag": "bool", "string": "string"}
 
@@ -108,7 +112,7 @@ class Column:
     def __init__(self, line):
         cells = [cell.strip() for cell in line.split("|")]
         self.name, kind, source = cells[:3]
-        self.type, self.is_optional = kind.rstrip("!"), not kind.endswith("!")
+        self.type, self.is_optional, self.is_added = kind.rstrip("!+"), not kind.endswith("!"), kind.endswith("+")
         self.source, *self.keys = source.split()
         self.unit, self.meaning = (cells[3:] + ["", ""])[:2]
 
@@ -173,6 +177,13 @@ def table(spans, resources):
     return "\n".join(lines[:-1]) + "\n"
 
 
+def list_of(**tables):
+    """Names and DuckDB's types."""
+    content = {name: {column.name: DUCKDB[column.type] for column in columns} for name, columns in tables.items()}
+    added = {name: [column.name for column in columns if column.is_added] for name, columns in tables.items()}
+    return json.dumps({"version": VERSION, **content, "added": added}, separators=(",", ":")) + "\n"
+
+
 def rows_of(columns):
     return [(f"`{column.name}`", PARQUET[column.type], "yes" if column.is_optional else "", column.unit, column.meaning)
             for column in columns]
@@ -187,7 +198,7 @@ def page(spans, resources):
 TEXT = """# Schema of exported spans
 
 This page describes the Parquet files that `cuspan export` writes, for queries with DuckDB, ClickHouse, pandas or Spark.
-`tools/gen_fleet_schema.py` generates it, and the program's table of columns: do not edit it.
+`tools/gen_fleet_schema.py` generates it, and the programs' lists of columns: do not edit it.
 
 ```
 cuspan export -o fleet trace.jsonl
@@ -287,7 +298,7 @@ def main():
     except gen_attributes.Missing as missing:
         print(missing)
         return 1
-    made = {PAGE: page(spans, resources), TABLE: table(spans, resources)}
+    made = {PAGE: page(spans, resources), TABLE: table(spans, resources), LIST: list_of(spans=spans, resources=resources)}
     if sys.argv[1:] not in ([], ["--check"]):
         print(__doc__)
         return 2

@@ -33,7 +33,7 @@ backend-path = ["python/_build"]
 def _python_files() -> list[Entry]:
     folder = metadata.PACKAGE / "cuspan"
     fleet = folder / "fleet"
-    paths = [*folder.glob("*.py"), folder / "py.typed", *fleet.glob("*.py"), fleet / "calls.json"]
+    paths = [*folder.glob("*.py"), folder / "py.typed", *fleet.glob("*.py"), *fleet.glob("*.json")]
     paths += fleet.glob("questions/*.sql")
     return [Entry(str(path.relative_to(metadata.PACKAGE)), path) for path in paths]
 

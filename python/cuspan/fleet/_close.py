@@ -16,13 +16,14 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from cuspan.fleet._answer import Answer
-from cuspan.fleet._engine_duckdb import connect, first_line, import_duckdb
+from cuspan.fleet._check import decoded, explain, first_line, import_duckdb, wrong_columns
+from cuspan.fleet._engine_duckdb import connect
 from cuspan.fleet._store import CLOSED, CLOSING, HOUR_NS, File, Problem, Store, literal_path
 
 _FILE_BYTES = 64 << 20
@@ -155,6 +156,9 @@ class _Closer:
 
     def close(self, live: Path, files: list[File]) -> tuple[int, int, int]:
         """Returns the number of spans and files that are left, and of spans that were removed."""
+        wrong = wrong_columns(self._connection, "spans", [file.path for file in files])
+        if wrong:  # its columns would become those of the merged file
+            raise Problem(f"cannot close {live}: {wrong}")
         made = self._root / CLOSING / self._token / live.relative_to(self._root / "spans")
         made.mkdir(parents=True)
         shutil.copymode(live, made)
@@ -228,12 +232,18 @@ class _Closer:
                 group.append(file)
                 size += file.size
 
+    def _open(self, path: str) -> Any:
+        try:
+            return self._pyarrow.parquet.ParquetFile(path)
+        except (OSError, self._pyarrow.ArrowException) as error:
+            raise Problem(f"cannot read {path}: {first_line(error)}; export its spans again, or delete it") from None
+
     def _merge(self, made: Path, files: list[File]) -> None:
         """The rows are in order of their start. A new file begins where one has reached its size."""
         parquet = self._pyarrow.parquet
-        sources = [parquet.ParquetFile(file.path) for file in files]
+        sources = [self._open(file.path) for file in files]
         source = max(sources, key=lambda each: len(each.schema_arrow))  # a newer release has more columns
-        schema, pairs = source.schema_arrow, source.metadata.metadata
+        schema, pairs = source.schema_arrow, source.metadata.metadata or {}
         for each in sources:
             each.close()
         names = ", ".join(f'"{name}"' for name in schema.names)
@@ -256,7 +266,7 @@ class _Closer:
             if writer is None:
                 path = made / f"{files[0].resource}-{hashed.hexdigest()[:13]}{part:03x}.parquet"
                 writer = parquet.ParquetWriter(path, schema, **_options(schema))
-                writer.add_key_value_metadata({key.decode(): value.decode() for key, value in pairs.items()})
+                writer.add_key_value_metadata({_text(key): _text(value) for key, value in pairs.items()})
                 part += 1
             table = self._pyarrow.Table.from_batches([batch]).cast(schema)
             writer.write_table(table, row_group_size=_GROUP_ROWS)
@@ -267,6 +277,10 @@ class _Closer:
         if writer is not None:
             writer.close()
             _finish(path, Path(files[0].path))
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "backslashreplace")
 
 
 def _options(schema: Any) -> dict[str, Any]:
@@ -309,12 +323,16 @@ def close(folder: str | Path, before_ns: int, *, memory_limit: str = "1GB", thre
         rows = []
         try:
             for partition, files in sorted(partitions.items()):
-                rows.append(_row(Path(partition), len(files), closer.close(Path(partition), files)))
-        except duckdb.Error as error:
-            raise Problem(f"cannot close {partition}: {first_line(error)}") from error
+                with decoded():
+                    rows.append(_row(Path(partition), len(files), closer.close(Path(partition), files)))
+        except (duckdb.Error, pyarrow.ArrowException, ValueError) as error:  # pyarrow raises the last one, too
+            paths = {"spans": [file.path for file in files]}
+            with closing(connect(spill, memory_limit, threads)) as other:
+                raise Problem(f"cannot close {partition}: {explain(other, error, paths)}") from error
         except OSError as error:
+            reason = error.strerror or first_line(error)
             raise Problem(
-                f"cannot close {partition}: {error.strerror}; check free space and the owner of the folder"
+                f"cannot close {partition}: {reason}; check free space and the owner of the folder"
             ) from error
         finally:
             connection.close()

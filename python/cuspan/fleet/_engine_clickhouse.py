@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
+from cuspan.fleet._columns import VERSION
 from cuspan.fleet._progress import Progress
 from cuspan.fleet._sql import CLICKHOUSE
-from cuspan.fleet._store import SCHEMA_VERSION, Filters, Problem
+from cuspan.fleet._store import Filters, Problem
 
 PASSWORD = "CUSPAN_CLICKHOUSE_PASSWORD"
 _TIMEOUT_S = 30  # to connect, and without an answer to a short question
@@ -261,9 +262,9 @@ class ClickHouse:
         except Failure as failure:
             raise Problem(self.problem_of(failure)) from None
         version = result.fetchall()[0][0]
-        if version != SCHEMA_VERSION:
+        if version != VERSION:
             raise Problem(
-                f"{self.address} has version {version} of the schema, and this cuspan reads version {SCHEMA_VERSION}; "
+                f"{self.address} has version {version} of the schema, and this cuspan reads version {VERSION}; "
                 "install the release that made the tables"
             )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 import tempfile
@@ -9,6 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from cuspan.fleet import _check
+from cuspan.fleet._check import decoded, execute, fetch, first_line, import_duckdb, is_about_columns
+from cuspan.fleet._columns import COLUMNS
 from cuspan.fleet._progress import Progress
 from cuspan.fleet._sql import DUCKDB
 from cuspan.fleet._store import HOUR_NS, File, Filters, Problem, Store, batches, literal_path
@@ -21,14 +25,6 @@ _LONGEST_SESSION_NS = 24 * HOUR_NS
 COUNTED_BYTES = 16 << 20  # of the files in which repeated spans are counted for each answer: less than a million spans
 
 Rows = tuple[list[str], list[tuple[Any, ...]]]
-
-
-def import_duckdb() -> Any:
-    try:
-        import duckdb
-    except ImportError:
-        raise Problem("this needs DuckDB, which is not installed; run: pip install 'cuspan[fleet]'") from None
-    return duckdb
 
 
 def connect(spill: str, memory_limit: str, threads: int | None) -> Any:
@@ -48,10 +44,6 @@ def connect(spill: str, memory_limit: str, threads: int | None) -> Any:
     return connection
 
 
-def first_line(error: Exception) -> str:
-    return str(error).splitlines()[0]
-
-
 class DuckDB:
     """The files of one folder."""
 
@@ -62,8 +54,9 @@ class DuckDB:
         self._duckdb = import_duckdb()
         # The engine writes here what does not fit into memory.
         self._spill = tempfile.TemporaryDirectory(prefix="cuspan-fleet-")
+        self._connect = functools.partial(connect, self._spill.name, memory_limit, threads)
         try:
-            self._connection = connect(self._spill.name, memory_limit, threads)
+            self._connection = self._connect()
         except Problem:
             self._spill.cleanup()
             raise
@@ -82,20 +75,29 @@ class DuckDB:
     def answer(self, text: str, values: dict[str, Any], filters: Filters, is_by_resource: bool) -> Rows:
         """The rows of a query. `is_by_resource`: rows of one resource need no other resource, so a part of the files at
         a time takes less memory."""
+        is_mixed = False
         for _ in range(_RETRIES):
             files = self.store.files(filters.since, filters.until)
             try:
-                return self._answer(text, values, filters, files, is_by_resource)
-            except self._duckdb.Error:
+                return self._answer(text, values, filters, files, is_by_resource, is_mixed)
+            except self._duckdb.Error as error:
                 if all(Path(file.path).exists() for file in files):  # else cuspan fleet close has replaced them
-                    raise
+                    if is_mixed or not self._is_mixed(error):
+                        raise
+                    is_mixed = True
         raise Problem(f"the files in {self.store.folder} change all the time; ask again later")
 
     def _answer(
-        self, text: str, values: dict[str, Any], filters: Filters, files: list[File], is_by_resource: bool
+        self,
+        text: str,
+        values: dict[str, Any],
+        filters: Filters,
+        files: list[File],
+        is_by_resource: bool,
+        is_mixed: bool,
     ) -> Rows:
         parts = list(batches(files, _BATCH_BYTES)) if is_by_resource else [files]
-        all_values = [{**values, **self._files(part, filters)} for part in parts]
+        all_values = [{**values, **self._files(part, filters, is_mixed)} for part in parts]
         columns: list[str] = []
         rows: list[tuple[Any, ...]] = []
         self._parts, self._parts_done = len(parts), 0
@@ -110,8 +112,9 @@ class DuckDB:
         cursor = self._connection.cursor()
         self._running.append(cursor)
         try:
-            result = self._run(text, values, cursor)
-            return [column[0] for column in result.description], result.fetchall()
+            with decoded():
+                result = self._run(text, values, cursor)
+                return [column[0] for column in result.description], result.fetchall()
         finally:
             self._running.remove(cursor)
             cursor.close()
@@ -123,41 +126,62 @@ class DuckDB:
             return max(running, default=-1.0)
         return (100 * self._parts_done + sum(max(each, 0) for each in running)) / self._parts
 
-    def _files(self, files: list[File], filters: Filters) -> dict[str, Any]:
+    def _files(self, files: list[File], filters: Filters, is_mixed: bool) -> dict[str, Any]:
+        """`is_mixed`: columns that some files lack are null, or all: a file without rows has all columns. The engine
+        opens every file before it reads one."""
         since = None if filters.since is None else filters.since - _LONGEST_SESSION_NS
-        return {
+        earlier = self.store.files(since, filters.until)
+        found = {
             "files": [literal_path(file.path) for file in files],
-            "earlier_files": [literal_path(file.path) for file in self.store.files(since, filters.until)],
+            "earlier_files": [literal_path(file.path) for file in earlier],
             "resource_files": [literal_path(path) for path in self.store.resource_files()],
         }
+        if is_mixed:
+            for name, paths in found.items():
+                paths.append(literal_path(self._empty("resources" if name == "resource_files" else "spans")))
+        return {**found, "by_name": is_mixed}
+
+    def _empty(self, table: str) -> str:
+        return str(Path(self._spill.name) / f"{table}.parquet")
+
+    def _paths(self) -> dict[str, list[str]]:
+        return {"spans": [file.path for file in self.store.files()], "resources": self.store.resource_files()}
+
+    def _is_mixed(self, error: Exception) -> bool:
+        """The query failed because files of an older release lack columns, and nothing else is wrong with any."""
+        if not is_about_columns(str(error)):
+            return False
+        paths = self._paths()
+        if not any(_check.lacks_added_columns(self._connection, table, paths[table]) for table in paths):
+            return False
+        if any(_check.wrong_columns(self._connection, table, paths[table]) for table in paths):
+            return False
+        for table in COLUMNS:
+            _check.write_empty(self._connection, table, self._empty(table))
+        return True
 
     def _run(self, text: str, values: dict[str, Any], connection: Any = None) -> Any:
         used = {name: values[name] for name in set(re.findall(r"\$(\w+)", text)) if name in values}
-        return (connection or self._connection).execute(text, used)
+        return execute(connection or self._connection, text, used)
 
     def sql(self, text: str, values: dict[str, Any]) -> Any:
-        return self._run(text, {**self._files(self.store.files(), Filters()), **values})
+        try:
+            return self._sql(text, values, is_mixed=False)
+        except self._duckdb.Error as error:
+            if not self._is_mixed(error):
+                raise
+        return self._sql(text, values, is_mixed=True)
+
+    def _sql(self, text: str, values: dict[str, Any], is_mixed: bool) -> Any:
+        return self._run(text, {**self._files(self.store.files(), Filters(), is_mixed), **values})
 
     def problem_of(self, error: Exception) -> str | None:
-        """The engine's text; None: the error is not the engine's. It does not always name a damaged file."""
+        """The fault of a file, or the engine's text, which does not always name one. None: the error is not the
+        engine's."""
         if not isinstance(error, self._duckdb.Error):
             return None
-        text = first_line(error)
-        duckdb = self._duckdb
-        others = (duckdb.OutOfMemoryException, duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)
-        is_clear = ".parquet" in text or isinstance(error, others)
-        damaged = None if is_clear else self._damaged_file()
-        return f"{text} ({damaged} is damaged; export its spans again)" if damaged else text
-
-    def _damaged_file(self) -> str | None:
-        """The first one whose description or data cannot be read."""
-        text = "SELECT max(COLUMNS(*)::VARCHAR) FROM read_parquet($path)"
-        for path in [*(file.path for file in self.store.files()), *self.store.resource_files()]:
-            try:
-                self._connection.execute(text, {"path": [literal_path(path)]})
-            except self._duckdb.Error:
-                return path
-        return None
+        with contextlib.closing(self._connect()) as connection:
+            return _check.explain(connection, error, self._paths())
 
     def note_of_repeats(self, filters: Filters) -> str | None:
         """Retries and overlapping exports repeat spans. To count them takes longer than most answers, so in large
@@ -174,7 +198,8 @@ class DuckDB:
             )
         text = """SELECT count(*), count(DISTINCT (trace_id, span_id))
             FROM read_parquet($files, hive_partitioning = false)"""
-        spans, once = self._run(text, {"files": [literal_path(file.path) for file in open_files]}).fetchone()
+        files_of_text = {"files": [literal_path(file.path) for file in open_files]}
+        ((spans, once),) = fetch(self._connection, text, files_of_text)
         if once == spans:
             return None
         return (

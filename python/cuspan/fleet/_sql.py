@@ -145,9 +145,9 @@ class Dialect:
 DUCKDB = Dialect(
     {**_COMMON, **_DUCKDB},
     {
-        "spans": "read_parquet($files, hive_partitioning = false)",
-        "earlier_spans": "read_parquet($earlier_files, hive_partitioning = false)",
-        "resources": "read_parquet($resource_files, hive_partitioning = false)",
+        "spans": "read_parquet($files, hive_partitioning = false, union_by_name = $by_name)",
+        "earlier_spans": "read_parquet($earlier_files, hive_partitioning = false, union_by_name = $by_name)",
+        "resources": "read_parquet($resource_files, hive_partitioning = false, union_by_name = $by_name)",
         "once": "MATERIALIZED",
         "inline": "NOT MATERIALIZED",
     },

@@ -11,7 +11,8 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-SCHEMA_VERSION = 1
+from cuspan.fleet._columns import VERSION
+
 CLOSED = "_closed.json"  # in the folder of an hour and service: the names of its files without repeated spans
 CLOSING = "closing"  # the folder of cuspan fleet close, beside spans
 HOUR_NS = 3600 * 10**9
@@ -99,9 +100,9 @@ class Store:
             ) from None
         except (ValueError, KeyError, TypeError, RecursionError):
             raise Problem(f"{description} has no version of a schema; export again into an empty folder") from None
-        if version != SCHEMA_VERSION:
+        if version != VERSION:
             raise Problem(
-                f"{self.folder} has version {version} of the schema, and this cuspan reads version {SCHEMA_VERSION}; "
+                f"{self.folder} has version {version} of the schema, and this cuspan reads version {VERSION}; "
                 "install the release that wrote it, or export again"
             )
 

@@ -17,6 +17,8 @@ from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import fleet_test as shared  # noqa: E402
+import duckdb  # noqa: E402
+import pyarrow  # noqa: E402
 import pyarrow.parquet as parquet  # noqa: E402
 from fleet_test import HOUR_NS, ROOT, START, document, kernel  # noqa: E402
 
@@ -267,6 +269,58 @@ class Close(shared.Folder):
         folder = self.make("again")
         with mock.patch.object(_close, "_finish", side_effect=OSError(28, "No space left on device")):
             with self.assertRaisesRegex(Problem, "cannot close .*: No space left on device; check free space and the owner of the folder"):
+                _close.close(folder, LATER)
+        self.assertEqual(content(folder), before)
+
+    def test_files_with_other_columns(self):
+        """Their columns would become those of the merged file. A newer release has more, which stay."""
+        for columns, expected in (("* RENAME (step_copy AS stap_copy)", "has no column step_copy"), ("1 AS x", "has no column resource_id"),
+                                  ("* REPLACE (encode(name) AS name)", "has name as BLOB instead of VARCHAR"), ("*, 7 AS newer", "Casting field 'newer' with null values to non-nullable"),
+                                  ("*, nullif(7, duration_ns) AS newer", None)):
+            with self.subTest(columns):
+                folder = self.make(f"fleet-{len(columns)}")
+                path = next(path for path in files_of(folder) if "service=a" in str(path))
+                duckdb.execute(f"COPY (SELECT {columns} FROM read_parquet('{path}', hive_partitioning = false)) TO '{self.work}/other.parquet'")
+                os.replace(self.work / "other.parquet", path)
+                before = {path: path.read_bytes() for path in files_of(folder)}
+                if expected:
+                    with self.assertRaises(Problem) as caught:
+                        _close.close(folder, LATER)
+                    wrong = expected if "null" in expected else f"{path} {expected}; export its spans again, or delete it"
+                    self.assertEqual(str(caught.exception), f"cannot close {path.parent}: {wrong}")
+                    self.assertEqual({path: path.read_bytes() for path in files_of(folder)}, before)
+                else:
+                    _close.close(folder, LATER)
+                    merged = parquet.ParquetFile(*[path for path in files_of(folder) if "service=a" in str(path)]).read(columns=["newer"])
+                    self.assertEqual(set(merged.column(0).to_pylist()), {7, None})
+                self.assertEqual([path.name for path in (folder / "closing").iterdir()], ["lock"])
+
+    def test_files_without_the_description_of_a_footer(self):
+        folder = self.make()
+        for path in files_of(folder):
+            duckdb.execute(f"COPY (SELECT * FROM read_parquet('{path}', hive_partitioning = false)) TO '{self.work}/other.parquet'")
+            os.replace(self.work / "other.parquet", path)
+        before = content(folder)
+        _close.close(folder, LATER)
+        self.assertEqual(content(folder), without_repeats(before))
+
+    def test_what_the_libraries_cannot_read(self):
+        """The file is named, also if a library's text has bytes that are not UTF-8 or no name."""
+        folder = self.make()
+        before = content(folder)
+        path = next(path for path in files_of(folder) if "service=a" in str(path))
+        with mock.patch.object(parquet, "ParquetFile", side_effect=pyarrow.ArrowInvalid("no footer")), self.assertRaisesRegex(
+                Problem, f"^cannot read {path}: no footer; export its spans again, or delete it$"):
+            _close.close(folder, LATER)
+        whole = path.read_bytes()
+        path.write_bytes(whole.replace(b"step_copy", b"st\xff\x1b_copy"))
+        with self.assertRaisesRegex(Problem, f"^cannot close .*: {path} is damaged"):
+            _close.close(folder, LATER)
+        path.write_bytes(whole)
+        for name, error, expected in (("_find_repeated", UnicodeDecodeError("utf-8", b"Error: a\xff", 8, 9, "x"), r"service=a: Error: a\\xff"),
+                                      ("_find_repeated", pyarrow.ArrowInvalid("no number"), "service=a: no number"),
+                                      ("_rewrite", OSError("no reason"), "service=a: no reason; check free space")):
+            with mock.patch.object(_close._Closer, name, side_effect=error), self.assertRaisesRegex(Problem, f"^cannot close .*{expected}"):
                 _close.close(folder, LATER)
         self.assertEqual(content(folder), before)
 

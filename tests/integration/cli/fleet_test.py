@@ -26,10 +26,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "python"))
 sys.path.insert(0, str(ROOT / "tests/support"))
+import duckdb  # noqa: E402
+
 import cuspan.fleet  # noqa: E402
 from cuspan.fleet import Problem  # noqa: E402
 from cuspan.fleet.__main__ import main as command  # noqa: E402
-from cuspan.fleet import _engine_duckdb, _progress  # noqa: E402
+from cuspan.fleet import _check, _columns, _engine_duckdb, _progress  # noqa: E402
 from cuspan.fleet._compare import compare  # noqa: E402
 from make_export import documents  # noqa: E402
 
@@ -672,6 +674,177 @@ class Command(Folder):
                                self.export(document([kernel(1, 10)]))], capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stderr), (1, "cuspan fleet: this needs DuckDB, which is not installed; run: "
                                                              "pip install 'cuspan[fleet]'\n"))
+
+
+class Columns(Folder):
+    """Files with other columns or types than `cuspan export` writes."""
+
+    def make(self):
+        """Two files of spans, in the order in which the engine reads them, and one of resources."""
+        shutil.rmtree(self.work / "fleet", ignore_errors=True)
+        folder = self.export(*(document([kernel(10 * i + j, 100 * i + j) for j in range(3)] + [span(10 * i + 5, cuda__step__number=i)], service__name=name,
+                                        service__instance__id=name, cuda__process__rank=i) for i, name in enumerate("ab", 1)))
+        self.spans = [Path(file.path) for file in self.open(folder).engine.store.files()]
+        self.assertEqual(len(self.spans), 2)
+        self.resources, = (folder / "resources").glob("*.parquet")
+        return folder
+
+    def rewrite(self, path, columns):
+        other = self.work / "other.parquet"
+        duckdb.execute(f"COPY (SELECT {columns} FROM read_parquet('{path}', hive_partitioning = false)) TO '{other}'")
+        os.replace(other, path)
+
+    def replace(self, path, old, new):
+        """Bytes of the footer. Names have the same length, so all else stays."""
+        data = path.read_bytes()
+        self.assertIn(old, data)
+        path.write_bytes(data.replace(old, new))
+
+    def answers(self, folder):
+        fleet = self.open(folder)
+        return {question: in_order(fleet.ask(question, by="service", top=0).dicts()) for question in cuspan.fleet.questions()}
+
+    def check(self, folder, path, problem, questions=("kernels", "utilization")):
+        for question in questions:
+            with contextlib.redirect_stderr(io.StringIO()) as err:
+                self.assertEqual(command([question, str(folder)]), 1)
+            self.assertEqual(err.getvalue(), f"cuspan fleet: cannot answer {question}: {path} {problem}; export its spans again, or delete it\n")
+
+    def test_the_list_is_what_export_writes(self):
+        self.make()
+        for table, path in (("spans", self.spans[0]), ("resources", self.resources)):
+            found = duckdb.execute("DESCRIBE SELECT * FROM read_parquet(?, hive_partitioning = false)", [str(path)]).fetchall()
+            self.assertEqual({row[0]: row[1] for row in found}, _columns.COLUMNS[table])
+        self.assertEqual(_columns.VERSION, json.loads((self.work / "fleet/cuspan-schema.json").read_text())["version"])
+
+    def test_another_table(self):
+        for i in (0, 1):
+            with self.subTest(i):
+                folder = self.make()
+                self.rewrite(self.spans[i], "'x' AS name, 1 AS start_ns, [1, 2] AS attributes")
+                self.check(folder, self.spans[i], "has no column resource_id", cuspan.fleet.questions())
+        folder = self.make()
+        self.rewrite(self.resources, "1 AS x")
+        self.check(folder, self.resources, "has no column resource_id", ["utilization"])
+
+    def test_a_missing_column(self):
+        """Also the last one that the engine reads, which its own text blames on the first."""
+        for i in (0, 1):
+            with self.subTest(i):
+                folder = self.make()
+                self.rewrite(self.spans[i], "* EXCLUDE (step_copy)")
+                self.check(folder, self.spans[i], "has no column step_copy")
+
+    def test_another_type(self):
+        for i, columns, problem, questions in (
+                (0, "* REPLACE (encode(host) AS host)", "has host as BLOB instead of VARCHAR", ["kernels"]),
+                (0, "* REPLACE (1 AS name)", "has name as INTEGER instead of VARCHAR", ["kernels"]),  # the engine names the other file
+                (1, "* REPLACE ('x' AS start_ns)", "has start_ns as VARCHAR instead of BIGINT", ["utilization"])):
+            with self.subTest(columns):
+                folder = self.make()
+                self.rewrite(self.spans[i], columns)
+                if "host" in columns:
+                    with self.assertRaisesRegex(Problem, problem):
+                        self.open(folder).kernels(host="h", by="host")
+                else:
+                    self.check(folder, self.spans[i], problem, questions)
+
+    def test_more_columns_are_no_fault(self):
+        """Files of a newer release, before and after others."""
+        expected = self.answers(self.make())
+        for i in (0, 1):
+            folder = self.make()
+            self.rewrite(self.spans[i], "1 AS newer, *, 'x' AS last")
+            self.rewrite(self.resources, "1 AS newer, *")
+            self.assertEqual(self.answers(folder), expected)
+            self.assertEqual(self.open(folder).sql("SELECT count(*) FROM spans").fetchone(), (8,))
+
+    def test_an_older_release_lacks_columns(self):
+        """They are null."""
+        expected = self.answers(self.make())
+        added = {"spans": ["step_copy", "thread_name"], "resources": ["device_name"]}
+        for older in ([0], [1], [0, 1]):
+            with self.subTest(older), unittest.mock.patch.dict(_columns.ADDED, added):
+                folder = self.make()
+                for i in older:
+                    self.rewrite(self.spans[i], "* EXCLUDE (step_copy, thread_name)")
+                self.rewrite(self.resources, "* EXCLUDE (device_name)")
+                self.assertEqual(self.answers(folder), expected)
+                sql = self.open(folder).sql
+                self.assertEqual(sql("SELECT count(step_copy), count(*), count(DISTINCT service_name) FROM spans").fetchone(), (0, 8, 2))
+                self.assertEqual(sql("SELECT count(device_name), count(*) FROM resources").fetchone(), (0, 2))
+                self.rewrite(self.spans[1], "* EXCLUDE (name)")
+                self.check(folder, self.spans[1], "has no column name", ["kernels"])
+
+    def test_queries_of_ones_own_have_the_engines_text(self):
+        folder = self.make()
+        fleet = self.open(folder)
+        for columns in ("*", "* EXCLUDE (links)"):
+            self.rewrite(self.spans[1], columns)
+            with self.assertRaises(duckdb.BinderException) as caught:
+                fleet.sql("SELECT nothing FROM spans")
+            self.assertTrue(str(caught.exception).startswith('Binder Error: Referenced column "nothing" not found'), caught.exception)
+            self.assertNotIn(".parquet", str(caught.exception))
+            with unittest.mock.patch.dict(_columns.ADDED, {"spans": ["links"]}), self.assertRaisesRegex(duckdb.BinderException, '"nothing"'):
+                fleet.sql("SELECT nothing FROM spans")
+
+    def test_errors_that_are_not_of_the_files(self):
+        """The engine's text stays; and some errors end its connection, after which no file could be read."""
+        fleet = self.open(self.make())
+        for error, expected in ((duckdb.BinderException("Binder Error: x"), "Binder Error: x"), (duckdb.Error(""), "Error"),
+                                (duckdb.OutOfMemoryException("Out of Memory Error: x\ny"), "Out of Memory Error: x")):
+            self.assertEqual(fleet.engine.problem_of(error), expected)
+        fleet.engine._connection.close()
+        self.assertEqual(fleet.engine.problem_of(duckdb.InternalException("INTERNAL Error: x")), "INTERNAL Error: x")
+        self.assertIsNone(fleet.engine.problem_of(ValueError("x")))
+
+    def test_too_little_memory_is_no_fault_of_a_file(self):
+        fleet = self.open(self.make())
+        full = unittest.mock.Mock()
+        full.execute.side_effect = duckdb.OutOfMemoryException("Out of Memory Error: x")
+        self.assertIsNone(_check.damaged_file(full, ["a.parquet"]))
+        with self.assertRaises(duckdb.OutOfMemoryException):
+            _check.wrong_columns(full, "spans", ["a.parquet"])
+        fleet.engine._connect = lambda: full
+        self.assertEqual(fleet.engine.problem_of(duckdb.Error("Error: x")), "Error: x")
+
+    def test_texts_that_are_not_utf8(self):
+        """The engine's texts have the names of columns: of the query, of the note about repeated spans, of one's own query."""
+        for old, new in ((b"step_copy", b"st\xff\x1b_copy"), (b"span_id", b"s\xff\x1bn_id")):
+            with self.subTest(old):
+                folder = self.make()
+                self.replace(self.spans[0], old, new)
+                with contextlib.redirect_stderr(io.StringIO()) as err:
+                    self.assertEqual(command(["kernels", str(folder)]), 1)
+                text = err.getvalue()
+                self.assertTrue(text.startswith("cuspan fleet: cannot ") and text.endswith("; export its spans again, or delete it\n"), text)
+                self.assertIn(f"{self.spans[0]} is damaged (", text)
+                self.assertTrue(text[:-1].isprintable(), text)
+        with self.assertRaisesRegex(duckdb.Error, r'Binder Error: Referenced column "spam_id" not found(.|\n)*\\xff'):
+            self.open(folder).sql("SELECT spam_id FROM spans")
+
+    def test_texts_that_are_not_utf8_while_rows_are_read(self):
+        class Result:
+            description = [("x",)]
+
+            def fetchall(self):
+                b"Invalid Error: \xff".decode()
+
+        fleet = self.open(self.make())
+        fleet.engine._run = lambda *_: Result()
+        with self.assertRaisesRegex(Problem, r"cannot answer kernels: Invalid Error: \\xff"):
+            fleet.kernels()
+        with self.assertRaisesRegex(duckdb.Error, r"^Invalid Error: \\xff$"):
+            _check.fetch(unittest.mock.Mock(**{"execute.return_value": Result()}), "SELECT 1")
+
+    def test_a_damaged_page_is_named(self):
+        """The engine's text does not have the name."""
+        fleet = self.open(self.make())
+        data = bytearray(self.spans[1].read_bytes())
+        data[4:400] = bytes(396)
+        self.spans[1].write_bytes(data)
+        error = duckdb.Error("Error: no name")
+        self.assertEqual(fleet.engine.problem_of(error), f"Error: no name ({self.spans[1]} is damaged; export its spans again)")
 
 
 class Lists(unittest.TestCase):
