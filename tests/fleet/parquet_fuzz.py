@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""`cuspan fleet` on damaged and hostile files: an answer, or one line of an error and status 1. Never a crash, a traceback or a hang.
+"""`cuspan fleet`, also `close`, on damaged and hostile files: an answer, or one line of an error and status 1. Never a crash, a traceback or a hang.
 
     parquet_fuzz.py --build BUILD [--cases N] [--seed N] [--only CASE]
 
 Each case changes files of a small export: bytes, lengths, the footer, the end of a file, whole files and names. The seed and the case's
-number decide what; --only repeats one case. It needs duckdb. Each question runs in a child of its own, so a crash of the engine is
+number decide what; --only repeats one case. It needs duckdb and pyarrow. Each question runs in a child of its own, so a crash of the engine is
 reported with its case."""
 
 import argparse
@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 import cuspan.fleet  # noqa: E402
 import duckdb  # noqa: E402, F401: before the forks
+import pyarrow.parquet  # noqa: E402, F401
 from cuspan.fleet.__main__ import main as command  # noqa: E402
 
 TIMEOUT_S = 300  # ends a case that hangs, however slow the machine is
@@ -179,7 +180,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int)
     options = parser.parse_args()
-    questions = sorted(cuspan.fleet.questions())
+    questions = [*sorted(cuspan.fleet.questions()), "close"]
     failed, refused = 0, 0
     with tempfile.TemporaryDirectory() as temporary:
         original, folder = Path(temporary) / "original", Path(temporary) / "fleet"

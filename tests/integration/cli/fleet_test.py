@@ -794,6 +794,9 @@ class Columns(Folder):
         for error, expected in ((duckdb.BinderException("Binder Error: x"), "Binder Error: x"), (duckdb.Error(""), "Error"),
                                 (duckdb.OutOfMemoryException("Out of Memory Error: x\ny"), "Out of Memory Error: x")):
             self.assertEqual(fleet.engine.problem_of(error), expected)
+        self.rewrite(self.spans[1], "* EXCLUDE (links)")
+        self.assertEqual(fleet.engine.problem_of(duckdb.OutOfMemoryException("Out of Memory Error: x")), "Out of Memory Error: x")
+        fleet = self.open(self.make())
         fleet.engine._connection.close()
         self.assertEqual(fleet.engine.problem_of(duckdb.InternalException("INTERNAL Error: x")), "INTERNAL Error: x")
         self.assertIsNone(fleet.engine.problem_of(ValueError("x")))
