@@ -272,7 +272,7 @@ class ClickHouse:
         return True
 
     def answer(
-        self, text: str, values: dict[str, Any], _filters: Filters, _is_by_resource: bool
+        self, text: str, values: dict[str, Any], _filters: Filters, _each: str
     ) -> tuple[list[str], list[tuple[Any, ...]]]:
         self._query_id = str(uuid.uuid4())
         with self.progress:

@@ -61,6 +61,7 @@ class DuckDB:
             self._spill.cleanup()
             raise
         self.counted_bytes = COUNTED_BYTES
+        self.batch_bytes = _BATCH_BYTES
         self.progress = Progress(self._percent)
         self._running: list[Any] = []  # connections with a query
         self._parts = self._parts_done = 0
@@ -72,14 +73,14 @@ class DuckDB:
     def has_spans(self, filters: Filters) -> bool:
         return bool(self.store.files(filters.since, filters.until))
 
-    def answer(self, text: str, values: dict[str, Any], filters: Filters, is_by_resource: bool) -> Rows:
-        """The rows of a query. `is_by_resource`: rows of one resource need no other resource, so a part of the files at
-        a time takes less memory."""
+    def answer(self, text: str, values: dict[str, Any], filters: Filters, each: str) -> Rows:
+        """The rows of a query. `each`: rows of one "resource" or "partition" need no other, so a part of the files at a
+        time takes less memory; "" if they do."""
         is_mixed = False
         for _ in range(_RETRIES):
             files = self.store.files(filters.since, filters.until)
             try:
-                return self._answer(text, values, filters, files, is_by_resource, is_mixed)
+                return self._answer(text, values, filters, files, each, is_mixed)
             except self._duckdb.Error as error:
                 if all(Path(file.path).exists() for file in files):  # else cuspan fleet close has replaced them
                     if is_mixed or not self._is_mixed(error):
@@ -93,10 +94,10 @@ class DuckDB:
         values: dict[str, Any],
         filters: Filters,
         files: list[File],
-        is_by_resource: bool,
+        each: str,
         is_mixed: bool,
     ) -> Rows:
-        parts = list(batches(files, _BATCH_BYTES)) if is_by_resource else [files]
+        parts = list(batches(files, self.batch_bytes, each)) if each else [files]
         all_values = [{**values, **self._files(part, filters, is_mixed)} for part in parts]
         columns: list[str] = []
         rows: list[tuple[Any, ...]] = []

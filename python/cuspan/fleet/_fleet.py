@@ -30,7 +30,7 @@ class Question:
     order: str
     is_ascending: bool
     plotted: str  # the column of a plot
-    is_by_resource: bool  # rows of one resource need no other; the others would need memory at the same time
+    each: str  # "resource", "partition": rows of one need no other, which would take memory at the same time; or ""
     sql: str
 
 
@@ -42,7 +42,7 @@ def _read_question(path: Path) -> Question:
     facts = dict(line.split(": ", 1) for line in head[1:] if ": " in line)
     notes = tuple(line.split(": ", 1)[1] for line in head if line.startswith("note: "))
     plotted = facts.get("plot", facts["order"])
-    return Question(path.stem, head[0], notes, facts["order"], "ascending" in head, plotted, "each" in facts, body)
+    return Question(path.stem, head[0], notes, facts["order"], "ascending" in head, plotted, facts.get("each", ""), body)
 
 
 @functools.lru_cache(maxsize=1)
@@ -112,7 +112,7 @@ class Fleet:
         text = _sql.question(asked.sql, by, is_distinct, chosen.values(), self.engine.dialect)
         values = {**chosen.values(), **_call_lists(), "distinct_max": self.distinct_max, "top": top or ALL_ROWS}
         columns, rows = self._guarded(
-            lambda: self.engine.answer(text, values, chosen, asked.is_by_resource), f"cannot answer {asked.name}"
+            lambda: self.engine.answer(text, values, chosen, asked.each), f"cannot answer {asked.name}"
         )
         answer = Answer(asked.name, asked.title, columns, rows, notes, asked.plotted, by)
         answer.finish(asked.order, asked.is_ascending, bool(by), top)

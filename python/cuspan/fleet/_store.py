@@ -145,12 +145,14 @@ class Store:
         return [str(path) for path in found]
 
 
-def batches(files: Sequence[File], most_bytes: int) -> Iterable[list[File]]:
-    """All files of a resource are in one batch."""
+def batches(files: Sequence[File], most_bytes: int, each: str) -> Iterable[list[File]]:
+    """All files of a "resource" or "partition" are in one batch."""
+    keys = {"resource": lambda file: file.resource, "partition": lambda file: file.partition}
+    key = keys[each]
     batch: list[File] = []
     size = 0
-    for i, file in enumerate(files):
-        if batch and size >= most_bytes and file.resource != files[i - 1].resource:
+    for file in sorted(files, key=key):  # stable
+        if batch and size >= most_bytes and key(file) != key(batch[-1]):
             yield batch
             batch, size = [], 0
         batch.append(file)

@@ -265,6 +265,22 @@ class Recorded(unittest.TestCase):
                     for text in (answer.text(), answer.markdown(), answer.csv(), answer.json()):
                         self.assertTrue(text)
 
+    def test_part_by_part(self):
+        """In as many parts as there are resources or partitions, the rows are the same."""
+        asked, fleet = 0, cuspan.fleet.open(self.fleet.engine.store.folder)
+        self.addCleanup(fleet.close)
+        fleet.engine.batch_bytes = 1
+        for name, question in cuspan.fleet.questions().items():
+            if question.each:
+                for by in (None, "hour"):
+                    with self.subTest(name, by=by):
+                        rows = [in_order(one.ask(name, by=by, top=0).dicts()) for one in (self.fleet, fleet)]
+                        self.assertGreater(len(rows[0]), 1)
+                        self.assertEqual(rows[0], rows[1])
+                        self.assertGreater(fleet.engine._parts, 1)
+                        asked += 1
+        self.assertGreaterEqual(asked, 4)
+
     def test_compare(self):
         """The two recordings of one program, before and after it was fixed, as two services."""
         answer = compare(self.fleet, "kernels", {"service": "threads"}, {"service": "vector_add"}, top=0)
@@ -291,7 +307,8 @@ class Made(Folder):
         once = fleet.kernels(distinct=True)
         self.assertEqual(once.dicts()[0]["count"], 11)
         self.assertFalse(any("repeated" in note for note in once.notes), once.notes)
-        self.assertEqual([(row["spans"], row["repeated"]) for row in fleet.duplicates().dicts()], [(16, 5)])
+        for fleet.engine.batch_bytes in (fleet.engine.batch_bytes, 1):  # both files in one part
+            self.assertEqual([(row["spans"], row["repeated"]) for row in fleet.duplicates().dicts()], [(16, 5)])
 
     def test_too_many_spans_to_count_the_repeated_ones(self):
         spans = [kernel(number, 100) for number in range(10)]
