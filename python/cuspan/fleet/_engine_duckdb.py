@@ -17,7 +17,7 @@ from cuspan.fleet._progress import Progress
 from cuspan.fleet._sql import DUCKDB
 from cuspan.fleet._store import HOUR_NS, File, Filters, Problem, Store, batches, literal_path
 
-_BATCH_BYTES = 32 << 20
+_BATCH_BYTES = 64 << 20
 _RETRIES = 5
 _PARTS_AT_A_TIME = 2  # because steps of a query that need the order of rows have one thread
 _LONGEST_SESSION_NS = 24 * HOUR_NS
