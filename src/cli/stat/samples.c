@@ -9,7 +9,7 @@
 #define CAPACITY_MIN  16 /* a table of `--by` has thousands of these */
 #define BITS_AT_FIRST 7  /* 64 values for each power of two: at most 0.8 % from the middle of one */
 #define BITS_MIN      2
-#define SMALL         1024 /* a table with fewer values may grow in any case */
+#define ROUNDED_MIN   1024 /* a table with fewer values is not rounded to leave room for others */
 
 size_t samples_slots_max = SAMPLES_SLOTS_MAX;
 static size_t slots; /* of all tables */
@@ -79,7 +79,7 @@ static bool is_full(const struct samples *samples)
     return samples->count >= samples->capacity / 4 * 3;
 }
 
-/* The rounded values need fewer slots. */
+/* After rounding: fewer values need fewer slots. */
 static void shrink(struct samples *samples)
 {
     size_t capacity = samples->capacity;
@@ -93,7 +93,7 @@ static void make_room(struct samples *samples)
 {
     while (samples->count >= distinct_max(samples) && samples->bits != BITS_MIN)
         round_more(samples);
-    if (is_full(samples) && !samples->bits && samples->count >= SMALL && slots >= samples_slots_max) {
+    if (is_full(samples) && !samples->bits && samples->count >= ROUNDED_MIN && slots >= samples_slots_max) {
         round_more(samples);
         shrink(samples);
     }

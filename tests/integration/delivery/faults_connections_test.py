@@ -97,8 +97,10 @@ class Connections(faults_case.Case):
     def test_the_export_timeout(self):
         """Spans that are not delivered in this time are lost, and the agent logs that."""
         server = self.server(answer(503))
-        agent = self.agent(server, {"exit_deadline_ms": 300 * HASTE}, env={"OTEL_BSP_EXPORT_TIMEOUT": 2000 * HASTE})
+        agent = self.agent(server, {"exit_deadline_ms": 300 * HASTE}, env={"OTEL_BSP_EXPORT_TIMEOUT": 2000 * HASTE}, haste=1)
         agent.play()
+        agent.wait_for_line("is not ready")
+        agent.set_haste(HASTE)
         agent.wait_for_line("are lost")
         agent.end()
         self.assertGreater(agent.losses["lost_unreachable"], 0)
@@ -109,8 +111,10 @@ class Connections(faults_case.Case):
     def test_the_export_timeout_cuts_off_a_request(self):
         """A server that was not ready, and answers the last request too late, is one problem."""
         server = self.server(answer(503), broken(Link.hang, "answer"))
-        agent = self.agent(server, {"exit_deadline_ms": 300 * HASTE}, env={"OTEL_BSP_EXPORT_TIMEOUT": 2000 * HASTE})
+        agent = self.agent(server, {"exit_deadline_ms": 300 * HASTE}, env={"OTEL_BSP_EXPORT_TIMEOUT": 2000 * HASTE}, haste=1)
         agent.play()
+        agent.wait_for_line("is not ready")
+        agent.set_haste(HASTE)
         agent.wait_for_line("are lost")
         agent.end()
         self.assertGreater(agent.losses["lost_unreachable"], 0)

@@ -16,8 +16,8 @@ struct worker {
 
 struct waits {
     struct paged workers; /* by thread */
-    struct paged
-        counted_until_ns;   /* uint64_t by the device's resource: idle time counts for one thread only */
+    /* uint64_t by the device's resource: idle time counts for one thread only. */
+    struct paged counted_until_ns;
     struct tallies nothing; /* by call */
     struct tallies between;
 };
@@ -107,8 +107,8 @@ static char *nothing_evidence(const struct survey *survey, const struct tally *t
 static char *between_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
                               const void *context)
 {
-    if (survey_process_at(survey, tally->process)
-            ->has_managed) /* the host may have read results without a copy */
+    /* With managed memory, the host may have read results without a copy. */
+    if (survey_process_at(survey, tally->process)->has_managed)
         return NULL;
     char waited[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES], next[EVIDENCE_TIME_BYTES];
     return xasprintf(
