@@ -250,13 +250,19 @@ static void order_rows(struct stat_report *report, const char *sort)
         stat_table_order(&report->tables[i], sort);
 }
 
+/* With one row for each group, --sort orders the groups. */
+static bool orders_groups(const struct stat_table *table, const char *sort)
+{
+    return sort && !strcmp(table->key, "headline") && stat_table_numbers(table, sort) < table->column_count;
+}
+
 static void append(struct stat_report *to, struct stat_report *of, const char *group, enum stat_by by,
-                   size_t top, bool is_shown)
+                   const char *sort, size_t top, bool is_shown)
 {
     for (size_t i = 0; i < of->count; i++) {
         struct stat_table *table = &of->tables[i];
         stat_table_keep(table, top);
-        if (!is_shown) {
+        if (!is_shown && !orders_groups(table, sort)) {
             table->left_out += table->row_count;
             table->row_count = 0;
         }
@@ -277,9 +283,15 @@ void stat_views_finish(struct stat_views *views, const struct stat *stat, size_t
         stat_tables_finish(view->tables, &view->stat, order[i].group->counted ? &own : NULL);
         order_rows(&own, sort);
         if (order[i].group->counted)
-            append(report, &own, order[i].name, views->groups.by, top, top == 0 || i < top);
+            append(report, &own, order[i].name, views->groups.by, sort, top, top == 0 || i < top);
         stat_report_deinit(&own);
         stat_deinit_group(&view->stat);
+    }
+    for (size_t i = 0; i < report->count; i++) {
+        if (orders_groups(&report->tables[i], sort)) {
+            stat_table_order(&report->tables[i], sort);
+            stat_table_keep(&report->tables[i], top);
+        }
     }
     if (report->count)
         report->tables[0].left_out += views->left_out;

@@ -342,6 +342,14 @@ class Recording(unittest.TestCase):
                            for key, rows in tables.items()}
                     self.assertEqual(got, of_group, group)
 
+    def test_sort_orders_the_groups_of_the_headline(self):
+        file = self.files["service"]
+        whole = json.loads(run("stat", "--json", "--top", 0, "--by", "request", file).stdout)["headline"]
+        for column in "wall_ns", "kernel_ns", "moved_bytes":
+            rows = json.loads(run("stat", "--json", "--top", 7, "--by", "request", "--sort", column, file).stdout)["headline"]
+            values = [row[column] for row in rows]
+            self.assertEqual(values, sorted((row[column] for row in whole), reverse=True)[:7])
+
     def test_groups_add_up_to_the_whole(self):
         for (name, file), (_, tables) in zip(self.files.items(), self.each()):
             whole = tables["headline"][0]
