@@ -424,13 +424,20 @@ static void give_up(struct correlate *c, const struct activity_record *record)
     emit_activity(c, record, NULL, NULL);
 }
 
+/* CUPTI's own work on the host, such as loading a module, has the correlation ID of the calls that it makes: it
+ * contains them, if it started before them. */
+static bool contains_call(const struct activity_record *record, const struct pending_call *call)
+{
+    return !activity_table[record->kind].is_gpu_work && record->start_ns < call->start_ns;
+}
+
 static struct pending_call *find_call(struct correlate *c, const struct activity_record *record)
 {
     struct pending_call *call =
         record->correlation_id ? pending_find(c->pending, record->correlation_id, record->start_ns) : NULL;
-    if (call && pending_answer(c->pending, call))
+    if (call && activity_table[record->kind].is_gpu_work && pending_answer(c->pending, call))
         counting_answer(c, call->account);
-    return call;
+    return call && !(call->flags & PENDING_UNSAMPLED) && contains_call(record, call) ? NULL : call;
 }
 
 /* Work of an unsampled call; or work without a call after a sleep, to which CUPTI before 13.3 sometimes

@@ -57,6 +57,16 @@ class Replay(Case):
                 held.check_calls()
                 self.assertEqual(held.differences, [])
 
+    def test_host_activity_starts_in_its_parent(self):
+        """CUPTI's own work that loads modules has the correlation ID of the calls that it makes."""
+        result = self.replay(ROOT / "examples/training/slow_step.cuspanrec")
+        by_id = {span.span_id: span for span in result.spans}
+        hosts = [span for span in result.spans if span.attributes.get("cuda.activity") == "overhead"]
+        self.assertGreater(sum("module_loading" in span.name for span in hosts), 4)
+        for span in hosts:
+            parent = by_id[span.parent_id]
+            self.assertLessEqual(parent.start_ns, span.start_ns, f"{span.name} in {parent.name}")
+
 
 def without_missing(one, other):
     """Drops the attributes and device facts that only newer releases have fields for."""

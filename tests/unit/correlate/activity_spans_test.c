@@ -381,6 +381,42 @@ static void test_host_activity_is_no_orphan(void **state)
     assert_int_equal(counter_get(COUNTER_orphans), 0);
 }
 
+/* CUPTI gives such work the ID of the calls that it makes. */
+static void test_host_activity_that_contains_its_call_hangs_beside_it(void **state)
+{
+    static const uint16_t kinds[] = {ACTIVITY_OVERHEAD, ACTIVITY_JIT};
+    (void)state;
+    begin();
+    launch(3, 1000);
+    for (unsigned i = 0; i < 2; i++) {
+        struct activity_record around = make(kinds[i], 3, 900, 1050), inside = make(kinds[i], 3, 1000, 1050);
+        correlate_activity(correlate, &around);
+        correlate_activity(correlate, &inside);
+    }
+    kernel("add", 3, 1060, 1900);
+    correlate_finish(correlate);
+    const struct kept *call = only("cudaLaunchKernel"), *session = only("program");
+    for (uint32_t i = 1; i <= 4; i++)
+        expect_child(&spans[i], i % 2 ? session : call);
+    expect_child(only("add"), call);
+    assert_int_equal(session->span.start_ns, BASE_NS + 900);
+    assert_int_equal(counter_get(COUNTER_orphans), 0);
+}
+
+/* A graph launch without a record is lost, whatever else CUPTI reports with its ID. */
+static void test_host_activity_is_not_what_a_launch_waits_for(void **state)
+{
+    struct correlate_options options = usual_options();
+    (void)state;
+    options.expects_graphs = true;
+    begin_as(&options);
+    call_full(CALL_RUNTIME, "cudaGraphLaunch", 9, 1000, 1100, 0);
+    struct activity_record inside = make(ACTIVITY_OVERHEAD, 9, 1010, 1050);
+    correlate_activity(correlate, &inside);
+    correlate_finish(correlate);
+    assert_int_equal(counter_get(COUNTER_lost_graph_record), 1);
+}
+
 static void test_zero_timestamps_are_lost_and_counted(void **state)
 {
     (void)state;
@@ -582,6 +618,8 @@ int main(void)
         TEST(test_nothing_waits_where_calls_are_not_traced),
         TEST(test_when_too_many_wait_the_rest_become_orphans),
         TEST(test_host_activity_is_no_orphan),
+        TEST(test_host_activity_that_contains_its_call_hangs_beside_it),
+        TEST(test_host_activity_is_not_what_a_launch_waits_for),
         TEST(test_zero_timestamps_are_lost_and_counted),
         TEST(test_a_fault_on_the_host_has_no_end_and_is_a_moment),
         TEST(test_an_end_before_the_start_is_lost_and_told_once),
