@@ -224,18 +224,23 @@ build_quietly() {
 
 # ---- Python --------------------------------------------------------------------------------------------------------
 
-# python_with PACKAGE...: creates (once) an environment in the cache with these packages; $PYTHON is then its
-# interpreter.
+# For everything that reads or makes stores of spans. One set, because each one is an environment of its own.
+PYTHON_FLEET=(duckdb==2.0.1 pandas==3.1.1 pyarrow==26.0.1 numpy==2.4.6 matplotlib==3.11.2 chdb==4.4.0 lz4==4.4.5
+    clickhouse-cityhash==1.0.2.6 pyyaml==6.0.4 protobuf==7.36.2)
+
+# python_with PACKAGE...: creates (once) an environment in the cache with these packages and nothing else; $PYTHON is then
+# its interpreter. Each set of packages has its own environment, so that no test depends on what others have installed.
 python_with() {
-    local version venv
-    version=$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
-    venv=$CACHE/python-$version
+    local key venv
+    key=$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2], sys.base_prefix, *sys.argv[1:])' "$CACHE" "$@") || return
+    venv=$CACHE/python-${key%% *}-$(sha256sum <<<"$key" | cut -c1-12)
     PYTHON=$venv/bin/python
-    [ -x "$PYTHON" ] && "$PYTHON" -m pip --version >/dev/null 2>&1 || {
-        mkdir -p "$CACHE" && rm -rf "$venv" && python3 -m venv "$venv"
-    } || return 1
-    [ $# -eq 0 ] || "$PYTHON" -m pip show -q "$@" >/dev/null 2>&1 ||
-        "$PYTHON" -m pip install -q --disable-pip-version-check "$@"
+    mkdir -p "$CACHE" && (
+        flock 9 # a second run waits here and then finds the environment
+        [ ! -e "$venv/complete" ] || [ ! -x "$PYTHON" ] || exit 0
+        rm -rf "$venv" && python3 -m venv "$venv" &&
+            { [ $# -eq 0 ] || "$PYTHON" -m pip install -q --disable-pip-version-check "$@"; } && touch "$venv/complete"
+    ) 9>"$venv.lock"
 }
 
 # ---- Other Debians -------------------------------------------------------------------------------------------------

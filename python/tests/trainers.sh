@@ -10,19 +10,17 @@ BUILD=$(realpath "${1:-$ROOT/build}")
 # Fixed, so that a new release of a trainer breaks this test only when somebody updates it.
 PACKAGES=(torch==2.15.0 numpy==2.4.6 transformers==5.24.0 accelerate==1.15.0 lightning==2.6.6 deepspeed==0.19.8
     "jax[cpu]==0.10.2" opentelemetry-sdk==1.45.1)
-VENV=$CACHE/trainers-python-$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
 for file in cuspan libcuspan.so libcuspan-replay.so python.zip; do
     [ -e "$BUILD/$file" ] || fail "no $BUILD/$file: build cuspan first"
 done
-[ -x "$VENV/bin/python" ] || python3 -m venv "$VENV"
-waiting "$BUILD/log/trainers-pip.log" "$VENV/bin/pip" install --disable-pip-version-check "${PACKAGES[@]}" ||
+{ waiting "$BUILD/log/trainers-pip.log" python_with "${PACKAGES[@]}" && python_with "${PACKAGES[@]}"; } ||
     { tail -n 3 "$BUILD/log/trainers-pip.log"; fail "cannot install the trainers from PyPI"; }
 
 OUT=$(mktemp -d "${TMPDIR:-/tmp}/cuspan-trainers.XXXXXX")
 export PYTHONDONTWRITEBYTECODE=1 TOKENIZERS_PARALLELISM=false HF_HUB_OFFLINE=1
 # With its own PATH: DeepSpeed looks for ninja there.
-PATH=$VENV/bin:$PATH
+PATH=$(dirname "$PYTHON"):$PATH
 failed=0
 cd "$ROOT/python"
 CUDA_INJECTION64_PATH='' python -m tests.torch_loops || failed=1

@@ -20,13 +20,8 @@ gpu | models) exec python3 "$HERE/$PART.py" "$@" ;;
 fleet)
     # shellcheck source=../../tools/lib.sh
     . "$HERE/../../tools/lib.sh"
-    PYTHON=$CACHE/fleet-python/bin/python
-    [ -x "$CACHE/fleet-python/bin/spark-submit" ] || {
-        have java || packages_install "cmd:java default-jre-headless"
-        python3 -m venv "$CACHE/fleet-python"
-        "$PYTHON" -m pip install -q --disable-pip-version-check pyspark==4.3.0 pyarrow==26.0.1 pandas==3.1.1 numpy duckdb==2.0.1
-    }
-    "$PYTHON" -m pip show -q HolisticTraceAnalysis 2>/dev/null || "$PYTHON" -m pip install -q --disable-pip-version-check HolisticTraceAnalysis==0.5.0
+    have java || packages_install "cmd:java default-jre-headless"
+    python_with "${PYTHON_FLEET[@]}" pyspark==4.3.0 HolisticTraceAnalysis==0.5.0
     exec "$PYTHON" "$HERE/fleet_growth.py" "$@"
     ;;
 code) exec python3 "$HERE/code_cost.py" "$@" ;;

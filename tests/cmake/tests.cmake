@@ -45,5 +45,5 @@ endforeach()
 # Tests in which a sanitizer would find nothing: of scripts, of symbols, of how much memory is used, of probabilities.
 label(release-only integration/bench integration/bench_guard integration/bounds_memory integration/clickhouse
       integration/clickhouse_schema integration/diff_statistics integration/fetch_sources integration/gpu_numbers
-      integration/grafana_dashboards integration/processes_check integration/sampler_sdk integration/security_symbols
-      training/acceptance)
+      integration/grafana_dashboards integration/processes_check integration/python_with integration/sampler_sdk
+      integration/security_symbols training/acceptance)

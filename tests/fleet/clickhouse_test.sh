@@ -8,7 +8,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=../../tools/lib.sh
 . "$here/../../tools/lib.sh"
 
-python_with chdb==4.4.0 duckdb==2.0.1 lz4==4.4.5 clickhouse-cityhash==1.0.2.6
+python_with "${PYTHON_FLEET[@]}"
 build=$1
 shift
 for test in tables server dashboards; do

@@ -8,6 +8,6 @@ here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=../../tools/lib.sh
 . "$here/../../tools/lib.sh"
 
-python_with chdb==4.4.0 duckdb==2.0.1 lz4==4.4.5 clickhouse-cityhash==1.0.2.6
+python_with "${PYTHON_FLEET[@]}"
 collector=$("$ROOT/tools/get-collector.sh")
 "$PYTHON" "$here/exporter_test.py" --collector "$collector" --build "$@"

@@ -10,7 +10,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=../../tools/lib.sh
 . "$here/../../tools/lib.sh"
 
-python_with duckdb==2.0.1 pyarrow==26.0.1
+python_with "${PYTHON_FLEET[@]}"
 cases=${2:-150}
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT

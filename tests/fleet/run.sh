@@ -41,7 +41,7 @@ count() {
 
 get_programs() {
     packages_install "$PACKAGES_FLEET"
-    python_with chdb==4.4.0 lz4 clickhouse-cityhash pyyaml protobuf || fail "could not get chDB from PyPI"
+    python_with "${PYTHON_FLEET[@]}" || fail "could not get chDB from PyPI"
     COLLECTOR=$(tools/get-collector.sh) || fail "there is no Collector; see above"
     JARS=$(tools/get-kafka.sh) || fail "there is no Kafka; see above"
 }

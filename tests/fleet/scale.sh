@@ -8,5 +8,5 @@ here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=../../tools/lib.sh
 . "$here/../../tools/lib.sh"
 
-python_with duckdb==2.0.1 pandas==3.1.1 numpy chdb==4.4.0 lz4 clickhouse-cityhash
+python_with "${PYTHON_FLEET[@]}"
 "$PYTHON" "$here/scale_test.py" --build "$@"

@@ -84,7 +84,7 @@ main() {
     if [ "${1:-}" = --fetch ]; then
         exec "$ROOT/tools/get-kubernetes.sh" etcd helm kube-apiserver-1.36 kubectl collector
     fi
-    python_with pyyaml || fail "could not get PyYAML from PyPI"
+    python_with pyyaml==6.0.4 || fail "could not get PyYAML from PyPI"
     mkdir -p "$ROOT/build/log"
     trap cluster_stop EXIT
     trap 'exit 130' INT

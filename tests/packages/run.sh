@@ -47,7 +47,7 @@ prepare_stage() {
     cmake --install build --strip --prefix "$STAGE" >"$ROOT/build/log/packages-stage.log"
 }
 
-make_packages() { tools/release/packages/make.sh "$@"; }
+make_packages() { "$ROOT/tools/release/packages/make.sh" "$@"; }
 
 # The packages under test, and the same with a higher version and another configuration.
 prepare_packages() {
@@ -80,12 +80,15 @@ stop_collector() { kill "$COLLECTOR_ID" 2>/dev/null || true; }
 
 # ---- On this machine -------------------------------------------------------------------------------------------------
 
-same_bytes_again() { # same_bytes_again KIND...: from a copy in another folder, with other times and modes
-    local again=$BARE/again copy=$BARE/copy file
-    rm -rf "$again" "$copy"
+# same_bytes_again KIND...: from a copy in another folder, with other times and modes, with a temporary folder of another
+# name, called in a folder named as one that a link of the packages leads to.
+same_bytes_again() {
+    local again=$BARE/again copy="$BARE/a cöpy" tmp="$BARE/tämp & \"|$" file
+    rm -rf "$again" "$copy" "$tmp"
+    mkdir -p "$BARE/cuspan" "$tmp"
     cp -r --no-preserve=mode,timestamps "$STAGE" "$copy"
     chmod 700 "$copy/bin/cuspan" "$copy/share/cuspan/slurm/cuspan-slurm.sh"
-    (umask 077; make_packages "$copy" "$MACHINE" "$again" "$@")
+    (umask 077; cd "$BARE/cuspan" && TMPDIR=$tmp make_packages "$copy" "$MACHINE" "$again" "$@")
     for file in "$again"/*; do cmp "$file" "$SHARED/${file##*/}"; done
 }
 refused_stages() {
@@ -171,6 +174,8 @@ rpm_is_what_the_deb_is() { # the same programs and libraries
     for file in bin/cuspan lib/cuspan/libcuspan.so lib/cuspan/libcuspan-export.so include/cuspan/cuspan.h; do
         cmp "$RPM_ROOT/usr/$file" "$SHARED/deb/usr/$file"
     done
+    is "$(readlink "$RPM_ROOT/usr/lib/opentelemetry/cuda")" "$(readlink "$SHARED/deb/usr/lib/opentelemetry/cuda")"
+    [ -f "$RPM_ROOT/usr/lib/opentelemetry/cuda/libcuspan.so" ]
     has "$("$RPM_ROOT/usr/bin/cuspan" version)" "cuspan $OLD"
     rm -f "$BARE/trace.jsonl"
     "$RPM_ROOT/usr/bin/cuspan" replay --file "$BARE/trace.jsonl" "$RECORDING"
@@ -199,7 +204,7 @@ rpm_removes() {
     rm "$(rpm_config)".*
     (cd "$RPM_ROOT" && find . ! -type d) | sort >"$BARE/rpm-after"
     is "$(diff "$BARE/rpm-before" "$BARE/rpm-after")" ""
-    is "$(find "$RPM_ROOT/usr" "$RPM_ROOT/etc" -path '*cuspan*' ! -path '*/etc/opentelemetry*')" ""
+    is "$(cd "$RPM_ROOT" && find usr etc -path '*cuspan*' ! -path 'etc/opentelemetry*')" ""
 }
 # ---- Bare systems ----------------------------------------------------------------------------------------------------
 

@@ -8,5 +8,5 @@ here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=../../../tools/lib.sh
 . "$here/../../../tools/lib.sh"
 
-python_with duckdb==2.0.1 pyarrow==26.0.1 pandas==3.1.1 chdb==4.4.0
+python_with "${PYTHON_FLEET[@]}"
 "$PYTHON" "$here/export_test.py" --build "$@"

@@ -23,7 +23,7 @@ check_collector() {
 
 check_files() {
     local file
-    python_with pyyaml || fail "could not get PyYAML from PyPI"
+    python_with pyyaml==6.0.4 || fail "could not get PyYAML from PyPI"
     "$PYTHON" tests/integration/project/docker_files.py
     jaeger_binary || fail "the Collector's configuration is checked by Jaeger's binary"
     check_collector docker/collector.yaml 's/otlphttp, debug/otlphttp, nowhere/'

@@ -30,7 +30,8 @@ cat >"$stub/crt/host_defines.h" <<'END'
 #define CUDARTAPI
 END
 includes() { find "$1" -name "$2" -exec dirname {} \; | sort -u | sed 's/^/-I/'; }
-for version in "$headers"/1[23].*; do
+for version in $(cd "$root/tools" && python3 -c 'from cupti_tables.headers import VERSIONS; print(*(v[0] for v in VERSIONS))'); do
+    version=$headers/$version # the cache may have those of other checkouts, too
     # shellcheck disable=SC2046 # one word a folder
     gcc -std=c17 -fsyntax-only -I "$stub" -I "$root/src" $(includes "$version" cupti.h) $(includes "$version" cuda.h) \
         "$root/tests/integration/project/cupti_abi_check.c"

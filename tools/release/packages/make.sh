@@ -41,7 +41,7 @@ check_stage() {
 
 # glibc_floor: the newest version of the C library's symbols in any file.
 glibc_floor() {
-    elf_files | xargs readelf -V | grep -oE 'Name: GLIBC_[0-9.]+' | sed 's/.*_//' | sort -V | tail -n 1
+    elf_files | tr '\n' '\0' | xargs -0 readelf -V | grep -oE 'Name: GLIBC_[0-9.]+' | sed 's/.*_//' | sort -V | tail -n 1
 }
 
 # normalized FOLDER: the same modes and times wherever and whenever the stage was made.
@@ -76,13 +76,13 @@ make_debug_tarball() {
     archive "$OUT/cuspan-$VERSION-debug-linux-$ARCH.tar.gz" "$WORK/debug" usr
 }
 
-# package_root KIND: what the package has below /usr, in $WORK/KIND. Man pages are beside it, because an rpm marks them.
+# package_root FOLDER: what the package has below /usr, in FOLDER/root. Man pages are beside it, because an rpm marks them.
 package_root() {
-    local usr=$WORK/$1/usr
-    mkdir -p "$WORK/$1" "$WORK/man"
+    local usr=$1/root/usr
+    mkdir -p "$1/root" "$1/man"
     cp -r "$STAGE" "$usr"
-    cp "$usr"/share/man/man1/*.1 "$WORK/man/"
-    gzip -f -n -9 "$WORK"/man/*.1
+    cp "$usr"/share/man/man1/*.1 "$1/man/"
+    gzip -n -9 "$1"/man/*.1
     rm -r "$usr/share/man"
     rm "$usr/share/cuspan/otel-config.yaml" "$usr/share/cuspan/LICENSE" # each package has them elsewhere
 }
@@ -106,26 +106,26 @@ rpm_changelog() {
         "$VERSION" "$(date --utc --date "@$SOURCE_DATE_EPOCH" +%FT%TZ)" "$CUSPAN_MAINTAINER"
 }
 
-# nfpm takes times of files from the files, and all others from SOURCE_DATE_EPOCH. Its architectures are Go's.
+# nfpm takes times of files from the files, and all others from SOURCE_DATE_EPOCH. Its architectures are Go's. It looks up
+# sources of contents, and targets of links, too, in the current folder: that is one of our own, with a parent of our own,
+# so that no file of the machine has an effect.
 make_package() { # make_package deb|rpm FILE
-    local doc=''
-    package_root "$1"
+    local folder=$WORK/$1/files doc=''
+    package_root "$folder"
     [ "$1" = deb ] || doc=', type: doc' # in a deb, nfpm leaves out such files
-    find "$WORK/man" -type f -printf "  - {src: %p, dst: /usr/share/man/man1/%f$doc}\n" | sort >"$WORK/man.yaml"
-    sed "/^contents:/r $WORK/man.yaml" "$HERE/nfpm.yaml" >"$WORK/nfpm.yaml"
-    sed -i -e "s/^\( *compression\): .*/\1: ${CUSPAN_PACKAGE_COMPRESSION:-xz}/" \
-        -e "s|^\( *preremove\): |&$WORK/|" "$WORK/nfpm.yaml" # nfpm expands no variables there
+    find "$folder/man" -type f -printf "  - {src: man/%f, dst: /usr/share/man/man1/%f$doc}\n" | sort >"$folder/man.yaml"
+    (cd "$folder" && sed -e '/^contents:/r man.yaml' \
+        -e "s/^\( *compression\): .*/\1: ${CUSPAN_PACKAGE_COMPRESSION:-xz}/" "$HERE/nfpm.yaml" >nfpm.yaml)
     if [ "$1" = deb ]; then
-        debian_files "$WORK/deb"
+        debian_files "$folder/root"
     else
-        rpm_changelog >"$WORK/changelog.yaml"
-        echo "changelog: $WORK/changelog.yaml" >>"$WORK/nfpm.yaml"
+        rpm_changelog >"$folder/changelog.yaml"
+        echo "changelog: changelog.yaml" >>"$folder/nfpm.yaml"
     fi
-    cp "$STAGE/share/cuspan/otel-config.yaml" "$ROOT/LICENSE" "$ROOT/CHANGELOG.md" "$HERE/before-removal.sh" "$WORK/"
-    normalized "$WORK"
-    ROOT=$WORK/$1 CONFIG=$WORK/otel-config.yaml LICENSE=$WORK/LICENSE CHANGES=$WORK/CHANGELOG.md \
-        MAINTAINER=$CUSPAN_MAINTAINER VERSION=$VERSION GOARCH=$GOARCH GLIBC=$GLIBC \
-        "$NFPM" package --config "$WORK/nfpm.yaml" --packager "$1" --target "$OUT/$2" >"$WORK/nfpm.log" 2>&1 ||
+    cp "$STAGE/share/cuspan/otel-config.yaml" "$ROOT/LICENSE" "$ROOT/CHANGELOG.md" "$HERE/before-removal.sh" "$folder/"
+    normalized "$folder"
+    (cd "$folder" && MAINTAINER=$CUSPAN_MAINTAINER VERSION=$VERSION GOARCH=$GOARCH GLIBC=$GLIBC \
+        "$NFPM" package --config nfpm.yaml --packager "$1" --target "$OUT/$2") >"$WORK/nfpm.log" 2>&1 ||
         { cat "$WORK/nfpm.log" >&2; fail "nfpm cannot make $2"; }
     echo "$2"
 }

