@@ -38,6 +38,7 @@ cuda.start_delay | ns | GPU spans of a known call | time from the start of the c
 cuda.stream.default | | GPU spans, if true | the stream is the NULL stream of its CUDA context
 cuda.orphan | | GPU spans, if true | the call is unknown; the parent is the session span
 cuda.zero_length | | spans of records with a start and an end, if true | CUPTI reported no duration; the span has 1 ns
+cuda.time_unknown | | executions of graphs, if true | CUPTI reported no time or an impossible one, as it does if several threads launch the same executable graph. The span has 1 ns, at the end or start that it reported, or else at the start of the call; its duration counts nowhere
 cuda.unfinished | | GPU spans, if true | a fatal error of the CUDA context (a device-side assert, an illegal address) stopped the work, so CUPTI reported no end. The span has the error as its status and ends with the first call that returned the error
 cuda.instant | | spans of records with one timestamp, if true | the record has no end; the span has 1 ns
 cuda.graph.nodes | {node} | executions of graphs whose instantiation was traced | nodes of the executable graph, including child graphs

@@ -19,6 +19,8 @@
     X(DROPPED, "dropped", 5, "this many more records are reported as dropped, once")                         \
     X(ZERO_TIMESTAMPS, "zero-timestamps", 1,                                                                 \
       "every nth record has no times, as if device buffers were exhausted")                                  \
+    X(GRAPH_TIMES, "graph-times", 8,                                                                         \
+      "every nth graph execution has a zero or backward times, as if threads launch the same graph at once") \
     X(ASSERT, "assert", 100,                                                                                 \
       "the work of the call with this correlation ID fails an assert: later work has no times, and calls "   \
       "fail from the next one that waits for the GPU")                                                       \

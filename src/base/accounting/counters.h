@@ -62,6 +62,8 @@
     X(gpu_samples, false, "samples of GPU hardware counters that were read")                                 \
     X(gpu_samples_lost, false, "samples lost because the GPU's buffer was full")                             \
     X(zero_length, false, "GPU spans without a duration, sent as 1 ns and marked")                           \
+    X(graph_times_unknown, false,                                                                            \
+      "executions of graphs without times, sent as 1 ns and marked: several threads launch the same graph")  \
     X(clock_skew, false, "GPU spans that start before their call, sent unchanged")                           \
     X(clock_skew_max_ns, false, "the largest such difference, in ns")                                        \
     X(cupti_flush_ns, false, "ns in which CUPTI flushed its buffers, from its overhead records")             \

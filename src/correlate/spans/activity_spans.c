@@ -6,6 +6,7 @@
 #include "correlate/join/gpu_counted.h"
 #include "correlate/join/graphs.h"
 #include "correlate/join/waiting.h"
+#include "correlate/spans/activity_times.h"
 #include "correlate/spans/code_attributes.h"
 #include "correlate/spans/kernel_names.h"
 #include "correlate/state.h"
@@ -141,27 +142,6 @@ static void note_delay(struct span *span, const struct pending_call *call)
     span_attr_int(span, ATTR("cuda.start_delay"), delay_ns);
 }
 
-/* An instant: a kind with one timestamp, or a record without an end, such as a page fault on the host. GPU
- * work always has a length. */
-static bool is_moment(const struct activity_record *record)
-{
-    const struct activity_info *info = &activity_table[record->kind];
-    return !info->is_interval || (record->end_ns == 0 && !info->is_gpu_work);
-}
-
-static void mark_length(struct span *span, const struct activity_record *record)
-{
-    if (record->end_ns > record->start_ns)
-        return;
-    span->end_ns = record->start_ns + 1;
-    if (is_moment(record)) {
-        span_attr_bool(span, ATTR("cuda.instant"), true);
-    } else {
-        span_attr_bool(span, ATTR("cuda.zero_length"), true);
-        counter_add(COUNTER_zero_length, 1);
-    }
-}
-
 /* The code that captured a graph's node. If its text was forgotten, an earlier span has it. */
 __attribute__((noinline)) static void put_code(struct correlate *c, uint64_t id)
 {
@@ -250,7 +230,7 @@ static struct gpu_work work_of(struct correlate *c, const struct activity_record
                                const struct pending_call *call)
 {
     struct gpu_work work = {.record = record,
-                            .call_start_ns = call ? call->start_ns : 0,
+                            .call_start_ns = call && !c->activities.is_time_unknown ? call->start_ns : 0,
                             .bytes = attributes_value(record, c->plan.bytes[record->kind])};
     if (record->kind == ACTIVITY_MEMCPY_PEER)
         work.copy_kind = COPY_PEER_TO_PEER;
@@ -296,15 +276,15 @@ static void describe(struct correlate *c, const struct activity_record *record,
     const char *stream = call ? named_objects_text(&c->objects, call->flags >> PENDING_STREAM_SHIFT) : NULL;
     if (stream)
         span_attr_string(span, ATTR("cuda.stream.name"), stream);
-    if (call && is_gpu_work)
+    if (call && is_gpu_work && !c->activities.is_time_unknown)
         note_delay(span, call);
-    else if (is_gpu_work)
+    else if (is_gpu_work && !call)
         span_attr_bool(span, ATTR("cuda.orphan"), true);
     devices_add_ends(&c->devices, record, span);
     if (c->activities.gpu_counted && record->kind == ACTIVITY_KERNEL)
         gpu_counted_put(c->activities.gpu_counted, record->correlation_id, span);
     describe_graph(c, record);
-    mark_length(span, record);
+    activity_times_mark(span, record, c->activities.is_time_unknown);
     if (error)
         put_error(span, error);
 }
@@ -394,8 +374,7 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
         spans_emit(c, span);
 }
 
-/* Sleeping, or released to another tool. */
-static bool has_slept(void)
+bool activity_spans_have_slept(void)
 {
     return counter_get(COUNTER_sleeps) || counter_get(COUNTER_releases);
 }
@@ -415,7 +394,7 @@ static bool has_a_call(const struct correlate *c, const struct activity_record *
 
 static void give_up(struct correlate *c, const struct activity_record *record)
 {
-    if (has_a_call(c, record) && has_slept()) {
+    if (has_a_call(c, record) && activity_spans_have_slept()) {
         counter_add(COUNTER_asleep_records, 1);
         return;
     }
@@ -424,8 +403,8 @@ static void give_up(struct correlate *c, const struct activity_record *record)
     emit_activity(c, record, NULL, NULL);
 }
 
-/* CUPTI's own work on the host, such as loading a module, has the correlation ID of the calls that it makes: it
- * contains them, if it started before them. */
+/* CUPTI's own work on the host, such as loading a module, has the correlation ID of the calls that it makes:
+ * it contains them, if it started before them. */
 static bool contains_call(const struct activity_record *record, const struct pending_call *call)
 {
     return !activity_table[record->kind].is_gpu_work && record->start_ns < call->start_ns;
@@ -440,58 +419,16 @@ static struct pending_call *find_call(struct correlate *c, const struct activity
     return call && !(call->flags & PENDING_UNSAMPLED) && contains_call(record, call) ? NULL : call;
 }
 
-/* Work of an unsampled call; or work without a call after a sleep, to which CUPTI before 13.3 sometimes
- * gives no times. */
-static bool is_unwanted(const struct pending_call *call)
+static void emit_without_times(struct correlate *c, const struct activity_record *record,
+                               struct pending_call *call)
 {
-    return call ? call->flags & PENDING_UNSAMPLED : has_slept();
-}
-
-static void lose_stopped(const struct activity_record *record, const struct context_error *error)
-{
-    const char *name = call_result_name(error->domain, error->result);
-    counter_add(COUNTER_lost_context_error, 1);
-    log_once(
-        log_warn,
-        "%s (%d) has ended CUDA context %u; CUPTI gives no times for the GPU work that it stopped, which "
-        "is counted as lost_context_error",
-        name ? name : "an error", error->result, record->context_id);
-}
-
-/* A zero means that CUPTI had no device buffer for timestamps, or that a fatal error stopped the work.
- * Stopped work that has a start becomes a span, which ends with the first report of the error. */
-__attribute__((cold, noinline)) static void
-take_without_times(struct correlate *c, const struct activity_record *record, struct pending_call *call)
-{
-    uint64_t launch_ns = call ? call->start_ns : record->start_ns;
-    const struct context_error *error =
-        context_errors_find(&c->context_errors, record->context_id, launch_ns);
-    if (is_unwanted(call)) {
-        counter_add(COUNTER_spans_unsampled, 1);
-    } else if (!error) {
-        counter_add(COUNTER_lost_zero_timestamps, 1);
-    } else if (call && record->start_ns && record->start_ns < error->reported_ns) {
-        struct activity_record stopped = *record;
-        stopped.end_ns = error->reported_ns;
-        emit_activity(c, &stopped, call, error);
-    } else {
-        lose_stopped(record, error);
-    }
-}
-
-/* False: the record was lost, left out or emitted. */
-static bool has_times(struct correlate *c, const struct activity_record *record, struct pending_call *call)
-{
-    if (record->start_ns == 0 || (record->end_ns == 0 && !is_moment(record))) {
-        take_without_times(c, record, call);
-        return false;
-    }
-    if (record->end_ns >= record->start_ns || is_moment(record))
-        return true;
-    counter_add(COUNTER_lost_backwards, 1);
-    log_once(log_warn,
-             "CUPTI gives activity that ends before it starts; such records are left out and counted");
-    return false;
+    static struct activity_record completed;
+    const struct context_error *error;
+    if (!activity_times_complete(c, record, call, &completed, &error))
+        return;
+    c->activities.is_time_unknown = !error;
+    emit_activity(c, &completed, call, error);
+    c->activities.is_time_unknown = false;
 }
 
 static bool is_filtered(struct correlate *c, const struct activity_record *record)
@@ -556,8 +493,12 @@ void correlate_activity(struct correlate *c, const struct activity_record *recor
         waiting_push(c->activities.waiting, record, c->now_ns))
         return;
     struct pending_call *call = find_call(c, record);
-    if (!has_times(c, record, call))
+    if (!activity_times_are_sound(record)) {
+        bool may_wait = !call && record->kind == ACTIVITY_GRAPH_TRACE && has_a_call(c, record);
+        if (!may_wait || !waiting_push(c->activities.waiting, record, c->now_ns))
+            emit_without_times(c, record, call);
         return;
+    }
     if (call)
         emit_activity(c, record, call, NULL);
     else if (is_of_sleep(c, record))
@@ -582,9 +523,9 @@ static bool sweep_one(void *context, const void *entry, uint64_t since_ns)
     struct pending_call *call = find_call(c, &record);
     if (!is_late && !call && has_a_call(c, &record))
         return false;
-    if (!has_times(c, &record, call))
-        return true;
-    if (call)
+    if (!activity_times_are_sound(&record))
+        emit_without_times(c, &record, call);
+    else if (call)
         emit_activity(c, &record, call, NULL);
     else
         give_up(c, &record);

@@ -8,6 +8,7 @@
 
 struct activity_spans {
     bool is_kind_filtered[ACTIVITY_KINDS_MAX]; /* by the settings */
+    bool is_time_unknown;                      /* of the current record (activity_times.h) */
     bool lacks_device, has_asked_for_device;   /* work waits for a device's description */
     struct entry_queue *waiting;               /* records (waiting.h) */
     struct gpu_counted *gpu_counted;           /* NULL: hardware counters are off */
@@ -23,6 +24,8 @@ void activity_spans_deinit(struct activity_spans *activities);
 
 /* Retries the waiting records and gives up those that are too old, or at the end all. */
 void activity_spans_sweep(struct correlate *correlate);
+/* Capture has slept, or was released to another tool. */
+bool activity_spans_have_slept(void);
 /* The device has a new NVTX name: tells the outputs, if they know the device. */
 void activity_spans_name_device(struct correlate *correlate, uint64_t device);
 

@@ -69,7 +69,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for everything below
                                                             while a buffer is delivered */
 static size_t next_activity;
 static unsigned next_filled; /* bit mask of places that already have the next record */
-static uint64_t intervals, buffers, graphs, works;
+static uint64_t intervals, buffers, graphs, executions, works;
 static struct replay_records_counts counts;
 static pthread_t shutdown_thread;
 static bool has_shutdown_thread;
@@ -449,10 +449,29 @@ static bool has_times(uint16_t kind)
            ++intervals % fault(FAULT_ZERO_TIMESTAMPS) != 0;
 }
 
+/* The executions of a graph that several threads launch at once share the memory of their times. */
+static void mix_times(struct activity_record *record)
+{
+    if (record->kind != ACTIVITY_GRAPH_TRACE || !fault(FAULT_GRAPH_TIMES) ||
+        ++executions % fault(FAULT_GRAPH_TIMES) != 0)
+        return;
+    switch (executions / fault(FAULT_GRAPH_TIMES) % 3) {
+    case 0:
+        record->start_ns = 0;
+        break;
+    case 1:
+        record->start_ns = record->end_ns = 0;
+        break;
+    default:
+        record->start_ns = record->end_ns + 1000;
+    }
+}
+
 /* Removes the times that faults suppress. */
 static void take_times(struct activity_record *record)
 {
     bool is_stopped = replay_work_is_stopped(record->correlation_id);
+    mix_times(record);
     if (!has_times(record->kind) || (is_stopped && !fault(FAULT_ASSERT_STARTED)))
         record->start_ns = 0;
     if (!record->start_ns || is_stopped)

@@ -103,6 +103,23 @@ class Graphs(Case):
             nodes = [span.attributes.get("cuda.graph.nodes") for span in result.spans if span.name == "graph"]
             self.assertEqual(nodes, [6] * 40)
 
+    def test_executions_without_times_are_spans(self):
+        """As CUPTI delivers them when several threads launch the same executable graph."""
+        for options in ((), ("--api", "classic", "--cupti-version", "13.0")):
+            result = self.replay(self.sample("graphs"), *options, fail="graph-times=3")
+            graphs = [span for span in result.spans if span.name == "graph"]
+            unknown = [span for span in graphs if span.attributes.get("cuda.time_unknown")]
+            by_id = {span.span_id: span for span in result.spans}
+            self.assertEqual((len(graphs), len(unknown)), (40, 13))
+            self.assertEqual(result.report["counters"]["graph_times_unknown"], 13)
+            self.assertEqual(result.report["losses"], {})
+            for span in unknown:
+                self.assertEqual(span.end_ns, span.start_ns + 1)
+                self.assertEqual(by_id[span.parent_id].name, "cudaGraphLaunch")
+                self.assertGreaterEqual(span.start_ns, by_id[span.parent_id].start_ns)
+                self.assertEqual(span.attributes["cuda.graph.nodes"], 6)
+            self.assertRegex(result.err, "several threads launch the same executable graph")
+
     def linked(self, result):
         by_id = {span.span_id: span for span in result.spans}
         nodes = [span for span in result.spans if span.name == "node"]

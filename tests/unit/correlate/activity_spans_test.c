@@ -458,6 +458,62 @@ static void test_an_end_before_the_start_is_lost_and_told_once(void **state)
     assert_int_equal(span_count, 0);
 }
 
+/* Several threads launch the same executable graph: its executions share the memory of their timestamps. */
+static void test_an_execution_of_a_graph_without_times_is_a_span(void **state)
+{
+    static const struct {
+        uint64_t start, end; /* 0: none */
+        uint64_t at;         /* where the span is; the call is from 1000 to 1100 */
+    } cases[] = {{0, 0, 1000},      {0, 1900, 1900},  {1800, 0, 1800}, {1800, 1700, 1700},
+                 {1800, 900, 1800}, {950, 900, 1000}, {0, 900, 1000}};
+    (void)state;
+    begin();
+    for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct activity_record record = make(ACTIVITY_GRAPH_TRACE, i + 1, cases[i].start, cases[i].end);
+        record.start_ns = cases[i].start ? record.start_ns : 0;
+        record.end_ns = cases[i].end ? record.end_ns : 0;
+        uint32_t before = span_count;
+        if (i % 2) /* before its call, too */
+            correlate_activity(correlate, &record);
+        assert_int_equal(span_count, before);
+        call_full(CALL_RUNTIME, "cudaGraphLaunch", i + 1, 1000, 1100, 0);
+        if (i % 2)
+            tick_after(20);
+        else
+            correlate_activity(correlate, &record);
+        const struct kept *graph = &spans[before + 1];
+        expect_child(graph, &spans[before]);
+        assert_int_equal(graph->span.start_ns, BASE_NS + cases[i].at);
+        assert_int_equal(graph->span.end_ns, BASE_NS + cases[i].at + 1);
+        assert_non_null(attr(graph, "cuda.time_unknown"));
+        assert_null(attr(graph, "cuda.start_delay"));
+        assert_null(attr(graph, "cuda.zero_length"));
+        assert_null(attr(graph, "cuda.orphan"));
+    }
+    assert_int_equal(counters_lost(), 0);
+    assert_int_equal(counter_get(COUNTER_graph_times_unknown), sizeof cases / sizeof *cases);
+    correlate_finish(correlate);
+    assert_int_equal(attr_int(only("program"), "cuda.total.graphs"), sizeof cases / sizeof *cases);
+    assert_int_equal(attr_int(only("program"), "cuda.total.gpu_time"), 0);
+}
+
+/* Of no known call: where one of its times is known. */
+static void test_an_execution_of_an_unknown_call_has_one_of_its_times(void **state)
+{
+    struct correlate_options options = usual_options();
+    (void)state;
+    options.expects_calls = false;
+    begin_as(&options);
+    struct activity_record record = make(ACTIVITY_GRAPH_TRACE, 5, 1800, 1700), none = record;
+    none.start_ns = none.end_ns = 0;
+    correlate_activity(correlate, &record);
+    correlate_activity(correlate, &none);
+    assert_int_equal(only("graph")->span.start_ns, BASE_NS + 1700);
+    assert_non_null(attr(only("graph"), "cuda.time_unknown"));
+    assert_non_null(attr(only("graph"), "cuda.orphan"));
+    assert_int_equal(counter_get(COUNTER_lost_zero_timestamps), 1);
+}
+
 static void test_no_length_becomes_one_ns_and_is_marked(void **state)
 {
     (void)state;
@@ -623,6 +679,8 @@ int main(void)
         TEST(test_zero_timestamps_are_lost_and_counted),
         TEST(test_a_fault_on_the_host_has_no_end_and_is_a_moment),
         TEST(test_an_end_before_the_start_is_lost_and_told_once),
+        TEST(test_an_execution_of_a_graph_without_times_is_a_span),
+        TEST(test_an_execution_of_an_unknown_call_has_one_of_its_times),
         TEST(test_no_length_becomes_one_ns_and_is_marked),
         TEST(test_clock_skew_is_kept_and_counted),
         TEST(test_facts_are_no_spans_and_no_losses),
