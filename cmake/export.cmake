@@ -10,15 +10,15 @@ target_link_libraries(cuspan_export PUBLIC cuspan_model cuspan_base PRIVATE cusp
 # The module that the sender's thread loads: libcurl, its TLS library and cJSON, behind one function.
 include(cmake/curl.cmake)
 add_library(cuspan_export_module MODULE src/export/curl_module/curl_transport.c src/export/curl_module/curl_explain.c src/export/curl_module/curl_sockets.c
-            src/export/curl_module/json_response.c src/export/curl_module/module_libc.c src/base/process/guarded_fd.c)
+            src/export/curl_module/json_response.c src/export/curl_module/module_libc.c src/base/files.c src/base/process/guarded_fd.c src/base/process/high_fd.c)
 set_target_properties(cuspan_export_module PROPERTIES PREFIX lib OUTPUT_NAME cuspan-export
                       LINK_DEPENDS ${CMAKE_SOURCE_DIR}/src/export/curl_module/module.map)
 target_compile_options(cuspan_export_module PRIVATE -ffunction-sections -fdata-sections)
 target_link_libraries(cuspan_export_module PRIVATE cuspan_curl)
 if(CUSPAN_CURL_KIND STREQUAL "static")
-  target_sources(cuspan_export_module PRIVATE src/export/curl_module/no_signals.c src/export/curl_module/close_on_exec.c)
+  target_sources(cuspan_export_module PRIVATE src/export/curl_module/no_signals.c src/export/curl_module/module_descriptors.c)
   target_link_options(cuspan_export_module PRIVATE -Wl,--wrap=sigaction -Wl,--wrap=signal -Wl,--wrap=socketpair -Wl,--wrap=socket
-                      -Wl,--wrap=fopen -Wl,--wrap=fopen64)
+                      -Wl,--wrap=fopen -Wl,--wrap=fopen64 -Wl,--wrap=open -Wl,--wrap=open64 -Wl,--wrap=opendir -Wl,--wrap=getaddrinfo)
 endif()
 target_link_options(cuspan_export_module PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/src/export/curl_module/module.map
                     -Wl,--wrap=pthread_create -Wl,--wrap=getenv -Wl,--wrap=secure_getenv -Wl,--as-needed -Wl,-z,now -Wl,-z,relro)

@@ -1,5 +1,8 @@
 #include "base/control_path.h"
 
+#include "base/files.h"
+#include "base/process/high_fd.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -32,7 +35,7 @@ int control_path_open_folder(const char *path, uid_t owner, bool make)
     struct stat facts;
     if (make && mkdir(path, 0700) != 0 && errno != EEXIST)
         return -1;
-    int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int folder = files_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (folder < 0)
         return -1;
     if (fstat(folder, &facts) == 0 && facts.st_uid == owner && !(facts.st_mode & (S_IWGRP | S_IWOTH)))
@@ -72,7 +75,7 @@ static int make_socket(struct sockaddr_un *address, int folder, const char *fold
 {
     if (!fill_address(address, folder, folder_path, name))
         return -1;
-    return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    return high_fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
 int control_path_connect(int folder, const char *folder_path, const char *name)

@@ -1,5 +1,7 @@
 #include "base/files.h"
 
+#include "base/process/high_fd.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -9,8 +11,49 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define APPEND_FLAGS (O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY)
+#define APPEND_FLAGS (O_WRONLY | O_APPEND | O_NOCTTY)
 #define MODE         0600
+
+int files_open_at(int folder, const char *path, int flags)
+{
+    return high_fd(openat(folder, path, flags | O_CLOEXEC, MODE));
+}
+
+int files_open(const char *path, int flags)
+{
+    return files_open_at(AT_FDCWD, path, flags);
+}
+
+static void close_failed(int descriptor)
+{
+    int saved_errno = errno;
+    if (descriptor >= 0)
+        close(descriptor);
+    errno = saved_errno;
+}
+
+FILE *files_open_stream(const char *path)
+{
+    int descriptor = files_open(path, O_RDONLY);
+    FILE *file = descriptor >= 0 ? fdopen(descriptor, "r") : NULL;
+    if (!file)
+        close_failed(descriptor);
+    return file;
+}
+
+DIR *files_open_folder_at(int folder, const char *path)
+{
+    int descriptor = files_open_at(folder, path, O_RDONLY | O_DIRECTORY);
+    DIR *entries = descriptor >= 0 ? fdopendir(descriptor) : NULL;
+    if (!entries)
+        close_failed(descriptor);
+    return entries;
+}
+
+DIR *files_open_folder(const char *path)
+{
+    return files_open_folder_at(AT_FDCWD, path);
+}
 
 /* The owner of the directory that contains `path`. */
 static bool stat_folder(const char *path, struct stat *folder)
@@ -45,7 +88,7 @@ static int open_through_link(const char *path, const struct stat *folder, const 
         return -1;
     if (S_ISLNK(link.st_mode) && !is_trusted(&link, folder))
         return refuse(-1, "it is a link that belongs to another user", problem);
-    return open(path, APPEND_FLAGS | O_CREAT, MODE);
+    return files_open(path, APPEND_FLAGS | O_CREAT);
 }
 
 int files_open_append(const char *path, const char **problem)
@@ -54,7 +97,7 @@ int files_open_append(const char *path, const char **problem)
     *problem = NULL;
     if (!stat_folder(path, &folder))
         return -1;
-    int descriptor = open(path, APPEND_FLAGS | O_CREAT | O_NOFOLLOW, MODE);
+    int descriptor = files_open(path, APPEND_FLAGS | O_CREAT | O_NOFOLLOW);
     if (descriptor < 0 && errno == ELOOP)
         return open_through_link(path, &folder, problem);
     if (descriptor < 0)
@@ -72,12 +115,12 @@ int files_create(const char *path)
 {
     if (unlink(path) != 0 && errno != ENOENT)
         return -1;
-    return open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, MODE);
+    return files_open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
 }
 
 ssize_t files_read_small(const char *path, char *text, size_t size)
 {
-    int file = open(path, O_RDONLY | O_CLOEXEC);
+    int file = files_open(path, O_RDONLY);
     ssize_t bytes = file >= 0 ? read(file, text, size - 1) : -1;
     if (file >= 0)
         close(file);

@@ -1,13 +1,25 @@
-/* Safely opens files that settings name, even in a directory like /tmp, where another user may have placed a
- * link or a file under that name.
+/* Opens files: all of src/ does so with these functions, which keep clear of descriptors 0 to 2 (high_fd.h),
+ * and set close-on-exec.
+ *
+ * files_open_append() and files_create() safely open files that settings name, even in a directory like /tmp,
+ * where another user may have placed a link or a file under that name.
  *
  * An existing file must belong to the user or to the owner of its directory. The kernel has the same rule for
  * sticky directories (fs.protected_symlinks, fs.protected_regular), but it can be disabled. */
 #ifndef CUSPAN_BASE_FILES_H
 #define CUSPAN_BASE_FILES_H
 
+#include <dirent.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/types.h>
+
+/* open(), openat(), fopen() for reading, and opendir(). New files have mode 0600. */
+int files_open(const char *path, int flags);
+int files_open_at(int folder, const char *path, int flags);
+FILE *files_open_stream(const char *path);
+DIR *files_open_folder(const char *path);
+DIR *files_open_folder_at(int folder, const char *path);
 
 /* Opens for appending, and creates the file with mode 0600. -1 and errno; `problem` has the reason (a static
  * text) if it was not the kernel that refused, and is NULL otherwise. */

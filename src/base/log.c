@@ -1,16 +1,14 @@
 #include "base/log.h"
 
 #include "base/limits.h"
+#include "base/process/standard_fd.h"
+#include "base/process/write_signals.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 static _Atomic int level_max = LOG_WARN;
@@ -26,22 +24,18 @@ bool log_enabled(enum log_level level)
     return (int)level <= atomic_load_explicit(&level_max, memory_order_relaxed);
 }
 
-/* Standard error may be a closed pipe, whose SIGPIPE would kill the host, or a full one, which would block
- * it. A pipe that poll() calls writable has room for a line. */
+/* Standard error may be a full pipe, which would block the host. A pipe that poll() calls writable has room
+ * for a line. */
 void log_write(const char *line, size_t bytes)
 {
     struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
-    sigset_t broken_pipe, before, pending;
-    if (poll(&ready, 1, 0) != 1 || !(ready.revents & POLLOUT) || ready.revents & (POLLERR | POLLNVAL))
+    struct write_signals signals;
+    if (!standard_fd_is_usable(STDERR_FILENO) || poll(&ready, 1, 0) != 1 || !(ready.revents & POLLOUT) ||
+        ready.revents & (POLLERR | POLLNVAL))
         return;
-    sigemptyset(&broken_pipe);
-    sigaddset(&broken_pipe, SIGPIPE);
-    sigpending(&pending);
-    pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
-    bool is_broken = write(STDERR_FILENO, line, bytes) < 0 && errno == EPIPE;
-    if (is_broken && !sigismember(&pending, SIGPIPE))
-        sigtimedwait(&broken_pipe, NULL, &(struct timespec){0}); /* our own signal, not the host's */
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    write_signals_hold(&signals);
+    (void)!write(STDERR_FILENO, line, bytes);
+    write_signals_release(&signals);
 }
 
 static void write_line(const char *prefix, const char *format, va_list args)

@@ -4,10 +4,13 @@
 #include "cli/args/help.h"
 #include "cli/args/options.h"
 
+#include <fcntl.h>
 #include <locale.h>
 #include <malloc.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static int complain_unknown(const char *name)
 {
@@ -31,8 +34,31 @@ static void return_freed_arrays(void)
 #endif
 }
 
+/* Otherwise the next file that is opened would get the number of a closed one, and what is printed would go
+ * into it. For a program that `cuspan run` starts, they are closed again. */
+static void occupy_standard_descriptors(void)
+{
+    int number;
+    do
+        number = open("/dev/null", O_RDWR | O_CLOEXEC);
+    while (number >= 0 && number < STDERR_FILENO);
+    if (number > STDERR_FILENO)
+        close(number);
+}
+
+/* A file beyond the limit (ulimit -f) is an error, which the command reports. A program that it starts does
+ * not inherit a handler. */
+static void go_on(int number)
+{
+    (void)number;
+}
+
 int main(int argc, char **argv)
 {
+    struct sigaction too_large = {.sa_handler = go_on}, before;
+    occupy_standard_descriptors();
+    if (sigaction(SIGXFSZ, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+        sigaction(SIGXFSZ, &too_large, NULL);
     return_freed_arrays();
     setlocale(LC_CTYPE, "");
     log_set_level(LOG_INFO);

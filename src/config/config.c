@@ -1,5 +1,6 @@
 #include "config/config.h"
 
+#include "base/files.h"
 #include "config/consistency.h"
 #include "config/environment/environment.h"
 #include "config/file/file_reader.h"
@@ -36,7 +37,7 @@ static const char *find_file(const struct config_input *in, const struct config_
 /* Opening a pipe or a device could block the host, hence O_NONBLOCK and the check of the type. */
 static int open_file(const char *path, bool takes_pipes, struct config_report *report)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | (takes_pipes ? 0 : O_NONBLOCK));
+    int fd = files_open(path, O_RDONLY | (takes_pipes ? 0 : O_NONBLOCK));
     struct stat info;
     if (fd >= 0 && fstat(fd, &info) == 0 &&
         (S_ISREG(info.st_mode) || (takes_pipes && S_ISFIFO(info.st_mode))))

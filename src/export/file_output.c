@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/process/guarded_fd.h"
+#include "base/process/standard_fd.h"
 #include "base/text/sanitize.h"
 
 #include <errno.h>
@@ -60,16 +61,18 @@ static void close_file(struct file *file)
 {
     if (file->path && file->fd.number >= 0)
         atomic_fetch_sub(&descriptors_open, 1);
-    guarded_fd_close(&file->fd);
+    if (file->path)
+        guarded_fd_close(&file->fd);
+    file->fd = GUARDED_FD_NONE;
 }
 
 /* If the host closed all descriptors, our number may refer to one of its own files. Standard output always
- * belongs to the host. */
+ * belongs to the host, and is ours to write to as long as the host has not replaced it. */
 static bool is_still_open(struct file *file)
 {
     if (file->fd.number < 0)
         return false;
-    if (!file->path || guarded_fd_is_ours(&file->fd))
+    if (file->path ? guarded_fd_is_ours(&file->fd) : standard_fd_is_usable(STDOUT_FILENO))
         return true;
     close_file(file);
     return false;
@@ -79,9 +82,13 @@ static bool ensure_open(struct file *file)
 {
     if (is_still_open(file))
         return true;
-    if (!file->path) {
+    if (!file->path && standard_fd_is_usable(STDOUT_FILENO)) {
         file->fd.number = STDOUT_FILENO;
         return true;
+    }
+    if (!file->path) {
+        warn(file, "write to", "the program has closed or replaced it");
+        return false;
     }
     const char *problem;
     file->fd = guarded_fd_of(files_open_append(file->path, &problem));
@@ -188,8 +195,7 @@ static void file_deliver(struct output *output, struct batch *batch, struct deli
 static void file_destroy(struct output *output)
 {
     struct file *file = file_of(output);
-    if (file->path)
-        close_file(file);
+    close_file(file);
     free(file->path);
     free(file);
 }

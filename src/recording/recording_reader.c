@@ -1,5 +1,6 @@
 #include "recording/recording.h"
 
+#include "base/files.h"
 #include "recording/recording_format.h"
 #include "recording/recording_strings.h"
 
@@ -665,7 +666,7 @@ static enum status check_header(struct recording *recording, struct error *err)
 
 static enum status open_file(struct recording *recording, struct error *err)
 {
-    recording->fd = open(recording->path, O_RDONLY | O_CLOEXEC);
+    recording->fd = files_open(recording->path, O_RDONLY);
     if (recording->fd < 0)
         return error_set(err, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_IO,
                          "%s: cannot open the recording: %s", recording->path, strerror(errno));

@@ -2,6 +2,8 @@
 
 #include "base/accounting/counters.h"
 #include "base/files.h"
+#include "base/process/guarded_fd.h"
+#include "base/process/write_signals.h"
 #include "recording/recording_format.h"
 #include "recording/recording_strings.h"
 
@@ -16,7 +18,7 @@
 #define VARINT_BYTES_MAX 10
 
 struct recording_writer {
-    int fd;
+    struct guarded_fd fd; /* the host may close it, and open its own file under the number */
     char *path;
     enum status failed; /* the first IO or NO_MEMORY; nothing is written after it */
     struct error error;
@@ -43,10 +45,23 @@ static enum status fail(struct recording_writer *writer, enum status status, con
                      status == STATUS_IO ? strerror(errno) : status_text(status));
 }
 
+/* The header is written on a thread of the host. */
+static ssize_t write_some(struct recording_writer *writer, const uint8_t *bytes, size_t count)
+{
+    struct write_signals signals;
+    errno = EBADF;
+    if (!guarded_fd_is_ours(&writer->fd))
+        return -1;
+    write_signals_hold(&signals);
+    ssize_t n = write(writer->fd.number, bytes, count);
+    write_signals_release(&signals);
+    return n;
+}
+
 static enum status write_all(struct recording_writer *writer, const uint8_t *bytes, size_t count)
 {
     while (count > 0) {
-        ssize_t n = write(writer->fd, bytes, count);
+        ssize_t n = write_some(writer, bytes, count);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
@@ -545,8 +560,7 @@ uint64_t recording_writer_events(const struct recording_writer *writer)
 
 static void writer_destroy(struct recording_writer *writer)
 {
-    if (writer->fd >= 0)
-        close(writer->fd);
+    guarded_fd_close(&writer->fd);
     if (writer->has_deflater)
         deflateEnd(&writer->deflater);
     recording_strings_deinit(&writer->strings);
@@ -584,7 +598,7 @@ static bool writer_allocate(struct recording_writer *writer, const char *path)
 /* Fails on a pipe without a reader instead of blocking, because this runs on a host thread. */
 static int open_device(const char *path)
 {
-    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK);
+    int fd = files_open(path, O_WRONLY | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK);
     if (fd >= 0)
         fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
     return fd;
@@ -607,11 +621,11 @@ enum status recording_writer_create(const char *path, struct recording_writer **
     struct recording_writer *writer = calloc(1, sizeof *writer);
     if (!writer)
         return error_set(err, STATUS_NO_MEMORY, "%s: cannot allocate memory for a recording", path);
-    writer->fd = -1;
+    writer->fd = GUARDED_FD_NONE;
     enum status status;
     if (!writer_allocate(writer, path))
         status = error_set(err, STATUS_NO_MEMORY, "%s: cannot allocate memory for a recording", path);
-    else if ((writer->fd = create_file(path)) < 0)
+    else if ((writer->fd = guarded_fd_of(create_file(path))).number < 0)
         status = error_set(err, STATUS_IO, "%s: cannot create the recording: %s", path, strerror(errno));
     else if ((status = write_header(writer)) != STATUS_OK)
         error_set(err, status, "%s", writer->error.text);
@@ -637,9 +651,9 @@ enum status recording_writer_close(struct recording_writer *writer, struct error
     if (!writer)
         return STATUS_OK;
     enum status status = write_end(writer);
-    int fd = writer->fd;
-    writer->fd = -1;
-    if (close(fd) != 0 && status == STATUS_OK)
+    int fd = guarded_fd_is_ours(&writer->fd) ? writer->fd.number : -1;
+    writer->fd = GUARDED_FD_NONE;
+    if (fd >= 0 && close(fd) != 0 && status == STATUS_OK)
         status = fail(writer, STATUS_IO, "can't write"); /* a full disk may be reported only now */
     if (status != STATUS_OK)
         error_set(err, status, "%s", writer->error.text);

@@ -89,7 +89,11 @@ set_target_properties(manners_host PROPERTIES ENABLE_EXPORTS ON C_VISIBILITY_PRE
 add_library(fake_driver SHARED tests/integration/doubles/fake_driver.c)
 set_target_properties(fake_driver PROPERTIES OUTPUT_NAME cuda SOVERSION 1 C_VISIBILITY_PRESET default
                       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_driver)
-foreach(group Children Effects Taken)
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64" AND NOT CUSPAN_SANITIZE)
+  add_library(getenv_watch SHARED tests/integration/doubles/getenv_watch.c)
+  target_link_libraries(getenv_watch PRIVATE ${CMAKE_DL_LIBS})
+endif()
+foreach(group Children Effects Standard Taken)
   string(TOLOWER ${group} name)
   add_test(NAME integration/manners_${name}
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/manners_test.py --build ${CMAKE_BINARY_DIR}

@@ -37,6 +37,10 @@ SUPPRESSED = "leak:libcrypto.so\n"
 OTHER_ENVIRONMENT = re.compile("CUSPAN_|OTEL_|TRACEPARENT|TRACESTATE|CUDA_INJECTION64_PATH|.*_proxy$|SSL_CERT", re.I)
 
 
+def recording(name):
+    return ROOT / f"examples/recordings/{name}.cuspanrec"
+
+
 def eventually(condition, what):
     deadline = time.monotonic() + HANG_S
     while not condition():

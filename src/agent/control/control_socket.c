@@ -6,6 +6,8 @@
 #include "base/log.h"
 #include "base/process/cpu_time.h"
 #include "base/process/guarded_fd.h"
+#include "base/process/high_fd.h"
+#include "base/process/variables.h"
 #include "capture/callbacks/threads.h"
 
 #include <errno.h>
@@ -156,8 +158,9 @@ static void *run(void *unused)
         if (atomic_load(&control.is_ending) || (found < 0 && errno != EINTR))
             break;
         int listener = number_of(&control.listener);
-        int client =
-            found > 0 && listener >= 0 ? accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : -1;
+        int client = found > 0 && listener >= 0
+                         ? high_fd(accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK))
+                         : -1;
         if (client >= 0)
             serve(client);
     }
@@ -221,7 +224,7 @@ enum status control_socket_open(const char *folder, const struct control_verb *v
     control.verbs = verbs;
     control.verb_count = count;
     control.user = geteuid();
-    size_t place_count = control_path_list(folder, self_env_get("XDG_RUNTIME_DIR"), control.user, places);
+    size_t place_count = control_path_list(folder, variables_get("XDG_RUNTIME_DIR"), control.user, places);
     int listener = -1;
     for (size_t i = 0; i < place_count && listener < 0; i++)
         listener = listen_in(places[i]);

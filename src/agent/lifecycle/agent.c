@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/process/cpu_time.h"
+#include "base/process/variables.h"
 #include "capture/hardware/pm_sampling.h"
 #include "capture/nvtx/nvtx.h"
 #include "capture/context/collective_steps.h"
@@ -264,7 +265,7 @@ static void begin_nvtx(void)
     thread_is_ours = false; /* names from before this point go through this thread's ring */
     nvtx_begin();
     thread_is_ours = is_ours;
-    nvtx_entry_check(self_env_get("NVTX_INJECTION64_PATH"));
+    nvtx_entry_check(variables_get("NVTX_INJECTION64_PATH"));
 }
 
 static void begin_publishing(void)
@@ -316,6 +317,7 @@ static enum agent_state lie_dormant(const char *reason)
 /* `is_asked_for`: the program called cuspan_start(), so the sampler doesn't keep the agent dormant. */
 static enum agent_state begin(bool is_asked_for)
 {
+    variables_take();
     if (!read_settings())
         return AGENT_OFF;
     program = detect_program();
@@ -337,7 +339,7 @@ static enum agent_state begin(bool is_asked_for)
     nvtx_switch(settings.capture.nvtx);
     if (settings.steps.collectives)
         collective_steps_observe();
-    has_parent = trace_context_parse(self_env_get("TRACEPARENT"), self_env_get("TRACESTATE"), &parent);
+    has_parent = trace_context_parse(variables_get("TRACEPARENT"), variables_get("TRACESTATE"), &parent);
     begin_publishing();
     begun_ns = clock_now_ns();
     begin_control();

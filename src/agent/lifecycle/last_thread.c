@@ -35,7 +35,7 @@ static bool are_all_ours(void)
 {
     char leader[24];
     bool all = true;
-    DIR *threads = opendir("/proc/self/task");
+    DIR *threads = files_open_folder("/proc/self/task");
     if (!threads)
         return false;
     snprintf(leader, sizeof leader, "%d", (int)getpid());

@@ -6,6 +6,7 @@
 #include "base/accounting/counters.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "base/process/write_signals.h"
 #include "base/text/json_writer.h"
 #include "base/text/sanitize.h"
 #include "base/trace_context.h"
@@ -263,9 +264,13 @@ static bool write_file(const struct report *report, const char *path)
         close(descriptor);
     if (!file)
         return false;
+    struct write_signals signals;
+    write_signals_hold(&signals);
     write_body(file, report, balance_of(report->balance, &own, report->settings->output_count));
     bool failed = ferror(file);
-    return fclose(file) == 0 && !failed;
+    failed |= fclose(file) != 0;
+    write_signals_release(&signals);
+    return !failed;
 }
 
 /* The host's thread writes the last one when the deadline at exit has passed, perhaps while the pipeline's

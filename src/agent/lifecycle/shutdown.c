@@ -1,8 +1,10 @@
 #include "agent/lifecycle/shutdown.h"
 
 #include "base/clock.h"
+#include "base/files.h"
 #include "base/log.h"
 #include "base/process/signal_names.h"
+#include "base/process/write_signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -206,9 +208,12 @@ static void write_file(const char *name, const struct page *page)
 {
     char path[1024];
     snprintf(path, sizeof path, "%s.%d", name, (int)getpid());
-    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int file = files_open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW);
+    struct write_signals signals;
+    write_signals_hold(&signals);
     if (file < 0 || write(file, page->text, page->used) != (ssize_t)page->used)
         log_warn("cannot write the shutdown report %s: %s", path, strerror(errno));
+    write_signals_release(&signals);
     if (file >= 0)
         close(file);
 }

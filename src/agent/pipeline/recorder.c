@@ -2,6 +2,7 @@
 
 #include "agent/pipeline/native_code.h"
 #include "base/accounting/counters.h"
+#include "base/files.h"
 #include "base/log.h"
 #include "recording/recording.h"
 
@@ -126,7 +127,7 @@ static void on_activity(void *context, const struct activity_record *activity)
 /* Creates the file if the path is free: processes of one command must not share a file. */
 static void choose_path(struct recorder *recorder, const char *path)
 {
-    int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int file = files_open(path, O_WRONLY | O_CREAT | O_EXCL);
     if (file >= 0)
         close(file);
     if (file < 0 && errno == EEXIST)

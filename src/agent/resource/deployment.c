@@ -1,6 +1,7 @@
 #include "agent/resource/deployment.h"
 
-#include "agent/resource/self_env.h"
+#include "base/files.h"
+#include "base/process/variables.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -14,7 +15,7 @@
 #define UID_BYTES    36 /* of a pod ID, a UUID */
 #define TOKEN_FOLDER "/var/run/secrets/kubernetes.io/serviceaccount"
 
-const struct deployment deployment_own = {self_env_get, ""};
+const struct deployment deployment_own = {variables_get, ""};
 
 /* Ranks and jobs. */
 
@@ -100,7 +101,7 @@ static FILE *open_file(const struct deployment *from, const char *path)
 {
     char whole[LINE_BYTES];
     snprintf(whole, sizeof whole, "%s%s", from->root, path);
-    return fopen(whole, "re");
+    return files_open_stream(whole);
 }
 
 /* Copies 64 hexadecimal digits that form a word. */

@@ -189,7 +189,7 @@ static void add_cuda(struct resource *resource, int driver_version, const char *
 enum status detect_device(struct resource *resource, const char *folder)
 {
     const struct resource_attr *uuid = resource_find(resource, "cuda.device.uuid");
-    DIR *gpus = uuid && uuid->type == RESOURCE_STRING ? opendir(folder) : NULL;
+    DIR *gpus = uuid && uuid->type == RESOURCE_STRING ? files_open_folder(folder) : NULL;
     enum status status = STATUS_OK;
     struct dirent *gpu;
     while (gpus && (gpu = readdir(gpus)) != NULL) {

@@ -1,6 +1,6 @@
 #include "agent/resource/nvidia_tools.h"
 
-#include "agent/resource/self_env.h"
+#include "base/process/variables.h"
 #include "base/files.h"
 
 #include <fcntl.h>
@@ -40,7 +40,7 @@ static bool is_debugged_by_cuda_gdb(void)
 bool nvidia_tools_present(char *text, size_t size)
 {
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
-        const char *value = self_env_get(marks[i].variable);
+        const char *value = variables_get(marks[i].variable);
         if (value && *value && (!marks[i].part || strstr(value, marks[i].part))) {
             snprintf(text, size, "%s (%s is set)", marks[i].tool, marks[i].variable);
             return true;

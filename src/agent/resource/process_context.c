@@ -1,5 +1,8 @@
 #include "agent/resource/process_context.h"
 
+#include "base/files.h"
+#include "base/process/high_fd.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -169,7 +172,7 @@ static bool read_through_pipe(uint64_t address, uint8_t *to, size_t bytes)
 {
     int ends[2];
     size_t done = 0;
-    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+    if (high_fd_pair(pipe2(ends, O_CLOEXEC | O_NONBLOCK), ends) != 0)
         return false;
     while (done < bytes) {
         const void *from = (const void *)(uintptr_t)(address + done); // NOLINT(performance-no-int-to-ptr)
@@ -239,7 +242,7 @@ void process_context_find(struct process_context *context, void (*meanwhile)(voi
     char line[TEXT_BYTES_MAX];
     struct process_context_header header;
     unsigned lines = 0;
-    FILE *maps = context->address ? NULL : fopen("/proc/self/maps", "re");
+    FILE *maps = context->address ? NULL : files_open_stream("/proc/self/maps");
     while (maps && !context->address && fgets(line, sizeof line, maps)) {
         if (meanwhile && ++lines % PROCESS_CONTEXT_LINES == 0)
             meanwhile();

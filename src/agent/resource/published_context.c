@@ -2,6 +2,8 @@
 
 #include "agent/resource/process_context.h"
 #include "base/clock.h"
+#include "base/process/high_fd.h"
+#include "base/process/write_signals.h"
 #include "encode/encoder.h"
 
 #include <string.h>
@@ -52,12 +54,15 @@ static size_t put_payload(const struct resource *resource, uint8_t *to, size_t r
 /* Without memfd, the name below identifies the mapping. */
 static void *make_mapping(void)
 {
-    int file = memfd_create(PROCESS_CONTEXT_NAME, MFD_CLOEXEC);
+    struct write_signals signals;
+    write_signals_hold(&signals); /* the host's limit of file sizes is that of a memfd, too */
+    int file = high_fd(memfd_create(PROCESS_CONTEXT_NAME, MFD_CLOEXEC));
     void *made = MAP_FAILED;
     if (file >= 0 && ftruncate(file, MAPPING_BYTES) == 0)
         made = mmap(NULL, MAPPING_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
     if (file >= 0)
         close(file);
+    write_signals_release(&signals);
     if (made == MAP_FAILED)
         made = mmap(NULL, MAPPING_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (made == MAP_FAILED)

@@ -1,27 +1,21 @@
 #include "agent/resource/self_env.h"
 
 #include "base/process/agent_thread.h"
+#include "base/process/variables.h"
 #include "config/config.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 
 #define STACK_BYTES (512 * 1024)
-
-const char *self_env_get(const char *name)
-{
-    return getauxval(AT_SECURE) ? NULL : getenv(name);
-}
 
 static const char *read_variable(const char *name, void *context)
 {
     (void)context;
-    return self_env_get(name);
+    return variables_get(name);
 }
 
 enum status self_env_settings(struct settings *settings, const struct config_report **report)

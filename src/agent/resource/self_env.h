@@ -1,13 +1,10 @@
-/* The environment that the agent may read, the directory of the library, and its threads. */
+/* The settings from the environment, the directory of the library, and its threads. */
 #ifndef CUSPAN_AGENT_RESOURCE_SELF_ENV_H
 #define CUSPAN_AGENT_RESOURCE_SELF_ENV_H
 
 #include "base/status.h"
 
 #include <pthread.h>
-
-/* A variable, or NULL. A setuid process has none, because its caller must not control it. */
-const char *self_env_get(const char *name);
 
 /* Loads the settings from the environment and the file that it names, like config_load(). `report` stays
  * valid until the next call; not thread-safe. */

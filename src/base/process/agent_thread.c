@@ -3,6 +3,7 @@
 #include "base/process/cpu_time.h"
 
 #include <errno.h>
+#include <locale.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -36,6 +37,9 @@ static void *begin(void *argument)
     struct beginning beginning = *(struct beginning *)argument;
     free(argument);
     leave_inheritance();
+    /* libc's messages in the host's language would depend on variables that the host may change meanwhile,
+     * and numbers in its locale could have commas. */
+    uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
     void *result = beginning.run(beginning.argument);
     cpu_time_end();
     return result;

@@ -1,5 +1,6 @@
 #include "capture/cupti/cupti.h"
 
+#include "base/files.h"
 #include "base/log.h"
 #include "capture/cupti/cupti_search.h"
 
@@ -60,7 +61,7 @@ static bool resolve(struct cupti *cupti)
 static bool is_of_other_architecture(const char *path)
 {
     Elf64_Ehdr header = {0}; /* e_machine has the same offset in 32-bit files */
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = files_open(path, O_RDONLY);
     ssize_t got = fd >= 0 ? read(fd, &header, sizeof header) : -1;
     if (fd >= 0)
         close(fd);

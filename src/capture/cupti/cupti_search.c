@@ -1,5 +1,7 @@
 #include "capture/cupti/cupti_search.h"
 
+#include "base/files.h"
+#include "base/process/variables.h"
 #include "base/status.h"
 
 #include <dirent.h>
@@ -148,7 +150,7 @@ static void add_versions(struct cupti_search *search, const char *prefix, const 
     const struct dirent *entry;
     if (snprintf(folder, sizeof folder, "%s/%s", prefix, lib) >= (int)sizeof folder)
         return;
-    DIR *directory = opendir(folder);
+    DIR *directory = files_open_folder(folder);
     while (directory && (entry = readdir(directory))) {
         char root[2 * CUPTI_PATH_MAX];
         static const char *const kinds[] = {"site-packages", "dist-packages"};
@@ -179,7 +181,7 @@ static void add_prefix(struct cupti_search *search, const char *prefix)
 /* The first file that execvp would run; false if there is none. */
 static bool find_in_path(const char *name, char path[CUPTI_PATH_MAX])
 {
-    const char *folders = getenv("PATH");
+    const char *folders = variables_get("PATH");
     for (const char *at = folders ? folders : ""; *at; at += *at == ':') {
         int length = (int)strcspn(at, ":");
         if (snprintf(path, CUPTI_PATH_MAX, "%.*s/%s", length, at, name) < CUPTI_PATH_MAX && length > 0 &&
@@ -217,7 +219,7 @@ static void add_environment(struct cupti_search *search)
         return;
     add_prefix_of_program(search);
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
-        const char *prefix = getenv(variables[i]);
+        const char *prefix = variables_get(variables[i]);
         if (prefix && *prefix == '/')
             add_prefix(search, prefix);
     }

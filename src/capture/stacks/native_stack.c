@@ -1,5 +1,7 @@
 #include "capture/stacks/native_stack.h"
 
+#include "base/files.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -117,7 +119,7 @@ bool native_stacks_find(struct native_stack *const stacks[], size_t count)
     struct mapping mapping = {0};
     const struct mapping nowhere = {0};
     bool is_line_start = true;
-    FILE *maps = fopen("/proc/self/maps", "re");
+    FILE *maps = files_open_stream("/proc/self/maps");
     if (!maps)
         return false;
     while (fgets(line, sizeof line, maps)) {

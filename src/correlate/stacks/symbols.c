@@ -1,6 +1,7 @@
 #include "correlate/stacks/symbols.h"
 
 #include "base/clock.h"
+#include "base/files.h"
 #include "base/hash.h"
 #include "base/process/loader.h"
 #include "correlate/spans/demangle.h"
@@ -189,8 +190,8 @@ static int open_file(const struct module *module, struct stat *about)
 {
     if (!module->is_program && !strchr(module->path, '/'))
         return -1; /* the kernel's vDSO */
-    int fd = open(module->is_program ? "/proc/self/exe" : module->path,
-                  O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd =
+        files_open(module->is_program ? "/proc/self/exe" : module->path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
     if (fd >= 0 && (fstat(fd, about) != 0 || !S_ISREG(about->st_mode))) {
         close(fd);
         return -1;

@@ -1,9 +1,13 @@
 #include "export/curl_module/curl_explain.h"
 
+#include "base/files.h"
+#include "export/curl_module/module_libc.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* X509_V_ERR codes of OpenSSL: libcurl itself reports only "problem with the certificate". */
 #define VERIFY_TOO_EARLY   9
@@ -27,12 +31,21 @@ static bool has(const char *text, const char *const *parts)
     return false;
 }
 
-/* The environment variable with the proxy for the URL. NULL: no proxy, or the failed connection was to the
- * URL's own host. */
-static const char *proxy_variable(CURL *easy, const char *detail)
+/* Not HTTP_PROXY, which a CGI program's caller controls. */
+const char *curl_explain_proxy_variable(const char *url)
 {
     static const char *const plain[] = {"http_proxy", "all_proxy", "ALL_PROXY", NULL};
     static const char *const secure[] = {"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", NULL};
+    for (const char *const *name = strncasecmp(url, "https", 5) == 0 ? secure : plain; *name; name++)
+        if (module_libc_variable(*name))
+            return *name;
+    return NULL;
+}
+
+/* The variable with the proxy that was used. NULL: none, or the failed connection was to the URL's own host.
+ */
+static const char *proxy_variable(CURL *easy, const char *detail)
+{
     const char *url = NULL;
     curl_easy_getinfo(easy, CURLINFO_EFFECTIVE_URL, &url);
     if (!url)
@@ -46,14 +59,7 @@ static const char *proxy_variable(CURL *easy, const char *detail)
     curl_free(host);
     curl_free(port);
     curl_url_cleanup(parts);
-    if (strstr(detail, own))
-        return NULL;
-    for (const char *const *name = strncmp(url, "https", 5) == 0 ? secure : plain; *name; name++) {
-        const char *value = secure_getenv(*name);
-        if (value && *value)
-            return *name;
-    }
-    return NULL;
+    return strstr(detail, own) ? NULL : curl_explain_proxy_variable(url);
 }
 
 static void explain_no_connection(CURL *easy, const char *detail, char *to, size_t size)
@@ -190,4 +196,22 @@ void curl_explain_timeout(CURL *easy, char *to, size_t size)
         snprintf(to, size, "no connection in time; check the address and firewalls");
     else
         snprintf(to, size, "the host name was not resolved in time; check the DNS server");
+}
+
+/* PEM: "BEGIN ENCRYPTED PRIVATE KEY", or "Proc-Type: 4,ENCRYPTED" in the older format. */
+bool curl_explain_locked_key(const char *path, char *to, size_t size)
+{
+    char line[128];
+    bool is_locked = false;
+    FILE *file = path ? files_open_stream(path) : NULL;
+    while (file && !is_locked && fgets(line, sizeof line, file))
+        is_locked = strstr(line, "BEGIN ENCRYPTED PRIVATE KEY") || strstr(line, "4,ENCRYPTED");
+    if (file)
+        fclose(file);
+    if (is_locked)
+        snprintf(to, size,
+                 "the client's key %.200s has a pass phrase, which cuspan cannot ask for; set key_file "
+                 "(OTEL_EXPORTER_OTLP_CLIENT_KEY) to a key without one (openssl pkey -in KEY -out NEW)",
+                 path);
+    return is_locked;
 }

@@ -1,5 +1,7 @@
 #include "export/curl_module/curl_sockets.h"
 
+#include "base/process/high_fd.h"
+
 #include <poll.h>
 #include <stddef.h>
 #include <sys/socket.h>
@@ -8,7 +10,7 @@
 void curl_sockets_init(struct curl_sockets *sockets)
 {
     int ends[2] = {-1, -1};
-    if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
+    if (high_fd_pair(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), ends) != 0)
         ends[0] = ends[1] = -1;
     sockets->wait = guarded_fd_of(ends[0]);
     sockets->wake = guarded_fd_of(ends[1]);
@@ -61,7 +63,8 @@ static curl_socket_t open_socket(void *context, curlsocktype purpose, struct cur
     if (curl_sockets_are_ours(sockets))
         forget_closed(sockets);
     struct guarded_fd *place = find(sockets, -1);
-    int number = place ? socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol) : -1;
+    int number =
+        place ? high_fd(socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol)) : -1;
     if (number < 0)
         return CURL_SOCKET_BAD;
     *place = guarded_fd_of(number);

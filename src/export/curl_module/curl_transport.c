@@ -6,6 +6,7 @@
 #include "export/curl_module/curl_explain.h"
 #include "export/curl_module/curl_sockets.h"
 #include "export/curl_module/json_response.h"
+#include "export/curl_module/module_libc.h"
 
 #include <ctype.h>
 #include <curl/curl.h>
@@ -15,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
 #define POLL_MS_MAX   1000
@@ -157,8 +157,12 @@ static void take_failure(struct connection *connection, CURLcode code)
         fail(connection, TRANSPORT_TOO_LARGE, connection->too_large);
         return;
     }
-    curl_explain_failure(connection->easy, code, connection->error, connection->options.http2,
-                         response->error, sizeof response->error);
+    const char *key = connection->options.client_key_file;
+    key = key ? key : connection->options.client_certificate_file;
+    if (code != CURLE_SSL_CERTPROBLEM ||
+        !curl_explain_locked_key(key, response->error, sizeof response->error))
+        curl_explain_failure(connection->easy, code, connection->error, connection->options.http2,
+                             response->error, sizeof response->error);
     cut_short(connection, impossible ? TRANSPORT_IMPOSSIBLE : TRANSPORT_UNREACHABLE);
 }
 
@@ -346,8 +350,8 @@ static const char *find_authorities(void)
         "/etc/ssl/cert.pem",                                 /* Alpine, BSDs */
         "/usr/local/share/certs/ca-root-nss.crt",
     };
-    const char *named = secure_getenv("SSL_CERT_FILE");
-    if (named && *named)
+    const char *named = module_libc_variable("SSL_CERT_FILE");
+    if (named)
         return named;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         if (access(places[i], R_OK) == 0)
@@ -357,8 +361,8 @@ static const char *find_authorities(void)
 
 static const char *find_authority_folder(void)
 {
-    const char *named = secure_getenv("SSL_CERT_DIR");
-    if (named && *named)
+    const char *named = module_libc_variable("SSL_CERT_DIR");
+    if (named)
         return named;
     return access("/etc/ssl/certs", R_OK) == 0 ? "/etc/ssl/certs" : NULL;
 }
@@ -378,6 +382,8 @@ static void set_tls(CURL *easy, const struct transport_options *options)
     /* ca_file does not apply to a proxy. */
     curl_easy_setopt(easy, CURLOPT_PROXY_CAINFO, find_authorities());
     curl_easy_setopt(easy, CURLOPT_PROXY_CAPATH, find_authority_folder());
+    /* Otherwise OpenSSL would ask for the pass phrase of a key on the host's terminal. */
+    curl_easy_setopt(easy, CURLOPT_KEYPASSWD, "");
     if (options->client_certificate_file)
         curl_easy_setopt(easy, CURLOPT_SSLCERT, options->client_certificate_file);
     if (options->client_key_file)
@@ -418,8 +424,15 @@ static void set_http(CURL *easy, const struct transport_options *options)
      * server's. */
     curl_easy_setopt(easy, CURLOPT_HTTPPROXYTUNNEL, options->http2 ? 1L : 0L);
     curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-    if (getauxval(AT_SECURE)) /* the caller of a setuid host controls the proxy variables */
-        curl_easy_setopt(easy, CURLOPT_PROXY, "");
+}
+
+/* libcurl would read the variables for each request. */
+static void set_proxy(CURL *easy, const struct transport_options *options)
+{
+    const char *name = curl_explain_proxy_variable(options->url), *direct = module_libc_variable("no_proxy");
+    direct = direct ? direct : module_libc_variable("NO_PROXY");
+    curl_easy_setopt(easy, CURLOPT_NOPROXY, direct ? direct : "");
+    curl_easy_setopt(easy, CURLOPT_PROXY, name ? module_libc_variable(name) : "");
 }
 
 static void set_callbacks(struct connection *connection)
@@ -465,6 +478,7 @@ static enum status make_handles(struct connection *connection)
     curl_sockets_follow(sockets, easy);
     set_callbacks(connection);
     set_http(easy, &connection->options);
+    set_proxy(easy, &connection->options);
     set_tls(easy, &connection->options);
     return STATUS_OK;
 }
@@ -486,6 +500,10 @@ static enum status connection_create(struct transport_options *options, struct c
 
 /* Ours or the system's OpenSSL; NULL if libcurl uses another TLS library. */
 extern int OPENSSL_init_crypto(uint64_t options, const void *settings) __attribute__((weak));
+#ifdef CUSPAN_OWN_TLS
+extern const void *UI_null(void);
+extern void UI_set_default_method(const void *method);
+#endif
 #define OPENSSL_NO_LOAD_CONFIG 0x00000080ull
 #define OPENSSL_NO_ATEXIT      0x00080000ull
 
@@ -501,10 +519,14 @@ static void initialize(void)
 #endif
     if (OPENSSL_init_crypto)
         OPENSSL_init_crypto(options, NULL);
+#ifdef CUSPAN_OWN_TLS
+    UI_set_default_method(UI_null()); /* it asks nobody, whatever it is asked for */
+#endif
     curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
-__attribute__((visibility("default"))) const struct transport *cuspan_transport(void)
+__attribute__((visibility("default"))) const struct transport *
+cuspan_transport(const char *(*variable)(const char *name))
 {
     static const struct transport transport = {
         .version = TRANSPORT_VERSION,
@@ -515,6 +537,7 @@ __attribute__((visibility("default"))) const struct transport *cuspan_transport(
         .read_json = json_response_read,
     };
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    module_libc_set_variables(variable);
     pthread_once(&once, initialize);
     return &transport;
 }

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#define TRANSPORT_VERSION 3
+#define TRANSPORT_VERSION 4
 
 struct connection;
 
@@ -95,6 +95,7 @@ enum status transport_load(const char *path, const struct transport **transport,
                            struct error *err) MUST_CHECK;
 
 #define TRANSPORT_SYMBOL "cuspan_transport"
-const struct transport *cuspan_transport(void);
+/* `variable` is variables_get(): the module reads no variables otherwise. */
+const struct transport *cuspan_transport(const char *(*variable)(const char *name));
 
 #endif

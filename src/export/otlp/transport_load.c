@@ -1,5 +1,6 @@
 #include "export/otlp/transport.h"
 
+#include "base/process/variables.h"
 #include "export/otlp/grpc.h"
 
 #include <dlfcn.h>
@@ -42,9 +43,9 @@ enum status transport_load(const char *path, const struct transport **transport,
                          "libcuspan.so",
                          path, reason ? reason : "unknown reason");
     }
-    const struct transport *(*get)(void);
+    const struct transport *(*get)(const char *(*variable)(const char *name));
     *(void **)&get = dlsym(module, TRANSPORT_SYMBOL);
-    const struct transport *found = get ? get() : NULL;
+    const struct transport *found = get ? get(variables_get) : NULL;
     if (!found || found->version != TRANSPORT_VERSION)
         return error_set(
             err, STATUS_UNSUPPORTED,

@@ -1,6 +1,7 @@
 #include "export/spool/spool_drain.h"
 
 #include "base/clock.h"
+#include "base/files.h"
 #include "base/log.h"
 #include "base/text/sanitize.h"
 #include "export/otlp/sender.h"
@@ -185,7 +186,7 @@ enum status spool_drain_lines(struct spool_drain *drain, const char *path, const
     size_t size = 0, number = 0;
     ssize_t bytes;
     bool is_over = false;
-    FILE *file = fopen(path, "re");
+    FILE *file = files_open_stream(path);
     if (!file)
         return error_set(err, STATUS_NOT_FOUND, "cannot open %.300s (%s); check the path", path,
                          strerror(errno));

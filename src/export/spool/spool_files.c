@@ -1,5 +1,7 @@
 #include "export/spool/spool_files.h"
 
+#include "base/files.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +30,7 @@ int spool_files_open_folder(const char *path, bool make, struct error *err)
                  strerror_r(errno, reason, sizeof reason));
         return refuse(-1, path, text, err);
     }
-    int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int folder = files_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (folder < 0 || fstat(folder, &facts) != 0) {
         /* ENOTDIR also stands for a link. */
         snprintf(text, sizeof text, "cannot be opened (%s%s); check spool.directory",
@@ -67,16 +69,6 @@ static int compare_sources(const void *a, const void *b)
     return strcmp(((const struct spool_found_source *)a)->name, ((const struct spool_found_source *)b)->name);
 }
 
-/* Reopens the directory, because duplicates of a descriptor share one read position. */
-static DIR *open_entries(int folder)
-{
-    int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *entries = copy >= 0 ? fdopendir(copy) : NULL;
-    if (!entries && copy >= 0)
-        close(copy);
-    return entries;
-}
-
 enum status spool_files_list(int folder, struct spool_list *list)
 {
     struct dirent *entry;
@@ -85,7 +77,7 @@ enum status spool_files_list(int folder, struct spool_list *list)
     struct stat facts;
     enum status status = STATUS_OK;
     *list = (struct spool_list){0};
-    DIR *entries = open_entries(folder);
+    DIR *entries = files_open_folder_at(folder, "."); /* duplicates of a descriptor share its position */
     if (!entries)
         return STATUS_IO;
     while (status == STATUS_OK && (entry = readdir(entries))) {
@@ -120,7 +112,7 @@ uint32_t spool_files_next_segment(int folder, const char *source, uint32_t from)
     struct dirent *entry;
     char name[SPOOL_SOURCE_BYTES];
     uint32_t output, segment, lowest = 0;
-    DIR *entries = open_entries(folder);
+    DIR *entries = files_open_folder_at(folder, "."); /* duplicates of a descriptor share its position */
     if (!entries)
         return 0;
     while ((entry = readdir(entries)))
@@ -142,7 +134,7 @@ bool spool_file_open(struct guarded_fd *file, int folder, const char *name, int 
 {
     struct stat facts;
     *file = GUARDED_FD_NONE;
-    int fd = openat(folder, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+    int fd = files_open_at(folder, name, flags | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
     if (fd < 0)
         return false;
     if (fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_uid != geteuid()) {

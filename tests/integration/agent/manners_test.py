@@ -156,6 +156,26 @@ class Effects(MannersCase):
                 break
         self.assertGreater(collector.connections, 0)
 
+    def test_our_threads_do_not_read_the_environment(self):
+        """The host may call setenv() meanwhile, which frees what getenv() reads before glibc 2.41."""
+        watch = agent_case.BUILD / "libgetenv_watch.so"
+        if not watch.exists():
+            self.skipTest("the double is for x86-64, without sanitizers")
+        notes = self.directory / "notes"
+        nowhere = {"output_file": None, "exit_deadline_ms": 300}
+        for name, settings in (("file", {}), ("proxy", {**nowhere, "endpoint": "http://127.0.0.1:1"}),
+                               ("TLS", {**nowhere, "endpoint": "https://127.0.0.1:1"}),
+                               ("name", {**nowhere, "endpoint": "http://collector:4318"}),
+                               ("metrics", {**nowhere, "endpoint": "http://collector.invalid:4318", "cupti.flush_interval_ms": 50})):
+            with self.subTest(name):
+                env = {"LD_PRELOAD": str(watch), "GETENV_NOTES": str(notes), "LC_ALL": "C.UTF-8",
+                       "OTEL_METRICS_EXPORTER": "otlp" if name == "metrics" else "none", **SOON}
+                result = self.host("plain", settings, env | ({"http_proxy": "http://127.0.0.1:1"} if name == "proxy" else {}))
+                self.assertEqual((result.status, result.out), (exits_test.STATUS, "host: done\n"), result.err)
+                self.assertGreater(result.report["spans"], 0)
+        # glibc reads this one when the process resolves its first name.
+        self.assertLessEqual(set(notes.read_text().splitlines()), {"cuspan/sender reads LOCALDOMAIN"})
+
     def test_it_calls_no_cuda(self):
         """CUDA's last error belongs to the host."""
         if agent_case.SANITIZERS:
@@ -166,6 +186,53 @@ class Effects(MannersCase):
         self.assertEqual(result.status, exits_test.STATUS)
         self.assert_all_there(result)
         self.assertEqual(set(noted.read_text().split()), {"cuDriverGetVersion"})
+
+
+NOWHERE = {"output_file": None, "endpoint": "http://127.0.0.1:1", "exit_deadline_ms": 300}
+
+
+class Standard(MannersCase):
+    """Descriptors 0 to 2 belong to the host, also if it has closed them."""
+
+    def outputs(self, name):
+        """Each has something to log, since its report cannot be written."""
+        collector = exits_test.Collector()
+        self.addCleanup(collector.close)
+        quiet = {"output_file": None, "report_file": "/nonexistent/report", "exit_deadline_ms": 3000}
+        return {"file": {**quiet, "output_file": self.directory / f"{name}.jsonl"},
+                "HTTP": {**self.to_collector(collector), **quiet},
+                "unresolved": {**quiet, "endpoint": "http://collector.invalid:4318", "exit_deadline_ms": 500},
+                "spool": {**quiet, **NOWHERE, "spool.directory": self.directory / "spool"},
+                "record": {**quiet, "record_file": self.directory / f"{name}.cuspanrec"},
+                "console": {**quiet, "output_file": "/dev/null"}}
+
+    def look(self, scene, names):
+        for name in names:
+            with self.subTest(scene, output=name):
+                environment = {"OTEL_TRACES_EXPORTER": "console"} if name == "console" else {}
+                settings = self.outputs(name)[name]
+                if name == "console":
+                    del settings["output_file"]
+                result = self.host(scene, settings, {**SOON, **environment})
+                self.assertEqual(result.status, exits_test.STATUS, result.err)
+                yield name
+                self.assertEqual(sorted(path.name for path in self.directory.glob("found-*")), [])
+
+    def test_none_of_ours_gets_their_numbers(self):
+        for _ in self.look("standard-closed", ("file", "HTTP", "unresolved", "spool", "record")):
+            pass
+
+    def test_nothing_is_written_into_files_of_the_host(self):
+        for scene in "standard-own-files", "standard-own-files-later":
+            if scene.endswith("later") and "thread" in agent_case.SANITIZERS:
+                continue  # to close what other threads use is a race, which is what this is about
+            for name in self.look(scene, ("file", "HTTP", "record", "console")):
+                contents = {path.read_bytes() for path in self.directory.glob("host-*")}
+                self.assertEqual(contents, {b"mine\n"}, name)
+
+    def test_nothing_is_written_into_what_replaces_them(self):
+        for _ in self.look("standard-pipes-later", ("file", "HTTP", "console")):
+            pass
 
 
 class Taken(MannersCase):
@@ -229,6 +296,24 @@ class Taken(MannersCase):
                 if name == "file":
                     self.assert_same_work(RECORDING, result.spans, 2)
                     self.assertRegex(result.err, "cannot write the report")  # its folder is gone
+
+    def test_no_file_may_grow(self):
+        """ulimit -f: a write beyond it raises SIGXFSZ, which would end the host."""
+        for scene in "no-files", "no-files-later":
+            for name, settings in (("file", {"shutdown_report": self.directory / "shutdown"}),
+                                   ("record", {"output_file": None, "record_file": self.directory / f"{scene}.cuspanrec"}),
+                                   ("spool", {**NOWHERE, "spool.directory": self.directory / "spool"}),
+                                   ("late", {"exit_deadline_ms": 50, "shutdown_report": self.directory / "shutdown"})):
+                with self.subTest(scene, output=name):
+                    # the host's thread writes the report if a flush blocks the agent's
+                    result = self.host(scene, settings, fail="flush-blocks=30000" if name == "late" else None)
+                    self.assertEqual(result.status, exits_test.STATUS, result.err)
+
+    def test_a_log_file_that_may_not_grow(self):
+        with (self.directory / "log").open("wb") as log:
+            done = subprocess.run([str(part) for part in self.command("no-files")], stdout=subprocess.PIPE, stderr=log,
+                                  env=self.environment(self.environment_for(NOWHERE)[2]), timeout=HANG_S, check=False)
+        self.assertEqual((done.returncode, done.stdout), (exits_test.STATUS, b""))
 
     def test_how_long_a_library_s_loading_waits_for_ours(self):
         collector = exits_test.Collector()

@@ -4,9 +4,15 @@
     faults_tls_test.py --build DIRECTORY [--sanitizers LIST] [CLASS[.test]...]
 """
 
+import contextlib
+import os
+import pty
+import re
 import shutil
+import subprocess
 import sys
 import tempfile
+import termios
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "support")]
@@ -88,6 +94,38 @@ class Tls(faults_case.Case):
         for certificate, key in (("client", "ca.key"), ("client", "nowhere.pem"), ("nowhere", "key.pem")):
             with self.subTest(certificate=certificate, key=key):
                 self.is_distrusted(mutual(), "cannot deliver to .*cert_file.*key_file", self.trusting(**self.key(certificate, key)))
+
+    def test_a_key_with_a_pass_phrase(self):
+        """OpenSSL would ask for it on the terminal of the program, with echo off."""
+        server = self.server(tls=bad.server_tls(self.keys, client_ca="ca"))
+        for name, options in (("pkcs8.pem", ["pkcs8", "-topk8", "-in", "key.pem", "-v2", "aes256"]),
+                              ("traditional.pem", ["pkey", "-in", "key.pem", "-aes256", "-traditional"])):
+            subprocess.run(["openssl", *options, "-out", name, "-passout", "pass:secret1"], cwd=self.keys, check=True)
+            (self.keys / f"both-{name}").write_text((self.keys / "client.pem").read_text() + (self.keys / name).read_text())
+            for certificate, key in ("client.pem", name), (f"both-{name}", f"both-{name}"):
+                with self.subTest(certificate=certificate, key=key):
+                    env = {**os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": f"https://127.0.0.1:{server.port}", "no_proxy": "*",
+                           "OTEL_EXPORTER_OTLP_CERTIFICATE": str(self.keys / "ca.pem"),
+                           "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": str(self.keys / certificate),
+                           "OTEL_EXPORTER_OTLP_CLIENT_KEY": str(self.keys / key)}
+                    for command in ("replay", "--set", "exit_deadline_ms=300", faults_case.recording("threads")), ("doctor",):
+                        said = self.on_a_terminal([faults_case.BUILD / "cuspan", *command], env)
+                        self.assertIn("has a pass phrase", said)
+                        self.assertNotRegex(said, "(?i)enter.*pass")
+
+    def on_a_terminal(self, command, env):
+        """What a program writes to its controlling terminal, whose echo stays on."""
+        child, terminal = pty.fork()
+        if child == 0:
+            os.execve(command[0], [str(part) for part in command], env)
+        said = b""
+        with contextlib.suppress(OSError):  # it ended
+            while part := os.read(terminal, 4096):
+                self.assertTrue(termios.tcgetattr(terminal)[3] & termios.ECHO)
+                said += part
+        os.close(terminal)
+        os.waitpid(child, 0)
+        return re.sub(r"\s+", " ", said.decode())
 
     def test_an_authority_file_that_is_missing(self):
         self.is_distrusted(self.server(tls=bad.server_tls(self.keys)), "cannot deliver to .*nowhere.*ca_file",

@@ -364,6 +364,118 @@ static void in_a_jail(void)
     play();
 }
 
+/* --- standard input, output and error --- */
+
+#define LOOKS 5
+
+/* What stays open, not what is opened for a moment to get another number. */
+static void note_standard_ones_in_use(void)
+{
+    int seen[3] = {0};
+    for (int look = 0; look < LOOKS; look++, pause_ms(2))
+        for (int i = 0; i < 3; i++)
+            seen[i] += fcntl(i, F_GETFD) >= 0;
+    for (int i = 0; i < 3; i++) {
+        char link[32], target[200] = "found-";
+        snprintf(link, sizeof link, "/proc/self/fd/%d", i);
+        if (seen[i] == LOOKS && readlink(link, target + 6, sizeof target - 7) > 0)
+            for (char *at = target; *at; at++)
+                *at = *at == '/' ? '_' : *at;
+        int note = seen[i] == LOOKS ? open(target, O_WRONLY | O_CREAT, 0600) : -1;
+        if (note >= 0)
+            close(note);
+    }
+}
+
+static void close_standard_ones(void)
+{
+    for (int i = 0; i < 3; i++)
+        close(i);
+}
+
+static void without_standard_ones(void)
+{
+    close_standard_ones();
+    start();
+    for (int i = 0; i < 4; i++) {
+        pause_ms(100);
+        note_standard_ones_in_use();
+    }
+    play();
+    exit(STATUS);
+}
+
+/* As a database that was started without them. */
+static void with_own_files_as_standard_ones(void)
+{
+    close_standard_ones();
+    write_own_files();
+    start();
+    pause_ms(300);
+    exit(STATUS);
+}
+
+static void with_own_files_as_standard_ones_later(void)
+{
+    start();
+    pause_ms(300);
+    close_standard_ones();
+    close_all();
+    write_own_files();
+    play();
+    pause_ms(300);
+    exit(STATUS);
+}
+
+/* The child keeps what is written to them. */
+static void with_pipes_as_standard_ones_later(void)
+{
+    char byte;
+    int ends[2];
+    start();
+    pause_ms(300);
+    if (pipe(ends) != 0)
+        complain("pipe");
+    if (fork() == 0) {
+        close(ends[1]);
+        close_standard_ones();
+        while (read(ends[0], &byte, 1) > 0)
+            if (open("found-text", O_WRONLY | O_CREAT, 0600) < 0)
+                _exit(1);
+        _exit(0);
+    }
+    dup2(ends[1], STDOUT_FILENO);
+    dup2(ends[1], STDERR_FILENO);
+    close(ends[1]);
+    play();
+    pause_ms(300);
+    exit(STATUS);
+}
+
+/* --- limits --- */
+
+static void limit_files(void)
+{
+    const struct rlimit none = {0, RLIM_INFINITY};
+    setrlimit(RLIMIT_FSIZE, &none);
+}
+
+static void without_files(void)
+{
+    limit_files();
+    start();
+    exit(STATUS); /* standard output may be a file */
+}
+
+static void without_files_later(void)
+{
+    start();
+    pause_ms(300);
+    limit_files();
+    play();
+    exit(STATUS);
+}
+
 /* --- the loader --- */
 
 /* The duration of the longest of consecutive dlopen() calls while the agent's threads start. HOST_TIMES=FILE
@@ -408,6 +520,12 @@ static const struct {
     {"seccomp-later", with_system_calls_denied},
     {"seccomp-before", with_system_calls_denied_before},
     {"jail", in_a_jail},
+    {"standard-closed", without_standard_ones},
+    {"standard-own-files", with_own_files_as_standard_ones},
+    {"standard-own-files-later", with_own_files_as_standard_ones_later},
+    {"standard-pipes-later", with_pipes_as_standard_ones_later},
+    {"no-files", without_files},
+    {"no-files-later", without_files_later},
     {"loader", with_libraries_loaded_meanwhile},
 };
 

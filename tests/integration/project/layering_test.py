@@ -120,6 +120,24 @@ def curl_include():
     return ["-isystem", place.stdout.strip() + "/include"]
 
 
+# Every descriptor in a host is above 2: opened with base/files.h, or passed through base/process/high_fd.h.
+OPENS = re.compile(r"(?<![\w.>])(open(?:64|at)?|creat|fopen|freopen|opendir|tmpfile|mkos?temp|socket(?:pair)?|accept4?|pipe2?|eventfd|"
+                   r"memfd_create|epoll_create1?|inotify_init1?|timerfd_create|signalfd|pidfd_open|dup[23]?|shm_open|popen)\((?!struct |const )")
+OPENERS = {"base/files.c", "base/process/high_fd.c", "export/curl_module/module_descriptors.c",
+           "export/curl_module/module_libc.c"}
+
+
+def check_descriptors(name, text):
+    """The CLI and the stand-in for CUPTI are not in other people's programs."""
+    if name in OPENERS or name.split("/")[0] in ("cli", "replay"):
+        return []
+    code = re.sub(r"/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"", "", text, flags=re.DOTALL)
+    return [f"src/{name}: {call[1]}() may return a descriptor below 3; use base/files.h or high_fd()"
+            for call in OPENS.finditer(code)
+            if not code[:call.start()].endswith(("high_fd(", "high_fd_pair(", "static void "))
+            and not re.match(r"open\((?:writer|&json), ", code[call.start():])]
+
+
 def check_rules_bite():
     """A rule that matches nothing would always pass, so this tries one include against each kind of rule."""
     bad = [("correlate", '"', "capture/cupti.h"), ("export", '"', "encode/encoder.h"), ("capture", "<", "curl/curl.h"),
@@ -131,6 +149,9 @@ def check_rules_bite():
     header, guard = ROOT / "src/base/log.h", "#ifndef CUSPAN_BASE_{0}_H\n#define CUSPAN_BASE_{0}_H\n"
     if check_guard(header, guard.format("LOG")) or not check_guard(header, guard.format("LOGS")):
         wrong.append("the check of include guards does not compare them with the path")
+    for call in ("open(path, 0)", "fopen(a, b)", "socket(1, 2, 3)", "eventfd(0, 0)", "memfd_create(a, 0)", "pipe2(ends, 0)", "dup(1)"):
+        if not check_descriptors("agent/a.c", f"x = {call};") or check_descriptors("agent/a.c", f"x = high_fd({call});"):
+            wrong.append(f"the check of descriptors does not see {call}")
     return wrong + [f"a rule forbids {i}" for i in good if any(breaks(rule, *i) for rule in RULE_PAIRS)]
 
 
@@ -145,6 +166,7 @@ def main():
         for path in files:
             text = path.read_text(encoding="utf-8")
             wrong += check_includes(path, text)
+            wrong += check_descriptors(str(path.relative_to(ROOT / "src")), text)
             wrong += check_guard(path, text) if path.suffix == ".h" else []
         headers = [path for path in files if path.suffix == ".h"]
         with ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -1,11 +1,17 @@
 #include "base/process/guarded_fd.h"
 
+#include "base/process/high_fd.h"
+#include "base/process/write_signals.h"
+
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -120,6 +126,72 @@ static void test_an_unknown_birth_is_not_compared(void **state)
     guarded_fd_close(&fd);
 }
 
+static void test_new_descriptors_are_above_standard_error(void **state)
+{
+    int saved[3], ends[2];
+    struct rlimit limit, three;
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        saved[i] = fcntl(i, F_DUPFD, 10);
+    close(0);
+    close(2);
+    int file = high_fd(open("/dev/null", O_RDONLY));
+    int paired = high_fd_pair(pipe2(ends, O_CLOEXEC), ends);
+    getrlimit(RLIMIT_NOFILE, &limit);
+    three = (struct rlimit){3, limit.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &three);
+    int none = high_fd(open("/dev/null", O_RDONLY)), saved_errno = errno;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    bool is_free = fcntl(0, F_GETFD) < 0 && fcntl(2, F_GETFD) < 0;
+    for (int i = 0; i < 3; i++) {
+        dup2(saved[i], i);
+        close(saved[i]);
+    }
+    assert_true(file > 2 && paired == 0 && ends[0] > 2 && ends[1] > 2);
+    assert_true(fcntl(file, F_GETFD) & FD_CLOEXEC);
+    assert_int_equal(none, -1);
+    assert_true(saved_errno == EINVAL || saved_errno == EMFILE);
+    assert_true(is_free);
+    assert_int_equal(high_fd(-1), -1);
+    assert_int_equal(high_fd_pair(-1, ends), -1);
+    close(file);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static volatile sig_atomic_t raised;
+
+static void count(int number)
+{
+    raised += number == SIGXFSZ || number == SIGPIPE;
+}
+
+static void test_signals_of_our_writes_do_not_reach_the_host(void **state)
+{
+    struct rlimit limit, none;
+    struct write_signals signals;
+    int ends[2], file = temporary_file();
+    (void)state;
+    signal(SIGXFSZ, count);
+    signal(SIGPIPE, count);
+    getrlimit(RLIMIT_FSIZE, &limit);
+    none = (struct rlimit){0, limit.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &none);
+    assert_int_equal(pipe(ends), 0);
+    close(ends[0]);
+    write_signals_hold(&signals);
+    assert_int_equal(write(file, "x", 1), -1);
+    assert_int_equal(write(ends[1], "x", 1), -1);
+    write_signals_release(&signals);
+    setrlimit(RLIMIT_FSIZE, &limit);
+    assert_int_equal(errno, EPIPE);
+    assert_int_equal(raised, 0);
+    raise(SIGXFSZ);
+    assert_int_equal(raised, 1);
+    close(file);
+    close(ends[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,6 +201,8 @@ int main(void)
         cmocka_unit_test(test_a_folder_with_the_inode_of_ours_stays_open),
         cmocka_unit_test(test_a_later_file_with_the_inode_of_ours_stays_open),
         cmocka_unit_test(test_an_unknown_birth_is_not_compared),
+        cmocka_unit_test(test_new_descriptors_are_above_standard_error),
+        cmocka_unit_test(test_signals_of_our_writes_do_not_reach_the_host),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -1,6 +1,7 @@
 #include "base/log.h"
 
 #include "base/limits.h"
+#include "base/process/standard_fd.h"
 #include "../support/stderr_text.h"
 
 #include <errno.h>
@@ -73,12 +74,38 @@ static void stderr_becomes(int fd)
 {
     old_stderr = dup(STDERR_FILENO);
     dup2(fd, STDERR_FILENO);
+    standard_fd_remember();
 }
 
 static void stderr_comes_back(void)
 {
     dup2(old_stderr, STDERR_FILENO);
     close(old_stderr);
+    standard_fd_remember();
+}
+
+/* A daemon replaces its standard error, and what replaces it is not ours. */
+static void test_nothing_is_written_into_a_file_of_the_host(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/log-test-XXXXXX", text[16];
+    int file = mkstemp(path);
+    assert_true(file > 2);
+    log_set_level(LOG_WARN);
+    old_stderr = dup(STDERR_FILENO);
+    dup2(file, STDERR_FILENO);
+    log_error("into a data file");
+    dup2(old_stderr, STDERR_FILENO);
+    assert_int_equal(lseek(file, 0, SEEK_END), 0);
+    /* It was started with this file, which another process writes to elsewhere. */
+    assert_int_equal(write(file, "page", 4), 4);
+    lseek(file, 0, SEEK_SET);
+    stderr_becomes(file);
+    log_error("over the page");
+    stderr_comes_back();
+    assert_int_equal(pread(file, text, sizeof text, 0), 4);
+    close(file);
+    unlink(path);
 }
 
 /* Writing to a pipe whose reader has gone would raise a signal that ends the process. */
@@ -159,6 +186,7 @@ int main(void)
         cmocka_unit_test(test_levels_and_prefixes),
         cmocka_unit_test(test_a_statement_logs_once),
         cmocka_unit_test(test_errno_stays),
+        cmocka_unit_test(test_nothing_is_written_into_a_file_of_the_host),
         cmocka_unit_test(test_nobody_dies_of_a_broken_pipe),
         cmocka_unit_test(test_nobody_waits_for_a_full_pipe),
         cmocka_unit_test(test_a_long_line_is_cut_and_still_a_line),

@@ -2,6 +2,7 @@
 
 #include "base/limits.h"
 #include "model/record.h"
+#include "../support/stderr_text.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -117,23 +118,13 @@ static void test_threads_get_the_same_entries(void **state)
     }
 }
 
-/* Captures standard error in a pipe while `fill` runs. */
 static size_t lines_of(void (*fill)(void))
 {
-    int ends[2], kept = dup(STDERR_FILENO);
-    static char said[8192];
-    assert_int_equal(pipe(ends), 0);
-    dup2(ends[1], STDERR_FILENO);
-    close(ends[1]);
+    stderr_begin();
     fill();
-    dup2(kept, STDERR_FILENO);
-    close(kept);
-    ssize_t got = read(ends[0], said, sizeof said - 1);
-    close(ends[0]);
-    said[got > 0 ? got : 0] = 0;
-    size_t lines = 0;
-    for (const char *at = said; (at = strstr(at, "1024 KiB")) != NULL; at++)
-        lines++;
+    char *said = stderr_end();
+    size_t lines = times_in(said, "1024 KiB");
+    free(said);
     return lines;
 }
 

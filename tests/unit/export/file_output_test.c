@@ -1,6 +1,7 @@
 #include "export/exporter.h"
 
 #include "base/clock.h"
+#include "base/process/standard_fd.h"
 #include "base/accounting/counters.h"
 #include "../support/batches.h"
 #include "../support/one_exporter.h"
@@ -171,6 +172,7 @@ static void test_the_console_is_standard_output(void **state)
     int fd = open(path, O_RDWR | O_CREAT, 0600);
     fflush(stdout);
     dup2(fd, STDOUT_FILENO);
+    standard_fd_remember();
     struct exporter *exporter = start(EXPORTER_CONSOLE, NULL);
     submit(exporter, "{\"a\":1}");
     bool stopped = exporter_destroy(exporter, in_ms(PATIENCE_MS));
@@ -192,6 +194,7 @@ static struct exporter *start_on_pipe(int *saved, int ends[2], int flags)
     fflush(stdout);
     *saved = dup(STDOUT_FILENO);
     dup2(ends[1], STDOUT_FILENO);
+    standard_fd_remember();
     close(ends[1]);
     return start(EXPORTER_CONSOLE, NULL);
 }

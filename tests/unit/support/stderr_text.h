@@ -2,6 +2,8 @@
 #ifndef CUSPAN_TESTS_STDERR_TEXT_H
 #define CUSPAN_TESTS_STDERR_TEXT_H
 
+#include "base/process/standard_fd.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +19,7 @@ static inline void stderr_begin(void)
     stderr_file = tmpfile();
     if (!stderr_file || dup2(fileno(stderr_file), STDERR_FILENO) < 0)
         abort();
+    standard_fd_remember();
 }
 
 /* Returns the text, which the caller frees. */
@@ -25,6 +28,7 @@ static inline char *stderr_end(void)
     fflush(stderr);
     dup2(stderr_saved, STDERR_FILENO);
     close(stderr_saved);
+    standard_fd_remember();
     char *text = calloc(1, 65536);
     ssize_t got = pread(fileno(stderr_file), text, 65535, 0);
     if (got < 0)

@@ -1,0 +1,57 @@
+#include "base/process/variables.h"
+
+#include <netinet/in.h>
+#include <resolv.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+static char *_Atomic taken; /* "NAME=VALUE" strings; an empty one ends them */
+
+/* glibc reads LOCALDOMAIN and RES_OPTIONS when it reads /etc/resolv.conf, once for all threads. It should do
+ * so now. */
+static void read_resolver_variables(void)
+{
+    struct __res_state state;
+    memset(&state, 0, sizeof state);
+    if (res_ninit(&state) == 0)
+        res_nclose(&state);
+}
+
+void variables_take(void)
+{
+    size_t bytes = 1;
+    char *nothing = NULL;
+    if (atomic_load(&taken))
+        return;
+    for (char **variable = environ; variable && *variable; variable++)
+        bytes += strlen(*variable) + 1;
+    char *copy = malloc(bytes), *to = copy;
+    if (!copy)
+        return;
+    for (char **variable = environ; variable && *variable; variable++) {
+        size_t length = strlen(*variable) + 1;
+        if (length > 1 && length < bytes - (size_t)(to - copy)) /* it may have changed meanwhile */
+            to = (char *)memcpy(to, *variable, length) + length;
+    }
+    *to = '\0';
+    if (!atomic_compare_exchange_strong(&taken, &nothing, copy))
+        free(copy);
+    read_resolver_variables();
+}
+
+const char *variables_get(const char *name)
+{
+    size_t length = strlen(name);
+    if (getauxval(AT_SECURE))
+        return NULL;
+    const char *at = atomic_load(&taken);
+    if (!at)
+        return getenv(name);
+    for (; *at; at += strlen(at) + 1)
+        if (strncmp(at, name, length) == 0 && at[length] == '=')
+            return at + length + 1;
+    return NULL;
+}

@@ -1,0 +1,13 @@
+/* The environment for all threads of ours. The host may call setenv() at any time, and before glibc 2.41 that
+ * frees the array that another thread's getenv() reads. */
+#ifndef CUSPAN_BASE_PROCESS_VARIABLES_H
+#define CUSPAN_BASE_PROCESS_VARIABLES_H
+
+/* Copies the environment, on the host's thread that starts the agent. The first call counts. */
+void variables_take(void);
+
+/* A variable as it was then, or NULL. Before variables_take(), as it is now. A setuid process has none,
+ * because its caller must not control it. Any thread; valid until the process ends. */
+const char *variables_get(const char *name);
+
+#endif

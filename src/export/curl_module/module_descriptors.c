@@ -1,0 +1,98 @@
+/* What the libraries linked into the module open (--wrap in cmake/export.cmake) is close-on-exec, so that
+ * programs executed by the host do not inherit it, and above descriptor 2, which may be free because the host
+ * has closed it. */
+#include "base/process/high_fd.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MODE_BYTES 16
+
+/* The linker's names. NOLINTBEGIN(bugprone-reserved-identifier) */
+int __real_socketpair(int domain, int type, int protocol, int ends[2]);
+int __wrap_socketpair(int domain, int type, int protocol, int ends[2]);
+int __real_socket(int domain, int type, int protocol);
+int __wrap_socket(int domain, int type, int protocol);
+int __real_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...);
+int __wrap_open64(const char *path, int flags, ...);
+FILE *__wrap_fopen(const char *path, const char *mode);
+FILE *__wrap_fopen64(const char *path, const char *mode);
+FILE *__real_fopen(const char *path, const char *mode);
+DIR *__wrap_opendir(const char *path);
+
+int __wrap_socketpair(int domain, int type, int protocol, int ends[2])
+{
+    return high_fd_pair(__real_socketpair(domain, type | SOCK_CLOEXEC, protocol, ends), ends);
+}
+
+int __wrap_socket(int domain, int type, int protocol)
+{
+    return high_fd(__real_socket(domain, type | SOCK_CLOEXEC, protocol));
+}
+
+static int open_high(const char *path, int flags, va_list rest)
+{
+    unsigned mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, unsigned) : 0;
+    return high_fd(__real_open(path, flags | O_CLOEXEC, mode));
+}
+
+int __wrap_open(const char *path, int flags, ...)
+{
+    va_list rest;
+    va_start(rest, flags);
+    int number = open_high(path, flags, rest);
+    va_end(rest);
+    return number;
+}
+
+int __wrap_open64(const char *path, int flags, ...)
+{
+    va_list rest;
+    va_start(rest, flags);
+    int number = open_high(path, flags, rest);
+    va_end(rest);
+    return number;
+}
+
+static void close_failed(int number)
+{
+    int saved_errno = errno;
+    if (number >= 0)
+        close(number);
+    errno = saved_errno;
+}
+
+/* The libraries only read files: certificates, keys, /etc/hosts. Others are opened as they are. */
+FILE *__wrap_fopen(const char *path, const char *mode)
+{
+    char with_e[MODE_BYTES];
+    if (*mode != 'r' || strchr(mode, '+'))
+        return __real_fopen(path, snprintf(with_e, MODE_BYTES, "%se", mode) < MODE_BYTES ? with_e : mode);
+    int number = __wrap_open(path, O_RDONLY);
+    FILE *file = number >= 0 ? fdopen(number, mode) : NULL;
+    if (!file)
+        close_failed(number);
+    return file;
+}
+
+FILE *__wrap_fopen64(const char *path, const char *mode)
+{
+    return __wrap_fopen(path, mode);
+}
+
+DIR *__wrap_opendir(const char *path)
+{
+    int number = __wrap_open(path, O_RDONLY | O_DIRECTORY);
+    DIR *folder = number >= 0 ? fdopendir(number) : NULL;
+    if (!folder)
+        close_failed(number);
+    return folder;
+}
+/* NOLINTEND(bugprone-reserved-identifier) */
