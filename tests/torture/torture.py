@@ -31,6 +31,7 @@ sys.path.insert(0, str(ROOT / "tests/support"))
 import accounts  # noqa: E402
 import recording  # noqa: E402
 import sink  # noqa: E402
+from preload import preloadable  # noqa: E402
 
 RECORDING = ROOT / "examples/recordings/vector_add.cuspanrec"
 HOST_STATUS, HOST_OUTPUT = 7, "host: done\n"
@@ -98,7 +99,7 @@ class Run:
     def environment(self, build):
         env = {key: value for key, value in os.environ.items() if not OTHER_ENVIRONMENT.match(key)}
         mark = f"{self.call or 0}{'+' if self.onwards else ''}"
-        env.update(LD_PRELOAD=str(build / "libtorture.so"), TORTURE_REPORT=str(self.folder / "torture"),
+        env.update(LD_PRELOAD=preloadable(build / "libtorture.so"), TORTURE_REPORT=str(self.folder / "torture"),
                    CUSPAN_CONFIG_FILE=str(self.folder / "cuspan.yaml"), no_proxy="*")
         if self.kind != "cupti":
             env["TORTURE"] = f"{self.kind}:{mark}"

@@ -10,6 +10,7 @@ import io
 import json
 import os
 import random
+import shlex
 import sqlite3
 import sys
 import tempfile
@@ -76,7 +77,7 @@ class Case(unittest.TestCase):
 
     def standin(self, recording="threads", name="standin", after="echo done"):
         """A program that replays if an agent is injected, and otherwise does nothing."""
-        host = " ".join(map(str, (BUILD / "exit_host", BUILD / "libcuspan.so", BUILD / "libcuspan-replay.so",
+        host = shlex.join(map(str, (BUILD / "exit_host", BUILD / "libcuspan.so", BUILD / "libcuspan-replay.so",
                                   ROOT / f"examples/recordings/{recording}.cuspanrec", "return")))
         return self.script(name, f"[ -z \"$CUDA_INJECTION64_PATH\" ] || {host} > /dev/null || [ $? = 7 ] || exit 9\n{after}\n")
 

@@ -8,6 +8,7 @@ records, and uses record_tap.c with the replay library. Each figure of the table
 import copy
 import json
 import os
+import shlex
 import sys
 import tempfile
 import unittest
@@ -167,7 +168,7 @@ class Script(unittest.TestCase):
     def test_it_passes_and_fails(self):
         with tempfile.TemporaryDirectory() as folder:
             program = Path(folder, "standin")
-            host = " ".join(map(str, (BUILD / "exit_host", BUILD / "libcuspan.so", BUILD / "libcuspan-replay.so",
+            host = shlex.join(map(str, (BUILD / "exit_host", BUILD / "libcuspan.so", BUILD / "libcuspan-replay.so",
                                       ROOT / "examples/recordings/threads.cuspanrec", "return")))
             program.write_text(f"#!/bin/sh\n[ -z \"$CUDA_INJECTION64_PATH\" ] || {host} > /dev/null || [ $? = 7 ] || exit 9\n"
                                "echo done\n")

@@ -5,6 +5,7 @@
 """
 
 import json
+import shlex
 import subprocess
 import sys
 import time
@@ -191,10 +192,9 @@ class CommandCase(Case):
         return [agent_case.BUILD / "agent_host", agent_case.BUILD / "libcuspan.so", agent_case.BUILD / "libcuspan-replay.so", path_of(recording)]
 
     def script(self, text):
-        """A shell script, in which $HOST is such a host."""
+        """A shell script, in which the function host runs such a host."""
         path = self.directory / "job.sh"
-        host = " ".join(map(str, self.program()))
-        path.write_text(f"#!/bin/sh\nHOST='{host}'\n{text}\n")
+        path.write_text(f"#!/bin/sh\nhost() {{ {shlex.join(map(str, self.program()))}; }}\n{text}\n")
         path.chmod(0o755)
         return [path]
 
@@ -237,7 +237,7 @@ class Command(CommandCase):
             self.assertEqual(of_root[key], of_session[key])
 
     def test_a_script_of_several_programs_is_one_trace(self):
-        result = self.run_command(self.script("$HOST; $HOST; true"), "--service-name", "job", status=0)
+        result = self.run_command(self.script("host; host; true"), "--service-name", "job", status=0)
         root, = result.roots
         self.assertEqual(root["name"], "job.sh")
         self.assertEqual((self.attributes(root), root.get("status", {})), ({"process.exit.code": "0"}, {}))
@@ -248,7 +248,7 @@ class Command(CommandCase):
         self.assertRegex(result.err, r"spans delivered to .*, by 2 processes\n")
 
     def test_a_signal_is_an_error(self):
-        result = self.run_command(self.script("$HOST; kill -TERM $$"), status=-15)
+        result = self.run_command(self.script("host; kill -TERM $$"), status=-15)
         root, = result.roots
         self.assertEqual((self.attributes(root), root["status"]["code"]), ({"error.type": "SIGTERM"}, 2))
 
@@ -287,7 +287,7 @@ class Command(CommandCase):
     def test_what_is_not_sampled_is_neither_traced_nor_sent(self):
         for env in ({"OTEL_TRACES_SAMPLER": "always_off"}, {"OTEL_TRACES_SAMPLER": "parentbased_always_off"},
                     {"OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0"}):
-            result = self.run_command(self.script("echo $TRACEPARENT; $HOST"), env=env)
+            result = self.run_command(self.script("echo $TRACEPARENT; host"), env=env)
             self.assertRegex(result.out, "^00-[0-9a-f]{32}-[0-9a-f]{16}-02\n")
             self.assertEqual(result.text, "")
             self.assertEqual(result.err, "cuspan: no spans: the sampler dropped this run\n")

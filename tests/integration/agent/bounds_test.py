@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
 
 import agent_case  # noqa: E402
 from agent_case import MEMORY_BYTES, NO_HURRY, compare, is_call, recorded  # noqa: E402
+from preload import preloadable  # noqa: E402
 
 LONG = False
 ALLOCATED = {}  # by test, for tests with the default bound
@@ -60,7 +61,7 @@ class Case(agent_case.Case):
         watched = agent_case.BUILD / "libmemory-watch.so"
         page = self.directory / "memory"
         if not agent_case.SANITIZERS:
-            env.update(LD_PRELOAD=str(watched), MEMORY_WATCH=str(page))
+            env.update(LD_PRELOAD=preloadable(watched), MEMORY_WATCH=str(page))
         settings = {"memory_bytes_max": memory, **NO_HURRY, **(settings or {})}
         to_file = more.pop("to_file", not {"--file", "--endpoint"} & set(options))
         result = self.replay(name, *options, env=env, settings=settings, to_file=to_file, **more)

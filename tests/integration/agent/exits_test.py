@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import signal
 import socket
 import ssl
@@ -496,7 +497,7 @@ print("alive")
     def test_cuspan_run_and_several_processes(self):
         """Each span is accounted for."""
         ways = "return", "_exit", "KILL", "return"
-        script = "; ".join(" ".join(str(part) for part in self.command(way)) for way in ways)
+        script = "; ".join(shlex.join(map(str, self.command(way))) for way in ways)
         lines, result = self.run_command("sh", "-c", script, env={"HOST_DELAY_MS": "1200"})
         self.assertRegex(result.err, r"(?m)^cuspan: 4,151 spans delivered to .*, by 4 processes$")
         self.assertEqual(len(lines), 2, result.err)

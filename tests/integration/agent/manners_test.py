@@ -23,6 +23,7 @@ from pathlib import Path
 import exits_test
 import agent_case
 from agent_case import HANG_S, path_of, spans_in
+from preload import preloadable
 
 RECORDING = "threads"
 SOON = {"OTEL_BSP_SCHEDULE_DELAY": "50"}
@@ -182,7 +183,7 @@ class Effects(MannersCase):
             self.skipTest("a sanitizer's runtime has to come first")
         noted = self.directory / "cuda"
         driver = agent_case.BUILD / "fake_driver/libcuda.so.1"
-        result = self.host("plain", env={"LD_PRELOAD": str(driver), "HOST_CUDA": str(noted)})
+        result = self.host("plain", env={"LD_PRELOAD": preloadable(driver), "HOST_CUDA": str(noted)})
         self.assertEqual(result.status, exits_test.STATUS)
         self.assert_all_there(result)
         self.assertEqual(set(noted.read_text().split()), {"cuDriverGetVersion"})

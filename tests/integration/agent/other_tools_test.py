@@ -8,6 +8,7 @@ together with the agent, in each mode of cupti.others, on the replay library tha
 import json
 import os
 import re
+import subprocess
 import sys
 import unittest
 from pathlib import Path
@@ -17,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
 import agent_case  # noqa: E402
 import compare  # noqa: E402
 import recording  # noqa: E402
+from preload import preloadable  # noqa: E402
 
 NAME = "threads"
 SMALL = "vector_add"  # several plays fit in one of the tool's buffers
@@ -67,7 +69,7 @@ class Case(agent_case.Case):
 
     def preloaded(self):
         """A sanitizer's library must come first."""
-        library = str(self.build("libcuspan-share.so"))
+        library = preloadable(self.build("libcuspan-share.so"))
         if "address" in agent_case.SANITIZERS or "thread" in agent_case.SANITIZERS:
             tool = "libasan.so" if "address" in agent_case.SANITIZERS else "libtsan.so"
             found = os.popen(f"gcc -print-file-name={tool}").read().strip()
@@ -110,10 +112,11 @@ class Alone(Case):
             self.assertEqual(result.counts[0][0], work_of(NAME)[0] * seen)
 
     def test_it_is_libc_alone_and_shows_its_own_names_alone(self):
-        found = os.popen(f"readelf -d {self.build('libcuspan-share.so')}").read()
+        found = subprocess.run(["readelf", "-d", self.build("libcuspan-share.so")], stdout=subprocess.PIPE, text=True, check=True).stdout
         needed = [name for name in re.findall(r"NEEDED.*\[(.*)\]", found) if not re.match("lib[at]san|libubsan", name)]
         self.assertLessEqual(set(needed), {"libc.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2", "libm.so.6"})
-        names = os.popen(f"nm -D --defined-only {self.build('libcuspan-share.so')}").read().split("\n")
+        names = subprocess.run(["nm", "-D", "--defined-only", self.build("libcuspan-share.so")], stdout=subprocess.PIPE, text=True,
+                               check=True).stdout.split("\n")
         shown = {line.split()[-1] for line in names if line}
         self.assertTrue(all(re.match("cupti[A-Z]|cuspan_share_api$", name) for name in shown), shown)
 

@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -138,7 +139,7 @@ class Program(doctor_case.Case):
 
     def test_long_program_with_an_agent(self):
         script = self.directory / "long.sh"
-        script.write_text("#!/bin/sh\n" + " ".join(map(str, self.host())) + "\nexec sleep 600\n")
+        script.write_text("#!/bin/sh\n" + shlex.join(map(str, self.host())) + "\nexec sleep 600\n")
         script.chmod(0o755)
         self.run_for_long_enough("warning", "was terminated after {} s", "--seconds", program=[script])
 

@@ -17,6 +17,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "support")]
 
 import doctor_case  # noqa: E402
 from doctor_case import IS_ROOT  # noqa: E402
+from preload import preloadable  # noqa: E402
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
@@ -196,7 +197,7 @@ class Injection(doctor_case.Case):
         self.says("injection.preload", "warning", "/nowhere/x.so.*cannot be loaded", "unset LD_PRELOAD", env={"LD_PRELOAD": "/nowhere/x.so"})
         tool = shutil.copy(doctor_case.BUILD / "libfake_cuda.so", self.directory / "libToolsInjection64.so")
         self.says("injection.preload", "warning", "probably a tool", "env -u LD_PRELOAD", env={"LD_PRELOAD": tool})
-        self.says("injection.preload", "ok", "libfake", env={"LD_PRELOAD": doctor_case.BUILD / "libfake_cuda.so"})
+        self.says("injection.preload", "ok", "libfake", env={"LD_PRELOAD": preloadable(doctor_case.BUILD / "libfake_cuda.so")})
 
     def test_tools(self):
         self.says("injection.tools", "ok")

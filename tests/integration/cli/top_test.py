@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/support"))
 
 from backend import spans_of  # noqa: E402
+from preload import preloadable  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
 BUILD = ROOT / "build"
@@ -271,7 +272,7 @@ class Top(unittest.TestCase):
         """Between two polls, the agent's clock runs 100 times faster: the lease of 10 s takes 0.1 s. Each poll renews it."""
         clock = self.folder / "clock"
         clock.write_bytes(struct.pack("=q", 1))
-        running = self.replay("trainer", "torch_inference", LD_PRELOAD=str(BUILD / "libfaults_doubles.so"), FAULTS_CLOCK=str(clock),
+        running = self.replay("trainer", "torch_inference", LD_PRELOAD=preloadable(BUILD / "libfaults_doubles.so"), FAULTS_CLOCK=str(clock),
                               ASAN_OPTIONS=f"verify_asan_link_order=0:{self.env.get('ASAN_OPTIONS', '')}")
         screen = self.terminal()
         screen.wait_for("no kernels", lambda text: "nvjet_sm90" in text)

@@ -432,9 +432,9 @@ class Disk(Case):
         """Runs the agent with a separate file system as the spool's directory, in its own namespace."""
         self.spool.mkdir(mode=0o700)
         command = (f"mount -t tmpfs -o {options},mode=0700 none {self.spool} && {script} && "
-                   f"exec {BUILD}/cuspan replay --endpoint {sink.endpoint} --set spool.directory={self.spool} "
+                   f"exec '{BUILD}/cuspan' replay --endpoint {sink.endpoint} --set spool.directory={self.spool} "
                    f"--set exit_deadline_ms=600000 --set report_file={self.directory}/report-{self.runs + 2} "
-                   f"--repeat 25 {RECORDING}")
+                   f"--repeat 25 '{RECORDING}'")
         probe = self.start(["unshare", "-m", "sh", "-c", f"mount -t tmpfs none {self.spool}"])
         if probe.wait(LIMIT_S) != 0:
             self.skipTest("no right to mount a file system here")

@@ -201,7 +201,7 @@ static const char *below(const char *path)
 static void copy_fake(const char *fake, const char *path)
 {
     char command[1200];
-    snprintf(command, sizeof command, "/bin/cp %s/libfake_cupti_%s.so %s", FAKE_CUPTI_FOLDER, fake,
+    snprintf(command, sizeof command, "/bin/cp '%s/libfake_cupti_%s.so' '%s'", FAKE_CUPTI_FOLDER, fake,
              below(path));
     assert_int_equal(system(command), 0);
 }
