@@ -68,7 +68,7 @@ cuspan_stage(cli src/cli/args/command_table.c src/cli/args/options.c src/cli/arg
              src/cli/export/fleet_group.c src/cli/export/fleet_encode.c src/cli/export/fleet_path.c src/cli/export/fleet_writer.c src/cli/export/fleet_recordings.c
              src/cli/commands/cmd_export.c
              src/cli/diff/compare.c src/cli/diff/runs.c src/cli/diff/run_files.c src/cli/diff/baseline.c
-             src/cli/ranks/ranks.c src/cli/ranks/ranks_series.c src/cli/ranks/ranks_instances.c src/cli/ranks/ranks_clocks.c src/cli/ranks/ranks_stragglers.c src/cli/ranks/ranks_links.c src/cli/ranks/ranks_stages.c src/cli/ranks/ranks_findings.c
+             src/cli/ranks/ranks.c src/cli/ranks/ranks_series.c src/cli/ranks/ranks_instances.c src/cli/ranks/ranks_clocks.c src/cli/ranks/ranks_stragglers.c src/cli/ranks/ranks_links.c src/cli/ranks/ranks_stages.c src/cli/ranks/ranks_jobs.c src/cli/ranks/ranks_hosts.c src/cli/ranks/ranks_standing.c src/cli/ranks/ranks_compared.c src/cli/ranks/ranks_findings.c
              src/cli/diff/diff_limits.c src/cli/diff/diff.c src/cli/diff/diff_code.c src/cli/commands/cmd_diff.c
              src/cli/overhead/estimate.c src/cli/overhead/overhead_measure.c src/cli/overhead/overhead_print.c src/cli/commands/cmd_overhead.c src/cli/commands/cmd_counters.c
              src/cli/top/top_sample.c src/cli/top/top_ranks.c src/cli/top/top_screen.c src/cli/top/top_poll.c src/cli/top/top_watch.c src/cli/commands/cmd_top.c

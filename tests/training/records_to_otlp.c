@@ -123,6 +123,7 @@ static void put_step(struct span_writer *writer, const struct record *record, st
     snprintf(name, sizeof name, "rank %u", record->rank);
     put_attribute(writer, attributes, 9, "cuda.step.number", NULL, record->step);
     put_attribute(writer, attributes, 9, "cuda.step.kind", "train", 0);
+    put_attribute(writer, attributes, 9, "cuda.session.end_reason", "step", 0);
     if (record->key)
         put_attribute(writer, attributes, 9, "cuda.step.gpu_backlog", NULL, record->key - 1);
     put_span(writer, record, attributes, name, writer->step_id, record->end_ns);
@@ -135,9 +136,9 @@ static void put_collective(struct span_writer *writer, const struct record *reco
     put_attribute(writer, attributes, 9, "cuda.collective.operation", "all_reduce", 0);
     put_attribute(writer, attributes, 9, "cuda.collective.ranks", NULL, record->participants);
     put_attribute(writer, attributes, 9, "cuda.collective.bytes", NULL, record->bytes);
-    snprintf(text, sizeof text, "%016llx", (unsigned long long)record->communicator);
+    snprintf(text, sizeof text, "0x%016llx", (unsigned long long)record->communicator);
     put_attribute(writer, attributes, 9, "cuda.collective.communicator", text, 0);
-    snprintf(text, sizeof text, "%016llx", (unsigned long long)record->key);
+    snprintf(text, sizeof text, "0x%016llx", (unsigned long long)record->key);
     put_attribute(writer, attributes, 9, "cuda.collective.key", text, 0);
     put_span(writer, record, attributes, "AllReduce", ++writer->next_id, record->end_ns);
 }
@@ -151,7 +152,7 @@ static void take(struct span_writer *writer, const struct record *record)
         put_step(writer, record, &attributes);
         break;
     case RECORD_CALL:
-        put_attribute(writer, &attributes, 9, "cuda.api", "cudaLaunchKernel", 0);
+        put_attribute(writer, &attributes, 9, "cuda.api", "runtime", 0);
         put_span(writer, record, &attributes, "cudaLaunchKernel", ++writer->next_id, record->start_ns + 5000);
         break;
     case RECORD_WORK:

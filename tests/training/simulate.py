@@ -290,7 +290,7 @@ class Job:
             self.put(step, COLLECTIVE, rank, self.shown(step, rank), clock(start), clock(own_end), key, communicator.key,
                      operation, len(members), segment.bytes)
             if stream is None:
-                self.exposed[rank] += own_end - start
+                self.exposed[rank] += own_end - max(starts)  # the rest is waiting
                 now[rank] = own_end
             else:
                 stream[rank] = own_end
@@ -393,7 +393,8 @@ class OtlpWriter:
         trace = f"{mix(self.seed, step):016x}{mix(step, self.seed, 1):016x}"
         if kind == STEP:
             self.flush(rank)
-            values = {"cuda.step.number": step, "cuda.step.source": "api", "cuda.step.kind": "train"}
+            values = {"cuda.step.number": step, "cuda.step.source": "api", "cuda.step.kind": "train",
+                      "cuda.session.end_reason": "step"}
             if key:
                 values["cuda.step.gpu_backlog"] = key - 1
             self.step_of[rank] = {"traceId": trace, "spanId": self.id(), "name": f"rank {rank}", "kind": 1,
@@ -403,12 +404,12 @@ class OtlpWriter:
             return
         values, name = {"cuda.activity": "kernel", "cuda.stream.id": 7}, "compute"
         if kind == CALL:
-            end, name, values = start + 5000, "cudaLaunchKernel", {"cuda.api": "cudaLaunchKernel"}
+            end, name, values = start + 5000, "cudaLaunchKernel", {"cuda.api": "runtime"}
         if kind == COLLECTIVE:
             name = OPERATIONS[word].title().replace("_", "")
             values.update({"cuda.activity": "collective", "cuda.collective.operation": OPERATIONS[word], "cuda.collective.ranks": participants,
-                           "cuda.collective.communicator": f"{communicator:016x}", "cuda.collective.bytes": size,
-                           "cuda.collective.key": f"{key:016x}", "cuda.collective.source": "nvtx"})
+                           "cuda.collective.communicator": f"0x{communicator:016x}", "cuda.collective.bytes": size,
+                           "cuda.collective.key": f"0x{key:016x}", "cuda.collective.source": "nvtx"})
         if kind == COLLECTIVE and word == SEND_RECV:
             values["cuda.collective.peer"] = 1 - rank % 2
         self.spans[rank].append({"traceId": trace, "spanId": self.id(), "parentSpanId": self.step_of[rank]["spanId"],

@@ -12,6 +12,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import jobs
+import jobs_spans
+
 HERE = Path(__file__).resolve().parent
 CUSPAN = None
 
@@ -185,6 +188,90 @@ class Ranks(unittest.TestCase):
         text = job.read_text(encoding="utf-8").replace("cuda.step.", "other.step.")
         job.write_text(text, encoding="utf-8")
         self.assertNotIn("ranks", stat(job))
+
+
+class Jobs(unittest.TestCase):
+    """On jobs of jobs.py, in the agent's own format."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def write(self, name="job", program="fsdp_tp", ranks=8, fault="none", seed=1, steps=8, **options):
+        job = jobs.Job(jobs.Plan(program, ranks=ranks, steps=steps, seed=seed, fault=fault, per_host=ranks // 2, strength=0.2))
+        job.run()
+        jobs_spans.Writer(job, Path(self.folder.name, name), **options).write()
+        return Path(self.folder.name, name), job.truth
+
+    def findings(self, *paths):
+        done = subprocess.run([CUSPAN, "stat", "--json", "--findings", *paths], capture_output=True, text=True)
+        return done.returncode, json.loads(done.stdout)["rank_findings"]
+
+    def test_keys_in_all_formats(self):
+        """Several communicators stay several. The agent writes 0x and 16 digits."""
+        for number in ("0x{:016x}", "{:016x}", "{:016X}", "0X{:x}", "{:d}", "0x{0:016x}{0:016x}", "0xffffffffffffffff{:016x}"):
+            with self.subTest(number):
+                folder, truth = self.write(fault="throttled", number_format=number)
+                self.assertEqual(len({row["communicator"] for row in stat(folder)["collectives"]}), 6)
+                status, found = self.findings(folder)
+                self.assertEqual((status, [row["finding"] for row in found]), (0, ["straggler"]))
+                self.assertRegex(found[0]["evidence"], rf"^rank {truth['rank']} \(")
+                self.assertEqual((found[0]["steps"], found[0]["of_steps"]), (7, 7))
+
+    def test_keys_that_cannot_be_read_are_counted(self):
+        for number in ("unknown", "0x", "0x{:016x}z", "{:f}"):
+            with self.subTest(number):
+                folder, _ = self.write(program="ddp", number_format=number)
+                status, found = self.findings(folder)
+                self.assertEqual((status, [row["finding"] for row in found]), (1, ["not-compared"]))
+                self.assertRegex(found[0]["evidence"], "the keys of [0-9]+ collectives cannot be read")
+
+    def test_what_was_not_compared_is_a_finding(self):
+        folder, _ = self.write(program="ddp")
+        self.assertEqual(self.findings(folder), (0, []))
+        files = sorted(folder.iterdir())
+        for paths, reason in ((files[:-2], "6 of 8 ranks are there; missing: 6, 7"), (files[:1], "1 of 8 ranks are there"),
+                              ([*files, folder], "the same file was given more than once")):
+            status, found = self.findings(*paths)
+            self.assertEqual((status, [row["finding"] for row in found]), (1, ["not-compared"]))
+            self.assertIn(reason, found[0]["evidence"])
+        text = subprocess.run([CUSPAN, "stat", "--findings", files[0]], capture_output=True, text=True)
+        self.assertEqual(text.returncode, 1)
+        self.assertNotIn("No findings", text.stdout)
+
+    def test_two_jobs_are_separate(self):
+        """Also if their hosts and process IDs are equal, as in containers."""
+        first, _ = self.write("a", program="ddp")
+        second, truth = self.write("b", program="ddp", fault="throttled", seed=1001)  # the seeds' last digits make the process IDs
+        alone = self.findings(second)[1]
+        status, found = self.findings(first, second)
+        job = found[0].pop("job")
+        self.assertEqual((status, found), (0, alone))
+        self.assertRegex(found[0]["evidence"], rf"^rank {truth['rank']} \(")
+        rows = stat(first, "--table", "ranks", "--top", "0")["ranks"]
+        both = json.loads(subprocess.run([CUSPAN, "stat", "--json", "--table", "ranks", "--top", "0", first, second],
+                                         stdout=subprocess.PIPE, check=True).stdout)["ranks"]
+        self.assertEqual(sorted(row["job"] for row in both), 8 * [1] + 8 * [2])
+        self.assertEqual([row["own_ns"] for row in both if row["job"] != job], [row["own_ns"] for row in rows])
+
+    def test_a_late_host(self):
+        folder, truth = self.write(fault="late_host")
+        status, found = self.findings(folder)
+        self.assertEqual((status, [row["finding"] for row in found]), (0, ["straggler"]))
+        self.assertIn(f"host {truth['host']} (all of its 4 ranks", found[0]["evidence"])
+
+    def test_steps_that_are_not_whole(self):
+        """The program's exit takes long on one rank, and its span says so."""
+        folder, _ = self.write(program="ddp")
+        rows = stat(folder, "--table", "steps", "--top", "0")["steps"]
+        partial = {row["step"]: row.get("not_compared") for row in rows}
+        self.assertEqual(partial, {1: "first", **{step: None for step in range(2, 9)}, 9: "cut"})
+
+    def test_a_selection_loads_no_data(self):
+        """Its calls have no spans, so when the first one began is unknown."""
+        folder, _ = self.write(program="ddp", ranks=8, selection=16)
+        self.assertIn("cuda.step.left_out", (folder / "rank1.jsonl").read_text(encoding="utf-8"))
+        self.assertEqual(self.findings(folder), (0, []))
 
 
 if __name__ == "__main__":

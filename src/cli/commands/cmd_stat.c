@@ -159,6 +159,17 @@ static void keep_findings(struct stat_report *report)
     *report = found;
 }
 
+/* Whether ranks of a job could not be compared, as with files of ranks missing. */
+static bool lacks_ranks(const struct command_line *line, struct stat_report *report)
+{
+    const struct stat_table *table =
+        line->only_findings || line->tables ? find_table(report, "rank_findings") : NULL;
+    for (size_t i = 0; table && !line->program && i < table->row_count; i++)
+        if (!strcmp(table->values[i * table->column_count].text, "not-compared"))
+            return true;
+    return false;
+}
+
 /* Missing spans are not counted, which makes the GPU look less busy than it was. */
 static void say_losses(uint64_t lost)
 {
@@ -295,6 +306,8 @@ static int print(const struct command_line *line, struct stat_stream *stream, co
     add_kernel_lines(line, &report);
     if (status == EXIT_OK)
         stat_print(line->out, &report, &line->style);
+    if (status == EXIT_OK && lacks_ranks(line, &report))
+        status = EXIT_FAILED;
     say_facts(facts);
     say_losses(stat_stream_lost(stream));
     stat_report_deinit(&report);

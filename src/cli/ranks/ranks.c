@@ -57,9 +57,9 @@ void ranks_destroy(struct ranks *ranks)
                               &ranks->pair_numbers};
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++)
         int_map_deinit(maps[i]);
-    void *arrays[] = {ranks->ranks, ranks->hosts,         ranks->steps,        ranks->instances,
-                      ranks->order, ranks->communicators, ranks->blocks,       ranks->classes,
-                      ranks->pairs, ranks->scratch,       ranks->host_scratch, ranks};
+    void *arrays[] = {ranks->jobs,    ranks->ranks,         ranks->hosts,  ranks->steps,   ranks->instances,
+                      ranks->order,   ranks->communicators, ranks->blocks, ranks->classes, ranks->pairs,
+                      ranks->scratch, ranks->host_scratch,  ranks};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
 }
@@ -96,6 +96,17 @@ void ranks_set_gpu(struct ranks *ranks, uint32_t rank, const char *gpu)
         return;
     free(ranks->ranks[rank].gpu);
     ranks->ranks[rank].gpu = xstrdup(gpu);
+}
+
+void ranks_set_world(struct ranks *ranks, uint32_t rank, uint32_t size)
+{
+    if (rank < ranks->rank_count)
+        ranks->ranks[rank].world = size;
+}
+
+void ranks_add_unreadable(struct ranks *ranks)
+{
+    ranks->losses.unreadable++;
 }
 
 struct rank_step *ranks_find_step(const struct ranks *ranks, uint32_t rank, uint64_t number)
@@ -145,6 +156,8 @@ void ranks_add_step(struct ranks *ranks, uint32_t rank, const struct ranks_step 
     struct rank_step *to = rank < ranks->rank_count ? step_at(ranks, rank, step->number) : NULL;
     if (!to)
         return;
+    ranks->losses.repeated +=
+        to->is_announced && to->step.start_ns == step->start_ns && to->step.has_backlog && step->has_backlog;
     if (to->is_announced && to->step.start_ns != step->start_ns && is_complete_part(&to->step))
         to->step.kind = RANKS_DIVIDED;
     else
@@ -326,8 +339,9 @@ struct ranks_parts ranks_parts_of(const struct rank_step *step)
     };
     if (step->step.is_partial && step->step.has_totals)
         parts = parts_of_totals(step);
+    /* A selection has no calls, or only failed ones. */
     uint64_t active = step->first_call_ns < step->first_work_ns ? step->first_call_ns : step->first_work_ns;
-    if (active != UINT64_MAX && active > step->window_ns)
+    if (!step->step.is_partial && step->first_call_ns != UINT64_MAX && active > step->window_ns)
         parts.loader_ns = active - step->window_ns;
     return parts;
 }
@@ -377,6 +391,8 @@ static void end_steps(struct ranks *ranks)
 static int compare_steps(const void *a, const void *b)
 {
     const struct ranks_step_row *x = a, *y = b;
+    if (x->job != y->job)
+        return x->job < y->job ? -1 : 1;
     if (x->number != y->number)
         return x->number < y->number ? -1 : 1;
     if (x->rank_number != y->rank_number)
@@ -396,6 +412,7 @@ static void add_parts(struct ranks_step_row *sum, const struct ranks_step_row *r
     sum->waiting_ns += row->waiting_ns;
     sum->own_ns += row->own_ns;
     sum->has_parts &= row->has_parts;
+    sum->partial = sum->partial ? sum->partial : row->partial;
     sum->rank_count++;
 }
 
@@ -423,6 +440,8 @@ static void report_steps(const struct ranks *ranks, struct ranks_report *report)
     for (size_t i = 0; i < count; i++) {
         const struct rank_step *step = &ranks->steps[i];
         rows[i] = (struct ranks_step_row){.number = step->step.number,
+                                          .job = ranks->ranks[step->rank].job,
+                                          .partial = step->partial,
                                           .rank = step->rank,
                                           .rank_number = ranks->ranks[step->rank].number,
                                           .rank_count = 1,
@@ -437,8 +456,9 @@ static void report_steps(const struct ranks *ranks, struct ranks_report *report)
     size_t all = count;
     qsort(rows, count, sizeof *rows, compare_steps);
     for (size_t i = 0; i < count; i++) {
-        if (!i || rows[i].number != rows[i - 1].number) {
+        if (!i || rows[i].number != rows[i - 1].number || rows[i].job != rows[i - 1].job) {
             rows[all] = (struct ranks_step_row){.number = rows[i].number,
+                                                .job = rows[i].job,
                                                 .rank = RANKS_NONE,
                                                 .rank_number = RANKS_NONE,
                                                 .kind = rows[i].kind,
@@ -457,6 +477,9 @@ static void report_steps(const struct ranks *ranks, struct ranks_report *report)
 static int compare_findings(const void *a, const void *b)
 {
     const struct ranks_finding *x = a, *y = b;
+    bool x_first = x->kind == RANKS_NOT_COMPARED, y_first = y->kind == RANKS_NOT_COMPARED;
+    if (x_first != y_first)
+        return x_first ? -1 : 1;
     if (x->saving_ns != y->saving_ns)
         return x->saving_ns > y->saving_ns ? -1 : 1;
     return (int)x->kind - (int)y->kind;
@@ -465,8 +488,10 @@ static int compare_findings(const void *a, const void *b)
 static void report_collectives(struct ranks *ranks, struct ranks_report *report)
 {
     report->collectives = xcalloc(ranks->class_count + 1, sizeof *report->collectives);
-    for (size_t i = 0; i < ranks->class_count; i++)
+    for (size_t i = 0; i < ranks->class_count; i++) {
+        ranks->classes[i].row.job = ranks->ranks[ranks->classes[i].row.first_rank].job;
         report->collectives[report->collective_count++] = ranks->classes[i].row;
+    }
 }
 
 void ranks_finish(struct ranks *ranks, struct ranks_report *report)
@@ -474,16 +499,20 @@ void ranks_finish(struct ranks *ranks, struct ranks_report *report)
     *report = (struct ranks_report){0};
     end_steps(ranks);
     ranks_instances_end(ranks);
+    ranks_find_jobs(ranks);
     report_steps(ranks, report);
     report_collectives(ranks, report);
     ranks_clocks_report(ranks, report);
     ranks_find_stages(ranks);
     ranks_find_stragglers(ranks, report);
+    ranks_find_late_hosts(ranks, report);
     ranks_find_slow_links(ranks, report);
     ranks_find_in_job(ranks, report);
+    ranks_find_not_compared(ranks, report);
     if (report->finding_count > 1)
         qsort(report->findings, report->finding_count, sizeof *report->findings, compare_findings);
     report->instances = ranks->complete;
+    report->job_count = (uint32_t)ranks->job_count;
     report->losses = ranks->losses;
 }
 

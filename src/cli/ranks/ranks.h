@@ -54,6 +54,9 @@ static inline uint64_t ranks_step_number(uint64_t number, enum ranks_step_kind k
     return number ^ (uint64_t)kind << 62;
 }
 
+/* How a step ended. Unknown in files of older versions. */
+enum ranks_step_end { RANKS_END_UNKNOWN, RANKS_END_STEP, RANKS_END_CUT };
+
 struct ranks_limits {
     size_t ranks_max;        /* more are refused */
     size_t steps_max;        /* steps of one rank, over all ranks */
@@ -71,7 +74,8 @@ struct ranks_step {
     uint64_t number;
     uint64_t start_ns, end_ns; /* on the host thread */
     enum ranks_step_kind kind;
-    uint8_t trace_id[RANKS_ID_BYTES];
+    enum ranks_step_end end;          /* CUT: by the program's exit, for example, and not by the next step */
+    uint8_t trace_id[RANKS_ID_BYTES]; /* zeros: unknown */
     /* From start_ns until the GPU had finished the work of earlier steps. Without it, the work of the step
      * before must be known; otherwise the step's time starts with its first work. */
     bool has_backlog;
@@ -101,6 +105,10 @@ void ranks_destroy(struct ranks *ranks);
 /* The index of a process, which is its rank everywhere below; RANKS_NONE if there are too many. `number` is
  * its number in the job. The texts are copied. */
 uint32_t ranks_add(struct ranks *ranks, uint32_t number, const char *host, const char *gpu);
+/* The size of the rank's job, by its launcher. */
+void ranks_set_world(struct ranks *ranks, uint32_t rank, uint32_t size);
+/* A collective whose key or communicator cannot be read. Counted. */
+void ranks_add_unreadable(struct ranks *ranks);
 /* A step is announced before its work. Work of an unknown step starts it. */
 void ranks_add_step(struct ranks *ranks, uint32_t rank, const struct ranks_step *step);
 /* A CUDA call of the step. Only the earliest matters. */
@@ -128,24 +136,43 @@ struct ranks_parts {
     uint64_t exposed_ns; /* communication that no compute overlaps */
     uint64_t copies_ns;  /* that neither overlaps */
     uint64_t idle_ns;
-    uint64_t loader_ns; /* part of idle: before the first CUDA call of the step */
+    uint64_t loader_ns; /* part of idle: before the first CUDA call of the step; 0 if that call is unknown */
+};
+
+/* Why a step does not count: X(identifier, word). The first and last one of a job in the files may be shorter
+ * or longer than they show: the program starts or ends in them. */
+#define RANKS_PARTIALS(X)                                                                                    \
+    X(RANKS_WHOLE, "")                                                                                       \
+    X(RANKS_FIRST, "first")                                                                                  \
+    X(RANKS_LAST, "last")                                                                                    \
+    X(RANKS_CUT, "cut")                                                                                      \
+    X(RANKS_SELECTED, "selection") /* without totals */                                                      \
+    X(RANKS_OTHER_KIND, "kind")    /* an evaluation, a checkpoint, or a step that one of them divides */
+
+enum ranks_partial {
+#define RANKS_PARTIAL_ID(id, word) id,
+    RANKS_PARTIALS(RANKS_PARTIAL_ID)
+#undef RANKS_PARTIAL_ID
 };
 
 struct ranks_step_row {
     uint64_t number;
+    uint32_t job;         /* index */
     uint32_t rank;        /* RANKS_NONE: the mean of all ranks */
     uint32_t rank_number; /* in the job; RANKS_NONE: the same */
     uint32_t rank_count;
     enum ranks_step_kind kind;
-    uint64_t communication_ns; /* overlapped or not */
-    uint64_t waiting_ns;       /* part of exposed_ns: for other ranks */
-    uint64_t own_ns;           /* the duration without waiting and transfers */
-    bool has_parts;            /* false: only duration_ns of parts is known */
+    enum ranks_partial partial; /* WHOLE: it is compared */
+    uint64_t communication_ns;  /* overlapped or not */
+    uint64_t waiting_ns;        /* part of exposed_ns: for other ranks */
+    uint64_t own_ns;            /* the duration without waiting and transfers */
+    bool has_parts;             /* false: only duration_ns of parts is known */
     struct ranks_parts parts;
     uint8_t trace_id[RANKS_ID_BYTES];
 };
 
 struct ranks_collective_row {
+    uint32_t job; /* index */
     uint64_t communicator;
     enum ranks_operation operation;
     uint32_t participants;
@@ -166,6 +193,7 @@ struct ranks_collective_row {
 struct ranks_rank_row {
     uint32_t rank;
     uint32_t number;
+    uint32_t job;           /* index */
     const char *host, *gpu; /* of struct ranks */
     uint64_t steps;
     double score;       /* own time: that of its peers divided by its own; below 1: slower */
@@ -194,7 +222,8 @@ struct ranks_clock_row {
     X(RANKS_SLOW_LINK, "slow-link")                                                                          \
     X(RANKS_EXPOSED, "exposed-communication")                                                                \
     X(RANKS_IMBALANCE, "imbalance")                                                                          \
-    X(RANKS_DATA_LOADER, "data-loader")
+    X(RANKS_DATA_LOADER, "data-loader")                                                                      \
+    X(RANKS_NOT_COMPARED, "not-compared")
 
 enum ranks_finding_kind {
 #define RANKS_FINDING_ID(id, word) id,
@@ -204,10 +233,13 @@ enum ranks_finding_kind {
 
 struct ranks_finding {
     enum ranks_finding_kind kind;
+    uint32_t job;          /* index */
     uint32_t rank;         /* RANKS_NONE: no single one */
+    const char *host;      /* of struct ranks; NULL: no single one. STRAGGLER: all of its ranks are late */
     uint64_t communicator; /* 0: none */
     size_t peers;          /* that the rank was compared with, and itself; 0: no rank */
     bool is_idle;          /* STRAGGLER: its GPU has no work during most of the delay */
+    bool is_work;          /* STRAGGLER: work of its own takes longer */
     uint64_t steps;        /* that show it */
     uint64_t steps_seen;
     double delay_ns;     /* STRAGGLER: in a step that shows it; SLOW_LINK: longer than the others */
@@ -224,6 +256,8 @@ struct ranks_losses {
     uint64_t incomplete; /* collectives that some rank's data lack */
     uint64_t evicted;    /* of these: given up because too many were open */
     uint64_t ambiguous;  /* one rank appeared twice under one key */
+    uint64_t unreadable; /* key or communicator */
+    uint64_t repeated;   /* steps of a rank that are there more than once */
     uint64_t ranks, steps, classes, blocks, host_pairs, speeds; /* beyond the limits */
     uint64_t unsorted;                                          /* GPU work that came after later work */
 };
@@ -240,6 +274,7 @@ struct ranks_report {
     struct ranks_finding *findings; /* by saving, largest first */
     size_t finding_count, finding_capacity;
     uint64_t instances; /* complete ones */
+    uint32_t job_count; /* jobs have no rank, trace or communicator in common */
     struct ranks_losses losses;
 };
 
@@ -247,5 +282,6 @@ struct ranks_report {
 void ranks_finish(struct ranks *ranks, struct ranks_report *report);
 void ranks_report_deinit(struct ranks_report *report);
 const char *ranks_finding_word(enum ranks_finding_kind kind);
+const char *ranks_partial_word(enum ranks_partial partial);
 
 #endif

@@ -20,6 +20,8 @@ struct process_rank {
     struct pending *pending;
     size_t pending_count, pending_capacity;
     uint64_t role;            /* equal for ranks with the same kinds of collectives, and the same stage */
+    uint32_t job;             /* while it is being found: another rank of the job */
+    uint32_t world;           /* size of the job by its launcher; 0: unknown */
     uint32_t pipeline, stage; /* smallest index of a rank in it */
     bool is_in_pipeline;      /* of more than one rank */
 };
@@ -44,6 +46,7 @@ struct rank_step {
     struct ranks_step step;
     uint32_t rank;
     bool is_announced;
+    enum ranks_partial partial;
     uint64_t window_ns; /* start of its time on the GPU: the end of the previous step's work */
     uint64_t swept_ns;
     uint64_t until_ns[RANKS_CATEGORIES];
@@ -138,12 +141,21 @@ struct host {
     char *name;
 };
 
+/* Ranks that have traces of steps or communicators in common. */
+struct job {
+    uint64_t first_step, last_step; /* training steps in the files; first > last: none */
+    uint32_t rank_count, world;     /* ranks in the files, and by the launcher (0: unknown) */
+    bool is_first_partial, is_last_partial;
+};
+
 struct ranks {
     struct ranks_limits limits;
     struct process_rank *ranks;
     size_t rank_count, rank_capacity;
     struct host *hosts;
     size_t host_count, host_capacity;
+    struct job *jobs;
+    size_t job_count;
     struct rank_step *steps;
     size_t step_count, step_capacity;
     struct int_map step_numbers; /* of rank and number: index */
@@ -200,6 +212,14 @@ struct ranks_parts ranks_parts_of(const struct rank_step *step);
 /* False: some of its work is missing, and its totals are unknown. */
 bool ranks_has_parts(const struct rank_step *step);
 
+/* ranks_jobs.c. Sets of ranks: the representative of a rank's set. */
+uint32_t ranks_set_find(uint32_t *sets, uint32_t rank);
+/* The smaller representative becomes that of both. */
+void ranks_set_join(uint32_t *sets, uint32_t a, uint32_t b);
+/* Finds the job of each rank, and which steps count. */
+void ranks_find_jobs(struct ranks *ranks);
+/* Whether the step of the job counts, if it does so on each rank. */
+bool ranks_is_inner(const struct ranks *ranks, uint32_t job, uint64_t step);
 /* ranks_instances.c */
 void ranks_match(struct ranks *ranks, uint32_t rank, const struct ranks_collective *collective,
                  const struct blocking *blocking);
@@ -213,8 +233,12 @@ void ranks_find_stages(struct ranks *ranks);
 void ranks_find_stragglers(struct ranks *ranks, struct ranks_report *report);
 /* ranks_links.c */
 void ranks_find_slow_links(struct ranks *ranks, struct ranks_report *report);
+/* ranks_hosts.c */
+void ranks_find_late_hosts(struct ranks *ranks, struct ranks_report *report);
 /* ranks_findings.c */
 void ranks_find_in_job(const struct ranks *ranks, struct ranks_report *report);
+/* ranks_compared.c. What could not be compared; then no other finding of the job counts. */
+void ranks_find_not_compared(const struct ranks *ranks, struct ranks_report *report);
 struct ranks_finding *ranks_offer(struct ranks_report *report, const struct ranks_finding *finding);
 /* "rank 3 (node-2, NVIDIA H100)"; allocated. */
 char *ranks_describe(const struct ranks *ranks, uint32_t rank);

@@ -12,23 +12,28 @@
 #define LOADER_SHARE    0.05
 #define JOB_STEPS_MIN   3
 #define STAGE_STEPS     0.5 /* of all steps: then the stage with the most work is named */
+#define FOUND_STEPS     0.5 /* of all steps: a finding about the job is in most of them, and not in one */
 
 /* A step of all ranks, from rows of the report that follow each other. */
 struct step_facts {
     uint64_t number;
     double duration_ns;
-    double exposed_min_ns;          /* what is left without waiting for a late rank */
+    double exposed_min_ns;          /* without waiting for other ranks */
     double own_max_ns, own_mean_ns; /* without stragglers */
     uint32_t heaviest;              /* stage whose ranks have the most work in the mean, without stragglers */
     double loader_ns;               /* median */
     const uint8_t *trace_id;
 };
 
-static bool is_straggler(const struct ranks_report *report, uint32_t rank)
+/* Whether a finding names the rank, or all ranks of its host. */
+static bool is_straggler(const struct ranks *ranks, const struct ranks_report *report, uint32_t rank)
 {
-    for (size_t i = 0; i < report->finding_count; i++)
-        if (report->findings[i].kind == RANKS_STRAGGLER && report->findings[i].rank == rank)
+    const char *host = ranks->hosts[ranks->ranks[rank].host].name;
+    for (size_t i = 0; i < report->finding_count; i++) {
+        const struct ranks_finding *finding = &report->findings[i];
+        if (finding->kind == RANKS_STRAGGLER && (finding->rank == rank || finding->host == host))
             return true;
+    }
     return false;
 }
 
@@ -77,12 +82,13 @@ static struct step_facts facts_of(const struct ranks *ranks, const struct ranks_
     size_t usual = 0;
     for (size_t i = 0; i < count; i++) {
         const struct ranks_parts *parts = &rows[i].parts;
-        double exposed = (double)parts->exposed_ns, own = work_of(ranks, &rows[i]);
+        double exposed = (double)parts->exposed_ns - (double)rows[i].waiting_ns;
+        double own = work_of(ranks, &rows[i]);
         facts.duration_ns += (double)parts->duration_ns / (double)count;
         if (facts.exposed_min_ns < 0 || exposed < facts.exposed_min_ns)
-            facts.exposed_min_ns = exposed;
+            facts.exposed_min_ns = exposed > 0 ? exposed : 0;
         scratch[i] = (double)parts->loader_ns;
-        if (is_straggler(report, rows[i].rank))
+        if (is_straggler(ranks, report, rows[i].rank))
             continue;
         usual++;
         add_to_stage(ranks, stages, &rows[i]);
@@ -96,17 +102,22 @@ static struct step_facts facts_of(const struct ranks *ranks, const struct ranks_
     return facts;
 }
 
+/* One kind of finding, over the steps of a job. */
 struct job_sum {
-    double saving_ns, duration_ns, worst_ns;
-    uint64_t steps, worst_step;
+    enum ranks_finding_kind kind;
+    double share_min; /* of a step, so that the step shows it */
+    struct ranks_series saving, duration;
+    uint64_t found, steps, worst_step;
+    double worst_ns;
     const uint8_t *worst_id;
 };
 
 static void sum_step(struct job_sum *sum, const struct step_facts *facts, double saving_ns)
 {
-    sum->saving_ns += saving_ns;
-    sum->duration_ns += facts->duration_ns;
+    ranks_series_add(&sum->saving, saving_ns);
+    ranks_series_add(&sum->duration, facts->duration_ns);
     sum->steps++;
+    sum->found += saving_ns >= sum->share_min * facts->duration_ns;
     if (saving_ns > sum->worst_ns || !sum->worst_id) {
         sum->worst_ns = saving_ns;
         sum->worst_step = facts->number;
@@ -124,13 +135,14 @@ static uint32_t usual_stage(const struct ranks *ranks, const uint64_t *steps, ui
 }
 
 /* Says which stage the imbalance comes from, if it is known; allocated. */
-static char *describe_imbalance(const struct ranks *ranks, const uint64_t *steps, uint64_t count)
+static char *describe_imbalance(const struct ranks *ranks, uint32_t job, const uint64_t *steps,
+                                uint64_t count)
 {
     uint32_t stage = usual_stage(ranks, steps, count);
     size_t members = 0;
     for (uint32_t i = 0; i < ranks->rank_count; i++)
         members += ranks->ranks[i].stage == stage;
-    if (!members || members == ranks->rank_count)
+    if (!members || members == ranks->jobs[job].rank_count)
         return xstrdup("the rank with the most work, not the same one each time, is above the mean of all");
     char *first = ranks_describe(ranks, stage);
     char *who = members == 1 ? xasprintf("%s", first)
@@ -143,36 +155,44 @@ static char *describe_imbalance(const struct ranks *ranks, const uint64_t *steps
     return text;
 }
 
-static void offer_sum(struct ranks_report *report, enum ranks_finding_kind kind, const struct job_sum *sum,
-                      double share_min, const char *text, const char *advice)
+/* The median over the steps: one step cannot fill it. */
+static void offer_sum(struct ranks_report *report, uint32_t job, struct job_sum *sum, const char *text,
+                      const char *advice)
 {
-    if (sum->steps < JOB_STEPS_MIN || sum->saving_ns < share_min * sum->duration_ns)
+    double saving = ranks_series_quantile(&sum->saving, 0.5);
+    double duration = ranks_series_quantile(&sum->duration, 0.5);
+    if (sum->found < JOB_STEPS_MIN || (double)sum->found < FOUND_STEPS * (double)sum->steps ||
+        saving < sum->share_min * duration)
         return;
-    struct ranks_finding finding = {.kind = kind,
+    struct ranks_finding finding = {.kind = sum->kind,
+                                    .job = job,
                                     .rank = RANKS_NONE,
-                                    .steps = sum->steps,
+                                    .steps = sum->found,
                                     .steps_seen = sum->steps,
-                                    .saving_ns = sum->saving_ns / (double)sum->steps,
-                                    .saving_share = sum->saving_ns / sum->duration_ns,
+                                    .delay_ns = saving,
+                                    .saving_ns = saving,
+                                    .saving_share = saving / duration,
                                     .step = sum->worst_step,
                                     .advice = advice};
-    finding.delay_ns = finding.saving_ns;
     memcpy(finding.trace_id, sum->worst_id, RANKS_ID_BYTES);
-    finding.evidence = xasprintf("%.2f ms of each step (%.1f %%): %s", finding.saving_ns / 1e6,
-                                 finding.saving_share * 100, text);
+    finding.evidence = xasprintf("%.2f ms of a step (%.1f %%), in %llu of %llu steps: %s", saving / 1e6,
+                                 finding.saving_share * 100, (unsigned long long)sum->found,
+                                 (unsigned long long)sum->steps, text);
     ranks_offer(report, &finding);
 }
 
-void ranks_find_in_job(const struct ranks *ranks, struct ranks_report *report)
+/* The steps of a job, from rows `first` to `end` of the report. `scratch`, `stages`, `heaviest`: by rank. */
+static void find_in_one(const struct ranks *ranks, struct ranks_report *report, size_t first, size_t last,
+                        double *scratch, struct stage_sum *stages, uint64_t *heaviest)
 {
-    struct job_sum exposed = {0}, imbalance = {0}, loader = {0};
-    double *scratch = xcalloc(ranks->rank_count + 1, sizeof *scratch);
-    struct stage_sum *stages = xcalloc(ranks->rank_count + 1, sizeof *stages);
-    uint64_t *heaviest = xcalloc(ranks->rank_count + 1, sizeof *heaviest); /* steps, by stage */
-    for (size_t i = 0, end; i < report->step_count; i = end + 1) {
+    struct job_sum exposed = {.kind = RANKS_EXPOSED, .share_min = EXPOSED_SHARE},
+                   imbalance = {.kind = RANKS_IMBALANCE, .share_min = IMBALANCE_SHARE},
+                   loader = {.kind = RANKS_DATA_LOADER, .share_min = LOADER_SHARE};
+    uint32_t job = first < last ? report->steps[first].job : 0;
+    for (size_t i = first, end; i < last; i = end + 1) {
         for (end = i; report->steps[end].rank != RANKS_NONE;)
             end++;
-        if (report->steps[i].kind != RANKS_TRAIN || end - i < 2 || !report->steps[end].has_parts)
+        if (report->steps[end].partial != RANKS_WHOLE || end - i < 2)
             continue;
         struct step_facts facts = facts_of(ranks, report, &report->steps[i], end - i, scratch, stages);
         if (facts.heaviest != RANKS_NONE)
@@ -182,19 +202,36 @@ void ranks_find_in_job(const struct ranks *ranks, struct ranks_report *report)
                  facts.own_max_ns > facts.own_mean_ns ? facts.own_max_ns - facts.own_mean_ns : 0);
         sum_step(&loader, &facts, facts.loader_ns);
     }
+    char *who = describe_imbalance(ranks, job, heaviest, imbalance.steps);
+    offer_sum(
+        report, job, &exposed,
+        "communication that no compute overlaps and that waits for no rank, on the rank with the least of it",
+        "overlap it with compute (start it earlier, in other buckets), send less, or use a faster link");
+    offer_sum(report, job, &imbalance, who,
+              "give all ranks equal work: sort or pack samples by length, balance experts or stages");
+    offer_sum(
+        report, job, &loader, "from the start of the step to the first CUDA call, on the median rank",
+        "load data beside the GPU's work: more workers, prefetching, pinned memory, asynchronous copies");
+    free(who);
+    struct job_sum *all[] = {&exposed, &imbalance, &loader};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        ranks_series_deinit(&all[i]->saving);
+        ranks_series_deinit(&all[i]->duration);
+    }
+}
+
+void ranks_find_in_job(const struct ranks *ranks, struct ranks_report *report)
+{
+    double *scratch = xcalloc(ranks->rank_count + 1, sizeof *scratch);
+    struct stage_sum *stages = xcalloc(ranks->rank_count + 1, sizeof *stages);
+    uint64_t *heaviest = xcalloc(ranks->rank_count + 1, sizeof *heaviest); /* steps, by stage */
+    for (size_t i = 0, end; i < report->step_count; i = end) {
+        for (end = i; end < report->step_count && report->steps[end].job == report->steps[i].job;)
+            end++;
+        memset(heaviest, 0, ranks->rank_count * sizeof *heaviest);
+        find_in_one(ranks, report, i, end, scratch, stages, heaviest);
+    }
     free(scratch);
     free(stages);
-    char *who = describe_imbalance(ranks, heaviest, imbalance.steps);
     free(heaviest);
-    offer_sum(
-        report, RANKS_EXPOSED, &exposed, EXPOSED_SHARE,
-        "communication that no compute overlaps, on the rank that waits least",
-        "overlap it with compute (start it earlier, in other buckets), send less, or use a faster link");
-    offer_sum(report, RANKS_IMBALANCE, &imbalance, IMBALANCE_SHARE, who,
-              "give all ranks equal work: sort or pack samples by length, balance experts or stages");
-    free(who);
-    offer_sum(
-        report, RANKS_DATA_LOADER, &loader, LOADER_SHARE,
-        "from the start of the step to the first CUDA call, on the median rank",
-        "load data beside the GPU's work: more workers, prefetching, pinned memory, asynchronous copies");
 }

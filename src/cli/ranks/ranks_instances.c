@@ -503,7 +503,7 @@ static void complete_instance(struct ranks *ranks, struct instance *instance)
         ranks->losses.classes++;
     }
     add_waits(ranks, communicator, instance, durations.shortest);
-    if (!instance->is_uniform || !all_need_all(instance->operation))
+    if (!all_need_all(instance->operation))
         return;
     for (size_t i = 0; i < instance->count; i++) {
         struct process_rank *rank = &ranks->ranks[instance->arrivals[i].rank];
@@ -512,7 +512,8 @@ static void complete_instance(struct ranks *ranks, struct instance *instance)
     }
     ranks->ranks[instance->arrivals[durations.last].rank].last_count++;
     add_lateness(ranks, communicator, instance, &durations, step);
-    ranks_clocks_add(ranks, instance, durations.shortest);
+    if (instance->is_uniform)
+        ranks_clocks_add(ranks, instance, durations.shortest);
 }
 
 static struct instance *instance_at(struct ranks *ranks, const struct ranks_collective *collective)

@@ -8,25 +8,6 @@
 
 #include <stdlib.h>
 
-/* The representative of its set. */
-static uint32_t find(uint32_t *sets, uint32_t rank)
-{
-    while (sets[rank] != rank)
-        rank = sets[rank] = sets[sets[rank]];
-    return rank;
-}
-
-/* The smaller one becomes the representative. */
-static void join(uint32_t *sets, uint32_t a, uint32_t b)
-{
-    a = find(sets, a);
-    b = find(sets, b);
-    if (a < b)
-        sets[b] = a;
-    else
-        sets[a] = b;
-}
-
 static uint32_t *new_sets(size_t count)
 {
     uint32_t *sets = xcalloc(count + 1, sizeof *sets);
@@ -40,7 +21,7 @@ static bool is_within_stage(const struct communicator *communicator, uint32_t *p
                             uint32_t at)
 {
     for (size_t i = 0; i < communicator->member_count; i++) {
-        uint32_t pipeline = find(pipelines, communicator->members[i].rank);
+        uint32_t pipeline = ranks_set_find(pipelines, communicator->members[i].rank);
         if (seen[pipeline] == at + 1)
             return false;
         seen[pipeline] = at + 1;
@@ -55,7 +36,7 @@ static void join_stages(struct ranks *ranks, uint32_t *pipelines, uint32_t *stag
         const struct communicator *communicator = &ranks->communicators[i];
         if (is_within_stage(communicator, pipelines, seen, (uint32_t)i))
             for (size_t j = 1; j < communicator->member_count; j++)
-                join(stages, communicator->members[0].rank, communicator->members[j].rank);
+                ranks_set_join(stages, communicator->members[0].rank, communicator->members[j].rank);
     }
     free(seen);
 }
@@ -66,16 +47,16 @@ static bool have_equals(const struct ranks *ranks, uint32_t *stages)
     uint32_t *sizes = xcalloc(ranks->rank_count + 1, sizeof *sizes);
     bool result = true;
     for (uint32_t i = 0; i < ranks->rank_count; i++)
-        sizes[find(stages, i)]++;
+        sizes[ranks_set_find(stages, i)]++;
     for (uint32_t i = 0; i < ranks->rank_count; i++)
-        result &= !ranks->ranks[i].is_in_pipeline || sizes[find(stages, i)] > 1;
+        result &= !ranks->ranks[i].is_in_pipeline || sizes[ranks_set_find(stages, i)] > 1;
     free(sizes);
     return result;
 }
 
 static void join_pipeline(struct ranks *ranks, uint32_t *pipelines, uint32_t first, uint32_t second)
 {
-    join(pipelines, first, second);
+    ranks_set_join(pipelines, first, second);
     ranks->ranks[first].is_in_pipeline |= first != second;
     ranks->ranks[second].is_in_pipeline |= first != second;
 }
@@ -91,8 +72,8 @@ void ranks_find_stages(struct ranks *ranks)
     join_stages(ranks, pipelines, stages);
     bool is_known = have_equals(ranks, stages);
     for (uint32_t i = 0; i < ranks->rank_count; i++) {
-        ranks->ranks[i].pipeline = find(pipelines, i);
-        ranks->ranks[i].stage = is_known ? find(stages, i) : i;
+        ranks->ranks[i].pipeline = ranks_set_find(pipelines, i);
+        ranks->ranks[i].stage = is_known ? ranks_set_find(stages, i) : i;
         if (is_known)
             ranks->ranks[i].role += int_map_mix(ranks->ranks[i].stage + 1);
     }

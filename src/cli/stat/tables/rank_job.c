@@ -16,6 +16,9 @@ static uint32_t rank_of(struct rank_job *job, const struct stat *stat, const str
         ranks_add(job->ranks, place->rank ? (uint32_t)strtoul(place->rank, NULL, 10) : 0, place->host, NULL);
     if (rank == RANKS_NONE)
         return RANKS_NONE;
+    const char *world =
+        trace_resource_attr(stat->trace, &stat->trace->resources[span->resource], "cuda.process.world_size");
+    ranks_set_world(job->ranks, rank, world ? (uint32_t)strtoul(world, NULL, 10) : 0);
     int_map_set(&job->rank_of, process, rank);
     job->processes =
         xgrow(job->processes, &job->process_capacity, job->process_count + 1, sizeof *job->processes);
@@ -28,23 +31,43 @@ static uint64_t step_key(const struct stat *stat, const struct trace_span *span)
     return (uint64_t)places_process(stat->places, span) << 32 | span->trace;
 }
 
-static uint64_t hex_of(const char *text, size_t digits)
+/* 16 or more: no digit. */
+static unsigned digit_of(char c)
 {
-    uint64_t value = 0;
-    for (size_t i = 0; i < digits && text; i++) {
-        char c = text[i];
-        bool is_digit = c >= '0' && c <= '9';
-        if (!is_digit && !(c >= 'a' && c <= 'f') && !(c >= 'A' && c <= 'F'))
-            break;
-        value = value << 4 | (uint64_t)(is_digit ? c - '0' : (c | 0x20) - 'a' + 10);
-    }
-    return value;
+    if (c >= '0' && c <= '9')
+        return (unsigned)(c - '0');
+    return (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (unsigned)((c | 0x20) - 'a' + 10) : 16;
 }
 
 static void fill_trace_id(uint8_t id[RANKS_ID_BYTES], const char *hex)
 {
     for (size_t i = 0; i < RANKS_ID_BYTES && hex[2 * i]; i++)
-        id[i] = (uint8_t)hex_of(hex + 2 * i, 2);
+        id[i] = (uint8_t)(digit_of(hex[2 * i]) << 4 | digit_of(hex[2 * i + 1]));
+}
+
+/* Only equality of keys matters. The agent writes 0x and 16 digits; other writers may leave out 0x, write
+ * decimal numbers, which OTLP's integers become too (then negative ones from 2^63 on), or more than 64 bits,
+ * which are hashed. A number of up to 16 decimal digits without 0x reads as hexadecimal, on all ranks alike.
+ * False: no key. */
+static bool read_key(const char *text, uint64_t *key)
+{
+    bool is_decimal = true, has_prefix = text && text[0] == '0' && (text[1] | 0x20) == 'x';
+    bool is_negative = text && text[0] == '-';
+    const char *digits = !text ? "" : text + (has_prefix ? 2 : is_negative);
+    size_t count = strlen(digits);
+    uint64_t decimal = 0, hex = 0, hash = 0;
+    for (size_t i = 0; i < count; i++) {
+        unsigned digit = digit_of(digits[i]);
+        if (digit > 15)
+            return false;
+        is_decimal &= digit < 10;
+        decimal = decimal * 10 + digit;
+        hash = i % 16 ? hash : int_map_mix(hash ^ hex);
+        hex = hex << 4 | digit;
+    }
+    bool is_number = is_decimal && !has_prefix && (is_negative || (count > 16 && count <= 20));
+    *key = is_number ? (is_negative ? 0 - decimal : decimal) : count > 16 ? int_map_mix(hash ^ hex) : hex;
+    return count > 0 && (!is_negative || is_decimal);
 }
 
 static enum ranks_step_kind kind_of(const char *word)
@@ -54,6 +77,13 @@ static enum ranks_step_kind kind_of(const char *word)
     return stat_is(word, "checkpoint") ? RANKS_CHECKPOINT : RANKS_TRAIN;
 }
 
+static enum ranks_step_end end_of(const char *reason)
+{
+    if (!reason)
+        return RANKS_END_UNKNOWN;
+    return stat_is(reason, "step") ? RANKS_END_STEP : RANKS_END_CUT;
+}
+
 /* The span of a rank's step. The parent of all ranks has a number too, but nothing else about the first rank,
  * whose process sends it. */
 static void take_step(struct rank_job *job, const struct stat *stat, const struct trace_span *span)
@@ -61,7 +91,8 @@ static void take_step(struct rank_job *job, const struct stat *stat, const struc
     if (!job->ranks)
         job->ranks = ranks_create(NULL);
     uint32_t rank = rank_of(job, stat, span), known = int_map_get(&job->step_of, step_key(stat, span));
-    bool has_more = stat_has(stat, span, KEY_STEP_BACKLOG) || stat_has(stat, span, KEY_STEP_LEFT_OUT);
+    bool has_more = stat_has(stat, span, KEY_STEP_BACKLOG) || stat_has(stat, span, KEY_STEP_LEFT_OUT) ||
+                    stat_has(stat, span, KEY_END_REASON);
     if (rank == RANKS_NONE || (known != MAP_NONE && !has_more))
         return;
     enum ranks_step_kind kind = kind_of(stat_attr(stat, span, KEY_STEP_KIND));
@@ -70,6 +101,7 @@ static void take_step(struct rank_job *job, const struct stat *stat, const struc
                               .start_ns = span->start_ns,
                               .end_ns = span->end_ns,
                               .kind = kind,
+                              .end = end_of(stat_attr(stat, span, KEY_END_REASON)),
                               .has_backlog = stat_has(stat, span, KEY_STEP_BACKLOG),
                               .backlog_ns = stat_attr_int(stat, span, KEY_STEP_BACKLOG, 0),
                               .is_partial = stat_attr_int(stat, span, KEY_STEP_LEFT_OUT, 0) > 0,
@@ -107,9 +139,7 @@ static void take_collective(struct rank_job *job, const struct stat *stat, const
                        span->end_ns);
         return;
     }
-    const char *communicator = stat_attr(stat, span, KEY_COLLECTIVE_COMMUNICATOR);
     struct ranks_collective collective = {
-        .communicator = hex_of(communicator, 16),
         .operation = operation,
         .participants =
             ranks_is_p2p(operation) ? 2 : (uint32_t)stat_attr_int(stat, span, KEY_COLLECTIVE_RANKS, 0),
@@ -118,8 +148,13 @@ static void take_collective(struct rank_job *job, const struct stat *stat, const
         .start_ns = span->start_ns,
         .end_ns = span->end_ns,
     };
-    collective.key = hex_of(stat_attr(stat, span, KEY_COLLECTIVE_KEY), 16);
-    ranks_add_collective(job->ranks, step->rank, &collective);
+    if (read_key(stat_attr(stat, span, KEY_COLLECTIVE_KEY), &collective.key) &&
+        read_key(stat_attr(stat, span, KEY_COLLECTIVE_COMMUNICATOR), &collective.communicator)) {
+        ranks_add_collective(job->ranks, step->rank, &collective);
+        return;
+    }
+    ranks_add_unreadable(job->ranks);
+    ranks_add_work(job->ranks, step->rank, step->number, RANKS_COMMUNICATION, span->start_ns, span->end_ns);
 }
 
 static bool is_of_nccl(const struct stat *stat, const struct trace_span *kernel)

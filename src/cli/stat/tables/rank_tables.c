@@ -13,12 +13,14 @@
 #define STEP_COLUMNS(X)                                                                                      \
     X(STEP_NUMBER, "step", "step", STAT_COUNT)                                                               \
     X(STEP_RANK, "process", "process", STAT_TEXT)                                                            \
+    X(STEP_JOB, "job", "job", STAT_COUNT)                                                                    \
     X(STEP_DURATION_NS, "duration_ns", "duration", STAT_NS)                                                  \
     X(STEP_COMPUTE_NS, "compute_ns", "compute", STAT_NS)                                                     \
     X(STEP_EXPOSED_NS, "exposed_communication_ns", "exposed comm.", STAT_NS)                                 \
     X(STEP_WAITING_NS, "waiting_ns", "of it waiting", STAT_NS)                                               \
     X(STEP_COPIES_NS, "copies_ns", "copies", STAT_NS)                                                        \
-    X(STEP_IDLE_NS, "idle_ns", "idle", STAT_NS)
+    X(STEP_IDLE_NS, "idle_ns", "idle", STAT_NS)                                                              \
+    X(STEP_PARTIAL, "not_compared", "not compared", STAT_TEXT)
 STAT_COLUMNS_OF(step_columns, STEP_COLUMNS);
 
 static const char *process_name(const struct rank_job *job, const struct stat *stat, uint32_t rank)
@@ -29,9 +31,11 @@ static const char *process_name(const struct rank_job *job, const struct stat *s
 static void add_steps(const struct rank_job *job, const struct stat *stat, struct stat_report *report,
                       const struct ranks_report *found)
 {
-    struct stat_table *table =
-        STAT_ADD_TABLE(report, "steps", "Steps",
-                       "Compute, exposed communication, copies and idle time are disjoint.", step_columns);
+    struct stat_table *table = STAT_ADD_TABLE(
+        report, "steps", "Steps",
+        "Compute, exposed communication, copies and idle time are disjoint. The first and the last "
+        "step, and those that are cut, are not compared.",
+        step_columns);
     for (size_t i = 0; i < found->step_count; i++) {
         const struct ranks_step_row *from = &found->steps[i];
         if (from->kind != RANKS_TRAIN)
@@ -39,7 +43,11 @@ static void add_steps(const struct rank_job *job, const struct stat *stat, struc
         struct stat_value *row = stat_table_add(table);
         row[STEP_NUMBER] = stat_int(from->number);
         row[STEP_RANK] = stat_text(process_name(job, stat, from->rank));
+        if (found->job_count > 1)
+            row[STEP_JOB] = stat_int(from->job + 1);
         row[STEP_DURATION_NS] = stat_int(from->parts.duration_ns);
+        if (from->partial)
+            row[STEP_PARTIAL] = stat_text(ranks_partial_word(from->partial));
         if (!from->has_parts)
             continue;
         row[STEP_COMPUTE_NS] = stat_int(from->parts.compute_ns);
@@ -97,6 +105,7 @@ static void add_collectives(const struct rank_job *job, const struct stat *stat,
 #define RANK_COLUMNS(X)                                                                                      \
     X(RANK_PROCESS, "process", "process", STAT_TEXT)                                                         \
     X(RANK_NUMBER, "rank", "rank", STAT_COUNT)                                                               \
+    X(RANK_JOB, "job", "job", STAT_COUNT)                                                                    \
     X(RANK_HOST, "host", "host", STAT_TEXT)                                                                  \
     X(RANK_GPU, "gpu", "GPU", STAT_TEXT)                                                                     \
     X(RANK_STEPS, "steps", "steps", STAT_COUNT)                                                              \
@@ -119,6 +128,13 @@ static char *describe_losses(const struct ranks_losses *lost)
     if (lost->ambiguous)
         text_add_format(&note, " %llu collectives are not used, because a rank has two spans with their key.",
                         (unsigned long long)lost->ambiguous);
+    if (lost->unreadable)
+        text_add_format(&note,
+                        " %llu collectives are not used, because their key or communicator cannot be read.",
+                        (unsigned long long)lost->unreadable);
+    if (lost->repeated)
+        text_add_format(&note, " %llu steps of ranks are there more than once.",
+                        (unsigned long long)lost->repeated);
     if (lost->unsorted)
         text_add_format(&note, " %llu pieces of GPU work came too late to be used.",
                         (unsigned long long)lost->unsorted);
@@ -132,6 +148,8 @@ static char *describe_losses(const struct ranks_losses *lost)
 static int compare_numbers(const void *a, const void *b)
 {
     const struct ranks_rank_row *x = a, *y = b;
+    if (x->job != y->job)
+        return x->job < y->job ? -1 : 1;
     if (x->number != y->number)
         return x->number < y->number ? -1 : 1;
     return x->rank < y->rank ? -1 : x->rank > y->rank;
@@ -153,6 +171,8 @@ static void add_ranks(const struct rank_job *job, const struct stat *stat, struc
         struct stat_value *row = stat_table_add(table);
         row[RANK_PROCESS] = stat_text(process_name(job, stat, from->rank));
         row[RANK_NUMBER] = stat_int(from->number);
+        if (found->job_count > 1)
+            row[RANK_JOB] = stat_int(from->job + 1);
         row[RANK_HOST] = stat_text(stat_keep(stat, from->host));
         row[RANK_GPU] = stat_text(stat_keep(stat, from->gpu));
         row[RANK_STEPS] = stat_int(from->steps);
@@ -200,6 +220,9 @@ static void add_clocks(const struct stat *stat, struct stat_report *report, cons
 
 #define FINDING_COLUMNS(X)                                                                                   \
     X(FIND_KIND, "finding", "finding", STAT_TEXT)                                                            \
+    X(FIND_JOB, "job", "job", STAT_COUNT)                                                                    \
+    X(FIND_STEPS, "steps", "shown in steps", STAT_COUNT)                                                     \
+    X(FIND_OF_STEPS, "of_steps", "of steps", STAT_COUNT)                                                     \
     X(FIND_SAVING_NS, "saving_ns", "saves per step", STAT_NS)                                                \
     X(FIND_SHARE, "saving_share", "of the step", STAT_SHARE)                                                 \
     X(FIND_STEP, "step", "see step", STAT_COUNT)                                                             \
@@ -225,10 +248,16 @@ static void add_findings(struct stat_report *report, const struct ranks_report *
         const struct ranks_finding *from = &found->findings[i];
         struct stat_value *row = stat_table_add(table);
         row[FIND_KIND] = stat_text(ranks_finding_word(from->kind));
-        row[FIND_SAVING_NS] = stat_int((uint64_t)from->saving_ns);
-        row[FIND_SHARE] = stat_real(from->saving_share);
-        row[FIND_STEP] = stat_int(from->step);
-        row[FIND_TRACE] = stat_table_own(table, hex_text(from->trace_id));
+        if (found->job_count > 1)
+            row[FIND_JOB] = stat_int(from->job + 1);
+        if (from->kind != RANKS_NOT_COMPARED) {
+            row[FIND_STEPS] = stat_int(from->steps);
+            row[FIND_OF_STEPS] = stat_int(from->steps_seen);
+            row[FIND_SAVING_NS] = stat_int((uint64_t)from->saving_ns);
+            row[FIND_SHARE] = stat_real(from->saving_share);
+            row[FIND_STEP] = stat_int(from->step);
+            row[FIND_TRACE] = stat_table_own(table, hex_text(from->trace_id));
+        }
         row[FIND_EVIDENCE] = stat_table_own(table, xasprintf("%s", from->evidence));
         row[FIND_ADVICE] = stat_text(from->advice);
     }

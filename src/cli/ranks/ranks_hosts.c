@@ -1,0 +1,244 @@
+/* Late hosts. If all ranks of a host are late, their peers' median is no measure: with two hosts, half of the
+ * peers are late. So hosts are compared: a host is late in a step if three quarters of its ranks are above
+ * the median of the ranks on other hosts. Also, if each rank of a host is a straggler by itself, as with one
+ * rank of the host in each communicator, the host is named instead. */
+#include "cli/ranks/ranks.h"
+
+#include "cli/ranks/ranks_standing.h"
+#include "cli/util/xalloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define HOST_RANKS_MIN 2
+#define HOST_SHARE     0.75 /* of a host's ranks */
+
+struct view {
+    struct peer *peers, *others; /* of a step; then one rank of the host and those of the other hosts */
+    double *scratch;
+    struct standing *standings; /* by host */
+};
+
+static int compare_own(const void *a, const void *b)
+{
+    const struct peer *x = *(const struct peer *const *)a, *y = *(const struct peer *const *)b;
+    return x->own_ns < y->own_ns ? -1 : x->own_ns > y->own_ns;
+}
+
+/* How late the host is in the step: the rank below three quarters of its ranks, against the median of the
+ * others. Fills `others`: the host's median rank first. False: nothing to compare. */
+static bool compare_host(const struct ranks *ranks, struct view *view, size_t count, uint32_t host,
+                         size_t *other_count, double *low_ns)
+{
+    const struct peer **own = xcalloc(count, sizeof *own);
+    size_t owns = 0, others = 1;
+    for (size_t i = 0; i < count; i++) {
+        if (ranks->ranks[view->peers[i].rank].host == host)
+            own[owns++] = &view->peers[i];
+        else
+            view->others[others++] = view->peers[i];
+    }
+    bool is_comparable = owns >= HOST_RANKS_MIN && others > HOST_RANKS_MIN;
+    if (is_comparable) {
+        qsort(own, owns, sizeof *own, compare_own);
+        view->others[0] = *own[owns / 2];
+        *low_ns = own[(size_t)((1 - HOST_SHARE) * (double)owns)]->own_ns;
+    }
+    *other_count = others;
+    free(own);
+    return is_comparable;
+}
+
+/* In a step, one host can be the late one. */
+static void add_block(const struct ranks *ranks, struct view *view, size_t count)
+{
+    uint32_t late = RANKS_NONE;
+    double most_ns = 0, low_ns = 0;
+    size_t others = 0;
+    for (uint32_t host = 0; host < ranks->host_count; host++) {
+        if (!compare_host(ranks, view, count, host, &others, &low_ns))
+            continue;
+        struct standing *standing = &view->standings[host];
+        struct threshold threshold = standing_threshold(view->others, others, 0, view->scratch);
+        standing->steps++;
+        standing->duration_ns += (double)ranks_parts_of(view->others[0].step).duration_ns;
+        if (low_ns - threshold.median_ns > threshold.limit_ns && low_ns - threshold.median_ns > most_ns) {
+            most_ns = low_ns - threshold.median_ns;
+            late = host;
+        }
+    }
+    if (late == RANKS_NONE)
+        return;
+    (void)compare_host(ranks, view, count, late, &others, &low_ns);
+    struct threshold threshold = standing_threshold(view->others, others, 0, view->scratch);
+    view->others[0].over_ns = view->others[0].own_ns - threshold.median_ns;
+    threshold.second_ns = threshold.median_ns;
+    standing_add_late(&view->standings[late], view->others, others, 0, &threshold, view->scratch);
+}
+
+/* The numbers of the host's ranks in the job: "8 to 15" or "1, 3 and 2 more". */
+static char *numbers_of(const struct ranks *ranks, uint32_t job, uint32_t host, uint32_t *count)
+{
+    uint32_t first = RANKS_NONE, last = 0;
+    *count = 0;
+    for (size_t i = 0; i < ranks->rank_count; i++) {
+        const struct process_rank *rank = &ranks->ranks[i];
+        if (rank->job != job || rank->host != host)
+            continue;
+        first = rank->number < first ? rank->number : first;
+        last = rank->number > last ? rank->number : last;
+        ++*count;
+    }
+    return last - first + 1 == *count ? xasprintf("%u to %u", first, last)
+                                      : xasprintf("from %u to %u", first, last);
+}
+
+static void offer(struct ranks *ranks, struct ranks_report *report, const struct ranks_finding *like,
+                  uint32_t host, const char *cause)
+{
+    uint32_t count;
+    char *numbers = numbers_of(ranks, like->job, host, &count);
+    struct ranks_finding finding = *like;
+    finding.kind = RANKS_STRAGGLER;
+    finding.rank = RANKS_NONE;
+    finding.host = ranks->hosts[host].name;
+    finding.evidence =
+        xasprintf("host %s (all of its %u ranks, %s) was late in %llu of %llu steps, by %.2f ms "
+                  "against the ranks of other hosts; %s",
+                  finding.host, count, numbers, (unsigned long long)finding.steps,
+                  (unsigned long long)finding.steps_seen, finding.delay_ns / 1e6, cause);
+    free(numbers);
+    ranks_offer(report, &finding);
+}
+
+static bool is_named(const struct ranks_report *report, const char *host, uint32_t job)
+{
+    for (size_t i = 0; i < report->finding_count; i++)
+        if (report->findings[i].host == host && report->findings[i].job == job)
+            return true;
+    return false;
+}
+
+static bool is_late(const struct view *view, const struct ranks *ranks, uint32_t at)
+{
+    const struct standing *standing = &view->standings[at];
+    uint64_t others = 0;
+    for (uint32_t i = 0; i < ranks->host_count; i++)
+        others = i != at && view->standings[i].late > others ? view->standings[i].late : others;
+    return standing->late >= LATE_STEPS_MIN &&
+           (double)standing->late >= LATE_STEPS * (double)standing->steps &&
+           standing->late >= LATE_OVER_EARLY * others;
+}
+
+static void examine(struct ranks *ranks, struct ranks_report *report, const struct communicator *communicator,
+                    uint64_t role, struct view *view)
+{
+    for (uint32_t at = communicator->first_block; at != RANKS_NONE; at = ranks->blocks[at].next) {
+        size_t count = standing_peers(ranks, &ranks->blocks[at], role, view->peers);
+        if (count >= 2 * HOST_RANKS_MIN)
+            add_block(ranks, view, count);
+    }
+    for (uint32_t host = 0; host < ranks->host_count; host++) {
+        struct standing *standing = &view->standings[host];
+        uint32_t job = ranks->ranks[communicator->members[0].rank].job;
+        if (is_late(view, ranks, host) && !is_named(report, ranks->hosts[host].name, job)) {
+            struct cause cause = standing_cause(standing);
+            struct ranks_finding like = {.job = job,
+                                         .communicator = communicator->key,
+                                         .is_idle = cause.is_idle,
+                                         .is_work = cause.is_work,
+                                         .steps = standing->late,
+                                         .steps_seen = standing->steps,
+                                         .delay_ns = ranks_series_quantile(&standing->excess, 0.5),
+                                         .saving_ns = standing->saving_ns / (double)standing->steps,
+                                         .saving_share = standing->saving_ns / standing->duration_ns,
+                                         .step = standing->worst->step.number,
+                                         .advice = cause.advice};
+            memcpy(like.trace_id, standing->worst->step.trace_id, RANKS_ID_BYTES);
+            offer(ranks, report, &like, host, cause.text);
+        }
+        standing_deinit(standing);
+        *standing = (struct standing){0};
+    }
+}
+
+/* The straggler of the host with the largest saving, if all of the host's ranks are stragglers; NULL: they
+ * are not. */
+static const struct ranks_finding *all_late(const struct ranks *ranks, const struct ranks_report *report,
+                                            uint32_t job, uint32_t host)
+{
+    const struct ranks_finding *most = NULL;
+    size_t late = 0, count = 0, others = 0;
+    for (size_t i = 0; i < ranks->rank_count; i++) {
+        count += ranks->ranks[i].job == job && ranks->ranks[i].host == host;
+        others += ranks->ranks[i].job == job && ranks->ranks[i].host != host;
+    }
+    for (size_t i = 0; i < report->finding_count; i++) {
+        const struct ranks_finding *finding = &report->findings[i];
+        if (finding->kind != RANKS_STRAGGLER || finding->rank == RANKS_NONE || finding->job != job ||
+            ranks->ranks[finding->rank].host != host)
+            continue;
+        late++;
+        most = !most || finding->saving_ns > most->saving_ns ? finding : most;
+    }
+    return count >= HOST_RANKS_MIN && others && (double)late >= HOST_SHARE * (double)count ? most : NULL;
+}
+
+/* The ranks of a late host are explained by it. With few hosts, their peers may seem late or early because of
+ * it. */
+static void drop_explained(const struct ranks *ranks, struct ranks_report *report)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < report->finding_count; i++) {
+        struct ranks_finding finding = report->findings[i];
+        bool is_explained = finding.kind == RANKS_STRAGGLER && finding.rank != RANKS_NONE &&
+                            is_named(report, ranks->hosts[ranks->ranks[finding.rank].host].name, finding.job);
+        if (is_explained)
+            free(finding.evidence);
+        else
+            report->findings[kept++] = finding;
+    }
+    report->finding_count = kept;
+}
+
+static void merge_stragglers(struct ranks *ranks, struct ranks_report *report)
+{
+    for (uint32_t job = 0; job < ranks->job_count; job++)
+        for (uint32_t host = 0; host < ranks->host_count; host++) {
+            const struct ranks_finding *most = all_late(ranks, report, job, host);
+            if (!most || is_named(report, ranks->hosts[host].name, job))
+                continue;
+            struct ranks_finding like = *most;
+            const char *cause = strstr(most->evidence, "; ");
+            offer(ranks, report, &like, host, cause ? cause + 2 : "its ranks take longer");
+        }
+}
+
+static bool is_first_of_role(const struct ranks *ranks, const struct communicator *communicator, size_t at)
+{
+    uint64_t role = ranks->ranks[communicator->members[at].rank].role;
+    for (size_t i = 0; i < at; i++)
+        if (ranks->ranks[communicator->members[i].rank].role == role)
+            return false;
+    return true;
+}
+
+void ranks_find_late_hosts(struct ranks *ranks, struct ranks_report *report)
+{
+    struct view view = {xcalloc(ranks->rank_count + 1, sizeof *view.peers),
+                        xcalloc(ranks->rank_count + 1, sizeof *view.others),
+                        xcalloc(ranks->rank_count + 1, sizeof *view.scratch),
+                        xcalloc(ranks->host_count + 1, sizeof *view.standings)};
+    for (size_t i = 0; ranks->host_count > 1 && i < ranks->communicator_count; i++) {
+        const struct communicator *communicator = &ranks->communicators[i];
+        for (size_t j = 0; communicator->first_block != RANKS_NONE && j < communicator->member_count; j++)
+            if (is_first_of_role(ranks, communicator, j))
+                examine(ranks, report, communicator, ranks->ranks[communicator->members[j].rank].role, &view);
+    }
+    free(view.peers);
+    free(view.others);
+    free(view.scratch);
+    free(view.standings);
+    merge_stragglers(ranks, report);
+    drop_explained(ranks, report);
+}

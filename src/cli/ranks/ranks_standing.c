@@ -1,0 +1,151 @@
+#include "cli/ranks/ranks_standing.h"
+
+#include "cli/util/xalloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LATE_MADS 3.0
+
+void standing_deinit(struct standing *standing)
+{
+    struct ranks_series *all[] = {&standing->excess, &standing->compute,   &standing->copies,
+                                  &standing->idle,   &standing->loader,    &standing->lateness,
+                                  &standing->own,    &standing->peers_own, &standing->over};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        ranks_series_deinit(all[i]);
+}
+
+size_t standing_peers(const struct ranks *ranks, const struct block *block, uint64_t role, struct peer *peers)
+{
+    const struct communicator *communicator = &ranks->communicators[block->communicator];
+    size_t count = 0;
+    for (size_t i = 0; i < communicator->member_count && i < block->slots; i++) {
+        uint32_t rank = communicator->members[i].rank;
+        const struct rank_step *step = ranks_find_step(ranks, rank, block->step);
+        if (ranks->ranks[rank].role == role && step && step->partial == RANKS_WHOLE)
+            peers[count++] = (struct peer){.rank = rank,
+                                           .slot = (uint32_t)i,
+                                           .step = step,
+                                           .own_ns = ranks_own_ns(step),
+                                           .late_ns = block->late_ns[i]};
+    }
+    return count;
+}
+
+/* The median over the peers without the one at `without`, of one part of their steps. */
+static double others_median(const struct peer *peers, size_t count, size_t without, size_t offset,
+                            double *scratch)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct ranks_parts parts = ranks_parts_of(peers[i].step);
+        if (i != without)
+            scratch[kept++] = (double)*(const uint64_t *)(const void *)((const char *)&parts + offset);
+    }
+    return ranks_median(scratch, kept);
+}
+
+static double excess_of(const struct peer *peers, size_t count, size_t of, size_t offset, double *scratch)
+{
+    struct ranks_parts parts = ranks_parts_of(peers[of].step);
+    double own = (double)*(const uint64_t *)(const void *)((const char *)&parts + offset);
+    return own - others_median(peers, count, of, offset, scratch);
+}
+
+struct threshold standing_threshold(const struct peer *peers, size_t count, size_t of, double *scratch)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (i != of)
+            scratch[kept++] = peers[i].own_ns;
+    struct threshold threshold = {.median_ns = ranks_median(scratch, kept)};
+    threshold.second_ns = scratch[kept - 1];
+    double share_ns = LATE_SHARE * threshold.median_ns;
+    double mads_ns = LATE_MADS * ranks_mad(scratch, kept, threshold.median_ns);
+    if (kept >= LATE_PEERS_MIN && share_ns > LATE_NS)
+        share_ns = LATE_NS;
+    threshold.limit_ns = mads_ns > share_ns ? mads_ns : share_ns;
+    return threshold;
+}
+
+void standing_add_late(struct standing *standing, const struct peer *peers, size_t count, size_t of,
+                       const struct threshold *threshold, double *scratch)
+{
+    const struct peer *peer = &peers[of];
+    standing->late++;
+    standing->late_ns += peer->over_ns;
+    ranks_series_add(&standing->excess, peer->over_ns);
+#define ADD_EXCESS(part)                                                                                     \
+    ranks_series_add(&standing->part,                                                                        \
+                     excess_of(peers, count, of, offsetof(struct ranks_parts, part##_ns), scratch))
+    ADD_EXCESS(compute);
+    ADD_EXCESS(copies);
+    ADD_EXCESS(idle);
+    ADD_EXCESS(loader);
+#undef ADD_EXCESS
+    if (peer->own_ns > threshold->second_ns)
+        standing->saving_ns += peer->own_ns - threshold->second_ns;
+    if (peer->over_ns > standing->worst_ns) {
+        standing->worst_ns = peer->over_ns;
+        standing->worst = peer->step;
+    }
+}
+
+struct cause standing_cause(struct standing *standing)
+{
+    double half = ranks_series_quantile(&standing->excess, 0.5) / 2;
+    if (ranks_series_quantile(&standing->loader, 0.5) > half)
+        return (struct cause){
+            .is_work = true,
+            .text = "it starts its steps late (data loading or other work of the host)",
+            .advice = "give its data loader more workers or a faster disk, and move other work of this "
+                      "rank, such as logging, to a thread"};
+    if (ranks_series_quantile(&standing->compute, 0.5) > half)
+        return (struct cause){
+            .is_work = true,
+            .text = "its kernels take longer (a slower or shared GPU, or more work)",
+            .advice = "check the GPU's clocks, power and temperature (nvidia-smi -q), other processes on it, "
+                      "and whether the rank has more work"};
+    if (ranks_series_quantile(&standing->copies, 0.5) > half)
+        return (struct cause){
+            .is_work = true,
+            .text = "its copies take longer",
+            .advice = "check its PCIe link (nvidia-smi -q -d PCI), and whether its host memory is pinned and "
+                      "on the GPU's NUMA node"};
+    if (ranks_series_quantile(&standing->idle, 0.5) > half)
+        return (struct cause){
+            .text = "its GPU idles during the step (the host is late with its launches)",
+            .advice = "check other processes on its host, CPU clocks and affinity, and Python's garbage "
+                      "collection",
+            .is_idle = true};
+    return (struct cause){.text = "several parts of its steps take longer",
+                          .advice = "compare its step with that of a neighbor (cuspan show)"};
+}
+
+char *ranks_describe(const struct ranks *ranks, uint32_t rank)
+{
+    const struct process_rank *process = &ranks->ranks[rank];
+    if (!strcmp(process->gpu, RANKS_TEXT_NONE))
+        return xasprintf("rank %u (%s)", process->number, ranks->hosts[process->host].name);
+    return xasprintf("rank %u (%s, %s)", process->number, ranks->hosts[process->host].name, process->gpu);
+}
+
+/* A rank has one finding: that of the communicator with the most peers, whose median is the most certain. */
+struct ranks_finding *ranks_offer(struct ranks_report *report, const struct ranks_finding *finding)
+{
+    for (size_t i = 0; i < report->finding_count; i++) {
+        struct ranks_finding *known = &report->findings[i];
+        if (known->kind != finding->kind || known->rank != finding->rank || finding->rank == RANKS_NONE)
+            continue;
+        bool is_better = finding->peers > known->peers;
+        free(is_better ? known->evidence : finding->evidence);
+        if (is_better)
+            *known = *finding;
+        return known;
+    }
+    report->findings = xgrow(report->findings, &report->finding_capacity, report->finding_count + 1,
+                             sizeof *report->findings);
+    report->findings[report->finding_count] = *finding;
+    return &report->findings[report->finding_count++];
+}
