@@ -3,7 +3,7 @@
 find_program(CUSPAN_PYTHON python3)
 if(CUSPAN_PYTHON)
   set(python_sources python/cuspan_auto.py python/startup/sitecustomize.py python/_build/archive.py
-                     python/_build/startup_archive.py)
+                     python/_build/metadata.py python/_build/startup_archive.py CMakeLists.txt)
   file(GLOB python_modules RELATIVE ${CMAKE_SOURCE_DIR} CONFIGURE_DEPENDS python/cuspan/*.py)
   add_custom_command(
     OUTPUT python.zip

@@ -14,10 +14,13 @@ class _Watch:
         self._is_done = False
 
     def find_spec(self, name, path=None, target=None):  # type: ignore[no-untyped-def]
-        if name == "torch" and not self._is_done:
-            self._is_done = True
+        if name != "torch" or self._is_done:
+            return None
+        self._is_done = True
+        try:
             return _load_and_find(name, path, target)
-        return None
+        except Exception:
+            return None
 
 
 def _import_agent():  # type: ignore[no-untyped-def]
@@ -41,7 +44,8 @@ def _load() -> None:
     try:
         _import_agent().look_now()  # its hooks wait for the end of this import
     except Exception as error:
-        print(f"cuspan: cannot follow the steps of this program: {error!r}", file=sys.stderr)
+        if sys.stderr is not None:  # else print() would write to standard output
+            print(f"cuspan: cannot follow the steps of this program: {error!r}", file=sys.stderr)
 
 
 def _load_and_find(name, path, target):  # type: ignore[no-untyped-def]

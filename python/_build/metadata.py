@@ -7,11 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 PACKAGE = Path(__file__).resolve().parents[1]  # python/
 SOURCE = PACKAGE.parent  # of a clone or an unpacked source archive
 
@@ -23,7 +18,17 @@ def version() -> str:
     return found.group(1) if found else "0+unknown"
 
 
+def version_module() -> str:
+    """cuspan/_version.py of a built package."""
+    return f'"""The version of the package."""\n\nVERSION = "{version()}"\n'
+
+
 def project() -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
     table: dict[str, Any] = tomllib.loads((PACKAGE / "pyproject.toml").read_text())["project"]
     return table
 

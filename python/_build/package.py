@@ -35,7 +35,8 @@ def _python_files() -> list[Entry]:
     fleet = folder / "fleet"
     paths = [*folder.glob("*.py"), folder / "py.typed", *fleet.glob("*.py"), *fleet.glob("*.json")]
     paths += fleet.glob("questions/*.sql")
-    return [Entry(str(path.relative_to(metadata.PACKAGE)), path) for path in paths]
+    found = [Entry(str(path.relative_to(metadata.PACKAGE)), path) for path in paths if path.name != "_version.py"]
+    return [*found, Entry("cuspan/_version.py", metadata.version_module())]
 
 
 def _write(out: Path, tag: str, entries: list[Entry], pure: bool) -> Path:

@@ -11,18 +11,19 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import metadata  # noqa: E402
 from archive import ZIP_STARTS, Entry, write_zip  # noqa: E402
 
 PACKAGE = Path(__file__).resolve().parents[1]  # python/
-# What needs the native parts of a wheel.
-_ONLY_IN_WHEELS = ("__main__.py", "_cli.py")
+_LEFT_OUT = ("__main__.py", "_cli.py", "_version.py")  # what needs the native parts of a wheel, and what is made
 
 
 def entries() -> list[Entry]:
-    names = sorted(path.name for path in (PACKAGE / "cuspan").glob("*.py") if path.name not in _ONLY_IN_WHEELS)
+    names = sorted(path.name for path in (PACKAGE / "cuspan").glob("*.py") if path.name not in _LEFT_OUT)
     return [
         Entry("sitecustomize.py", PACKAGE / "startup/sitecustomize.py"),
         Entry("cuspan_auto.py", PACKAGE / "cuspan_auto.py"),
+        Entry("cuspan/_version.py", metadata.version_module()),
         *(Entry(f"cuspan/{name}", PACKAGE / "cuspan" / name) for name in names),
     ]
 

@@ -5,15 +5,17 @@ marks, and to control tracing. Without an agent they do nothing and cost little.
 
 from __future__ import annotations
 
-from cuspan import _agent, _hooks  # noqa: F401 (_hooks registers itself with _agent)
+from cuspan import _agent, _guard, _hooks  # noqa: F401 (_hooks registers itself with _agent)
 from cuspan._attach import attach, current_traceparent
 from cuspan._control import flush, start, stop
-from cuspan._native import library
 from cuspan._job_steps import step
+from cuspan._native import library
 from cuspan._processes import carried, child, environment, finish
 from cuspan._ranges import loop, mark, range, span
+from cuspan._version import VERSION as __version__
 
 __all__ = [
+    "__version__",
     "attach",
     "carried",
     "child",
@@ -33,6 +35,7 @@ __all__ = [
 ]
 
 
+@_guard.guarded(False)
 def is_on() -> bool:
     """Whether the agent is loaded and traces."""
     agent = _agent.look()

@@ -8,6 +8,8 @@ import os
 import threading
 from typing import Any, Callable
 
+from cuspan import _guard
+
 SONAME = "libcuspan.so"
 CALLS_BETWEEN_LOOKS = 1024
 
@@ -187,4 +189,9 @@ def _use(found: Agent | None) -> None:
         return
     _agent = found
     for callback in _on_found:
-        callback(found)
+        _call(callback, found)
+
+
+@_guard.guarded()
+def _call(callback: Callable[[Agent], None], found: Agent) -> None:
+    callback(found)

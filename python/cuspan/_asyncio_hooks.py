@@ -7,10 +7,11 @@ import asyncio
 import functools
 import sys
 import threading
+from collections.abc import Awaitable
 from types import ModuleType
 from typing import Any, Callable, TypeVar
 
-from cuspan import _link
+from cuspan import _guard, _link
 from cuspan._imports import when_imported
 
 Result = TypeVar("Result")
@@ -22,12 +23,17 @@ def install() -> None:
     asyncio.BaseEventLoop.run_forever = _then_sync(asyncio.BaseEventLoop.run_forever)
     if sys.version_info >= (3, 12):  # an eager task runs inside create_task()
         asyncio.BaseEventLoop.create_task = _then_sync(asyncio.BaseEventLoop.create_task)
-    asyncio.to_thread = asyncio.threads.to_thread = _in_context(asyncio.to_thread)
-    when_imported("anyio.to_thread", _follow_anyio)
+    for module in asyncio, asyncio.threads:  # both have the function, and the program may have replaced either
+        _replace(module, "to_thread")
+    when_imported("anyio.to_thread", lambda module: _replace(module, "run_sync"))
 
 
-def _follow_anyio(module: ModuleType) -> None:
-    module.run_sync = _in_context(module.run_sync)
+_wrappers: dict[Any, Any] = {}
+
+
+def _replace(module: ModuleType, name: str) -> None:
+    original = getattr(module, name)
+    setattr(module, name, _wrappers.setdefault(original, _in_context(original)))
 
 
 def _is_loop_in_the_dark() -> bool:
@@ -47,8 +53,13 @@ def _run_handle(original: Callable[[asyncio.Handle], None]) -> Callable[[asyncio
 
     @functools.wraps(original)
     def _run(self: asyncio.Handle) -> None:
-        context = self._context
-        mirror(context.get(current), context.get(explicit))
+        try:
+            context = self._context  # type: ignore[attr-defined]
+            mirror(context.get(current), _link.not_abandoned(context.get(explicit)))
+        except _guard.NO_ROOM:
+            pass
+        except BaseException as error:
+            _guard.keep(error)
         # The next handle replaces what a handle leaves. Only a loop that runs inside a handle must clean up.
         _depth.handles += 1
         try:
@@ -56,7 +67,7 @@ def _run_handle(original: Callable[[asyncio.Handle], None]) -> Callable[[asyncio
         finally:
             _depth.handles -= 1
             if _depth.handles:
-                _link.link.sync()
+                _link.link.sync_safely()
 
     return _run
 
@@ -72,19 +83,24 @@ def _then_sync(original: Callable[..., Result]) -> Callable[..., Result]:
     return call
 
 
-def _in_context(original: Callable[..., Result]) -> Callable[..., Result]:
-    """Wraps functions that run another function in a different thread, inside a copy of this context."""
+def _in_context(original: Callable[..., Awaitable[Result]]) -> Callable[..., Awaitable[Result]]:
+    """Wraps functions that run another function, their first argument, in a different thread, inside a copy of this
+    context."""
 
     @functools.wraps(original)
-    def call(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Result:
-        return original(functools.partial(_run_in_context, func), *args, **kwargs)
+    async def call(*args: Any, **kwargs: Any) -> Result:
+        if args:
+            args = (functools.partial(_run_in_context, args[0]), *args[1:])
+        elif "func" in kwargs:
+            kwargs["func"] = functools.partial(_run_in_context, kwargs["func"])
+        return await original(*args, **kwargs)
 
     return call
 
 
 def _run_in_context(func: Callable[..., Result], *args: Any, **kwargs: Any) -> Result:
-    _link.link.sync()
+    _link.link.sync_safely()
     try:
         return func(*args, **kwargs)
     finally:
-        _link.link.mirror(None, None)
+        _link.link.leave()

@@ -5,32 +5,65 @@ from __future__ import annotations
 import ctypes
 import sys
 
-from cuspan import _agent, _link
+from cuspan import _agent, _guard, _link
 from cuspan._decorates import Decorates
 from cuspan._trace_context import NATIVE_BYTES, TraceContext, from_native
 
 
 class attach(Decorates):
     """`with cuspan.attach():` the thread's CUDA work belongs to OpenTelemetry's current span, or to the request that
-    `traceparent` names. An invalid one attaches nothing. A span opened inside takes precedence."""
+    `traceparent` names. An invalid one attaches nothing. A span opened inside takes precedence. It also decorates
+    functions: `@cuspan.attach()`."""
 
-    __slots__ = ("_attached", "_traceparent", "_tracestate")
+    _attached: _link.Explicit | None = None  # the last one
+    _traceparent: str | None = None
+    _tracestate: str | None = None
 
+    @_guard.guarded()
     def __init__(self, traceparent: str | None = None, tracestate: str | None = None) -> None:
         self._traceparent = traceparent
         self._tracestate = tracestate
 
     def __enter__(self) -> None:
-        self._attached = None
-        if self._traceparent is not None:
-            _agent.look()
-            self._attached = _link.link.attach(_link.Explicit(None, self._traceparent, self._tracestate))
-        elif _agent.look() is not None:
-            self._attached = _link.link.attach(_link.Explicit(_current_span()))
+        made = None
+        try:
+            made = self._explicit()
+            if made is not None:
+                self._attached = made
+                _link.link.attach(made)
+        except _guard.NO_ROOM:
+            pass
+        except BaseException as error:
+            try:
+                _guard.keep(error)
+            except BaseException:  # such as Ctrl-C: there will be no __exit__()
+                if made is not None:
+                    _link.link.detach(made)
+                raise
 
     def __exit__(self, *_error: object) -> None:
-        if self._attached is not None:
-            _link.link.detach(self._attached)
+        try:
+            ended = self._innermost()
+            if ended is not None and ended.is_open:
+                _link.link.detach(ended)
+        except _guard.NO_ROOM:
+            pass
+        except BaseException as error:
+            _guard.keep(error)
+
+    def _explicit(self) -> _link.Explicit | None:
+        agent = _agent.look()
+        if self._traceparent is not None:
+            return _link.Explicit(None, self._traceparent, self._tracestate, self)
+        return _link.Explicit(_current_span(), owner=self) if agent is not None else None
+
+    def _innermost(self) -> _link.Explicit | None:
+        """One object can be used several times at once, by tasks and threads: this context's own, or else the last."""
+        explicit = _link.current_explicit()
+        while explicit is not None and not (explicit.owner is self and explicit.is_open):
+            explicit = explicit.outer
+        ended, self._attached = explicit or self._attached, None
+        return ended
 
     def _again(self) -> attach:
         return attach(self._traceparent, self._tracestate)
@@ -39,13 +72,14 @@ class attach(Decorates):
 def current() -> TraceContext | None:
     agent = _agent.look()
     if agent is None:
-        explicit = _link.EXPLICIT.get(None)
+        explicit = _link.current_explicit()
         counts = explicit is not None and explicit.base is _link.CURRENT.get(None)
-        return explicit.trace_context() if counts else _current_span()
+        return explicit.trace_context() if explicit is not None and counts else _current_span()
     native = ctypes.create_string_buffer(NATIVE_BYTES)
     return from_native(native.raw) if agent.current(native) else None
 
 
+@_guard.guarded()
 def current_traceparent() -> str | None:
     """The context to propagate to other services: the innermost open range, else what is attached, else the session."""
     found = current()

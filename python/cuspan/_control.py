@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from cuspan import _agent, _native
+from cuspan import _agent, _guard, _native
 
 _DONE = 0
 _FAILED = -1
 
 
+@_guard.guarded(False)
 def start(library: str | None = None) -> bool:
     """Starts tracing, in a script or a notebook. If CUDA has not loaded the agent, this loads it: from `library` (a
     path), CUDA_INJECTION64_PATH, this package, or as the loader finds libcuspan.so. Call it before CUDA is initialized
@@ -17,6 +18,7 @@ def start(library: str | None = None) -> bool:
     return agent is not None and agent.start() != _FAILED
 
 
+@_guard.guarded()
 def stop() -> None:
     """Stops tracing until the next start. Work captured before is still delivered."""
     agent = _agent.look_now()
@@ -24,6 +26,7 @@ def stop() -> None:
         agent.stop()
 
 
+@_guard.guarded(False)
 def flush(timeout: float = 5.0) -> bool:
     """Sends everything captured and all finished GPU work now, and waits for it up to `timeout` seconds. True:
     everything was delivered, or rejected and counted. False: the timeout passed, or nothing is traced here."""

@@ -1,11 +1,19 @@
-"""Context managers that also decorate functions and coroutine functions."""
+"""Context managers that also decorate. What they return is of the same kind as what they get: a coroutine function, a
+generator function, a method, a functools.partial, a callable object."""
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
-from contextlib import AbstractContextManager
-from typing import Any, Callable
+import types
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Callable, TypeVar, cast
+
+from cuspan import _guard
+
+Decorated = TypeVar("Decorated")
+Begin = Callable[[], AbstractContextManager[Any]]
 
 
 class Decorates:
@@ -13,19 +21,186 @@ class Decorates:
         """A new one like this, for one call of the function."""
         raise NotImplementedError
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        if inspect.iscoroutinefunction(function):
+    @_guard.guarded(nullcontext())
+    def _begin_again(self) -> AbstractContextManager[Any]:
+        return self._again()
 
-            @functools.wraps(function)
-            async def call_async(*args: Any, **kwargs: Any) -> Any:
-                with self._again():
-                    return await function(*args, **kwargs)
+    def __call__(self, function: Decorated) -> Decorated:
+        return decorated(function, self._begin_again)
 
-            return call_async
 
-        @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            with self._again():
-                return function(*args, **kwargs)
+def decorated(function: Decorated, begin: Begin) -> Decorated:
+    """What cannot be decorated is returned unchanged."""
+    try:
+        return cast(Decorated, _decorated(function, begin))
+    except _guard.NO_ROOM:
+        return function
+    except BaseException as error:
+        _guard.keep(error)
+        return function
 
-        return call
+
+def _decorated(function: Any, begin: Begin) -> Any:
+    kind = type(function)
+    if kind is types.FunctionType:
+        return _of_function(function, begin)
+    if kind in (staticmethod, classmethod):
+        return kind(_decorated(function.__func__, begin))
+    if kind is types.MethodType:
+        return types.MethodType(_decorated(function.__func__, begin), function.__self__)
+    if kind in (functools.partial, functools.partialmethod):
+        made = kind(_decorated(function.func, begin), *function.args, **function.keywords)
+        made.__dict__.update(vars(function))
+        return made
+    if kind is property:
+        return property(_decorated(function.fget, begin), function.fset, function.fdel, function.__doc__)
+    if isinstance(function, type) or not callable(function):
+        raise TypeError(f"only functions and callable objects can be decorated, not {function!r}")
+    return _proxy_of(function, begin)
+
+
+def _of_function(function: Callable[..., Any], begin: Begin) -> Callable[..., Any]:
+    return functools.update_wrapper(_wrapper(function, begin), function)
+
+
+def _wrapper(function: Callable[..., Any], begin: Begin) -> Any:
+    if inspect.isasyncgenfunction(function):
+        return _of_async_generator(function, begin)
+    if inspect.isgeneratorfunction(function):
+        return _of_generator(function, begin)
+    if inspect.iscoroutinefunction(function):
+
+        async def call_async(*args: Any, **kwargs: Any) -> Any:
+            with begin():
+                return await function(*args, **kwargs)
+
+        return call_async
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with begin():
+            return function(*args, **kwargs)
+
+    return call
+
+
+def _of_generator(function: Callable[..., Any], begin: Begin) -> Callable[..., Any]:
+    """It begins with the body, at the first next(), and ends with it."""
+
+    def generate(*args: Any, **kwargs: Any) -> Any:
+        with begin():
+            return (yield from function(*args, **kwargs))
+
+    code = getattr(function, "__code__", None)
+    is_awaitable = code is not None and code.co_flags & inspect.CO_ITERABLE_COROUTINE
+    return types.coroutine(generate) if is_awaitable else generate
+
+
+def _of_async_generator(function: Callable[..., Any], begin: Begin) -> Callable[..., Any]:
+    async def generate_async(*args: Any, **kwargs: Any) -> Any:
+        with begin():
+            generator = function(*args, **kwargs)
+            try:
+                value = await generator.__anext__()
+                while True:
+                    try:
+                        sent = yield value
+                    except GeneratorExit:
+                        await generator.aclose()
+                        raise
+                    except BaseException as error:
+                        value = await generator.athrow(error)
+                    else:
+                        value = await generator.asend(sent)
+            except StopAsyncIteration:  # the function's own would be a RuntimeError
+                return
+
+    return generate_async
+
+
+# --- callable objects: a torch.nn.Module, a cached function, a function in C ---
+
+
+class _Proxy:
+    """Looks like the object, which stays as it is, and is called in its place."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in _OWN:
+            return object.__getattribute__(self, name)
+        return getattr(_target(self), name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(_target(self), name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(_target(self), name)
+
+    @property
+    def __wrapped__(self) -> Any:
+        return _target(self)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        made = _target(self).__reduce_ex__(protocol)
+        # The name of a global variable, which has this object; or else a copy.
+        return made if isinstance(made, str) else (decorated, _parts(self))
+
+    def __copy__(self) -> Any:
+        return self._of_copy(copy.copy(_target(self)))
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self._of_copy(copy.deepcopy(_target(self), memo))
+
+    def _of_copy(self, made: Any) -> Any:
+        return self if made is _target(self) else decorated(made, _parts(self)[1])
+
+
+_OWN = frozenset(("__call__", "__wrapped__", "__reduce_ex__", "__copy__", "__deepcopy__", "_of_copy"))
+# Of special methods, Python looks at the class only. These of the object's class are not needed, or _Proxy's.
+_NOT_DELEGATED = (
+    frozenset(
+        """__class_getitem__ __del__ __delattr__ __getattr__ __getattribute__ __init__ __init_subclass__ __new__
+    __reduce__ __set_name__ __setattr__ __subclasshook__""".split()
+    )
+    | _OWN
+)
+
+
+def _parts(proxy: _Proxy) -> tuple[Any, Begin]:
+    return cast("tuple[Any, Begin]", object.__getattribute__(proxy, "_parts"))
+
+
+def _target(proxy: _Proxy) -> Any:
+    return _parts(proxy)[0]
+
+
+class _Call:
+    """__call__ of a proxy's class: a method of the object, so that it can be a coroutine function."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def __get__(self, proxy: _Proxy | None, _kind: Any = None) -> Any:
+        return self._function if proxy is None else types.MethodType(self._function, _target(proxy))
+
+
+def _proxy_of(target: Any, begin: Begin) -> Any:
+    kind = type(target)
+    names = {name for each in kind.__mro__[:-1] for name in vars(each) if name[:2] == name[-2:] == "__"}
+    members: dict[str, Any] = {
+        name: _delegate(name)
+        for name in {"__repr__", "__str__", *names} - _NOT_DELEGATED
+        if callable(getattr(kind, name, None))
+    }
+    if "__get__" in members:
+        members["__get__"] = lambda self, *where: decorated(_target(self).__get__(*where), begin)
+    members["__call__"] = _Call(_of_function(kind.__call__, begin))
+    made: Any = object.__new__(type(kind.__name__, (_Proxy,), members))
+    object.__setattr__(made, "_parts", (target, begin))
+    return made
+
+
+def _delegate(name: str) -> Callable[..., Any]:
+    def method(self: _Proxy, /, *args: Any, **kwargs: Any) -> Any:
+        target = _target(self)
+        return getattr(type(target), name)(target, *args, **kwargs)
+
+    return method

@@ -6,24 +6,26 @@ Since 3.14 the interpreter reports every switch. Before, the wrappers of _asynci
 from __future__ import annotations
 
 import ctypes
-import logging
 import sys
 from types import ModuleType
 from typing import Any
 
-from cuspan import _agent, _link
+from cuspan import _agent, _guard, _link
 from cuspan._imports import when_imported
 from cuspan._processes import follow_multiprocessing
 
 
 def _install(agent: _agent.Agent) -> None:
-    try:
-        if not _watch_interpreter(agent):
-            _follow_asyncio()
-        when_imported("torch", _link_backward)
-        follow_multiprocessing()
-    except Exception:  # an unknown Python version must not stop the service
-        logging.getLogger("cuspan").exception("cannot follow task switches in this Python; use cuspan.attach()")
+    _follow_switches(agent)
+    when_imported("torch", _link_backward)
+    follow_multiprocessing()
+
+
+@_guard.guarded()
+def _follow_switches(agent: _agent.Agent) -> None:
+    """An unknown Python version must not stop the service."""
+    if not _watch_interpreter(agent):
+        _follow_asyncio()
 
 
 def _follow_asyncio() -> None:
@@ -44,6 +46,7 @@ def _link_backward(_module: ModuleType) -> None:
 _SWITCHED = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_void_p)
 
 
+@_guard.guarded()
 def _on_switch(_context: object) -> None:
     _link.link.sync()
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import functools
+import operator
+import sys
 import threading
 import weakref
-from types import ModuleType
 from typing import Any, Callable
 
-from cuspan import _agent
+from cuspan import _agent, _guard
 from cuspan._imports import when_imported
-from cuspan._steps import BY_API, TRAIN, Steps
+from cuspan._steps import BY_API, TRAIN, Steps, thread_of
 
 
+@_guard.guarded(False)
 def step(number: int) -> bool:
     """Begins step `number` of a training job and ends the current one, for all threads of the process. All ranks must use
     the same numbers. From the first call on, PyTorch's optimizers no longer begin steps. False: there is no agent."""
     agent = _agent.look()
-    return agent is not None and agent.step is not None and agent.step(number, TRAIN, BY_API) == 0
+    return agent is not None and agent.step is not None and agent.step(operator.index(number), TRAIN, BY_API) == 0
 
 
 def follow(agent: _agent.Agent) -> None:
@@ -30,6 +33,7 @@ def follow(agent: _agent.Agent) -> None:
 
 
 def follow_torch(torch: Any, steps: Steps) -> None:
+    @_guard.guarded()
     def after_step(optimizer: object, _args: object, _keywords: object) -> None:
         # No test for torch.compiler.is_compiling(): it would remove the hook from the compiled step.
         steps.optimizer(id(optimizer))
@@ -39,63 +43,118 @@ def follow_torch(torch: Any, steps: Steps) -> None:
 
     register_optimizer_step_post_hook(after_step)
     _wrap_backward(torch.autograd, steps)
-    _wrap_checkpoint(torch, "save", steps)
+    _follow_save(torch, steps)
     _wrap_train(torch.nn.Module, steps)
+
+
+class _Depth(threading.local):
+    """Of calls within calls, in one thread."""
+
+    backward = 0
+    train = 0
 
 
 def _wrap_backward(autograd: Any, steps: Steps) -> None:
     original = getattr(autograd, "_engine_run_backward", None)
     if original is None:
         return
-    is_running = threading.Lock()
+    depth = _Depth()
+    running: set[int] = set()  # the threads of the program with a backward pass
 
-    def run_backward(*args: Any, **keywords: Any) -> Any:
-        # Not autograd.grad(), and not what a backward pass itself starts (checkpointing does).
-        if not keywords.get("accumulate_grad") or not is_running.acquire(blocking=False):
-            return original(*args, **keywords)
-        try:
+    @_guard.guarded()
+    def begin() -> None:
+        # Not what a backward pass itself starts (checkpointing does), which may be on a thread of PyTorch.
+        if depth.backward == 1 and not (running and _is_foreign_thread()):
+            running.add(threading.get_ident())
             steps.backward()
+
+    @functools.wraps(original)
+    def run_backward(*args: Any, **keywords: Any) -> Any:
+        if not keywords.get("accumulate_grad"):  # autograd.grad()
+            return original(*args, **keywords)
+        depth.backward += 1
+        try:
+            begin()
             return original(*args, **keywords)
         finally:
-            is_running.release()
+            depth.backward -= 1
+            if not depth.backward:
+                running.discard(threading.get_ident())
 
-    run_backward.is_linked = getattr(original, "is_linked", False)  # type: ignore[attr-defined]
     autograd._engine_run_backward = run_backward
 
 
-def _wrap_checkpoint(module: ModuleType, name: str, steps: Steps) -> None:
-    original: Callable[..., Any] = getattr(module, name)
+def _is_foreign_thread() -> bool:
+    """Not started by Python."""
+    known = thread_of(threading.get_ident())
+    return known is None or isinstance(known, threading._DummyThread)  # type: ignore[attr-defined]
 
+
+def _follow_save(torch: Any, steps: Steps) -> None:
+    """Inside torch.save(), so that the program's references to it stay right."""
+    inside = getattr(torch, "serialization", None)
+    names = [name for name in ("_save", "_legacy_save") if hasattr(inside, name)]
+    for name in names:
+        _wrap_checkpoint(inside, name, steps)
+    if not names:
+        _wrap_checkpoint(torch, "save", steps)
+
+
+def _wrap_checkpoint(module: Any, name: str, steps: Steps) -> None:
+    """In the module that defines the function, too: it can be pickled only if it is found there."""
+    original: Callable[..., Any] | None = getattr(module, name, None)
+    if original is None:
+        return
+
+    @functools.wraps(original)
     def save(*args: Any, **keywords: Any) -> Any:
-        kind = steps.checkpoint()
+        kind = _begin_checkpoint(steps)
         try:
             return original(*args, **keywords)
         finally:
             if kind is not None:
-                steps.begin(steps.number, kind)
+                _end_checkpoint(steps, kind)
 
-    save.__wrapped__ = original  # type: ignore[attr-defined]
-    save.__name__, save.__qualname__, save.__doc__ = name, name, original.__doc__
-    setattr(module, name, save)
+    for place in (module, sys.modules.get(original.__module__)):
+        if getattr(place, name, None) is original:
+            setattr(place, name, save)
+
+
+@_guard.guarded()
+def _begin_checkpoint(steps: Steps) -> int | None:
+    return steps.checkpoint()
+
+
+@_guard.guarded()
+def _end_checkpoint(steps: Steps, kind: int) -> None:
+    steps.end_checkpoint(kind)
 
 
 def _wrap_train(module_class: Any, steps: Steps) -> None:
     original = module_class.train
+    depth = _Depth()
     last: list[Any] = [lambda: None]  # a weak reference to the module that was put into training mode last
 
-    def train(self: Any, mode: bool = True) -> Any:
-        module_class.train = original  # it calls itself for each part of a model
-        try:
-            return original(self, mode)
-        finally:
-            module_class.train = train
-            if mode:
-                last[0] = weakref.ref(self)
-                steps.training()
-            elif not _is_part(self, last[0]()):
-                steps.evaluation()
+    @_guard.guarded()
+    def after(module: Any, mode: bool = True) -> None:
+        if mode:
+            last[0] = weakref.ref(module)
+            steps.training()
+        elif not _is_part(module, last[0]()):
+            steps.evaluation()
 
-    train.__name__, train.__qualname__, train.__doc__ = original.__name__, original.__qualname__, original.__doc__
+    @functools.wraps(original)
+    def train(*args: Any, **keywords: Any) -> Any:
+        if depth.train:  # it calls itself for each part of a model
+            return original(*args, **keywords)
+        depth.train = 1
+        try:
+            result = original(*args, **keywords)
+        finally:
+            depth.train = 0
+        after(*args, **keywords)
+        return result
+
     module_class.train = train
 
 

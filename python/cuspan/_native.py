@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 
+from cuspan import _guard
+
 _FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "native")
 PROGRAM = os.path.join(_FOLDER, "bin", "cuspan")
 LIBRARY = os.path.join(_FOLDER, "lib", "cuspan", "libcuspan.so")
 
 
+@_guard.guarded()
 def library() -> str | None:
     """The path of this package's agent, for CUDA_INJECTION64_PATH. None if the package has only Python files."""
     return LIBRARY if os.path.isfile(LIBRARY) else None

@@ -11,32 +11,73 @@ have several O in each step. So the sequence of O is watched until it has repeat
 - If a step has as many B as each step so far and another B begins without an O, the step was skipped (GradScaler found
   inf), and ends there.
 
-An evaluation begins when a model is put into evaluation mode, and ends at Module.train() or the next B; a checkpoint is what torch.save() and
-its relatives do."""
+An evaluation begins when a model is put into evaluation mode, and ends at Module.train() or the next B; a checkpoint is
+what torch.save() and its relatives do.
+
+If several threads train at the same time, the steps are those of the one that was first, until it ends or has no B while
+the others have many. An O on a thread without B of its own (an optimizer in the backward pass) is the loop's."""
 
 from __future__ import annotations
 
+import functools
+import os
 import threading
-from typing import Any, Callable, Hashable
+from collections.abc import Hashable
+from typing import Any, Callable, TypeVar, cast
 
 TRAIN, EVALUATION, CHECKPOINT, NO_STEP = range(4)
 BY_API, BY_OPTIMIZER = range(2)
 REPEATS = 3
 HISTORY_MAX = 8 * 1024  # O: with an optimizer for each parameter, a step has hundreds
 
+FOREIGN_MAX = 64  # B of other threads without an event of the loop's
+OTHERS_MAX = 1024
+
 Report = Callable[[int, int, int], Any]
 Symbol = Hashable
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+# Reentrant, because a signal handler can run a step.
+_lock = threading.RLock()
+
+
+def _renew_lock() -> None:
+    """In a forked child: another thread of the parent may hold the lock."""
+    global _lock
+    _lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
+
+
+def _locked(method: Method) -> Method:
+    @functools.wraps(method)
+    def call(*args: Any) -> Any:
+        with _lock:
+            return method(*args)
+
+    return cast(Method, call)
+
+
+def thread_of(number: int) -> threading.Thread | None:
+    """None: not of Python. threading.current_thread() would add it to the program's threads."""
+    found: threading.Thread | None = threading._active.get(number)  # type: ignore[attr-defined]
+    return found
 
 
 class Steps:
-    """The state of one process. Its methods are called in the loop's thread."""
+    """The state of one process. Its methods are called by any thread."""
 
     def __init__(self, report: Report) -> None:
         self._report = report
         self.number = 1
         self.is_in_progress = False  # a first O or B has been seen
         self._kind = TRAIN
-        self._thread = 0
+        self._loop = 0  # its thread; 0: none so far
+        self._loop_thread: threading.Thread | None = None
+        # Threads with B of their own, by number: that of a thread that has ended may be another's later.
+        self._others: dict[int, threading.Thread | None] = {}
+        self._foreign = 0  # B of others since the last event of the loop
         self._backwards = 0  # B since the last O
         self._ordinal = 0  # of O since the last B
         self._all, self._changed, self._recent = _History(), _History(), _History()
@@ -53,21 +94,47 @@ class Steps:
         self.is_in_progress = True
         self._report(number, kind, BY_OPTIMIZER)
 
+    @_locked
     def backward(self) -> None:
         """B."""
+        if not self._is_of_loop():
+            return
         if not self.is_in_progress:
             self.begin(self.number)
         elif self._kind == EVALUATION:
             self._resume()
-        self._thread = threading.get_ident()
         if self._sequence and self._usual and self._step_backwards == self._usual:
             self._end_skipped()
         self._backwards += 1
         self._step_backwards += 1
         self._ordinal = 0
 
+    def _is_of_loop(self) -> bool:
+        """Whether this thread's B is."""
+        thread = threading.get_ident()
+        if thread != self._loop:
+            self._foreign += 1
+            if self._loop and self._foreign < FOREIGN_MAX and not self._has_loop_ended():
+                if len(self._others) < OTHERS_MAX:
+                    self._others[thread] = thread_of(thread)
+                return False
+            if self._loop:
+                self._forget()
+            self._others.pop(thread, None)
+            self._loop, self._loop_thread = thread, thread_of(thread)
+        self._foreign = 0
+        return True
+
+    def _has_loop_ended(self) -> bool:
+        return self._loop_thread is not None and not self._loop_thread.is_alive()
+
+    @_locked
     def optimizer(self, optimizer: Symbol) -> None:
         """O."""
+        thread = threading.get_ident()
+        if thread != self._loop and self._others.get(thread, self) is thread_of(thread):
+            return
+        self._foreign = 0
         symbol = (optimizer, self._ordinal)
         follows_backward = self._backwards > 0
         self._backwards = 0
@@ -82,7 +149,7 @@ class Steps:
             self._learn(symbol, follows_backward)
 
     def _follow(self, symbol: Symbol, follows_backward: bool) -> None:
-        if symbol != self._sequence[self._at]:
+        if self._at >= len(self._sequence) or symbol != self._sequence[self._at]:  # also after a Ctrl-C in between
             self._forget()
             self._learn(symbol, follows_backward)
             return
@@ -141,14 +208,17 @@ class Steps:
     def _resume(self) -> None:
         self.begin(self.number)
 
+    @_locked
     def evaluation(self) -> None:
         if self.is_in_progress and self._kind == TRAIN and self._is_own_thread():
             self.begin(self.number, EVALUATION)
 
+    @_locked
     def training(self) -> None:
         if self._kind == EVALUATION and self._is_own_thread():
             self._resume()
 
+    @_locked
     def checkpoint(self) -> int | None:
         """Returns the kind to resume with; None: this thread has no steps."""
         if not self.is_in_progress or not self._is_own_thread() or self._kind == CHECKPOINT:
@@ -157,8 +227,13 @@ class Steps:
         self.begin(self.number, CHECKPOINT)
         return kind
 
+    @_locked
+    def end_checkpoint(self, kind: int) -> None:
+        if self._kind == CHECKPOINT:
+            self.begin(self.number, kind)
+
     def _is_own_thread(self) -> bool:
-        return self._thread == threading.get_ident()
+        return self._loop == threading.get_ident()
 
 
 class _History:

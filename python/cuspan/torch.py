@@ -6,12 +6,13 @@ GPU, they share the thread, and the later one's context applies to both."""
 
 from __future__ import annotations
 
+import functools
 import threading
 from typing import Any, Callable
 
 import torch
 
-from cuspan import _link
+from cuspan import _guard, _link
 from cuspan._trace_context import TraceContext
 
 
@@ -26,24 +27,32 @@ def link_backward() -> bool:
 
 
 def _linked(original: Callable[..., Any]) -> Callable[..., Any]:
-    def run_backward(outputs: Any, *args: Any, **kwargs: Any) -> Any:
-        hooks = _hook(outputs)
+    @functools.wraps(original)
+    def run_backward(*args: Any, **kwargs: Any) -> Any:
+        hooks: list[Any] = []
+        _hook(hooks, *args[:1])
         try:
-            return original(outputs, *args, **kwargs)
+            return original(*args, **kwargs)
         finally:
-            for hook in hooks:
-                hook.remove()
+            _remove(hooks)
 
     run_backward.is_linked = True  # type: ignore[attr-defined]
     return run_backward
 
 
-def _hook(outputs: Any) -> list[Any]:
-    if _is_compiled():
-        return []
+@_guard.guarded()
+def _hook(hooks: list[Any], outputs: Any = ()) -> None:
+    if _is_compiled() or not isinstance(outputs, (tuple, list)):
+        return
     give = _giver(_link.link.given(), threading.get_ident())
-    nodes = {node for node in map(_node_of, outputs) if node is not None}
-    return [node.register_prehook(give) for node in nodes]
+    for node in {node for node in map(_node_of, outputs) if node is not None}:
+        hooks.append(node.register_prehook(give))
+
+
+@_guard.guarded()
+def _remove(hooks: list[Any]) -> None:
+    for hook in hooks:
+        hook.remove()
 
 
 def _node_of(output: Any) -> Any | None:
@@ -52,10 +61,11 @@ def _node_of(output: Any) -> Any | None:
 
 
 def _giver(wanted: TraceContext | None, caller: int) -> Callable[[Any], None]:
+    @_guard.guarded()
     def give(_gradients: Any) -> None:
         # Never detached: the thread belongs to PyTorch, and the next backward() replaces it.
         if threading.get_ident() != caller:
-            _link.link.attach(_link.Explicit(wanted))
+            _link.link.replace(wanted)
 
     return give
 

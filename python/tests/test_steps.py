@@ -142,6 +142,45 @@ class Loop(unittest.TestCase):
         self.assertIsNone(self.steps.checkpoint())  # torch.save() inside another one
         self.assertEqual(self.reports, [(2, CHECKPOINT, BY_OPTIMIZER)])
 
+    def in_thread(self, events):
+        began = []
+        thread = threading.Thread(target=lambda: began.extend(self.play(events)))
+        thread.start()
+        thread.join()
+        return began
+
+    def test_only_one_of_several_threads_that_train(self):
+        self.play_until_known("BO")
+        ends, began = threading.Event(), []
+
+        def other():
+            began.extend(self.play("BXBY" * 4))
+            ends.wait()
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        for _ in range(5):
+            self.assertEqual(self.play("BO"), [1])
+        ends.set()
+        thread.join()
+        self.assertEqual(began, [])
+        self.assertEqual(self.in_thread("O"), [])  # a thread without B of its own: no end of a step without a B
+        self.play("B")
+        self.assertEqual(self.in_thread("O"), [0])
+
+    def test_a_thread_that_goes_on_alone_is_followed(self):
+        self.play_until_known("BO")
+        began = self.in_thread("BX" * 200)
+        self.assertGreater(len(began), 100)
+        self.assertEqual(self.in_thread("BX" * 20)[:1], [1])  # the one before has ended, so this one at once
+        self.assertLess(len(self.play("BO" * 3)), 7)
+
+    def test_after_a_ctrl_c_in_between(self):
+        self.play_until_known("BABC")
+        self.steps._at = 2  # as if interrupted before it is 0 again
+        self.play("BABC" * 20)
+        self.play_until_known("BABC")
+
 
 class Step(unittest.TestCase):
     def test_it_reaches_the_agent(self):
