@@ -160,15 +160,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *paths[] = {path};
     const char *wanted[] = {"cuda.*", NULL};
     struct trace_input input = {.paths = paths, .path_count = 1};
+    struct trace_facts facts;
     struct trace trace;
     struct error err = {""};
-    enum status status = trace_read_one(&input, NULL, &trace, &err);
+    enum status status = trace_read_one(&input, NULL, &trace, &facts, &err);
     check(status, &err);
     if (status == STATUS_OK)
         draw(&trace, data[0]);
     trace_deinit(&trace);
 
-    struct trace_facts facts;
     size_t spans = 0;
     input = (struct trace_input){.paths = paths,
                                  .path_count = 1,

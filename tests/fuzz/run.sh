@@ -48,7 +48,7 @@ run_fuzzer() { # run_fuzzer NAME
     local dirs=("$BUILD/corpus/$1")
     mkdir -p "${dirs[0]}"
     [ ! -d "tests/fuzz/seeds/$1" ] || dirs+=("tests/fuzz/seeds/$1")
-    "$BUILD/$1_fuzz" -max_total_time="$RUN_SECONDS" -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 \
+    "$BUILD/$1_fuzz" -max_total_time="$RUN_SECONDS" -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=4096 -print_final_stats=1 \
         -artifact_prefix="$BUILD/found/$1-" "${dirs[@]}" >"$BUILD/log/$1" 2>&1
 }
 

@@ -87,7 +87,8 @@ def span(item):
         out += block(4, bytes.fromhex(item["parentSpanId"]))
     out += text(3, item.get("traceState", "")) + text(5, item.get("name", ""))
     out += number(6, name_of(item.get("kind", 0), SPAN_KINDS))
-    out += fixed64(7, int(item["startTimeUnixNano"])) + fixed64(8, int(item["endTimeUnixNano"]))
+    for field, key in (7, "startTimeUnixNano"), (8, "endTimeUnixNano"):
+        out += fixed64(field, int(item[key])) if key in item else b""
     out += attributes(9, item.get("attributes", []))
     out += b"".join(block(11, event(each)) for each in item.get("events", []))
     out += b"".join(block(13, link(each)) for each in item.get("links", []))

@@ -85,7 +85,7 @@ static int read_files(struct command_line *line)
         line->limits_path ? diff_limits_read(&line->limits, line->limits_path, &err) : STATUS_OK;
     for (size_t i = 0; status == STATUS_OK && i < line->operand_count; i++) {
         const struct operand *operand = &line->operands[i];
-        status = run_set_add_path(&line->sides[operand->side], operand->path, &err);
+        status = run_set_add_path(&line->sides[operand->side], operand->path, "diff", &err);
     }
     if (status == STATUS_OK)
         return EXIT_OK;

@@ -38,15 +38,6 @@ static int complain(const char *text)
     return EXIT_FAILED;
 }
 
-static void say_cut(const struct trace_facts *facts)
-{
-    if (facts->cut_files)
-        fprintf(stderr,
-                "cuspan export: the ends of %zu of %zu files are incomplete and left out: their writers were "
-                "killed or are still writing\n",
-                facts->cut_files, facts->files);
-}
-
 /* --- Parquet --- */
 
 static void say_omission(size_t count, const char *what)
@@ -57,13 +48,11 @@ static void say_omission(size_t count, const char *what)
 
 static void say_omissions(const struct store_omissions *omissions, const struct fleet_totals *totals)
 {
-    say_omission(omissions->backwards, "spans end before they start; their duration is 0");
     say_omission(omissions->unended, "spans have no end; their duration is 0");
     say_omission(totals->late, "spans start after the year 2262, which cannot be stored");
     say_omission(totals->repeated,
                  "attributes are left out, because their span or resource already had one of that name");
     say_omission(omissions->cut, "names of attributes or events, or values of resources are cut at a NUL");
-    say_omission(totals->replaced, "texts were not UTF-8; the wrong bytes became U+FFFD");
     say_omission(omissions->fields,
                  "events without a time, counts of dropped attributes or lists of entities are left out");
 }
@@ -102,7 +91,7 @@ static enum status write_spans(const struct command_line *line, const struct zst
     trace_deinit(&trace);
     if (status != STATUS_OK)
         return status;
-    say_cut(&facts);
+    trace_facts_print(&facts, "export");
     say_omissions(&omissions, &totals);
     if (!line->is_quiet)
         say_totals(line, &totals);
@@ -146,7 +135,7 @@ static enum status write_sqlite(const struct command_line *line, struct error *e
         *err = close_err;
         return closed;
     }
-    say_cut(&facts);
+    trace_facts_print(&facts, "export");
     if (!line->is_quiet)
         fprintf(stderr, "cuspan export: %s: %zu spans\n", line->output, facts.spans);
     return STATUS_OK;
@@ -179,10 +168,13 @@ static enum status write_trace(const struct command_line *line, const struct tra
 static enum status write_perfetto(const struct command_line *line, struct error *err)
 {
     struct trace_input input = {.paths = line->paths, .path_count = line->path_count};
+    struct trace_facts facts;
     struct trace trace;
-    enum status status = trace_read_one(&input, *line->trace_id ? line->trace_id : NULL, &trace, err);
+    enum status status = trace_read_one(&input, *line->trace_id ? line->trace_id : NULL, &trace, &facts, err);
     if (status == STATUS_OK)
         status = write_trace(line, &trace, err);
+    if (status == STATUS_OK)
+        trace_facts_print(&facts, "export");
     trace_deinit(&trace);
     return status;
 }

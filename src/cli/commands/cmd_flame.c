@@ -55,21 +55,6 @@ static int complain(const char *text)
     return EXIT_FAILED;
 }
 
-static void say_facts(const struct trace_facts *facts)
-{
-    if (facts->cut_files)
-        fprintf(stderr, "cuspan flame: the ends of %zu of %zu files are incomplete and not counted\n",
-                facts->cut_files, facts->files);
-    if (facts->has_other_names)
-        fputs("cuspan flame: there are too many different names; the later ones count as \"" STORE_OTHER_NAMES
-              "\"\n",
-              stderr);
-    if (facts->joins_missed)
-        fprintf(stderr,
-                "cuspan flame: %zu spans count without their calls, which started too long before them\n",
-                facts->joins_missed);
-}
-
 static enum status read_run(struct flame *flame, int run, const char *const *paths, size_t count,
                             struct error *err)
 {
@@ -77,7 +62,7 @@ static enum status read_run(struct flame *flame, int run, const char *const *pat
     struct trace_facts facts;
     enum status status = flame_read(flame, run, &input, &facts, err);
     if (status == STATUS_OK)
-        say_facts(&facts);
+        trace_facts_print(&facts, "flame");
     return status;
 }
 

@@ -124,8 +124,10 @@ static int read_and_show(const struct show *show)
 {
     struct trace_input input = {.paths = &show->path, .path_count = 1};
     struct error err = {""};
+    struct trace_facts facts;
     struct trace trace;
-    enum status status = trace_read_one(&input, *show->trace_id ? show->trace_id : NULL, &trace, &err);
+    enum status status =
+        trace_read_one(&input, *show->trace_id ? show->trace_id : NULL, &trace, &facts, &err);
     if (status == STATUS_OK && show->aligns_clocks)
         align_clocks(&trace);
     if (status == STATUS_OK && show->rank != RANK_ALL && !step_ranks_keep(&trace, show->rank))
@@ -133,7 +135,9 @@ static int read_and_show(const struct show *show)
                            "the trace %s has no rank %u; choose another one, or another trace with --trace",
                            trace_string(&trace, trace.id), show->rank);
     int result = status == STATUS_OK ? show_trace(show, &trace) : EXIT_FAILED;
-    if (status != STATUS_OK)
+    if (status == STATUS_OK)
+        trace_facts_print(&facts, "show");
+    else
         fprintf(stderr, "cuspan show: %s\n", err.text);
     trace_deinit(&trace);
     return result;

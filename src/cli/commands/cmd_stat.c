@@ -180,32 +180,6 @@ static void say_losses(uint64_t lost)
                 lost);
 }
 
-static void say_facts(const struct trace_facts *facts)
-{
-    if (facts->cut_files == 1 && facts->files == 1)
-        fprintf(stderr,
-                "cuspan stat: the end of the file is incomplete and not counted: its writer was killed or is "
-                "still writing; %zu spans before it are counted\n",
-                facts->spans);
-    else if (facts->cut_files)
-        fprintf(stderr,
-                "cuspan stat: the ends of %zu of %zu files are incomplete and not counted: their writers "
-                "were killed "
-                "or are still writing\n",
-                facts->cut_files, facts->files);
-    if (facts->has_rest)
-        fprintf(stderr, "cuspan stat: there are more than %u traces; the later ones count as one\n",
-                STORE_TRACES_MAX);
-    if (facts->has_other_names)
-        fputs("cuspan stat: there are too many different names; the later ones count as \"" STORE_OTHER_NAMES
-              "\"\n",
-              stderr);
-    if (facts->joins_missed)
-        fprintf(stderr,
-                "cuspan stat: %zu spans count without their parents, which started too long before them\n",
-                facts->joins_missed);
-}
-
 struct reading {
     struct stat_stream *stream;
     struct clock_offsets *offsets; /* NULL: times stay as they are */
@@ -308,7 +282,7 @@ static int print(const struct command_line *line, struct stat_stream *stream, co
         stat_print(line->out, &report, &line->style);
     if (status == EXIT_OK && lacks_ranks(line, &report))
         status = EXIT_FAILED;
-    say_facts(facts);
+    trace_facts_print(facts, "stat");
     say_losses(stat_stream_lost(stream));
     stat_report_deinit(&report);
     return status;
@@ -391,7 +365,7 @@ static int write_sqlite(const struct command_line *line)
     trace_deinit(&trace);
     if (status != STATUS_OK || closed != STATUS_OK)
         return complain(status != STATUS_OK ? &err : &close_err);
-    say_facts(&facts);
+    trace_facts_print(&facts, "stat");
     fprintf(stderr, "cuspan stat: %s: %zu spans\n", line->sqlite, facts.spans);
     return EXIT_OK;
 }
@@ -402,7 +376,7 @@ static int save(const struct command_line *line)
     struct run_set set = {0};
     enum status status = STATUS_OK;
     for (size_t i = 0; status == STATUS_OK && i < line->path_count; i++)
-        status = run_set_add_path(&set, line->paths[i], &err);
+        status = run_set_add_path(&set, line->paths[i], "stat", &err);
     run_set_sort(&set);
     if (status == STATUS_OK)
         status = run_set_save(&set, line->save, &err);

@@ -4,6 +4,7 @@
 #include "cli/stat/stat.h"
 #include "cli/trace/trace_files.h"
 #include "cli/trace/trace_read.h"
+#include "cli/trace/trace_source.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -47,19 +48,18 @@ static enum status take_segment(void *run, struct trace *segment, struct error *
     return STATUS_OK;
 }
 
-static enum status add_spans(struct run_set *set, const char *path, struct error *err)
+/* `file`: its content, which trace_read() closes; NULL: it is opened again. */
+static enum status add_spans(struct run_set *set, const char *path, FILE *file, const char *command,
+                             struct error *err)
 {
-    struct trace_input input = {.paths = &path, .path_count = 1, .wanted = stat_wanted};
+    struct trace_input input = {.paths = &path, .path_count = 1, .file = file, .wanted = stat_wanted};
     struct trace_facts facts;
     struct trace trace;
     struct run_reader *run = run_set_begin();
     enum status status = trace_read(&input, &trace, take_segment, run, &facts, err);
     run_set_end(run, status == STATUS_OK ? set : NULL);
-    if (status == STATUS_OK && facts.cut_files)
-        fprintf(stderr,
-                "cuspan: %s: the end of the file is incomplete and not counted: its writer was killed or is "
-                "still writing\n",
-                path);
+    if (status == STATUS_OK)
+        trace_facts_print(&facts, command);
     trace_deinit(&trace);
     return status;
 }
@@ -74,22 +74,35 @@ static enum status add_baseline(struct run_set *set, FILE *file, const char *pat
     return status;
 }
 
-static enum status add_file(struct run_set *set, const char *path, struct error *err)
+/* What is not a regular file can only be read once. */
+static enum status add_file(struct run_set *set, const char *path, const char *command, struct error *err)
 {
-    FILE *file = strcmp(path, "-") == 0 ? NULL : fopen(path, "re");
-    enum status status =
-        file && is_baseline(file) ? add_baseline(set, file, path, err) : add_spans(set, path, err);
+    bool is_stream = trace_source_is_stream(path);
+    FILE *file = NULL;
+    enum status status = STATUS_OK;
+    if (is_stream)
+        status = trace_source_open(path, &file, err);
+    else
+        file = fopen(path, "re");
+    if (status != STATUS_OK)
+        return status;
+    if (file && is_baseline(file)) {
+        status = add_baseline(set, file, path, err);
+    } else {
+        status = add_spans(set, path, is_stream ? file : NULL, command, err);
+        file = is_stream ? NULL : file;
+    }
     if (file)
         fclose(file);
     return status;
 }
 
-enum status run_set_add_path(struct run_set *set, const char *path, struct error *err)
+enum status run_set_add_path(struct run_set *set, const char *path, const char *command, struct error *err)
 {
     struct trace_files files = {0};
     enum status status = trace_files_add(&files, path, err);
     for (size_t i = 0; i < files.count && status == STATUS_OK; i++)
-        status = add_file(set, files.paths[i], err);
+        status = add_file(set, files.paths[i], command, err);
     trace_files_deinit(&files);
     return status;
 }

@@ -51,8 +51,9 @@ void run_set_end(struct run_reader *run, struct run_set *set);
 enum status run_set_add_baseline(struct run_set *set, const char *text, const char *name,
                                  struct error *err) MUST_CHECK;
 /* Adds a run per file at `path` (a file, a folder or a pattern): a baseline's, or one from spans or a
- * recording. */
-enum status run_set_add_path(struct run_set *set, const char *path, struct error *err) MUST_CHECK;
+ * recording. `command`: "diff", for remarks about the input. */
+enum status run_set_add_path(struct run_set *set, const char *path, const char *command,
+                             struct error *err) MUST_CHECK;
 void run_set_sort(struct run_set *set);
 
 /* Writes a baseline: JSON with a line per run and item, in a stable order. The set must be sorted. */

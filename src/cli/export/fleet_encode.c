@@ -44,15 +44,15 @@ static uint32_t add_string(struct dictionary *dictionary, const struct trace *tr
 static uint32_t add_formatted(struct dictionary *dictionary, uint64_t bits, bool is_double)
 {
     struct int_map *known = &dictionary->known[is_double ? KNOWN_DOUBLES : KNOWN_INTS];
-    char text[40];
-    double real;
+    char text[TRACE_NUMBER_BYTES];
     uint32_t index = int_map_get(known, bits);
     if (index != MAP_NONE)
         return index;
-    memcpy(&real, &bits, sizeof real);
-    int len = is_double ? snprintf(text, sizeof text, "%.17g", real)
-                        : snprintf(text, sizeof text, "%" PRId64, (int64_t)bits);
-    index = dictionary_add_text(dictionary, text, (size_t)len);
+    if (is_double)
+        trace_write_double(text, bits);
+    else
+        snprintf(text, sizeof text, "%" PRId64, (int64_t)bits);
+    index = dictionary_add_text(dictionary, text, strlen(text));
     int_map_set(known, bits, index);
     return index;
 }

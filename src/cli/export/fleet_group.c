@@ -1,5 +1,6 @@
 #include "cli/export/fleet_group.h"
 
+#include "cli/trace/otlp_value.h"
 #include "cli/util/json_object.h"
 
 #include <inttypes.h>
@@ -234,25 +235,16 @@ static void add_attr_json(struct fleet_collector *collector, struct json_object 
     uint32_t type = attr->type & ~RECORD_TEXT;
     const char *string = attr->type & RECORD_TEXT ? texts + (attr->value >> 32) : NULL;
     size_t len = (uint32_t)attr->value;
-    double real;
     json_object_key(object, key, strlen(key));
     if (!string && (type == TRACE_STRING || type == TRACE_JSON)) {
         string = trace_string(collector->trace, (uint32_t)attr->value);
         len = strlen(string);
     }
-    memcpy(&real, &attr->value, sizeof real);
-    if (type == TRACE_STRING)
-        json_add_string(text, string, len);
-    else if (type == TRACE_JSON)
+    struct otlp_value value = {.type = type, .bits = attr->value, .text = {string, len}};
+    if (type == TRACE_JSON)
         text_add_bytes(text, string, len);
-    else if (type == TRACE_BOOL)
-        text_add(text, attr->value ? "true" : "false");
-    else if (type == TRACE_INT)
-        text_add_format(text, "%" PRId64, (int64_t)attr->value);
-    else if (real - real == 0)
-        text_add_format(text, "%.17g", real);
     else
-        text_add_format(text, "\"%g\"", real); /* JSON has no infinity */
+        otlp_value_add_json(text, &value);
 }
 
 static void take_events(struct fleet_collector *collector, struct fleet_group *group,

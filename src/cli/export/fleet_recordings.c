@@ -73,7 +73,7 @@ static enum status visit(const char *folder, const char *const *paths, size_t co
         status = trace_files_add(&files, paths[i], err);
     for (size_t i = 0; i < files.count && status == STATUS_OK; i++) {
         uint64_t hash = 0;
-        if (strcmp(files.paths[i], "-") == 0 || !trace_source_is_recording(files.paths[i]))
+        if (!trace_source_is_recording(files.paths[i]))
             continue;
         status = hash_file(files.paths[i], &hash, err);
         if (status != STATUS_OK)

@@ -440,7 +440,6 @@ enum status fleet_writer_finish(struct fleet_writer *writer, struct fleet_totals
                                     .resources = writer->trace->resource_count,
                                     .bytes = writer->bytes,
                                     .repeated = writer->collector.repeated + writer->encoder.repeated_keys,
-                                    .late = writer->collector.late,
-                                    .replaced = writer->encoder.dictionary.replaced};
+                                    .late = writer->collector.late};
     return status;
 }

@@ -15,7 +15,6 @@ struct fleet_totals {
     uint64_t bytes;
     size_t repeated; /* attributes whose name the span or resource already had */
     size_t late;     /* starts after 2262 */
-    size_t replaced; /* texts that were not UTF-8 */
 };
 
 /* Creates the folder, or checks one that exists: INVALID if its files are others'. `trace` gets all strings

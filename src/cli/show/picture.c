@@ -335,13 +335,10 @@ static void draw_notes(struct picture *picture)
 {
     const struct trace *trace = picture->trace;
     bool has_cuts = picture->scale.cut_count > 0;
-    if (has_cuts || trace->is_cut || trace->others)
+    if (has_cuts || trace->others)
         fputc('\n', picture->out);
     if (has_cuts)
         note_cuts(picture);
-    if (trace->is_cut)
-        add_note(picture, "the last line of the file is incomplete and not shown: its writer was killed or "
-                          "is still writing");
     if (trace->others)
         note_others(picture);
 }

@@ -15,10 +15,12 @@ enum status byte_source_create(int fd, const char *name, struct byte_source **so
                                struct error *err) MUST_CHECK;
 void byte_source_destroy(struct byte_source *source);
 
-/* *got is 0 only at the end. Errors: IO, CORRUPT. */
+/* *got is 0 only at the end, which damage of the compressed data is, too. Errors: IO. */
 enum status byte_source_read(struct byte_source *source, char *bytes, size_t capacity, size_t *got,
                              struct error *err) MUST_CHECK;
-/* At the end: the compressed data was cut off. */
+/* At the end: what is wrong with the compressed data, or NULL. */
+const char *byte_source_damage(const struct byte_source *source);
+/* It ends early, and was right up to there. */
 bool byte_source_is_cut(const struct byte_source *source);
 /* Of the file, for showing progress. */
 uint64_t byte_source_read_bytes(const struct byte_source *source);

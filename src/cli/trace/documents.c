@@ -3,6 +3,7 @@
 #include "cli/trace/byte_source.h"
 #include "cli/util/xalloc.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
@@ -10,14 +11,17 @@
 #define READ_BYTES   (256u << 10) /* at a time, so that few bytes of the next document are there already */
 #define FIRST_BYTES  (32u << 10)
 #define PREFIX_BYTES 4
+#define LOOK_BYTES   512 /* of the file, to recognize its format */
 #define ZSTD_MAGIC   "\x28\xb5\x2f\xfd"
 
 struct documents {
     struct byte_source *source;
     const char *name;
     bool are_messages;
-    bool is_end; /* of the source */
-    bool is_cut;
+    bool is_bare; /* one message without its length: the body of a request */
+    bool is_end;  /* of the source */
+    bool is_cut;  /* the last message is incomplete */
+    char damage[160];
     char *bytes;
     size_t begin, filled, capacity;
     uint64_t offset; /* of `begin` */
@@ -64,15 +68,29 @@ static uint32_t length_at(const char *bytes)
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-/* A message starts with the tag of its first field, or is compressed. No text has bytes like its length. */
+/* A message starts with the tag of its first field, or is compressed. No text has bytes like its length,
+ * which starts with a zero below 16 MiB. */
 static bool looks_like_messages(const struct documents *documents)
 {
     const char *first = documents->bytes + documents->begin;
-    if (documents->filled - documents->begin < PREFIX_BYTES + 4 || is_blank(*first))
-        return false;
+    size_t have = documents->filled - documents->begin;
+    if (have < PREFIX_BYTES + 4) /* cut; a length below 16 MiB */
+        return have > 0 && *first == 0;
     uint32_t len = length_at(first);
-    return len > 0 && len <= DOCUMENT_BYTES_MAX &&
-           (first[PREFIX_BYTES] == '\x0a' || memcmp(first + PREFIX_BYTES, ZSTD_MAGIC, 4) == 0);
+    bool has_tag = first[PREFIX_BYTES] == '\x0a' || memcmp(first + PREFIX_BYTES, ZSTD_MAGIC, 4) == 0;
+    return !is_blank(*first) && len > 0 && len <= DOCUMENT_BYTES_MAX && (has_tag || *first == 0);
+}
+
+/* A message without its length starts with that tag, which is also a newline. Other tags are no characters of
+ * a text. */
+static bool looks_bare(const struct documents *documents)
+{
+    const unsigned char *first = (const unsigned char *)documents->bytes + documents->begin;
+    size_t have = documents->filled - documents->begin;
+    bool has_tags = false;
+    for (size_t i = 1; i < have && i < LOOK_BYTES; i++)
+        has_tags |= first[i] < ' ' && !is_blank((char)first[i]);
+    return have >= 4 && *first == '\x0a' && has_tags && first[1] != '{';
 }
 
 enum status documents_open(int fd, const char *name, struct documents **out, struct error *err)
@@ -81,9 +99,10 @@ enum status documents_open(int fd, const char *name, struct documents **out, str
     documents->name = name;
     enum status status = byte_source_create(fd, name, &documents->source, err);
     if (status == STATUS_OK)
-        status = fill(documents, PREFIX_BYTES + 4, err);
+        status = fill(documents, LOOK_BYTES, err);
     if (status == STATUS_OK) {
-        documents->are_messages = looks_like_messages(documents);
+        documents->is_bare = looks_bare(documents);
+        documents->are_messages = documents->is_bare || looks_like_messages(documents);
         if (documents->filled >= 3 && memcmp(documents->bytes, "\xef\xbb\xbf", 3) == 0)
             memset(documents->bytes, ' ', 3);
     } else {
@@ -177,11 +196,8 @@ static enum status next_line(struct documents *documents, struct document *docum
     }
 }
 
-enum status documents_join_rest(struct documents *documents, struct document *document, struct error *err)
+static enum status fill_all(struct documents *documents, struct error *err)
 {
-    restore(documents);
-    size_t first = (size_t)(document->bytes - documents->bytes);
-    documents->begin = first;
     enum status status = STATUS_OK;
     while (status == STATUS_OK && !documents->is_end) {
         size_t have = documents->filled - documents->begin;
@@ -191,11 +207,30 @@ enum status documents_join_rest(struct documents *documents, struct document *do
                              documents->name);
         status = fill(documents, have + 1, err);
     }
+    return status;
+}
+
+enum status documents_join_rest(struct documents *documents, struct document *document, struct error *err)
+{
+    restore(documents);
+    documents->begin = (size_t)(document->bytes - documents->bytes);
+    documents->offset = document->offset;
+    enum status status = fill_all(documents, err);
     document->bytes = documents->bytes + documents->begin;
     document->len = documents->filled - documents->begin;
-    documents->begin = documents->filled;
-    pad(documents, document->bytes + document->len);
     return status;
+}
+
+void documents_drop_lines(struct documents *documents, struct document *document, size_t lines)
+{
+    size_t have = documents->filled - documents->begin;
+    documents->number = document->number - 1;
+    for (; lines && have; lines--, documents->number++) {
+        const char *first = documents->bytes + documents->begin, *end = memchr(first, '\n', have);
+        size_t len = end ? (size_t)(end + 1 - first) : have;
+        consume(documents, len);
+        have -= len;
+    }
 }
 
 /* --- messages --- */
@@ -215,10 +250,8 @@ static enum status unpack(struct documents *documents, struct document *document
         bool is_stuck = left != 0 && in.pos == in.size && out.pos == filled;
         filled = out.pos;
         if (ZSTD_isError(left) || is_stuck || filled > DOCUMENT_BYTES_MAX)
-            return error_set(
-                err, STATUS_CORRUPT, "%.300s: message %llu (offset %llu): its zstd data is damaged: %.80s",
-                documents->name, (unsigned long long)document->number, (unsigned long long)document->offset,
-                ZSTD_isError(left) ? ZSTD_getErrorName(left) : "cut off or too large");
+            return error_set(err, STATUS_CORRUPT, "its zstd data is damaged: %.80s",
+                             ZSTD_isError(left) ? ZSTD_getErrorName(left) : "cut off or too large");
     }
     document->bytes = documents->unpacked;
     document->len = filled;
@@ -226,32 +259,60 @@ static enum status unpack(struct documents *documents, struct document *document
     return STATUS_OK;
 }
 
-static enum status complain_length(const struct documents *documents, uint32_t len, struct error *err)
+static void stop_at_length(struct documents *documents, uint32_t len)
 {
-    return error_set(
-        err, STATUS_INVALID,
-        "%.300s: message %llu (offset %llu) would have %u bytes: this is not a file of OTLP messages",
-        documents->name, (unsigned long long)documents->number, (unsigned long long)documents->offset, len);
+    snprintf(documents->damage, sizeof documents->damage,
+             "message %llu (offset %llu) would have %u bytes: this is not a file of OTLP messages",
+             (unsigned long long)documents->number, (unsigned long long)documents->offset, len);
+    documents->begin = documents->filled;
+    documents->is_end = true;
+}
+
+static void stop_at_cut(struct documents *documents, size_t have, size_t len)
+{
+    const char *what = have < PREFIX_BYTES ? "its length" : "";
+    snprintf(documents->damage, sizeof documents->damage,
+             *what ? "message %llu at offset %llu lacks %s"
+                   : "message %llu at offset %llu has %s%zu of %zu bytes",
+             (unsigned long long)documents->number, (unsigned long long)documents->offset, what,
+             have - PREFIX_BYTES, len);
+    documents->is_cut = true;
+}
+
+/* The only message. */
+static enum status next_bare(struct documents *documents, struct document *document, struct error *err)
+{
+    documents->number++;
+    enum status status = fill_all(documents, err);
+    size_t len = documents->filled - documents->begin;
+    if (status != STATUS_OK || len == 0)
+        return status;
+    *document = (struct document){documents->bytes + documents->begin, len, false, true, 1, 0};
+    consume(documents, len);
+    pad(documents, document->bytes + len);
+    return STATUS_OK;
 }
 
 static enum status next_message(struct documents *documents, struct document *document, struct error *err)
 {
     uint32_t len = 0;
-    restore(documents);
     documents->number++;
     enum status status = fill(documents, PREFIX_BYTES, err);
     size_t have = documents->filled - documents->begin;
     if (status == STATUS_OK && have >= PREFIX_BYTES) {
         len = length_at(documents->bytes + documents->begin);
-        if (len > DOCUMENT_BYTES_MAX)
-            return complain_length(documents, len, err);
+        if (len > DOCUMENT_BYTES_MAX) {
+            stop_at_length(documents, len);
+            return STATUS_OK; /* the end */
+        }
         status = fill(documents, PREFIX_BYTES + (size_t)len, err);
         have = documents->filled - documents->begin;
     }
     if (status != STATUS_OK)
         return status;
     if (have < PREFIX_BYTES + (size_t)len || have < PREFIX_BYTES) {
-        documents->is_cut = have > 0;
+        if (have > 0)
+            stop_at_cut(documents, have, len);
         return STATUS_OK; /* the end */
     }
     *document = (struct document){documents->bytes + documents->begin + PREFIX_BYTES,
@@ -272,11 +333,12 @@ static enum status next_message(struct documents *documents, struct document *do
 enum status documents_next(struct documents *documents, struct document *document, struct error *err)
 {
     enum status status;
-    restore(documents);
     do { /* past empty messages */
+        restore(documents);
         *document = (struct document){.is_complete = true};
-        status = documents->are_messages ? next_message(documents, document, err)
-                                         : next_line(documents, document, err);
+        status = documents->is_bare        ? next_bare(documents, document, err)
+                 : documents->are_messages ? next_message(documents, document, err)
+                                           : next_line(documents, document, err);
     } while (status == STATUS_OK && documents->are_messages && document->len == 0 && document->bytes);
     return status;
 }
@@ -335,9 +397,21 @@ enum status documents_are_loaded(struct documents *documents, bool *are_loaded, 
     return status;
 }
 
+const char *documents_damage(const struct documents *documents)
+{
+    const char *damage = byte_source_damage(documents->source);
+    return damage ? damage : *documents->damage ? documents->damage : NULL;
+}
+
 bool documents_are_cut(const struct documents *documents)
 {
-    return documents->is_cut || byte_source_is_cut(documents->source);
+    return byte_source_damage(documents->source) ? byte_source_is_cut(documents->source) : documents->is_cut;
+}
+
+size_t documents_first_bytes(const struct documents *documents, const char **bytes)
+{
+    *bytes = documents->bytes ? documents->bytes + documents->begin : "";
+    return documents->bytes ? documents->filled - documents->begin : 0;
 }
 
 bool documents_are_messages(const struct documents *documents)

@@ -1,5 +1,7 @@
 #include "cli/trace/otlp_json.h"
 
+#include "cli/trace/json_clean.h"
+#include "cli/trace/otlp_value.h"
 #include "cli/util/json_object.h"
 #include "cli/util/xalloc.h"
 
@@ -11,11 +13,11 @@
 #include <yyjson.h>
 
 #define STATUS_CODE_ERROR 2
-#define DEPTH_MAX         64 /* of lists in attributes; deeper ones are null */
 
 void otlp_json_deinit(struct otlp_json *json)
 {
     free(json->pool);
+    free(json->cleaned);
     free(json->keys);
     free(json->values);
     text_deinit(&json->texts);
@@ -129,11 +131,13 @@ static void set_double(struct otlp_value *value, double real)
     memcpy(&value->bits, &real, sizeof real);
 }
 
+/* Decimal numbers, NaN, Infinity and -Infinity; what else strtod() reads, such as 0x10, stays text. */
 static bool read_double(struct slice text, struct otlp_value *value)
 {
     char *end; /* the parser has put a NUL behind the text */
     double real = strtod(text.at, &end);
-    if (text.len == 0 || end != text.at + text.len || isspace((unsigned char)text.at[0]))
+    if (text.len == 0 || end != text.at + text.len || isspace((unsigned char)text.at[0]) ||
+        memchr(text.at, 'x', text.len) || memchr(text.at, 'X', text.len) || memchr(text.at, '(', text.len))
         return false;
     set_double(value, real);
     return true;
@@ -171,7 +175,8 @@ static void add_json_list(struct text *text, yyjson_val *list, bool is_map, int 
             continue;
         }
         if (is_map) {
-            text_add_json_string(text, slice_of(yyjson_obj_get(item, "key")).at);
+            struct slice key = slice_of(yyjson_obj_get(item, "key"));
+            json_add_string(text, key.at, key.len);
             text_add(text, ":");
         }
         add_json_value(text, is_map ? yyjson_obj_get(item, "value") : item, depth);
@@ -179,12 +184,31 @@ static void add_json_list(struct text *text, yyjson_val *list, bool is_map, int 
     text_add(text, is_map ? "}" : "]");
 }
 
-/* The first field of an AnyValue. */
+static bool is_value_field(yyjson_val *key)
+{
+    static const char *const names[] = {"stringValue", "intValue",    "doubleValue", "boolValue",
+                                        "arrayValue",  "kvlistValue", "bytesValue"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (is_text(key, names[i], strlen(names[i])))
+            return true;
+    }
+    return false;
+}
+
+/* The field of an AnyValue that is set: the last one, as in protobuf. Others are of the future. */
 static yyjson_val *content_of(yyjson_val *any, const char **kind)
 {
-    yyjson_val *key = yyjson_obj_size(any) ? unsafe_yyjson_get_first(any) : NULL;
-    *kind = key ? unsafe_yyjson_get_str(key) : "";
-    return key ? key + 1 : NULL;
+    size_t i, count;
+    yyjson_val *key, *item, *content = NULL;
+    *kind = "";
+    yyjson_obj_foreach(any, i, count, key, item)
+    {
+        if (yyjson_is_null(item) || !is_value_field(key))
+            continue;
+        *kind = yyjson_get_str(key);
+        content = item;
+    }
+    return content;
 }
 
 /* False: it is not a scalar. */
@@ -206,39 +230,16 @@ static bool read_scalar(const char *kind, yyjson_val *content, struct otlp_value
     }
     if (!yyjson_is_num(content))
         return false;
-    if (is_double || yyjson_is_real(content))
-        set_double(value, yyjson_get_num(content));
+    double real = yyjson_get_num(content);
+    bool is_whole = is_int && real >= -0x1p63 && real < 0x1p63 && real == (double)(int64_t)real;
+    if (yyjson_is_real(content) && is_whole)
+        *value = (struct otlp_value){.type = TRACE_INT, .bits = (uint64_t)(int64_t)real};
+    else if (is_double || yyjson_is_real(content) ||
+             (yyjson_is_uint(content) && yyjson_get_uint(content) > INT64_MAX))
+        set_double(value, real);
     else
         *value = (struct otlp_value){.type = TRACE_INT, .bits = yyjson_get_uint(content)};
     return true;
-}
-
-/* Grids and blocks of kernels are lists of integers: without printf. */
-static void add_int(struct text *text, int64_t value)
-{
-    char digits[24];
-    char *at = digits + sizeof digits;
-    uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-    do
-        *--at = (char)('0' + rest % 10);
-    while (rest /= 10);
-    if (value < 0)
-        *--at = '-';
-    text_add_bytes(text, at, (size_t)(digits + sizeof digits - at));
-}
-
-static void add_scalar(struct text *text, const struct otlp_value *value)
-{
-    double real;
-    memcpy(&real, &value->bits, sizeof real);
-    if (value->type == TRACE_STRING)
-        text_add_json_string(text, value->text.at);
-    else if (value->type == TRACE_BOOL)
-        text_add(text, value->bits ? "true" : "false");
-    else if (value->type == TRACE_INT)
-        add_int(text, (int64_t)value->bits);
-    else
-        text_add_format(text, "%.17g", real);
 }
 
 static void add_json_value(struct text *text, yyjson_val *any, int depth)
@@ -248,8 +249,8 @@ static void add_json_value(struct text *text, yyjson_val *any, int depth)
     yyjson_val *content = content_of(any, &kind);
     bool is_map = strcmp(kind, "kvlistValue") == 0;
     if (read_scalar(kind, content, &scalar))
-        add_scalar(text, &scalar);
-    else if (depth < DEPTH_MAX && (is_map || strcmp(kind, "arrayValue") == 0))
+        otlp_value_add_json(text, &scalar);
+    else if (depth < OTLP_DEPTH_MAX && (is_map || strcmp(kind, "arrayValue") == 0))
         add_json_list(text, content, is_map, depth + 1);
     else
         text_add(text, "null");
@@ -264,17 +265,16 @@ static void read_value(yyjson_val *any, struct text *texts, struct otlp_value *v
         return;
     size_t at = texts->len;
     add_json_value(texts, any, 0);
-    *value = (struct otlp_value){.type = TRACE_JSON, .bits = at, .text.len = texts->len - at};
+    *value = otlp_value_at(TRACE_JSON, texts, at);
 }
 
-static void place_text(const struct text *texts, struct otlp_value *value)
+static void place(const struct text *texts, struct otlp_value *value)
 {
-    if (value->type != TRACE_JSON)
-        return;
-    value->text.at = texts->data + value->bits;
-    value->bits = 0;
+    if (value->type == TRACE_JSON)
+        otlp_value_place(value, texts);
 }
 
+/* False: it has no key. */
 static bool read_attribute(yyjson_val *item, struct slice *key, yyjson_val **any)
 {
     /* Most attributes are written as {"key":...,"value":...}: two strings, then the value. */
@@ -283,12 +283,12 @@ static bool read_attribute(yyjson_val *item, struct slice *key, yyjson_val **any
         is_text(first + 2, "value", 5)) {
         *key = slice_of(first + 1);
         *any = first + 3;
-        return true;
+        return key->len > 0;
     }
     yyjson_val *name = yyjson_obj_getn(item, "key", 3);
     *any = yyjson_obj_getn(item, "value", 5);
     *key = slice_of(name);
-    return yyjson_is_str(name);
+    return key->len > 0;
 }
 
 static void take_attributes(struct otlp_json *json, yyjson_val *attributes, struct store *store)
@@ -303,7 +303,7 @@ static void take_attributes(struct otlp_json *json, yyjson_val *attributes, stru
             continue;
         text_clear(&json->texts);
         read_value(any, &json->texts, &value);
-        place_text(&json->texts, &value);
+        place(&json->texts, &value);
         store_value(store, &value);
     }
 }
@@ -323,7 +323,7 @@ static void take_resource(struct otlp_json *json, yyjson_val *resource, struct s
             read_value(any, &json->texts, &json->values[filled++]);
     }
     for (size_t k = 0; k < filled; k++)
-        place_text(&json->texts, &json->values[k]);
+        place(&json->texts, &json->values[k]);
     store_resource(store, json->keys, json->values, filled);
 }
 
@@ -345,7 +345,7 @@ static void take_events(struct otlp_json *json, yyjson_val *events, struct store
     yyjson_arr_foreach(events, i, count, item)
     {
         uint64_t time_ns;
-        bool has_time = read_uint64(yyjson_obj_get(item, "timeUnixNano"), &time_ns);
+        bool has_time = read_uint64(yyjson_obj_get(item, "timeUnixNano"), &time_ns) && time_ns > 0;
         store->omissions.fields += !has_time;
         count_dropped(item, store);
         if (!has_time)
@@ -355,11 +355,25 @@ static void take_events(struct otlp_json *json, yyjson_val *events, struct store
     }
 }
 
+static uint64_t named_number(yyjson_val *value, const char *const *names, size_t count)
+{
+    uint64_t number;
+    for (size_t i = 0; yyjson_is_str(value) && i < count; i++) {
+        if (strcmp(yyjson_get_str(value), names[i]) == 0)
+            return i;
+    }
+    return read_uint64(value, &number) ? number : 0;
+}
+
+static uint64_t status_code(yyjson_val *status)
+{
+    static const char *const codes[] = {"STATUS_CODE_UNSET", "STATUS_CODE_OK", "STATUS_CODE_ERROR"};
+    return named_number(yyjson_obj_get(status, "code"), codes, sizeof codes / sizeof *codes);
+}
+
 static void take_status(yyjson_val *status, struct otlp_span *span)
 {
-    yyjson_val *code = yyjson_obj_get(status, "code");
-    span->has_failed = yyjson_is_str(code) ? strcmp(yyjson_get_str(code), "STATUS_CODE_ERROR") == 0
-                                           : yyjson_is_num(code) && yyjson_get_num(code) == STATUS_CODE_ERROR;
+    span->has_failed = status_code(status) == STATUS_CODE_ERROR;
     span->message = slice_of(yyjson_obj_get(status, "message"));
 }
 
@@ -394,6 +408,16 @@ static void add_text_field(struct json_object *object, const char *key, yyjson_v
     json_object_text(object, key, text.at, text.len);
 }
 
+static void add_id_field(struct json_object *object, const char *key, yyjson_val *value)
+{
+    struct slice text = slice_of(value);
+    char digits[32];
+    size_t len = text.len < sizeof digits ? text.len : sizeof digits;
+    for (size_t i = 0; i < len; i++)
+        digits[i] = (char)tolower((unsigned char)text.at[i]);
+    json_object_text(object, key, digits, len);
+}
+
 static uint64_t number_of(yyjson_val *object, const char *name)
 {
     uint64_t number;
@@ -425,8 +449,8 @@ static void take_links(struct otlp_json *json, yyjson_val *links, struct store *
     {
         text_add(&json->texts, i ? "," : "[");
         struct json_object object = json_object_begin(&json->texts);
-        add_text_field(&object, "trace_id", yyjson_obj_get(item, "traceId"));
-        add_text_field(&object, "span_id", yyjson_obj_get(item, "spanId"));
+        add_id_field(&object, "trace_id", yyjson_obj_get(item, "traceId"));
+        add_id_field(&object, "span_id", yyjson_obj_get(item, "spanId"));
         add_text_field(&object, "trace_state", yyjson_obj_get(item, "traceState"));
         json_object_number(&object, "flags", number_of(item, "flags"));
         json_object_number(&object, "dropped_attributes", number_of(item, "droppedAttributesCount"));
@@ -439,28 +463,16 @@ static void take_links(struct otlp_json *json, yyjson_val *links, struct store *
     store_detail_text(store, DETAIL_LINKS, (struct slice){json->texts.data, json->texts.len});
 }
 
-static uint64_t named_number(yyjson_val *value, const char *const *names, size_t count)
-{
-    uint64_t number;
-    for (size_t i = 0; yyjson_is_str(value) && i < count; i++) {
-        if (strcmp(yyjson_get_str(value), names[i]) == 0)
-            return i;
-    }
-    return read_uint64(value, &number) ? number : 0;
-}
-
 static void take_details(struct otlp_json *json, yyjson_val *object, const struct fields *fields,
                          struct store *store)
 {
     static const char *const kinds[] = {"SPAN_KIND_UNSPECIFIED", "SPAN_KIND_INTERNAL", "SPAN_KIND_SERVER",
                                         "SPAN_KIND_CLIENT",      "SPAN_KIND_PRODUCER", "SPAN_KIND_CONSUMER"};
-    static const char *const codes[] = {"STATUS_CODE_UNSET", "STATUS_CODE_OK", "STATUS_CODE_ERROR"};
     uint64_t end;
     store_detail(store, DETAIL_KIND,
                  named_number(yyjson_obj_get(object, "kind"), kinds, sizeof kinds / sizeof *kinds));
     store_detail(store, DETAIL_FLAGS, number_of(object, "flags"));
-    store_detail(store, DETAIL_STATUS,
-                 named_number(yyjson_obj_get(fields->status, "code"), codes, sizeof codes / sizeof *codes));
+    store_detail(store, DETAIL_STATUS, status_code(fields->status));
     store_detail_text(store, DETAIL_MESSAGE, slice_of(yyjson_obj_get(fields->status, "message")));
     store_detail_text(store, DETAIL_TRACE_STATE, slice_of(yyjson_obj_get(object, "traceState")));
     store_detail(store, DETAIL_DROPPED_ATTRIBUTES, number_of(object, "droppedAttributesCount"));
@@ -509,7 +521,7 @@ static void find_fields(yyjson_val *object, struct fields *fields)
         return;
     while ((key = yyjson_obj_iter_next(&at))) {
         yyjson_val **field = field_of(fields, key);
-        if (field && !*field)
+        if (field)
             *field = yyjson_obj_iter_get_val(key);
     }
 }
@@ -526,21 +538,33 @@ static bool read_span_id(yyjson_val *value, uint64_t *id)
     return text.len == 16 && read_hex(text.at, id);
 }
 
+/* What is wrong, or NULL. */
+static const char *read_required(yyjson_val *object, const struct fields *fields, struct otlp_span *span)
+{
+    if (!yyjson_is_obj(object))
+        return "is not an object";
+    if (!read_trace_id(fields->trace_id, span))
+        return "has a traceId that is not 32 hex digits";
+    uint64_t id;
+    if (!read_span_id(fields->id, &id))
+        return "has a spanId that is not 16 hex digits";
+    span->id = id;
+    return read_uint64(fields->start, &span->start_ns) ? NULL : "has no startTimeUnixNano";
+}
+
 static enum status take_span(struct otlp_json *json, yyjson_val *object, struct store *store,
                              struct error *err)
 {
     struct fields fields;
     struct otlp_span span = {0};
     find_fields(object, &fields);
-    if (!read_trace_id(fields.trace_id, &span))
-        return error_set(err, STATUS_INVALID, "a span's traceId is not 32 hex digits");
-    if (!read_span_id(fields.id, &span.id))
-        return error_set(err, STATUS_INVALID, "a span's spanId is not 16 hex digits");
-    if (!read_uint64(fields.start, &span.start_ns))
-        return error_set(err, STATUS_INVALID, "span %.16s has no startTimeUnixNano",
-                         yyjson_get_str(fields.id));
+    const char *wrong = read_required(object, &fields, &span);
+    if (wrong) {
+        store_skip(store, span.id, wrong);
+        return STATUS_OK;
+    }
     if (!read_uint64(fields.end, &span.end_ns))
-        span.end_ns = span.start_ns; /* still open when it was written */
+        span.end_ns = 0; /* still open when it was written */
     if (!read_span_id(fields.parent, &span.parent_id))
         span.parent_id = 0;
     if (!store->only_counts) {
@@ -578,6 +602,31 @@ static enum status take_batch(struct otlp_json *json, yyjson_val *batch, struct 
     return STATUS_OK;
 }
 
+/* Formats that people take for OTLP JSON. */
+static enum status complain(yyjson_val *root, struct error *err)
+{
+    static const struct {
+        const char *field, *what;
+    } others[] = {{"traceEvents", "a trace for Perfetto or Chrome"},
+                  {"data", "Jaeger's own JSON; get OTLP from its /api/v3/traces/ID"},
+                  {"batches", "an answer of Tempo; get OTLP from its /api/v2/traces/ID"},
+                  {"SpanContext", "the output of an SDK's console exporter"},
+                  {"context", "the output of an SDK's console exporter"},
+                  {"cuspan_baseline", "a baseline for cuspan diff"}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (yyjson_obj_get(root, others[i].field))
+            return error_set(err, STATUS_INVALID, "no resourceSpans: this is %s, not a trace in OTLP JSON",
+                             others[i].what);
+    }
+    return error_set(err, STATUS_INVALID, "no resourceSpans: this is not a trace in OTLP JSON");
+}
+
+static bool is_other_signal(yyjson_val *root)
+{
+    return yyjson_obj_get(root, "resourceMetrics") || yyjson_obj_get(root, "resourceLogs") ||
+           yyjson_obj_get(root, "resourceProfiles");
+}
+
 static enum status take_document(struct otlp_json *json, yyjson_val *root, struct store *store,
                                  struct error *err)
 {
@@ -585,12 +634,11 @@ static enum status take_document(struct otlp_json *json, yyjson_val *root, struc
     yyjson_val *batch;
     yyjson_val *result = yyjson_obj_get(root, "result"); /* Jaeger's API wraps its answers */
     yyjson_val *list = yyjson_obj_get(result ? result : root, "resourceSpans");
-    if (!yyjson_is_arr(list)) {
-        if (yyjson_obj_get(root, "resourceMetrics") || yyjson_obj_get(root, "resourceLogs") ||
-            yyjson_obj_get(root, "resourceProfiles"))
-            return STATUS_OK;
-        return error_set(err, STATUS_INVALID, "no resourceSpans: this is not a trace in OTLP JSON");
-    }
+    bool is_empty = yyjson_is_obj(root) && (yyjson_obj_size(root) == 0 || yyjson_is_null(list));
+    if (is_empty || (!list && is_other_signal(root)))
+        return STATUS_OK;
+    if (!yyjson_is_arr(list))
+        return complain(root, err);
     yyjson_arr_foreach(list, i, count, batch)
     {
         enum status status = take_batch(json, batch, store, err);
@@ -600,9 +648,24 @@ static enum status take_document(struct otlp_json *json, yyjson_val *root, struc
     return STATUS_OK;
 }
 
-enum status otlp_json_parse(struct otlp_json *json, char *bytes, size_t len, struct error *err)
+/* Returns the bytes to parse. */
+static char *clean(struct otlp_json *json, char *bytes, size_t *len)
 {
-    const yyjson_read_flag flags = YYJSON_READ_INSITU | YYJSON_READ_ALLOW_INVALID_UNICODE;
+    size_t grown;
+    json->replaced = json_clean(bytes, *len, &grown);
+    if (!grown)
+        return bytes;
+    json->cleaned = xgrow(json->cleaned, &json->cleaned_capacity, grown + OTLP_JSON_PADDING, 1);
+    json_clean_copy(json->cleaned, bytes, *len);
+    memset(json->cleaned + grown, 0, OTLP_JSON_PADDING);
+    *len = grown;
+    return json->cleaned;
+}
+
+static enum status parse(struct otlp_json *json, char *bytes, size_t len, yyjson_read_flag more,
+                         struct error *err)
+{
+    const yyjson_read_flag flags = YYJSON_READ_INSITU | YYJSON_READ_ALLOW_INF_AND_NAN | more;
     size_t needed = yyjson_read_max_memory_usage(len, flags);
     if (needed > json->pool_capacity) {
         free(json->pool);
@@ -618,10 +681,71 @@ enum status otlp_json_parse(struct otlp_json *json, char *bytes, size_t len, str
         return STATUS_OK;
     json->error_at = wrong.pos;
     json->ends_early = wrong.code == YYJSON_READ_ERROR_UNEXPECTED_END;
+    json->has_more = wrong.code == YYJSON_READ_ERROR_UNEXPECTED_CONTENT;
     return error_set(err, STATUS_INVALID, "invalid JSON");
+}
+
+enum status otlp_json_parse(struct otlp_json *json, char *bytes, size_t len, struct error *err)
+{
+    bytes = clean(json, bytes, &len);
+    return parse(json, bytes, len, 0, err);
 }
 
 enum status otlp_json_take(struct otlp_json *json, struct store *store, struct error *err)
 {
-    return take_document(json, yyjson_doc_get_root(json->document), store, err);
+    store->omissions.replaced += json->replaced;
+    json->replaced = 0;
+    yyjson_val *root = yyjson_doc_get_root(json->document), *document;
+    size_t i, count;
+    enum status status = STATUS_OK;
+    if (!yyjson_is_arr(root))
+        return take_document(json, root, store, err);
+    yyjson_arr_foreach(root, i, count, document)
+    {
+        if (status == STATUS_OK)
+            status = take_document(json, document, store, err);
+    }
+    return status;
+}
+
+/* The length of the first `documents` documents, which are objects or lists. */
+static size_t length_of(const char *bytes, size_t len, size_t documents)
+{
+    size_t depth = 0, at = 0;
+    bool is_string = false;
+    for (; at < len && documents; at++) {
+        char c = bytes[at];
+        if (is_string && c == '\\')
+            at++;
+        else if (c == '"')
+            is_string = !is_string;
+        else if (!is_string && (c == '{' || c == '['))
+            depth++;
+        else if (!is_string && (c == '}' || c == ']'))
+            documents -= --depth == 0;
+    }
+    return at;
+}
+
+enum status otlp_json_take_all(struct otlp_json *json, const char *bytes, size_t len, struct store *store,
+                               size_t *taken, struct error *err)
+{
+    enum status status = STATUS_OK;
+    size_t documents = 0, copied = len, used = 0;
+    char *copy = xcalloc(len + OTLP_JSON_PADDING, 1); /* reading overwrites it */
+    memcpy(copy, bytes, len);
+    char *clean_copy = clean(json, copy, &copied);
+    for (; status == STATUS_OK; documents++) {
+        while (used < copied && isspace((unsigned char)clean_copy[used]))
+            used++;
+        if (used == copied)
+            break;
+        status = parse(json, clean_copy + used, copied - used, YYJSON_READ_STOP_WHEN_DONE, err);
+        if (status == STATUS_OK)
+            status = otlp_json_take(json, store, err);
+        used += status == STATUS_OK ? yyjson_doc_get_read_size(json->document) : 0;
+    }
+    *taken = status == STATUS_OK ? len : length_of(bytes, len, documents - 1);
+    free(copy);
+    return status;
 }

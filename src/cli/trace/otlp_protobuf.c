@@ -1,5 +1,7 @@
 #include "cli/trace/otlp_protobuf.h"
 
+#include "base/text/utf8.h"
+#include "cli/trace/otlp_value.h"
 #include "cli/util/json_object.h"
 #include "cli/util/xalloc.h"
 
@@ -8,7 +10,7 @@
 #include <string.h>
 
 #define STATUS_CODE_ERROR 2
-#define DEPTH_MAX         64 /* of lists in attributes; deeper ones are null */
+#define GROUPS_MAX        64 /* inside each other */
 
 /* The numbers of the fields in opentelemetry/proto. */
 enum { TRACES_RESOURCE_SPANS = 1 };
@@ -55,10 +57,32 @@ enum {
     VALUE_BYTES = 7
 };
 enum { LIST_VALUES = 1 };
-enum wire { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
+enum wire {
+    WIRE_VARINT = 0,
+    WIRE_FIXED64 = 1,
+    WIRE_BYTES = 2,
+    WIRE_GROUP = 3,
+    WIRE_GROUP_END = 4,
+    WIRE_FIXED32 = 5
+};
+
+/* A text that was repaired, until the next message. */
+struct otlp_repaired {
+    struct otlp_repaired *next;
+    char text[];
+};
+
+static void free_repaired(struct otlp_protobuf *protobuf)
+{
+    for (struct otlp_repaired *next; protobuf->repaired; protobuf->repaired = next) {
+        next = protobuf->repaired->next;
+        free(protobuf->repaired);
+    }
+}
 
 void otlp_protobuf_deinit(struct otlp_protobuf *protobuf)
 {
+    free_repaired(protobuf);
     free(protobuf->keys);
     free(protobuf->values);
     text_deinit(&protobuf->texts);
@@ -70,6 +94,7 @@ void otlp_protobuf_deinit(struct otlp_protobuf *protobuf)
 struct cursor {
     const unsigned char *at, *end;
     bool is_bad;
+    unsigned groups; /* that are open */
 };
 
 struct field {
@@ -82,7 +107,7 @@ struct field {
 static struct cursor cursor_of(struct slice bytes)
 {
     const unsigned char *at = (const unsigned char *)bytes.at;
-    return (struct cursor){at, at + bytes.len, false};
+    return (struct cursor){.at = at, .end = at + bytes.len};
 }
 
 static uint64_t read_long_varint(struct cursor *cursor)
@@ -128,6 +153,21 @@ static struct slice read_bytes(struct cursor *cursor)
     return bytes;
 }
 
+static bool next_field(struct cursor *cursor, struct field *field);
+
+/* Groups are of the time before proto3, and always unknown. */
+static void skip_group(struct cursor *cursor, uint32_t number)
+{
+    struct field field;
+    bool is_end = false;
+    if (++cursor->groups > GROUPS_MAX)
+        cursor->is_bad = true;
+    while (!is_end && next_field(cursor, &field))
+        is_end = field.wire == WIRE_GROUP_END && field.number == number;
+    cursor->is_bad |= !is_end;
+    cursor->groups--;
+}
+
 /* False at the end or if the message is broken (is_bad). */
 static bool next_field(struct cursor *cursor, struct field *field)
 {
@@ -143,8 +183,10 @@ static bool next_field(struct cursor *cursor, struct field *field)
         field->value = read_fixed(cursor, 4);
     else if (field->wire == WIRE_BYTES)
         field->bytes = read_bytes(cursor);
+    else if (field->wire == WIRE_GROUP)
+        skip_group(cursor, field->number);
     else
-        cursor->is_bad = true;
+        cursor->is_bad |= field->wire != WIRE_GROUP_END || cursor->groups == 0;
     cursor->is_bad |= tag >> 3 == 0 || tag >> 3 > UINT32_MAX;
     return !cursor->is_bad;
 }
@@ -161,17 +203,32 @@ static enum status complain(struct error *err)
 
 /* --- attributes --- */
 
-static bool add_json_value(struct text *text, struct slice any, int depth);
-
-static void add_json_slice(struct text *text, struct slice slice)
+/* A text as valid UTF-8. */
+static struct slice text_of(struct otlp_protobuf *protobuf, struct slice bytes)
 {
-    char *copy = xasprintf("%.*s", (int)slice.len, slice.at);
-    text_add_json_string(text, copy);
-    free(copy);
+    const uint8_t *at = (const uint8_t *)bytes.at;
+    size_t ill_formed = 0;
+    for (size_t i = 0; i < bytes.len;) {
+        struct utf8_step step = utf8_next(at + i, bytes.len - i);
+        ill_formed += !step.valid;
+        i += step.len;
+    }
+    if (!ill_formed)
+        return bytes;
+    protobuf->replaced += ill_formed;
+    size_t len = utf8_repair(NULL, bytes.at, bytes.len, UTF8_NO_LIMIT, UTF8_NO_LIMIT);
+    struct otlp_repaired *repaired = xcalloc(1, sizeof *repaired + len + 1);
+    repaired->next = protobuf->repaired;
+    protobuf->repaired = repaired;
+    utf8_repair((uint8_t *)repaired->text, bytes.at, bytes.len, UTF8_NO_LIMIT, UTF8_NO_LIMIT);
+    return (struct slice){repaired->text, len};
 }
 
+static bool add_json_value(struct otlp_protobuf *protobuf, struct text *text, struct slice any, int depth);
+
 /* A key and a value. */
-static bool split_attribute(struct slice attribute, struct slice *key, struct slice *any)
+static bool split_attribute(struct otlp_protobuf *protobuf, struct slice attribute, struct slice *key,
+                            struct slice *any)
 {
     struct cursor cursor = cursor_of(attribute);
     struct field field;
@@ -182,10 +239,12 @@ static bool split_attribute(struct slice attribute, struct slice *key, struct sl
         else if (is_field(&field, ATTRIBUTE_VALUE, WIRE_BYTES))
             *any = field.bytes;
     }
+    *key = text_of(protobuf, *key);
     return !cursor.is_bad;
 }
 
-static bool add_json_list(struct text *text, struct slice list, bool is_map, int depth)
+static bool add_json_list(struct otlp_protobuf *protobuf, struct text *text, struct slice list, bool is_map,
+                          int depth)
 {
     struct cursor cursor = cursor_of(list);
     struct field field;
@@ -198,11 +257,11 @@ static bool add_json_list(struct text *text, struct slice list, bool is_map, int
         text_add(text, is_first ? "" : ",");
         is_first = false;
         if (is_map) {
-            is_good = split_attribute(field.bytes, &key, &any);
-            add_json_slice(text, key);
+            is_good = split_attribute(protobuf, field.bytes, &key, &any);
+            json_add_string(text, key.at, key.len);
             text_add(text, ":");
         }
-        is_good = is_good && add_json_value(text, any, depth);
+        is_good = is_good && add_json_value(protobuf, text, any, depth);
     }
     text_add(text, is_map ? "}" : "]");
     return is_good && !cursor.is_bad;
@@ -226,29 +285,33 @@ static void add_base64(struct text *text, struct slice bytes)
 /* The last field that is set, or a field of number 0. */
 static bool content_of(struct slice any, struct field *content)
 {
+    static const enum wire wires[] = {
+        [VALUE_STRING] = WIRE_BYTES,   [VALUE_BOOL] = WIRE_VARINT, [VALUE_INT] = WIRE_VARINT,
+        [VALUE_DOUBLE] = WIRE_FIXED64, [VALUE_ARRAY] = WIRE_BYTES, [VALUE_MAP] = WIRE_BYTES,
+        [VALUE_BYTES] = WIRE_BYTES};
     struct cursor cursor = cursor_of(any);
     struct field field;
     *content = (struct field){.number = 0};
     while (next_field(&cursor, &field)) {
-        if (field.number >= VALUE_STRING && field.number <= VALUE_BYTES)
+        if (field.number >= VALUE_STRING && field.number <= VALUE_BYTES && wires[field.number] == field.wire)
             *content = field;
     }
     return !cursor.is_bad;
 }
 
 /* False: it is not a scalar. */
-static bool read_scalar(const struct field *content, struct otlp_value *value)
+static bool read_scalar(struct otlp_protobuf *protobuf, const struct field *content, struct otlp_value *value)
 {
     *value = (struct otlp_value){.bits = content->value, .text = {"", 0}};
-    if (is_field(content, VALUE_STRING, WIRE_BYTES)) {
+    if (content->number == VALUE_STRING) {
         value->type = TRACE_STRING;
-        value->text = content->bytes;
-    } else if (is_field(content, VALUE_BOOL, WIRE_VARINT)) {
+        value->text = text_of(protobuf, content->bytes);
+    } else if (content->number == VALUE_BOOL) {
         value->type = TRACE_BOOL;
         value->bits = content->value != 0;
-    } else if (is_field(content, VALUE_INT, WIRE_VARINT)) {
+    } else if (content->number == VALUE_INT) {
         value->type = TRACE_INT;
-    } else if (is_field(content, VALUE_DOUBLE, WIRE_FIXED64)) {
+    } else if (content->number == VALUE_DOUBLE) {
         value->type = TRACE_DOUBLE;
     } else {
         return false;
@@ -256,73 +319,61 @@ static bool read_scalar(const struct field *content, struct otlp_value *value)
     return true;
 }
 
-static bool add_json_content(struct text *text, const struct field *content, int depth)
+static bool add_json_content(struct otlp_protobuf *protobuf, struct text *text, const struct field *content,
+                             int depth)
 {
     struct otlp_value value;
-    double real;
-    bool is_map = is_field(content, VALUE_MAP, WIRE_BYTES);
-    if ((is_map || is_field(content, VALUE_ARRAY, WIRE_BYTES)) && depth < DEPTH_MAX)
-        return add_json_list(text, content->bytes, is_map, depth + 1);
-    bool is_scalar = read_scalar(content, &value);
-    memcpy(&real, &value.bits, sizeof real);
-    if (!is_scalar)
+    bool is_map = content->number == VALUE_MAP;
+    if ((is_map || content->number == VALUE_ARRAY) && depth < OTLP_DEPTH_MAX)
+        return add_json_list(protobuf, text, content->bytes, is_map, depth + 1);
+    if (read_scalar(protobuf, content, &value)) {
+        otlp_value_add_json(text, &value);
+    } else if (content->number == VALUE_BYTES) {
+        text_add(text, "\"");
+        add_base64(text, content->bytes);
+        text_add(text, "\"");
+    } else {
         text_add(text, "null");
-    else if (value.type == TRACE_STRING)
-        add_json_slice(text, value.text);
-    else if (value.type == TRACE_BOOL)
-        text_add(text, value.bits ? "true" : "false");
-    else if (value.type == TRACE_INT)
-        text_add_format(text, "%lld", (long long)value.bits);
-    else
-        text_add_format(text, "%.17g", real);
+    }
     return true;
 }
 
-static bool add_json_value(struct text *text, struct slice any, int depth)
+static bool add_json_value(struct otlp_protobuf *protobuf, struct text *text, struct slice any, int depth)
 {
     struct field content;
-    return content_of(any, &content) && add_json_content(text, &content, depth);
+    return content_of(any, &content) && add_json_content(protobuf, text, &content, depth);
 }
 
-/* Lists and bytes are appended to `texts`; their text is then only an offset there until all have been added.
- */
-static bool read_value(struct slice any, struct text *texts, struct otlp_value *value)
+/* Lists and bytes are appended to `texts`. */
+static bool read_value(struct otlp_protobuf *protobuf, struct slice any, struct otlp_value *value)
 {
+    struct text *texts = &protobuf->texts;
     struct field content;
     size_t at = texts->len;
     bool is_good = content_of(any, &content);
-    if (is_good && read_scalar(&content, value))
+    if (is_good && read_scalar(protobuf, &content, value))
         return true;
-    bool is_bytes = is_field(&content, VALUE_BYTES, WIRE_BYTES);
+    bool is_bytes = content.number == VALUE_BYTES;
     if (is_bytes)
         add_base64(texts, content.bytes);
     else
-        is_good = is_good && add_json_content(texts, &content, 0);
-    *value = (struct otlp_value){
-        .type = is_bytes ? TRACE_STRING : TRACE_JSON, .bits = at, .text.len = texts->len - at};
+        is_good = is_good && add_json_content(protobuf, texts, &content, 0);
+    *value = otlp_value_at(is_bytes ? TRACE_STRING : TRACE_JSON, texts, at);
     return is_good;
-}
-
-static void place_text(const struct text *texts, struct otlp_value *value)
-{
-    if (value->text.at)
-        return;
-    value->text.at = texts->data ? texts->data + value->bits : "";
-    value->bits = 0;
 }
 
 static bool take_attribute(struct otlp_protobuf *protobuf, struct slice attribute, struct store *store)
 {
     struct slice key, any;
     struct otlp_value value;
-    if (!split_attribute(attribute, &key, &any))
+    if (!split_attribute(protobuf, attribute, &key, &any))
         return false;
-    if (!store_key(store, key))
+    if (key.len == 0 || !store_key(store, key))
         return true;
     text_clear(&protobuf->texts);
-    if (!read_value(any, &protobuf->texts, &value))
+    if (!read_value(protobuf, any, &value))
         return false;
-    place_text(&protobuf->texts, &value);
+    otlp_value_place(&value, &protobuf->texts);
     store_value(store, &value);
     return true;
 }
@@ -344,13 +395,13 @@ static bool take_resource(struct otlp_protobuf *protobuf, struct slice resource,
         protobuf->keys = xgrow(protobuf->keys, &protobuf->key_capacity, filled + 1, sizeof *protobuf->keys);
         protobuf->values =
             xgrow(protobuf->values, &protobuf->value_capacity, filled + 1, sizeof *protobuf->values);
-        if (!split_attribute(field.bytes, &protobuf->keys[filled], &any) ||
-            !read_value(any, &protobuf->texts, &protobuf->values[filled]))
+        if (!split_attribute(protobuf, field.bytes, &protobuf->keys[filled], &any) ||
+            !read_value(protobuf, any, &protobuf->values[filled]))
             return false;
-        filled++;
+        filled += protobuf->keys[filled].len > 0;
     }
     for (size_t i = 0; i < filled; i++)
-        place_text(&protobuf->texts, &protobuf->values[i]);
+        otlp_value_place(&protobuf->values[i], &protobuf->texts);
     if (!cursor.is_bad)
         store_resource(store, protobuf->keys, protobuf->values, filled);
     return !cursor.is_bad;
@@ -373,7 +424,7 @@ static bool take_event(struct otlp_protobuf *protobuf, struct slice event, struc
     store->omissions.fields += time_ns == 0;
     if (cursor.is_bad || time_ns == 0)
         return !cursor.is_bad; /* without a time, it has no place in the trace */
-    store_event(store, time_ns, name);
+    store_event(store, time_ns, text_of(protobuf, name));
     cursor = cursor_of(event);
     while (next_field(&cursor, &field)) {
         if (is_field(&field, EVENT_ATTRIBUTES, WIRE_BYTES) && !take_attribute(protobuf, field.bytes, store))
@@ -393,7 +444,7 @@ static bool take_events(struct otlp_protobuf *protobuf, struct slice bytes, stru
     return true;
 }
 
-static bool take_status(struct slice status, struct otlp_span *span)
+static bool take_status(struct otlp_protobuf *protobuf, struct slice status, struct otlp_span *span)
 {
     struct cursor cursor = cursor_of(status);
     struct field field;
@@ -403,6 +454,7 @@ static bool take_status(struct slice status, struct otlp_span *span)
         else if (is_field(&field, STATUS_MESSAGE, WIRE_BYTES))
             span->message = field.bytes;
     }
+    span->message = text_of(protobuf, span->message);
     return !cursor.is_bad;
 }
 
@@ -415,17 +467,21 @@ static uint64_t big_endian(const char *at)
 
 /* --- what only an export keeps --- */
 
-static bool add_attribute_field(struct json_object *attributes, struct slice attribute)
+static bool add_attribute_field(struct otlp_protobuf *protobuf, struct json_object *attributes,
+                                struct slice attribute)
 {
     struct slice key, any;
-    if (!split_attribute(attribute, &key, &any))
+    if (!split_attribute(protobuf, attribute, &key, &any))
         return false;
+    if (key.len == 0)
+        return true;
     json_object_key(attributes, key.at, key.len);
-    return add_json_value(attributes->text, any, 0);
+    return add_json_value(protobuf, attributes->text, any, 0);
 }
 
 /* The attributes among the fields of a message. Left out if there are none. */
-static bool add_attributes_field(struct json_object *object, struct slice message, uint32_t number)
+static bool add_attributes_field(struct otlp_protobuf *protobuf, struct json_object *object,
+                                 struct slice message, uint32_t number)
 {
     struct cursor cursor = cursor_of(message);
     struct field field;
@@ -438,7 +494,7 @@ static bool add_attributes_field(struct json_object *object, struct slice messag
             json_object_key(object, "attributes", strlen("attributes"));
             attributes = json_object_begin(object->text);
         }
-        is_good = add_attribute_field(&attributes, field.bytes);
+        is_good = add_attribute_field(protobuf, &attributes, field.bytes);
     }
     if (attributes.text)
         json_object_end(&attributes);
@@ -454,7 +510,7 @@ static void add_hex_field(struct json_object *object, const char *key, struct sl
     json_object_text(object, key, digits, 2 * len);
 }
 
-static bool add_link(struct text *text, struct slice link)
+static bool add_link(struct otlp_protobuf *protobuf, struct text *text, struct slice link)
 {
     struct cursor cursor = cursor_of(link);
     struct field field;
@@ -475,15 +531,16 @@ static bool add_link(struct text *text, struct slice link)
     struct json_object object = json_object_begin(text);
     add_hex_field(&object, "trace_id", trace);
     add_hex_field(&object, "span_id", span);
+    state = text_of(protobuf, state);
     json_object_text(&object, "trace_state", state.at, state.len);
     json_object_number(&object, "flags", flags);
     json_object_number(&object, "dropped_attributes", dropped);
-    bool is_good = add_attributes_field(&object, link, LINK_ATTRIBUTES);
+    bool is_good = add_attributes_field(protobuf, &object, link, LINK_ATTRIBUTES);
     json_object_end(&object);
     return is_good && !cursor.is_bad;
 }
 
-static void take_status_details(struct slice status, struct store *store)
+static void take_status_details(struct otlp_protobuf *protobuf, struct slice status, struct store *store)
 {
     struct cursor cursor = cursor_of(status);
     struct field field;
@@ -491,7 +548,7 @@ static void take_status_details(struct slice status, struct store *store)
         if (is_field(&field, STATUS_CODE, WIRE_VARINT))
             store_detail(store, DETAIL_STATUS, field.value);
         else if (is_field(&field, STATUS_MESSAGE, WIRE_BYTES))
-            store_detail_text(store, DETAIL_MESSAGE, field.bytes);
+            store_detail_text(store, DETAIL_MESSAGE, text_of(protobuf, field.bytes));
     }
 }
 
@@ -505,7 +562,7 @@ static bool take_links(struct otlp_protobuf *protobuf, struct slice span, struct
         if (!is_field(&field, SPAN_LINKS, WIRE_BYTES))
             continue;
         text_add(text, text->len ? "," : "[");
-        if (!add_link(text, field.bytes))
+        if (!add_link(protobuf, text, field.bytes))
             return false;
     }
     if (text->len) {
@@ -535,28 +592,36 @@ static bool take_details(struct otlp_protobuf *protobuf, struct slice span, stru
                 store_detail(store, numbers[i].detail, field.value);
         }
         if (is_field(&field, SPAN_TRACE_STATE, WIRE_BYTES))
-            store_detail_text(store, DETAIL_TRACE_STATE, field.bytes);
+            store_detail_text(store, DETAIL_TRACE_STATE, text_of(protobuf, field.bytes));
         else if (is_field(&field, SPAN_STATUS, WIRE_BYTES))
-            take_status_details(field.bytes, store);
+            take_status_details(protobuf, field.bytes, store);
         has_end |= is_field(&field, SPAN_END, WIRE_FIXED64) && field.value;
     }
     store->omissions.unended += !has_end;
     return take_links(protobuf, span, store);
 }
 
-static bool add_scope(struct json_object *object, struct slice scope, struct store *store)
+static void add_text_field(struct otlp_protobuf *protobuf, struct json_object *object, const char *key,
+                           struct slice bytes)
+{
+    struct slice text = text_of(protobuf, bytes);
+    json_object_text(object, key, text.at, text.len);
+}
+
+static bool add_scope(struct otlp_protobuf *protobuf, struct json_object *object, struct slice scope,
+                      struct store *store)
 {
     struct cursor cursor = cursor_of(scope);
     struct field field;
     while (next_field(&cursor, &field)) {
         if (is_field(&field, SCOPE_NAME, WIRE_BYTES))
-            json_object_text(object, "name", field.bytes.at, field.bytes.len);
+            add_text_field(protobuf, object, "name", field.bytes);
         else if (is_field(&field, SCOPE_VERSION, WIRE_BYTES))
-            json_object_text(object, "version", field.bytes.at, field.bytes.len);
+            add_text_field(protobuf, object, "version", field.bytes);
         else if (is_field(&field, SCOPE_DROPPED, WIRE_VARINT))
             store->omissions.fields += field.value > 0;
     }
-    return add_attributes_field(object, scope, SCOPE_ATTRIBUTES) && !cursor.is_bad;
+    return add_attributes_field(protobuf, object, scope, SCOPE_ATTRIBUTES) && !cursor.is_bad;
 }
 
 /* `resource_schema`: the schema URL of the resource. */
@@ -571,12 +636,12 @@ static bool take_scope_details(struct otlp_protobuf *protobuf, struct slice scop
     struct json_object object = json_object_begin(&protobuf->texts);
     while (is_good && next_field(&cursor, &field)) {
         if (is_field(&field, SCOPE_SPANS_SCOPE, WIRE_BYTES))
-            is_good = add_scope(&object, field.bytes, store);
+            is_good = add_scope(protobuf, &object, field.bytes, store);
         else if (is_field(&field, SCOPE_SPANS_SCHEMA, WIRE_BYTES))
             schema = field.bytes;
     }
-    json_object_text(&object, "schema_url", schema.at, schema.len);
-    json_object_text(&object, "resource_schema_url", resource_schema.at, resource_schema.len);
+    add_text_field(protobuf, &object, "schema_url", schema);
+    add_text_field(protobuf, &object, "resource_schema_url", resource_schema);
     json_object_end(&object);
     store_scope(store, (struct slice){protobuf->texts.data, object.has_fields ? protobuf->texts.len : 0});
     return is_good && !cursor.is_bad;
@@ -584,13 +649,14 @@ static bool take_scope_details(struct otlp_protobuf *protobuf, struct slice scop
 
 /* --- spans --- */
 
-struct ids {
+struct required {
     struct slice trace, span, parent;
+    bool has_start;
 };
 
 /* All but events, which come after the attributes. */
 static bool take_fields(struct otlp_protobuf *protobuf, struct slice bytes, struct otlp_span *span,
-                        struct ids *ids, struct store *store)
+                        struct required *ids, struct store *store)
 {
     struct cursor cursor = cursor_of(bytes);
     struct field field;
@@ -603,13 +669,14 @@ static bool take_fields(struct otlp_protobuf *protobuf, struct slice bytes, stru
         else if (is_field(&field, SPAN_PARENT_ID, WIRE_BYTES))
             ids->parent = field.bytes;
         else if (is_field(&field, SPAN_NAME, WIRE_BYTES))
-            span->name = field.bytes;
-        else if (is_field(&field, SPAN_START, WIRE_FIXED64))
+            span->name = text_of(protobuf, field.bytes);
+        else if (is_field(&field, SPAN_START, WIRE_FIXED64)) {
             span->start_ns = field.value;
-        else if (is_field(&field, SPAN_END, WIRE_FIXED64))
+            ids->has_start = true;
+        } else if (is_field(&field, SPAN_END, WIRE_FIXED64))
             span->end_ns = field.value;
         else if (is_field(&field, SPAN_STATUS, WIRE_BYTES))
-            is_good = take_status(field.bytes, span);
+            is_good = take_status(protobuf, field.bytes, span);
         else if (is_field(&field, SPAN_ATTRIBUTES, WIRE_BYTES) && !store->only_counts)
             is_good = take_attribute(protobuf, field.bytes, store);
     }
@@ -620,25 +687,25 @@ static enum status take_span(struct otlp_protobuf *protobuf, struct slice bytes,
                              struct error *err)
 {
     struct otlp_span span = {.name = {"", 0}, .message = {"", 0}};
-    struct ids ids = {{"", 0}, {"", 0}, {"", 0}};
+    struct required ids = {{"", 0}, {"", 0}, {"", 0}, false};
     if (!take_fields(protobuf, bytes, &span, &ids, store))
         return complain(err);
     if (store->wants_details && !take_details(protobuf, bytes, store))
         return complain(err);
     if (store_wants_events(store) && !store->only_counts && !take_events(protobuf, bytes, store))
         return complain(err);
-    if (ids.trace.len != 16)
-        return error_set(err, STATUS_INVALID, "a span's trace_id is not 16 bytes");
-    if (ids.span.len != 8)
-        return error_set(err, STATUS_INVALID, "a span's span_id is not 8 bytes");
-    span.trace_high = big_endian(ids.trace.at);
-    span.trace_low = big_endian(ids.trace.at + 8);
-    span.id = big_endian(ids.span.at);
+    span.trace_high = ids.trace.len == 16 ? big_endian(ids.trace.at) : 0;
+    span.trace_low = ids.trace.len == 16 ? big_endian(ids.trace.at + 8) : 0;
+    span.id = ids.span.len == 8 ? big_endian(ids.span.at) : 0;
     span.parent_id = ids.parent.len == 8 ? big_endian(ids.parent.at) : 0;
-    if (!span.start_ns)
-        return error_set(err, STATUS_INVALID, "span %016llx has no start_time_unix_nano",
-                         (unsigned long long)span.id);
-    return store_span(store, &span, err);
+    const char *wrong = ids.trace.len != 16 ? "has a trace_id that is not 16 bytes"
+                        : ids.span.len != 8 ? "has a span_id that is not 8 bytes"
+                        : !ids.has_start    ? "has no start_time_unix_nano"
+                                            : NULL;
+    if (!wrong)
+        return store_span(store, &span, err);
+    store_skip(store, span.id, wrong);
+    return STATUS_OK;
 }
 
 static enum status take_scope(struct otlp_protobuf *protobuf, struct slice scope, struct slice schema,
@@ -688,12 +755,17 @@ enum status otlp_protobuf_read(struct otlp_protobuf *protobuf, const char *bytes
 {
     struct cursor cursor = cursor_of((struct slice){bytes, len});
     struct field field;
-    while (next_field(&cursor, &field)) {
-        enum status status = is_field(&field, TRACES_RESOURCE_SPANS, WIRE_BYTES)
-                                 ? take_batch(protobuf, field.bytes, store, err)
-                                 : STATUS_OK;
-        if (status != STATUS_OK)
-            return status;
+    enum status status = STATUS_OK;
+    protobuf->replaced = 0;
+    while (status == STATUS_OK && next_field(&cursor, &field)) {
+        if (is_field(&field, TRACES_RESOURCE_SPANS, WIRE_BYTES))
+            status = take_batch(protobuf, field.bytes, store, err);
     }
-    return cursor.is_bad ? complain(err) : STATUS_OK;
+    if (status == STATUS_OK && cursor.is_bad)
+        status = complain(err);
+    if (status == STATUS_INVALID)
+        store_reset(store);
+    store->omissions.replaced += protobuf->replaced;
+    free_repaired(protobuf);
+    return status;
 }

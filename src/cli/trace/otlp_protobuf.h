@@ -10,12 +10,15 @@ struct otlp_protobuf {
     struct slice *keys; /* of a resource */
     struct otlp_value *values;
     size_t key_capacity, value_capacity;
-    struct text texts; /* lists and bytes of the resource or of the current attribute, as JSON */
+    struct otlp_repaired *repaired; /* texts of the current message that were not UTF-8 */
+    size_t replaced;                /* characters of them */
+    struct text texts;              /* lists and bytes of the resource or of the current attribute, as JSON */
 };
 
 void otlp_protobuf_deinit(struct otlp_protobuf *protobuf);
 
-/* INVALID: err says what is wrong, without the place. */
+/* Spans that cannot be used are counted (store_skip()). INVALID: the message is broken, and its spans up to
+ * there are stored; err says what is wrong, without the place. */
 enum status otlp_protobuf_read(struct otlp_protobuf *protobuf, const char *bytes, size_t len,
                                struct store *store, struct error *err) MUST_CHECK;
 

@@ -80,7 +80,8 @@ static void *run(void *context)
     for (size_t i = 0; !is_end && wait_until_free(ahead, &ahead->slots[i]); i = (i + 1) % SLOTS) {
         struct parsed *parsed = &ahead->slots[i];
         read_one(ahead->documents, parsed);
-        is_end = parsed->status != STATUS_OK || parsed->document.len == 0;
+        bool is_damaged = parsed->status == STATUS_CORRUPT; /* only this message */
+        is_end = !is_damaged && (parsed->status != STATUS_OK || parsed->document.len == 0);
         set_ready(ahead, parsed, true);
     }
     return NULL;

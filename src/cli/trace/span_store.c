@@ -27,6 +27,8 @@ void store_init(struct store *store, struct trace *trace, struct span_sort *sort
                             .last_trace = TRACE_NONE,
                             .traces_max = wanted ? STORE_TRACES_MAX : 0,
                             .name_bytes_max = wanted ? STORE_NAME_BYTES_MAX : 0,
+                            .resources_max = wanted ? STORE_RESOURCES_MAX : 0,
+                            .other_resources = {MAP_NONE, MAP_NONE},
                             .start_ns = UINT64_MAX,
                             .key = TRACE_NONE,
                             .first_key = TRACE_NONE};
@@ -426,11 +428,29 @@ static void add_bits(struct text *text, unsigned type, uint64_t bits)
     text_add_bytes(text, out, sizeof out);
 }
 
+/* One for processes and one for devices, beyond the limit. */
+static uint32_t other_resource(struct store *store, const struct slice *keys, size_t count)
+{
+    static const char device_key[] = "cuda.device.id";
+    struct slice names[] = {{"service.name", strlen("service.name")}, {device_key, strlen(device_key)}};
+    struct slice name = {STORE_OTHER_RESOURCES, strlen(STORE_OTHER_RESOURCES)};
+    struct otlp_value values[] = {{.type = TRACE_STRING, .text = name}, {.type = TRACE_STRING, .text = name}};
+    bool is_device = false;
+    for (size_t i = 0; i < count; i++)
+        is_device |= keys[i].len == names[1].len && memcmp(keys[i].at, device_key, names[1].len) == 0;
+    uint32_t *other = &store->other_resources[is_device];
+    store->has_other_resources = true;
+    if (*other == MAP_NONE)
+        *other = new_resource(store, names, values, is_device ? 2 : 1);
+    return *other;
+}
+
 /* Compares all attributes as text, because every batch repeats its resource. */
 void store_resource(struct store *store, const struct slice *keys, const struct otlp_value *values,
                     size_t count)
 {
     struct text *all = &store->texts;
+    struct trace_strings *pool = store->trace->pool;
     text_clear(all);
     for (size_t i = 0; i < count && !store->only_counts; i++) {
         text_add_bytes(all, keys[i].at, keys[i].len);
@@ -438,13 +458,18 @@ void store_resource(struct store *store, const struct slice *keys, const struct 
         text_add_bytes(all, values[i].text.at ? values[i].text.at : "", values[i].text.len);
         text_add(all, "\2");
     }
-    uint32_t key = trace_strings_add(store->trace->pool, all->len ? all->data : "", all->len);
+    const char *text = all->len ? all->data : "";
+    uint32_t key = trace_strings_find_kept(pool, text, all->len);
+    bool is_full = store->resources_max && store->trace->resource_count >= store->resources_max;
+    if (key == MAP_NONE && !is_full)
+        key = trace_strings_add(pool, text, all->len);
     text_clear(all);
-    store->resource = int_map_get(&store->resources, key);
+    store->resource = key == MAP_NONE ? MAP_NONE : int_map_get(&store->resources, key);
     if (store->resource != MAP_NONE || store->only_counts)
         return;
-    store->resource = new_resource(store, keys, values, count);
-    int_map_set(&store->resources, key, store->resource);
+    store->resource = is_full ? other_resource(store, keys, count) : new_resource(store, keys, values, count);
+    if (!is_full)
+        int_map_set(&store->resources, key, store->resource);
 }
 
 /* --- spans --- */
@@ -536,15 +561,18 @@ static void extend(uint64_t *start_ns, uint64_t *end_ns, const struct span_recor
         *end_ns = record->end_ns;
 }
 
+static size_t record_size(const struct store *store)
+{
+    return sizeof(struct span_record) + store->attr_count * sizeof *store->attrs +
+           store->event_count * sizeof *store->events + (store->texts.len + 7) / 8 * 8;
+}
+
 static enum status keep(struct store *store, const struct otlp_span *span, uint32_t trace, struct error *err)
 {
     struct span_record *record = NULL;
     size_t attr_bytes = store->attr_count * sizeof *store->attrs;
     size_t event_bytes = store->event_count * sizeof *store->events;
-    size_t size = sizeof *record + attr_bytes + event_bytes + (store->texts.len + 7) / 8 * 8;
-    if (size > UINT32_MAX)
-        return error_set(err, STATUS_INVALID, "span %016" PRIx64 " has more than 4 GiB of attributes",
-                         span->id);
+    size_t size = record_size(store);
     fill_record(store, span, trace);
     store->record.size = (uint32_t)size;
     enum status status = span_sort_add(store->sort, (uint32_t)size, &record, err);
@@ -567,20 +595,38 @@ static enum status keep(struct store *store, const struct otlp_span *span, uint3
     return STATUS_OK;
 }
 
-enum status store_span(struct store *store, const struct otlp_span *span, struct error *err)
+void store_reset(struct store *store)
 {
-    enum status status = STATUS_OK;
-    uint32_t trace = trace_of(store, span->trace_high, span->trace_low);
-    if (store->wants_details) {
-        store->omissions.backwards += span->end_ns && span->end_ns < span->start_ns;
-        add_own_details(store, span);
-    }
-    if (!store->only_counts && (store->only_trace == TRACE_NONE || store->only_trace == trace))
-        status = keep(store, span, trace, err);
-    store->trace->list[trace].spans++;
     store->record = (struct span_record){0};
     store->attr_count = store->event_count = 0;
     store->key = TRACE_NONE;
     text_clear(&store->texts);
+}
+
+void store_skip(struct store *store, uint64_t id, const char *why)
+{
+    store->skipped++;
+    if (!*store->skip_reason && id)
+        snprintf(store->skip_reason, sizeof store->skip_reason, "span %016" PRIx64 " %s", id, why);
+    else if (!*store->skip_reason)
+        snprintf(store->skip_reason, sizeof store->skip_reason, "a span %s", why);
+    store_reset(store);
+}
+
+enum status store_span(struct store *store, const struct otlp_span *span, struct error *err)
+{
+    enum status status = STATUS_OK;
+    if (store->wants_details)
+        add_own_details(store, span);
+    if (record_size(store) > UINT32_MAX) {
+        store_skip(store, span->id, "has more than 4 GiB of attributes");
+        return STATUS_OK;
+    }
+    uint32_t trace = trace_of(store, span->trace_high, span->trace_low);
+    store->omissions.backwards += span->end_ns && span->end_ns < span->start_ns;
+    if (!store->only_counts && (store->only_trace == TRACE_NONE || store->only_trace == trace))
+        status = keep(store, span, trace, err);
+    store->trace->list[trace].spans++;
+    store_reset(store);
     return status;
 }

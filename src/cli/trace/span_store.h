@@ -51,10 +51,11 @@ enum span_detail {
     DETAIL_COUNT
 };
 
-/* Counts of everything that has no place in an export. */
+/* Counts of what was changed, or has no place in an export. */
 struct store_omissions {
-    size_t backwards; /* spans that end before they start */
-    size_t unended;   /* spans without an end */
+    size_t replaced;  /* characters that were not valid Unicode; they became U+FFFD */
+    size_t backwards; /* spans that end before they start; their duration is 0 */
+    size_t unended;   /* with details: spans without an end */
     size_t cut;       /* distinct keys, names of events and values of resources that were cut at a NUL */
     size_t
         fields; /* events without a time, and counts of dropped attributes of events, scopes and resources */
@@ -90,21 +91,28 @@ struct store_key {
 #define STORE_NAME_BYTES_MAX (256u << 20)
 #define STORE_NAME_BYTES     256 /* of tables and maps, for each distinct name */
 #define STORE_OTHER_NAMES    "(other names)"
+/* Processes and devices; tables keep about 3 kB for each. */
+#define STORE_RESOURCES_MAX   (1u << 17)
+#define STORE_OTHER_RESOURCES "(other processes)"
 
-#define STORE_RECENT 256
+#define STORE_RECENT     256
+#define STORE_REASON_MAX 96
 
 struct store {
     struct trace *trace; /* receives strings, resources and the list of traces */
     struct span_sort *sort;
-    const char *const *wanted;         /* as in struct trace_input */
-    bool wants_details;                /* enum span_detail */
-    struct store_omissions omissions;  /* with details */
-    uint32_t scope;                    /* string: JSON; 0: none */
-    bool only_counts;                  /* fills only trace->list */
-    uint32_t only_trace;               /* keeps only this one; TRACE_NONE: all */
-    size_t traces_max, name_bytes_max; /* 0: no limit */
+    const char *const *wanted; /* as in struct trace_input */
+    bool wants_details;        /* enum span_detail */
+    struct store_omissions omissions;
+    size_t skipped;                     /* spans that cannot be used */
+    char skip_reason[STORE_REASON_MAX]; /* of the first one since the caller emptied it */
+    uint32_t scope;                     /* string: JSON; 0: none */
+    bool only_counts;                   /* fills only trace->list */
+    uint32_t only_trace;                /* keeps only this one; TRACE_NONE: all */
+    size_t traces_max, name_bytes_max;  /* 0: no limit */
     size_t name_bytes;
-    bool has_other_names, has_rest; /* a limit was reached */
+    size_t resources_max;
+    bool has_other_names, has_rest, has_other_resources; /* a limit was reached */
     size_t spans;
     uint64_t start_ns, end_ns; /* of all spans */
 
@@ -122,6 +130,7 @@ struct store {
     uint32_t last_trace;
     struct int_map resources; /* string of all attributes → index in trace->resources */
     uint32_t resource;
+    uint32_t other_resources[2]; /* MAP_NONE, or for processes and for devices beyond the limit */
 
     struct span_record record; /* of the span whose attributes arrive */
     struct trace_attr *attrs;
@@ -154,5 +163,9 @@ bool store_wants_events(const struct store *store);
 void store_event(struct store *store, uint64_t time_ns, struct slice name);
 /* Ends the span, whose attributes and events came before. */
 enum status store_span(struct store *store, const struct otlp_span *span, struct error *err) MUST_CHECK;
+/* Counts a span that cannot be used. `id`: of the span, or 0. `why`: "has no start time". */
+void store_skip(struct store *store, uint64_t id, const char *why);
+/* Forgets what arrived since the last span. */
+void store_reset(struct store *store);
 
 #endif

@@ -100,9 +100,6 @@ struct trace_attr *trace_add_attrs(struct trace *trace, size_t count)
     return trace->attrs + trace->attr_count - count;
 }
 
-/* Long enough for "%.17g" and for any 64-bit integer. */
-#define NUMBER_BYTES 32
-
 static double double_of(uint64_t bits)
 {
     double value;
@@ -110,22 +107,23 @@ static double double_of(uint64_t bits)
     return value;
 }
 
-/* Special values as in OTLP JSON. */
-static void write_double(char out[NUMBER_BYTES], double value)
+bool trace_write_double(char out[TRACE_NUMBER_BYTES], uint64_t bits)
 {
+    double value = double_of(bits);
     if (isfinite(value))
-        snprintf(out, NUMBER_BYTES, "%.17g", value);
+        snprintf(out, TRACE_NUMBER_BYTES, "%.17g", value);
     else
         strcpy(out, isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity");
+    return isfinite(value);
 }
 
 uint32_t trace_attr_string(const struct trace *trace, const struct trace_attr *attr)
 {
-    char number[NUMBER_BYTES];
+    char number[TRACE_NUMBER_BYTES];
     if (attr->type == TRACE_INT)
         snprintf(number, sizeof number, "%" PRId64, (int64_t)attr->value);
     else if (attr->type == TRACE_DOUBLE)
-        write_double(number, double_of(attr->value));
+        trace_write_double(number, attr->value);
     else if (attr->type == TRACE_BOOL)
         strcpy(number, attr->value ? "true" : "false");
     else

@@ -112,7 +112,6 @@ struct trace {
     uint64_t end_ns;
     size_t left_out;     /* spans beyond the limit */
     size_t others;       /* other traces in the input */
-    bool is_cut;         /* the last line of the input was incomplete and was skipped */
     size_t joins_missed; /* spans so far whose parent is too far away to be in the same segment */
 
     struct trace_span *spans; /* by start, then longest first */
@@ -172,6 +171,10 @@ void trace_add_attr(struct trace *trace, uint32_t key, uint64_t value, enum trac
 /* Room for `count` attributes of the last span or event, which the caller fills. */
 struct trace_attr *trace_add_attrs(struct trace *trace, size_t count);
 
+#define TRACE_NUMBER_BYTES 32 /* for any double or 64-bit integer */
+/* Writes a double of which these are the bits. False: it is "NaN", "Infinity" or "-Infinity", as in OTLP
+ * JSON, and no number of JSON. */
+bool trace_write_double(char out[TRACE_NUMBER_BYTES], uint64_t bits);
 /* The value as text; of a number, its digits. Valid as long as this segment. */
 const char *trace_attr_text(const struct trace *trace, const struct trace_attr *attr);
 /* The number of that text. Equal values have equal numbers in this segment, and in all if the attribute is a

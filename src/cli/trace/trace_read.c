@@ -1,6 +1,7 @@
 #include "cli/trace/trace_read.h"
 
 #include "cli/trace/documents.h"
+#include "cli/trace/file_kind.h"
 #include "cli/trace/otlp_json.h"
 #include "cli/trace/otlp_protobuf.h"
 #include "cli/trace/parse_ahead.h"
@@ -26,9 +27,10 @@ struct reader {
     struct otlp_json json;
     struct otlp_protobuf protobuf;
     struct parse_ahead *ahead;
-    size_t cut_files;
+    struct trace_facts facts;
     /* By file: spans from a pipe or a recording, for a second pass; NULL: the file can be opened again. */
     FILE **kept;
+    size_t spans_seen; /* in the files so far */
     /* Of the current file. */
     const char *name;
     struct documents *documents;
@@ -36,35 +38,36 @@ struct reader {
     uint64_t file_bytes;
 };
 
+/* Of all traces, also if only one is kept. */
+static size_t spans_of(const struct store *store)
+{
+    size_t spans = 0;
+    for (size_t i = 0; i < store->trace->list_count; i++)
+        spans += store->trace->list[i].spans;
+    return spans;
+}
+
 /* --- one document --- */
 
-static enum status complain(const struct reader *reader, const struct document *document, const char *what,
-                            size_t column, struct error *err)
+/* Of the current file. */
+struct file_state {
+    bool is_cut;         /* its last line is incomplete */
+    uint64_t cut_number; /* that line */
+    struct error whole;  /* why the file is not JSON on many lines; empty: it was not tried */
+};
+
+static void note(const struct reader *reader, struct trace_note *note, const struct document *document,
+                 size_t column, const char *what)
 {
     char place[64] = "";
-    if (documents_are_messages(reader->documents))
-        return error_set(err, STATUS_INVALID, "%.300s: message %llu (offset %llu): %.200s", reader->name,
-                         (unsigned long long)document->number, (unsigned long long)document->offset, what);
     if (column)
         snprintf(place, sizeof place, " at column %zu", column);
-    return error_set(err, STATUS_INVALID, "%.300s:%llu: %.200s%s", reader->name,
-                     (unsigned long long)document->number, what, place);
-}
-
-/* A failure that is not the document's keeps its own words. `column`: from 1, or 0. */
-static enum status place_error(const struct reader *reader, const struct document *document, size_t column,
-                               enum status status, struct error *err)
-{
-    struct error inner = *err;
-    if (status != STATUS_INVALID)
-        return status;
-    return complain(reader, document, inner.text, column, err);
-}
-
-static enum status read_json(struct reader *reader, char *bytes, size_t len, struct error *err)
-{
-    enum status status = otlp_json_parse(&reader->json, bytes, len, err);
-    return status == STATUS_OK ? otlp_json_take(&reader->json, &reader->store, err) : status;
+    if (documents_are_messages(reader->documents))
+        trace_note_add(note, "%.200s: message %llu (offset %llu): %.150s", reader->name,
+                       (unsigned long long)document->number, (unsigned long long)document->offset, what);
+    else
+        trace_note_add(note, "%.200s:%llu: %.150s%s", reader->name, (unsigned long long)document->number,
+                       what, place);
 }
 
 static size_t column_of(const struct otlp_json *json)
@@ -72,116 +75,192 @@ static size_t column_of(const struct otlp_json *json)
     return json->error_at == SIZE_MAX ? 0 : json->error_at + 1;
 }
 
-/* The first line is not valid JSON: the file may be one document on many lines. */
-static enum status read_whole(struct reader *reader, struct document *document, size_t first_error,
-                              struct error *err)
+/* After each document: skips it if it is INVALID, and notes its odd spans. `column`: from 1, or 0. */
+static enum status finish_document(struct reader *reader, const struct document *document, size_t column,
+                                   enum status status, const struct error *err)
 {
-    enum status status = documents_join_rest(reader->documents, document, err);
-    if (status != STATUS_OK)
-        return status;
-    char *copy = xcalloc(document->len + DOCUMENT_PADDING, 1); /* reading overwrites it */
-    memcpy(copy, document->bytes, document->len);
-    status = read_json(reader, copy, document->len, err);
-    size_t at = reader->json.error_at, line = 1;
-    free(copy);
+    size_t skipped = reader->store.skipped;
+    if (skipped) {
+        note(reader, &reader->facts.odd_spans, document, 0, reader->store.skip_reason);
+        reader->facts.odd_spans.count += skipped - 1;
+        reader->store.skipped = 0;
+        *reader->store.skip_reason = 0;
+    }
     if (status != STATUS_INVALID)
         return status;
-    for (size_t i = 0; at != SIZE_MAX && i < at && i < document->len; i++)
-        line += document->bytes[i] == '\n';
-    if (at == SIZE_MAX)
-        return place_error(reader, document, 0, status, err);
-    if (reader->json.ends_early)
-        return error_set(err, STATUS_INVALID,
-                         "%.300s:%zu: the file is truncated: its JSON document ends here, incomplete",
-                         reader->name, line);
-    if (line == 1)
-        return complain(reader, document, "invalid JSON", first_error + 1, err);
-    return error_set(err, STATUS_INVALID, "%.300s:%zu: invalid JSON from this line on", reader->name, line);
-}
-
-static enum status read_first_line(struct reader *reader, struct document *document, struct error *err)
-{
-    char *copy = xcalloc(document->len + DOCUMENT_PADDING, 1);
-    memcpy(copy, document->bytes, document->len);
-    enum status status = read_json(reader, copy, document->len, err);
-    free(copy);
-    bool is_no_json = status == STATUS_INVALID && reader->json.error_at != SIZE_MAX;
-    if (is_no_json && document->is_complete)
-        return read_whole(reader, document, reader->json.error_at, err);
-    if (is_no_json && reader->json.ends_early) {
-        reader->cut_files++;
-        return STATUS_OK;
-    }
-    return place_error(reader, document, column_of(&reader->json), status, err);
+    note(reader, &reader->facts.documents, document, column, err->text);
+    return STATUS_OK;
 }
 
 static enum status take_protobuf(struct reader *reader, const struct document *document, struct error *err)
 {
     enum status status =
         otlp_protobuf_read(&reader->protobuf, document->bytes, document->len, &reader->store, err);
-    return place_error(reader, document, 0, status, err);
+    return finish_document(reader, document, 0, status, err);
 }
 
-static enum status take_json(struct reader *reader, struct parsed *parsed, struct error *err)
+/* `status`: of parsing `document` into `json`. */
+static enum status take_json(struct reader *reader, struct file_state *state, struct otlp_json *json,
+                             const struct document *document, enum status status, struct error *err)
 {
-    enum status status = parsed->json_status;
-    if (status != STATUS_OK && !parsed->document.is_complete) {
-        reader->cut_files++; /* the writer was killed, or is still writing */
+    if (status != STATUS_OK && !document->is_complete) {
+        state->is_cut = true; /* the writer was killed, or is still writing */
+        state->cut_number = document->number;
         return STATUS_OK;
     }
-    if (status != STATUS_OK)
-        *err = parsed->err;
-    else
-        status = otlp_json_take(&parsed->json, &reader->store, err);
-    return place_error(reader, &parsed->document, column_of(&parsed->json), status, err);
+    if (status == STATUS_OK)
+        status = otlp_json_take(json, &reader->store, err);
+    return finish_document(reader, document, column_of(json), status, err);
+}
+
+/* --- JSON on many lines --- */
+
+static void complain_whole(const struct reader *reader, struct file_state *state,
+                           const struct document *document, size_t taken)
+{
+    const struct otlp_json *json = &reader->json;
+    size_t line = document->number, at = json->error_at == SIZE_MAX ? 0 : json->error_at;
+    for (size_t i = 0; i < taken + at && i < document->len; i++)
+        line += document->bytes[i] == '\n';
+    const char *what = json->error_at == SIZE_MAX ? "no resourceSpans: this is not a trace in OTLP JSON"
+                       : json->ends_early ? "the file is truncated: its JSON document ends here, incomplete"
+                                          : "invalid JSON from this line on";
+    (void)error_set(&state->whole, STATUS_INVALID, "%.300s:%zu: %s", reader->name, line, what);
+}
+
+/* The first line is the start of valid JSON, so the file may be JSON on many lines. If not, the rest is read
+ * by lines. */
+static enum status read_whole(struct reader *reader, struct file_state *state, struct document *document,
+                              struct error *err)
+{
+    size_t taken = 0, lines = 0;
+    enum status status = documents_join_rest(reader->documents, document, err);
+    if (status == STATUS_OK)
+        status =
+            otlp_json_take_all(&reader->json, document->bytes, document->len, &reader->store, &taken, err);
+    else if (status == STATUS_INVALID)
+        state->whole = *err;
+    if (status != STATUS_OK && status != STATUS_INVALID)
+        return status;
+    enum status finished = finish_document(reader, document, 0, STATUS_OK, err);
+    for (size_t i = 0; i < taken && i < document->len; i++)
+        lines += document->bytes[i] == '\n';
+    if (status == STATUS_INVALID && !*state->whole.text)
+        complain_whole(reader, state, document, taken);
+    bool is_cut = status == STATUS_INVALID && taken && reader->json.ends_early;
+    if (status == STATUS_INVALID && taken && !is_cut)
+        trace_note_add(&reader->facts.documents, "%s", state->whole.text);
+    state->is_cut |= is_cut;
+    state->cut_number = document->number + lines;
+    documents_drop_lines(reader->documents, document,
+                         status == STATUS_OK || is_cut ? SIZE_MAX : lines + (taken > 0));
+    return finished;
+}
+
+static enum status read_first_line(struct reader *reader, struct file_state *state, struct document *document,
+                                   struct error *err)
+{
+    char *copy = xcalloc(document->len + DOCUMENT_PADDING, 1);
+    memcpy(copy, document->bytes, document->len);
+    enum status status = otlp_json_parse(&reader->json, copy, document->len, err);
+    bool may_go_on = status == STATUS_INVALID &&
+                     (reader->json.has_more || (reader->json.ends_early && document->is_complete));
+    status = may_go_on ? read_whole(reader, state, document, err)
+                       : take_json(reader, state, &reader->json, document, status, err);
+    free(copy);
+    return status;
 }
 
 /* --- files --- */
 
 /* May be JSON on many lines, so it is read without the other thread. */
-static enum status read_first(struct reader *reader, bool *is_end, struct error *err)
+static enum status read_first(struct reader *reader, struct file_state *state, bool *is_end,
+                              struct error *err)
 {
     struct document document;
     enum status status = documents_next(reader->documents, &document, err);
-    *is_end = document.len == 0;
+    *is_end = status == STATUS_OK && document.len == 0;
+    if (status == STATUS_CORRUPT)
+        return finish_document(reader, &document, 0, STATUS_INVALID, err);
     if (status != STATUS_OK || *is_end)
         return status;
     if (!document.is_json)
         return take_protobuf(reader, &document, err);
     if (!documents_are_messages(reader->documents))
-        return read_first_line(reader, &document, err);
-    status = read_json(reader, document.bytes, document.len, err);
-    return place_error(reader, &document, column_of(&reader->json), status, err);
+        return read_first_line(reader, state, &document, err);
+    status = otlp_json_parse(&reader->json, document.bytes, document.len, err);
+    return take_json(reader, state, &reader->json, &document, status, err);
 }
 
-static enum status read_others(struct reader *reader, struct error *err)
+static enum status read_others(struct reader *reader, struct file_state *state, struct error *err)
 {
     enum status status = parse_ahead_start(reader->ahead, reader->documents, err);
     while (status == STATUS_OK) {
         struct parsed *parsed = parse_ahead_next(reader->ahead);
-        status = parsed->status;
-        if (status != STATUS_OK)
-            *err = parsed->err;
-        if (status != STATUS_OK || parsed->document.len == 0)
+        const struct document *document = &parsed->document;
+        *err = parsed->err;
+        if (parsed->status != STATUS_OK && parsed->status != STATUS_CORRUPT)
+            status = parsed->status;
+        else if (parsed->status == STATUS_CORRUPT)
+            status = finish_document(reader, document, 0, STATUS_INVALID, err);
+        else if (document->len == 0)
             break;
-        status = parsed->document.is_json ? take_json(reader, parsed, err)
-                                          : take_protobuf(reader, &parsed->document, err);
+        else if (document->is_json)
+            status = take_json(reader, state, &parsed->json, document, parsed->json_status, err);
+        else
+            status = take_protobuf(reader, document, err);
         progress_update(&reader->progress, parsed->read_bytes, reader->file_bytes);
     }
     parse_ahead_stop(reader->ahead);
     return status;
 }
 
+/* Why the end of the file is missing. */
+static void note_end(struct reader *reader, const struct file_state *state)
+{
+    struct trace_facts *facts = &reader->facts;
+    const char *damage = documents_damage(reader->documents);
+    bool is_cut = damage ? documents_are_cut(reader->documents) : state->is_cut;
+    if (damage && !is_cut)
+        trace_note_add(&facts->damaged, "%.200s: %s", reader->name, damage);
+    if (is_cut && !facts->cut.count)
+        snprintf(facts->cut_file, sizeof facts->cut_file, "%s", reader->name);
+    if (is_cut && damage)
+        trace_note_add(&facts->cut, "%s", damage);
+    else if (is_cut)
+        trace_note_add(&facts->cut, "line %llu", (unsigned long long)state->cut_number);
+}
+
+static bool has_notes(const struct trace_facts *facts)
+{
+    return facts->cut.count || facts->damaged.count || facts->documents.count || facts->odd_spans.count;
+}
+
 static enum status read_documents(struct reader *reader, struct error *err)
 {
-    size_t cut_before = reader->cut_files;
+    struct file_state state = {.is_cut = false};
+    struct trace_facts before = reader->facts;
+    size_t spans_before = reader->spans_seen;
+    const char *bytes;
+    size_t len = documents_first_bytes(reader->documents, &bytes);
+    const char *other = documents_are_messages(reader->documents) ? NULL : file_kind(bytes, len);
+    if (other) {
+        trace_note_add(&reader->facts.documents, "%.200s: %s", reader->name, other);
+        return STATUS_OK;
+    }
     bool is_end;
-    enum status status = read_first(reader, &is_end, err);
+    enum status status = read_first(reader, &state, &is_end, err);
     if (status == STATUS_OK && !is_end)
-        status = read_others(reader, err);
-    if (status == STATUS_OK && documents_are_cut(reader->documents) && reader->cut_files == cut_before)
-        reader->cut_files++;
-    return status;
+        status = read_others(reader, &state, err);
+    if (status != STATUS_OK)
+        return status;
+    note_end(reader, &state);
+    reader->spans_seen = spans_of(&reader->store);
+    if (reader->spans_seen == spans_before && *state.whole.text && has_notes(&reader->facts)) {
+        reader->facts = before; /* its lines are not worth a word */
+        trace_note_add(&reader->facts.documents, "%s", state.whole.text);
+    }
+    return STATUS_OK;
 }
 
 /* Whether opening `path` again would not give the same bytes. */
@@ -232,15 +311,26 @@ static enum status read_file(struct reader *reader, size_t i, struct error *err)
     return status;
 }
 
+/* The first reason that no span could be read. */
 static enum status complain_empty(const struct reader *reader, struct error *err)
 {
-    bool is_one = reader->files.count == 1;
-    const char *why = is_one ? "it has no spans" : "neither it nor the other files have spans";
-    if (reader->cut_files && is_one)
-        why =
-            "the file is truncated before the end of its first line or message, so no span can be read; its "
-            "writer was killed or is still writing";
-    return error_set(err, STATUS_NOT_FOUND, "%.300s: %s", trace_source_name(reader->files.paths[0]), why);
+    const struct trace_facts *facts = &reader->facts;
+    const char *name = reader->files.count ? trace_source_name(reader->files.paths[0]) : "the input";
+    const struct trace_note *first = facts->documents.count ? &facts->documents
+                                     : facts->damaged.count ? &facts->damaged
+                                                            : &facts->odd_spans;
+    if (first->count)
+        return error_set(err, STATUS_INVALID, "%s%s", first->first,
+                         first->count > 1 && first == &facts->odd_spans ? "; no span can be used" : "");
+    if (facts->cut.count)
+        return error_set(
+            err, STATUS_NOT_FOUND,
+            "%.250s: the file is truncated before the end of its first line or message (%.100s), "
+            "so no span can be read; its writer was killed or is still writing",
+            facts->cut_file, facts->cut.first);
+    return error_set(err, STATUS_NOT_FOUND, "%.300s: %s", name,
+                     reader->files.count == 1 ? "it has no spans"
+                                              : "neither it nor the other files have spans");
 }
 
 static enum status read_files(struct reader *reader, struct error *err)
@@ -248,7 +338,7 @@ static enum status read_files(struct reader *reader, struct error *err)
     enum status status = STATUS_OK;
     for (size_t i = 0; i < reader->files.count && status == STATUS_OK; i++)
         status = read_file(reader, i, err);
-    if (status == STATUS_OK && reader->store.trace->list_count == 0)
+    if (status == STATUS_OK && spans_of(&reader->store) == 0)
         status = complain_empty(reader, err);
     return status;
 }
@@ -264,9 +354,12 @@ static enum status start(struct reader *reader, const struct trace_input *input,
         reader->store.traces_max = input->traces_max;
     if (input->name_bytes_max)
         reader->store.name_bytes_max = input->name_bytes_max;
+    if (input->resources_max)
+        reader->store.resources_max = input->resources_max;
     for (size_t i = 0; i < input->path_count && status == STATUS_OK; i++)
         status = trace_files_add(&reader->files, input->paths[i], err);
     reader->kept = xcalloc(reader->files.count + 1, sizeof(FILE *));
+    reader->kept[0] = input->file;
     return status;
 }
 
@@ -291,13 +384,24 @@ static enum status finish_reading(struct reader *reader, struct error *err)
     struct trace *trace = reader->store.trace;
     trace->start_ns = reader->store.start_ns;
     trace->end_ns = reader->store.end_ns;
-    trace->is_cut = reader->cut_files > 0;
     trace->resource_attrs = trace->attr_count;
     parse_ahead_destroy(reader->ahead); /* makes room for the segments */
     reader->ahead = NULL;
     otlp_json_deinit(&reader->json);
     otlp_protobuf_deinit(&reader->protobuf);
     return span_sort_finish(reader->sort, err);
+}
+
+static void fill_facts(const struct reader *reader, struct trace_facts *facts)
+{
+    *facts = reader->facts;
+    facts->spans = reader->store.spans;
+    facts->files = reader->files.count;
+    facts->replaced = reader->store.omissions.replaced;
+    facts->backwards = reader->store.omissions.backwards;
+    facts->has_rest = reader->store.has_rest;
+    facts->has_other_names = reader->store.has_other_names;
+    facts->has_other_resources = reader->store.has_other_resources;
 }
 
 static size_t or_default(size_t limit, size_t otherwise)
@@ -352,11 +456,7 @@ enum status trace_read(const struct trace_input *input, struct trace *trace, tra
         status = read_files(&reader, err);
     if (status == STATUS_OK)
         status = finish_reading(&reader, err);
-    facts->spans = reader.store.spans;
-    facts->files = reader.files.count;
-    facts->cut_files = reader.cut_files;
-    facts->has_rest = reader.store.has_rest;
-    facts->has_other_names = reader.store.has_other_names;
+    fill_facts(&reader, facts);
     size_t margin = or_default(input->margin_spans, default_margin(trace));
     size_t segment = margin > TRACE_SEGMENT_SPANS ? margin : TRACE_SEGMENT_SPANS;
     if (status == STATUS_OK)
@@ -402,9 +502,8 @@ enum status trace_read_records(const struct trace_input *input, struct trace *tr
         status = read_files(&reader, err);
     if (status == STATUS_OK)
         status = finish_reading(&reader, err);
-    facts->spans = reader.store.spans;
-    facts->files = reader.files.count;
-    facts->cut_files = reader.cut_files;
+    fill_facts(&reader, facts);
+    facts->has_rest = facts->has_other_names = false; /* the records have all of them */
     *omissions = reader.store.omissions;
     if (status == STATUS_OK)
         status = take_records(&reader, take, context, err);
@@ -456,7 +555,9 @@ static void start_again(struct reader *reader, uint32_t chosen)
         trace->list[i].spans = 0;
     reader->store.only_counts = false;
     reader->store.only_trace = chosen;
-    reader->cut_files = 0;
+    reader->facts = (struct trace_facts){.files = 0};
+    reader->store.omissions = (struct store_omissions){0};
+    reader->spans_seen = 0;
     trace->id = trace_intern(trace, trace_id_text(trace, chosen));
     trace->others = trace->list_count - 1;
 }
@@ -470,10 +571,10 @@ static enum status take_nothing(void *context, struct trace *segment, struct err
 }
 
 enum status trace_read_one(const struct trace_input *input, const char *trace_id, struct trace *trace,
-                           struct error *err)
+                           struct trace_facts *facts, struct error *err)
 {
     struct reader reader;
-    struct trace_facts facts;
+    *facts = (struct trace_facts){0};
     uint32_t chosen = TRACE_NONE;
     enum status status = start(&reader, input, trace, SIZE_MAX, err);
     reader.store.only_counts = true;
@@ -487,8 +588,9 @@ enum status trace_read_one(const struct trace_input *input, const char *trace_id
     }
     if (status == STATUS_OK)
         status = finish_reading(&reader, err);
+    fill_facts(&reader, facts);
     if (status == STATUS_OK)
-        status = trace_segments_pass(reader.sort, trace, SIZE_MAX, 0, take_nothing, NULL, &facts, err);
+        status = trace_segments_pass(reader.sort, trace, SIZE_MAX, 0, take_nothing, NULL, facts, err);
     end(&reader);
     return status;
 }

@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "cli/trace/span_store.h"
 #include "cli/trace/trace.h"
+#include "cli/trace/trace_facts.h"
 
 /* The default margin: so many spans of the host, and more for each process that runs at the same time, so
  * that the work of each one finds its call. A segment has at least as many spans. With segments of three
@@ -27,6 +28,7 @@
 struct trace_input {
     const char *const *paths; /* files, folders, patterns; "-": standard input */
     size_t path_count;
+    FILE *file; /* the content of the only path, if it is open already; else NULL. trace_read() closes it */
     /* The attributes of spans to keep, NULL-terminated; one that ends with "*" stands for all that start like
      * it. NULL: all, and events. Those that the trace's own fields come from are always kept. */
     const char *const *wanted;
@@ -36,16 +38,7 @@ struct trace_input {
     size_t buffer_bytes;  /* of spans in memory; more are sorted on disk (TMPDIR) */
     size_t traces_max;    /* if `wanted`: see STORE_TRACES_MAX */
     size_t name_bytes_max;
-};
-
-struct trace_facts {
-    size_t spans;
-    size_t files;
-    size_t segments;
-    size_t cut_files;     /* their last line or message was incomplete and was skipped */
-    bool has_rest;        /* there were too many traces: trace_is_rest() */
-    bool has_other_names; /* there were too many names: STORE_OTHER_NAMES */
-    size_t joins_missed;  /* spans whose parent is in the input, but too far away to be in the same segment */
+    size_t resources_max; /* if `wanted`: see STORE_RESOURCES_MAX */
 };
 
 /* Takes one segment, which it may not keep. An error ends the reading. */
@@ -53,7 +46,7 @@ typedef enum status trace_segment_fn(void *context, struct trace *segment, struc
 
 /* Calls `take` at least once on success. `trace` is the object that `take` receives: its strings, resources,
  * threads and lanes stay until the caller deinitializes it, which it must do in any case. Errors: INVALID
- * with file and line, NOT_FOUND if there are no spans, IO. */
+ * with file and line if no line is right, NOT_FOUND if there are no spans, IO. */
 enum status trace_read(const struct trace_input *input, struct trace *trace, trace_segment_fn *take,
                        void *context, struct trace_facts *facts, struct error *err) MUST_CHECK;
 
@@ -73,6 +66,6 @@ enum status trace_read_records(const struct trace_input *input, struct trace *tr
  * there is no such trace. Ends the program if the trace is larger than memory. The caller deinitializes
  * `trace` in any case. */
 enum status trace_read_one(const struct trace_input *input, const char *trace_id, struct trace *trace,
-                           struct error *err) MUST_CHECK;
+                           struct trace_facts *facts, struct error *err) MUST_CHECK;
 
 #endif

@@ -59,9 +59,16 @@ static bool is_recording(FILE *file)
     return is_one;
 }
 
+bool trace_source_is_stream(const char *path)
+{
+    struct stat facts;
+    return strcmp(path, "-") == 0 ||
+           (stat(path, &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode));
+}
+
 bool trace_source_is_recording(const char *path)
 {
-    FILE *file = fopen(path, "re");
+    FILE *file = trace_source_is_stream(path) ? NULL : fopen(path, "re");
     bool is_one = file && is_recording(file);
     if (file)
         fclose(file);
@@ -174,7 +181,7 @@ enum status trace_source_open(const char *path, FILE **file, struct error *err)
         return status;
     /* A recording from a pipe has no other name to replay it by. */
     char *name =
-        strcmp(path, "-") == 0 ? xasprintf("/proc/%d/fd/%d", getpid(), fileno(*file)) : xstrdup(path);
+        trace_source_is_stream(path) ? xasprintf("/proc/%d/fd/%d", getpid(), fileno(*file)) : xstrdup(path);
     FILE *recording = *file;
     status = open_replayed(name, file, err);
     fclose(recording);

@@ -14,7 +14,10 @@ enum status trace_source_open(const char *path, FILE **file, struct error *err) 
 /* The path as messages show it. */
 const char *trace_source_name(const char *path);
 
-/* Whether the file at `path` starts like a recording. */
+/* Whether it can only be read once: "-", a pipe, a terminal. */
+bool trace_source_is_stream(const char *path);
+
+/* Whether the file at `path` starts like a recording. False for what can only be read once. */
 bool trace_source_is_recording(const char *path);
 
 #endif

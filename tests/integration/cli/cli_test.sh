@@ -207,12 +207,13 @@ one_line "perfetto to nowhere"
 
 cat small.jsonl <(python3 "$here/../../support/make_trace.py" small 2) large.jsonl >mixed.jsonl
 printf 'not json\n' >>mixed.jsonl
-expect "a bad line" 1 "$cuspan" show mixed.jsonl
+expect "a bad line" 0 "$cuspan" show mixed.jsonl
 says "a bad line" "$err" "*mixed.jsonl:23: invalid JSON*"
 one_line "a bad line"
 expect "no file" 1 "$cuspan" show missing.jsonl
 one_line "no file"
-expect "a directory" 1 "$cuspan" show .
+mkdir -p no-files
+expect "a directory" 1 "$cuspan" show no-files
 one_line "a directory"
 expect "an empty file" 1 "$cuspan" show /dev/null
 one_line "an empty file"

@@ -214,22 +214,184 @@ class Damage(Case):
         done = cuspan("stat", path)
         self.assertRegex(done.stderr.decode(), rf"{path}:\d+: the file is truncated: its JSON document ends here")
 
-    def test_damage_is_named(self):
+    def test_damage_is_skipped_and_named(self):
         messages = b"".join(message(traces(document)) for document in self.documents[:3])
         second = len(message(traces(self.documents[0])))
-        packed = zstd(self.lines[0]) + b"no frame of zstd" + zstd(self.lines[1])
-        for name, content, words in (
-                ("bad.jsonl", self.lines[0] + b"{]\n" + self.lines[1], ":2: invalid JSON at column 2"),
+        packed = message(zstd(self.lines[0])) + message(zstd(self.lines[1])[:-5]) + message(zstd(self.lines[2]))
+        one_line, pretty = self.lines[0] + self.lines[2], json.dumps(self.documents[0], indent=1).encode()
+        only = json.dumps({"resourceSpans": []}).encode()
+        for name, content, words, same in (
+                ("line.jsonl", self.lines[0] + b"{]\n" + self.lines[2], ":2: invalid JSON at column 2", one_line),
+                ("null.jsonl", b"null\n" + self.lines[0] + b"{}\n5\n" + self.lines[2],
+                 f"2 lines or messages were skipped; the first one: {self.work}/null.jsonl:1: no resourceSpans", one_line),
+                ("first.jsonl", self.lines[1][:100] + b"\n" + one_line, ":1: invalid JSON at column", one_line),
+                ("open.jsonl", b'{"resourceSpans":[\n' + one_line, ":1: invalid JSON at column 19", one_line),
                 ("bad.pb", messages[:second + 4] + b"\xff" * 20 + messages[second + 24:],
-                 f": message 2 (offset {second}): this is not a message of OTLP protobuf"),
-                ("bad.zst", packed, ": its zstd data is damaged before byte"),
-                ("bad.length", messages + b"\x7f\xff\xff\xff1234", "would have 2147483647 bytes")):
+                 f": message 2 (offset {second}): this is not a message of OTLP protobuf", None),
+                ("bad.message.zst", packed, ": message 2 (offset", one_line),
+                ("bad.length", messages + b"\x7f\xff\xff\xff1234", "would have 2147483647 bytes", b"".join(self.lines[:3])),
+                ("bad.zst", zstd(one_line) + b"no frame of zstd", " on is not zstd", one_line),
+                ("bad.gz", gzip.compress(one_line) + b"no member of gzip", " on is not gzip", one_line),
+                ("bad.crc.gz", gzip.compress(one_line)[:-8] + bytes(8), ": its gzip data is damaged before byte", one_line),
+                ("two.json", pretty + pretty + b"\n[1,\n", None, None),
+                ("more.json", pretty + b"\n" + pretty.replace(b'"spans": [', b'"spans": {'), "lines or messages were skipped", None),
+                ("rest", only + b" x\n" + one_line, "/rest:1: invalid JSON from this line on", one_line)):
+            with self.subTest(name):
+                path = self.file(name, content)
+                for command in ("stat", "--json"), ("show", "--lines"), ("flame", "-o", self.work / "flame.folded"), ("diff", path):
+                    done = cuspan(*command, path)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    if words:
+                        self.assertIn(words, done.stderr.decode())
+                        self.assertIn(f"cuspan {command[0]}: ", done.stderr.decode())
+                if same:
+                    self.assertEqual(self.tables(path), self.tables(self.file("same", same)))
+
+    def test_what_is_cut_is_said(self):
+        lines, messages = b"".join(self.lines), b"".join(message(traces(document)) for document in self.documents)
+        last = len(messages) - len(message(traces(self.documents[-1])))
+        for name, content, words in (
+                ("cut.line", lines[:-10], f"(line {len(self.lines)})"),
+                ("cut.pb", messages[:-10], f"(message {len(self.documents)} at offset {last} has "),
+                ("cut.head", messages + b"\0\0", f"(message {len(self.documents) + 1} at offset {len(messages)} lacks its length)"),
+                ("cut.gz", gzip.compress(lines)[:-100], "(its gzip data ends early)"),
+                ("cut.zst", zstd(lines)[:-100], "(its zstd data ends early)")):
             path = self.file(name, content)
+            for command in ("stat",), ("show",), ("show", "--lines"), ("show", "--perfetto", self.work / "out.json"), ("diff", path), \
+                    ("flame", "-o", self.work / "flame.svg"), ("export", "-o", self.work / "out.json"), \
+                    ("export", "-o", self.work / "out.sqlite"), ("stat", "--save", self.work / "out.baseline"):
+                done = cuspan(*command, path)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                said = [line for line in done.stderr.decode().splitlines() if "incomplete" in line]
+                self.assertEqual(len(said), 2 if command[0] == "diff" else 1, (command, done.stderr))
+                self.assertIn(f"cuspan {command[0]}: {path}: the end of the file is incomplete and not counted {words}", said[0])
+
+    def test_padding_and_other_frames(self):
+        half = len(self.lines) // 2
+        parts = [b"".join(part) for part in (self.lines[:half], self.lines[half:])]
+        skippable = b"\x50\x2a\x4d\x18\x04\x00\x00\x00size"  # as pzstd has before each frame
+        for content in (gzip.compress(b"".join(parts)) + bytes(10240), gzip.compress(parts[0]) + bytes(70001) + gzip.compress(parts[1]),
+                        skippable + zstd(parts[0]) + skippable + zstd(parts[1]), zstd(parts[0]) + bytes(3) + zstd(parts[1]) + bytes(9)):
+            done = cuspan("stat", "--json", self.file("padded", content))
+            self.assertEqual((done.returncode, done.stderr), (0, b""))
+            self.assertEqual(json.loads(done.stdout), self.expected)
+
+    def test_other_files_are_named(self):
+        for name, content, words in (
+                ("program", Path(sys.executable).read_bytes()[:5000], "an ELF program"), ("table", b"PAR1" + bytes(90), "a Parquet file"),
+                ("zeros", bytes(90), "a binary file"), ("pickle", b"\x80\x04\x95" + bytes(90), "a binary file"),
+                ("utf16", "\ufeff{}".encode("utf-16"), "UTF-16"), ("xz", b"\xfd7zXZ\0" + bytes(9), "xz -d"),
+                ("text", b"once upon a time\nthere was\n", ":1: invalid JSON at column 1"), ("empty", b"", "it has no spans"),
+                ("recording.gz", gzip.compress((RECORDINGS / "threads.cuspanrec").read_bytes()), "a compressed recording"),
+                ("chrome.json", b'{"traceEvents": []}\n', "a trace for Perfetto or Chrome"),
+                ("jaeger.json", b'{"data": []}\n', "Jaeger's own JSON")):
+            path = self.file(name, content)
+            for command in ("stat",), ("show",), ("diff", self.all), ("flame", "-o", self.work / "f.svg"), ("export", "-o", self.work / "o.json"):
+                done = cuspan(*command, path)
+                self.assertEqual(done.returncode, 2 if command[0] == "diff" else 1, (command, name))
+                self.assertIn(words, done.stderr.decode())
+                self.assertIn(f"cuspan {command[0]}: {path}", done.stderr.decode())
+                self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+
+
+TRACE_ID = "5b8efff798038103d269b633813fc60c"
+
+
+def span(number, **fields):
+    """Fields that are None are left out."""
+    all_fields = {"traceId": TRACE_ID, "spanId": f"{number:016x}", "name": f"k{number}", "kind": 1,
+                  "startTimeUnixNano": str(1700000000000000000 + number), "endTimeUnixNano": str(1700000000000000900), **fields}
+    return {key: value for key, value in all_fields.items() if value is not None}
+
+
+def document(*spans):
+    return {"resourceSpans": [{"resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "app"}}]},
+                               "scopeSpans": [{"spans": list(spans)}]}]}
+
+
+class Odd(Case):
+    """Spans with odd fields: only what is odd is left out, and both encodings agree."""
+
+    def arguments(self, path):
+        """The arguments of the spans in Perfetto's JSON, by name."""
+        done = cuspan("show", "--perfetto", "-", path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return {event["name"]: event["args"] for event in json.loads(done.stdout)["traceEvents"] if event["ph"] == "X"}
+
+    def test_odd_spans_are_skipped(self):
+        odd = [span(2, startTimeUnixNano=None), span(3, spanId=""), span(4, traceId="12"), span(5, startTimeUnixNano="soon")]
+        for name, content in (("odd.jsonl", json.dumps(document(span(1), *odd, span(6))).encode()),
+                              ("odd.pb", message(traces(document(span(1), *odd[:3], span(6)))))):
+            path = self.file(name, content)
+            self.assertEqual(set(self.arguments(path)), {"k1", "k6"})
             done = cuspan("stat", path)
-            self.assertEqual(done.returncode, 1, name)
-            self.assertIn(f"{path}", done.stderr.decode())
-            self.assertIn(words, done.stderr.decode())
-            self.assertEqual(len(done.stderr.splitlines()), 1)
+            self.assertIn(f"{4 if name == 'odd.jsonl' else 3} spans were skipped; the first one: {path}", done.stderr.decode())
+            self.assertRegex(done.stderr.decode(), "span 0000000000000002 has no start")
+        only = self.file("only.jsonl", json.dumps(document(*odd)).encode())
+        done = cuspan("stat", only)
+        self.assertEqual((done.returncode, len(done.stderr.splitlines())), (1, 1))
+        self.assertIn("only.jsonl:1: span 0000000000000002 has no startTimeUnixNano", done.stderr.decode())
+
+    def test_text_that_is_not_unicode(self):
+        line = json.dumps(document(span(1, name="a\ud800b", attributes=[{"key": "k", "value": {"stringValue": "x\udc00"}}]),
+                                   span(2, name="RAW")))
+        as_json = line.encode().replace(b"RAW", b"c\xff\xed\xa0\x80")
+        as_message = message(traces(document(span(1, name="a?b", attributes=[{"key": "k", "value": {"stringValue": "x?"}}]),
+                                             span(2, name="c????"))).replace(b"a?b", b"a\xffb").replace(b"x?", b"x\xff")
+                             .replace(b"c????", b"c\xff\xed\xa0\x80"))
+        for name, content in (("raw.jsonl", as_json), ("raw.pb", as_message)):
+            path = self.file(name, content)
+            spans = self.arguments(path)
+            self.assertEqual(set(spans), {"a\ufffdb", "c\ufffd\ufffd\ufffd\ufffd"})
+            self.assertEqual(spans["a\ufffdb"]["k"], "x\ufffd")
+            self.assertIn("6 characters were not valid Unicode", cuspan("show", path).stderr.decode())
+
+    def test_unknown_fields_and_numbers(self):
+        values = [("known", {"stringValue": "x"}, "x"), ("first", {"futureField": 1, "stringValue": "x"}, "x"),
+                  ("last", {"stringValue": "x", "futureField": {"a": [1]}}, "x"), ("null", {"stringValue": None, "intValue": "5"}, 5),
+                  ("only", {"futureField": 1}, "null"), ("nothing", {}, "null"), ("negative", {"intValue": -7}, -7),
+                  ("whole", {"intValue": 3.0}, 3), ("large", {"intValue": 2**64 - 1}, 18446744073709551615.0),
+                  ("double", {"doubleValue": "3.5"}, 3.5), ("hex", {"doubleValue": "0x10"}, "0x10"),
+                  ("nan", {"doubleValue": "NaN"}, "NaN"), ("infinity", {"doubleValue": "-Infinity"}, "-Infinity"),
+                  ("list", {"arrayValue": {"values": [{"futureField": 1, "intValue": "2"}, {}, {"doubleValue": "NaN"},
+                                                      {"bytesValue": "AAE="}]}}, '[2,null,"NaN","AAE="]'),
+                  ("map", {"kvlistValue": {"values": [{"key": "a\0\ud800", "value": {"doubleValue": "Infinity"}}]}},
+                   '{"a\\u0000\ufffd":"Infinity"}')]
+        attributes = [{"key": key, "value": value, "keyStrindex": 3} for key, value, _ in values]
+        odd = [{"value": {"stringValue": "no key"}}, {"key": None, "value": {"stringValue": "null key"}}, None, 5]
+        one = document(span(1, attributes=attributes + odd, future=[{"a": None}], status={"message": "m", "code": 2, "deprecatedCode": 1}))
+        one["resourceSpans"].append(None)
+        one["resourceSpans"][0]["scopeSpans"] += [None, {"spans": None}]
+        path = self.file("unknown.jsonl", json.dumps(one).encode().replace(b'"NaN"}]', b'NaN}]'))
+        arguments = self.arguments(path)["k1"]
+        for key, _, wanted in values:
+            self.assertEqual(arguments.get(key), wanted, key)
+        self.assertEqual(arguments["error"], "m")
+        self.assertEqual(set(arguments) - {"span_id", "error"}, {key for key, _, _ in values})
+
+    def test_unknown_fields_of_messages(self):
+        known = traces(document(span(1)))
+        group = b"\x9b\x06" + b"\x08\x01" + b"\x13\x0a\x01x\x14" + b"\x9c\x06"  # field 99, with a group inside
+        for extra in (b"\x98\x06\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", b"\x99\x06" + bytes(8), b"\x9d\x06" + bytes(4),
+                      b"\x9a\x06\x03abc", group, b"\x08\x05"):  # the last one: field 1 of another type
+            for content in extra + known, known + extra:
+                self.assertEqual(set(self.arguments(self.file("unknown.pb", message(content)))), {"k1"})
+        for wrong in b"\x9c\x06", b"\x9b\x06", b"\x9f\x06":  # groups that do not match, and no type
+            done = cuspan("stat", self.file("wrong.pb", message(known) + message(wrong)))
+            self.assertIn("message 2 (offset", done.stderr.decode())
+
+    def test_a_message_without_its_length(self):
+        self.assertEqual(set(self.arguments(self.file("body", traces(document(span(1), span(2)))))), {"k1", "k2"})
+
+    def test_documents_that_follow_each_other(self):
+        documents = [document(span(number)) for number in range(1, 4)]
+        for content in ("".join(map(json.dumps, documents)), "\n".join(json.dumps(one, indent=1) for one in documents),
+                        json.dumps(documents), json.dumps(documents, indent=2)):
+            self.assertEqual(set(self.arguments(self.file("several.json", content.encode()))), {"k1", "k2", "k3"})
+
+    def test_backwards_spans_are_counted(self):
+        done = cuspan("stat", self.file("back.jsonl", json.dumps(document(span(1, endTimeUnixNano="5"), span(2))).encode()))
+        self.assertIn("1 span ends before it starts; its duration is 0", done.stderr.decode())
 
 
 if __name__ == "__main__":

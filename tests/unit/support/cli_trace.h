@@ -47,7 +47,8 @@ static inline enum status read_bytes(const char *bytes, size_t len, const char *
         abort();
     const char *paths[] = {path};
     struct trace_input input = {.paths = paths, .path_count = 1};
-    enum status status = trace_read_one(&input, trace_id, trace, err);
+    struct trace_facts facts;
+    enum status status = trace_read_one(&input, trace_id, trace, &facts, err);
     if (status != STATUS_OK)
         trace_deinit(trace);
     unlink(path);

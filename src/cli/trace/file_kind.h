@@ -1,0 +1,10 @@
+/* Names files that are no spans, so that an error says what was given. */
+#ifndef CUSPAN_CLI_TRACE_FILE_KIND_H
+#define CUSPAN_CLI_TRACE_FILE_KIND_H
+
+#include <stddef.h>
+
+/* What a file is that starts so and has no messages, with what to do; NULL: it may be JSON. */
+const char *file_kind(const char *bytes, size_t len);
+
+#endif
