@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ADDED_PART_MIN 0.01 /* of the GPU's time */
+
 static const char *const verdict_words[VERDICT_COUNT] = {"same", "regression", "improvement",
                                                          "new",  "gone",       "too few"};
 
@@ -78,6 +80,68 @@ static enum verdict judge(const struct difference *item, double level)
     return c->is_tested ? VERDICT_SAME : VERDICT_TOO_FEW;
 }
 
+/* --- items on one side only --- */
+
+/* Times of a run, the medians, by kind of item. */
+struct sums {
+    double all[SIDE_COUNT][MEASURE_COMPARED_COUNT];
+    double alone[SIDE_COUNT][MEASURE_COMPARED_COUNT]; /* of items that the other side lacks */
+};
+
+static double sum_of(const struct diff *diff, const struct difference *item, size_t side)
+{
+    return median_over_runs(item->comparison.runs[side], diff->run_counts[side],
+                            offsetof(struct run_item, total));
+}
+
+static bool is_alone(const struct difference *item)
+{
+    return item->any->kind != MEASURE_TOTAL && (!item->of[SIDE_BASE] || !item->of[SIDE_NEW]);
+}
+
+static bool is_in_all_runs(const struct diff *diff, const struct difference *item, size_t side)
+{
+    for (size_t r = 0; r < diff->run_counts[side]; r++) {
+        if (!item->comparison.runs[side][r].count)
+            return false;
+    }
+    return true;
+}
+
+/* Added or saved time counts if it is above the threshold, as a share of the kind's time in the base, and a
+ * part of the GPU's time. A kernel that another one replaces adds only the difference. */
+static void judge_alone(const struct diff *diff, struct difference *item, const struct sums *sums)
+{
+    size_t side = item->of[SIDE_NEW] ? SIDE_NEW : SIDE_BASE, kind = item->any->kind;
+    double net = sums->alone[side][kind] - sums->alone[!side][kind];
+    double least = item->limits.slower * sums->all[SIDE_BASE][kind];
+    double gpu_ns = sums->all[SIDE_BASE][MEASURE_KERNEL] + sums->all[SIDE_BASE][MEASURE_COPY];
+    if (kind != MEASURE_CALL)
+        least = fmax(least, ADDED_PART_MIN * gpu_ns);
+    if (isfinite(item->limits.slower) && is_in_all_runs(diff, item, side) && net > least &&
+        sum_of(diff, item, side) > least)
+        item->verdict = side == SIDE_NEW ? VERDICT_REGRESSION : VERDICT_IMPROVEMENT;
+    if (side == SIDE_NEW && isfinite(item->limits.more))
+        item->verdict = VERDICT_REGRESSION; /* its count was 0 */
+}
+
+static void judge_all_alone(struct diff *diff)
+{
+    struct sums sums = {0};
+    for (size_t i = 0; i < diff->count; i++) {
+        const struct difference *item = &diff->items[i];
+        for (size_t s = 0; s < SIDE_COUNT; s++) {
+            double sum = item->of[s] ? sum_of(diff, item, s) : 0;
+            sums.all[s][item->any->kind] += sum;
+            sums.alone[s][item->any->kind] += is_alone(item) ? sum : 0;
+        }
+    }
+    for (size_t i = 0; i < diff->count; i++) {
+        if (is_alone(&diff->items[i]))
+            judge_alone(diff, &diff->items[i], &sums);
+    }
+}
+
 void diff_init(struct diff *diff, const struct run_set *base, const struct run_set *new,
                const struct diff_limits *limits)
 {
@@ -94,6 +158,7 @@ void diff_init(struct diff *diff, const struct run_set *base, const struct run_s
         diff->items[i].comparison = comparisons[i];
         diff->items[i].verdict = judge(&diff->items[i], diff->level);
     }
+    judge_all_alone(diff);
     free(comparisons);
 }
 
@@ -210,8 +275,7 @@ static size_t add_limits(const struct diff *diff, struct stat_report *report)
         bool is_ns = item->any->unit == STAT_NS;
         if (!item->of[SIDE_NEW])
             continue;
-        double sum = median_over_runs(item->of[SIDE_NEW]->runs, diff->run_counts[SIDE_NEW],
-                                      offsetof(struct run_item, total));
+        double sum = sum_of(diff, item, SIDE_NEW);
         add_limit(table, item, "median_max", item->comparison.median[SIDE_NEW], item->limits.median_max,
                   is_ns);
         add_limit(table, item, "sum_max", sum, item->limits.sum_max, is_ns);

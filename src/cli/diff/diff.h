@@ -8,10 +8,10 @@
 
 enum verdict {
     VERDICT_SAME,       /* no difference beyond noise and threshold */
-    VERDICT_REGRESSION, /* slower, or more frequent, above the threshold */
+    VERDICT_REGRESSION, /* slower, more frequent or new, above the threshold */
     VERDICT_IMPROVEMENT,
-    VERDICT_NEW,     /* not in the base */
-    VERDICT_GONE,    /* only in the base */
+    VERDICT_NEW,     /* not in the base, and no regression */
+    VERDICT_GONE,    /* only in the base, and no improvement */
     VERDICT_TOO_FEW, /* too few runs or executions to tell */
     VERDICT_COUNT
 };

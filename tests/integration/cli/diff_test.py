@@ -189,6 +189,36 @@ class Diff(Case):
         tables, status = self.diff(slower, self.files["torch_inference"])
         self.assertEqual((status, [row["name"] for row in tables["improvements"]]), (0, [name]))
 
+    # --- items on one side only ---
+
+    def test_added_time_counts(self):
+        items = items_of(self.spans["torch_inference"])
+        kernels = sum(sum(values) for (kind, _), values in items.items() if kind == "kernel")
+        largest = max((key for key in items if key[0] == "kernel"), key=lambda key: sum(items[key]))
+        copy = ("copy", "HostToDevice pageable to device, added")
+        renamed = {("kernel", "renamed") if key == largest else key: values for key, values in items.items()}
+        base = self.write("base.json", baseline([items]))
+        for name, of_new, found in (
+                ("copies", {**items, copy: [kernels // 50] * 40}, ["HostToDevice pageable to device, added"]),
+                ("tiny", {**items, copy: [kernels // 500]}, []),
+                ("renamed", renamed, []),
+                ("renamed and slower", {**renamed, ("kernel", "more"): [kernels // 20] * 8}, ["more", "renamed"]),
+                ("more kernels", {**items, ("kernel", "more"): [kernels // 20] * 8}, ["more"]),
+                ("few kernels", {**items, ("kernel", "more"): [kernels // 100] * 2}, [])):
+            with self.subTest(name):
+                new = self.write("new.json", baseline([of_new]))
+                tables, status = self.diff(base, new)
+                self.assertEqual((sorted(row["name"] for row in tables["regressions"]), status), (found, bool(found)))
+                tables, status = self.diff(new, base)
+                self.assertEqual(status, 0)
+                self.assertEqual(len(tables["improvements"]), len(found))
+        once = self.write("once.json", baseline([items, {**items, copy: [kernels // 50] * 40}]))  # not in all runs
+        self.assertEqual(self.diff(base, once)[1], 0)
+        off = self.write("off.yaml", "slower: {copies: off}\n")
+        self.assertEqual(self.diff("--limits", off, base, self.write("new.json", baseline([{**items, copy: [kernels] * 9}])))[1], 0)
+        more = self.write("more.yaml", "more: {copies: 9}\n")
+        self.assertEqual(self.diff("--limits", more, base, self.write("new.json", baseline([{**items, copy: [1]}])))[1], 1)
+
     # --- options and errors ---
 
     def test_limits(self):
