@@ -1,5 +1,6 @@
-# Interposes CUPTI's calls in every process below `cuspan run --share`. Needs only libc.
-add_library(cuspan_share SHARED src/share/share.c src/share/entries.c src/share/held_buffers.c)
+# What other tools call instead of CUPTI. It is in the agent, and in a library that `cuspan run --share` preloads into every
+# process. Needs only libc.
+add_library(cuspan_share SHARED ${CUSPAN_SHARE_SOURCES} src/share/preload.c)
 set_target_properties(cuspan_share PROPERTIES OUTPUT_NAME cuspan-share LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}
                       LINK_DEPENDS ${CMAKE_SOURCE_DIR}/src/share/libcuspan-share.map)
 target_link_libraries(cuspan_share PRIVATE ${CMAKE_DL_LIBS})

@@ -117,8 +117,8 @@ static void turn_off(void)
 /* Another tool was subscribed first: wait until it is gone. */
 static void start_released(const struct error *why)
 {
-    log_warn("%s; cuspan waits until CUPTI is free (distribution.cuspan.cupti.others is give-way)",
-             why->text);
+    log_warn("%s; cuspan traces nothing until CUPTI is free", why->text);
+    other_tools_wait(cupti.path);
     note_release();
 }
 
@@ -136,9 +136,11 @@ enum status capture_start(const struct settings *frozen, const char *self_env_fo
     clock_init();
     gpu_counters_start(settings, &cupti);
     pm_sampling_start(settings, &cupti);
-    other_tools_join(settings, cupti.path, switches_pause);
-    status = switches_on(&cupti, settings, sleep_control_is_foreseen(settings, by_program), err);
-    bool waits = status != STATUS_OK && switches_are_held() && settings->cupti.others == OTHERS_GIVE_WAY;
+    bool will_sleep = sleep_control_is_foreseen(settings, by_program);
+    other_tools_join(settings, cupti.path, switches_can_share(&cupti, settings),
+                     will_sleep && !cupti.replay_clock, switches_pause);
+    status = switches_on(&cupti, settings, will_sleep, err);
+    bool waits = status != STATUS_OK && switches_are_held() && other_tools_may_release();
     if (status != STATUS_OK && !waits) {
         other_tools_leave();
         return status;
@@ -148,6 +150,8 @@ enum status capture_start(const struct settings *frozen, const char *self_env_fo
     sleep_control_start(settings, cupti.replay_clock != NULL);
     if (waits)
         start_released(err);
+    else
+        other_tools_redirect(cupti.path);
     return STATUS_OK;
 }
 
@@ -362,6 +366,7 @@ void capture_service(uint64_t now_ns)
     if (now_ns >= due.sdk_ns) {
         if (sdk_context_poll(publish_variable))
             publish_give_way();
+        other_tools_follow();
         due.sdk_ns = now_ns + SDK_INTERVAL_NS;
     }
     if (now_ns >= due.names_ns) {
@@ -434,7 +439,7 @@ bool capture_is_released(void)
 bool capture_may_resume(uint64_t now_ns)
 {
     uint64_t retry_ns = settings->cupti.others_retry_ms * NS_PER_MS;
-    if (!retry_ns || settings->cupti.others != OTHERS_GIVE_WAY || now_ns < due.resume_ns)
+    if (!retry_ns || !other_tools_may_release() || now_ns < due.resume_ns)
         return false;
     due.resume_ns = now_ns + retry_ns;
     return other_tools_take_back(retry_ns);
@@ -450,6 +455,7 @@ enum status capture_resume(struct error *err)
     enum status status = switches_on_again(err);
     if (status != STATUS_OK)
         return status;
+    other_tools_redirect(cupti.path);
     gpu_counters_start(settings, &cupti);
     pm_sampling_start(settings, &cupti);
     sleep_control_resume();

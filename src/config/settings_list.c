@@ -74,8 +74,11 @@ static const struct setting_word cupti_apis[] = {{"auto", CUPTI_API_AUTO},
                                                  {"classic", CUPTI_API_CLASSIC},
                                                  {"subscriber", CUPTI_API_SUBSCRIBER},
                                                  {NULL, 0}};
-static const struct setting_word cupti_others[] = {
-    {"hold", OTHERS_HOLD}, {"give-way", OTHERS_GIVE_WAY}, {"share", OTHERS_SHARE}, {NULL, 0}};
+static const struct setting_word cupti_others[] = {{"auto", OTHERS_AUTO},
+                                                   {"hold", OTHERS_HOLD},
+                                                   {"give-way", OTHERS_GIVE_WAY},
+                                                   {"share", OTHERS_SHARE},
+                                                   {NULL, 0}};
 static const struct setting_word sleep_whens[] = {
     {"auto", SLEEP_AUTO}, {"never", SLEEP_NEVER}, {"always", SLEEP_ALWAYS}, {NULL, 0}};
 static const struct setting_word steps_traced[] = {
@@ -334,9 +337,10 @@ const struct setting settings_table[] = {
      .comment = "classic, subscriber (CUPTI 13.3 and later), or auto: the best available"},
     {OWN(cupti.graph_records), WORD(graph_records, "when-used"),
      .comment = "enable graph records when the program makes its first graph (when-used), or always"},
-    {OWN(cupti.others), WORD(cupti_others, "hold"),
+    {OWN(cupti.others), WORD(cupti_others, "auto"),
      .comment =
-         "if another tool uses CUPTI: hold (refuse it), give-way, or share (CUPTI 13.3; cuspan run --share)"},
+         "if another tool uses CUPTI: give-way, share (CUPTI 13.3), hold (refuse it), or auto: share if "
+         "graphs show nodes, else give-way"},
     {OWN(cupti.others_wait_ms), UINT32(0, 60000, "1000"),
      .comment = "before giving way, wait this long for calls and GPU work in progress"},
     {OWN(cupti.others_retry_ms), UINT32(0, 3600000, "1000"),

@@ -34,7 +34,7 @@ enum code_stacktrace { CODE_STACKTRACE_ONCE, CODE_STACKTRACE_ALWAYS };
 /* How code.file.path is written (capture.code_paths). */
 enum code_paths { CODE_PATHS_RELATIVE, CODE_PATHS_FULL };
 enum cupti_api { CUPTI_API_AUTO, CUPTI_API_CLASSIC, CUPTI_API_SUBSCRIBER };
-enum cupti_others { OTHERS_HOLD, OTHERS_GIVE_WAY, OTHERS_SHARE };
+enum cupti_others { OTHERS_AUTO, OTHERS_HOLD, OTHERS_GIVE_WAY, OTHERS_SHARE };
 enum sleep_when { SLEEP_AUTO, SLEEP_NEVER, SLEEP_ALWAYS };
 enum steps_traced { STEPS_AUTO, STEPS_ALL, STEPS_SAMPLED };
 enum start_on { START_ON_PROCESS, START_ON_CONTROL };

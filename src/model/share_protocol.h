@@ -1,9 +1,11 @@
-/* The interface between the agent and libcuspan-share.so. The latter is preloaded (`cuspan run --share`,
- * `--give-way`) and interposes CUPTI's functions, so it sees what other tools in the process
- * request of CUPTI. The size verifies that both were built together. */
+/* The interface between capture and src/share/, whose functions other tools in the process call instead of
+ * CUPTI's. It is part of the agent, which redirects these tools' calls once it has CUPTI. `cuspan run
+ * --share` and `--give-way` also preload it, as libcuspan-share.so, so that it sees what tools request before
+ * the agent starts. The size verifies that both were built together. */
 #ifndef CUSPAN_MODEL_SHARE_PROTOCOL_H
 #define CUSPAN_MODEL_SHARE_PROTOCOL_H
 
+#include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -47,6 +49,9 @@ struct share_api {
     /* GIVES_WAY: whether CUPTI is free, or this call freed it, because the tool had nothing enabled and made
      * no call for `idle_ns`. Its subscription is restored when it makes another call. */
     bool (*take_back)(uint64_t idle_ns);
+    /* For dl_iterate_phdr(): if the module uses CUPTI, it calls us from now on. `cupti` is the path of the
+     * agent's CUPTI. Before, no tool may hold a subscription, whose handle may be that of another library. */
+    int (*redirect)(struct dl_phdr_info *module, size_t bytes, void *cupti);
 };
 
 #define SHARE_LIBRARY    "libcuspan-share.so"
@@ -57,5 +62,6 @@ struct share_api {
 #define SHARE_CUPTI_VARIABLE "CUSPAN_SHARE_CUPTI"
 
 typedef const struct share_api *share_api_fn(void);
+share_api_fn cuspan_share_api;
 
 #endif

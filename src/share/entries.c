@@ -2,14 +2,6 @@
  * subscriber. */
 #include "share/share.h"
 
-#define EXPORT                    __attribute__((visibility("default")))
-#define EXPORT_CALL(name, params) EXPORT name##_fn name;
-CUPTI_CLASSIC_CALLS(EXPORT_CALL)
-CUPTI_NAMED_SUBSCRIBER_CALLS(EXPORT_CALL)
-CUPTI_TOOL_CALLS(EXPORT_CALL)
-#define EXPORT_SWITCH(name, attribute) EXPORT name##_fn name;
-CUPTI_SWITCH_CALLS(EXPORT_SWITCH)
-
 /* The subscriber API itself is not interposed, because its callers pass their own subscriber. */
 
 #define REAL(name, ...) (share_real()->name ? share_real()->name(__VA_ARGS__) : (uint32_t)CUPTI_NOT_SUPPORTED)

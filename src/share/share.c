@@ -320,16 +320,7 @@ void share_note_callback_locked(bool on, uint32_t domain, uint32_t cbid)
 
 /* Recursive because the tool's buffer function may flush. Waits are bounded because the tool may hold a lock
  * that this function needs. */
-static pthread_mutex_t flushing;
-
-static void make_flushing(void)
-{
-    pthread_mutexattr_t recursive;
-    pthread_mutexattr_init(&recursive);
-    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
-    pthread_mutex_init(&flushing, &recursive);
-    pthread_mutexattr_destroy(&recursive);
-}
+static pthread_mutex_t flushing = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 static bool flush_begin(uint32_t wait_ms)
 {
@@ -393,7 +384,8 @@ static uint64_t default_clock(void)
 static void lend_clock_locked(bool to_tool)
 {
     cupti_timestamp_fn *clock = atomic_load(&tool.clock);
-    if (clock && own_calls.cuptiActivityRegisterTimestampCallback)
+    bool may_have_set = clock || !tool.was_ever; /* a tool that we have not seen may have one, too */
+    if ((to_tool ? clock != NULL : may_have_set) && own_library()->cuptiActivityRegisterTimestampCallback)
         (void)own_calls.cuptiActivityRegisterTimestampCallback(to_tool ? clock : default_clock);
 }
 
@@ -448,8 +440,35 @@ static bool take_back(uint64_t idle_ns)
     return is_free;
 }
 
+static void leave(void)
+{
+    atomic_store(&agent, NULL);
+    atomic_store(&is_agent_in, false);
+}
+
+/* A forked child has no agent, and what its parent's second tool did is not our concern. */
+static void in_child(void)
+{
+    lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    flushing = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+    share_forget_held();
+    leave();
+}
+
+static void register_child(void)
+{
+    pthread_atfork(NULL, NULL, in_child);
+}
+
+void share_follow_forks(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, register_child);
+}
+
 static enum share_way join(const struct share_agent *joining, enum share_way wanted, const char *path)
 {
+    share_follow_forks();
     share_lock();
     int now = atomic_load(&way);
     bool has_passed = now == SHARE_PASSES && tool.was_ever;
@@ -464,12 +483,6 @@ static enum share_way join(const struct share_agent *joining, enum share_way wan
     atomic_store(&is_agent_in, true);
     share_unlock();
     return (enum share_way)now;
-}
-
-static void leave(void)
-{
-    atomic_store(&agent, NULL);
-    atomic_store(&is_agent_in, false);
 }
 
 static const char *cupti_path(void)
@@ -515,21 +528,7 @@ const struct share_api *cuspan_share_api(void)
                                          .pause = pause_tool,
                                          .flush_begin = agents_flush_begin,
                                          .flush_end = agents_flush_end,
-                                         .take_back = take_back};
+                                         .take_back = take_back,
+                                         .redirect = share_redirect};
     return &api;
-}
-
-/* A forked child has no agent, and what its parent's second tool did is not our concern. */
-static void in_child(void)
-{
-    pthread_mutex_init(&lock, NULL);
-    make_flushing();
-    share_forget_held();
-    leave();
-}
-
-__attribute__((constructor)) static void begin(void)
-{
-    make_flushing();
-    pthread_atfork(NULL, NULL, in_child);
 }

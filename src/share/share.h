@@ -1,9 +1,9 @@
 /* Routes CUPTI calls in a process with a second tool, and keeps that tool's state: its subscription, buffer
- * functions, callback and clock. entries.c has the interposed functions, share.c the state, held_buffers.c
- * its buffers.
+ * functions, callback and clock. entries.c has the functions that the tool calls instead of CUPTI's, share.c
+ * the state, held_buffers.c its buffers, and redirect.c makes loaded libraries call entries.c.
  *
- * This library runs in every process below `cuspan run --share`, most of which never use CUDA. It depends
- * only on libc and does nothing before the first CUPTI call. */
+ * It is part of the agent, and a library of its own that `cuspan run --share` preloads into every process,
+ * most of which never use CUDA. It depends only on libc and does nothing before the first CUPTI call. */
 #ifndef CUSPAN_SHARE_SHARE_H
 #define CUSPAN_SHARE_SHARE_H
 
@@ -69,6 +69,15 @@ uint32_t share_flush(uint32_t flag);
 /* Finalizes CUPTI from the tool's point of view; the agent's part stays. Without the lock. */
 uint32_t share_finalize(void);
 
+/* entries.c: what tools call instead of CUPTI's functions of the same names. */
+#define EXPORT                          __attribute__((visibility("default")))
+#define DECLARE_ENTRY(name, params)     EXPORT name##_fn name;
+#define DECLARE_SWITCH(name, attribute) EXPORT name##_fn name;
+CUPTI_CLASSIC_CALLS(DECLARE_ENTRY)
+CUPTI_NAMED_SUBSCRIBER_CALLS(DECLARE_ENTRY)
+CUPTI_TOOL_CALLS(DECLARE_ENTRY)
+CUPTI_SWITCH_CALLS(DECLARE_SWITCH)
+
 /* held_buffers.c */
 
 /* CUPTI's buffer callbacks. */
@@ -84,6 +93,14 @@ void share_allow_partial(void);
 void share_give_held(void);
 /* In a forked child. */
 void share_forget_held(void);
+
+/* redirect.c */
+
+/* share_api.redirect */
+int share_redirect(struct dl_phdr_info *info, size_t size, void *cupti);
+
+/* Registers what a forked child needs. */
+void share_follow_forks(void);
 
 /* Remembers enabled and disabled callbacks. With the lock held. */
 void share_note_callback_locked(bool on, uint32_t domain, uint32_t cbid);

@@ -173,6 +173,7 @@ void pipeline_finish(void)
     device_links_end();
     pipeline_log_failure();
     pipeline_log_losses();
+    pipeline_log_releases();
     pipeline_describe(&report);
     if (pipeline.recorder)
         close_recording(&report);

@@ -84,6 +84,8 @@ static void pump_a_moment(void)
     nanosleep(&(struct timespec){0, (long)RELEASE_STEP_NS}, NULL);
 }
 
+static unsigned long long calls_cut_off; /* in progress when CUPTI was released */
+
 /* Waits for calls in progress, then for their work on the GPU, half of the time for each. */
 static void release(void)
 {
@@ -105,24 +107,31 @@ static void release(void)
         correlate_end_session(pipeline.correlate, "release");
         outputs_send(pipeline.outputs);
     }
-    bool is_first = counter_get(COUNTER_releases) == 1;
-    (is_first ? log_warn
-              : log_info)("CUPTI is released to other tools: nothing is traced until cuspan uses it "
-                          "again (took %.0f ms; %llu calls were in progress, %u had GPU work pending)",
-                          (double)(clock_monotonic_ns() - begin_ns) / 1e6,
-                          (unsigned long long)(counter_get(COUNTER_lost_in_flight) - open_before), waiting);
+    calls_cut_off += counter_get(COUNTER_lost_in_flight) - open_before;
+    log_info("CUPTI is released to other tools: nothing is traced until cuspan uses it again (took %.0f ms; "
+             "%u calls had GPU work pending)",
+             (double)(clock_monotonic_ns() - begin_ns) / 1e6, waiting);
+}
+
+void pipeline_log_releases(void)
+{
+    unsigned long long times = counter_get(COUNTER_releases), calls = calls_cut_off;
+    if (times)
+        log_warn("another tool used CUPTI %llu time%s, for %.1f s in all: cuspan has no spans of that time, "
+                 "and lost %llu call%s that %s in progress when it began",
+                 times, times == 1 ? "" : "s", (double)counter_get(COUNTER_released_ns) / 1e9, calls,
+                 calls == 1 ? "" : "s", calls == 1 ? "was" : "were");
 }
 
 static bool resume(void)
 {
-    static bool has_resumed, has_failed;
+    static bool has_failed;
     struct error err = {""};
     bool is_back = capture_resume(&err) == STATUS_OK;
     if (is_back)
-        (has_resumed ? log_info : log_warn)("cuspan uses CUPTI again");
+        log_info("cuspan uses CUPTI again");
     else
         (has_failed ? log_debug : log_info)("cannot use CUPTI again yet: %s", err.text);
-    has_resumed |= is_back;
     has_failed |= !is_back;
     return is_back;
 }

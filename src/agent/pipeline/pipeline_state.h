@@ -66,6 +66,8 @@ void pipeline_follow_tracing(void);
 void pipeline_serve_requests(void);
 /* Resumes after a release, when no other tool uses CUPTI. */
 void pipeline_resume_if_due(uint64_t now_ns);
+/* At the end: what was left out while CUPTI was released. */
+void pipeline_log_releases(void);
 /* Exact, because no round is in progress. */
 void pipeline_take_snapshot(struct pipeline_snapshot *view);
 

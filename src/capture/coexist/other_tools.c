@@ -1,25 +1,35 @@
 #include "capture/coexist/other_tools.h"
 
 #include "base/log.h"
+#include "base/process/loader.h"
 
 #include <dlfcn.h>
 #include <stddef.h>
 
 void (*other_tools_on_use)(void);
+share_api_fn *other_tools_built_in;
 
-static const struct share_api *share; /* NULL: the library is not preloaded or has another version */
-static enum share_way way;
+static const struct share_api *share; /* NULL: there is none, or the preloaded one has another version */
+static enum share_way way;            /* as joined */
+static bool may_give_way;
+static const char *cupti_path;        /* once other tools' calls are redirected */
+static unsigned long long loads_seen; /* libraries that had been loaded then */
 
+/* A preloaded library already has the other tools' calls. */
 static const struct share_api *find(void)
 {
     share_api_fn *give = NULL;
     if (share)
         return share;
     *(void **)&give = dlsym(RTLD_DEFAULT, SHARE_API_SYMBOL);
+    bool is_preloaded = give && give != other_tools_built_in;
+    if (!give)
+        give = other_tools_built_in;
     share = give ? give() : NULL;
     if (share && share->bytes != sizeof *share) {
-        log_warn(SHARE_LIBRARY " has a different version than the agent; other tools cannot use CUPTI beside "
-                               "cuspan until both come from the same build");
+        log_warn("%s has a different version than the agent; other tools cannot use CUPTI beside cuspan "
+                 "until both come from the same build",
+                 is_preloaded ? SHARE_LIBRARY : "a part of the agent");
         share = NULL;
     }
     return share;
@@ -36,31 +46,80 @@ static void on_tool(void)
         other_tools_on_use();
 }
 
-static enum share_way wanted_way(const struct settings *settings)
+static struct share_agent agent = {.on_tool = on_tool};
+
+/* With auto, tools share CUPTI only where graphs show their nodes anyway, because the first subscriber
+ * chooses that for all. */
+static enum share_way wanted_way(const struct settings *settings, bool can_share, bool will_sleep)
 {
-    if (settings->cupti.others == OTHERS_SHARE)
-        return SHARE_BESIDE;
-    return settings->cupti.others == OTHERS_GIVE_WAY ? SHARE_GIVES_WAY : SHARE_PASSES;
+    switch (settings->cupti.others) {
+    case OTHERS_HOLD:
+        return SHARE_PASSES;
+    case OTHERS_SHARE:
+        return can_share ? SHARE_BESIDE : SHARE_GIVES_WAY;
+    case OTHERS_AUTO:
+        return can_share && !will_sleep && settings_have_graph_nodes(settings) ? SHARE_BESIDE
+                                                                               : SHARE_GIVES_WAY;
+    case OTHERS_GIVE_WAY:
+        break;
+    }
+    return SHARE_GIVES_WAY;
 }
 
-void other_tools_join(const struct settings *settings, const char *path, void (*on_pause)(bool begins))
+void other_tools_join(const struct settings *settings, const char *path, bool can_share, bool will_sleep,
+                      void (*on_pause)(bool begins))
 {
-    static struct share_agent agent = {.on_tool = on_tool};
-    enum share_way wanted = wanted_way(settings);
-    if (!find()) {
-        if (wanted == SHARE_BESIDE)
-            log_warn("distribution.cuspan.cupti.others: share needs " SHARE_LIBRARY
-                     " in LD_PRELOAD (cuspan run --share sets it); without it, only tools that use CUPTI's "
-                     "subscriber API can run beside cuspan");
-        else if (wanted == SHARE_GIVES_WAY)
-            log_info("cannot detect other tools without " SHARE_LIBRARY
-                     " in LD_PRELOAD (cuspan run --give-way sets it); cuspan gives way only on request");
+    enum cupti_others others = settings->cupti.others;
+    enum share_way wanted = wanted_way(settings, can_share, will_sleep);
+    may_give_way = others == OTHERS_AUTO || wanted == SHARE_GIVES_WAY;
+    if (others == OTHERS_SHARE && wanted != SHARE_BESIDE)
+        log_warn("distribution.cuspan.cupti.others: share needs the subscriber API of CUPTI 13.3 and later, "
+                 "which %s does not use; cuspan gives way to other tools instead",
+                 path);
+    if (!find())
         return;
-    }
     agent.on_pause = on_pause;
     way = share->join(&agent, wanted, path);
-    if (way != wanted)
+    if (way != wanted && others != OTHERS_AUTO)
         log_warn("another tool subscribed to CUPTI before cuspan; CUPTI cannot be shared in this process");
+}
+
+void other_tools_wait(const char *path)
+{
+    if (way == SHARE_BESIDE)
+        way = share->join(&agent, SHARE_GIVES_WAY, path);
+}
+
+bool other_tools_share(void)
+{
+    return way == SHARE_BESIDE;
+}
+
+bool other_tools_may_release(void)
+{
+    return may_give_way;
+}
+
+static int count_loads(struct dl_phdr_info *info, size_t size, void *loads)
+{
+    (void)size;
+    *(unsigned long long *)loads = info->dlpi_adds;
+    return 1;
+}
+
+void other_tools_redirect(const char *path)
+{
+    if (share && way != SHARE_PASSES)
+        cupti_path = path;
+    other_tools_follow();
+}
+
+void other_tools_follow(void)
+{
+    unsigned long long loads = 0;
+    if (cupti_path && loader_visit(count_loads, &loads) && loads != loads_seen &&
+        loader_visit(share->redirect, (void *)(uintptr_t)cupti_path))
+        loads_seen = loads;
 }
 
 void other_tools_leave(void)

@@ -1,10 +1,13 @@
-/* Other tools that use CUPTI in this process, as reported by libcuspan-share.so where it is preloaded
- * (share/share.h). Without it, other tools are noticed only when CUPTI refuses our subscription. */
+/* Other tools that use CUPTI in this process. Their calls come to src/share/ instead of CUPTI: it is part of
+ * the agent, or preloaded (model/share_protocol.h). */
 #ifndef CUSPAN_CAPTURE_COEXIST_OTHER_TOOLS_H
 #define CUSPAN_CAPTURE_COEXIST_OTHER_TOOLS_H
 
 #include "model/settings.h"
 #include "model/share_protocol.h"
+
+/* The agent's own src/share/; NULL: only a preloaded one. Set before other_tools_cupti_path(). */
+extern share_api_fn *other_tools_built_in;
 
 /* Called on another tool's thread when that tool is about to use CUPTI and the settings say to give way. Set
  * before other_tools_join(), or NULL. */
@@ -13,9 +16,22 @@ extern void (*other_tools_on_use)(void);
 /* Path of the CUPTI that another tool already uses, which we must load as well; NULL: none. Call before
  * loading CUPTI. */
 const char *other_tools_cupti_path(void);
-/* Capture is about to subscribe to the CUPTI at `path`. `on_pause` is called on another tool's thread and
- * pauses our records (switches_pause). Logs one line if the settings cannot be met. */
-void other_tools_join(const struct settings *settings, const char *path, void (*on_pause)(bool begins));
+/* Capture is about to subscribe to the CUPTI at `path`, which supports several subscribers if `can_share`.
+ * `on_pause` is called on another tool's thread and pauses our records (switches_pause). Logs one line if the
+ * settings cannot be met. */
+void other_tools_join(const struct settings *settings, const char *path, bool can_share, bool will_sleep,
+                      void (*on_pause)(bool begins));
+/* Capture has subscribed to the CUPTI at `path`, which must stay valid: no other tool has a subscription of
+ * its own now, and from now on, their calls come to us. Without effect if the settings say to hold. */
+void other_tools_redirect(const char *path);
+/* Another tool had CUPTI first, and capture waits until it is free: it cannot become a second subscriber. */
+void other_tools_wait(const char *path);
+/* As other_tools_redirect(), for libraries loaded since; from a thread of ours. */
+void other_tools_follow(void);
+/* After other_tools_join(): whether other tools become further subscribers. */
+bool other_tools_share(void);
+/* Whether capture releases CUPTI, and waits until it is free, when another tool uses it. */
+bool other_tools_may_release(void);
 /* Capture will not subscribe again. Async-signal-safe. */
 void other_tools_leave(void);
 

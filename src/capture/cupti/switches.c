@@ -69,7 +69,7 @@ static enum status fail(struct error *err, const char *what, uint32_t result)
 
 static bool shares(void)
 {
-    return uses_subscriber_api && settings->cupti.others == OTHERS_SHARE;
+    return uses_subscriber_api && other_tools_share();
 }
 
 /* CUPTI rejects a struct larger than its own version of it. */
@@ -474,18 +474,19 @@ static void start_unified_memory(void)
     switches_unlock();
 }
 
+bool switches_can_share(const struct cupti *loaded, const struct settings *frozen)
+{
+    return loaded->has_subscriber_api && frozen->cupti.api != CUPTI_API_CLASSIC;
+}
+
 static enum status choose_api(bool will_sleep, struct error *err)
 {
-    enum cupti_others others = settings->cupti.others;
-    /* give-way disables and enables records as other tools come and go, which requires the classic API. */
-    bool prefers_classic =
-        (will_sleep && !cupti->replay_clock && others != OTHERS_SHARE) || others == OTHERS_GIVE_WAY;
-    uses_subscriber_api = cupti->has_subscriber_api && settings->cupti.api != CUPTI_API_CLASSIC &&
+    /* give-way disables and enables records as other tools come and go, which is best with the classic API.
+     * auto has the same API as hold, because most programs have no other tool. */
+    bool prefers_classic = (will_sleep && !cupti->replay_clock && !other_tools_share()) ||
+                           settings->cupti.others == OTHERS_GIVE_WAY;
+    uses_subscriber_api = switches_can_share(cupti, settings) &&
                           (settings->cupti.api == CUPTI_API_SUBSCRIBER || !prefers_classic);
-    if (others == OTHERS_SHARE && !uses_subscriber_api)
-        log_warn("distribution.cuspan.cupti.others: share needs the subscriber API of CUPTI 13.3 and later, "
-                 "which %s does not use; other tools cannot use CUPTI beside cuspan",
-                 cupti->path);
     if (settings->cupti.api == CUPTI_API_SUBSCRIBER && !uses_subscriber_api)
         return error_set(err, STATUS_UNSUPPORTED,
                          "distribution.cuspan.cupti.api is subscriber, which %s does not support; name CUPTI "

@@ -9,6 +9,9 @@
 
 #include <stdbool.h>
 
+/* Whether this CUPTI accepts several subscribers, and the settings its API for that. */
+bool switches_can_share(const struct cupti *cupti, const struct settings *settings);
+
 /* Chooses one of CUPTI's two APIs (with `will_sleep` the one that can sleep, unless the settings choose),
  * subscribes, and enables calls, kinds and fields. Borrows both structs permanently. On failure everything is
  * disabled. UNSUPPORTED, UNAVAILABLE (another tool is subscribed, or CUPTI refuses). */
