@@ -18,6 +18,7 @@ from cuspan._processes import follow_multiprocessing
 def _install(agent: _agent.Agent) -> None:
     _follow_switches(agent)
     when_imported("torch", _link_backward)
+    when_imported("torch", lambda _torch: _expect_profiler(agent))
     follow_multiprocessing()
 
 
@@ -39,6 +40,13 @@ def _link_backward(_module: ModuleType) -> None:
     from cuspan import torch  # not at the top: it imports PyTorch
 
     torch.link_backward()
+
+
+def _expect_profiler(agent: _agent.Agent) -> None:
+    """PyTorch's profiler may use CUPTI before CUDA starts the agent, which could then not take it back."""
+    expect: Any = getattr(agent.library, "cuspan_python_tools", None)
+    if expect is not None:
+        expect()
 
 
 # --- 3.14 and later: the interpreter's context watchers ---

@@ -31,8 +31,11 @@ struct share_api {
     /* The agent is about to use CUPTI, from the library at `path`. Returns the way that applies from now on:
      * `way`, or PASSES if the tool has used CUPTI before. `agent` must stay valid. */
     enum share_way (*join)(const struct share_agent *agent, enum share_way way, const char *path);
-    /* BESIDE: the library that the tool already uses, and the agent must use; NULL: none yet. */
+    /* The library that the tool already uses, and the agent must use; NULL: none yet. */
     const char *(*cupti_path)(void);
+    /* Until the agent joins, expect it to give way: a tool that comes before it leaves CUPTI when it is idle.
+     * False: no CUPTI is loaded, so nothing may be redirected. */
+    bool (*expect)(void);
     /* The agent does not use CUPTI (any more). */
     void (*leave)(void);
     /* BESIDE: whether the tool has records enabled. Any thread. */

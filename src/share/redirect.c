@@ -22,16 +22,14 @@
 #define IS_ADDRESS(type) ((void)(type), false)
 #endif
 
-typedef void any_fn(void);
-
-static any_fn *entry_of(const char *symbol)
+static any_cupti_fn *entry_of(const char *symbol)
 {
     static const struct {
         const char *name;
-        any_fn *function;
+        any_cupti_fn *function;
     } entries[] = {
-#define ENTRY(name, params)           {#name, (any_fn *)name},
-#define ENTRY_SWITCH(name, attribute) {#name, (any_fn *)name},
+#define ENTRY(name, params)           {#name, (any_cupti_fn *)name},
+#define ENTRY_SWITCH(name, attribute) {#name, (any_cupti_fn *)name},
         CUPTI_CLASSIC_CALLS(ENTRY) CUPTI_NAMED_SUBSCRIBER_CALLS(ENTRY) CUPTI_TOOL_CALLS(ENTRY)
             CUPTI_SWITCH_CALLS(ENTRY_SWITCH)};
     if (strncmp(symbol, "cupti", 5) != 0)
@@ -45,7 +43,7 @@ static any_fn *entry_of(const char *symbol)
 /* Instead of dlsym(), in modules that find CUPTI's functions with it. */
 static void *look_up(void *handle, const char *symbol)
 {
-    any_fn *entry = symbol ? entry_of(symbol) : NULL;
+    any_cupti_fn *entry = symbol ? entry_of(symbol) : NULL;
     void *found = dlsym(handle, symbol);
     return entry && found ? *(void **)&entry : found;
 }
@@ -72,7 +70,7 @@ struct module {
     char *relro, *relro_end;      /* read-only after relocation */
     bool is_open;                 /* no longer read-only */
     uint32_t wanted[SYMBOLS_MAX];
-    any_fn *entries[SYMBOLS_MAX];
+    any_cupti_fn *entries[SYMBOLS_MAX];
     size_t wanted_count;
 };
 
@@ -148,7 +146,8 @@ static void find_symbols(struct module *module, bool by_name)
     uint32_t end = undefined_end(module);
     for (uint32_t i = 1; i < end && module->wanted_count < SYMBOLS_MAX; i++) {
         const char *name = module->strings + module->symbols[i].st_name;
-        any_fn *entry = by_name && strcmp(name, "dlsym") == 0 ? (any_fn *)look_up : entry_of(name);
+        any_cupti_fn *entry =
+            by_name && strcmp(name, "dlsym") == 0 ? (any_cupti_fn *)look_up : entry_of(name);
         if (!entry || module->symbols[i].st_shndx != SHN_UNDEF)
             continue;
         module->wanted[module->wanted_count] = i;
@@ -156,7 +155,7 @@ static void find_symbols(struct module *module, bool by_name)
     }
 }
 
-static any_fn *entry_at(const struct module *module, uint32_t symbol)
+static any_cupti_fn *entry_at(const struct module *module, uint32_t symbol)
 {
     if (!module->wanted_count || symbol < module->wanted[0] ||
         symbol > module->wanted[module->wanted_count - 1])
@@ -173,7 +172,7 @@ static bool protect(const struct module *module, int protection)
     return mprotect(module->relro, (size_t)(module->relro_end - module->relro), protection) == 0;
 }
 
-static void put(struct module *module, ElfW(Addr) offset, any_fn *entry)
+static void put(struct module *module, ElfW(Addr) offset, any_cupti_fn *entry)
 {
     char *slot = (char *)module->info->dlpi_addr + offset;
     if (slot >= module->relro && slot < module->relro_end && !module->is_open) {
@@ -181,7 +180,8 @@ static void put(struct module *module, ElfW(Addr) offset, any_fn *entry)
         if (!module->is_open)
             return; /* the tool then calls CUPTI itself, which refuses it */
     }
-    __atomic_store_n((any_fn **)(void *)slot, entry, __ATOMIC_RELEASE); /* other threads may call it now */
+    __atomic_store_n((any_cupti_fn **)(void *)slot, entry,
+                     __ATOMIC_RELEASE); /* other threads may call it now */
 }
 
 static void patch(struct module *module)
@@ -189,7 +189,7 @@ static void patch(struct module *module)
     for (size_t table = 0; table < 2; table++) {
         for (size_t i = 0; module->tables[table] && i < module->counts[table]; i++) {
             const ElfW(Rela) *at = &module->tables[table][i];
-            any_fn *entry = entry_at(module, (uint32_t)ELF64_R_SYM(at->r_info));
+            any_cupti_fn *entry = entry_at(module, (uint32_t)ELF64_R_SYM(at->r_info));
             if (entry && IS_ADDRESS(ELF64_R_TYPE(at->r_info)) && at->r_addend == 0)
                 put(module, at->r_offset, entry);
         }

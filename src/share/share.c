@@ -20,7 +20,8 @@ static _Atomic bool is_agent_in; /* GIVES_WAY: the agent uses CUPTI, as far as k
 static const struct share_agent *_Atomic agent;
 static struct real_calls own_calls, agents_calls; /* the tool's library; the agent's library */
 static char agents_path[512];
-static pthread_once_t own_once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t resolving = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic bool has_own; /* own_calls is known */
 static _Atomic bool has_agents_calls;
 static __thread bool is_busy
     __attribute__((tls_model("initial-exec"))); /* the agent is working inside this thread's call */
@@ -87,7 +88,13 @@ static void find_own(void)
 /* The library the tool is linked with is loaded by now, because the tool is calling. */
 static const struct real_calls *own_library(void)
 {
-    pthread_once(&own_once, find_own);
+    if (atomic_load(&has_own))
+        return &own_calls;
+    pthread_mutex_lock(&resolving);
+    if (!atomic_load(&has_own))
+        find_own();
+    atomic_store(&has_own, true);
+    pthread_mutex_unlock(&resolving);
     return &own_calls;
 }
 
@@ -449,7 +456,7 @@ static void leave(void)
 /* A forked child has no agent, and what its parent's second tool did is not our concern. */
 static void in_child(void)
 {
-    lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    lock = resolving = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     flushing = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
     share_forget_held();
     leave();
@@ -478,6 +485,8 @@ static enum share_way join(const struct share_agent *joining, enum share_way wan
         snprintf(agents_path, sizeof agents_path, "%s", path);
     if (now < 0 || (!has_passed && !tool.was_ever))
         now = (int)wanted;
+    if (!tool.was_ever)
+        atomic_store(&has_own, false); /* expect() may have found another one than the agent's */
     atomic_store(&way, now);
     atomic_store(&agent, joining);
     atomic_store(&is_agent_in, true);
@@ -487,7 +496,21 @@ static enum share_way join(const struct share_agent *joining, enum share_way wan
 
 static const char *cupti_path(void)
 {
-    return atomic_load(&way) == SHARE_BESIDE && tool.real ? agents_path : NULL;
+    Dl_info library;
+    if (atomic_load(&way) == SHARE_BESIDE)
+        return tool.real ? agents_path : NULL;
+    bool is_used = atomic_load(&way) == SHARE_GIVES_WAY && tool.was_ever;
+    any_cupti_fn *in_library = is_used ? (any_cupti_fn *)own_library()->cuptiSubscribe : NULL;
+    return in_library && dladdr(*(void **)&in_library, &library) ? library.dli_fname : NULL;
+}
+
+static bool expect(void)
+{
+    share_lock();
+    if (atomic_load(&way) < 0 && strstr(variable("CUDA_INJECTION64_PATH"), "libcuspan"))
+        atomic_store(&way, SHARE_GIVES_WAY);
+    share_unlock();
+    return atomic_load(&way) == SHARE_GIVES_WAY && own_library()->cuptiSubscribe;
 }
 
 static void pause_tool(bool begins)
@@ -523,6 +546,7 @@ const struct share_api *cuspan_share_api(void)
     static const struct share_api api = {.bytes = sizeof api,
                                          .join = join,
                                          .cupti_path = cupti_path,
+                                         .expect = expect,
                                          .leave = leave,
                                          .is_tool_recording = is_tool_recording,
                                          .pause = pause_tool,

@@ -14,6 +14,8 @@
 
 #define TOOL_CALLBACKS_MAX 256
 
+typedef void any_cupti_fn(void);
+
 /* There is one second subscriber: of two tools with classic calls, CUPTI itself accepts only one. */
 struct tool {
     _Atomic(cupti_callback_fn *) callback;

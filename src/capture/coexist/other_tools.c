@@ -40,6 +40,12 @@ const char *other_tools_cupti_path(void)
     return find() ? share->cupti_path() : NULL;
 }
 
+void other_tools_expect(void)
+{
+    if (find() && share->expect())
+        loader_visit(share->redirect, (void *)(uintptr_t) "");
+}
+
 static void on_tool(void)
 {
     if (other_tools_on_use)

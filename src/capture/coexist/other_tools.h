@@ -13,6 +13,10 @@ extern share_api_fn *other_tools_built_in;
  * before other_tools_join(), or NULL. */
 extern void (*other_tools_on_use)(void);
 
+/* Long before capture starts: redirects the calls of the tools that are loaded now, none of which may have
+ * used CUPTI. */
+void other_tools_expect(void);
+
 /* Path of the CUPTI that another tool already uses, which we must load as well; NULL: none. Call before
  * loading CUPTI. */
 const char *other_tools_cupti_path(void);

@@ -453,6 +453,23 @@ class Auto(Case):
         self.assert_agent_has(result, 1, is_first=False)
         self.assertIn("traces nothing until CUPTI is free", result.agent_lines()[0])
 
+    def test_a_tool_that_comes_first_and_is_expected(self):
+        """The Python package expects PyTorch's profiler. It never unsubscribes, and the agent has CUPTI between its
+        windows."""
+        window = ["tool-on", "play", *GiveWay.OFF, "count", "on", "play"]
+        options = {"way": "auto", "preload": False, "host": "by_name_host",
+                   "env": {"CUSPAN_SHARE_CUPTI": str(self.build("libcuspan-replay.so"))}}
+        result = self.tool("expect", "tool-on", "inject", "play", *GiveWay.OFF, "count", "on", "play", *window, settings=RETRY,
+                           **options)
+        self.assert_all_well(result)
+        for count in result.counts:
+            self.assert_tool_saw(count)
+        self.assert_agent_has(result, 2, is_first=False)
+        self.assertEqual(len(result.agent_lines()), 2, result.err)
+        self.assertIn("traces nothing until CUPTI is free", result.agent_lines()[0])
+        alone = self.tool("expect", "tool-on", "play", *GiveWay.OFF, "count", **options)
+        self.assert_tool_saw(alone.counts[0])
+
     def test_a_tool_that_finds_cupti_by_name(self):
         """Like JAX's, in a library whose name tells. The program itself must not look like one that is linked with CUPTI."""
         cupti = self.directory / "cupti.so"

@@ -2,16 +2,17 @@
  *
  *   other_tool_host RECORDING AGENT STEP...
  *
- * inject (as CUDA does), play (the recorded calls), loop (plays as often as cuspan_loop_next requests; prints
- * how often), loop-left (leaves it after one iteration), play-on (repeatedly, on a thread), play-off, on
- * (waits until the agent traces, 20 s at most), subscribe, clock, register, kinds (kernels, copies, memsets),
- * kinds-off, no-clock (it expects CUPTI's), flush, flush-forced, period=MS (CUPTI flushes), agent-flush (the
- * agent's), agent-start (as cuspan start), bytes=N and records=N (for its buffers), unsubscribe, finalize,
- * fini-callback (unsubscribes and finalizes in a call's callback, like PyTorch), ask-fini (does so in the
- * next call, whenever that is; has-fini checks whether it has), nap=MS. tool-on is subscribe, clock, register
- * and kinds; tool-off is kinds-off and flush. Each step prints "STEP: ANSWER", with CUPTI's result if there
- * is one. count prints what the profiler received since the last count: "count: kernels N copies N wrong N ns
- * N buffers N lent N", the last one being its buffers that CUPTI has now. */
+ * inject (as CUDA does), expect (as the Python package does once PyTorch is loaded), play (the recorded
+ * calls), loop (plays as often as cuspan_loop_next requests; prints how often), loop-left (leaves it after
+ * one iteration), play-on (repeatedly, on a thread), play-off, on (waits until the agent traces, 20 s at
+ * most), subscribe, clock, register, kinds (kernels, copies, memsets), kinds-off, no-clock (it expects
+ * CUPTI's), flush, flush-forced, period=MS (CUPTI flushes), agent-flush (the agent's), agent-start (as cuspan
+ * start), bytes=N and records=N (for its buffers), unsubscribe, finalize, fini-callback (unsubscribes and
+ * finalizes in a call's callback, like PyTorch), ask-fini (does so in the next call, whenever that is;
+ * has-fini checks whether it has), nap=MS. tool-on is subscribe, clock, register and kinds; tool-off is
+ * kinds-off and flush. Each step prints "STEP: ANSWER", with CUPTI's result if there is one. count prints
+ * what the profiler received since the last count: "count: kernels N copies N wrong N ns N buffers N lent N",
+ * the last one being its buffers that CUPTI has now. */
 #include "abi/cupti_abi.h"
 #include "abi/layouts.h"
 #include "cuspan/cuspan.h"
@@ -170,6 +171,15 @@ static int inject(const char *agent)
     return initialize ? initialize() : -1;
 }
 
+static int expect(const char *agent)
+{
+    void *library = dlopen(agent, RTLD_NOW | RTLD_LOCAL);
+    void (*tools)(void) = library ? (void (*)(void))dlsym(library, "cuspan_python_tools") : NULL;
+    if (tools)
+        tools();
+    return tools ? 0 : -1;
+}
+
 static int wait_for_agent(const char *agent)
 {
     void *library = dlopen(agent, RTLD_NOW | RTLD_NOLOAD);
@@ -312,6 +322,8 @@ static int step(const char *name, const char *agent)
 {
     if (strcmp(name, "inject") == 0)
         return inject(agent);
+    if (strcmp(name, "expect") == 0)
+        return expect(agent);
     if (strcmp(name, "play") == 0)
         return play();
     if (strcmp(name, "count") == 0)
