@@ -47,6 +47,7 @@ class Case:
         self.settings, self.environment, self.command = settings or {}, environment or {}, list(command)
         self.program = program or [sys.executable, str(WORK)]
         self.said, self.spans, self.report = None, [], {"losses": {}, "counters": {}}
+        self.kernels, self.calls = [], set()
 
     def run(self):
         env = {key: value for key, value in os.environ.items() if not OURS.match(key)}
@@ -60,6 +61,9 @@ class Case:
                         "--set", f"report_file={OUT / self.name}.report", "--set", "exit_deadline_ms=20000"]
             for key, value in self.settings.items():
                 command += ["--set", f"{key}={value}"]
+        elif self.settings:  # the program is not started by cuspan run
+            files = {"output_file": target, "report_file": f"{OUT / self.name}.report", "exit_deadline_ms": 20000}
+            env["CUSPAN_SET"] = "\n".join(f"{key}={value}" for key, value in {**files, **self.settings}.items())
         begin = time.monotonic()
         try:
             done = subprocess.run([*command, *self.program, *self.options], env=env, stdin=subprocess.DEVNULL, text=True,
@@ -128,6 +132,10 @@ def check_profiler(case, alone, exact=True):
     if "--threads" not in case.options:  # it traces only the operators of its own thread
         check(case, operators == counts or want["kernels_with_operator"] == 0, f"each kernel has its operator: {operators[:5]}")
     lows, highs = [seen["lead_us"][0] for seen in case.said["rounds"]], [seen["lead_us"][2] for seen in case.said["rounds"]]
+    if scale == 1 and steps == 40 and "first" not in case.said and exact:
+        kinds = ("kernels", "copies", "runtime", "operators")
+        check(case, all(seen[kind] == want[kind] for seen in case.said["rounds"] for kind in kinds),
+              f"its events are those without cuspan: {[[seen[kind] for kind in kinds] for seen in case.said['rounds']][:3]}")
     check(case, min(lows, default=0) > -50 and max(highs, default=0) < 1e6,
           f"kernels begin after their calls: {min(lows, default=0):.1f} to {max(highs, default=0):.1f} us later")
 
@@ -161,16 +169,43 @@ def check_lines(case, patterns):
     check(case, is_right, f"says {len(patterns)} lines: {said}")
 
 
-BACK = ["released to other tools", "uses CUPTI again"]
+def left_out(case):
+    """The one line about what the agent left out."""
+    times = case.report["counters"].get("releases", 0)
+    return [rf"another tool used CUPTI {times} time"]
+
+
+def pytorchs_cupti():
+    """The one that PyTorch is linked with."""
+    for folder in map(Path, sys.path):
+        found = folder / "nvidia/cu13/lib/libcupti.so.13"
+        if found.exists():
+            return str(found)
+    return ""
 
 
 def cases():
     quick = {"cupti.others_retry_ms": 200}
+    older = {"cupti.library": pytorchs_cupti()}  # 13.0; without it, the agent takes build/cupti, 13.5
+    windows = ["--rounds", "2", "--pause", "0.8", "--quiet-end", "1.5"]
     return [
         Case("kineto-alone"),
         Case("agent-alone", "--without", way=""),
         Case("passed-through", environment={"LD_PRELOAD": str(BUILD / "libcuspan-share.so")}),
-        Case("hold", way=""),
+        Case("hold", way="", settings={"cupti.others": "hold"}),
+        Case("agent-hold", "--without", way="", settings={"cupti.others": "hold"}),
+        Case("auto", "--quiet-end", "1.5", way="", settings=quick),
+        Case("auto-older", "--quiet-end", "1.5", way="", settings={**quick, **older}),
+        Case("auto-windows", *windows, way="", settings=quick),
+        Case("auto-windows-older", *windows, way="", settings={**quick, **older}),
+        Case("kineto-first", "--first"),
+        Case("auto-first", "--first", "--pause", "0.8", "--quiet-end", "1.5", way="", settings=quick),
+        Case("auto-first-older", "--first", "--pause", "0.8", "--quiet-end", "1.5", way="", settings={**quick, **older}),
+        Case("auto-injected", "--quiet-end", "1.5", settings=quick, environment={"CUDA_INJECTION64_PATH": str(BUILD / "libcuspan.so")}),
+        Case("auto-nodes", "--graph", way="", settings={"detail": "graph-nodes"}),
+        Case("auto-nodes-older", "--graph", "--quiet-end", "1.5", way="", settings={"detail": "graph-nodes", **quick, **older}),
+        Case("auto-teardown", "--rounds", "2", "--nudge", "--pause", "1", "--quiet-end", "0.5", way="", settings=quick,
+             environment={"TEARDOWN_CUPTI": "1"}),
         Case("share", way="share"),
         *(Case(f"kineto-twenty-{i}", "--rounds", "20", "--steps", "10") for i in range(3)),
         *(Case(f"share-twenty-{i}", "--rounds", "20", "--steps", "10", way="share") for i in range(3)),
@@ -210,7 +245,7 @@ def judge(by):
     for name, case in by.items():
         if name in ("kineto-alone", "agent-alone") or not check_host(case):
             continue
-        if name.startswith(("kineto-teardown", "kineto-twenty")):
+        if name.startswith(("kineto-teardown", "kineto-twenty", "kineto-first")):
             continue
         alone = sum(count for other, count in empty.items() if other.startswith(name.rstrip("012").replace("share", "kineto")))
         if name in empty and alone:
@@ -220,7 +255,21 @@ def judge(by):
             check_profiler(case, kineto)
         elif name == "hold":
             check_agent(case, agent, ("before", "during", "after"))
+            check_lines(case, [])
             check(case, True, f"the profiler, refused, sees {case.said['rounds'][0]['kernels']} kernels")
+        elif name == "agent-hold":
+            check_agent(case, agent, ("before", "during", "after"))
+            spans = {who.name: len(who.spans) for who in (case, agent)}
+            check(case, len(set(spans.values())) == 1 and not agent.report["counters"].get("releases"),
+                  f"without another tool, auto has the spans of hold: {spans}")
+        elif name == "auto-nodes" and "kineto-graph" in by and "agent-graph" in by:
+            check_profiler(case, by["kineto-graph"])
+            check_agent(case, by["agent-graph"], ("before", "during", "after"))
+            check_lines(case, [])
+        elif name == "auto-nodes-older" and "kineto-graph" in by and "agent-graph" in by:
+            check_profiler(case, by["kineto-graph"])
+            check_agent(case, by["agent-graph"], ("before", "after"), ("lost_in_flight",))
+            check_lines(case, left_out(case))
         elif name == "share-graph" and "kineto-graph" in by and "agent-graph" in by:
             check_profiler(case, by["kineto-graph"])
             check_agent(case, by["agent-graph"], ("before", "during", "after"))
@@ -228,11 +277,14 @@ def judge(by):
             check_profiler(case, kineto)
             check_agent(case, agent, ("before", "during", "after"))
             check_lines(case, [])
-        elif name.startswith("give-way"):
+        elif name.startswith(("give-way", "auto")) and not name.startswith("auto-nodes"):
             check_profiler(case, kineto)
-            phases = ("before", "after")
-            check_agent(case, agent, phases, ("lost_in_flight",))
-            check_lines(case, BACK)
+            check_agent(case, agent, ("before", "after"), ("lost_in_flight",))
+            if "--first" in case.options and "kineto-first" in by:
+                seen = [who.said["first"]["kernels"] for who in (case, by["kineto-first"])]
+                check(case, seen[0] == seen[1] > 0, f"the profiler that comes first sees as many kernels as without cuspan: {seen}")
+            waits = ["traces nothing until CUPTI is free"] if "--first" in case.options else []
+            check_lines(case, waits + left_out(case))
 
 
 # --- NVIDIA's tools, and JAX ---
@@ -267,26 +319,63 @@ def check_tools():
 
 
 JAX = """
-import sys, glob, jax, jax.numpy as jnp, tempfile, time
+import glob, gzip, json, tempfile, time, jax, jax.numpy as jnp
 f = jax.jit(lambda x: (x @ x).sum())
 x = jnp.ones((256, 256))
-f(x).block_until_ready()
-folder = tempfile.mkdtemp()
-with jax.profiler.trace(folder):
-    for _ in range(20): f(x).block_until_ready()
-print("planes", [len(open(p, "rb").read()) for p in glob.glob(folder + "/**/*.xplane.pb", recursive=True)])
+def work(steps):
+    begin = time.time_ns()
+    for _ in range(steps): f(x).block_until_ready()
+    return [begin, time.time_ns()]
+def events_on_gpu(folder):
+    # with a time each, by the process that they are shown in
+    found = 0
+    for path in glob.glob(folder + "/**/*.trace.json.gz", recursive=True):
+        events = json.load(gzip.open(path))["traceEvents"]
+        gpus = {e["pid"] for e in events if e.get("name") == "process_name" and "GPU" in e["args"]["name"]}
+        found += sum(e.get("ph") == "X" and e["pid"] in gpus for e in events)
+    return found
+work(5)
+said = {"before": [], "during": [], "rounds": [], "after": [], "step_us": {}}
+for _ in range(2):
+    said["before"].append(work(20))
+    folder = tempfile.mkdtemp()
+    with jax.profiler.trace(folder):
+        said["during"].append(work(20))
+    said["rounds"].append(events_on_gpu(folder))
+    time.sleep(1.5)
+said["after"].append(work(20))
+print("RESULT " + json.dumps(said))
 """
 
 
 def check_jax():
+    """JAX's profiler looks CUPTI's functions up by their names in a library of its own."""
     if not importlib.util.find_spec("jax"):
         lines.append("left out: JAX, which is not installed")
         return
-    program = [sys.executable, "-c", JAX]
-    for case in (Case("jax-alone", program=program), Case("jax-hold", way="", program=program),
-                 Case("jax-share", way="share", program=program), Case("jax-give-way", way="give-way", program=program)):
-        case.run()
-        check(case, case.status == 0 and "planes" in case.out, f"ends well: {case.out.strip()[-100:]}; {len(case.spans)} spans")
+    program, small = [sys.executable, "-c", JAX], {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+    done = [Case("jax-alone", program=program, environment=small), Case("jax-without", way="", program=program, environment=small,
+                                                                        settings={"cupti.others": "hold"})]
+    done += [Case(f"jax-{name}", way=way, settings=settings, program=program, environment=small)
+             for name, way, settings in (("auto", "", {}), ("give-way", "give-way", {}), ("share", "share", {}))]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        list(pool.map(Case.run, done))
+    alone = done[0]
+    for case in done:
+        if not check_host(case):
+            case.show()
+            continue
+        seen = case.said["rounds"]
+        if case.name == "jax-without":
+            lines.append(f"       {case.name}: with hold, JAX's profiler sees {seen} events, cuspan {len(case.spans)} spans")
+            continue
+        is_same = check(case, seen == alone.said["rounds"] and min(seen) > 0, f"JAX's profiler sees {seen} events on the GPU")
+        if case is not alone:
+            phases = {phase: case.kernels_in(phase) for phase in ("before", "during", "after")}
+            is_same &= check(case, all(min(phases[phase], default=0) >= 20 for phase in ("before", "after")),
+                             f"cuspan has kernels: {phases}")
+        if not is_same:
+            case.show()
 
 
 def main():
@@ -303,6 +392,7 @@ def main():
             case.show()
     if not sys.argv[3:]:
         check_tools()
+    if not sys.argv[3:] or "jax" in sys.argv[3:]:
         check_jax()
     print("\n".join(lines))
     for case in done:

@@ -2,7 +2,7 @@
 # PyTorch's profiler before, during and after cuspan, in each mode of cupti.others; Nsight's tools and JAX if installed.
 #   tests/gpu/others.sh [CASE...]
 # Needs a build (build/), PyTorch, and a CUPTI of 13.3 or later in build/cupti, which is fetched if missing. Prints a
-# line for each check and a summary; logs are in build/others-test (or $OUT). Takes two to four minutes.
+# line for each check and a summary; logs are in build/others-test (or $OUT). Takes three to five minutes.
 set -eu
 # shellcheck source=../../tools/lib.sh
 . "$(dirname "$0")/../../tools/lib.sh"

@@ -127,6 +127,7 @@ def main():
     said = {"rounds": [], "before": [], "during": [], "step_us": {}}
     if options.first:
         _, said["first"] = profiled(lambda: torch.zeros(8, device="cuda").sum().item())
+        time.sleep(options.pause)
     step = make_step(options)
     for _ in range(options.rounds):
         said["before"].append(work(step, options))
