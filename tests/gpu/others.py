@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -259,9 +260,9 @@ def judge(by):
             check(case, True, f"the profiler, refused, sees {case.said['rounds'][0]['kernels']} kernels")
         elif name == "agent-hold":
             check_agent(case, agent, ("before", "during", "after"))
-            spans = {who.name: len(who.spans) for who in (case, agent)}
-            check(case, len(set(spans.values())) == 1 and not agent.report["counters"].get("releases"),
-                  f"without another tool, auto has the spans of hold: {spans}")
+            spans = [Counter(s.name for s in who.spans if s.attributes.get("cuda.activity") != "overhead") for who in (case, agent)]
+            check(case, spans[0] == spans[1] and not agent.report["counters"].get("releases"),
+                  f"without another tool, auto has the spans of hold: {[sum(names.values()) for names in spans]}")
         elif name == "auto-nodes" and "kineto-graph" in by and "agent-graph" in by:
             check_profiler(case, by["kineto-graph"])
             check_agent(case, by["agent-graph"], ("before", "during", "after"))
@@ -283,8 +284,7 @@ def judge(by):
             if "--first" in case.options and "kineto-first" in by:
                 seen = [who.said["first"]["kernels"] for who in (case, by["kineto-first"])]
                 check(case, seen[0] == seen[1] > 0, f"the profiler that comes first sees as many kernels as without cuspan: {seen}")
-            waits = ["traces nothing until CUPTI is free"] if "--first" in case.options else []
-            check_lines(case, waits + left_out(case))
+            check_lines(case, left_out(case))
 
 
 # --- NVIDIA's tools, and JAX ---
@@ -356,8 +356,8 @@ def check_jax():
     program, small = [sys.executable, "-c", JAX], {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
     done = [Case("jax-alone", program=program, environment=small), Case("jax-without", way="", program=program, environment=small,
                                                                         settings={"cupti.others": "hold"})]
-    done += [Case(f"jax-{name}", way=way, settings=settings, program=program, environment=small)
-             for name, way, settings in (("auto", "", {}), ("give-way", "give-way", {}), ("share", "share", {}))]
+    done += [Case(f"jax-{way or 'auto'}", way=way, settings={"cupti.others_retry_ms": 200}, program=program, environment=small)
+             for way in ("", "give-way", "share")]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         list(pool.map(Case.run, done))
     alone = done[0]

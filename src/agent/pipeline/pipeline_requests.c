@@ -85,6 +85,7 @@ static void pump_a_moment(void)
 }
 
 static unsigned long long calls_cut_off; /* in progress when CUPTI was released */
+static bool has_changed_hands;           /* false: another tool has had CUPTI from the start */
 
 /* Waits for calls in progress, then for their work on the GPU, half of the time for each. */
 static void release(void)
@@ -107,6 +108,7 @@ static void release(void)
         correlate_end_session(pipeline.correlate, "release");
         outputs_send(pipeline.outputs);
     }
+    has_changed_hands = true;
     calls_cut_off += counter_get(COUNTER_lost_in_flight) - open_before;
     log_info("CUPTI is released to other tools: nothing is traced until cuspan uses it again (took %.0f ms; "
              "%u calls had GPU work pending)",
@@ -116,7 +118,7 @@ static void release(void)
 void pipeline_log_releases(void)
 {
     unsigned long long times = counter_get(COUNTER_releases), calls = calls_cut_off;
-    if (times)
+    if (times && has_changed_hands)
         log_warn("another tool used CUPTI %llu time%s, for %.1f s in all: cuspan has no spans of that time, "
                  "and lost %llu call%s that %s in progress when it began",
                  times, times == 1 ? "" : "s", (double)counter_get(COUNTER_released_ns) / 1e9, calls,
@@ -133,6 +135,7 @@ static bool resume(void)
     else
         (has_failed ? log_debug : log_info)("cannot use CUPTI again yet: %s", err.text);
     has_failed |= !is_back;
+    has_changed_hands |= is_back;
     return is_back;
 }
 

@@ -445,7 +445,11 @@ class Auto(Case):
         self.assertIn("another tool used CUPTI 2 times, for", result.agent_lines()[0])
 
     def test_a_tool_that_comes_first_is_waited_for(self):
-        """Its handle may be another library's, so its calls are not redirected before it has unsubscribed."""
+        """Its handle may be another library's, so its calls are not redirected before it has unsubscribed. If that never
+        happens, one line says so."""
+        result = self.tool("tool-on", "inject", "play", "tool-off", "count", way="auto", preload=False)
+        self.assert_tool_saw(result.counts[0])
+        self.assertEqual(len(result.agent_lines()), 1, result.err)
         result = self.tool("tool-on", "inject", "play", "tool-off", "count", "unsubscribe", "on", "play", "tool-on", "play",
                            *GiveWay.OFF, "count", way="auto", settings=RETRY, preload=False)
         self.assert_tool_saw(result.counts[0])
