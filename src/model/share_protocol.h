@@ -1,7 +1,7 @@
 /* The interface between capture and src/share/, whose functions other tools in the process call instead of
- * CUPTI's. It is part of the agent, which redirects these tools' calls once it has CUPTI. `cuspan run
- * --share` and `--give-way` also preload it, as libcuspan-share.so, so that it sees what tools request before
- * the agent starts. The size verifies that both were built together. */
+ * CUPTI's. It is part of the agent, which redirects these tools' calls once it has CUPTI, or once the Python
+ * package expects a tool. A user may also preload it, as libcuspan-share.so. The size verifies that both were
+ * built together. */
 #ifndef CUSPAN_MODEL_SHARE_PROTOCOL_H
 #define CUSPAN_MODEL_SHARE_PROTOCOL_H
 
@@ -33,8 +33,8 @@ struct share_api {
     enum share_way (*join)(const struct share_agent *agent, enum share_way way, const char *path);
     /* The library that the tool already uses, and the agent must use; NULL: none yet. */
     const char *(*cupti_path)(void);
-    /* Until the agent joins, expect it to give way: a tool that comes before it leaves CUPTI when it is idle.
-     * False: no CUPTI is loaded, so nothing may be redirected. */
+    /* Until the agent joins, expect it to share or give way: a tool that comes before it leaves CUPTI when it
+     * is idle. False: no CUPTI is loaded, so nothing may be redirected. */
     bool (*expect)(void);
     /* The agent does not use CUPTI (any more). */
     void (*leave)(void);
@@ -59,7 +59,7 @@ struct share_api {
 
 #define SHARE_LIBRARY    "libcuspan-share.so"
 #define SHARE_API_SYMBOL "cuspan_share_api"
-/* Set by the CLI: the way until the agent chooses one, "share" or "give-way"; and the CUPTI to use, for
+/* Set by the CLI, for --share and --give-way: the way until the agent chooses one, "share" or "give-way"; and the CUPTI to use, for
  * "share". */
 #define SHARE_WAY_VARIABLE   "CUSPAN_SHARE"
 #define SHARE_CUPTI_VARIABLE "CUSPAN_SHARE_CUPTI"

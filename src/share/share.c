@@ -508,9 +508,9 @@ static bool expect(void)
 {
     share_lock();
     if (atomic_load(&way) < 0 && strstr(variable("CUDA_INJECTION64_PATH"), "libcuspan"))
-        atomic_store(&way, SHARE_GIVES_WAY);
+        atomic_store(&way, foreseen_locked() == SHARE_BESIDE ? SHARE_BESIDE : SHARE_GIVES_WAY);
     share_unlock();
-    return atomic_load(&way) == SHARE_GIVES_WAY && own_library()->cuptiSubscribe;
+    return atomic_load(&way) > SHARE_PASSES && share_real()->cuptiSubscribe;
 }
 
 static void pause_tool(bool begins)

@@ -52,7 +52,8 @@ static const struct command_option run_options[] = {
     OUTPUT_OPTIONS,
     FLAG(OPTION_SHARE, "share",
          "trace beside profilers inside the program, such as PyTorch's (needs CUPTI 13.3 or later)"),
-    FLAG(OPTION_GIVE_WAY, "give-way", "release CUPTI while a profiler inside the program traces"),
+    FLAG(OPTION_GIVE_WAY, "give-way",
+         "release CUPTI while a profiler inside the program traces, whatever the detail"),
     AGENT_OPTIONS,
     {0}};
 
@@ -438,10 +439,9 @@ const struct command commands[] = {
                 "session.age_max_ms), a process continues in a new trace, linked to the previous one. If "
                 "TRACEPARENT is not set, cuspan creates it, and sends the root span when PROGRAM has ended."
                 "\n\n"
-                "CUPTI supports one tool per process, and cuspan uses it. --share and --give-way preload a "
-                "small library that detects other tools. With --share, they become further subscribers, and "
-                "CUDA graphs are traced by node. With --give-way, cuspan stops while they trace and "
-                "continues afterwards."
+                "CUPTI supports one tool per process. While a profiler inside PROGRAM uses it, cuspan traces "
+                "nothing. It continues afterwards, and says in one line what it left out. With --share, and "
+                "where graphs are traced by node anyway, both trace, if CUPTI is new enough (13.3)."
                 "\n\n"
                 "Options override the configuration. Without options, the agent reads CUSPAN_CONFIG_FILE or "
                 "OTEL_CONFIG_FILE, else the OTEL_* variables. The default endpoint is http://localhost:4318.",

@@ -186,19 +186,6 @@ char *injection_path_beside(const struct injection *injection, const char *name)
     return xasprintf("%.*s/%s", (int)(slash - injection->library), injection->library, name);
 }
 
-static enum status find_preload(struct injection *injection, struct error *err)
-{
-    if (!injection->others)
-        return STATUS_OK;
-    injection->preload = injection_path_beside(injection, SHARE_LIBRARY);
-    if (access(injection->preload, R_OK) == 0 && !strpbrk(injection->preload, " :"))
-        return STATUS_OK;
-    return error_set(
-        err, STATUS_NOT_FOUND, "--%s needs %.300s, which %s", injection->others, injection->preload,
-        strpbrk(injection->preload, " :") ? "LD_PRELOAD cannot contain, because of its space or colon"
-                                          : "isn't there");
-}
-
 /* The value of a variable that names a library other than ours, or NULL. Another installation of cuspan is no
  * rival: the command that was called wins. */
 static const char *rival_in(const char *variable, const char *library)
@@ -306,8 +293,6 @@ enum status injection_prepare(struct injection *injection, struct error *err)
     if (status == STATUS_OK)
         status = injection_find_library(injection, err);
     if (status == STATUS_OK)
-        status = find_preload(injection, err);
-    if (status == STATUS_OK)
         status = check_rivals(injection, err);
     if (status == STATUS_OK)
         status = make_report_dir(injection, err);
@@ -334,20 +319,16 @@ static bool are_signals_chosen(const struct injection *injection)
  * terminal. Other signals indicate a fault in the program, whose memory may be corrupt. */
 #define ENDING_SIGNALS "on_signal=TERM,INT,HUP\n"
 
-/* Preloaded before libraries of the user, because it must come before CUPTI. If a CUPTI ships with the
- * agent, the variable names it before the agent starts. */
-static void apply_preload(const struct injection *injection)
+/* For a tool that uses CUPTI before the agent starts. If a CUPTI ships with the agent, the second variable
+ * names it. */
+static void apply_others(const struct injection *injection)
 {
-    const char *before = getenv("LD_PRELOAD");
-    if (!injection->preload)
-        return;
-    char *all = xasprintf("%s%s%s", injection->preload, before && *before ? ":" : "", before ? before : "");
-    setenv("LD_PRELOAD", all, 1);
-    setenv(SHARE_WAY_VARIABLE, injection->others, 1);
-    free(all);
     /* The second place is that of the Python package beside cuspan's wheel. */
     static const char *const places[] = {"cupti/libcupti.so.13",
                                          "../../../../nvidia/cu13/lib/libcupti.so.13"};
+    if (!injection->others)
+        return;
+    setenv(SHARE_WAY_VARIABLE, injection->others, 1);
     for (size_t i = 0; i < sizeof places / sizeof *places && !getenv(SHARE_CUPTI_VARIABLE); i++) {
         char *cupti = injection_path_beside(injection, places[i]);
         if (access(cupti, R_OK) == 0)
@@ -382,7 +363,7 @@ static void apply_python_path(const struct injection *injection)
 
 void injection_apply(const struct injection *injection)
 {
-    apply_preload(injection);
+    apply_others(injection);
     const char *before = getenv("CUSPAN_SET");
     struct text set = {0};
     if (injection->config)
@@ -472,7 +453,6 @@ void injection_deinit(struct injection *injection)
     free(injection->report_file);
     free(injection->config_path);
     free(injection->library);
-    free(injection->preload);
     free(injection->tool);
     text_deinit(&injection->set);
     *injection = (struct injection){0};

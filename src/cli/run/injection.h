@@ -19,9 +19,8 @@ struct injection {
     char *report_file;  /* from --set report_file=, where the reports are kept; owned */
     char *report_dir;   /* our directory for reports; owned */
     bool has_endpoint, has_file, has_console; /* --endpoint or --protocol, --file, --console */
-    const char *others; /* "share" or "give-way": our share library is preloaded; NULL: no */
-    char *preload;      /* that library; owned */
-    char *tool;         /* the tool of NVIDIA that runs the program, which is then not traced; owned */
+    const char *others;                       /* "share" or "give-way"; NULL: as the settings say */
+    char *tool; /* the tool of NVIDIA that runs the program, which is then not traced; owned */
     bool is_quiet;
 };
 
