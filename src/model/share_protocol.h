@@ -59,8 +59,8 @@ struct share_api {
 
 #define SHARE_LIBRARY    "libcuspan-share.so"
 #define SHARE_API_SYMBOL "cuspan_share_api"
-/* Set by the CLI, for --share and --give-way: the way until the agent chooses one, "share" or "give-way"; and the CUPTI to use, for
- * "share". */
+/* Set by the CLI, for --share and --give-way: the way until the agent chooses one, "share" or "give-way"; and
+ * the CUPTI to use, for "share". */
 #define SHARE_WAY_VARIABLE   "CUSPAN_SHARE"
 #define SHARE_CUPTI_VARIABLE "CUSPAN_SHARE_CUPTI"
 

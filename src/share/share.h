@@ -2,8 +2,8 @@
  * functions, callback and clock. entries.c has the functions that the tool calls instead of CUPTI's, share.c
  * the state, held_buffers.c its buffers, and redirect.c makes loaded libraries call entries.c.
  *
- * It is part of the agent, and a library of its own for users who preload it, into processes of which most never
- * use CUDA. It depends only on libc and does nothing before the first CUPTI call. */
+ * It is part of the agent, and a library of its own for users who preload it, into processes of which most
+ * never use CUDA. It depends only on libc and does nothing before the first CUPTI call. */
 #ifndef CUSPAN_SHARE_SHARE_H
 #define CUSPAN_SHARE_SHARE_H
 

@@ -1,4 +1,5 @@
-/* CUPTI's functions for other_tool_host, each looked up by its name in its first call, as JAX does in its plugin. */
+/* CUPTI's functions for other_tool_host, each looked up by its name in its first call, as JAX does in its
+ * plugin. */
 #include "abi/cupti_abi.h"
 
 #include <dlfcn.h>
