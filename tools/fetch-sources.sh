@@ -23,7 +23,6 @@ readonly C_FLAGS="-D_GNU_SOURCE -fvisibility=hidden -ffunction-sections -fdata-s
 declare -rA PACKAGES=([curl]="cjson nghttp2 curl" [isal]="libisal" [json]="yyjson")
 declare -rA INSTEAD=([curl]="build with -DCUSPAN_STATIC_CURL=OFF to link the system's libcurl" [isal]="gzip is then made by libdeflate, which takes three times as long"
     [json]="install libyyjson-dev, which Debian 13 has")
-declare -rA STAMP=([curl]=3 [isal]=1 [json]=1)
 declare -rA HEADERS=([curl]=libssl-dev [isal]="" [json]="")
 
 say() { echo "fetch-sources: $*"; }
@@ -220,6 +219,17 @@ build_set() { # build_set SET WORK
     done
 }
 
+# recipe SET: changes with everything here that decides on what is built.
+recipe() {
+    local package
+    {
+        echo "$C_FLAGS"
+        declare -f build_set curl_options
+        for package in ${PACKAGES[$1]}; do declare -f "build_$package"; done
+        [ "$1" != json ] || grep '^yyjson ' "$(dirname "$0")/release/sources.txt"
+    } | sha256sum | cut -c1-12
+}
+
 get_set() (
     set -e
     set=$1
@@ -227,7 +237,7 @@ get_set() (
     mkdir -p "$(dirname "$dest")"
     exec 9>"$dest.lock" # a second build waits here and then finds the result
     flock 9
-    stamp="${STAMP[$set]} $([ -z "${HEADERS[$set]}" ] || dpkg-query -W -f='${Package}=${Version} ' "${HEADERS[$set]}" 2>/dev/null || true)"
+    stamp="$(recipe "$set") $([ -z "${HEADERS[$set]}" ] || dpkg-query -W -f='${Package}=${Version} ' "${HEADERS[$set]}" 2>/dev/null || true)"
     if [ -f "$dest/stamp" ] && [ "$(cat "$dest/stamp")" = "$stamp" ]; then
         say "already there: $dest"
         exit

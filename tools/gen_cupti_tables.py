@@ -60,7 +60,7 @@ def main():
     args = parser.parse_args()
     root = args.headers
     if not root:
-        cache = os.environ.get("CUSPAN_CACHE") or Path.home() / ".cache" / "cuspan"
+        cache = os.environ.get("CUSPAN_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "cuspan")
         root = args.fetch or Path(cache) / "cuda-headers"
         headers.fetch(root)
     texts, notes = tables(root)

@@ -13,44 +13,50 @@ VERSION_STABLE=v1.67.0 # of the modules whose API is stable, released together
 GO_VERSION_MIN=1.26.0 # the modules require it
 GO_VERSION_USED=1.26.8
 FOLDER=$CACHE/collector
-BINARY=$FOLDER/collector-$VERSION
+CORE=go.opentelemetry.io/collector CONTRIB=github.com/open-telemetry/opentelemetry-collector-contrib
 
-# With the builder that the official distributions use.
+# What it contains, for the builder that the official distributions use.
+components() {
+    cat <<END
+receivers:
+  - {gomod: $CORE/receiver/otlpreceiver $VERSION}
+  - {gomod: $CONTRIB/receiver/kafkareceiver $VERSION}
+processors:
+  - {gomod: $CORE/processor/memorylimiterprocessor $VERSION}
+  - {gomod: $CORE/processor/batchprocessor $VERSION}
+  - {gomod: $CONTRIB/processor/tailsamplingprocessor $VERSION}
+exporters:
+  - {gomod: $CORE/exporter/debugexporter $VERSION}
+  - {gomod: $CORE/exporter/otlpexporter $VERSION}
+  - {gomod: $CORE/exporter/otlphttpexporter $VERSION}
+  - {gomod: $CONTRIB/exporter/clickhouseexporter $VERSION}
+  - {gomod: $CONTRIB/exporter/fileexporter $VERSION}
+  - {gomod: $CONTRIB/exporter/kafkaexporter $VERSION}
+  - {gomod: $CONTRIB/exporter/loadbalancingexporter $VERSION}
+extensions:
+  - {gomod: $CONTRIB/extension/healthcheckextension $VERSION}
+  - {gomod: $CONTRIB/extension/storage/filestorage $VERSION}
+providers:
+  - {gomod: $CORE/confmap/provider/envprovider $VERSION_STABLE}
+  - {gomod: $CORE/confmap/provider/fileprovider $VERSION_STABLE}
+# Go's proxy refuses the archives of these modules in the versions that the others ask for.
+replaces:
+  - $CONTRIB/pkg/kafka/configkafka => $CONTRIB/pkg/kafka/configkafka v0.155.0
+  - $CONTRIB/pkg/kafka/topic => $CONTRIB/pkg/kafka/topic v0.155.0
+  - github.com/aws/aws-sdk-go-v2/service/servicediscovery => github.com/aws/aws-sdk-go-v2/service/servicediscovery v1.40.2
+END
+}
+BINARY=$FOLDER/collector-$VERSION-$(components | sha256sum | cut -c1-12)
+
 build_collector() {
-    local core=go.opentelemetry.io/collector contrib=github.com/open-telemetry/opentelemetry-collector-contrib
     export CGO_ENABLED=0
     find_go "$1" "$GO_VERSION_MIN" || fail "no Go $GO_VERSION_MIN: install it (go.dev/dl) and run this again"
     note "building a Collector $VERSION from its Go modules, once for this user"
-    cat >"$1/builder.yaml" <<END
-dist: {module: cuspan.test/collector, name: collector, version: ${VERSION#v}, output_path: $1/collector, go: $GO}
-receivers:
-  - {gomod: $core/receiver/otlpreceiver $VERSION}
-  - {gomod: $contrib/receiver/kafkareceiver $VERSION}
-processors:
-  - {gomod: $core/processor/memorylimiterprocessor $VERSION}
-  - {gomod: $core/processor/batchprocessor $VERSION}
-  - {gomod: $contrib/processor/tailsamplingprocessor $VERSION}
-exporters:
-  - {gomod: $core/exporter/debugexporter $VERSION}
-  - {gomod: $core/exporter/otlpexporter $VERSION}
-  - {gomod: $core/exporter/otlphttpexporter $VERSION}
-  - {gomod: $contrib/exporter/clickhouseexporter $VERSION}
-  - {gomod: $contrib/exporter/fileexporter $VERSION}
-  - {gomod: $contrib/exporter/kafkaexporter $VERSION}
-  - {gomod: $contrib/exporter/loadbalancingexporter $VERSION}
-extensions:
-  - {gomod: $contrib/extension/healthcheckextension $VERSION}
-  - {gomod: $contrib/extension/storage/filestorage $VERSION}
-providers:
-  - {gomod: $core/confmap/provider/envprovider $VERSION_STABLE}
-  - {gomod: $core/confmap/provider/fileprovider $VERSION_STABLE}
-# Go's proxy refuses the archives of these modules in the versions that the others ask for.
-replaces:
-  - $contrib/pkg/kafka/configkafka => $contrib/pkg/kafka/configkafka v0.155.0
-  - $contrib/pkg/kafka/topic => $contrib/pkg/kafka/topic v0.155.0
-  - github.com/aws/aws-sdk-go-v2/service/servicediscovery => github.com/aws/aws-sdk-go-v2/service/servicediscovery v1.40.2
-END
-    (cd "$1" && "$GO" run "$core/cmd/builder@$VERSION" --config builder.yaml >&2) ||
+    {
+        echo "dist: {module: cuspan.test/collector, name: collector, version: ${VERSION#v}, output_path: $1/collector, go: $GO}"
+        components
+    } >"$1/builder.yaml"
+    (cd "$1" && "$GO" run "$CORE/cmd/builder@$VERSION" --config builder.yaml >&2) ||
         fail "cannot build the Collector $VERSION; check the network and run this again"
     mv "$1/collector/collector" "$BINARY"
 }

@@ -36,9 +36,12 @@ PASSED=0 FAILED=0 SKIPPED=0
 
 # ---- Trees -----------------------------------------------------------------------------------------------------------
 
+archive_of() { echo "$ENGINE_CACHE/engines-$1-$(sha256sum <<<"${PACKAGES[$1]}" | cut -c1-12).tar.gz"; }
+
 # fetch_tree SUITE: an archive of Debian with the engines in $ENGINE_CACHE, if there is none or it is old.
 fetch_tree() {
-    local archive=$ENGINE_CACHE/engines-$1.tar.gz tree=$ENGINE_CACHE/engines-$1 log=$LOG-tree-$1.log packages
+    local archive tree=$ENGINE_CACHE/engines-$1 log=$LOG-tree-$1.log packages
+    archive=$(archive_of "$1")
     [ -z "$(find "$archive" -mtime "-$ENGINE_CACHE_DAYS" 2>/dev/null)" ] || return 0
     say "installing ${PACKAGES[$1]} on Debian $1 into $archive"
     rm -rf --one-file-system "$tree" && mkdir -p "$tree" # of a run that was killed
@@ -342,7 +345,7 @@ with_engine() {
     local passed failed skipped
     remove_tree # of the engine before
     mkdir -p "$TREE"
-    tar -C "$TREE" -xzf "$ENGINE_CACHE/engines-${1##*-}.tar.gz"
+    tar -C "$TREE" -xzf "$(archive_of "${1##*-}")"
     unshare --mount --propagation private --pid --fork --kill-child "$0" --mount "$1" "$2" || true
     if ! read -r passed failed skipped 2>/dev/null <"$TREE/result"; then
         echo "failed  $1"

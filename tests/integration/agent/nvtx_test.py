@@ -20,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 HERE = ROOT / "tests/integration/hosts"
-CACHE = Path(os.environ.get("CUSPAN_CACHE") or Path.home() / ".cache/cuspan") / "nvtx"
+CACHE = Path(os.environ.get("CUSPAN_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "cuspan"), "nvtx")
 HEADERS = ["nvidia-nvtx-cu12==12.0.76", "nvidia-nvtx-cu12==12.9.79", "nvidia-nvtx==13.5.25"]
 PYTHON_PACKAGE = "nvtx==0.2.17"
 # NVIDIA's headers include CUDA's, of which only these types are needed.

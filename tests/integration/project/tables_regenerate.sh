@@ -14,7 +14,7 @@ python3 "$root/tools/gen_cupti_tables.py" --check
 
 # Also checks cupti_abi.h, our declarations of CUPTI's structs, against the same headers. The cache has no crt/, of
 # which only these words matter.
-headers=${CUSPAN_CACHE:-$HOME/.cache/cuspan}/cuda-headers
+headers=${CUSPAN_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/cuspan}/cuda-headers
 stub=$(mktemp -d)
 trap 'rm -rf "$stub"' EXIT
 mkdir "$stub/crt"
