@@ -101,7 +101,8 @@ def rows_of(include, names):
 def of_this_machine():
     folders = [*Path("/usr/include").glob("python3.*"), *Path("/usr/local/include").glob("python3.*")]
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
-    folders += pyenv.glob("versions/3.*/include/python3.*")
+    if os.access(pyenv, os.X_OK):  # not if it is another user's
+        folders += pyenv.glob("versions/3.*/include/python3.*")
     known = [folder for folder in folders if (folder / "internal/pycore_code.h").exists()]
     return [folder for folder in known if 9 <= int(re.match(r"python3\.(\d+)", folder.name)[1]) <= 15]
 

@@ -23,7 +23,7 @@ configure() { # configure ARCH OPTION...
     cmake -G Ninja -S "$ROOT" -B "$RELEASE/$arch" -DCMAKE_TOOLCHAIN_FILE="$ROOT/tools/release/zig.cmake" \
         -DCUSPAN_RELEASE_ARCH="$arch" -DCUSPAN_TOOLCHAIN="$TOOLCHAIN" -DCMAKE_BUILD_TYPE=RelWithDebInfo \
         -DCUSPAN_LIBRARIES="$libraries" -DCMAKE_FIND_ROOT_PATH="$libraries" \
-        -DCMAKE_C_FLAGS="-ffile-prefix-map=$RELEASE=/cuspan/build -ffile-prefix-map=$ROOT=/cuspan -ffile-prefix-map=$libraries=/libraries" \
+        -DCMAKE_C_FLAGS="\"-ffile-prefix-map=$RELEASE=/cuspan/build\" \"-ffile-prefix-map=$ROOT=/cuspan\" \"-ffile-prefix-map=$libraries=/libraries\"" \
         -DCMAKE_SHARED_LINKER_FLAGS=-Wl,--build-id=sha1 -DCMAKE_MODULE_LINKER_FLAGS=-Wl,--build-id=sha1 \
         -DCMAKE_EXE_LINKER_FLAGS=-Wl,--build-id=sha1 "${@:2}"
 }

@@ -811,7 +811,8 @@ static void test_what_is_no_recording_is_refused(void **unused)
     assert_int_equal(recording_open("/no/such/file.cuspan", &recording, &err), STATUS_NOT_FOUND);
     assert_non_null(strstr(err.text, "/no/such/file.cuspan"));
     assert_null(recording);
-    strcpy(path, "/tmp/cuspan-recording-test-text");
+    strcpy(path, "/tmp/cuspan-recording-text-XXXXXX");
+    close(mkstemp(path));
     assert_int_equal(read_through((const uint8_t *)"this is some text, no recording", 31, &err),
                      STATUS_CORRUPT);
     assert_non_null(strstr(err.text, "not a cuspan recording"));

@@ -1148,7 +1148,8 @@ int main(void)
 {
 #define TEST(name) {"test_" #name, test_##name, NULL, NULL, NULL},
     const struct CMUnitTest tests[] = {SCENARIOS(TEST)};
-    snprintf(recording_path, sizeof recording_path, "/tmp/cuspan-replay-test-%d", (int)getpid());
+    snprintf(recording_path, sizeof recording_path, "/tmp/cuspan-replay-test-XXXXXX");
+    close(mkstemp(recording_path));
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     unlink(recording_path);
     return failed;
