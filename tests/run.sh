@@ -5,6 +5,8 @@
 #                                       the slow ones), layering, format. At most 6 minutes on two cores
 #   tests/run.sh                        everything that CI runs. At most 38 minutes on two cores
 #   tests/run.sh PART...                only these parts, by the names that a run shows
+#   tests/run.sh --no-sanitizers        everything but asan and tsan
+#   tests/run.sh --list                 prints the names of the parts
 #   tests/run.sh --release [PART...]    what takes longer than CI allows, in parts of at most 60 minutes
 #
 # The output of each part is in build/log/test-PART.log. Parts and tests that cannot run here are listed at the end with
@@ -17,7 +19,7 @@ cd "$ROOT" || exit
 
 PASSED=0 FAILED=0
 FAILURES=() SKIPS=()
-QUICK='' RELEASE='' ONLY=() KNOWN=' '
+QUICK='' RELEASE='' LIST='' WITHOUT='' ONLY=() KNOWN=' '
 # The parts and tests that CI may skip. bench/guard is where this compiler has no committed figures.
 MAY_SKIP=" gpu gpu-service gpu-numbers processes bench/guard "
 
@@ -95,9 +97,15 @@ cached() {
     "$@"
 }
 
+# The build that most parts need, if no part has made it before, or if it has no tests, like the demo's.
+release_build() { cached build_quietly release -DCUSPAN_BUILD_TESTS=ON "${LIBRARY_OPTIONS[@]}"; }
+built() {
+    if grep -qsx 'CUSPAN_BUILD_TESTS:BOOL=ON' build/CMakeCache.txt; then cmake --build build; else release_build; fi
+}
+
 part_layering() { tests/integration/project/layering_test.py; }
 part_format() { tools/check-format.sh; }
-part_tidy() { result_of tidy tools/check-tidy.py build; }
+part_tidy() { built && result_of tidy tools/check-tidy.py build; }
 
 part_shellcheck() {
     local scripts
@@ -113,14 +121,14 @@ part_tables() { python_with pip && PATH=$(dirname "$PYTHON"):$PATH tests/integra
 
 # NVTX through NVIDIA's own headers and Python's package.
 part_nvtx() {
-    python_with pip && cmake --build build >/dev/null && "$PYTHON" tests/integration/agent/nvtx_test.py --build build
+    python_with pip && built && "$PYTHON" tests/integration/agent/nvtx_test.py --build build
 }
 
 part_fuzz() { cached tests/fuzz/run.sh 10; }
 # Each call of the agent's fails in turn; needs the release build, whose allocator is libc's.
-part_torture() { cmake --build build >/dev/null && tests/torture/torture.py --build build; }
-part_memcheck() { cmake --build build >/dev/null && tests/torture/memcheck.py --build build; }
-part_analyze() { result_of analyze tools/analyze.sh build; }
+part_torture() { built && tests/torture/torture.py --build build; }
+part_memcheck() { built && tests/torture/memcheck.py --build build; }
+part_analyze() { built && result_of analyze tools/analyze.sh build; }
 part_docker() { wait_for_jaeger && tests/integration/project/docker_check.sh; }
 
 # Fresh machines in a Docker engine of our own.
@@ -137,19 +145,16 @@ part_demo() { tests/integration/project/demo_test.sh; }
 
 part_python() { python/tests/run.sh; }
 
-part_e2e() {
-    wait_for_jaeger || return
-    tests/e2e/run.sh
-}
+part_e2e() { built && wait_for_jaeger && tests/e2e/run.sh; }
 
-part_fleet-fuzz() { cmake --build build >/dev/null && tests/fleet/fuzz.sh build; }
-part_fleet-scale() { cmake --build build >/dev/null && tests/fleet/scale.sh build; }
+part_fleet-fuzz() { built && tests/fleet/fuzz.sh build; }
+part_fleet-scale() { built && tests/fleet/scale.sh build; }
 # Kafka and Collectors as deploy/fleet has them.
-part_fleet() { result_of fleet-fetch tests/fleet/run.sh --fetch && cmake --build build >/dev/null && tests/fleet/run.sh; }
+part_fleet() { result_of fleet-fetch tests/fleet/run.sh --fetch && built && tests/fleet/run.sh; }
 
 # Whole training steps, or nothing of them.
-part_job() { wait_for_jaeger && tests/e2e/job.sh; }
-part_service() { wait_for_jaeger && tests/integration/project/service_run_test.sh && tests/e2e/service.sh; }
+part_job() { built && wait_for_jaeger && tests/e2e/job.sh; }
+part_service() { built && wait_for_jaeger && tests/integration/project/service_run_test.sh && tests/e2e/service.sh; }
 
 needs_gpu() {
     if [ "$(tools/get-cuda.sh driver)" -eq 0 ]; then
@@ -164,8 +169,6 @@ part_gpu-numbers() { needs_gpu && tests/gpu/numbers/numbers.sh build/log/gpu-num
 part_processes() { needs_gpu && tests/gpu/processes.sh build/gpu-processes build; }
 
 # ---- The parts of a release -----------------------------------------------------------------------------------------
-
-release_build() { cached build_quietly release -DCUSPAN_BUILD_TESTS=ON "${LIBRARY_OPTIONS[@]}"; }
 
 # fuzzers N: those of the Nth part, as many as run at once.
 fuzzers() {
@@ -202,11 +205,17 @@ part_memcheck-unit() { release_build && tests/torture/memcheck.py --build build 
 part_python-mutants() { python/tests/run.sh --mutants; }
 part_dist-full() { tests/release/run.sh; }
 part_python-versions() { release_build && tests/python-versions/run.sh; }
-part_wheel-full() { tests/wheel/run.sh --release; }
-part_kubernetes() { wait_for_jaeger && tests/kubernetes/run.sh; }
+part_wheel-full() { tools/release.sh --arch "$(uname -m)" wheel && tests/wheel/run.sh --release; }
+part_kubernetes() { built && wait_for_jaeger && tests/kubernetes/run.sh; }
 part_podman() { tools/release.sh --arch x86_64 image && tests/containers/podman.sh --stage build/release/stage-x86_64; }
-part_slurm() { wait_for_jaeger && release_stage && tests/slurm/run.sh --torch --prefix build/release/stage-x86_64; }
-release_stage() { [ -x build/release/stage-x86_64/bin/cuspan ] || tools/release/build.sh x86_64; }
+part_slurm() { wait_for_jaeger && tools/release/build.sh x86_64 && tests/slurm/run.sh --torch --prefix build/release/stage-x86_64; }
+part_places() { # part_places PLACE
+    if [ "$(id -u)" != 0 ]; then
+        echo "skipped: only root can make users and Debian systems for it"
+        return 77
+    fi
+    wait_for_jaeger && tests/places/run.sh "$1"
+}
 part_containers-full() { wait_for_jaeger && tests/containers/run.sh suite; }
 
 part_fleet-failures() { release_build && wait_for_jaeger && tests/fleet/run.sh --failures; }
@@ -231,10 +240,10 @@ part_stress-fork() {
 until_done() {
     local before=$FAILED
     KNOWN+="$1 "
-    [ ${#ONLY[@]} -eq 0 ] || [[ " ${ONLY[*]} " == *" $1 "* ]] || return 0
+    [ -n "$LIST" ] || [ ${#ONLY[@]} -eq 0 ] || [[ " ${ONLY[*]} " == *" $1 "* ]] || return 0
     while :; do
         run_part "$1" "$2"
-        [ "$FAILED" = "$before" ] && ! grep -qx 'all runs are done' "build/log/test-$1.log" || return 0
+        [ -z "$LIST" ] && [ "$FAILED" = "$before" ] && ! grep -qx 'all runs are done' "build/log/test-$1.log" || return 0
     done
 }
 
@@ -318,7 +327,9 @@ why() {
 run_part() {
     local part=$1 title=$2 command=("${@:3}") log=build/log/test-$1.log began=$SECONDS status=0 color=$GREEN RESULT
     KNOWN+="$part "
+    [ -z "$LIST" ] || { echo "$part"; return; }
     [ ${#ONLY[@]} -eq 0 ] || [[ " ${ONLY[*]} " == *" $part "* ]] || return 0
+    [[ " $WITHOUT " != *" $part "* ]] || return 0
     printf '%-14s %s\n' "$part" "$title"
     [ ${#command[@]} -gt 0 ] || command=("part_$part")
     waiting "$log" "${command[@]}" || status=$?
@@ -330,7 +341,7 @@ run_part() {
     fi
     if [ "$status" != 0 ] && [ "$status" != 77 ]; then
         color=$RED
-        FAILURES+=("$part: see $log")
+        FAILURES+=("$part: see $ROOT/$log")
         {
             why "$log" | head -n 60
             echo ...
@@ -416,6 +427,12 @@ release_parts() {
     run_part podman "cuspan cdi with Podman and Docker"
     run_part slurm "recipes, modules and prolog with Debian's Slurm and MPI"
     run_part containers-full "tests/run.sh quick on bare Debian 12 and 13"
+    run_part places-path "tests/run.sh in a clone whose path has a space and a non-ASCII letter" part_places path
+    run_part places-user "the same as a user without root and sudo, whose cache is empty" part_places user
+    run_part places-order "each part of it by itself, in the opposite order, in a cache that was empty" part_places order
+    run_part places-bookworm "the same on bare Debian 12, as a user with sudo" part_places bookworm
+    run_part places-trixie "the same on bare Debian 13" part_places trixie
+    run_part places-bytes "the release has the same bytes from two folders of different names" part_places bytes
     run_part fleet-failures "deploy/fleet: every part fails at several moments, and no delivered span is missing"
     run_part ranks "findings across ranks: 200 seeds; 1,024 ranks with 500 collectives a step"
     run_part trainers "steps of PyTorch's and JAX's trainers on a CPU (4 GB to download)"
@@ -434,11 +451,18 @@ main() {
     for argument in "$@"; do
         case $argument in
         --release) RELEASE=1 ;;
-        -*) sed -n '2,13s/^# \{0,1\}//p' "$0"; [ "$argument" = --help ]; return ;;
+        --no-sanitizers) WITHOUT="asan tsan" ;;
+        --list) LIST=1 ;;
+        -*) sed -n '2,15s/^# \{0,1\}//p' "$0"; [ "$argument" = --help ]; return ;;
         quick) QUICK=1 && ONLY+=(layering format release) ;;
         *) ONLY+=("$argument") ;;
         esac
     done
+    if [ -n "$LIST" ]; then
+        if [ -n "$RELEASE" ]; then release_parts; else ci_parts; fi
+        return
+    fi
+    export TESTS_WITHOUT_ROOT=skip
     mkdir -p build/log
     stop_behind # of a run that was killed
     trap stop_behind EXIT

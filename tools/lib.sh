@@ -54,6 +54,16 @@ waiting() {
     return "$status"
 }
 
+# ---- Clones --------------------------------------------------------------------------------------------------------
+
+# clone_of FOLDER: makes a clone there, with what is not committed, too. It shares no file with this checkout, so its owner may
+# change.
+clone_of() {
+    rm -rf "$1" && mkdir -p "$(dirname "$1")" && git clone -q --no-hardlinks "$ROOT" "$1" || return
+    (cd "$ROOT" && git diff --binary HEAD | git -C "$1" apply --allow-empty &&
+        git ls-files -z --others --exclude-standard | xargs -0r cp --parents -t "$1")
+}
+
 # ---- Packages ------------------------------------------------------------------------------------------------------
 
 # Lines "PROBE PACKAGE" with Debian's names. cmd: a command, hdr: a C header, py: a Python module, file: a file, fuzz:
@@ -160,8 +170,12 @@ packages_install() {
     fi
     have apt-get || fail "missing (Debian's package names): ${missing[*]}
 Install them with this system's package manager and run this again."
-    [ "$(id -u)" = 0 ] || have sudo || fail "missing: ${missing[*]}
+    if [ "$(id -u)" != 0 ] && ! have sudo; then
+        # In a test, what needs other rights is not run.
+        [ "${TESTS_WITHOUT_ROOT:-}" != skip ] || { echo "skipped: only root can run apt-get install ${missing[*]}"; exit 77; }
+        fail "missing: ${missing[*]}
 Neither root nor sudo is available: ask for 'apt-get install ${missing[*]}' and run this again."
+    fi
     say "installing ${missing[*]}"
     if [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null; then
         waiting "$ROOT/build/log/apt.log" apt_install "${missing[@]}"
@@ -245,12 +259,12 @@ python_with() {
 
 # ---- Other Debians -------------------------------------------------------------------------------------------------
 
-# chroot_of FOLDER LOG SUITE PACKAGE...: a small Debian with these packages, made once per month. For root, with
+# chroot_of FOLDER LOG SUITE PACKAGE...: a small Debian with these packages and no others, made once per month. For root, with
 # debootstrap. apt resolves what debootstrap cannot. A mirror that is a snapshot has expired lists.
 chroot_of() {
     local folder=$1 log=$2 suite=$3
     shift 3
-    [ -z "$(find "$folder/complete" -mtime -30 2>/dev/null)" ] || return 0
+    [ -z "$(find "$folder/complete" -mtime -30 2>/dev/null)" ] || [ "$(cat "$folder/complete")" != "$*" ] || return 0
     rm -rf --one-file-system "$folder" && mkdir -p "$folder" "$(dirname "$log")"
     {
         debootstrap --variant=minbase "$suite" "$folder" "${DEBIAN_MIRROR:-http://deb.debian.org/debian}" &&
@@ -259,7 +273,7 @@ chroot_of() {
             chroot "$folder" apt-get -o Acquire::Check-Valid-Until=false update &&
             DEBIAN_FRONTEND=noninteractive chroot "$folder" apt-get install -y --no-install-recommends "$@"
     } >"$log" 2>&1 || return
-    touch "$folder/complete"
+    echo "$*" >"$folder/complete"
 }
 
 # in_chroot FOLDER SHARED COMMAND...: without network, with the folder SHARED at the same path. The mounts end with the

@@ -51,7 +51,7 @@ done
 
 # ---- The wheel -------------------------------------------------------------------------------------------------------
 
-wheel_for() { find "$DIST" -maxdepth 1 -name "cuspan-*-$1.whl" 2>/dev/null | sort | tail -n 1; }
+wheel_for() { find "$DIST" -maxdepth 1 -name "cuspan-$(tools/release.sh --version)-*-$1.whl" 2>/dev/null | sort | tail -n 1; }
 
 # Leaves the wheel of this machine in WHEEL, and that of the other architecture in OTHER, if there is one.
 find_wheels() {
