@@ -3,12 +3,14 @@
 #include "base/limits.h"
 #include "base/process/standard_fd.h"
 #include "base/process/write_signals.h"
+#include "base/text/sanitize.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 static _Atomic int level_max = LOG_WARN;
@@ -48,6 +50,8 @@ static void write_line(const char *prefix, const char *format, va_list args)
         int more = vsnprintf(line + used, sizeof line - (size_t)used - 1, format, args);
         size_t room = sizeof line - (size_t)used - 2;
         size_t bytes = (size_t)used + (more < 0 ? 0 : (size_t)more > room ? room : (size_t)more);
+        line[bytes] = '\0';
+        bytes = strlen(sanitize_secrets(line));
         line[bytes++] = '\n';
         log_write(line, bytes);
         if (number == LOG_LINES_MAX) {

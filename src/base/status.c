@@ -1,5 +1,7 @@
 #include "base/status.h"
 
+#include "base/text/sanitize.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -28,6 +30,7 @@ enum status error_set(struct error *err, enum status status, const char *format,
         va_start(args, format);
         vsnprintf(err->text, sizeof err->text, format, args);
         va_end(args);
+        sanitize_secrets(err->text);
     }
     return status;
 }

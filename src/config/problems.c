@@ -1,5 +1,7 @@
 #include "config/problems.h"
 
+#include "base/text/sanitize.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,6 +42,7 @@ static void add(struct config_report *report, enum config_severity severity, con
     struct config_message *message = &report->messages[report->count++];
     message->severity = severity;
     vsnprintf(message->text, sizeof message->text, format, args);
+    sanitize_secrets(message->text);
     drop_partial_character(message->text, sizeof message->text);
     make_printable(message->text);
 }

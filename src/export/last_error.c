@@ -1,6 +1,7 @@
 #include "export/last_error.h"
 
 #include "base/limits.h"
+#include "base/text/sanitize.h"
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -22,6 +23,7 @@ void last_error_note(unsigned output, const char *format, ...)
     va_start(arguments, format);
     pthread_mutex_lock(&lock);
     vsnprintf(last_errors[output], LAST_ERROR_BYTES, format, arguments);
+    sanitize_secrets(last_errors[output]);
     pthread_mutex_unlock(&lock);
     va_end(arguments);
 }
@@ -50,6 +52,7 @@ void last_error_note_at_exit(const char *format, ...)
         return;
     va_start(arguments, format);
     vsnprintf(exit_error, sizeof exit_error, format, arguments);
+    sanitize_secrets(exit_error);
     va_end(arguments);
     atomic_store_explicit(&exit_error_state, EXIT_ERROR_SET, memory_order_release);
 }

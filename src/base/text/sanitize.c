@@ -42,24 +42,99 @@ char *sanitize_line(char *to, size_t size, const char *from, size_t bytes)
     while (used > 0 && to[used - 1] == ' ')
         used--;
     to[used] = '\0';
-    return to;
+    return sanitize_secrets(to);
+}
+
+static bool is_port(const char *text, const char *end)
+{
+    while (text < end && *text >= '0' && *text <= '9')
+        text++;
+    return text == end;
+}
+
+/* Whether the authority of a URL ends before `end` as one does: without a port, or with one. */
+static bool is_host(const char *host, const char *end)
+{
+    const char *colon = memrchr(host, ':', (size_t)(end - host));
+    return !colon || is_port(colon + 1, end) || (*host == '[' && end[-1] == ']');
+}
+
+const char *sanitize_find_user(const char *url, size_t bytes, size_t *length)
+{
+    const char *end = url + bytes, *scheme_end = memmem(url, bytes, "://", 3);
+    const char *user = scheme_end ? scheme_end + 3 : url, *path = user, *query;
+    while (path < end && !strchr("/?#", *path))
+        path++;
+    for (query = path; query < end && !strchr("?#", *query);)
+        query++;
+    const char *at = memrchr(user, '@', (size_t)(query - user));
+    if (!at && !is_host(user, path))
+        at = memrchr(user, '@', (size_t)(end - user));
+    *length = at ? (size_t)(at - user) : 0;
+    return at ? user : NULL;
+}
+
+/* Replaces the bytes by up to three asterisks, and returns the end of these. */
+static char *mask(char *text, size_t bytes)
+{
+    size_t kept = bytes < 3 ? bytes : 3;
+    memset(text, '*', kept);
+    memmove(text + kept, text + bytes, strlen(text + bytes) + 1);
+    return text + kept;
+}
+
+/* What follows the host's colon and is no port: a password whose '@' is missing, perhaps because the text was
+ * cut. Our own messages have http://HOST:PORT. */
+static char *find_rest_of_password(char *host, const char *end, size_t *bytes)
+{
+    size_t authority = strcspn(host, "/?#");
+    const char *host_end = host + authority < end ? host + authority : end;
+    char *colon = memrchr(host, ':', (size_t)(host_end - host));
+    if (is_host(host, host_end) || strncmp(colon, ":PORT", 5) == 0)
+        return NULL;
+    *bytes = (size_t)(host_end - colon - 1);
+    return colon + 1;
+}
+
+/* Masks what a word hides, which is a URL if it has "://" or NAME:PASSWORD@. Returns its end. */
+static char *mask_word(char *word, const char *ends)
+{
+    size_t length, bytes = strcspn(word, ends);
+    char *scheme_end = memmem(word, bytes, "://", 3);
+    char *user = (char *)(uintptr_t)sanitize_find_user(word, bytes, &length);
+    if (!user && scheme_end)
+        user = find_rest_of_password(scheme_end + 3, word + bytes, &length);
+    if (user && length > 0 && (scheme_end || memchr(user, ':', length)))
+        word = mask(user, length);
+    bytes = strcspn(word, ends);
+    char *query = scheme_end ? memchr(word, '?', bytes) : NULL;
+    size_t query_bytes = query ? (size_t)(word + bytes - query - 1) : 0;
+    return query_bytes ? mask(query + 1, query_bytes) : word + bytes;
+}
+
+char *sanitize_secrets(char *text)
+{
+    static const char ends[] = " \t\r\n'\"`<>";
+    for (char *word = text + strspn(text, ends); *word; word += strspn(word, ends)) {
+        /* What is in quotes may have spaces. */
+        char quote[2] = {word > text && strchr("'\"", word[-1]) ? word[-1] : '\0'};
+        word = mask_word(word, *quote && strchr(word, *quote) ? quote : ends);
+    }
+    return text;
 }
 
 char *sanitize_url(char *to, size_t size, const char *url)
 {
-    const char *end = url + strcspn(url, "?#");
+    size_t user_bytes, scheme_bytes;
+    const char *user = sanitize_find_user(url, strlen(url), &user_bytes);
     const char *scheme_end = strstr(url, "://");
-    const char *host = scheme_end && scheme_end < end ? scheme_end + 3 : url;
-    size_t scheme_bytes = (size_t)(host - url);
-    /* The last '@' counts, even after a '/', to hide a password that should have been percent-encoded. */
-    const char *at = memrchr(host, '@', (size_t)(end - host));
-    if (at)
-        host = at + 1;
+    const char *host = user ? user + user_bytes + 1 : scheme_end ? scheme_end + 3 : url;
+    scheme_bytes = user ? (size_t)(user - url) : (size_t)(host - url);
     char scheme[16] = "";
     if (scheme_bytes < sizeof scheme)
         memcpy(scheme, url, scheme_bytes);
     sanitize_line(to, size, scheme, strlen(scheme));
     size_t used = strlen(to);
-    sanitize_line(to + used, size - used, host, (size_t)(end - host));
+    sanitize_line(to + used, size - used, host, strcspn(host, "?#"));
     return to;
 }

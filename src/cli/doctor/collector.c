@@ -15,12 +15,11 @@ bool collector_split(const char *endpoint, bool has_tls_by_default, struct colle
 {
     const char *scheme_end = strstr(endpoint, "://");
     const char *host = scheme_end ? scheme_end + 3 : endpoint;
+    size_t user_len;
+    const char *user = sanitize_find_user(endpoint, strlen(endpoint), &user_len);
+    if (user)
+        host = user + user_len + 1;
     size_t len = strcspn(host, "/?#");
-    const char *at = memrchr(host, '@', len);
-    if (at) {
-        len -= (size_t)(at + 1 - host);
-        host = at + 1;
-    }
     collector->is_tls = scheme_end ? strncasecmp(endpoint, "https", 5) == 0 : has_tls_by_default;
     const char *bracket = *host == '[' ? memchr(host, ']', len) : NULL;
     const char *after = bracket ? bracket : host;

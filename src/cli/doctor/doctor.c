@@ -1,5 +1,6 @@
 #include "cli/doctor/doctor.h"
 
+#include "base/text/sanitize.h"
 #include "cli/doctor/checks.h"
 #include "cli/util/xalloc.h"
 
@@ -58,8 +59,9 @@ void doctor_result(struct doctor *doctor, enum result result, const char *format
     print_latest(doctor);
     doctor->lines =
         xgrow(doctor->lines, &doctor->line_capacity, doctor->line_count + 1, sizeof *doctor->lines);
+    found = len >= 0 ? sanitize_secrets(found) : xstrdup("?");
     doctor->lines[doctor->line_count++] =
-        (struct doctor_line){doctor->group, doctor->name, result, len >= 0 ? found : xstrdup("?"), NULL};
+        (struct doctor_line){doctor->group, doctor->name, result, found, NULL};
     doctor->counts[result]++;
 }
 
@@ -72,6 +74,8 @@ void doctor_fix(struct doctor *doctor, const char *format, ...)
     if (vasprintf(&line->fix, format, args) < 0)
         line->fix = NULL;
     va_end(args);
+    if (line->fix)
+        sanitize_secrets(line->fix);
 }
 
 static void add_json_member(struct text *json, const char *key, const char *value)

@@ -1,6 +1,8 @@
 #include "export/otlp/headers.h"
 
 #include "base/log.h"
+#include "base/process/variables.h"
+#include "base/text/sanitize.h"
 #include "export/otlp/grpc.h"
 
 #include <ctype.h>
@@ -64,6 +66,18 @@ static enum status add_user_header(struct headers *headers, const struct header 
     return status == STATUS_OK ? add_line(headers, header->name, header->value) : status;
 }
 
+/* The proxy's, too: its answers and libcurl's messages may repeat them. */
+static enum status add_secrets_of_urls(struct headers *headers, const char *endpoint)
+{
+    static const char *const proxies[] = {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy",
+                                          "ALL_PROXY"};
+    enum status status = endpoint ? secrets_add_url(&headers->secrets, endpoint) : STATUS_OK;
+    for (size_t i = 0; i < sizeof proxies / sizeof *proxies && status == STATUS_OK; i++)
+        if (variables_get(proxies[i]))
+            status = secrets_add_url(&headers->secrets, variables_get(proxies[i]));
+    return status;
+}
+
 enum status headers_init(struct headers *headers, const struct exporter_settings *settings,
                          const char *user_agent_prefix)
 {
@@ -71,8 +85,8 @@ enum status headers_init(struct headers *headers, const struct exporter_settings
     headers->owned = calloc(settings->header_count + 1, sizeof *headers->owned);
     headers->lines = calloc(settings->header_count + 1 + HEADERS_PER_REQUEST_MAX + 1, sizeof *headers->lines);
     enum status status = headers->owned && headers->lines ? STATUS_OK : STATUS_NO_MEMORY;
-    if (status == STATUS_OK && settings->endpoint)
-        status = secrets_add_url(&headers->secrets, settings->endpoint);
+    if (status == STATUS_OK)
+        status = add_secrets_of_urls(headers, settings->endpoint);
     bool has_user_agent = false;
     for (size_t i = 0; i < settings->header_count && status == STATUS_OK; i++)
         status = add_user_header(headers, &settings->headers[i], &has_user_agent);
@@ -96,6 +110,14 @@ void headers_deinit(struct headers *headers)
     free(headers->lines);
     secrets_deinit(&headers->secrets);
     *headers = (struct headers){0};
+}
+
+char *headers_sanitize(const struct headers *headers, char *to, size_t size, const char *text)
+{
+    sanitize_line(to, size, text, strlen(text));
+    if (secrets_leak(&headers->secrets, to))
+        snprintf(to, size, "(text not shown: it contains a secret)");
+    return to;
 }
 
 static const char *encoding_line(struct headers *headers, const char *name, const char *encoding)

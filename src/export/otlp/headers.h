@@ -27,6 +27,9 @@ enum status headers_init(struct headers *headers, const struct exporter_settings
                          const char *user_agent_prefix) MUST_CHECK;
 void headers_deinit(struct headers *headers);
 
+/* Copies a text from a server, a proxy or libcurl as one line without secrets. Returns `to`. */
+char *headers_sanitize(const struct headers *headers, char *to, size_t size, const char *text);
+
 struct request_kind {
     bool grpc;
     bool json;

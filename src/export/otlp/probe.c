@@ -91,10 +91,7 @@ static void judge(const struct exporter_settings *exporter, const struct transpo
     snprintf(answer->status, sizeof answer->status, "%s", verdict.status);
     if (verdict.hint)
         snprintf(answer->hint, sizeof answer->hint, "%s", verdict.hint);
-    if (secrets_leak(&headers->secrets, verdict.message))
-        snprintf(answer->message, sizeof answer->message, "(message not shown: it contains a secret)");
-    else
-        sanitize_line(answer->message, sizeof answer->message, verdict.message, strlen(verdict.message));
+    headers_sanitize(headers, answer->message, sizeof answer->message, verdict.message);
 }
 
 void probe_collector(const struct exporter_settings *exporter, const char *module_path,
@@ -126,7 +123,7 @@ void probe_collector(const struct exporter_settings *exporter, const char *modul
     else if (response.result == TRANSPORT_ANSWERED)
         judge(exporter, transport, &headers, &response, answer);
     else
-        snprintf(answer->error, sizeof answer->error, "%s", response.error);
+        headers_sanitize(&headers, answer->error, sizeof answer->error, response.error);
     if (connection)
         transport->connection_destroy(connection);
     transport_options_free(&options);

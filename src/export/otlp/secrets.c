@@ -1,5 +1,6 @@
 #include "export/otlp/secrets.h"
 
+#include "base/text/sanitize.h"
 #include "export/otlp/percent.h"
 
 #include <stdint.h>
@@ -76,13 +77,26 @@ static enum status add_credentials(struct secrets *secrets, const char *user, si
     return add(secrets, encoded, 0);
 }
 
+static enum status add_query(struct secrets *secrets, const char *url)
+{
+    enum status status = STATUS_OK;
+    for (const char *at = url + strcspn(url, "?#"); *at && status == STATUS_OK;) {
+        size_t bytes = strcspn(++at, "&#");
+        const char *equals = memchr(at, '=', bytes), *value = equals ? equals + 1 : at;
+        status = add_part(secrets, value, (size_t)(at + bytes - value));
+        at += bytes;
+    }
+    return status;
+}
+
 enum status secrets_add_url(struct secrets *secrets, const char *url)
 {
-    const char *scheme_end = strstr(url, "://");
-    const char *user = scheme_end ? scheme_end + 3 : url;
-    const char *end = memrchr(user, '@', strcspn(user, "/?#"));
-    if (!end)
-        return STATUS_OK;
+    size_t bytes;
+    const char *user = sanitize_find_user(url, strlen(url), &bytes);
+    bool is_path = user && memchr(user, '/', bytes) && !memchr(user, ':', bytes);
+    if (!user || is_path)
+        return add_query(secrets, url);
+    const char *end = user + bytes;
     const char *colon = memchr(user, ':', (size_t)(end - user));
     const char *user_end = colon ? colon : end;
     const char *password = colon ? colon + 1 : end;
@@ -92,7 +106,7 @@ enum status secrets_add_url(struct secrets *secrets, const char *url)
     if (status == STATUS_OK)
         status =
             add_credentials(secrets, user, (size_t)(user_end - user), password, (size_t)(end - password));
-    return status;
+    return status == STATUS_OK ? add_query(secrets, end) : status;
 }
 
 void secrets_deinit(struct secrets *secrets)

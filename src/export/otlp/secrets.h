@@ -1,5 +1,6 @@
 /* Detects secrets in a server's messages before they are logged, because some servers echo the request.
- * Secrets are the values of the user's headers and the credentials in the endpoint's URL.
+ * Secrets are the values of the user's headers, and the credentials in the URLs of the endpoint and of
+ * proxies.
  *
  * Only the first bytes of a secret are compared: messages are truncated and may not contain all of a long
  * one.
@@ -29,8 +30,8 @@ struct secrets {
  * zeroed. NO_MEMORY. */
 enum status secrets_add_header(struct secrets *secrets, const char *value) MUST_CHECK;
 
-/* Adds the password of http://user:password@host, and both as encoded in the Authorization header. NO_MEMORY.
- */
+/* Adds the password of http://user:password@host, both as encoded in the Authorization header, and the values
+ * of the query. NO_MEMORY. */
 enum status secrets_add_url(struct secrets *secrets, const char *url) MUST_CHECK;
 
 void secrets_deinit(struct secrets *secrets);

@@ -95,15 +95,9 @@ static void note_success(struct sender *sender)
 /* The server's message as ": MESSAGE", without secrets and control characters; "" if there is none. */
 static void sanitize_message(struct sender *sender, const char *message, char *to, size_t size)
 {
-    *to = '\0';
-    if (secrets_leak(&sender->headers.secrets, message)) {
-        snprintf(to, size, ": (message not shown: it contains a secret)");
-    } else if (*message) {
-        memcpy(to, ": ", 2);
-        sanitize_line(to + 2, size - 2, message, strlen(message));
-        if (!to[2])
-            *to = '\0';
-    }
+    memcpy(to, ": ", 2);
+    if (!*headers_sanitize(&sender->headers, to + 2, size - 2, message))
+        *to = '\0';
 }
 
 static void send_request(struct sender *sender, const struct request_body *body, uint64_t give_up_at_ns,
@@ -136,10 +130,8 @@ static void send_request(struct sender *sender, const struct request_body *body,
     sender->transport->connection_send(sender->connection, &request, response);
     /* The text may contain data from the server, such as fields of its certificate. */
     char error[sizeof response->error];
-    sanitize_line(error, sizeof error, response->error, strlen(response->error));
-    memcpy(response->error, error, sizeof error);
-    if (secrets_leak(&sender->headers.secrets, response->error))
-        snprintf(response->error, sizeof response->error, "(reason not shown: it contains a secret)");
+    memcpy(response->error, headers_sanitize(&sender->headers, error, sizeof error, response->error),
+           sizeof error);
 }
 
 static void judge(struct sender *sender, const struct request_body *body,

@@ -4,7 +4,9 @@
     faults_proxies_test.py --build DIRECTORY [--sanitizers LIST] [CLASS[.test]...]
 """
 
+import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -15,7 +17,7 @@ import backend  # noqa: E402
 import bad_server as bad  # noqa: E402
 import faults_case  # noqa: E402
 from bad_server import take  # noqa: E402
-from faults_case import SECRET  # noqa: E402
+from faults_case import HASTE, SECRET  # noqa: E402
 
 
 class Proxies(faults_case.Case):
@@ -76,6 +78,26 @@ class Proxies(faults_case.Case):
         port = backend.free_ports(1)[0]
         self.keeps_trying(server, "cannot deliver to .*connection refused.*proxy",
                           env={"http_proxy": f"http://user:{SECRET}@127.0.0.1:{port}"})
+
+
+    def test_secrets_of_proxies_that_cannot_be_used(self):
+        """libcurl's messages repeat the variable. Neither log, nor report, nor doctor has the password."""
+        server = self.server()
+        for user, host in ((f"alice:{SECRET}", "127.0.0.1:99999"), (f"alice:{SECRET[:9]}/{SECRET}", "127.0.0.1:1"),
+                           (f"alice:{SECRET}#x", "127.0.0.1:1"), (f"alice:a b{SECRET}", "127.0.0.1:1"), (SECRET, "[::1:1"),
+                           (f"alice:{SECRET}", "nowhere.invalid:1")):
+            for scheme in ("http://", "", "ftp://") if host.endswith("99999") else ("http://",):
+                env = {"http_proxy": f"{scheme}{user}@{host}"}
+                with self.subTest(**env):
+                    agent = self.agent(server, {"exit_deadline_ms": 30 * HASTE}, env=env)
+                    agent.play()
+                    agent.end()  # checks what it said
+                    self.assertNotIn(SECRET, next(agent.directory.glob("report.*")).read_text())
+        said = subprocess.run([faults_case.BUILD / "cuspan", "doctor"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+                              env={**os.environ, "http_proxy": f"http://alice:a b{SECRET}@127.0.0.1:1", "no_proxy": "",
+                                   "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}).stdout.decode()
+        self.assertIn("Unsupported proxy", said)
+        self.assertNotIn(SECRET, said)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -64,12 +65,47 @@ static void test_urls_lose_what_may_be_secret(void **state)
     assert_string_equal(safe(""), "");
 }
 
+static const char *masked(const char *text)
+{
+    static char to[256];
+    snprintf(to, sizeof to, "%s", text);
+    return sanitize_secrets(to);
+}
+
+static void test_texts_lose_what_may_be_secret(void **state)
+{
+    assert_string_equal(masked("no route to http://localhost:4318/v1/traces: refused"),
+                        "no route to http://localhost:4318/v1/traces: refused");
+    assert_string_equal(masked("bad proxy in 'http://alice:S3cretPw@127.0.0.1:99999'"),
+                        "bad proxy in 'http://***@127.0.0.1:99999'");
+    assert_string_equal(masked("alice:S3cretPw@host is not a proxy"), "***@host is not a proxy");
+    assert_string_equal(masked("http://token@host"), "http://***@host");
+    assert_string_equal(masked("http://a:p/w@h/ and http://a:p#w@h and http://a:p?w@h"),
+                        "http://***@h/ and http://***@h and http://***@h");
+    assert_string_equal(masked("http://a:p@w@h"), "http://***@h");
+    assert_string_equal(masked("bad proxy 'http://alice:my pass@host', it's bad"),
+                        "bad proxy 'http://***@host', it's bad");
+    assert_string_equal(masked("http:////a:pw@h"), "http://***@h");
+    assert_string_equal(masked("the password's '@' was cut: http://alice:S3cre"),
+                        "the password's '@' was cut: http://alice:***");
+    assert_string_equal(masked("https://host:1/v1/traces?key=s3cr3t done"),
+                        "https://host:1/v1/traces?*** done");
+    assert_string_equal(masked("https://host:1/x?mail=me@there"), "https://host:1/x?***");
+    assert_string_equal(masked("expected http://HOST:PORT, https://HOST:PORT or HOST:PORT"),
+                        "expected http://HOST:PORT, https://HOST:PORT or HOST:PORT");
+    assert_string_equal(masked("me@there.org, git@[::1]:22, http://[::1]:4318/, a@b"),
+                        "me@there.org, git@[::1]:22, http://[::1]:4318/, a@b");
+    assert_string_equal(masked("x:@ :@ @ :// ://@ a://b:@"), "**@ *@ @ :// ://@ a://**@");
+    assert_string_equal(masked(""), "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_message_becomes_one_line),
         cmocka_unit_test(test_nothing_reaches_the_terminal_but_text),
         cmocka_unit_test(test_long_messages_are_cut_between_characters),
+        cmocka_unit_test(test_texts_lose_what_may_be_secret),
         cmocka_unit_test(test_urls_lose_what_may_be_secret),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -122,6 +122,17 @@ static void test_most_urls_have_no_secrets(void **state)
     }
 }
 
+static void test_what_a_url_should_have_encoded(void **state)
+{
+    struct secrets secrets = of_url("http://user:hunter/22#x?y z@proxy:3128");
+    assert_true(secrets_leak(&secrets, "no proxy hunter/22#x?y z"));
+    secrets_deinit(&secrets);
+    secrets = of_url("https://collector/v1/traces?api_key=0123456789&b=short");
+    assert_true(secrets_leak(&secrets, "Cannot POST /v1/traces?api_key=0123456789"));
+    assert_false(secrets_leak(&secrets, "api_key"));
+    secrets_deinit(&secrets);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -130,6 +141,7 @@ int main(void)
         cmocka_unit_test(test_what_is_no_secret_hides_nothing),
         cmocka_unit_test(test_credentials_in_a_url_are_found),
         cmocka_unit_test(test_a_name_without_a_password_is_a_token),
+        cmocka_unit_test(test_what_a_url_should_have_encoded),
         cmocka_unit_test(test_most_urls_have_no_secrets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
