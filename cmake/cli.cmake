@@ -49,7 +49,7 @@ cuspan_stage(cli src/cli/args/command_table.c src/cli/args/options.c src/cli/arg
              src/cli/util/xalloc.c src/cli/util/int_map.c src/cli/util/paged.c src/cli/util/text.c src/cli/util/json_object.c src/cli/util/terminal.c src/cli/util/progress.c
              src/cli/run/injection.c src/cli/run/command_root.c src/cli/run/launch.c src/cli/run/traced_program.c src/cli/run/outcome.c src/cli/run/outcome_print.c
              src/cli/trace/trace.c src/cli/trace/trace_strings.c src/cli/trace/trace_source.c src/cli/trace/trace_files.c
-             src/cli/trace/byte_source.c src/cli/trace/file_kind.c src/cli/trace/json_clean.c src/cli/trace/otlp_value.c src/cli/trace/trace_facts.c src/cli/trace/documents.c src/cli/trace/parse_ahead.c src/cli/trace/otlp_json.c src/cli/trace/otlp_protobuf.c
+             src/cli/trace/byte_source.c src/cli/trace/file_kind.c src/cli/trace/send_input.c src/cli/trace/json_clean.c src/cli/trace/otlp_value.c src/cli/trace/trace_facts.c src/cli/trace/documents.c src/cli/trace/parse_ahead.c src/cli/trace/otlp_json.c src/cli/trace/otlp_protobuf.c
              src/cli/trace/span_store.c src/cli/trace/span_sort.c src/cli/trace/trace_segments.c src/cli/trace/trace_read.c
              src/cli/code/stack_lines.c src/cli/code/range_lines.c src/cli/code/forward_lines.c
              src/cli/code/code_book.c src/cli/code/code_ranges.c src/cli/code/code_compiled.c src/cli/code/inductor.c src/cli/code/fatbin.c src/cli/code/cubin_lines.c src/cli/code/kernel_lines.c src/cli/code/source_lines.c

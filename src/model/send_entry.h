@@ -13,6 +13,7 @@ struct send_request {
     /* May be NULL; both in bytes. */
     void (*progress)(void *context, uint64_t done, uint64_t total);
     void *context;
+    const char *const *names; /* of the paths, for messages */
 };
 
 struct send_result {
@@ -25,6 +26,7 @@ struct send_result {
     uint64_t resent;      /* requests */
     char endpoint[256];   /* without secrets; empty: none was used */
     char metrics_endpoint[256];
+    uint64_t skipped; /* lines that are not OTLP JSON */
 };
 
 /* Reads the environment like an agent. Fails only if nothing can be sent; problems of single files are

@@ -99,7 +99,7 @@ static enum status engage(struct sending *sending, struct error *err)
     return first || sending->spool_drains[METRICS_OUTPUT] ? STATUS_OK : no_exporter(err);
 }
 
-static enum status send_file(struct sending *sending, const char *path, struct error *err)
+static enum status send_file(struct sending *sending, const char *path, const char *name, struct error *err)
 {
     char source[SPOOL_SOURCE_BYTES], folder[4096];
     uint32_t output, segment;
@@ -111,20 +111,20 @@ static enum status send_file(struct sending *sending, const char *path, struct e
     }
     if (sending->is_grpc)
         return error_set(err, STATUS_UNSUPPORTED,
-                         "%.300s contains JSON, which gRPC cannot carry; set an endpoint of OTLP/HTTP", path);
+                         "%.300s contains JSON, which gRPC cannot carry; set an endpoint of OTLP/HTTP", name);
     if (!sending->spool_drains[0])
         return no_exporter(err);
-    return spool_drain_lines(sending->spool_drains[0], path, sending->request, sending->result, err);
+    return spool_drain_lines(sending->spool_drains[0], path, name, sending->request, sending->result, err);
 }
 
-static enum status send_path(struct sending *sending, const char *path, struct error *err)
+static enum status send_path(struct sending *sending, const char *path, const char *name, struct error *err)
 {
     struct stat facts;
     if (stat(path, &facts) != 0)
-        return error_set(err, STATUS_NOT_FOUND, "%.300s does not exist", path);
+        return error_set(err, STATUS_NOT_FOUND, "%.300s does not exist", name);
     if (S_ISDIR(facts.st_mode))
         return spool_drain_folder(sending->spool_drains, path, NULL, sending->request, sending->result, err);
-    return send_file(sending, path, err);
+    return send_file(sending, path, name, err);
 }
 
 static enum status send_all(struct sending *sending, struct error *err)
@@ -135,9 +135,9 @@ static enum status send_all(struct sending *sending, struct error *err)
         return error_set(err, STATUS_INVALID,
                          "no spool to send; name its directory or set distribution.cuspan.spool.directory");
     if (request->path_count == 0)
-        return send_path(sending, settings.spool.directory, err);
+        return send_path(sending, settings.spool.directory, settings.spool.directory, err);
     for (size_t i = 0; i < request->path_count && status == STATUS_OK; i++)
-        status = send_path(sending, request->paths[i], err);
+        status = send_path(sending, request->paths[i], request->names[i], err);
     return status;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "cli/run/command_root.h"
+#include "cli/trace/send_input.h"
 #include "cli/util/xalloc.h"
 #include "cli/args/options.h"
 #include "cli/util/progress.h"
@@ -14,7 +15,8 @@
 
 struct sending {
     struct injection injection;
-    const char **paths;
+    const char **names;
+    struct send_input *inputs; /* of the names */
     size_t path_count;
     uint32_t patience_s;
 };
@@ -49,7 +51,11 @@ static int send_all(struct sending *sending, struct error *err)
     const struct root_api *api = root_api_open(sending->injection.library, err);
     if (!api)
         return EXIT_FAILED;
-    struct send_request request = {.paths = sending->paths,
+    const char **paths = xcalloc(sending->path_count + 1, sizeof *paths);
+    for (size_t i = 0; i < sending->path_count; i++)
+        paths[i] = sending->inputs[i].path;
+    struct send_request request = {.paths = paths,
+                                   .names = sending->names,
                                    .path_count = sending->path_count,
                                    .patience_ms = sending->patience_s * 1000,
                                    .progress = progress_update,
@@ -57,11 +63,22 @@ static int send_all(struct sending *sending, struct error *err)
     progress_begin(&progress, "sending");
     enum status status = api->send(&request, &result, err);
     progress_end(&progress);
+    free(paths);
     if (!sending->injection.is_quiet && (status == STATUS_OK || result.delivered || result.points))
         print_result(&result);
     if (status == STATUS_INVALID && result.delivered + result.points == 0)
         return EXIT_USAGE;
-    return status == STATUS_OK && result.left + result.lost == 0 ? EXIT_OK : EXIT_FAILED;
+    bool is_useless = result.skipped && result.delivered + result.points == 0;
+    return status == STATUS_OK && result.left + result.lost == 0 && !is_useless ? EXIT_OK : EXIT_FAILED;
+}
+
+static enum status open_inputs(struct sending *sending, struct error *err)
+{
+    enum status status = STATUS_OK;
+    sending->inputs = xcalloc(sending->path_count + 1, sizeof *sending->inputs);
+    for (size_t i = 0; status == STATUS_OK && i < sending->path_count; i++)
+        status = send_input_open(sending->names[i], &sending->inputs[i], err);
+    return status;
 }
 
 static int run_send(struct sending *sending)
@@ -71,7 +88,9 @@ static int run_send(struct sending *sending)
     unsetenv("NVTX_INJECTION64_PATH");
     unsetenv("NCCL_PROFILER_PLUGIN");
     int result = EXIT_USAGE;
-    if (injection_prepare(&sending->injection, &err) == STATUS_OK) {
+    if (open_inputs(sending, &err) != STATUS_OK) {
+        result = EXIT_FAILED;
+    } else if (injection_prepare(&sending->injection, &err) == STATUS_OK) {
         injection_apply(&sending->injection);
         result = send_all(sending, &err);
     }
@@ -85,19 +104,22 @@ static int take_option(void *context, struct options *options, int option)
     struct sending *sending = context;
     if (option != OPTION_OPERAND)
         return injection_take_option(&sending->injection, options, option);
-    sending->paths[sending->path_count++] = options->value;
+    sending->names[sending->path_count++] = options->value;
     return EXIT_OK;
 }
 
 int cmd_send(int argc, char **argv)
 {
-    struct sending sending = {.paths = xcalloc((size_t)argc + 1, sizeof *sending.paths)};
+    struct sending sending = {.names = xcalloc((size_t)argc + 1, sizeof *sending.names)};
     struct options options;
     const struct option_target targets[] = {
         {OPTION_TIMEOUT, .number = &sending.patience_s, .min = 1, .max = PATIENCE_S_MAX}, {0}};
     options_init(&options, "send", argc, argv);
     int result = options_read(&options, targets, take_option, &sending) ? run_send(&sending) : options.status;
-    free(sending.paths);
+    for (size_t i = 0; sending.inputs && i < sending.path_count; i++)
+        send_input_close(&sending.inputs[i]);
+    free(sending.inputs);
+    free(sending.names);
     injection_deinit(&sending.injection);
     return result;
 }

@@ -225,6 +225,11 @@ bool byte_source_is_cut(const struct byte_source *source)
     return source->is_inside && !source->is_over;
 }
 
+bool byte_source_is_packed(const struct byte_source *source)
+{
+    return source->packing != PACKING_NONE;
+}
+
 uint64_t byte_source_read_bytes(const struct byte_source *source)
 {
     return source->read_bytes;

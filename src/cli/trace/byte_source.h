@@ -22,6 +22,7 @@ enum status byte_source_read(struct byte_source *source, char *bytes, size_t cap
 const char *byte_source_damage(const struct byte_source *source);
 /* It ends early, and was right up to there. */
 bool byte_source_is_cut(const struct byte_source *source);
+bool byte_source_is_packed(const struct byte_source *source);
 /* Of the file, for showing progress. */
 uint64_t byte_source_read_bytes(const struct byte_source *source);
 

@@ -179,11 +179,12 @@ static bool send_line(struct spool_drain *drain, const char *line, size_t bytes,
     return true;
 }
 
-enum status spool_drain_lines(struct spool_drain *drain, const char *path, const struct send_request *request,
-                              struct send_result *result, struct error *err)
+enum status spool_drain_lines(struct spool_drain *drain, const char *path, const char *name,
+                              const struct send_request *request, struct send_result *result,
+                              struct error *err)
 {
     char *line = NULL;
-    size_t size = 0, number = 0;
+    size_t size = 0, number = 0, skipped = 0, first_skipped = 0;
     ssize_t bytes;
     bool is_over = false;
     FILE *file = files_open_stream(path);
@@ -198,9 +199,8 @@ enum status spool_drain_lines(struct spool_drain *drain, const char *path, const
         done += (uint64_t)bytes;
         size_t length = (size_t)bytes - (line[bytes - 1] == '\n');
         int64_t spans = json_spans_count(line, length);
-        if (spans < 0 && length > 0)
-            log_warn("%s:%zu: skipped (not a complete OTLP JSON request); check that the file is complete",
-                     path, number);
+        if (spans < 0 && length > 0 && skipped++ == 0)
+            first_skipped = number;
         if (spans <= 0)
             continue;
         is_over |= is_over || !send_line(drain, line, length, (uint32_t)spans, result);
@@ -208,6 +208,10 @@ enum status spool_drain_lines(struct spool_drain *drain, const char *path, const
             result->left += (uint64_t)spans;
         tell_progress(request, done, total);
     }
+    if (skipped)
+        log_warn("%s:%zu: skipped (not a complete OTLP JSON request)%s; check that the file is complete",
+                 name, first_skipped, skipped > 1 ? ", and so are later lines" : "");
+    result->skipped += skipped;
     free(line);
     fclose(file);
     return STATUS_OK;

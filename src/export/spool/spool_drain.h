@@ -23,7 +23,8 @@ enum status spool_drain_folder(struct spool_drain *const drains[OUTPUT_NUMBERS],
                                struct send_result *result, struct error *err) MUST_CHECK;
 
 /* Sends the lines of a file, which is not changed. */
-enum status spool_drain_lines(struct spool_drain *drain, const char *path, const struct send_request *request,
-                              struct send_result *result, struct error *err) MUST_CHECK;
+enum status spool_drain_lines(struct spool_drain *drain, const char *path, const char *name,
+                              const struct send_request *request, struct send_result *result,
+                              struct error *err) MUST_CHECK;
 
 #endif

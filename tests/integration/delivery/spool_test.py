@@ -9,6 +9,7 @@ collector and the disk. --long plays an outage of an hour at 10,000 spans/s in f
 
 import argparse
 import contextlib
+import gzip
 import json
 import os
 import random
@@ -26,6 +27,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "support")]
 
+from otlp_encode import zstd  # noqa: E402
 from otlp_sink import OtlpSink  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -581,7 +583,30 @@ class Send(Case):
         sink = self.sink()
         said = self.send(sink, path)
         self.assert_each_once(sink, count)
-        self.assertEqual(len(re.findall(r"trace\.jsonl:\d+: skipped .not a complete", said)), 4, said)
+        self.assertRegex(said, r"trace\.jsonl:2: skipped .not a complete .*, and so are later lines")
+        path.write_bytes(b"not json\n" * 200)
+        self.assertEqual(self.send(self.sink(), path, status=1).count("skipped"), 1)
+
+    def test_compressed_lines(self):
+        path, count = self.lines()
+        for name, packed in (("trace.jsonl.gz", gzip.compress(path.read_bytes())), ("trace.jsonl.zst", zstd(path.read_bytes()))):
+            file = self.directory / name
+            file.write_bytes(packed)
+            sink = self.sink()
+            self.assertIn(f"{count:,} spans delivered", self.send(sink, file))
+            self.assert_each_once(sink, count)
+            file.write_bytes((packed + packed)[:-100])
+            self.assertIn("data ends early; the lines before are sent", self.send(self.sink(), file))
+
+    def test_what_is_no_file_of_lines(self):
+        sink = self.sink()
+        messages = self.directory / "spans.pb"
+        messages.write_bytes(b"\0\0\0\x03\x0a\x01x")
+        for file, words in ((ROOT / "examples/recordings/vector_add.cuspanrec", "it is a recording; send it with cuspan replay"),
+                            (BUILD / "cuspan", "it is an ELF program"), (messages, "it has OTLP protobuf messages")):
+            said = self.send(sink, file, status=1)
+            self.assertIn(f"{file}: {words}", said)
+            self.assertEqual(len(said.splitlines()), 1, said)
 
     def test_what_cant_be_sent(self):
         sink = self.sink()
