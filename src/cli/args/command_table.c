@@ -117,7 +117,8 @@ static const struct command_option show_options[] = {
           "trace ID, or its first digits (default: the trace with the most spans)"),
     FLAG(OPTION_LINES, "lines", "print one line per span in order of time, for grep, awk and sort"),
     A_FILE(OPTION_PERFETTO, "perfetto", "FILE",
-           "write the trace for https://ui.perfetto.dev (\"-\": standard output)"),
+           "write the trace for https://ui.perfetto.dev, compressed if the name ends with .gz (\"-\": standard "
+           "output)"),
     WIDTH,
     VALUE(OPTION_ROWS, "rows", "N",
           "approximate number of lines (40); equal spans share a line until it fits (0: one line per span)"),
@@ -212,9 +213,8 @@ static const struct command_example flame_examples[] = {
 
 static const struct command_option export_options[] = {
     A_FILE('o', "output", "DEST",
-           "folder for Parquet files, FILE.sqlite, or FILE.json for Perfetto (with --format perfetto also "
-           "\"-\": "
-           "standard output)"),
+           "folder for Parquet files, FILE.sqlite, or FILE.json or FILE.json.gz for Perfetto (with --format "
+           "perfetto also \"-\": standard output)"),
     ONE_OF(OPTION_FORMAT, "format", "NAME", "format, whatever the destination is called",
            "parquet perfetto sqlite"), /* as enum format */
     VALUE(OPTION_TRACE, "trace", "ID",

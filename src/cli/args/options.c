@@ -173,13 +173,21 @@ bool options_number(const struct options *options, long min, long max, long *num
     return true;
 }
 
-static int set_target(const struct options *options, const struct option_target *target)
+static int set_target(struct options *options, const struct option_target *target)
 {
     long number;
     if (target->flag)
         *target->flag = true;
     if (target->text)
         *target->text = options->value;
+    if (target->choice && !options->value && options->chosen == target->choice &&
+        *target->choice != target->value)
+        return options_complain(options, "--%s and --%s exclude each other", options->chosen_by,
+                                options->option->name);
+    if (target->choice && !options->value) {
+        options->chosen = target->choice;
+        options->chosen_by = options->option->name;
+    }
     if (target->choice)
         *target->choice = options->value ? options->word : target->value;
     if (!target->number)
@@ -207,8 +215,15 @@ bool options_read(struct options *options, const struct option_target *targets, 
                   void *context)
 {
     int option;
+    bool has_stdin = false;
     options->status = EXIT_OK;
     while ((option = options_next(options)) != OPTION_END) {
+        bool is_stdin = option == OPTION_OPERAND && strcmp(options->value, "-") == 0;
+        if (is_stdin && has_stdin) {
+            options->status = options_complain(options, "\"-\" (standard input) can be given only once");
+            return false;
+        }
+        has_stdin |= is_stdin;
         if (option != OPTION_HELP)
             options->status = read_option(options, option, targets, take_other, context);
         if (option == OPTION_HELP || options->status != EXIT_OK)

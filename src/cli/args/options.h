@@ -23,6 +23,8 @@ struct options {
     const char *value;                   /* its argument, or the operand */
     int word;                            /* COMPLETES_WORDS: the index of `value` among the words */
     int status;                          /* of options_read() */
+    const int *chosen; /* the latest of several options without arguments that exclude each other */
+    const char *chosen_by;
 };
 
 /* The variable that an option sets: one of the pointers. */

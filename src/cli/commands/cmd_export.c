@@ -1,6 +1,5 @@
 #include "cli/args/command_table.h"
 
-#include "base/files.h"
 #include "cli/args/options.h"
 #include "cli/export/fleet_recordings.h"
 #include "cli/export/fleet_writer.h"
@@ -14,9 +13,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #define FORMAT_BY_NAME (-1)
+#define FORMAT_UNKNOWN (-2)
 #define PATH_IS_STDOUT "-"
 
 enum format { PARQUET, PERFETTO, SQLITE }; /* as the words of --format */
@@ -143,36 +143,16 @@ static enum status write_sqlite(const struct command_line *line, struct error *e
 
 /* --- Perfetto --- */
 
-static enum status complain_output(const struct command_line *line, struct error *err)
-{
-    return error_set(err, STATUS_IO, "%.400s: %s", line->output, strerror(errno));
-}
-
-static enum status write_trace(const struct command_line *line, const struct trace *trace, struct error *err)
-{
-    bool is_stdout = strcmp(line->output, PATH_IS_STDOUT) == 0;
-    int fd = is_stdout ? dup(STDOUT_FILENO) : files_create(line->output);
-    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
-    if (!out)
-        return complain_output(line, err);
-    perfetto_write(out, trace);
-    bool is_bad = ferror(out) != 0;
-    if (fclose(out) != 0 || is_bad)
-        return complain_output(line, err);
-    if (!is_stdout && !line->is_quiet)
-        fprintf(stderr, "cuspan export: %s: %zu spans; open it at https://ui.perfetto.dev\n", line->output,
-                trace->span_count);
-    return STATUS_OK;
-}
-
 static enum status write_perfetto(const struct command_line *line, struct error *err)
 {
     struct trace_input input = {.paths = line->paths, .path_count = line->path_count};
     struct trace_facts facts;
     struct trace trace;
     enum status status = trace_read_one(&input, *line->trace_id ? line->trace_id : NULL, &trace, &facts, err);
+    if (line->trace)
+        trace.others = 0; /* they were not asked for */
     if (status == STATUS_OK)
-        status = write_trace(line, &trace, err);
+        status = perfetto_write_file(line->output, &trace, "export", line->is_quiet, err);
     if (status == STATUS_OK)
         trace_facts_print(&facts, "export");
     trace_deinit(&trace);
@@ -187,11 +167,24 @@ static bool ends_with(const char *text, const char *end)
     return len >= end_len && strcmp(text + len - end_len, end) == 0;
 }
 
+/* A folder may have any name but that of a file. */
 static int format_of(const char *output)
 {
-    if (ends_with(output, ".json"))
-        return PERFETTO;
-    return ends_with(output, ".sqlite") || ends_with(output, ".db") ? SQLITE : PARQUET;
+    static const struct {
+        const char *end;
+        int format;
+    } ends[] = {{".json", PERFETTO},   {".json.gz", PERFETTO},  {".sqlite", SQLITE},         {".sqlite3", SQLITE},
+                {".db", SQLITE},       {".gz", FORMAT_UNKNOWN}, {".zst", FORMAT_UNKNOWN},    {".jsonl", FORMAT_UNKNOWN},
+                {".csv", FORMAT_UNKNOWN}, {".pb", FORMAT_UNKNOWN}, {".parquet", FORMAT_UNKNOWN}, {".svg", FORMAT_UNKNOWN},
+                {".html", FORMAT_UNKNOWN}, {".txt", FORMAT_UNKNOWN}};
+    struct stat facts;
+    if (stat(output, &facts) == 0 && S_ISDIR(facts.st_mode))
+        return PARQUET;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        if (ends_with(output, ends[i].end))
+            return ends[i].format;
+    }
+    return PARQUET;
 }
 
 static int write_output(struct command_line *line)
@@ -211,6 +204,11 @@ static int check(struct command_line *line, const struct options *options)
         return options_complain(options, "name the destination with -o: a folder, FILE.json or FILE.sqlite");
     if (line->format == FORMAT_BY_NAME)
         line->format = format_of(line->output);
+    if (line->format == FORMAT_UNKNOWN)
+        return options_complain(options,
+                                "%s: unknown format; name a folder (for Parquet), FILE.json, FILE.json.gz or "
+                                "FILE.sqlite, or add --format",
+                                line->output);
     if (line->format != PERFETTO && strcmp(line->output, PATH_IS_STDOUT) == 0)
         return options_complain(options, "only --format perfetto can write to standard output");
     if (line->format != PERFETTO && line->trace)

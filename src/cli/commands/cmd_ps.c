@@ -84,13 +84,14 @@ int cmd_ps(int argc, char **argv)
     if (!agents_options(&choice, argc, argv, &status))
         return status;
     agents_find(&agents, choice.folder);
-    if (choice.is_json) {
+    if (choice.is_json)
         print_json(&agents);
-    } else if (agents.count == 0) {
+    if (agents.count == 0) {
         status = agents_complain_none(&agents, &choice);
         agents_deinit(&agents);
         return status;
-    } else {
+    }
+    if (!choice.is_json) {
         printf("%8s %-10s %-10s %14s %12s  %-*s %s\n", "PID", "USER", "SINCE", "SPANS", "LOST",
                PROGRAM_COLUMNS, "PROGRAM", "STATE");
         for (size_t i = 0; i < agents.count; i++)

@@ -11,13 +11,12 @@
 #include "cli/util/text.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
 #define ROWS_DEFAULT 40
+#define ROWS_NOT_GIVEN UINT32_MAX
 #define RANK_ALL     UINT32_MAX
 
 struct show {
@@ -56,29 +55,18 @@ static int take_option(void *context, struct options *options, int option)
     return EXIT_OK;
 }
 
-static int write_perfetto(const struct show *show, const struct trace *trace)
+static int write_perfetto(const struct show *show, struct trace *trace)
 {
-    bool is_stdout = strcmp(show->perfetto_path, "-") == 0;
-    int fd = is_stdout ? dup(STDOUT_FILENO)
-                       : open(show->perfetto_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
-    if (!out) {
-        fprintf(stderr, "cuspan show: %s: %s\n", show->perfetto_path, strerror(errno));
-        return EXIT_FAILED;
-    }
-    perfetto_write(out, trace);
-    bool is_bad = ferror(out) != 0;
-    if (fclose(out) != 0 || is_bad) {
-        fprintf(stderr, "cuspan show: %s: %s\n", show->perfetto_path, strerror(errno));
-        return EXIT_FAILED;
-    }
-    if (!is_stdout)
-        fprintf(stderr, "cuspan show: %s is written; open it at https://ui.perfetto.dev\n",
-                show->perfetto_path);
-    return EXIT_OK;
+    struct error err = {""};
+    if (*show->trace_id)
+        trace->others = 0; /* they were not asked for */
+    if (perfetto_write_file(show->perfetto_path, trace, "show", false, &err) == STATUS_OK)
+        return EXIT_OK;
+    fprintf(stderr, "cuspan show: %s\n", err.text);
+    return EXIT_FAILED;
 }
 
-static int show_trace(const struct show *show, const struct trace *trace)
+static int show_trace(const struct show *show, struct trace *trace)
 {
     bool utf8 = text_locale_is_utf8();
     if (show->perfetto_path)
@@ -145,7 +133,7 @@ static int read_and_show(const struct show *show)
 
 int cmd_show(int argc, char **argv)
 {
-    struct show show = {.rows = ROWS_DEFAULT, .rank = RANK_ALL};
+    struct show show = {.rows = ROWS_NOT_GIVEN, .rank = RANK_ALL};
     struct options options;
     const struct option_target targets[] = {
         {OPTION_LINES, .flag = &show.is_lines},
@@ -162,5 +150,13 @@ int cmd_show(int argc, char **argv)
         return options.status;
     if (!show.path)
         return options_complain(&options, "name a file (\"-\": standard input)");
+    bool is_picture = !show.is_lines && !show.perfetto_path;
+    if (show.is_lines && show.perfetto_path)
+        return options_complain(&options, "--lines and --perfetto exclude each other");
+    if (!is_picture && (show.columns || show.is_linear || show.rows != ROWS_NOT_GIVEN))
+        return options_complain(&options, "--rows, --width and --linear are for the picture; leave them out with "
+                                          "--lines and --perfetto");
+    if (show.rows == ROWS_NOT_GIVEN)
+        show.rows = ROWS_DEFAULT;
     return read_and_show(&show);
 }

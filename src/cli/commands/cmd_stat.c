@@ -10,6 +10,7 @@
 #include "cli/args/options.h"
 #include "cli/trace/span_store.h"
 #include "cli/trace/trace_read.h"
+#include "cli/trace/trace_source.h"
 #include "cli/sqlite/sqlite.h"
 #include "cli/stat/clock_offsets.h"
 #include "cli/stat/stat_print.h"
@@ -23,6 +24,7 @@
 #include <unistd.h>
 
 #define TOP_DEFAULT  20
+#define TOP_NOT_GIVEN UINT32_MAX
 #define SOURCES_MAX  16 /* also of files with kernels */
 #define BY_NOT_GIVEN (-1)
 
@@ -465,6 +467,13 @@ static int read_command_line(struct command_line *line, int argc, char **argv)
         return options.status;
     if (!line->path_count && !line->program)
         return options_complain(&options, "name a file or a program (\"-\": standard input)");
+    bool has_tables = line->tables || line->by != BY_NOT_GIVEN || line->sort || line->only_findings ||
+                      line->top != TOP_NOT_GIVEN || line->output || line->style.format;
+    if (has_tables && (line->save || line->sqlite))
+        return options_complain(&options, "--%s writes no tables; leave out options that choose or print them",
+                                line->save ? "save" : "sqlite");
+    if (line->top == TOP_NOT_GIVEN)
+        line->top = TOP_DEFAULT;
     take_by(line);
     if (line->save && line->sqlite)
         return options_complain(&options, "--save and --sqlite exclude each other");
@@ -477,10 +486,10 @@ static int read_command_line(struct command_line *line, int argc, char **argv)
     if (line->align_clocks && line->save)
         return options_complain(&options, "--align-clocks has no effect on a baseline; leave it out");
     for (size_t i = 0; line->align_clocks && i < line->path_count; i++)
-        if (!strcmp(line->paths[i], "-"))
-            return options_complain(
-                &options,
-                "--align-clocks reads the input twice; write standard input to a file, and name the file");
+        if (trace_source_is_stream(line->paths[i]))
+            return options_complain(&options,
+                                    "--align-clocks reads the input twice; write %s to a file, and name the file",
+                                    trace_source_name(line->paths[i]));
     int wrong = open_output(line);
     if (wrong)
         return wrong;
@@ -489,7 +498,7 @@ static int read_command_line(struct command_line *line, int argc, char **argv)
 
 int cmd_stat(int argc, char **argv)
 {
-    struct command_line line = {.top = TOP_DEFAULT, .by = BY_NOT_GIVEN};
+    struct command_line line = {.top = TOP_NOT_GIVEN, .by = BY_NOT_GIVEN};
     line.paths = xcalloc((size_t)argc + 1, sizeof *line.paths);
     int result = read_command_line(&line, argc, argv);
     traced_program_deinit(&line.live);

@@ -1,14 +1,18 @@
 #include "cli/show/perfetto.h"
 
+#include "base/files.h"
 #include "cli/util/xalloc.h"
 #include "cli/util/progress.h"
 #include "cli/util/text.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+#include <zlib.h>
 
 /* Numbers above every pid and tid of Linux, so that no GPU or stream looks like a process or a thread. */
 #define GPU_PID_FIRST  10000000u
@@ -368,4 +372,55 @@ void perfetto_write(FILE *out, const struct trace *trace)
     free(writer.pids);
     int_map_deinit(&writer.track_map);
     text_deinit(&writer.line);
+}
+
+/* --- files --- */
+
+static ssize_t write_packed(void *file, const char *bytes, size_t count)
+{
+    return gzwrite(file, bytes, (unsigned)count) == (int)count ? (ssize_t)count : -1;
+}
+
+static int close_packed(void *file)
+{
+    return gzclose(file) == Z_OK ? 0 : -1;
+}
+
+static FILE *open_stream(int fd, bool is_packed)
+{
+    const cookie_io_functions_t functions = {.write = write_packed, .close = close_packed};
+    if (!is_packed)
+        return fdopen(fd, "w");
+    gzFile file = gzdopen(fd, "w");
+    return file ? fopencookie(file, "w", functions) : NULL;
+}
+
+static void say_written(const char *path, const struct trace *trace, const char *command)
+{
+    fprintf(stderr, "cuspan %s: %s: %zu spans; open it at https://ui.perfetto.dev\n", command, path,
+            trace->span_count);
+    if (trace->others)
+        fprintf(stderr,
+                "cuspan %s: it has one trace, %.8s; the %zu other%s of the input %s not in it (choose with "
+                "--trace ID; cuspan show names them)\n",
+                command, trace_string(trace, trace->id), trace->others, trace->others == 1 ? "" : "s",
+                trace->others == 1 ? "is" : "are");
+}
+
+enum status perfetto_write_file(const char *path, const struct trace *trace, const char *command,
+                                bool is_quiet, struct error *err)
+{
+    size_t len = strlen(path);
+    bool is_stdout = strcmp(path, "-") == 0, is_packed = len > 3 && strcmp(path + len - 3, ".gz") == 0;
+    int fd = is_stdout ? dup(STDOUT_FILENO) : files_create(path);
+    FILE *out = fd < 0 ? NULL : open_stream(fd, is_packed);
+    if (!out)
+        return error_set(err, STATUS_IO, "%.400s: %s", path, strerror(errno));
+    perfetto_write(out, trace);
+    bool is_bad = ferror(out) != 0;
+    if (fclose(out) != 0 || is_bad)
+        return error_set(err, STATUS_IO, "%.400s: %s", path, strerror(errno));
+    if (!is_quiet && (!is_stdout || trace->others))
+        say_written(is_stdout ? "standard output" : path, trace, command);
+    return STATUS_OK;
 }
