@@ -33,6 +33,7 @@ extern "C" {
 
 #define CUSPAN_SONAME     "libcuspan.so"
 #define CUSPAN_TEXT_BYTES 512
+#define CUSPAN_STATES_MAX 1024
 
 /* A W3C trace context. IDs have the byte order of a traceparent header. */
 typedef struct cuspan_context {
@@ -40,8 +41,8 @@ typedef struct cuspan_context {
     uint8_t span_id[8];
     uint8_t flags; /* bit 0: sampled */
     uint8_t reserved[7];
-    const char *tracestate; /* NUL-terminated, or NULL. cuspan_current() returns a pointer that is valid until
-                               the process ends */
+    const char *tracestate; /* NUL-terminated, or NULL. What cuspan_current() returns is valid after a detach,
+                               until the process ends or was given CUSPAN_STATES_MAX other tracestates */
 } cuspan_context;
 
 typedef enum cuspan_type {
@@ -97,6 +98,7 @@ struct cuspan_waiting {
     struct cuspan_waiting *outer;
     cuspan_context context;
     uint64_t number;
+    int is_given;       /* the program has a pointer to the tracestate */
     char tracestate[1]; /* variable length */
 };
 
@@ -180,6 +182,7 @@ static inline uint64_t cuspan_wait_for_agent(const cuspan_context *context)
     made->context = *context;
     made->context.tracestate = made->tracestate;
     made->number = ++thread->numbers | CUSPAN_WAITING_TOKEN;
+    made->is_given = 0;
     for (size_t i = 0; i <= bytes; i++)
         made->tracestate[i] = state[i];
     thread->innermost = made;
@@ -205,6 +208,18 @@ static inline uint64_t cuspan_attach(const cuspan_context *context)
     return agent ? agent->attach(context) : cuspan_wait_for_agent(context);
 }
 
+/* Frees a detached context, or keeps it while the program may use its tracestate. */
+static inline void cuspan_forget(struct cuspan_waiting *detached)
+{
+    static struct cuspan_waiting *given[CUSPAN_STATES_MAX];
+    static uint32_t count;
+    if (detached->is_given) {
+        uint32_t at = __atomic_fetch_add(&count, 1, __ATOMIC_RELAXED) % CUSPAN_STATES_MAX;
+        detached = __atomic_exchange_n(&given[at], detached, __ATOMIC_ACQ_REL);
+    }
+    free(detached);
+}
+
 /* Detaches the context of this token and all contexts attached inside it. Call it on the thread that
  * attached. Returns 0, or -1 without an effect if the token is not one of this thread's attached contexts. */
 static inline int cuspan_detach(uint64_t token)
@@ -226,7 +241,7 @@ static inline int cuspan_detach(uint64_t token)
         thread->innermost = waiting->outer;
         if (waiting->number == token)
             token = 0;
-        free(waiting);
+        cuspan_forget(waiting);
     } while (token);
     (void)cuspan_agent_with_context();
     return 0;
@@ -241,8 +256,10 @@ static inline int cuspan_current(cuspan_context *context)
     struct cuspan_waiting *waiting = cuspan_this_thread()->innermost;
     if (agent)
         return agent->current(context);
-    if (waiting)
+    if (waiting) {
         *context = waiting->context;
+        waiting->is_given = 1;
+    }
     return waiting != NULL;
 }
 

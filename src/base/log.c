@@ -1,6 +1,7 @@
 #include "base/log.h"
 
 #include "base/limits.h"
+#include "base/process/host_call.h"
 #include "base/process/standard_fd.h"
 #include "base/process/write_signals.h"
 #include "base/text/sanitize.h"
@@ -42,7 +43,7 @@ void log_write(const char *line, size_t bytes)
 
 static void write_line(const char *prefix, const char *format, va_list args)
 {
-    int saved_errno = errno;
+    struct host_call call = host_call_begin();
     char line[LOG_LINE_BYTES_MAX];
     unsigned number = atomic_fetch_add_explicit(&lines_written, 1, memory_order_relaxed) + 1;
     if (number <= LOG_LINES_MAX) {
@@ -59,7 +60,7 @@ static void write_line(const char *prefix, const char *format, va_list args)
             log_write(last, sizeof last - 1);
         }
     }
-    errno = saved_errno;
+    host_call_end(call);
 }
 
 #define DEFINE_LOG(name, level, prefix)                                                                      \

@@ -158,8 +158,13 @@ enum status capture_start(const struct settings *frozen, const char *self_env_fo
 /* Decoding two buffers takes less than a millisecond; small rings fill in two milliseconds. */
 #define BUFFERS_BETWEEN_DRAINS 2
 
+/* About a millisecond. Rings are drained in slices of this time, so that a range that starts on one thread
+ * and ends on another is not seen as open for as long as this thread was late. */
+#define SLICE_TICKS (UINT64_C(1) << 21)
+
 struct round {
     const struct capture_sink *sink;
+    uint64_t until, next; /* end of the slice, and time of the first record after it; UINT64_MAX: none */
     size_t records;
     uint32_t fullest_percent; /* of the rings, before the drain */
 };
@@ -230,20 +235,51 @@ static void take_steps(const struct capture_sink *sink)
     counter_add(COUNTER_steps_missed, all_missed + missed);
 }
 
-static void drain_thread(struct host_thread *thread, void *context)
+/* When it was written, in ticks. A stack of code has no time: it goes before the call that follows it. */
+static uint64_t written_at(const struct record_head *head, uint64_t until)
+{
+    if (head->type == RECORD_CODE)
+        return until;
+    if (head->type == RECORD_CALL || head->type == RECORD_CALL_ASLEEP)
+        return ((const struct call_record *)head)->end_ns;
+    return ((const struct resource_record *)head)->time_ns;
+}
+
+static void note_next(struct round *round, uint64_t ticks)
+{
+    round->next = ticks < round->next ? ticks : round->next;
+}
+
+static void drain_slice(struct host_thread *thread, void *context)
 {
     struct round *round = context;
-    uint64_t end = ring_published(&thread->ring), found = ring_used(&thread->ring);
-    take_steps(round->sink); /* after the head: no call before it misses its step */
-    uint32_t percent = (uint32_t)(found * 100 / thread->ring.bytes);
-    round->fullest_percent = percent > round->fullest_percent ? percent : round->fullest_percent;
     struct record_head *head;
-    while ((head = ring_peek(&thread->ring, end)) != NULL) {
+    bool follows_code = false;
+    while ((head = ring_peek(&thread->ring, thread->drain_end)) != NULL) {
+        uint64_t ticks = written_at(head, round->until);
+        if (ticks > round->until && !follows_code) {
+            note_next(round, ticks);
+            return;
+        }
+        follows_code = head->type == RECORD_CODE;
         round->records++; /* also one for later: rounds then follow sooner */
-        if (!hand_over(round->sink, &thread->info, head))
-            break;
+        if (!hand_over(round->sink, &thread->info, head)) {
+            thread->drain_end = 0;
+            return;
+        }
         ring_release(&thread->ring);
     }
+}
+
+static void begin_drain(struct host_thread *thread, void *context)
+{
+    struct round *round = context;
+    thread->drain_end = ring_published(&thread->ring);
+    uint32_t percent = (uint32_t)(ring_used(&thread->ring) * 100 / thread->ring.bytes);
+    round->fullest_percent = percent > round->fullest_percent ? percent : round->fullest_percent;
+    const struct record_head *head = ring_peek(&thread->ring, thread->drain_end);
+    if (head)
+        note_next(round, written_at(head, 0));
     uint64_t lost = atomic_load_explicit(&thread->lost, memory_order_relaxed);
     counter_add(COUNTER_lost_ring_full, lost - thread->lost_seen);
     thread->lost_seen = lost;
@@ -278,8 +314,15 @@ bool capture_has_more_buffers(void)
 static void drain_rings(struct round *round)
 {
     clock_calibrate();
-    threads_visit(drain_thread, round);
-    take_steps(round->sink); /* for records of the buffers taken before; there may be no thread yet */
+    round->next = UINT64_MAX;
+    threads_visit(begin_drain, round);
+    take_steps(round->sink); /* after the ends of the rings: no call before them misses its step */
+    while (round->next != UINT64_MAX) {
+        round->until = round->next < UINT64_MAX - SLICE_TICKS ? round->next + SLICE_TICKS : UINT64_MAX;
+        round->next = UINT64_MAX;
+        threads_visit(drain_slice, round);
+    }
+    take_steps(round->sink); /* for records of the buffers taken before */
 }
 
 static uint64_t buffers_taken;

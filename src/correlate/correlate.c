@@ -34,8 +34,8 @@ static enum status create_parts(struct correlate *c, const struct correlate_opti
                                           .has_metrics = settings->metrics.is_on,
                                           .streams = settings->metrics.streams,
                                           .exemplars = settings->metrics.exemplar_filter};
-    bool is_created = session_init(&c->sessions.current, settings, options->program, options->parent) &&
-                      pending_create(settings->correlation.pending_max, &c->pending) == STATUS_OK &&
+    session_init(&c->sessions.current, settings, options->program, options->parent);
+    bool is_created = pending_create(settings->correlation.pending_max, &c->pending) == STATUS_OK &&
                       graphs_create(settings_have_graph_nodes(settings),
                                     settings_have_launch_stacks(settings), &c->graphs) == STATUS_OK &&
                       program_stats_create(&stats, &c->stats) == STATUS_OK &&

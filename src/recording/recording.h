@@ -110,6 +110,8 @@ enum status recording_write_raw(struct recording_writer *writer, unsigned type, 
 
 /* Writes buffered events to the file, so that they survive if the process is killed. */
 enum status recording_writer_flush(struct recording_writer *writer) MUST_CHECK;
+/* The same, and the file is complete as of now. More events may follow. */
+enum status recording_writer_checkpoint(struct recording_writer *writer) MUST_CHECK;
 
 /* Events in the file so far. */
 uint64_t recording_writer_events(const struct recording_writer *writer);

@@ -23,6 +23,7 @@ struct recording_writer {
     enum status failed; /* the first IO or NO_MEMORY; nothing is written after it */
     struct error error;
     uint64_t file_bytes;
+    off_t end_at; /* of the end that a checkpoint wrote; 0: none */
     uint64_t file_events;
     uint64_t file_blocks;
     uint32_t block_events;
@@ -73,11 +74,23 @@ static enum status write_all(struct recording_writer *writer, const uint8_t *byt
     return STATUS_OK;
 }
 
+/* What follows a checkpoint takes the place of its end. */
+static enum status cut_end(struct recording_writer *writer)
+{
+    off_t at = writer->end_at;
+    writer->end_at = 0;
+    if (ftruncate(writer->fd, at) != 0 || lseek(writer->fd, at, SEEK_SET) != at)
+        return fail(writer, STATUS_IO, "can't write");
+    return STATUS_OK;
+}
+
 /* Fills in the block header reserved before `stored`, and writes both. */
 static enum status write_block(struct recording_writer *writer, uint32_t mark, uint32_t raw, uint32_t stored,
                                uint32_t events)
 {
     uint8_t *head = writer->stored;
+    if (writer->end_at && cut_end(writer) != STATUS_OK)
+        return writer->failed;
     format_put_u32(head, mark);
     format_put_u32(head + 4, raw);
     format_put_u32(head + 8, stored);
@@ -644,6 +657,18 @@ static enum status write_end(struct recording_writer *writer)
     format_put_u64(writer->stored + FORMAT_BLOCK_BYTES, writer->file_events);
     format_put_u64(writer->stored + FORMAT_BLOCK_BYTES + 8, writer->file_blocks);
     return write_block(writer, FORMAT_MARK_END, FORMAT_END_BYTES, FORMAT_END_BYTES, 0);
+}
+
+enum status recording_writer_checkpoint(struct recording_writer *writer)
+{
+    enum status status = recording_writer_flush(writer);
+    off_t at = writer->failed || writer->end_at ? 0 : lseek(writer->fd, 0, SEEK_CUR);
+    if (at <= 0) /* a pipe can't take it back */
+        return status;
+    status = write_end(writer);
+    if (status == STATUS_OK)
+        writer->end_at = at;
+    return status;
 }
 
 enum status recording_writer_close(struct recording_writer *writer, struct error *err)

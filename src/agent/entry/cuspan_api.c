@@ -3,6 +3,7 @@
 #include "agent/lifecycle/agent.h"
 #include "agent/resource/self_env.h"
 #include "base/log.h"
+#include "base/process/host_call.h"
 #include "capture/capture.h"
 #include "capture/context/context.h"
 #include "capture/context/range.h"
@@ -10,7 +11,6 @@
 #include "capture/context/steps.h"
 #include "model/span.h"
 
-#include <errno.h>
 #include <string.h>
 
 static_assert((int)CUSPAN_INT == (int)ATTR_INT && (int)CUSPAN_BOOL == (int)ATTR_BOOL &&
@@ -30,7 +30,6 @@ static int is_on(void)
 static uint64_t attach(const cuspan_context *given)
 {
     struct trace_context context;
-    int saved_errno = errno;
     if (!given || cuspan_is_zero(given->trace_id, 16) || cuspan_is_zero(given->span_id, 8))
         return 0;
     memcpy(context.trace_id, given->trace_id, 16);
@@ -41,25 +40,32 @@ static uint64_t attach(const cuspan_context *given)
         bytes = 0; /* longer than the W3C limit: ignored */
     memcpy(context.trace_state, bytes ? given->tracestate : "", bytes);
     context.trace_state[bytes] = 0;
+    struct host_call call = host_call_begin();
     uint64_t token = context_attach(&context, agent_may_sample(&context));
-    errno = saved_errno;
+    host_call_end(call);
     return token;
 }
 
 static int detach(uint64_t token)
 {
-    return context_detach(token) ? 0 : -1;
+    struct host_call call = host_call_begin();
+    bool is_done = context_detach(token);
+    host_call_end(call);
+    return is_done ? 0 : -1;
 }
 
 static int current(cuspan_context *context)
 {
     struct trace_context found;
-    if (!context_current(&found))
-        return 0;
-    *context = (cuspan_context){.flags = found.flags, .tracestate = context_trace_state()};
-    memcpy(context->trace_id, found.trace_id, 16);
-    memcpy(context->span_id, found.span_id, 8);
-    return 1;
+    struct host_call call = host_call_begin();
+    bool is_there = context_current(&found);
+    if (is_there) {
+        *context = (cuspan_context){.flags = found.flags, .tracestate = context_trace_state()};
+        memcpy(context->trace_id, found.trace_id, 16);
+        memcpy(context->span_id, found.span_id, 8);
+    }
+    host_call_end(call);
+    return is_there;
 }
 
 /* Returns the number of attributes; the caller owns keys and strings. */
@@ -90,14 +96,14 @@ static uint64_t say(uint64_t (*how)(const struct range_text *), const char *name
                     const cuspan_attribute *given, uint32_t count, bool is_loop)
 {
     struct range_attr attrs[SPAN_ATTRS_MAX];
-    int saved_errno = errno;
+    struct host_call call = host_call_begin();
     struct range_text text = {.name = name ? name : "",
                               .name_bytes = (uint32_t)strnlen(name ? name : "", RANGE_TEXT_BYTES),
                               .attrs = attrs,
                               .attr_count = convert(given, count, attrs),
                               .is_loop = is_loop};
     uint64_t result = how(&text);
-    errno = saved_errno;
+    host_call_end(call);
     return result;
 }
 
@@ -135,53 +141,53 @@ static int end(uint64_t id, uint32_t status, const char *message, const cuspan_a
                uint32_t count)
 {
     struct range_attr attrs[SPAN_ATTRS_MAX];
-    int saved_errno = errno;
+    struct host_call call = host_call_begin();
     struct range_end said = {.status = status <= CUSPAN_ERROR ? (uint8_t)status : (uint8_t)CUSPAN_UNSET,
                              .message = message,
                              .message_bytes = message ? (uint32_t)strnlen(message, RANGE_TEXT_BYTES) : 0,
                              .attrs = attrs,
                              .attr_count = convert(attributes, count, attrs)};
     bool is_done = range_end(id, &said);
-    errno = saved_errno;
+    host_call_end(call);
     return is_done ? 0 : -1;
 }
 
 static int start_tracing(void)
 {
-    int saved_errno = errno;
+    struct host_call call = host_call_begin();
     int answer = agent_start();
-    errno = saved_errno;
+    host_call_end(call);
     return answer;
 }
 
 static int stop_tracing(void)
 {
-    int saved_errno = errno;
+    struct host_call call = host_call_begin();
     int answer = agent_stop();
-    errno = saved_errno;
+    host_call_end(call);
     return answer;
 }
 
 static int flush(uint32_t timeout_ms)
 {
-    int saved_errno = errno;
+    struct host_call call = host_call_begin();
     int answer = agent_flush(timeout_ms);
-    errno = saved_errno;
+    host_call_end(call);
     return answer;
 }
 
 static int finish(void)
 {
-    int saved_errno = errno;
+    struct host_call call = host_call_begin();
     bool is_done = agent_finish();
-    errno = saved_errno;
+    host_call_end(call);
     return is_done ? 0 : -1;
 }
 
 static int publish_contexts(int on)
 {
     struct error err = {""};
-    int saved_errno = errno;
+    struct host_call call = host_call_begin();
     enum status status = STATUS_OK;
     if (on)
         status = publish_begin(self_env_folder(), &err);
@@ -190,7 +196,7 @@ static int publish_contexts(int on)
     context_publish();
     if (status != STATUS_OK && status != STATUS_UNAVAILABLE)
         log_once(log_warn, "%s: contexts of threads are not published", err.text);
-    errno = saved_errno;
+    host_call_end(call);
     return status == STATUS_OK ? 0 : status == STATUS_UNAVAILABLE ? 1 : -1;
 }
 
@@ -198,9 +204,9 @@ static int step(int64_t number, uint32_t kind, uint32_t source)
 {
     if (kind > STEP_NONE || source >= STEP_BY_NONE)
         return -1;
-    int saved_errno = errno;
+    struct host_call call = host_call_begin();
     bool is_used = steps_begin(number, (enum step_kind)kind, (enum step_source)source);
-    errno = saved_errno;
+    host_call_end(call);
     return is_used ? 0 : -1;
 }
 

@@ -1,24 +1,27 @@
 #include "agent/entry/nvtx_entry.h"
 
 #include "base/log.h"
+#include "base/process/host_call.h"
 #include "capture/nvtx/nvtx.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <stdbool.h>
 #include <sys/stat.h>
 
 int InitializeInjectionNvtx2(const void *(*export_table)(uint32_t id))
 {
-    int saved_errno = errno;
+    struct host_call call = host_call_begin();
     bool is_attached = nvtx_attach(export_table);
-    errno = saved_errno;
+    host_call_end(call);
     return is_attached;
 }
 
 int InitializeInjectionNvtxExtension(const struct nvtx_ext_module *module)
 {
-    return nvtx_attach_extension(module);
+    struct host_call call = host_call_begin();
+    int answer = nvtx_attach_extension(module);
+    host_call_end(call);
+    return answer;
 }
 
 static bool is_same_file(const char *a, const char *b)

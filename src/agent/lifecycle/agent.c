@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/process/cpu_time.h"
+#include "base/process/host_call.h"
 #include "base/process/variables.h"
 #include "capture/hardware/pm_sampling.h"
 #include "capture/nvtx/nvtx.h"
@@ -28,7 +29,6 @@
 #include "capture/sleep/mode.h"
 #include "capture/sleep/sleep_control.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -161,10 +161,12 @@ static int settled_state(uint64_t wait_ns)
 
 static void end_process(const char *occasion)
 {
+    struct host_call call = host_call_begin();
     control_socket_close();
     if (getpid() == atomic_load(&starter) &&
         settled_state(settings.exit_deadline_ms * NS_PER_MS) == AGENT_RUNNING && !finish(occasion))
         pipeline_wait(); /* another thread ends the agent */
+    host_call_end(call);
 }
 
 static void at_exit(void)
@@ -172,9 +174,16 @@ static void at_exit(void)
     end_process("exit");
 }
 
+/* The process may end itself right after this, or go on without Python, or with another interpreter. */
 static void at_end_of_python(void)
 {
-    end_process("the end of Python");
+    struct host_call call = host_call_begin();
+    if (atomic_load(&state) == AGENT_RUNNING && getpid() == atomic_load(&owner) &&
+        pipeline_checkpoint() != STATUS_OK)
+        log_warn(
+            "Python has ended, and not everything is delivered yet: it is lost if the process ends by Ctrl-C "
+            "now; raise distribution.cuspan.exit_deadline_ms");
+    host_call_end(call);
 }
 
 static void at_fast_exit(void)
@@ -213,9 +222,9 @@ static void follow_forks(void)
 /* On the second subscriber's thread. */
 static void on_other_tool(void)
 {
-    int saved_errno = errno;
+    struct host_call call = host_call_begin();
     (void)agent_release();
-    errno = saved_errno;
+    host_call_end(call);
 }
 
 static enum status start(bool by_program, struct error *err)
@@ -365,10 +374,10 @@ static void set_state(enum agent_state now)
 
 int InitializeInjection(void)
 {
-    int saved_errno = errno;
+    struct host_call call = host_call_begin();
     if (take_state(AGENT_NONE))
         set_state(begin(false));
-    errno = saved_errno;
+    host_call_end(call);
     return 1;
 }
 

@@ -3,7 +3,8 @@
 #ifndef CUSPAN_AGENT_LIFECYCLE_PYTHON_END_H
 #define CUSPAN_AGENT_LIFECYCLE_PYTHON_END_H
 
-/* Registers `end` to be called when the interpreter, if there is one, has finished. Any thread. */
+/* Registers `end` to be called when the interpreter that is initialized now, if there is one, has finished.
+ * The process may end then, or run on. Any thread. */
 void python_end_follow(void (*end)(void));
 
 #endif

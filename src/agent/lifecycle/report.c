@@ -33,6 +33,12 @@ static const struct balance *balance_of(const struct balance *given, struct bala
 static void log_notes_lost(const struct balance *balance)
 {
     uint64_t notes = balance->counters[COUNTER_notes_lost];
+    uint64_t ends = balance->counters[COUNTER_range_ends_lost];
+    if (ends)
+        log_warn("the ends of %llu ranges were lost, so their spans are marked cuda.range.unended or "
+                 "missing; raise "
+                 "distribution.cuspan.rings.bytes",
+                 (unsigned long long)ends);
     if (notes)
         log_warn(
             "%llu contexts, range ends, names or modules found a full ring, so spans may lack attributes; "
@@ -226,7 +232,7 @@ void report_accounts(struct json_writer *json, const struct settings *settings, 
 
 static void write_state(struct json_writer *json, const struct report *report)
 {
-    static const char *const names[] = {"ended", "exiting", "running", "not traced"};
+    static const char *const names[] = {"ended", "exiting", "running", "not traced", "ended"};
     json_write_text(json, "state", names[report->state]);
     if (report->state == REPORT_NOT_TRACED)
         json_write_text(json, "why", report->why);

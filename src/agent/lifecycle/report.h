@@ -13,10 +13,11 @@
 
 /* A process that ends without its exit handlers leaves the report of its last state. */
 enum report_state {
-    REPORT_ENDED,     /* final: the agent ended, or its deadline passed ("shutdown" tells) */
-    REPORT_EXITING,   /* the agent is delivering, or the process ended meanwhile */
-    REPORT_RUNNING,   /* the process runs, or ended without its exit handlers */
-    REPORT_NOT_TRACED /* the agent was loaded and does not trace, because of `why` */
+    REPORT_ENDED,      /* final: the agent ended, or its deadline passed ("shutdown" tells) */
+    REPORT_EXITING,    /* the agent is delivering, or the process ended meanwhile */
+    REPORT_RUNNING,    /* the process runs, or ended without its exit handlers */
+    REPORT_NOT_TRACED, /* the agent was loaded and does not trace, because of `why` */
+    REPORT_COMPLETE    /* called "ended", too: all is delivered, and the process may end now or run on */
 };
 
 struct report {

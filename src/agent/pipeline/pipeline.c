@@ -73,9 +73,14 @@ static void begin_stop(uint64_t deadline_ns, const char *why, int signal_number)
     shutdown_begin(why, signal_number);
 }
 
+/* A checkpoint just before the exit has used a part of the time. */
 static uint64_t exit_deadline_ns(void)
 {
-    return clock_monotonic_ns() + pipeline.settings->exit_deadline_ms * NS_PER_MS;
+    uint64_t now_ns = clock_monotonic_ns(), left_ns = pipeline.settings->exit_deadline_ms * NS_PER_MS;
+    uint64_t used_ns = atomic_load(&pipeline.checkpoint_took_ns);
+    if (used_ns && now_ns - atomic_load(&pipeline.checkpoint_ns) < left_ns)
+        left_ns -= used_ns < left_ns ? used_ns : left_ns;
+    return now_ns + left_ns;
 }
 
 /* With the lock held. A signal handler can only store its request, which is found after a pause at the

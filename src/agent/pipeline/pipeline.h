@@ -47,6 +47,10 @@ struct live_stats_view;
 enum status pipeline_live_stats(struct live_stats_view *view, uint64_t *cpu_ns,
                                 uint64_t deadline_ns) MUST_CHECK;
 
+/* Delivers everything as at the end of the process, which may follow or not, within exit_deadline_ms, and
+ * writes the report as of then. TIMEOUT: not everything is delivered. Any thread of the host. */
+enum status pipeline_checkpoint(void) MUST_CHECK;
+
 /* Leaves CUPTI to another tool, or resumes, and waits until that is done. TIMEOUT, UNAVAILABLE: it is not.
  * Any thread of the host. */
 enum status pipeline_set_released(bool is_released, uint64_t deadline_ns) MUST_CHECK;

@@ -20,14 +20,19 @@
 #define REPORT_NS_MAX                                                                                        \
     (250 * NS_PER_MS) /* reserved at exit to end the sender threads, count, and write the report */
 
-/* Waiting threads use the outputs, which are about to end. Each notices within a step of its wait. */
+#define WAITERS_NS_MAX (100 * NS_PER_MS)
+
+/* Each waiting thread notices the end within a step of its wait, and touches nothing after that. One that a
+ * signal handler took out of its wait never does. */
 static void let_waiters_go(void)
 {
+    struct timespec until = clock_timespec(clock_monotonic_ns() + WAITERS_NS_MAX);
     shutdown_step_begin(SHUTDOWN_flushers);
     pthread_mutex_lock(&pipeline.lock);
     uint32_t waiting = pipeline.waiters;
-    while (pipeline.waiters > atomic_load(&pipeline.waiters_for_good))
-        pthread_cond_wait(&pipeline.done, &pipeline.lock);
+    while (pipeline.waiters > atomic_load(&pipeline.waiters_for_good) &&
+           pthread_cond_timedwait(&pipeline.done, &pipeline.lock, &until) == 0) {
+    }
     pthread_mutex_unlock(&pipeline.lock);
     shutdown_step_end(SHUTDOWN_flushers, waiting, NULL);
 }

@@ -34,6 +34,11 @@ static uint64_t delivered_now(void)
     return counter_get(pipeline.recorder ? COUNTER_records_written : COUNTER_spans_delivered);
 }
 
+static uint64_t progress_now(void)
+{
+    return delivered_now() + counter_get(COUNTER_spans_created);
+}
+
 static void note_delivery(void)
 {
     uint64_t delivered = delivered_now();
@@ -68,11 +73,19 @@ void pipeline_report_exit(void)
         write_unfinished(REPORT_EXITING);
 }
 
+void pipeline_report_checkpoint(bool is_complete)
+{
+    if (!pipeline.settings->report_file || running.has_failed)
+        return;
+    running.progress = progress_now();
+    write_unfinished(is_complete ? REPORT_COMPLETE : REPORT_EXITING);
+}
+
 void pipeline_report_if_due(uint64_t now_ns)
 {
     if (!pipeline.settings->report_file || running.has_failed || now_ns < running.due_ns)
         return;
-    uint64_t progress = delivered_now() + counter_get(COUNTER_spans_created);
+    uint64_t progress = progress_now();
     if (progress == running.progress)
         return;
     running.progress = progress;

@@ -7,28 +7,34 @@
 #include "capture/sleep/mode.h"
 #include "capture/sleep/sleep_control.h"
 
+#include <signal.h>
+#include <stdlib.h>
+
 #define WAIT_STEP_NS    (1 * NS_PER_MS)
 #define RELEASE_STEP_NS (NS_PER_MS / 2)
+#define REPORT_WAIT_NS  (250 * NS_PER_MS)
 
 struct live_stats_answer {
     struct live_stats_view *view;
     uint64_t cpu_ns; /* of the pipeline thread */
 };
 
-/* On the stack of the thread that waits for it. */
+enum request_kind {
+    REQUEST_FLUSH,
+    REQUEST_CHECKPOINT,
+    REQUEST_REPORT,
+    REQUEST_RELEASE,
+    REQUEST_RESUME,
+    REQUEST_SNAPSHOT,
+    REQUEST_LIVE_STATS,
+    REQUEST_KINDS
+};
+
+/* Allocated, because a thread of the host may never come back to it: a signal handler can jump out of the
+ * wait or end the thread. `answer` is only that of our own threads, which do. */
 struct pipeline_request {
-    enum request_kind {
-        REQUEST_FLUSH,
-        REQUEST_RELEASE,
-        REQUEST_RESUME,
-        REQUEST_SNAPSHOT,
-        REQUEST_LIVE_STATS,
-        REQUEST_KINDS
-    } kind;
-    union {
-        struct pipeline_snapshot *snapshot;   /* SNAPSHOT */
-        struct live_stats_answer *live_stats; /* LIVE_STATS */
-    };
+    enum request_kind kind;
+    void *answer; /* SNAPSHOT: struct pipeline_snapshot; LIVE_STATS: struct live_stats_answer */
     bool is_started, is_done;
     enum status status; /* when it is done */
     struct pipeline_request *next;
@@ -75,6 +81,23 @@ static enum status flush(void)
     profiles_export(pipeline.correlate, pipeline.outputs);
     if (pipeline.outputs)
         outputs_send(pipeline.outputs);
+    return STATUS_OK;
+}
+
+/* All that the end of the process would do for spans, though tracing goes on. */
+static enum status make_checkpoint(void)
+{
+    take_finished();
+    if (pipeline.correlate)
+        correlate_end_session(pipeline.correlate, "exit");
+    if (pipeline.recorder && !pipeline.is_silent)
+        recorder_checkpoint(pipeline.recorder);
+    return flush();
+}
+
+static enum status report_checkpoint(void)
+{
+    pipeline_report_checkpoint(pipeline.has_checkpoint);
     return STATUS_OK;
 }
 
@@ -163,6 +186,10 @@ static enum status work(enum request_kind kind)
     switch (kind) {
     case REQUEST_FLUSH:
         return flush();
+    case REQUEST_CHECKPOINT:
+        return make_checkpoint();
+    case REQUEST_REPORT:
+        return report_checkpoint();
     case REQUEST_RELEASE:
     case REQUEST_RESUME:
         return change_hold(kind == REQUEST_RELEASE);
@@ -174,11 +201,12 @@ static enum status work(enum request_kind kind)
 static void answer(struct pipeline_request *request)
 {
     if (request->kind == REQUEST_SNAPSHOT)
-        pipeline_take_snapshot(request->snapshot);
+        pipeline_take_snapshot(request->answer);
     if (request->kind != REQUEST_LIVE_STATS)
         return;
-    correlate_snapshot(pipeline.correlate, clock_monotonic_ns(), request->live_stats->view);
-    request->live_stats->cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+    struct live_stats_answer *live_stats = request->answer;
+    correlate_snapshot(pipeline.correlate, clock_monotonic_ns(), live_stats->view);
+    live_stats->cpu_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* Called with the lock held, and releases it meanwhile, so that requests can time out and leave the list.
@@ -218,14 +246,31 @@ void pipeline_serve_requests(void)
 
 /* The functions below run on the thread that waits. */
 
+/* No signal handler of the host runs while its thread has the lock: one that never returns would keep it, and
+ * one that flushes would wait for it. */
+static sigset_t lock(void)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    pthread_mutex_lock(&pipeline.lock);
+    return before;
+}
+
+static void unlock(const sigset_t *before)
+{
+    pthread_mutex_unlock(&pipeline.lock);
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
 /* Called with the lock held, and releases it meanwhile. The host's threads wait in short sleeps, not on a
  * condition: a signal handler that never returns would leave a waiter on the condition, and the signaling
  * thread could wait for that waiter. */
-static void nap(void)
+static void nap(sigset_t *before)
 {
-    pthread_mutex_unlock(&pipeline.lock);
+    unlock(before);
     nanosleep(&(struct timespec){0, (long)WAIT_STEP_NS}, NULL);
-    pthread_mutex_lock(&pipeline.lock);
+    *before = lock();
 }
 
 static bool may_wait(uint64_t deadline_ns)
@@ -233,18 +278,23 @@ static bool may_wait(uint64_t deadline_ns)
     return !pipeline.is_stopping && clock_monotonic_ns() < deadline_ns;
 }
 
-static enum status wait_for_delivery(uint64_t deadline_ns)
+/* Once the pipeline is stopping, the outputs are not touched: they are about to end. */
+static enum status wait_for_delivery(uint64_t deadline_ns, sigset_t *before)
 {
     uint64_t sent[OUTPUT_NUMBERS];
     if (!pipeline.outputs)
         return STATUS_OK;
+    if (pipeline.is_stopping)
+        return STATUS_TIMEOUT;
     outputs_sent(pipeline.outputs, sent);
-    while (outputs_wait(pipeline.outputs, sent, 0) != STATUS_OK) {
+    while (!pipeline.is_stopping) {
+        if (outputs_wait(pipeline.outputs, sent, 0) == STATUS_OK)
+            return STATUS_OK;
         if (!may_wait(deadline_ns))
             return STATUS_TIMEOUT;
-        nap();
+        nap(before);
     }
-    return STATUS_OK;
+    return STATUS_TIMEOUT;
 }
 
 static void withdraw(const struct pipeline_request *request)
@@ -258,58 +308,80 @@ static void withdraw(const struct pipeline_request *request)
 /* Read by a signal handler on the same thread. */
 static __thread volatile bool is_waiting __attribute__((tls_model("initial-exec")));
 
-/* TIMEOUT also if the pipeline does not run, or ends. */
-static enum status request_and_wait(struct pipeline_request *request, uint64_t deadline_ns)
+static enum status wait_for(struct pipeline_request *request, uint64_t deadline_ns, sigset_t *before)
 {
     enum status status = STATUS_TIMEOUT;
+    pipeline.waiters++;
+    request->next = pipeline.requests;
+    pipeline.requests = request;
+    pthread_cond_signal(&pipeline.wake);
+    while (!request->is_done && may_wait(deadline_ns))
+        nap(before);
+    if (request->is_done)
+        status = request->status;
+    else
+        withdraw(request);
+    bool delivers = request->kind == REQUEST_FLUSH || request->kind == REQUEST_CHECKPOINT;
+    if (status == STATUS_OK && delivers)
+        status = wait_for_delivery(deadline_ns, before);
+    pipeline.waiters--;
+    pthread_cond_broadcast(&pipeline.done);
+    return status;
+}
+
+/* TIMEOUT also if the pipeline does not run, or ends. */
+static enum status request_and_wait(enum request_kind kind, void *answered, uint64_t deadline_ns)
+{
+    enum status status = STATUS_TIMEOUT;
+    bool was_waiting = is_waiting; /* a signal handler flushes, too */
+    struct pipeline_request *request = calloc(1, sizeof *request);
+    if (!request)
+        return STATUS_NO_MEMORY;
+    *request = (struct pipeline_request){.kind = kind, .answer = answered};
     is_waiting = true;
-    pthread_mutex_lock(&pipeline.lock);
-    if (pipeline.is_running && !pipeline.is_stopping) {
-        pipeline.waiters++; /* pipeline_finish waits until this is 0 */
-        request->next = pipeline.requests;
-        pipeline.requests = request;
-        pthread_cond_signal(&pipeline.wake);
-        while (!request->is_done && may_wait(deadline_ns))
-            nap();
-        if (request->is_done)
-            status = request->status;
-        else
-            withdraw(request);
-        if (status == STATUS_OK && request->kind == REQUEST_FLUSH)
-            status = pipeline.is_stopping ? STATUS_TIMEOUT : wait_for_delivery(deadline_ns);
-        pipeline.waiters--;
-        pthread_cond_broadcast(&pipeline.done);
-    }
-    pthread_mutex_unlock(&pipeline.lock);
-    is_waiting = false;
+    sigset_t before = lock();
+    if (pipeline.is_running && !pipeline.is_stopping)
+        status = wait_for(request, deadline_ns, &before);
+    unlock(&before);
+    is_waiting = was_waiting;
+    free(request);
     return status;
 }
 
 enum status pipeline_flush(uint64_t deadline_ns)
 {
-    struct pipeline_request request = {.kind = REQUEST_FLUSH};
-    return request_and_wait(&request, deadline_ns);
+    return request_and_wait(REQUEST_FLUSH, NULL, deadline_ns);
+}
+
+enum status pipeline_checkpoint(void)
+{
+    uint64_t begin_ns = clock_monotonic_ns();
+    uint64_t deadline_ns = begin_ns + pipeline.settings->exit_deadline_ms * NS_PER_MS;
+    enum status status = request_and_wait(REQUEST_CHECKPOINT, NULL, deadline_ns);
+    atomic_store(&pipeline.has_checkpoint, status == STATUS_OK);
+    (void)request_and_wait(REQUEST_REPORT, NULL, deadline_ns + REPORT_WAIT_NS);
+    uint64_t end_ns = clock_monotonic_ns();
+    atomic_store(&pipeline.checkpoint_ns, end_ns);
+    atomic_store(&pipeline.checkpoint_took_ns, end_ns - begin_ns);
+    return status;
 }
 
 enum status pipeline_set_released(bool is_released, uint64_t deadline_ns)
 {
-    struct pipeline_request request = {.kind = is_released ? REQUEST_RELEASE : REQUEST_RESUME};
-    return request_and_wait(&request, deadline_ns);
+    return request_and_wait(is_released ? REQUEST_RELEASE : REQUEST_RESUME, NULL, deadline_ns);
 }
 
 enum status pipeline_snapshot(struct pipeline_snapshot *snapshot, uint64_t deadline_ns)
 {
-    struct pipeline_request request = {.kind = REQUEST_SNAPSHOT, .snapshot = snapshot};
-    return request_and_wait(&request, deadline_ns);
+    return request_and_wait(REQUEST_SNAPSHOT, snapshot, deadline_ns);
 }
 
 enum status pipeline_live_stats(struct live_stats_view *view, uint64_t *cpu_ns, uint64_t deadline_ns)
 {
     struct live_stats_answer answered = {.view = view};
-    struct pipeline_request request = {.kind = REQUEST_LIVE_STATS, .live_stats = &answered};
     if (!pipeline.correlate)
         return STATUS_UNAVAILABLE;
-    enum status status = request_and_wait(&request, deadline_ns);
+    enum status status = request_and_wait(REQUEST_LIVE_STATS, &answered, deadline_ns);
     *cpu_ns = answered.cpu_ns;
     return status;
 }

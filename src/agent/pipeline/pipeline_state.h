@@ -30,7 +30,9 @@ struct pipeline_state {
     pthread_mutex_t lock;
     pthread_cond_t wake, done;
     bool is_running, is_stopping, is_done, is_patient;
-    bool is_silent; /* the thread has seen a broken invariant */
+    bool is_silent;                                     /* the thread has seen a broken invariant */
+    atomic_bool has_checkpoint;                         /* the last one delivered everything */
+    _Atomic uint64_t checkpoint_ns, checkpoint_took_ns; /* when it ended, and how long it took */
     uint64_t deadline_ns;
     /* Set at exit, 0 before: until when records become spans, which wait for room in the queues, and until
      * when batches are delivered. */
@@ -76,6 +78,8 @@ void pipeline_take_snapshot(struct pipeline_snapshot *view);
 void pipeline_report_start(void);
 void pipeline_report_if_due(uint64_t now_ns);
 void pipeline_report_exit(void);
+/* After a checkpoint: as at the end, if everything was delivered. */
+void pipeline_report_checkpoint(bool is_complete);
 /* Fills in what all reports of the pipeline contain, except `balance`. */
 struct report;
 void pipeline_describe(struct report *report);

@@ -228,6 +228,11 @@ const char *recorder_path(const struct recorder *recorder)
     return recorder->path;
 }
 
+void recorder_checkpoint(struct recorder *recorder)
+{
+    check(recorder, recording_writer_checkpoint(recorder->writer));
+}
+
 uint64_t recorder_close(struct recorder *recorder)
 {
     struct error err;

@@ -21,6 +21,8 @@ void recorder_describe_job(struct recorder *recorder, const struct resource *res
 /* Writes the links of a device, which replace those written before. */
 void recorder_links(struct recorder *recorder, const struct device_links *links);
 const char *recorder_path(const struct recorder *recorder);
+/* The file is complete as of now, and continues. */
+void recorder_checkpoint(struct recorder *recorder);
 /* Writes the end and the losses. Returns the number of events. The recorder stays allocated and its path
  * valid. */
 uint64_t recorder_close(struct recorder *recorder);

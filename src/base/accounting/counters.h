@@ -43,6 +43,7 @@
     X(asleep_ns, false, "ns spent asleep, up to the last wakeup")                                            \
     X(asleep_records, false, "activity records of work done while asleep, dropped")                          \
     X(calls_cut, false, "calls in progress when tracing stopped that did not return in time")                \
+    X(range_ends_lost, false, "ends of ranges that were not recorded, or whose range was not known")         \
     X(notes_lost, false, "contexts, ends of ranges, names and modules that found a ring full")               \
     X(releases, false, "times that CUPTI was handed to another tool")                                        \
     X(released_ns, false, "ns for which another tool had CUPTI, up to the last return")                      \

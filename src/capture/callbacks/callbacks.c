@@ -281,22 +281,27 @@ fill_call(struct call_record *record, const struct call_site *site, uint64_t sta
     return bytes;
 }
 
-static inline __attribute__((always_inline)) void
+/* False: the ring is full, and the call would get another context's parent. */
+static inline __attribute__((always_inline)) bool
 write_new_context(struct host_thread *thread, const struct cupti_callback_data *data, uint64_t start)
 {
-    if (UNLIKELY(thread_context_is_new(thread, thread_context_self)))
-        thread_context_write(thread, thread_context_self);
-    if (UNLIKELY(atomic_load_explicit(&sdk_context_is_there, memory_order_acquire)))
-        thread_context_follow_sdk(thread, start);
+    if (UNLIKELY(thread_context_is_new(thread, thread_context_self)) &&
+        !thread_context_write(thread, thread_context_self))
+        return false;
+    if (UNLIKELY(atomic_load_explicit(&sdk_context_is_there, memory_order_acquire)) &&
+        !thread_context_follow_sdk(thread, start))
+        return false;
     if (UNLIKELY(atomic_load_explicit(&thread_context_has_names, memory_order_relaxed)))
         thread_context_write_handle(thread, data->contextUid, data->context, start);
+    return true;
 }
 
 static inline __attribute__((always_inline)) void
 write_call(struct host_thread *thread, const struct call_site *site, uint64_t start, uint64_t end)
 {
-    write_new_context(thread, site->data, start);
-    struct call_record *record = ring_reserve(&thread->ring, site->plan->record_bytes_max);
+    struct call_record *record = NULL;
+    if (write_new_context(thread, site->data, start))
+        record = ring_reserve(&thread->ring, site->plan->record_bytes_max);
     if (UNLIKELY(!record)) {
         thread_count_lost(thread);
         return;
@@ -314,8 +319,9 @@ write_call_with_code(struct host_thread *thread, const struct call_site *site, u
         write_call(thread, site, start, end);
         return;
     }
-    write_new_context(thread, site->data, start);
-    uint8_t *room = ring_reserve(&thread->ring, stack.bytes_max + site->plan->record_bytes_max);
+    uint8_t *room = NULL;
+    if (write_new_context(thread, site->data, start))
+        room = ring_reserve(&thread->ring, stack.bytes_max + site->plan->record_bytes_max);
     if (UNLIKELY(!room)) {
         thread_count_note_lost(thread);
         write_call(thread, site, start, end);

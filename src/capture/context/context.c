@@ -4,6 +4,7 @@
 #include "base/accounting/counters.h"
 #include "capture/sleep/active_contexts.h"
 #include "capture/sleep/mode.h"
+#include "capture/context/lasting_states.h"
 #include "capture/context/publish.h"
 #include "capture/context/sdk_context.h"
 #include "capture/context/stacks.h"
@@ -26,6 +27,8 @@ static pthread_key_t exit_key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool has_key;
 
+static void try_to_settle(void);
+
 static void drop_innermost(struct stacks *stacks)
 {
     struct attached *innermost = &stacks->attached[--stacks->attached_count];
@@ -37,12 +40,16 @@ static void drop_innermost(struct stacks *stacks)
 static void on_thread_exit(void *value)
 {
     struct stacks *stacks = value;
+    if (stacks->lost_end_count)
+        try_to_settle();
+    counter_add(COUNTER_range_ends_lost, stacks->lost_end_count);
     thread_context_self = NULL;
     publish_deinit(&stacks->published);
     while (stacks->attached_count > 0)
         drop_innermost(stacks);
     free(stacks->attached);
     free(stacks->ranges);
+    free(stacks->lost_ends);
     free(stacks);
 }
 
@@ -52,17 +59,28 @@ static void draw_first_id(struct stacks *stacks)
         stacks->next_id = clock_ticks() ^ (uint64_t)(uintptr_t)stacks ^ (uint64_t)getpid() << 32;
 }
 
+static void forget_lost_ends(struct stacks *stacks)
+{
+    stacks->lost_end_count = 0;
+    if (stacks->shared.has_lost_ends)
+        stacks->shared.written = stacks->shared.written_before;
+    stacks->shared.has_lost_ends = false;
+}
+
 /* Only the forking thread exists in the child. The child may get its own agent in the same trace, so its
  * range IDs must differ from those of its parent and siblings. */
 static void in_child(void)
 {
-    const struct stacks *stacks = (struct stacks *)thread_context_self;
+    struct stacks *stacks = stacks_there();
     uint32_t in_flight = steps_are_held();
+    lasting_states_forked();
     for (uint32_t i = 0; stacks && i < stacks->attached_count; i++)
         in_flight += stacks->attached[i].may_be_sampled;
     active_contexts_set(in_flight);
-    if (stacks)
-        draw_first_id((struct stacks *)thread_context_self);
+    if (stacks) {
+        draw_first_id(stacks);
+        forget_lost_ends(stacks);
+    }
 }
 
 static void make_key(void)
@@ -280,7 +298,13 @@ bool context_current(struct trace_context *context)
 
 const char *context_trace_state(void)
 {
-    return thread_context_self ? thread_context_self->state : NULL;
+    const struct stacks *stacks = stacks_there();
+    if (!stacks || !stacks->shared.state)
+        return NULL;
+    struct attached *innermost = &stacks->attached[stacks->attached_count - 1];
+    if (!innermost->lasting || strcmp(innermost->lasting, innermost->state) != 0)
+        innermost->lasting = lasting_states_keep(innermost->state);
+    return innermost->lasting;
 }
 
 /* False: the ring is full; the caller retries before the next record. */
@@ -303,31 +327,85 @@ static bool write_context(struct host_thread *thread, uint64_t ticks, const stru
     return true;
 }
 
-void thread_context_write(struct host_thread *thread, struct thread_context *context)
+static bool write_end(struct host_thread *thread, const struct lost_end *end)
 {
+    struct range_record *record = ring_reserve(&thread->ring, sizeof *record);
+    if (!record)
+        return false;
+    *record = (struct range_record){.head = {sizeof *record, RECORD_RANGE_END, 0, 0},
+                                    .time_ns = end->ticks,
+                                    .id = end->id,
+                                    .status = end->status,
+                                    .attrs_dropped = end->attrs_dropped};
+    ring_commit(&thread->ring, sizeof *record);
+    return true;
+}
+
+static bool write_lost_ends(struct host_thread *thread, struct stacks *stacks)
+{
+    uint32_t written = 0;
+    while (written < stacks->lost_end_count && write_end(thread, &stacks->lost_ends[written]))
+        written++;
+    stacks->lost_end_count -= written;
+    memmove(stacks->lost_ends, stacks->lost_ends + written,
+            stacks->lost_end_count * sizeof *stacks->lost_ends);
+    if (stacks->lost_end_count)
+        return false;
+    forget_lost_ends(stacks);
+    return true;
+}
+
+void stacks_keep_end(struct stacks *stacks, const struct lost_end *end)
+{
+    if (!stacks || !stacks_grow((void **)&stacks->lost_ends, stacks->lost_end_count, &stacks->lost_end_max,
+                                sizeof *stacks->lost_ends)) {
+        counter_add(COUNTER_range_ends_lost, 1);
+        return;
+    }
+    stacks->lost_ends[stacks->lost_end_count++] = *end;
+    struct thread_context *shared = &stacks->shared;
+    if (shared->has_lost_ends)
+        return;
+    shared->has_lost_ends = true;
+    if (!shared->version) { /* nothing was ever attached, and nothing else has to be written */
+        shared->version = shared->written = 1;
+        shared->written_to = thread_known() ? thread_known()->serial : 0;
+    }
+    shared->written_before = shared->written;
+    shared->written = 0; /* never a version */
+}
+
+bool thread_context_write(struct host_thread *thread, struct thread_context *context)
+{
+    if (context->has_lost_ends && !write_lost_ends(thread, (struct stacks *)context))
+        return false;
+    if (!thread_context_is_new(thread, context))
+        return true;
     uint64_t since_ticks = context->since_ticks ? context->since_ticks : clock_ticks();
     if (!write_context(thread, since_ticks, &context->ids, context->flags, context->state))
-        return;
+        return false;
     context->written = context->version;
     context->written_to = thread->serial;
     context->written_ids = context->ids;
+    return true;
 }
 
-void thread_context_follow_sdk(struct host_thread *thread, uint64_t ticks)
+bool thread_context_follow_sdk(struct host_thread *thread, uint64_t ticks)
 {
     struct trace_id_pair ids;
     uint8_t flags;
     if (is_attached(thread_context_self)) {
         memset(&thread->sdk_ids, 0, sizeof thread->sdk_ids); /* so that it is written again afterwards */
-        return;
+        return true;
     }
     sdk_context_read(&ids, &flags);
     if (same_context(&ids, &thread->sdk_ids) && flags == thread->sdk_flags)
-        return;
-    if (write_context(thread, ticks, &ids, flags, NULL)) {
-        thread->sdk_ids = ids;
-        thread->sdk_flags = flags;
-    }
+        return true;
+    if (!write_context(thread, ticks, &ids, flags, NULL))
+        return false;
+    thread->sdk_ids = ids;
+    thread->sdk_flags = flags;
+    return true;
 }
 
 struct host_thread *stacks_capturing_thread(bool even_asleep)
@@ -336,15 +414,26 @@ struct host_thread *stacks_capturing_thread(bool even_asleep)
     if (mode == MODE_OFF || (mode != MODE_ON && !even_asleep) || thread_is_ours)
         return NULL;
     struct host_thread *thread = thread_current();
-    if (!thread) {
+    if (!thread)
         counter_add(even_asleep ? COUNTER_notes_lost : COUNTER_lost_no_ring, 1);
-        return NULL;
-    }
-    if (thread_context_is_new(thread, thread_context_self))
-        thread_context_write(thread, thread_context_self);
-    if (atomic_load_explicit(&sdk_context_is_there, memory_order_acquire))
-        thread_context_follow_sdk(thread, clock_ticks());
     return thread;
+}
+
+bool stacks_settle(struct host_thread *thread)
+{
+    if (thread_context_is_new(thread, thread_context_self) &&
+        !thread_context_write(thread, thread_context_self))
+        return false;
+    return !atomic_load_explicit(&sdk_context_is_there, memory_order_acquire) ||
+           thread_context_follow_sdk(thread, clock_ticks());
+}
+
+/* What does not fit is written later. */
+static void try_to_settle(void)
+{
+    struct host_thread *thread = stacks_capturing_thread(true);
+    if (thread)
+        (void)stacks_settle(thread);
 }
 
 /* If the ring knows the context, writes its end at once; otherwise a consumer would learn of it only at the
@@ -353,7 +442,7 @@ static void write_context_end(const struct thread_context *context)
 {
     static const struct trace_id_pair none;
     if (!same_context(&context->written_ids, &none) && !same_context(&context->written_ids, &context->ids))
-        stacks_capturing_thread(true);
+        try_to_settle();
 }
 
 /* `shape` is the record without its text. False: the ring is full. */

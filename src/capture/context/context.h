@@ -22,7 +22,7 @@ bool context_detach(uint64_t token);
  * session's. False: none. */
 bool context_current(struct trace_context *context);
 
-/* The tracestate of the attached context, valid until that changes; NULL: none. */
+/* The tracestate of the attached context, which outlives it (lasting_states.h); NULL: none. */
 const char *context_trace_state(void);
 
 /* Starts or stops publishing the calling thread's context, as publish_is_on says (publish.h). */

@@ -71,9 +71,12 @@ static bool write_range(enum record_type type, struct range_record shape, const 
     shape.name_bytes = (uint16_t)cut(name_bytes);
     shape.text_bytes = measure(&shape, attrs, attr_count);
     uint32_t bytes = ((uint32_t)sizeof shape + shape.text_bytes + 7) & ~7u;
-    struct range_record *record = ring_reserve(&thread->ring, bytes);
+    struct range_record *record = stacks_settle(thread) ? ring_reserve(&thread->ring, bytes) : NULL;
     if (!record) {
-        (type == RECORD_RANGE_END ? thread_count_note_lost : thread_count_lost)(thread);
+        if (type != RECORD_RANGE_END)
+            thread_count_lost(thread);
+        else if (shape.text_bytes) /* the rest follows */
+            thread_count_note_lost(thread);
         return false;
     }
     shape.head = (struct record_head){bytes, (uint8_t)type, 0, 0};
@@ -141,7 +144,14 @@ static void write_end_with(uint64_t id, const struct range_end *end, const struc
 {
     struct range_record shape = {
         .id = id, .status = end->status, .attrs_dropped = (uint16_t)end->attrs_dropped};
-    write_range(RECORD_RANGE_END, shape, end->message, end->message_bytes, attrs, attr_count);
+    if (thread_is_ours ||
+        write_range(RECORD_RANGE_END, shape, end->message, end->message_bytes, attrs, attr_count))
+        return;
+    struct lost_end lost = {.id = id,
+                            .ticks = clock_ticks(),
+                            .status = end->status,
+                            .attrs_dropped = (uint16_t)(end->attrs_dropped + attr_count)};
+    stacks_keep_end(stacks_needed(), &lost);
 }
 
 /* Adds the hardware counters read during the range, if any. */

@@ -16,12 +16,20 @@ struct attached {
     uint8_t flags;
     bool may_be_sampled; /* and keeps capture awake */
     char *state;         /* tracestate, owned; NULL: none */
+    const char *lasting; /* its copy for the program; NULL: none yet */
 };
 
 struct open_range {
     uint64_t id;
     uint32_t domain;
     struct trace_id_pair context; /* the thread's context when the range was opened */
+};
+
+/* An end that found the ring full. */
+struct lost_end {
+    uint64_t id, ticks;
+    uint8_t status;
+    uint16_t attrs_dropped;
 };
 
 struct stacks {
@@ -32,6 +40,8 @@ struct stacks {
     struct attached *attached;
     struct open_range *ranges;
     uint32_t deeper; /* open NVTX ranges beyond RANGE_DEPTH_MAX */
+    uint32_t lost_end_count, lost_end_max;
+    struct lost_end *lost_ends; /* the oldest first; written before any other record */
     struct published published;
 };
 
@@ -48,8 +58,14 @@ void stacks_publish(struct stacks *stacks);
 /* The thread's context: from cuspan.h, else from its SDK, else none. */
 struct trace_id_pair stacks_context(const struct thread_context *context, uint8_t *flags);
 
-/* The calling thread's slot, after writing a context that is new to its ring. NULL if nothing is captured
- * now. `even_asleep` is for records that create no span, which are also captured while asleep. */
+/* The calling thread's slot. NULL if nothing is captured now. `even_asleep` is for records that create no
+ * span, which are also captured while asleep. */
 struct host_thread *stacks_capturing_thread(bool even_asleep);
+
+/* Writes what must precede the thread's next record. False: the ring is full. */
+bool stacks_settle(struct host_thread *thread);
+
+/* Keeps an end that could not be written now, so that later work gets the right parent. */
+void stacks_keep_end(struct stacks *stacks, const struct lost_end *end);
 
 #endif

@@ -1,11 +1,11 @@
 #include "capture/context/steps.h"
 
 #include "base/clock.h"
+#include "base/process/host_call.h"
 #include "capture/nccl/nccl_calls.h"
 #include "capture/sleep/active_contexts.h"
 #include "capture/sleep/mode.h"
 
-#include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -205,7 +205,7 @@ static bool number_of(const char *name, int64_t *number)
 
 void steps_match_nvtx(const char *pattern, const char *given, size_t bytes)
 {
-    int saved_errno = errno;
+    struct host_call call = host_call_begin();
     int64_t number;
     char name[NAME_BYTES];
     if (bytes < sizeof name) {
@@ -217,5 +217,5 @@ void steps_match_nvtx(const char *pattern, const char *given, size_t bytes)
             number = atomic_load_explicit(&number_now, memory_order_relaxed) + 1;
         (void)steps_begin(number, STEP_TRAIN, STEP_BY_NVTX);
     }
-    errno = saved_errno;
+    host_call_end(call);
 }

@@ -17,7 +17,9 @@ struct thread_context {
     struct trace_id_pair ids;         /* all zero: none */
     struct trace_id_pair written_ids; /* IDs last written to the ring */
     uint8_t flags;
-    const char *state; /* tracestate; NULL: none */
+    const char *state;  /* tracestate; NULL: none */
+    bool has_lost_ends; /* of ranges (stacks.h). The context then is new, and `written` in `written_before` */
+    uint32_t written_before;
 };
 
 /* NULL until the thread attaches a context or opens a range. */
@@ -32,8 +34,8 @@ static inline bool thread_context_is_new(const struct host_thread *thread,
 }
 
 /* Writes the context that the thread's SDK publishes if it has changed, as of `ticks`, unless cuspan.h has
- * attached one. */
-void thread_context_follow_sdk(struct host_thread *thread, uint64_t ticks);
+ * attached one. False: the ring is full. */
+bool thread_context_follow_sdk(struct host_thread *thread, uint64_t ticks);
 
 /* Whether any CUDA context has a name. Then calls record which handle has which context ID. */
 extern _Atomic bool thread_context_has_names;
@@ -43,7 +45,9 @@ extern _Atomic bool thread_context_has_names;
 void thread_context_write_handle(struct host_thread *thread, uint32_t context_id, const void *handle,
                                  uint64_t ticks);
 
-/* Writes the context to the ring; if the ring is full, the context stays new. */
-void thread_context_write(struct host_thread *thread, struct thread_context *context);
+/* Writes the context to the ring, and the ends of ranges that did not fit before. False: the ring is full,
+ * and the context stays new: the record that would follow must not be written, because its parent would be
+ * wrong. */
+bool thread_context_write(struct host_thread *thread, struct thread_context *context);
 
 #endif

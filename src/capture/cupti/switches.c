@@ -3,6 +3,7 @@
 #include "base/accounting/counters.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/process/host_call.h"
 #include "capture/activity/buffers.h"
 #include "capture/callbacks/callbacks.h"
 #include "capture/activity/decode.h"
@@ -14,7 +15,6 @@
 #include "capture/activity/unified_memory.h"
 #include "capture/callbacks/threads.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <time.h>
 
@@ -449,12 +449,12 @@ static void on_graph(void)
 {
     if (!atomic_load_explicit(&graphs_are_due, memory_order_acquire))
         return;
-    int saved_errno = errno; /* the host's */
+    struct host_call call = host_call_begin();
     if (lock_for_graphs()) {
         start_graphs();
         switches_unlock();
     }
-    errno = saved_errno;
+    host_call_end(call);
 }
 
 static void log_refused_graphs(void)
@@ -675,9 +675,11 @@ void switches_off(void)
         return;
     log_refused_graphs();
     switches_lock();
+    cupti_subscriber_handle ended = subscriber;
     disable_kinds();
     are_records_on = false;
-    note_error(cupti->cuptiUnsubscribe(subscriber));
     subscriber = NULL;
     switches_unlock();
+    /* Without the lock, for which a callback may wait that CUPTI waits for. */
+    note_error(cupti->cuptiUnsubscribe(ended));
 }

@@ -3,13 +3,13 @@
 #include "base/clock.h"
 #include "base/accounting/counters.h"
 #include "base/log.h"
+#include "base/process/host_call.h"
 #include "base/trace_context.h"
 #include "abi/params.h"
 #include "capture/hardware/profiler.h"
 #include "capture/context/thread_context.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <fnmatch.h>
 #include <math.h>
 #include <pthread.h>
@@ -456,16 +456,16 @@ void gpu_counters_enter(struct host_thread *thread, enum call_domain domain, uin
         pass_turn_on();
         return;
     }
-    int saved_errno = errno;
+    struct host_call call = host_call_begin();
     thread_is_ours = true;
     state.stream = stream_of(domain, cbid, data);
     thread->is_counted = runs_now(state.stream) && begin(thread, data->context);
     thread_is_ours = false;
-    errno = saved_errno;
-    if (thread->is_counted)
-        return;
-    pass_turn_on();
-    let_go();
+    if (!thread->is_counted) {
+        pass_turn_on();
+        let_go();
+    }
+    host_call_end(call);
 }
 
 /* `values` NULL: they will follow. */
@@ -548,13 +548,13 @@ void gpu_counters_exit(struct host_thread *thread, const struct cupti_callback_d
     if (launch == 0 || launch != data->correlationId)
         return;
     if (thread->is_counted) {
-        int saved_errno = errno;
+        struct host_call call = host_call_begin();
         thread_is_ours = true;
         finish_launch(thread, launch);
         thread_is_ours = false;
-        errno = saved_errno;
         thread->is_counted = false;
         let_go();
+        host_call_end(call);
     }
     atomic_store_explicit(&thread->launch, 0, memory_order_relaxed);
 }
@@ -575,16 +575,16 @@ void gpu_counters_enter_range(uint64_t id, const char *name, uint32_t name_bytes
     cuda_context_handle context = NULL;
     if ((loops() && !is_loop) || !is_range_named(name, name_bytes) || !is_sampled() || !is_turn() || !take())
         return;
-    int saved_errno = errno;
+    struct host_call call = host_call_begin();
     thread_is_ours = true;
     bool is_counted = state.cuCtxGetCurrent(&context) == CUDA_OK && context &&
                       state.cuCtxSynchronize() == CUDA_OK && begin(NULL, context);
     thread_is_ours = false;
-    errno = saved_errno;
     if (is_counted)
         atomic_store(&counted_range, id);
     else
         let_go();
+    host_call_end(call);
 }
 
 static uint32_t name_values(const double *values, struct range_attr *attrs)
@@ -603,7 +603,7 @@ bool gpu_counters_again(uint64_t id)
     bool again = false;
     if (id == 0 || atomic_load(&counted_range) != id || !loops())
         return false;
-    int saved_errno = errno;
+    struct host_call call = host_call_begin();
     thread_is_ours = true;
     bool is_well = state.cuCtxSynchronize() == CUDA_OK;
     if (is_well && profiler_loop_again(state.counting->profiler, &again, &err) != STATUS_OK) {
@@ -615,7 +615,7 @@ bool gpu_counters_again(uint64_t id)
         let_go();
     }
     thread_is_ours = false;
-    errno = saved_errno;
+    host_call_end(call);
     return again;
 }
 
@@ -657,15 +657,15 @@ uint32_t gpu_counters_exit_range(uint64_t id, struct range_attr *attrs)
     uint32_t count = 0;
     if (id == 0 || !atomic_compare_exchange_strong(&counted_range, &expected, 0))
         return 0;
-    int saved_errno = errno;
+    struct host_call call = host_call_begin();
     thread_is_ours = true;
     bool is_read = read_range(&counts);
     if (is_read)
         count = name_values(counts.values, attrs);
     counter_add(is_read ? COUNTER_gpu_counts : COUNTER_gpu_counts_lost, 1);
     thread_is_ours = false;
-    errno = saved_errno;
     let_go();
+    host_call_end(call);
     return count;
 }
 

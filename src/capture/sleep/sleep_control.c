@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/accounting/counters.h"
 #include "base/log.h"
+#include "base/process/host_call.h"
 #include "capture/callbacks/callbacks.h"
 #include "capture/sleep/active_contexts.h"
 #include "capture/sleep/mode.h"
@@ -10,7 +11,6 @@
 #include "capture/cupti/switches.h"
 #include "capture/callbacks/threads.h"
 
-#include <errno.h>
 #include <stdatomic.h>
 
 #define TIMES_KEPT 1024 /* sleep periods; at most a thousand per second */
@@ -162,12 +162,12 @@ bool sleep_control_is_tracing(void)
  * wait for another thread that does. */
 static void on_bound(bool begins)
 {
-    int saved_errno = errno;
+    struct host_call call = host_call_begin();
     if (begins)
         sleep_control_begin_tracing();
     else
         sleep_control_end_tracing();
-    errno = saved_errno;
+    host_call_end(call);
 }
 
 bool sleep_control_is_foreseen(const struct settings *settings, bool by_program)

@@ -114,26 +114,6 @@ static void admit(struct correlate *c, struct range *range, bool is_collective)
     range->account = counting_open(c, range->parent.account);
 }
 
-static void begin_range(struct correlate *c, const struct thread_info *thread,
-                        const struct range_record *record)
-{
-    struct thread_state *state = thread_events_state(c, thread, record->time_ns);
-    struct range *range = ranges_begin(&c->ranges.open, thread, record);
-    if (!range)
-        return;
-    bool is_nccl = !c->is_summary && collectives_is_nccl(record);
-    if (is_nccl)
-        collectives_begin(&c->collectives, thread, record);
-    range->parent = thread_events_parent(c, state, record->time_ns);
-    memcpy(range->context, state->context, sizeof range->context);
-    admit(c, range, is_nccl && collectives_is_operation(record));
-    const struct range_record *early = ranges_take_end(&c->ranges.open, record->id);
-    if (early)
-        range_spans_close(c, range, early->time_ns, early);
-    else if (record->flags & RANGE_ON_THREAD && state->depth < RANGE_PARENTS_MAX)
-        state->open[state->depth++] = record->id;
-}
-
 static void remove_from_thread(struct thread_state *state, uint64_t id)
 {
     for (uint32_t i = state->depth; i > 0; i--) {
@@ -145,6 +125,45 @@ static void remove_from_thread(struct thread_state *state, uint64_t id)
     }
 }
 
+/* It is no parent any more. */
+static void leave_thread(struct correlate *c, const struct range *range)
+{
+    struct thread_state *state = &c->threads.states[range->thread.slot % THREADS_MAX];
+    if (state->serial == range->thread.serial)
+        remove_from_thread(state, range->id);
+    if (c->collectives && collectives_is_nccl(&range->start))
+        collectives_end(c->collectives, &range->thread, &range->start);
+}
+
+static void close_unended(struct correlate *c, struct range *range, uint64_t end_ns)
+{
+    leave_thread(c, range);
+    range_spans_close(c, range, end_ns, NULL);
+}
+
+static void begin_range(struct correlate *c, const struct thread_info *thread,
+                        const struct range_record *record)
+{
+    struct thread_state *state = thread_events_state(c, thread, record->time_ns);
+    bool is_ended = ranges_take_end(&c->ranges.open, record->id, &c->ranges.early);
+    struct range *unended = ranges_make_room(&c->ranges.open);
+    if (unended)
+        close_unended(c, unended, record->time_ns);
+    struct range *range = ranges_begin(&c->ranges.open, thread, record);
+    if (!range)
+        return;
+    bool is_nccl = !c->is_summary && collectives_is_nccl(record);
+    if (is_nccl)
+        collectives_begin(&c->collectives, thread, record);
+    range->parent = thread_events_parent(c, state, record->time_ns);
+    memcpy(range->context, state->context, sizeof range->context);
+    admit(c, range, is_nccl && collectives_is_operation(record));
+    if (is_ended)
+        range_spans_close(c, range, c->ranges.early.time_ns, &c->ranges.early);
+    else if (record->flags & RANGE_ON_THREAD && state->depth < RANGE_PARENTS_MAX)
+        state->open[state->depth++] = record->id;
+}
+
 static void end_range(struct correlate *c, const struct range_record *record)
 {
     struct range *range = ranges_find(&c->ranges.open, record->id);
@@ -152,11 +171,7 @@ static void end_range(struct correlate *c, const struct range_record *record)
         ranges_keep_end(&c->ranges.open, record);
         return;
     }
-    struct thread_state *state = &c->threads.states[range->thread.slot % THREADS_MAX];
-    if (state->serial == range->thread.serial)
-        remove_from_thread(state, range->id);
-    if (c->collectives && collectives_is_nccl(&range->start))
-        collectives_end(c->collectives, &range->thread, &range->start);
+    leave_thread(c, range);
     range_spans_close(c, range, record->time_ns, record);
 }
 

@@ -10,6 +10,10 @@ struct range_spans {
     struct ranges open;
     /* Scratch for the current span: */
     struct range ended;
+    union {
+        struct range_record early;
+        char early_bytes[RANGE_RECORD_BYTES];
+    };
     struct range_events events;
     struct attr_key keys[SPAN_ATTRS_MAX];
     char message[RANGE_TEXT_BYTES + 1];

@@ -13,39 +13,59 @@ static uint32_t *bucket_of(struct ranges *ranges, uint64_t id)
     return &ranges->buckets[(id ^ id >> 32) % RANGE_BUCKETS];
 }
 
-struct range *ranges_find(struct ranges *ranges, uint64_t id)
+static struct range *find(struct ranges *ranges, uint64_t id, bool is_early)
 {
     uint32_t at = *bucket_of(ranges, id);
-    while (at && ranges->entries[at - 1].id != id)
+    while (at && (ranges->entries[at - 1].id != id || ranges->entries[at - 1].is_early != is_early))
         at = ranges->entries[at - 1].next;
     return at ? &ranges->entries[at - 1] : NULL;
+}
+
+struct range *ranges_find(struct ranges *ranges, uint64_t id)
+{
+    return find(ranges, id, false);
+}
+
+static bool has_room(const struct ranges *ranges)
+{
+    return ranges->free || ranges->used < RANGES_OPEN_MAX;
+}
+
+/* With the record's text. NULL: no room. */
+static struct range *add(struct ranges *ranges, const struct range_record *record)
+{
+    uint32_t at = ranges->free, *bucket = bucket_of(ranges, record->id);
+    if (!has_room(ranges))
+        return NULL;
+    if (at)
+        ranges->free = ranges->entries[at - 1].next;
+    else
+        at = ++ranges->used;
+    struct range *range = &ranges->entries[at - 1];
+    memset(range, 0, offsetof(struct range, start));
+    range->id = record->id;
+    range->start = *record;
+    if (record->text_bytes <= sizeof range->start_bytes - sizeof *record)
+        memcpy(range->start_bytes, record, range_record_bytes(record));
+    else
+        range->start.text_bytes = 0;
+    range->next = *bucket;
+    *bucket = at;
+    return range;
 }
 
 struct range *ranges_begin(struct ranges *ranges, const struct thread_info *thread,
                            const struct range_record *start)
 {
-    uint32_t at = ranges->free, *bucket = bucket_of(ranges, start->id);
-    if (at) {
-        ranges->free = ranges->entries[at - 1].next;
-    } else if (ranges->used < RANGES_OPEN_MAX) {
-        at = ++ranges->used;
-    } else {
+    struct range *range = add(ranges, start);
+    if (!range) {
         counter_add(COUNTER_lost_range, 1);
+        ranges->refused++;
         return NULL;
     }
     counter_add_alone(COUNTER_ranges_captured, 1);
     ranges->open++;
-    struct range *range = &ranges->entries[at - 1];
-    memset(range, 0, offsetof(struct range, start));
-    range->id = start->id;
     range->thread = *thread;
-    range->start = *start;
-    if (start->text_bytes <= sizeof range->start_bytes - sizeof *start)
-        memcpy(range->start_bytes, start, range_record_bytes(start));
-    else
-        range->start.text_bytes = 0;
-    range->next = *bucket;
-    *bucket = at;
     return range;
 }
 
@@ -57,7 +77,7 @@ void ranges_remove(struct ranges *ranges, struct range *range)
     if (*link)
         *link = range->next;
     range->id = 0;
-    ranges->open--;
+    ranges->open -= !range->is_early;
     range->next = ranges->free;
     ranges->free = at;
 }
@@ -65,29 +85,84 @@ void ranges_remove(struct ranges *ranges, struct range *range)
 void ranges_visit(struct ranges *ranges, void (*visit)(void *, struct range *), void *context)
 {
     for (uint32_t i = 0; i < ranges->used; i++)
-        if (ranges->entries[i].id)
+        if (ranges->entries[i].id && !ranges->entries[i].is_early)
             visit(context, &ranges->entries[i]);
+}
+
+/* Those before it have been taken. NULL: there is none. */
+static struct range *oldest_early(struct ranges *ranges)
+{
+    for (; ranges->early_count > 0; ranges->early_count--, ranges->early_first++) {
+        const struct range_early *oldest = &ranges->early[ranges->early_first % RANGES_OPEN_MAX];
+        struct range *entry = &ranges->entries[oldest->entry];
+        if (entry->is_early && entry->id == oldest->id)
+            return entry;
+    }
+    return NULL;
+}
+
+/* It is probably that of a range that has no slot or lost it, if there is one, and is counted with it. */
+static void count_lost_end(struct ranges *ranges)
+{
+    if (ranges->refused)
+        ranges->refused--;
+    else
+        counter_add(COUNTER_range_ends_lost, 1);
+}
+
+static bool forget_early(struct ranges *ranges)
+{
+    struct range *oldest = oldest_early(ranges);
+    if (!oldest)
+        return false;
+    count_lost_end(ranges);
+    ranges_remove(ranges, oldest);
+    return true;
+}
+
+static struct range *oldest_range(struct ranges *ranges)
+{
+    struct range *oldest = NULL;
+    for (uint32_t i = 0; i < ranges->used; i++) {
+        struct range *range = &ranges->entries[i];
+        if (range->id && !range->is_early && (!oldest || range->start.time_ns < oldest->start.time_ns))
+            oldest = range;
+    }
+    return oldest;
+}
+
+struct range *ranges_make_room(struct ranges *ranges)
+{
+    if (has_room(ranges) || forget_early(ranges) || counter_get(COUNTER_range_ends_lost) == ranges->reclaimed)
+        return NULL;
+    ranges->reclaimed++;
+    ranges->refused++; /* if it was not the end of this one that was lost */
+    return oldest_range(ranges);
 }
 
 void ranges_keep_end(struct ranges *ranges, const struct range_record *end)
 {
-    if (end->head.bytes > RANGE_RECORD_BYTES)
+    (void)oldest_early(ranges);
+    if (!has_room(ranges) || ranges->early_count == RANGES_OPEN_MAX)
+        (void)forget_early(ranges);
+    struct range *early = add(ranges, end);
+    if (!early) {
+        count_lost_end(ranges);
         return;
-    memcpy(ranges->early[ranges->early_next++ % RANGE_EARLY_ENDS].bytes, end, end->head.bytes);
-    if (ranges->early_count < RANGE_EARLY_ENDS)
-        ranges->early_count++;
+    }
+    early->is_early = true;
+    ranges->early[(ranges->early_first + ranges->early_count++) % RANGES_OPEN_MAX] =
+        (struct range_early){.id = end->id, .entry = (uint32_t)(early - ranges->entries)};
 }
 
-const struct range_record *ranges_take_end(struct ranges *ranges, uint64_t id)
+bool ranges_take_end(struct ranges *ranges, uint64_t id, struct range_record *end)
 {
-    for (uint32_t i = 0; i < ranges->early_count; i++) {
-        struct range_record *record = &ranges->early[i].record;
-        if (record->id == id) {
-            record->id = 0;
-            return record;
-        }
-    }
-    return NULL;
+    struct range *early = find(ranges, id, true);
+    if (!early)
+        return false;
+    memcpy(end, &early->start, range_record_bytes(&early->start));
+    ranges_remove(ranges, early);
+    return true;
 }
 
 bool ranges_next_attr(const char **at, const char *end, struct range_attr_head *head, const char **key,

@@ -16,6 +16,7 @@ struct range {
     struct thread_info thread; /* that started it */
     uint32_t account;          /* its own (accounts.h); 0: none */
     bool is_left_out;          /* has no span: its step has too many */
+    bool is_early; /* not a range: `start` is an end whose start follows in another thread's ring */
     uint16_t marks_bytes, mark_count, marks_dropped;
     uint32_t next; /* in the hash chain or free list, index + 1 */
     union {
@@ -25,8 +26,7 @@ struct range {
     char marks[RANGE_MARKS_BYTES];
 };
 
-#define RANGE_BUCKETS    4096
-#define RANGE_EARLY_ENDS 16
+#define RANGE_BUCKETS 4096
 
 /* All zero: empty. References are index + 1; 0: none. */
 struct ranges {
@@ -34,19 +34,25 @@ struct ranges {
     uint32_t used; /* highest slot ever used: memory above it is never touched */
     uint32_t free; /* free list */
     uint32_t buckets[RANGE_BUCKETS];
-    uint32_t early_next, early_count;
-    union {
-        struct range_record record;
-        char bytes[RANGE_RECORD_BYTES];
-    } early[RANGE_EARLY_ENDS];
+    /* The early ends, in their order, and entries that are none any more. */
+    uint32_t early_first, early_count;
+    struct range_early {
+        uint64_t id;
+        uint32_t entry;
+    } early[RANGES_OPEN_MAX];
+    uint64_t reclaimed; /* of the lost ends (range_ends_lost) */
+    uint64_t refused;   /* ranges that got no slot, or lost it: their ends are still to come */
     struct range entries[RANGES_OPEN_MAX];
 };
 
+/* Makes room for one more entry, if there is none: forgets the oldest early end. If ends were lost, their
+ * ranges would stay forever: returns the oldest range, which the caller closes. */
+struct range *ranges_make_room(struct ranges *ranges);
 /* Opens a range. The caller fills parent and context. NULL: no slot is free, which is counted
  * (lost_range). */
 struct range *ranges_begin(struct ranges *ranges, const struct thread_info *thread,
                            const struct range_record *start);
-/* The open range with this ID, or NULL. */
+/* The open range with this ID, or NULL. Not an early end. */
 struct range *ranges_find(struct ranges *ranges, uint64_t id);
 /* Keeps a mark as an event of the range, while there is room. */
 void ranges_add_mark(struct range *range, const struct range_record *mark);
@@ -55,10 +61,11 @@ void ranges_remove(struct ranges *ranges, struct range *range);
 /* Calls `visit` for each open range. It may remove that range. */
 void ranges_visit(struct ranges *ranges, void (*visit)(void *context, struct range *range), void *context);
 
-/* Keeps an end that arrived before its start, which is in another thread's ring. */
+/* Keeps an end that arrived before its start, which is in another thread's ring. Without room, counts it
+ * (range_ends_lost). */
 void ranges_keep_end(struct ranges *ranges, const struct range_record *end);
-/* Returns the kept end of this range, valid until the next one is kept; NULL: none. */
-const struct range_record *ranges_take_end(struct ranges *ranges, uint64_t id);
+/* Takes the kept end of this range to `end`, of RANGE_RECORD_BYTES. False: none. */
+bool ranges_take_end(struct ranges *ranges, uint64_t id, struct range_record *end);
 
 /* Adds the attributes in a record's text to the span. Keys go to `keys`, which has SPAN_ATTRS_MAX places,
  * from `*key_count` on. Strings are borrowed. */

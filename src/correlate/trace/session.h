@@ -40,9 +40,8 @@ struct session {
     uint8_t traces[SESSION_TRACES_KEPT][16]; /* the first traces, for the report */
 };
 
-/* `settings` and `name` must outlive the session. `parent` NULL: none. False if the system has no randomness.
- */
-bool session_init(struct session *session, const struct settings *settings, const char *name,
+/* `settings` and `name` must outlive the session. `parent` NULL: none. */
+void session_init(struct session *session, const struct settings *settings, const char *name,
                   const struct trace_context *parent);
 
 void session_next_span_id(struct session *session, uint8_t span_id[8]);

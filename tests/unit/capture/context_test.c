@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/accounting/counters.h"
 #include "capture/callbacks/callbacks.h"
+#include "capture/context/lasting_states.h"
 #include "capture/context/thread_context.h"
 #include "model/span.h"
 
@@ -377,6 +378,139 @@ ON_A_THREAD(test_a_full_ring_is_counted)
     assert_int_equal(atomic_load(&thread_known()->lost) >= 1, 1);
 }
 
+static void fill_ring(void)
+{
+    struct range_text mark = text_of("mark");
+    while (range_mark(&mark)) {
+    }
+}
+
+static void empty_ring(void)
+{
+    while (next())
+        release();
+}
+
+static void launch_now(void)
+{
+    struct cupti_callback_data data = {.callbackSite = CUPTI_SITE_ENTER, .correlationId = 7};
+    uint64_t start = 0;
+    data.correlationData = &start;
+    callbacks_handle(NULL, CUPTI_DOMAIN_RUNTIME, 1, &data);
+    data.callbackSite = CUPTI_SITE_EXIT;
+    callbacks_handle(NULL, CUPTI_DOMAIN_RUNTIME, 1, &data);
+}
+
+/* Its range would be the parent of all later work. */
+ON_A_THREAD(test_an_end_that_finds_the_ring_full_is_written_later)
+{
+    struct range_end end = {.status = SPAN_STATUS_ERROR, .message = "late", .message_bytes = 4};
+    uint64_t outer = push("outer", 0), inner = push("inner", 5);
+    fill_ring();
+    uint64_t lost = atomic_load(&thread_known()->lost);
+    range_pop(5, NULL);
+    range_end(outer, &end);
+    assert_int_equal(atomic_load(&thread_known()->notes_lost), 1); /* the message */
+    assert_int_equal(push("no room", 0), 0);
+    launch_now();
+    assert_int_equal(atomic_load(&thread_known()->lost), lost + 2);
+    uint64_t now = clock_ticks();
+    empty_ring();
+    launch_now();
+    struct range_record first = expect_range(RECORD_RANGE_END, "");
+    assert_int_equal(first.id, inner);
+    assert_true(first.time_ns <= now);
+    struct range_record second = expect_range(RECORD_RANGE_END, "");
+    assert_int_equal(second.id, outer);
+    assert_int_equal(second.status, SPAN_STATUS_ERROR);
+    assert_int_equal(next()->type, RECORD_CALL); /* and no context: none was ever attached */
+    release();
+    assert_null(next());
+    assert_int_equal(counter_get(COUNTER_range_ends_lost), 0);
+}
+
+/* A short call that fits must not be captured in the old context. */
+ON_A_THREAD(test_a_context_that_finds_the_ring_full_comes_before_all_else)
+{
+    char state[400];
+    memset(state, 'x', sizeof state - 1);
+    state[sizeof state - 1] = 0;
+    push("first", 0);
+    fill_ring();
+    for (int i = 0; i < 4; i++, release()) /* makes room for a call, and not for the context */
+        assert_non_null(next());
+    struct trace_context context = make_context(30, state);
+    uint64_t token = context_attach(&context, true), lost = atomic_load(&thread_known()->lost);
+    launch_now();
+    assert_int_equal(atomic_load(&thread_known()->lost), lost + 1);
+    empty_ring();
+    launch_now();
+    expect_context(30, state);
+    assert_int_equal(next()->type, RECORD_CALL);
+    release();
+    context_detach(token);
+    empty_ring();
+}
+
+static void *end_while_off(void *id)
+{
+    atomic_store(&mode_now, MODE_OFF);
+    range_end(*(uint64_t *)id, NULL);
+    return NULL;
+}
+
+/* While CUPTI is released to another tool nothing is captured, but ranges end. */
+ON_A_THREAD(test_an_end_while_nothing_is_captured_is_written_afterwards)
+{
+    uint64_t id = push("range", 0);
+    expect_range(RECORD_RANGE_BEGIN, "range");
+    atomic_store(&mode_now, MODE_OFF);
+    assert_true(range_end(id, NULL));
+    atomic_store(&mode_now, MODE_ON);
+    uint64_t later = push("later", 0);
+    assert_int_equal(expect_range(RECORD_RANGE_END, "").id, id);
+    assert_int_equal(expect_range(RECORD_RANGE_BEGIN, "later").id, later);
+    range_end(later, NULL);
+    empty_ring();
+}
+
+ON_A_THREAD(test_an_end_that_is_never_written_is_counted)
+{
+    pthread_t thread;
+    struct range_text text = text_of("span");
+    uint64_t id = range_start(&text);
+    assert_int_equal(pthread_create(&thread, NULL, end_while_off, &id), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(counter_get(COUNTER_range_ends_lost), 1);
+    empty_ring();
+}
+
+ON_A_THREAD(test_tracestates_outlive_their_contexts)
+{
+    char text[32];
+    const char *given[64], *first = NULL;
+    for (int i = 0; i < LASTING_STATES_MAX + 64; i++) {
+        snprintf(text, sizeof text, "vendor=%d", i);
+        struct trace_context context = make_context(1, text);
+        uint64_t token = context_attach(&context, true);
+        const char *state = context_trace_state();
+        assert_ptr_equal(context_trace_state(), state);
+        first = first ? first : state;
+        given[i % 64] = state;
+        context_detach(token);
+        assert_string_equal(state, text);
+        if (i < 64 || i >= LASTING_STATES_MAX)
+            continue;
+        snprintf(text, sizeof text, "vendor=%d", i - 63);
+        assert_string_equal(given[(i + 1) % 64], text);
+    }
+    struct trace_context again = make_context(1, "vendor=1060");
+    uint64_t token = context_attach(&again, true);
+    assert_ptr_equal(context_trace_state(), given[1060 % 64]);
+    context_detach(token);
+    assert_string_not_equal(first, "vendor=0"); /* its place was needed */
+}
+
 ON_A_THREAD(test_ranges_that_are_too_deep_close_no_others)
 {
     atomic_store(&mode_now, MODE_OFF);
@@ -514,6 +648,11 @@ int main(void)
         cmocka_unit_test_setup(test_ranges_of_the_api_that_are_not_captured_leave_nothing, setup),
         cmocka_unit_test_setup(test_a_range_may_end_in_sleep, setup),
         cmocka_unit_test_setup(test_a_full_ring_is_counted, setup),
+        cmocka_unit_test_setup(test_an_end_that_finds_the_ring_full_is_written_later, setup),
+        cmocka_unit_test_setup(test_a_context_that_finds_the_ring_full_comes_before_all_else, setup),
+        cmocka_unit_test_setup(test_an_end_while_nothing_is_captured_is_written_afterwards, setup),
+        cmocka_unit_test_setup(test_an_end_that_is_never_written_is_counted, setup),
+        cmocka_unit_test_setup(test_tracestates_outlive_their_contexts, setup),
         cmocka_unit_test_setup(test_ranges_that_are_too_deep_close_no_others, setup),
         cmocka_unit_test_setup(test_marks_and_names, setup),
         cmocka_unit_test_setup(test_a_forked_child_has_ids_of_its_own, setup),

@@ -26,6 +26,7 @@ static struct {
     _Atomic bool holds_back;    /* that call waits until this is false */
     _Atomic bool are_graphs_on; /* it has returned */
     bool refuses;               /* it fails */
+    bool waits_for_callbacks;   /* cuptiUnsubscribe() waits for those in progress */
     bool are_kernels_on;
     unsigned out_of_order;                 /* other kinds switched while kernel records were disabled */
     uint8_t calls[CALL_RUNTIME + 1][2048]; /* enabled callbacks */
@@ -38,8 +39,19 @@ static uint32_t subscribe(cupti_subscriber_handle *subscriber, cupti_callback_fn
     return CUPTI_OK;
 }
 
+/* As cudaProfilerStop() with capture.cuda_profiler. */
+static void *be_in_a_callback(void *unused)
+{
+    switches_lock();
+    switches_unlock();
+    return unused;
+}
+
 static uint32_t unsubscribe(cupti_subscriber_handle subscriber)
 {
+    pthread_t thread;
+    if (fake.waits_for_callbacks && pthread_create(&thread, NULL, be_in_a_callback, NULL) == 0)
+        pthread_join(thread, NULL);
     return CUPTI_OK;
 }
 
@@ -393,9 +405,20 @@ static void test_they_stay_disabled_after_a_release(void **state)
     assert_int_equal(fake.enables, 0);
 }
 
+/* The callback may wait for the lock of the thread that unsubscribes. */
+static void test_the_end_waits_for_no_callback_that_waits_for_it(void **state)
+{
+    (void)state;
+    turn_on();
+    fake.waits_for_callbacks = true;
+    switches_off();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_the_end_waits_for_no_callback_that_waits_for_it, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_the_first_graph_enables_its_records_at_once, setup, teardown),
         cmocka_unit_test_setup_teardown(test_the_first_graph_of_a_sleeping_process, setup, teardown),
         cmocka_unit_test_setup_teardown(test_an_older_cupti_has_them_from_the_start, setup, teardown),

@@ -129,10 +129,73 @@ static void test_too_many_open_ranges_are_counted(void **state)
     only("again");
 }
 
+/* Threads are drained one after the other. */
+static void test_many_spans_end_before_their_start_is_seen(void **state)
+{
+    enum { ROUNDS = 5, SPANS = RANGES_OPEN_MAX / 2 };
+    (void)state;
+    begin();
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        for (uint64_t id = 1; id <= SPANS; id++)
+            say(&other_thread, RECORD_RANGE_END, round * SPANS + id, 1000, "done", 0, 0);
+        for (uint64_t id = 1; id <= SPANS; id++) {
+            span_count = 0;
+            say(&thread, RECORD_RANGE_BEGIN, round * SPANS + id, 900, "span", 0, 0);
+            assert_int_equal(only("span")->span.end_ns, BASE_NS + 1000);
+            assert_null(attr(only("span"), "cuda.range.unended"));
+        }
+    }
+    assert_int_equal(counter_get(COUNTER_lost_range), 0);
+    assert_int_equal(counter_get(COUNTER_range_ends_lost), 0);
+}
+
+/* As long as more of them are open than there are slots, which are counted. */
+static void test_ends_of_ranges_without_a_slot_take_none(void **state)
+{
+    (void)state;
+    begin();
+    for (int round = 0; round < 3; round++) {
+        for (uint64_t id = 1; id <= 2 * RANGES_OPEN_MAX; id++)
+            say(&thread, RECORD_RANGE_BEGIN, id, 900, "span", 0, 0);
+        for (uint64_t id = 2 * RANGES_OPEN_MAX; id > 0; id--) {
+            span_count = 0;
+            say(&other_thread, RECORD_RANGE_END, id, 1000, "", 0, 0);
+            assert_int_equal(span_count, id <= RANGES_OPEN_MAX);
+        }
+        assert_int_equal(counter_get(COUNTER_lost_range), (round + 1) * RANGES_OPEN_MAX);
+    }
+    assert_int_equal(counter_get(COUNTER_range_ends_lost), 0);
+}
+
+/* Those that nobody can end any more give way to later ones. */
+static void test_ranges_whose_ends_are_lost_give_way(void **state)
+{
+    (void)state;
+    begin();
+    for (uint64_t id = 1; id <= RANGES_OPEN_MAX; id++)
+        say(&thread, RECORD_RANGE_BEGIN, id, 900 + id, "span", 0, 0);
+    counter_add(COUNTER_range_ends_lost, 1);
+    span_count = 0;
+    say(&thread, RECORD_RANGE_BEGIN, 9998, 9000, "later", 0, 0);
+    assert_int_equal(only("span")->span.start_ns, BASE_NS + 901);
+    assert_int_equal(attr_int(only("span"), "cuda.range.unended"), 1);
+    say(&thread, RECORD_RANGE_BEGIN, 9999, 9001, "too many", 0, 0);
+    assert_int_equal(counter_get(COUNTER_lost_range), 1);
+    end_range(9998, 9100);
+    only("later");
+    for (uint64_t id = 1; id <= RANGES_OPEN_MAX; id++) {
+        span_count = 0; /* the test keeps only a few */
+        end_range(id, 9200);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_ranges_nest),
+        TEST(test_many_spans_end_before_their_start_is_seen),
+        TEST(test_ends_of_ranges_without_a_slot_take_none),
+        TEST(test_ranges_whose_ends_are_lost_give_way),
         TEST(test_a_range_counts_while_its_context_is_there),
         TEST(test_ranges_without_a_context_are_the_sessions),
         TEST(test_ranges_may_end_in_any_order_and_place),
