@@ -8,6 +8,8 @@
  * Thread safety: every function may be called on any thread at any time, except in signal handlers. Contexts
  * and ranges belong to the calling thread.
  *
+ * Cancellation: no function is a cancellation point. A thread that is cancelled inside one ends after it.
+ *
  * Ownership: strings and structs passed in are borrowed for the duration of the call, except where noted.
  *
  * Limits: texts are UTF-8 and are truncated to CUSPAN_TEXT_BYTES bytes.
@@ -21,6 +23,7 @@
 #endif
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -114,6 +117,25 @@ static inline struct cuspan_thread *cuspan_this_thread(void)
     return &thread;
 }
 
+/* A thread that is cancelled meanwhile, even asynchronously, ends afterwards, and leaves no lock behind.
+ * Returns the state for cuspan_allow_cancel(). */
+static inline int cuspan_defer_cancel(void)
+{
+    int type = 0, state = 0;
+    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    return (type == PTHREAD_CANCEL_ASYNCHRONOUS) << 1 | (state == PTHREAD_CANCEL_DISABLE);
+}
+
+static inline void cuspan_allow_cancel(int before)
+{
+    int unused;
+    if (!(before & 1))
+        pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &unused);
+    if (before & 2)
+        pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &unused);
+}
+
 static inline const cuspan_api *cuspan_look_for_agent(void)
 {
     /* A setuid program must not load what its caller's environment names. */
@@ -138,9 +160,11 @@ static inline const cuspan_api **cuspan_agent_found(void)
 
 static inline const cuspan_api *cuspan_load_agent(void)
 {
+    int cancel_state = cuspan_defer_cancel();
     const cuspan_api *found = cuspan_look_for_agent();
     if (found)
         __atomic_store_n(cuspan_agent_found(), found, __ATOMIC_RELEASE);
+    cuspan_allow_cancel(cancel_state);
     return found;
 }
 
@@ -168,7 +192,7 @@ static inline int cuspan_is_zero(const uint8_t *bytes, size_t count)
     return !any;
 }
 
-static inline uint64_t cuspan_wait_for_agent(const cuspan_context *context)
+static inline uint64_t cuspan_add_waiting(const cuspan_context *context)
 {
     if (cuspan_is_zero(context->trace_id, 16) || cuspan_is_zero(context->span_id, 8))
         return 0;
@@ -187,6 +211,14 @@ static inline uint64_t cuspan_wait_for_agent(const cuspan_context *context)
         made->tracestate[i] = state[i];
     thread->innermost = made;
     return made->number;
+}
+
+static inline uint64_t cuspan_wait_for_agent(const cuspan_context *context)
+{
+    int cancel_state = cuspan_defer_cancel();
+    uint64_t number = cuspan_add_waiting(context);
+    cuspan_allow_cancel(cancel_state);
+    return number;
 }
 
 /* The agent's table, after passing on the context that this thread attached before, or NULL. */
@@ -233,6 +265,7 @@ static inline int cuspan_detach(uint64_t token)
         waiting = waiting->outer;
     if (!waiting)
         return -1;
+    int cancel_state = cuspan_defer_cancel();
     if (agent && thread->agent_token)
         agent->detach(thread->agent_token);
     thread->agent_token = 0;
@@ -243,6 +276,7 @@ static inline int cuspan_detach(uint64_t token)
             token = 0;
         cuspan_forget(waiting);
     } while (token);
+    cuspan_allow_cancel(cancel_state);
     (void)cuspan_agent_with_context();
     return 0;
 }
@@ -386,7 +420,9 @@ static inline char **cuspan_child_environment(char *const *environment)
     }
     const char *state = has_context ? cuspan_tracestate_of(&context, traceparent, tracestate) : "";
     size_t bytes = sizeof "TRACEPARENT=" + 56 + sizeof "TRACESTATE=" + strlen(state);
+    int cancel_state = cuspan_defer_cancel();
     char **list = (char **)malloc((count + 3) * sizeof *list + bytes);
+    cuspan_allow_cancel(cancel_state);
     if (!list)
         return NULL;
     for (size_t i = 0; i < count; i++)
@@ -538,8 +574,10 @@ static inline int cuspan_is_on(void)
 static inline int cuspan_start(const char *library)
 {
     const cuspan_api *agent = cuspan_agent();
+    int cancel_state = cuspan_defer_cancel();
     if (!agent && !getauxval(AT_SECURE) && dlopen(library ? library : CUSPAN_SONAME, RTLD_LAZY | RTLD_LOCAL))
         cuspan_load_agent();
+    cuspan_allow_cancel(cancel_state);
     agent = cuspan_agent_with_context();
     return agent && CUSPAN_OFFERS(agent, start) ? agent->start() : -1;
 }

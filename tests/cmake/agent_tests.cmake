@@ -78,6 +78,14 @@ add_dependencies(publish_host cuspan_thread_ctx)
 add_executable(polling_host tests/integration/hosts/polling_host.c)
 target_include_directories(polling_host PRIVATE src)
 target_link_libraries(polling_host PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+# Programs that forbid, close, limit, cancel or unload what the agent needs. Sanitizers need that for themselves.
+if(NOT CUSPAN_SANITIZE)
+  add_executable(hostile_host tests/integration/hosts/hostile_host.c)
+  target_include_directories(hostile_host PRIVATE src include)
+  target_link_libraries(hostile_host PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+  add_test(NAME integration/hostile_hosts
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/hostile_hosts_test.py --build ${CMAKE_BINARY_DIR})
+endif()
 # Each way in which a host ends, and the host's own state that the agent must not change.
 add_executable(exit_host tests/integration/hosts/exit_host.c tests/integration/hosts/exit_host_throw.cpp)
 target_include_directories(exit_host PRIVATE src include)

@@ -40,31 +40,31 @@ static uint64_t attach(const cuspan_context *given)
         bytes = 0; /* longer than the W3C limit: ignored */
     memcpy(context.trace_state, bytes ? given->tracestate : "", bytes);
     context.trace_state[bytes] = 0;
-    struct host_call call = host_call_begin();
+    struct host_call call = host_call_begin_short();
     uint64_t token = context_attach(&context, agent_may_sample(&context));
-    host_call_end(call);
+    host_call_end_short(call);
     return token;
 }
 
 static int detach(uint64_t token)
 {
-    struct host_call call = host_call_begin();
+    struct host_call call = host_call_begin_short();
     bool is_done = context_detach(token);
-    host_call_end(call);
+    host_call_end_short(call);
     return is_done ? 0 : -1;
 }
 
 static int current(cuspan_context *context)
 {
     struct trace_context found;
-    struct host_call call = host_call_begin();
+    struct host_call call = host_call_begin_short();
     bool is_there = context_current(&found);
     if (is_there) {
         *context = (cuspan_context){.flags = found.flags, .tracestate = context_trace_state()};
         memcpy(context->trace_id, found.trace_id, 16);
         memcpy(context->span_id, found.span_id, 8);
     }
-    host_call_end(call);
+    host_call_end_short(call);
     return is_there;
 }
 
@@ -96,14 +96,14 @@ static uint64_t say(uint64_t (*how)(const struct range_text *), const char *name
                     const cuspan_attribute *given, uint32_t count, bool is_loop)
 {
     struct range_attr attrs[SPAN_ATTRS_MAX];
-    struct host_call call = host_call_begin();
+    struct host_call call = host_call_begin_short();
     struct range_text text = {.name = name ? name : "",
                               .name_bytes = (uint32_t)strnlen(name ? name : "", RANGE_TEXT_BYTES),
                               .attrs = attrs,
                               .attr_count = convert(given, count, attrs),
                               .is_loop = is_loop};
     uint64_t result = how(&text);
-    host_call_end(call);
+    host_call_end_short(call);
     return result;
 }
 
@@ -141,14 +141,14 @@ static int end(uint64_t id, uint32_t status, const char *message, const cuspan_a
                uint32_t count)
 {
     struct range_attr attrs[SPAN_ATTRS_MAX];
-    struct host_call call = host_call_begin();
+    struct host_call call = host_call_begin_short();
     struct range_end said = {.status = status <= CUSPAN_ERROR ? (uint8_t)status : (uint8_t)CUSPAN_UNSET,
                              .message = message,
                              .message_bytes = message ? (uint32_t)strnlen(message, RANGE_TEXT_BYTES) : 0,
                              .attrs = attrs,
                              .attr_count = convert(attributes, count, attrs)};
     bool is_done = range_end(id, &said);
-    host_call_end(call);
+    host_call_end_short(call);
     return is_done ? 0 : -1;
 }
 
@@ -204,9 +204,9 @@ static int step(int64_t number, uint32_t kind, uint32_t source)
 {
     if (kind > STEP_NONE || source >= STEP_BY_NONE)
         return -1;
-    struct host_call call = host_call_begin();
+    struct host_call call = host_call_begin_short();
     bool is_used = steps_begin(number, (enum step_kind)kind, (enum step_source)source);
-    host_call_end(call);
+    host_call_end_short(call);
     return is_used ? 0 : -1;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/accounting/counters.h"
+#include "base/process/host_call.h"
 #include "capture/sleep/active_contexts.h"
 #include "capture/sleep/mode.h"
 #include "capture/context/lasting_states.h"
@@ -55,8 +56,10 @@ static void on_thread_exit(void *value)
 
 static void draw_first_id(struct stacks *stacks)
 {
+    struct host_call call = host_call_begin(); /* getrandom() is a cancellation point */
     if (getrandom(&stacks->next_id, sizeof stacks->next_id, GRND_NONBLOCK) != sizeof stacks->next_id)
         stacks->next_id = clock_ticks() ^ (uint64_t)(uintptr_t)stacks ^ (uint64_t)getpid() << 32;
+    host_call_end(call);
 }
 
 static void forget_lost_ends(struct stacks *stacks)

@@ -46,6 +46,7 @@ static void wake_up(void)
 {
     if (!atomic_load(&state.runs)) /* in a forked child the lock might never be released */
         return;
+    struct host_call call = host_call_begin(); /* CUPTI may have cancellation points */
     switches_lock();
     if (mode_is_ending() && is_wanted())
         mode_resume();
@@ -58,6 +59,7 @@ static void wake_up(void)
         atomic_store(&active_contexts_is_asleep, false);
     }
     switches_unlock();
+    host_call_end(call);
 }
 
 /* With the lock held. */
