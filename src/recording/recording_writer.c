@@ -79,7 +79,9 @@ static enum status cut_end(struct recording_writer *writer)
 {
     off_t at = writer->end_at;
     writer->end_at = 0;
-    if (ftruncate(writer->fd, at) != 0 || lseek(writer->fd, at, SEEK_SET) != at)
+    errno = EBADF;
+    if (!guarded_fd_is_ours(&writer->fd) || ftruncate(writer->fd.number, at) != 0 ||
+        lseek(writer->fd.number, at, SEEK_SET) != at)
         return fail(writer, STATUS_IO, "can't write");
     return STATUS_OK;
 }
@@ -662,7 +664,8 @@ static enum status write_end(struct recording_writer *writer)
 enum status recording_writer_checkpoint(struct recording_writer *writer)
 {
     enum status status = recording_writer_flush(writer);
-    off_t at = writer->failed || writer->end_at ? 0 : lseek(writer->fd, 0, SEEK_CUR);
+    bool may_end = !writer->failed && !writer->end_at && guarded_fd_is_ours(&writer->fd);
+    off_t at = may_end ? lseek(writer->fd.number, 0, SEEK_CUR) : 0;
     if (at <= 0) /* a pipe can't take it back */
         return status;
     status = write_end(writer);

@@ -98,7 +98,8 @@ static void test_losses_are_named_in_one_line(void **state)
     stderr_begin();
     report_log_losses(NULL, "trouble");
     said = stderr_end();
-    assert_int_equal(times_in(said, "\n"), 4); /* losses, lost notes, spooled spans, spooled metrics */
+    assert_int_equal(times_in(said, "\n"),
+                     5); /* losses, lost ends, lost notes, spooled spans, spooled metrics */
     assert_int_equal(times_in(said, "data points of metrics are left in the spool"), 1);
     assert_int_equal(times_in(said, "spans are left in the spool"), 1);
     assert_int_equal(times_in(said, "trouble"), 1);
