@@ -46,7 +46,7 @@ endif()
 
 cuspan_stage(cli src/cli/args/command_table.c src/cli/args/options.c src/cli/args/help.c src/cli/args/man.c src/cli/args/completion.c
              src/cli/args/completion_zsh.c src/cli/args/completion_fish.c
-             src/cli/util/xalloc.c src/cli/util/int_map.c src/cli/util/paged.c src/cli/util/text.c src/cli/util/json_object.c src/cli/util/terminal.c src/cli/util/progress.c
+             src/cli/util/xalloc.c src/cli/util/temporary.c src/cli/util/int_map.c src/cli/util/paged.c src/cli/util/text.c src/cli/util/json_object.c src/cli/util/terminal.c src/cli/util/progress.c
              src/cli/run/injection.c src/cli/run/command_root.c src/cli/run/launch.c src/cli/run/traced_program.c src/cli/run/outcome.c src/cli/run/outcome_print.c
              src/cli/trace/trace.c src/cli/trace/trace_strings.c src/cli/trace/trace_source.c src/cli/trace/trace_files.c
              src/cli/trace/byte_source.c src/cli/trace/file_kind.c src/cli/trace/send_input.c src/cli/trace/json_clean.c src/cli/trace/otlp_value.c src/cli/trace/trace_facts.c src/cli/trace/documents.c src/cli/trace/parse_ahead.c src/cli/trace/otlp_json.c src/cli/trace/otlp_protobuf.c

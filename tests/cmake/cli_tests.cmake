@@ -75,6 +75,8 @@ endif()
 if(NOT CUSPAN_SANITIZE STREQUAL "thread") # the reader's second thread runs in unit/trace_read
   add_test(NAME integration/top COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/top_test.sh ${CMAKE_BINARY_DIR})
 endif()
+add_test(NAME integration/run_anywhere
+         COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/run_anywhere_test.py --build ${CMAKE_BINARY_DIR} --sanitizers "${CUSPAN_SANITIZE}")
 add_test(NAME integration/cli COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/cli_test.sh $<TARGET_FILE:cuspan>)
 foreach(shell zsh fish)
   add_test(NAME integration/completion_${shell}

@@ -129,6 +129,10 @@ static int measure(struct command_line *line, char **program)
         status = error_set(&err, STATUS_UNAVAILABLE,
                            "the program runs under one of NVIDIA's tools, so there is nothing to measure");
         result = EXIT_FAILED;
+    } else if (status == STATUS_OK && !injection->report_dir) {
+        status = error_set(&err, STATUS_IO,
+                           "the agents' reports, which have the costs, need a folder that can be written");
+        result = EXIT_FAILED;
     } else if (status == STATUS_OK) {
         status = overhead_measure(&overhead, injection, program, &err);
         result = status == STATUS_NOT_FOUND || status == STATUS_UNAVAILABLE ? launch_exit_code(status)

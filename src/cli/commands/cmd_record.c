@@ -69,7 +69,7 @@ static int record_program(struct injection *injection, const char *path, char **
         return result;
     }
     outcome_read(&outcome, injection->report_dir);
-    if (!injection->is_quiet)
+    if (!injection->is_quiet && injection->report_dir)
         outcome_print_recordings(&outcome, launched, path, stderr);
     outcome_deinit(&outcome);
     return EXIT_OK;

@@ -1,5 +1,6 @@
 #include "cli/args/command_table.h"
 
+#include "base/log.h"
 #include "cli/run/command_root.h"
 #include "cli/run/injection.h"
 #include "cli/run/launch.h"
@@ -19,9 +20,10 @@ static void report_end(const struct injection *injection, struct command_root *r
     root->root.start_ns = launched->start_ns;
     root->root.end_ns = launched->end_ns;
     command_root_end(root, injection, &outcome);
-    if (!injection->is_quiet && command_root_is_left_out(root) && outcome.processes == 0)
+    bool is_quiet = injection->is_quiet || !injection->report_dir;
+    if (!is_quiet && command_root_is_left_out(root) && outcome.processes == 0)
         fputs("cuspan: no spans: the sampler dropped this run\n", stderr);
-    else if (!injection->is_quiet)
+    else if (!is_quiet)
         outcome_print(&outcome, launched, stderr);
     outcome_deinit(&outcome);
 }
@@ -33,18 +35,23 @@ static int run_program(struct injection *injection, char **program, struct launc
     struct command_root root = {0};
     int result = EXIT_USAGE;
     enum status status = injection_prepare(injection, &err);
-    if (status == STATUS_OK) {
+    bool is_untraced = status == STATUS_NOT_FOUND && injection_has_no_library(injection);
+    if (is_untraced) {
+        log_warn("%s; the program runs untraced", err.text);
+    } else if (status == STATUS_OK) {
         /* Applied to this process and inherited by the child, because the library here reads the same
          * settings as the agents. */
         injection_apply(injection);
         command_root_begin(&root, injection, program);
+    }
+    if (status == STATUS_OK || is_untraced) {
         status = launch(program, NULL, NULL, launched, &err);
         result = launch_exit_code(status);
     }
-    if (status == STATUS_OK)
-        report_end(injection, &root, launched);
-    else
+    if (status != STATUS_OK)
         fprintf(stderr, "cuspan run: %s\n", err.text);
+    else if (!is_untraced)
+        report_end(injection, &root, launched);
     command_root_deinit(&root);
     return result;
 }

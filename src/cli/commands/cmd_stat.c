@@ -404,9 +404,9 @@ static int run_and_count(struct command_line *line, const struct options *option
     if (wrong)
         return wrong;
     int wait_status = line->live.launched.wait_status;
-    line->paths[0] = line->live.spans;
+    line->paths[0] = line->live.spans.path;
     line->path_count = 1;
-    if (access(line->live.spans, F_OK) == 0) /* otherwise the reason is printed */
+    if (access(line->live.spans.path, F_OK) == 0) /* otherwise the reason is printed */
         count(line);
     traced_program_deinit(&line->live);
     fflush(NULL);

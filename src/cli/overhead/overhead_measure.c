@@ -1,6 +1,7 @@
 /* Runs the program with all levels in each round, and rotates the order by one per round. */
 #include "base/clock.h"
 #include "cli/run/launch.h"
+#include "cli/util/temporary.h"
 #include "cli/util/xalloc.h"
 #include "cli/run/outcome.h"
 #include "cli/overhead/overhead.h"
@@ -172,10 +173,9 @@ static enum status run_once(struct session *session, enum overhead_level level, 
     struct overhead *overhead = session->overhead;
     struct overhead_run run = {.level = level, .round = round};
     struct launched launched;
-    FILE *file = tmpfile();
+    FILE *file = temporary_file();
     if (!file)
         return error_set(err, STATUS_IO, "cannot create a temporary file for the program's output");
-    fcntl(fileno(file), F_SETFD, FD_CLOEXEC);
     struct child child = {session->injection, level, fileno(file)};
     uint64_t begin_ns = clock_monotonic_ns();
     enum status status = launch(session->program, set_up, &child, &launched, err);

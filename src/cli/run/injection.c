@@ -2,6 +2,7 @@
 
 #include "base/files.h"
 #include "base/log.h"
+#include "cli/util/temporary.h"
 #include "cli/util/xalloc.h"
 #include "config/config.h"
 #include "model/share_protocol.h"
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #define LIBRARY       "libcuspan.so"
@@ -137,25 +139,36 @@ int injection_check_output(const struct injection *injection, const struct optio
                             "a configuration file (--config)");
 }
 
-/* The directory of this program; NULL if the system does not tell. */
+/* The directory of this program; NULL if the system does not tell. Without /proc, the kernel still has told
+ * the path by which it was started. */
 static char *own_directory(void)
 {
-    char path[PATH_MAX];
-    ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (len <= 0)
-        return NULL;
-    path[len] = 0;
-    char *slash = strrchr(path, '/');
+    const char *started = (const char *)getauxval(AT_EXECFN);
+    char *path = realpath("/proc/self/exe", NULL);
+    if (!path && started)
+        path = realpath(started, NULL);
+    char *slash = path ? strrchr(path, '/') : NULL;
     if (slash)
         *slash = 0;
-    return xstrdup(path);
+    return path;
+}
+
+static const char *named_library(const struct injection *injection)
+{
+    const char *named = injection->library ? injection->library : getenv("CUSPAN_LIBRARY");
+    return named && *named ? named : NULL;
+}
+
+bool injection_has_no_library(const struct injection *injection)
+{
+    return !named_library(injection);
 }
 
 enum status injection_find_library(struct injection *injection, struct error *err)
 {
     static const char *const places[] = {".", "../lib", "../lib/cuspan", "../lib64"};
-    const char *named = injection->library ? injection->library : getenv("CUSPAN_LIBRARY");
-    if (named && *named) {
+    const char *named = named_library(injection);
+    if (named) {
         char *library = realpath(named, NULL);
         if (!library)
             return error_set(err, STATUS_NOT_FOUND, "no agent at %.300s: %s", named, strerror(errno));
@@ -250,18 +263,15 @@ static enum status check_rivals(struct injection *injection, struct error *err)
                      set);
 }
 
-static enum status make_report_dir(struct injection *injection, struct error *err)
+/* Without one, the program is traced, and only what this command would say about it is missing. */
+static void make_report_dir(struct injection *injection)
 {
-    const char *tmp = getenv("TMPDIR");
-    injection->report_dir = xasprintf("%s/cuspan-run-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (mkdtemp(injection->report_dir))
-        return STATUS_OK;
-    enum status status =
-        error_set(err, STATUS_IO, "cannot create a directory for the agent's reports, %.300s: %s",
-                  injection->report_dir, strerror(errno));
-    free(injection->report_dir);
-    injection->report_dir = NULL;
-    return status;
+    injection->report_dir = temporary_folder("run");
+    if (!injection->report_dir && !injection->is_quiet)
+        log_warn("there is no summary, because no folder can be written for the agents' reports (%s); set "
+                 "TMPDIR to "
+                 "one that can",
+                 strerror(errno));
 }
 
 /* Otherwise the agent would report the error, only at the first CUDA call of the program. Without --config
@@ -295,7 +305,7 @@ enum status injection_prepare(struct injection *injection, struct error *err)
     if (status == STATUS_OK)
         status = check_rivals(injection, err);
     if (status == STATUS_OK)
-        status = make_report_dir(injection, err);
+        make_report_dir(injection);
     return status;
 }
 
@@ -374,7 +384,10 @@ void injection_apply(const struct injection *injection)
         text_add_format(&set, "%s\n", before);
     if (injection->set.len)
         text_add_format(&set, "%s\n", injection->set.data);
-    text_add_format(&set, "report_file=%s/report", injection->report_dir);
+    if (injection->report_dir)
+        text_add_format(&set, "report_file=%s/report", injection->report_dir);
+    else if (injection->report_file)
+        text_add_format(&set, "report_file=%s", injection->report_file);
     setenv("CUSPAN_SET", set.data, 1);
     if (injection->tool)
         return text_deinit(&set);
@@ -401,7 +414,8 @@ static void remove_files(const char *path)
 
 void injection_clear_reports(const struct injection *injection)
 {
-    remove_files(injection->report_dir);
+    if (injection->report_dir)
+        remove_files(injection->report_dir);
 }
 
 /* Copies a report, possibly to another file system. */

@@ -17,7 +17,7 @@ struct injection {
     char *config_path;  /* owned; absolute, because the program may change its directory */
     struct text set;    /* lines of CUSPAN_SET */
     char *report_file;  /* from --set report_file=, where the reports are kept; owned */
-    char *report_dir;   /* our directory for reports; owned */
+    char *report_dir;   /* our directory for reports; owned; NULL: none can be written */
     bool has_endpoint, has_file, has_console; /* --endpoint or --protocol, --file, --console */
     const char *others;                       /* "share" or "give-way"; NULL: as the settings say */
     char *tool; /* the tool of NVIDIA that runs the program, which is then not traced; owned */
@@ -40,11 +40,14 @@ int injection_set_path(struct injection *injection, const struct options *option
  * NOT_FOUND. */
 enum status injection_find_library(struct injection *injection, struct error *err) MUST_CHECK;
 
+/* After NOT_FOUND: no library was named, so this installation lacks its own. */
+bool injection_has_no_library(const struct injection *injection);
+
 /* The path of a file in the directory of the library; allocated. */
 char *injection_path_beside(const struct injection *injection, const char *name);
 
 /* Checks the settings for the agent (INVALID), finds the library, checks for conflicts, and creates the
- * directory for reports. */
+ * directory for reports. If there can be none, logs one line and goes on. */
 enum status injection_prepare(struct injection *injection, struct error *err) MUST_CHECK;
 
 /* Sets the variables in this process: call it in the child before exec, or before the fork. */

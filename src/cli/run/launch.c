@@ -1,6 +1,8 @@
 #include "cli/run/launch.h"
 
 #include "base/clock.h"
+#include "base/log.h"
+#include "base/process/high_fd.h"
 #include "cli/args/command_table.h"
 
 #include <errno.h>
@@ -12,17 +14,27 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+/* All that a process may want to get, besides real-time signals. Not those of faults, nor those that stop and
+ * continue: with them, a shell controls us as well as the program. */
+static const int forwarded[] = {SIGINT,   SIGTERM, SIGHUP, SIGQUIT, SIGUSR1,   SIGUSR2, SIGALRM,
+                                SIGWINCH, SIGURG,  SIGIO,  SIGPWR,  SIGVTALRM, SIGPROF};
 
-static void run_child(char **argv, void (*prepare)(void *), void *context, const sigset_t *mask,
-                      const struct sigaction *old_chld, int error_pipe)
+/* Returns errno if the program cannot be started. */
+static int become(char **argv, void (*prepare)(void *), void *context, const sigset_t *mask,
+                  const struct sigaction *old_chld)
 {
     if (prepare)
         prepare(context);
     sigaction(SIGCHLD, old_chld, NULL);
     sigprocmask(SIG_SETMASK, mask, NULL);
     execvp(argv[0], argv);
-    int error = errno;
+    return errno;
+}
+
+static void run_child(char **argv, void (*prepare)(void *), void *context, const sigset_t *mask,
+                      const struct sigaction *old_chld, int error_pipe)
+{
+    int error = become(argv, prepare, context, mask, old_chld);
     if (write(error_pipe, &error, sizeof error) < 0) {
         /* the exit status tells enough */
     }
@@ -45,29 +57,57 @@ static bool was_sent_to_us(const siginfo_t *info)
     return info->si_code <= 0;
 }
 
+/* Reaps every child: as process 1 of a container, we get the orphans of the program. True: the program has
+ * ended. */
+static bool reap(pid_t pid, int *status)
+{
+    int ended_status;
+    pid_t ended;
+    bool is_over = false;
+    while ((ended = waitpid(-1, &ended_status, WNOHANG)) > 0) {
+        if (ended == pid) {
+            *status = ended_status;
+            is_over = true;
+        }
+    }
+    return is_over;
+}
+
+static void forward(pid_t pid, const siginfo_t *info)
+{
+    if (info->si_code == SI_QUEUE)
+        sigqueue(pid, info->si_signo, info->si_value);
+    else
+        kill(pid, info->si_signo);
+}
+
 static int wait_and_forward(pid_t pid, const sigset_t *awaited)
 {
-    int status;
-    for (;;) {
+    int status = 0;
+    while (!reap(pid, &status)) {
         siginfo_t info;
-        if (waitpid(pid, &status, WNOHANG) == pid)
-            return status;
         int signal_number = sigwaitinfo(awaited, &info);
         if (signal_number > 0 && signal_number != SIGCHLD && was_sent_to_us(&info))
-            kill(pid, signal_number);
+            forward(pid, &info);
     }
+    return status;
 }
 
 static enum status start(char **argv, void (*prepare)(void *), void *context, const sigset_t *old_mask,
                          const struct sigaction *old_chld, pid_t *pid, struct error *err)
 {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return error_set(err, STATUS_UNAVAILABLE, "%.300s: %s", argv[0], strerror(errno));
+    if (high_fd_pair(pipe2(ends, O_CLOEXEC), ends) != 0)
+        ends[0] = ends[1] = -1; /* the program's exit status then tells that it could not be started */
     *pid = fork();
     if (*pid == 0)
         run_child(argv, prepare, context, old_mask, old_chld, ends[1]);
     int error = *pid < 0 ? errno : 0;
+    if (*pid < 0 && !prepare) { /* no more processes are allowed, so the program takes our place */
+        log_warn("cannot start a process (%s): the program runs without a summary at its end",
+                 strerror(error));
+        error = become(argv, prepare, context, old_mask, old_chld);
+    }
     close(ends[1]);
     if (*pid > 0)
         error = exec_error(ends[0]);
@@ -91,6 +131,8 @@ enum status launch(char **argv, void (*prepare)(void *context), void *context, s
     sigaddset(&awaited, SIGCHLD);
     for (size_t i = 0; i < sizeof forwarded / sizeof *forwarded; i++)
         sigaddset(&awaited, forwarded[i]);
+    for (int signal_number = SIGRTMIN; signal_number <= SIGRTMAX; signal_number++)
+        sigaddset(&awaited, signal_number);
     /* Blocked before the fork, so that no signal is lost. With SIGCHLD ignored, the end would not be seen. */
     sigaction(SIGCHLD, &default_action, &old_chld);
     sigprocmask(SIG_BLOCK, &awaited, &old_mask);

@@ -17,8 +17,12 @@ struct launched {
 /* Runs argv[0] (found by PATH) with `prepare` (or NULL) called in the child before exec, and waits for its
  * end.
  *
- * INT, TERM, HUP, QUIT, USR1 and USR2 are forwarded if a process sent them. Signals of the terminal (Ctrl-C,
- * Ctrl-\, hang-up, stop, continue) go to the whole process group, so the program gets them without us.
+ * Signals are forwarded if a process sent them, except those that stop and continue. Those of the terminal
+ * (Ctrl-C, Ctrl-\, hang-up, stop, continue) go to the whole process group, so the program gets them without
+ * us. All children are reaped: process 1 of a container inherits orphans.
+ *
+ * If no process can be made and there is no `prepare`, the program takes the place of this one, after a log
+ * line.
  *
  * OK: `launched` is filled in. NOT_FOUND and UNAVAILABLE: the program could not be started; err has the
  * reason. */

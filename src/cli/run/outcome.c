@@ -151,6 +151,7 @@ bool outcome_add(struct outcome *outcome, const char *json, bool is_root)
     outcome->unsampled += number_of(counters, "spans_unsampled");
     outcome->filtered += number_of(counters, "spans_filtered");
     outcome->sleeps += number_of(counters, "sleeps");
+    outcome->releases += number_of(counters, "releases");
     outcome->asleep_ns += number_of(counters, "asleep_ns");
     outcome->spooled += number_of(counters, "spans_spooled_left");
     const cJSON *own = cJSON_GetObjectItemCaseSensitive(report, "own");
@@ -211,7 +212,7 @@ void outcome_read(struct outcome *outcome, const char *directory)
 {
     struct dirent **entries = NULL;
     *outcome = (struct outcome){0};
-    int count = scandir(directory, &entries, is_report, alphasort);
+    int count = directory ? scandir(directory, &entries, is_report, alphasort) : 0;
     for (int i = 0; i < count; i++) {
         char *path = xasprintf("%s/%s", directory, entries[i]->d_name);
         bool is_root = strncmp(entries[i]->d_name, OUTCOME_ROOT_REPORT, strlen(OUTCOME_ROOT_REPORT)) == 0;

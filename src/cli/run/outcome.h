@@ -40,6 +40,7 @@ struct outcome {
     uint64_t calls, activities, sessions; /* captured */
     uint64_t unsampled, filtered;         /* spans that were not created */
     uint64_t sleeps, asleep_ns;           /* while nothing sampled was in flight */
+    uint64_t releases;                    /* times that another tool had CUPTI */
     uint64_t spooled;                     /* left in the spool */
     uint64_t callback_ns, callback_calls; /* on the program's threads; number of timed calls */
     uint64_t own_threads_ns;              /* CPU time of cuspan's threads */
@@ -71,7 +72,8 @@ struct outcome {
     struct outcome_end ends[OUTCOME_ENDS_MAX];
 };
 
-/* Reads all reports in the directory. Missing values are 0; unreadable reports are counted. */
+/* Reads all reports in the directory (NULL: there are none). Missing values are 0; unreadable reports are
+ * counted. */
 void outcome_read(struct outcome *outcome, const char *directory);
 /* Adds one report, of a process or of the root span; false if it is not a report. */
 bool outcome_add(struct outcome *outcome, const char *json, bool is_root);

@@ -219,7 +219,8 @@ static void print_no_spans(const struct outcome *outcome, FILE *out)
     if (outcome->unfinished)
         fputs("cuspan: no spans were delivered\n", out);
     else
-        fputs("cuspan: no spans: the agent ran, but saw no call to trace\n", out);
+        fprintf(out, "cuspan: no spans: the agent ran, but %s\n",
+                outcome->releases ? "another tool used CUPTI" : "saw no call to trace");
 }
 
 /* `is_shortfall`: without deliveries. */

@@ -49,21 +49,6 @@ bool traced_program_is_program(const char *operand)
     return *operand && !strchr(operand, '/') && lies_in_path(operand);
 }
 
-static enum status make_directory(struct traced_program *live, struct error *err)
-{
-    const char *tmp = getenv("TMPDIR");
-    char *directory = xasprintf("%s/cuspan-stat-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (!mkdtemp(directory)) {
-        enum status status = error_set(err, STATUS_IO, "%.300s: %s (set TMPDIR to another directory)",
-                                       directory, strerror(errno));
-        free(directory);
-        return status;
-    }
-    live->directory = directory;
-    live->spans = xasprintf("%s/spans.jsonl", directory);
-    return STATUS_OK;
-}
-
 static void apply(void *context)
 {
     injection_apply(context);
@@ -84,7 +69,7 @@ static void report(const struct traced_program *live)
 {
     struct outcome outcome;
     outcome_read(&outcome, live->injection.report_dir);
-    if (!live->injection.is_quiet)
+    if (!live->injection.is_quiet && live->injection.report_dir)
         outcome_print_shortfall(&outcome, &live->launched, stderr);
     outcome_deinit(&outcome);
 }
@@ -93,9 +78,9 @@ int traced_program_run(struct traced_program *live, const struct options *option
 {
     struct error err = {""};
     int result = EXIT_FAILED;
-    enum status status = make_directory(live, &err);
+    enum status status = temporary_choose(&live->spans, "spans.jsonl", &err);
     if (status == STATUS_OK) {
-        result = injection_set_path(&live->injection, options, "output_file", live->spans);
+        result = injection_set_path(&live->injection, options, "output_file", live->spans.path);
         if (result != EXIT_OK)
             return result;
         status = run(live, program, &result, &err);
@@ -110,12 +95,7 @@ int traced_program_run(struct traced_program *live, const struct options *option
 
 void traced_program_deinit(struct traced_program *live)
 {
-    if (live->spans)
-        unlink(live->spans);
-    if (live->directory)
-        rmdir(live->directory);
-    free(live->spans);
-    free(live->directory);
+    temporary_deinit(&live->spans);
     injection_deinit(&live->injection);
     *live = (struct traced_program){0};
 }

@@ -4,11 +4,11 @@
 
 #include "cli/run/injection.h"
 #include "cli/run/launch.h"
+#include "cli/util/temporary.h"
 
 struct traced_program {
     struct injection injection; /* receives the launchers' options before the run */
-    char *directory;            /* owned; removed with its content */
-    char *spans;                /* path of the file, which does not exist if there were no spans; owned */
+    struct temporary spans;     /* the file, which is missing or empty if there were no spans */
     struct launched launched;
 };
 

@@ -2,6 +2,7 @@
 
 #include "cli/util/xalloc.h"
 #include "cli/util/progress.h"
+#include "cli/util/temporary.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +31,7 @@ static enum status spool(FILE *input, const char *path, FILE **file, struct erro
     size_t got;
     uint64_t bytes = 0;
     struct progress progress;
-    FILE *copy = tmpfile();
+    FILE *copy = temporary_file();
     if (!copy)
         return error_set(err, STATUS_IO, "cannot create a temporary file for standard input: %s",
                          strerror(errno));
@@ -123,24 +124,16 @@ static enum status replay(const char *recording, const char *output, struct erro
 
 static enum status open_replayed(const char *recording, FILE **file, struct error *err)
 {
-    const char *tmp = getenv("TMPDIR");
-    char *dir = xasprintf("%s/cuspan-show-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (!mkdtemp(dir)) {
-        enum status failed = error_set(err, STATUS_IO, "%.400s: %s", dir, strerror(errno));
-        free(dir);
-        return failed;
-    }
-    char *output = xasprintf("%s/spans.jsonl", dir);
-    enum status status = replay(recording, output, err);
+    struct temporary output;
+    enum status status = temporary_choose(&output, "spans.jsonl", err);
+    if (status == STATUS_OK)
+        status = replay(recording, output.path, err);
     if (status == STATUS_OK) {
-        *file = fopen(output, "re");
+        *file = fopen(output.path, "re");
         if (!*file)
             status = error_set(err, STATUS_NOT_FOUND, "%.400s: the recording holds no spans", recording);
     }
-    unlink(output);
-    rmdir(dir);
-    free(output);
-    free(dir);
+    temporary_deinit(&output);
     return status;
 }
 

@@ -1,5 +1,6 @@
 #include "cli/doctor/checks.h"
 #include "cli/doctor/doctor_facts.h"
+#include "cli/util/temporary.h"
 #include "cli/util/xalloc.h"
 
 #include <errno.h>
@@ -131,13 +132,25 @@ void check_permissions_disk(struct doctor *doctor)
 {
     struct target targets[FILES_MAX];
     size_t count = find_targets(doctor, targets);
-    const char *temporary = doctor_facts_variable("TMPDIR") ? doctor_facts_variable("TMPDIR") : "/tmp";
     for (size_t i = 0; i < count; i++) {
         char *folder = folder_of(targets[i].path);
         check_file_system(doctor, folder, targets[i].key);
         free(folder);
     }
-    check_file_system(doctor, temporary, "reports of cuspan run");
+    char *temporary = temporary_folder("doctor");
+    if (temporary) {
+        char *folder = folder_of(temporary);
+        rmdir(temporary);
+        check_file_system(doctor, folder, "reports of cuspan run");
+        free(folder);
+    } else {
+        doctor_result(doctor, RESULT_WARNING, "no folder can be written for the reports of cuspan run (%s)",
+                      strerror(errno));
+        doctor_fix(doctor,
+                   "mount a writable volume at /tmp, or set TMPDIR to one; without it, cuspan run traces "
+                   "and prints no summary");
+    }
+    free(temporary);
 }
 
 void check_permissions_runtime(struct doctor *doctor)

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "cli/doctor/checks/check_driver.h"
+#include "cli/util/temporary.h"
 #include "cli/util/xalloc.h"
 #include "cli/util/text.h"
 #include "cli/run/outcome.h"
@@ -83,7 +84,7 @@ static void wait_for_end(struct run *run, unsigned seconds)
 
 static bool start(const struct doctor *doctor, struct run *run)
 {
-    FILE *output = tmpfile();
+    FILE *output = temporary_file();
     int ends[2];
     if (!output || pipe2(ends, O_CLOEXEC) != 0) {
         run->exec_errno = errno;
@@ -212,6 +213,9 @@ static void check_capture(struct doctor *doctor, const struct run *run)
         doctor_result(doctor, RESULT_WARNING,
                       "the run was recorded and nothing was exported, because record_file is set");
         doctor_fix(doctor, "unset record_file");
+    } else if (run->outcome.calls == 0 && run->outcome.releases) {
+        doctor_result(doctor, RESULT_PROBLEM, "another tool in the program uses CUPTI, and was first");
+        doctor_fix(doctor, "run the program without that tool");
     } else if (run->outcome.calls == 0 && run->outcome.activities == 0) {
         doctor_result(doctor, RESULT_PROBLEM, "the agent was active but saw no calls and no GPU work%s",
                       run->outcome.sleeps ? ": it slept, because no sampled request was active" : "");
@@ -261,6 +265,11 @@ void check_program_run(struct doctor *doctor)
     if (injection_prepare(&doctor->injection, &err) != STATUS_OK) {
         doctor_result(doctor, RESULT_PROBLEM, "not run: %s", err.text);
         doctor_fix(doctor, "fix this first");
+        return;
+    }
+    if (!doctor->injection.report_dir) {
+        doctor_result(doctor, RESULT_PROBLEM, "not run: no folder can be written for the agent's report");
+        doctor_fix(doctor, "set TMPDIR to one that can");
         return;
     }
     if (start(doctor, &run)) {
