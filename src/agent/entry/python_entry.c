@@ -1,7 +1,5 @@
 #include "agent/entry/python_entry.h"
 
-#include "capture/coexist/other_tools.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -42,10 +40,4 @@ cuspan_python_watcher_fn cuspan_python_watcher(const struct cuspan_python *given
     if (!__atomic_compare_exchange_n(&python, &none, given, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         return NULL;
     return on_switch;
-}
-
-void cuspan_python_tools(void)
-{
-    other_tools_built_in = cuspan_share_api;
-    other_tools_expect();
 }
