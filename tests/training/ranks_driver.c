@@ -49,7 +49,7 @@ static void add(struct ranks *ranks, const struct record *record)
         add_step(ranks, record);
         break;
     case RECORD_CALL:
-        ranks_add_call(ranks, record->rank, record->step, record->start_ns);
+        ranks_add_call(ranks, record->rank, record->step, record->start_ns, record->start_ns, false);
         break;
     case RECORD_WORK:
         ranks_add_work(ranks, record->rank, record->step, (enum ranks_category)record->word, record->start_ns,

@@ -120,7 +120,7 @@ class Job:
             self.where = 0 if fault == "loader" else draw.randrange(self.segment_count)
         if fault == "loader" and self.args.ahead:
             self.late_steps = set(range(1, self.args.steps + 1))  # a host that is late once catches up
-        self.is_idle = fault == "loader" or draw.random() < 0.3
+        self.is_idle = fault == "loader" or (fault != "imbalance" and draw.random() < 0.3)  # an imbalance is one of work
         self.slow, self.slow_from = None, 0
         if fault in ("link", "link-later"):
             self.slow = draw.choice(self.pairs or (self.tensor if len(self.tensor) > 2 else self.data))
@@ -211,7 +211,7 @@ class Job:
             for communicator in self.data:
                 self.reduce(step, communicator, Segment(0, 0, 2**22, None), self.now, stream)
         for rank in self.ranks:
-            self.exposed[rank] += max(0.0, stream[rank] - self.now[rank])
+            self.exposed[rank] += max(0.0, self.alone_stream[rank] - self.alone[rank])  # the rest is waiting
             self.now[rank] = max(self.now[rank], stream[rank])
             self.alone[rank] = max(self.alone[rank], self.alone_stream[rank])
         if any(tail for _, tail in picked):

@@ -59,7 +59,7 @@ class Ranks(unittest.TestCase):
         self.assertLess(tables["ranks"][0]["lateness_ns"], 0)
         self.assertEqual([row["gpu"] for row in tables["ranks"]],
                          ["GPU 0, NVIDIA H100 80GB HBM3", "GPU 1, NVIDIA H100 80GB HBM3"])
-        self.assertGreater(tables["ranks"][0]["score"], 10)  # its peer has ten times as much work
+        self.assertGreater(tables["ranks"][0]["score"], 4)  # its peer has 30 ms more work; its own host needs 9 ms
         kernels = sum(row["count"] for row in tables["kernels"])
         self.assertEqual(sum(row["kernels"] for row in tables["headline"]), kernels)
         self.assertEqual(sum(row["count"] for row in tables["collectives"]), 25)

@@ -111,8 +111,9 @@ void ranks_set_world(struct ranks *ranks, uint32_t rank, uint32_t size);
 void ranks_add_unreadable(struct ranks *ranks);
 /* A step is announced before its work. Work of an unknown step starts it. */
 void ranks_add_step(struct ranks *ranks, uint32_t rank, const struct ranks_step *step);
-/* A CUDA call of the step. Only the earliest matters. */
-void ranks_add_call(struct ranks *ranks, uint32_t rank, uint64_t step, uint64_t start_ns);
+/* A CUDA call of the step, in the order of the start times. `waits`: it returns when the GPU is done. */
+void ranks_add_call(struct ranks *ranks, uint32_t rank, uint64_t step, uint64_t start_ns, uint64_t end_ns,
+                    bool waits);
 /* GPU work of a step. All work and collectives of a rank come in the order of their start times. Kernels of
  * collectives may be passed as communication too; that changes nothing. */
 void ranks_add_work(struct ranks *ranks, uint32_t rank, uint64_t step, enum ranks_category category,
@@ -237,7 +238,6 @@ struct ranks_finding {
     uint32_t rank;         /* RANKS_NONE: no single one */
     const char *host;      /* of struct ranks; NULL: no single one. STRAGGLER: all of its ranks are late */
     uint64_t communicator; /* 0: none */
-    size_t peers;          /* that the rank was compared with, and itself; 0: no rank */
     bool is_idle;          /* STRAGGLER: its GPU has no work during most of the delay */
     bool is_work;          /* STRAGGLER: work of its own takes longer */
     uint64_t steps;        /* that show it */

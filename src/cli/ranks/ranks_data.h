@@ -55,6 +55,10 @@ struct rank_step {
     uint64_t waiting_ns;                   /* exposed, for other ranks */
     uint64_t transfer_ns;                  /* exposed, on all ranks alike */
     uint64_t first_call_ns, first_work_ns; /* UINT64_MAX: none */
+    uint64_t last_call_ns;                 /* end; 0: none */
+    uint64_t host_ns;                      /* that the host works for the step */
+    double late_ns;                        /* sum of its arrivals after the median arrival */
+    bool has_late;                         /* some collective shows how its ranks arrived */
 };
 
 /* One rank's part of a collective. */
@@ -239,7 +243,7 @@ void ranks_find_late_hosts(struct ranks *ranks, struct ranks_report *report);
 void ranks_find_in_job(const struct ranks *ranks, struct ranks_report *report);
 /* ranks_compared.c. What could not be compared; then no other finding of the job counts. */
 void ranks_find_not_compared(const struct ranks *ranks, struct ranks_report *report);
-struct ranks_finding *ranks_offer(struct ranks_report *report, const struct ranks_finding *finding);
+void ranks_offer(struct ranks_report *report, const struct ranks_finding *finding);
 /* "rank 3 (node-2, NVIDIA H100)"; allocated. */
 char *ranks_describe(const struct ranks *ranks, uint32_t rank);
 

@@ -37,11 +37,10 @@ static bool is_straggler(const struct ranks *ranks, const struct ranks_report *r
     return false;
 }
 
-/* In a pipeline, idle time is mostly waiting for another stage. */
-static double work_of(const struct ranks *ranks, const struct ranks_step_row *row)
+/* On the GPU: idle time is mostly that of a host, or, in a pipeline, waiting for another stage. */
+static double work_of(const struct ranks_step_row *row)
 {
-    double busy = (double)(row->parts.compute_ns + row->parts.copies_ns), own = (double)row->own_ns;
-    return ranks->ranks[row->rank].is_in_pipeline && busy < own ? busy : own;
+    return (double)(row->parts.compute_ns + row->parts.copies_ns);
 }
 
 /* By stage. */
@@ -54,7 +53,7 @@ static void add_to_stage(const struct ranks *ranks, struct stage_sum *stages,
                          const struct ranks_step_row *row)
 {
     struct stage_sum *sum = &stages[ranks->ranks[row->rank].stage];
-    sum->own_ns += work_of(ranks, row);
+    sum->own_ns += work_of(row);
     sum->count++;
 }
 
@@ -83,7 +82,7 @@ static struct step_facts facts_of(const struct ranks *ranks, const struct ranks_
     for (size_t i = 0; i < count; i++) {
         const struct ranks_parts *parts = &rows[i].parts;
         double exposed = (double)parts->exposed_ns - (double)rows[i].waiting_ns;
-        double own = work_of(ranks, &rows[i]);
+        double own = work_of(&rows[i]);
         facts.duration_ns += (double)parts->duration_ns / (double)count;
         if (facts.exposed_min_ns < 0 || exposed < facts.exposed_min_ns)
             facts.exposed_min_ns = exposed > 0 ? exposed : 0;

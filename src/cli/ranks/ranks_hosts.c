@@ -130,21 +130,20 @@ static bool is_late(const struct view *view, const struct ranks *ranks, uint32_t
            standing->late >= LATE_OVER_EARLY * others;
 }
 
-static void examine(struct ranks *ranks, struct ranks_report *report, const struct communicator *communicator,
-                    uint64_t role, struct view *view)
+static void examine(struct ranks *ranks, struct ranks_report *report, const struct team *team,
+                    struct view *view)
 {
-    for (uint32_t at = communicator->first_block; at != RANKS_NONE; at = ranks->blocks[at].next) {
-        size_t count = standing_peers(ranks, &ranks->blocks[at], role, view->peers);
+    uint32_t job = ranks->ranks[team->steps[0]->rank].job;
+    for (size_t at = 0, count; at < team->count;) {
+        at = standing_peers(team, at, view->peers, &count);
         if (count >= 2 * HOST_RANKS_MIN)
             add_block(ranks, view, count);
     }
     for (uint32_t host = 0; host < ranks->host_count; host++) {
         struct standing *standing = &view->standings[host];
-        uint32_t job = ranks->ranks[communicator->members[0].rank].job;
         if (is_late(view, ranks, host) && !is_named(report, ranks->hosts[host].name, job)) {
             struct cause cause = standing_cause(standing);
             struct ranks_finding like = {.job = job,
-                                         .communicator = communicator->key,
                                          .is_idle = cause.is_idle,
                                          .is_work = cause.is_work,
                                          .steps = standing->late,
@@ -214,27 +213,19 @@ static void merge_stragglers(struct ranks *ranks, struct ranks_report *report)
         }
 }
 
-static bool is_first_of_role(const struct ranks *ranks, const struct communicator *communicator, size_t at)
-{
-    uint64_t role = ranks->ranks[communicator->members[at].rank].role;
-    for (size_t i = 0; i < at; i++)
-        if (ranks->ranks[communicator->members[i].rank].role == role)
-            return false;
-    return true;
-}
-
 void ranks_find_late_hosts(struct ranks *ranks, struct ranks_report *report)
 {
     struct view view = {xcalloc(ranks->rank_count + 1, sizeof *view.peers),
                         xcalloc(ranks->rank_count + 1, sizeof *view.others),
                         xcalloc(ranks->rank_count + 1, sizeof *view.scratch),
                         xcalloc(ranks->host_count + 1, sizeof *view.standings)};
-    for (size_t i = 0; ranks->host_count > 1 && i < ranks->communicator_count; i++) {
-        const struct communicator *communicator = &ranks->communicators[i];
-        for (size_t j = 0; communicator->first_block != RANKS_NONE && j < communicator->member_count; j++)
-            if (is_first_of_role(ranks, communicator, j))
-                examine(ranks, report, communicator, ranks->ranks[communicator->members[j].rank].role, &view);
+    struct team all = standing_steps(ranks);
+    for (size_t at = 0; ranks->host_count > 1 && at < all.count;) {
+        struct team team = standing_team(ranks, &all, at);
+        examine(ranks, report, &team, &view);
+        at += team.count;
     }
+    free(all.steps);
     free(view.peers);
     free(view.others);
     free(view.scratch);

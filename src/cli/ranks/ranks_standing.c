@@ -16,21 +16,91 @@ void standing_deinit(struct standing *standing)
         ranks_series_deinit(all[i]);
 }
 
-size_t standing_peers(const struct ranks *ranks, const struct block *block, uint64_t role, struct peer *peers)
+/* Lateness in all communicators of the rank. */
+static void sum_lateness(struct ranks *ranks)
 {
-    const struct communicator *communicator = &ranks->communicators[block->communicator];
-    size_t count = 0;
-    for (size_t i = 0; i < communicator->member_count && i < block->slots; i++) {
-        uint32_t rank = communicator->members[i].rank;
-        const struct rank_step *step = ranks_find_step(ranks, rank, block->step);
-        if (ranks->ranks[rank].role == role && step && step->partial == RANKS_WHOLE)
-            peers[count++] = (struct peer){.rank = rank,
-                                           .slot = (uint32_t)i,
-                                           .step = step,
-                                           .own_ns = ranks_own_ns(step),
-                                           .late_ns = block->late_ns[i]};
+    for (size_t i = 0; i < ranks->step_count; i++)
+        ranks->steps[i].late_ns = 0;
+    for (size_t i = 0; i < ranks->block_count; i++) {
+        const struct block *block = &ranks->blocks[i];
+        const struct communicator *communicator = &ranks->communicators[block->communicator];
+        for (size_t j = 0; j < communicator->member_count && j < block->slots; j++) {
+            struct rank_step *step = ranks_find_step(ranks, communicator->members[j].rank, block->step);
+            if (!step)
+                continue;
+            step->late_ns += block->late_ns[j];
+            step->has_late = true;
+        }
     }
-    return count;
+}
+
+struct key {
+    uint64_t job, role, number;
+};
+
+struct sorted {
+    struct key key;
+    const struct rank_step *step;
+};
+
+static int compare_keys(const struct key *x, const struct key *y)
+{
+    if (x->job != y->job)
+        return x->job < y->job ? -1 : 1;
+    if (x->role != y->role)
+        return x->role < y->role ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static int compare_sorted(const void *a, const void *b)
+{
+    const struct sorted *x = a, *y = b;
+    int order = compare_keys(&x->key, &y->key);
+    return order ? order : x->step->rank < y->step->rank ? -1 : x->step->rank > y->step->rank;
+}
+
+struct team standing_steps(struct ranks *ranks)
+{
+    struct team all = {.steps = xcalloc(ranks->step_count + 1, sizeof *all.steps)};
+    struct sorted *sorted = xcalloc(ranks->step_count + 1, sizeof *sorted);
+    sum_lateness(ranks);
+    for (size_t i = 0; i < ranks->step_count; i++) {
+        const struct rank_step *step = &ranks->steps[i];
+        const struct process_rank *rank = &ranks->ranks[step->rank];
+        if (step->partial == RANKS_WHOLE && step->has_late)
+            sorted[all.count++] = (struct sorted){{rank->job, rank->role, step->step.number}, step};
+    }
+    if (all.count > 1)
+        qsort(sorted, all.count, sizeof *sorted, compare_sorted);
+    for (size_t i = 0; i < all.count; i++)
+        all.steps[i] = sorted[i].step;
+    free(sorted);
+    return all;
+}
+
+struct team standing_team(const struct ranks *ranks, const struct team *all, size_t first)
+{
+    const struct process_rank *like = &ranks->ranks[all->steps[first]->rank];
+    struct team team = {.steps = all->steps + first};
+    while (first + team.count < all->count) {
+        const struct process_rank *rank = &ranks->ranks[team.steps[team.count]->rank];
+        if (rank->job != like->job || rank->role != like->role)
+            break;
+        team.count++;
+    }
+    return team;
+}
+
+size_t standing_peers(const struct team *team, size_t first, struct peer *peers, size_t *count)
+{
+    size_t at = first;
+    *count = 0;
+    for (; at < team->count && team->steps[at]->step.number == team->steps[first]->step.number; at++)
+        peers[(*count)++] = (struct peer){.rank = team->steps[at]->rank,
+                                          .step = team->steps[at],
+                                          .own_ns = ranks_own_ns(team->steps[at]),
+                                          .late_ns = team->steps[at]->late_ns};
+    return at;
 }
 
 /* The median over the peers without the one at `without`, of one part of their steps. */
@@ -84,8 +154,10 @@ void standing_add_late(struct standing *standing, const struct peer *peers, size
     ADD_EXCESS(idle);
     ADD_EXCESS(loader);
 #undef ADD_EXCESS
-    if (peer->own_ns > threshold->second_ns)
+    if (peer->own_ns > threshold->second_ns) {
         standing->saving_ns += peer->own_ns - threshold->second_ns;
+        standing->slowest++;
+    }
     if (peer->over_ns > standing->worst_ns) {
         standing->worst_ns = peer->over_ns;
         standing->worst = peer->step;
@@ -131,21 +203,9 @@ char *ranks_describe(const struct ranks *ranks, uint32_t rank)
     return xasprintf("rank %u (%s, %s)", process->number, ranks->hosts[process->host].name, process->gpu);
 }
 
-/* A rank has one finding: that of the communicator with the most peers, whose median is the most certain. */
-struct ranks_finding *ranks_offer(struct ranks_report *report, const struct ranks_finding *finding)
+void ranks_offer(struct ranks_report *report, const struct ranks_finding *finding)
 {
-    for (size_t i = 0; i < report->finding_count; i++) {
-        struct ranks_finding *known = &report->findings[i];
-        if (known->kind != finding->kind || known->rank != finding->rank || finding->rank == RANKS_NONE)
-            continue;
-        bool is_better = finding->peers > known->peers;
-        free(is_better ? known->evidence : finding->evidence);
-        if (is_better)
-            *known = *finding;
-        return known;
-    }
     report->findings = xgrow(report->findings, &report->finding_capacity, report->finding_count + 1,
                              sizeof *report->findings);
-    report->findings[report->finding_count] = *finding;
-    return &report->findings[report->finding_count++];
+    report->findings[report->finding_count++] = *finding;
 }

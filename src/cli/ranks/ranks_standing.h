@@ -11,18 +11,25 @@
 #define LATE_STEPS_MIN  3
 #define LATE_OVER_EARLY 4 /* late steps per early one; noise is as often early as late */
 
+/* Steps of ranks of a job that have the same role, by number. */
+struct team {
+    const struct rank_step **steps;
+    size_t count;
+};
+
 struct peer {
-    uint32_t rank, slot;
+    uint32_t rank;
     const struct rank_step *step;
     double own_ns, late_ns;
     double over_ns; /* own_ns - the median of the others */
 };
 
-/* Sums of one rank in one communicator. */
+/* Sums of one rank in its team. */
 struct standing {
     uint64_t steps, late, early;
+    uint64_t slowest;         /* of the late steps: with the longest own time of all */
     double late_ns, early_ns; /* how much, all late and all early steps together */
-    bool is_late_on_average, is_rarely_late;
+    bool is_late_on_average, is_rarely_late, is_always_late;
     double saving_ns, duration_ns, own_ns;
     struct ranks_series excess, compute, copies, idle, loader; /* of late steps, against the peers' medians */
     struct ranks_series lateness, own, peers_own, over;        /* of all steps; over: own - peers_own */
@@ -43,9 +50,11 @@ struct cause {
 };
 
 void standing_deinit(struct standing *standing);
-/* Members of the communicator with the role in this step, if it counts. */
-size_t standing_peers(const struct ranks *ranks, const struct block *block, uint64_t role,
-                      struct peer *peers);
+/* All steps that count, in the order of their teams, which standing_team() cuts off one by one. */
+struct team standing_steps(struct ranks *ranks);
+struct team standing_team(const struct ranks *ranks, const struct team *all, size_t first);
+/* The peers in the step at `first` of the team; returns where the next one begins. */
+size_t standing_peers(const struct team *team, size_t first, struct peer *peers, size_t *count);
 /* The threshold for the rank at `of`, from the own times of the others. Leaves their times unsorted. */
 struct threshold standing_threshold(const struct peer *peers, size_t count, size_t of, double *scratch);
 /* A step in which the peer at `of` is late. */

@@ -1,10 +1,10 @@
 /* Stragglers: ranks on which the others wait because their own work takes longer.
  *
- * Each communicator is examined alone, one step at a time, among ranks with the same role. In a step,
- * only the rank that arrived last on the whole can be the late one. It is late if its own time, which is the
- * step's duration without waiting and transfers, is above that of its peers. A rank that only inherits
- * lateness from another communicator waits there, so that its own time is not longer. In a pipeline it may
- * wait before it asks for the data. */
+ * Ranks of a job with the same role are compared, one step at a time. In a step, only the rank that arrived
+ * last on the whole can be the late one, unless it is above its peers in nearly all steps. It is late if its
+ * own time, which is the step's duration without waiting and transfers, is above that of its peers. A rank
+ * that only inherits lateness from another communicator waits there, so that its own time is not longer. In a
+ * pipeline it may wait before it asks for the data. */
 #include "cli/ranks/ranks.h"
 
 #include "cli/ranks/ranks_standing.h"
@@ -18,6 +18,10 @@
 #define MEAN_DEVIATIONS  4.5    /* standard deviations of a mean: chance has one such rank in 300,000 */
 #define MEAN_STEPS       0.2    /* of all steps: then the mean says more than their number */
 #define MAD_DEVIATION    1.4826 /* of a normal distribution: the standard deviation divided by the MAD */
+#define ALWAYS_STEPS     0.8    /* of all steps */
+#define ALWAYS_STEPS_MIN 5
+#define SLOWEST_STEPS                                                                                        \
+    0.1 /* of its late steps: otherwise another one is slower, and nobody waits for this one */
 #define DELAY_ROUNDS     20
 #define INHERITED_SHARE  0.5  /* of a delay that is inherited: the cause is at least so late */
 #define SURE_STEPS       0.75 /* of all steps: a rank that is late in so many is not so by chance */
@@ -52,7 +56,7 @@ static void add_step(struct standing *standings, struct peer *peers, size_t coun
     }
     ranks_sort(scratch, count);
     for (size_t i = 0; i < count; i++) {
-        struct standing *standing = &standings[peers[i].slot];
+        struct standing *standing = &standings[peers[i].rank];
         double peers_own = median_without(scratch, count, peers[i].own_ns);
         peers[i].over_ns = peers[i].own_ns - peers_own;
         standing->steps++;
@@ -67,15 +71,15 @@ static void add_step(struct standing *standings, struct peer *peers, size_t coun
     double usual_ns = OUTLIER_MADS * ranks_mad(scratch, count, ranks_median_sorted(scratch, count));
     for (size_t i = 0; i < count; i++) {
         double over = fmax(fmin(peers[i].over_ns, usual_ns), -usual_ns);
-        standings[peers[i].slot].over_ns += over;
-        standings[peers[i].slot].over_squares += over * over;
+        standings[peers[i].rank].over_ns += over;
+        standings[peers[i].rank].over_squares += over * over;
     }
     struct threshold threshold = standing_threshold(peers, count, last, scratch);
     if (peers[last].over_ns > threshold.limit_ns)
-        standing_add_late(&standings[peers[last].slot], peers, count, last, &threshold, scratch);
+        standing_add_late(&standings[peers[last].rank], peers, count, last, &threshold, scratch);
     threshold = standing_threshold(peers, count, quickest, scratch);
     if (-peers[quickest].over_ns > threshold.limit_ns)
-        add_early(&standings[peers[quickest].slot], &peers[quickest]);
+        add_early(&standings[peers[quickest].rank], &peers[quickest]);
 }
 
 static bool is_late_more_than_early(const struct standing *standing)
@@ -108,6 +112,8 @@ static bool is_often_late(struct standing *standing, double noise_ns)
 {
     uint64_t late_min = standing->steps < LATE_STEPS_MIN ? standing->steps : LATE_STEPS_MIN;
     double share = standing->is_late_on_average ? MEAN_STEPS : LATE_STEPS;
+    if (standing->is_always_late)
+        return true;
     return standing->late && standing->late >= late_min &&
            (double)standing->late >= share * (double)standing->steps && is_late_more_than_early(standing) &&
            (standing->is_late_on_average || is_beyond(standing, noise_ns));
@@ -142,8 +148,8 @@ static double delay_of(struct standing *standing)
     return is_often && typical > 0 && typical < excess ? typical : excess;
 }
 
-static void offer_straggler(struct ranks *ranks, struct ranks_report *report, uint32_t rank,
-                            const struct communicator *communicator, struct standing *standing, size_t peers)
+static void offer_straggler(const struct ranks *ranks, struct ranks_report *report, uint32_t rank,
+                            struct standing *standing)
 {
     char *who = ranks_describe(ranks, rank);
     struct cause cause = standing_cause(standing);
@@ -152,8 +158,6 @@ static void offer_straggler(struct ranks *ranks, struct ranks_report *report, ui
         .kind = RANKS_STRAGGLER,
         .job = ranks->ranks[rank].job,
         .rank = rank,
-        .communicator = communicator->key,
-        .peers = peers,
         .is_idle = cause.is_idle,
         .is_work = cause.is_work,
         .steps = standing->late,
@@ -172,13 +176,8 @@ static void offer_straggler(struct ranks *ranks, struct ranks_report *report, ui
     ranks_offer(report, &finding);
 }
 
-/* The row comes from the communicator with the most peers. */
-static void fill_row(struct ranks_rank_row *row, struct standing *standing, size_t peers,
-                     size_t *peers_before)
+static void fill_row(struct ranks_rank_row *row, struct standing *standing)
 {
-    if (peers <= *peers_before)
-        return;
-    *peers_before = peers;
     row->steps = standing->steps;
     row->lateness_ns = ranks_series_quantile(&standing->lateness, 0.5);
     row->lateness_total_ns = standing->lateness_total_ns;
@@ -190,25 +189,25 @@ static void fill_row(struct ranks_rank_row *row, struct standing *standing, size
 struct work {
     struct peer *peers;
     double *scratch;
-    struct standing *standings;
-    size_t *row_peers; /* by rank */
+    struct standing *standings; /* by rank; of ranks of other teams: zeroed */
+    size_t count;               /* ranks */
 };
 
 /* Counts the steps again where a rank is above `least_ns`, whether it was the last one or not. */
-static void add_late_steps(struct ranks *ranks, const struct communicator *communicator, uint64_t role,
-                           uint32_t slot, double least_ns, struct work *work)
+static void add_late_steps(const struct team *team, uint32_t rank, double least_ns, struct work *work)
 {
-    struct standing *standing = &work->standings[slot];
+    struct standing *standing = &work->standings[rank];
     struct ranks_series *late[] = {&standing->excess, &standing->compute, &standing->copies, &standing->idle,
                                    &standing->loader};
     for (size_t i = 0; i < sizeof late / sizeof *late; i++)
         ranks_series_deinit(late[i]);
-    standing->late = 0;
+    standing->late = standing->slowest = 0;
     standing->late_ns = 0;
     standing->saving_ns = standing->worst_ns = 0;
-    for (uint32_t at = communicator->first_block; at != RANKS_NONE; at = ranks->blocks[at].next) {
-        size_t count = standing_peers(ranks, &ranks->blocks[at], role, work->peers), of = 0;
-        while (of < count && work->peers[of].slot != slot)
+    for (size_t at = 0, count; at < team->count;) {
+        at = standing_peers(team, at, work->peers, &count);
+        size_t of = 0;
+        while (of < count && work->peers[of].rank != rank)
             of++;
         if (of == count || count < 2)
             continue;
@@ -249,13 +248,11 @@ static struct means means_of(const struct standing *standings, size_t count, dou
 }
 
 /* Finds ranks that are late on average, if ranks differ too much in single steps. */
-static void find_late_on_average(struct ranks *ranks, const struct communicator *communicator, uint64_t role,
-                                 struct work *work)
+static void find_late_on_average(const struct team *team, struct work *work, double noise_ns)
 {
-    struct means means = means_of(work->standings, communicator->member_count, work->scratch);
-    double noise_ns = noise_of(work->standings, communicator->member_count, work->scratch);
+    struct means means = means_of(work->standings, work->count, work->scratch);
     double share_ns = fmin(LATE_SHARE * means.own_ns, LATE_NS);
-    for (size_t i = 0; means.ranks > LATE_PEERS_MIN && i < communicator->member_count; i++) {
+    for (size_t i = 0; means.ranks > LATE_PEERS_MIN && i < work->count; i++) {
         struct standing *standing = &work->standings[i];
         double late_share = 0, mean_ns = standing->steps ? standing->over_ns / (double)standing->steps : 0;
         if (is_often_late(standing, noise_ns) || standing->lateness_total_ns <= 0 ||
@@ -264,7 +261,7 @@ static void find_late_on_average(struct ranks *ranks, const struct communicator 
         double delay = typical_delay(standing, &late_share);
         standing->is_late_on_average = delay > share_ns && late_share >= MEAN_STEPS;
         if (standing->is_late_on_average)
-            add_late_steps(ranks, communicator, role, (uint32_t)i, delay / 2, work);
+            add_late_steps(team, (uint32_t)i, delay / 2, work);
     }
 }
 
@@ -279,15 +276,14 @@ static double share_above(const struct standing *standing, double least_ns, int 
 
 /* Finds a rank that is late in few steps, but by much, and that no other one resembles: one that collects
  * garbage or writes a log in each tenth step. */
-static void find_rarely_late(struct ranks *ranks, const struct communicator *communicator, uint64_t role,
-                             struct work *work, double noise_ns)
+static void find_rarely_late(const struct team *team, struct work *work, double noise_ns)
 {
     double most = 0, second = 0, least_ns = 0;
     size_t at = 0;
-    for (size_t i = 0; i < communicator->member_count; i++)
+    for (size_t i = 0; i < work->count; i++)
         least_ns = fmax(least_ns, RARE_SHARE * ranks_series_quantile(&work->standings[i].peers_own, 0.5));
     least_ns = fmax(least_ns, SURE_DEVIATIONS * noise_ns);
-    for (size_t i = 0; i < communicator->member_count; i++) {
+    for (size_t i = 0; i < work->count; i++) {
         double share = share_above(&work->standings[i], least_ns, 1);
         second = fmax(second, fmin(share, most));
         if (share > most) {
@@ -301,58 +297,47 @@ static void find_rarely_late(struct ranks *ranks, const struct communicator *com
         most * (double)standing->steps < LATE_STEPS_MIN || is_often_late(standing, noise_ns))
         return;
     standing->is_rarely_late = true;
-    add_late_steps(ranks, communicator, role, (uint32_t)at, least_ns, work);
+    add_late_steps(team, (uint32_t)at, least_ns, work);
 }
 
-static void examine_role(struct ranks *ranks, struct ranks_report *report,
-                         const struct communicator *communicator, uint64_t role, struct work *work)
+/* Finds ranks that are late in nearly all steps. What is so constant is no chance, even if few peers differ
+ * by as much. */
+static void find_always_late(const struct team *team, struct work *work)
 {
-    size_t most = 0;
-    for (uint32_t at = communicator->first_block; at != RANKS_NONE; at = ranks->blocks[at].next) {
-        size_t count = standing_peers(ranks, &ranks->blocks[at], role, work->peers);
-        most = count > most ? count : most;
+    for (size_t i = 0; i < work->count; i++) {
+        struct standing *standing = &work->standings[i];
+        double least_ns = fmin(LATE_SHARE * ranks_series_quantile(&standing->peers_own, 0.5), LATE_NS);
+        if (standing->steps < ALWAYS_STEPS_MIN || standing->lateness_total_ns <= 0 ||
+            share_above(standing, least_ns, 1) < ALWAYS_STEPS)
+            continue;
+        add_late_steps(team, (uint32_t)i, least_ns, work);
+        standing->is_always_late = true;
+    }
+}
+
+static void examine(struct ranks *ranks, struct ranks_report *report, const struct team *team,
+                    struct work *work)
+{
+    for (size_t at = 0, count; at < team->count;) {
+        at = standing_peers(team, at, work->peers, &count);
         if (count >= 2)
             add_step(work->standings, work->peers, count, work->scratch);
     }
-    find_late_on_average(ranks, communicator, role, work);
-    double noise_ns = noise_of(work->standings, communicator->member_count, work->scratch);
-    find_rarely_late(ranks, communicator, role, work, noise_ns);
-    for (size_t i = 0; i < communicator->member_count; i++) {
+    double noise_ns = noise_of(work->standings, work->count, work->scratch);
+    find_always_late(team, work);
+    find_late_on_average(team, work, noise_ns);
+    find_rarely_late(team, work, noise_ns);
+    for (size_t i = 0; i < work->count; i++) {
         struct standing *standing = &work->standings[i];
-        uint32_t rank = communicator->members[i].rank;
-        if (standing->steps) {
-            fill_row(&report->ranks[rank], standing, most, &work->row_peers[rank]);
-            if (is_often_late(standing, noise_ns) || standing->is_rarely_late)
-                offer_straggler(ranks, report, rank, communicator, standing, most);
-        }
+        if (!standing->steps)
+            continue;
+        fill_row(&report->ranks[i], standing);
+        bool is_late = is_often_late(standing, noise_ns) || standing->is_rarely_late;
+        if (is_late && (double)standing->slowest >= SLOWEST_STEPS * (double)standing->late)
+            offer_straggler(ranks, report, (uint32_t)i, standing);
         standing_deinit(standing);
         *standing = (struct standing){0};
     }
-}
-
-static int compare_roles(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-static void examine(struct ranks *ranks, struct ranks_report *report, const struct communicator *communicator,
-                    size_t *row_peers)
-{
-    size_t count = communicator->member_count;
-    struct work work = {xcalloc(count, sizeof *work.peers), xcalloc(count, sizeof *work.scratch),
-                        xcalloc(count, sizeof *work.standings), row_peers};
-    uint64_t *roles = xcalloc(count, sizeof *roles);
-    for (size_t i = 0; i < count; i++)
-        roles[i] = ranks->ranks[communicator->members[i].rank].role;
-    qsort(roles, count, sizeof *roles, compare_roles);
-    for (size_t i = 0; i < count; i++)
-        if (!i || roles[i] != roles[i - 1])
-            examine_role(ranks, report, communicator, roles[i], &work);
-    free(roles);
-    free(work.peers);
-    free(work.scratch);
-    free(work.standings);
 }
 
 /* Whether it only waits for another straggler of its pipeline: one whose own work takes longer, or, if
@@ -388,7 +373,9 @@ static void drop_inherited(const struct ranks *ranks, struct ranks_report *repor
 
 void ranks_find_stragglers(struct ranks *ranks, struct ranks_report *report)
 {
-    size_t *row_peers = xcalloc(ranks->rank_count + 1, sizeof *row_peers);
+    struct work work = {xcalloc(ranks->rank_count + 1, sizeof *work.peers),
+                        xcalloc(ranks->rank_count + 1, sizeof *work.scratch),
+                        xcalloc(ranks->rank_count + 1, sizeof *work.standings), ranks->rank_count};
     report->ranks = xcalloc(ranks->rank_count + 1, sizeof *report->ranks);
     report->rank_count = ranks->rank_count;
     for (size_t i = 0; i < ranks->rank_count; i++) {
@@ -403,9 +390,15 @@ void ranks_find_stragglers(struct ranks *ranks, struct ranks_report *report)
                                                    .instance_count = rank->instance_count,
                                                    .step_shift = rank->shift};
     }
-    for (size_t i = 0; i < ranks->communicator_count; i++)
-        if (ranks->communicators[i].first_block != RANKS_NONE)
-            examine(ranks, report, &ranks->communicators[i], row_peers);
+    struct team all = standing_steps(ranks);
+    for (size_t at = 0; at < all.count;) {
+        struct team team = standing_team(ranks, &all, at);
+        examine(ranks, report, &team, &work);
+        at += team.count;
+    }
+    free(all.steps);
+    free(work.peers);
+    free(work.scratch);
+    free(work.standings);
     drop_inherited(ranks, report);
-    free(row_peers);
 }

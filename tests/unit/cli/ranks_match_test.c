@@ -52,7 +52,7 @@ static void test_parts_are_disjoint(void **state)
     (void)state;
     struct ranks *ranks = job_of(1, NULL);
     ranks_add_step(ranks, 0, &(struct ranks_step){STEP, 1000, 2000, .has_backlog = true});
-    ranks_add_call(ranks, 0, STEP, 1050);
+    ranks_add_call(ranks, 0, STEP, 1050, 1060, false);
     ranks_add_work(ranks, 0, STEP, RANKS_COMPUTE, 1100, 1300);
     ranks_add_work(ranks, 0, STEP, RANKS_COMMUNICATION, 1200, 1500);
     ranks_add_work(ranks, 0, STEP, RANKS_COMPUTE, 1250, 1280); /* inside the first */
@@ -116,7 +116,7 @@ static struct ranks_parts parts_with(const struct ranks_step *step)
     struct ranks *ranks = ranks_create(NULL);
     ranks_add(ranks, 0, "a", NULL);
     ranks_add_step(ranks, 0, step);
-    ranks_add_call(ranks, 0, STEP, 1010);
+    ranks_add_call(ranks, 0, STEP, 1010, 1020, false);
     ranks_add_work(ranks, 0, STEP, RANKS_COMPUTE, 1800, 2000);
     struct ranks_report report = report_of(ranks);
     struct ranks_parts parts = report.steps[0].parts;

@@ -142,7 +142,7 @@ static void test_without_sends_there_are_no_stages(void **state)
     run(times, false);
     size_t count;
     find(RANKS_STRAGGLER, &count);
-    assert_int_equal(count, STAGE); /* in the pairs that reduce embeddings */
+    assert_int_equal(count, 0); /* half of all ranks is no exception */
 }
 
 static void test_a_late_rank_is_compared_with_its_stage(void **state)
@@ -156,7 +156,6 @@ static void test_a_late_rank_is_compared_with_its_stage(void **state)
     const struct ranks_finding *late = find(RANKS_STRAGGLER, &count);
     assert_int_equal(count, 1);
     assert_int_equal(late->rank, 1);
-    assert_int_equal(late->peers, STAGE);
     assert_int_equal(late->delay_ns / US, 800);
 }
 

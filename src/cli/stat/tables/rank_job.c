@@ -203,7 +203,8 @@ void rank_job_take(struct rank_job *job, const struct stat *stat, const struct t
     if (stat_is(stat_attr(stat, span, KEY_ACTIVITY), "collective"))
         take_collective(job, stat, span, step);
     else if (span->class == CLASS_CALL)
-        ranks_add_call(job->ranks, step->rank, step->number, span->start_ns);
+        ranks_add_call(job->ranks, step->rank, step->number, span->start_ns, span->end_ns,
+                       stat_call_of(stat, span).waits);
     else if (stat_is_work(stat, span))
         take_work(job, stat, span, step);
 }
