@@ -80,8 +80,8 @@ def wrong_kinds(report, truth):
     """Findings about the whole job that contradict what was planted. Near a threshold, both are right."""
     found, wrong = {finding["kind"] for finding in report["findings"]}, []
     for kind, (key, threshold) in THRESHOLDS.items():
-        share = truth[key]
-        if (kind in found and share < 0.9 * threshold) or (kind not in found and share > 1.1 * threshold):
+        share, most = truth[key], truth[f"most_{key}"] if key == "exposed_share" else truth[key]  # with waiting, and slow links
+        if (kind in found and most < 0.9 * threshold) or (kind not in found and share > 1.1 * threshold):
             wrong.append(f"{kind} {'found' if kind in found else 'missing'} at {share:.1%}")
     return wrong
 

@@ -76,7 +76,7 @@ class Job:
         self.plant()
         self.now = [0.0] * args.ranks   # of each rank's compute stream, true ns
         self.host = [0.0] * args.ranks  # where the program's thread begins its next step
-        self.sums = {"duration": 0.0, "exposed": 0.0, "imbalance": 0.0, "loader": 0.0}
+        self.sums = {"duration": 0.0, "exposed": 0.0, "most_exposed": 0.0, "imbalance": 0.0, "loader": 0.0}
         self.records = [[] for _ in self.ranks]  # of the step
         self.delays = []  # of the late rank against its peers, in its late steps
         self.alone = [0.0] * args.ranks  # as `now`, if the rank had not waited for another one in this step
@@ -138,7 +138,7 @@ class Job:
         for step in range(1, self.args.steps + 1):
             self.run_step(step)
         duration = self.sums["duration"]
-        self.truth.update({f"{part}_share": self.sums[part] / duration for part in ("exposed", "imbalance", "loader")})
+        self.truth.update({f"{part}_share": self.sums[part] / duration for part in ("exposed", "most_exposed", "imbalance", "loader")})
         if self.delays:
             self.truth["delay_ns"] = statistics.median(self.delays)
         self.truth["duration_ns"] = max(self.now)
@@ -184,7 +184,7 @@ class Job:
     def run_step(self, step):
         late = self.late_rank if step in self.late_steps else None
         before, count = list(self.now), self.args.ranks
-        self.idle, self.exposed = [0.0] * count, [0.0] * count
+        self.idle, self.exposed, self.most_exposed = [0.0] * count, [0.0] * count, [0.0] * count
         if self.slow and step == max(self.slow_from, 1):
             self.slow.bandwidth /= 2
         self.begin(step, late)
@@ -211,7 +211,8 @@ class Job:
             for communicator in self.data:
                 self.reduce(step, communicator, Segment(0, 0, 2**22, None), self.now, stream)
         for rank in self.ranks:
-            self.exposed[rank] += max(0.0, self.alone_stream[rank] - self.alone[rank])  # the rest is waiting
+            self.exposed[rank] += max(0.0, self.alone_stream[rank] - self.alone[rank])  # the rest is waiting, or a slow link
+            self.most_exposed[rank] += max(0.0, stream[rank] - self.now[rank])
             self.now[rank] = max(self.now[rank], stream[rank])
             self.alone[rank] = max(self.alone[rank], self.alone_stream[rank])
         if any(tail for _, tail in picked):
@@ -241,6 +242,7 @@ class Job:
         own = [alone[rank] for rank in self.ranks if rank != self.late_rank]
         self.sums["duration"] += sum(now - start for now, start in zip(self.now, before)) / count
         self.sums["exposed"] += min(self.exposed)
+        self.sums["most_exposed"] += min(self.most_exposed)
         self.sums["imbalance"] += max(own) - sum(own) / len(own)
         self.sums["loader"] += sorted(self.idle)[count // 2]
 
@@ -264,6 +266,7 @@ class Job:
                 self.put(step, WORK, rank, self.shown(step, rank), clock(start), clock(start + busy), 0, 0, COPY, 0, 0)
             self.alone[rank] += busy
             self.exposed[rank] += max(0.0, min(stream[rank], start + busy) - start)
+            self.most_exposed[rank] += max(0.0, min(stream[rank], start + busy) - start)
             self.now[rank] = start + busy
 
     def transfer_ns(self, communicator, segment, operation, bandwidth):
@@ -291,6 +294,7 @@ class Job:
                      operation, len(members), segment.bytes)
             if stream is None:
                 self.exposed[rank] += own_end - max(starts)  # the rest is waiting
+                self.most_exposed[rank] += own_end - start
                 now[rank] = own_end
             else:
                 stream[rank] = own_end
