@@ -15,7 +15,7 @@ GO_VERSION_USED=1.26.8
 FOLDER=$CACHE/collector
 CORE=go.opentelemetry.io/collector CONTRIB=github.com/open-telemetry/opentelemetry-collector-contrib
 
-# What it contains, for the builder that the official distributions use.
+# The list of its parts, for the builder that the official distributions use.
 components() {
     cat <<END
 receivers:

@@ -5,7 +5,7 @@
 #
 #   tests/places/run.sh path        a clone whose path has a space and a letter outside ASCII
 #   tests/places/run.sh user        a user without root and sudo, with an empty cache
-#   tests/places/run.sh order       each part by itself, in the opposite order, with a cache that was empty
+#   tests/places/run.sh order       one run for each part, in the opposite order, with a cache that was empty
 #   tests/places/run.sh bookworm    bare Debian 12, as a user with sudo
 #   tests/places/run.sh trixie      bare Debian 13
 #   tests/places/run.sh bytes       the release's files, from two folders of different names
@@ -45,7 +45,7 @@ place_path() {
     run_tests "$clone" tests/run.sh "${ARGUMENTS[@]}"
 }
 
-# make_user: one that may become nobody else. It has the packages of this machine, and the network that root has.
+# make_user: one that cannot become root. It has the packages of this machine, and the network that root has.
 make_user() {
     local name
     id "$USER_NAME" >/dev/null 2>&1 || useradd --home-dir "$WORK/home" --create-home --shell /bin/bash "$USER_NAME"
@@ -154,6 +154,7 @@ main() {
     esac
     [ "$(id -u)" = 0 ] || fail "only root can do this: it makes users and Debian systems"
     shift
+    unset CI # parts may be skipped
     RELEASE_ARGUMENTS=("$@")
     mapfile -t ARGUMENTS < <(tests "$@")
     LOGS=$ROOT/build/log/places-$PLACE

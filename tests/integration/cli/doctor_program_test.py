@@ -80,7 +80,8 @@ class Program(doctor_case.Case):
 
     def test_no_program(self):
         self.says("program.run", "skipped")
-        self.run_it("problem", "cannot run .*: No such file", "in PATH", program=["no-such-program-at-all"])
+        # With a PATH of its own: a folder of another user's in it would be a reason, too.
+        self.run_it("problem", "cannot run .*: No such file", "in PATH", program=["no-such-program-at-all"], env={"PATH": "/usr/bin:/bin"})
 
     def test_never_loaded(self):
         self.run_it("problem", "never loaded.*status 0", "driver.start", program=["true"])
