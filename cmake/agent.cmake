@@ -4,7 +4,7 @@ add_library(cuspan_agent SHARED src/agent/lifecycle/agent.c src/agent/entry/cusp
             src/agent/resource/process_resource.c src/agent/resource/detect.c src/agent/resource/device_links.c src/agent/pipeline/native_code.c src/agent/lifecycle/report.c src/agent/pipeline/discard_sink.c
             src/agent/lifecycle/shutdown.c src/agent/lifecycle/signals.c src/agent/lifecycle/last_thread.c src/agent/lifecycle/python_end.c
             src/agent/control/control_socket.c src/agent/control/control_verbs.c src/agent/control/agent_status.c src/agent/control/live_stats_json.c src/agent/metrics/metrics_export.c src/agent/metrics/profiles_export.c src/agent/metrics/series.c
-            src/agent/entry/nvtx_entry.c src/agent/entry/python_entry.c src/agent/resource/nvidia_tools.c
+            src/agent/entry/nvtx_entry.c src/agent/entry/python_entry.c src/agent/entry/python_tools.c src/agent/resource/nvidia_tools.c
             ${CUSPAN_SHARE_SOURCES}
             src/capture/nccl/nccl_plugin.c) # here, because it exports symbols
 set_target_properties(cuspan_agent PROPERTIES OUTPUT_NAME cuspan LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})

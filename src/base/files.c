@@ -115,7 +115,8 @@ int files_open_append(const char *path, const char **problem)
 static bool is_stream(const char *path)
 {
     struct stat facts;
-    return strncmp(path, "/dev/", 5) == 0 || (stat(path, &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode));
+    return strncmp(path, "/dev/", 5) == 0 ||
+           (stat(path, &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode));
 }
 
 int files_create(const char *path)

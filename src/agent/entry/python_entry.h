@@ -1,6 +1,4 @@
-/* For the package in python/.
- *
- * A context watcher for CPython 3.14. A watcher may be called while an exception
+/* A context watcher for CPython 3.14, for the package in python/. A watcher may be called while an exception
  * is propagating, which Python code would lose. This one saves the exception, calls a Python function, and
  * restores it. It is called with the interpreter lock. Nothing here links with Python: the package passes
  * the functions of the interpreter. */
@@ -24,9 +22,5 @@ typedef int (*cuspan_python_watcher_fn)(int event, void *context);
  * process has it. */
 __attribute__((visibility("default"))) cuspan_python_watcher_fn
 cuspan_python_watcher(const struct cuspan_python *python);
-
-/* PyTorch is loaded, and its profiler may use CUPTI before the agent starts: from now on the agent sees it.
- */
-__attribute__((visibility("default"))) void cuspan_python_tools(void);
 
 #endif

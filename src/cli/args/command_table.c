@@ -116,9 +116,10 @@ static const struct command_option show_options[] = {
     VALUE(OPTION_TRACE, "trace", "ID",
           "trace ID, or its first digits (default: the trace with the most spans)"),
     FLAG(OPTION_LINES, "lines", "print one line per span in order of time, for grep, awk and sort"),
-    A_FILE(OPTION_PERFETTO, "perfetto", "FILE",
-           "write the trace for https://ui.perfetto.dev, compressed if the name ends with .gz (\"-\": standard "
-           "output)"),
+    A_FILE(
+        OPTION_PERFETTO, "perfetto", "FILE",
+        "write the trace for https://ui.perfetto.dev, compressed if the name ends with .gz (\"-\": standard "
+        "output)"),
     WIDTH,
     VALUE(OPTION_ROWS, "rows", "N",
           "approximate number of lines (40); equal spans share a line until it fits (0: one line per span)"),

@@ -173,10 +173,20 @@ static int format_of(const char *output)
     static const struct {
         const char *end;
         int format;
-    } ends[] = {{".json", PERFETTO},   {".json.gz", PERFETTO},  {".sqlite", SQLITE},         {".sqlite3", SQLITE},
-                {".db", SQLITE},       {".gz", FORMAT_UNKNOWN}, {".zst", FORMAT_UNKNOWN},    {".jsonl", FORMAT_UNKNOWN},
-                {".csv", FORMAT_UNKNOWN}, {".pb", FORMAT_UNKNOWN}, {".parquet", FORMAT_UNKNOWN}, {".svg", FORMAT_UNKNOWN},
-                {".html", FORMAT_UNKNOWN}, {".txt", FORMAT_UNKNOWN}};
+    } ends[] = {{".json", PERFETTO},
+                {".json.gz", PERFETTO},
+                {".sqlite", SQLITE},
+                {".sqlite3", SQLITE},
+                {".db", SQLITE},
+                {".gz", FORMAT_UNKNOWN},
+                {".zst", FORMAT_UNKNOWN},
+                {".jsonl", FORMAT_UNKNOWN},
+                {".csv", FORMAT_UNKNOWN},
+                {".pb", FORMAT_UNKNOWN},
+                {".parquet", FORMAT_UNKNOWN},
+                {".svg", FORMAT_UNKNOWN},
+                {".html", FORMAT_UNKNOWN},
+                {".txt", FORMAT_UNKNOWN}};
     struct stat facts;
     if (stat(output, &facts) == 0 && S_ISDIR(facts.st_mode))
         return PARQUET;

@@ -15,9 +15,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ROWS_DEFAULT 40
+#define ROWS_DEFAULT   40
 #define ROWS_NOT_GIVEN UINT32_MAX
-#define RANK_ALL     UINT32_MAX
+#define RANK_ALL       UINT32_MAX
 
 struct show {
     const char *path;
@@ -154,8 +154,9 @@ int cmd_show(int argc, char **argv)
     if (show.is_lines && show.perfetto_path)
         return options_complain(&options, "--lines and --perfetto exclude each other");
     if (!is_picture && (show.columns || show.is_linear || show.rows != ROWS_NOT_GIVEN))
-        return options_complain(&options, "--rows, --width and --linear are for the picture; leave them out with "
-                                          "--lines and --perfetto");
+        return options_complain(&options,
+                                "--rows, --width and --linear are for the picture; leave them out with "
+                                "--lines and --perfetto");
     if (show.rows == ROWS_NOT_GIVEN)
         show.rows = ROWS_DEFAULT;
     return read_and_show(&show);

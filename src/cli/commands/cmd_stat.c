@@ -23,10 +23,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TOP_DEFAULT  20
+#define TOP_DEFAULT   20
 #define TOP_NOT_GIVEN UINT32_MAX
-#define SOURCES_MAX  16 /* also of files with kernels */
-#define BY_NOT_GIVEN (-1)
+#define SOURCES_MAX   16 /* also of files with kernels */
+#define BY_NOT_GIVEN  (-1)
 
 struct command_line {
     const char **paths;
@@ -470,7 +470,8 @@ static int read_command_line(struct command_line *line, int argc, char **argv)
     bool has_tables = line->tables || line->by != BY_NOT_GIVEN || line->sort || line->only_findings ||
                       line->top != TOP_NOT_GIVEN || line->output || line->style.format;
     if (has_tables && (line->save || line->sqlite))
-        return options_complain(&options, "--%s writes no tables; leave out options that choose or print them",
+        return options_complain(&options,
+                                "--%s writes no tables; leave out options that choose or print them",
                                 line->save ? "save" : "sqlite");
     if (line->top == TOP_NOT_GIVEN)
         line->top = TOP_DEFAULT;
@@ -487,9 +488,9 @@ static int read_command_line(struct command_line *line, int argc, char **argv)
         return options_complain(&options, "--align-clocks has no effect on a baseline; leave it out");
     for (size_t i = 0; line->align_clocks && i < line->path_count; i++)
         if (trace_source_is_stream(line->paths[i]))
-            return options_complain(&options,
-                                    "--align-clocks reads the input twice; write %s to a file, and name the file",
-                                    trace_source_name(line->paths[i]));
+            return options_complain(
+                &options, "--align-clocks reads the input twice; write %s to a file, and name the file",
+                trace_source_name(line->paths[i]));
     int wrong = open_output(line);
     if (wrong)
         return wrong;
