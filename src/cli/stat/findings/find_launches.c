@@ -139,7 +139,9 @@ const struct detector find_launch_bound = {sizeof(struct phases), take_phase, NU
 
 struct tiny {
     struct tallies tallies;
-    struct paged counted_until_ns; /* uint64_t by resource */
+    struct paged counted_until_ns; /* uint64_t by resource; 0: no work yet */
+    struct int_map
+        steps; /* traces of training steps; beside them, with a resource: those that have work there */
 };
 
 /* The GPU's idle time from the start of the call to the start of its kernel. Concurrent launches of several
@@ -161,9 +163,27 @@ static void count_tiny(struct tiny *tiny, struct survey *survey, const struct tr
     *counted_until = kernel->start_ns > *counted_until ? kernel->start_ns : *counted_until;
 }
 
+/* Before the first work of the input, and before that of a step, the GPU may do work that has no spans. */
+static void skip_unknown(struct tiny *tiny, const struct survey *survey, const struct trace_span *work)
+{
+    uint64_t *counted_until = paged_at(&tiny->counted_until_ns, work->resource, sizeof *counted_until);
+    uint64_t key = (uint64_t)(work->resource + 1) << 32 | work->trace;
+    bool is_first =
+        int_map_get(&tiny->steps, work->trace) != MAP_NONE && int_map_get(&tiny->steps, key) == MAP_NONE;
+    if (!stat_is_work(survey->stat, work) || (*counted_until && !is_first))
+        return;
+    *counted_until = work->start_ns > *counted_until ? work->start_ns : *counted_until;
+    if (is_first)
+        int_map_set(&tiny->steps, key, 0);
+}
+
 static void take_tiny(void *state, struct survey *survey, const struct trace_span *span)
 {
     struct tiny *tiny = state;
+    if (stat_has(survey->stat, span, KEY_STEP_NUMBER))
+        int_map_set(&tiny->steps, span->trace, 0);
+    if (trace_class_is_gpu(span->class))
+        skip_unknown(tiny, survey, span);
     const struct trace_span *call =
         span->class == CLASS_KERNEL ? stat_call_of_work(survey->stat, span) : NULL;
     if (!call || stat_duration(span) > TINY_KERNEL_NS || stat_has(survey->stat, span, KEY_GRAPH))
@@ -190,6 +210,7 @@ static void finish_tiny(void *state, struct findings *findings)
                        NULL);
     tallies_deinit(&tiny->tallies);
     paged_deinit(&tiny->counted_until_ns);
+    int_map_deinit(&tiny->steps);
 }
 
 const struct detector find_tiny_launches = {sizeof(struct tiny), take_tiny, NULL, finish_tiny};

@@ -75,7 +75,7 @@ static void find_steady(struct findings *findings)
 
 /* --- leaks --- */
 
-/* Blocks that one place allocated for the work of the third and of the last quarter, and that still exist, so
+/* Blocks that one place allocated for the work of most slices of the second half, and that still exist, so
  * they grow with the work. The time of the work counts, not that of the calls: a host that does not wait has
  * made all calls when half of the GPU work is done. */
 static char *leak_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
@@ -85,7 +85,7 @@ static char *leak_evidence(const struct survey *survey, const struct tally *tall
     const char *range = tally->text, *call = finding->where;
     uint64_t half = process->end_ns - steady_from(process);
     char time[EVIDENCE_TIME_BYTES];
-    if (tally->extra < REPEATED_MIN / 2 || tally->count - tally->extra < REPEATED_MIN / 2)
+    if (__builtin_popcountll(tally->extra) < LEAK_SLICES_MIN)
         return NULL;
     finding->where = *range ? range : call;
     finding->saving_bytes = tally->bytes;
@@ -97,18 +97,31 @@ static char *leak_evidence(const struct survey *survey, const struct tally *tall
                      evidence_time(time, half), (double)tally->bytes * 1e3 / (double)half);
 }
 
+/* A segment of PyTorch's caching allocator. Its blocks inside are not visible. */
+static bool is_cached(const struct process_survey *process, const struct ledger_block *block)
+{
+    return process->is_pytorch && block->bytes && block->bytes % CACHED_SEGMENT_BYTES == 0;
+}
+
+/* The bit of the slice of the second half that the time is in. */
+static uint64_t slice_of(const struct process_survey *process, uint64_t time_ns)
+{
+    uint64_t half = process->end_ns - steady_from(process);
+    return 1ull << (uint64_t)((double)(time_ns - steady_from(process)) * LEAK_SLICES / ((double)half + 1));
+}
+
 static void find_leaks(struct findings *findings)
 {
     const struct survey *survey = findings->survey;
     const struct ledger *ledger = survey->stat->ledger;
-    struct tallies tallies = {0}; /* extra: those of the third quarter; text: the range, or "" */
+    struct tallies tallies = {0}; /* extra: their slices, as bits; text: the range, or "" */
     if (ledger->left_out)         /* blocks may have been freed by calls that are unknown */
         return;
     for (size_t i = 0; i < ledger->block_count; i++) {
         const struct ledger_block *block = &ledger->blocks[i];
         const struct process_survey *process = survey_process_at(survey, block->process);
         uint64_t used_ns = block->call->used_ns;
-        if (block->until_ns != UINT64_MAX || !is_steady(process, used_ns))
+        if (block->until_ns != UINT64_MAX || !is_steady(process, used_ns) || is_cached(process, block))
             continue;
         uint32_t range = block->call->range;
         uint64_t key = int_map_mix((uint64_t)block->call->name << 32 | block->call->thread) ^ range;
@@ -117,9 +130,9 @@ static void find_leaks(struct findings *findings)
         tally->bytes += block->bytes;
         tallies_add_origin(&tallies, tallies_number(&tallies, tally), block->call->origin, 1);
         tally->text = trace_string(survey->stat->trace, range);
-        tally->extra += used_ns < steady_from(process) + (process->end_ns - steady_from(process)) / 2;
+        tally->extra |= slice_of(process, used_ns);
     }
-    findings_offer(findings, FINDING_LEAK, &tallies, REPEATED_MIN / 2, leak_evidence, NULL);
+    findings_offer(findings, FINDING_LEAK, &tallies, REPEATED_MIN, leak_evidence, NULL);
 }
 
 /* --- wrong frees --- */

@@ -55,7 +55,7 @@ bool finding_is_of_time(enum finding_kind kind)
 uint64_t findings_base_ns(const struct findings *findings, const struct finding *finding)
 {
     const struct process_survey *process = survey_process_at(findings->survey, finding->process);
-    return finding->base_ns ? finding->base_ns : process->end_ns - process->start_ns;
+    return finding->base_ns ? finding->base_ns : process->end_ns - process->start_ns - process->paused_ns;
 }
 
 static bool is_worthwhile(const struct findings *findings, const struct finding *finding)

@@ -88,10 +88,11 @@ struct finding {
     uint64_t count;
     uint64_t saving_ns;    /* saved at most */
     uint64_t saving_bytes; /* LEAK */
-    uint64_t base_ns;      /* the saving is a share of it; 0: the time from the first GPU work to the last */
-    uint64_t first_ns;     /* since 1970 */
-    char *evidence;        /* owned */
-    char *code;            /* owned: the place in the program that most matches come from; NULL: unknown */
+    uint64_t
+        base_ns; /* the saving is a share of it; 0: from the first GPU work to the last, without pauses */
+    uint64_t first_ns; /* since 1970 */
+    char *evidence;    /* owned */
+    char *code;        /* owned: the place in the program that most matches come from; NULL: unknown */
 };
 
 struct findings {

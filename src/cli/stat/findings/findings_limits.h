@@ -2,8 +2,10 @@
 #ifndef CUSPAN_CLI_STAT_FINDINGS_FINDINGS_LIMITS_H
 #define CUSPAN_CLI_STAT_FINDINGS_FINDINGS_LIMITS_H
 
-/* All findings: two runs of a program differ by less. Share of the time from first to last GPU work. */
+/* All findings: two runs of a program differ by less. Share of the time from first to last GPU work, without
+ * pauses in which nothing runs: loading of modules, initialization of NCCL, time between sampled steps. */
 #define SAVING_SHARE_MIN 0.02
+#define WORK_PAUSE_NS    20000000
 #define SAVING_NS_MIN    100000 /* 2 % of a short program are negligible */
 
 /* tiny-launches: a launch takes the host 2.5 to 4 us (docs/performance.md), so one thread cannot launch
@@ -60,6 +62,13 @@
 /* round-trips: the maximum write rate of one core. Data that is copied back sooner cannot have been rewritten
  * completely. */
 #define HOST_WRITE_BYTES_PER_S 20e9
+
+/* leak: a leak grows with the work, so most slices of the second half have some of its blocks. Setup and the
+ * growth of a caching allocator come in bursts. PyTorch's allocator asks for multiples of 2 MiB, which it
+ * keeps on purpose. */
+#define LEAK_SLICES          8
+#define LEAK_SLICES_MIN      6
+#define CACHED_SEGMENT_BYTES 2097152
 
 /* tiny-copies: copies of up to 16 KiB take as long as a copy of one byte. */
 #define TINY_COPY_BYTES 16384

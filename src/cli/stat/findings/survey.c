@@ -2,6 +2,7 @@
 
 #include "cli/code/code_book.h"
 #include "cli/stat/findings/finding.h"
+#include "cli/stat/findings/findings_limits.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>
@@ -46,7 +47,11 @@ static void take_work(struct survey *survey, const struct trace_span *span)
     if (span->class == CLASS_KERNEL || span->class == CLASS_GPU_OTHER)
         intervals_add(&device->kernels, span->start_ns, span->end_ns);
     if (process->start_ns == process->end_ns)
-        process->start_ns = span->start_ns;
+        process->start_ns = process->end_ns = span->start_ns;
+    if (span->start_ns > process->end_ns && span->start_ns - process->end_ns > WORK_PAUSE_NS)
+        process->paused_ns += span->start_ns - process->end_ns;
+    if (span->class == CLASS_KERNEL && !process->is_pytorch)
+        process->is_pytorch = !strncmp(trace_string(survey->stat->trace, span->name), "at::native::", 12);
     process->end_ns = span->end_ns > process->end_ns ? span->end_ns : process->end_ns;
     process->has_work = true;
     process->kernel_ns += span->class == CLASS_KERNEL ? stat_duration(span) : 0;

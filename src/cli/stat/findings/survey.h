@@ -23,7 +23,9 @@ struct device_survey {
 
 struct process_survey {
     uint64_t start_ns, end_ns; /* of all GPU work; equal: there is none */
+    uint64_t paused_ns;        /* of it: long pauses of all GPU work */
     bool has_work;
+    bool is_pytorch;           /* by the names of its kernels */
     uint64_t pending_until_ns; /* end of all work whose submitting call has started */
     struct intervals calls;    /* the host was in a call */
     struct intervals submits;  /* in a call that submits work */
