@@ -134,6 +134,7 @@ process.executable.path | | always |
 process.executable.name | | always |
 host.id | | always | /etc/machine-id, otherwise the boot ID, otherwise the host name
 host.name | | always |
+ip | | unless `resource_ip` is false | the address of the interface with the default route. From it, Jaeger knows which spans have the same clock
 host.arch | | always | amd64 or arm64
 os.type | | always | linux
 container.id | | in a container, if the runtime exposes it | from cgroup or mountinfo: 64 hexadecimal digits

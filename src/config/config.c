@@ -117,7 +117,8 @@ static void name_source(struct config_report *report, const char *path)
 static enum status read_all(const struct config_input *in, struct settings *settings,
                             struct config_report *report)
 {
-    struct config_environment environment = {in->getenv ? in->getenv : no_environment, in->context};
+    struct environment_values values = {.report = report};
+    struct config_environment environment = {in->getenv ? in->getenv : no_environment, in->context, &values};
     const char *path = find_file(in, &environment);
     name_source(report, path);
     enum status status = path ? read_file(path, in->takes_pipes, &environment, settings, report)
@@ -129,6 +130,8 @@ static enum status read_all(const struct config_input *in, struct settings *sett
         status = overrides_apply(set, "CUSPAN_SET", settings, report);
     if (status == STATUS_OK && in->overrides)
         status = overrides_apply(in->overrides, "option", settings, report);
+    environment_warn_unknown(in->variables, report);
+    environment_values_deinit(&values);
     return status;
 }
 

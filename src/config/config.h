@@ -14,9 +14,10 @@ struct config_input {
     /* Like getenv(). NULL for a process that must not read its environment. */
     const char *(*getenv)(const char *name, void *context);
     void *context;
-    const char *path;      /* takes precedence over the file that the environment names; NULL: none */
-    bool takes_pipes;      /* reading one may block, so only a command sets it */
-    const char *overrides; /* like CUSPAN_SET, and overrides it; NULL: none */
+    char *const *variables; /* like environ, to find names that no setting has; NULL: no warnings */
+    const char *path;       /* takes precedence over the file that the environment names; NULL: none */
+    bool takes_pipes;       /* reading one may block, so only a command sets it */
+    const char *overrides;  /* like CUSPAN_SET, and overrides it; NULL: none */
 };
 
 /* getenv() for struct config_input; the context is not used. */

@@ -427,6 +427,8 @@ const struct setting settings_table[] = {
     {OWN(shutdown_report), .type = SETTING_TEXT,
      .comment = "FILE: write the steps of the shutdown to FILE.PID; stderr: to standard error"},
     {OWN(tls_verify), BOOL("true"), .comment = "false: accept any server certificate (for tests)"},
+    {OWN(resource_ip), BOOL("true"),
+     .comment = "send the host's address as attribute ip, from which Jaeger knows that clocks are the same"},
     {OWN(publish_thread_context), BOOL("false"),
      .comment = "publish each thread's trace context (cuspan.h) to eBPF profilers, in otel_thread_ctx_v1"},
     {OWN(report_file), .type = SETTING_TEXT,

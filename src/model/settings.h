@@ -213,6 +213,7 @@ struct settings {
     uint64_t memory_bytes_max; /* all memory of cuspan, including CUPTI's buffers */
     uint32_t exit_deadline_ms;
     bool tls_verify;
+    bool resource_ip;              /* the host's address is the resource's attribute "ip" */
     bool publish_thread_context;   /* otel_thread_ctx_v1, for readers outside the process */
     struct pattern_list on_signal; /* names of signals to deliver on */
     char *shutdown_report;         /* at exit: its steps, to FILE.PID, or "stderr"; NULL: none */

@@ -114,7 +114,10 @@ static void end(const struct root *root)
     struct report report = {.settings = &settings, .trace_total = 1, .trace_count = 1};
     log_set_level(settings.log_level);
     report.program = detect_command(root->argv);
-    if (detect_command_resource(&settings.resource, report.program, root->pid) != STATUS_OK)
+    enum status status = detect_command_resource(&settings.resource, report.program, root->pid);
+    if (status == STATUS_OK && settings.resource_ip)
+        status = detect_ip(&settings.resource);
+    if (status != STATUS_OK)
         log_warn(
             "the resource has too many attributes, and some are dropped; set fewer in resource.attributes");
     send_span(root, report.program);

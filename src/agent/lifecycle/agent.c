@@ -247,7 +247,8 @@ static enum status start(bool by_program, struct error *err)
         return status;
     steps_start(&step_rules, settings.steps.nvtx_pattern);
     collective_steps_start(step_rules.world_size > 1);
-    if (process_resource_start(&settings.resource, info.driver_version, info.cupti_version) != STATUS_OK)
+    if (process_resource_start(&settings.resource, info.driver_version, info.cupti_version,
+                               settings.resource_ip) != STATUS_OK)
         log_warn(
             "the resource has too many attributes, and some are dropped; set fewer in resource.attributes");
     status = pipeline_prepare(&options, err);

@@ -1,6 +1,7 @@
 #include "agent/resource/detect.h"
 
 #include "agent/resource/deployment.h"
+#include "agent/resource/host_address.h"
 #include "base/files.h"
 
 #include <dirent.h>
@@ -212,6 +213,17 @@ static void add_telemetry(struct resource *resource, enum status *status)
     resource_add_string(resource, "telemetry.sdk.name", "cuspan", status);
     resource_add_string(resource, "telemetry.sdk.language", "c", status);
     resource_add_string(resource, "telemetry.sdk.version", CUSPAN_VERSION, status);
+}
+
+/* Jaeger assumes that spans without it, or with another one, are from hosts with other clocks, and moves
+ * them. */
+enum status detect_ip(struct resource *resource)
+{
+    char address[HOST_ADDRESS_BYTES];
+    enum status status = STATUS_OK;
+    host_address("", address);
+    resource_add_string(resource, "ip", address, &status);
+    return status;
 }
 
 enum status detect_resource(struct resource *resource, int driver_version, const char *cupti_version)

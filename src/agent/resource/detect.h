@@ -16,6 +16,9 @@ const char *detect_program(void);
 enum status detect_resource(struct resource *resource, int driver_version,
                             const char *cupti_version) MUST_CHECK;
 
+/* Adds the host's address, if `resource` lacks it. */
+enum status detect_ip(struct resource *resource) MUST_CHECK;
+
 /* Adds the PCI address of the device with this resource's UUID, if the driver of this machine knows the
  * device; a replayed one may be of another machine. `folder` is DETECT_GPUS_FOLDER. */
 #define DETECT_GPUS_FOLDER "/proc/driver/nvidia/gpus"

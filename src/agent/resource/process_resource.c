@@ -35,7 +35,8 @@ static enum status adopt(const struct resource *published)
     return status;
 }
 
-enum status process_resource_start(struct resource *settings, int driver_version, const char *cupti_version)
+enum status process_resource_start(struct resource *settings, int driver_version, const char *cupti_version,
+                                   bool has_ip)
 {
     struct resource published = {0}, all = {0};
     resource_deinit(&configured); /* from a start that failed */
@@ -45,6 +46,8 @@ enum status process_resource_start(struct resource *settings, int driver_version
         status = resource_merge(&detected, settings);
     if (status == STATUS_OK)
         status = detect_resource(&detected, driver_version, cupti_version);
+    if (status == STATUS_OK && has_ip)
+        status = detect_ip(&detected);
     process_context_find(&context, NULL);
     process_context_read(&context, &published);
     enum status adopted = adopt(&published);

@@ -10,10 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Detects everything. `settings` has the resource of the settings and gets all of it; the caller owns it.
- * FULL: some attributes are dropped. */
-enum status process_resource_start(struct resource *settings, int driver_version,
-                                   const char *cupti_version) MUST_CHECK;
+/* Detects everything, with `has_ip` the host's address, too. `settings` has the resource of the settings and
+ * gets all of it; the caller owns it. FULL: some attributes are dropped. */
+enum status process_resource_start(struct resource *settings, int driver_version, const char *cupti_version,
+                                   bool has_ip) MUST_CHECK;
 
 /* Called by the pipeline thread in each round. Searches for the context of an SDK in all mappings of the
  * process, first after 0.2 s, then less and less often, for at most a thousandth of the time; calls

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
 
 #define STACK_BYTES (512 * 1024)
 
@@ -21,7 +23,8 @@ static const char *read_variable(const char *name, void *context)
 enum status self_env_settings(struct settings *settings, const struct config_report **report)
 {
     static struct config_report only;
-    const struct config_input input = {.getenv = read_variable};
+    const struct config_input input = {.getenv = read_variable,
+                                       .variables = getauxval(AT_SECURE) ? NULL : environ};
     *report = &only;
     return config_load(&input, settings, &only);
 }

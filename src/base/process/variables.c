@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <resolv.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -20,6 +21,16 @@ static void read_resolver_variables(void)
         res_nclose(&state);
 }
 
+/* Removes line breaks at the end, which Kubernetes' secrets have; returns what follows the string. Settings
+ * report theirs. */
+static char *trim(char *variable, size_t length)
+{
+    bool is_setting = strncmp(variable, "OTEL_", 5) == 0 || strncmp(variable, "CUSPAN_", 7) == 0;
+    while (!is_setting && length > 2 && strchr("\r\n", variable[length - 2]))
+        variable[--length - 1] = '\0';
+    return variable + length;
+}
+
 void variables_take(void)
 {
     size_t bytes = 1;
@@ -34,7 +45,7 @@ void variables_take(void)
     for (char **variable = environ; variable && *variable; variable++) {
         size_t length = strlen(*variable) + 1;
         if (length > 1 && length < bytes - (size_t)(to - copy)) /* it may have changed meanwhile */
-            to = (char *)memcpy(to, *variable, length) + length;
+            to = trim((char *)memcpy(to, *variable, length), length);
     }
     *to = '\0';
     if (!atomic_compare_exchange_strong(&taken, &nothing, copy))

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void print_messages(const struct config_report *report)
 {
@@ -136,8 +137,11 @@ static void print_summary(const struct settings *settings)
 
 static int check(const char *path, const char *overrides, bool is_full)
 {
-    struct config_input input = {
-        .getenv = config_getenv, .path = path, .takes_pipes = true, .overrides = overrides};
+    struct config_input input = {.getenv = config_getenv,
+                                 .variables = environ,
+                                 .path = path,
+                                 .takes_pipes = true,
+                                 .overrides = overrides};
     struct config_report *report = xcalloc(1, sizeof *report);
     struct settings *settings = xcalloc(1, sizeof *settings);
     enum status status = config_load(&input, settings, report);

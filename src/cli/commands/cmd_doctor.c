@@ -36,8 +36,10 @@ static void list_checks(void)
 /* Loads the settings of an agent and its library; checks report what is wrong with either. */
 static void prepare(struct doctor *doctor)
 {
-    struct config_input input = {
-        .getenv = config_getenv, .path = doctor->injection.config, .overrides = doctor->injection.set.data};
+    struct config_input input = {.getenv = config_getenv,
+                                 .variables = environ,
+                                 .path = doctor->injection.config,
+                                 .overrides = doctor->injection.set.data};
     struct error err = {""};
     const char *root = getenv("CUSPAN_DOCTOR_ROOT");
     doctor->root = root ? root : "";

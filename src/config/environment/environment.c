@@ -40,12 +40,6 @@ static struct output_settings *next_output(const struct env_reader *reader, cons
     return NULL;
 }
 
-const char *environment_get(const struct config_environment *environment, const char *name)
-{
-    const char *value = environment->get(name, environment->context);
-    return value && *value ? value : NULL;
-}
-
 /* The first of the variables that is set, and its name. */
 static const char *get_first(const struct env_reader *reader, const struct setting *setting,
                              const char **name)

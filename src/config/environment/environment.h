@@ -4,12 +4,8 @@
 #ifndef CUSPAN_CONFIG_ENVIRONMENT_ENVIRONMENT_H
 #define CUSPAN_CONFIG_ENVIRONMENT_ENVIRONMENT_H
 
-#include "config/problems.h"
+#include "config/environment/values.h"
 #include "config/settings_table.h"
-#include "config/file/substitute.h"
-
-/* NULL if the variable is unset or empty. */
-const char *environment_get(const struct config_environment *environment, const char *name);
 
 /* `settings` has the defaults and no output. */
 enum status environment_read(const struct config_environment *environment, struct settings *settings,

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#define BLANKS " \t\r\n"
+
 static int hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
@@ -62,8 +64,8 @@ static const char *split_pair(char *text, struct pair *pair)
     if (!equals)
         return "has no '='";
     *equals = '\0';
-    pair->key = text_trim(text, " \t");
-    pair->value = text_trim(equals + 1, " \t");
+    pair->key = text_trim(text, BLANKS);
+    pair->value = text_trim(equals + 1, BLANKS);
     if (!pair->key[0])
         return "has no key before its '='";
     if (!percent_decode(pair->key) || !percent_decode(pair->value))
@@ -84,7 +86,7 @@ static enum status split(const char *text, struct pairs *pairs, struct error *er
         char *comma = strchr(at, ',');
         if (comma)
             *comma = '\0';
-        if (*text_trim(at, " \t")) {
+        if (*text_trim(at, BLANKS)) {
             if (pairs->count == PAIRS_MAX)
                 return error_set(err, STATUS_INVALID, "more than %d pairs: shorten the list", PAIRS_MAX);
             const char *problem = split_pair(at, &pairs->items[pairs->count]);

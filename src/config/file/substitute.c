@@ -86,8 +86,11 @@ static enum status append_value(struct buffer *out, const struct reference *refe
         return STATUS_NO_MEMORY;
     const char *value = environment->get(name, environment->context);
     free(name);
-    if (value && *value)
-        return append(out, value, strlen(value));
+    size_t length = value ? strlen(value) : 0;
+    while (length > 0 && strchr("\r\n", value[length - 1])) /* at the end of a Kubernetes secret */
+        length--;
+    if (length > 0)
+        return append(out, value, length);
     return reference->fallback ? append(out, reference->fallback, reference->fallback_length) : STATUS_OK;
 }
 

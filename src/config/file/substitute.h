@@ -9,10 +9,12 @@
 
 #define SUBSTITUTED_BYTES_MAX (64 * 1024) /* of one scalar */
 
-/* Like getenv(): NULL if the variable is not set. */
+struct environment_values;
+
 struct config_environment {
-    const char *(*get)(const char *name, void *context);
+    const char *(*get)(const char *name, void *context); /* like getenv(): NULL if the variable is not set */
     void *context;
+    struct environment_values *values; /* NULL: values are not trimmed */
 };
 
 struct substitution {

@@ -1,4 +1,6 @@
 #include "agent/resource/detect.h"
+
+#include "agent/resource/host_address.h"
 #include "support/under_qemu.h"
 
 #include <setjmp.h>
@@ -12,6 +14,8 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+static char root[] = "/tmp/detect-test-XXXXXX";
 
 static const char *text_of(const struct resource *resource, const char *key)
 {
@@ -55,6 +59,44 @@ static void test_what_the_user_has_set_stays(void **state)
     assert_null(resource_find(&resource, "cuda.version"));
     assert_null(resource_find(&resource, "cuda.cupti.version"));
     resource_deinit(&resource);
+}
+
+static void write_table(const char *name, const char *text)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/proc/net/%s", root, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void test_the_address_of_the_host(void **state)
+{
+    (void)state;
+    char path[128], address[HOST_ADDRESS_BYTES];
+    assert_non_null(mkdtemp(root));
+    snprintf(path, sizeof path, "mkdir -p %s/proc/net", root);
+    assert_int_equal(system(path), 0);
+    host_address(root, address);
+    assert_string_equal(address, "127.0.0.1"); /* no network */
+    write_table("route", "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\n"
+                         "lo\t0000007F\t00000000\t0001\t0\t0\t0\t000000FF\t0\t0\t0\n");
+    host_address(root, address);
+    assert_string_equal(address, "127.0.0.1");
+    write_table("if_inet6", "00000000000000000000000000000001 01 80 10 80       lo\n"
+                            "fe80000000000000021122fffe334455 02 40 20 80     eth0\n"
+                            "20010db8000000000000000000000005 02 40 00 80     eth0\n");
+    host_address(root, address);
+    assert_string_equal(address, "2001:db8::5");
+    write_table("route", "not a table\n\n\xff");
+    write_table("if_inet6", "zz\n");
+    host_address(root, address);
+    assert_string_equal(address, "127.0.0.1");
+    snprintf(path, sizeof path, "rm -r %s", root);
+    assert_int_equal(system(path), 0);
+    host_address("", address);
+    assert_true(strchr(address, '.') || strchr(address, ':'));
 }
 
 static void test_a_full_resource_is_an_error(void **state)
@@ -199,6 +241,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_always_there),
         cmocka_unit_test(test_what_the_user_has_set_stays),
+        cmocka_unit_test(test_the_address_of_the_host),
         cmocka_unit_test(test_a_full_resource_is_an_error),
         cmocka_unit_test(test_where_a_device_is_on_the_bus),
         cmocka_unit_test(test_the_program_s_name),

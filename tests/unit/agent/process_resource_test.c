@@ -84,11 +84,12 @@ static void test_the_beginning(void **state)
 {
     (void)state;
     assert_int_equal(resource_set_string(&settings, "deployment.environment.name", "mine"), STATUS_OK);
-    assert_int_equal(process_resource_start(&settings, 13000, "13.0"), STATUS_OK);
+    assert_int_equal(process_resource_start(&settings, 13000, "13.0", true), STATUS_OK);
     assert_string_equal(own("deployment.environment.name"), "mine");
     assert_string_equal(own("service.name"), "unknown_service:process_resource_test");
     assert_string_equal(value_of(&settings, "service.name"), "unknown_service:process_resource_test");
     assert_string_equal(own("cuda.version"), "13.0");
+    assert_non_null(own("ip"));
     snprintf(instance, sizeof instance, "%s", own("service.instance.id"));
     assert_int_equal(strlen(instance), 36);
     assert_false(look_later());

@@ -1183,6 +1183,50 @@ static void test_wrong_overrides_are_errors(void **state)
     }
 }
 
+static void test_white_space_around_a_value(void **state)
+{
+    (void)state;
+    set_variable("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318\n");
+    set_variable("OTEL_EXPORTER_OTLP_HEADERS", " a=b\n,authorization=Bearer x\r\n");
+    set_variable("OTEL_SERVICE_NAME", "svc ");
+    set_variable("CUSPAN_DETAIL", "\tfull\n");
+    set_variable("OTEL_TRACES_EXPORTER", "\n"); /* as if it were empty */
+    assert_warns(load(), "OTEL_EXPORTER_OTLP_ENDPOINT: ignoring white space around the value");
+    assert_says(CONFIG_WARNING, "OTEL_EXPORTER_OTLP_HEADERS: ignoring white space");
+    assert_int_equal(report.warnings, 4); /* one for each */
+    const struct exporter_settings *exporter = &settings.outputs[0].exporter;
+    assert_string_equal(exporter->endpoint, "http://collector:4318/v1/traces");
+    assert_int_equal(exporter->header_count, 2);
+    assert_string_equal(exporter->headers[0].value, "b");
+    assert_string_equal(exporter->headers[1].value, "Bearer x");
+    assert_int_equal(settings.detail, DETAIL_FULL);
+    settings_deinit(&settings);
+    memset(variables, 0, sizeof variables);
+    set_variable("KEY", "s3cr3t\n");
+    assert_quiet(load_exporter("otlp_http: {headers: [{name: api-key, value: \"${KEY}\"}]}"));
+    assert_string_equal(settings.outputs[0].exporter.headers[0].value, "s3cr3t");
+}
+
+static void test_variables_that_do_not_exist(void **state)
+{
+    char *names[] = {"CUSPAN_DETIAL=full",
+                     "CUSPAN_WHAT_IS_THIS=1",
+                     "CUSPAN_SET=",
+                     "CUSPAN_LIBRARY=x",
+                     "CUSPAN_DETAIL=full",
+                     "CUSPAN_REPLAY_VERSION=1",
+                     "OTHER_VARIABLE=1",
+                     "CUSPAN_",
+                     "CUSPAN",
+                     NULL};
+    struct config_input input = {.getenv = get_variable, .variables = names};
+    (void)state;
+    assert_warns(config_load(&input, &settings, &report),
+                 "CUSPAN_DETIAL: ignored, because there is no such variable; did you mean CUSPAN_DETAIL?");
+    assert_says(CONFIG_WARNING, "CUSPAN_WHAT_IS_THIS: ignored");
+    assert_int_equal(report.warnings, 2);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -1232,6 +1276,8 @@ int main(void)
         TEST(test_wrong_overrides_are_errors),
         TEST(test_overrides_are_checked_by_themselves),
         TEST(test_native_stacks_raise_the_default_memory),
+        TEST(test_white_space_around_a_value),
+        TEST(test_variables_that_do_not_exist),
     };
     close(mkstemp(path));
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
