@@ -482,6 +482,14 @@ class Auto(Case):
         alone = self.tool("expect", "tool-on", "play", *GiveWay.OFF, "count", **options)
         self.assert_tool_saw(alone.counts[0])
 
+    def test_a_tool_with_the_subscriber_api(self):
+        """Like the monitor of later PyTorch versions. What it enables is not seen, so CUPTI decides when it is free."""
+        result = self.tool("inject", "play", "subscribe-several", "nap=1200", "play", "unsubscribe", "on", "play", way="auto",
+                           settings=SOON, preload=False)
+        self.assert_all_well(result)
+        self.assert_agent_has(result, 2)
+        self.assertEqual(result.report["counters"]["releases"], 1)
+
     def test_a_tool_that_finds_cupti_by_name(self):
         """Like JAX's, in a library whose name tells. The program itself must not look like one that is linked with CUPTI."""
         cupti = self.directory / "cupti.so"
@@ -566,6 +574,13 @@ class Tools(Case):
     def test_what_run_tells_the_program(self):
         """It preloads nothing, because a program of another architecture or C library could not load it."""
         shell = "echo $LD_PRELOAD $CUSPAN_SHARE"
+        folder = self.directory / "a folder: für cuspan"
+        folder.mkdir()
+        for name in ("cuspan", "libcuspan.so"):
+            (folder / name).write_bytes(self.build(name).read_bytes())
+        (folder / "cuspan").chmod(0o755)
+        result = self.start([folder / "cuspan", "run", "-q", "--share", "--", "sh", "-c", "echo $CUDA_INJECTION64_PATH"], {}, SECONDS)
+        self.assertEqual((result.out, result.err), (f"{folder.resolve() / 'libcuspan.so'}\n", ""))
         for options, way in ((["--share"], "share"), (["--give-way"], "give-way"), ([], "")):
             result = self.start([self.build("cuspan"), "run", "-q", *options, "--", "sh", "-c", shell], {}, SECONDS)
             self.assertEqual(result.out, f"{way}\n", result.err)

@@ -26,3 +26,4 @@ static any_fn *find(const char *name)
         return real(a, b, c, d);                                                                             \
     }
 CUPTI_CLASSIC_CALLS(FORWARD)
+CUPTI_NAMED_SUBSCRIBER_CALLS(FORWARD)

@@ -41,6 +41,7 @@ extern cuspan_replay_run_fn cuspan_replay_run;
 
 #define DECLARE(name, params) extern name##_fn name;
 CUPTI_CLASSIC_CALLS(DECLARE)
+CUPTI_NAMED_SUBSCRIBER_CALLS(DECLARE)
 
 static cupti_subscriber_handle subscriber;
 static atomic_bool is_to_finalize, is_playing;
@@ -278,6 +279,13 @@ static int count(void)
     return 0;
 }
 
+static uint32_t subscribe_several(void)
+{
+    struct cupti_subscriber_params params = {
+        .structSize = sizeof params, .subscriberName = "monitor", .allowMultipleSubscribers = 1};
+    return cuptiSubscribe_v2(&subscriber, on_callback, &subscriber, &params);
+}
+
 static int step_of_the_profiler(const char *name)
 {
     const struct {
@@ -292,6 +300,8 @@ static int step_of_the_profiler(const char *name)
         return loop(name[4] != '\0');
     if (strcmp(name, "subscribe") == 0)
         return (int)cuptiSubscribe(&subscriber, on_callback, &subscriber);
+    if (strcmp(name, "subscribe-several") == 0)
+        return (int)subscribe_several();
     if (strcmp(name, "unsubscribe") == 0)
         return unsubscribe();
     if (strcmp(name, "register") == 0)
