@@ -16,6 +16,7 @@ class attach(Decorates):
     functions: `@cuspan.attach()`."""
 
     _attached: _link.Explicit | None = None  # the last one
+    _is_used = False
     _traceparent: str | None = None
     _tracestate: str | None = None
 
@@ -27,10 +28,11 @@ class attach(Decorates):
     def __enter__(self) -> None:
         made = None
         try:
-            made = self._explicit()
-            if made is not None:
-                self._attached = made
-                _link.link.attach(made)
+            if _agent.look() is None and self._traceparent is None:
+                return
+            made = self._attached = self._explicit()
+            self._is_used = True
+            _link.link.attach(made)
         except _guard.NO_ROOM:
             pass
         except BaseException as error:
@@ -42,6 +44,8 @@ class attach(Decorates):
                 raise
 
     def __exit__(self, *_error: object) -> None:
+        if not self._is_used:
+            return
         try:
             ended = self._innermost()
             if ended is not None and ended.is_open:
@@ -51,11 +55,10 @@ class attach(Decorates):
         except BaseException as error:
             _guard.keep(error)
 
-    def _explicit(self) -> _link.Explicit | None:
-        agent = _agent.look()
+    def _explicit(self) -> _link.Explicit:
         if self._traceparent is not None:
             return _link.Explicit(None, self._traceparent, self._tracestate, self)
-        return _link.Explicit(_current_span(), owner=self) if agent is not None else None
+        return _link.Explicit(_current_span(), owner=self)
 
     def _innermost(self) -> _link.Explicit | None:
         """One object can be used several times at once, by tasks and threads: this context's own, or else the last."""

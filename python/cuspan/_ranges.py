@@ -106,8 +106,7 @@ class _Span:
     _more: dict[str, Value] | None = None
     _open: list[tuple[int, int]] | None = None  # thread, and the agent's ID
 
-    @_guard.guarded()
-    def __init__(self, name: Any = None, attributes: Attributes = None, /, **more: Value) -> None:
+    def __init__(self, name: Any = None, attributes: Attributes = None, /, *_others: object, **more: Value) -> None:
         self._name = name
         self._attributes = attributes
         self._more = more
