@@ -11,6 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cuspan.fleet._answer import Answer
+from cuspan.fleet._arguments import folder_of
 from cuspan.fleet._engine_clickhouse import ClickHouse, read_password
 from cuspan.fleet._engine_duckdb import DuckDB
 from cuspan.fleet._fleet import Fleet, questions
@@ -24,7 +25,8 @@ def open(  # noqa: A001
 ) -> Fleet:
     """The spans in a folder that `cuspan export` wrote, or in ClickHouse: clickhouse://[USER@]HOST[:PORT][/DATABASE].
     Its password is in the environment, CUSPAN_CLICKHOUSE_PASSWORD, or in a file. `memory_limit` and `threads` are for
-    folders."""
+    folders. Whatever cannot be done raises Problem, with one line that says why."""
+    folder_of(where, memory_limit, threads)
     if isinstance(where, str) and where.startswith(("clickhouse://", "clickhouses://")):
         return Fleet(ClickHouse(where, read_password(password_file)))
     return Fleet(DuckDB(where, memory_limit, threads))

@@ -8,10 +8,11 @@ import re
 import sys
 import time
 from collections.abc import Sequence
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 from typing import Any
 
 from cuspan.fleet._answer import printable
+from cuspan.fleet._arguments import ns_of, time_of
 from cuspan.fleet._compare import compare
 from cuspan.fleet._engine_clickhouse import ClickHouse, read_password
 from cuspan.fleet._engine_duckdb import DuckDB
@@ -33,26 +34,12 @@ _EXAMPLES = """examples:
 """
 
 
-def _time(text: str) -> datetime:
-    """UTC if the text names no time zone."""
-    try:
-        found = datetime.fromisoformat(text.replace("Z", "+00:00"))
-    except ValueError:
-        raise Problem(f"{text} is not a time; write 2026-11-26T03:00 (UTC) or 2026-11-26") from None
-    return found if found.tzinfo else found.replace(tzinfo=timezone.utc)
-
-
-def _ns(moment: datetime) -> int:
-    since = moment - datetime(1970, 1, 1, tzinfo=timezone.utc)
-    return (since.days * 86_400 + since.seconds) * 10**9 + since.microseconds * 1000
-
-
 def _side(text: str) -> dict[str, Any]:
     """A day, or a release."""
     if not _DAY.fullmatch(text):
         return {"release": text}
-    day = _time(text)
-    return {"since": _ns(day), "until": _ns(day + timedelta(days=1))}
+    day = time_of(text)
+    return {"since": ns_of(day), "until": ns_of(day + timedelta(days=1))}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -109,7 +96,7 @@ def _filters(options: argparse.Namespace) -> dict[str, Any]:
     chosen = {name: getattr(options, name) for name in ("service", "job", "host", "release", "gpu", "rank")}
     for name in ("since", "until"):
         text = getattr(options, name)
-        chosen[name] = _ns(_time(text)) if text else None
+        chosen[name] = ns_of(time_of(text)) if text else None
     return {name: value for name, value in chosen.items() if value is not None}
 
 
@@ -126,7 +113,7 @@ def _close(options: argparse.Namespace) -> Any:
 
     if options.folder is None:
         raise Problem("close needs the folder that cuspan export wrote; ClickHouse removes repeated spans itself")
-    before = _ns(_time(options.before)) if options.before else time.time_ns() - HOUR_NS
+    before = ns_of(time_of(options.before)) if options.before else time.time_ns() - HOUR_NS
     return close(options.folder, before, memory_limit=options.memory, threads=options.threads)
 
 

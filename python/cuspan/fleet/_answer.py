@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ _DURATIONS = (("s", 10**9), ("ms", 10**6), ("us", 10**3))
 _SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _RATES = ("B/s", "kB/s", "MB/s", "GB/s", "TB/s")
 _NAME_COLUMNS_MAX = 60
+_SHOWN_ROWS_MAX = 200
 _ESCAPES = {"<": "&lt;", ">": "&gt;"}
 _ONLY_FOR_PROGRAMS = {"full_name"}  # too long for a line of a terminal
 
@@ -65,7 +67,7 @@ def _plain(value: Any) -> Any:
     return float(f"{value:.9g}") if isinstance(value, float) else value
 
 
-@dataclass
+@dataclass(repr=False)
 class Answer:
     """Rows of one question, largest first. Times are in nanoseconds, sizes in bytes, shares between 0 and 1."""
 
@@ -76,6 +78,7 @@ class Answer:
     notes: list[str] = field(default_factory=list)
     plotted: str = ""  # the column that a plot shows
     by: str | None = None
+    plotted_rows: list[tuple[Any, ...]] | None = None  # of all times, if by day or hour
 
     def finish(self, order: str, is_ascending: bool, has_groups: bool, top: int) -> None:
         """Sorts and shortens the rows. Columns that serve only the engine go away."""
@@ -92,6 +95,7 @@ class Answer:
         if totals is None:
             totals = self._totals(key)
         if has_groups:
+            self.plotted_rows = list(self.rows) if self.by in ("day", "hour") else None
             self._order_groups(totals, is_ascending, top)
             self.columns[0] = "group"
         else:
@@ -199,7 +203,8 @@ class Answer:
         if rows:
             texts = [[_shortened(cell) for cell in row] for row in rows]
             widths = [max(len(row[i]) for row in [titles, *texts]) for i in range(len(titles))]
-            is_text = [any(isinstance(row[self._column(title)], str) for row in self.rows) for title in titles]
+            places = [self._column(title) for title in titles]
+            is_text = [any(isinstance(row[i], str) for row in self.rows) for i in places]
             for row in [titles, *texts]:
                 cells = [cell.ljust(w) if t else cell.rjust(w) for cell, w, t in zip(row, widths, is_text)]
                 lines.append("  " + "  ".join(cells).rstrip())
@@ -211,13 +216,25 @@ class Answer:
         name = title.replace(" ", "_")
         return next(i for i, column in enumerate(self.columns) if column in (name, f"{name}_ns", f"{name}_unix_ns"))
 
+    def _first(self) -> Answer:
+        """For a person: formatting a million rows takes a minute, and nobody reads them."""
+        rest = len(self.rows) - _SHOWN_ROWS_MAX
+        if rest <= 0:
+            return self
+        notes = [*self.notes, f"{rest} more rows; text(), csv(), json() and df() have all."]
+        return dataclasses.replace(self, rows=self.rows[:_SHOWN_ROWS_MAX], notes=notes)
+
     def __str__(self) -> str:
-        return self.text()
+        """The first rows; text() has all."""
+        return self._first().text()
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         """In notebooks."""
         from html import escape
 
+        self = self._first()
         titles, rows = self._cells(False)
         head = "".join(f"<th>{escape(title)}</th>" for title in titles)
         body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import fcntl
+import functools
 import hashlib
 import json
 import os
@@ -24,6 +25,7 @@ from urllib.parse import unquote
 from cuspan.fleet._answer import Answer
 from cuspan.fleet._check import decoded, explain, first_line, import_duckdb, wrong_columns
 from cuspan.fleet._engine_duckdb import connect
+from cuspan.fleet._interrupt import interruptible
 from cuspan.fleet._store import CLOSED, CLOSING, HOUR_NS, File, Problem, Store, literal_path
 
 _FILE_BYTES = 64 << 20
@@ -323,12 +325,14 @@ def close(folder: str | Path, before_ns: int, *, memory_limit: str = "1GB", thre
         rows = []
         try:
             for partition, files in sorted(partitions.items()):
+                work = functools.partial(closer.close, Path(partition), files)
                 with decoded():
-                    rows.append(_row(Path(partition), len(files), closer.close(Path(partition), files)))
+                    rows.append(_row(Path(partition), len(files), interruptible(work, connection.interrupt)))
         except (duckdb.Error, pyarrow.ArrowException, ValueError) as error:  # pyarrow raises the last one, too
             paths = {"spans": [file.path for file in files]}
             with closing(connect(spill, memory_limit, threads)) as other:
-                raise Problem(f"cannot close {partition}: {explain(other, error, paths)}") from error
+                explained = functools.partial(explain, other, error, paths)
+                raise Problem(f"cannot close {partition}: {interruptible(explained, other.interrupt)}") from error
         except OSError as error:
             reason = error.strerror or first_line(error)
             raise Problem(

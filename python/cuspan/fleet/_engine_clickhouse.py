@@ -11,9 +11,10 @@ import re
 import socket
 import ssl
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from cuspan.fleet._columns import VERSION
@@ -21,6 +22,7 @@ from cuspan.fleet._progress import Progress
 from cuspan.fleet._sql import CLICKHOUSE
 from cuspan.fleet._store import Filters, Problem
 
+Answered = TypeVar("Answered")
 PASSWORD = "CUSPAN_CLICKHOUSE_PASSWORD"
 _TIMEOUT_S = 30  # to connect, and without an answer to a short question
 _QUERY_TIMEOUT_S = 3600
@@ -33,6 +35,7 @@ _SETTINGS = {
     "output_format_json_quote_64bit_integers": "0",
     "output_format_json_quote_decimals": "0",
     "union_default_mode": "ALL",
+    "cancel_http_readonly_queries_on_client_close": "1",
 }
 _REMEDIES = {
     "AUTHENTICATION_FAILED": f"set the password with {PASSWORD} or --password-file, and the user in the address",
@@ -185,6 +188,10 @@ class ClickHouse:
 
     def close(self) -> None:
         pass
+
+    def interruptible(self, work: Callable[[], Answered]) -> Answered:
+        """Reading an answer can be interrupted, and the server then ends the query."""
+        return work()
 
     # --- HTTP ---
 

@@ -6,13 +6,15 @@ import contextlib
 import functools
 import re
 import tempfile
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from cuspan.fleet import _check
 from cuspan.fleet._check import decoded, execute, fetch, first_line, import_duckdb, is_about_columns
 from cuspan.fleet._columns import COLUMNS
+from cuspan.fleet._interrupt import interruptible
 from cuspan.fleet._progress import Progress
 from cuspan.fleet._sql import DUCKDB
 from cuspan.fleet._store import HOUR_NS, File, Filters, Problem, Store, batches, literal_path
@@ -24,6 +26,7 @@ _LONGEST_SESSION_NS = 24 * HOUR_NS
 
 COUNTED_BYTES = 16 << 20  # of the files in which repeated spans are counted for each answer: less than a million spans
 
+Result = TypeVar("Result")
 Rows = tuple[list[str], list[tuple[Any, ...]]]
 
 
@@ -65,6 +68,16 @@ class DuckDB:
         self.progress = Progress(self._percent)
         self._running: list[Any] = []  # connections with a query
         self._parts = self._parts_done = 0
+        self._is_interrupted = False
+
+    def interruptible(self, work: Callable[[], Result]) -> Result:
+        self._is_interrupted = False
+        return interruptible(work, self._interrupt)
+
+    def _interrupt(self) -> None:
+        self._is_interrupted = True
+        for connection in (self._connection, *list(self._running)):
+            connection.interrupt()
 
     def close(self) -> None:
         self._connection.close()
@@ -113,6 +126,8 @@ class DuckDB:
         cursor = self._connection.cursor()
         self._running.append(cursor)
         try:
+            if self._is_interrupted:
+                raise KeyboardInterrupt  # seen by nobody: the one that was interrupted has raised its own
             with decoded():
                 result = self._run(text, values, cursor)
                 return [column[0] for column in result.description], result.fetchall()
@@ -182,7 +197,11 @@ class DuckDB:
         if not isinstance(error, self._duckdb.Error):
             return None
         with contextlib.closing(self._connect()) as connection:
-            return _check.explain(connection, error, self._paths())
+            self._running.append(connection)
+            try:
+                return _check.explain(connection, error, self._paths())
+            finally:
+                self._running.remove(connection)
 
     def note_of_repeats(self, filters: Filters) -> str | None:
         """Retries and overlapping exports repeat spans. To count them takes longer than most answers, so in large

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cuspan.fleet import _sql
 from cuspan.fleet._answer import Answer
+from cuspan.fleet._arguments import Ask, by_of, filters_of, flag_of, query_of, top_of
 from cuspan.fleet._engine_clickhouse import ClickHouse
 from cuspan.fleet._engine_duckdb import DuckDB
-from cuspan.fleet._store import Filters, Problem
+from cuspan.fleet._store import Problem
 
 _HERE = Path(__file__).resolve().parent
 DISTINCT_MAX = 1_000_000  # of the values whose quantiles are exact, in each group
@@ -42,7 +44,9 @@ def _read_question(path: Path) -> Question:
     facts = dict(line.split(": ", 1) for line in head[1:] if ": " in line)
     notes = tuple(line.split(": ", 1)[1] for line in head if line.startswith("note: "))
     plotted = facts.get("plot", facts["order"])
-    return Question(path.stem, head[0], notes, facts["order"], "ascending" in head, plotted, facts.get("each", ""), body)
+    return Question(
+        path.stem, head[0], notes, facts["order"], "ascending" in head, plotted, facts.get("each", ""), body
+    )
 
 
 @functools.lru_cache(maxsize=1)
@@ -83,26 +87,20 @@ class Fleet:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __dir__(self) -> list[str]:
-        return sorted([*super().__dir__(), *questions()])
+    if TYPE_CHECKING:
 
-    def __getattr__(self, name: str) -> Callable[..., Answer]:
-        if name.startswith("_") or name not in questions():
-            raise AttributeError(name)
-        return functools.partial(self.ask, name)
+        def __getattr__(self, name: str) -> Ask: ...
 
     def ask(
         self, question: str, *, by: str | None = None, top: int = 20, distinct: bool = False, **filters: Any
     ) -> Answer:
         """The answer to a question. `by`: repeat it for each service, job, host, gpu, rank, process, day or hour.
-        `top`: rows (of each group; 0: all). `distinct`: leave out repeated spans. Filters: since, until (nanoseconds
-        since 1970), service, job, host, gpu, rank, release (service.version)."""
-        asked = questions().get(question)
+        `top`: rows (of each group; 0: all). `distinct`: leave out repeated spans. Filters: since, until (a time in UTC
+        as text, a datetime, or nanoseconds since 1970), service, job, host, gpu, rank, release (service.version)."""
+        asked = questions().get(question) if isinstance(question, str) else None
         if asked is None:
             raise Problem(f"unknown question {question}; known are: {', '.join(questions())}")
-        if by is not None and by not in _sql.GROUPS:
-            raise Problem(f"cannot group by {by}; known are: {', '.join(_sql.GROUPS)}")
-        chosen = Filters(**filters)
+        by, top, distinct, chosen = by_of(by), top_of(top), flag_of("distinct", distinct), filters_of(filters)
         notes = list(asked.notes)
         if not self.engine.has_spans(chosen):
             has_range = chosen.since is not None or chosen.until is not None
@@ -123,11 +121,12 @@ class Fleet:
 
     def _guarded(self, work: Callable[[], Any], what: str) -> Any:
         try:
-            return work()
+            return self.engine.interruptible(work)
         except Problem:
             raise
-        except Exception as error:
-            text = self.engine.problem_of(error)
+        except Exception as failure:
+            error = failure
+            text = self.engine.interruptible(lambda: self.engine.problem_of(error))
             if text is None:
                 raise
             raise Problem(f"{what}: {text}") from error
@@ -135,5 +134,30 @@ class Fleet:
     def sql(self, query: str, parameters: dict[str, Any] | None = None) -> Any:
         """The result of a query of your own on the tables `spans` and `resources`, in the engine's SQL. $NAME is a
         parameter."""
+        values = query_of(query, parameters)
         view = _sql.expand(f"WITH {_sql.view(None, False, [])}", self.engine.dialect)
-        return self.engine.sql(f"{view}\n{query}", parameters or {})
+        return self.engine.interruptible(lambda: self.engine.sql(f"{view}\n{query}", values))
+
+
+_ASKED = """{title}.
+
+{notes}`by`: repeat the answer for each service, job, host, gpu, rank, process, day or hour. `top`: rows (of each group; 0:
+all). `distinct`: leave out repeated spans; takes longer. Only spans that start from `since` on and before `until` (a time in
+UTC such as "2026-11-26T03:00", a datetime, or nanoseconds since 1970), and only those of a service, job, host, GPU (UUID or
+CUDA's number), rank or release (service.version)."""
+
+
+def _method(asked: Question) -> Callable[..., Answer]:
+    def ask(self: Fleet, **options: Any) -> Answer:
+        return self.ask(asked.name, **options)
+
+    ask.__name__, ask.__qualname__, ask.__module__ = asked.name, f"Fleet.{asked.name}", __name__
+    ask.__doc__ = _ASKED.format(
+        title=asked.title, notes="".join(f"{note}\n" for note in asked.notes) + "\n" * bool(asked.notes)
+    )
+    ask.__signature__ = inspect.signature(Ask.__call__)  # type: ignore[attr-defined]
+    return ask
+
+
+for _question in questions().values():
+    setattr(Fleet, _question.name, _method(_question))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from datetime import datetime, timezone
 from typing import Any
 
 from cuspan.fleet._answer import Answer, printable
@@ -9,6 +11,7 @@ from cuspan.fleet._store import Problem
 
 _ROWS_MAX = 30
 _LINES_MAX = 10
+_TIMES_MAX = 40  # that are named
 _LABEL_MAX = 50
 _UNITS = {
     "ns": ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns")),
@@ -56,15 +59,17 @@ def draw(answer: Answer, axes: Any) -> None:
         axes.text(0.5, 0.5, "no rows", ha="center")
         return
     at = answer.columns.index(value)
-    numbers = [row[at] or 0 for row in answer.rows]
+    is_over_time = answer.by in ("day", "hour")
+    rows = (answer.plotted_rows if is_over_time else None) or answer.rows
+    numbers = [row[at] or 0 for row in rows]
     size, unit = _unit(value, max(numbers, key=abs))
     title = value.removesuffix("_ns").removesuffix("_share").replace("_", " ") + (f" ({unit})" if unit else "")
     labels = _labels(answer, value)
-    if answer.by in ("day", "hour"):
-        _draw_lines(answer, axes, [number / size for number in numbers], labels[1:] or labels)
+    if is_over_time:
+        _draw_lines(rows, axes, [number / size for number in numbers], labels[1:] or labels)
         axes.set_ylabel(title)
         return
-    rows = answer.rows[:_ROWS_MAX]
+    rows = rows[:_ROWS_MAX]
     places = range(len(rows))
     axes.barh(places, [number / size for number in numbers[: len(rows)]])
     axes.set_yticks(places, [_label([row[i] for i in labels]) for row in rows])
@@ -72,16 +77,29 @@ def draw(answer: Answer, axes: Any) -> None:
     axes.set_xlabel(title)
 
 
-def _draw_lines(answer: Answer, axes: Any, numbers: list[float], labels: list[int]) -> None:
-    times = sorted({row[0] for row in answer.rows})
-    places = {time: place for place, time in enumerate(times)}
+def _place(time: str) -> int:
+    """Days or hours since 1970."""
+    form, length = ("%Y-%m-%d %H:%M", 3600) if " " in time else ("%Y-%m-%d", 86_400)
+    return int(datetime.strptime(time, form).replace(tzinfo=timezone.utc).timestamp()) // length
+
+
+def _draw_lines(rows: list[tuple[Any, ...]], axes: Any, numbers: list[float], labels: list[int]) -> None:
+    """Lines of the rows with the largest sums, over all times. A line has a gap where its row has no value."""
+    places = {time: _place(time) for time in sorted({row[0] for row in rows})}
+    first = min(places.values())
     lines: dict[str, dict[int, float]] = {}
-    for row, number in zip(answer.rows, numbers):
-        lines.setdefault(_label([row[i] for i in labels]), {})[places[row[0]]] = number
-    for name, points in list(lines.items())[:_LINES_MAX]:
-        shown = sorted(points)
-        axes.plot(shown, [points[place] for place in shown], marker="o", label=name)
-    axes.set_xticks(range(len(times)), times, rotation=45, ha="right")
+    for row, number in zip(rows, numbers):
+        lines.setdefault(_label([row[i] for i in labels]), {})[places[row[0]] - first] = number
+    largest = sorted(lines.items(), key=lambda line: -sum(map(abs, line[1].values())))
+    for name, points in largest[:_LINES_MAX]:
+        shown: list[tuple[float, float]] = []
+        for place, number in sorted(points.items()):
+            if shown and place > shown[-1][0] + 1:
+                shown.append((shown[-1][0] + 1, math.nan))
+            shown.append((place, number))
+        axes.plot(*zip(*shown), marker="o", label=name)
+    times = list(places)[:: math.ceil(len(places) / _TIMES_MAX)]
+    axes.set_xticks([places[time] - first for time in times], times, rotation=45, ha="right")
     axes.legend(fontsize="small")
 
 
