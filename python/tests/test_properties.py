@@ -15,6 +15,7 @@ import cuspan
 from cuspan import _link
 from cuspan._steps import Steps
 from cuspan._trace_context import parse, to_native, valid_context
+from cuspan.fleet import Problem, _arguments
 from tests import hostile
 from tests.support import native, native_state, stub
 
@@ -324,6 +325,35 @@ class DecoratedFunctions(unittest.TestCase):
             with self.assertRaises(StopIteration) as stopped:
                 waiting.send(None)
             self.assertTrue(all(map(lambda a, b: a is b, stopped.exception.value[0], args)))
+
+
+class FleetArguments(unittest.TestCase):
+    """Of the questions of cuspan.fleet: each is converted, or refused with one line."""
+
+    @given(st.sampled_from([*_arguments._CONVERTED, "unknown"]), anything | st.datetimes() | st.dates())
+    @settings(max_examples=200)
+    def test_filters(self, name, value):
+        try:
+            filters = _arguments.filters_of({name: real(value)})
+        except Problem as problem:
+            self.assertEqual(len(str(problem).splitlines()), 1)
+            return
+        for made in filters.values().values():
+            self.assertIn(type(made), (int, str))
+
+    @given(anything)
+    def test_others(self, value):
+        for convert in (
+            _arguments.by_of,
+            _arguments.top_of,
+            lambda value: _arguments.flag_of("distinct", value),
+            lambda value: _arguments.query_of(value, value),
+            lambda value: _arguments.folder_of(value, value, value),
+        ):
+            try:
+                convert(real(value))
+            except Problem as problem:
+                self.assertEqual(len(str(problem).splitlines()), 1)
 
 
 class TrainingLoops(unittest.TestCase):

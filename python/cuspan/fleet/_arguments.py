@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import operator
+from collections.abc import Callable
 from datetime import date, datetime, timezone
-from typing import Any, Protocol, Union
+from typing import Any, Protocol, TypeVar, Union, cast
 
+from cuspan._guard import name_of_type
 from cuspan.fleet._answer import Answer
 from cuspan.fleet._sql import GROUPS
 from cuspan.fleet._store import Filters, Problem
@@ -14,6 +17,9 @@ Time = Union[int, str, date]  # a datetime is a date
 _INT64_MAX = 2**63 - 1
 _SHOWN_MAX = 60
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+Convert = TypeVar("Convert", bound=Callable[..., Any])
 
 
 class Ask(Protocol):
@@ -36,16 +42,33 @@ class Ask(Protocol):
     ) -> Answer: ...
 
 
-def _shown(value: object) -> str:
+def _checked(convert: Convert) -> Convert:
+    """Objects whose methods raise are refused, too."""
+
+    @functools.wraps(convert)
+    def call(*values: Any) -> Any:
+        try:
+            return convert(*values)
+        except (Problem, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            raise Problem(f"{shown(values[-1])} cannot be an argument: {name_of_type(error)}") from None
+
+    return cast(Convert, call)
+
+
+def shown(value: object) -> str:
     try:
         text = repr(value)
-    except Exception:
-        text = type(value).__name__
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        text = name_of_type(value)
     return text if len(text) <= _SHOWN_MAX else text[: _SHOWN_MAX - 1] + "…"
 
 
 def _wrong(name: str, value: object, wanted: str) -> Problem:
-    return Problem(f"{name} is {_shown(value)}; it must be {wanted}")
+    return Problem(f"{name} is {shown(value)}; it must be {wanted}")
 
 
 def time_of(text: str) -> datetime:
@@ -75,13 +98,17 @@ def _whole(name: str, value: Any, wanted: str, least: int) -> int:
 
 
 def _time(name: str, value: Any) -> int:
+    wanted = "a time: 2026-11-26T03:00 (UTC), a datetime, or nanoseconds since 1970"
     if isinstance(value, str):
-        value = time_of(value)
+        try:
+            value = time_of(value)
+        except Problem:
+            raise _wrong(name, value, wanted) from None
     if isinstance(value, datetime):
         value = ns_of(value if value.tzinfo else value.replace(tzinfo=timezone.utc))
     elif isinstance(value, date):
         value = ns_of(datetime(value.year, value.month, value.day, tzinfo=timezone.utc))
-    return _whole(name, value, "a time: 2026-11-26T03:00 (UTC), a datetime, or nanoseconds since 1970", -_INT64_MAX)
+    return _whole(name, value, wanted, -_INT64_MAX)
 
 
 def _text(name: str, value: Any) -> str:
@@ -116,6 +143,7 @@ _CONVERTED = {
 }
 
 
+@_checked
 def filters_of(given: dict[str, Any]) -> Filters:
     unknown = next((name for name in given if name not in _CONVERTED), None)
     if unknown is not None:
@@ -123,24 +151,28 @@ def filters_of(given: dict[str, Any]) -> Filters:
     return Filters(**{name: _CONVERTED[name](name, value) for name, value in given.items() if value is not None})
 
 
+@_checked
 def by_of(value: Any) -> str | None:
     if value is not None and (not isinstance(value, str) or value not in GROUPS):
         raise Problem(
-            f"cannot group by {value if isinstance(value, str) else _shown(value)}; known are: {', '.join(GROUPS)}"
+            f"cannot group by {value if isinstance(value, str) else shown(value)}; known are: {', '.join(GROUPS)}"
         )
     return value
 
 
+@_checked
 def top_of(value: Any) -> int:
     return _whole("top", value, "a whole number of rows, 0 for all", 0)
 
 
+@_checked
 def flag_of(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise _wrong(name, value, "True or False")
     return value
 
 
+@_checked
 def query_of(query: Any, parameters: Any) -> dict[str, Any]:
     if not isinstance(query, str):
         raise _wrong("the query", query, "a text of SQL")
@@ -149,6 +181,7 @@ def query_of(query: Any, parameters: Any) -> dict[str, Any]:
     return parameters or {}
 
 
+@_checked
 def folder_of(where: Any, memory_limit: Any, threads: Any) -> None:
     """Checks the arguments of open()."""
     if not isinstance(where, str) and not hasattr(where, "__fspath__"):

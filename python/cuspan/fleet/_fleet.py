@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cuspan.fleet import _sql
 from cuspan.fleet._answer import Answer
-from cuspan.fleet._arguments import Ask, by_of, filters_of, flag_of, query_of, top_of
+from cuspan.fleet._arguments import Ask, by_of, filters_of, flag_of, query_of, shown, top_of
 from cuspan.fleet._engine_clickhouse import ClickHouse
 from cuspan.fleet._engine_duckdb import DuckDB
 from cuspan.fleet._store import Problem
@@ -99,7 +99,8 @@ class Fleet:
         as text, a datetime, or nanoseconds since 1970), service, job, host, gpu, rank, release (service.version)."""
         asked = questions().get(question) if isinstance(question, str) else None
         if asked is None:
-            raise Problem(f"unknown question {question}; known are: {', '.join(questions())}")
+            name = question if isinstance(question, str) else shown(question)
+            raise Problem(f"unknown question {name}; known are: {', '.join(questions())}")
         by, top, distinct, chosen = by_of(by), top_of(top), flag_of("distinct", distinct), filters_of(filters)
         notes = list(asked.notes)
         if not self.engine.has_spans(chosen):
@@ -141,10 +142,10 @@ class Fleet:
 
 _ASKED = """{title}.
 
-{notes}`by`: repeat the answer for each service, job, host, gpu, rank, process, day or hour. `top`: rows (of each group; 0:
-all). `distinct`: leave out repeated spans; takes longer. Only spans that start from `since` on and before `until` (a time in
-UTC such as "2026-11-26T03:00", a datetime, or nanoseconds since 1970), and only those of a service, job, host, GPU (UUID or
-CUDA's number), rank or release (service.version)."""
+{notes}`by`: repeat the answer for each service, job, host, gpu, rank, process, day or hour. `top`: rows (of each group;
+0: all). `distinct`: leave out repeated spans; takes longer. Only spans that start from `since` on and before `until` (a
+time in UTC such as "2026-11-26T03:00", a datetime, or nanoseconds since 1970), and only those of a service, job, host,
+GPU (UUID or CUDA's number), rank or release (service.version)."""
 
 
 def _method(asked: Question) -> Callable[..., Answer]:

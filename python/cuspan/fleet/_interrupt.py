@@ -16,6 +16,7 @@ def interruptible(work: Callable[[], Result], interrupt: Callable[[], Any]) -> R
     here. Only the main thread runs handlers, so others work themselves."""
     if threading.current_thread() is not threading.main_thread():
         return work()
+    ended = threading.Event()  # not join(): if it is interrupted, Python 3.10 and 3.11 take the thread for stopped
     results: list[Result] = []
     errors: list[BaseException] = []
 
@@ -24,15 +25,16 @@ def interruptible(work: Callable[[], Result], interrupt: Callable[[], Any]) -> R
             results.append(work())
         except BaseException as error:
             errors.append(error)
+        finally:
+            ended.set()
 
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
+    threading.Thread(target=run, daemon=True).start()
     try:
-        thread.join()
+        ended.wait()
     except BaseException:
-        while thread.is_alive():
+        while not ended.is_set():
             interrupt()
-            thread.join(_AGAIN_S)
+            ended.wait(_AGAIN_S)
         raise
     if errors:
         raise errors[0]
