@@ -204,6 +204,7 @@ torture_long() {
 part_memcheck-unit() { release_build && tests/torture/memcheck.py --build build --long; }
 part_python-mutants() { python/tests/run.sh --mutants; }
 part_dist-full() { tests/release/run.sh; }
+part_hostile-hosts() { release_build && tests/integration/agent/hostile_hosts_test.py --build build --long; }
 part_python-versions() { release_build && tests/python-versions/run.sh; }
 part_wheel-full() { tools/release.sh --arch "$(uname -m)" wheel && tests/wheel/run.sh --release; }
 part_kubernetes() { built && wait_for_jaeger && tests/kubernetes/run.sh; }
@@ -423,6 +424,7 @@ release_parts() {
     run_part dist-full "everything in dist/, made twice; packages, wheels and images in bare systems"
     run_part python-versions "the walk of Python frames in Python 3.9 to 3.15, with greenlet, and free-threaded"
     run_part wheel-full "the wheel with the Pythons of all Debian suites, from PyPI's extras, beside PyTorch"
+    run_part hostile-hosts "programs that close, limit, forbid, cancel or unload what the agent needs, at each moment, with each Python"
     run_part kubernetes "the policy and the chart, with a real kube-apiserver"
     run_part podman "cuspan cdi with Podman and Docker"
     run_part slurm "recipes, modules and prolog with Debian's Slurm and MPI"

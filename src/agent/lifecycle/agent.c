@@ -262,7 +262,9 @@ static enum status start(bool by_program, struct error *err)
     }
     atomic_store(&owner, getpid());
     follow_exits();
-    signals_begin(&settings, (struct signals_finish){finish_by_signal, pipeline_has_ended});
+    /* Python raises KeyboardInterrupt only if it finds SIGINT's default action when it is initialized. */
+    signals_begin(&settings, (struct signals_finish){finish_by_signal, pipeline_has_ended},
+                  python_may_begin() ? SIGINT : 0);
     if (signals_are_named(&settings, SIGINT))
         python_end_follow(at_end_of_python);
     return STATUS_OK;

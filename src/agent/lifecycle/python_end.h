@@ -3,8 +3,13 @@
 #ifndef CUSPAN_AGENT_LIFECYCLE_PYTHON_END_H
 #define CUSPAN_AGENT_LIFECYCLE_PYTHON_END_H
 
+#include <stdbool.h>
+
 /* Registers `end` to be called when the interpreter that is initialized now, if there is one, has finished.
  * The process may end then, or run on. Any thread. */
 void python_end_follow(void (*end)(void));
+
+/* Whether a Python is in the process that is not initialized now, but may be later. */
+bool python_may_begin(void);
 
 #endif

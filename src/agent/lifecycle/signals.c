@@ -122,7 +122,7 @@ static void install(int number)
         sigaddset(&signals.installed, number);
 }
 
-void signals_begin(const struct settings *settings, struct signals_finish finish)
+void signals_begin(const struct settings *settings, struct signals_finish finish, int spared)
 {
     signals.finish = finish;
     signals.deadline_ns = settings->exit_deadline_ms * NS_PER_MS;
@@ -134,8 +134,11 @@ void signals_begin(const struct settings *settings, struct signals_finish finish
                  settings->exit_deadline_ms);
     signals.late_bytes = bytes > 0 ? (size_t)bytes : 0;
     sigemptyset(&signals.installed);
-    for (size_t i = 0; i < settings->on_signal.count; i++)
-        install(signal_by_name(settings->on_signal.patterns[i]));
+    for (size_t i = 0; i < settings->on_signal.count; i++) {
+        int number = signal_by_name(settings->on_signal.patterns[i]);
+        if (number != spared)
+            install(number);
+    }
 }
 
 bool signals_are_named(const struct settings *settings, int signal_number)

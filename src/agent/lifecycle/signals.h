@@ -14,8 +14,9 @@ struct signals_finish {
     bool (*is_done)(void);
 };
 
-/* Installs a handler for each signal in the settings that has the default action. */
-void signals_begin(const struct settings *settings, struct signals_finish finish);
+/* Installs a handler for each signal in the settings that has the default action, except for `spared` (0:
+ * none). */
+void signals_begin(const struct settings *settings, struct signals_finish finish, int spared);
 
 bool signals_are_named(const struct settings *settings, int signal_number);
 

@@ -14,6 +14,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <locale.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -21,6 +22,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -158,6 +160,76 @@ static void no_processes(void)
 static void no_locked_memory(void)
 {
     limit(RLIMIT_MEMLOCK, 0);
+}
+
+static void small_stack(void)
+{
+    limit(RLIMIT_STACK, 128 << 10);
+}
+
+static void little_data(void)
+{
+    limit(RLIMIT_DATA, 16 << 20);
+}
+
+static void lock_all(void)
+{
+    if (mlockall(MCL_FUTURE) != 0)
+        unavailable("mlockall");
+}
+
+static void deleted_folder(void)
+{
+    char folder[512];
+    snprintf(folder, sizeof folder, "%s.folder", getenv("HOSTILE_OUTPUT"));
+    if (mkdir(folder, 0700) != 0 || chdir(folder) != 0 || rmdir(folder) != 0)
+        unavailable("chdir");
+}
+
+static void no_permissions(void)
+{
+    umask(0777);
+}
+
+static void no_environment(void)
+{
+    clearenv();
+}
+
+static void other_locale(void)
+{
+    static const char *const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE", "C.UTF-8"};
+    for (size_t i = 0; i < sizeof names / sizeof *names && !setlocale(LC_ALL, names[i]); i++) {
+    }
+}
+
+static void ignore_signals(void)
+{
+    signal(SIGCHLD, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+}
+
+static void block_signals(void)
+{
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, NULL);
+}
+
+/* The rest of the program runs in the background, and its parent ends. */
+static void daemonize(void)
+{
+    pid_t child = fork();
+    int status;
+    if (child < 0)
+        unavailable("fork");
+    if (child == 0) {
+        setsid();
+        return;
+    }
+    waitpid(child, &status, 0); /* so that the test knows how it ended */
+    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
 
 static void read_only(void)
@@ -313,6 +385,28 @@ static void use_step(void)
 {
     static atomic_int number;
     cuspan_step(atomic_fetch_add(&number, 1));
+}
+
+static void *use_all(void *unused)
+{
+    use_attach();
+    use_range();
+    use_step();
+    cuspan_flush(10000);
+    cuspan_stop();
+    cuspan_start(NULL);
+    return unused;
+}
+
+static void small_threads(void)
+{
+    pthread_attr_t small;
+    pthread_t thread;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 32 << 10);
+    if (pthread_create(&thread, &small, use_all, NULL) != 0)
+        unavailable("pthread_create");
+    pthread_join(thread, NULL);
 }
 
 static void use_flush(void)
@@ -661,6 +755,30 @@ static void python_subinterpreter(void)
     ((void *(*)(void *))of_python("PyThreadState_Swap"))(first);
 }
 
+static void (*later)(void); /* after the agent's start */
+
+/* Its KeyboardInterrupt must not be lost to a handler of ours. */
+static void interrupt_python(void)
+{
+    static const char program[] = "import os, signal, time\n"
+                                  "try:\n"
+                                  "    os.kill(os.getpid(), signal.SIGINT)\n"
+                                  "    time.sleep(9)\n"
+                                  "except KeyboardInterrupt:\n"
+                                  "    pass\n"
+                                  "else:\n"
+                                  "    raise RuntimeError\n";
+    ((void (*)(int))of_python("Py_InitializeEx"))(1);
+    bool failed = ((int (*)(const char *))of_python("PyRun_SimpleString"))(program) != 0;
+    say(failed ? "no KeyboardInterrupt" : "KeyboardInterrupt");
+}
+
+static void python_interrupted(void)
+{
+    load_python(RTLD_GLOBAL);
+    later = interrupt_python;
+}
+
 /* Python before 3.12 would read this key before it has made its own. */
 static void python_foreign_key(void)
 {
@@ -695,6 +813,17 @@ static const struct condition {
     {"no-descriptors", no_descriptors, MIDDLE | EXIT},
     {"no-processes", no_processes, ANY},
     {"no-locked-memory", no_locked_memory, ANY},
+    {"small-stack", small_stack, ANY},
+    {"little-data", little_data, ANY},
+    {"lock-all", lock_all, ANY},
+    {"deleted-folder", deleted_folder, ANY},
+    {"no-permissions", no_permissions, ANY},
+    {"no-environment", no_environment, MIDDLE | EXIT},
+    {"other-locale", other_locale, ANY},
+    {"ignore-signals", ignore_signals, ANY},
+    {"block-signals", block_signals, ANY},
+    {"daemonize", daemonize, START},
+    {"small-threads", small_threads, ANY},
     {"read-only", read_only, ANY},
     {"process-1", process_1, START},
     {"cgroup", cgroup, START},
@@ -723,6 +852,7 @@ static const struct condition {
     {"python-unloaded", python_unloaded, ANY},
     {"python-subinterpreter", python_subinterpreter, ANY},
     {"python-foreign-key", python_foreign_key, START},
+    {"python-interrupted", python_interrupted, START},
 };
 #define CONDITIONS (sizeof conditions / sizeof *conditions)
 
@@ -804,6 +934,8 @@ int main(int argc, char **argv)
     play();
     use_range();
     begin_at("exit", moment);
+    if (later)
+        later();
     check_descriptors();
     if (write(own_file, results, strlen(results)) < 0 && write(STDERR_FILENO, results, strlen(results)) < 0)
         return STATUS + 1;
