@@ -143,6 +143,18 @@ class Limits(Case):
         self.assertEqual((done.returncode, done.stdout), (5, "ran\n"), done.stderr)
         self.assertIn("without a summary", done.stderr)
 
+    def test_limits_of_resources(self):
+        """The program gets the limits that it would have."""
+        if agent_case.SANITIZERS:
+            self.skipTest("a sanitizer needs more memory")
+        for limit in "-f 0", "-f 1", "-n 3", "-n 4", "-n 6", "-v 200000", "-s 64", "-d 20000", "-c 0", "-l 0", "-i 0", "-q 0":
+            flag = limit.split()[0]
+            shell = f"ulimit {limit}; exec \"$@\""
+            plain, ours = (subprocess.run(["bash", "-c", shell, "bash", *command, "sh", "-c", f"ulimit {flag}; exit 5"],
+                                          capture_output=True, env=self.environment({}), cwd=self.directory, text=True,
+                                          timeout=SECONDS, check=False) for command in ([], self.cuspan("run", "-q")))
+            self.assertEqual((ours.returncode, ours.stdout), (plain.returncode, plain.stdout), f"{limit}: {ours.stderr}")
+
     def test_its_library_is_missing(self):
         cuspan = shutil.copy(agent_case.BUILD / "cuspan", self.directory)
         done = subprocess.run([cuspan, "run", "sh", "-c", "echo $CUDA_INJECTION64_PATH.; exit 5"], capture_output=True, text=True,

@@ -5,14 +5,15 @@
  * inject (as CUDA does), expect (as the Python package does once PyTorch is loaded), play (the recorded
  * calls), loop (plays as often as cuspan_loop_next requests; prints how often), loop-left (leaves it after
  * one iteration), play-on (repeatedly, on a thread), play-off, on (waits until the agent traces, 20 s at
- * most), subscribe, clock, register, kinds (kernels, copies, memsets), kinds-off, no-clock (it expects
- * CUPTI's), flush, flush-forced, period=MS (CUPTI flushes), agent-flush (the agent's), agent-start (as cuspan
- * start), bytes=N and records=N (for its buffers), unsubscribe, finalize, fini-callback (unsubscribes and
- * finalizes in a call's callback, like PyTorch), ask-fini (does so in the next call, whenever that is;
- * has-fini checks whether it has), nap=MS. tool-on is subscribe, clock, register and kinds; tool-off is
- * kinds-off and flush. Each step prints "STEP: ANSWER", with CUPTI's result if there is one. count prints
- * what the profiler received since the last count: "count: kernels N copies N wrong N ns N buffers N lent N",
- * the last one being its buffers that CUPTI has now. */
+ * most), subscribe-several (with the subscriber API, allowing others), subscribe, clock, register, kinds
+ * (kernels, copies, memsets), kinds-off, no-clock (it expects CUPTI's), flush, flush-forced, period=MS (CUPTI
+ * flushes), agent-flush (the agent's), agent-start (as cuspan start), bytes=N and records=N (for its
+ * buffers), unsubscribe, finalize, fini-callback (unsubscribes and finalizes in a call's callback, like
+ * PyTorch), ask-fini (does so in the next call, whenever that is; has-fini checks whether it has), nap=MS.
+ * tool-on is subscribe, clock, register and kinds; tool-off is kinds-off and flush. Each step prints "STEP:
+ * ANSWER", with CUPTI's result if there is one. count prints what the profiler received since the last count:
+ * "count: kernels N copies N wrong N ns N buffers N lent N", the last one being its buffers that CUPTI has
+ * now. */
 #include "abi/cupti_abi.h"
 #include "abi/layouts.h"
 #include "cuspan/cuspan.h"
