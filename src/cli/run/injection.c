@@ -388,6 +388,8 @@ void injection_apply(const struct injection *injection)
         text_add_format(&set, "report_file=%s/report", injection->report_dir);
     else if (injection->report_file)
         text_add_format(&set, "report_file=%s", injection->report_file);
+    else if (set.len)
+        set.data[--set.len] = 0; /* the last line's end */
     setenv("CUSPAN_SET", set.data, 1);
     if (injection->tool)
         return text_deinit(&set);
