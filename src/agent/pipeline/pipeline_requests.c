@@ -8,6 +8,7 @@
 #include "capture/sleep/sleep_control.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define WAIT_STEP_NS    (1 * NS_PER_MS)
@@ -140,12 +141,15 @@ static void release(void)
 
 void pipeline_log_releases(void)
 {
-    unsigned long long times = counter_get(COUNTER_releases), calls = calls_cut_off;
-    if (times && has_changed_hands)
-        log_warn("another tool used CUPTI %llu time%s, for %.1f s in all: cuspan has no spans of that time, "
-                 "and lost %llu call%s that %s in progress when it began",
-                 times, times == 1 ? "" : "s", (double)counter_get(COUNTER_released_ns) / 1e9, calls,
-                 calls == 1 ? "" : "s", calls == 1 ? "was" : "were");
+    unsigned long long times = counter_get(COUNTER_releases);
+    char lost[80] = "";
+    if (!times || !has_changed_hands)
+        return;
+    if (calls_cut_off)
+        snprintf(lost, sizeof lost, ", nor of %llu call%s in progress when it began", calls_cut_off,
+                 calls_cut_off == 1 ? "" : "s");
+    log_warn("another tool used CUPTI %llu time%s, for %.1f s in all: cuspan has no spans of that time%s",
+             times, times == 1 ? "" : "s", (double)counter_get(COUNTER_released_ns) / 1e9, lost);
 }
 
 static bool resume(void)
