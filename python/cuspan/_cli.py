@@ -83,10 +83,13 @@ def _explain(error: OSError) -> str:
 
 
 def main() -> NoReturn:
-    if sys.argv[1:2] == ["fleet"]:  # in Python, because DuckDB is
+    arguments = sys.argv[1:]
+    if arguments[:2] == ["help", "fleet"]:
+        arguments = ["fleet", "--help"]
+    if arguments[:1] == ["fleet"]:  # in Python, because DuckDB is
         from cuspan.fleet.__main__ import main as fleet
 
-        sys.exit(fleet(sys.argv[2:]))
+        sys.exit(fleet(arguments[1:]))
     if _native.library() is None:
         _fail(
             "this package has only Python files, because it was built from python/; install the wheel: "

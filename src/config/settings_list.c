@@ -228,7 +228,7 @@ const struct setting settings_table[] = {
      .comment = "exemplars of: sampled spans (trace_based), all work (always_on), or none (always_off)"},
     {AT("meter_provider.views"), .type = SETTING_STRUCTURE, .flags = SETTING_ALTERNATIVE,
      .example = "[{selector: {instrument_name: \"cuda.call.*\"}, stream: {aggregation: {drop: }}}]",
-     .comment = "select, rename, aggregate or drop metrics: see docs/metrics.md"},
+     .comment = "select, rename, aggregate or drop metrics"},
     {AT(READER ".interval"), IN(metrics.interval_ms), UINT32(0, MS_MAX, "60000"),
      .flags = SETTING_ALTERNATIVE, ENV("OTEL_METRIC_EXPORT_INTERVAL"),
      .comment = "export interval of metrics in ms; without a reader, cuspan sends no metrics"},

@@ -4,8 +4,9 @@
  *
  * Environment, read when a recording is loaded:
  *  CUSPAN_REPLAY_VERSION             CUDA release of the imitated CUPTI, 12.0 to 13.5
- *  CUSPAN_REPLAY_FIRST_CORRELATION   first correlation ID; default: as recorded
- *  CUSPAN_REPLAY_FAIL                faults to inject, "name[=number],..." (src/replay/faults.h) */
+ *  CUSPAN_REPLAY_ENDS_NOW            number of repetitions, the last of which ends now; unset: the recorded
+ * times CUSPAN_REPLAY_FIRST_CORRELATION   first correlation ID; default: as recorded CUSPAN_REPLAY_FAIL
+ * faults to inject, "name[=number],..." (src/replay/faults.h) */
 #ifndef CUSPAN_RECORDING_REPLAY_SEAM_H
 #define CUSPAN_RECORDING_REPLAY_SEAM_H
 
@@ -35,6 +36,7 @@ struct replay_result {
     uint64_t activities_dropped; /* records for which the agent had no buffer */
     uint64_t threads;            /* real threads that played */
     uint64_t wall_ns;
+    uint64_t first_ns, last_ns; /* the times that it had, in ns since 1970 */
 };
 
 /* cuspan_replay_load: once per process. Fails like recording_open() and recording_next(); INVALID: wrong

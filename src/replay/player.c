@@ -431,7 +431,7 @@ static void next_repetition(uint32_t number)
 {
     const struct timeline *timeline = &replay.timeline;
     uint64_t span = (uint64_t)timeline->correlation_max - timeline->correlation_min + 1;
-    replay.shift.time_ns = number * replay_length_ns();
+    replay.shift.time_ns = replay.base_ns + number * replay_length_ns();
     replay.shift.correlation = replay.first_correlation + number * span;
 }
 
@@ -447,6 +447,8 @@ static void fill_result(struct replay_result *result)
         .activities_dropped = records.dropped,
         .threads = atomic_load(&started),
         .wall_ns = clock_monotonic_ns() - wall_start_ns,
+        .first_ns = replay.timeline.first_ns + run_shift_ns,
+        .last_ns = replay_time(replay.timeline.last_ns),
     };
 }
 

@@ -72,6 +72,17 @@ static enum status read_first_correlation(struct error *err)
     return STATUS_OK;
 }
 
+/* For viewers that show the last hour. A recording of the future keeps its times. */
+static void read_base(void)
+{
+    const char *repetitions = getenv("CUSPAN_REPLAY_ENDS_NOW");
+    uint64_t count = repetitions ? strtoull(repetitions, NULL, 10) : 0;
+    uint64_t now_ns = clock_read_ns(CLOCK_REALTIME), last_ns = replay.timeline.last_ns;
+    for (uint64_t i = 1; i < count && last_ns < now_ns; i++)
+        last_ns += replay_length_ns();
+    replay.base_ns = count && last_ns < now_ns ? now_ns - last_ns : 0;
+}
+
 static void in_child(void)
 {
     replay_records_release();
@@ -92,8 +103,9 @@ enum status cuspan_replay_load(const char *path, struct error *err)
         status = read_first_correlation(err);
     if (status != STATUS_OK)
         return status;
-    replay.shift = (struct shift){.correlation = replay.first_correlation};
-    atomic_store(&replay.latest_ns, replay.timeline.first_ns);
+    read_base();
+    replay.shift = (struct shift){.time_ns = replay.base_ns, .correlation = replay.first_correlation};
+    atomic_store(&replay.latest_ns, replay_time(replay.timeline.first_ns));
     pthread_atfork(replay_records_hold, replay_records_release, in_child);
     replay.is_loaded = true;
     return STATUS_OK;
@@ -182,6 +194,7 @@ const char *cuspan_replay_info(const char *key)
 uint64_t cuspan_replay_nonce(uint64_t time_ns)
 {
     uint64_t first_ns = replay.timeline.first_ns;
+    time_ns -= time_ns > replay.base_ns ? replay.base_ns : 0;
     if (time_ns > first_ns)
         time_ns = first_ns + (time_ns - first_ns) % replay_length_ns();
     return timeline_nonce(&replay.timeline, time_ns);

@@ -21,6 +21,7 @@ struct replay_state {
     bool is_loaded;
     uint32_t version; /* returned by cuptiGetVersion */
     uint64_t first_correlation;
+    uint64_t base_ns;         /* added to all times */
     atomic_bool is_patient;   /* waits for the agent */
     _Atomic bool is_finished; /* after cuptiFinalize or a fatal error: nothing more is reported */
     _Atomic bool is_gone;     /* ended with the process, before the agent */

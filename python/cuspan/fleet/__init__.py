@@ -4,7 +4,7 @@
     fleet = cuspan.fleet.open("fleet")
     fleet.kernels(by="host", top=5).df()
 
-It needs DuckDB: pip install cuspan[fleet]. docs/fleet.md describes the questions."""
+It needs DuckDB (pip install duckdb). `cuspan fleet --help` lists the questions."""
 
 from __future__ import annotations
 

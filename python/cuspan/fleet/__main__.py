@@ -21,6 +21,7 @@ from cuspan.fleet._plot import save
 from cuspan.fleet._sql import GROUPS
 from cuspan.fleet._store import HOUR_NS, Problem
 
+_ALIASES = {"synchronization": "waits", "devices": "utilization", "code": "code_lines"}  # the names in cuspan stat
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _EXAMPLES = """examples:
   cuspan export -o fleet 'spans/*.jsonl.zst'
@@ -141,6 +142,7 @@ def _write(text: str, path: str | None) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_intermixed_args(arguments)
+    options.question = _ALIASES.get(options.question, options.question)
     try:
         if options.question == "close":
             _write(getattr(_close(options), options.form or "text")(), options.output)

@@ -16,7 +16,7 @@ def import_duckdb() -> Any:
     try:
         import duckdb
     except ImportError:
-        raise Problem("this needs DuckDB, which is not installed; run: pip install 'cuspan[fleet]'") from None
+        raise Problem("this needs DuckDB, which is not installed; run: pip install 'duckdb>=2.0'") from None
     return duckdb
 
 

@@ -42,7 +42,7 @@ def _import_pyarrow() -> Any:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise Problem("this needs pyarrow, which is not installed; run: pip install 'cuspan[fleet]'") from None
+        raise Problem("this needs pyarrow, which is not installed; run: pip install 'pyarrow>=17'") from None
     return pyarrow
 
 

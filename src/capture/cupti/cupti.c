@@ -151,9 +151,9 @@ static enum status open_candidate(const char *path, int driver_version, struct c
 static enum status complain_about_none(int driver_version, struct error *err)
 {
     return error_set(err, STATUS_NOT_FOUND,
-                     "found no CUPTI (libcupti.so.12 or .13); pip install 'cuspan[cuda%d]', install a CUDA "
-                     "toolkit, or name the library in distribution.cuspan.cupti.library",
-                     driver_version && driver_version < 13000 ? 12 : 13);
+                     "found no CUPTI (libcupti.so.12 or .13); pip install nvidia-cuda-cupti%s, install a "
+                     "CUDA toolkit, or name the library in distribution.cuspan.cupti.library",
+                     driver_version && driver_version < 13000 ? "-cu12" : "");
 }
 
 /* If none is usable, the error is that of the first one, from the best place. */

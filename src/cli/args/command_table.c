@@ -83,6 +83,8 @@ static const struct command_option replay_options[] = {
     FLAG(OPTION_OVERLOAD, "overload",
          "do not wait for the agent; records that it cannot accept are dropped and counted"),
     VALUE(OPTION_REPEAT, "repeat", "N", "replay N times, with shifted times and IDs"),
+    FLAG(OPTION_NOW, "now",
+         "move the recorded times so that they end now, where viewers search (default: the recorded times)"),
     ONE_OF(OPTION_API, "api", "NAME", "CUPTI API that the agent uses: classic or subscriber",
            "classic subscriber"),
     VALUE(OPTION_CUPTI_VERSION, "cupti-version", "RELEASE",
@@ -166,10 +168,9 @@ static const struct command_option stat_options[] = {
            "directory of cubins; can be repeated"),
     A_FILE('o', "output", "FILE", "write the tables to this file (default for a program: standard error)"),
     A_FILE(OPTION_SAVE, "save", "FILE", "write a baseline of all FILEs for cuspan diff instead of tables"),
-    A_FILE(
-        OPTION_SQLITE, "sqlite", "FILE",
-        "write every record to an SQLite file in the schema of Nsight Systems (docs/sqlite.md), instead of "
-        "printing tables"),
+    A_FILE(OPTION_SQLITE, "sqlite", "FILE",
+           "write every record to an SQLite file in the schema of Nsight Systems, instead of "
+           "printing tables"),
     FLAG(OPTION_JSON, "json", "print JSON: times in ns, sizes in bytes, shares between 0 and 1"),
     CSV,
     FLAG(OPTION_MARKDOWN, "markdown", "print Markdown"),
@@ -234,7 +235,7 @@ static const struct command_example export_examples[] = {
 static const struct command_option diff_options[] = {
     A_FILE(OPTION_BASE, "base", "FILE", "runs of the base: this file and the operands after it"),
     A_FILE(OPTION_NEW, "new", "FILE", "new runs: this file and the operands after it"),
-    A_FILE(OPTION_LIMITS, "limits", "FILE", "thresholds and absolute limits in YAML (docs/diff.md)"),
+    A_FILE(OPTION_LIMITS, "limits", "FILE", "thresholds and absolute limits in YAML"),
     FLAG(OPTION_ALL, "all", "also list rows without a difference, and all rows of the table of code"),
     ONE_OF(OPTION_BY, "by", "WHAT",
            "rows of the table of code: line (default), function or module; edits move lines",
@@ -516,7 +517,7 @@ const struct command commands[] = {
             "which nothing starts or ends is shortened and marked (--linear draws it in full)."
             "\n\n"
             "A step of a training job begins with a line for each rank, in which the rank that the others "
-            "waited for is marked. docs/training.md has an example.",
+            "waited for is marked.",
         .options = show_options,
         .examples = show_examples,
         .related = "stat run",
@@ -558,7 +559,7 @@ const struct command commands[] = {
         .summary = "draw GPU time by call stack: flame graph, speedscope, pprof",
         .text = "Draws the GPU time of the spans in all FILEs by the call stacks of the launches, from the "
                 "program's outermost function to the kernel. The program must have been traced with "
-                "capture.launch_stacks (docs/code.md). FILE is a file of spans or a recording, as for cuspan "
+                "capture.launch_stacks. FILE is a file of spans or a recording, as for cuspan "
                 "stat."
                 "\n\n"
                 "The SVG opens in any browser: click to zoom, search by regular expression. It loads nothing "
@@ -584,11 +585,11 @@ const struct command commands[] = {
             "cuspan stat. Input that is larger than memory is sorted in TMPDIR."
             "\n\n"
             "Parquet: a folder with a file per hour, process and GPU, for queries over many machines with "
-            "DuckDB, ClickHouse, pandas or Spark. docs/fleet-schema.md describes the columns. Later exports "
+            "DuckDB, ClickHouse, pandas or Spark. Later exports "
             "add files to the folder. A second export of the same files replaces theirs, and a second one of "
             "a recording is refused."
             "\n\n"
-            "SQLite: all spans in the schema of Nsight Systems (docs/sqlite.md), as with cuspan stat "
+            "SQLite: all spans in the schema of Nsight Systems, as with cuspan stat "
             "--sqlite. Perfetto: one trace, as with cuspan show --perfetto.",
         .options = export_options,
         .examples = export_examples,
@@ -606,7 +607,7 @@ const struct command commands[] = {
             "compares executions (Mann and Whitney, with Holm's correction). Both keep the rate of false "
             "alarms of the whole comparison at 5 %. A significant difference beyond its threshold (5 % for "
             "kernels, 10 % for copies and totals, 25 % for calls, or as --limits says) is a regression or an "
-            "improvement. docs/diff.md has the rules."
+            "improvement."
             "\n\n"
             "If both sides have call stacks, it also lists the lines of the program whose GPU time changed "
             "the "
@@ -751,7 +752,8 @@ const struct command commands[] = {
                 "metrics. PATTERN, with '*' and '?', lists the chip's metrics that match. A metric needs one "
                 "of its rollups: dram__bytes_read.sum."
                 "\n\n"
-                "docs/counters.md explains what counting costs and what it changes.",
+                "Counting costs time and changes what it measures: the page counters.md of the documentation "
+                "explains it.",
         .options = counters_options,
         .examples = counters_examples,
         .related = "run stat",
@@ -772,7 +774,7 @@ const struct command commands[] = {
                 "where its data stopped: agent never loaded, asleep, no CUPTI, no GPU records, nothing "
                 "delivered, or no fault found. The spans are sent as usual."
                 "\n\n"
-                "docs/troubleshooting.md explains every check by name.",
+                "The page troubleshooting.md of the documentation explains every check by name.",
         .options = doctor_options,
         .examples = doctor_examples,
         .related = "check status",
@@ -797,7 +799,7 @@ const struct command commands[] = {
             "alone."
             "\n\n"
             "The file must not contain secrets, because every user can read it. cuspan cdi never overwrites "
-            "or removes a file that it did not write. docs/containers.md has details.",
+            "or removes a file that it did not write.",
         .options = cdi_options,
         .examples = cdi_examples,
         .related = "doctor run",

@@ -116,8 +116,9 @@ static int read_and_write(const struct command_line *line)
         complain(err.text);
     } else {
         if (!flame.has_stacks)
-            complain("the spans have no call stacks, so there are only kernels and copies; trace with "
-                     "capture.launch_stacks (docs/code.md)");
+            complain(
+                "the spans have no call stacks, so there are only kernels and copies; trace with cuspan run "
+                "--set capture.launch_stacks=python (or all, for C and C++)");
         flame_tree_finish(&flame.tree);
         result = write_file(line, &flame);
     }

@@ -5,6 +5,7 @@
 #include "cli/util/xalloc.h"
 #include "cli/args/options.h"
 #include "cli/run/outcome.h"
+#include "cli/trace/trace_source.h"
 #include "cli/util/progress.h"
 #include "recording/recording.h"
 #include "recording/replay_seam.h"
@@ -16,7 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+#define NS_PER_S 1000000000u
 
 struct replay {
     struct injection injection;
@@ -24,6 +28,9 @@ struct replay {
     struct replay_options how;
     const char *release; /* --cupti-version; NULL: the newest */
     const char *file;
+    bool ends_now;
+    FILE *copy; /* of standard input, or NULL */
+    char *copy_path;
     char *double_path; /* the CUPTI substitute that plays the recording; owned */
 };
 
@@ -40,10 +47,25 @@ static int take_option(void *context, struct options *options, int option)
     return EXIT_OK;
 }
 
+/* From standard input or a pipe: a copy, which the name stands for. */
+static int open_stream(struct replay *replay)
+{
+    struct error err;
+    if (!trace_source_is_stream(replay->file))
+        return EXIT_OK;
+    if (trace_source_spool(replay->file, &replay->copy, &err) != STATUS_OK)
+        return options_complain(&replay->options, "%s", err.text);
+    replay->file = replay->copy_path = xasprintf("/proc/self/fd/%d", fileno(replay->copy));
+    return EXIT_OK;
+}
+
 static int check_options(struct replay *replay)
 {
     if (!replay->file)
-        return options_complain(&replay->options, "name a recording");
+        return options_complain(&replay->options, "name a recording (\"-\": standard input)");
+    int wrong = open_stream(replay);
+    if (wrong)
+        return wrong;
     if (replay->how.is_paced && replay->how.overload)
         return options_complain(&replay->options, "--paced and --overload exclude each other");
     return injection_check_output(&replay->injection, &replay->options);
@@ -86,6 +108,10 @@ static enum status load_recording(const struct replay *replay, cuspan_replay_run
     void *load, *found;
     if (replay->release)
         setenv("CUSPAN_REPLAY_VERSION", replay->release, 1);
+    char repetitions[16];
+    snprintf(repetitions, sizeof repetitions, "%u", replay->how.repeat ? replay->how.repeat : 1);
+    if (replay->ends_now)
+        setenv("CUSPAN_REPLAY_ENDS_NOW", repetitions, 1);
     enum status status = open_library(replay->double_path, "cuspan_replay_load", &load, err);
     if (status == STATUS_OK)
         status = open_library(replay->double_path, "cuspan_replay_run", &found, err);
@@ -263,6 +289,25 @@ static enum status start_agent(const struct replay *replay, struct error *err)
     return status;
 }
 
+/* Jaeger's page searches the last hour. */
+static void say_times(const struct replay *replay, const struct replay_result *result)
+{
+    char first[32], last[32];
+    time_t from = (time_t)(result->first_ns / NS_PER_S), to = (time_t)(result->last_ns / NS_PER_S) + 1;
+    struct tm parts;
+    bool is_elsewhere =
+        replay->injection.has_file || replay->injection.has_console || replay->injection.is_quiet;
+    if (is_elsewhere || !result->first_ns || to > time(NULL) - 3600)
+        return;
+    strftime(first, sizeof first, "%Y-%m-%d %H:%M:%S", gmtime_r(&from, &parts));
+    strftime(last, sizeof last, "%Y-%m-%d %H:%M:%S", gmtime_r(&to, &parts));
+    fprintf(
+        stderr,
+        "cuspan replay: the spans have the recorded times, %s to %s UTC; select this range in the viewer, or "
+        "add --now\n",
+        first, last);
+}
+
 static enum status play(const struct replay *replay, cuspan_replay_run_fn *run, struct error *err)
 {
     struct replay_options how = replay->how;
@@ -279,6 +324,8 @@ static enum status play(const struct replay *replay, cuspan_replay_run_fn *run, 
         status = error_set(err, STATUS_UNAVAILABLE,
                            "the agent captured nothing of the recording: it is disabled, or its "
                            "configuration excludes everything");
+    if (status == STATUS_OK)
+        say_times(replay, &result);
     return status;
 }
 
@@ -365,6 +412,7 @@ int cmd_replay(int argc, char **argv)
         {OPTION_PACED, .flag = &replay.how.is_paced},
         {OPTION_OVERLOAD, .flag = &replay.how.overload},
         {OPTION_REPEAT, .number = &replay.how.repeat, .min = 1, .max = INT_MAX},
+        {OPTION_NOW, .flag = &replay.ends_now},
         {OPTION_CUPTI_VERSION, .text = &replay.release},
         {0}};
     options_init(&replay.options, "replay", argc, argv);
@@ -374,5 +422,8 @@ int cmd_replay(int argc, char **argv)
         result = run_replay(&replay, &wait_status);
     injection_deinit(&replay.injection);
     free(replay.double_path);
+    free(replay.copy_path);
+    if (replay.copy)
+        fclose(replay.copy);
     return wait_status ? launch_end(wait_status) : result;
 }

@@ -77,8 +77,21 @@ static int take_option(void *context, struct options *options, int option)
     return EXIT_OK;
 }
 
+/* The table's name; cuspan fleet has others for some. */
+static const char *table_name(const char *name)
+{
+    static const char *const aliases[][2] = {
+        {"waits", "synchronization"}, {"utilization", "devices"}, {"code_lines", "code"}};
+    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++) {
+        if (!strcmp(name, aliases[i][0]))
+            return aliases[i][1];
+    }
+    return name;
+}
+
 static struct stat_table *find_table(struct stat_report *report, const char *key)
 {
+    key = table_name(key);
     for (size_t i = 0; i < report->count; i++)
         if (report->tables[i].key && !strcmp(report->tables[i].key, key))
             return &report->tables[i];
@@ -98,10 +111,11 @@ static void move_table(struct stat_report *report, struct stat_report *kept, con
 /* Why a table is missing; NULL: there is none of this name. */
 static const char *why_missing(struct stat_report *report, const char *key, enum stat_by by)
 {
+    key = table_name(key);
     if (!strcmp(key, "code"))
-        return "the spans have no call stacks; trace with capture.launch_stacks (docs/code.md)";
+        return "the spans have no call stacks; trace with cuspan run --set capture.launch_stacks=python";
     if (!strcmp(key, "memory_code"))
-        return "no allocation has a call stack; trace with capture.allocation_stacks (docs/memory.md)";
+        return "no allocation has a call stack; trace with cuspan run --set capture.allocation_stacks=true";
     bool is_of_job = !strcmp(key, "clocks") || !strcmp(key, "rank_findings");
     bool is_of_step = !strcmp(key, "steps") || !strcmp(key, "collectives") || !strcmp(key, "ranks");
     if (!is_of_job && !is_of_step)
@@ -112,7 +126,7 @@ static const char *why_missing(struct stat_report *report, const char *key, enum
         return "it is about the whole job; leave out --by";
     if (!strcmp(key, "clocks") && find_table(report, "ranks"))
         return "all ranks ran on one host, which has one clock";
-    return "the input has no spans of training steps; docs/ranks.md lists what is needed";
+    return "the input has no spans of training steps";
 }
 
 static void complain_table(struct stat_report *report, const char *key, enum stat_by by)
@@ -499,7 +513,7 @@ static int read_command_line(struct command_line *line, int argc, char **argv)
 
 int cmd_stat(int argc, char **argv)
 {
-    struct command_line line = {.top = TOP_NOT_GIVEN, .by = BY_NOT_GIVEN};
+    struct command_line line = {.style.has_names = true, .top = TOP_NOT_GIVEN, .by = BY_NOT_GIVEN};
     line.paths = xcalloc((size_t)argc + 1, sizeof *line.paths);
     int result = read_command_line(&line, argc, argv);
     traced_program_deinit(&line.live);

@@ -110,8 +110,10 @@ static void print_json(const struct doctor *doctor)
 static void print_summary(const struct doctor *doctor)
 {
     size_t problems = doctor->counts[RESULT_PROBLEM], warnings = doctor->counts[RESULT_WARNING];
-    printf("\n%zu problem%s, %zu warning%s, %zu unknown; see docs/troubleshooting.md\n", problems,
-           problems == 1 ? "" : "s", warnings, warnings == 1 ? "" : "s", doctor->counts[RESULT_UNKNOWN]);
+    printf("\n%zu problem%s, %zu warning%s, %zu unknown; the page troubleshooting.md of cuspan's "
+           "documentation explains each check\n",
+           problems, problems == 1 ? "" : "s", warnings, warnings == 1 ? "" : "s",
+           doctor->counts[RESULT_UNKNOWN]);
 }
 
 bool doctor_has_settings(struct doctor *doctor)

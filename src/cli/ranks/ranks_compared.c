@@ -130,7 +130,7 @@ static void offer(const struct ranks *ranks, struct ranks_report *report, uint32
         .rank = RANKS_NONE,
         .step = step ? step->number : 0,
         .advice = "give the files of all ranks of the same steps, each once; ranks sample the same steps if "
-                  "they know their job (docs/training.md)",
+                  "they know their job",
     };
     for (int i = 0; step && i < RANKS_ID_BYTES; i++)
         finding.trace_id[i] = step->trace_id[i];

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define LIBRARY       "libcuspan.so"
@@ -116,6 +117,7 @@ int injection_take_option(void *context, struct options *options, int option)
         return injection_set(injection, options, options->option->name, options->value);
     case OPTION_FILE:
         injection->has_file = true;
+        injection->file = options->value;
         return injection_set_path(injection, options, "output_file", options->value);
     case OPTION_CONSOLE:
         injection->has_console = true;
@@ -293,9 +295,19 @@ static enum status check_config(const struct injection *injection, struct error 
     return status;
 }
 
+/* The only file that is appended to: several processes write it. */
+static void say_appending(const struct injection *injection)
+{
+    struct stat facts;
+    if (injection->file && !injection->is_quiet && stat(injection->file, &facts) == 0 &&
+        S_ISREG(facts.st_mode) && facts.st_size > 0)
+        fprintf(stderr, "cuspan: %s has content already; the spans are appended to it\n", injection->file);
+}
+
 enum status injection_prepare(struct injection *injection, struct error *err)
 {
     enum status status = STATUS_OK;
+    say_appending(injection);
     if (injection->set.len)
         status = config_check_overrides(injection->set.data, "options", err);
     if (status == STATUS_OK && injection->config)

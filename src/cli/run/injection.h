@@ -19,6 +19,7 @@ struct injection {
     char *report_file;  /* from --set report_file=, where the reports are kept; owned */
     char *report_dir;   /* our directory for reports; owned; NULL: none can be written */
     bool has_endpoint, has_file, has_console; /* --endpoint or --protocol, --file, --console */
+    const char *file;                         /* of --file, or NULL */
     const char *others;                       /* "share" or "give-way"; NULL: as the settings say */
     char *tool; /* the tool of NVIDIA that runs the program, which is then not traced; owned */
     bool is_quiet;

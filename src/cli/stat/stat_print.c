@@ -17,6 +17,7 @@ struct stat_look {
     size_t columns;
     bool color;
     bool utf8;
+    bool has_names;
 };
 
 static bool is_number(enum stat_unit unit)
@@ -302,12 +303,15 @@ static void print_all_findings(FILE *out, const struct stat_report *report, cons
         has_any = true;
     }
     if (!has_any)
-        fputs("No findings (docs/findings.md lists what is checked).\n", out);
+        fputs("No findings.\n", out);
 }
 
 static void print_text(FILE *out, const struct stat_table *table, const struct stat_look *look)
 {
-    fprintf(out, "%s%s%s\n", look->color ? "\033[1m" : "", table->title, look->color ? "\033[0m" : "");
+    fprintf(out, "%s%s%s", look->color ? "\033[1m" : "", table->title, look->color ? "\033[0m" : "");
+    if (look->has_names)
+        fprintf(out, " (--table %s)", table->key);
+    fputc('\n', out);
     char *note = make_note(table);
     if (note)
         fprintf(out, "%s%s%s\n", look->color ? "\033[2m" : "", note, look->color ? "\033[0m" : "");
@@ -461,7 +465,8 @@ static struct stat_look look_of(FILE *out, const struct stat_style *style)
     size_t columns = isatty(fd) ? terminal_columns(fd) : TERMINAL_COLUMNS_MAX;
     return (struct stat_look){.columns = style->columns ? style->columns : columns,
                               .color = terminal_wants_color((enum color_when)style->color, fd),
-                              .utf8 = text_locale_is_utf8()};
+                              .utf8 = text_locale_is_utf8(),
+                              .has_names = style->has_names};
 }
 
 void stat_print(FILE *out, const struct stat_report *report, const struct stat_style *style)

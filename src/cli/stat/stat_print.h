@@ -14,6 +14,7 @@ enum stat_format { STAT_FORMAT_TEXT, STAT_FORMAT_MARKDOWN, STAT_FORMAT_CSV, STAT
 struct stat_style {
     int format;       /* enum stat_format */
     int color;        /* enum color_when */
+    bool has_names;   /* the titles show the tables' names for --table */
     uint32_t columns; /* the widest text columns are shortened to this; 0: the terminal's */
 };
 

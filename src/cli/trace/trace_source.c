@@ -137,7 +137,7 @@ static enum status open_replayed(const char *recording, FILE **file, struct erro
     return status;
 }
 
-static enum status open_input(const char *path, FILE **file, struct error *err)
+enum status trace_source_spool(const char *path, FILE **file, struct error *err)
 {
     struct stat facts;
     bool is_stdin = strcmp(path, "-") == 0;
@@ -169,7 +169,7 @@ const char *trace_source_name(const char *path)
 
 enum status trace_source_open(const char *path, FILE **file, struct error *err)
 {
-    enum status status = open_input(path, file, err);
+    enum status status = trace_source_spool(path, file, err);
     if (status != STATUS_OK || !is_recording(*file))
         return status;
     /* A recording from a pipe has no other name to replay it by. */

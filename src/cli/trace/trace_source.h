@@ -11,6 +11,9 @@
  * into a temporary file, a recording is replayed into one. */
 enum status trace_source_open(const char *path, FILE **file, struct error *err) MUST_CHECK;
 
+/* The same without replaying a recording. */
+enum status trace_source_spool(const char *path, FILE **file, struct error *err) MUST_CHECK;
+
 /* The path as messages show it. */
 const char *trace_source_name(const char *path);
 

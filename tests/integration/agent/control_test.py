@@ -290,7 +290,7 @@ class Commands(Case):
         for part in "cuspan run", "CUDA_INJECTION64_PATH", "CUDA cannot load the agent later", "cuspan.h":
             self.assertIn(part, none)
         self.assertEqual(none.count("\n"), 1)
-        self.assertEqual(json.loads(self.cuspan("ps", "--json").stdout), [])
+        self.assertEqual(json.loads(self.cuspan("ps", "--json", status=1).stdout), [])
         self.assertEqual(self.cuspan("stop", status=1).stderr, none)
         programs = [self.host("inject", CUSPAN_START_ON="control") for _ in range(3)]
         for program in programs:

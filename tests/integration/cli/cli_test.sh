@@ -72,6 +72,13 @@ man_page cuspan
 expect "help settings" 0 "$cuspan" help settings
 says "help settings" "$out" "*otlp_http*"
 expect "help environment" 0 "$cuspan" help environment
+expect "help fleet" 0 "$cuspan" help fleet
+says "help fleet" "$out" "*pip install --find-links dist*"
+expect "fleet without the wheel" 2 "$cuspan" fleet kernels .
+says "fleet without the wheel" "$err" "*pip install --find-links dist*"
+# Packages do not have the folder docs.
+checks=$((checks + 1))
+grep -qaE 'docs/[a-z-]+\.md' "$cuspan" && fail "a message points to a page by its path: $(grep -aoE '.{60}docs/[a-z-]+\.md' "$cuspan" | head -1)"
 expect "help on nothing" 2 "$cuspan" help nonsense
 one_line "help on nothing"
 expect "unknown command" 2 "$cuspan" recrod

@@ -379,7 +379,7 @@ class Table(Case):
 
     def test_text(self):
         self.assertEqual(self.ok("stat", "--by", "line", "--top", 6, self.files["training"]), """\
-Code
+Code (--table code)
 By the program's innermost frame at the launch. GPU time: concurrent work adds up, and the sum of all rows is all GPU time. With \
 callees: also of what the line calls. Waits: calls that wait for the GPU, and synchronous copies.
 code                        function           GPU time   share  with callees  launches  waits  copied  most time in
@@ -468,7 +468,7 @@ place,function,self_ns,share,total_ns,launches,wait_ns,copied_bytes,top,top_plac
         done = run("stat", "--table", "code", self.files["none"])
         self.assertEqual(done.returncode, 2)
         self.assertEqual(done.stderr, 'cuspan stat: no table "code": the spans have no call stacks; trace with '
-                                      "capture.launch_stacks (docs/code.md)\n")
+                                      "cuspan run --set capture.launch_stacks=python\n")
         self.assertNotIn("code", json.loads(self.ok("stat", "--json", self.files["none"])))
         self.assertIn("code", json.loads(self.ok("stat", "--json", self.files["training"])))
         self.assertEqual(run("stat", "--by", "lines", self.files["none"]).returncode, 2)

@@ -107,9 +107,9 @@ class Driver(doctor_case.Case):
 
 class Cupti(doctor_case.Case):
     def test_none(self):
-        self.says("cupti.library", "problem", "found no CUPTI", r"pip install 'cuspan\[cuda13\]' .*nvidia-cuda-cupti,", arguments=["--library", self.agent()])
+        self.says("cupti.library", "problem", "found no CUPTI", r"pip install nvidia-cuda-cupti .*--find-links dist", arguments=["--library", self.agent()])
         self.driver()
-        self.says("cupti.library", "problem", r"found no CUPTI.*cuspan\[cuda12\]", r"'cuspan\[cuda12\]'.*cupti-cu12", arguments=["--library", self.agent()],
+        self.says("cupti.library", "problem", "found no CUPTI.*cupti-cu12", "cupti-cu12.*find-links dist", arguments=["--library", self.agent()],
                   env={"FAKE_CUDA_VERSION": 12080})
 
     def test_the_newest_is_taken(self):
@@ -173,7 +173,7 @@ class Cupti(doctor_case.Case):
         self.cupti(f"{site}/nvidia/cuda_cupti/lib", 28, "libcupti.so.12")
         old = {"FAKE_CUDA_VERSION": 12080}
         self.says("cupti.library", "ok", "CUDA 12.9, .*so.12, the newest that the driver supports", arguments=["--library", library], env=old)
-        self.says("cupti.others", "warning", "so.13 needs a newer driver", "cuda12", arguments=["--library", library], env=old)
+        self.says("cupti.others", "warning", "so.13 needs a newer driver", "cupti-cu12", arguments=["--library", library], env=old)
 
     def test_without_a_driver(self):
         library = self.wheel("site")

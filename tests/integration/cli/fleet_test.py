@@ -690,7 +690,7 @@ class Command(Folder):
                                "from cuspan.fleet.__main__ import main; sys.exit(main(['kernels', sys.argv[2]]))", ROOT / "python",
                                self.export(document([kernel(1, 10)]))], capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stderr), (1, "cuspan fleet: this needs DuckDB, which is not installed; run: "
-                                                             "pip install 'cuspan[fleet]'\n"))
+                                                             "pip install 'duckdb>=2.0'\n"))
 
 
 class Columns(Folder):

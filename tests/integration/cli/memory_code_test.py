@@ -254,7 +254,7 @@ class MemoryByCode(Case):
         self.assertNotIn("memory_code", self.stat())
         done = run("stat", "--table", "memory_code", self.file)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertIn("no allocation has a call stack; trace with capture.allocation_stacks (docs/memory.md)", done.stderr)
+        self.assertIn("no allocation has a call stack; trace with cuspan run --set capture.allocation_stacks=true", done.stderr)
 
     def test_a_stack_without_an_id(self):
         """Each allocation has the text alone."""

@@ -9,9 +9,12 @@ import gzip
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
 from pathlib import Path
 
@@ -292,6 +295,88 @@ class Damage(Case):
                 self.assertIn(words, done.stderr.decode())
                 self.assertIn(f"cuspan {command[0]}: {path}", done.stderr.decode())
                 self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+
+
+class Streams(Case):
+    """What can only be read once, and names of files."""
+
+    def fifo(self, content):
+        path = self.work / "fifo"
+        path.unlink(missing_ok=True)
+        os.mkfifo(path)
+        writer = threading.Thread(target=path.write_bytes, args=(content,))
+        writer.start()
+        self.addCleanup(writer.join)
+        return path
+
+    def test_a_named_pipe(self):
+        content = b"".join(self.lines[:8])
+        for command in (("stat", "--table", "headline"), ("show",), ("show", "--lines"), ("export", "-o", self.work / "f.json"),
+                        ("export", "-o", self.work / "f.sqlite"), ("export", "-o", self.work / "parquet"),
+                        ("flame", "-o", self.work / "f.svg"), ("diff", self.all), ("stat", "--save", self.work / "f.base")):
+            done = cuspan(*command, self.fifo(content))
+            self.assertEqual(done.returncode, 0, (command, done.stderr))
+
+    def test_recordings_from_a_pipe(self):
+        recording = (RECORDINGS / "vector_add.cuspanrec").read_bytes()
+        from_file = self.tables(RECORDINGS / "vector_add.cuspanrec")
+        self.assertEqual(self.tables(self.fifo(recording))["kernels"], from_file["kernels"])
+        replayed = cuspan("replay", "--quiet", "--console", "-", input=recording)
+        self.assertEqual(replayed.returncode, 0, replayed.stderr)
+        self.assertEqual(self.tables("-", input=replayed.stdout)["kernels"], from_file["kernels"])
+
+    def test_dev_stdin(self):
+        self.assertEqual(self.tables("/dev/stdin", input=self.all.read_bytes()), self.expected)
+        with self.all.open("rb") as file:
+            self.assertEqual(self.tables("/dev/stdin", stdin=file), self.expected)
+        self.assertEqual(cuspan("diff", "-", self.all, input=self.all.read_bytes()).returncode, 0)
+        base = self.work / "base"
+        self.assertEqual(cuspan("stat", "--save", base, self.all).returncode, 0)
+        self.assertEqual(cuspan("diff", "/dev/stdin", self.all, input=base.read_bytes()).returncode, 0)
+
+    def test_options_that_exclude_each_other(self):
+        for arguments, words in ((("stat", "-", "-"), "only once"), (("diff", "-", "-"), "only once"),
+                                 (("stat", "--json", "--csv", self.all), "--json and --csv exclude each other"),
+                                 (("show", "--lines", "--perfetto", "x", self.all), "exclude each other"),
+                                 (("show", "--lines", "--rows", 3, self.all), "are for the picture"),
+                                 (("stat", "--save", "x", "--top", 3, self.all), "--save writes no tables"),
+                                 (("stat", "--sqlite", "x", "--by", "step", self.all), "--sqlite writes no tables"),
+                                 (("stat", "--top", "-3", self.all), "--top needs a number from 0"),
+                                 (("stat", "--align-clocks", "/dev/stdin"), "reads the input twice"),
+                                 (("export", "-o", "x.csv", self.all), "x.csv: unknown format"),
+                                 (("export", "-o", "x.jsonl.zst", self.all), "unknown format")):
+            done = cuspan(*arguments, input=b"", cwd=self.work)
+            self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
+            self.assertIn(words, done.stderr.decode())
+
+    def test_perfetto_of_one_trace_of_many(self):
+        for command in ("export", "-o"), ("show", "--perfetto"):
+            path = self.work / "out.json.gz"
+            done = cuspan(*command, path, self.all)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stderr.decode(), "it has one trace, [0-9a-f]{8}; the [0-9]+ others of the input are not in it")
+            trace = json.loads(gzip.decompress(path.read_bytes()))["otherData"]["trace_id"]
+            done = cuspan(*command, path, "--trace", trace, self.all)
+            self.assertEqual(len(done.stderr.splitlines()), 1)
+
+    def test_names_of_tables(self):
+        for name, other in ("waits", "synchronization"), ("utilization", "devices"):
+            both = [cuspan("stat", "--table", each, self.all).stdout for each in (name, other)]
+            self.assertEqual(*both)
+            self.assertIn(f" (--table {other})\n".encode(), both[0])
+
+    def test_the_last_hour(self):
+        recording = RECORDINGS / "vector_add.cuspanrec"
+        for arguments, is_now in ((), False), (("--now",), True), (("--now", "--repeat", 3), True):
+            done = cuspan("replay", "--console", *arguments, recording)
+            times = [int(text) for text in re.findall(r'"endTimeUnixNano":"(\d+)"', done.stdout.decode())]
+            self.assertEqual(0 <= time.time() - max(times) / 1e9 < 600, is_now)
+
+    def test_appending_is_said(self):
+        path = self.work / "appended.jsonl"
+        for content in False, True:
+            done = cuspan("replay", "--file", path, RECORDINGS / "vector_add.cuspanrec")
+            self.assertEqual(b"has content already; the spans are appended" in done.stderr, content)
 
 
 TRACE_ID = "5b8efff798038103d269b633813fc60c"

@@ -232,7 +232,7 @@ static void test_packages_beside_cuspans(void **state)
     expect_found("a/cuspan/native/lib/cuspan", "a/nvidia/cu13/lib/libcupti.so.13",
                  "a Python package beside cuspan");
     assert_int_equal(cupti_load(NULL, below("a/other/native/lib/cuspan"), &cupti, &err), STATUS_NOT_FOUND);
-    expect_error("pip install 'cuspan[cuda13]'");
+    expect_error("pip install nvidia-cuda-cupti,");
     /* A newer one of the toolkit or the program is still preferred. */
     copy_fake("subscriber", "env/lib/python3.12/site-packages/nvidia/cu13/lib/libcupti.so.13");
     setenv("VIRTUAL_ENV", below("env"), 1);

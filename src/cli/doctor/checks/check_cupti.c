@@ -99,10 +99,12 @@ static const struct doctor_cupti *selected(const struct doctor_cuptis *cuptis)
 static const char *install_fix(int driver_version)
 {
     return driver_version && driver_version < 13000
-               ? "pip install 'cuspan[cuda12]' (without cuspan's wheel: nvidia-cuda-cupti-cu12, or the "
-                 "package cuda-cupti-12-9), or select one with --set cupti.library=PATH"
-               : "pip install 'cuspan[cuda13]' (without cuspan's wheel: nvidia-cuda-cupti, or the package "
-                 "cuda-cupti-13-0), or select one with --set cupti.library=PATH";
+               ? "pip install nvidia-cuda-cupti-cu12 (or the package cuda-cupti-12-9; with cuspan's wheel: "
+                 "pip "
+                 "install --find-links dist 'cuspan[cuda12]'), or select one with --set cupti.library=PATH"
+               : "pip install nvidia-cuda-cupti (or the package cuda-cupti-13-0; with cuspan's wheel: pip "
+                 "install "
+                 "--find-links dist 'cuspan[cuda13]'), or select one with --set cupti.library=PATH";
 }
 
 /* Where it comes from. PyTorch depends on the same Python package as cuspan's extras. Allocated. */
@@ -168,8 +170,9 @@ static void report_unusable(struct doctor *doctor, const struct doctor_cupti *cu
     doctor_result(doctor, RESULT_WARNING, "CUPTI%s%s: %s", *cupti->release ? " of CUDA " : "", cupti->release,
                   cupti->refused);
     if (strstr(cupti->refused, "newer driver"))
-        doctor_fix(doctor,
-                   "update the driver, or use a CUPTI of its major version (pip install 'cuspan[cuda12]')");
+        doctor_fix(
+            doctor,
+            "update the driver, or use a CUPTI of its major version (pip install nvidia-cuda-cupti-cu12)");
     else if (strstr(cupti->refused, "does not report its version"))
         doctor_fix(doctor, "see driver.library; if the driver works, reinstall the package that contains %s",
                    cupti->path);

@@ -189,7 +189,8 @@ static void check_delivery(struct doctor *doctor, const struct run *run)
         doctor_result(doctor, RESULT_WARNING, "%llu of %llu spans were delivered; lost: %s",
                       (unsigned long long)run->outcome.delivered, (unsigned long long)run->outcome.spans,
                       losses);
-        doctor_fix(doctor, "see docs/troubleshooting.md for each reason and its setting");
+        doctor_fix(doctor, "cuspan status PID and the page troubleshooting.md of cuspan's documentation have "
+                           "each reason and its setting");
     } else {
         doctor_result(doctor, RESULT_OK, "%llu spans delivered, from %llu calls and %llu GPU records",
                       (unsigned long long)run->outcome.delivered, (unsigned long long)run->outcome.calls,

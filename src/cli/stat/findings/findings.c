@@ -105,7 +105,7 @@ static void add_table(struct findings *findings, struct stat_report *report)
         STAT_ADD_TABLE(report, "findings", "Findings",
                        "Possible improvements and upper bounds of their savings, as a share of the time from "
                        "the process's first GPU work to its last. Several findings can claim the same time. "
-                       "--findings shows the evidence; docs/findings.md explains each finding.",
+                       "--findings shows the evidence and advice.",
                        columns);
     if (findings->count > 1)
         qsort(findings->items, findings->count, sizeof *findings->items, compare_findings);

@@ -139,8 +139,7 @@ static char *describe_losses(const struct ranks_losses *lost)
         text_add_format(&note, " %llu pieces of GPU work came too late to be used.",
                         (unsigned long long)lost->unsorted);
     if (beyond)
-        text_add_format(&note,
-                        " %llu ranks, steps or kinds of collectives are beyond the limits (docs/ranks.md).",
+        text_add_format(&note, " %llu ranks, steps or kinds of collectives are beyond the limits.",
                         (unsigned long long)beyond);
     return note.data ? note.data : xcalloc(1, 1);
 }
@@ -241,9 +240,8 @@ static char *hex_text(const uint8_t id[RANKS_ID_BYTES])
 
 static void add_findings(struct stat_report *report, const struct ranks_report *found)
 {
-    struct stat_table *table =
-        STAT_ADD_TABLE(report, "rank_findings", "Findings across ranks",
-                       "The saving is an upper bound. docs/ranks.md has the rules.", finding_columns);
+    struct stat_table *table = STAT_ADD_TABLE(report, "rank_findings", "Findings across ranks",
+                                              "The saving is an upper bound.", finding_columns);
     for (size_t i = 0; i < found->finding_count; i++) {
         const struct ranks_finding *from = &found->findings[i];
         struct stat_value *row = stat_table_add(table);
