@@ -1,6 +1,6 @@
 #!/bin/bash
 # Runs examples/demo.sh twice, from another directory. It must end with the link of a trace that it found in Jaeger, and
-# the second run must take seconds. A Jaeger that only this test started is stopped again.
+# the second run must find everything built. A Jaeger that only this test started is stopped again.
 set -u
 # shellcheck source=../../../tools/lib.sh
 . "$(dirname "$0")/../../../tools/lib.sh"
@@ -24,10 +24,8 @@ run_demo() {
 
 status=0
 run_demo "first run" || status=1
-began=$SECONDS
 run_demo "second run" || status=1
-took=$((SECONDS - began))
-[ "$took" -le 30 ] || { echo "FAILED: the second run took $took s"; status=1; }
+tail -n 1 "$ROOT/build/log/build-release.log" | grep -q 'no work to do' || { echo "FAILED: the second run compiled something"; status=1; }
 rmdir "$OUT/here" || { echo "FAILED: the demo wrote into the current directory"; status=1; }
 [ -n "$was_there" ] || "$ROOT/examples/demo.sh" --stop || status=1
 exit $status
