@@ -1,8 +1,9 @@
 # shellcheck shell=bash
 # A Docker engine for tests, and bare Debian images in it. Source it after tools/lib.sh.
 #
-# The engine has its own data, socket and process ID file below $ENGINE. It shares the machine's firewall and the
-# interface docker0, so engine_start refuses to run beside another engine, and engine_stop restores both.
+# The engine has its own data below $ENGINE, and its sockets and process ID file in a folder of /tmp, because the paths of
+# sockets have at most 107 characters. It shares the machine's firewall and the interface docker0, so engine_start refuses to
+# run beside another engine, and engine_stop restores both.
 
 # shellcheck disable=SC2153 # ROOT is of tools/lib.sh
 ENGINE=$ROOT/build/containers
@@ -44,9 +45,10 @@ engine_start() {
     ENGINE_COMMIT=$(git -C "$ROOT" stash create)
     ENGINE_COMMIT=${ENGINE_COMMIT:-$(git -C "$ROOT" rev-parse HEAD)}
     firewall_save
-    export DOCKER_HOST=unix://$ENGINE/docker.sock DOCKER_CONFIG=$ENGINE/client
+    ENGINE_RUN=$(mktemp -d /tmp/cuspan-engine.XXXXXX)
+    export DOCKER_HOST=unix://$ENGINE_RUN/docker.sock DOCKER_CONFIG=$ENGINE/client
     # A session of its own: Ctrl-C must not end it before the containers are removed.
-    setsid dockerd --data-root "$ENGINE/data" --exec-root "$ENGINE/exec" --host "$DOCKER_HOST" --pidfile "$ENGINE/pid" \
+    setsid dockerd --data-root "$ENGINE/data" --exec-root "$ENGINE_RUN/exec" --host "$DOCKER_HOST" --pidfile "$ENGINE_RUN/pid" \
         >"$ENGINE_LOG" 2>&1 </dev/null &
     ENGINE_PID=$!
     wait_until 60 engine_answers || { tail -n 20 "$ENGINE_LOG"; fail "dockerd does not start; its log is $ENGINE_LOG"; }
@@ -65,7 +67,7 @@ engine_stop() {
     ENGINE_PID=''
     ip link delete docker0
     firewall_restore
-    rm -rf "$ENGINE"
+    rm -rf "$ENGINE" "$ENGINE_RUN"
 }
 
 # The engine leaves its chains behind when it ends, and the forwarding of packets with the policy that it has set.

@@ -18,6 +18,7 @@ set -euo pipefail
 . "$(dirname "$0")/../../tools/lib.sh"
 # shellcheck source=../containers/engine.sh
 . "$ROOT/tests/containers/engine.sh"
+cd "$ROOT"
 
 USER_NAME=cuspan-places
 # Parts start engines and systems of their own, for which a container has no rights.
