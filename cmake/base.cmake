@@ -1,5 +1,5 @@
 cuspan_stage(base src/base/status.c src/base/trace_context.c src/base/log.c src/base/process/agent_thread.c src/base/process/cpu_time.c src/base/process/signal_names.c
-             src/base/process/variables.c src/base/process/guarded_fd.c src/base/process/high_fd.c src/base/process/standard_fd.c src/base/process/write_signals.c src/base/process/loader.c src/base/clock.c src/base/accounting/counters.c src/base/invariant.c src/base/accounting/balance.c src/base/accounting/losses.c
+             src/base/process/variables.c src/base/process/guarded_fd.c src/base/process/self_memory.c src/base/process/high_fd.c src/base/process/standard_fd.c src/base/process/write_signals.c src/base/process/loader.c src/base/clock.c src/base/accounting/counters.c src/base/invariant.c src/base/accounting/balance.c src/base/accounting/losses.c
              src/base/control_path.c src/base/ring.c src/base/chunk.c src/base/text/sanitize.c src/base/text/utf8.c src/base/text/suggest.c src/base/text/json_writer.c src/base/files.c)
 target_link_libraries(cuspan_base PUBLIC Threads::Threads)
 

@@ -3,7 +3,7 @@ cuspan_stage(correlate src/correlate/correlate.c src/correlate/spans/spans.c src
              src/correlate/trace/session.c src/correlate/trace/steps.c src/correlate/trace/step_budget.c src/correlate/totals/session_overhead.c src/correlate/spans/attributes.c src/correlate/spans/kernel_names.c src/correlate/spans/demangle.c src/correlate/trace/devices.c
              src/correlate/totals/accounts.c src/correlate/totals/counting.c src/correlate/join/entry_queue.c src/correlate/totals/summaries.c src/correlate/totals/totals.c
              src/correlate/totals/busy.c src/correlate/totals/allocations.c src/correlate/totals/program_stats.c src/correlate/totals/step_stats.c
-             src/correlate/trace/ranges.c src/correlate/trace/tracestates.c src/correlate/join/graphs.c src/correlate/join/gpu_counted.c src/correlate/trace/named_objects.c src/correlate/trace/context_errors.c src/correlate/spans/span_shared.c src/correlate/join/collectives.c src/correlate/spans/collective_spans.c src/correlate/stacks/code_stacks.c src/correlate/stacks/code_profile.c src/correlate/stacks/symbols.c)
+             src/correlate/trace/ranges.c src/correlate/trace/tracestates.c src/correlate/join/graphs.c src/correlate/join/graph_runs.c src/correlate/join/gpu_counted.c src/correlate/trace/named_objects.c src/correlate/trace/context_errors.c src/correlate/spans/span_shared.c src/correlate/join/collectives.c src/correlate/spans/collective_spans.c src/correlate/stacks/code_stacks.c src/correlate/stacks/code_profile.c src/correlate/stacks/symbols.c)
 # The demangler of the C++ runtime, linked statically: no C++ runtime is needed or loaded.
 if(CUSPAN_LIBRARIES)
   set(CUSPAN_DEMANGLER ${CUSPAN_LIBRARIES}/lib/libdemangle.a)

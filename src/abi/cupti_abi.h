@@ -111,6 +111,7 @@ enum cupti_thread_id_type { CUPTI_THREAD_ID_DEFAULT = 0, CUPTI_THREAD_ID_SYSTEM 
 #define CUPTI_VERSION_13_1           130100u
 #define CUPTI_VERSION_13_2           130200u
 #define CUPTI_VERSION_13_5           130500u
+#define CUPTI_VERSION_KEEPS_NAMES    130500u /* the names that kernel records point to outlive their modules */
 #define CUPTI_VERSION_SUBSCRIBER_API 130300u /* user-defined records and all *_v2 functions below */
 
 #define CUPTI_SUBSCRIBER_NAME_BYTES     53

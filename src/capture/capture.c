@@ -5,7 +5,9 @@
 #include "base/accounting/counters.h"
 #include "base/log.h"
 #include "capture/activity/buffers.h"
+#include "capture/activity/kernel_texts.h"
 #include "capture/callbacks/callbacks.h"
+#include "capture/callbacks/launch_names.h"
 #include "capture/cupti/cupti.h"
 #include "capture/activity/decode.h"
 #include "capture/hardware/gpu_counters.h"
@@ -76,6 +78,20 @@ static void connect_replay(void)
         *cupti.replay_room = replay_room;
 }
 
+#define NAMES_KEPT_NS (10 * NS_PER_SECOND) /* longer than a record waits for anything but its call */
+
+/* Where CUPTI does not keep the names of kernels. */
+static enum status take_names(struct error *err)
+{
+    uint64_t kept_ns = NAMES_KEPT_NS + settings->correlation.wait_ms * NS_PER_MS;
+    if (cupti.version >= CUPTI_VERSION_KEEPS_NAMES || !selection_has_activity(settings, ACTIVITY_KERNEL))
+        return STATUS_OK;
+    decode_name = kernel_texts_find;
+    return kernel_texts_create(kept_ns) == STATUS_OK
+               ? STATUS_OK
+               : error_set(err, STATUS_NO_MEMORY, "cannot allocate memory for the names of kernels");
+}
+
 static enum status take_memory(struct error *err)
 {
     const struct activity_layout *kernel = layout_classic(cupti.version, ACTIVITY_KERNEL);
@@ -85,7 +101,7 @@ static enum status take_memory(struct error *err)
             STATUS_OK ||
         callbacks_init(settings->capture.parameters && settings->detail != DETAIL_SUMMARY) != STATUS_OK)
         return error_set(err, STATUS_NO_MEMORY, "cannot allocate rings and activity buffers");
-    return STATUS_OK;
+    return take_names(err);
 }
 
 bool capture_is_on(void)
@@ -169,6 +185,17 @@ struct round {
     uint32_t fullest_percent; /* of the rings, before the drain */
 };
 
+/* Removes the address of the kernel's name from the end of a launch's record. */
+static void take_kernel(struct call_record *call)
+{
+    uint64_t address;
+    if (!(callbacks_flags(call->head.domain, call->head.cbid) & PLAN_TAKES_NAME))
+        return;
+    call->head.bytes -= sizeof address;
+    memcpy(&address, (const uint8_t *)call + call->head.bytes, sizeof address);
+    kernel_texts_launch(call->correlation_id, address);
+}
+
 /* Converts the ticks that host threads write to nanoseconds. False: the sink takes the record later. */
 static bool hand_over(const struct capture_sink *sink, const struct thread_info *thread,
                       struct record_head *head)
@@ -179,10 +206,18 @@ static bool hand_over(const struct capture_sink *sink, const struct thread_info 
         struct call_record *call = (struct call_record *)head;
         call->start_ns = clock_ticks_to_ns(call->start_ns);
         call->end_ns = clock_ticks_to_ns(call->end_ns);
+        uint32_t bytes = head->bytes; /* of the ring */
+        if (decode_name)
+            take_kernel(call);
         if (!is_asleep)
             sink->on_call(sink->context, thread, call);
         else if (sink->on_call_asleep)
             sink->on_call_asleep(sink->context, thread, call);
+        head->bytes = bytes;
+        return true;
+    }
+    if (head->type == RECORD_KERNEL_NAME) {
+        kernel_texts_note((const struct kernel_name_record *)head);
         return true;
     }
     if (head->type == RECORD_CODE)
@@ -494,6 +529,7 @@ enum status capture_resume(struct error *err)
         return error_set(err, STATUS_UNAVAILABLE, "CUPTI is no longer usable in this process");
     if (!other_tools_take_back(0))
         return error_set(err, STATUS_UNAVAILABLE, "another tool is using CUPTI");
+    launch_names_forget(); /* modules were unloaded meanwhile */
     atomic_store(&mode_on_since, cupti.replay_clock ? 0 : clock_ticks());
     enum status status = switches_on_again(err);
     if (status != STATUS_OK)
@@ -537,6 +573,7 @@ void capture_end(void)
 {
     if (was_on)
         threads_visit(count_open_calls, NULL);
+    decode_name = NULL; /* late records are only counted */
     buffers_end(count_late);
 }
 

@@ -24,8 +24,9 @@ enum record_type {
     RECORD_NAME,        /* struct name_record */
     RECORD_CALL_ASLEEP, /* struct call_record: it creates a graph while capture is disabled. Not in recordings
                          */
-    RECORD_GPU_COUNTERS, /* struct gpu_counters_record */
-    RECORD_CODE = 11     /* struct code_record of the next call. 10 is not used */
+    RECORD_GPU_COUNTERS,    /* struct gpu_counters_record */
+    RECORD_CODE = 11,       /* struct code_record of the next call. 10 is not used */
+    RECORD_KERNEL_NAME = 12 /* struct kernel_name_record. Never after capture */
 };
 
 struct record_head {
@@ -203,6 +204,17 @@ struct gpu_counters_record {
     uint32_t count;  /* 0: the values follow later */
     double range_ns; /* duration of counting, some us more than the kernel; 0: that of the kernel */
     double values[]; /* in the order of the settings; not finite: unavailable */
+};
+
+/* The name of the kernel that a call launches. Where CUPTI does not keep names (CUPTI_VERSION_KEEPS_NAMES),
+ * the call's record in the ring ends with the address instead, and one of this kind precedes the first of
+ * them. */
+struct kernel_name_record {
+    struct record_head head;
+    uint64_t address; /* of the text in the callback; another name may have it later */
+    uint32_t correlation_id;
+    uint32_t text_bytes; /* 0: the name that an earlier record gave to the address */
+    char text[];         /* NUL-terminated */
 };
 
 static_assert(offsetof(struct resource_record, time_ns) == 8 &&

@@ -235,7 +235,8 @@ void output_settings_deinit(struct output_settings *output);
  * - CUPTI's buffers, the rings and the table of pending calls
  * The rest is for the queues of spans. config rejects settings that leave less than SETTINGS_QUEUE_BYTES_MIN.
  * tests/integration/agent/bounds_test.py compares these with real allocations. */
-#define SETTINGS_FIXED_BYTES (38 * 512 * 1024)
+#define SETTINGS_NAMES_BYTES (1536 * 1024) /* names of kernels that CUPTI does not keep */
+#define SETTINGS_FIXED_BYTES (38 * 512 * 1024 + SETTINGS_NAMES_BYTES)
 #ifdef CUSPAN_GZIP_GATHERS /* libdeflate needs the body in one piece */
 #define SETTINGS_SENDER_BYTES (7 * 1024 * 1024)
 #else

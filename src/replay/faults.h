@@ -41,6 +41,10 @@
     X(FLUSH_BLOCKS, "flush-blocks", 1000, "a forced flush takes this many ms")                               \
     X(FLUSH_SLOW, "flush-slow", 100, "a flush takes this many ms to deliver what it has collected")          \
     X(UNIQUE_NAMES, "unique-names", 40, "each kernel record has a unique name of this many bytes")           \
+    X(MODULES, "modules", 4,                                                                                 \
+      "each kernel has a module and a name of its own, which is unloaded this many launches later; "         \
+      "versions "                                                                                            \
+      "that do not keep names free it then")                                                                 \
     X(STREAMS, "streams", 1000, "the GPU's work is spread over this many streams")                           \
     X(NO_CALL, "no-call", 2, "every nth GPU record has a correlation ID without a call")                     \
     X(NO_RECORD, "no-record", 2, "every nth GPU record is missing")                                          \

@@ -1,4 +1,4 @@
-foreach(module capture threads context steps collective_steps collective_period buffers callbacks callback_time decode selection switches cupti nvtx_names pm_sampling python_frames python_find code_paths launch_stacks)
+foreach(module capture threads context steps collective_steps collective_period kernel_texts buffers callbacks callback_time decode selection switches cupti nvtx_names pm_sampling python_frames python_find code_paths launch_stacks)
   cuspan_unit_test(${module} cuspan_capture)
 endforeach()
 # The walks are fakes.

@@ -1,16 +1,11 @@
 #include "agent/resource/process_context.h"
 
 #include "base/files.h"
-#include "base/process/high_fd.h"
+#include "base/process/self_memory.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #define PAYLOAD_BYTES_MAX (64 * 1024)
 #define TRIES_MAX         3 /* retries while the publisher writes */
@@ -166,35 +161,6 @@ enum status process_context_decode(const uint8_t *payload, size_t bytes, struct 
 
 /* Finding the mapping. */
 
-/* Where seccomp blocks process_vm_readv, as Docker did by default before version 23. Unlike /proc/self/mem,
- * write() does not read what the process may not read. */
-static bool read_through_pipe(uint64_t address, uint8_t *to, size_t bytes)
-{
-    int ends[2];
-    size_t done = 0;
-    if (high_fd_pair(pipe2(ends, O_CLOEXEC | O_NONBLOCK), ends) != 0)
-        return false;
-    while (done < bytes) {
-        const void *from = (const void *)(uintptr_t)(address + done); // NOLINT(performance-no-int-to-ptr)
-        size_t part = bytes - done < PIPE_BUF ? bytes - done : PIPE_BUF;
-        if (write(ends[1], from, part) != (ssize_t)part || read(ends[0], to + done, part) != (ssize_t)part)
-            break;
-        done += part;
-    }
-    close(ends[0]);
-    close(ends[1]);
-    return done == bytes;
-}
-
-/* Reads our own memory by a system call, so that a mapping unmapped meanwhile is an error and not a fault. */
-static bool read_memory(uint64_t address, void *to, size_t bytes)
-{
-    struct iovec local = {to, bytes},
-                 remote = {(void *)(uintptr_t)address, bytes}; // NOLINT(performance-no-int-to-ptr)
-    ssize_t count = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
-    return count < 0 && errno != EFAULT ? read_through_pipe(address, to, bytes) : count == (ssize_t)bytes;
-}
-
 static bool is_named(const char *line)
 {
     static const char *const names[] = {" [anon_shmem:" PROCESS_CONTEXT_NAME "]",
@@ -207,7 +173,7 @@ static bool is_named(const char *line)
 
 static bool read_header(uint64_t address, struct process_context_header *header)
 {
-    return read_memory(address, header, sizeof *header) &&
+    return self_memory_read(address, header, sizeof *header) &&
            memcmp(header->signature, PROCESS_CONTEXT_NAME, sizeof header->signature) == 0 &&
            header->version == PROCESS_CONTEXT_VERSION;
 }
@@ -227,7 +193,7 @@ static uint8_t *read_payload(uint64_t address, struct process_context_header *be
             !before->payload_bytes)
             return NULL;
         uint8_t *payload = before->published_ns ? malloc(before->payload_bytes) : NULL;
-        if (payload && read_memory(before->payload, payload, before->payload_bytes) &&
+        if (payload && self_memory_read(before->payload, payload, before->payload_bytes) &&
             read_header(address, &after) && is_same(before, &after))
             return payload;
         free(payload);

@@ -56,6 +56,8 @@
     X(summaries_early, false, "summaries sent before their requests ended, for lack of space")               \
     X(totals_incomplete, false,                                                                              \
       "ranges and sessions sent before all their GPU work was known, for lack of space")                     \
+    X(kernels_nameless, false,                                                                               \
+      "kernels whose name was freed with their module, and could not be taken before")                       \
     X(kernels_unnamed, false, "kernels that metrics count together, for lack of space for their names")      \
     X(allocations_untracked, false, "allocations missing from the metrics, for lack of space")               \
     X(gpu_counts, false, "kernels and ranges whose hardware counters were read")                             \

@@ -27,6 +27,8 @@ struct step {
     uint8_t extract; /* enum extract */
 };
 
+const char *(*decode_name)(const struct activity_record *record);
+
 struct program {
     uint32_t record_bytes;
     uint32_t step_count;
@@ -292,10 +294,31 @@ static size_t walk_classic(const struct cupti *cupti, uint8_t *data, size_t vali
     return count;
 }
 
+static struct activity_record record; /* static: single consumer, and too large for a small stack */
+
+struct naming {
+    decode_visit *visit;
+    void *context;
+};
+
+static void visit_named(void *context, const struct activity_record *unnamed)
+{
+    const struct naming *naming = context;
+    if (unnamed->kind == ACTIVITY_KERNEL && unnamed->name) {
+        record.name = decode_name(unnamed);
+        record.values[programs[record.kind].name] = (uint64_t)(uintptr_t)record.name;
+    }
+    naming->visit(naming->context, &record);
+}
+
 size_t decode_buffer(const struct cupti *cupti, uint8_t *data, size_t valid, decode_visit *visit,
                      void *context)
 {
-    static struct activity_record record; /* static: single consumer, and too large for a small stack */
+    struct naming naming = {visit, context};
+    if (decode_name) {
+        visit = visit_named;
+        context = &naming;
+    }
     if (is_classic)
         return walk_classic(cupti, data, valid, visit, context, &record);
     return walk_packed(data, valid, visit, context, &record);

@@ -15,6 +15,9 @@ void decode_init_classic(uint32_t cupti_version, const uint64_t fields[ACTIVITY_
  * layout of a kind never changes because the selection of fields never changes. */
 void decode_learn_layouts(struct cupti_record_layout *const *layouts, size_t count);
 
+/* Set if CUPTI's names of kernels may be gone: returns a text that lasts, or NULL. */
+extern const char *(*decode_name)(const struct activity_record *record);
+
 typedef void decode_visit(void *context, const struct activity_record *record);
 
 /* Visits the buffer's records in order; a record is valid during its visit. Returns their number. A malformed

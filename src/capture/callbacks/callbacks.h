@@ -20,9 +20,8 @@ struct call_plan {
     uint16_t record_bytes_max; /* space to reserve in the ring */
     uint16_t param;            /* index of the first parameter in call_params */
     uint8_t param_count;
-    uint8_t flags; /* enum call_plan_flags */
-    bool is_plain; /* has parameters, and all are integers in CUPTI's struct itself */
-    uint8_t reserved;
+    bool is_plain;  /* has parameters, and all are integers in CUPTI's struct itself */
+    uint16_t flags; /* enum call_plan_flags */
 };
 
 enum call_plan_flags {
@@ -31,9 +30,10 @@ enum call_plan_flags {
     PLAN_NO_SPAN = 4, /* callback enabled for its graph or bound, or to recognize nested driver calls */
     PLAN_BEGINS_TRACING = 8, /* cudaProfilerStart, if it bounds the tracing */
     PLAN_ENDS_TRACING = 16,
-    PLAN_COUNTS = 32,     /* hardware counters of its kernel may be read */
-    PLAN_TAKES_CODE = 64, /* a call whose stack is recorded; after launch_stacks_start() */
-    PLAN_TAKES_EACH = 128 /* with TAKES_CODE: without sampling, and native frames, too */
+    PLAN_COUNTS = 32,      /* hardware counters of its kernel may be read */
+    PLAN_TAKES_CODE = 64,  /* a call whose stack is recorded; after launch_stacks_start() */
+    PLAN_TAKES_EACH = 128, /* with TAKES_CODE: without sampling, and native frames, too */
+    PLAN_TAKES_NAME = 256  /* a launch whose kernel's name is recorded (launch_names.h) */
 };
 
 /* Passed to cuptiSubscribe. */
@@ -43,8 +43,8 @@ cupti_callback_fn callbacks_handle;
 enum status callbacks_init(bool parameters) MUST_CHECK;
 
 /* The flags of a call's plan, after callbacks_init(). Those of graphs are already set. */
-void callbacks_add_flags(enum call_domain domain, uint32_t cbid, uint8_t flags);
-uint8_t callbacks_flags(enum call_domain domain, uint32_t cbid);
+void callbacks_add_flags(enum call_domain domain, uint32_t cbid, uint16_t flags);
+uint16_t callbacks_flags(enum call_domain domain, uint32_t cbid);
 
 /* The flag that makes cudaProfilerStart or cudaProfilerStop, of both APIs, call callbacks_on_bound. 0:
  * another call. */

@@ -5,6 +5,7 @@
 #include "capture/stacks/launch_stacks.h"
 
 cuptiGetGraphNodeId_fn *graph_nodes_id_source;
+cuptiGetGraphExecId_fn *graph_nodes_exec_id_source;
 bool graph_nodes_have_code;
 
 /* If the ring is full, spans lack a node count or links, but none is lost. */
@@ -62,6 +63,12 @@ static uint64_t id_of(void *node)
 {
     uint64_t id = 0;
     return node && graph_nodes_id_source(node, &id) == CUPTI_OK ? id : 0;
+}
+
+static uint32_t exec_id_of(void *exec)
+{
+    uint32_t id = 0;
+    return graph_nodes_exec_id_source && graph_nodes_exec_id_source(exec, &id) == CUPTI_OK ? id : 0;
 }
 
 /* Describes the stack in the ring. False: no room. */
@@ -135,6 +142,7 @@ void graph_nodes_handle(struct host_thread *thread, uint32_t cbid, const struct 
         struct resource_record record = begin_record(cbid);
         record.handle = (uint64_t)(uintptr_t)data->graphExec;
         record.nodes = thread->graphs.cloned;
+        record.id = exec_id_of(data->graphExec);
         thread->graphs.cloned = 0;
         graph_nodes_flush(thread);
         write_record(thread, &record);

@@ -15,6 +15,8 @@
 
 /* Returns a node's ID; NULL: nodes are only counted. Set before callbacks are enabled. */
 extern cuptiGetGraphNodeId_fn *graph_nodes_id_source;
+/* Returns the ID of an executable graph; NULL: it is not needed, or CUPTI has none. */
+extern cuptiGetGraphExecId_fn *graph_nodes_exec_id_source;
 /* Whether the code that creates nodes is taken, once per runtime call. Set at the same time. */
 extern bool graph_nodes_have_code;
 

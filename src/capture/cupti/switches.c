@@ -306,6 +306,13 @@ static uint8_t code_flags(uint8_t group)
     return has_all && is_one ? PLAN_TAKES_CODE : 0;
 }
 
+/* Launches of kernels need callbacks even if they have no span, where CUPTI does not keep their names. */
+static bool takes_name(enum call_domain domain, uint32_t cbid)
+{
+    const struct call_info *info = call_info(domain, cbid);
+    return decode_name && info && info->group == CALL_GROUP_LAUNCH;
+}
+
 static bool can_take_code(void)
 {
     if (!settings_have_stacks(settings))
@@ -326,7 +333,7 @@ static void enable_calls(void)
         uint32_t count = domain == CALL_RUNTIME ? call_count_runtime : call_count_driver;
         for (uint32_t cbid = 1; cbid < count; cbid++) {
             bool is_wanted = selection_has_call(settings, domain, cbid);
-            uint8_t flags = bound_flags(domain, cbid);
+            uint16_t flags = bound_flags(domain, cbid) | (takes_name(domain, cbid) ? PLAN_TAKES_NAME : 0);
             if (!is_wanted && !(may_hide && selection_hides_call(settings, domain, cbid)) &&
                 !announces_graphs(domain, cbid) && !flags)
                 continue;
@@ -362,6 +369,9 @@ static void enable_graphs(void)
 {
     bool nodes = settings_have_graph_nodes(settings);
     graph_nodes_id_source = nodes ? cupti->cuptiGetGraphNodeId : NULL;
+    /* Later versions say which launch a node's work belongs to (correlate/join/graph_runs.h). */
+    graph_nodes_exec_id_source =
+        nodes && cupti->version < CUPTI_VERSION_13_2 ? cupti->cuptiGetGraphExecId : NULL;
     enable_resource(CUPTI_RESOURCE_GRAPHNODE_CLONED);
     enable_resource(CUPTI_RESOURCE_GRAPHEXEC_CREATED);
     if (graph_nodes_id_source)
@@ -371,6 +381,8 @@ static void enable_graphs(void)
 static void enable_callbacks(void)
 {
     enable_calls();
+    if (decode_name)
+        enable_resource(CUPTI_RESOURCE_MODULE_UNLOAD_STARTING);
     if (settings->capture.resource) {
         enable_resource(CUPTI_RESOURCE_CONTEXT_CREATED);
         enable_resource(CUPTI_RESOURCE_CONTEXT_DESTROY_STARTING);

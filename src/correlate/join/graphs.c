@@ -1,5 +1,6 @@
 #include "correlate/join/graphs.h"
 
+#include "correlate/join/graph_runs.h"
 #include "model/settings.h"
 
 #include <stdlib.h>
@@ -23,6 +24,7 @@ struct exec {
     uint64_t handle; /* 0: free */
     uint64_t created_ns;
     uint32_t nodes;
+    uint32_t id; /* CUPTI's; 0: unknown */
 };
 
 struct launch {
@@ -70,6 +72,7 @@ struct graphs {
     struct made_run made[RUNS_MADE];
     struct node_table *table; /* NULL: nodes have no links */
     uint64_t *codes;          /* of the table's nodes, 0: unknown; NULL: all are */
+    struct graph_runs *runs;  /* NULL: nodes are not traced */
 };
 
 enum status graphs_create(bool nodes, bool code, struct graphs **graphs)
@@ -79,7 +82,8 @@ enum status graphs_create(bool nodes, bool code, struct graphs **graphs)
         return STATUS_NO_MEMORY;
     made->table = nodes ? calloc(1, sizeof *made->table) : NULL;
     made->codes = nodes && code ? calloc(GRAPH_NODES_MAX, sizeof *made->codes) : NULL;
-    if ((nodes && !made->table) || (nodes && code && !made->codes)) {
+    bool has_runs = !nodes || graph_runs_create(&made->runs) == STATUS_OK;
+    if (!has_runs || (nodes && !made->table) || (nodes && code && !made->codes)) {
         graphs_destroy(made);
         return STATUS_NO_MEMORY;
     }
@@ -92,6 +96,7 @@ void graphs_destroy(struct graphs *graphs)
     if (graphs) {
         free(graphs->table);
         free(graphs->codes);
+        graph_runs_destroy(graphs->runs);
     }
     free(graphs);
 }
@@ -116,7 +121,7 @@ static void note_exec(struct graphs *graphs, const struct resource_record *resou
     struct exec *exec = find_exec(graphs, resource->handle);
     if (!exec)
         exec = &graphs->execs[set * WAYS + graphs->next_way[set]++ % WAYS];
-    *exec = (struct exec){resource->handle, resource->time_ns, resource->nodes};
+    *exec = (struct exec){resource->handle, resource->time_ns, resource->nodes, resource->id};
 }
 
 void graphs_launch(struct graphs *graphs, const struct call_record *call)
@@ -126,6 +131,8 @@ void graphs_launch(struct graphs *graphs, const struct call_record *call)
     struct exec *exec = find_exec(graphs, call->values[0]);
     graphs->launches[call->correlation_id % LAUNCHES] =
         (struct launch){call->correlation_id, exec ? exec->nodes : 0, call->values[0], call->start_ns};
+    if (graphs->runs && exec && exec->id)
+        graph_runs_launched(graphs->runs, exec->id, call->correlation_id, call->start_ns);
 }
 
 /* CUDA reuses the handle of a destroyed graph, and the new graph's record can arrive before or after a
@@ -316,4 +323,15 @@ bool graphs_capture_of(struct graphs *graphs, uint64_t node_id, struct span_link
     memcpy(link->trace_id, node->trace_id, sizeof link->trace_id);
     memcpy(link->span_id, node->span_id, sizeof link->span_id);
     return true;
+}
+
+void graphs_node_ran(struct graphs *graphs, const struct activity_record *record)
+{
+    if (graphs->runs && record->graph_id && record->correlation_id && record->start_ns)
+        graph_runs_ran(graphs->runs, record->graph_id, record->correlation_id, record->start_ns);
+}
+
+uint32_t graphs_execution_of(const struct graphs *graphs, const struct activity_record *record, bool is_late)
+{
+    return graphs->runs ? graph_runs_find(graphs->runs, record->graph_id, record->start_ns, is_late) : 0;
 }

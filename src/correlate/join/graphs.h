@@ -40,6 +40,17 @@ uint32_t graphs_nodes_launched(struct graphs *graphs, uint32_t correlation_id);
  * (0: unknown). False: the call is unknown, or nodes are not tracked. */
 bool graphs_capture_of(struct graphs *graphs, uint64_t node_id, struct span_link *link, uint64_t *code);
 
+/* A node ran, and its record says for which launch. */
+void graphs_node_ran(struct graphs *graphs, const struct activity_record *record);
+
+/* Whether this is work of a graph whose record does not say which call launched it (graph_runs.h). */
+static inline bool graphs_lack_launch(const struct activity_record *record)
+{
+    return !record->correlation_id && record->graph_node_id && record->graph_id;
+}
+/* Its launch's correlation ID, as graph_runs_find(). */
+uint32_t graphs_execution_of(const struct graphs *graphs, const struct activity_record *record, bool is_late);
+
 /* Whether nodes are tracked for links. */
 bool graphs_link_nodes(const struct graphs *graphs);
 

@@ -284,7 +284,8 @@ static void describe(struct correlate *c, const struct activity_record *record,
     if (c->activities.gpu_counted && record->kind == ACTIVITY_KERNEL)
         gpu_counted_put(c->activities.gpu_counted, record->correlation_id, span);
     describe_graph(c, record);
-    activity_times_mark(span, record, c->activities.is_time_unknown);
+    if (record->end_ns <= record->start_ns)
+        activity_times_mark(span, record, c->activities.is_time_unknown);
     if (error)
         put_error(span, error);
 }
@@ -389,7 +390,8 @@ static bool is_of_sleep(const struct correlate *c, const struct activity_record 
  * sleep. */
 static bool has_a_call(const struct correlate *c, const struct activity_record *record)
 {
-    return c->options.expects_calls && record->correlation_id && activity_table[record->kind].is_gpu_work;
+    return c->options.expects_calls && (record->correlation_id || graphs_lack_launch(record)) &&
+           activity_table[record->kind].is_gpu_work;
 }
 
 static void give_up(struct correlate *c, const struct activity_record *record)
@@ -407,16 +409,32 @@ static void give_up(struct correlate *c, const struct activity_record *record)
  * it contains them, if it started before them. */
 static bool contains_call(const struct activity_record *record, const struct pending_call *call)
 {
-    return !activity_table[record->kind].is_gpu_work && record->start_ns < call->start_ns;
+    return record->start_ns < call->start_ns && !activity_table[record->kind].is_gpu_work &&
+           !(call->flags & PENDING_UNSAMPLED);
 }
 
-static struct pending_call *find_call(struct correlate *c, const struct activity_record *record)
+/* Work in the body of a conditional node: its launch is known a little later. */
+__attribute__((noinline)) static struct pending_call *
+find_launch(struct correlate *c, const struct activity_record *record, bool is_late)
 {
+    uint32_t launch = graphs_execution_of(c->graphs, record, is_late);
+    return launch ? pending_find(c->pending, launch, record->start_ns) : NULL;
+}
+
+static struct pending_call *find_call(struct correlate *c, const struct activity_record *record, bool is_late)
+{
+    if (__builtin_expect(record->graph_node_id != 0, 0)) {
+        graphs_node_ran(c->graphs, record);
+        if (graphs_lack_launch(record))
+            return find_launch(c, record, is_late);
+    }
     struct pending_call *call =
         record->correlation_id ? pending_find(c->pending, record->correlation_id, record->start_ns) : NULL;
-    if (call && activity_table[record->kind].is_gpu_work && pending_answer(c->pending, call))
+    if (!call)
+        return NULL;
+    if (activity_table[record->kind].is_gpu_work && pending_answer(c->pending, call))
         counting_answer(c, call->account);
-    return call && !(call->flags & PENDING_UNSAMPLED) && contains_call(record, call) ? NULL : call;
+    return contains_call(record, call) ? NULL : call;
 }
 
 static void emit_without_times(struct correlate *c, const struct activity_record *record,
@@ -492,7 +510,7 @@ void correlate_activity(struct correlate *c, const struct activity_record *recor
     if ((lacks_device(c, record) || lacks_counts(c, record)) &&
         waiting_push(c->activities.waiting, record, c->now_ns))
         return;
-    struct pending_call *call = find_call(c, record);
+    struct pending_call *call = find_call(c, record, false);
     if (!activity_times_are_sound(record)) {
         bool may_wait = !call && record->kind == ACTIVITY_GRAPH_TRACE && has_a_call(c, record);
         if (!may_wait || !waiting_push(c->activities.waiting, record, c->now_ns))
@@ -520,7 +538,7 @@ static bool sweep_one(void *context, const void *entry, uint64_t since_ns)
     waiting_unpack(entry, &record);
     if ((!is_late && lacks_device(c, &record)) || (may_await_counts && lacks_counts(c, &record)))
         return false;
-    struct pending_call *call = find_call(c, &record);
+    struct pending_call *call = find_call(c, &record, is_late);
     if (!is_late && !call && has_a_call(c, &record))
         return false;
     if (!activity_times_are_sound(&record))

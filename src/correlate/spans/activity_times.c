@@ -84,8 +84,6 @@ __attribute__((cold)) bool activity_times_complete(struct correlate *c, const st
 
 void activity_times_mark(struct span *span, const struct activity_record *record, bool are_unknown)
 {
-    if (record->end_ns > record->start_ns)
-        return;
     span->end_ns = record->start_ns + 1;
     if (are_unknown) {
         span_attr_bool(span, ATTR("cuda.time_unknown"), true);

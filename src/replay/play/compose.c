@@ -4,6 +4,7 @@
 #include "model/cuda/activities.h"
 
 #include "replay/faults.h"
+#include "replay/play/replay_modules.h"
 #include "replay/replay_state.h"
 
 #include <stdatomic.h>
@@ -146,7 +147,7 @@ static uint64_t field_value(const struct activity_record *record, const struct a
     case ROLE_NAME:
         if (record->kind == ACTIVITY_KERNEL && fault(FAULT_UNIQUE_NAMES))
             return (uint64_t)(uintptr_t)unique_name(fault(FAULT_UNIQUE_NAMES));
-        return (uint64_t)(uintptr_t)record->name;
+        return (uint64_t)(uintptr_t)replay_modules_name(record);
     case ROLE_GRAPH:
         return record->graph_id;
     case ROLE_GRAPH_NODE:

@@ -3,6 +3,7 @@
 #include "model/cuda/calls.h"
 
 #include "replay/faults.h"
+#include "replay/play/replay_modules.h"
 #include "replay/play/replay_objects.h"
 #include "replay/play/replay_params.h"
 #include "replay/play/replay_records.h"
@@ -154,6 +155,13 @@ static bool is_enabled_by_any(uint32_t domain, uint32_t cbid)
     return is_enabled;
 }
 
+static void unload_module(uint32_t module_id)
+{
+    struct cupti_module_data module = {.moduleId = module_id};
+    struct cupti_resource_data data = {.resourceDescriptor = &module};
+    deliver(CUPTI_DOMAIN_RESOURCE, CUPTI_RESOURCE_MODULE_UNLOAD_STARTING, &data, "the end of a module");
+}
+
 bool replay_callbacks_call(const struct item *item, uint64_t *data)
 {
     const struct call_record *call = item->call;
@@ -173,7 +181,7 @@ bool replay_callbacks_call(const struct item *item, uint64_t *data)
         .functionName = info ? call_name(info) : "unknown",
         .functionParams = params.bytes,
         .functionReturnValue = is_exit ? &result : NULL,
-        .symbolName = item->symbol,
+        .symbolName = replay_modules_symbol(item, unload_module),
         .context = replay_objects_context(call->context_id),
         .contextUid = call->context_id,
         .correlationId = replay_correlation(call->correlation_id),
@@ -184,6 +192,7 @@ bool replay_callbacks_call(const struct item *item, uint64_t *data)
         is_delivered |= deliver_to(&subscribers[i], call->head.domain, call->head.cbid, &callback_data,
                                    callback_data.functionName);
     }
+    replay_modules_end(item);
     if (is_failed)
         replay_note_failure();
     return is_delivered;

@@ -61,12 +61,12 @@ bool steps_take(struct step_boundary *boundary, uint64_t *missed)
 }
 
 /* It walks no stacks, either. */
-void callbacks_add_flags(enum call_domain domain, uint32_t cbid, uint8_t flags)
+void callbacks_add_flags(enum call_domain domain, uint32_t cbid, uint16_t flags)
 {
     (void)domain, (void)cbid, (void)flags;
 }
 
-uint8_t callbacks_flags(enum call_domain domain, uint32_t cbid)
+uint16_t callbacks_flags(enum call_domain domain, uint32_t cbid)
 {
     (void)domain, (void)cbid;
     return 0;

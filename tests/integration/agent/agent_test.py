@@ -57,6 +57,28 @@ class Replay(Case):
                 held.check_calls()
                 self.assertEqual(held.differences, [])
 
+    def test_names_of_kernels_whose_module_is_unloaded(self):
+        """Each kernel has a name of its own, in a module that is unloaded four launches later; before 13.5, this frees the
+        name that its record points to."""
+        ways = [("classic", release, "") for release in (*CLASSIC_RELEASES, "13.4")]
+        for api, release, excluded in [*ways, ("subscriber", "13.5", ""), ("classic", "13.0", "cudaLaunch*")]:
+            with self.subTest(api=api, release=release, excluded=excluded):
+                result = self.replay("threads", "--api", api, "--cupti-version", release, fail="modules=4",
+                                     settings={"capture.calls.deny": excluded} if excluded else None)
+                kernels = [span for span in result.spans if span.attributes.get("cuda.activity") == "kernel"]
+                self.assertEqual(len(kernels), 128)
+                self.assertEqual([span.name for span in kernels],
+                                 [f"jit_kernel_{span.attributes['cuda.correlation.id']}" for span in kernels])
+                self.assertEqual(result.report["counters"]["kernels_nameless"], 0)
+
+    def test_a_recording_has_the_names_of_such_kernels(self):
+        copy = self.directory / "copy.cuspanrec"
+        self.replay("threads", "--api", "classic", "--cupti-version", "13.0", fail="modules=4",
+                    settings={"record_file": copy}, to_file=False)
+        kernels = [a for a in recording.read(str(copy)).activities if a.kind == recording.KERNEL]
+        self.assertEqual(len(kernels), 128)
+        self.assertEqual([a.name for a in kernels], [f"jit_kernel_{a.correlation_id}" for a in kernels])
+
     def test_host_activity_starts_in_its_parent(self):
         """CUPTI's own work that loads modules has the correlation ID of the calls that it makes."""
         result = self.replay(ROOT / "examples/training/slow_step.cuspanrec")
@@ -119,6 +141,22 @@ class Graphs(Case):
                 self.assertGreaterEqual(span.start_ns, by_id[span.parent_id].start_ns)
                 self.assertEqual(span.attributes["cuda.graph.nodes"], 6)
             self.assertRegex(result.err, "several threads launch the same executable graph")
+
+    def test_bodies_of_conditional_nodes_are_children_of_their_launch(self):
+        """Recorded with CUPTI 13.0, whose records of bodies have no correlation ID: graphs with a while node, in the second
+        one with an if node inside, launched twice."""
+        for name, bodies in ("graph_while", 8), ("graph_nested", 12):
+            result = self.replay(ROOT / f"tests/gpu/recordings/{name}.cuspanrec", "--api", "classic", "--cupti-version", "13.0",
+                                 settings={"detail": "graph-nodes"})
+            launches = sorted((span for span in result.spans if span.name == "cudaGraphLaunch"), key=lambda s: s.start_ns)
+            nodes = [span for span in result.spans if span.attributes.get("cuda.graph.node.id")]
+            self.assertEqual(len(nodes), bodies + 2)
+            for i, launch in enumerate(launches):
+                below = [span for span in nodes if span.parent_id == launch.span_id]
+                self.assertEqual(len(below), bodies // 2 + 1)
+                until = launches[i + 1].start_ns if i + 1 < len(launches) else 2**63
+                self.assertTrue(all(launch.start_ns < span.start_ns < until for span in below))
+            self.assertEqual(result.report["counters"]["orphans"], 0)
 
     def linked(self, result):
         by_id = {span.span_id: span for span in result.spans}

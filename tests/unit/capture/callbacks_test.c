@@ -5,6 +5,7 @@
 #include "capture/callbacks/callback_time.h"
 #include "capture/capture.h"
 #include "capture/callbacks/graph_nodes.h"
+#include "capture/callbacks/launch_names.h"
 #include "abi/params.h"
 #include "capture/callbacks/threads.h"
 #include "capture/stacks/launch_stacks.h"
@@ -1210,6 +1211,115 @@ static void test_without_room_for_its_stack_a_call_goes_alone(void **state)
     assert_int_equal(launch_stacks_start(&allocation_stacks, NULL), STATUS_OK);
 }
 
+/* The name precedes its first launch, whose record ends with the address, as those of later ones. */
+static void expect_launch(struct call *call, const char *symbol, bool is_new)
+{
+    call->data.symbolName = symbol;
+    call->data.correlationId++;
+    enter(call);
+    leave(call);
+    if (is_new) {
+        const struct kernel_name_record *name = (const struct kernel_name_record *)(const void *)next();
+        assert_int_equal(name->head.type, RECORD_KERNEL_NAME);
+        assert_int_equal(name->head.bytes % 8, 0);
+        assert_int_equal(name->correlation_id, call->data.correlationId);
+        assert_int_equal(name->address, (uintptr_t)symbol);
+        assert_int_equal(name->text_bytes, strlen(symbol));
+        assert_string_equal(name->text, symbol);
+        release();
+    }
+    const struct call_record *record = next_call();
+    uint64_t address;
+    memcpy(&address, (const uint8_t *)record + record->head.bytes - sizeof address, sizeof address);
+    assert_int_equal(record->correlation_id, call->data.correlationId);
+    assert_int_equal(address, (uintptr_t)symbol);
+    release();
+    assert_null(next());
+}
+
+static void unload(uint32_t cbid)
+{
+    struct cupti_module_data module = {.moduleId = 1};
+    struct cupti_resource_data data = {.resourceDescriptor = &module};
+    callbacks_handle(NULL, CUPTI_DOMAIN_RESOURCE, cbid, &data);
+}
+
+static _Atomic uint64_t known_names[LAUNCH_NAMES_BYTES / sizeof(uint64_t)];
+
+static void test_names_are_taken_at_the_first_launch(void **state)
+{
+    launch_names_start(known_names);
+    static char one[] = "_Z3onei", other[] = "_Z5otheri";
+    struct call call;
+    (void)state;
+    find(&call, CALL_DRIVER, "cuLaunchCooperativeKernel", 30);
+    callbacks_add_flags(CALL_DRIVER, call.cbid, PLAN_TAKES_NAME);
+    callbacks_add_flags(CALL_DRIVER, call.cbid, PLAN_TAKES_NAME); /* once more changes nothing */
+    expect_launch(&call, one, true);
+    expect_launch(&call, other, true);
+    expect_launch(&call, one, false);
+    expect_launch(&call, other, false);
+    unload(CUPTI_RESOURCE_MODULE_UNLOAD_STARTING); /* the address may have another name now, or the same */
+    expect_launch(&call, strcpy(one, "_Z3twoi"), true);
+    expect_launch(&call, other, true);
+    expect_launch(&call, one, false);
+    atomic_store(&mode_now, MODE_ASLEEP); /* also of modules that are unloaded in sleep */
+    unload(CUPTI_RESOURCE_MODULE_UNLOAD_STARTING);
+    atomic_store(&mode_now, MODE_ON);
+    expect_launch(&call, one, true);
+    call.data.symbolName = NULL;
+    enter(&call);
+    leave(&call);
+    assert_int_equal(next()->type, RECORD_CALL);
+    release();
+}
+
+/* A launch without a span still names its kernel. */
+static void test_names_of_excluded_launches_are_taken(void **state)
+{
+    static char symbol[] = "_Z3onei";
+    struct call call;
+    (void)state;
+    find(&call, CALL_DRIVER, "cuLaunchCooperativeKernel_ptsz", 40);
+    callbacks_add_flags(CALL_DRIVER, call.cbid, PLAN_TAKES_NAME | PLAN_NO_SPAN);
+    call.data.symbolName = symbol;
+    for (int i = 0; i < 3; i++) {
+        enter(&call);
+        leave(&call);
+        const struct kernel_name_record *name = (const struct kernel_name_record *)(const void *)next();
+        assert_int_equal(name->head.type, RECORD_KERNEL_NAME);
+        assert_int_equal(name->address, (uintptr_t)symbol);
+        assert_int_equal(name->text_bytes, i ? 0 : strlen(symbol));
+        release();
+        assert_null(next());
+    }
+}
+
+/* Then the next launch names the function. */
+static void test_a_name_that_finds_the_ring_full_is_taken_later(void **state)
+{
+    static char symbol[2000];
+    struct call call, small;
+    (void)state;
+    memset(symbol, 'k', sizeof symbol - 1);
+    find(&call, CALL_DRIVER, "cuLaunchCooperativeKernel", 50);
+    find(&small, CALL_RUNTIME, "cudaStreamSynchronize", 17);
+    callbacks_add_flags(CALL_DRIVER, call.cbid, PLAN_TAKES_NAME);
+    while (ring_used(&thread_known()->ring) + 1000 < thread_known()->ring.bytes) {
+        enter(&small);
+        leave(&small);
+    }
+    uint64_t lost = thread_known()->notes_lost;
+    call.data.symbolName = symbol;
+    enter(&call);
+    leave(&call);
+    assert_int_equal(thread_known()->notes_lost, lost + 1);
+    atomic_store(&thread_known()->notes_lost, lost);
+    while (next())
+        release();
+    expect_launch(&call, symbol, true);
+}
+
 static pthread_barrier_t barrier, late_barrier;
 
 static void *hold_a_ring(void *unused)
@@ -1473,6 +1583,9 @@ int main(void)
         cmocka_unit_test_setup(test_a_full_ring_is_counted, setup),
         cmocka_unit_test_setup(test_an_allocation_comes_with_its_stack, setup),
         cmocka_unit_test_setup(test_without_room_for_its_stack_a_call_goes_alone, setup),
+        cmocka_unit_test_setup(test_names_are_taken_at_the_first_launch, setup),
+        cmocka_unit_test_setup(test_names_of_excluded_launches_are_taken, setup),
+        cmocka_unit_test_setup(test_a_name_that_finds_the_ring_full_is_taken_later, setup),
         cmocka_unit_test_setup(test_calls_without_a_ring_are_counted_once, setup),
         cmocka_unit_test_setup(test_threads_call_while_one_drains, setup),
         cmocka_unit_test_setup(test_calls_that_are_open_at_the_end_are_counted, setup),

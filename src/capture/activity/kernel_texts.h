@@ -1,0 +1,26 @@
+/* The texts of kernels' names, where CUPTI does not keep them (callbacks/launch_names.h). Pipeline thread.
+ *
+ * A launch names its kernel by the address of a text, which an earlier record has. An address has another
+ * text after its module was unloaded, so a text counts from a launch on: correlation IDs count up. Texts are
+ * kept in two halves. A full half replaces the other one, whose texts are forgotten and taken again at the
+ * next launches. */
+#ifndef CUSPAN_CAPTURE_ACTIVITY_KERNEL_TEXTS_H
+#define CUSPAN_CAPTURE_ACTIVITY_KERNEL_TEXTS_H
+
+#include "base/status.h"
+#include "model/record.h"
+
+/* `kept_ns`: how long a text remains valid at least after kernel_texts_find(). NO_MEMORY. */
+enum status kernel_texts_create(uint64_t kept_ns) MUST_CHECK;
+void kernel_texts_destroy(void); /* for tests */
+
+void kernel_texts_note(const struct kernel_name_record *record);
+/* A launch of the kernel whose name has this address; 0: unknown. */
+void kernel_texts_launch(uint32_t correlation_id, uint64_t address);
+
+/* The name of the kernel with this record, whose `name` is CUPTI's pointer. Without a launch of its own, as a
+ * node of a graph, it is read if the text is surely still there. NULL: unknown, and counted
+ * (kernels_nameless). */
+const char *kernel_texts_find(const struct activity_record *record);
+
+#endif

@@ -1,0 +1,107 @@
+#!/bin/bash
+# Measures CUPTI's behavior that docs/cupti.md describes under "Names" and "Graph records": programs/jit_names.c and
+# programs/graph_records.cu with each CUPTI in build/cupti-*/. Takes about two minutes.
+#   tests/gpu/cupti_behavior.sh OUTDIR [names|graphs]...
+set -eu
+# shellcheck source=../../tools/lib.sh
+. "$(dirname "$0")/../../tools/lib.sh"
+cd "$ROOT"
+OUTDIR=$1
+shift
+BIN=build/gpu-test
+mkdir -p "$BIN" "$OUTDIR"
+NVCC=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+[ -x "$NVCC" ] || NVCC=build/cuda/bin/nvcc
+INCLUDE=$(dirname "$(dirname "$(readlink -f "$NVCC")")")/include
+SOURCES="tests/gpu/programs/bare_cupti.c src/capture/activity/decode.c src/abi/layouts.c src/abi/layouts_table.c
+    src/model/cuda/activities_table.c src/base/log.c src/base/accounting/counters.c"
+
+build() {
+    local source object objects=()
+    for source in $SOURCES; do
+        object=$BIN/$(basename "$source" .c).o
+        cc -O1 -g -fPIC -D_GNU_SOURCE -Isrc -c "$source" -o "$object"
+        objects+=("$object")
+    done
+    cc -O1 -g -D_GNU_SOURCE -Isrc -I"$INCLUDE" -o "$BIN/jit_names" tests/gpu/programs/jit_names.c "${objects[@]}" -ldl -lpthread
+    "$NVCC" -cubin -arch=sm_90 -o "$BIN/jit_kernel.cubin" tests/gpu/programs/jit_kernel.cu
+    "$NVCC" -arch=sm_90 -std=c++17 -rdc=true -Isrc -o "$BIN/graph_records" tests/gpu/programs/graph_records.cu "${objects[@]}" -lcudadevrt -ldl
+}
+
+# Programs that run as they are, from another machine, are not built again.
+runs() {
+    local status=0
+    "$BIN/$1" >/dev/null 2>&1 || status=$?
+    [ "$status" -eq 2 ]
+}
+{ runs jit_names && runs graph_records; } || build
+
+apis() {
+    case $1 in
+    *-13.[345]/*) echo classic subscriber ;;
+    *) echo classic ;;
+    esac
+}
+
+# run_all JOBS OUTFILE: runs the lines of standard input, "LIBRARY API PROGRAM ARGUMENTS...", JOBS at a time.
+run_all() {
+    local parts=$BIN/parts-$$
+    mkdir -p "$parts"
+    nl -w4 -nrz | xargs -P "$1" -d '\n' -I{} bash -c '
+        read -r number library api program arguments <<<"{}"
+        { echo "== $library $api $arguments"
+          timeout 60 '"$BIN"'/$program "$(realpath $library)" $api $arguments || echo "status $?"
+        } >'"$parts"'/$number 2>&1'
+    cat "$parts"/* >"$2"
+    rm -r "$parts"
+}
+
+# lines PROGRAM VERSIONS ARGUMENTS...: with each library and API
+lines() {
+    local library api program=$1 versions=$2 arguments
+    shift 2
+    for library in build/cupti-*/libcupti.so.1[23]; do
+        [[ $library =~ build/cupti-($versions)/ ]] || continue
+        for api in $(apis "$library"); do
+            for arguments in "$@"; do
+                echo "$library $api $program $arguments"
+            done
+        done
+    done
+}
+
+CUBIN=$BIN/jit_kernel.cubin
+ALL='12.0|12.4|12.9|13.[0-5]'
+for part in "${@:-names}"; do
+    case $part in
+    names)
+        lines jit_names "$ALL" "p 1000 $CUBIN" "ps 1000 $CUBIN" "lp 1000 $CUBIN" "lps 1000 $CUBIN" "e 1000 $CUBIN" \
+            "pu 300 $CUBIN" "psu 300 $CUBIN" "g 300 $CUBIN" "gc 300 $CUBIN" | run_all 8 "$OUTDIR/names.txt"
+        ;;
+    reset) lines jit_names '12.9|13.0|13.5' "psx 20 $CUBIN" | run_all 4 "$OUTDIR/reset.txt" ;;
+    shared)
+        lines graph_records '12.4|12.9|13.0|13.2|13.5' 'graph shared 400 4 1 own' 'graph shared 400 4 1 same' 'graph shared 400 4 10 own' \
+            'graph shared 400 4 1 mutex' 'node shared 400 4 1 own' | run_all 2 "$OUTDIR/shared.txt"
+        ;;
+    kinds)
+        lines graph_records '12.9|13.0|13.2|13.5' 'graph while' 'node while' 'graph nested' 'node nested' 'node if' \
+            'node switch' 'graph device' 'node device' | run_all 6 "$OUTDIR/kinds.txt"
+        ;;
+    device)
+        export BARE_DEVICE_GRAPHS=1
+        lines graph_records '12.9|13.0|13.5' 'graph device' 'node device' | run_all 4 "$OUTDIR/device.txt"
+        ;;
+    crash)
+        for library in build/cupti-12.9/libcupti.so.12 build/cupti-13.0/libcupti.so.13 build/cupti-13.5/libcupti.so.13; do
+            for run in "none classic graph" "$library classic graph" "$library classic node" "$library subscriber graph"; do
+                [[ $run != *subscriber* || $library == *13.5* ]] || continue
+                for how in own same mutex; do
+                    seq 40 | xargs -P 8 -I{} bash -c "timeout 30 $BIN/graph_records ${run% * *} ${run#* } shared 400 4 1 $how >/dev/null 2>&1; echo \$?" | sort | uniq -c |
+                        tr '\n' ' ' | sed "s#^#$library: $run $how: #"
+                    echo
+                done
+            done
+        done >"$OUTDIR/crash.txt" 2>&1
+        ;;
+    esac
+done
