@@ -9,16 +9,30 @@ forms of Grafana leave a backslash as it is, which ends a string of ClickHouse e
 queries."""
 
 import difflib
+import importlib.util
 import json
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "deploy/fleet/grafana/dashboards"
-CALLS = json.loads((ROOT / "python/cuspan/fleet/calls.json").read_text(encoding="utf-8"))
+FLEET = ROOT / "python/cuspan/fleet"
+CALLS = json.loads((FLEET / "calls.json").read_text(encoding="utf-8"))
 SOURCE = {"type": "grafana-clickhouse-datasource", "uid": "cuspan"}
 TABLE, SERIES, TRACE = 1, 0, 3  # of the plugin
 WIDTH = 24
+
+
+def sql_of_questions():
+    """cuspan.fleet._sql, which needs nothing. Its package needs DuckDB."""
+    found = importlib.util.spec_from_file_location("cuspan_fleet_sql", FLEET / "_sql.py")
+    module = importlib.util.module_from_spec(found)
+    sys.modules[found.name] = module
+    found.loader.exec_module(module)
+    return module
+
+
+SQL = sql_of_questions()
 
 
 def value(name):
@@ -164,20 +178,22 @@ ORDER BY time, label"""
 
 
 def step_times(names):
-    return f"""SELECT time, process AS label, duration_ns AS duration
-{spans(names, "step IS NOT NULL", "coalesce(step_kind, 'train') = 'train'")}
+    return f"""SELECT time, process AS label, greatest(duration_ns - coalesce(toInt64OrNull(attributes['cuda.step.gpu_backlog']), 0), 0) AS duration
+{spans(names, "step IS NOT NULL", "coalesce(step_kind, 'train') = 'train'", "NOT startsWith(name, 'step ')")}
 ORDER BY time
 LIMIT 20000"""
 
 
 def steps(names):
     return f"""WITH marks AS (
-    SELECT trace_id, step, coalesce(nullIf(step_kind, 'train'), '') AS kind, process, duration_ns
-    {spans(names, "step IS NOT NULL")}
+    SELECT trace_id, step, coalesce(nullIf(step_kind, 'train'), '') AS kind, process,
+        greatest(spans.duration_ns - coalesce(toInt64OrNull(attributes['cuda.step.gpu_backlog']), 0), 0) AS step_ns,
+        coalesce(toInt64OrNull(attributes['cuda.step.exposed_time']), 0) AS exposed_ns
+    {spans(names, "step IS NOT NULL", "NOT startsWith(name, 'step ')")}
 ),
 durations AS (
-    SELECT step, kind, uniqExact(process) AS processes, min(duration_ns) AS min_ns, max(duration_ns) AS max_ns,
-        argMax(process, duration_ns) AS slowest
+    SELECT step, kind, uniqExact(process) AS processes, min(step_ns) AS min_ns, max(step_ns) AS max_ns,
+        argMax(process, step_ns - exposed_ns) AS slowest
     FROM marks GROUP BY step, kind
 ),
 work AS (
@@ -241,37 +257,11 @@ FROM classes INNER JOIN lasts ON lasts.operation = classes.operation AND lasts.c
 ORDER BY bytes DESC"""
 
 
-def stragglers(names):
-    return f"""WITH traces AS (
-    SELECT trace_id, max(spans.step) AS number
-    {spans(names, "step IS NOT NULL", "coalesce(step_kind, 'train') = 'train'")}
-    GROUP BY trace_id
-),
-arrivals AS (
-    SELECT collective_key, coalesce(collective_communicator, '') AS communicator, collective_ranks, coalesce(collective_bytes, 0) AS bytes,
-        duration_ns, coalesce(spans.rank, 0) AS rank_number, process, host, traces.number AS number
-    {spans(names, "class = 'comm'", "collective_key IS NOT NULL", "collective_ranks > 1",
-           "collective_operation IN ('all_reduce', 'all_gather', 'reduce_scatter', 'all_to_all')")}
-        INNER JOIN traces ON traces.trace_id = spans.trace_id
-),
-instances AS (
-    SELECT communicator, collective_key, quantileExactInclusive(0.5)(duration_ns) AS middle_ns, min(number) AS number,
-        argMin(process, (duration_ns, rank_number)) AS last
-    FROM arrivals GROUP BY communicator, collective_key
-    HAVING count() = max(collective_ranks) AND uniqExact(process) = count() AND min(bytes) = max(bytes)
-),
-late AS (
-    SELECT arrivals.communicator AS communicator, instances.number AS number, process, any(rank_number) AS rank_number, any(host) AS host,
-        count() AS arrived, max(collective_ranks) AS ranks, sum(middle_ns - duration_ns) AS late_ns, countIf(last = process) AS times_last
-    FROM arrivals INNER JOIN instances ON instances.communicator = arrivals.communicator
-        AND instances.collective_key = arrivals.collective_key
-    GROUP BY arrivals.communicator, instances.number, process
-)
-SELECT any(rank_number) AS rank, process, any(late.host) AS host, nullIf(late.communicator, '') AS communicator, max(late.ranks) AS ranks,
-    count() AS steps, sum(arrived) AS collectives, sum(times_last) / sum(arrived) AS last_share,
-    toInt64(trunc(quantileExactInclusive(0.5)(late_ns))) AS lateness_ns
-FROM late GROUP BY late.communicator, process
-ORDER BY lateness_ns DESC"""
+def of_question(name, names, order):
+    """The query of `cuspan fleet` itself."""
+    lines = (FLEET / f"questions/{name}.sql").read_text(encoding="utf-8").splitlines()
+    body = "\n".join(line for line in lines if not line.startswith("-- "))
+    return SQL.expand(f"WITH spans AS (\n    SELECT *, '' AS grp\n    {spans(names)}\n),\n{body}\nORDER BY {order}", SQL.CLICKHOUSE)
 
 
 def code_lines(names):
@@ -428,8 +418,9 @@ RANKS = {"rank": "rank", "process": "process", "host": "host", "steps": "steps",
 COLLECTIVES = {"operation": "operation", "communicator": "communicator", "ranks": "ranks", "from_bytes": "from size", "count": "count",
                "bytes": "bytes", "transfer_ns": "transfer", "busbw": "bus bandwidth", "wait_ns": "wait", "skew_ns": "skew",
                "last": "most often last", "last_share": "how often"}
-STRAGGLERS = {"rank": "rank", "process": "process", "host": "host", "communicator": "communicator", "ranks": "ranks", "steps": "steps",
-              "collectives": "collectives", "last_share": "last in", "lateness_ns": "lateness"}
+STRAGGLERS = {"rank": "rank", "process": "process", "host": "host", "ranks": "ranks", "steps": "steps", "late_steps": "late in",
+              "collectives": "collectives", "last_share": "last in", "lateness_ns": "lateness", "own_ns": "own time",
+              "peers_own_ns": "of its peers", "delay_ns": "delay"}
 REQUESTS = {"trace_id": "trace", "name": "first span", "process": "process", "start": "start", "wall_ns": "duration", "calls": "calls",
             "call_ns": "host time in calls", "errors": "failed calls", "kernels": "kernels", "kernel_ns": "kernel time",
             "move_ns": "time of copies"}
@@ -481,11 +472,12 @@ DASHBOARDS = {
         stat("Failed CUDA calls", "Calls that returned an error.", count_of("count()", IN_JOB, "class = 'call'", "error_text IS NOT NULL")),
         series("Duration of steps by rank", "One point for each step of each rank. A rank far above the others is late.", step_times(IN_JOB),
                "ns", True, points=True),
-        table("Steps", "Work of all ranks together. Fastest and slowest rank: durations of the ranks' spans of the step.", steps(IN_JOB), STEPS,
+        table("Steps", "Work of all ranks together. Fastest and slowest rank: from when the GPU has finished earlier steps to the last work of the step.", steps(IN_JOB), STEPS,
               question="steps"),
         table("Ranks", "Sums over the range of time. Ranks of the same job should have similar sums.", ranks(IN_JOB), RANKS, question="ranks"),
-        table("Late ranks", "Lateness: how much later than the median rank a rank arrives in the collectives of a step, median over the steps. "
-              "Negative: earlier. The first rank holds up the others.", stragglers(IN_JOB), STRAGGLERS, question="stragglers"),
+        table("Late ranks", "Delay: how much longer than that of its peers a rank's own time is, without communication that nothing overlaps. Late in: "
+              "in so many of the steps. Lateness: how much later than the median rank it arrives in the collectives of a step. Medians over the "
+              "steps; the first, the last and cut ones do not count.", of_question("stragglers", IN_JOB, "delay_ns DESC"), STRAGGLERS, question="stragglers"),
         table("Collectives", "By operation, communicator and size, from this power of two to the next one. Those of which a rank is missing do not "
               "count. Transfer: median of the shortest duration over the ranks. Wait: mean time beyond it.", collectives(IN_JOB), COLLECTIVES,
               question="collectives"),

@@ -155,6 +155,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if options.plot:
                 save(answer, options.plot)
             _write(getattr(answer, options.form or "text")(), options.output)
+            if getattr(answer, "is_unanswered", False):
+                return 1
     except Problem as problem:
         print(printable(f"cuspan fleet: {problem}"), file=sys.stderr)
         return 1

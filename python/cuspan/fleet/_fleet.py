@@ -20,6 +20,10 @@ from cuspan.fleet._store import Problem
 _HERE = Path(__file__).resolve().parent
 DISTINCT_MAX = 1_000_000  # of the values whose quantiles are exact, in each group
 ALL_ROWS = 1 << 62
+_NOT_COMPARED = (
+    "The ranks were not compared: no step is whole on two ranks that took part in the same collective. "
+    "Give the spans of all ranks of the same steps, each once (--distinct leaves out repeated ones)."
+)
 
 
 @dataclass(frozen=True)
@@ -115,6 +119,9 @@ class Fleet:
         )
         answer = Answer(asked.name, asked.title, columns, rows, notes, asked.plotted, by)
         answer.finish(asked.order, asked.is_ascending, bool(by), top)
+        if question == "stragglers" and not answer.rows and self.ask("steps", top=1, distinct=distinct, **filters).rows:
+            answer.is_unanswered = True
+            answer.notes.append(_NOT_COMPARED)
         if not distinct and question != "duplicates":
             note = self._guarded(lambda: self.engine.note_of_repeats(chosen), "cannot read the spans")
             answer.notes += [note] if note else []

@@ -47,6 +47,7 @@ _DUCKDB = {
     "at_least": "arg_min({0}, {1})",
     "at_most": "arg_max({0}, {1})",
     "middle": "quantile_cont({0}, 0.5)",
+    "sorted_of": "list_sort(list({0}))",
     # Running maxima without a sort by the window, which takes most of the time: rows are in order already.
     "previous": "lag({0}) OVER ()",
     "most_before": "max({0}) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)",
@@ -68,6 +69,7 @@ _CLICKHOUSE = {
     "at_least": "argMin({0}, {1})",
     "at_most": "argMax({0}, {1})",
     "middle": "quantileExactInclusive(0.5)({0})",
+    "sorted_of": "arraySort(groupArray({0}))",
     "previous": "{0}",
     "most_before": "max({0}) OVER (ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)",
 }

@@ -2,17 +2,19 @@
 -- plot: max_ns
 -- order: step
 -- ascending
--- note: Of all ranks together. Durations are those of the ranks' spans of the step.
+-- note: Of all ranks together. A step lasts from when the GPU has finished the work of earlier steps to its last work. Slowest is the rank that communicates least beside its own work.
 marks AS @once (
-    SELECT grp, trace_id, step, coalesce(nullif(step_kind, 'train'), '') AS kind, process, duration_ns
-    FROM spans WHERE step IS NOT NULL
+    SELECT grp, trace_id, step, coalesce(nullif(step_kind, 'train'), '') AS kind, process,
+        greatest(duration_ns - coalesce(number_of(attribute('cuda.step.gpu_backlog')), 0), 0) AS duration_ns,
+        coalesce(number_of(attribute('cuda.step.exposed_time')), 0) AS exposed_ns
+    FROM spans WHERE step IS NOT NULL AND NOT begins_with(name, 'step ')
 ),
 traces AS (
     SELECT trace_id, step, any_value(kind) AS kind FROM marks GROUP BY trace_id, step
 ),
 durations AS (
     SELECT grp, step, kind, count(DISTINCT process) AS processes, min(duration_ns) AS min_ns, max(duration_ns) AS max_ns,
-        at_most(process, duration_ns) AS slowest
+        at_most(process, duration_ns - exposed_ns) AS slowest
     FROM marks GROUP BY grp, step, kind
 ),
 work AS (

@@ -1,34 +1,78 @@
 -- Late ranks
--- order: lateness_ns
--- note: Lateness is how much later than the median rank it arrives in the collectives of a step: the median over the steps. Negative: earlier.
--- note: The first rank holds up the others. cuspan stat --findings also judges its own time, and says what is late.
-traces AS (
-    SELECT trace_id, max(step) AS step FROM spans
-    WHERE step IS NOT NULL AND coalesce(step_kind, 'train') = 'train' GROUP BY trace_id
+-- order: delay_ns
+-- note: Delay is how much longer than that of its peers a rank's own time is: the step without communication that nothing overlaps. The median over the steps.
+-- note: Lateness is how much later than the median rank it arrives in the collectives of a step. Negative: earlier.
+-- note: First, last and cut steps do not count. cuspan stat --findings also says what is late, and names hosts and links.
+steps AS (
+    SELECT grp, trace_id, step, coalesce(instance, process) AS who, process, coalesce(rank, 0) AS rank, host, duration_ns,
+        number_of(attribute('cuda.step.gpu_backlog')) AS backlog_ns, attribute('cuda.session.end_reason') AS reason,
+        number_of(attribute('cuda.step.exposed_time')) AS exposed_ns, number_of(attribute('cuda.step.left_out')) AS left_out
+    FROM spans WHERE step IS NOT NULL AND coalesce(step_kind, 'train') = 'train' AND begins_with(name, 'rank ')
+),
+bounds AS (
+    SELECT grp, who, min(step) AS first_step, max(step) AS last_step FROM steps GROUP BY grp, who
+),
+marks AS @once (
+    SELECT steps.grp AS grp, trace_id, steps.who AS who, process, rank, host,
+        greatest(duration_ns - coalesce(backlog_ns, 0), 0) AS duration_ns, exposed_ns
+    FROM steps JOIN bounds ON bounds.grp = steps.grp AND bounds.who = steps.who
+    WHERE coalesce(reason, 'step') = 'step' AND (coalesce(left_out, 0) = 0 OR exposed_ns IS NOT NULL)
+        AND NOT (step = first_step AND (step <= 1 OR backlog_ns IS NULL)) AND NOT (step = last_step AND reason IS NULL)
 ),
 arrivals AS @once (
-    SELECT spans.grp AS grp, collective_key, coalesce(collective_communicator, '') AS communicator, collective_ranks AS ranks,
-        collective_bytes AS bytes, duration_ns, coalesce(rank, 0) AS rank, process, host, traces.step AS step
-    FROM spans JOIN traces ON traces.trace_id = spans.trace_id
+    SELECT grp, trace_id, collective_key, coalesce(collective_communicator, '') AS communicator, collective_ranks AS ranks,
+        coalesce(collective_bytes, 0) AS bytes, duration_ns, coalesce(rank, 0) AS rank, coalesce(instance, process) AS who
+    FROM spans
     WHERE activity = 'collective' AND class = 'comm' AND collective_key IS NOT NULL AND collective_ranks > 1
         AND collective_operation IN ('all_reduce', 'all_gather', 'reduce_scatter', 'all_to_all')
+        AND trace_id IN (SELECT trace_id FROM steps)
 ),
 instances AS (
-    SELECT grp, communicator, collective_key, middle(duration_ns) AS middle_ns, min(step) AS step,
-        at_least(process, (duration_ns, rank)) AS last
+    SELECT grp, communicator, collective_key, middle(duration_ns) AS middle_ns, at_least(who, (duration_ns, rank)) AS last
     FROM arrivals GROUP BY grp, communicator, collective_key
-    HAVING count(*) = max(ranks) AND count(DISTINCT process) = count(*)
-        AND min(coalesce(bytes, 0)) = max(coalesce(bytes, 0))
+    HAVING count(*) = max(ranks) AND count(DISTINCT who) = count(*)
 ),
-late AS (
-    SELECT arrivals.grp AS grp, arrivals.communicator AS communicator, instances.step AS step, process, any_value(rank) AS rank,
-        any_value(host) AS host, count(*) AS collectives, max(ranks) AS ranks, sum(middle_ns - duration_ns) AS late_ns,
-        count(*) FILTER (WHERE last = process) AS times_last
+late AS @once (
+    SELECT arrivals.grp AS grp, trace_id, who, count(*) AS collectives, max(ranks) AS ranks, sum(middle_ns - duration_ns) AS late_ns,
+        count(*) FILTER (WHERE last = who) AS times_last, sum(duration_ns) AS communication_ns
     FROM arrivals JOIN instances ON instances.grp = arrivals.grp AND instances.communicator = arrivals.communicator
         AND instances.collective_key = arrivals.collective_key
-    GROUP BY arrivals.grp, arrivals.communicator, instances.step, process
+    GROUP BY arrivals.grp, trace_id, who
+),
+moved AS (
+    SELECT grp, who, communicator, sum(bytes) AS moved_bytes FROM arrivals GROUP BY grp, who, communicator
+),
+teams AS (
+    SELECT grp, who, at_most(communicator, (moved_bytes, communicator)) AS team FROM moved GROUP BY grp, who
+),
+owns AS @once (
+    SELECT marks.grp AS grp, marks.trace_id AS trace_id, marks.who AS who, team, process, rank, host, late_ns,
+        greatest(duration_ns - coalesce(exposed_ns, communication_ns), 0) AS own_ns
+    FROM marks JOIN late ON late.grp = marks.grp AND late.trace_id = marks.trace_id AND late.who = marks.who
+        JOIN teams ON teams.grp = marks.grp AND teams.who = marks.who
+),
+lists AS (
+    SELECT grp, trace_id, team, sorted_of(own_ns) AS sorted, count(*) AS peers FROM owns GROUP BY grp, trace_id, team HAVING count(*) > 1
+),
+middles AS (
+    SELECT owns.grp AS grp, owns.trace_id AS trace_id, who, process, rank, host, late_ns, own_ns, sorted,
+        quotient(peers - 2, 2) + 1 AS low, quotient(peers - 1, 2) + 1 AS high
+    FROM owns JOIN lists ON lists.grp = owns.grp AND lists.trace_id = owns.trace_id AND lists.team = owns.team
+),
+compared AS (
+    SELECT grp, who, rank AS number, process AS named, host AS on_host, late_ns, own_ns AS mine_ns,
+        (element(sorted, low + CASE WHEN own_ns <= element(sorted, low) THEN 1 ELSE 0 END)
+            + element(sorted, high + CASE WHEN own_ns <= element(sorted, high) THEN 1 ELSE 0 END)) / 2 AS others_ns
+    FROM middles
+),
+arrived AS (
+    SELECT grp, who, max(ranks) AS most_ranks, sum(collectives) AS all_collectives, sum(times_last) AS all_last
+    FROM late GROUP BY grp, who
 )
-SELECT grp, any_value(rank) AS rank, process, any_value(host) AS host, nullif(communicator, '') AS communicator, max(ranks) AS ranks,
-    count(*) AS steps, sum(collectives) AS collectives, sum(times_last) / sum(collectives) AS last_share,
-    CAST(trunc(middle(late_ns)) AS BIGINT) AS lateness_ns
-FROM late GROUP BY grp, communicator, process
+SELECT compared.grp AS grp, any_value(number) AS rank, any_value(named) AS process, any_value(on_host) AS host, max(most_ranks) AS ranks,
+    count(*) AS steps, count(*) FILTER (WHERE mine_ns - others_ns > least(0.01 * others_ns, 150000)) AS late_steps,
+    max(all_collectives) AS collectives, max(all_last) / max(all_collectives) AS last_share,
+    CAST(trunc(middle(late_ns)) AS BIGINT) AS lateness_ns, CAST(trunc(middle(mine_ns)) AS BIGINT) AS own_ns,
+    CAST(trunc(middle(others_ns)) AS BIGINT) AS peers_own_ns, CAST(trunc(middle(mine_ns - others_ns)) AS BIGINT) AS delay_ns
+FROM compared JOIN arrived ON arrived.grp = compared.grp AND arrived.who = compared.who
+GROUP BY compared.grp, compared.who
