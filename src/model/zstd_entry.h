@@ -10,7 +10,7 @@ struct zstd_api {
     void (*destroy)(void *state);
     /* The largest result. */
     size_t (*bound)(size_t len);
-    /* A frame of the whole input. 0: it failed. */
+    /* A frame of the whole input, with a checksum, which all readers compare. 0: it failed. */
     size_t (*compress)(void *state, void *to, size_t capacity, const void *from, size_t len);
 };
 

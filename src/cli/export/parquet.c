@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #define MAGIC          "PAR1"
 #define MAGIC_BYTES    4
@@ -121,7 +122,7 @@ static enum status add_bytes(struct parquet_file *file, const void *data, size_t
 
 /* --- pages --- */
 
-static enum status compress(struct parquet_file *file, struct error *err)
+static enum status compress_page(struct parquet_file *file, struct error *err)
 {
     if (!file->zstd_state)
         file->zstd_state = file->zstd->create(ZSTD_LEVEL);
@@ -137,7 +138,7 @@ static enum status compress(struct parquet_file *file, struct error *err)
     return STATUS_OK;
 }
 
-static void add_page_header(struct parquet_file *file, int type, size_t compressed, size_t values,
+static void add_page_header(struct parquet_file *file, int type, const struct bytes *body, size_t values,
                             int encoding)
 {
     struct thrift thrift;
@@ -145,7 +146,8 @@ static void add_page_header(struct parquet_file *file, int type, size_t compress
     thrift_begin(&thrift, &file->header);
     thrift_int(&thrift, 1, THRIFT_I32, type);
     thrift_int(&thrift, 2, THRIFT_I32, (int64_t)file->page.len);
-    thrift_int(&thrift, 3, THRIFT_I32, (int64_t)compressed);
+    thrift_int(&thrift, 3, THRIFT_I32, (int64_t)body->len);
+    thrift_int(&thrift, 4, THRIFT_I32, (int32_t)crc32_z(0, body->data, body->len));
     thrift_open(&thrift, type == PAGE_DATA ? 5 : 7);
     thrift_int(&thrift, 1, THRIFT_I32, (int64_t)values);
     thrift_int(&thrift, 2, THRIFT_I32, encoding);
@@ -163,11 +165,11 @@ static enum status write_page(struct parquet_file *file, int type, size_t values
 {
     if (file->page.len > PAGE_BYTES_MAX)
         return error_set(err, STATUS_FULL, "a page of more than 2 GiB");
-    enum status status = file->zstd ? compress(file, err) : STATUS_OK;
+    enum status status = file->zstd ? compress_page(file, err) : STATUS_OK;
     if (status != STATUS_OK)
         return status;
     const struct bytes *body = file->zstd ? &file->packed : &file->page;
-    add_page_header(file, type, body->len, values, encoding);
+    add_page_header(file, type, body, values, encoding);
     facts->bytes += file->header.len + file->page.len;
     facts->compressed += file->header.len + body->len;
     status = add_bytes(file, file->header.data, file->header.len, err);

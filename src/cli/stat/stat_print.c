@@ -373,6 +373,8 @@ static void print_number(FILE *out, const struct stat_value *value, enum stat_un
 {
     if (is_real(unit))
         fprintf(out, "%.9g", value->d);
+    else if (unit == STAT_BYTES)
+        fprintf(out, "%" PRIu64, (uint64_t)value->i);
     else
         fprintf(out, "%" PRId64, value->i);
 }

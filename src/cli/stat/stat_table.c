@@ -73,6 +73,17 @@ static int compare_rows(const void *a, const void *b)
     return compare_names(x, y);
 }
 
+static int compare_bytes(const void *a, const void *b)
+{
+    const struct stat_value *x = a, *y = b;
+    const struct stat_value *p = &x[order.column], *q = &y[order.column];
+    if (p->is_missing != q->is_missing)
+        return p->is_missing ? 1 : -1;
+    if (!p->is_missing && p->i != q->i)
+        return (uint64_t)p->i > (uint64_t)q->i ? -1 : 1;
+    return compare_names(x, y);
+}
+
 static int compare_reals(const void *a, const void *b)
 {
     const struct stat_value *x = a, *y = b;
@@ -94,7 +105,7 @@ static void sort(struct stat_table *table, size_t column, int (*compare)(const v
 
 void stat_table_sort(struct stat_table *table, size_t column)
 {
-    sort(table, column, compare_rows);
+    sort(table, column, table->columns[column].unit == STAT_BYTES ? compare_bytes : compare_rows);
 }
 
 size_t stat_table_numbers(const struct stat_table *table, const char *column)
@@ -114,8 +125,8 @@ void stat_table_order(struct stat_table *table, const char *column)
     if (c == table->column_count)
         return;
     enum stat_unit unit = table->columns[c].unit;
-    bool is_int = unit == STAT_COUNT || unit == STAT_NS || unit == STAT_BYTES;
-    sort(table, c, is_int ? compare_rows : compare_reals);
+    bool is_int = unit == STAT_COUNT || unit == STAT_NS;
+    sort(table, c, unit == STAT_BYTES ? compare_bytes : is_int ? compare_rows : compare_reals);
 }
 
 void stat_table_keep(struct stat_table *table, size_t rows)

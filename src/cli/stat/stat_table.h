@@ -19,7 +19,7 @@ enum stat_unit {
     STAT_TEXT,
     STAT_COUNT,      /* int */
     STAT_NS,         /* int */
-    STAT_BYTES,      /* int */
+    STAT_BYTES,      /* int, as uint64_t */
     STAT_RATE,       /* real: bytes per second */
     STAT_SHARE,      /* real: of 1 */
     STAT_REAL,       /* a bare number */

@@ -5,7 +5,8 @@
 static void *create(int level)
 {
     ZSTD_CCtx *context = ZSTD_createCCtx();
-    if (context && ZSTD_isError(ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, level))) {
+    if (context && (ZSTD_isError(ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, level)) ||
+                    ZSTD_isError(ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1)))) {
         ZSTD_freeCCtx(context);
         return NULL;
     }

@@ -496,8 +496,27 @@ class Errors(Case):
     def test_folders_of_others_are_refused(self):
         spans = self.write("spans.jsonl", documents())
         self.check(1, "is not empty and has no cuspan-schema.json", "-o", self.work, spans)
-        self.check(1, "spans.jsonl", "-o", spans, spans)
+        (self.work / "taken").write_text("a file")
+        self.check(1, "taken", "-o", self.work / "taken", spans)
         self.check(1, "cannot create", "-o", self.work / "no/such/folder", spans)
+
+    def test_flipped_bits_are_noticed(self):
+        """Each page has a checksum, and so has its compressed data."""
+        export(self.fleet, self.write("spans.jsonl", documents()))
+        path = max(self.fleet.rglob("*.parquet"), key=lambda file: file.stat().st_size)
+        good, metadata = path.read_bytes(), pyarrow.parquet.read_metadata(path)
+        table = pyarrow.parquet.read_table(path, page_checksum_verification=True)
+        for column in range(metadata.num_columns):
+            chunk = metadata.row_group(0).column(column)
+            bad = bytearray(good)
+            bad[chunk.data_page_offset + chunk.total_compressed_size - 2 if not chunk.has_dictionary_page
+                else chunk.dictionary_page_offset + chunk.total_compressed_size - 2] ^= 4
+            path.write_bytes(bad)
+            with self.assertRaises(OSError, msg=chunk.path_in_schema):
+                pyarrow.parquet.read_table(path, page_checksum_verification=True)
+            if table.column(chunk.path_in_schema.split(".")[0]).null_count < table.num_rows:  # DuckDB skips the others
+                with self.assertRaises(duckdb.Error, msg=chunk.path_in_schema):
+                    duckdb.sql(f"SELECT {chunk.path_in_schema.split('.')[0]} FROM '{path}'").fetchall()
 
     def test_a_full_disk(self):
         """A limit on the size of files acts like one."""

@@ -474,6 +474,14 @@ class Odd(Case):
                         json.dumps(documents), json.dumps(documents, indent=2)):
             self.assertEqual(set(self.arguments(self.file("several.json", content.encode()))), {"k1", "k2", "k3"})
 
+    def test_sums_of_bytes_are_unsigned(self):
+        copies = [span(i, attributes=[{"key": "cuda.activity", "value": {"stringValue": "memcpy"}},
+                                      {"key": "cuda.memcpy.bytes", "value": {"intValue": str(2**63 - 1)}}]) for i in (1, 2)]
+        gpu = [{"key": "cuda.device.id", "value": {"intValue": "0"}}]
+        content = {"resourceSpans": [{"resource": {"attributes": gpu}, "scopeSpans": [{"spans": copies}]}]}
+        tables = self.tables(self.file("large.jsonl", json.dumps(content).encode()))
+        self.assertEqual(tables["headline"][0]["moved_bytes"], 2**64 - 2)
+
     def test_backwards_spans_are_counted(self):
         done = cuspan("stat", self.file("back.jsonl", json.dumps(document(span(1, endTimeUnixNano="5"), span(2))).encode()))
         self.assertIn("1 span ends before it starts; its duration is 0", done.stderr.decode())
