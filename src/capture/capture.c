@@ -183,6 +183,8 @@ struct round {
     uint64_t until, next; /* end of the slice, and time of the first record after it; UINT64_MAX: none */
     size_t records;
     uint32_t fullest_percent; /* of the rings, before the drain */
+    uint32_t busy_count;
+    struct host_thread *busy[THREADS_MAX]; /* threads with records that are not drained yet */
 };
 
 /* Removes the address of the kernel's name from the end of a launch's record. */
@@ -285,24 +287,36 @@ static void note_next(struct round *round, uint64_t ticks)
     round->next = ticks < round->next ? ticks : round->next;
 }
 
-static void drain_slice(struct host_thread *thread, void *context)
+/* False: nothing is left of what was there when the round began. */
+static bool drain_slice(struct host_thread *thread, struct round *round)
 {
-    struct round *round = context;
     struct record_head *head;
     bool follows_code = false;
     while ((head = ring_peek(&thread->ring, thread->drain_end)) != NULL) {
         uint64_t ticks = written_at(head, round->until);
         if (ticks > round->until && !follows_code) {
             note_next(round, ticks);
-            return;
+            return true;
         }
         follows_code = head->type == RECORD_CODE;
         round->records++; /* also one for later: rounds then follow sooner */
-        if (!hand_over(round->sink, &thread->info, head)) {
-            thread->drain_end = 0;
-            return;
-        }
+        if (!hand_over(round->sink, &thread->info, head))
+            return false;
         ring_release(&thread->ring);
+    }
+    return false;
+}
+
+static void drain_slices(struct round *round)
+{
+    while (round->busy_count > 0) {
+        uint32_t left = 0;
+        round->until = round->next < UINT64_MAX - SLICE_TICKS ? round->next + SLICE_TICKS : UINT64_MAX;
+        round->next = UINT64_MAX;
+        for (uint32_t i = 0; i < round->busy_count; i++)
+            if (drain_slice(round->busy[i], round))
+                round->busy[left++] = round->busy[i];
+        round->busy_count = left;
     }
 }
 
@@ -313,8 +327,10 @@ static void begin_drain(struct host_thread *thread, void *context)
     uint32_t percent = (uint32_t)(ring_used(&thread->ring) * 100 / thread->ring.bytes);
     round->fullest_percent = percent > round->fullest_percent ? percent : round->fullest_percent;
     const struct record_head *head = ring_peek(&thread->ring, thread->drain_end);
-    if (head)
+    if (head) {
         note_next(round, written_at(head, 0));
+        round->busy[round->busy_count++] = thread;
+    }
     uint64_t lost = atomic_load_explicit(&thread->lost, memory_order_relaxed);
     counter_add(COUNTER_lost_ring_full, lost - thread->lost_seen);
     thread->lost_seen = lost;
@@ -350,13 +366,10 @@ static void drain_rings(struct round *round)
 {
     clock_calibrate();
     round->next = UINT64_MAX;
+    round->busy_count = 0;
     threads_visit(begin_drain, round);
     take_steps(round->sink); /* after the ends of the rings: no call before them misses its step */
-    while (round->next != UINT64_MAX) {
-        round->until = round->next < UINT64_MAX - SLICE_TICKS ? round->next + SLICE_TICKS : UINT64_MAX;
-        round->next = UINT64_MAX;
-        threads_visit(drain_slice, round);
-    }
+    drain_slices(round);
     take_steps(round->sink); /* for records of the buffers taken before */
 }
 
@@ -388,7 +401,9 @@ size_t capture_pump(const struct capture_sink *sink)
         count++;
     buffers_taken += count;
     last_round_was_full = count == CAPTURE_BUFFERS_A_ROUND;
-    struct round round = {.sink = sink};
+    struct round round;
+    round.sink = sink;
+    round.records = round.fullest_percent = 0;
     drain_rings(&round);
     gpu_counters_take(sink->on_gpu_counters, sink->context);
     size_t activities = 0;

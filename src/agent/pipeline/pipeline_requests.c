@@ -333,22 +333,22 @@ static enum status wait_for(struct pipeline_request *request, uint64_t deadline_
     return status;
 }
 
-/* TIMEOUT also if the pipeline does not run, or ends. */
+/* TIMEOUT also if the pipeline does not run, or ends, or memory is exhausted. */
 static enum status request_and_wait(enum request_kind kind, void *answered, uint64_t deadline_ns)
 {
     enum status status = STATUS_TIMEOUT;
     bool was_waiting = is_waiting; /* a signal handler flushes, too */
-    struct pipeline_request *request = calloc(1, sizeof *request);
-    if (!request)
-        return STATUS_NO_MEMORY;
-    *request = (struct pipeline_request){.kind = kind, .answer = answered};
     is_waiting = true;
     sigset_t before = lock();
-    if (pipeline.is_running && !pipeline.is_stopping)
+    bool may_ask = pipeline.is_running && !pipeline.is_stopping;
+    struct pipeline_request *request = may_ask ? calloc(1, sizeof *request) : NULL;
+    if (request) {
+        *request = (struct pipeline_request){.kind = kind, .answer = answered};
         status = wait_for(request, deadline_ns, &before);
+    }
+    free(request); /* within the lock, like calloc(): no handler leaves while the allocator holds its own */
     unlock(&before);
     is_waiting = was_waiting;
-    free(request);
     return status;
 }
 

@@ -498,10 +498,10 @@ static void use_in_handler(int number)
 
 static void *flush_until_interrupted(void *unused)
 {
+    cuspan_end(cuspan_span("flushed", NULL, 0)); /* allocates, so no handler may leave it */
     if (sigsetjmp(out, 1) == 0)
         for (;;) {
             atomic_store(&is_in_use, true);
-            cuspan_end(cuspan_span("flushed", NULL, 0));
             if (agent)
                 cuspan_flush(10000);
             else

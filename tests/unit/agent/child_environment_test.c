@@ -106,6 +106,26 @@ static void test_without_an_agent_there_is_nothing_to_finish(void **state)
     assert_int_equal(cuspan_finish(), -1);
 }
 
+/* Keeps them even if the context is detached, as the agent does. */
+static void test_tracestates_outlive_their_contexts(void **state)
+{
+    cuspan_context taken[CUSPAN_STATES_MAX];
+    char text[32];
+    (void)state;
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < CUSPAN_STATES_MAX; i++) {
+            snprintf(text, sizeof text, "vendor=%d", i);
+            uint64_t token = attach(text);
+            assert_int_equal(cuspan_current(&taken[i]), 1);
+            assert_int_equal(cuspan_detach(token), 0);
+        }
+        for (int i = 0; i < CUSPAN_STATES_MAX; i++) {
+            snprintf(text, sizeof text, "vendor=%d", i);
+            assert_string_equal(taken[i].tracestate, text);
+        }
+    }
+}
+
 static int setup_all(void **state)
 {
     (void)state;
@@ -121,6 +141,7 @@ int main(void)
         cmocka_unit_test(test_the_tracestate_of_the_same_trace_stays),
         cmocka_unit_test(test_a_child_sees_it),
         cmocka_unit_test(test_without_an_agent_there_is_nothing_to_finish),
+        cmocka_unit_test(test_tracestates_outlive_their_contexts),
     };
     return cmocka_run_group_tests(tests, setup_all, NULL);
 }

@@ -2,11 +2,19 @@
 
 #include "base/accounting/counters.h"
 
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -302,10 +310,49 @@ static void test_only_the_first_traces_are_kept(void **state)
     assert_int_equal(span.link_count, 1);
 }
 
+static void forbid_getrandom(void)
+{
+    struct sock_filter program[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getrandom, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = {sizeof program / sizeof *program, program};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
+        _exit(2);
+}
+
+/* As a filter of system calls does that the program installs later. */
+static void test_traces_have_ids_without_getrandom(void **state)
+{
+    int status;
+    (void)state;
+    pid_t child = fork();
+    if (child == 0) {
+        uint8_t last[16] = {0};
+        forbid_getrandom();
+        begin(options(), 1);
+        for (int i = 0; i < 2000; i++) { /* the number of one in 256 ends with a zero */
+            end("exit");
+            session_open(&session, 2);
+            if ((session.trace_id[0] == 0 && session.trace_id[15] == 0) ||
+                memcmp(session.trace_id, last, 16) == 0)
+                _exit(1);
+            memcpy(last, session.trace_id, 16);
+        }
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_a_root_session, setup),
+        cmocka_unit_test_setup(test_traces_have_ids_without_getrandom, setup),
         cmocka_unit_test_setup(test_an_empty_session_has_a_length, setup),
         cmocka_unit_test_setup(test_a_session_is_due_by_spans_and_by_age, setup),
         cmocka_unit_test_setup(test_the_first_session_is_the_process_s_child, setup),

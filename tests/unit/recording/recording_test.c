@@ -344,6 +344,41 @@ static void test_an_empty_recording_is_one(void **unused)
     assert_ended(open_file());
 }
 
+/* Of a complete file. */
+static unsigned count_events(void)
+{
+    struct recording *recording;
+    struct recording_event event;
+    struct error err;
+    unsigned count = 0;
+    assert_int_equal(recording_open(path, &recording, &err), STATUS_OK);
+    enum status status;
+    while ((status = recording_next(recording, &event, &err)) == STATUS_OK)
+        count++;
+    assert_int_equal(status, STATUS_END);
+    recording_close(recording);
+    return count;
+}
+
+/* The process may end right after a checkpoint, or write on. */
+static void test_a_checkpoint_completes_the_file_and_more_may_follow(void **unused)
+{
+    struct recording_writer *writer = create();
+    for (unsigned count = 0; count < 4; count++) {
+        assert_int_equal(recording_writer_checkpoint(writer), STATUS_OK);
+        assert_int_equal(recording_writer_checkpoint(writer), STATUS_OK);
+        assert_int_equal(count_events(), count);
+        assert_int_equal(recording_write_loss(writer, "lost_ring_full", count), STATUS_OK);
+    }
+    close_writer(writer);
+    assert_int_equal(count_events(), 4);
+    writer = create();
+    assert_int_equal(recording_writer_checkpoint(writer), STATUS_OK);
+    close_writer(writer);
+    assert_int_equal(count_events(), 0);
+    unlink(path);
+}
+
 static void test_the_file_is_private_and_replaces_what_was_there(void **unused)
 {
     struct stat info;
@@ -866,6 +901,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_event_comes_back_as_it_was),
         cmocka_unit_test(test_an_empty_recording_is_one),
+        cmocka_unit_test(test_a_checkpoint_completes_the_file_and_more_may_follow),
         cmocka_unit_test(test_the_file_is_private_and_replaces_what_was_there),
         cmocka_unit_test(test_long_and_many_strings_survive),
         cmocka_unit_test(test_code_comes_back),
