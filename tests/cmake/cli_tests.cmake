@@ -51,6 +51,8 @@ if(NOT CUSPAN_SANITIZE STREQUAL "thread") # the reader's second thread runs in u
            COMMAND ${CMAKE_SOURCE_DIR}/tests/training/acceptance.py --driver $<TARGET_FILE:ranks_driver>)
   add_test(NAME training/stat_ranks
            COMMAND ${CMAKE_SOURCE_DIR}/tests/training/stat_ranks_test.py --build ${CMAKE_BINARY_DIR})
+  add_test(NAME integration/registry
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/project/registry_test.py --build ${CMAKE_BINARY_DIR})
   add_test(NAME training/recorded
            COMMAND ${CMAKE_SOURCE_DIR}/tests/training/recorded_test.py --build ${CMAKE_BINARY_DIR})
   add_test(NAME training/jobs

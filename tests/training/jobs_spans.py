@@ -39,7 +39,7 @@ class Clock:
 class Writer:
     """`selection`: as with steps.spans_max: collectives and the longest work, and the totals on the rank's span."""
 
-    def __init__(self, job, folder, clock_ms=3.0, drift=10e-6, selection=0, name="trainer", number_format="0x{:016x}"):
+    def __init__(self, job, folder, clock_ms=3.0, drift=10e-6, selection=0, name="trainer", number_format="0x{:x}"):
         self.job, self.folder, self.selection, self.name, self.number_format = job, folder, selection, name, number_format
         draw = random.Random(f"clock {job.plan.seed}")
         self.clocks = [Clock(draw, clock_ms * 1e6, drift) for _ in range((job.plan.ranks - 1) // job.plan.per_host + 1)]

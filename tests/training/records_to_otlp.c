@@ -136,9 +136,9 @@ static void put_collective(struct span_writer *writer, const struct record *reco
     put_attribute(writer, attributes, 9, "cuda.collective.operation", "all_reduce", 0);
     put_attribute(writer, attributes, 9, "cuda.collective.ranks", NULL, record->participants);
     put_attribute(writer, attributes, 9, "cuda.collective.bytes", NULL, record->bytes);
-    snprintf(text, sizeof text, "0x%016llx", (unsigned long long)record->communicator);
+    snprintf(text, sizeof text, "0x%llx", (unsigned long long)record->communicator);
     put_attribute(writer, attributes, 9, "cuda.collective.communicator", text, 0);
-    snprintf(text, sizeof text, "0x%016llx", (unsigned long long)record->key);
+    snprintf(text, sizeof text, "0x%llx", (unsigned long long)record->key);
     put_attribute(writer, attributes, 9, "cuda.collective.key", text, 0);
     put_span(writer, record, attributes, "AllReduce", ++writer->next_id, record->end_ns);
 }

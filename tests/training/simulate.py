@@ -384,6 +384,7 @@ class OtlpWriter:
     def __init__(self, out, seed):
         self.out, self.seed = out, seed
         self.resources, self.spans, self.step_of, self.next_id = {}, {}, {}, 1
+        self.ordinals = {}
 
     def id(self):
         self.next_id += 1
@@ -411,9 +412,10 @@ class OtlpWriter:
             end, name, values = start + 5000, "cudaLaunchKernel", {"cuda.api": "runtime"}
         if kind == COLLECTIVE:
             name = OPERATIONS[word].title().replace("_", "")
+            ordinal = self.ordinals[rank, communicator, word] = self.ordinals.get((rank, communicator, word), -1) + 1
             values.update({"cuda.activity": "collective", "cuda.collective.operation": OPERATIONS[word], "cuda.collective.ranks": participants,
-                           "cuda.collective.communicator": f"0x{communicator:016x}", "cuda.collective.bytes": size,
-                           "cuda.collective.key": f"0x{key:016x}", "cuda.collective.source": "nvtx"})
+                           "cuda.collective.communicator": f"0x{communicator:x}", "cuda.collective.bytes": size,
+                           "cuda.collective.key": f"0x{key:x}", "cuda.collective.source": "nvtx", "cuda.collective.ordinal": ordinal})
         if kind == COLLECTIVE and word == SEND_RECV:
             values["cuda.collective.peer"] = 1 - rank % 2
         self.spans[rank].append({"traceId": trace, "spanId": self.id(), "parentSpanId": self.step_of[rank]["spanId"],

@@ -210,8 +210,8 @@ class Jobs(unittest.TestCase):
         return done.returncode, json.loads(done.stdout)["rank_findings"]
 
     def test_keys_in_all_formats(self):
-        """Several communicators stay several. The agent writes 0x and 16 digits."""
-        for number in ("0x{:016x}", "{:016x}", "{:016X}", "0X{:x}", "{:d}", "0x{0:016x}{0:016x}", "0xffffffffffffffff{:016x}"):
+        """Several communicators stay several. The agent writes 0x and no leading zeros."""
+        for number in ("0x{:x}", "0x{:016x}", "{:016x}", "{:016X}", "0X{:x}", "{:d}", "0x{0:016x}{0:016x}", "0xffffffffffffffff{:016x}"):
             with self.subTest(number):
                 folder, truth = self.write(fault="throttled", number_format=number)
                 self.assertEqual(len({row["communicator"] for row in stat(folder)["collectives"]}), 6)

@@ -457,7 +457,7 @@ class Ranks(Folder):
         native("export", "-q", "-o", self.work / "fleet", path)
         fleet, tables = self.open(self.work / "fleet"), stat(path, "--table", "collectives,ranks,rank_findings,steps")
         for row in tables["collectives"]:
-            row["communicator"] = f"0x{row['communicator']}"
+            row["communicator"] = f"0x{int(row['communicator'], 16):x}"
         rows = [[{name: value for name, value in row.items() if name != "from_bytes"} for row in each]
                 for each in (fleet.collectives(top=0).dicts(), tables["collectives"])]
         self.assertEqual(*map(in_order, ([{name: value if isinstance(value, (str, int)) else f"{value:.8g}" for name, value in row.items()

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""src/model/attributes.yaml against docs/attributes.md, against the agent's spans of all recordings in the repository, and against what
+stands in for the agent in tests: simulators of jobs and generators of spans.
+
+    registry_test.py --build build
+"""
+
+import argparse
+import copy
+import gzip
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "tests/training")]
+
+import jobs  # noqa: E402
+import jobs_spans  # noqa: E402
+import make_export  # noqa: E402
+import registry  # noqa: E402
+
+REGISTRY = registry.Registry()
+CUSPAN = None
+
+
+def lines_of(path):
+    opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else open(path, encoding="utf-8")
+    with opened as lines:
+        return [json.loads(line) for line in lines]
+
+
+class Page(unittest.TestCase):
+    def test_names_and_types_are_those_of_the_documentation(self):
+        """gen_attributes.py makes docs/attributes.md from the code."""
+        told = {"span": {}, "resource": {}}
+        section = ""
+        for line in (ROOT / "docs/attributes.md").read_text(encoding="utf-8").splitlines():
+            section = line if line.startswith("## ") else section
+            if found := re.match(r"\| `([^`]+)` \| ([^|]*) \|", line):
+                types = re.sub(r", hex|\[3\]", lambda part: "[]" if part[0] == "[3]" else "", found[2]).replace("bool", "boolean")
+                told["resource" if section == "## Resources" else "span"][found[1]] = set(re.split(r" or |, ", types.strip()))
+        for group, entries in (("span", REGISTRY.spans), ("resource", REGISTRY.resources)):
+            listed = {name: {entry["type"], *filter(None, entry.get("also", "").split(", "))} for name, entry in entries.items()}
+            self.assertEqual(listed, told[group])
+
+
+class Spans(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def check(self, documents):
+        self.assertEqual(REGISTRY.problems(documents), [])
+        self.assertTrue(documents)
+
+    def test_the_agent_on_all_recordings(self):
+        found = [path for folder in ("examples/recordings", "examples/training", "tests/gpu/recordings", "tests/training/recordings")
+                 for path in sorted((ROOT / folder).rglob("*.cuspanrec")) if not re.fullmatch("rank[1-9].*", path.name)]
+        self.assertGreater(len(found), 15)
+        for path in found:
+            with self.subTest(str(path.relative_to(ROOT))):
+                spans = Path(self.folder.name, "spans.jsonl")
+                spans.unlink(missing_ok=True)
+                subprocess.run([CUSPAN, "replay", "--set", "steps.traced=all", "--file", spans, path], check=True, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+                self.check(lines_of(spans))
+
+    def test_recorded_spans(self):
+        for path in ("examples/training/late_rank.jsonl.gz", "tests/training/recordings/ddp-selection.jsonl.gz"):
+            self.check(lines_of(ROOT / path))
+
+    def test_programs_of_ranks(self):
+        for program in jobs.PROGRAMS:
+            job = jobs.Job(jobs.Plan(program, ranks=8, steps=8, per_host=4))
+            job.run()
+            for selection in (0, 16):
+                folder = Path(self.folder.name, f"{program}{selection}")
+                jobs_spans.Writer(job, folder, selection=selection).write()
+                self.check([line for path in sorted(folder.iterdir())[:2] for line in lines_of(path)])
+
+    def test_the_simulator(self):
+        for options in ([], ["--pairs", "--tensor", 2], ["--ahead"]):
+            path = Path(self.folder.name, "job.jsonl")
+            subprocess.run([sys.executable, ROOT / "tests/training/simulate.py", "--ranks", "4", "--steps", "2", "--otlp", path,
+                            "--truth", Path(self.folder.name, "truth.json"), *map(str, options)], check=True)
+            self.check(lines_of(path))
+
+    def test_columns_of_exports(self):
+        self.assertEqual(list(REGISTRY.problems_of_attributes(make_export.attributes(make_export.COLUMNS), REGISTRY.spans)), [])
+
+    def test_what_the_agent_never_writes(self):
+        """Each of these was, or could be, in a generator of spans, and hid a fault of what reads them."""
+        span = {"traceId": "0" * 31 + "1", "spanId": "0" * 15 + "1", "name": "AllReduce", "startTimeUnixNano": str(make_export.START),
+                "endTimeUnixNano": str(make_export.START + 1)}
+        right = {"cuda.activity": "collective", "cuda.collective.key": "0x1f", "cuda.collective.communicator": "0xa", "cuda.collective.ordinal": 0,
+                 "cuda.collective.operation": "all_reduce", "cuda.collective.source": "nvtx", "cuda.collective.bytes": 8}
+
+        def problems(values=None, **fields):
+            attributes = make_export.attributes({**right, **(values or {})})
+            document = {"resourceSpans": [{"resource": {}, "scopeSpans": [{"spans": [{**span, "attributes": attributes, **fields}]}]}]}
+            return REGISTRY.problems([copy.deepcopy(document)])
+
+        self.assertEqual(problems(), [])
+        for values in ({"cuda.collective.key": "000000000000001f"}, {"cuda.collective.key": "0x001f"}, {"cuda.collective.key": 31},
+                       {"cuda.collective.bytes": "8"}, {"cuda.collective.bytes": 8.0}, {"cuda.collective.operation": "AllReduce"},
+                       {"cuda.api": "cudaLaunchKernel"}, {"cuda.step.number": 1}, {"cuda.unknown": 1}, {"cuda.collective.ranks": 0}):
+            self.assertEqual(len(problems(values)), 1, values)
+        for fields in ({"traceId": "1"}, {"endTimeUnixNano": "5"}, {"name": ""}, {"startTimeUnixNano": 5}):
+            self.assertEqual(len(problems(**fields)), 1, fields)
+
+
+if __name__ == "__main__":
+    options = argparse.ArgumentParser()
+    options.add_argument("--build", required=True)
+    arguments, rest = options.parse_known_args()
+    CUSPAN = Path(arguments.build).resolve() / "cuspan"
+    unittest.main(argv=[sys.argv[0], *rest])

@@ -1,0 +1,129 @@
+"""Holds spans against src/model/attributes.yaml: names, types, formats, units, and what belongs together.
+
+What stands in for the agent in tests (simulators, generators of spans) goes through the same checks as the agent's own spans, so
+that it cannot write what the agent never would.
+
+    wrong = Registry().problems(documents)   # OTLP JSON, one object for each line of a file"""
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "src/model/attributes.yaml"
+OURS = ("cuda.", "cuspan.", "hw.")  # names below these must be known
+TYPES = {"stringValue": "string", "intValue": "int", "doubleValue": "double", "boolValue": "boolean"}
+FORMATS = {"hex": re.compile("0x(0|[1-9a-f][0-9a-f]*)"),
+           "uuid": re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")}
+COUNTERS = re.compile(r"cuda\.counter\.")
+EPOCHS_NS = 946684800 * 10**9, 4102444800 * 10**9  # of this century
+# If a span has the first attribute, then also the others.
+TOGETHER = {
+    "cuda.collective.key": ("cuda.collective.communicator", "cuda.collective.ordinal", "cuda.collective.operation"),
+    "cuda.collective.operation": ("cuda.collective.source",),
+    "cuda.step.number": ("cuda.step.kind", "cuda.step.source"),
+    "cuda.step.gpu_backlog": ("cuda.step.number", "cuda.session.end_reason"),
+}
+
+
+def read_page(path=PAGE):
+    """{group: {name: {"type": ..., ...}}}. Each entry is `- id:` and lines of `key: value`, so no library is needed."""
+    groups, group, entry = {}, None, None
+    for line in path.read_text(encoding="utf-8").splitlines():
+        found = re.match(r"( *)(- )?(\w+): ?(.*)", line)
+        if not found or line.startswith("#"):
+            continue
+        depth, starts, key, value = len(found[1]), found[2], found[3], found[4].strip('"')
+        if starts and depth == 2:
+            group, entry = groups.setdefault(value, {}), None
+        elif starts:
+            entry = group.setdefault(value, {})
+        elif entry is not None and value:
+            entry[key] = value
+    return groups
+
+
+def type_of(value):
+    (kind, content), = value.items()
+    if kind != "arrayValue":
+        return TYPES.get(kind, kind)
+    kinds = {type_of(item) for item in content.get("values", [])}
+    return f"{kinds.pop()}[]" if len(kinds) == 1 else "[]"
+
+
+def text_of(value):
+    (content,) = value.values()
+    return str(content)
+
+
+class Registry:
+    def __init__(self):
+        groups = read_page()
+        self.spans, self.resources = groups["cuspan.span"], groups["cuspan.resource"]
+
+    def entry(self, name, known):
+        return known.get(name) or (known.get("cuda.counter.NAME") if COUNTERS.match(name) else None)
+
+    def problems_of_value(self, name, value, entry):
+        types = [entry["type"], *entry.get("also", "").replace(" ", "").split(",")]
+        kind = type_of(value)
+        if kind not in types and not (kind == "[]" and any(each.endswith("[]") for each in types)):
+            yield f"{name}: {kind}, not {entry['type']}"
+            return
+        text = text_of(value)
+        if kind == "string" and "format" in entry and not FORMATS[entry["format"]].fullmatch(text):
+            yield f"{name}: {text!r} is no {entry['format']}"
+        if "values" in entry and text not in entry["values"].split(", "):
+            yield f"{name}: {text!r} is none of {entry['values']}"
+        if kind == "int" and "min" in entry and int(text) < int(entry["min"]):
+            yield f"{name}: {text} is below {entry['min']}"
+        if kind == "int" and entry.get("unit") in ("By", "ns") and not -2**63 <= int(text) < 2**63:
+            yield f"{name}: {text} does not fit"
+
+    def problems_of_attributes(self, attributes, known, others=()):
+        names = Counter(attribute["key"] for attribute in attributes)
+        yield from (f"{name}: twice" for name, count in names.items() if count > 1)
+        for attribute in attributes:
+            name, entry = attribute["key"], self.entry(attribute["key"], known)
+            if entry:
+                yield from self.problems_of_value(name, attribute["value"], entry)
+            elif name.startswith(OURS) and not any(self.entry(name, other) for other in others):
+                yield f"{name}: unknown"
+
+    def problems_of_span(self, span):
+        if not re.fullmatch("[0-9a-f]{32}", span["traceId"]) or not re.fullmatch("[0-9a-f]{16}", span["spanId"]):
+            yield "IDs are not 32 and 16 digits"
+        if span.get("parentSpanId") and not re.fullmatch("[0-9a-f]{16}", span["parentSpanId"]):
+            yield "the parent's ID is not 16 digits"
+        times = span["startTimeUnixNano"], span["endTimeUnixNano"]
+        if not all(isinstance(time, str) and EPOCHS_NS[0] < int(time) < EPOCHS_NS[1] for time in times) or int(times[0]) > int(times[1]):
+            yield f"times {times}"
+        if not span.get("name"):
+            yield "no name"
+        attributes = span.get("attributes", [])
+        names = {attribute["key"] for attribute in attributes}
+        for name, needed in TOGETHER.items():
+            if name in names and not names.issuperset(needed):
+                yield f"{name} without {sorted(set(needed) - names)}"
+        yield from self.problems_of_attributes(attributes, self.spans, [self.resources])
+        for event in span.get("events", []):
+            yield from self.problems_of_attributes(event.get("attributes", []), self.spans)
+        for link in span.get("links", []):
+            yield from self.problems_of_attributes(link.get("attributes", []), self.spans)
+
+    def problems(self, documents):
+        """Each kind of problem once, with the name of a span that has it."""
+        found = {}
+        for document in documents:
+            for resource in document.get("resourceSpans", []):
+                for problem in self.problems_of_attributes(resource["resource"].get("attributes", []), self.resources, [self.spans]):
+                    found.setdefault(problem, "resource")
+                for span in (span for scope in resource["scopeSpans"] for span in scope["spans"]):
+                    for problem in self.problems_of_span(span):
+                        found.setdefault(problem, span.get("name"))
+        return [f"{name}: {problem}" for problem, name in found.items()]
+
+    def problems_of_file(self, path):
+        with open(path, encoding="utf-8") as lines:
+            return self.problems(json.loads(line) for line in lines if line.strip())
