@@ -12,7 +12,10 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+#define REFUSED_PAUSE_NS 10000000
 
 /* All that a process may want to get, besides real-time signals. Not those of faults, nor those that stop and
  * continue: with them, a shell controls us as well as the program. */
@@ -81,14 +84,18 @@ static void forward(pid_t pid, const siginfo_t *info)
         kill(pid, info->si_signo);
 }
 
+/* Looks for the end now and then, too: a seccomp filter may refuse to block signals or to wait for them. */
 static int wait_and_forward(pid_t pid, const sigset_t *awaited)
 {
+    const struct timespec second = {.tv_sec = 1}, pause = {.tv_nsec = REFUSED_PAUSE_NS};
     int status = 0;
     while (!reap(pid, &status)) {
         siginfo_t info;
-        int signal_number = sigwaitinfo(awaited, &info);
+        int signal_number = sigtimedwait(awaited, &info, &second);
         if (signal_number > 0 && signal_number != SIGCHLD && was_sent_to_us(&info))
             forward(pid, &info);
+        else if (signal_number < 0 && errno != EAGAIN && errno != EINTR)
+            nanosleep(&pause, NULL);
     }
     return status;
 }

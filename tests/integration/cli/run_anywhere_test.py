@@ -7,12 +7,14 @@ another process, without its own library. And it traces the program where it can
 
 import json
 import os
+import platform
 import re
 import resource
 import shutil
 import signal
 import subprocess
 import sys
+import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
@@ -24,6 +26,24 @@ SECONDS = 60
 READ_ONLY = ("for at in / /tmp /var/tmp /run /dev/shm; do mount --bind \"$at\" \"$at\" && mount -o remount,ro,bind \"$at\" || exit 99; done; "
              "cd \"$PWD\"")
 NOBODY = 65534
+
+
+NUMBERS = {"rt_sigprocmask": 14, "mkdir": 83, "readlink": 89, "rt_sigtimedwait": 128, "mkdirat": 258, "pipe2": 293, "getrandom": 318,
+           "memfd_create": 319}
+# Refuses these system calls with EPERM, and becomes a program: load the number; equal: return the error; else allow.
+REFUSE = """
+import ctypes, os, struct, sys
+libc = ctypes.CDLL(None)
+steps = [(0x20, 0, 0, 0)]
+for number in map(int, sys.argv[1].split(",")):
+    steps += [(0x15, 0, 1, number), (0x06, 0, 0, 0x00050001)]
+steps.append((0x06, 0, 0, 0x7FFF0000))
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(steps), ctypes.addressof(code)))
+if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, program, 0, 0):
+    sys.exit("no filter")
+os.execvp(sys.argv[2], sys.argv[2:])
+"""
 
 
 class Case(agent_case.Case):
@@ -154,6 +174,18 @@ class Limits(Case):
                                           capture_output=True, env=self.environment({}), cwd=self.directory, text=True,
                                           timeout=SECONDS, check=False) for command in ([], self.cuspan("run", "-q")))
             self.assertEqual((ours.returncode, ours.stdout), (plain.returncode, plain.stdout), f"{limit}: {ours.stderr}")
+
+    @unittest.skipUnless(platform.machine() == "x86_64", "numbers of system calls")
+    def test_a_filter_that_refuses_system_calls(self):
+        """As containers have. The program starts and ends, and one line at most says what is missing."""
+        for calls in ("mkdir", "mkdirat", "memfd_create"), ("pipe2",), ("rt_sigtimedwait",), ("rt_sigprocmask",), ("getrandom",), ("readlink",):
+            command = [sys.executable, "-c", REFUSE, ",".join(str(NUMBERS[call]) for call in calls), *self.cuspan("run", "-q"), "sh", "-c",
+                       "echo ran; exit 5"]
+            done = subprocess.run(command, capture_output=True, env=self.environment({}), text=True, timeout=SECONDS, check=False)
+            if "no filter" in done.stderr:
+                self.skipTest(done.stderr)
+            self.assertEqual((done.returncode, done.stdout), (5, "ran\n"), f"{calls}: {done.stderr}")
+            self.assertLessEqual(len(done.stderr.splitlines()), 1, done.stderr)
 
     def test_its_library_is_missing(self):
         cuspan = shutil.copy(agent_case.BUILD / "cuspan", self.directory)
