@@ -22,14 +22,13 @@ static const struct share_api *find(void)
     if (share)
         return share;
     *(void **)&give = dlsym(RTLD_DEFAULT, SHARE_API_SYMBOL);
-    bool is_preloaded = give && give != other_tools_built_in;
     if (!give)
         give = other_tools_built_in;
     share = give ? give() : NULL;
     if (share && share->bytes != sizeof *share) {
-        log_warn("%s has a different version than the agent; other tools cannot use CUPTI beside cuspan "
-                 "until both come from the same build",
-                 is_preloaded ? SHARE_LIBRARY : "a part of the agent");
+        log_once(log_warn, SHARE_LIBRARY
+                 " in LD_PRELOAD has a different version than the agent; other tools cannot use "
+                 "CUPTI beside cuspan until it is removed, or both come from the same build");
         share = NULL;
     }
     return share;
