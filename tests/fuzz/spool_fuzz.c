@@ -71,7 +71,7 @@ static void look(void)
     struct spool_recovery estate;
     struct spool_record record;
     uint64_t damaged = 0, came = 0, records = 0;
-    if (spool_source_take(&taken, folder, source) != STATUS_OK)
+    if (spool_source_take(&taken, folder, source, 0) != STATUS_OK)
         return;
     spool_recovery_read(&taken, folder, &estate);
     if (strlen(estate.line) >= sizeof estate.line || strpbrk(estate.line, "\n\033"))

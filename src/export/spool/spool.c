@@ -39,6 +39,8 @@ struct spool {
     bool has_thread;
     struct spool_source other; /* of a process that has ended */
     bool has_other;
+    struct spool_list others;            /* found by the last search */
+    size_t next_other;                   /* of these */
     char last_other[SPOOL_SOURCE_BYTES]; /* the search continues after this name */
     uint64_t list_at_ns;                 /* time of the next search */
     uint64_t retry_at_ns;                /* of a record that could not be read or sent */
@@ -291,23 +293,41 @@ static bool deliver_own(struct spool *spool)
     return true;
 }
 
+/* The next search starts with the oldest source. */
+static void forget_others(struct spool *spool)
+{
+    spool_files_list_deinit(&spool->others);
+    spool->next_other = 0;
+    *spool->last_other = 0;
+}
+
+static bool list_others(struct spool *spool, int folder)
+{
+    spool_files_list_deinit(&spool->others);
+    spool->next_other = 0;
+    if (spool_files_list(folder, spool->last_other, &spool->others) != STATUS_OK || spool->others.count == 0)
+        return false;
+    memcpy(spool->last_other, spool->others.sources[spool->others.count - 1].name, SPOOL_SOURCE_BYTES);
+    return true;
+}
+
+static bool take_listed(struct spool *spool, int folder)
+{
+    while (spool->next_other < spool->others.count && !spool->has_other) {
+        const struct spool_found_source *found = &spool->others.sources[spool->next_other++];
+        if (found->output == spool->number && !spool_writer_owns(found->name))
+            spool->has_other =
+                spool_source_take(&spool->other, folder, found->name, found->last_segment) == STATUS_OK;
+    }
+    return spool->has_other;
+}
+
 static bool take_other(struct spool *spool, int folder)
 {
-    struct spool_list list;
     struct spool_recovery recovery;
-    if (spool_files_list(folder, &list) != STATUS_OK)
-        return false;
-    for (size_t i = 0; i < list.count && !spool->has_other; i++) {
-        const char *name = list.sources[i].name;
-        if (list.sources[i].output != spool->number || strcmp(name, spool->last_other) <= 0 ||
-            spool_writer_owns(name))
-            continue;
-        spool->has_other = spool_source_take(&spool->other, folder, name) == STATUS_OK;
-    }
-    spool_files_list_deinit(&list);
-    if (!spool->has_other)
-        return false;
-    memcpy(spool->last_other, spool->other.name, SPOOL_SOURCE_BYTES);
+    while (!take_listed(spool, folder))
+        if (!list_others(spool, folder))
+            return false;
     spool_recovery_read(&spool->other, folder, &recovery);
     counter_add(spool->recovered_lost, recovery.lost);
     if (*recovery.line)
@@ -357,7 +377,7 @@ static bool deliver_other(struct spool *spool)
     }
     bool has_done = (spool->has_other || take_other(spool, folder)) && send_other(spool, folder);
     if (!spool->has_other && !has_done) { /* later, start again with the oldest */
-        *spool->last_other = 0;
+        forget_others(spool);
         spool->list_at_ns = now_ns + LIST_INTERVAL_NS;
     }
     close(folder);
@@ -408,6 +428,7 @@ static void *run(void *argument)
     }
     if (spool->has_other)
         end_other(spool, -1, false);
+    forget_others(spool);
     return NULL;
 }
 

@@ -104,15 +104,15 @@ static enum status send_source(struct spool_drain *drain, struct spool_source *s
 }
 
 /* `drain` NULL: the spool keeps it. */
-static void send_found(struct spool_drain *drain, const char *name, bool is_metrics, int folder,
-                       struct round *round)
+static void send_found(struct spool_drain *drain, const struct spool_found_source *found, bool is_metrics,
+                       int folder, struct round *round)
 {
     struct spool_source source;
     struct spool_recovery recovery;
-    enum status status = spool_source_take(&source, folder, name);
+    enum status status = spool_source_take(&source, folder, found->name, found->last_segment);
     round->result->busy += status == STATUS_UNAVAILABLE;
     if (status == STATUS_IO)
-        log_warn("cannot open %s.ledger (%s); its spans stay in the spool", name, strerror(errno));
+        log_warn("cannot open %s.ledger (%s); its spans stay in the spool", found->name, strerror(errno));
     if (status != STATUS_OK)
         return;
     spool_recovery_read(&source, folder, &recovery);
@@ -143,22 +143,27 @@ enum status spool_drain_folder(struct spool_drain *const drains[OUTPUT_NUMBERS],
     int folder = spool_files_open_folder(path, false, err);
     if (folder < 0)
         return STATUS_UNAVAILABLE;
-    enum status status = spool_files_list(folder, &list);
-    if (status != STATUS_OK) {
-        close(folder);
+    enum status status = spool_files_list(folder, "", &list);
+    round.total = list.bytes;
+    for (bool has_more = status == STATUS_OK; has_more;) {
+        for (size_t i = 0; i < list.count; i++) {
+            const struct spool_found_source *found = &list.sources[i];
+            if (!only || strcmp(only, found->name) == 0)
+                send_found(drains[found->output < OUTPUT_NUMBERS ? found->output : 0], found,
+                           found->output == METRICS_OUTPUT, folder, &round);
+        }
+        char last[SPOOL_SOURCE_BYTES] = "";
+        if (list.count > 0)
+            memcpy(last, list.sources[list.count - 1].name, sizeof last);
+        has_more = list.has_more;
+        spool_files_list_deinit(&list);
+        if (has_more)
+            has_more = (status = spool_files_list(folder, last, &list)) == STATUS_OK;
+    }
+    close(folder);
+    if (status != STATUS_OK)
         return error_set(err, status, "cannot read the spool %.300s (%s); check the directory", path,
                          status_text(status));
-    }
-    for (size_t i = 0; i < list.count; i++)
-        round.total += list.sources[i].bytes;
-    for (size_t i = 0; i < list.count; i++) {
-        const struct spool_found_source *found = &list.sources[i];
-        if (!only || strcmp(only, found->name) == 0)
-            send_found(drains[found->output < OUTPUT_NUMBERS ? found->output : 0], found->name,
-                       found->output == METRICS_OUTPUT, folder, &round);
-    }
-    spool_files_list_deinit(&list);
-    close(folder);
     return STATUS_OK;
 }
 

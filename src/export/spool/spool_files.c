@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SOURCES_MAX 16384
+#define PROBES_MAX 4096 /* of names, before the directory is searched */
 
 static int refuse(int folder, const char *path, const char *why, struct error *err)
 {
@@ -45,59 +45,78 @@ int spool_files_open_folder(const char *path, bool make, struct error *err)
     return folder;
 }
 
-static struct spool_found_source *find_or_add(struct spool_list *list, const char *name, uint32_t output)
-{
-    for (size_t i = list->count; i > 0; i--)
-        if (strcmp(list->sources[i - 1].name, name) == 0)
-            return &list->sources[i - 1];
-    if (list->count == SOURCES_MAX)
-        return NULL;
-    if (list->count % 16 == 0) {
-        struct spool_found_source *more = realloc(list->sources, (list->count + 16) * sizeof *list->sources);
-        if (!more)
-            return NULL;
-        list->sources = more;
-    }
-    struct spool_found_source *source = &list->sources[list->count++];
-    *source = (struct spool_found_source){.output = output};
-    memcpy(source->name, name, SPOOL_SOURCE_BYTES);
-    return source;
-}
-
 static int compare_sources(const void *a, const void *b)
 {
     return strcmp(((const struct spool_found_source *)a)->name, ((const struct spool_found_source *)b)->name);
 }
 
-enum status spool_files_list(int folder, struct spool_list *list)
+/* Joins the entries of each source, and keeps the oldest sources. */
+static void compact(struct spool_list *list)
+{
+    size_t kept = 0;
+    if (list->count > 0)
+        qsort(list->sources, list->count, sizeof *list->sources, compare_sources);
+    for (size_t i = 0; i < list->count; i++) {
+        struct spool_found_source *last = list->sources + (kept ? kept - 1 : 0), *entry = list->sources + i;
+        if (kept == 0 || strcmp(last->name, entry->name) != 0) {
+            list->sources[kept++] = *entry;
+            continue;
+        }
+        last->bytes += entry->bytes;
+        last->last_segment =
+            last->last_segment > entry->last_segment ? last->last_segment : entry->last_segment;
+    }
+    list->has_more |= kept > SPOOL_LIST_MAX;
+    list->count = kept < SPOOL_LIST_MAX ? kept : SPOOL_LIST_MAX;
+}
+
+static bool make_room(struct spool_list *list, size_t *capacity)
+{
+    if (list->count == 2 * SPOOL_LIST_MAX)
+        compact(list);
+    if (list->count < *capacity)
+        return true;
+    size_t wanted = *capacity ? 2 * *capacity : 64;
+    struct spool_found_source *more = realloc(list->sources, wanted * sizeof *list->sources);
+    if (!more)
+        return false;
+    list->sources = more;
+    *capacity = wanted;
+    return true;
+}
+_Static_assert((2 * SPOOL_LIST_MAX & (2 * SPOOL_LIST_MAX - 1)) == 0, "make_room() doubles up to the maximum");
+
+/* One entry for each file. After the list was cut, names behind its end are left out. */
+enum status spool_files_list(int folder, const char *after, struct spool_list *list)
 {
     struct dirent *entry;
-    char name[SPOOL_SOURCE_BYTES];
-    uint32_t output, segment;
+    struct spool_found_source found;
     struct stat facts;
+    size_t capacity = 0;
     enum status status = STATUS_OK;
     *list = (struct spool_list){0};
     DIR *entries = files_open_folder_at(folder, "."); /* duplicates of a descriptor share its position */
     if (!entries)
         return STATUS_IO;
     while (status == STATUS_OK && (entry = readdir(entries))) {
-        if (!spool_format_parse_name(entry->d_name, name, &output, &segment) ||
+        uint32_t *segment = &found.last_segment;
+        if (!spool_format_parse_name(entry->d_name, found.name, &found.output, segment) ||
             fstatat(folder, entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(facts.st_mode))
             continue;
-        struct spool_found_source *source = find_or_add(list, name, output);
-        uint64_t bytes = segment ? (uint64_t)facts.st_size : 0;
-        if (!source) {
+        found.bytes = *segment ? (uint64_t)facts.st_size : 0;
+        list->bytes += found.bytes;
+        if (strcmp(found.name, after) <= 0 ||
+            (list->has_more && strcmp(found.name, list->sources[SPOOL_LIST_MAX - 1].name) > 0))
+            continue;
+        if (!make_room(list, &capacity))
             status = STATUS_NO_MEMORY;
-        } else {
-            source->bytes += bytes;
-            list->bytes += bytes;
-        }
+        else
+            list->sources[list->count++] = found;
     }
     closedir(entries);
+    compact(list);
     if (status != STATUS_OK)
         spool_files_list_deinit(list);
-    else if (list->count > 0)
-        qsort(list->sources, list->count, sizeof *list->sources, compare_sources);
     return status;
 }
 
@@ -107,11 +126,32 @@ void spool_files_list_deinit(struct spool_list *list)
     *list = (struct spool_list){0};
 }
 
-uint32_t spool_files_next_segment(int folder, const char *source, uint32_t from)
+static bool has_segment(int folder, const char *source, uint32_t segment)
+{
+    char name[SPOOL_FILE_BYTES];
+    spool_format_segment_name(name, source, segment);
+    return faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+uint32_t spool_files_last_segment(int folder, const char *source, uint32_t known)
+{
+    while (known && known < UINT32_MAX && has_segment(folder, source, known + 1))
+        known++;
+    return known;
+}
+
+uint32_t spool_files_next_segment(int folder, const char *source, uint32_t from, uint32_t last)
 {
     struct dirent *entry;
     char name[SPOOL_SOURCE_BYTES];
     uint32_t output, segment, lowest = 0;
+    if (last && from > last)
+        return 0;
+    for (uint32_t i = 0; last && i < PROBES_MAX && from <= last; i++, from++)
+        if (has_segment(folder, source, from))
+            return from;
+    if (last && from > last)
+        return 0;
     DIR *entries = files_open_folder_at(folder, "."); /* duplicates of a descriptor share its position */
     if (!entries)
         return 0;

@@ -12,26 +12,35 @@
 struct spool_found_source {
     char name[SPOOL_SOURCE_BYTES];
     uint32_t output;
-    uint64_t bytes; /* of its segments */
+    uint32_t last_segment; /* the highest number of a segment; 0: it has none */
+    uint64_t bytes;        /* of its segments */
 };
+
+#define SPOOL_LIST_MAX 4096 /* sources; a longer list comes in parts */
 
 struct spool_list {
     struct spool_found_source *sources; /* oldest first */
     size_t count;
-    uint64_t bytes; /* of all segments */
+    bool has_more;  /* after the last of these */
+    uint64_t bytes; /* of all segments in the directory */
 };
 
 /* Opens the directory; with `make`, creates it with mode 0700 if it does not exist. It must belong to this
  * user and not be writable by others. Returns a descriptor that the caller closes, or -1 with `err`. */
 int spool_files_open_folder(const char *path, bool make, struct error *err);
 
-/* NO_MEMORY, IO. */
-enum status spool_files_list(int folder, struct spool_list *list) MUST_CHECK;
+/* The sources whose names follow `after`: "" for the oldest, SPOOL_LIST_NONE only counts the bytes.
+ * NO_MEMORY, IO. */
+#define SPOOL_LIST_NONE "~"
+enum status spool_files_list(int folder, const char *after, struct spool_list *list) MUST_CHECK;
 void spool_files_list_deinit(struct spool_list *list);
 /* Deletes a segment. False sets errno. */
 bool spool_files_remove_segment(int folder, const char *source, uint32_t segment);
-/* The number of the source's first segment at or after `from`; 0 if there is none. */
-uint32_t spool_files_next_segment(int folder, const char *source, uint32_t from);
+/* The number of the source's first segment at or after `from`; 0 if there is none. `last` is the highest
+ * number, if it is known; with 0, the whole directory is searched. */
+uint32_t spool_files_next_segment(int folder, const char *source, uint32_t from, uint32_t last);
+/* The highest number, when `known` was the highest one earlier. */
+uint32_t spool_files_last_segment(int folder, const char *source, uint32_t known);
 
 /* Opens a regular file of this user; `flags` as for open(2). False sets errno. */
 bool spool_file_open(struct guarded_fd *file, int folder, const char *name, int flags);

@@ -26,7 +26,8 @@ static void survey(const struct spool_source *source, int folder, struct spool_r
     const struct spool_position *at = &source->ledger.at;
     struct guarded_fd file;
     uint32_t number = at->segment ? at->segment : 1;
-    for (; (number = spool_files_next_segment(folder, source->name, number)); number++) {
+    for (; (number = spool_files_next_segment(folder, source->name, number, source->last_segment));
+         number++) {
         if (!spool_file_open_segment(&file, folder, source->name, number, O_RDONLY))
             continue;
         bool is_begun = number == at->segment && at->offset > SPOOL_SEGMENT_BYTES;

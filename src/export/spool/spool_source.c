@@ -40,7 +40,8 @@ static bool is_linked(const struct guarded_fd *file, int folder, const char *nam
            facts.st_ino == file->inode;
 }
 
-enum status spool_source_take(struct spool_source *source, int folder, const char *name)
+enum status spool_source_take(struct spool_source *source, int folder, const char *name,
+                              uint32_t last_segment)
 {
     char file[SPOOL_FILE_BYTES];
     *source = SPOOL_SOURCE_NONE;
@@ -52,7 +53,8 @@ enum status spool_source_take(struct spool_source *source, int folder, const cha
     bool is_current = is_linked(&source->ledger_file, folder, file);
     if (is_locked && is_current) {
         source->ledger = read_ledger(&source->ledger_file);
-        if (source->ledger.at.segment || spool_files_next_segment(folder, name, 1))
+        source->last_segment = spool_files_last_segment(folder, name, last_segment);
+        if (source->ledger.at.segment || spool_files_next_segment(folder, name, 1, source->last_segment))
             return STATUS_OK;
         unlinkat(folder, file, 0); /* O_CREAT has just created it: the source no longer exists */
         is_current = false;
@@ -110,7 +112,7 @@ static enum spool_turn open_segment(struct spool_source *source, int folder, con
     if (!spool_file_open_segment(&source->segment, folder, source->name, number, O_RDWR)) {
         if (errno != ENOENT)
             return SPOOL_ERROR;
-        number = spool_files_next_segment(folder, source->name, number);
+        number = spool_files_next_segment(folder, source->name, number, source->last_segment);
         if (!number || (end && number > end->at.segment)) {
             count_missing(source, end ? end->spans : source->ledger.spooled, damaged);
             return SPOOL_NOTHING;
@@ -220,7 +222,7 @@ void spool_source_release(struct spool_source *source, int folder, bool remove)
     char file[SPOOL_FILE_BYTES];
     if (remove) {
         uint32_t number = source->ledger.at.segment;
-        while ((number = spool_files_next_segment(folder, source->name, number)) &&
+        while ((number = spool_files_next_segment(folder, source->name, number, source->last_segment)) &&
                spool_files_remove_segment(folder, source->name, number)) {
         }
         spool_format_ledger_name(file, source->name);

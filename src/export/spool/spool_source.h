@@ -15,6 +15,7 @@ struct spool_source {
     char name[SPOOL_SOURCE_BYTES];
     struct guarded_fd ledger_file;
     struct spool_ledger ledger;
+    uint32_t last_segment;     /* 0: unknown, and the writer may still add segments */
     struct guarded_fd segment; /* the one that contains ledger.at */
     uint8_t *body;             /* of the record read last */
     size_t body_capacity;
@@ -29,8 +30,10 @@ enum spool_turn {
 };
 
 /* Takes over the source of a process that has ended: UNAVAILABLE if another process holds it, NOT_FOUND if it
- * no longer exists, IO. The source must be zeroed or released. */
-enum status spool_source_take(struct spool_source *source, int folder, const char *name) MUST_CHECK;
+ * no longer exists, IO. The source must be zeroed or released. `last_segment`: from a list of the directory;
+ * 0: unknown. */
+enum status spool_source_take(struct spool_source *source, int folder, const char *name,
+                              uint32_t last_segment) MUST_CHECK;
 
 /* Takes this process's own source again after the program has closed its ledger, which released the lock.
  * Keeps the ledger in memory, which may be newer than the file. NOT_FOUND: another process has taken over the

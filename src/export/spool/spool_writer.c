@@ -57,7 +57,7 @@ static enum status fail(const struct spool_writer *writer, struct error *err)
 static void update_used(struct spool_writer *writer, int folder)
 {
     struct spool_list list;
-    if (spool_files_list(folder, &list) != STATUS_OK)
+    if (spool_files_list(folder, SPOOL_LIST_NONE, &list) != STATUS_OK)
         return;
     writer->used = list.bytes;
     writer->listed_at_ns = clock_monotonic_ns();

@@ -204,7 +204,7 @@ static void test_files_are_for_us_alone(void **state)
     assert_int_equal(fstatat(folder, file, &facts, 0), 0);
     assert_int_equal(facts.st_mode & 07777, 0600);
     assert_int_equal(fcntl(writer.segment.number, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
-    assert_int_equal(spool_files_list(folder, &list), STATUS_OK);
+    assert_int_equal(spool_files_list(folder, "", &list), STATUS_OK);
     assert_int_equal(list.count, 1);
     assert_int_equal(list.sources[0].output, 1);
     spool_files_list_deinit(&list);
@@ -214,7 +214,7 @@ static struct spool_source taken;
 
 static void take(const char *name)
 {
-    assert_int_equal(spool_source_take(&taken, folder, name), STATUS_OK);
+    assert_int_equal(spool_source_take(&taken, folder, name, 0), STATUS_OK);
 }
 
 static void test_another_takes_what_was_left(void **state)
@@ -245,9 +245,9 @@ static void test_another_takes_what_was_left(void **state)
     assert_int_equal(read_all(&taken, NULL, &damaged), spans_of(RECORDS) - 1);
     assert_int_equal(damaged, 0);
     spool_source_release(&taken, folder, true);
-    assert_int_equal(spool_source_take(&taken, folder, name), STATUS_NOT_FOUND);
+    assert_int_equal(spool_source_take(&taken, folder, name, 0), STATUS_NOT_FOUND);
     struct spool_list list;
-    assert_int_equal(spool_files_list(folder, &list), STATUS_OK);
+    assert_int_equal(spool_files_list(folder, "", &list), STATUS_OK);
     assert_int_equal(list.count, 0);
     spool_files_list_deinit(&list);
 }
@@ -258,7 +258,7 @@ static void test_who_lives_keeps_his_own(void **state)
     assert_true(spool_writer_owns(own.name));
     pid_t child = fork();
     if (child == 0) /* inherits descriptors but no lock */
-        _exit(spool_source_take(&taken, folder, own.name) == STATUS_UNAVAILABLE ? 0 : 1);
+        _exit(spool_source_take(&taken, folder, own.name, 0) == STATUS_UNAVAILABLE ? 0 : 1);
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
@@ -444,7 +444,7 @@ static void test_segments_come_and_go(void **state)
         spool_source_pass(&own, &record, record.spans);
         spans += record.spans;
         /* Segments that were read are deleted. */
-        assert_int_equal(spool_files_next_segment(folder, own.name, 1), own.ledger.at.segment);
+        assert_int_equal(spool_files_next_segment(folder, own.name, 1, 0), own.ledger.at.segment);
     }
     assert_int_equal(spans, spans_of(20));
     assert_int_equal(damaged, 0);
@@ -469,7 +469,7 @@ static void test_segments_come_and_go(void **state)
 static uint64_t bytes_there(void)
 {
     struct spool_list list;
-    assert_int_equal(spool_files_list(folder, &list), STATUS_OK);
+    assert_int_equal(spool_files_list(folder, "", &list), STATUS_OK);
     uint64_t bytes = list.bytes;
     spool_files_list_deinit(&list);
     return bytes;
@@ -578,11 +578,11 @@ static void test_links_and_foreign_files_are_left_alone(void **state)
     spool_format_source_name(name, 1, 2, 3, 0);
     spool_format_ledger_name(file, name);
     assert_int_equal(symlinkat(target, folder, file), 0);
-    assert_int_equal(spool_source_take(&taken, folder, name), STATUS_IO);
+    assert_int_equal(spool_source_take(&taken, folder, name, 0), STATUS_IO);
     spool_format_segment_name(file, name, 1);
     assert_int_equal(mkfifoat(folder, file, 0600), 0);
     assert_false(spool_file_open(&held, folder, file, O_RDWR));
-    assert_int_equal(spool_files_list(folder, &list), STATUS_OK);
+    assert_int_equal(spool_files_list(folder, "", &list), STATUS_OK);
     assert_int_equal(list.count, 0);
     spool_files_list_deinit(&list);
 }
@@ -593,7 +593,7 @@ static bool is_free(void)
     pid_t child = fork();
     int ended;
     if (child == 0)
-        _exit(spool_source_take(&taken, folder, own.name) == STATUS_OK ? 0 : 1);
+        _exit(spool_source_take(&taken, folder, own.name, 0) == STATUS_OK ? 0 : 1);
     assert_int_equal(waitpid(child, &ended, 0), child);
     return WEXITSTATUS(ended) == 0;
 }
@@ -652,6 +652,70 @@ static void test_a_source_that_another_has_taken(void **state)
     assert_int_equal(damaged, 0);
 }
 
+#define MANY (4 * SPOOL_LIST_MAX + 16)
+
+static void put_segment(uint32_t source, uint32_t segment)
+{
+    char name[SPOOL_SOURCE_BYTES], file[SPOOL_FILE_BYTES];
+    spool_format_source_name(name, 1 + source * 7919u % MANY, 1, 2, 1); /* not in the order of their names */
+    spool_format_segment_name(file, name, segment);
+    int fd = openat(folder, file, O_WRONLY | O_CREAT, 0600);
+    assert_int_equal(write(fd, "12345", 5), 5);
+    close(fd);
+}
+
+/* After an outage. The list comes in parts, and each source is in one of them. */
+static void test_many_sources(void **state)
+{
+    char after[SPOOL_SOURCE_BYTES] = "";
+    size_t count = 0, parts = 0;
+    struct spool_list list;
+    (void)state;
+    for (uint32_t i = 0; i < MANY; i++)
+        put_segment(i, 1);
+    put_segment(0, 3);
+    for (bool has_more = true; has_more; parts++) {
+        assert_int_equal(spool_files_list(folder, after, &list), STATUS_OK);
+        assert_int_equal(list.bytes, (MANY + 1) * 5);
+        assert_in_range(list.count, 1, SPOOL_LIST_MAX);
+        for (size_t i = 0; i < list.count; i++) {
+            assert_true(strcmp(list.sources[i].name, after) > 0);
+            memcpy(after, list.sources[i].name, sizeof after);
+            bool has_two = count++ == 0;
+            assert_int_equal(list.sources[i].last_segment, has_two ? 3 : 1);
+            assert_int_equal(list.sources[i].bytes, has_two ? 10 : 5);
+        }
+        has_more = list.has_more;
+        spool_files_list_deinit(&list);
+    }
+    assert_int_equal(count, MANY);
+    assert_int_equal(parts, 5);
+    assert_int_equal(spool_files_list(folder, SPOOL_LIST_NONE, &list), STATUS_OK);
+    assert_int_equal(list.bytes, (MANY + 1) * 5);
+    assert_int_equal(list.count, 0);
+    spool_files_list_deinit(&list);
+}
+
+static void test_the_next_segment(void **state)
+{
+    char name[SPOOL_SOURCE_BYTES];
+    (void)state;
+    put_segment(0, 2);
+    put_segment(0, 4);
+    put_segment(0, 5);
+    spool_format_source_name(name, 1, 1, 2, 1);
+    for (uint32_t last = 0; last <= 5; last += 5) {
+        assert_int_equal(spool_files_next_segment(folder, name, 1, last), 2);
+        assert_int_equal(spool_files_next_segment(folder, name, 3, last), 4);
+        assert_int_equal(spool_files_next_segment(folder, name, 6, last), 0);
+    }
+    assert_int_equal(spool_files_next_segment(folder, name, 1, UINT32_MAX), 2);
+    assert_int_equal(spool_files_next_segment(folder, name, 6, UINT32_MAX),
+                     0); /* the number is a forged one */
+    assert_int_equal(spool_files_last_segment(folder, name, 0), 0);
+    assert_int_equal(spool_files_last_segment(folder, name, 4), 5); /* written since */
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -675,6 +739,8 @@ int main(void)
         TEST(test_links_and_foreign_files_are_left_alone),
         TEST(test_a_host_closes_everything),
         TEST(test_a_source_that_another_has_taken),
+        TEST(test_many_sources),
+        TEST(test_the_next_segment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
