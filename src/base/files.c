@@ -5,10 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define APPEND_FLAGS (O_WRONLY | O_APPEND | O_NOCTTY)
@@ -126,6 +127,64 @@ int files_create(const char *path)
     if (unlink(path) != 0 && errno != ENOENT)
         return -1;
     return files_open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
+}
+
+uint32_t files_random(void)
+{
+    uint32_t random;
+    struct timespec now;
+    if (getrandom(&random, sizeof random, GRND_NONBLOCK) == sizeof random)
+        return random;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint32_t)now.tv_nsec ^ (uint32_t)getpid() << 16;
+}
+
+#define NUMBERS_MAX 10000
+
+/* Calls `create` with one name after the other while it fails with EEXIST. */
+static int try_names(const char *name, char *path, size_t size, int (*create)(const char *path, const void *),
+                     const void *argument)
+{
+    for (int number = 1, result; number <= NUMBERS_MAX; number++) {
+        int length = number == 1 ? snprintf(path, size, "%s.%d", name, (int)getpid())
+                                 : snprintf(path, size, "%s.%d-%d", name, (int)getpid(), number);
+        errno = (size_t)length < size ? 0 : ENAMETOOLONG;
+        if (errno || (result = create(path, argument)) >= 0 || errno != EEXIST)
+            return errno ? -1 : result;
+    }
+    return -1;
+}
+
+static int create_file(const char *path, const void *unused)
+{
+    (void)unused;
+    int descriptor = files_open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
+    errno = descriptor >= 0 ? 0 : errno;
+    return descriptor;
+}
+
+int files_create_numbered(const char *name, char *path, size_t size)
+{
+    return try_names(name, path, size, create_file, NULL);
+}
+
+/* Some file systems have no hard links. */
+static int name_file(const char *path, const void *temporary)
+{
+    bool is_named = link(temporary, path) == 0;
+    if (is_named) {
+        unlink(temporary);
+    } else if (errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS) {
+        int descriptor = create_file(path, NULL);
+        is_named = descriptor >= 0 && close(descriptor) == 0 && rename(temporary, path) == 0;
+    }
+    errno = is_named ? 0 : errno;
+    return is_named ? 0 : -1;
+}
+
+bool files_name_numbered(const char *temporary, const char *name, char *path, size_t size)
+{
+    return try_names(name, path, size, name_file, temporary) == 0;
 }
 
 ssize_t files_read_small(const char *path, char *text, size_t size)

@@ -10,7 +10,9 @@
 #define CUSPAN_BASE_FILES_H
 
 #include <dirent.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -28,6 +30,17 @@ int files_open_append(const char *path, const char **problem);
 /* Creates a new file with mode 0600. Unlinks an existing file and never writes to it, nor through a link. -1
  * and errno. */
 int files_create(const char *path);
+
+/* For temporary names: differs between processes that have the same ID, in containers or on hosts that share
+ * a folder. */
+uint32_t files_random(void);
+
+/* Creates NAME.PID, or NAME.PID-2 and so on if another process with this ID, or an earlier one, has created
+ * that. -1 and errno. */
+int files_create_numbered(const char *name, char *path, size_t size);
+
+/* Gives a finished file, whose link is `temporary`, such a name, and removes that link. False and errno. */
+bool files_name_numbered(const char *temporary, const char *name, char *path, size_t size);
 
 /* One read() of a kernel file such as those in /proc: at most `size` - 1 bytes, always NUL-terminated. -1 and
  * errno. */

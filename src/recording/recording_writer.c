@@ -674,11 +674,22 @@ enum status recording_writer_checkpoint(struct recording_writer *writer)
     return status;
 }
 
+/* Another process may have taken the name, such as `cuspan record` in another container. */
+static bool has_name(const struct recording_writer *writer)
+{
+    struct stat file;
+    return fstat(writer->fd.number, &file) != 0 || file.st_nlink > 0;
+}
+
 enum status recording_writer_close(struct recording_writer *writer, struct error *err)
 {
     if (!writer)
         return STATUS_OK;
     enum status status = write_end(writer);
+    if (status == STATUS_OK && !has_name(writer)) {
+        errno = ENOENT;
+        status = fail(writer, STATUS_IO, "it was removed or replaced while it was written");
+    }
     int fd = guarded_fd_is_ours(&writer->fd) ? writer->fd.number : -1;
     writer->fd = GUARDED_FD_NONE;
     if (fd >= 0 && close(fd) != 0 && status == STATUS_OK)

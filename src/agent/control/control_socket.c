@@ -5,6 +5,7 @@
 #include "base/control_path.h"
 #include "base/log.h"
 #include "base/process/cpu_time.h"
+#include "base/files.h"
 #include "base/process/guarded_fd.h"
 #include "base/process/high_fd.h"
 #include "base/process/variables.h"
@@ -202,7 +203,7 @@ static int listen_in(const char *path)
     int folder = control_path_open_folder(path, control.user, true);
     if (folder < 0)
         return -1;
-    snprintf(hidden, sizeof hidden, ".%d.new", (int)getpid());
+    snprintf(hidden, sizeof hidden, ".%d-%08x.new", (int)getpid(), files_random());
     unlinkat(folder, hidden, 0);
     int listener = control_path_bind(folder, path, hidden);
     bool is_there = listener >= 0 && listen(listener, BACKLOG) == 0 && publish(folder, path, hidden);

@@ -279,25 +279,43 @@ static bool write_file(const struct report *report, const char *path)
     return !failed;
 }
 
+static char chosen[1024];
+static _Atomic pid_t chooser; /* a forked child has a report of its own */
+
+/* Replaces our earlier report, and none of another process with this ID: in a container or on a host that
+ * shares the folder, or one that has ended. */
+static bool name_report(const char *temporary, const char *name, char path[sizeof chosen])
+{
+    if (atomic_load(&chooser) == getpid()) {
+        memcpy(path, chosen, sizeof chosen);
+        return rename(temporary, path) == 0;
+    }
+    if (!files_name_numbered(temporary, name, path, sizeof chosen))
+        return false;
+    memcpy(chosen, path, sizeof chosen);
+    atomic_store(&chooser, getpid());
+    return true;
+}
+
 /* The host's thread writes the last one when the deadline at exit has passed, perhaps while the pipeline's
  * thread writes another: each has a temporary file of its own. A process that is killed may leave one,
  * hidden. */
 bool report_write(const struct report *report)
 {
     static atomic_bool has_ended;
-    char path[1024], temporary[1040];
+    const char *name = report->settings->report_file;
+    char path[sizeof chosen], temporary[sizeof path + 32];
     bool is_last = report->state == REPORT_ENDED;
-    if (!report->settings->report_file)
+    if (!name)
         return false;
     if (is_last)
         atomic_store(&has_ended, true);
-    snprintf(path, sizeof path, "%s.%d", report->settings->report_file, (int)getpid());
+    snprintf(path, sizeof path, "%s.%d", name, (int)getpid());
     const char *slash = strrchr(path, '/');
     int folder = slash ? (int)(slash + 1 - path) : 0;
-    snprintf(temporary, sizeof temporary, "%.*s.%s.%s", folder, path, path + folder,
-             is_last ? "last" : "next");
+    snprintf(temporary, sizeof temporary, "%.*s.%s.%08x", folder, path, path + folder, files_random());
     bool is_written = write_file(report, temporary) && (is_last || !atomic_load(&has_ended)) &&
-                      rename(temporary, path) == 0;
+                      name_report(temporary, name, path);
     if (is_written)
         return true;
     if (is_last)

@@ -207,8 +207,7 @@ static void fill(struct page *page)
 static void write_file(const char *name, const struct page *page)
 {
     char path[1024];
-    snprintf(path, sizeof path, "%s.%d", name, (int)getpid());
-    int file = files_open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW);
+    int file = files_create_numbered(name, path, sizeof path);
     struct write_signals signals;
     write_signals_hold(&signals);
     if (file < 0 || write(file, page->text, page->used) != (ssize_t)page->used)

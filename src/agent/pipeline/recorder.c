@@ -130,10 +130,10 @@ static void choose_path(struct recorder *recorder, const char *path)
     int file = files_open(path, O_WRONLY | O_CREAT | O_EXCL);
     if (file >= 0)
         close(file);
-    if (file < 0 && errno == EEXIST)
-        snprintf(recorder->path, sizeof recorder->path, "%s.%d", path, (int)getpid());
-    else
-        snprintf(recorder->path, sizeof recorder->path, "%s", path);
+    snprintf(recorder->path, sizeof recorder->path, "%s", path);
+    if (file < 0 && errno == EEXIST &&
+        (file = files_create_numbered(path, recorder->path, sizeof recorder->path)) >= 0)
+        close(file);
 }
 
 enum status recorder_create(const char *path, struct recorder **recorder, struct error *err)

@@ -1,5 +1,6 @@
 #include "cli/args/command_table.h"
 
+#include "base/files.h"
 #include "cli/run/injection.h"
 #include "cli/run/launch.h"
 #include "cli/args/options.h"
@@ -25,7 +26,7 @@ static enum status make_way(const char *path, char aside[PATH_MAX], struct error
     if (!S_ISREG(facts.st_mode) || (facts.st_size > 0 && !trace_source_is_recording(path)))
         return error_set(err, STATUS_INVALID,
                          "%.300s exists and is not a recording; remove it or choose another name", path);
-    int length = snprintf(aside, PATH_MAX, "%s.old-%d", path, (int)getpid());
+    int length = snprintf(aside, PATH_MAX, "%s.old-%d-%08x", path, (int)getpid(), files_random());
     errno = length < PATH_MAX ? 0 : ENAMETOOLONG;
     if (errno || rename(path, aside) != 0) {
         *aside = 0;

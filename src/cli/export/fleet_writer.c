@@ -1,5 +1,6 @@
 #include "cli/export/fleet_writer.h"
 
+#include "base/files.h"
 #include "cli/export/fleet_encode.h"
 #include "cli/export/fleet_path.h"
 
@@ -181,11 +182,11 @@ static enum status output_open(struct fleet_writer *writer, char *folder, const 
 {
     struct output *output = &writer->output;
     *output = (struct output){.fd = -1, .folder = folder};
-    output->temporary = xasprintf("%s/cuspan-%ld.tmp", folder, (long)getpid());
+    /* Exports in other containers or on other hosts may have our process ID. */
+    output->temporary = xasprintf("%s/cuspan-%ld-%08x.tmp", folder, (long)getpid(), files_random());
     enum status status = access(folder, F_OK) == 0 ? STATUS_OK : make_folders(writer, folder, err);
     if (status != STATUS_OK)
         return status;
-    unlink(output->temporary); /* of an ended process with this ID */
     output->fd = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
     if (output->fd < 0)
         return complain(err, "cannot create", output->temporary);

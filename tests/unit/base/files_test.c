@@ -189,6 +189,40 @@ static void test_a_small_file_is_read_and_ended(void **state)
     assert_string_equal(text, "");
 }
 
+/* Several containers that share a folder may have the same process IDs. */
+static void test_names_with_process_ids(void **state)
+{
+    char name[128], first[160], second[160], third[160], temporary[160], expected[160];
+    (void)state;
+    char own[] = "/tmp/files-test-XXXXXX";
+    assert_non_null(mkdtemp(own));
+    snprintf(name, sizeof name, "%s/report", own);
+    int one = files_create_numbered(name, first, sizeof first);
+    int two = files_create_numbered(name, second, sizeof second);
+    snprintf(expected, sizeof expected, "%s.%d", name, (int)getpid());
+    assert_string_equal(first, expected);
+    snprintf(expected, sizeof expected, "%s.%d-2", name, (int)getpid());
+    assert_string_equal(second, expected);
+    assert_true(one >= 0 && two >= 0);
+    snprintf(temporary, sizeof temporary, "%s.next", name);
+    close(files_create(temporary));
+    assert_true(files_name_numbered(temporary, name, third, sizeof third));
+    snprintf(expected, sizeof expected, "%s.%d-3", name, (int)getpid());
+    assert_string_equal(third, expected);
+    assert_int_equal(access(temporary, F_OK), -1);
+    assert_false(files_name_numbered(temporary, name, expected, sizeof expected)); /* it does not exist */
+    assert_int_equal(files_create_numbered("/nowhere/at/all", expected, sizeof expected), -1);
+    assert_int_equal(errno, ENOENT);
+    assert_int_equal(files_create_numbered(name, expected, 8), -1);
+    assert_int_not_equal(files_random(), files_random());
+    close(one);
+    close(two);
+    unlink(first);
+    unlink(second);
+    unlink(third);
+    assert_int_equal(rmdir(own), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -200,6 +234,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_another_users_file_is_not_filled, begin, end),
         cmocka_unit_test_setup_teardown(test_a_second_name_in_a_folder_of_all_is_refused, begin, end),
         cmocka_unit_test_setup_teardown(test_a_created_file_takes_the_place_of_what_was_there, begin, end),
+        cmocka_unit_test(test_names_with_process_ids),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
