@@ -187,17 +187,6 @@ struct round {
     struct host_thread *busy[THREADS_MAX]; /* threads with records that are not drained yet */
 };
 
-/* Removes the address of the kernel's name from the end of a launch's record. */
-static void take_kernel(struct call_record *call)
-{
-    uint64_t address;
-    if (!(callbacks_flags(call->head.domain, call->head.cbid) & PLAN_TAKES_NAME))
-        return;
-    call->head.bytes -= sizeof address;
-    memcpy(&address, (const uint8_t *)call + call->head.bytes, sizeof address);
-    kernel_texts_launch(call->correlation_id, address);
-}
-
 /* Converts the ticks that host threads write to nanoseconds. False: the sink takes the record later. */
 static bool hand_over(const struct capture_sink *sink, const struct thread_info *thread,
                       struct record_head *head)
@@ -208,14 +197,10 @@ static bool hand_over(const struct capture_sink *sink, const struct thread_info 
         struct call_record *call = (struct call_record *)head;
         call->start_ns = clock_ticks_to_ns(call->start_ns);
         call->end_ns = clock_ticks_to_ns(call->end_ns);
-        uint32_t bytes = head->bytes; /* of the ring */
-        if (decode_name)
-            take_kernel(call);
         if (!is_asleep)
             sink->on_call(sink->context, thread, call);
         else if (sink->on_call_asleep)
             sink->on_call_asleep(sink->context, thread, call);
-        head->bytes = bytes;
         return true;
     }
     if (head->type == RECORD_KERNEL_NAME) {

@@ -206,9 +206,8 @@ struct gpu_counters_record {
     double values[]; /* in the order of the settings; not finite: unavailable */
 };
 
-/* The name of the kernel that a call launches. Where CUPTI does not keep names (CUPTI_VERSION_KEEPS_NAMES),
- * the call's record in the ring ends with the address instead, and one of this kind precedes the first of
- * them. */
+/* The name of the kernel that a call launches, where CUPTI does not keep names (CUPTI_VERSION_KEEPS_NAMES).
+ * Precedes the kernel's record. */
 struct kernel_name_record {
     struct record_head head;
     uint64_t address; /* of the text in the callback; another name may have it later */

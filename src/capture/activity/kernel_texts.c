@@ -15,8 +15,10 @@
 #define BUCKETS    4096
 #define LAUNCHES   32768 /* whose records may still come */
 
-#define PREVIOUS       (1u << 31)       /* in struct launch.text: not of the first half */
-#define OF_RECORDS     (1ull << 63)     /* in an address: CUPTI's pointer, not that of the callback */
+#define PREVIOUS       (1u << 31)   /* in struct launch.text: not of the first half */
+#define OF_RECORDS     (1ull << 63) /* in an address: CUPTI's pointer, not that of the callback */
+#define CANDIDATES_MAX 8            /* names of an address that are compared */
+#define NO_ERA         1ull
 #define CALLS_LATE_MAX (1u << 24)       /* a launch may be so much older than its address's latest name */
 #define CLOCK_ERROR_NS (10 * NS_PER_MS) /* CUPTI converts the GPU's clock */
 
@@ -82,12 +84,22 @@ static bool is_since(const struct name *name, uint32_t correlation_id)
     return correlation_id - name->correlation_id < UINT32_MAX - CALLS_LATE_MAX;
 }
 
+/* The latest one that the launch can have. Threads' rings are drained one after the other, so names do not
+ * come in the order of the launches. */
 static struct name *name_in(struct half *half, uint64_t address, uint32_t correlation_id)
 {
-    for (uint32_t at = *bucket_of(half, address); at; at = half->names[at - 1].older)
-        if (half->names[at - 1].address == address && is_since(&half->names[at - 1], correlation_id))
-            return &half->names[at - 1];
-    return NULL;
+    struct name *found = NULL;
+    unsigned candidates = 0;
+    for (uint32_t at = *bucket_of(half, address); at && candidates < CANDIDATES_MAX;
+         at = half->names[at - 1].older) {
+        struct name *name = &half->names[at - 1];
+        if (name->address != address || !is_since(name, correlation_id))
+            continue;
+        candidates++;
+        if (!found || (int32_t)(name->correlation_id - found->correlation_id) > 0)
+            found = name;
+    }
+    return found;
 }
 
 static struct half *current(void)
@@ -159,17 +171,10 @@ static struct name *note(uint64_t address, uint32_t correlation_id, const char *
     return name;
 }
 
-void kernel_texts_note(const struct kernel_name_record *record)
-{
-    if (record->text_bytes)
-        (void)note(record->address, record->correlation_id, record->text, record->text_bytes);
-    kernel_texts_launch(record->correlation_id, record->address);
-}
-
-void kernel_texts_launch(uint32_t correlation_id, uint64_t address)
+static void note_launch(uint32_t correlation_id, uint64_t address)
 {
     struct launch *launch = &texts->launches[correlation_id % LAUNCHES];
-    for (unsigned back = 0; back < 2 && address && correlation_id; back++) {
+    for (unsigned back = 0; back < 2 && correlation_id; back++) {
         unsigned half = texts->current ^ back;
         const struct name *name = name_in(&texts->halves[half], address, correlation_id);
         if (name) {
@@ -177,6 +182,13 @@ void kernel_texts_launch(uint32_t correlation_id, uint64_t address)
             return;
         }
     }
+}
+
+void kernel_texts_note(const struct kernel_name_record *record)
+{
+    if (record->text_bytes)
+        (void)note(record->address, record->correlation_id, record->text, record->text_bytes);
+    note_launch(record->correlation_id, record->address);
 }
 
 static const char *name_of_launch(uint32_t correlation_id)
@@ -212,7 +224,9 @@ static const char *read_name(const struct activity_record *record)
     struct name *name = note(address, 0, texts->read, (uint32_t)length);
     if (!name)
         return NULL;
-    name->era = era == atomic_load_explicit(&launch_names.era, memory_order_acquire) ? era : 0;
+    /* Without it, the text may be freed any moment, by the unloading that has begun. */
+    bool lasts = has && era == atomic_load_explicit(&launch_names.era, memory_order_acquire);
+    name->era = lasts ? era : NO_ERA;
     return current()->texts + name->text;
 }
 

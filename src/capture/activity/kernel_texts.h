@@ -15,8 +15,6 @@ enum status kernel_texts_create(uint64_t kept_ns) MUST_CHECK;
 void kernel_texts_destroy(void); /* for tests */
 
 void kernel_texts_note(const struct kernel_name_record *record);
-/* A launch of the kernel whose name has this address; 0: unknown. */
-void kernel_texts_launch(uint32_t correlation_id, uint64_t address);
 
 /* The name of the kernel with this record, whose `name` is CUPTI's pointer. Without a launch of its own, as a
  * node of a graph, it is read if the text is surely still there. NULL: unknown, and counted

@@ -107,10 +107,7 @@ enum status callbacks_init(bool parameters)
 
 void callbacks_add_flags(enum call_domain domain, uint32_t cbid, uint16_t flags)
 {
-    struct call_plan *plan = &domains[domain].plans[cbid];
-    if (flags & ~plan->flags & PLAN_TAKES_NAME)
-        plan->record_bytes_max += sizeof(uint64_t);
-    plan->flags |= flags;
+    domains[domain].plans[cbid].flags |= flags;
 }
 
 uint16_t callbacks_flags(enum call_domain domain, uint32_t cbid)
@@ -313,29 +310,6 @@ write_call(struct host_thread *thread, const struct call_site *site, uint64_t st
     ring_commit(&thread->ring, fill_call(record, site, start, end));
 }
 
-/* With the address of the kernel's name as an additional word, if this is wanted. */
-static uint32_t fill_special_call(struct call_record *record, const struct call_site *site, uint64_t start,
-                                  uint64_t end)
-{
-    uint32_t bytes = fill_call(record, site, start, end);
-    if (site->plan->flags & PLAN_TAKES_NAME) {
-        memcpy((uint8_t *)record + bytes, &site->data->symbolName, sizeof(uint64_t));
-        record->head.bytes = bytes += sizeof(uint64_t);
-    }
-    return bytes;
-}
-
-RARE static void write_special_call(struct host_thread *thread, const struct call_site *site, uint64_t start,
-                                    uint64_t end)
-{
-    write_new_context(thread, site->data, start);
-    struct call_record *record = ring_reserve(&thread->ring, site->plan->record_bytes_max);
-    if (!record)
-        thread_count_lost(thread);
-    else
-        ring_commit(&thread->ring, fill_special_call(record, site, start, end));
-}
-
 /* Commits the stack and the call together, so that the consumer sees both or neither. If the stack does not
  * fit, the call is written alone. */
 __attribute__((noinline)) static void
@@ -343,7 +317,7 @@ write_call_with_code(struct host_thread *thread, const struct call_site *site, u
 {
     struct launch_stack stack;
     if (!launch_stacks_take(thread, site->plan->flags & PLAN_TAKES_EACH, &stack)) {
-        write_special_call(thread, site, start, end);
+        write_call(thread, site, start, end);
         return;
     }
     uint8_t *room = NULL;
@@ -351,12 +325,12 @@ write_call_with_code(struct host_thread *thread, const struct call_site *site, u
         room = ring_reserve(&thread->ring, stack.bytes_max + site->plan->record_bytes_max);
     if (UNLIKELY(!room)) {
         thread_count_note_lost(thread);
-        write_special_call(thread, site, start, end);
+        write_call(thread, site, start, end);
         return;
     }
     uint32_t bytes = launch_stacks_write(&stack, (struct code_record *)(void *)room);
     struct call_record *record = (struct call_record *)(void *)(room + bytes);
-    ring_commit(&thread->ring, bytes + fill_special_call(record, site, start, end));
+    ring_commit(&thread->ring, bytes + fill_call(record, site, start, end));
 }
 
 static void announce_graph(const struct call_plan *plan)
@@ -371,8 +345,8 @@ RARE static void enter_special_call(struct host_thread *thread, enum call_domain
                                     const struct call_plan *plan, const struct cupti_callback_data *data)
 {
     graph_nodes_flush(thread);
-    if ((plan->flags & (PLAN_TAKES_NAME | PLAN_NO_SPAN)) == (PLAN_TAKES_NAME | PLAN_NO_SPAN))
-        launch_names_take_alone(thread, data);
+    if (plan->flags & PLAN_TAKES_NAME)
+        launch_names_take(thread, data);
     announce_graph(plan);
     if (plan->flags & PLAN_INSTANTIATES_GRAPH)
         graph_nodes_begin(thread);
@@ -400,8 +374,8 @@ static void enter_call(struct host_thread *thread, enum call_domain domain, cons
         }
         atomic_store_explicit(&thread->is_in_driver_call, true, memory_order_relaxed);
     }
-    if (LIKELY(!(plan->flags & ~(unsigned)(PLAN_TAKES_CODE | PLAN_TAKES_EACH | PLAN_TAKES_NAME)) &&
-               !thread->graphs.has_runs && clock_has_counter))
+    if (LIKELY(!(plan->flags & ~(unsigned)(PLAN_TAKES_CODE | PLAN_TAKES_EACH)) && !thread->graphs.has_runs &&
+               clock_has_counter))
         *data->correlationData = clock_read_counter();
     else
         enter_special_call(thread, domain, plan, data);
@@ -436,12 +410,10 @@ RARE static void finish_special_call(struct host_thread *thread, enum call_domai
     graph_nodes_flush(thread);
     struct call_site site = {domain, cbid, plan, data};
     bool is_sound = start <= end && end - start < CALL_TICKS_MAX;
-    if (is_sound && plan->flags & PLAN_TAKES_NAME)
-        launch_names_take(thread, data);
     if (is_sound && plan->flags & PLAN_TAKES_CODE)
         write_call_with_code(thread, &site, start, end);
     else if (is_sound)
-        write_special_call(thread, &site, start, end);
+        write_call(thread, &site, start, end);
     else
         note_no_record(start);
     if (--thread->calls_until_turn == 0)
@@ -464,7 +436,7 @@ __attribute__((noinline)) static void finish_call(struct host_thread *thread, en
 {
     *data->correlationData = 0;
     if (UNLIKELY(start < atomic_load_explicit(&mode_on_since, memory_order_relaxed) ||
-                 plan->flags & (PLAN_ENDS_TRACING | PLAN_TAKES_CODE | PLAN_COUNTS | PLAN_TAKES_NAME))) {
+                 plan->flags & (PLAN_ENDS_TRACING | PLAN_TAKES_CODE | PLAN_COUNTS))) {
         finish_special_call(thread, domain, cbid, plan, data, start);
         note_end_of_call(thread, domain);
         return;

@@ -33,23 +33,17 @@ static bool write(struct host_thread *thread, const struct cupti_callback_data *
 void launch_names_take(struct host_thread *thread, const struct cupti_callback_data *data)
 {
     const char *symbol = data->symbolName;
-    if (!symbol || launch_names_know(symbol))
+    if (!symbol)
         return;
     uint64_t mark = launch_names_mark(symbol); /* first: an unloading meanwhile is of another module */
+    _Atomic uint64_t *known = &launch_names.known[mark >> (64 - LAUNCH_NAMES_PLACES_LOG2)];
+    if (atomic_load_explicit(known, memory_order_relaxed) == mark) {
+        (void)write(thread, data, 0);
+        return;
+    }
     uint32_t text_bytes = (uint32_t)strnlen(symbol, BYTES_MAX - sizeof(struct kernel_name_record) - 8);
     if (write(thread, data, text_bytes))
-        atomic_store_explicit(&launch_names.known[mark >> (64 - LAUNCH_NAMES_PLACES_LOG2)], mark,
-                              memory_order_release);
-}
-
-void launch_names_take_alone(struct host_thread *thread, const struct cupti_callback_data *data)
-{
-    if (!data->symbolName)
-        return;
-    if (launch_names_know(data->symbolName))
-        (void)write(thread, data, 0);
-    else
-        launch_names_take(thread, data);
+        atomic_store_explicit(known, mark, memory_order_release);
 }
 
 void launch_names_unload(void)

@@ -31,13 +31,6 @@ static inline uint64_t launch_names_mark(const char *symbol)
     return ((uint64_t)(uintptr_t)symbol ^ era) * 0x9e3779b97f4a7c15ull;
 }
 
-static inline bool launch_names_know(const char *symbol)
-{
-    uint64_t mark = launch_names_mark(symbol);
-    return atomic_load_explicit(&launch_names.known[mark >> (64 - LAUNCH_NAMES_PLACES_LOG2)],
-                                memory_order_relaxed) == mark;
-}
-
 #define LAUNCH_NAMES_BYTES (sizeof(uint64_t) << LAUNCH_NAMES_PLACES_LOG2)
 
 /* Before callbacks are enabled. `known`: zeroed memory. */
@@ -46,11 +39,8 @@ static inline void launch_names_start(_Atomic uint64_t *known)
     launch_names.known = known;
 }
 
-/* Writes the name, if it is new. */
+/* At the start of a launch, so that what it writes is read before the kernel's record. */
 void launch_names_take(struct host_thread *thread, const struct cupti_callback_data *data);
-
-/* The same for a launch without a record of its own: writes at least the address. */
-void launch_names_take_alone(struct host_thread *thread, const struct cupti_callback_data *data);
 
 /* Of CUPTI's resource callbacks. */
 static inline bool launch_names_concern(uint32_t cbid)

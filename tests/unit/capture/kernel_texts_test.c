@@ -24,6 +24,7 @@ static uint64_t fake_clock(void)
     return fake_now_ns;
 }
 
+/* "": the name that the address has. */
 static void note(uint64_t address, uint32_t correlation_id, const char *text)
 {
     union {
@@ -70,11 +71,11 @@ static void test_a_launch_has_the_name_of_its_address_at_that_time(void **state)
 {
     (void)state;
     note(0x100, 1, "one");
-    kernel_texts_launch(2, 0x100);
+    note(0x100, 2, "");
     note(0x200, 3, "other");
     note(0x100, 4, "two"); /* its module was unloaded, and another one has the address */
-    kernel_texts_launch(5, 0x100);
-    kernel_texts_launch(6, 0x200);
+    note(0x100, 5, "");
+    note(0x200, 6, "");
     expect(1, "one");
     expect(2, "one");
     expect(3, "other");
@@ -83,8 +84,14 @@ static void test_a_launch_has_the_name_of_its_address_at_that_time(void **state)
     expect(6, "other");
     note(0x300, 8, "late"); /* rings are drained one after the other */
     note(0x300, 20, "new");
-    kernel_texts_launch(9, 0x300);
+    note(0x300, 9, "");
     expect(9, "late");
+    note(0x400, 40, "after"); /* of a ring that was drained before */
+    note(0x400, 30, "before");
+    note(0x400, 50, "");
+    note(0x400, 35, "");
+    expect(50, "after");
+    expect(35, "before");
     assert_int_equal(counter_get(COUNTER_kernels_nameless), 0);
 }
 
@@ -92,14 +99,14 @@ static void test_ids_wrap_around(void **state)
 {
     (void)state;
     note(0x100, UINT32_MAX - 1, "one");
-    kernel_texts_launch(3, 0x100);
+    note(0x100, 3, "");
     expect(3, "one");
     note(0x100, 4, "two");
-    kernel_texts_launch(UINT32_MAX, 0x100);
+    note(0x100, UINT32_MAX, "");
     expect(UINT32_MAX, "one");
-    kernel_texts_launch(1u << 31, 0x100); /* long after, without another name */
+    note(0x100, 1u << 31, ""); /* long after, without another name */
     expect(1u << 31, "two");
-    kernel_texts_launch(3u << 30, 0x100);
+    note(0x100, 3u << 30, "");
     expect(3u << 30, "two");
 }
 
@@ -147,9 +154,12 @@ static void test_other_texts_are_read_while_they_are_there(void **state)
     fake_now_ns += NS_PER_SECOND;
     launch_names_unload(); /* of another module */
     assert_string_equal(find(7, name, 1, fake_now_ns - NS_PER_MS), "node");
+    strcpy(name, "othr"); /* it was of this one, which is only freed now */
+    assert_null(find(7, name, 1, fake_now_ns - NS_PER_MS));
+    strcpy(name, "node");
     assert_string_equal(find(0, name, 1, fake_now_ns + NS_PER_SECOND), "node");
     launch_names_unload();
-    strcpy(name, "othr"); /* of this one */
+    strcpy(name, "othr");
     assert_null(find(8, name, 1, fake_now_ns - NS_PER_MS));
     assert_null(find(8, name, 1, fake_now_ns + NS_PER_MS)); /* CUPTI's clock may be off by so much */
     assert_string_equal(find(9, name, 1, fake_now_ns + NS_PER_SECOND), "othr");
@@ -157,7 +167,7 @@ static void test_other_texts_are_read_while_they_are_there(void **state)
     munmap(name - PAGE_BYTES + 5, PAGE_BYTES);
     assert_null(find(10, name, 1, fake_now_ns - NS_PER_MS));
     assert_null(find(10, name, 1, fake_now_ns + NS_PER_SECOND));
-    assert_int_equal(counter_get(COUNTER_kernels_nameless), 4);
+    assert_int_equal(counter_get(COUNTER_kernels_nameless), 5);
 }
 
 int main(void)
