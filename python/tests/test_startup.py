@@ -110,6 +110,12 @@ class Archive(unittest.TestCase):
         steps = [line for line in done.stdout.splitlines() if line.startswith("step")]
         self.assertEqual(steps, STEPS, done.stdout + done.stderr)
 
+    def test_the_profiler_is_expected(self):
+        """Once PyTorch is loaded, and before the program can start its profiler."""
+        show = f"import ctypes; stub = ctypes.CDLL({STUB!r}); print(stub.stub_expected()); import torch; print(stub.stub_expected())"
+        done = self.python(show)
+        self.assertEqual((done.stdout, done.stderr), ("0\n1\n", ""))
+
     def test_the_program_sees_no_difference(self):
         """Its sys.path, its sitecustomize and the errors of that one are the same with and without the archive."""
         show = (
