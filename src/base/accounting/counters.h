@@ -52,6 +52,8 @@
     X(threads_seen, false, "host threads that made a traced call")                                           \
     X(orphans, false, "GPU spans of an unknown call, sent as marked children of the session")                \
     X(pending_evicted, false, "calls evicted while still waiting for their GPU record")                      \
+    X(device_graphs, false,                                                                                  \
+      "executable graphs that kernels can launch; CUPTI has no records of these executions")                 \
     X(graph_nodes_unlinked, false, "spans of graph nodes without a link to the call that captured them")     \
     X(summaries_early, false, "summaries sent before their requests ended, for lack of space")               \
     X(totals_incomplete, false,                                                                              \

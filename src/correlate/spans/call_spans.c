@@ -1,6 +1,7 @@
 #include "correlate/spans/call_spans.h"
 
 #include "base/accounting/counters.h"
+#include "base/log.h"
 #include "correlate/join/graphs.h"
 #include "correlate/spans/code_attributes.h"
 #include "correlate/state.h"
@@ -108,12 +109,43 @@ static void put_object_name(struct correlate *c, enum named_object kind, const s
         named_objects_forget(&c->objects, kind, handle);
 }
 
+#define GRAPH_DEVICE_LAUNCH 4 /* in the flags of cudaGraphInstantiate and cuGraphInstantiate */
+
+/* Whether the call has made a graph that kernels can launch. */
+static bool makes_device_graph(const struct call_record *call, const struct call_info *info)
+{
+    if (info->group != CALL_GROUP_GRAPH || call->result != 0 || !strstr(call_name(info), "GraphInstantiate"))
+        return false;
+    const uint64_t *value = call->values;
+    for (uint8_t i = 0; i < info->param_count; i++) {
+        if (!(call->present >> i & 1))
+            continue;
+        const struct call_param *param = &call_params[info->param + i];
+        if (strcmp(call_param_keys[param->key].name, "cuda.arg.flags") == 0)
+            return (*value & GRAPH_DEVICE_LAUNCH) != 0;
+        if (param->type == PARAM_STRING || param->type == PARAM_DIM3)
+            return false; /* no such call has these */
+        value++;
+    }
+    return false;
+}
+
+static void note_device_graph(void)
+{
+    counter_add(COUNTER_device_graphs, 1);
+    log_once(log_warn,
+             "this program makes CUDA graphs that kernels can launch; CUPTI has no records of these "
+             "executions, which therefore have no spans");
+}
+
 /* Tells graphs.h what the call launched, captured or added. */
 static void note_graphs(struct correlate *c, uint64_t tid, const struct call_record *call,
                         const struct call_info *info, const struct parent *parent)
 {
     if (launches_graph((enum call_domain)call->head.domain, info))
         graphs_launch(c->graphs, call);
+    if (makes_device_graph(call, info))
+        note_device_graph();
     if (!graphs_link_nodes(c->graphs))
         return;
     /* the link outlives a request's tracestate */

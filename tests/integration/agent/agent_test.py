@@ -158,6 +158,13 @@ class Graphs(Case):
                 self.assertTrue(all(launch.start_ns < span.start_ns < until for span in below))
             self.assertEqual(result.report["counters"]["orphans"], 0)
 
+    def test_graphs_that_kernels_launch_are_counted(self):
+        """Recorded: two graphs that kernels launch, by two others, all instantiated for launches from the device."""
+        result = self.replay(ROOT / "tests/gpu/recordings/graph_device.cuspanrec")
+        self.assertEqual(result.report["counters"]["device_graphs"], 4)
+        self.assertRegex(result.err, "graphs that kernels can launch; CUPTI has no records")
+        self.assertEqual(self.replay(self.sample("graphs")).report["counters"]["device_graphs"], 0)
+
     def linked(self, result):
         by_id = {span.span_id: span for span in result.spans}
         nodes = [span for span in result.spans if span.name == "node"]
