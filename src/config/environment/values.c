@@ -13,8 +13,7 @@
 
 struct value {
     struct value *next;
-    const char *name;
-    char text[];
+    char *name, *text; /* behind this struct */
 };
 
 static const char *keep_trimmed(struct environment_values *values, const char *name, const char *text,
@@ -23,17 +22,17 @@ static const char *keep_trimmed(struct environment_values *values, const char *n
     for (const struct value *value = values->trimmed; value; value = value->next)
         if (strcmp(value->name, name) == 0)
             return value->text;
+    config_warning(values->report,
+                   "%s: ignoring white space around the value; remove it, such as a line break at its end",
+                   name);
     size_t name_bytes = strlen(name) + 1;
     struct value *value = calloc(1, sizeof *value + bytes + 1 + name_bytes);
     if (!value)
         return NULL;
-    memcpy(value->text, text, bytes);
-    value->name = memcpy(value->text + bytes + 1, name, name_bytes);
+    value->name = memcpy(value + 1, name, name_bytes);
+    value->text = memcpy(value->name + name_bytes, text, bytes);
     value->next = values->trimmed;
     values->trimmed = value;
-    config_warning(values->report,
-                   "%s: ignoring white space around the value; remove it, such as a line break at its end",
-                   name);
     return value->text;
 }
 
