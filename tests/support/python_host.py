@@ -23,7 +23,7 @@ def begin():
 
 
 def work(double, overload=False):
-    result, error = (ctypes.c_uint64 * 8)(), ctypes.create_string_buffer(512)
+    result, error = (ctypes.c_uint64 * 16)(), ctypes.create_string_buffer(512)  # struct replay_result has 10
     if double.cuspan_replay_run(ctypes.byref(Options(overload=overload)), result, error):
         raise RuntimeError(error.value.decode())
 
