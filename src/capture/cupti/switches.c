@@ -16,6 +16,7 @@
 #include "capture/callbacks/threads.h"
 
 #include <pthread.h>
+#include <string.h>
 #include <time.h>
 
 #define FLUSH_WAIT_MS        1000 /* for another tool's flush, in a flush of everything */
@@ -306,11 +307,15 @@ static uint8_t code_flags(uint8_t group)
     return has_all && is_one ? PLAN_TAKES_CODE : 0;
 }
 
-/* Launches of kernels need callbacks even if they have no span, where CUPTI does not keep their names. */
+/* Launches of one kernel need callbacks even if they have no span, where CUPTI does not keep their names. Callbacks of
+ * other calls have no name, and CUPTI need not say so with NULL. */
 static bool takes_name(enum call_domain domain, uint32_t cbid)
 {
     const struct call_info *info = call_info(domain, cbid);
-    return decode_name && info && info->group == CALL_GROUP_LAUNCH;
+    if (!decode_name || !info || info->group != CALL_GROUP_LAUNCH)
+        return false;
+    const char *name = call_name(info);
+    return !strstr(name, "Graph") && !strstr(name, "HostFunc") && !strstr(name, "MultiDevice");
 }
 
 static bool can_take_code(void)
