@@ -223,7 +223,10 @@ part_places() { # part_places PLACE
 part_containers-full() { wait_for_jaeger && tests/containers/run.sh suite; }
 
 part_fleet-failures() { release_build && wait_for_jaeger && tests/fleet/run.sh --failures; }
-part_ranks() { release_build && tests/training/acceptance.py --driver build/ranks_driver --long; }
+part_ranks() {
+    release_build && tests/training/jobs_test.py --build build --long --jobs "$(nproc)" &&
+        tests/training/acceptance.py --driver build/ranks_driver --long
+}
 part_trainers() { release_build && python/tests/trainers.sh build; }
 part_profiles() { release_build && tests/e2e/profiles.sh; }
 part_fleet-fuzz-long() { release_build && tests/fleet/fuzz.sh build 10000 "$(date +%s)"; }
