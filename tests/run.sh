@@ -206,6 +206,13 @@ torture_long() {
 
 part_memcheck-unit() { release_build && tests/torture/memcheck.py --build build --long; }
 part_python-mutants() { python/tests/run.sh --mutants; }
+part_suites-python() {
+    if [ -z "${SUITES:-}" ]; then
+        echo "skipped: no sources of other projects' tests; unpack them (tests/suites/python.sh says which), and set SUITES"
+        return 77
+    fi
+    release_build && tests/suites/python.sh build/suites-python
+}
 part_dist-full() { tests/release/run.sh; }
 part_hostile-hosts() { release_build && tests/integration/agent/hostile_hosts_test.py --build build --long; }
 part_python-versions() { release_build && tests/python-versions/run.sh; }
@@ -427,6 +434,7 @@ release_parts() {
     done
     run_part memcheck-unit "valgrind's memcheck over replays and all unit tests"
     run_part python-mutants "the Python package's tests find planted faults"
+    run_part suites-python "tests of CPython and of Python packages with the agent and without it, test by test"
     run_part dist-full "everything in dist/, made twice; packages, wheels and images in bare systems"
     run_part python-versions "the walk of Python frames in Python 3.9 to 3.15, with greenlet, and free-threaded"
     run_part wheel-full "the wheel with the Pythons of all Debian suites, from PyPI's extras, beside PyTorch"

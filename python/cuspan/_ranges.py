@@ -159,7 +159,10 @@ class range(_Span, Decorates):
     @overload
     def __new__(cls, function: Decorated, /) -> Decorated: ...  # type: ignore[misc]
     def __new__(cls, name: Any = None, /, *others: Any, **more: Any) -> Any:
-        made = object.__new__(cls)
+        try:
+            made = object.__new__(cls)
+        except _guard.NO_ROOM:
+            return _spare
         is_decorated = type(name) is not str and issubclass(type(name), _FUNCTIONS) and not others and not more
         return made(name) if is_decorated else made
 
@@ -205,6 +208,9 @@ def _name_of_function(function: Any) -> str:
         function = getattr(function, inner, function)
     name = getattr(function, "__qualname__", None) or _guard.name_of_type(function)
     return str(name).rpartition("<locals>.")[2]
+
+
+_spare = range("?")  # one object can be used several times at once
 
 
 class span(_Span):
