@@ -437,6 +437,24 @@ class ClosedElsewhere(unittest.TestCase):
         self.assertEqual(begun, sorted(number for verb, number in lines if verb == "end"))
         self.assertEqual(len(set(begun)), 4)
 
+    def test_each_thread_ends_its_own(self):
+        stub.stub_forget()
+        shared, entered, leaves = cuspan.range("x"), threading.Event(), threading.Event()
+
+        def work():
+            with shared:
+                entered.set()
+                leaves.wait()
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        entered.wait()
+        with shared:
+            leaves.set()
+            thread.join()
+        (_, first), (_, second), *ends = (line.split()[:2] for line in stub.stub_text().decode().splitlines())
+        self.assertEqual(ends, [["end", first], ["end", second]])
+
 
 def plain(a: int, b: str = "x", *, c=3) -> tuple:
     """Documented."""
