@@ -17,6 +17,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 # Without stack or memory there is no room for a call, so each `except` for keep() comes after one for these.
 NO_ROOM = (RecursionError, MemoryError)
 _PLACES_LOGGED_MAX = 8
+_OWN_CODE = ("cuspan", "ctypes", "namedtuple_TraceContext")  # modules whose functions are ours, or that only we call
 
 _logged: set[str] = set()
 
@@ -64,15 +65,14 @@ def _comes_from_outside(error: BaseException) -> bool:
     from what we called, as str() of an argument."""
     interrupters = _interrupters()
     trace = error.__traceback__
-    code = None
+    place = ""
     while trace is not None:
-        code = trace.tb_frame.f_code
-        if code in interrupters:
+        if trace.tb_frame.f_code in interrupters:
             return True
+        place = trace.tb_frame.f_globals.get("__name__", "")
         trace = trace.tb_next
     # Another thread's has no frame of its own. Our code raises only subclasses of Exception.
-    is_raised_here = code is None or __file__.rpartition("/")[0] in code.co_filename
-    return is_raised_here and not isinstance(error, Exception)
+    return place.partition(".")[0] in _OWN_CODE and not isinstance(error, Exception)
 
 
 def _interrupters() -> set[CodeType]:

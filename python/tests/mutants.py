@@ -62,7 +62,7 @@ MUTANTS = [
     ),
     ("_guard.py", "isinstance(error, KeyboardInterrupt) or", ""),
     ("_guard.py", "        if code in interrupters:", "        if False:"),
-    ("_guard.py", "is_raised_here and not isinstance(error, Exception)", "False"),
+    ("_guard.py", "place.partition(\".\")[0] in _OWN_CODE and not isinstance(error, Exception)", "False"),
     ("_guard.py", "if place in _logged or", "if"),
     ("_text.py", 'str(value), "utf-8", "replace"', 'str(value), "utf-8"'),
     ("_trace_context.py", "text and _TRACESTATE.fullmatch(text)", "text"),
