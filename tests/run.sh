@@ -211,7 +211,7 @@ part_suites-python() {
         echo "skipped: no sources of other projects' tests; unpack them (tests/suites/python.sh says which), and set SUITES"
         return 77
     fi
-    release_build && tests/suites/python.sh build/suites-python
+    release_build && tests/suites/python.sh build/log/suites-python
 }
 part_dist-full() { tests/release/run.sh; }
 part_hostile-hosts() { release_build && tests/integration/agent/hostile_hosts_test.py --build build --long; }
