@@ -20,6 +20,8 @@ if(NOT CUSPAN_SANITIZE STREQUAL "thread") # the reader's second thread runs in u
   target_link_libraries(stat_read PRIVATE cuspan_cli)
   add_test(NAME integration/read
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/read_test.py --build ${CMAKE_BINARY_DIR})
+  add_test(NAME integration/read_properties
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/read_property_test.sh ${CMAKE_BINARY_DIR})
   add_executable(stat_segments tests/support/stat_segments.c)
   target_include_directories(stat_segments PRIVATE src)
   target_link_libraries(stat_segments PRIVATE cuspan_cli)
