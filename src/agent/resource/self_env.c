@@ -23,8 +23,7 @@ static const char *read_variable(const char *name, void *context)
 enum status self_env_settings(struct settings *settings, const struct config_report **report)
 {
     static struct config_report only;
-    const struct config_input input = {.getenv = read_variable,
-                                       .variables = getauxval(AT_SECURE) ? NULL : environ};
+    const struct config_input input = {.getenv = read_variable, .variables = variables_all()};
     *report = &only;
     return config_load(&input, settings, &only);
 }

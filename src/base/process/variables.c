@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 static char *_Atomic taken; /* "NAME=VALUE" strings; an empty one ends them */
+static char **_Atomic list; /* of these; NULL ends it */
 
 /* glibc reads LOCALDOMAIN and RES_OPTIONS when it reads /etc/resolv.conf, once for all threads. It should do
  * so now. */
@@ -31,6 +32,17 @@ static char *trim(char *variable, size_t length)
     return variable + length;
 }
 
+static void make_list(char *at)
+{
+    size_t count = 0;
+    for (const char *next = at; *next; next += strlen(next) + 1)
+        count++;
+    char **made = calloc(count + 1, sizeof *made);
+    for (size_t i = 0; made && i < count; i++, at += strlen(at) + 1)
+        made[i] = at;
+    atomic_store(&list, made);
+}
+
 void variables_take(void)
 {
     size_t bytes = 1;
@@ -48,7 +60,9 @@ void variables_take(void)
             to = trim((char *)memcpy(to, *variable, length), length);
     }
     *to = '\0';
-    if (!atomic_compare_exchange_strong(&taken, &nothing, copy))
+    if (atomic_compare_exchange_strong(&taken, &nothing, copy))
+        make_list(copy);
+    else
         free(copy);
     read_resolver_variables();
 }
@@ -65,4 +79,9 @@ const char *variables_get(const char *name)
         if (strncmp(at, name, length) == 0 && at[length] == '=')
             return at + length + 1;
     return NULL;
+}
+
+char *const *variables_all(void)
+{
+    return getauxval(AT_SECURE) ? NULL : atomic_load(&list);
 }
