@@ -83,7 +83,6 @@ MUTANTS = [
     ("_steps.py", "is thread_of(thread)", "is self"),
     ("_steps.py", "and not self._has_loop_ended()", ""),
     ("_steps.py", "self._at >= len(self._sequence) or", ""),
-    ("_job_steps.py", "        if depth.train:", "        if False:"),
     ("_job_steps.py", "depth.backward == 1 and", ""),
     ("_job_steps.py", "not (running and _is_foreign_thread())", "True"),
     ("_imports.py", 'if vars(loader).get("exec_module") is exec_module', "if True"),

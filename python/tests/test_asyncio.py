@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 from tests.support import HAS_WATCHERS, native, of, of_current, stub, tracer
 
@@ -108,6 +109,7 @@ class Tasks(unittest.TestCase):
 
     def test_to_thread(self):
         async def main():
+            asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))  # the same thread for all
             with tracer.start_as_current_span("request") as span:
                 self.assertEqual(await asyncio.to_thread(native), of(span))
                 self.assertIsNone(await asyncio.get_running_loop().run_in_executor(None, native))
