@@ -315,7 +315,8 @@ static bool takes_name(enum call_domain domain, uint32_t cbid)
     if (!decode_name || !info || info->group != CALL_GROUP_LAUNCH)
         return false;
     const char *name = call_name(info);
-    return !strstr(name, "Graph") && !strstr(name, "HostFunc") && !strstr(name, "MultiDevice");
+    return strstr(name, "Launch") && !strstr(name, "Graph") && !strstr(name, "HostFunc") &&
+           !strstr(name, "MultiDevice");
 }
 
 static bool can_take_code(void)
