@@ -10,7 +10,8 @@ void variables_take(void);
  * because its caller must not control it. Any thread; valid until the process ends. */
 const char *variables_get(const char *name);
 
-/* All of them, like environ, as of then. NULL: before variables_take(), in a setuid process, or out of memory. */
+/* All of them, like environ, as of then. NULL: before variables_take(), in a setuid process, or out of
+ * memory. */
 char *const *variables_all(void);
 
 #endif
