@@ -1,5 +1,6 @@
 #include "cli/export/fleet_path.h"
 
+#include "base/text/utf8.h"
 #include "cli/util/int_map.h"
 
 #include <inttypes.h>
@@ -26,9 +27,10 @@ static uint64_t hash_of(const char *text)
 /* As in URLs, which is how engines read the names of partitions. */
 static void add_service(struct text *path, const char *service)
 {
-    size_t begin = path->len;
-    for (const char *at = service; *at; at++) {
-        if (path->len - begin > FLEET_SERVICE_MAX - 3) {
+    size_t begin = path->len, left = 0; /* of the current character, which stays whole */
+    for (const char *at = service; *at; at++, left--) {
+        left = left ? left : utf8_next((const uint8_t *)at, strlen(at)).len;
+        if (path->len - begin + 3 * left > FLEET_SERVICE_MAX) {
             text_add_format(path, "~%016" PRIx64, hash_of(service));
             return;
         }

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import urllib.parse
 from collections import Counter
 from pathlib import Path
 
@@ -499,6 +500,16 @@ class Errors(Case):
         (self.work / "taken").write_text("a file")
         self.check(1, "taken", "-o", self.work / "taken", spans)
         self.check(1, "cannot create", "-o", self.work / "no/such/folder", spans)
+
+    def test_names_of_partitions_are_text(self):
+        """Engines decode them: they are cut between characters, and bytes that are not UTF-8 are replaced before."""
+        for name in ("\u00e9" * 300, "x" + "\u65e5" * 90, "xx" + "\u65e5" * 90, "xyz" + "\U0001f600" * 60, "a\ud800b"):
+            shutil.rmtree(self.fleet, ignore_errors=True)
+            export(self.fleet, self.write("spans.jsonl", [small_document(name, [small_span(1, 1)])]))
+            for folder in (self.fleet / "spans").rglob("service=*"):
+                urllib.parse.unquote(folder.name, errors="strict")
+            self.assertEqual(len(duckdb.sql(f"SELECT * FROM read_parquet('{self.fleet}/spans/**/*.parquet', hive_partitioning = true)")
+                                 .fetchall()), 1)
 
     def test_flipped_bits_are_noticed(self):
         """Each page has a checksum, and so has its compressed data."""
