@@ -156,10 +156,10 @@ class Ranks(unittest.TestCase):
         tables = stat(job, "--table", "ranks,steps,ranks")
         self.assertEqual(list(tables), ["ranks", "steps"])
         self.assertEqual(tables, {"ranks": whole["ranks"], "steps": whole["steps"]})
-        for option, line in (("--csv", "# {}"), ("--markdown", "### {}"), ("--color=never", "{}")):
+        for option, line in (("--csv", "# {}"), ("--markdown", "### {}"), ("--color=never", "{} (--table {})")):
             done = subprocess.run([CUSPAN, "stat", option, "--table", "ranks,collectives", job], capture_output=True, text=True, check=True)
             name = str if option == "--csv" else str.capitalize
-            titles = [line.format(name(key)) for key in ("ranks", "collectives")]
+            titles = [line.format(name(key), key) for key in ("ranks", "collectives")]
             self.assertEqual([shown for shown in done.stdout.splitlines() if shown in titles], titles)
 
     def test_missing_tables_are_explained(self):
