@@ -126,7 +126,9 @@ static void push_stack(struct reader *reader, struct path *path, uint32_t origin
     struct code_stack stack = code_book_stack(book, &reader->stat, origin);
     if (stack.is_backward)
         push_text(reader->flame, path, FLAME_LABEL, "(backward)");
-    if (stack.label)
+    if (stack.label && !code_book_has_stacks(book))
+        push_text(reader->flame, path, FLAME_LABEL, "(no stacks: set capture.launch_stacks)");
+    else if (stack.label)
         push_text(reader->flame, path, FLAME_LABEL, stack.label);
     else if (!stack.depth || stack.is_cut)
         push_text(reader->flame, path, FLAME_LABEL, stack.depth ? "(more callers)" : "(unknown callers)");

@@ -1159,7 +1159,7 @@ class Flame(Case):
         done = run("flame", "-o", self.path("n.folded"), self.files["none"])
         self.assertEqual(done.returncode, 0)
         self.assertIn("the spans have no call stacks, so there are only kernels and copies", done.stderr)
-        self.assertEqual(self.path("n.folded").read_text(), "(not sampled);kernel 5000\n")
+        self.assertEqual(self.path("n.folded").read_text(), "(no stacks: set capture.launch_stacks);kernel 5000\n")
 
     def test_nothing_to_show(self):
         path = self.flame("n.svg", "--weight", "bytes", self.files["none"])

@@ -372,6 +372,12 @@ class Streams(Case):
             times = [int(text) for text in re.findall(r'"endTimeUnixNano":"(\d+)"', done.stdout.decode())]
             self.assertEqual(0 <= time.time() - max(times) / 1e9 < 600, is_now)
 
+    def test_flame_without_stacks(self):
+        done = cuspan("flame", "--format", "folded", "-o", "-", self.all)
+        self.assertIn(b"cuspan run --set capture.launch_stacks=python", done.stderr)
+        self.assertTrue(done.stdout.startswith(b"(no stacks: set capture.launch_stacks);"), done.stdout[:200])
+        self.assertNotIn(b"not sampled", done.stdout)
+
     def test_appending_is_said(self):
         path = self.work / "appended.jsonl"
         for content in False, True:
