@@ -1,12 +1,15 @@
 #include "base/process/variables.h"
 
+#include <errno.h>
 #include <netinet/in.h>
 #include <resolv.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 static char *_Atomic taken; /* "NAME=VALUE" strings; an empty one ends them */
@@ -43,27 +46,77 @@ static void make_list(char *at)
     atomic_store(&list, made);
 }
 
+#define PAGE_BYTES      4096
+#define VARIABLES_BYTES (4u << 20) /* more than a program can be started with */
+
+/* As memcpy(), of at most a page. False: that memory is gone. setenv() on another thread may have freed it.
+ */
+static bool read_memory(void *to, const void *from, size_t bytes)
+{
+    static atomic_bool is_refused; /* by a filter of system calls */
+    struct iovec local = {to, bytes}, remote = {(void *)(uintptr_t)from, bytes};
+    if (!atomic_load(&is_refused)) {
+        if (process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)bytes)
+            return true;
+        if (errno == EFAULT)
+            return false;
+        atomic_store(&is_refused, true);
+    }
+    memcpy(to, from, bytes);
+    return true;
+}
+
+struct copy {
+    char *text;
+    size_t used, max;
+};
+
+static bool has_room(struct copy *copy, size_t bytes)
+{
+    size_t max = copy->max ? copy->max : 2 * PAGE_BYTES;
+    while (copy->used + bytes + 1 > max)
+        max *= 2;
+    char *moved = max == copy->max ? copy->text : max <= VARIABLES_BYTES ? realloc(copy->text, max) : NULL;
+    if (!moved)
+        return false;
+    copy->text = moved;
+    copy->max = max;
+    return true;
+}
+
+/* A variable without an equals sign is none. */
+static void add_variable(struct copy *copy, const char *variable)
+{
+    size_t start = copy->used, piece;
+    const char *end = NULL;
+    do {
+        piece = PAGE_BYTES - (uintptr_t)variable % PAGE_BYTES;
+        if (!has_room(copy, piece) || !read_memory(copy->text + copy->used, variable, piece)) {
+            copy->used = start;
+            return;
+        }
+        end = memchr(copy->text + copy->used, '\0', piece);
+        copy->used += end ? (size_t)(end - (copy->text + copy->used)) + 1 : piece;
+        variable += piece;
+    } while (!end);
+    char *added = copy->text + start;
+    bool is_one = *added != '=' && strchr(added, '=');
+    copy->used = is_one ? (size_t)(trim(added, copy->used - start) - copy->text) : start;
+}
+
 void variables_take(void)
 {
-    size_t bytes = 1;
-    char *nothing = NULL;
-    if (atomic_load(&taken))
+    struct copy copy = {NULL, 0, 0};
+    char *nothing = NULL, *variable = NULL;
+    if (atomic_load(&taken) || !has_room(&copy, 0))
         return;
-    for (char **variable = environ; variable && *variable; variable++)
-        bytes += strlen(*variable) + 1;
-    char *copy = malloc(bytes), *to = copy;
-    if (!copy)
-        return;
-    for (char **variable = environ; variable && *variable; variable++) {
-        size_t length = strlen(*variable) + 1;
-        if (length > 1 && length < bytes - (size_t)(to - copy)) /* it may have changed meanwhile */
-            to = trim((char *)memcpy(to, *variable, length), length);
-    }
-    *to = '\0';
-    if (atomic_compare_exchange_strong(&taken, &nothing, copy))
-        make_list(copy);
+    for (char **at = environ; at && read_memory(&variable, at, sizeof variable) && variable; at++)
+        add_variable(&copy, variable);
+    copy.text[copy.used] = '\0';
+    if (atomic_compare_exchange_strong(&taken, &nothing, copy.text))
+        make_list(copy.text);
     else
-        free(copy);
+        free(copy.text);
     read_resolver_variables();
 }
 
