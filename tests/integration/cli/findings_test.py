@@ -557,7 +557,7 @@ class Forms(Findings):
         self.assertLessEqual(max(len(line) for line in shown.splitlines() if line.startswith("  ")), 80)
         for form in "--csv", "--markdown":
             self.assertIn(row["advice"], run("stat", "--findings", form, self.file))
-        table = run("stat", self.file).split("\nFindings\n")[1]
+        table = run("stat", self.file).split("\nFindings (--table findings)\n")[1]
         self.assertIn("tiny-launches", table)
         self.assertNotIn(row["advice"], table)
 
