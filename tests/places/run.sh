@@ -96,7 +96,7 @@ place_debian() {
         return 77
     fi
     jaeger_binary || fail "there is no Jaeger"
-    trap 'engine_stop; clean_up' EXIT
+    trap 'set +e; engine_stop; clean_up' EXIT
     engine_start
     bare_image "$suite"
     clone_of "$WORK/cuspan"
