@@ -285,11 +285,11 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
 
 /* --- the report --- */
 
-/* Writes their names, each after a space, and returns their count. */
-static unsigned find_agent_threads(char *names, size_t size)
+/* Writes the names of the threads of the agent, each after a space, and returns their count. */
+static unsigned find_agent_threads(char *found, size_t size)
 {
     unsigned count = 0;
-    names[0] = 0;
+    found[0] = 0;
     DIR *tasks = NEXT(opendir)("/proc/self/task");
     for (struct dirent *task; tasks && (task = readdir(tasks)) != NULL;) {
         char path[300], name[32] = "";
@@ -298,8 +298,8 @@ static unsigned find_agent_threads(char *names, size_t size)
         if (!file)
             continue;
         if (NEXT(fgets)(name, sizeof name, file) && strncmp(name, "cuspan/", 7) == 0) {
-            size_t length = strlen(names);
-            snprintf(names + length, size - length, " %.*s", (int)strcspn(name, "\n"), name);
+            size_t length = strlen(found);
+            snprintf(found + length, size - length, " %.*s", (int)strcspn(name, "\n"), name);
             count++;
         }
         NEXT(fclose)(file);
@@ -314,13 +314,13 @@ static unsigned find_agent_threads(char *names, size_t size)
 static void print_agent_threads(FILE *file)
 {
     enum { ROUNDS = 200, ROUND_NS = 1000000 };
-    char names[256];
-    unsigned count = find_agent_threads(names, sizeof names);
+    char found[256];
+    unsigned count = find_agent_threads(found, sizeof found);
     for (int round = 0; round < ROUNDS && count; round++) {
         nanosleep(&(struct timespec){.tv_nsec = ROUND_NS}, NULL);
-        count = find_agent_threads(names, sizeof names);
+        count = find_agent_threads(found, sizeof found);
     }
-    fprintf(file, "threads %u%s\n", count, names);
+    fprintf(file, "threads %u%s\n", count, found);
 }
 
 static void print_place(FILE *file, const char *what, const struct place *place)

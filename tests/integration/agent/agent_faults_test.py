@@ -33,8 +33,9 @@ class Faults(Case):
         print(result.agent_lines()[0])
 
     def test_another_subscriber_is_named(self):
-        for api in "classic", "subscriber":
-            self.asleep("subscribe", r"another tool \(.*some-profiler.*this process is not traced", "--api", api)
+        for others, end in ("auto", "cuspan traces nothing until CUPTI is free"), ("hold", "this process is not traced"):
+            for api in "classic", "subscriber":
+                self.asleep("subscribe", rf"another tool \(.*some-profiler.*{end}", "--api", api, settings={"cupti.others": others})
 
     def test_the_driver_does_not_match(self):
         self.asleep("not-initialized", "CUPTI refused.*NOT_INITIALIZED")

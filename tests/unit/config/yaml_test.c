@@ -39,7 +39,7 @@ static const char *variable(const char *name, void *context)
     return NULL;
 }
 
-static const struct config_environment environment = {variable, NULL};
+static const struct config_environment environment = {.get = variable};
 static struct config_report report;
 
 static void test_plain_scalars_have_the_types_of_the_core_schema(void **state)
