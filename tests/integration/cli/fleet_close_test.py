@@ -31,7 +31,7 @@ MOMENTS = 8
 # Runs it and kills itself at the Nth line of its module. At the end, prints the lines that change the folder: those that put a
 # partition in its place, and others.
 KILLED = """
-import json, os, signal, sys
+import json, os, signal, sys, threading
 sys.path.insert(0, sys.argv[1])
 from cuspan.fleet import _close
 if sys.argv[5] == "plain":
@@ -49,6 +49,7 @@ def trace(frame, event, _):
             os.kill(os.getpid(), signal.SIGKILL)
     return trace
 sys.settrace(trace)
+threading.settrace(trace)  # what Ctrl-C can end runs on a thread
 _close.close(sys.argv[2], int(sys.argv[3]))
 sys.settrace(None)
 print(json.dumps([changing[True], changing[False]]))
@@ -256,7 +257,7 @@ class Close(shared.Folder):
 
     def test_errors(self):
         folder = self.make()
-        with mock.patch.dict(sys.modules, {"pyarrow": None}), self.assertRaisesRegex(Problem, "this needs pyarrow, .* pip install 'cuspan.fleet.'"):
+        with mock.patch.dict(sys.modules, {"pyarrow": None}), self.assertRaisesRegex(Problem, "this needs pyarrow, .* pip install 'pyarrow"):
             _close.close(folder, LATER)
         before = content(folder)
         path, = [path for path in files_of(folder) if "service=c" in str(path)]
