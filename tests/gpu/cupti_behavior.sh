@@ -44,6 +44,7 @@ apis() {
 }
 
 # run_all JOBS OUTFILE: runs the lines of standard input, "LIBRARY API PROGRAM ARGUMENTS...", JOBS at a time.
+# shellcheck disable=SC2016 # the inner shell's
 run_all() {
     local parts=$BIN/parts-$$
     mkdir -p "$parts"

@@ -30,7 +30,7 @@ CASES=(
 )
 
 run_case() {
-    local name=$1 how=$2 folder=$OUT/$1
+    local how=$2 folder=$OUT/$1
     shift 2
     local to=(--set "record_file=$folder/rank.cuspanrec")
     [ "$how" = record ] || to=(--file "$folder/spans.jsonl" --set steps.traced=all --set steps.spans_max=160)

@@ -117,7 +117,7 @@ pytest_in() {
 }
 
 package() {
-    local suite=$1 folder=$2 needs=$3 arguments=$4 venv=$OUTDIR/venv-$1
+    local suite=$1 folder=$2 needs=$3 venv=$OUTDIR/venv-$1 words
     wanted "$suite" || return 0
     if [ ! -d "$SUITES/$folder" ]; then
         not_run "$suite" "no sources in SUITES/$folder"
@@ -131,8 +131,8 @@ package() {
         not_run "$suite" "pip could not install it ($OUTDIR/$suite-pip.log)"
         return
     fi
-    read -ra arguments <<<"$arguments"
-    three_times "$suite" pytest_in "$venv/bin/python" "$SUITES/$folder" "${arguments[@]}"
+    read -ra words <<<"$4"
+    three_times "$suite" pytest_in "$venv/bin/python" "$SUITES/$folder" "${words[@]}"
 }
 
 PYTHONS=${PYTHONS:-$(command -v python3)}
