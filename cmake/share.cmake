@@ -1,4 +1,4 @@
-# What other tools call instead of CUPTI. It is in the agent, and in a library to preload. Needs only libc.
+# The functions that other tools call instead of CUPTI's. They are in the agent, and in a library to preload. The library needs only libc.
 add_library(cuspan_share SHARED ${CUSPAN_SHARE_SOURCES} src/share/preload.c)
 set_target_properties(cuspan_share PROPERTIES OUTPUT_NAME cuspan-share LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}
                       LINK_DEPENDS ${CMAKE_SOURCE_DIR}/src/share/libcuspan-share.map)

@@ -258,7 +258,7 @@ ORDER BY bytes DESC"""
 
 
 def of_question(name, names, order):
-    """The query of `cuspan fleet` itself."""
+    """The same query as that of `cuspan fleet`."""
     lines = (FLEET / f"questions/{name}.sql").read_text(encoding="utf-8").splitlines()
     body = "\n".join(line for line in lines if not line.startswith("-- "))
     return SQL.expand(f"WITH spans AS (\n    SELECT *, '' AS grp\n    {spans(names)}\n),\n{body}\nORDER BY {order}", SQL.CLICKHOUSE)
@@ -476,8 +476,9 @@ DASHBOARDS = {
               question="steps"),
         table("Ranks", "Sums over the range of time. Ranks of the same job should have similar sums.", ranks(IN_JOB), RANKS, question="ranks"),
         table("Late ranks", "Delay: how much longer than that of its peers a rank's own time is, without communication that nothing overlaps. Late in: "
-              "in so many of the steps. Lateness: how much later than the median rank it arrives in the collectives of a step. Medians over the "
-              "steps; the first, the last and cut ones do not count.", of_question("stragglers", IN_JOB, "delay_ns DESC"), STRAGGLERS, question="stragglers"),
+              "the number of steps in which it is late. Lateness: how much later than the median rank it arrives in the collectives of a step. "
+              "Medians over the steps; the first, the last and cut ones do not count.", of_question("stragglers", IN_JOB, "delay_ns DESC"), STRAGGLERS,
+              question="stragglers"),
         table("Collectives", "By operation, communicator and size, from this power of two to the next one. Those of which a rank is missing do not "
               "count. Transfer: median of the shortest duration over the ranks. Wait: mean time beyond it.", collectives(IN_JOB), COLLECTIVES,
               question="collectives"),

@@ -8,7 +8,7 @@
  * Thread safety: every function may be called on any thread at any time, except in signal handlers. Contexts
  * and ranges belong to the calling thread.
  *
- * Cancellation: no function is a cancellation point. A thread that is cancelled inside one ends after it.
+ * Cancellation: no function is a cancellation point. A thread that is canceled inside one ends after it.
  *
  * Ownership: strings and structs passed in are borrowed for the duration of the call, except where noted.
  *
@@ -44,7 +44,7 @@ typedef struct cuspan_context {
     uint8_t span_id[8];
     uint8_t flags; /* bit 0: sampled */
     uint8_t reserved[7];
-    const char *tracestate; /* NUL-terminated, or NULL. What cuspan_current() returns is valid after a detach,
+    const char *tracestate; /* NUL-terminated, or NULL. The one from cuspan_current() is valid after a detach,
                                until the process ends or was given CUSPAN_STATES_MAX other tracestates */
 } cuspan_context;
 
@@ -117,7 +117,7 @@ static inline struct cuspan_thread *cuspan_this_thread(void)
     return &thread;
 }
 
-/* A thread that is cancelled meanwhile, even asynchronously, ends afterwards, and leaves no lock behind.
+/* A thread that is canceled meanwhile, even asynchronously, ends afterwards, and leaves no lock behind.
  * Returns the state for cuspan_allow_cancel(). */
 static inline int cuspan_defer_cancel(void)
 {

@@ -1,5 +1,5 @@
-"""Context managers that also decorate. What they return is of the same kind as what they get: a coroutine function, a
-generator function, a method, a functools.partial, a callable object."""
+"""Context managers that also decorate. They return an object of the same kind as their argument: a coroutine function,
+a generator function, a method, a functools.partial, a callable object."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Decorates:
 
 
 def decorated(function: Decorated, begin: Begin) -> Decorated:
-    """What cannot be decorated is returned unchanged."""
+    """Returns an object unchanged if it cannot be decorated."""
     try:
         return cast(Decorated, _decorated(function, begin))
     except _guard.NO_ROOM:

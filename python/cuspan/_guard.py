@@ -1,8 +1,8 @@
 """The one place that keeps the package's errors out of the program. Each function that the program calls is guarded(),
 and so is each hook in calls that are the program's own; the frequent ones call keep() themselves.
 
-What the program itself raises while our code runs still reaches it: Ctrl-C, and what a signal handler, a debugger or
-another thread raises."""
+The program's own exceptions still reach it while our code runs: Ctrl-C, and those of a signal handler, a debugger or
+another thread."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ class range(_Span, Decorates):
         return made
 
 
-# What follows `@cuspan.range`. Any other object is a name, odd as it may be.
+# The kinds of objects that `@cuspan.range` decorates. Any other object is a name, odd as it may be.
 _FUNCTIONS = (
     types.FunctionType,
     types.BuiltinFunctionType,

@@ -1,4 +1,4 @@
-"""What a program may pass: objects each of whose methods raises, texts that cannot be encoded, and the like."""
+"""Objects that a program may pass, such as texts that cannot be encoded, and objects each of whose methods raises."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _refuse(*_args, **_kwargs):
 
 
 class Hostile:
-    """Whatever is asked of it raises, also its class."""
+    """Each access and operation raises, also a read of its class."""
 
     __class__ = property(_refuse)
     __getattr__ = _refuse

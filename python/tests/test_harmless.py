@@ -487,7 +487,7 @@ def cached(a):
 
 
 class Kinds(unittest.TestCase):
-    """What is decorated looks and works as before."""
+    """Decorated objects look and work as before."""
 
     def setUp(self):
         stub.stub_forget()

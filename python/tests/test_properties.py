@@ -147,7 +147,7 @@ class Contexts(unittest.TestCase):
 
 
 class Attached(RuleBasedStateMachine):
-    """Generators with attach() that begin and end in three contexts, in any order: each context has its innermost."""
+    """Generators with attach() that start and end in three contexts, in any order: each context has its innermost."""
 
     def __init__(self):
         super().__init__()

@@ -74,7 +74,7 @@ static enum status write_all(struct recording_writer *writer, const uint8_t *byt
     return STATUS_OK;
 }
 
-/* What follows a checkpoint takes the place of its end. */
+/* Later blocks overwrite the end that a checkpoint has written. */
 static enum status cut_end(struct recording_writer *writer)
 {
     off_t at = writer->end_at;

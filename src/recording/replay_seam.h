@@ -36,7 +36,7 @@ struct replay_result {
     uint64_t activities_dropped; /* records for which the agent had no buffer */
     uint64_t threads;            /* real threads that played */
     uint64_t wall_ns;
-    uint64_t first_ns, last_ns; /* the times that it had, in ns since 1970 */
+    uint64_t first_ns, last_ns; /* of what was played, in ns since 1970 */
 };
 
 /* cuspan_replay_load: once per process. Fails like recording_open() and recording_next(); INVALID: wrong

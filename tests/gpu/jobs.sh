@@ -2,7 +2,7 @@
 # Records small training jobs on four GPUs, healthy ones and with a planted late rank, for the tests of the analysis across ranks.
 #   tests/gpu/jobs.sh OUTDIR [CUPTI-LIBRARY [BUILD]]     less than 4 minutes
 # OUTDIR/CASE.tar gets the recordings of the ranks (or, of a case that sends spans, spans.jsonl), the truth by the program's own
-# clock (RANK.json) and the program's output. Cases: CASES below. What is checked: tests/training/recorded_test.py.
+# clock (RANK.json) and the program's output. Cases: CASES below. tests/training/recorded_test.py checks them.
 set -eu
 # shellcheck source=../../tools/lib.sh
 . "$(dirname "$0")/../../tools/lib.sh"

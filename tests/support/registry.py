@@ -1,7 +1,7 @@
 """Holds spans against src/model/attributes.yaml: names, types, formats, units, and what belongs together.
 
-What stands in for the agent in tests (simulators, generators of spans) goes through the same checks as the agent's own spans, so
-that it cannot write what the agent never would.
+Stand-ins for the agent in tests (simulators, generators of spans) go through the same checks as the agent's own spans, so that
+they cannot write spans that the agent never would.
 
     wrong = Registry().problems(documents)   # OTLP JSON, one object for each line of a file"""
 

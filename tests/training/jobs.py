@@ -19,7 +19,7 @@ OPERATIONS = {"all_reduce": ("AllReduce", lambda n: 2 * (n - 1) / n), "all_gathe
               "reduce_scatter": ("ReduceScatter", lambda n: (n - 1) / n), "all_to_all": ("AlltoAll", lambda n: (n - 1) / n),
               "send": ("Send", lambda n: 1), "recv": ("Recv", lambda n: 1)}
 ALL = ("ddp", "fsdp_tp", "pipeline", "moe")
-# What the first finding must be: a rank, a host, a link, a cause (the finding's name), or nothing at all.
+# The expected first finding: a rank, a host, a link, a cause (the finding's name), or nothing at all.
 FAULTS = {
     "none": ("nothing", ALL),
     "late": ("rank", ("ddp", "fsdp_tp", "pipeline")),      # more work on the GPU of a rank, in each step

@@ -263,7 +263,7 @@ class Jobs(unittest.TestCase):
         self.assertIn(f"host {truth['host']} (all of its 4 ranks", found[0]["evidence"])
 
     def test_steps_that_are_not_whole(self):
-        """The program's exit takes long on one rank, and its span says so."""
+        """The program's exit takes long on one rank, and its span records this."""
         folder, _ = self.write(program="ddp")
         rows = stat(folder, "--table", "steps", "--top", "0")["steps"]
         partial = {row["step"]: row.get("not_compared") for row in rows}

@@ -25,7 +25,7 @@ def open(  # noqa: A001
 ) -> Fleet:
     """The spans in a folder that `cuspan export` wrote, or in ClickHouse: clickhouse://[USER@]HOST[:PORT][/DATABASE].
     Its password is in the environment, CUSPAN_CLICKHOUSE_PASSWORD, or in a file. `memory_limit` and `threads` are for
-    folders. Whatever cannot be done raises Problem, with one line that says why."""
+    folders. Each failure raises Problem, with one line that says why."""
     folder_of(where, memory_limit, threads)
     if isinstance(where, str) and where.startswith(("clickhouse://", "clickhouses://")):
         return Fleet(ClickHouse(where, read_password(password_file)))

@@ -12,8 +12,8 @@ Result = TypeVar("Result")
 
 
 def interruptible(work: Callable[[], Result], interrupt: Callable[[], Any]) -> Result:
-    """The result of `work`. What a signal handler raises meanwhile calls `interrupt` until `work` ends, and is raised
-    here. Only the main thread runs handlers, so others work themselves."""
+    """The result of `work`. If a signal handler raises meanwhile, calls `interrupt` until `work` ends, and raises the
+    exception here. Only the main thread runs handlers, so others work themselves."""
     if threading.current_thread() is not threading.main_thread():
         return work()
     ended = threading.Event()  # not join(): if it is interrupted, Python 3.10 and 3.11 take the thread for stopped

@@ -174,7 +174,7 @@ static void at_exit(void)
     end_process("exit");
 }
 
-/* The process may end itself right after this, or go on without Python, or with another interpreter. */
+/* The process may end itself right after this, or continue without Python, or with another interpreter. */
 static void at_end_of_python(void)
 {
     struct host_call call = host_call_begin();

@@ -11,7 +11,7 @@ struct host_call {
 };
 
 /* For calls that neither wait, write, read nor open anything, and so are no cancellation points: one load,
- * unless the thread can be cancelled asynchronously. */
+ * unless the thread can be canceled asynchronously. */
 static inline struct host_call host_call_begin_short(void)
 {
     struct host_call call = {.saved_errno = errno};

@@ -14,8 +14,8 @@ static bool is_regular(int number)
     return fstat(number, &file) == 0 && S_ISREG(file.st_mode);
 }
 
-/* Whether the program has opened the file itself, because it was started without the descriptor. What a
- * program is started with isn't close-on-exec, and no file for its input can be written to. */
+/* Whether the program has opened the file itself, because it was started without the descriptor.
+ * A program's inherited descriptors are not close-on-exec, and no file for its input can be written to. */
 static bool is_own_file(int number)
 {
     if (fcntl(number, F_GETFD) & FD_CLOEXEC)

@@ -83,8 +83,8 @@ static char *mask(char *text, size_t bytes)
     return text + kept;
 }
 
-/* What follows the host's colon and is no port: a password whose '@' is missing, perhaps because the text was
- * cut. Our own messages have http://HOST:PORT. */
+/* Finds text after the host's colon that is not a port: a password whose '@' is missing, perhaps because the
+ * text was cut. Our own messages have http://HOST:PORT. */
 static char *find_rest_of_password(char *host, const char *end, size_t *bytes)
 {
     size_t authority = strcspn(host, "/?#");
@@ -116,7 +116,7 @@ char *sanitize_secrets(char *text)
 {
     static const char ends[] = " \t\r\n'\"`<>";
     for (char *word = text + strspn(text, ends); *word; word += strspn(word, ends)) {
-        /* What is in quotes may have spaces. */
+        /* Quoted text may have spaces. */
         char quote[2] = {word > text && strchr("'\"", word[-1]) ? word[-1] : '\0'};
         word = mask_word(word, *quote && strchr(word, *quote) ? quote : ends);
     }

@@ -224,7 +224,7 @@ static const char *read_name(const struct activity_record *record)
     struct name *name = note(address, 0, texts->read, (uint32_t)length);
     if (!name)
         return NULL;
-    /* Without it, the text may be freed any moment, by the unloading that has begun. */
+    /* Otherwise the unloading that has started may free the text at any moment. */
     bool lasts = has && era == atomic_load_explicit(&launch_names.era, memory_order_acquire);
     name->era = lasts ? era : NO_ERA;
     return current()->texts + name->text;

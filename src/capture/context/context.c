@@ -431,7 +431,7 @@ bool stacks_settle(struct host_thread *thread)
            thread_context_follow_sdk(thread, clock_ticks());
 }
 
-/* What does not fit is written later. */
+/* A part that does not fit is written later. */
 static void try_to_settle(void)
 {
     struct host_thread *thread = stacks_capturing_thread(true);

@@ -308,7 +308,7 @@ static uint8_t code_flags(uint8_t group)
 }
 
 /* Launches of one kernel need callbacks even if they have no span, where CUPTI does not keep their names.
- * Callbacks of other calls have no name, and CUPTI need not say so with NULL. */
+ * Callbacks of other calls have no name, but CUPTI need not pass NULL for it. */
 static bool takes_name(enum call_domain domain, uint32_t cbid)
 {
     const struct call_info *info = call_info(domain, cbid);

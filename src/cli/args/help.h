@@ -9,7 +9,7 @@
 /* All commands, one per line. */
 void help_print_overview(FILE *out);
 
-/* `cuspan fleet` is Python, and comes with cuspan's wheel only. What it is, and how to get it. */
+/* `cuspan fleet` is Python, and comes with cuspan's wheel only. Prints its purpose, and how to get it. */
 void help_print_fleet(FILE *out);
 void help_print_command(FILE *out, const struct command *command);
 

@@ -74,7 +74,7 @@ static enum status add_baseline(struct run_set *set, FILE *file, const char *pat
     return status;
 }
 
-/* What is not a regular file can only be read once. */
+/* A file that is not regular can only be read once. */
 static enum status add_file(struct run_set *set, const char *path, const char *command, struct error *err)
 {
     bool is_stream = trace_source_is_stream(path);

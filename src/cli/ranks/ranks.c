@@ -168,7 +168,7 @@ void ranks_add_step(struct ranks *ranks, uint32_t rank, const struct ranks_step 
     to->is_announced = true;
 }
 
-/* A gap between two calls, in which the program works, unless it goes on as soon as a collective has ended:
+/* A gap between two calls, in which the program works, unless it resumes as soon as a collective has ended:
  * then it has waited for it in some way that needs no call. */
 static uint64_t worked_in_gap(const struct rank_step *step, uint64_t from_ns, uint64_t until_ns)
 {

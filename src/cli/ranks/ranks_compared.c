@@ -1,4 +1,5 @@
-/* What could not be compared. Without it, "No findings" would also mean that nothing was looked at. */
+/* Lists the data that could not be compared. Without this list, "No findings" would also mean that nothing
+ * was compared. */
 #include "cli/ranks/ranks.h"
 
 #include "cli/ranks/ranks_data.h"

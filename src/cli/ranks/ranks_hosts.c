@@ -1,6 +1,6 @@
 /* Late hosts. If all ranks of a host are late, their peers' median is no measure: with two hosts, half of the
  * peers are late. So hosts are compared: a host is late in a step if three quarters of its ranks are above
- * the median of the ranks on other hosts. Also, if each rank of a host is a straggler by itself, as with one
+ * the median of the ranks on other hosts. Also, if each rank of a host is a straggler on its own, as with one
  * rank of the host in each communicator, the host is named instead. */
 #include "cli/ranks/ranks.h"
 

@@ -21,10 +21,10 @@
 #define ALWAYS_STEPS     0.8    /* of all steps */
 #define ALWAYS_STEPS_MIN 5
 #define SLOWEST_STEPS                                                                                        \
-    0.1 /* of its late steps: otherwise another one is slower, and nobody waits for this one */
+    0.1 /* of its late steps: otherwise another one is slower, and no rank waits for this one */
 #define DELAY_ROUNDS     20
 #define INHERITED_SHARE  0.5  /* of a delay that is inherited: the cause is at least so late */
-#define SURE_STEPS       0.75 /* of all steps: a rank that is late in so many is not so by chance */
+#define SURE_STEPS       0.75 /* of all steps: a rank that is late in this many is not late by chance */
 #define SURE_DEVIATIONS  4.0  /* of single steps, if it is late in fewer */
 #define RARE_STEPS       0.1 /* of all steps: late in few of them, but by much, such as in garbage collections */
 #define RARE_SHARE       0.05 /* of the peers' own time */
@@ -300,8 +300,8 @@ static void find_rarely_late(const struct team *team, struct work *work, double 
     add_late_steps(team, (uint32_t)at, least_ns, work);
 }
 
-/* Finds ranks that are late in nearly all steps. What is so constant is no chance, even if few peers differ
- * by as much. */
+/* Finds ranks that are late in nearly all steps. Such a constant delay is not chance, even if few
+ * peers differ by as much. */
 static void find_always_late(const struct team *team, struct work *work)
 {
     for (size_t i = 0; i < work->count; i++) {

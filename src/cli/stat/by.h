@@ -16,8 +16,8 @@ struct stat_views *stat_views_create(enum stat_by by);
 void stat_views_take(struct stat_views *views, const struct stat *stat);
 /* Ranks and steps are sorted by their numbers, other groups by GPU time, then by time in calls. Keeps the
  * first `top` rows of each table of the first `top` groups (0: all) and counts the others as left out. Rows
- * are in order of the column `sort` (NULL: the table's own order) if the table has it; so are the groups in
- * a table with one row for each. Destroys `views`. */
+ * are in order of the column `sort` (NULL: the table's own order) if the table has it. The same column orders
+ * the groups in a table with one row for each. Destroys `views`. */
 void stat_views_finish(struct stat_views *views, const struct stat *stat, size_t top, const char *sort,
                        struct stat_report *report);
 

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* What a file is that starts so and has no messages, with what to do; NULL: it may be JSON. */
+/* Says which kind of file starts with these bytes and has no messages, with a fix; NULL: it may be JSON. */
 const char *file_kind(const char *bytes, size_t len);
 
 #endif

@@ -538,7 +538,7 @@ static bool read_span_id(yyjson_val *value, uint64_t *id)
     return text.len == 16 && read_hex(text.at, id);
 }
 
-/* What is wrong, or NULL. */
+/* Returns the error, or NULL. */
 static const char *read_required(yyjson_val *object, const struct fields *fields, struct otlp_span *span)
 {
     if (!yyjson_is_obj(object))

@@ -1,4 +1,4 @@
-/* What both encodings of OTLP do with values. */
+/* Values in spans, for both encodings of OTLP. */
 #ifndef CUSPAN_CLI_TRACE_OTLP_VALUE_H
 #define CUSPAN_CLI_TRACE_OTLP_VALUE_H
 

@@ -1,4 +1,4 @@
-/* What a command says about its input beside its result. One rule for all commands: a damaged line, message
+/* Notes of a command about its input, beside its result. One rule for all commands: a damaged line, message
  * or span is skipped and counted, and so is what follows where a file is cut off or damaged. One line on
  * standard error each says how much that was and where the first one is. The exit status is that of a good
  * file, unless no span could be read. */

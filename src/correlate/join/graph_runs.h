@@ -25,7 +25,7 @@ void graph_runs_launched(struct graph_runs *runs, uint32_t graph_id, uint32_t co
 void graph_runs_ran(struct graph_runs *runs, uint32_t graph_id, uint32_t correlation_id, uint64_t start_ns);
 
 /* The correlation ID of the execution that work of the graph belongs to. 0: unknown, or, unless `is_late`, a
- * record that would say so may still come. */
+ * record that names it may still come. */
 uint32_t graph_runs_find(const struct graph_runs *runs, uint32_t graph_id, uint64_t start_ns, bool is_late);
 
 #endif

@@ -1,6 +1,6 @@
 /* With the fault MODULES: each kernel has a module of its own, and a name of its own in it, "jit_kernel_" and
  * the correlation ID of its launch. The module is unloaded after its launch has returned and the given number
- * of later ones have begun. As with CUPTI, this frees the name that the kernel's record points to, in
+ * of later ones have started. As with CUPTI, this frees the name that the kernel's record points to, in
  * versions that do not keep names. */
 #ifndef CUSPAN_REPLAY_PLAY_REPLAY_MODULES_H
 #define CUSPAN_REPLAY_PLAY_REPLAY_MODULES_H

@@ -1,5 +1,5 @@
-/* Whether the text that kernel records point to outlives its module, and where else a kernel's name can be
- * had.
+/* Whether the text that kernel records point to outlives its module, and where else a kernel's name is
+ * available.
  *
  *   jit_names CUPTI classic|subscriber MODE COUNT CUBIN
  *

@@ -453,7 +453,7 @@ class Auto(Case):
 
     def test_a_tool_that_comes_first_is_waited_for(self):
         """Its handle may be another library's, so its calls are not redirected before it has unsubscribed. If that never
-        happens, one line says so."""
+        happens, one line reports it."""
         result = self.tool("tool-on", "inject", "play", "tool-off", "count", way="auto", preload=False)
         self.assert_tool_saw(result.counts[0])
         self.assertEqual(len(result.agent_lines()), 1, result.err)
@@ -481,7 +481,7 @@ class Auto(Case):
         self.assert_tool_saw(alone.counts[0])
 
     def test_a_tool_with_the_subscriber_api(self):
-        """Like the monitor of later PyTorch versions. What it enables is not seen, so CUPTI decides when it is free."""
+        """Like the monitor of later PyTorch versions. The agent does not see what it enables, so CUPTI decides when it is free."""
         result = self.tool("inject", "play", "subscribe-several", "nap=1200", "play", "unsubscribe", "on", "play", way="auto",
                            settings=SOON, preload=False)
         self.assert_all_well(result)

@@ -512,7 +512,7 @@ class Errors(Case):
                                  .fetchall()), 1)
 
     def test_flipped_bits_are_noticed(self):
-        """Each page has a checksum, and so has its compressed data."""
+        """Each page has a checksum, and its compressed data has another one."""
         export(self.fleet, self.write("spans.jsonl", documents()))
         path = max(self.fleet.rglob("*.parquet"), key=lambda file: file.stat().st_size)
         good, metadata = path.read_bytes(), pyarrow.parquet.read_metadata(path)

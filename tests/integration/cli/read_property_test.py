@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Properties of the readers of files, on inputs that Hypothesis makes, the same in each run: both encodings of OTLP give the
-same spans, exports have them, compressed containers give back what is in them, and damage anywhere never ends a command by
+same spans, exports have them, compressed containers return their contents, and damage anywhere never ends a command by
 a signal or hides what is not damaged.
 
     read_property_test.py --build BUILD-DIR [unittest's arguments]
@@ -98,7 +98,7 @@ class Case(unittest.TestCase):
         return sorted((event for event in events if event["ph"] == "X"), key=lambda event: event["args"]["span_id"])
 
     def rows(self, content):
-        """What an export has of it, with valid JSON in the columns of JSON."""
+        """The rows of its export, with valid JSON in the columns of JSON."""
         target = self.work / "parquet"
         subprocess.run(["rm", "-rf", target], check=True)
         self.assertEqual(self.run_on(content, "export", "-q", "-o", target).returncode, 0)

@@ -298,7 +298,7 @@ class Damage(Case):
 
 
 class Streams(Case):
-    """What can only be read once, and names of files."""
+    """Files that can only be read once, and names of files."""
 
     def fifo(self, content):
         path = self.work / "fifo"

@@ -147,7 +147,7 @@ class Limits(Case):
                 os.setgid(NOBODY)
                 os.setuid(NOBODY)
             resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
-        folder = self.directory / "open"  # whoever that is must be able to read it
+        folder = self.directory / "open"  # the program's user must be able to read it
         folder.mkdir()
         for name in ("cuspan", "libcuspan.so"):
             shutil.copy(agent_case.BUILD / name, folder)

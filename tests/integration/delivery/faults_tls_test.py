@@ -114,7 +114,7 @@ class Tls(faults_case.Case):
                         self.assertNotRegex(said, "(?i)enter.*pass")
 
     def on_a_terminal(self, command, env):
-        """What a program writes to its controlling terminal, whose echo stays on."""
+        """The text that a program writes to its controlling terminal, whose echo stays on."""
         child, terminal = pty.fork()
         if child == 0:
             os.execve(command[0], [str(part) for part in command], env)

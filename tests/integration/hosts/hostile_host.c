@@ -286,7 +286,7 @@ static const int of_scheduling[] = {SYS_sched_setaffinity,
                                     SYS_sysinfo,
                                     SYS_uname,
                                     -1};
-/* What systemd's SystemCallFilter=@system-service does not contain. */
+/* Calls that systemd's SystemCallFilter=@system-service does not contain. */
 static const int of_no_service[] = {SYS_ptrace,
                                     SYS_mount,
                                     SYS_umount2,

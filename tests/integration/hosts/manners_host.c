@@ -368,7 +368,7 @@ static void in_a_jail(void)
 
 #define LOOKS 5
 
-/* What stays open, not what is opened for a moment to get another number. */
+/* Only descriptors that stay open, not those opened for a moment to get another number. */
 static void note_standard_ones_in_use(void)
 {
     int seen[3] = {0};

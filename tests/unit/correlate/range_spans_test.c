@@ -167,7 +167,7 @@ static void test_ends_of_ranges_without_a_slot_take_none(void **state)
     assert_int_equal(counter_get(COUNTER_range_ends_lost), 0);
 }
 
-/* Those that nobody can end any more give way to later ones. */
+/* Ranges that no thread can end any more give way to later ones. */
 static void test_ranges_whose_ends_are_lost_give_way(void **state)
 {
     (void)state;
