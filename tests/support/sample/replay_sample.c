@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RUN_CALLS 64 /* calls of one thread before another's are recorded, as if drained from rings */
+#define GRAPH_DEVICE_LAUNCH 4 /* cudaGraphInstantiateFlagDeviceLaunch */
+#define RUN_CALLS           64 /* calls of one thread before another's are recorded, as if drained from rings */
 
 static uint64_t random_state;
 
@@ -73,7 +74,10 @@ static void put_params(struct call_record *call)
     for (unsigned i = 0; i < info->param_count && i < CALL_PARAMS_MAX; i++) {
         const struct param_source *source = &param_sources[info->param + i];
         if (is_readable(source, call) && (size_t)(to - call->values) + 16 <= CALL_VALUES_MAX) {
-            to += put_param(to, source);
+            size_t words = put_param(to, source);
+            if (info->group == CALL_GROUP_GRAPH && words == 1)
+                *to &= ~(uint64_t)GRAPH_DEVICE_LAUNCH; /* the sample's graphs are launched by the host only */
+            to += words;
             call->present |= 1u << i;
         }
     }

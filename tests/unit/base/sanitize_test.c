@@ -93,6 +93,8 @@ static void test_texts_lose_what_may_be_secret(void **state)
     assert_string_equal(masked("https://host:1/x?mail=me@there"), "https://host:1/x?***");
     assert_string_equal(masked("expected http://HOST:PORT, https://HOST:PORT or HOST:PORT"),
                         "expected http://HOST:PORT, https://HOST:PORT or HOST:PORT");
+    assert_string_equal(masked("endpoint=http://c:4317;protocol=grpc, http://c:4318, and (http://c:80)"),
+                        "endpoint=http://c:4317;protocol=grpc, http://c:4318, and (http://c:80)");
     assert_string_equal(masked("me@there.org, git@[::1]:22, http://[::1]:4318/, a@b"),
                         "me@there.org, git@[::1]:22, http://[::1]:4318/, a@b");
     assert_string_equal(masked("x:@ :@ @ :// ://@ a://b:@"), "**@ *@ @ :// ://@ a://**@");
