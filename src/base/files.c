@@ -145,12 +145,13 @@ uint32_t files_random(void)
 static int try_names(const char *name, char *path, size_t size, int (*create)(const char *path, const void *),
                      const void *argument)
 {
-    for (int number = 1, result; number <= NUMBERS_MAX; number++) {
+    int result = -1;
+    for (int number = 1; number <= NUMBERS_MAX; number++) {
         int length = number == 1 ? snprintf(path, size, "%s.%d", name, (int)getpid())
                                  : snprintf(path, size, "%s.%d-%d", name, (int)getpid(), number);
         errno = (size_t)length < size ? 0 : ENAMETOOLONG;
         if (errno || (result = create(path, argument)) >= 0 || errno != EEXIST)
-            return errno ? -1 : result;
+            return result;
     }
     return -1;
 }
