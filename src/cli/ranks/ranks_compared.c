@@ -94,11 +94,10 @@ static char *reason_of(const struct ranks *ranks, const struct ranks_report *rep
     if (!collectives && losses->incomplete)
         return xasprintf("no collective has all of its ranks (%llu lack some)",
                          (unsigned long long)losses->incomplete);
-    if (ranks->job_count == 1 &&
-        (double)losses->incomplete > INCOMPLETE_SHARE * (double)(losses->incomplete + ranks->complete))
+    unsigned long long all = losses->incomplete + ranks->complete;
+    if (ranks->job_count == 1 && (double)losses->incomplete > INCOMPLETE_SHARE * (double)all)
         return xasprintf("%llu of %llu collectives lack some of their ranks",
-                         (unsigned long long)losses->incomplete,
-                         (unsigned long long)(losses->incomplete + ranks->complete));
+                         (unsigned long long)losses->incomplete, all);
     return collectives ? NULL : xstrdup("no collective is known on two ranks");
 }
 
