@@ -540,8 +540,7 @@ static void agents_flush_end(bool had_turn)
         flush_end();
 }
 
-__attribute__((visibility("default"))) share_api_fn cuspan_share_api;
-const struct share_api *cuspan_share_api(void)
+__attribute__((visibility("default"))) const struct share_api *cuspan_share_api(void)
 {
     static const struct share_api api = {.bytes = sizeof api,
                                          .join = join,

@@ -220,7 +220,9 @@ class Standard(MannersCase):
                 self.assertEqual(sorted(path.name for path in self.directory.glob("found-*")), [])
 
     def test_none_of_ours_gets_their_numbers(self):
-        for _ in self.look("standard-closed", ("file", "HTTP", "unresolved", "spool", "record")):
+        # Builds with sanitizers have the system's libcurl, whose sockets nobody moves.
+        sending = () if agent_case.SANITIZERS else ("HTTP", "unresolved", "spool")
+        for _ in self.look("standard-closed", ("file", *sending, "record")):
             pass
 
     def test_nothing_is_written_into_files_of_the_host(self):
