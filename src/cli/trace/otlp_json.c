@@ -198,11 +198,11 @@ static bool is_value_field(yyjson_val *key)
 /* The field of an AnyValue that is set: the last one, as in protobuf. Others are of the future. */
 static yyjson_val *content_of(yyjson_val *any, const char **kind)
 {
-    size_t i, count;
-    yyjson_val *key, *item, *content = NULL;
+    yyjson_obj_iter at = yyjson_obj_iter_with(any); /* empty if it is no object */
+    yyjson_val *key, *content = NULL;
     *kind = "";
-    yyjson_obj_foreach(any, i, count, key, item)
-    {
+    while ((key = yyjson_obj_iter_next(&at))) {
+        yyjson_val *item = yyjson_obj_iter_get_val(key);
         if (yyjson_is_null(item) || !is_value_field(key))
             continue;
         *kind = yyjson_get_str(key);
