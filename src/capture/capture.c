@@ -87,7 +87,9 @@ static enum status take_names(struct error *err)
     if (cupti.version >= CUPTI_VERSION_KEEPS_NAMES || !selection_has_activity(settings, ACTIVITY_KERNEL))
         return STATUS_OK;
     decode_name = kernel_texts_find;
-    return kernel_texts_create(kept_ns) == STATUS_OK
+    bool has_counters =
+        settings->counters.metrics.count > 0 || cupti.replay_clock; /* a recording may have them */
+    return kernel_texts_create(kept_ns, has_counters) == STATUS_OK
                ? STATUS_OK
                : error_set(err, STATUS_NO_MEMORY, "cannot allocate memory for the names of kernels");
 }

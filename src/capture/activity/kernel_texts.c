@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/process/self_memory.h"
 #include "capture/callbacks/launch_names.h"
+#include "model/gpu_counter_names.h"
 #include "model/settings.h"
 
 #include <stdlib.h>
@@ -49,18 +50,20 @@ static struct {
     struct half halves[2];
     unsigned current;
     uint64_t kept_ns, swapped_ns;
+    bool has_counters;
     struct launch launches[LAUNCHES];
     char read[SPAN_STRING_MAX];
     _Atomic uint64_t known[LAUNCH_NAMES_BYTES / sizeof(uint64_t)];
 } * texts;
 static_assert(sizeof *texts <= SETTINGS_NAMES_BYTES, "as docs/limits.md says");
 
-enum status kernel_texts_create(uint64_t kept_ns)
+enum status kernel_texts_create(uint64_t kept_ns, bool has_counters)
 {
     if (!texts)
         texts = calloc(1, sizeof *texts);
     if (texts) {
         texts->kept_ns = kept_ns;
+        texts->has_counters = has_counters;
         launch_names_start(texts->known);
     }
     return texts ? STATUS_OK : STATUS_NO_MEMORY;
@@ -230,8 +233,18 @@ static const char *read_name(const struct activity_record *record)
     return current()->texts + name->text;
 }
 
+/* A system call for each record, only with hardware counters. */
+static bool is_cupti_s_own(const struct activity_record *record)
+{
+    char text[sizeof GPU_COUNTERS_OWN_KERNEL + 1];
+    return self_memory_read_text((uint64_t)(uintptr_t)record->name, text, sizeof text) > 0 &&
+           strcmp(text, GPU_COUNTERS_OWN_KERNEL) == 0;
+}
+
 const char *kernel_texts_find(const struct activity_record *record)
 {
+    if (texts->has_counters && is_cupti_s_own(record))
+        return GPU_COUNTERS_OWN_KERNEL;
     const char *text = record->graph_node_id ? NULL : name_of_launch(record->correlation_id);
     if (!text)
         text = read_name(record);

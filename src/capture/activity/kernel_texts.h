@@ -10,8 +10,12 @@
 #include "base/status.h"
 #include "model/record.h"
 
-/* `kept_ns`: how long a text remains valid at least after kernel_texts_find(). NO_MEMORY. */
-enum status kernel_texts_create(uint64_t kept_ns) MUST_CHECK;
+#include <stdbool.h>
+
+/* `kept_ns`: how long a text remains valid at least after kernel_texts_find(). `has_counters`: CUPTI's own
+ * kernels, which have the correlation IDs of the launches around which they run, keep their name. NO_MEMORY.
+ */
+enum status kernel_texts_create(uint64_t kept_ns, bool has_counters) MUST_CHECK;
 void kernel_texts_destroy(void); /* for tests */
 
 void kernel_texts_note(const struct kernel_name_record *record);

@@ -45,7 +45,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
     return failed;
 }
 
-static module_variable_fn *variables;
+static _Atomic(module_variable_fn *) variables; /* set by each sender's thread, to the same function */
 
 void module_libc_set_variables(module_variable_fn *variable)
 {
@@ -56,8 +56,9 @@ void module_libc_set_variables(module_variable_fn *variable)
  * ignored, so that libcurl never writes the keys of our connections to a file. */
 char *__wrap_getenv(const char *name)
 {
-    bool is_hidden = !variables || strcmp(name, "SSLKEYLOGFILE") == 0;
-    return is_hidden ? NULL : (char *)(uintptr_t)variables(name);
+    module_variable_fn *find = variables;
+    bool is_hidden = !find || strcmp(name, "SSLKEYLOGFILE") == 0;
+    return is_hidden ? NULL : (char *)(uintptr_t)find(name);
 }
 
 char *__wrap_secure_getenv(const char *name)

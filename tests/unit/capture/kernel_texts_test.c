@@ -57,7 +57,7 @@ static int begin(void **state)
     counters_reset();
     fake_now_ns = 1000 * NS_PER_SECOND;
     atomic_store(&launch_names.unloaded, 0);
-    return kernel_texts_create(KEPT_NS) == STATUS_OK ? 0 : 1;
+    return kernel_texts_create(KEPT_NS, true) == STATUS_OK ? 0 : 1;
 }
 
 static int end(void **state)
@@ -95,6 +95,14 @@ static void test_a_launch_has_the_name_of_its_address_at_that_time(void **state)
     assert_int_equal(counter_get(COUNTER_kernels_nameless), 0);
 }
 
+static void test_cupti_s_own_kernels_have_the_ids_of_launches(void **state)
+{
+    (void)state;
+    note(0x100, 1, "counted");
+    assert_string_equal(find(1, "WaitNs", 0, fake_now_ns), "WaitNs");
+    expect(1, "counted");
+}
+
 static void test_ids_wrap_around(void **state)
 {
     (void)state;
@@ -115,7 +123,7 @@ static void test_names_beyond_the_memory_are_unknown_until_it_is_free(void **sta
     char text[300];
     (void)state;
     kernel_texts_destroy();
-    assert_int_equal(kernel_texts_create(0), STATUS_OK);
+    assert_int_equal(kernel_texts_create(0, true), STATUS_OK);
     memset(text, 'k', sizeof text);
     for (uint32_t i = 1; i <= 40000; i++) {
         sprintf(text + 200, "%u", i);
@@ -130,7 +138,7 @@ static void test_names_beyond_the_memory_are_unknown_until_it_is_free(void **sta
     }
     assert_null(find(1, NULL, 0, fake_now_ns));
     kernel_texts_destroy();
-    assert_int_equal(kernel_texts_create(KEPT_NS), STATUS_OK);
+    assert_int_equal(kernel_texts_create(KEPT_NS, true), STATUS_OK);
     for (uint32_t i = 1; i <= 40000; i++) { /* the second half cannot be emptied so soon */
         sprintf(text + 200, "%u", i);
         note(0x1000 + i, i, text);
@@ -174,6 +182,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_launch_has_the_name_of_its_address_at_that_time, begin, end),
+        cmocka_unit_test_setup_teardown(test_cupti_s_own_kernels_have_the_ids_of_launches, begin, end),
         cmocka_unit_test_setup_teardown(test_ids_wrap_around, begin, end),
         cmocka_unit_test_setup_teardown(test_names_beyond_the_memory_are_unknown_until_it_is_free, begin,
                                         end),
