@@ -7,6 +7,12 @@ add_library(cuspan_agent SHARED src/agent/lifecycle/agent.c src/agent/entry/cusp
             src/agent/entry/nvtx_entry.c src/agent/entry/python_entry.c src/agent/entry/python_tools.c src/agent/resource/nvidia_tools.c
             ${CUSPAN_SHARE_SOURCES}
             src/capture/nccl/nccl_plugin.c) # here, because it exports symbols
+# What runs at the start, at the end, on request or once for each batch is compiled for size.
+if(CMAKE_BUILD_TYPE MATCHES "^Rel")
+  file(GLOB_RECURSE agent_rare CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/agent/*.c ${CMAKE_SOURCE_DIR}/src/share/*.c)
+  list(FILTER agent_rare EXCLUDE REGEX "src/agent/pipeline/")
+  set_property(SOURCE ${agent_rare} APPEND PROPERTY COMPILE_OPTIONS -Os)
+endif()
 set_target_properties(cuspan_agent PROPERTIES OUTPUT_NAME cuspan LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 target_link_libraries(cuspan_agent PRIVATE cuspan_config cuspan_capture cuspan_correlate cuspan_encode cuspan_export
                       cuspan_recording)

@@ -23,4 +23,8 @@ target_link_options(cuspan_thread_ctx PRIVATE -Wl,--version-script=${CMAKE_SOURC
 if(CMAKE_BUILD_TYPE MATCHES "^Rel")
   set_source_files_properties(src/capture/stacks/eh_frame.c src/capture/stacks/native_rules.c src/capture/stacks/native_stack.c
                               PROPERTIES COMPILE_OPTIONS -Os)
+  file(GLOB capture_rare CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/capture/cupti/*.c ${CMAKE_SOURCE_DIR}/src/capture/coexist/*.c
+       ${CMAKE_SOURCE_DIR}/src/capture/hardware/*.c)
+  list(FILTER capture_rare EXCLUDE REGEX "gpu_counters.c$") # a part runs in callbacks
+  set_property(SOURCE ${capture_rare} APPEND PROPERTY COMPILE_OPTIONS -Os)
 endif()

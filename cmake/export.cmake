@@ -7,6 +7,13 @@ cuspan_stage(export src/export/exporter.c src/export/last_error.c src/export/ope
              src/export/otlp/otlp_response.c src/export/otlp/transport_load.c)
 target_link_libraries(cuspan_export PUBLIC cuspan_model cuspan_base PRIVATE cuspan_compress ${CMAKE_DL_LIBS})
 
+# A batch passes here once: compiled for size, except the compressors.
+if(CMAKE_BUILD_TYPE MATCHES "^Rel")
+  file(GLOB export_by_batch CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/export/*.c ${CMAKE_SOURCE_DIR}/src/export/otlp/*.c
+       ${CMAKE_SOURCE_DIR}/src/export/spool/*.c)
+  set_property(SOURCE ${export_by_batch} APPEND PROPERTY COMPILE_OPTIONS -Os)
+endif()
+
 # The module that the sender's thread loads: libcurl, its TLS library and cJSON, behind one function.
 include(cmake/curl.cmake)
 add_library(cuspan_export_module MODULE src/export/curl_module/curl_transport.c src/export/curl_module/curl_explain.c src/export/curl_module/curl_sockets.c
