@@ -206,7 +206,7 @@ build_openssl() {
     export PATH=$TOOLCHAIN:$PATH CC=cc AR=ar RANLIB=ranlib SOURCE_DATE_EPOCH=0
     ./Configure "linux-$ARCH" no-shared no-tests no-engine no-dso no-legacy no-apps no-docs no-quic no-comp no-dtls no-srtp no-srp \
         no-cmp no-cms no-ct no-ts no-psk no-ssl-trace no-aria no-bf no-camellia no-cast no-gost no-idea no-md4 no-mdc2 no-rc2 \
-        no-rc4 no-rmd160 no-seed no-siphash no-sm2 no-sm3 no-sm4 no-whirlpool --prefix=/usr --openssldir=/usr/lib/ssl -ffunction-sections -fdata-sections -fvisibility=hidden -D_GNU_SOURCE
+        no-rc4 no-rmd160 no-seed no-siphash no-sm2 no-sm3 no-sm4 no-whirlpool --prefix=/usr --openssldir=/usr/lib/ssl -fno-asynchronous-unwind-tables -fno-unwind-tables -ffunction-sections -fdata-sections -fvisibility=hidden -D_GNU_SOURCE
     make -j "$(nproc)" build_libs
     cp libssl.a libcrypto.a "$OUT/lib/"
     cp -r include/openssl "$OUT/include/"

@@ -308,7 +308,7 @@ uint32_t cuptiSubscribe_v2(cupti_subscriber_handle *subscriber, cupti_callback_f
     if (params && params->structSize == 0)
         return CUPTI_INVALID_PARAMETER;
     if (params && params->oldSubscriberName && params->oldSubscriberSize > 0)
-        snprintf(params->oldSubscriberName, params->oldSubscriberSize, "%s", replay_callbacks_holder());
+        replay_callbacks_holder(params->oldSubscriberName, params->oldSubscriberSize);
     bool allows_others =
         params && params->structSize > offsetof(struct cupti_subscriber_params, allowMultipleSubscribers) &&
         params->allowMultipleSubscribers;

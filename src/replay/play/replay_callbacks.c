@@ -10,6 +10,7 @@
 #include "replay/replay_state.h"
 #include "replay/host_watch.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,14 +28,17 @@ struct cupti_subscriber {
 static struct cupti_subscriber subscribers[SUBSCRIBERS_MAX];
 static _Atomic bool allows_several; /* of the current subscribers */
 
-const char *replay_callbacks_holder(void)
+static pthread_mutex_t names_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void replay_callbacks_holder(char *to, size_t size)
 {
-    if (fault(FAULT_SUBSCRIBE))
-        return "CUPTI for some-profiler";
-    for (unsigned i = 0; i < SUBSCRIBERS_MAX; i++)
+    const char *name = "";
+    pthread_mutex_lock(&names_lock);
+    for (unsigned i = SUBSCRIBERS_MAX; i-- > 0;)
         if (atomic_load(&subscribers[i].callback))
-            return subscribers[i].name;
-    return "";
+            name = subscribers[i].name;
+    snprintf(to, size, "%s", fault(FAULT_SUBSCRIBE) ? "CUPTI for some-profiler" : name);
+    pthread_mutex_unlock(&names_lock);
 }
 
 static unsigned count_subscribers(void)
@@ -66,7 +70,9 @@ uint32_t replay_callbacks_subscribe(cupti_callback_fn *callback, void *userdata,
     for (uint32_t domain = 0; domain < CUPTI_DOMAIN_COUNT; domain++)
         for (uint32_t cbid = 0; cbid < CBIDS_MAX; cbid++)
             atomic_store_explicit(&made->enabled[domain][cbid], false, memory_order_relaxed);
+    pthread_mutex_lock(&names_lock);
     snprintf(made->name, sizeof made->name, "CUPTI for %s", name ? name : "");
+    pthread_mutex_unlock(&names_lock);
     atomic_store(&made->userdata, userdata);
     replay_records_begin(place);
     atomic_store(&made->callback, callback);
@@ -90,7 +96,6 @@ uint32_t replay_callbacks_unsubscribe(cupti_subscriber_handle subscriber)
     if (!replay_callbacks_is_subscriber(subscriber))
         return CUPTI_INVALID_PARAMETER;
     atomic_store(&subscriber->callback, NULL);
-    subscriber->name[0] = '\0';
     replay_records_end(replay_callbacks_place(subscriber));
     return CUPTI_OK;
 }

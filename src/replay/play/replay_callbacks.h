@@ -15,7 +15,7 @@ uint32_t replay_callbacks_subscribe(cupti_callback_fn *callback, void *userdata,
                                     bool allows_others, cupti_subscriber_handle *subscriber);
 uint32_t replay_callbacks_unsubscribe(cupti_subscriber_handle subscriber);
 /* The subscriber's name; "": none. */
-const char *replay_callbacks_holder(void);
+void replay_callbacks_holder(char *to, size_t size);
 bool replay_callbacks_is_subscriber(cupti_subscriber_handle subscriber);
 /* From 0 to SUBSCRIBERS_MAX - 1: the place of its records (replay_records.h). */
 unsigned replay_callbacks_place(cupti_subscriber_handle subscriber);
