@@ -1,5 +1,6 @@
 #include "cli/ranks/ranks.h"
 
+#include "base/hash.h"
 #include "cli/ranks/ranks_data.h"
 #include "cli/util/xalloc.h"
 
@@ -57,21 +58,23 @@ void ranks_destroy(struct ranks *ranks)
         free(ranks->pairs[i].samples);
     struct int_map *maps[] = {&ranks->step_numbers, &ranks->open,           &ranks->communicator_numbers,
                               &ranks->slots,        &ranks->blocks_numbers, &ranks->class_numbers,
-                              &ranks->pair_numbers};
+                              &ranks->pair_numbers, &ranks->host_numbers};
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++)
         int_map_deinit(maps[i]);
-    void *arrays[] = {ranks->jobs,    ranks->ranks,         ranks->hosts,  ranks->steps,   ranks->instances,
-                      ranks->order,   ranks->communicators, ranks->blocks, ranks->classes, ranks->pairs,
-                      ranks->scratch, ranks->host_scratch,  ranks};
+    void *arrays[] = {ranks->jobs,      ranks->ranks, ranks->hosts,         ranks->steps,
+                      ranks->instances, ranks->order, ranks->communicators, ranks->blocks,
+                      ranks->classes,   ranks->pairs, ranks->scratch,       ranks};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
 }
 
 static uint32_t host_of(struct ranks *ranks, const char *name)
 {
-    for (size_t i = 0; i < ranks->host_count; i++)
-        if (!strcmp(ranks->hosts[i].name, name))
-            return (uint32_t)i;
+    uint64_t key = hash_text(HASH_START, name);
+    uint32_t known = int_map_get(&ranks->host_numbers, key);
+    if (known != MAP_NONE)
+        return known;
+    int_map_set(&ranks->host_numbers, key, (uint32_t)ranks->host_count);
     ranks->hosts = xgrow(ranks->hosts, &ranks->host_capacity, ranks->host_count + 1, sizeof *ranks->hosts);
     ranks->hosts[ranks->host_count].name = xstrdup(name);
     return (uint32_t)ranks->host_count++;
@@ -482,6 +485,9 @@ static void report_steps(const struct ranks *ranks, struct ranks_report *report)
                                           .communication_ns = step->communication_ns,
                                           .waiting_ns = step->waiting_ns,
                                           .own_ns = (uint64_t)ranks_own_ns(step),
+                                          .has_delay = step->has_delay,
+                                          .is_late = step->is_late,
+                                          .delay_ns = (int64_t)step->delay_ns,
                                           .has_parts = ranks_has_parts(step),
                                           .parts = ranks_parts_of(step)};
         memcpy(rows[i].trace_id, step->step.trace_id, RANKS_ID_BYTES);
@@ -534,10 +540,10 @@ void ranks_finish(struct ranks *ranks, struct ranks_report *report)
     ranks_instances_end(ranks);
     ranks_find_jobs(ranks);
     ranks_find_stages(ranks);
-    report_steps(ranks, report);
     report_collectives(ranks, report);
     ranks_clocks_report(ranks, report);
     ranks_find_stragglers(ranks, report);
+    report_steps(ranks, report);
     ranks_find_late_hosts(ranks, report);
     ranks_find_slow_links(ranks, report);
     ranks_find_in_job(ranks, report);

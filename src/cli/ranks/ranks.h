@@ -167,6 +167,9 @@ struct ranks_step_row {
     uint64_t communication_ns;  /* overlapped or not */
     uint64_t waiting_ns;        /* part of exposed_ns: for other ranks */
     uint64_t own_ns;            /* the duration without waiting and transfers */
+    bool has_delay;             /* it was compared with other ranks in this step */
+    bool is_late;               /* it arrived last, and its delay is beyond the limit for single steps */
+    int64_t delay_ns;           /* own_ns minus the median of its peers */
     bool has_parts;             /* false: only duration_ns of parts is known */
     struct ranks_parts parts;
     uint8_t trace_id[RANKS_ID_BYTES];

@@ -67,32 +67,23 @@ static struct clock_sample sample_of(const struct arrival *first, const struct a
     };
 }
 
-/* The first arrival of each host stands for it. The arrivals are sorted by rank. */
+/* The first arrival of each host stands for it, and is compared with that of the host that is known longest.
+ * The arrivals are sorted by rank. */
 void ranks_clocks_add(struct ranks *ranks, const struct instance *instance, double shortest_ns)
 {
-    if (ranks->host_count < 2)
-        return;
-    ranks->host_scratch = xgrow(ranks->host_scratch, &ranks->host_scratch_capacity, ranks->host_count,
-                                sizeof *ranks->host_scratch);
-    uint32_t first = RANKS_NONE;
-    for (size_t i = 0; i < ranks->host_count; i++)
-        ranks->host_scratch[i] = RANKS_NONE;
+    const struct arrival *first = instance->arrivals;
+    ranks->marks++;
+    for (size_t i = 1; i < instance->count; i++)
+        if (ranks->ranks[instance->arrivals[i].rank].host < ranks->ranks[first->rank].host)
+            first = &instance->arrivals[i];
+    uint32_t host = ranks->ranks[first->rank].host;
+    (void)ranks_mark_host(ranks, first);
     for (size_t i = 0; i < instance->count; i++) {
-        uint32_t host = ranks->ranks[instance->arrivals[i].rank].host;
-        if (ranks->host_scratch[host] == RANKS_NONE)
-            ranks->host_scratch[host] = (uint32_t)i;
-    }
-    for (uint32_t host = 0; host < ranks->host_count; host++) {
-        if (ranks->host_scratch[host] == RANKS_NONE)
-            continue;
-        if (first == RANKS_NONE) {
-            first = host;
-            continue;
-        }
-        struct host_pair *pair = pair_at(ranks, first, host);
+        const struct arrival *other = &instance->arrivals[i];
+        struct host_pair *pair =
+            ranks_mark_host(ranks, other) ? pair_at(ranks, host, ranks->ranks[other->rank].host) : NULL;
         if (pair)
-            add_sample(pair, sample_of(&instance->arrivals[ranks->host_scratch[first]],
-                                       &instance->arrivals[ranks->host_scratch[host]], shortest_ns));
+            add_sample(pair, sample_of(first, other, shortest_ns));
     }
 }
 

@@ -59,6 +59,8 @@ struct rank_step {
     uint64_t host_ns;                      /* that the host works for the step */
     double late_ns;                        /* sum of its arrivals after the median arrival */
     bool has_late;                         /* some collective shows how its ranks arrived */
+    bool has_delay, is_late;               /* as in struct ranks_step_row */
+    double delay_ns;
 };
 
 /* One rank's part of a collective. */
@@ -143,6 +145,7 @@ struct host_pair {
 
 struct host {
     char *name;
+    uint64_t mark; /* see ranks_mark_host() */
 };
 
 /* Ranks that have traces of steps or communicators in common. */
@@ -158,6 +161,7 @@ struct ranks {
     size_t rank_count, rank_capacity;
     struct host *hosts;
     size_t host_count, host_capacity;
+    struct int_map host_numbers; /* by the hash of the name */
     struct job *jobs;
     size_t job_count;
     struct rank_step *steps;
@@ -190,8 +194,7 @@ struct ranks {
     struct int_map pair_numbers;
     double *scratch; /* of a completed instance: one value a rank */
     size_t scratch_capacity;
-    uint32_t *host_scratch; /* by host: arrivals of it, then one representative */
-    size_t host_scratch_capacity;
+    uint64_t marks; /* the latest mark of hosts */
     uint64_t complete;
     struct ranks_losses losses;
 };
@@ -199,6 +202,15 @@ struct ranks {
 static inline uint64_t ranks_pair_key(uint64_t a, uint64_t b)
 {
     return int_map_mix(a + 0x9e3779b97f4a7c15ull) ^ int_map_mix(b * 0xd6e8feb86659fd93ull + 1);
+}
+
+/* True for the first arrival on its host since ranks->marks was increased. */
+static inline bool ranks_mark_host(const struct ranks *ranks, const struct arrival *arrival)
+{
+    struct host *host = &ranks->hosts[ranks->ranks[arrival->rank].host];
+    bool is_first = host->mark != ranks->marks;
+    host->mark = ranks->marks;
+    return is_first;
 }
 
 /* Equal for sizes of the same number of bits. */

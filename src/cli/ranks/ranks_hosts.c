@@ -13,12 +13,6 @@
 #define HOST_RANKS_MIN 2
 #define HOST_SHARE     0.75 /* of a host's ranks */
 
-struct view {
-    struct peer *peers, *others; /* of a step; then one rank of the host and those of the other hosts */
-    double *scratch;
-    struct standing *standings; /* by host */
-};
-
 static int compare_own(const void *a, const void *b)
 {
     const struct peer *x = *(const struct peer *const *)a, *y = *(const struct peer *const *)b;
@@ -27,21 +21,21 @@ static int compare_own(const void *a, const void *b)
 
 /* How late the host is in the step: the rank below three quarters of its ranks, against the median of the
  * others. Fills `others`: the host's median rank first. False: nothing to compare. */
-static bool compare_host(const struct ranks *ranks, struct view *view, size_t count, uint32_t host,
+static bool compare_host(const struct ranks *ranks, struct standing_work *work, size_t count, uint32_t host,
                          size_t *other_count, double *low_ns)
 {
     const struct peer **own = xcalloc(count, sizeof *own);
     size_t owns = 0, others = 1;
     for (size_t i = 0; i < count; i++) {
-        if (ranks->ranks[view->peers[i].rank].host == host)
-            own[owns++] = &view->peers[i];
+        if (ranks->ranks[work->peers[i].rank].host == host)
+            own[owns++] = &work->peers[i];
         else
-            view->others[others++] = view->peers[i];
+            work->others[others++] = work->peers[i];
     }
-    bool is_comparable = owns >= HOST_RANKS_MIN && others > HOST_RANKS_MIN;
+    bool is_comparable = others > HOST_RANKS_MIN;
     if (is_comparable) {
         qsort(own, owns, sizeof *own, compare_own);
-        view->others[0] = *own[owns / 2];
+        work->others[0] = *own[owns / 2];
         *low_ns = own[(size_t)((1 - HOST_SHARE) * (double)owns)]->own_ns;
     }
     *other_count = others;
@@ -50,30 +44,33 @@ static bool compare_host(const struct ranks *ranks, struct view *view, size_t co
 }
 
 /* In a step, one host can be the late one. */
-static void add_block(const struct ranks *ranks, struct view *view, size_t count)
+static void add_block(const struct ranks *ranks, struct standing_work *work, size_t count)
 {
     uint32_t late = RANKS_NONE;
     double most_ns = 0, low_ns = 0;
-    size_t others = 0;
+    size_t others = 0, *here = xcalloc(ranks->host_count, sizeof *here);
+    for (size_t i = 0; i < count; i++)
+        here[ranks->ranks[work->peers[i].rank].host]++;
     for (uint32_t host = 0; host < ranks->host_count; host++) {
-        if (!compare_host(ranks, view, count, host, &others, &low_ns))
+        if (here[host] < HOST_RANKS_MIN || !compare_host(ranks, work, count, host, &others, &low_ns))
             continue;
-        struct standing *standing = &view->standings[host];
-        struct threshold threshold = standing_threshold(view->others, others, 0, view->scratch);
+        struct standing *standing = &work->standings[host];
+        struct threshold threshold = standing_threshold(work->others, others, 0, work->scratch);
         standing->steps++;
-        standing->duration_ns += (double)ranks_parts_of(view->others[0].step).duration_ns;
+        standing->duration_ns += (double)ranks_parts_of(work->others[0].step).duration_ns;
         if (low_ns - threshold.median_ns > threshold.limit_ns && low_ns - threshold.median_ns > most_ns) {
             most_ns = low_ns - threshold.median_ns;
             late = host;
         }
     }
+    free(here);
     if (late == RANKS_NONE)
         return;
-    (void)compare_host(ranks, view, count, late, &others, &low_ns);
-    struct threshold threshold = standing_threshold(view->others, others, 0, view->scratch);
-    view->others[0].over_ns = view->others[0].own_ns - threshold.median_ns;
+    (void)compare_host(ranks, work, count, late, &others, &low_ns);
+    struct threshold threshold = standing_threshold(work->others, others, 0, work->scratch);
+    work->others[0].over_ns = work->others[0].own_ns - threshold.median_ns;
     threshold.second_ns = threshold.median_ns;
-    standing_add_late(&view->standings[late], view->others, others, 0, &threshold, view->scratch);
+    standing_add_late(&work->standings[late], work->others, others, 0, &threshold, work->scratch);
 }
 
 /* The numbers of the host's ranks in the job: "8 to 15" or "1, 3 and 2 more". */
@@ -119,29 +116,29 @@ static bool is_named(const struct ranks_report *report, const char *host, uint32
     return false;
 }
 
-static bool is_late(const struct view *view, const struct ranks *ranks, uint32_t at)
+static bool is_late(const struct standing_work *work, const struct ranks *ranks, uint32_t at)
 {
-    const struct standing *standing = &view->standings[at];
+    const struct standing *standing = &work->standings[at];
     uint64_t others = 0;
+    if (standing->late < LATE_STEPS_MIN || (double)standing->late < LATE_STEPS * (double)standing->steps)
+        return false;
     for (uint32_t i = 0; i < ranks->host_count; i++)
-        others = i != at && view->standings[i].late > others ? view->standings[i].late : others;
-    return standing->late >= LATE_STEPS_MIN &&
-           (double)standing->late >= LATE_STEPS * (double)standing->steps &&
-           standing->late >= LATE_OVER_EARLY * others;
+        others = i != at && work->standings[i].late > others ? work->standings[i].late : others;
+    return standing->late >= LATE_OVER_EARLY * others;
 }
 
 static void examine(struct ranks *ranks, struct ranks_report *report, const struct team *team,
-                    struct view *view)
+                    struct standing_work *work)
 {
     uint32_t job = ranks->ranks[team->steps[0]->rank].job;
     for (size_t at = 0, count; at < team->count;) {
-        at = standing_peers(team, at, view->peers, &count);
+        at = standing_peers(team, at, work->peers, &count);
         if (count >= 2 * HOST_RANKS_MIN)
-            add_block(ranks, view, count);
+            add_block(ranks, work, count);
     }
     for (uint32_t host = 0; host < ranks->host_count; host++) {
-        struct standing *standing = &view->standings[host];
-        if (is_late(view, ranks, host) && !is_named(report, ranks->hosts[host].name, job)) {
+        struct standing *standing = &work->standings[host];
+        if (is_late(work, ranks, host) && !is_named(report, ranks->hosts[host].name, job)) {
             struct cause cause = standing_cause(standing);
             struct ranks_finding like = {.job = job,
                                          .is_idle = cause.is_idle,
@@ -157,7 +154,6 @@ static void examine(struct ranks *ranks, struct ranks_report *report, const stru
             offer(ranks, report, &like, host, cause.text);
         }
         standing_deinit(standing);
-        *standing = (struct standing){0};
     }
 }
 
@@ -215,21 +211,10 @@ static void merge_stragglers(struct ranks *ranks, struct ranks_report *report)
 
 void ranks_find_late_hosts(struct ranks *ranks, struct ranks_report *report)
 {
-    struct view view = {xcalloc(ranks->rank_count + 1, sizeof *view.peers),
-                        xcalloc(ranks->rank_count + 1, sizeof *view.others),
-                        xcalloc(ranks->rank_count + 1, sizeof *view.scratch),
-                        xcalloc(ranks->host_count + 1, sizeof *view.standings)};
-    struct team all = standing_steps(ranks);
-    for (size_t at = 0; ranks->host_count > 1 && at < all.count;) {
-        struct team team = standing_team(ranks, &all, at);
-        examine(ranks, report, &team, &view);
-        at += team.count;
-    }
-    free(all.steps);
-    free(view.peers);
-    free(view.others);
-    free(view.scratch);
-    free(view.standings);
+    if (ranks->host_count > 1)
+        standing_each_team(ranks, report, ranks->host_count, examine);
+    if (!report->finding_count)
+        return;
     merge_stragglers(ranks, report);
     drop_explained(ranks, report);
 }

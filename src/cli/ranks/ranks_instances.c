@@ -153,15 +153,9 @@ static uint32_t slot_of(struct ranks *ranks, uint32_t at, uint32_t rank, size_t 
 static uint32_t count_hosts(struct ranks *ranks, const struct instance *instance)
 {
     uint32_t count = 0;
-    ranks->host_scratch = xgrow(ranks->host_scratch, &ranks->host_scratch_capacity, ranks->host_count,
-                                sizeof *ranks->host_scratch);
-    for (size_t i = 0; i < ranks->host_count; i++)
-        ranks->host_scratch[i] = 0;
-    for (size_t i = 0; i < instance->count; i++) {
-        uint32_t *seen = &ranks->host_scratch[ranks->ranks[instance->arrivals[i].rank].host];
-        count += !*seen;
-        *seen = 1;
-    }
+    ranks->marks++;
+    for (size_t i = 0; i < instance->count; i++)
+        count += ranks_mark_host(ranks, &instance->arrivals[i]);
     return count;
 }
 

@@ -14,6 +14,7 @@ void standing_deinit(struct standing *standing)
                                   &standing->own,    &standing->peers_own, &standing->over};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         ranks_series_deinit(all[i]);
+    *standing = (struct standing){0};
 }
 
 /* Lateness in all communicators of the rank. */
@@ -40,7 +41,7 @@ struct key {
 
 struct sorted {
     struct key key;
-    const struct rank_step *step;
+    struct rank_step *step;
 };
 
 static int compare_keys(const struct key *x, const struct key *y)
@@ -59,13 +60,14 @@ static int compare_sorted(const void *a, const void *b)
     return order ? order : x->step->rank < y->step->rank ? -1 : x->step->rank > y->step->rank;
 }
 
-struct team standing_steps(struct ranks *ranks)
+/* All steps that count, in the order of their teams. */
+static struct team steps_of(struct ranks *ranks)
 {
     struct team all = {.steps = xcalloc(ranks->step_count + 1, sizeof *all.steps)};
     struct sorted *sorted = xcalloc(ranks->step_count + 1, sizeof *sorted);
     sum_lateness(ranks);
     for (size_t i = 0; i < ranks->step_count; i++) {
-        const struct rank_step *step = &ranks->steps[i];
+        struct rank_step *step = &ranks->steps[i];
         const struct process_rank *rank = &ranks->ranks[step->rank];
         if (step->partial == RANKS_WHOLE && step->has_late)
             sorted[all.count++] = (struct sorted){{rank->job, rank->role, step->step.number}, step};
@@ -78,7 +80,7 @@ struct team standing_steps(struct ranks *ranks)
     return all;
 }
 
-struct team standing_team(const struct ranks *ranks, const struct team *all, size_t first)
+static struct team team_at(const struct ranks *ranks, const struct team *all, size_t first)
 {
     const struct process_rank *like = &ranks->ranks[all->steps[first]->rank];
     struct team team = {.steps = all->steps + first};
@@ -89,6 +91,27 @@ struct team standing_team(const struct ranks *ranks, const struct team *all, siz
         team.count++;
     }
     return team;
+}
+
+void standing_each_team(struct ranks *ranks, struct ranks_report *report, size_t count,
+                        void (*examine)(struct ranks *, struct ranks_report *, const struct team *,
+                                        struct standing_work *))
+{
+    struct standing_work work = {xcalloc(ranks->rank_count + 1, sizeof *work.peers),
+                                 xcalloc(ranks->rank_count + 1, sizeof *work.others),
+                                 xcalloc(ranks->rank_count + 1, sizeof *work.scratch),
+                                 xcalloc(count + 1, sizeof *work.standings), count};
+    struct team all = steps_of(ranks);
+    for (size_t at = 0; at < all.count;) {
+        struct team team = team_at(ranks, &all, at);
+        examine(ranks, report, &team, &work);
+        at += team.count;
+    }
+    free(all.steps);
+    free(work.peers);
+    free(work.others);
+    free(work.scratch);
+    free(work.standings);
 }
 
 size_t standing_peers(const struct team *team, size_t first, struct peer *peers, size_t *count)
@@ -139,6 +162,27 @@ struct threshold standing_threshold(const struct peer *peers, size_t count, size
     return threshold;
 }
 
+/* The median of the sorted values without one of them. */
+static double median_without(const double *sorted, size_t count, double value)
+{
+    size_t low = (count - 2) / 2, high = (count - 1) / 2;
+    return (sorted[low + (value <= sorted[low])] + sorted[high + (value <= sorted[high])]) / 2;
+}
+
+size_t standing_compare(struct peer *peers, size_t count, struct threshold *threshold, double *scratch)
+{
+    size_t last = 0;
+    for (size_t i = 0; i < count; i++) {
+        last = peers[i].late_ns > peers[last].late_ns ? i : last;
+        scratch[i] = peers[i].own_ns;
+    }
+    ranks_sort(scratch, count);
+    for (size_t i = 0; i < count; i++)
+        peers[i].over_ns = peers[i].own_ns - median_without(scratch, count, peers[i].own_ns);
+    *threshold = standing_threshold(peers, count, last, scratch);
+    return peers[last].over_ns > threshold->limit_ns ? last : count;
+}
+
 void standing_add_late(struct standing *standing, const struct peer *peers, size_t count, size_t of,
                        const struct threshold *threshold, double *scratch)
 {
@@ -164,33 +208,40 @@ void standing_add_late(struct standing *standing, const struct peer *peers, size
     }
 }
 
+/* The first one that more than half of the delay is in. */
+static const struct {
+    size_t part; /* series of struct standing */
+    struct cause cause;
+} causes[] = {
+    {offsetof(struct standing, loader),
+     {.is_work = true,
+      .text = "it starts its steps late (data loading or other work of the host)",
+      .advice = "give its data loader more workers or a faster disk, and move other work of this rank, such "
+                "as logging, to a thread"}},
+    {offsetof(struct standing, compute),
+     {.is_work = true,
+      .text = "its kernels take longer (a slower or shared GPU, or more work)",
+      .advice = "check the GPU's clocks, power and temperature (nvidia-smi -q), other processes on it, and "
+                "whether the rank has more work"}},
+    {offsetof(struct standing, copies),
+     {.is_work = true,
+      .text = "its copies take longer",
+      .advice = "check its PCIe link (nvidia-smi -q -d PCI), and whether its host memory is pinned and on "
+                "the GPU's NUMA node"}},
+    {offsetof(struct standing, idle),
+     {.text = "its GPU idles during the step (the host is late with its launches)",
+      .advice = "check other processes on its host, CPU clocks and affinity, and Python's garbage collection",
+      .is_idle = true}},
+};
+
 struct cause standing_cause(struct standing *standing)
 {
     double half = ranks_series_quantile(&standing->excess, 0.5) / 2;
-    if (ranks_series_quantile(&standing->loader, 0.5) > half)
-        return (struct cause){
-            .is_work = true,
-            .text = "it starts its steps late (data loading or other work of the host)",
-            .advice = "give its data loader more workers or a faster disk, and move other work of this "
-                      "rank, such as logging, to a thread"};
-    if (ranks_series_quantile(&standing->compute, 0.5) > half)
-        return (struct cause){
-            .is_work = true,
-            .text = "its kernels take longer (a slower or shared GPU, or more work)",
-            .advice = "check the GPU's clocks, power and temperature (nvidia-smi -q), other processes on it, "
-                      "and whether the rank has more work"};
-    if (ranks_series_quantile(&standing->copies, 0.5) > half)
-        return (struct cause){
-            .is_work = true,
-            .text = "its copies take longer",
-            .advice = "check its PCIe link (nvidia-smi -q -d PCI), and whether its host memory is pinned and "
-                      "on the GPU's NUMA node"};
-    if (ranks_series_quantile(&standing->idle, 0.5) > half)
-        return (struct cause){
-            .text = "its GPU idles during the step (the host is late with its launches)",
-            .advice = "check other processes on its host, CPU clocks and affinity, and Python's garbage "
-                      "collection",
-            .is_idle = true};
+    for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
+        struct ranks_series *part = (struct ranks_series *)(void *)((char *)standing + causes[i].part);
+        if (ranks_series_quantile(part, 0.5) > half)
+            return causes[i].cause;
+    }
     return (struct cause){.text = "several parts of its steps take longer",
                           .advice = "compare its step with that of a neighbor (cuspan show)"};
 }

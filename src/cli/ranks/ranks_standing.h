@@ -13,13 +13,13 @@
 
 /* Steps of ranks of a job that have the same role, by number. */
 struct team {
-    const struct rank_step **steps;
+    struct rank_step **steps;
     size_t count;
 };
 
 struct peer {
     uint32_t rank;
-    const struct rank_step *step;
+    struct rank_step *step;
     double own_ns, late_ns;
     double over_ns; /* own_ns - the median of the others */
 };
@@ -42,6 +42,14 @@ struct threshold {
     double median_ns, second_ns, limit_ns;
 };
 
+/* Memory for the comparison of teams. */
+struct standing_work {
+    struct peer *peers, *others; /* of a step */
+    double *scratch;
+    struct standing *standings; /* by rank or host; zeroed between teams */
+    size_t count;               /* of standings */
+};
+
 /* Of a delay. */
 struct cause {
     const char *text, *advice;
@@ -49,14 +57,20 @@ struct cause {
     bool is_work; /* of its own: kernels, copies, or before the first call */
 };
 
+/* Calls `examine` for each team, with `count` standings. */
+void standing_each_team(struct ranks *ranks, struct ranks_report *report, size_t count,
+                        void (*examine)(struct ranks *, struct ranks_report *, const struct team *,
+                                        struct standing_work *));
+/* Frees it and zeroes it. */
 void standing_deinit(struct standing *standing);
-/* All steps that count, in the order of their teams, which standing_team() cuts off one by one. */
-struct team standing_steps(struct ranks *ranks);
-struct team standing_team(const struct ranks *ranks, const struct team *all, size_t first);
 /* The peers in the step at `first` of the team; returns where the next one begins. */
 size_t standing_peers(const struct team *team, size_t first, struct peer *peers, size_t *count);
-/* The threshold for the rank at `of`, from the own times of the others. Leaves their times unsorted. */
+/* The threshold for the rank at `of`, from the own times of the others. Leaves their distances from the
+ * median, sorted. */
 struct threshold standing_threshold(const struct peer *peers, size_t count, size_t of, double *scratch);
+/* Fills over_ns of all peers of a step, at least two. Returns the late one: it arrived last, and is above its
+ * threshold, which is filled in; `count`: none. */
+size_t standing_compare(struct peer *peers, size_t count, struct threshold *threshold, double *scratch);
 /* A step in which the peer at `of` is late. */
 void standing_add_late(struct standing *standing, const struct peer *peers, size_t count, size_t of,
                        const struct threshold *threshold, double *scratch);

@@ -39,47 +39,39 @@ static void add_early(struct standing *standing, const struct peer *peer)
     standing->early_ns -= peer->over_ns;
 }
 
-/* The median of the sorted values without one of them. */
-static double median_without(const double *sorted, size_t count, double value)
-{
-    size_t low = (count - 2) / 2, high = (count - 1) / 2;
-    return (sorted[low + (value <= sorted[low])] + sorted[high + (value <= sorted[high])]) / 2;
-}
-
 static void add_step(struct standing *standings, struct peer *peers, size_t count, double *scratch)
 {
-    size_t last = 0, quickest = 0;
-    for (size_t i = 0; i < count; i++) {
-        last = peers[i].late_ns > peers[last].late_ns ? i : last;
-        quickest = peers[i].own_ns < peers[quickest].own_ns ? i : quickest;
-        scratch[i] = peers[i].own_ns;
-    }
-    ranks_sort(scratch, count);
+    struct threshold threshold;
+    size_t quickest = 0, late = standing_compare(peers, count, &threshold, scratch);
     for (size_t i = 0; i < count; i++) {
         struct standing *standing = &standings[peers[i].rank];
-        double peers_own = median_without(scratch, count, peers[i].own_ns);
-        peers[i].over_ns = peers[i].own_ns - peers_own;
+        peers[i].step->has_delay = true;
+        peers[i].step->is_late = i == late;
+        peers[i].step->delay_ns = peers[i].over_ns;
         standing->steps++;
         standing->lateness_total_ns += peers[i].late_ns;
         standing->duration_ns += (double)ranks_parts_of(peers[i].step).duration_ns;
         standing->own_ns += peers[i].own_ns;
         ranks_series_add(&standing->lateness, peers[i].late_ns);
         ranks_series_add(&standing->own, peers[i].own_ns);
-        ranks_series_add(&standing->peers_own, peers_own);
+        ranks_series_add(&standing->peers_own, peers[i].own_ns - peers[i].over_ns);
         ranks_series_add(&standing->over, peers[i].over_ns);
+        quickest = peers[i].own_ns < peers[quickest].own_ns ? i : quickest;
     }
-    double usual_ns = OUTLIER_MADS * ranks_mad(scratch, count, ranks_median_sorted(scratch, count));
+    if (late < count)
+        standing_add_late(&standings[peers[late].rank], peers, count, late, &threshold, scratch);
+    threshold = standing_threshold(peers, count, quickest, scratch);
+    if (-peers[quickest].over_ns > threshold.limit_ns)
+        add_early(&standings[peers[quickest].rank], &peers[quickest]);
+    for (size_t i = 0; i < count; i++)
+        scratch[i] = peers[i].own_ns;
+    double middle_ns = ranks_median(scratch, count);
+    double usual_ns = OUTLIER_MADS * ranks_mad(scratch, count, middle_ns);
     for (size_t i = 0; i < count; i++) {
         double over = fmax(fmin(peers[i].over_ns, usual_ns), -usual_ns);
         standings[peers[i].rank].over_ns += over;
         standings[peers[i].rank].over_squares += over * over;
     }
-    struct threshold threshold = standing_threshold(peers, count, last, scratch);
-    if (peers[last].over_ns > threshold.limit_ns)
-        standing_add_late(&standings[peers[last].rank], peers, count, last, &threshold, scratch);
-    threshold = standing_threshold(peers, count, quickest, scratch);
-    if (-peers[quickest].over_ns > threshold.limit_ns)
-        add_early(&standings[peers[quickest].rank], &peers[quickest]);
 }
 
 static bool is_late_more_than_early(const struct standing *standing)
@@ -186,15 +178,9 @@ static void fill_row(struct ranks_rank_row *row, struct standing *standing)
     row->score = row->own_ns > 0 ? row->peers_own_ns / row->own_ns : 1;
 }
 
-struct work {
-    struct peer *peers;
-    double *scratch;
-    struct standing *standings; /* by rank; of ranks of other teams: zeroed */
-    size_t count;               /* ranks */
-};
-
 /* Counts the steps again where a rank is above `least_ns`, whether it was the last one or not. */
-static void add_late_steps(const struct team *team, uint32_t rank, double least_ns, struct work *work)
+static void add_late_steps(const struct team *team, uint32_t rank, double least_ns,
+                           struct standing_work *work)
 {
     struct standing *standing = &work->standings[rank];
     struct ranks_series *late[] = {&standing->excess, &standing->compute, &standing->copies, &standing->idle,
@@ -248,7 +234,7 @@ static struct means means_of(const struct standing *standings, size_t count, dou
 }
 
 /* Finds ranks that are late on average, if ranks differ too much in single steps. */
-static void find_late_on_average(const struct team *team, struct work *work, double noise_ns)
+static void find_late_on_average(const struct team *team, struct standing_work *work, double noise_ns)
 {
     struct means means = means_of(work->standings, work->count, work->scratch);
     double share_ns = fmin(LATE_SHARE * means.own_ns, LATE_NS);
@@ -276,7 +262,7 @@ static double share_above(const struct standing *standing, double least_ns, int 
 
 /* Finds a rank that is late in few steps, but by much, and that no other one resembles: one that collects
  * garbage or writes a log in each tenth step. */
-static void find_rarely_late(const struct team *team, struct work *work, double noise_ns)
+static void find_rarely_late(const struct team *team, struct standing_work *work, double noise_ns)
 {
     double most = 0, second = 0, least_ns = 0;
     size_t at = 0;
@@ -302,7 +288,7 @@ static void find_rarely_late(const struct team *team, struct work *work, double 
 
 /* Finds ranks that are late in nearly all steps. Such a constant delay is not chance, even if few
  * peers differ by as much. */
-static void find_always_late(const struct team *team, struct work *work)
+static void find_always_late(const struct team *team, struct standing_work *work)
 {
     for (size_t i = 0; i < work->count; i++) {
         struct standing *standing = &work->standings[i];
@@ -316,7 +302,7 @@ static void find_always_late(const struct team *team, struct work *work)
 }
 
 static void examine(struct ranks *ranks, struct ranks_report *report, const struct team *team,
-                    struct work *work)
+                    struct standing_work *work)
 {
     for (size_t at = 0, count; at < team->count;) {
         at = standing_peers(team, at, work->peers, &count);
@@ -336,7 +322,6 @@ static void examine(struct ranks *ranks, struct ranks_report *report, const stru
         if (is_late && (double)standing->slowest >= SLOWEST_STEPS * (double)standing->late)
             offer_straggler(ranks, report, (uint32_t)i, standing);
         standing_deinit(standing);
-        *standing = (struct standing){0};
     }
 }
 
@@ -373,9 +358,6 @@ static void drop_inherited(const struct ranks *ranks, struct ranks_report *repor
 
 void ranks_find_stragglers(struct ranks *ranks, struct ranks_report *report)
 {
-    struct work work = {xcalloc(ranks->rank_count + 1, sizeof *work.peers),
-                        xcalloc(ranks->rank_count + 1, sizeof *work.scratch),
-                        xcalloc(ranks->rank_count + 1, sizeof *work.standings), ranks->rank_count};
     report->ranks = xcalloc(ranks->rank_count + 1, sizeof *report->ranks);
     report->rank_count = ranks->rank_count;
     for (size_t i = 0; i < ranks->rank_count; i++) {
@@ -390,15 +372,6 @@ void ranks_find_stragglers(struct ranks *ranks, struct ranks_report *report)
                                                    .instance_count = rank->instance_count,
                                                    .step_shift = rank->shift};
     }
-    struct team all = standing_steps(ranks);
-    for (size_t at = 0; at < all.count;) {
-        struct team team = standing_team(ranks, &all, at);
-        examine(ranks, report, &team, &work);
-        at += team.count;
-    }
-    free(all.steps);
-    free(work.peers);
-    free(work.scratch);
-    free(work.standings);
+    standing_each_team(ranks, report, ranks->rank_count, examine);
     drop_inherited(ranks, report);
 }

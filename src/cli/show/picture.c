@@ -372,7 +372,7 @@ static void draw_ranks(struct picture *picture, const struct step_ranks *ranks)
         struct text name = {0};
         struct label_writer writer = {line, label, options->color, options->utf8};
         rank_rows_add_label(&name, picture->trace, ranks, row, options->utf8);
-        label_add_part(&writer, name.data, ranks->items[row->first].is_last ? STYLE_ERROR : STYLE_BOLD);
+        label_add_part(&writer, name.data, ranks->items[row->first].is_late ? STYLE_ERROR : STYLE_BOLD);
         text_add_char(line, ' ', writer.columns);
         rank_rows_add_times(line, ranks, row, options->utf8);
         text_add(line, " ");

@@ -29,7 +29,7 @@ static uint64_t distance(uint64_t a, uint64_t b)
 /* Points in time are not compared, since hosts have clocks of their own. */
 static bool are_alike(const struct step_rank *a, const struct step_rank *b, uint64_t tolerance_ns)
 {
-    return !a->is_last && !b->is_last &&
+    return !a->is_late && !b->is_late &&
            distance(a->end_ns - a->start_ns, b->end_ns - b->start_ns) <= tolerance_ns &&
            distance(a->compute_ns, b->compute_ns) <= tolerance_ns &&
            distance(a->communication_ns, b->communication_ns) <= tolerance_ns;
@@ -82,13 +82,14 @@ void rank_rows_add_label(struct text *text, const struct trace *trace, const str
                          const struct rank_row *row, bool utf8)
 {
     const struct step_rank *first = &ranks->items[row->first];
+    char number[TEXT_NUMBER_BYTES];
     if (row->count > 1)
         text_add_format(text, "ranks %lld%s%lld", (long long)first->number, utf8 ? "–" : "-",
                         (long long)first[row->count - 1].number);
     else
         text_add_format(text, "rank %lld", (long long)first->number);
-    if (first->is_last)
-        text_add_format(text, "  last in %zu of %zu", first->last_count, ranks->collectives);
+    if (first->is_late)
+        text_add_format(text, "  late by %s", text_duration(number, (uint64_t)first->delay_ns, utf8));
     add_host(text, trace, ranks, row);
 }
 

@@ -1,20 +1,12 @@
 #include "cli/show/step_ranks.h"
 
-#include "cli/show/bars.h"
+#include "cli/stat/tables/rank_job.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define LATE_SHARE    100              /* of the step */
 #define OWNER_UNKNOWN (TRACE_NONE - 1) /* while owners are searched */
-
-/* One collective, over its ranks. */
-struct instance {
-    size_t ranks;
-    uint32_t last; /* the rank with the shortest part */
-    uint64_t shortest_ns, longest_ns;
-};
 
 /* The spans "rank 3" are roots of a rank's part, and have the number of the step. */
 static bool is_rank_span(const struct trace *trace, const struct trace_span *span, int64_t *number)
@@ -114,79 +106,37 @@ static void add_work(struct step_rank *rank, const struct trace *trace, uint32_t
     rank->spans[work][rank->counts[work]++] = index;
 }
 
-/* The shortest part of a send or receive is no transfer: both sides may wait. */
-static bool is_p2p(const struct trace *trace, const struct trace_span *span)
+/* The parts of an evaluation are added to those of the step that it divides. */
+static void add_row(struct step_rank *rank, const struct ranks_step_row *row)
 {
-    const char *operation = trace_span_attr(trace, span, "cuda.collective.operation");
-    return operation && (strcmp(operation, "send") == 0 || strcmp(operation, "recv") == 0 ||
-                         strcmp(operation, "send_recv") == 0);
+    rank->compute_ns += row->parts.compute_ns;
+    rank->communication_ns += row->communication_ns;
+    rank->wait_ns += row->waiting_ns;
+    rank->delay_ns += row->has_delay ? row->delay_ns : 0;
+    rank->is_late |= row->is_late;
 }
 
-/* The string of the collective's key, or 0: it cannot be compared. */
-static uint32_t key_of(const struct trace *trace, const struct trace_span *span, uint32_t key)
+static void compare(struct step_ranks *ranks, const struct int_map *places, const struct trace *trace)
 {
-    const struct trace_attr *attr =
-        span->class == CLASS_COLLECTIVE ? trace_find_attr(trace, span, key) : NULL;
-    return attr && !is_p2p(trace, span) ? trace_attr_string(trace, attr) : 0;
-}
-
-static void add_part(struct instance *instance, uint32_t rank, uint64_t duration_ns)
-{
-    if (instance->ranks == 0 || duration_ns < instance->shortest_ns) {
-        instance->shortest_ns = duration_ns;
-        instance->last = rank;
-    }
-    if (duration_ns > instance->longest_ns)
-        instance->longest_ns = duration_ns;
-    instance->ranks++;
-}
-
-static void compare(struct step_ranks *ranks, const struct trace *trace)
-{
-    uint32_t key = trace_find_string(trace, "cuda.collective.key");
-    struct int_map numbers = {0};
-    struct instance *instances = NULL;
-    size_t count = 0, capacity = 0;
-    uint32_t *of = xcalloc(trace->span_count, sizeof *of); /* by span: instance + 1 */
-    for (uint32_t i = 0; key != MAP_NONE && i < trace->span_count; i++) {
-        const struct trace_span *span = &trace->spans[i];
-        uint32_t string = ranks->owners[i] != TRACE_NONE ? key_of(trace, span, key) : 0;
-        if (!string)
-            continue;
-        uint32_t at = int_map_get(&numbers, string);
-        if (at == MAP_NONE) {
-            at = (uint32_t)count;
-            instances = xgrow(instances, &capacity, count + 1, sizeof *instances);
-            instances[count++] = (struct instance){0};
-            int_map_set(&numbers, string, at);
+    struct stat stat;
+    struct rank_job job = {0};
+    struct ranks_report report;
+    stat_init(&stat);
+    stat_learn(&stat, trace);
+    for (size_t i = 0; i < trace->span_count; i++)
+        rank_job_take(&job, &stat, &trace->spans[i]);
+    if (job.ranks) {
+        ranks_finish(job.ranks, &report);
+        for (size_t i = 0; i < report.step_count; i++) {
+            const struct ranks_step_row *row = &report.steps[i];
+            uint32_t at = row->rank == RANKS_NONE ? MAP_NONE : int_map_get(places, row->rank_number);
+            if (at != MAP_NONE)
+                add_row(&ranks->items[at], row);
         }
-        add_part(&instances[at], ranks->owners[i], span->end_ns - span->start_ns);
-        of[i] = at + 1;
+        ranks_report_deinit(&report);
     }
-    for (uint32_t i = 0; i < trace->span_count; i++)
-        if (of[i] && instances[of[i] - 1].ranks > 1)
-            ranks->items[ranks->owners[i]].wait_ns +=
-                trace->spans[i].end_ns - trace->spans[i].start_ns - instances[of[i] - 1].shortest_ns;
-    for (size_t i = 0; i < count; i++) {
-        if (instances[i].ranks < 2)
-            continue;
-        ranks->collectives++;
-        ranks->items[instances[i].last].last_count++;
-        ranks->items[instances[i].last].caused_ns += instances[i].longest_ns - instances[i].shortest_ns;
-    }
-    free(of);
-    free(instances);
-    int_map_deinit(&numbers);
-}
-
-static void mark_last(struct step_ranks *ranks, const struct trace *trace)
-{
-    struct step_rank *last = NULL;
-    for (size_t i = 0; i < ranks->count; i++)
-        if (!last || ranks->items[i].caused_ns > last->caused_ns)
-            last = &ranks->items[i];
-    if (last)
-        last->is_last = last->caused_ns > (trace->end_ns - trace->start_ns) / LATE_SHARE;
+    rank_job_deinit(&job);
+    stat_deinit(&stat);
 }
 
 void step_ranks_find(struct step_ranks *ranks, const struct trace *trace)
@@ -203,18 +153,11 @@ void step_ranks_find(struct step_ranks *ranks, const struct trace *trace)
     for (uint32_t i = 0; i < ranks->count; i++)
         int_map_set(&places, (uint64_t)ranks->items[i].number, i);
     find_owners(ranks, &places, trace);
-    int_map_deinit(&places);
     for (uint32_t i = 0; i < trace->span_count; i++)
         if (ranks->owners[i] != TRACE_NONE)
             add_work(&ranks->items[ranks->owners[i]], trace, i);
-    for (size_t i = 0; i < ranks->count; i++) {
-        struct step_rank *rank = &ranks->items[i];
-        rank->compute_ns = bars_covered_ns(trace, rank->spans[RANK_COMPUTE], rank->counts[RANK_COMPUTE]);
-        rank->communication_ns =
-            bars_covered_ns(trace, rank->spans[RANK_COMMUNICATION], rank->counts[RANK_COMMUNICATION]);
-    }
-    compare(ranks, trace);
-    mark_last(ranks, trace);
+    compare(ranks, &places, trace);
+    int_map_deinit(&places);
 }
 
 void step_ranks_deinit(struct step_ranks *ranks)

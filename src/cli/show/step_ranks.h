@@ -1,8 +1,5 @@
-/* The ranks of a training step in one trace: how the GPUs of each spent it, and which rank the others waited
- * for.
- *
- * All ranks leave a collective at nearly the same time, so the one with the shortest part was last, and the
- * rest of the others' parts is waiting. This needs no common clock. */
+/* The ranks of a training step in one trace: how the GPUs of each spent it, and which one was late, by the
+ * analysis across ranks (cli/ranks), so that `cuspan stat` says the same. */
 #ifndef CUSPAN_CLI_SHOW_STEP_RANKS_H
 #define CUSPAN_CLI_SHOW_STEP_RANKS_H
 
@@ -17,17 +14,15 @@ struct step_rank {
     uint32_t *spans[RANK_WORKS]; /* indices, in order of time; owned */
     size_t counts[RANK_WORKS], capacities[RANK_WORKS];
     uint64_t compute_ns, communication_ns;
-    uint64_t wait_ns;   /* in collectives, for other ranks */
-    uint64_t caused_ns; /* what the rank that waited longest waited in collectives where this one was last */
-    size_t last_count;  /* in how many it was last */
-    bool is_last;       /* it was the one that caused most, and more than 1 % of the step */
+    uint64_t wait_ns; /* for other ranks, when it has nothing else to do */
+    int64_t delay_ns; /* of its own time, against its peers; 0: not compared */
+    bool is_late;
 };
 
 struct step_ranks {
     struct step_rank *items; /* by number */
     size_t count, capacity;
-    size_t collectives; /* that several ranks took part in */
-    uint32_t *owners;   /* by span: index of its rank, or TRACE_NONE */
+    uint32_t *owners; /* by span: index of its rank, or TRACE_NONE */
 };
 
 /* Empty (count 0) if the trace is not a step of at least one rank. */

@@ -1,11 +1,10 @@
 #include "cli/top/top_ranks.h"
 
+#include "cli/ranks/ranks_standing.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define LATE_SHARE 100 /* the last rank is named if it is late by more than 1/100 of the step */
 
 static int by_job_and_rank(const void *a, const void *b)
 {
@@ -43,33 +42,42 @@ static const struct top_step *latest_of_all(const struct top_rank *ranks, size_t
     return NULL;
 }
 
-static uint64_t duration_of(const struct top_step *step)
+/* The late rank waits for nobody. So if the others communicate for longer, it arrived later. */
+static struct peer peer_of(const struct top_step *step)
 {
-    return step->compute_ns + step->exposed_ns + step->copies_ns + step->idle_ns;
+    return (struct peer){.own_ns = (double)(step->compute_ns + step->copies_ns + step->idle_ns),
+                         .late_ns = -(double)step->communication_ns};
+}
+
+static void compare_steps(struct top_rank *ranks, size_t count)
+{
+    struct peer *peers = xcalloc(count, sizeof *peers);
+    double *scratch = xcalloc(count, sizeof *scratch);
+    struct threshold threshold;
+    for (size_t i = 0; i < count; i++)
+        peers[i] = peer_of(ranks[i].sampled);
+    size_t late = standing_compare(peers, count, &threshold, scratch);
+    for (size_t i = 0; i < count; i++) {
+        ranks[i].is_compared = true;
+        ranks[i].is_late = i == late;
+        ranks[i].delay_ns = (int64_t)peers[i].over_ns;
+    }
+    free(peers);
+    free(scratch);
 }
 
 /* The ranks of one job. */
 static void compare(struct top_rank *ranks, size_t count)
 {
     const struct top_step *common = count > 1 ? latest_of_all(ranks, count) : NULL;
-    struct top_rank *last = NULL;
-    uint64_t longest_ns = 0;
     for (size_t i = 0; i < count; i++) {
         const struct top_steps *steps = ranks[i].steps;
         ranks[i].sampled = common                 ? find_step(steps, common->number)
                            : steps->sampled_count ? steps->sampled
                                                   : NULL;
-        ranks[i].is_compared = common != NULL;
-        if (common && ranks[i].sampled->communication_ns > longest_ns)
-            longest_ns = ranks[i].sampled->communication_ns;
     }
-    for (size_t i = 0; common && i < count; i++) {
-        ranks[i].late_ns = longest_ns - ranks[i].sampled->communication_ns;
-        if (!last || ranks[i].late_ns > last->late_ns)
-            last = &ranks[i];
-    }
-    if (last)
-        last->is_last = last->late_ns > duration_of(last->sampled) / LATE_SHARE;
+    if (common)
+        compare_steps(ranks, count);
 }
 
 static uint64_t step_time(const struct top_steps *steps)

@@ -12,10 +12,8 @@ struct top_rank {
      * rank; NULL: none. */
     const struct top_step *sampled;
     bool is_compared; /* with at least one other rank, in the same step */
-    bool is_last;     /* the others waited for it most */
-    /* How much less time it spent in collectives than the rank that waited longest. The late rank waits for
-     * nobody. */
-    uint64_t late_ns;
+    bool is_late;     /* it is the one that the others waited for, by the limits of cli/ranks */
+    int64_t delay_ns; /* its own time, which is the step without exposed communication, against its peers */
 };
 
 /* `figures`: by row; NULL: none. `pids` likewise. The ranks of each job follow each other, by rank. Returns

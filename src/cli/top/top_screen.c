@@ -194,7 +194,7 @@ static void add_rows(struct top_screen *screen, const struct top_view *view)
 
 /* --- the ranks of training jobs --- */
 
-#define RANK_COLUMNS 10 /* of each duration; 80 in all, with the mark of the last rank */
+#define RANK_COLUMNS 10 /* of each duration; 80 in all, with the mark of the late rank */
 
 static void add_duration(struct text *line, uint64_t ns, bool is_known, bool utf8)
 {
@@ -206,7 +206,7 @@ static void add_rank(struct top_screen *screen, const struct top_view *view, con
 {
     const struct top_step *sampled = rank->sampled;
     char number[TEXT_NUMBER_BYTES];
-    struct text *line = begin_line(screen, rank->is_last ? TOP_WARNING : TOP_PLAIN);
+    struct text *line = begin_line(screen, rank->is_late ? TOP_WARNING : TOP_PLAIN);
     if (rank->steps->rank >= 0)
         snprintf(number, sizeof number, "%lld", (long long)rank->steps->rank);
     else
@@ -217,14 +217,14 @@ static void add_rank(struct top_screen *screen, const struct top_view *view, con
     add_duration(line, sampled ? sampled->compute_ns : 0, sampled, view->utf8);
     add_duration(line, sampled ? sampled->exposed_ns : 0, sampled, view->utf8);
     add_duration(line, sampled ? sampled->idle_ns : 0, sampled, view->utf8);
-    add_duration(line, rank->late_ns, rank->is_compared, view->utf8);
-    if (rank->is_last)
-        text_add(line, " last");
+    add_duration(line, rank->delay_ns > 0 ? (uint64_t)rank->delay_ns : 0, rank->is_compared, view->utf8);
+    if (rank->is_late)
+        text_add(line, " late");
     if (strcmp(rank->steps->kind, "train") != 0)
         text_add_format(line, "  %s", *rank->steps->kind ? rank->steps->kind : "between steps");
 }
 
-/* A low screen shows the first ones, and those that are last. */
+/* A low screen shows the first ones, and those that are late. */
 static void add_ranks(struct top_screen *screen, const struct top_view *view)
 {
     const struct top_sample **figures = xcalloc(view->row_count, sizeof *figures);
@@ -240,10 +240,10 @@ static void add_ranks(struct top_screen *screen, const struct top_view *view)
     if (count) {
         begin_line(screen, TOP_PLAIN);
         text_add_format(begin_line(screen, TOP_HEAD), "%5s%9s %10s%10s%10s%10s%10s%10s", "RANK", "PID",
-                        "STEP", "STEP TIME", "COMPUTE", "EXPOSED", "IDLE", "LATE");
+                        "STEP", "STEP TIME", "COMPUTE", "EXPOSED", "IDLE", "DELAY");
     }
     for (size_t i = 0; i < count; i++) {
-        if (i < room || ranks[i].is_last)
+        if (i < room || ranks[i].is_late)
             add_rank(screen, view, &ranks[i]);
         else
             hidden++;

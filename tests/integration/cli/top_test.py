@@ -167,7 +167,7 @@ class Top(unittest.TestCase):
             self.assertEqual({step["communication_ns"] for step in steps["sampled"]}, {0})
             self.assertGreater(min(step["compute_ns"] for step in steps["sampled"]), 0)
         shown = self.top("--once", "--interval", "0.5").stdout
-        self.assertRegex(shown, r"(?m)^ RANK +PID +STEP +STEP TIME +COMPUTE +EXPOSED +IDLE +LATE$")
+        self.assertRegex(shown, r"(?m)^ RANK +PID +STEP +STEP TIME +COMPUTE +EXPOSED +IDLE +DELAY$")
         self.assertRegex(shown, r"(?m)^    0 +\d+ +\d+ +\d+ ms ")
         self.assertRegex(shown, r"(?m)^    1 +\d+ +\d+ +\d+ ms ")
 

@@ -67,11 +67,12 @@ static void test_the_late_rank(void **state)
         assert_int_equal(ranks[i].steps->rank, i);
         assert_int_equal(ranks[i].pid, 101 + i);
         assert_true(ranks[i].is_compared);
-        assert_int_equal(ranks[i].is_last, i == 1);
+        assert_int_equal(ranks[i].is_late, i == 1);
     }
-    assert_int_equal(ranks[1].late_ns, 31 * MS);
-    assert_int_equal(ranks[3].late_ns, 1 * MS);
-    assert_int_equal(ranks[2].late_ns, 0);
+    /* Without communication: 60, 59, 90 and 61 ms. */
+    assert_int_equal(ranks[1].delay_ns, 30 * MS);
+    assert_int_equal(ranks[0].delay_ns, 1 * MS);
+    assert_int_equal(ranks[2].delay_ns, -2 * MS);
 }
 
 /* Polled a moment later, a rank is a sampled step further. */
@@ -84,9 +85,9 @@ static void test_ranks_are_compared_in_the_same_step(void **state)
     put_step(put(1, "job", 1), 64, 30 * MS);
     assert_int_equal(find(), 2);
     assert_int_equal(ranks[0].sampled->number, 64);
-    assert_int_equal(ranks[0].late_ns, 10 * MS);
-    assert_true(ranks[0].is_last);
-    assert_false(ranks[1].is_last);
+    assert_int_equal(ranks[0].delay_ns, 10 * MS);
+    assert_true(ranks[0].is_late);
+    assert_false(ranks[1].is_late);
 }
 
 static void test_ranks_without_a_common_step(void **state)
@@ -101,7 +102,7 @@ static void test_ranks_without_a_common_step(void **state)
     assert_int_equal(ranks[1].sampled->number, 64);
     assert_null(ranks[2].sampled);
     for (size_t i = 0; i < 3; i++)
-        assert_false(ranks[i].is_compared || ranks[i].is_last);
+        assert_false(ranks[i].is_compared || ranks[i].is_late);
 }
 
 static void test_jobs_are_apart(void **state)
@@ -113,8 +114,8 @@ static void test_jobs_are_apart(void **state)
     assert_int_equal(find(), 3); /* the fourth program has no steps */
     assert_string_equal(ranks[0].steps->job, "a");
     assert_false(ranks[0].is_compared); /* alone */
-    assert_true(ranks[2].is_last);
-    assert_int_equal(ranks[2].late_ns, 20 * MS);
+    assert_true(ranks[2].is_late);
+    assert_int_equal(ranks[2].delay_ns, 20 * MS);
 }
 
 /* Less than 1 % of the step: noise. */
@@ -125,8 +126,8 @@ static void test_nobody_is_late(void **state)
     put_step(put(0, "job", 0), 64, 20 * MS);
     put_step(put(1, "job", 1), 64, 20 * MS + MS / 2);
     assert_int_equal(find(), 2);
-    assert_int_equal(ranks[0].late_ns, MS / 2);
-    assert_false(ranks[0].is_last || ranks[1].is_last);
+    assert_int_equal(ranks[0].delay_ns, MS / 2);
+    assert_false(ranks[0].is_late || ranks[1].is_late);
 }
 
 static void test_the_time_of_a_step(void **state)

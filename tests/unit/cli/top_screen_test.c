@@ -154,7 +154,7 @@ static void test_kernels_in_each_order(void **state)
     assert_non_null(strstr(first_kernel(), "750 µs"));
 }
 
-/* Two ranks of a job: the second one waits 30 ms less for the other. */
+/* Two ranks of a job: the second one computes for 30 ms more, for which the other one waits. */
 static void put_ranks(void)
 {
     struct top_steps *first = &figures.steps, *second = &others.steps;
@@ -173,6 +173,7 @@ static void put_ranks(void)
     *second = *first;
     second->rank = 1;
     second->number = 131;
+    second->sampled[0].compute_ns = 90000000;
     second->sampled[0].exposed_ns = 5000000;
     second->sampled[0].communication_ns = 10000000;
 }
@@ -184,18 +185,18 @@ static void test_ranks(void **state)
     view.columns = 80;
     top_screen_make(&view, &screen);
     assert_string_equal(line_with("STEP TIME")->text.data,
-                        " RANK      PID       STEP STEP TIME   COMPUTE   EXPOSED      IDLE      LATE");
+                        " RANK      PID       STEP STEP TIME   COMPUTE   EXPOSED      IDLE     DELAY");
     assert_string_equal(line_with("    0     4242")->text.data,
                         "    0     4242        130    100 ms   60.0 ms   35.0 ms   5.00 ms      0 ns");
     const struct top_line *late = line_with("    1     4711");
     assert_string_equal(late->text.data,
-                        "    1     4711        131    100 ms   60.0 ms   5.00 ms   5.00 ms   30.0 ms last");
+                        "    1     4711        131    100 ms   90.0 ms   5.00 ms   5.00 ms   30.0 ms late");
     assert_int_equal(late->style, TOP_WARNING);
     top_screen_deinit(&screen);
     view.columns = 120;
     snprintf(others.steps.kind, sizeof others.steps.kind, "evaluation");
     top_screen_make(&view, &screen);
-    assert_true(has("last  evaluation"));
+    assert_true(has("late  evaluation"));
 }
 
 static void test_no_ranks(void **state)
@@ -217,7 +218,7 @@ static void test_many_ranks(void **state)
     }
     rows[15].figures = &others;
     top_screen_make(&view, &screen);
-    assert_true(has("      and 7 more")); /* of the ranks; the last one in is shown */
+    assert_true(has("      and 7 more")); /* of the ranks; the late one is shown */
     assert_true(screen.count <= 24);
 }
 

@@ -20,6 +20,7 @@
     X(STEP_WAITING_NS, "waiting_ns", "of it waiting", STAT_NS)                                               \
     X(STEP_COPIES_NS, "copies_ns", "copies", STAT_NS)                                                        \
     X(STEP_IDLE_NS, "idle_ns", "idle", STAT_NS)                                                              \
+    X(STEP_DELAY_NS, "delay_ns", "delay", STAT_NS)                                                           \
     X(STEP_PARTIAL, "not_compared", "not compared", STAT_TEXT)
 STAT_COLUMNS_OF(step_columns, STEP_COLUMNS);
 
@@ -33,8 +34,8 @@ static void add_steps(const struct rank_job *job, const struct stat *stat, struc
 {
     struct stat_table *table = STAT_ADD_TABLE(
         report, "steps", "Steps",
-        "Compute, exposed communication, copies and idle time are disjoint. The first and the last "
-        "step, and those that are cut, are not compared.",
+        "Compute, exposed communication, copies and idle time are disjoint. The delay is that of the rank's "
+        "own time against its peers. The first and the last step, and those that are cut, are not compared.",
         step_columns);
     for (size_t i = 0; i < found->step_count; i++) {
         const struct ranks_step_row *from = &found->steps[i];
@@ -55,6 +56,8 @@ static void add_steps(const struct rank_job *job, const struct stat *stat, struc
         row[STEP_WAITING_NS] = stat_int(from->waiting_ns);
         row[STEP_COPIES_NS] = stat_int(from->parts.copies_ns);
         row[STEP_IDLE_NS] = stat_int(from->parts.idle_ns);
+        if (from->has_delay)
+            row[STEP_DELAY_NS] = (struct stat_value){.i = from->delay_ns};
     }
 }
 
