@@ -7,7 +7,8 @@ valgrind's callgrind counts pipeline_bench on two recordings, up to each stage a
 difference excludes starting and loading, and a stage's cost is the difference to the stage before. Compressing is
 excluded, because its libraries select code by the processor's features. libc's memcpy also does, but valgrind presents
 a processor without AVX-512 to all, and copies are short here. Of the callbacks, the four of one launch are counted,
-inside callbacks_handle only. pipeline_bench counts allocations after the warm-up.
+inside callbacks_handle only, and again with the record of the kernel's name, which a launch writes with a CUPTI before
+13.5. pipeline_bench counts allocations after the warm-up.
 
 The figures of tests/bench/guard.json apply to one compiler, its major version and one kind of processor, with the
 options of the preset `release`. A rise above 3 % fails, and so does a fall: accepting it keeps the guard tight. Exit
@@ -32,6 +33,7 @@ RECORDINGS = ("torch_inference", "service")
 STAGES = ("fill", "decode", "correlate", "encode")
 REPETITIONS = (4, 12)
 LAUNCHES = (1000, 5000)
+CALLBACKS = {"callbacks of a launch": (), "callbacks of a launch, CUPTI < 13.5": ("names",)}
 TOLERANCE = 0.03
 ACCEPT = "tests/bench/guard.sh --accept"
 SKIPPED = 77
@@ -72,8 +74,8 @@ def chain(build, recording, stage, repetitions):
                       ROOT / f"examples/recordings/{recording}.cuspanrec"])
 
 
-def callbacks(build, launches):
-    return callgrind([build / "callback_bench", "--counted", launches], "--toggle-collect=callbacks_handle")
+def callbacks(build, launches, names):
+    return callgrind([build / "callback_bench", "--counted", launches, *names], "--toggle-collect=callbacks_handle")
 
 
 def by_stage(recording, chains):
@@ -104,8 +106,9 @@ def measure_in(build):
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         started = {recording: {stage: [pool.submit(chain, build, recording, stage, n) for n in REPETITIONS]
                                for stage in STAGES} for recording in RECORDINGS}
-        launches = [pool.submit(callbacks, build, n) for n in LAUNCHES]
-        found = {"instructions": {"callbacks of a launch": by_launch([run.result() for run in launches])}, "allocations": {}}
+        launches = {figure: [pool.submit(callbacks, build, n, names) for n in LAUNCHES] for figure, names in CALLBACKS.items()}
+        found = {"instructions": {figure: by_launch([run.result() for run in runs]) for figure, runs in launches.items()},
+                 "allocations": {}}
         for recording, stages in started.items():
             chains = {stage: [run.result() for run in runs] for stage, runs in stages.items()}
             found["instructions"].update(by_stage(recording, chains))
@@ -168,8 +171,8 @@ def table(found, committed):
     for name, now in found["instructions"].items():
         before = committed["instructions"].get(name) if committed else None
         was = f"   committed {before:8.1f}   {now / before - 1:+.1%}" if before else ""
-        lines.append(f"{name:28} {now:8.1f} instructions{was}")
-    lines += [f"{name:28} {now:8} allocations after the warm-up" for name, now in found["allocations"].items()]
+        lines.append(f"{name:35} {now:8.1f} instructions{was}")
+    lines += [f"{name:35} {now:8} allocations after the warm-up" for name, now in found["allocations"].items()]
     return "\n".join(lines)
 
 

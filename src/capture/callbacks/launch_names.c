@@ -24,7 +24,8 @@ static bool write(struct host_thread *thread, const struct cupti_callback_data *
                                           .address = (uint64_t)(uintptr_t)data->symbolName,
                                           .correlation_id = data->correlationId,
                                           .text_bytes = text_bytes};
-    memcpy(record->text, data->symbolName, text_bytes);
+    if (text_bytes)
+        memcpy(record->text, data->symbolName, text_bytes);
     record->text[text_bytes] = 0;
     ring_commit(&thread->ring, bytes);
     return true;

@@ -132,9 +132,9 @@ static void add_to_profile(struct correlate *c, const struct activity_record *re
 }
 
 /* CUPTI converts the GPU's clock. A start before the call is kept, and counted as skew. */
-static void note_delay(struct span *span, const struct pending_call *call)
+static void note_delay(struct span *span, uint64_t call_start_ns)
 {
-    int64_t delay_ns = (int64_t)(span->start_ns - call->start_ns);
+    int64_t delay_ns = (int64_t)(span->start_ns - call_start_ns);
     if (delay_ns < 0) {
         counter_add(COUNTER_clock_skew, 1);
         counter_max(COUNTER_clock_skew_max_ns, (uint64_t)-delay_ns);
@@ -263,9 +263,10 @@ static void put_below_call_or_session(const struct correlate *c, const struct pe
 }
 
 /* Everything but IDs and times. */
-static void describe(struct correlate *c, const struct activity_record *record,
-                     const struct pending_call *call, const struct context_error *error)
+static void describe(struct correlate *c, const struct gpu_work *work, const struct pending_call *call,
+                     const struct context_error *error)
 {
+    const struct activity_record *record = work->record;
     struct span *span = &c->span;
     bool is_gpu_work = activity_table[record->kind].is_gpu_work;
     bool is_null_stream =
@@ -276,8 +277,8 @@ static void describe(struct correlate *c, const struct activity_record *record,
     const char *stream = call ? named_objects_text(&c->objects, call->flags >> PENDING_STREAM_SHIFT) : NULL;
     if (stream)
         span_attr_string(span, ATTR("cuda.stream.name"), stream);
-    if (call && is_gpu_work && !c->activities.is_time_unknown)
-        note_delay(span, call);
+    if (is_gpu_work && work->call_start_ns)
+        note_delay(span, work->call_start_ns);
     else if (is_gpu_work && !call)
         span_attr_bool(span, ATTR("cuda.orphan"), true);
     devices_add_ends(&c->devices, record, span);
@@ -356,7 +357,7 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
     put_below_call_or_session(c, call, session, span);
     c->activities.operation = COLLECTIVE_NONE;
     c->activities.new_code = NULL;
-    describe(c, record, call, error);
+    describe(c, &work, call, error);
     struct step *step = NULL; /* whose spans are limited */
     if (__builtin_expect(c->sessions.steps.count != 0, 0))
         step = step_spans_limit(c, span->trace_id, call ? call->start_ns : record->start_ns);
@@ -407,34 +408,40 @@ static void give_up(struct correlate *c, const struct activity_record *record)
 
 /* CUPTI's own work on the host, such as loading a module, has the correlation ID of the calls that it makes:
  * it contains them, if it started before them. */
-static bool contains_call(const struct activity_record *record, const struct pending_call *call)
+static bool contains_call(const struct activity_record *work, const struct pending_call *call)
 {
-    return record->start_ns < call->start_ns && !activity_table[record->kind].is_gpu_work &&
-           !(call->flags & PENDING_UNSAMPLED);
+    return work->start_ns < call->start_ns && !(call->flags & PENDING_UNSAMPLED);
 }
 
-/* Work in the body of a conditional node: its launch is known a little later. */
-__attribute__((noinline)) static struct pending_call *
-find_launch(struct correlate *c, const struct activity_record *record, bool is_late)
+static inline struct pending_call *answer_call(struct correlate *c, const struct activity_record *record)
 {
-    uint32_t launch = graphs_execution_of(c->graphs, record, is_late);
-    return launch ? pending_find(c->pending, launch, record->start_ns) : NULL;
-}
-
-static struct pending_call *find_call(struct correlate *c, const struct activity_record *record, bool is_late)
-{
-    if (__builtin_expect(record->graph_node_id != 0, 0)) {
-        graphs_node_ran(c->graphs, record);
-        if (graphs_lack_launch(record))
-            return find_launch(c, record, is_late);
-    }
     struct pending_call *call =
         record->correlation_id ? pending_find(c->pending, record->correlation_id, record->start_ns) : NULL;
     if (!call)
         return NULL;
-    if (activity_table[record->kind].is_gpu_work && pending_answer(c->pending, call))
+    if (!activity_table[record->kind].is_gpu_work)
+        return contains_call(record, call) ? NULL : call;
+    if (pending_answer(c->pending, call))
         counting_answer(c, call->account);
-    return contains_call(record, call) ? NULL : call;
+    return call;
+}
+
+/* The launch of work in the body of a conditional node is known a little later. */
+__attribute__((noinline)) static struct pending_call *
+find_call_of_node(struct correlate *c, const struct activity_record *record, bool is_late)
+{
+    graphs_node_ran(c->graphs, record);
+    if (!graphs_lack_launch(record))
+        return answer_call(c, record);
+    uint32_t launch = graphs_execution_of(c->graphs, record, is_late);
+    return launch ? pending_find(c->pending, launch, record->start_ns) : NULL;
+}
+
+static inline __attribute__((always_inline)) struct pending_call *
+find_call(struct correlate *c, const struct activity_record *record, bool is_late)
+{
+    return __builtin_expect(record->graph_node_id != 0, 0) ? find_call_of_node(c, record, is_late)
+                                                           : answer_call(c, record);
 }
 
 static void emit_without_times(struct correlate *c, const struct activity_record *record,

@@ -26,8 +26,7 @@ static inline bool activity_is_instant(const struct activity_record *record)
 
 static inline bool activity_times_are_sound(const struct activity_record *record)
 {
-    return record->start_ns != 0 &&
-           ((record->end_ns != 0 && record->end_ns >= record->start_ns) || activity_is_instant(record));
+    return record->start_ns != 0 && (record->end_ns >= record->start_ns || activity_is_instant(record));
 }
 
 /* Fills `completed` with a record whose times are not sound, and `error` with what stopped it (NULL:

@@ -45,9 +45,10 @@ static void take_events(struct correlate *c, uint64_t tid, uint64_t start_ns, ui
 
 static bool launches_graph(enum call_domain domain, const struct call_info *info)
 {
+    if (info->group != CALL_GROUP_LAUNCH)
+        return false;
     const char *name = call_name(info) + (domain == CALL_RUNTIME ? strlen("cuda") : strlen("cu"));
-    return info->group == CALL_GROUP_LAUNCH && *name == 'G' &&
-           strncmp(name, "GraphLaunch", strlen("GraphLaunch")) == 0;
+    return *name == 'G' && strncmp(name, "GraphLaunch", strlen("GraphLaunch")) == 0;
 }
 
 static uint32_t expectations(const struct correlate *c, const struct call_record *call,
@@ -112,9 +113,10 @@ static void put_object_name(struct correlate *c, enum named_object kind, const s
 #define GRAPH_DEVICE_LAUNCH 4 /* in the flags of cudaGraphInstantiate and cuGraphInstantiate */
 
 /* Whether the call has made a graph that kernels can launch. */
-static bool makes_device_graph(const struct call_record *call, const struct call_info *info)
+__attribute__((noinline)) static bool makes_device_graph(const struct call_record *call,
+                                                         const struct call_info *info)
 {
-    if (info->group != CALL_GROUP_GRAPH || call->result != 0 || !strstr(call_name(info), "GraphInstantiate"))
+    if (call->result != 0 || !strstr(call_name(info), "GraphInstantiate"))
         return false;
     const uint64_t *value = call->values;
     for (uint8_t i = 0; i < info->param_count; i++) {
@@ -138,22 +140,27 @@ static void note_device_graph(void)
              "executions, which therefore have no spans");
 }
 
-/* Tells graphs.h what the call launched, captured or added. */
-static void note_graphs(struct correlate *c, uint64_t tid, const struct call_record *call,
-                        const struct call_info *info, const struct parent *parent)
+/* The link outlives a request's tracestate. */
+__attribute__((noinline)) static void link_nodes(struct correlate *c, uint64_t tid,
+                                                 const struct call_record *call, const struct parent *parent)
 {
-    if (launches_graph((enum call_domain)call->head.domain, info))
-        graphs_launch(c->graphs, call);
-    if (makes_device_graph(call, info))
-        note_device_graph();
-    if (!graphs_link_nodes(c->graphs))
-        return;
-    /* the link outlives a request's tracestate */
     struct span_link link = {.flags = parent->flags & PENDING_TRACE_FLAGS,
                              .trace_state = parent->is_session ? parent->trace_state : NULL};
     memcpy(link.trace_id, parent->trace_id, sizeof link.trace_id);
     memcpy(link.span_id, c->span.span_id, sizeof link.span_id);
     graphs_call(c->graphs, tid, call, parent->is_sampled ? &link : NULL);
+}
+
+/* Tells graphs.h what the call launched, captured or added. Most calls do neither: inlined. */
+static inline void note_graphs(struct correlate *c, uint64_t tid, const struct call_record *call,
+                               const struct call_info *info, const struct parent *parent)
+{
+    if (launches_graph((enum call_domain)call->head.domain, info))
+        graphs_launch(c->graphs, call);
+    else if (info->group == CALL_GROUP_GRAPH && makes_device_graph(call, info))
+        note_device_graph();
+    if (__builtin_expect(graphs_link_nodes(c->graphs), 0))
+        link_nodes(c, tid, call, parent);
 }
 
 /* The call gets no span: it counts for its ranges and its request or session. */

@@ -44,11 +44,12 @@ static struct range *add(struct ranges *ranges, const struct range_record *recor
     struct range *range = &ranges->entries[at - 1];
     memset(range, 0, offsetof(struct range, start));
     range->id = record->id;
-    range->start = *record;
-    if (record->text_bytes <= sizeof range->start_bytes - sizeof *record)
+    if (record->text_bytes <= sizeof range->start_bytes - sizeof *record) {
         memcpy(range->start_bytes, record, range_record_bytes(record));
-    else
+    } else {
+        range->start = *record;
         range->start.text_bytes = 0;
+    }
     range->next = *bucket;
     *bucket = at;
     return range;

@@ -7,9 +7,11 @@
  * each launch (attached and detached in the block, which is included).
  *
  *   callback_bench [BLOCKS] [KiB OF THE HOST'S OWN MEMORY]
- *   callback_bench --counted LAUNCHES      only the callbacks of this many launches, and draining their ring,
+ *   callback_bench --counted LAUNCHES [names]
+ *                                          only the callbacks of this many launches, and draining their ring,
  *                                          in one thread: to count instructions in callbacks_handle; prints
- *                                          losses
+ *                                          losses. names: with the record that a launch writes with a CUPTI
+ *                                          that does not keep names (launch_names.h)
  *   callback_bench --sample [BLOCKS]       only the first figure, and the estimate of callback_time.h's
  *                                          sample for the same callbacks
  */
@@ -17,6 +19,7 @@
 #include "base/accounting/counters.h"
 #include "capture/callbacks/callback_time.h"
 #include "capture/callbacks/callbacks.h"
+#include "capture/callbacks/launch_names.h"
 #include "capture/context/context.h"
 #include "abi/params.h"
 #include "capture/context/publish.h"
@@ -154,6 +157,15 @@ static void prepare_call(void)
     driver_cbid = find(CALL_DRIVER, "cuLaunchKernel");
 }
 
+static void take_names(void)
+{
+    static _Atomic uint64_t known[LAUNCH_NAMES_BYTES / sizeof(uint64_t)];
+    launch_names_start(known);
+    callbacks_add_flags(CALL_RUNTIME, runtime_cbid, PLAN_TAKES_NAME);
+    callbacks_add_flags(CALL_DRIVER, driver_cbid, PLAN_TAKES_NAME);
+    launch.symbolName = inner.symbolName = "_Z10vector_addPfS_S_i";
+}
+
 static void run_counted(size_t launches)
 {
     uint64_t sum = 0;
@@ -200,9 +212,11 @@ static bool start(void)
 
 int main(int argc, char **argv)
 {
-    if (argc == 3 && strcmp(argv[1], "--counted") == 0) {
+    if (argc >= 3 && strcmp(argv[1], "--counted") == 0) {
         if (!start())
             return 1;
+        if (argc > 3 && strcmp(argv[3], "names") == 0)
+            take_names();
         run_counted(strtoul(argv[2], NULL, 10));
         return 0;
     }
