@@ -184,24 +184,25 @@ ORDER BY time
 LIMIT 20000"""
 
 
+def with_spans(names, body):
+    """A query of the language of `cuspan fleet`."""
+    return SQL.expand(f"WITH spans AS (\n    SELECT *, '' AS grp\n    {spans(names)}\n),\n{SQL.with_shared(body)}", SQL.CLICKHOUSE)
+
+
 def steps(names):
-    return f"""WITH marks AS (
-    SELECT trace_id, step, coalesce(nullIf(step_kind, 'train'), '') AS kind, process,
-        greatest(spans.duration_ns - coalesce(toInt64OrNull(attributes['cuda.step.gpu_backlog']), 0), 0) AS step_ns,
-        coalesce(toInt64OrNull(attributes['cuda.step.exposed_time']), 0) AS exposed_ns
-    {spans(names, "step IS NOT NULL", "NOT startsWith(name, 'step ')")}
-),
+    times = with_spans(names, """@step_times,
 durations AS (
-    SELECT step, kind, uniqExact(process) AS processes, min(step_ns) AS min_ns, max(step_ns) AS max_ns,
-        argMax(process, step_ns - exposed_ns) AS slowest
-    FROM marks GROUP BY step, kind
-),
+    SELECT step, kind, count(DISTINCT process) AS processes, min(duration_ns) AS min_ns, max(duration_ns) AS max_ns,
+        at_most(process, greatest(duration_ns - coalesce(exposed_ns, 0), host_ns)) AS slowest
+    FROM step_times GROUP BY step, kind
+)""")
+    return f"""{times},
 work AS (
     SELECT traces.step AS step, kind, countIf(class = 'call') AS calls, sumIf(duration_ns, class = 'call') AS call_ns,
         countIf(class = 'call' AND error_text IS NOT NULL) AS errors, countIf(class = 'kernel') AS kernels,
         sumIf(duration_ns, class = 'kernel') AS kernel_ns, sumIf(duration_ns, class IN ('copy', 'fill')) AS move_ns
     FROM (SELECT trace_id, class, duration_ns, error_text {spans(names)}) AS spans
-        INNER JOIN (SELECT trace_id, step, any(kind) AS kind FROM marks GROUP BY trace_id, step) AS traces
+        INNER JOIN (SELECT trace_id, step, any(kind) AS kind FROM rank_steps GROUP BY trace_id, step) AS traces
         ON traces.trace_id = spans.trace_id
     GROUP BY traces.step, kind
 )
@@ -261,7 +262,7 @@ def of_question(name, names, order):
     """The same query as that of `cuspan fleet`."""
     lines = (FLEET / f"questions/{name}.sql").read_text(encoding="utf-8").splitlines()
     body = "\n".join(line for line in lines if not line.startswith("-- "))
-    return SQL.expand(f"WITH spans AS (\n    SELECT *, '' AS grp\n    {spans(names)}\n),\n{body}\nORDER BY {order}", SQL.CLICKHOUSE)
+    return with_spans(names, f"{body}\nORDER BY {order}")
 
 
 def code_lines(names):

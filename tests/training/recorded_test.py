@@ -75,6 +75,17 @@ class Recorded(unittest.TestCase):
                 self.assertRegex(finding["evidence"], rf"^rank {rank} \(")
                 self.is_near(self.delay_of(finding), median_us(case, rank, "late_us"))
 
+    def test_a_pause_on_a_rank_whose_host_is_faster(self):
+        """Each rank waits for its GPU at the end of a step. Rank 1 pauses for 0.8 ms, but its host needs 0.4 ms less than the others
+        for the same calls, so that they wait for 0.4 to 0.5 ms: by the clocks of all four programs, in two ways."""
+        finding, = self.findings("ddp-pause")
+        self.assertRegex(finding["evidence"], r"^rank 1 \(.*the host is late with its launches")
+        busy, ends = ([median_us("ddp-pause", rank, name) for rank in range(4)] for name in ("launched_us", "end_us"))
+        waits = [end - launched for end, launched in zip(ends, busy)]
+        for true_us in (busy[1] - statistics.median(busy[:1] + busy[2:]), statistics.median(waits[:1] + waits[2:]) - waits[1]):
+            self.assertLess(true_us, 600)
+            self.is_near(self.delay_of(finding), true_us)
+
     def test_a_pipeline_with_a_late_stage(self):
         """Each stage has one rank, so it has no peers: more work than the mean of all is an imbalance."""
         finding, = self.findings("pipeline-late")

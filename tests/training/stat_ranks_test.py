@@ -6,6 +6,8 @@
 
 import argparse
 import json
+import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -268,6 +270,32 @@ class Jobs(unittest.TestCase):
         rows = stat(folder, "--table", "steps", "--top", "0")["steps"]
         partial = {row["step"]: row.get("not_compared") for row in rows}
         self.assertEqual(partial, {1: "first", **{step: None for step in range(2, 9)}, 9: "cut"})
+
+    def test_show_and_stat_agree(self):
+        """The late rank of a step, its delay and the waiting times."""
+        for program, fault in (("ddp", "late"), ("fsdp_tp", "late_host_thread"), ("pipeline", "none")):
+            with self.subTest(program):
+                folder, truth = self.write(fault, program=program, ranks=16, fault=fault)
+                found, file = self.findings(folder)[1], folder.with_suffix(".jsonl")
+                self.assertEqual(bool(found), fault != "none")
+                file.write_bytes(b"".join(path.read_bytes() for path in sorted(folder.iterdir())))
+                rows = [row for row in stat(file, "--table", "steps", "--top", "0")["steps"] if row["step"] == 5 and "rank" in row["process"]]
+                trace = re.search(r'"traceId": "(\w+)"[^{}]*"name": "step 5"', file.read_text(encoding="utf-8")).group(1)
+                picture = subprocess.run([CUSPAN, "show", "--rows", "0", "--width", "160", "--trace", trace, file], capture_output=True, text=True,
+                                         env={**os.environ, "LC_ALL": "C"}, check=True).stdout
+                lines = {int(rank): line for rank, line in re.findall(r"(?m)^rank (\d+) +(.*)$", picture)}
+                for row in rows:
+                    line = lines[int(row["process"].split()[1])]
+                    self.assert_shown(row["waiting_ns"], re.search(r"(\d[\d.]* [mun]?s) [ #~+.]*$", line).group(1))
+                late = {rank: line.split("late by ")[1] for rank, line in lines.items() if "late by" in line}
+                self.assertEqual(list(late), [truth["rank"]] if found else [])
+                for rank, text in late.items():
+                    self.assert_shown(next(row["delay_ns"] for row in rows if row["process"].startswith(f"rank {rank} ")), text)
+                    self.assertIn(f"rank {rank} (", found[0]["evidence"])
+
+    def assert_shown(self, expected_ns, text):
+        value, unit = text.split()[:2]
+        self.assertAlmostEqual(float(value) * {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1}[unit], expected_ns, delta=0.006 * expected_ns)
 
     def test_a_selection_loads_no_data(self):
         """Its calls have no spans, so when the first one began is unknown."""

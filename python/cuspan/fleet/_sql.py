@@ -134,6 +134,30 @@ values_of AS (
         min(least_value) AS least_value, max(most_value) AS most_value, max(distinct_values) > $distinct_max AS is_rough
     FROM ranked GROUP BY key
 )"""
+# The time of each rank's step on its GPU, and the time that its host works for the step, as src/cli/ranks/ranks.c counts
+# it: up to the end of the last call, without calls that wait for the GPU, and without what other calls block beyond 50 us.
+# It is unknown for steps without all of their calls.
+_STEP_TIMES = """
+rank_steps AS @once (
+    SELECT grp, trace_id, step, coalesce(nullif(step_kind, 'train'), '') AS kind, coalesce(instance, process) AS who, process,
+        coalesce(rank, 0) AS rank, host, start_ns, duration_ns, number_of(attribute('cuda.step.gpu_backlog')) AS backlog_ns,
+        attribute('cuda.session.end_reason') AS reason, number_of(attribute('cuda.step.exposed_time')) AS exposed_ns,
+        coalesce(number_of(attribute('cuda.step.left_out')), 0) AS left_out
+    FROM spans WHERE step IS NOT NULL AND NOT begins_with(name, 'step ')
+),
+call_times AS @once (
+    SELECT grp, trace_id, coalesce(instance, process) AS who, max(end_ns) AS until_ns,
+        sum(CASE WHEN has_text(name, 'Synchronize') THEN duration_ns ELSE greatest(duration_ns - 50000, 0) END) AS blocked_ns
+    FROM spans WHERE class = 'call' AND trace_id IN (SELECT trace_id FROM rank_steps) GROUP BY grp, trace_id, coalesce(instance, process)
+),
+step_times AS @once (
+    SELECT rank_steps.grp AS grp, rank_steps.trace_id AS trace_id, step, kind, rank_steps.who AS who, process, rank, host, backlog_ns,
+        reason, exposed_ns, left_out, greatest(duration_ns - coalesce(backlog_ns, 0), 0) AS duration_ns,
+        CASE WHEN backlog_ns IS NULL OR left_out > 0 THEN 0
+            ELSE greatest(coalesce(until_ns - start_ns - blocked_ns, 0), 0) END AS host_ns
+    FROM rank_steps LEFT JOIN call_times ON call_times.grp = rank_steps.grp AND call_times.trace_id = rank_steps.trace_id
+        AND call_times.who = rank_steps.who
+)"""
 
 
 @dataclass(frozen=True)
@@ -226,8 +250,13 @@ resources AS @inline (
 )"""
 
 
+def with_shared(sql: str) -> str:
+    """@quantiles and @step_times stand for the expressions above."""
+    return sql.replace("@quantiles", _QUANTILES.strip()).replace("@step_times", _STEP_TIMES.strip())
+
+
 def question(sql: str, by: str | None, distinct: bool, filters: Iterable[str], dialect: Dialect) -> str:
-    """The query of a question. @quantiles stands for the expressions above."""
-    body = sql.replace("@quantiles", _QUANTILES.strip())
+    """The query of a question."""
+    body = with_shared(sql)
     separator = ",\n" if re.match(r"\s*\w+ AS (@\w+ )?\(", body) else "\n"
     return expand(f"WITH {view(by, distinct, filters)}{separator}{body}", dialect)

@@ -1,5 +1,7 @@
 #include "cli/top/top_ranks.h"
 
+#include "cli/ranks/ranks.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -118,6 +120,53 @@ static void test_jobs_are_apart(void **state)
     assert_int_equal(ranks[2].delay_ns, 20 * MS);
 }
 
+/* Steps with totals instead of spans. Rank 2 computes for longer. */
+static void test_the_same_as_stat(void **state)
+{
+    (void)state;
+    struct ranks *all = ranks_create(NULL);
+    struct ranks_report report;
+    for (uint32_t i = 0; i < 4; i++) {
+        uint64_t compute_ns = (i == 2 ? 60 : 50 + i) * MS, exposed_ns = 90 * MS - compute_ns;
+        struct top_steps *steps = put(i, "job", i);
+        put_step(steps, 64, exposed_ns);
+        steps->sampled[0].compute_ns = compute_ns;
+        steps->sampled[0].idle_ns = 10 * MS;
+        ranks_add(all, i, "host", NULL);
+        ranks_add_step(all, i,
+                       &(struct ranks_step){.number = 64,
+                                            .start_ns = MS,
+                                            .end_ns = 101 * MS,
+                                            .end = RANKS_END_STEP,
+                                            .has_backlog = true,
+                                            .is_partial = true,
+                                            .has_totals = true,
+                                            .compute_ns = compute_ns,
+                                            .exposed_ns = exposed_ns});
+        ranks_add_collective(all, i,
+                             &(struct ranks_collective){.key = 1,
+                                                        .communicator = 1,
+                                                        .operation = RANKS_ALL_REDUCE,
+                                                        .participants = 4,
+                                                        .bytes = 8,
+                                                        .step = 64,
+                                                        .start_ns = 101 * MS - exposed_ns,
+                                                        .end_ns = 101 * MS});
+    }
+    ranks_finish(all, &report);
+    assert_int_equal(find(), 4);
+    assert_int_equal(report.step_count, 5); /* and that of all ranks */
+    for (size_t i = 0; i < 4; i++) {
+        assert_true(report.steps[i].has_delay && ranks[i].is_compared);
+        assert_int_equal(report.steps[i].delay_ns, ranks[i].delay_ns);
+        assert_int_equal(report.steps[i].is_late, ranks[i].is_late);
+        assert_int_equal(ranks[i].is_late, i == 2);
+    }
+    assert_int_equal(ranks[2].delay_ns, 9 * MS);
+    ranks_report_deinit(&report);
+    ranks_destroy(all);
+}
+
 /* Less than 1 % of the step: noise. */
 static void test_nobody_is_late(void **state)
 {
@@ -152,6 +201,7 @@ int main(void)
                                        TEST(test_ranks_without_a_common_step),
                                        TEST(test_jobs_are_apart),
                                        TEST(test_nobody_is_late),
+                                       TEST(test_the_same_as_stat),
                                        TEST(test_the_time_of_a_step)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

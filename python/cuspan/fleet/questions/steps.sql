@@ -2,20 +2,15 @@
 -- plot: max_ns
 -- order: step
 -- ascending
--- note: Of all ranks together. A step lasts from when the GPU has finished the work of earlier steps to its last work. Slowest is the rank that communicates least beside its own work.
-marks AS @once (
-    SELECT grp, trace_id, step, coalesce(nullif(step_kind, 'train'), '') AS kind, process,
-        greatest(duration_ns - coalesce(number_of(attribute('cuda.step.gpu_backlog')), 0), 0) AS duration_ns,
-        coalesce(number_of(attribute('cuda.step.exposed_time')), 0) AS exposed_ns
-    FROM spans WHERE step IS NOT NULL AND NOT begins_with(name, 'step ')
-),
+-- note: Of all ranks together. A step lasts from when the GPU has finished the work of earlier steps to its last work. Slowest is the rank with the longest own time: the step without exposed communication, or the work of its host.
+@step_times,
 traces AS (
-    SELECT trace_id, step, any_value(kind) AS kind FROM marks GROUP BY trace_id, step
+    SELECT trace_id, step, any_value(kind) AS kind FROM rank_steps GROUP BY trace_id, step
 ),
 durations AS (
     SELECT grp, step, kind, count(DISTINCT process) AS processes, min(duration_ns) AS min_ns, max(duration_ns) AS max_ns,
-        at_most(process, duration_ns - exposed_ns) AS slowest
-    FROM marks GROUP BY grp, step, kind
+        at_most(process, greatest(duration_ns - coalesce(exposed_ns, 0), host_ns)) AS slowest
+    FROM step_times GROUP BY grp, step, kind
 ),
 work AS (
     SELECT spans.grp AS grp, traces.step AS step, kind, count(*) FILTER (WHERE is_call) AS calls,
