@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMES_BYTES (3 * 1024 * 1024) /* and the table of kernel_names.c */
+#define NAMES_BYTES (3 * 512 * 1024) /* and the table of kernel_names.c */
 #define LEASE_NS    (10 * NS_PER_SECOND)
 
 static enum status create_code(struct correlate *c)

@@ -55,7 +55,7 @@ static struct {
     char read[SPAN_STRING_MAX];
     _Atomic uint64_t known[LAUNCH_NAMES_BYTES / sizeof(uint64_t)];
 } * texts;
-static_assert(sizeof *texts <= SETTINGS_NAMES_BYTES, "as docs/limits.md says");
+static_assert(sizeof *texts <= SETTINGS_NAMES_BYTES, "the settings count on it");
 
 enum status kernel_texts_create(uint64_t kept_ns, bool has_counters)
 {

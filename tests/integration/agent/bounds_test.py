@@ -90,6 +90,7 @@ class Case(agent_case.Case):
 class Memory(Case):
     def test_flat_out(self):
         self.load("torch_inference", *NOWHERE, "--repeat", 60, "--overload")
+        self.load("torch_inference", *NOWHERE, "--repeat", 20, "--overload", "--cupti-version", "13.0")  # which frees names
 
     def test_profiles(self):
         settings = {"profiles.enabled": "true", "profiles.endpoint": "http://127.0.0.1:9/p", "capture.launch_stacks": "python",
