@@ -348,10 +348,7 @@ static int print_outcome(const struct replay *replay)
 {
     struct outcome outcome;
     outcome_read(&outcome, replay->injection.report_dir);
-    bool is_quiet = replay->injection.is_quiet || !replay->injection.report_dir;
-    if (!is_quiet && outcome.recording_count > 0)
-        outcome_print_recordings(&outcome, NULL, outcome.recordings[0].path, stderr);
-    else if (!is_quiet)
+    if (!replay->injection.is_quiet && replay->injection.report_dir)
         outcome_print(&outcome, NULL, stderr);
     int status = outcome_failed(&outcome) ? EXIT_FAILED : EXIT_OK;
     outcome_deinit(&outcome);

@@ -9,6 +9,10 @@
 
 #define REPORT_BYTES_MAX (1024 * 1024)
 
+const struct outcome_unit outcome_spans = {"span", "spans"},
+                          outcome_points = {"data point of metrics", "data points of metrics"},
+                          outcome_samples = {"sample of profiles", "samples of profiles"};
+
 static uint64_t number_of(const cJSON *object, const char *key)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
@@ -70,19 +74,45 @@ static bool is_same(const char *a, const char *b)
 
 /* Returns the output with the same destination of another process, or a new one; NULL if there are too many.
  * One process may have two outputs with the same destination. */
-static struct outcome_output *find_output(struct outcome *outcome, const char *kind, const char *endpoint)
+static struct outcome_output *find_output(struct outcome *outcome, const struct outcome_unit *unit,
+                                          const char *kind, const char *endpoint)
 {
     for (size_t i = 0; i < outcome->output_count; i++) {
         struct outcome_output *output = &outcome->outputs[i];
-        if (output->last_report != outcome->reports && is_same(output->kind, kind) &&
+        if (output->last_report != outcome->reports && output->unit == unit && is_same(output->kind, kind) &&
             is_same(output->endpoint, endpoint))
             return output;
     }
-    if (outcome->output_count == OUTCOME_OUTPUTS_MAX)
+    if (outcome->output_count == OUTCOME_OUTPUTS_MAX) {
+        outcome->outputs_more++;
         return NULL;
+    }
     struct outcome_output *output = &outcome->outputs[outcome->output_count++];
-    *output = (struct outcome_output){.kind = xstrdup(kind), .endpoint = endpoint ? xstrdup(endpoint) : NULL};
+    *output = (struct outcome_output){
+        .unit = unit, .kind = xstrdup(kind), .endpoint = endpoint ? xstrdup(endpoint) : NULL};
     return output;
+}
+
+static void add_output(struct outcome *outcome, const struct outcome_unit *unit, const char *kind,
+                       const cJSON *item, uint64_t made, uint64_t delivered, bool is_root)
+{
+    struct outcome_output *output = find_output(outcome, unit, kind, string_of(item, "endpoint"));
+    if (!output)
+        return;
+    output->processes += !is_root;
+    output->last_report = outcome->reports;
+    output->made += made;
+    output->delivered += delivered;
+    output->spooled += number_of(item, "spooled");
+}
+
+/* Of metrics or profiles. */
+static void add_own_output(struct outcome *outcome, const struct outcome_unit *unit, const char *kind,
+                           const cJSON *report)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(report, kind);
+    if (cJSON_IsObject(item))
+        add_output(outcome, unit, kind, item, number_of(item, "made"), number_of(item, "delivered"), false);
 }
 
 static void add_outputs(struct outcome *outcome, const cJSON *report, bool is_root)
@@ -91,16 +121,15 @@ static void add_outputs(struct outcome *outcome, const cJSON *report, bool is_ro
     cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(report, "outputs"))
     {
         const char *kind = string_of(item, "kind");
-        struct outcome_output *output = kind ? find_output(outcome, kind, string_of(item, "endpoint")) : NULL;
-        if (!output)
-            continue;
         bool has_own = cJSON_HasObjectItem(item, "delivered");
-        output->processes += !is_root;
-        output->last_report = outcome->reports;
-        output->spans += number_of(report, "spans");
-        output->delivered += number_of(has_own ? item : report, "delivered");
-        output->spooled += number_of(item, "spooled");
+        if (kind)
+            add_output(outcome, &outcome_spans, kind, item, number_of(report, "spans"),
+                       number_of(has_own ? item : report, "delivered"), is_root);
     }
+    if (is_root)
+        return;
+    add_own_output(outcome, &outcome_points, "metrics", report);
+    add_own_output(outcome, &outcome_samples, "profiles", report);
 }
 
 /* Notes how the process ended. False: it was not traced, and its report has nothing to add. */
@@ -125,6 +154,7 @@ static bool add_end(struct outcome *outcome, const cJSON *report)
     end.why = xstrdup(why ? why : "");
     end.start_ns = number_of(report, "start_ns");
     end.last_delivery_ns = number_of(report, "last_delivery_ns");
+    end.is_recorded = string_of(report, "recording") != NULL;
     outcome->ends[outcome->end_count++] = end;
     return is_traced;
 }
@@ -163,9 +193,9 @@ bool outcome_add(struct outcome *outcome, const char *json, bool is_root)
     add_losses(outcome, report);
     add_outputs(outcome, report, is_root);
     const char *recording = string_of(report, "recording");
-    if (recording && outcome->recording_count < OUTCOME_FILES_MAX) {
-        outcome->recordings[outcome->recording_count].path = xstrdup(recording);
-        outcome->recordings[outcome->recording_count++].events = number_of(report, "events");
+    if (recording && outcome->recording_count++ < OUTCOME_FILES_MAX) {
+        outcome->recordings[outcome->recording_count - 1].path = xstrdup(recording);
+        outcome->recordings[outcome->recording_count - 1].events = number_of(report, "events");
     }
     cJSON_Delete(report);
     return true;
@@ -175,18 +205,21 @@ bool outcome_has_arrived(const struct outcome *outcome)
 {
     bool has_arrived = outcome->delivered > 0;
     for (size_t i = 0; i < outcome->output_count; i++)
-        has_arrived |= outcome->outputs[i].delivered > 0;
+        has_arrived |= outcome->outputs[i].unit == &outcome_spans && outcome->outputs[i].delivered > 0;
     return has_arrived;
 }
 
 bool outcome_failed(const struct outcome *outcome)
 {
-    bool failed =
-        outcome->output_count == 0 && outcome->spans > 0 && outcome->delivered + outcome->spooled == 0;
-    for (size_t i = 0; i < outcome->output_count; i++)
-        failed |=
-            outcome->outputs[i].spans > 0 && outcome->outputs[i].delivered + outcome->outputs[i].spooled == 0;
-    return failed;
+    bool has_output = false, failed = false;
+    for (size_t i = 0; i < outcome->output_count; i++) {
+        const struct outcome_output *output = &outcome->outputs[i];
+        if (output->unit != &outcome_spans)
+            continue;
+        has_output = true;
+        failed |= output->made > 0 && output->delivered + output->spooled == 0;
+    }
+    return failed || (!has_output && outcome->spans > 0 && outcome->delivered + outcome->spooled == 0);
 }
 
 static bool add_file(struct outcome *outcome, const char *path, bool is_root)
@@ -231,7 +264,7 @@ void outcome_deinit(struct outcome *outcome)
         free(outcome->outputs[i].kind);
         free(outcome->outputs[i].endpoint);
     }
-    for (size_t i = 0; i < outcome->recording_count; i++)
+    for (size_t i = 0; i < OUTCOME_FILES_MAX; i++)
         free(outcome->recordings[i].path);
     for (size_t i = 0; i < outcome->end_count; i++) {
         free(outcome->ends[i].program);

@@ -29,7 +29,14 @@ struct outcome_end {
     char *program;
     char *why;                           /* NOT_TRACED */
     uint64_t start_ns, last_delivery_ns; /* since 1970; 0: unknown or none */
+    bool is_recorded;                    /* delivered to a recording */
 };
+
+/* What an output gets. */
+struct outcome_unit {
+    const char *one, *many;
+};
+extern const struct outcome_unit outcome_spans, outcome_points, outcome_samples;
 
 struct outcome {
     size_t reports;   /* reports read */
@@ -54,15 +61,17 @@ struct outcome {
     } losses[OUTCOME_LOSSES_MAX];
     size_t output_count;
     struct outcome_output {
+        const struct outcome_unit *unit; /* what it gets */
         char *kind;
         char *endpoint; /* NULL: none */
         size_t processes;
         size_t last_report; /* number of the last report, from 1 */
-        uint64_t spans;     /* made by its processes */
+        uint64_t made;      /* by its processes */
         uint64_t delivered;
         uint64_t spooled; /* left in the spool */
     } outputs[OUTCOME_OUTPUTS_MAX];
-    size_t recording_count;
+    size_t outputs_more;    /* of single processes, that are only counted */
+    size_t recording_count; /* processes that were recorded instead of traced */
     struct {
         char *path;
         uint64_t events;

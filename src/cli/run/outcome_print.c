@@ -70,34 +70,52 @@ static void print_traces(const struct outcome *outcome, const char *endpoint, FI
 
 static void print_output(const struct outcome *outcome, const struct outcome_output *output, FILE *out)
 {
+    if (output->unit != &outcome_spans)
+        return; /* cuspan does not show these */
     if (is_otlp(output->kind))
         print_traces(outcome, output->endpoint, out);
     else if (output->endpoint)
         fprintf(out, "cuspan: view it: cuspan show %s\n", output->endpoint);
 }
 
-/* `to`: NULL if there is no output. */
-static void print_delivered(uint64_t spans, uint64_t delivered, const char *to, size_t processes, FILE *out)
+static bool has_outputs_of(const struct outcome *outcome, const struct outcome_unit *unit)
+{
+    for (size_t i = 0; i < outcome->output_count; i++)
+        if (outcome->outputs[i].unit == unit)
+            return true;
+    return false;
+}
+
+static void print_delivered(const struct outcome_output *output, FILE *out)
 {
     char all[TEXT_NUMBER_BYTES], arrived[TEXT_NUMBER_BYTES];
-    bool is_all = delivered >= spans;
-    fprintf(out, "cuspan: %s%s%s %s delivered%s%s", text_count(arrived, delivered), is_all ? "" : " of ",
-            is_all ? "" : text_count(all, spans), spans == 1 ? "span" : "spans", to ? " to " : "",
-            to ? to : "");
-    if (processes > 1)
-        fprintf(out, ", by %zu processes", processes);
+    bool is_all = output->delivered >= output->made;
+    const char *to = output->endpoint;
+    if (!to && output->unit == &outcome_spans)
+        to = output->kind;
+    fprintf(out, "cuspan: %s%s%s %s delivered%s%s", text_count(arrived, output->delivered),
+            is_all ? "" : " of ", is_all ? "" : text_count(all, output->made),
+            output->made == 1 ? output->unit->one : output->unit->many, to ? " to " : "", to ? to : "");
+    if (output->processes > 1)
+        fprintf(out, ", by %zu processes", output->processes);
     fputc('\n', out);
 }
 
 static void print_deliveries(const struct outcome *outcome, FILE *out)
 {
-    if (outcome->output_count == 0)
-        print_delivered(outcome->spans, outcome->delivered, NULL, outcome->processes, out);
+    if (outcome->spans > 0 && !has_outputs_of(outcome, &outcome_spans))
+        print_delivered(&(struct outcome_output){.unit = &outcome_spans,
+                                                 .made = outcome->spans,
+                                                 .delivered = outcome->delivered,
+                                                 .processes = outcome->processes},
+                        out);
     for (size_t i = 0; i < outcome->output_count; i++) {
         const struct outcome_output *output = &outcome->outputs[i];
-        print_delivered(output->spans, output->delivered, output->endpoint ? output->endpoint : output->kind,
-                        output->processes, out);
+        if (output->made > 0 || (output->unit == &outcome_spans && outcome->spans > 0))
+            print_delivered(output, out);
     }
+    if (outcome->outputs_more)
+        fprintf(out, "cuspan: and to %zu more outputs\n", outcome->outputs_more);
 }
 
 static void print_sleep(const struct outcome *outcome, FILE *out)
@@ -114,11 +132,23 @@ static void print_sleep(const struct outcome *outcome, FILE *out)
 static void print_spooled(const struct outcome *outcome, FILE *out)
 {
     char number[TEXT_NUMBER_BYTES];
-    if (outcome->spooled)
-        fprintf(out,
-                "cuspan: %s spans remain in the spool; `cuspan send` or the next process with this spool "
-                "delivers them\n",
-                text_count(number, outcome->spooled));
+    uint64_t points = 0;
+    for (size_t i = 0; i < outcome->output_count; i++)
+        points += outcome->outputs[i].unit == &outcome_points ? outcome->outputs[i].spooled : 0;
+    const struct {
+        uint64_t count;
+        const struct outcome_unit *unit;
+    } left[] = {{outcome->spooled, &outcome_spans}, {points, &outcome_points}};
+    for (size_t i = 0; i < sizeof left / sizeof *left; i++) {
+        bool is_one = left[i].count == 1;
+        if (left[i].count)
+            fprintf(
+                out,
+                "cuspan: %s %s left in the spool; `cuspan send` or the next process with this spool delivers "
+                "%s\n",
+                text_count(number, left[i].count), is_one ? left[i].unit->one : left[i].unit->many,
+                is_one ? "it" : "them");
+    }
 }
 
 /* Processes without a final report. */
@@ -143,10 +173,12 @@ static void print_missing(const struct outcome_end *end, const struct launched *
     char length[TEXT_NUMBER_BYTES];
     uint64_t since_ns = end->last_delivery_ns ? end->last_delivery_ns : end->start_ns;
     if (is_program(end, launched) && since_ns && launched->end_ns > since_ns)
-        fprintf(out, "; %s %s were not delivered", end->last_delivery_ns ? "the last" : "all of its",
-                text_duration(length, launched->end_ns - since_ns, false));
+        fprintf(out, "; %s %s %s", end->last_delivery_ns ? "the last" : "all of its",
+                text_duration(length, launched->end_ns - since_ns, false),
+                end->is_recorded ? "are not in the recording" : "were not delivered");
     else
-        fprintf(out, "; everything after its last delivery was lost");
+        fprintf(out, "; everything after %s was lost",
+                end->is_recorded ? "the recording's last block" : "its last delivery");
 }
 
 static void print_cut_off(const struct outcome_end *end, const struct launched *launched, FILE *out)
@@ -216,11 +248,47 @@ static void print_buffer_stall(const struct outcome *outcome, const struct launc
 
 static void print_no_spans(const struct outcome *outcome, FILE *out)
 {
+    char number[TEXT_NUMBER_BYTES];
+    const char *why = "saw no call to trace";
+    if (outcome->releases)
+        why = "another tool used CUPTI";
+    else if (outcome->calls + outcome->activities > 0 && outcome->loss_count)
+        why = "all that it captured was lost";
     if (outcome->unfinished)
         fputs("cuspan: no spans were delivered\n", out);
+    else if (outcome->unsampled)
+        fprintf(out, "cuspan: no spans: the sampler dropped all %s spans\n",
+                text_count(number, outcome->unsampled));
+    else if (outcome->filtered)
+        fprintf(out, "cuspan: no spans: the settings (capture) exclude all %s calls and GPU records\n",
+                text_count(number, outcome->filtered));
     else
-        fprintf(out, "cuspan: no spans: the agent ran, but %s\n",
-                outcome->releases ? "another tool used CUPTI" : "saw no call to trace");
+        fprintf(out, "cuspan: no spans: the agent ran, but %s\n", why);
+}
+
+static void print_recordings(const struct outcome *outcome, FILE *out)
+{
+    char size[TEXT_NUMBER_BYTES], events[TEXT_NUMBER_BYTES];
+    struct stat facts;
+    for (size_t i = 0; i < outcome->recording_count && i < OUTCOME_FILES_MAX; i++) {
+        const char *path = outcome->recordings[i].path;
+        bool is_there = stat(path, &facts) == 0;
+        fprintf(out, "cuspan: %s: %s, %s events", path,
+                is_there ? text_bytes(size, (uint64_t)facts.st_size) : "missing",
+                text_count(events, outcome->recordings[i].events));
+        if (outcome->recordings[i].events)
+            fprintf(out, "; view it: cuspan show %s", path);
+        fputc('\n', out);
+    }
+    if (outcome->recording_count > OUTCOME_FILES_MAX)
+        fprintf(out, "cuspan: and %zu more recordings\n", outcome->recording_count - OUTCOME_FILES_MAX);
+}
+
+/* Whether the agents were to make spans: there is no output for them, or no such process. */
+static bool makes_spans(const struct outcome *outcome)
+{
+    bool has_other_outputs = outcome->output_count > 0 && !has_outputs_of(outcome, &outcome_spans);
+    return outcome->recording_count < outcome->processes && !has_other_outputs;
 }
 
 /* `is_shortfall`: without deliveries. */
@@ -233,9 +301,10 @@ static void print_all(const struct outcome *outcome, const struct launched *laun
     }
     if (outcome->unreadable)
         fprintf(out, "cuspan: %zu reports could not be read\n", outcome->unreadable);
-    if (outcome->spans == 0)
+    print_recordings(outcome, out);
+    if (outcome->spans == 0 && makes_spans(outcome))
         print_no_spans(outcome, out);
-    else if (!is_shortfall)
+    if (!is_shortfall)
         print_deliveries(outcome, out);
     print_ends(outcome, launched, out);
     print_sleep(outcome, out);
@@ -260,21 +329,13 @@ void outcome_print_shortfall(const struct outcome *outcome, const struct launche
 void outcome_print_recordings(const struct outcome *outcome, const struct launched *launched,
                               const char *path, FILE *out)
 {
-    char size[TEXT_NUMBER_BYTES], events[TEXT_NUMBER_BYTES];
-    struct stat facts;
     if (outcome->processes == 0) {
         print_buffer_stall(outcome, launched, out);
         return;
     }
     if (outcome->recording_count == 0)
         fprintf(out, "cuspan: nothing was recorded in %s\n", path);
-    for (size_t i = 0; i < outcome->recording_count; i++) {
-        const char *recording = outcome->recordings[i].path;
-        bool is_there = stat(recording, &facts) == 0;
-        fprintf(out, "cuspan: %s: %s, %s events; view it: cuspan show %s\n", recording,
-                is_there ? text_bytes(size, (uint64_t)facts.st_size) : "missing",
-                text_count(events, outcome->recordings[i].events), recording);
-    }
+    print_recordings(outcome, out);
     print_ends(outcome, launched, out);
     print_losses(outcome, out);
 }

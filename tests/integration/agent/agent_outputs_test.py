@@ -277,6 +277,20 @@ class Command(CommandCase):
         self.assertEqual(result.text, "")
         self.assertIn("no spans: the agent was never started", result.err)
 
+    def test_what_was_recorded_or_sent_instead_of_spans(self):
+        recording = self.directory / "run.cuspanrec"
+        run = [agent_case.BUILD / "cuspan", "run", "--set", f"cupti.library={agent_case.BUILD}/libcuspan-replay.so", "--set", "on_signal="]
+        said = self.start([*run, "--set", f"record_file={recording}", *self.script("host; host")], {}).err
+        lines = said.splitlines()
+        self.assertEqual(len(lines), 2, said)
+        for line, path in zip(sorted(lines, key=len), (str(recording), rf"{recording}\.\d+")):
+            self.assertRegex(line, rf"^cuspan: {path}: 1\.\d KiB, \d+ events; view it: cuspan show {path}$")
+        said = self.start([*run, *self.program()],
+                          {"OTEL_TRACES_EXPORTER": "none", "OTEL_METRICS_EXPORTER": "otlp",
+                           "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://localhost:{backend.free_ports(1)[0]}"}).err
+        self.assertRegex(said, r"(?m)^cuspan: 0 of \d+ data points of metrics delivered to http://localhost:\d+/v1/metrics$")
+        self.assertNotIn("no spans", said)
+
     def test_what_the_command_is_told(self):
         told = self.run_command(["sh", "-c", "echo $TRACEPARENT $TRACESTATE"], status=0)
         self.assertRegex(told.out, "^00-[0-9a-f]{32}-[0-9a-f]{16}-03\n$")

@@ -215,7 +215,7 @@ static void test_two_outputs_to_the_same_place_stay_two(void **state)
     assert_int_equal(outcome.output_count, 2);
     assert_int_equal(outcome.outputs[0].delivered, 10);
     assert_int_equal(outcome.outputs[1].delivered, 0);
-    assert_int_equal(outcome.outputs[1].spans, 10);
+    assert_int_equal(outcome.outputs[1].made, 10);
     outcome_deinit(&outcome);
 }
 
@@ -305,6 +305,117 @@ static void test_a_recording_is_named_with_its_events(void **state)
     outcome_deinit(&outcome);
 }
 
+static void expect_text(const char *const *reports, const char *expected)
+{
+    struct outcome outcome = {0};
+    for (; *reports; reports++)
+        assert_true(outcome_add(&outcome, *reports, false));
+    char *text = print(&outcome);
+    assert_string_equal(text, expected);
+    free(text);
+    outcome_deinit(&outcome);
+}
+
+#define REPORTS(...)   ((const char *const[]){__VA_ARGS__, NULL})
+#define OTLP           "\"outputs\":[{\"kind\":\"otlp_http\",\"endpoint\":\"http://a:1/v1/traces\",\"delivered\":0}]"
+#define RECORDED(path) "{\"spans\":0,\"recording\":\"" path "\",\"events\":53," OTLP "}"
+
+/* A recorded process makes no spans. */
+static void test_recordings_are_no_lack_of_spans(void **state)
+{
+    (void)state;
+    expect_text(REPORTS(RECORDED("/nonexistent/a"), RECORDED("/nonexistent/b")),
+                "cuspan: /nonexistent/a: missing, 53 events; view it: cuspan show /nonexistent/a\n"
+                "cuspan: /nonexistent/b: missing, 53 events; view it: cuspan show /nonexistent/b\n");
+    expect_text(
+        REPORTS(
+            "{\"spans\":0,\"recording\":\"/nonexistent/a\",\"events\":0,\"losses\":{\"lost_recording\":9}}"),
+        "cuspan: /nonexistent/a: missing, 0 events\n"
+        "cuspan: lost 9: lost_recording (events that could not be written to a recording)\n");
+    expect_end("{\"spans\":0,\"pid\":4194305,\"state\":\"running\",\"recording\":\"/a\",\"events\":5}", NULL,
+               "everything after the recording's last block was lost");
+    const struct launched killed = {.pid = 4194305, .wait_status = SIGKILL, .end_ns = 2000000000};
+    expect_end(
+        "{\"pid\":4194305,\"state\":\"running\",\"start_ns\":500000000,\"last_delivery_ns\":1188000000,"
+        "\"recording\":\"/a\",\"events\":5}",
+        &killed, "was ended by SIGKILL; the last 812 ms are not in the recording; deliver more often");
+    struct outcome outcome = {0};
+    for (int i = 0; i < OUTCOME_FILES_MAX + 2; i++)
+        assert_true(outcome_add(&outcome, RECORDED("/nonexistent/a"), false));
+    char *text = print(&outcome);
+    assert_non_null(strstr(text, "cuspan: and 2 more recordings\n"));
+    free(text);
+    outcome_deinit(&outcome);
+}
+
+#define METRICS(made, delivered, spooled)                                                                    \
+    "\"metrics\":{\"made\":" #made ",\"delivered\":" #delivered ",\"spooled\":" #spooled                     \
+    ",\"endpoint\":\"http://a:1/v1/metrics\"}"
+#define PROFILES "\"profiles\":{\"made\":1,\"delivered\":1,\"endpoint\":\"http://a:1/v1/profiles\"}"
+
+static void test_metrics_and_profiles_have_their_lines(void **state)
+{
+    (void)state;
+    expect_text(REPORTS("{\"spans\":0,\"outputs\":[]," METRICS(15, 12, 0) "}",
+                        "{\"spans\":0,\"outputs\":[]," METRICS(5, 5, 0) "," PROFILES "}"),
+                "cuspan: 17 of 20 data points of metrics delivered to http://a:1/v1/metrics, by 2 processes\n"
+                "cuspan: 1 sample of profiles delivered to http://a:1/v1/profiles\n");
+    expect_text(
+        REPORTS("{\"spans\":2,\"delivered\":2,\"counters\":{\"spans_spooled_left\":1},\"outputs\":[{\"kind\":"
+                "\"console\",\"delivered\":1}]," METRICS(15, 12, 3) "}"),
+        "cuspan: 1 of 2 spans delivered to console\n"
+        "cuspan: 12 of 15 data points of metrics delivered to http://a:1/v1/metrics\n"
+        "cuspan: 1 span left in the spool; `cuspan send` or the next process with this spool delivers it\n"
+        "cuspan: 3 data points of metrics left in the spool; `cuspan send` or the next process with this "
+        "spool delivers them\n");
+    struct outcome outcome = {0};
+    assert_true(outcome_add(&outcome, "{\"spans\":0,\"outputs\":[]," METRICS(5, 5, 0) "}", false));
+    assert_false(outcome_has_arrived(&outcome)); /* no root span for metrics */
+    assert_true(outcome_add(&outcome, "{\"spans\":0," OTLP "," METRICS(5, 0, 0) "}", false));
+    assert_false(outcome_failed(&outcome));
+    outcome_deinit(&outcome);
+}
+
+static void test_why_there_are_no_spans(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *counters, *text;
+    } cases[] = {
+        {"\"releases\":1", "cuspan: no spans: the agent ran, but another tool used CUPTI\n"},
+        {"\"calls_captured\":9,\"spans_unsampled\":1234",
+         "cuspan: no spans: the sampler dropped all 1,234 spans\n"},
+        {"\"calls_captured\":9,\"spans_filtered\":9",
+         "cuspan: no spans: the settings (capture) exclude all 9 calls and GPU records\n"},
+        {"\"calls_captured\":0", "cuspan: no spans: the agent ran, but saw no call to trace\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char report[256];
+        snprintf(report, sizeof report, "{\"spans\":0,\"counters\":{%s}," OTLP "," METRICS(0, 0, 0) "}",
+                 cases[i].counters);
+        expect_text(REPORTS(report), cases[i].text);
+    }
+    expect_text(REPORTS("{\"spans\":0,\"counters\":{\"calls_captured\":9},\"losses\":{\"lost_no_ring\":9}}"),
+                "cuspan: no spans: the agent ran, but all that it captured was lost\n"
+                "cuspan: lost 9: lost_no_ring (calls on threads without a ring)\n");
+}
+
+static void test_more_outputs_than_are_listed_are_counted(void **state)
+{
+    (void)state;
+    struct outcome outcome = {0};
+    char report[256];
+    for (int i = 0; i < OUTCOME_OUTPUTS_MAX + 3; i++) {
+        snprintf(report, sizeof report,
+                 "{\"spans\":1,\"delivered\":1,\"outputs\":[{\"kind\":\"file\",\"endpoint\":\"/t.%d\"}]}", i);
+        assert_true(outcome_add(&outcome, report, false));
+    }
+    char *text = print(&outcome);
+    assert_non_null(strstr(text, "cuspan: and to 3 more outputs\n"));
+    free(text);
+    outcome_deinit(&outcome);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +434,10 @@ int main(void)
         cmocka_unit_test(test_a_file_is_shown_by_its_command),
         cmocka_unit_test(test_links_exist_for_jaegers_ports_only),
         cmocka_unit_test(test_a_recording_is_named_with_its_events),
+        cmocka_unit_test(test_recordings_are_no_lack_of_spans),
+        cmocka_unit_test(test_metrics_and_profiles_have_their_lines),
+        cmocka_unit_test(test_why_there_are_no_spans),
+        cmocka_unit_test(test_more_outputs_than_are_listed_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
