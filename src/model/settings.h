@@ -235,7 +235,8 @@ void output_settings_deinit(struct output_settings *output);
  * - CUPTI's buffers, the rings and the table of pending calls
  * The rest is for the queues of spans. config rejects settings that leave less than SETTINGS_QUEUE_BYTES_MIN.
  * tests/integration/agent/bounds_test.py compares these with real allocations. */
-#define SETTINGS_NAMES_BYTES (1536 * 1024) /* of the fixed needs, with CUPTI before 13.5: names that it frees */
+#define SETTINGS_NAMES_BYTES                                                                                 \
+    (1536 * 1024) /* of the fixed needs, with CUPTI before 13.5: names that it frees */
 #define SETTINGS_FIXED_BYTES (38 * 512 * 1024)
 #ifdef CUSPAN_GZIP_GATHERS /* libdeflate needs the body in one piece */
 #define SETTINGS_SENDER_BYTES (7 * 1024 * 1024)
