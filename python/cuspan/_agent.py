@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import _thread
 import ctypes
-import logging
 import os
-import threading
 from typing import Any, Callable
 
 from cuspan import _guard
@@ -130,7 +129,7 @@ def _find() -> Agent | None:
 
 _agent: Agent | None = None
 _calls = 0
-_finding = threading.Lock()
+_finding = _thread.allocate_lock()
 _on_found: list[Callable[[Agent], None]] = []
 
 
@@ -174,6 +173,8 @@ def _load_or_warn(library: str) -> bool:
     try:
         ctypes.CDLL(library, mode=os.RTLD_LAZY | os.RTLD_LOCAL)
     except OSError as error:
+        import logging
+
         logging.getLogger("cuspan").warning(
             "cannot load the agent: %s; install cuspan for this machine, or call start() with the path of %s",
             error,

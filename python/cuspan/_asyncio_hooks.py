@@ -3,10 +3,10 @@ switches between contexts. Event loops in C (uvloop) cannot be followed there.""
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import functools
 import sys
-import threading
 from collections.abc import Awaitable
 from types import ModuleType
 from typing import Any, Callable, TypeVar
@@ -41,7 +41,7 @@ def _is_loop_in_the_dark() -> bool:
     return loop is not None and not isinstance(loop, asyncio.BaseEventLoop)
 
 
-class _Depth(threading.local):
+class _Depth(_thread._local):
     handles = 0
 
 

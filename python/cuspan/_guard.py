@@ -7,7 +7,6 @@ another thread."""
 from __future__ import annotations
 
 import functools
-import logging
 import sys
 from types import CodeType
 from typing import Any, Callable, TypeVar, cast
@@ -97,6 +96,8 @@ def _log(error: BaseException, place: str) -> None:
     if place in _logged or len(_logged) >= _PLACES_LOGGED_MAX:
         return
     _logged.add(place)
+    import logging
+
     logging.getLogger("cuspan").warning(
         "cuspan: %s failed (%s); the program is not affected, and further errors there are not logged",
         place,

@@ -26,12 +26,11 @@ def _install(agent: _agent.Agent) -> None:
 def _follow_switches(agent: _agent.Agent) -> None:
     """An unknown Python version must not stop the service."""
     if not _watch_interpreter(agent):
-        _follow_asyncio()
+        when_imported("asyncio", _follow_asyncio)
 
 
-def _follow_asyncio() -> None:
-    # Not at the top: importing asyncio takes 30 ms, and without an agent it is not needed.
-    from cuspan import _asyncio_hooks
+def _follow_asyncio(_module: ModuleType) -> None:
+    from cuspan import _asyncio_hooks  # not at the top: it imports asyncio, which takes 30 ms
 
     _asyncio_hooks.install()
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import _thread
 import functools
 import operator
 import sys
-import threading
 import weakref
 from typing import Any, Callable
 
@@ -47,7 +47,7 @@ def follow_torch(torch: Any, steps: Steps) -> None:
     _wrap_train(torch.nn.Module, steps)
 
 
-class _Depth(threading.local):
+class _Depth(_thread._local):
     """Of calls within calls, in one thread."""
 
     backward = 0
@@ -65,7 +65,7 @@ def _wrap_backward(autograd: Any, steps: Steps) -> None:
     def begin() -> None:
         # Not what a backward pass itself starts (checkpointing does), which may be on a thread of PyTorch.
         if depth.backward == 1 and not (running and _is_foreign_thread()):
-            running.add(threading.get_ident())
+            running.add(_thread.get_ident())
             steps.backward()
 
     @functools.wraps(original)
@@ -79,14 +79,16 @@ def _wrap_backward(autograd: Any, steps: Steps) -> None:
         finally:
             depth.backward -= 1
             if not depth.backward:
-                running.discard(threading.get_ident())
+                running.discard(_thread.get_ident())
 
     autograd._engine_run_backward = run_backward
 
 
 def _is_foreign_thread() -> bool:
     """Not started by Python."""
-    known = thread_of(threading.get_ident())
+    import threading
+
+    known = thread_of(_thread.get_ident())
     return known is None or isinstance(known, threading._DummyThread)  # type: ignore[attr-defined]
 
 

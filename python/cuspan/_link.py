@@ -6,8 +6,8 @@ replace the thread's context. They compare first, so an unchanged context costs 
 
 from __future__ import annotations
 
+import _thread
 import os
-import threading
 from contextvars import ContextVar, Token
 from typing import Any, Callable
 
@@ -66,7 +66,7 @@ def current_explicit() -> Explicit | None:
 _UNKNOWN: Any = object()
 
 
-class _Thread(threading.local):
+class _Thread(_thread._local):
     """The state of one native thread."""
 
     context: OtelContext = None

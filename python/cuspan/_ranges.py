@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import _thread
 import builtins
 import ctypes
 import functools
 import itertools
 import types
 from collections.abc import Iterable, Iterator, Mapping
-from threading import get_ident
 from types import TracebackType
 from typing import Any, Optional, TypeVar, Union, overload
 
@@ -120,11 +120,11 @@ class _Span:
         identity = begin(name, *_native(self._attributes, self._more))
         if self._open is None:
             self._open = []
-        self._open.append((get_ident(), identity))
+        self._open.append((_thread.get_ident(), identity))
 
     def _take(self) -> int:
         """The last one that this thread has opened, or else the last one. 0: none."""
-        opened, thread = self._open, get_ident()
+        opened, thread = self._open, _thread.get_ident()
         if not opened:
             return 0
         at = next((at for at in builtins.range(len(opened) - 1, -1, -1) if opened[at][0] == thread), -1)

@@ -19,9 +19,9 @@ the others have many. An O on a thread without B of its own (an optimizer in the
 
 from __future__ import annotations
 
+import _thread
 import functools
 import os
-import threading
 from collections.abc import Hashable
 from typing import Any, Callable, TypeVar, cast
 
@@ -38,13 +38,13 @@ Symbol = Hashable
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 # Reentrant, because a signal handler can run a step.
-_lock = threading.RLock()
+_lock = _thread.RLock()
 
 
 def _renew_lock() -> None:
     """In a forked child: another thread of the parent may hold the lock."""
     global _lock
-    _lock = threading.RLock()
+    _lock = _thread.RLock()
 
 
 os.register_at_fork(after_in_child=_renew_lock)
@@ -59,10 +59,11 @@ def _locked(method: Method) -> Method:
     return cast(Method, call)
 
 
-def thread_of(number: int) -> threading.Thread | None:
+def thread_of(number: int) -> object:
     """None: not of Python. threading.current_thread() would add it to the program's threads."""
-    found: threading.Thread | None = threading._active.get(number)  # type: ignore[attr-defined]
-    return found
+    import threading
+
+    return threading._active.get(number)  # type: ignore[attr-defined]
 
 
 class Steps:
@@ -74,9 +75,9 @@ class Steps:
         self.is_in_progress = False  # a first O or B has been seen
         self._kind = TRAIN
         self._loop = 0  # its thread; 0: none so far
-        self._loop_thread: threading.Thread | None = None
+        self._loop_thread: object = None
         # Threads with B of their own, by number: that of a thread that has ended may be another's later.
-        self._others: dict[int, threading.Thread | None] = {}
+        self._others: dict[int, object] = {}
         self._foreign = 0  # B of others since the last event of the loop
         self._backwards = 0  # B since the last O
         self._ordinal = 0  # of O since the last B
@@ -111,7 +112,7 @@ class Steps:
 
     def _is_of_loop(self) -> bool:
         """Whether this thread's B is."""
-        thread = threading.get_ident()
+        thread = _thread.get_ident()
         if thread != self._loop:
             self._foreign += 1
             if self._loop and self._foreign < FOREIGN_MAX and not self._has_loop_ended():
@@ -131,7 +132,7 @@ class Steps:
     @_locked
     def optimizer(self, optimizer: Symbol) -> None:
         """O."""
-        thread = threading.get_ident()
+        thread = _thread.get_ident()
         if thread != self._loop and self._others.get(thread, self) is thread_of(thread):
             return
         self._foreign = 0
@@ -233,7 +234,7 @@ class Steps:
             self.begin(self.number, kind)
 
     def _is_own_thread(self) -> bool:
-        return self._loop == threading.get_ident()
+        return self._loop == _thread.get_ident()
 
 
 class _History:

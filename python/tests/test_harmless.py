@@ -24,7 +24,7 @@ from cuspan import _agent, _guard, _job_steps, _link, _steps
 from cuspan._steps import CHECKPOINT, EVALUATION, TRAIN, Steps
 from tests import hostile
 from tests.hostile import CALLS, GIVEN
-from tests.support import native, of, run_python, stub, tracer
+from tests.support import HAS_WATCHERS, native, of, run_python, stub, tracer
 
 OTHER = "00-0af7651916cd43dd8448eb211c80319c-00000000000000aa-00"
 
@@ -742,6 +742,19 @@ class Hooks(unittest.TestCase):
             "assert seen == [followed] and 'exec_module' not in vars(followed.__loader__)\n"
         )
         self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_modules_that_the_program_does_not_use(self):
+        """A program may be the first to import threading, on any of its threads; asyncio takes 30 ms."""
+        code = (
+            "import sys\n"
+            "from cuspan import _agent\n"
+            "assert _agent.look_now()\n"
+            "print({'asyncio', 'logging', 'threading'} & set(sys.modules))\n"
+            "import asyncio\n"
+            "print(hasattr(asyncio.Handle._run, '__wrapped__'))\n"
+        )
+        done = run_python(None, "-S", "-c", code)
+        self.assertEqual((done.stdout, done.stderr), (f"set()\n{not HAS_WATCHERS}\n", ""))
 
     def test_a_loader_that_others_have_changed(self):
         from cuspan import _imports
