@@ -7,5 +7,6 @@ add_test(NAME integration/settings_page
          COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/project/settings_page.sh $<TARGET_FILE:cuspan>)
 add_test(NAME integration/performance_page COMMAND ${CMAKE_SOURCE_DIR}/tests/bench/run.sh page --check)
 add_test(NAME integration/fetch_sources COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/project/fetch_sources_test.sh)
+add_test(NAME integration/suites COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/project/suites_test.sh)
 add_test(NAME integration/python_with COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/project/python_with_test.sh)
 add_test(NAME integration/bench COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/project/bench_test.py --build ${CMAKE_BINARY_DIR})

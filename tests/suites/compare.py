@@ -3,9 +3,10 @@
 
     compare.py --bare FILE [--bare FILE] --traced FILE [--name NAME]
 
-FILE: JUnit XML (pytest --junitxml, regrtest --junit-xml, samples.py). A test whose result differs between two bare runs is flaky:
-it is listed, and not compared. Exit status: 0 if all others are equal. The last line is "N passed, N failed, N skipped": equal,
-different and flaky tests."""
+FILE: lines of an outcome, a tab and a test (run_pytest.py, samples.py), or JUnit XML (regrtest --junit-xml). A last line "cut" says that
+the run was cut off by its limit. Tests that a cut run did not reach are counted, and not compared. A test whose result differs between
+two bare runs is flaky: it is listed, and not compared. Exit status: 0 if all others are equal. The last line is "N passed, N failed,
+N skipped": equal, different, and not compared."""
 
 import argparse
 import collections
@@ -14,27 +15,50 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 OUTCOMES = ("failure", "error", "skipped")
+UNREACHED = ("not reached",)
 
 
-def outcome_of(case):
-    for child in case:
-        if child.tag in OUTCOMES:
-            return child.tag
-    return "passed"
-
-
-def read(path):
-    """Outcomes by test. A test that runs several times has several outcomes."""
-    results = collections.defaultdict(list)
+def of_xml(path):
     for case in ElementTree.parse(path).getroot().iter("testcase"):
-        results[f"{case.get('classname') or ''}::{case.get('name')}"].append(outcome_of(case))
-    if not results:
-        sys.exit(f"{path}: no test in it; see the log beside it")
-    return {name: tuple(sorted(outcomes)) for name, outcomes in results.items()}
+        outcomes = [child.tag for child in case if child.tag in OUTCOMES]
+        yield (outcomes or ["passed"])[0], f"{case.get('classname') or ''}::{case.get('name')}"
+
+
+def of_lines(text):
+    for line in text.splitlines():
+        outcome, tab, name = line.partition("\t")
+        if tab:
+            yield outcome, name
+
+
+class Run:
+    """Outcomes by test. A test that runs several times, or has subtests, has several."""
+
+    def __init__(self, path):
+        text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+        self.results = collections.defaultdict(list)
+        for outcome, name in of_xml(path) if text.startswith("<") else of_lines(text):
+            self.results[name].append(outcome)
+        if not self.results:
+            sys.exit(f"{path}: no test in it; see the log beside it")
+        self._missing = UNREACHED if text.endswith("cut\n") else ("not run",)
+
+    def of(self, name):
+        return tuple(sorted(self.results[name])) if name in self.results else self._missing
 
 
 def show(outcomes):
-    return "not run" if outcomes is None else ", ".join(outcomes)
+    return ", ".join(f"{outcomes.count(one)} {one}" if outcomes.count(one) > 1 else one for one in dict.fromkeys(outcomes))
+
+
+def judge(bare, traced):
+    """equal, different, flaky or unreached"""
+    reached = {outcomes for outcomes in bare if outcomes != UNREACHED}
+    if len(reached) > 1:
+        return "flaky"
+    if not reached or traced == UNREACHED:
+        return "unreached"
+    return "equal" if traced in reached else "different"
 
 
 def main():
@@ -43,20 +67,19 @@ def main():
     parser.add_argument("--traced", type=Path, required=True)
     parser.add_argument("--name", default="")
     options = parser.parse_args()
-    bare = [read(path) for path in options.bare]
-    traced = read(options.traced)
-    names = sorted(set(traced).union(*bare))
-    flaky = [name for name in names if len({run.get(name) for run in bare}) > 1]
-    different = [name for name in names if name not in set(flaky) and traced.get(name) != bare[0].get(name)]
-    for name in flaky:
-        print(f"flaky: {name}: bare {' and then '.join(show(run.get(name)) for run in bare)}, traced {show(traced.get(name))}")
-    for name in different:
-        print(f"different: {name}: bare {show(bare[0].get(name))}, traced {show(traced.get(name))}")
-    counts = collections.Counter(outcome for outcomes in traced.values() for outcome in outcomes)
-    print(f"{options.name or options.traced}: {len(names)} tests; traced: "
-          + ", ".join(f"{counts[outcome]} {outcome}" for outcome in ("passed", *OUTCOMES) if counts[outcome]))
-    print(f"{len(names) - len(different) - len(flaky)} passed, {len(different)} failed, {len(flaky)} skipped")
-    return 1 if different else 0
+    bare, traced = [Run(path) for path in options.bare], Run(options.traced)
+    verdicts = collections.Counter()
+    for name in sorted(set(traced.results).union(*(run.results for run in bare))):
+        outcomes = [run.of(name) for run in bare]
+        verdict = judge(outcomes, traced.of(name))
+        verdicts[verdict] += 1
+        if verdict in ("flaky", "different"):
+            print(f"{verdict}: {name}: bare {' and then '.join(dict.fromkeys(map(show, outcomes)))}, traced {show(traced.of(name))}")
+    counts = collections.Counter(outcome for outcomes in traced.results.values() for outcome in outcomes)
+    print(f"{options.name or options.traced}: {verdicts.total()} tests, {verdicts['unreached']} of them not reached, "
+          f"{verdicts['flaky']} flaky; traced: " + ", ".join(f"{counts[one]} {one}" for one in ("passed", *OUTCOMES) if counts[one]))
+    print(f"{verdicts['equal']} passed, {verdicts['different']} failed, {verdicts['flaky'] + verdicts['unreached']} skipped")
+    return 1 if verdicts["different"] else 0
 
 
 if __name__ == "__main__":

@@ -2,48 +2,25 @@
 # Other projects' tests on this machine's GPU: bare, under cuspan, and bare again, compared test by test (compare.py).
 #   SUITES=DIR tests/suites/gpu.sh OUTDIR [SUITE...]
 # SUITES has the unpacked sources: cupy (PyPI's source package of the installed version), cuda-samples, pytorch, triton. Without a
-# suite's sources, or its package in python3, it is listed as not run. Each suite is below, with the tests that take part, and runs
-# in less than 4 minutes. BUILD: the folder with cuspan (build), CUPTI: its library.
+# suite's sources, or its package in python3, it is listed as not run. The suites are below, with the tests that take part. Each takes
+# less than 4 minutes, in shards SUITE.1, SUITE.2 and so on if need be: a run is cut off at its limit, and what it has done counts.
+# BUILD: the folder with cuspan (build), CUPTI: its library, PROCESSES: pytest's (8).
 # The last line is "N passed, N failed, N skipped". Results of runs: docs/compatibility.md.
 set -u
-# shellcheck source=../../tools/lib.sh
-. "$(dirname "$0")/../../tools/lib.sh"
-cd "$ROOT" || exit
-[ $# -ge 1 ] || fail "usage: SUITES=DIR tests/suites/gpu.sh OUTDIR [SUITE...]"
-mkdir -p "$1"
-OUTDIR=$(realpath "$1")
-shift
-SUITES=$(realpath "${SUITES:-/nonexistent}")
-BUILD=$(realpath "${BUILD:-build}")
-CUPTI=$(realpath "${CUPTI:-build/cupti/libcupti.so.13}")
-HERE=$ROOT/tests/suites
-LIMIT_S=100 # of one run; a run that is cut off has no results, which fails
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+CUPTI=$(realpath -m "${CUPTI:-build/cupti/libcupti.so.13}")
+LIMIT_S=${LIMIT_S:-75} # of each of the three runs, in seconds
+TEST_LIMIT_S=${TEST_LIMIT_S:-20}
 
-# Name, folder of SUITES, then pytest's arguments in that folder.
-SUITE_TABLE="
-cupy-core cupy tests/cupy_tests/core_tests --ignore tests/cupy_tests/core_tests/fusion_tests -k not(broadcast|huge)
-cupy-cuda cupy tests/cupy_tests/cuda_tests -k not(slow|profile)
-torch-cuda pytorch test/test_cuda.py -k not(large|oom|caching|huge|memory_snapshot)
-torch-profiler pytorch test/profiler
-triton-core triton python/test/unit/language/test_core.py -k test_bin_op|test_reduce1d|test_dot|test_atomic_rmw
-samples cuda-samples
-"
-
-# traced LABEL: the command that traces, as words
-traced() { echo "$BUILD/cuspan" run -q --file "$OUTDIR/$1.jsonl" --set "cupti.library=$CUPTI" --; }
-
-# once LABEL FOLDER HOW ARGUMENTS...: one run of a suite's tests
-once() {
-    local label=$1 folder=$2 command=() arguments
-    [ "$3" = bare ] || read -ra command < <(traced "$label")
-    mapfile -t arguments < <(printf '%s\n' "${@:4}" | sed 's/^not(\(.*\))$/not (\1)/; s/|/ or /g')
-    if [ "$folder" = cuda-samples ]; then
-        python3 "$HERE/samples.py" run "$OUTDIR/samples" "$OUTDIR/$label.xml" "${command[@]}"
-    else
-        (cd "$SUITES/$folder" &&
-            timeout "$LIMIT_S" "${command[@]}" python3 -m pytest -q -p no:cacheprovider -o addopts= -n 8 --dist loadscope --timeout 60 --junitxml "$OUTDIR/$label.xml" "${arguments[@]}")
-    fi >"$OUTDIR/$label.log" 2>&1
+# traced SUITE COMMAND...
+traced() {
+    (
+        UNDER=("$BUILD/cuspan" run -q --file "$OUTDIR/$1.jsonl" --set "cupti.library=$CUPTI" --)
+        "${@:2}"
+    )
 }
+UNDER=()
 
 # missing FOLDER: prints why its tests cannot run
 missing() {
@@ -53,42 +30,47 @@ missing() {
     elif [ "$1" = cuda-samples ]; then
         have nvcc || echo "no nvcc"
     else
-        python3 -c "import $module, pytest, xdist, pytest_timeout" 2>/dev/null ||
-            echo "python3 lacks $module, pytest, pytest-xdist or pytest-timeout"
+        python3 -c "import $module, pytest, xdist" 2>/dev/null || echo "python3 lacks $module, pytest or pytest-xdist"
     fi
 }
 
-PASSED=0 FAILED=0 SKIPPED=0
-run_suite() {
-    local suite=$1 folder=$2 reason began=$SECONDS line passed failed skipped
-    shift 2
-    reason=$(missing "$folder")
-    if [ -n "$reason" ]; then
-        echo "skipped: $suite: $reason"
-        SKIPPED=$((SKIPPED + 1))
-        return
-    fi
-    [ "$folder" != cuda-samples ] || python3 "$HERE/samples.py" build "$SUITES/cuda-samples" "$OUTDIR/samples"
-    once "$suite-bare" "$folder" bare "$@"
-    once "$suite-traced" "$folder" traced "$@"
-    once "$suite-again" "$folder" bare "$@"
-    python3 "$HERE/compare.py" --name "$suite" --bare "$OUTDIR/$suite-bare.xml" --bare "$OUTDIR/$suite-again.xml" \
-        --traced "$OUTDIR/$suite-traced.xml" >"$OUTDIR/$suite.txt" 2>&1
-    cat "$OUTDIR/$suite.txt"
-    echo "$suite: $(grep -c . "$OUTDIR/$suite-traced.jsonl" 2>/dev/null || echo 0) lines of spans, $((SECONDS - began)) s"
-    if line=$(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$OUTDIR/$suite.txt"); then
-        read -r passed _ failed _ skipped _ < <(tr -d , <<<"$line")
-        PASSED=$((PASSED + passed)) FAILED=$((FAILED + failed)) SKIPPED=$((SKIPPED + skipped))
-    else
-        FAILED=$((FAILED + 1))
-    fi
+# suite NAME FOLDER COMMAND...
+suite() {
+    local reason
+    wanted "$1" || return 0
+    reason=$(missing "$2")
+    [ -z "$reason" ] || { not_run "$1" "$reason" && return; }
+    three_times "$1" "${@:3}"
+    echo "$1: $(wc -l 2>/dev/null <"$OUTDIR/$1.jsonl" || echo no) lines of spans"
 }
 
-while read -r suite folder arguments; do
-    [ -n "$suite" ] || continue
-    [ $# -eq 0 ] || [[ " $* " == *" $suite "* ]] || continue
-    read -ra words <<<"$arguments"
-    run_suite "$suite" "$folder" "${words[@]}"
-done <<<"$SUITE_TABLE"
-echo "$PASSED passed, $FAILED failed, $SKIPPED skipped"
-[ "$FAILED" = 0 ]
+# run_pytest FOLDER ARGUMENTS... FILE
+run_pytest() {
+    (cd "$SUITES/$1" && limited_s "$LIMIT_S" "${*: -1}" "${UNDER[@]}" python3 "$HERE/run_pytest.py" -q -p no:cacheprovider -o addopts= \
+        -n "${PROCESSES:-8}" --dist loadscope --test-limit "$TEST_LIMIT_S" "${@:2}")
+}
+
+# shards NUMBER NAME FOLDER TESTS [ARGUMENTS...]: each shard has every NUMBERth file of the folder TESTS
+shards() {
+    local shard files
+    for ((shard = 1; shard <= $1; shard++)); do
+        mapfile -t files < <(cd "$SUITES/$3" 2>/dev/null && find "$4" -name 'test_*.py' | sort | awk "NR % $1 == $shard % $1")
+        [ ${#files[@]} -gt 0 ] || [ "$shard" = 1 ] || return 0
+        suite "$2.$shard" "$3" run_pytest "$3" "${files[@]:-$4}" "${@:5}"
+    done
+}
+
+samples() {
+    [ -d "$OUTDIR/samples" ] || python3 "$HERE/samples.py" build "$SUITES/cuda-samples" "$OUTDIR/samples"
+    limited_s "$LIMIT_S" "$1" python3 "$HERE/samples.py" run "$OUTDIR/samples" "${UNDER[@]}" "$1"
+}
+
+# --dist load: by class (loadscope), pytest-xdist would run a test that ended its process again.
+shards 8 cupy-cuda cupy tests/cupy_tests/cuda_tests --dist load -k "not slow and not profile"
+shards 12 cupy-core cupy tests/cupy_tests/core_tests --dist load -k "not broadcast and not huge"
+suite torch-cuda pytorch run_pytest pytorch test/test_cuda.py -k "not (large or oom or caching or huge or memory_snapshot)"
+suite torch-profiler pytorch run_pytest pytorch test/profiler
+shards 1 triton-core triton python/test/unit/language -k "test_bin_op or test_reduce1d or test_dot or test_atomic_rmw"
+shards 1 triton-runtime triton python/test/unit/runtime
+suite samples cuda-samples samples
+suites_end

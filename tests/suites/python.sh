@@ -3,19 +3,14 @@
 # compared test by test (compare.py). No GPU is needed: the agent plays a recording.
 #   [SUITES=DIR] [PYTHONS=...] tests/suites/python.sh OUTDIR [SUITE...]
 # PYTHONS: interpreters (python3). CPython's tests are the interpreter's own package `test`, or SUITES/cpython-3.X/test: in Debian,
-# unpack libpython3.X-testsuite there. Those of packages are in SUITES/PACKAGE, the unpacked source archive of PyPI. Without a
-# suite's sources, it is listed as not run. The last line is "N passed, N failed, N skipped". Results: docs/compatibility.md.
+# unpack libpython3.X-testsuite there. CPYTHON_TESTS: only these. Those of packages are in SUITES/PACKAGE, the unpacked source archive of
+# PyPI. Without a suite's sources, it is listed as not run. A run of a suite is cut off after LIMIT_S (1200) seconds.
+# The last line is "N passed, N failed, N skipped". Results: docs/compatibility.md.
 set -u
-# shellcheck source=../../tools/lib.sh
-. "$(dirname "$0")/../../tools/lib.sh"
-cd "$ROOT" || exit
-[ $# -ge 1 ] || fail "usage: SUITES=DIR tests/suites/python.sh OUTDIR [SUITE...]"
-mkdir -p "$1"
-OUTDIR=$(realpath "$1")
-shift
-SUITES=$(realpath -m "${SUITES:-/nonexistent}")
-BUILD=$(realpath "${BUILD:-build}")
-HERE=$ROOT/tests/suites
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+PYTHONS=${PYTHONS:-$(command -v python3)}
+LIMIT_S=${LIMIT_S:-1200}
 
 # Names in all versions; those that a version lacks are left out.
 CPYTHON="test_asyncio test_contextlib test_contextlib_async test_context test_coroutines test_asyncgen test_generators test_threading
@@ -23,15 +18,6 @@ CPYTHON="test_asyncio test_contextlib test_contextlib_async test_context test_co
     test_multiprocessing_fork test_multiprocessing_forkserver test_multiprocessing_spawn test_multiprocessing_main_handling
     test_concurrent_futures test_resource test_pickle test_copy test_inspect test_functools test_weakref test_gc test_atexit
     test_exceptions test_select test_selectors test_socket test_queue test_faulthandler test_mmap test_pty test_signal"
-
-# Name, folder of SUITES, packages that its tests need, and pytest's arguments in that folder.
-PACKAGES="
-starlette|starlette|opentelemetry-sdk httpx httpx2[zstd] blockbuster anyio trio python-multipart itsdangerous jinja2 pyyaml|tests
-uvicorn|uvicorn|httpx2 websockets wsproto zttp httptools a2wsgi trustme cryptography python-dotenv watchfiles pytest-mock pytest-codspeed anyio pyyaml uvloop|tests
-gunicorn|gunicorn|gevent eventlet setuptools pytest-cov pytest-asyncio httpx h2 uvloop cryptography|tests
-aiohttp|aiohttp|pytest-mock pytest-aiohttp pytest-asyncio re-assert freezegun trustme proxy.py brotli isal blockbuster pytest-codspeed pytest-cov pytest-xdist|tests/test_web_app.py tests/test_web_functional.py tests/test_client_functional.py tests/test_web_middleware.py tests/test_connector.py
-opentelemetry-sdk|opentelemetry-sdk|opentelemetry-test-utils psutil|tests/trace tests/context
-"
 
 # venv_of PYTHON FOLDER: an environment whose processes can start the agent
 venv_of() {
@@ -42,61 +28,36 @@ venv_of() {
     echo 'import agent_in_python' >"$site/agent_in_python.pth"
 }
 
-# with_agent REPORTS COMMAND...: each process writes a report
-with_agent() {
-    local reports=$1
-    shift
+# traced SUITE COMMAND...: each process writes a report
+traced() {
+    local reports=$OUTDIR/$1-reports
+    rm -rf "$reports"
     mkdir -p "$reports"
     (
-        export CUSPAN_SUITE="$ROOT/tests/support:$ROOT/python" CUDA_INJECTION64_PATH="$BUILD/libcuspan.so"
+        export SUITE_AGENT="$ROOT/tests/support:$ROOT/python" CUDA_INJECTION64_PATH="$BUILD/libcuspan.so"
         export HOST_DOUBLE="$BUILD/libcuspan-replay.so" HOST_RECORDING="$ROOT/examples/recordings/vector_add.cuspanrec"
         export CUSPAN_SET="cupti.library=$BUILD/libcuspan-replay.so;output_file=$reports.jsonl;report_file=$reports/report"
         export OTEL_PYTHON_CONTEXT=cuspan
-        "$@"
+        "${@:2}"
     )
 }
 
-# three_times SUITE COMMAND...: the command gets the file for its results as its last argument
-PASSED=0 FAILED=0 SKIPPED=0
-three_times() {
-    local suite=$1 began=$SECONDS line passed failed skipped
-    shift
-    rm -rf "$OUTDIR/$suite-reports"
-    "$@" "$OUTDIR/$suite-bare.xml" >"$OUTDIR/$suite-bare.log" 2>&1 </dev/null
-    with_agent "$OUTDIR/$suite-reports" "$@" "$OUTDIR/$suite-traced.xml" >"$OUTDIR/$suite-traced.log" 2>&1 </dev/null
-    "$@" "$OUTDIR/$suite-again.xml" >"$OUTDIR/$suite-again.log" 2>&1 </dev/null
-    python3 "$HERE/compare.py" --name "$suite" --bare "$OUTDIR/$suite-bare.xml" --bare "$OUTDIR/$suite-again.xml" \
-        --traced "$OUTDIR/$suite-traced.xml" >"$OUTDIR/$suite.txt" 2>&1
-    cat "$OUTDIR/$suite.txt"
-    echo "$suite: the agent ran in $(find "$OUTDIR/$suite-reports" -type f 2>/dev/null | wc -l) processes, $((SECONDS - began)) s"
-    if line=$(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$OUTDIR/$suite.txt"); then
-        read -r passed _ failed _ skipped _ < <(tr -d , <<<"$line")
-        PASSED=$((PASSED + passed)) FAILED=$((FAILED + failed)) SKIPPED=$((SKIPPED + skipped))
-    else
-        FAILED=$((FAILED + 1))
-    fi
+# suite NAME COMMAND...
+suite() {
+    three_times "$@"
+    echo "$1: the agent ran in $(find "$OUTDIR/$1-reports" -type f 2>/dev/null | wc -l) processes"
 }
-
-not_run() {
-    echo "skipped: $1: $2"
-    SKIPPED=$((SKIPPED + 1))
-}
-
-wanted() { [ ${#CHOSEN[@]} -eq 0 ] || [[ " ${CHOSEN[*]} " == *" $1 "* ]]; }
-CHOSEN=("$@")
 
 # regrtest PYTHON TEST... FILE: in a process for each test; no network
 regrtest() {
-    local python=$1 file=${*: -1} tests=("${@:2:$#-2}")
-    (cd "$OUTDIR" && "$python" -m test -j2 --timeout 300 --junit-xml "$file" "${tests[@]}")
+    (cd "$OUTDIR" && limited_s "$LIMIT_S" "${*: -1}" "$1" -m test -j2 --timeout 300 --junit-xml "${*: -1}" "${@:2:$#-2}")
 }
 
 cpython() {
-    local python=$1 version suite tests
-    version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])') || return
-    suite=cpython-$version
+    local python=$1 suite venv tests
+    suite=cpython-$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])') || return
     wanted "$suite" || return 0
-    local venv=$OUTDIR/venv-$version
+    venv=$OUTDIR/venv-$suite
     venv_of "$python" "$venv" || return
     [ ! -d "$SUITES/$suite/test" ] || ln -sfn "$SUITES/$suite/test" "$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/test"
     tests=$("$venv/bin/python" -c 'import importlib.util, sys
@@ -107,40 +68,56 @@ print(*[name for name in dict.fromkeys(sys.argv[1].split()) if importlib.util.fi
     fi
     echo "$suite: $("$venv/bin/python" -VV | head -1)"
     read -ra tests <<<"$tests"
-    three_times "$suite" regrtest "$venv/bin/python" "${tests[@]}"
+    suite "$suite" regrtest "$venv/bin/python" "${tests[@]}"
 }
 
-# pytest_in PYTHON FOLDER ARGUMENTS... FILE
-pytest_in() {
-    local python=$1 folder=$2 file=${*: -1} arguments=("${@:3:$#-3}")
-    (cd "$folder" && "$python" -m pytest -q -p no:cacheprovider -o addopts= --timeout 120 --junitxml "$file" "${arguments[@]}")
+# run_pytest PYTHON FOLDER ARGUMENTS... FILE
+run_pytest() {
+    (cd "$2" && PATH=${1%/*}:$PATH limited_s "$LIMIT_S" "${*: -1}" "$1" "$HERE/run_pytest.py" -q -p no:cacheprovider -o addopts= --timeout 120 "${@:3}")
 }
 
+# package NAME NEEDS ARGUMENTS...: pytest's, in SUITES/NAME, with the packages NEEDS. Those whose names begin with the same word share
+# their environment.
 package() {
-    local suite=$1 folder=$2 needs=$3 venv=$OUTDIR/venv-$1 words
-    wanted "$suite" || return 0
-    if [ ! -d "$SUITES/$folder" ]; then
-        not_run "$suite" "no sources in SUITES/$folder"
+    local folder=$SUITES/$1 venv=$OUTDIR/venv-${1%%-*} needs
+    wanted "$1" || return 0
+    if [ ! -d "$folder" ]; then
+        not_run "$1" "no sources in SUITES/$1"
         return
     fi
     venv_of "${PYTHONS%% *}" "$venv" || return
     [ -d "$OUTDIR/package" ] || cp -r "$ROOT/python" "$OUTDIR/package" # for its entry point; building leaves files there
-    # shellcheck disable=SC2086
-    if ! "$venv/bin/python" -m pip install -q --disable-pip-version-check pytest pytest-timeout $needs \
-        "$SUITES/$folder" "$OUTDIR/package" >"$OUTDIR/$suite-pip.log" 2>&1; then
-        not_run "$suite" "pip could not install it ($OUTDIR/$suite-pip.log)"
+    read -ra needs <<<"$2"
+    if ! "$venv/bin/python" -m pip install -q --disable-pip-version-check pytest pytest-timeout "${needs[@]}" "$folder" "$OUTDIR/package" \
+        >"$OUTDIR/$1-pip.log" 2>&1; then
+        not_run "$1" "pip could not install it ($OUTDIR/$1-pip.log)"
         return
     fi
-    read -ra words <<<"$4"
-    three_times "$suite" pytest_in "$venv/bin/python" "$SUITES/$folder" "${words[@]}"
+    suite "$1" run_pytest "$venv/bin/python" "$folder" "${@:3}"
 }
 
-PYTHONS=${PYTHONS:-$(command -v python3)}
 for python in $PYTHONS; do # words
     cpython "$python"
 done
-while IFS='|' read -r suite folder needs arguments; do
-    [ -z "$suite" ] || package "$suite" "$folder" "$needs" "$arguments"
-done <<<"$PACKAGES"
-echo "$PASSED passed, $FAILED failed, $SKIPPED skipped"
-[ "$FAILED" = 0 ]
+# Each of OpenTelemetry's instrumentations has its own version of what it instruments.
+OTEL="opentelemetry-sdk==1.45.1 opentelemetry-test-utils==0.66b1 opentelemetry-instrumentation==0.66b1 opentelemetry-util-http==0.66b1"
+package opentelemetry-api "$OTEL" tests
+package opentelemetry-sdk "$OTEL psutil flaky" tests
+package opentelemetry-instrumentation "$OTEL" tests
+package opentelemetry-instrumentation-threading "$OTEL" tests
+package opentelemetry-instrumentation-asyncio "$OTEL pytest-asyncio" tests
+package opentelemetry-instrumentation-asgi "$OTEL pytest-asyncio" tests
+package opentelemetry-instrumentation-wsgi "$OTEL" tests
+package opentelemetry-instrumentation-requests "$OTEL requests mocket" tests
+package opentelemetry-instrumentation-urllib3 "$OTEL urllib3 mocket" tests
+package opentelemetry-instrumentation-logging "$OTEL" tests
+package opentelemetry-instrumentation-fastapi "$OTEL fastapi httpx" tests
+package opentelemetry-instrumentation-starlette "$OTEL starlette httpx" tests
+package opentelemetry-instrumentation-aiohttp-client "$OTEL aiohttp http_server_mock" tests
+package starlette "opentelemetry-sdk httpx httpx2[zstd] blockbuster anyio trio python-multipart itsdangerous jinja2 pyyaml" tests
+package uvicorn "httpx2 websockets wsproto zttp httptools a2wsgi trustme cryptography python-dotenv watchfiles pytest-mock pytest-codspeed
+    anyio pyyaml uvloop" tests
+package gunicorn "gevent eventlet setuptools pytest-cov pytest-asyncio httpx h2 uvloop cryptography" tests
+package aiohttp "pytest-mock pytest-aiohttp pytest-asyncio re-assert freezegun trustme proxy.py brotli isal blockbuster pytest-codspeed
+    pytest-cov pytest-xdist" tests
+suites_end

@@ -2,7 +2,7 @@
 """Builds NVIDIA's CUDA samples and runs them, with or without the agent; a test is a sample.
 
     samples.py build SAMPLES FOLDER            compiles each sample of SAMPLES/Samples that is one program, into FOLDER
-    samples.py run FOLDER OUT.xml [COMMAND...] runs them, behind COMMAND (cuspan run ... --), and writes JUnit XML
+    samples.py run FOLDER [COMMAND...] FILE    runs them, behind COMMAND (cuspan run ... --), and writes results as run_pytest.py does
 
 The results of a sample are its exit status and the text that it prints, in any order of lines and without numbers (times, addresses)
 and without cuspan's own lines. The text's hash is in the name of a test, so a comparison reports other text, too."""
@@ -13,7 +13,6 @@ import os
 import re
 import subprocess
 import sys
-import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 # With a window, MPI or a second GPU, or longer than a minute
@@ -59,24 +58,20 @@ def run_one(program, command):
 
 def run(folder, to, command):
     programs = sorted(path for path in folder.glob("*/*") if path.name == path.parent.name and os.access(path, os.X_OK))
-    suite = ElementTree.Element("testsuite", name="samples")
     texts = to.with_suffix(".texts")
     texts.mkdir(exist_ok=True)
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+    with concurrent.futures.ThreadPoolExecutor(4) as pool, to.open("w") as results:
         for name, status, text in pool.map(lambda program: run_one(program, command), programs):
             (texts / name).write_bytes(text)
-            ElementTree.SubElement(suite, "testcase", classname=name, name=f"text {hashlib.sha256(text).hexdigest()[:8]}")
-            case = ElementTree.SubElement(suite, "testcase", classname=name, name="status")
-            if status != "0":
-                ElementTree.SubElement(case, "skipped" if status == WAIVED else "failure", message=status)
-    ElementTree.ElementTree(suite).write(to)
+            outcome = {"0": "passed", WAIVED: "skipped"}.get(status, "failure")
+            print(f"passed\t{name}::text {hashlib.sha256(text).hexdigest()[:8]}\n{outcome}\t{name}::status", file=results, flush=True)
 
 
 def main():
     if sys.argv[1] == "build":
         build(Path(sys.argv[2]), Path(sys.argv[3]))
     else:
-        run(Path(sys.argv[2]).resolve(), Path(sys.argv[3]).resolve(), sys.argv[4:])
+        run(Path(sys.argv[2]).resolve(), Path(sys.argv[-1]).resolve(), sys.argv[3:-1])
 
 
 if __name__ == "__main__":
