@@ -1,6 +1,7 @@
 #include "base/process/variables.h"
 
-#include <errno.h>
+#include "base/process/self_memory.h"
+
 #include <netinet/in.h>
 #include <resolv.h>
 #include <stdatomic.h>
@@ -9,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 static char *_Atomic taken; /* "NAME=VALUE" strings; an empty one ends them */
 static char **_Atomic list; /* of these; NULL ends it */
@@ -53,17 +52,10 @@ static void make_list(char *at)
  */
 static bool read_memory(void *to, const void *from, size_t bytes)
 {
-    static atomic_bool is_refused; /* by a filter of system calls */
-    struct iovec local = {to, bytes}, remote = {(void *)(uintptr_t)from, bytes};
-    if (!atomic_load(&is_refused)) {
-        if (process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)bytes)
-            return true;
-        if (errno == EFAULT)
-            return false;
-        atomic_store(&is_refused, true);
-    }
-    memcpy(to, from, bytes);
-    return true;
+    enum self_memory result = self_memory_try((uint64_t)(uintptr_t)from, to, bytes);
+    if (result == SELF_MEMORY_UNKNOWN)
+        memcpy(to, from, bytes);
+    return result != SELF_MEMORY_GONE;
 }
 
 struct copy {
