@@ -154,7 +154,7 @@ def cases(build, folder, is_long, wanted):
         if wanted and condition not in wanted:
             continue
         if not is_long and not wanted:
-            moments = [moments[index % len(moments)]]
+            moments = sorted({moments[0], moments[index % len(moments)]})
         for moment in moments:
             if not condition.startswith("python"):
                 yield Case(build, folder, condition, moment)
