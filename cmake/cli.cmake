@@ -56,7 +56,7 @@ cuspan_stage(cli src/cli/args/command_table.c src/cli/args/options.c src/cli/arg
              src/cli/flame/flame.c src/cli/flame/flame_tree.c src/cli/flame/flame_svg.c src/cli/flame/flame_files.c src/cli/flame/flame_pprof.c src/cli/commands/cmd_flame.c
              src/cli/show/scale.c src/cli/show/outline.c src/cli/show/bars.c src/cli/show/label.c src/cli/show/picture.c src/cli/show/step_ranks.c src/cli/show/rank_rows.c src/cli/show/host_clocks.c src/cli/show/gpu_work.c
              src/cli/show/span_lines.c src/cli/show/perfetto.c
-             src/cli/commands/cmd_run.c src/cli/commands/cmd_record.c src/cli/commands/cmd_replay.c src/cli/commands/cmd_send.c src/cli/commands/cmd_show.c
+             src/cli/commands/cmd_run.c src/cli/commands/cmd_fleet.c src/cli/commands/cmd_record.c src/cli/commands/cmd_replay.c src/cli/commands/cmd_send.c src/cli/commands/cmd_show.c
              src/cli/stat/stat_table.c src/cli/stat/samples.c src/cli/stat/intervals.c src/cli/stat/stat.c src/cli/stat/tables/headline.c
              src/cli/stat/tables/call_tables.c src/cli/stat/tables/kernel_table.c src/cli/stat/tables/code_table.c src/cli/stat/tables/counter_table.c src/cli/stat/tables/copy_tables.c src/cli/stat/tables/peak.c src/cli/stat/tables/device_table.c
              src/cli/stat/tables/latency_tables.c src/cli/stat/tables/places.c src/cli/stat/memory/ledger.c src/cli/stat/memory/memory_tables.c

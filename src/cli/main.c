@@ -18,10 +18,6 @@ static int complain_unknown(const char *name)
     size_t count = 0;
     for (; count < command_count && count < 32; count++)
         names[count] = commands[count].name;
-    if (strcmp(name, "fleet") == 0) {
-        help_print_fleet(stderr);
-        return EXIT_USAGE;
-    }
     const char *nearest = options_suggest(name, names, count);
     if (nearest)
         fprintf(stderr, "cuspan: unknown command %s; did you mean %s? (see: cuspan help)\n", name, nearest);

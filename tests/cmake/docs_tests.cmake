@@ -5,6 +5,8 @@ add_test(NAME integration/clickhouse_schema COMMAND ${CMAKE_SOURCE_DIR}/tools/ge
 add_test(NAME integration/grafana_dashboards COMMAND ${CMAKE_SOURCE_DIR}/tools/gen_grafana.py --check)
 add_test(NAME integration/settings_page
          COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/project/settings_page.sh $<TARGET_FILE:cuspan>)
+add_test(NAME integration/commands
+         COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/project/commands_test.py $<TARGET_FILE:cuspan>)
 add_test(NAME integration/performance_page COMMAND ${CMAKE_SOURCE_DIR}/tests/bench/run.sh page --check)
 add_test(NAME integration/fetch_sources COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/project/fetch_sources_test.sh)
 add_test(NAME integration/suites COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/project/suites_test.sh)

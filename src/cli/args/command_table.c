@@ -425,6 +425,48 @@ static const struct command_example help_examples[] = {
     {"source <(cuspan help --completion bash)", "enable completion in this shell"},
     {0}};
 
+/* Python reads them (python/cuspan/fleet/__main__.py); a test compares the two. */
+#define OF_FLEET(name, argument, help)      VALUE(OPTION_OF_FLEET, name, argument, help)
+#define FILE_OF_FLEET(name, argument, help) A_FILE(OPTION_OF_FLEET, name, argument, help)
+#define QUESTIONS                                                                                            \
+    "calls code_lines collectives copies duplicates errors kernels launch_latency memory ranks "             \
+    "slow_requests steps stragglers utilization waits"
+static const struct command_option fleet_options[] = {
+    OF_FLEET("engine", "URL",
+             "query this server instead of a folder: clickhouse://[USER@]HOST[:PORT][/DATABASE]"),
+    FILE_OF_FLEET("password-file", "FILE",
+                  "file with the password of --engine (default: $CUSPAN_CLICKHOUSE_PASSWORD)"),
+    ONE_OF(OPTION_OF_FLEET, "by", "COLUMN", "repeat the answer for each of these",
+           "service job host gpu rank process day hour"),
+    OF_FLEET("top", "N", "rows, and groups with --by (20; 0: all)"),
+    OF_FLEET("since", "TIME", "only spans that start at this time or later (UTC)"),
+    OF_FLEET("until", "TIME", "only spans that start before this time (UTC)"),
+    OF_FLEET("service", "NAME", "only spans of this service"),
+    OF_FLEET("job", "NAME", "only spans of this job"),
+    OF_FLEET("host", "NAME", "only spans of this host"),
+    OF_FLEET("release", "VERSION", "only spans with this service.version"),
+    OF_FLEET("gpu", "GPU", "only work on this GPU: UUID, or CUDA's number"),
+    OF_FLEET("rank", "N", "only spans of this rank"),
+    OF_FLEET("distinct", NULL, "leave out repeated spans; takes longer"),
+    OF_FLEET("question", "QUESTION", "of compare: which rows (kernels)"),
+    OF_FLEET("before", "WHAT", "of compare: a day or a service.version; of close: a time"),
+    OF_FLEET("after", "WHAT", "of compare: the other side"),
+    OF_FLEET("json", NULL, "print JSON: times in ns, sizes in bytes"),
+    OF_FLEET("csv", NULL, "print CSV"),
+    OF_FLEET("markdown", NULL, "print Markdown"),
+    FILE_OF_FLEET("plot", "FILE", "also draw the answer into this .png, .svg or .pdf; needs matplotlib"),
+    A_FILE('o', "output", "FILE", "write the answer to this file"),
+    OF_FLEET("memory", "SIZE", "memory for the query engine (1GB)"),
+    OF_FLEET("threads", "N", "threads of the query engine (default: all cores)"),
+    {0}};
+
+static const struct command_example fleet_examples[] = {
+    {"cuspan fleet kernels fleet --by host --top 5",
+     "print the five kernels of each host that took the most time"},
+    {"cuspan fleet compare fleet --question calls --before 2026-11-25 --after 2026-11-26",
+     "compare two days"},
+    {0}};
+
 const struct command commands[] = {
     {
         .name = "run",
@@ -594,6 +636,25 @@ const struct command commands[] = {
         .options = export_options,
         .examples = export_examples,
         .related = "stat show",
+    },
+    {
+        .name = "fleet",
+        .operands = "QUESTION [FOLDER]",
+        .run = cmd_fleet,
+        .completes = COMPLETES_WORD_OR_FILE,
+        .words = QUESTIONS " compare close",
+        .summary = "answer questions about the spans of many machines (Python)",
+        .text =
+            "Answers questions about the spans of many programs, in FOLDER, which cuspan export wrote, or in "
+            "ClickHouse. QUESTION is one of: " QUESTIONS ". "
+            "compare compares two days or two releases, and close merges the files of past hours."
+            "\n\n"
+            "It is a part of cuspan's Python package, and needs DuckDB. With the wheel in the folder dist:"
+            "\n"
+            "pip install --find-links dist 'cuspan[fleet]'",
+        .options = fleet_options,
+        .examples = fleet_examples,
+        .related = "export stat",
     },
     {
         .name = "diff",

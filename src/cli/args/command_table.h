@@ -82,7 +82,8 @@ enum option_id {
     OPTION_SAMPLING,
     OPTION_CUPTI,
     OPTION_MAN,
-    OPTION_COMPLETION
+    OPTION_COMPLETION,
+    OPTION_OF_FLEET /* Python reads them */
 };
 
 /* The shell completion of an operand or an option's argument. */
@@ -91,8 +92,9 @@ enum completes {
     COMPLETES_FILE,
     COMPLETES_PROGRAM,
     COMPLETES_COMMAND,
-    COMPLETES_WORDS,      /* one of `words`; options_next() refuses others */
-    COMPLETES_SUGGESTIONS /* one of `words`, or another one */
+    COMPLETES_WORDS,       /* one of `words`; options_next() refuses others */
+    COMPLETES_SUGGESTIONS, /* one of `words`, or another one */
+    COMPLETES_WORD_OR_FILE
 };
 
 struct command_option {
@@ -136,6 +138,7 @@ int cmd_send(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
+int cmd_fleet(int argc, char **argv);
 int cmd_flame(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_overhead(int argc, char **argv);

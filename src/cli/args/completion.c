@@ -37,6 +37,9 @@ static void print_reply(FILE *out, enum completes completes, const char *words)
     case COMPLETES_SUGGESTIONS:
         fprintf(out, "COMPREPLY=($(compgen -W \"%s\" -- \"$cur\"))", words);
         break;
+    case COMPLETES_WORD_OR_FILE:
+        fprintf(out, "COMPREPLY=($(compgen -W \"%s\" -- \"$cur\"; compgen -f -- \"$cur\"))", words);
+        break;
     case COMPLETES_NOTHING:
         fputs("COMPREPLY=()", out);
         break;

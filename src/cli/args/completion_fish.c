@@ -104,6 +104,9 @@ static void print_values(FILE *out, enum completes completes, const char *words)
     case COMPLETES_SUGGESTIONS:
         fprintf(out, " -a '%s'", words);
         break;
+    case COMPLETES_WORD_OR_FILE:
+        fprintf(out, " -F -a '%s'", words);
+        break;
     case COMPLETES_PROGRAM:
     case COMPLETES_NOTHING:
         break;

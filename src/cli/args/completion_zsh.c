@@ -39,6 +39,9 @@ static void print_action(FILE *out, enum completes completes, const char *words)
     case COMPLETES_SUGGESTIONS:
         fprintf(out, "(%s)", words);
         break;
+    case COMPLETES_WORD_OR_FILE:
+        fprintf(out, "{compadd -- %s; _files}", words);
+        break;
     case COMPLETES_NOTHING:
         fputc(' ', out);
         break;

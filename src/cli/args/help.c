@@ -1,8 +1,6 @@
 #include "cli/args/help.h"
 
-#include <limits.h>
 #include <string.h>
-#include <unistd.h>
 
 #define TEXT_COLUMNS  80
 #define OPTION_INDENT 24
@@ -30,30 +28,6 @@ static const char *print_paragraph(FILE *out, const char *text, int indent, int 
     return text + strspn(text, "\n");
 }
 
-/* The wheel's program is native/bin/cuspan in its package. */
-static bool is_in_wheel(void)
-{
-    char path[PATH_MAX];
-    ssize_t len = readlink("/proc/self/exe", path, sizeof path - sizeof "/../../fleet/__main__.py");
-    path[len > 0 ? len : 0] = 0;
-    char *name = strrchr(path, '/');
-    if (!name)
-        return false;
-    strcpy(name, "/../../fleet/__main__.py");
-    return access(path, R_OK) == 0;
-}
-
-void help_print_fleet(FILE *out)
-{
-    fputs("cuspan fleet answers questions about the spans of many machines, which cuspan export wrote.\n",
-          out);
-    fputs(is_in_wheel()
-              ? "It is a part of cuspan's Python package: run python -m cuspan fleet --help.\n"
-              : "It is in cuspan's Python wheel, not in this program. With the wheel in the folder dist:\n"
-                "  pip install --find-links dist 'cuspan[fleet]'\n",
-          out);
-}
-
 void help_print_overview(FILE *out)
 {
     fputs("cuspan: CUDA calls and GPU work as OpenTelemetry spans\n"
@@ -63,9 +37,7 @@ void help_print_overview(FILE *out)
           out);
     for (size_t i = 0; i < command_count; i++)
         fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].summary);
-    fprintf(out, "\ncuspan fleet%s answers questions about the spans of many machines.\n",
-            is_in_wheel() ? "" : " (in cuspan's Python wheel)");
-    fputs("cuspan help COMMAND explains a command; cuspan help settings lists all settings.\n", out);
+    fputs("\ncuspan help COMMAND explains a command; cuspan help settings lists all settings.\n", out);
 }
 
 static void print_option(FILE *out, const struct command_option *option)

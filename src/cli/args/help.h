@@ -8,9 +8,6 @@
 
 /* All commands, one per line. */
 void help_print_overview(FILE *out);
-
-/* `cuspan fleet` is Python, and comes with cuspan's wheel only. Prints its purpose, and how to get it. */
-void help_print_fleet(FILE *out);
 void help_print_command(FILE *out, const struct command *command);
 
 /* The man page cuspan-COMMAND(1) in roff; NULL: cuspan(1). */

@@ -44,8 +44,6 @@ static int print_topic(const struct options *options)
     const struct command *command = command_find(topic);
     if (command)
         help_print_command(stdout, command);
-    else if (strcmp(topic, "fleet") == 0)
-        help_print_fleet(stdout);
     else if (strcmp(topic, "settings") == 0)
         config_print_settings(stdout);
     else if (strcmp(topic, "environment") == 0)

@@ -62,7 +62,7 @@ expect "no command" 2 "$cuspan"
 expect "help" 0 "$cuspan" help
 says "help" "$out" "*run *record *replay *show *stat *overhead *check *top *counters *doctor *cdi *version *help*"
 expect "--help" 0 "$cuspan" --help
-for command in run record replay send show stat diff overhead counters check doctor cdi ps status top start stop flush version help; do
+for command in $("$cuspan" help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do
     expect "help $command" 0 "$cuspan" help $command
     says "help $command" "$out" "usage: cuspan $command*"
     expect "$command --help" 0 "$cuspan" $command --help
@@ -106,6 +106,7 @@ says "completion of commands" "$(complete_line cuspan re)" "record replay"
 says "completion of options" "$(complete_line cuspan show --p)" "--perfetto"
 says "completion of words" "$(complete_line cuspan run --detail g)" "graph-nodes"
 touch a_file
+says "completion of words and files" "$(complete_line cuspan fleet ker) $(complete_line cuspan fleet kernels a_f)" "kernels a_file"
 says "completion of files" "$(complete_line cuspan show a_f)" "a_file"
 says "completion of a program's arguments" "$(complete_line cuspan run --detail full prog a_f)" "a_file"
 says "completion of topics" "$(complete_line cuspan help set)" "settings"
