@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -21,9 +22,9 @@ int __real_socket(int domain, int type, int protocol);
 int __wrap_socket(int domain, int type, int protocol);
 int __real_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...);
-int __wrap_open64(const char *path, int flags, ...);
+int __wrap_open64(const char *path, int flags, ...) __attribute__((alias("__wrap_open")));
 FILE *__wrap_fopen(const char *path, const char *mode);
-FILE *__wrap_fopen64(const char *path, const char *mode);
+FILE *__wrap_fopen64(const char *path, const char *mode) __attribute__((alias("__wrap_fopen")));
 FILE *__real_fopen(const char *path, const char *mode);
 DIR *__wrap_opendir(const char *path);
 
@@ -37,28 +38,14 @@ int __wrap_socket(int domain, int type, int protocol)
     return high_fd(__real_socket(domain, type | SOCK_CLOEXEC, protocol));
 }
 
-static int open_high(const char *path, int flags, va_list rest)
-{
-    unsigned mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, unsigned) : 0;
-    return high_fd(__real_open(path, flags | O_CLOEXEC, mode));
-}
-
 int __wrap_open(const char *path, int flags, ...)
 {
     va_list rest;
     va_start(rest, flags);
-    int number = open_high(path, flags, rest);
+    bool has_mode = flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE; /* O_TMPFILE has O_DIRECTORY's bit */
+    unsigned mode = has_mode ? va_arg(rest, unsigned) : 0;
     va_end(rest);
-    return number;
-}
-
-int __wrap_open64(const char *path, int flags, ...)
-{
-    va_list rest;
-    va_start(rest, flags);
-    int number = open_high(path, flags, rest);
-    va_end(rest);
-    return number;
+    return high_fd(__real_open(path, flags | O_CLOEXEC, mode));
 }
 
 static void close_failed(int number)
@@ -80,11 +67,6 @@ FILE *__wrap_fopen(const char *path, const char *mode)
     if (!file)
         close_failed(number);
     return file;
-}
-
-FILE *__wrap_fopen64(const char *path, const char *mode)
-{
-    return __wrap_fopen(path, mode);
 }
 
 DIR *__wrap_opendir(const char *path)

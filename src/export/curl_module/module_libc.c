@@ -26,7 +26,8 @@ int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
                           void *argument);
 char *__wrap_getenv(const char *name);
-char *__wrap_secure_getenv(const char *name); /* libcurl prefers it to getenv */
+/* libcurl prefers it to getenv */
+char *__wrap_secure_getenv(const char *name) __attribute__((alias("__wrap_getenv")));
 int __real_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
                        struct addrinfo **list);
 int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
@@ -59,11 +60,6 @@ char *__wrap_getenv(const char *name)
     module_variable_fn *find = variables;
     bool is_hidden = !find || strcmp(name, "SSLKEYLOGFILE") == 0;
     return is_hidden ? NULL : (char *)(uintptr_t)find(name);
-}
-
-char *__wrap_secure_getenv(const char *name)
-{
-    return __wrap_getenv(name);
 }
 
 const char *module_libc_variable(const char *name)
