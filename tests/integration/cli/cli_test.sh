@@ -229,7 +229,7 @@ expect "no such trace" 1 "$cuspan" show --trace ffffffff small.jsonl
 one_line "no such trace"
 late=$here/../../../examples/training/late_rank.jsonl.gz
 expect "ranks" 0 "$cuspan" show --width 110 "$late"
-says "ranks" "$out" "*rank 0  vm *ms ·*░*rank 1  late by 28.3 ms  vm *  0 ns *█ compute*step 15*"
+says "ranks" "$out" "*rank 0  vm *ms ·*░*rank 1  late by 34.3 ms  vm *  0 ns *█ compute*step 15*"
 expect "one rank" 0 "$cuspan" show --rank 1 --width 110 "$late"
 says "one rank" "$out" "*337 spans *rank 1 *"
 [[ $out != *"rank 0"* ]] || fail "--rank 1 shows rank 0"
