@@ -27,6 +27,10 @@ bool agents_options(struct agents_choice *choice, int argc, char **argv, int *st
     options_init(&options, argv[0], argc, argv);
     bool is_complete = options_read(&options, targets, agents_take_operand, choice);
     *status = options.status;
+    if (is_complete && choice->is_all && choice->which) {
+        *status = options_complain(&options, "--all and %s exclude each other", choice->which);
+        return false;
+    }
     return is_complete;
 }
 

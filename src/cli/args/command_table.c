@@ -5,6 +5,8 @@
 #define FLAG(id, name, help)                    VALUE(id, name, NULL, help)
 #define VALUE(id, name, argument, help)         OPTION(id, name, argument, help, COMPLETES_NOTHING, NULL)
 #define A_FILE(id, name, argument, help)        OPTION(id, name, argument, help, COMPLETES_FILE, NULL)
+#define OUTPUT(id, name, argument, help)        OPTION(id, name, argument, help, COMPLETES_OUTPUT, NULL)
+#define OUTPUT_FILE(id, name, argument, help)   OPTION(id, name, argument, help, COMPLETES_OUTPUT_FILE, NULL)
 #define ONE_OF(id, name, argument, help, words) OPTION(id, name, argument, help, COMPLETES_WORDS, words)
 #define OPTION(id, name, argument, help, completes, words)                                                   \
     {                                                                                                        \
@@ -45,7 +47,8 @@
 #define ALL_AGENTS    FLAG(OPTION_ALL, "all", "apply to all agents")
 #define AGENT_OPTIONS CONFIG, SERVICE_NAME, DETAIL, SET, LIBRARY, QUIET
 #define OUTPUT_OPTIONS                                                                                       \
-    ENDPOINT, PROTOCOL, A_FILE(OPTION_FILE, "file", "FILE", "append spans to this file as OTLP JSON lines"), \
+    ENDPOINT, PROTOCOL,                                                                                      \
+        OUTPUT_FILE(OPTION_FILE, "file", "FILE", "append spans to this file as OTLP JSON lines"),            \
         FLAG(OPTION_CONSOLE, "console", "write spans to standard output, as OTLP JSON lines")
 
 static const struct command_option run_options[] = {
@@ -67,7 +70,7 @@ static const struct command_example run_examples[] = {
     {0}};
 
 static const struct command_option record_options[] = {
-    A_FILE('o', "output", "FILE", "recording to write; replaces an existing file"), AGENT_OPTIONS, {0}};
+    OUTPUT('o', "output", "FILE", "recording to write; replaces an existing file"), AGENT_OPTIONS, {0}};
 
 static const struct command_example record_examples[] = {
     {"cuspan record -o vector_add.cuspanrec ./vector_add", "record what CUPTI reports, with all parameters"},
@@ -118,7 +121,7 @@ static const struct command_option show_options[] = {
     VALUE(OPTION_TRACE, "trace", "ID",
           "trace ID, or its first digits (default: the trace with the most spans)"),
     FLAG(OPTION_LINES, "lines", "print one line per span in order of time, for grep, awk and sort"),
-    A_FILE(
+    OUTPUT(
         OPTION_PERFETTO, "perfetto", "FILE",
         "write the trace for https://ui.perfetto.dev, compressed if the name ends with .gz (\"-\": standard "
         "output)"),
@@ -166,11 +169,14 @@ static const struct command_option stat_options[] = {
     A_FILE(OPTION_KERNEL_LINES, "kernel-lines", "FILE",
            "print where kernels are defined, from a program, library or cubin compiled with -lineinfo, or a "
            "directory of cubins; can be repeated"),
-    A_FILE('o', "output", "FILE", "write the tables to this file (default for a program: standard error)"),
-    A_FILE(OPTION_SAVE, "save", "FILE", "write a baseline of all FILEs for cuspan diff instead of tables"),
-    A_FILE(OPTION_SQLITE, "sqlite", "FILE",
-           "write every record to an SQLite file in the schema of Nsight Systems, instead of "
-           "printing tables"),
+    OUTPUT('o', "output", "FILE",
+           "write the tables to this file (\"-\": standard output, the default for files; for a program: "
+           "standard error)"),
+    OUTPUT_FILE(OPTION_SAVE, "save", "FILE",
+                "write a baseline of all FILEs for cuspan diff instead of tables"),
+    OUTPUT_FILE(OPTION_SQLITE, "sqlite", "FILE",
+                "write every record to an SQLite file in the schema of Nsight Systems, instead of "
+                "printing tables"),
     FLAG(OPTION_JSON, "json", "print JSON: times in ns, sizes in bytes, shares between 0 and 1"),
     CSV,
     FLAG(OPTION_MARKDOWN, "markdown", "print Markdown"),
@@ -194,7 +200,7 @@ static const struct command_example stat_examples[] = {
     {0}};
 
 static const struct command_option flame_options[] = {
-    A_FILE(
+    OUTPUT(
         'o', "output", "FILE",
         "file to write, in the format of its end: .svg, .folded, .speedscope.json or .pb.gz (pprof); \"-\": "
         "standard output (default: flame.svg on a terminal, otherwise standard output)"),
@@ -214,7 +220,7 @@ static const struct command_example flame_examples[] = {
     {0}};
 
 static const struct command_option export_options[] = {
-    A_FILE('o', "output", "DEST",
+    OUTPUT('o', "output", "DEST",
            "folder for Parquet files, FILE.sqlite, or FILE.json or FILE.json.gz for Perfetto (with --format "
            "perfetto also \"-\": standard output)"),
     ONE_OF(OPTION_FORMAT, "format", "NAME", "format, whatever the destination is called",
@@ -365,7 +371,7 @@ static const struct command_example start_examples[] = {
 static const struct command_option doctor_options[] = {
     VALUE(OPTION_ENDPOINT, "endpoint", "URL", "check this collector, such as http://localhost:4318"),
     PROTOCOL,
-    A_FILE(OPTION_FILE, "file", "FILE", "check that spans can be written to this file"),
+    OUTPUT_FILE(OPTION_FILE, "file", "FILE", "check that spans can be written to this file"),
     CONFIG,
     SERVICE_NAME,
     DETAIL,
@@ -454,8 +460,9 @@ static const struct command_option fleet_options[] = {
     OF_FLEET("json", NULL, "print JSON: times in ns, sizes in bytes"),
     OF_FLEET("csv", NULL, "print CSV"),
     OF_FLEET("markdown", NULL, "print Markdown"),
-    FILE_OF_FLEET("plot", "FILE", "also draw the answer into this .png, .svg or .pdf; needs matplotlib"),
-    A_FILE('o', "output", "FILE", "write the answer to this file"),
+    OUTPUT(OPTION_OF_FLEET, "plot", "FILE",
+           "also draw the answer into this .png, .svg or .pdf; needs matplotlib"),
+    OUTPUT('o', "output", "FILE", "write the answer to this file"),
     OF_FLEET("memory", "SIZE", "memory for the query engine (1GB)"),
     OF_FLEET("threads", "N", "threads of the query engine (default: all cores)"),
     {0}};

@@ -89,13 +89,25 @@ enum option_id {
 /* The shell completion of an operand or an option's argument. */
 enum completes {
     COMPLETES_NOTHING,
-    COMPLETES_FILE,
+    COMPLETES_FILE,        /* that is read; "-": standard input */
+    COMPLETES_OUTPUT,      /* a file that is written, or for some commands "-": standard output */
+    COMPLETES_OUTPUT_FILE, /* never standard output */
     COMPLETES_PROGRAM,
     COMPLETES_COMMAND,
     COMPLETES_WORDS,       /* one of `words`; options_next() refuses others */
     COMPLETES_SUGGESTIONS, /* one of `words`, or another one */
     COMPLETES_WORD_OR_FILE
 };
+
+static inline bool command_writes_file(enum completes completes)
+{
+    return completes == COMPLETES_OUTPUT || completes == COMPLETES_OUTPUT_FILE;
+}
+
+static inline bool command_names_file(enum completes completes)
+{
+    return completes == COMPLETES_FILE || command_writes_file(completes);
+}
 
 struct command_option {
     int id;               /* what options_next() returns; a letter is also the short option */

@@ -23,6 +23,8 @@ static void print_reply(FILE *out, enum completes completes, const char *words)
 {
     switch (completes) {
     case COMPLETES_FILE:
+    case COMPLETES_OUTPUT:
+    case COMPLETES_OUTPUT_FILE:
         fputs("COMPREPLY=($(compgen -f -- \"$cur\"))", out);
         break;
     case COMPLETES_PROGRAM:

@@ -93,6 +93,8 @@ static void print_values(FILE *out, enum completes completes, const char *words)
 {
     switch (completes) {
     case COMPLETES_FILE:
+    case COMPLETES_OUTPUT:
+    case COMPLETES_OUTPUT_FILE:
         fputs(" -F", out);
         break;
     case COMPLETES_COMMAND:
@@ -119,7 +121,7 @@ static void print_option(FILE *out, const struct command *command, const struct 
     if (option->id < 256)
         fprintf(out, " -s %c", option->id);
     if (option->argument)
-        fputs(option->completes == COMPLETES_FILE ? " -r" : " -x", out);
+        fputs(command_names_file(option->completes) ? " -r" : " -x", out);
     print_values(out, option->completes, option->words);
     fputs(" -d ", out);
     print_quoted(out, option->help);

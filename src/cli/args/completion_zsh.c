@@ -25,6 +25,8 @@ static void print_action(FILE *out, enum completes completes, const char *words)
 {
     switch (completes) {
     case COMPLETES_FILE:
+    case COMPLETES_OUTPUT:
+    case COMPLETES_OUTPUT_FILE:
         fputs("_files", out);
         break;
     case COMPLETES_PROGRAM:

@@ -2,12 +2,14 @@
 
 #include "base/text/suggest.h"
 #include "cli/args/help.h"
+#include "cli/util/xalloc.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 void options_init(struct options *options, const char *command_name, int argc, char **argv)
 {
@@ -211,23 +213,76 @@ static int read_option(struct options *options, int option, const struct option_
     return take_other(context, options, option);
 }
 
+/* A file that the command reads or writes. */
+struct file_use {
+    const char *path;
+    const char *option; /* that names it; NULL: an operand */
+    bool is_written;
+};
+
+static bool is_stdin(const char *path)
+{
+    static const char *const names[] = {"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(path, names[i]))
+            return true;
+    return false;
+}
+
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat of_a, of_b;
+    if (!strcmp(a, "-") || !strcmp(b, "-"))
+        return false;
+    return stat(a, &of_a) == 0 && S_ISREG(of_a.st_mode) && stat(b, &of_b) == 0 &&
+           of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+}
+
+/* Writing would destroy what is to be read, and standard input has one reader. */
+static int check_uses(const struct options *options, const struct file_use *a, const struct file_use *b)
+{
+    const struct file_use *written = a->is_written ? a : b;
+    if (!a->is_written && !b->is_written && is_stdin(a->path) && is_stdin(b->path))
+        return options_complain(options, "\"%s\" (standard input) can be given only once", b->path);
+    if (a->is_written != b->is_written && is_same_file(a->path, b->path))
+        return options_complain(options, "--%s %s would overwrite what is to be read; name another file",
+                                written->option, written->path);
+    return EXIT_OK;
+}
+
+/* `uses`: of the options and operands before, with room for this one. */
+static int note_file(const struct options *options, struct file_use *uses, size_t *count)
+{
+    enum completes completes = options->option ? options->option->completes : COMPLETES_FILE;
+    if (!options->value || !command_names_file(completes))
+        return EXIT_OK;
+    if (completes == COMPLETES_OUTPUT_FILE && !strcmp(options->value, "-"))
+        return options_complain(options, "--%s cannot write to standard output; name a file",
+                                options->option->name);
+    uses[*count] = (struct file_use){options->value, options->option ? options->option->name : NULL,
+                                     command_writes_file(completes)};
+    for (size_t i = 0; i < *count; i++)
+        if (check_uses(options, &uses[i], &uses[*count]) != EXIT_OK)
+            return EXIT_USAGE;
+    ++*count;
+    return EXIT_OK;
+}
+
 bool options_read(struct options *options, const struct option_target *targets, options_take_fn *take_other,
                   void *context)
 {
-    int option;
-    bool has_stdin = false;
+    int option = OPTION_END;
+    size_t count = 0;
+    struct file_use *uses = xcalloc((size_t)options->argc + 1, sizeof *uses);
     options->status = EXIT_OK;
-    while ((option = options_next(options)) != OPTION_END) {
-        bool is_stdin = option == OPTION_OPERAND && strcmp(options->value, "-") == 0;
-        if (is_stdin && has_stdin) {
-            options->status = options_complain(options, "\"-\" (standard input) can be given only once");
-            return false;
-        }
-        has_stdin |= is_stdin;
-        if (option != OPTION_HELP)
+    while (options->status == EXIT_OK && (option = options_next(options)) != OPTION_END) {
+        if (option == OPTION_HELP)
+            break;
+        if (option != OPTION_WRONG)
+            options->status = note_file(options, uses, &count);
+        if (options->status == EXIT_OK)
             options->status = read_option(options, option, targets, take_other, context);
-        if (option == OPTION_HELP || options->status != EXIT_OK)
-            return false;
     }
-    return true;
+    free(uses);
+    return options->status == EXIT_OK && option == OPTION_END;
 }

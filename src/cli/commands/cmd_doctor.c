@@ -70,6 +70,8 @@ int cmd_doctor(int argc, char **argv)
     int result = EXIT_OK;
     if (!options_read(&options, targets, injection_take_option, &doctor.injection)) {
         result = options.status;
+    } else if (is_list && (doctor.only || doctor.expected || doctor.is_json || options.next < argc)) {
+        result = options_complain(&options, "--list only lists the checks; leave out what is to be checked");
     } else if (is_list) {
         list_checks();
     } else if ((result = check_only(&options, doctor.only)) == EXIT_OK) {

@@ -66,24 +66,29 @@ static int print_man(const struct options *options)
     return EXIT_OK;
 }
 
-int cmd_help(int argc, char **argv)
+static int print_one(const struct options *options, int option)
 {
     static void (*const completions[])(FILE *) = {completion_print_bash, completion_print_zsh,
                                                   completion_print_fish};
+    if (option == OPTION_OPERAND)
+        return print_topic(options);
+    if (option == OPTION_MAN)
+        return print_man(options);
+    completions[options->word](stdout);
+    return EXIT_OK;
+}
+
+int cmd_help(int argc, char **argv)
+{
     struct options options;
     options_init(&options, "help", argc, argv);
     int option = options_next(&options);
-    switch (option) {
-    case OPTION_END:
-        help_print_overview(stdout);
-        return EXIT_OK;
-    case OPTION_OPERAND:
-        return print_topic(&options);
-    case OPTION_MAN:
-        return print_man(&options);
-    case OPTION_COMPLETION:
-        completions[options.word](stdout);
-        return EXIT_OK;
-    }
-    return option == OPTION_HELP ? EXIT_OK : EXIT_USAGE;
+    if (option == OPTION_HELP || option == OPTION_WRONG)
+        return option == OPTION_HELP ? EXIT_OK : EXIT_USAGE;
+    if (options.next < argc)
+        return options_complain(&options, "one topic at a time, not also %s", argv[options.next]);
+    if (option != OPTION_END)
+        return print_one(&options, option);
+    help_print_overview(stdout);
+    return EXIT_OK;
 }

@@ -435,7 +435,10 @@ static FILE *create(const char *path)
 
 static int open_output(struct command_line *line)
 {
-    line->out = line->program ? stderr : stdout;
+    bool is_stdout = line->output && !strcmp(line->output, "-");
+    if (is_stdout)
+        line->output = NULL;
+    line->out = line->program && !is_stdout ? stderr : stdout;
     if (line->output)
         line->out = create(line->output);
     if (line->out)

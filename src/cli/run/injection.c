@@ -136,9 +136,9 @@ int injection_check_output(const struct injection *injection, const struct optio
 {
     if (injection->has_endpoint + injection->has_file + injection->has_console <= 1)
         return EXIT_OK;
-    return options_complain(options,
-                            "--endpoint, --file and --console exclude each other; several outputs need "
-                            "a configuration file (--config)");
+    return options_complain(
+        options, "--endpoint (or --protocol), --file and --console exclude each other; several outputs need "
+                 "a configuration file (--config)");
 }
 
 /* The directory of this program; NULL if the system does not tell. Without /proc, the kernel still has told

@@ -336,6 +336,14 @@ class Streams(Case):
 
     def test_options_that_exclude_each_other(self):
         for arguments, words in ((("stat", "-", "-"), "only once"), (("diff", "-", "-"), "only once"),
+                                 (("diff", "--base", "-", "--new", "-"), "only once"), (("diff", "--base", "-", "--new", "/dev/stdin"), "only once"),
+                                 (("stat", "--save", "-", self.all), "--save cannot write to standard output"),
+                                 (("stat", "--sqlite", "-", self.all), "--sqlite cannot write to standard output"),
+                                 (("replay", "--file", "-", self.all), "--file cannot write to standard output"),
+                                 (("run", "--console", "--protocol", "grpc", "true"), "--endpoint (or --protocol), --file and --console"),
+                                 (("start", "--all", "17"), "--all and 17 exclude each other"),
+                                 (("doctor", "--list", "--json"), "--list only lists"), (("doctor", "--list", "--only", "cupti"), "--list only lists"),
+                                 (("help", "run", "show"), "one topic at a time"), (("help", "--man", "run", "--completion", "zsh"), "one topic"),
                                  (("stat", "--json", "--csv", self.all), "--json and --csv exclude each other"),
                                  (("show", "--lines", "--perfetto", "x", self.all), "exclude each other"),
                                  (("show", "--lines", "--rows", 3, self.all), "are for the picture"),
@@ -348,6 +356,20 @@ class Streams(Case):
             done = cuspan(*arguments, input=b"", cwd=self.work)
             self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
             self.assertIn(words, done.stderr.decode())
+
+    def test_an_output_is_no_input(self):
+        before = self.all.read_bytes()
+        link = self.work / "link"
+        link.symlink_to(self.all)
+        for arguments in (("stat", "-o", link, self.all), ("stat", self.all, "--save", link), ("stat", "--sqlite", self.all, self.all),
+                          ("show", "--perfetto", self.all, link), ("flame", self.all, "-o", self.all), ("export", "-o", self.all, self.all)):
+            done = cuspan(*arguments, cwd=self.work)
+            self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
+            self.assertIn("would overwrite what is to be read", done.stderr.decode())
+            self.assertEqual(self.all.read_bytes(), before)
+        link.unlink()
+        self.assertEqual(cuspan("stat", "-o", "-", self.all, cwd=self.work).stdout, cuspan("stat", self.all).stdout)
+        self.assertFalse((self.work / "-").exists())
 
     def test_perfetto_of_one_trace_of_many(self):
         for command in ("export", "-o"), ("show", "--perfetto"):
