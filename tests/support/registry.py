@@ -10,6 +10,8 @@ import re
 from collections import Counter
 from pathlib import Path
 
+from otlp_sink import fields
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "src/model/attributes.yaml"
 OURS = ("cuda.", "cuspan.", "hw.")  # names below these must be known
@@ -55,6 +57,35 @@ def type_of(value):
 def text_of(value):
     (content,) = value.values()
     return str(content)
+
+
+def documents_in(data):
+    """OTLP protobuf as the Collector's file exporter writes it, as documents of OTLP JSON: what the registry looks at."""
+    def parts(place, number):
+        return [value for found, value in fields(data, *place) if found == number]
+
+    def text(place):
+        return data[slice(*place)].decode()
+
+    def attributes(place, number):
+        for pair in parts(place, number):
+            ((kind, value),) = fields(data, *parts(pair, 2)[0])
+            name = {1: "stringValue", 2: "boolValue", 3: "intValue"}[kind]
+            yield {"key": text(parts(pair, 1)[0]), "value": {name: text(value) if kind == 1 else bool(value) if kind == 2 else str(value)}}
+
+    def span(place):
+        known = {number: value for number, value in fields(data, *place) if number != 9}
+        parent = {"parentSpanId": data[slice(*known[4])].hex()} if 4 in known else {}
+        return {"traceId": data[slice(*known[1])].hex(), "spanId": data[slice(*known[2])].hex(), **parent, "name": text(known[5]),
+                "startTimeUnixNano": str(known[7]), "endTimeUnixNano": str(known[8]), "attributes": list(attributes(place, 9))}
+
+    at = 0
+    while at < len(data):
+        end = at + 4 + int.from_bytes(data[at:at + 4], "big")
+        yield {"resourceSpans": [{"resource": {"attributes": list(attributes(parts(group, 1)[0], 1))},
+                                  "scopeSpans": [{"spans": [span(each) for each in parts(scope, 2)]} for scope in parts(group, 2)]}
+                                 for group in parts((at + 4, end), 1)]}
+        at = end
 
 
 class Registry:

@@ -13,7 +13,7 @@ struct bytes {
 
 struct span_writer {
     struct bytes spans, resource, message, part, value;
-    uint64_t next_id, step_id;
+    uint64_t next_id, step_id, ordinal;
     struct record step; /* that the spans belong to */
 };
 
@@ -120,9 +120,11 @@ static void put_step(struct span_writer *writer, const struct record *record, st
     write_message(writer);
     writer->step = *record;
     writer->step_id = ++writer->next_id;
+    writer->ordinal = 0;
     snprintf(name, sizeof name, "rank %u", record->rank);
     put_attribute(writer, attributes, 9, "cuda.step.number", NULL, record->step);
     put_attribute(writer, attributes, 9, "cuda.step.kind", "train", 0);
+    put_attribute(writer, attributes, 9, "cuda.step.source", "nvtx", 0);
     put_attribute(writer, attributes, 9, "cuda.session.end_reason", "step", 0);
     if (record->key)
         put_attribute(writer, attributes, 9, "cuda.step.gpu_backlog", NULL, record->key - 1);
@@ -134,6 +136,8 @@ static void put_collective(struct span_writer *writer, const struct record *reco
     char text[32];
     put_attribute(writer, attributes, 9, "cuda.activity", "collective", 0);
     put_attribute(writer, attributes, 9, "cuda.collective.operation", "all_reduce", 0);
+    put_attribute(writer, attributes, 9, "cuda.collective.source", "nvtx", 0);
+    put_attribute(writer, attributes, 9, "cuda.collective.ordinal", NULL, writer->ordinal++);
     put_attribute(writer, attributes, 9, "cuda.collective.ranks", NULL, record->participants);
     put_attribute(writer, attributes, 9, "cuda.collective.bytes", NULL, record->bytes);
     snprintf(text, sizeof text, "0x%llx", (unsigned long long)record->communicator);

@@ -21,6 +21,7 @@ sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "tests/training")]
 
 import jobs  # noqa: E402
 import jobs_spans  # noqa: E402
+import make_code_trace  # noqa: E402
 import make_export  # noqa: E402
 import registry  # noqa: E402
 
@@ -89,6 +90,23 @@ class Spans(unittest.TestCase):
             subprocess.run([sys.executable, ROOT / "tests/training/simulate.py", "--ranks", "4", "--steps", "2", "--otlp", path,
                             "--truth", Path(self.folder.name, "truth.json"), *map(str, options)], check=True)
             self.check(lines_of(path))
+
+    def test_the_simulators_spans_in_protobuf(self):
+        simulate = [sys.executable, ROOT / "tests/training/simulate.py", "--ranks", "4", "--steps", "2", "--records", "-", "--truth", "/dev/null"]
+        records = subprocess.run(simulate, check=True, capture_output=True).stdout
+        spans = subprocess.run([CUSPAN.parent / "records_to_otlp"], input=records, check=True, capture_output=True).stdout
+        documents = list(registry.documents_in(spans))
+        self.assertEqual(len(documents), 8)
+        self.check(documents)
+
+    def test_made_traces(self):
+        for kind in ("small", "threads", "wide"):
+            made = subprocess.run([sys.executable, ROOT / "tests/support/make_trace.py", kind], check=True, capture_output=True).stdout
+            self.check([json.loads(line) for line in made.splitlines()])
+        for kind, make in make_code_trace.MAKERS.items():
+            if kind != "hostile":  # is to be wrong
+                with self.subTest(kind):
+                    self.check([json.loads(line) for line in make(1).lines()])
 
     def test_columns_of_exports(self):
         self.assertEqual(list(REGISTRY.problems_of_attributes(make_export.attributes(make_export.COLUMNS), REGISTRY.spans)), [])
