@@ -6,7 +6,9 @@ import json
 from contextlib import contextmanager
 
 from make_trace import START_NS, Trace, attributes, value
+from registry import Registry
 
+REGISTRY = Registry()
 MIB = 1 << 20
 MAIN = (4711, "main")
 DEVICE = {  # an H200, as far as the tables and findings need
@@ -123,7 +125,7 @@ class Program(Trace):
         self.call(name, duration, ptr=f"0x{address:x}", **args)
 
     def lines(self):
-        resources = {"process": {"service.name": self.program, "process.pid": self.pid, "service.instance.id": f"i{self.pid}",
+        resources = {"process": {"service.name": self.program, "process.pid": self.pid, "service.instance.id": f"{self.pid:08x}-0000-4000-8000-000000000000",
                                  "host.id": "a1b2"}}
         for key, _ in self.spans:
             if key != "process":
@@ -142,5 +144,8 @@ class Program(Trace):
             self.spans[-1][1]["attributes"].append({"key": "cuda.session.lost", "value": value(self.lost)})
         if self.is_exited:
             self.spans[-1][1]["attributes"].append({"key": "cuda.session.end_reason", "value": value("exit")})
-        path.write_text("\n".join(self.lines()) + "\n")
+        lines = list(self.lines())
+        wrong = REGISTRY.problems(map(json.loads, lines))
+        assert not wrong, wrong
+        path.write_text("\n".join(lines) + "\n")
         return path
