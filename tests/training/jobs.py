@@ -7,7 +7,8 @@ there. Waiting, bubbles and lateness follow from that. jobs_spans.py writes the 
     job = Job(Plan("ddp", ranks=16, steps=30, seed=1, fault="throttled"))
     job.run()                   # job.ranks[i].steps: spans by the true clock; job.truth: what was planted
 
-PROGRAMS: ddp, fsdp_tp (shards in groups of hosts, tensor parallel within), pipeline (1F1B, with data parallel replicas), moe.
+PROGRAMS: ddp, fsdp_tp (shards in groups of hosts, tensor parallel within), pipeline (1F1B, with data parallel replicas), grid (the same
+with tensor parallelism within the stages), moe.
 FAULTS says what each one does, and to which programs it belongs."""
 
 import random
@@ -18,12 +19,12 @@ LAUNCH_NS, ARRIVE_NS = 6 * US, 4 * US
 OPERATIONS = {"all_reduce": ("AllReduce", lambda n: 2 * (n - 1) / n), "all_gather": ("AllGather", lambda n: (n - 1) / n),
               "reduce_scatter": ("ReduceScatter", lambda n: (n - 1) / n), "all_to_all": ("AlltoAll", lambda n: (n - 1) / n),
               "send": ("Send", lambda n: 1), "recv": ("Recv", lambda n: 1)}
-ALL = ("ddp", "fsdp_tp", "pipeline", "moe")
+ALL = ("ddp", "fsdp_tp", "pipeline", "grid", "moe")
 # The expected first finding: a rank, a host, a link, a cause (the finding's name), or nothing at all.
 FAULTS = {
     "none": ("nothing", ALL),
-    "late": ("rank", ("ddp", "fsdp_tp", "pipeline")),      # more work on the GPU of a rank, in each step
-    "late_host_thread": ("rank", ("ddp", "fsdp_tp")),      # a rank's program pauses within each step
+    "late": ("rank", ALL[:-1]),      # more work on the GPU of a rank, in each step
+    "late_host_thread": ("rank", ALL[:-1]),      # a rank's program pauses within each step
     "throttled": ("rank", ALL),                            # all kernels of a rank take longer
     "late_host": ("host", ("ddp", "fsdp_tp")),             # all ranks of a host
     "loader": ("rank", ("ddp", "fsdp_tp")),                # one rank loads data before its first call
@@ -152,12 +153,13 @@ class Job:
         plan = self.plan
         everyone, fast, slow = list(range(plan.ranks)), 150e9, 40e9
         self.world = Communicator(self.key(), everyone, slow)
-        self.tensor = min(plan.per_host, 4) if plan.program == "fsdp_tp" else 1
-        self.stages = 4 if plan.program == "pipeline" else 1
+        self.tensor = min(plan.per_host, 4) if plan.program == "fsdp_tp" else 2 if plan.program == "grid" else 1
+        self.stages = 4 if plan.program in ("pipeline", "grid") else 1
         self.groups = [Communicator(self.key(), everyone[at:at + self.tensor], fast) for at in range(0, plan.ranks, self.tensor)]
         self.shards = [Communicator(self.key(), everyone[at::self.tensor], slow) for at in range(self.tensor)]
-        replicas = plan.ranks // self.stages
-        self.replicas = [Communicator(self.key(), everyone[at * replicas:(at + 1) * replicas], slow) for at in range(self.stages)]
+        of_stage, each = plan.ranks // self.stages, 2 if plan.program == "grid" else 1
+        self.replicas = [Communicator(self.key(), everyone[at * of_stage + of:(at + 1) * of_stage:each], slow)
+                         for at in range(self.stages) for of in range(each)]
         self.pairs = Communicator(self.key(), everyone, slow)
 
     def plant(self):
@@ -170,7 +172,7 @@ class Job:
         self.bad_step = draw.randrange(plan.steps // 3, plan.steps - 2)
         self.truth = {"fault": plan.fault, "expected": what, "rank": self.bad.number, "host": f"node-{self.bad.host}", "share": self.share}
         self.step_us = plan.layers * 3 * plan.kernel_us
-        if plan.program == "pipeline":
+        if self.stages > 1:
             self.step_us *= 2 + (self.stages - 1) / 4
         if plan.fault in ("loader", "loaders", "late_host_thread", "gc", "one_step", "warm_up"):
             plan.is_ahead = False  # a program that runs ahead hides them
@@ -345,10 +347,11 @@ def fsdp_tp(job, rank):
 
 
 def pipeline(job, rank):
-    """1F1B without interleaving; sends and receives have a stream for each direction."""
-    plan, replicas = job.plan, job.plan.ranks // job.stages
-    stage, microbatches = rank.number // replicas, 8
-    before, after = rank.number - replicas, rank.number + replicas
+    """1F1B without interleaving; sends and receives have a stream for each direction. In a grid, the ranks of a pair divide each layer."""
+    plan, of_stage = job.plan, job.plan.ranks // job.stages
+    stage, microbatches = rank.number // of_stage, 8
+    before, after = rank.number - of_stage, rank.number + of_stage
+    replicas = next(each for each in job.replicas if rank.number in each.members)
     is_first, is_last = stage == 0, stage == job.stages - 1
 
     def receive(peer, stream):
@@ -368,10 +371,19 @@ def pipeline(job, rank):
         rank.wait(stream, "compute")
         sends[stream] = rank.post("send", job.pairs, 1 << 20, stream, peer)
 
+    def reduce():
+        if job.tensor > 1:
+            rank.wait("tensor", "compute")
+            part = rank.post("all_reduce", job.groups[rank.number // job.tensor], 1 << 20, "tensor")
+            yield part
+            rank.join(part, "tensor")
+            rank.wait("compute", "tensor")
+
     def forward():
         if not is_first:
             yield from receive(before, "recv_f")
         rank.launch("gemm", plan.kernel_us)
+        yield from reduce()
         if not is_last:
             yield from send(after, "send_f")
 
@@ -379,6 +391,7 @@ def pipeline(job, rank):
         if not is_last:
             yield from receive(after, "recv_b")
         rank.launch("gemm_dx", plan.kernel_us)
+        yield from reduce()
         rank.launch("gemm_dw", plan.kernel_us)
         if not is_first:
             yield from send(before, "send_b")
@@ -398,8 +411,8 @@ def pipeline(job, rank):
         yield from settle("send_f")
         yield from settle("send_b")
         rank.wait("comm", "compute")
-        if replicas > 1:
-            part = rank.post("all_reduce", job.replicas[stage], 4 << 20, "comm")
+        if len(replicas.members) > 1:
+            part = rank.post("all_reduce", replicas, 4 << 20, "comm")
             yield part
             rank.join(part, "comm")
         rank.wait("compute", "comm")
@@ -433,4 +446,4 @@ def moe(job, rank):
     job.finish(rank)
 
 
-PROGRAMS = {"ddp": ddp, "fsdp_tp": fsdp_tp, "pipeline": pipeline, "moe": moe}
+PROGRAMS = {"ddp": ddp, "fsdp_tp": fsdp_tp, "pipeline": pipeline, "grid": pipeline, "moe": moe}

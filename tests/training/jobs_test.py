@@ -38,7 +38,7 @@ def plan_of(program, fault, seed, is_long=False):
     options = options_of(draw, is_long)
     if fault == "late_host":
         options["ranks"] = max(16, options["ranks"])
-    if program in ("pipeline", "fsdp_tp"):
+    if program in ("pipeline", "grid", "fsdp_tp"):
         options["ranks"] = max(16, options["ranks"])
     if options["ranks"] * options["steps"] > 3200:
         options["steps"] = 50 if options["ranks"] == 64 else 100

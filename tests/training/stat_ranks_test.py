@@ -264,6 +264,23 @@ class Jobs(unittest.TestCase):
         self.assertEqual((status, [row["finding"] for row in found]), (0, ["straggler"]))
         self.assertIn(f"host {truth['host']} (all of its 4 ranks", found[0]["evidence"])
 
+    def test_ranks_that_trace_other_steps(self):
+        """Their peers wait in sends and receives of which the other side is not there. That is not their own work."""
+        job = jobs.Job(jobs.Plan("pipeline", ranks=16, steps=16, seed=7020, per_host=8))
+        job.run()
+        job.ranks[5].steps, job.ranks[2].steps = job.ranks[5].steps[6:], job.ranks[2].steps[:-5]
+        jobs_spans.Writer(job, Path(self.folder.name, "job")).write()
+        self.assertNotIn("straggler", [row["finding"] for row in self.findings(Path(self.folder.name, "job"))[1]])
+
+    def test_a_late_rank_in_a_pipeline_with_tensor_parallelism(self):
+        """It passes its lateness on to the other rank of its pair, to later stages, and to the sends that go on beside their work."""
+        for fault, cause in (("late_host_thread", "the host is late with its launches"), ("throttled", "its kernels take longer")):
+            with self.subTest(fault):
+                folder, truth = self.write(fault, program="grid", ranks=16, fault=fault)
+                status, found = self.findings(folder)
+                self.assertEqual((status, [row["finding"] for row in found]), (0, ["straggler"]))
+                self.assertRegex(found[0]["evidence"], rf"^rank {truth['rank']} \(.* in 7 of 7 steps, .*{cause}")
+
     def test_steps_that_are_not_whole(self):
         """The program's exit takes long on one rank, and its span records this."""
         folder, _ = self.write(program="ddp")

@@ -240,15 +240,31 @@ static struct blocking blocking_of(const struct pending *pending, const struct r
                              .idle_ns = next_ns > end && work_end(step) <= end ? (float)(next_ns - end) : 0};
 }
 
-/* Exposed communication belongs to the collective that started last, so that no time counts twice. */
-static void expose(struct ranks *ranks, const struct rank_step *step, uint64_t from_ns, uint64_t until_ns)
+/* The collective of the step that ends first after the time, and, of equal ones, started last; or NULL. */
+static struct pending *first_to_end(struct process_rank *process, uint32_t step, uint64_t time_ns)
+{
+    struct pending *first = NULL;
+    for (size_t i = process->pending_count; i--;) {
+        struct pending *pending = &process->pending[i];
+        if (pending->step == step && pending->collective.end_ns > time_ns &&
+            (!first || pending->collective.end_ns < first->collective.end_ns))
+            first = pending;
+    }
+    return first;
+}
+
+/* Exposed communication belongs to the collective that ends first, so that no time counts twice: compute goes
+ * on when that one has ended. A send of a pipeline may go on for longer, beside that compute. */
+static void expose(struct ranks *ranks, struct rank_step *step, uint64_t from_ns, uint64_t until_ns)
 {
     struct process_rank *process = &ranks->ranks[step->rank];
-    for (size_t i = process->pending_count; i-- && from_ns < until_ns;) {
-        struct pending *pending = &process->pending[i];
+    while (from_ns < until_ns) {
+        struct pending *pending = first_to_end(process, (uint32_t)(step - ranks->steps), from_ns);
+        if (!pending) {
+            step->unknown_ns += until_ns - from_ns;
+            return;
+        }
         uint64_t end = pending->collective.end_ns < until_ns ? pending->collective.end_ns : until_ns;
-        if (pending->step != (uint32_t)(step - ranks->steps) || end <= from_ns)
-            continue;
         block(pending, from_ns, end);
         from_ns = end;
     }
@@ -383,7 +399,8 @@ struct ranks_parts ranks_parts_of(const struct rank_step *step)
  * own time is not below that of the host. */
 double ranks_own_ns(const struct rank_step *step)
 {
-    uint64_t duration = step->swept_ns - step->window_ns, others = step->waiting_ns + step->transfer_ns;
+    uint64_t duration = step->swept_ns - step->window_ns;
+    uint64_t others = step->waiting_ns + step->transfer_ns + step->unknown_ns;
     if (step->step.is_partial) { /* waiting and transfers of collectives that are not passed are unknown */
         struct ranks_parts parts = ranks_parts_of(step);
         duration = parts.duration_ns;
@@ -411,6 +428,11 @@ static void end_steps(struct ranks *ranks)
         end_sweep(ranks, &ranks->steps[i]);
     for (size_t i = 0; i < ranks->rank_count; i++)
         match_pending(ranks, (uint32_t)i, NULL, UINT64_MAX, 0);
+}
+
+/* From here on, equal numbers are the same step of the job. */
+static void number_steps(struct ranks *ranks)
+{
     for (size_t i = 0; i < ranks->rank_count; i++) {
         struct process_rank *rank = &ranks->ranks[i];
         if (rank->shift_votes)
@@ -538,6 +560,7 @@ void ranks_finish(struct ranks *ranks, struct ranks_report *report)
     *report = (struct ranks_report){0};
     end_steps(ranks);
     ranks_instances_end(ranks);
+    number_steps(ranks);
     ranks_find_jobs(ranks);
     ranks_find_stages(ranks);
     report_collectives(ranks, report);

@@ -124,6 +124,22 @@ static double slope_of(const struct clock_sample *samples, size_t count)
     return slope;
 }
 
+/* How much more uncertain than a sample's noise the line is at its worse end, as a share of the noise's
+ * variance. The chosen samples are the first ones, and may all be from a part of the job. */
+static double leverage_of(const struct host_pair *pair, size_t chosen)
+{
+    const struct clock_sample *samples = pair->samples;
+    double middle = 0, squares = 0, farthest = 0;
+    for (size_t i = 0; i < chosen; i++)
+        middle += minus(samples[i].time_ns, samples[0].time_ns) / (double)chosen;
+    for (size_t i = 0; i < pair->count; i++) {
+        double distance = minus(samples[i].time_ns, samples[0].time_ns) - middle;
+        squares += i < chosen ? distance * distance : 0;
+        farthest = fmax(farthest, distance * distance);
+    }
+    return 1 / (double)chosen + (squares > 0 ? farthest / squares : 0);
+}
+
 static struct fit fit_pair(struct host_pair *pair)
 {
     size_t count = choose(pair);
@@ -135,8 +151,10 @@ static struct fit fit_pair(struct host_pair *pair)
         values[i] =
             pair->samples[i].difference_ns - fit.drift * minus(pair->samples[i].time_ns, fit.origin_ns);
     fit.offset_ns = ranks_median(values, count);
-    /* 1.48 MAD is the standard deviation of normal noise; the last hop is a part of it. */
-    fit.uncertainty_ns = 2 * 1.4826 * ranks_mad(values, count, fit.offset_ns);
+    /* 1.48 MAD is the standard deviation of normal noise; the last hop is a part of it. Few samples say
+     * little about their spread. */
+    double deviation = 1.4826 * (1 + 2 / sqrt((double)count)) * ranks_mad(values, count, fit.offset_ns);
+    fit.uncertainty_ns = 2 * deviation * sqrt(1 + (fit.drift != 0 ? leverage_of(pair, count) : 0));
     free(values);
     return fit;
 }

@@ -54,6 +54,7 @@ struct rank_step {
     uint64_t idle_ns, communication_ns;
     uint64_t waiting_ns;                   /* exposed, for other ranks */
     uint64_t transfer_ns;                  /* exposed, on all ranks alike */
+    uint64_t unknown_ns;                   /* exposed, of collectives that were not compared */
     uint64_t first_call_ns, first_work_ns; /* UINT64_MAX: none */
     uint64_t last_call_ns;                 /* end; 0: none */
     uint64_t host_ns;                      /* that the host works for the step */

@@ -25,9 +25,17 @@ static void close_instance(struct ranks *ranks, struct instance *instance)
     ranks->free_instance = at;
 }
 
+/* How long its ranks waited in it is unknown. */
 static void drop_instance(struct ranks *ranks, struct instance *instance)
 {
     ranks->losses.incomplete++;
+    for (size_t i = 0; i < instance->count; i++) {
+        const struct arrival *arrival = &instance->arrivals[i];
+        uint64_t number = instance->step + (uint64_t)(int64_t)arrival->step_difference;
+        struct rank_step *step = ranks_find_step(ranks, arrival->rank, number);
+        if (step)
+            step->unknown_ns += (uint64_t)arrival->blocked_ns;
+    }
     free(instance->arrivals);
     instance->arrivals = NULL;
     instance->capacity = 0;

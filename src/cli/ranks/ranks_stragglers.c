@@ -22,8 +22,11 @@
 #define ALWAYS_STEPS_MIN 5
 #define SLOWEST_STEPS                                                                                        \
     0.1 /* of its late steps: otherwise another one is slower, and no rank waits for this one */
-#define DELAY_ROUNDS     20
-#define INHERITED_SHARE  0.5  /* of a delay that is inherited: the cause is at least so late */
+#define DELAY_ROUNDS    20
+#define INHERITED_SHARE 0.5 /* of a delay that is inherited: the cause is at least so late */
+#define PASSED_ON_SHARE                                                                                      \
+    0.5 /* the same in another pipeline: the finding's delay is at most so large a part                      \
+         */
 #define SURE_STEPS       0.75 /* of all steps: a rank that is late in this many is not late by chance */
 #define SURE_DEVIATIONS  4.0  /* of single steps, if it is late in fewer */
 #define RARE_STEPS       0.1 /* of all steps: late in few of them, but by much, such as in garbage collections */
@@ -325,18 +328,28 @@ static void examine(struct ranks *ranks, struct ranks_report *report, const stru
     }
 }
 
-/* Whether it only waits for another straggler of its pipeline: one whose own work takes longer, or, if
- * nobody's does, one that is later. */
+/* Whether it explains the finding, whose rank does no more work than its peers: a straggler of its pipeline
+ * whose own work takes longer, or, if nobody's does, one that is later. Tensor parallelism passes on the
+ * lateness to other pipelines, where less of it arrives. */
+static bool explains(const struct ranks *ranks, const struct ranks_finding *other,
+                     const struct ranks_finding *finding)
+{
+    const struct process_rank *cause = &ranks->ranks[other->rank], *rank = &ranks->ranks[finding->rank];
+    if (cause->job != rank->job)
+        return false;
+    if (cause->pipeline == rank->pipeline)
+        return (other->is_work || other->delay_ns > finding->delay_ns) &&
+               other->delay_ns > INHERITED_SHARE * finding->delay_ns;
+    return cause->is_in_pipeline && rank->is_in_pipeline && other->is_work &&
+           finding->delay_ns < PASSED_ON_SHARE * other->delay_ns;
+}
+
 static bool is_inherited(const struct ranks *ranks, const struct ranks_report *report, size_t at)
 {
     const struct ranks_finding *finding = &report->findings[at];
-    for (size_t i = 0; !finding->is_work && i < report->finding_count; i++) {
-        const struct ranks_finding *other = &report->findings[i];
-        if (i != at && (other->is_work || other->delay_ns > finding->delay_ns) &&
-            other->delay_ns > INHERITED_SHARE * finding->delay_ns &&
-            ranks->ranks[other->rank].pipeline == ranks->ranks[finding->rank].pipeline)
+    for (size_t i = 0; !finding->is_work && i < report->finding_count; i++)
+        if (i != at && explains(ranks, &report->findings[i], finding))
             return true;
-    }
     return false;
 }
 
