@@ -320,7 +320,7 @@ static void note_others(struct picture *picture)
                 "other trace here (--trace ID):", "other traces here (--trace ID):");
     for (size_t i = 0; i < trace->list_count && shown < OTHER_TRACES_SHOWN; i++) {
         const char *id = trace_id_text(trace, (uint32_t)i);
-        if (strcmp(id, trace_string(trace, trace->id)) == 0)
+        if (trace->list[i].spans == 0 || strcmp(id, trace_string(trace, trace->id)) == 0)
             continue;
         text_add_format(&note, " %.8s (%zu)", id, trace->list[i].spans);
         shown++;

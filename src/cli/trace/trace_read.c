@@ -559,7 +559,6 @@ static void start_again(struct reader *reader, uint32_t chosen)
     reader->store.omissions = (struct store_omissions){0};
     reader->spans_seen = 0;
     trace->id = trace_intern(trace, trace_id_text(trace, chosen));
-    trace->others = trace->list_count - 1;
 }
 
 static enum status take_nothing(void *context, struct trace *segment, struct error *err)
@@ -582,10 +581,18 @@ enum status trace_read_one(const struct trace_input *input, const char *trace_id
         status = read_files(&reader, err);
     if (status == STATUS_OK)
         status = choose(&reader, trace_id, &chosen, err);
-    if (status == STATUS_OK) {
+    /* The first time, attributes are not read, so spans have counted that turn out to be odd. */
+    for (uint32_t before = TRACE_NONE; status == STATUS_OK && chosen != before;) {
+        before = chosen;
         start_again(&reader, chosen);
         status = read_files(&reader, err);
+        if (status == STATUS_OK && trace->list[chosen].spans == 0)
+            status = choose(&reader, trace_id, &chosen, err);
     }
+    if (status == STATUS_OK && trace->list[chosen].spans == 0)
+        status = complain_empty(&reader, err);
+    for (uint32_t i = 0; i < trace->list_count; i++)
+        trace->others += i != chosen && trace->list[i].spans > 0;
     if (status == STATUS_OK)
         status = finish_reading(&reader, err);
     fill_facts(&reader, facts);

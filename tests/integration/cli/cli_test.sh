@@ -227,6 +227,11 @@ expect "an empty file" 1 "$cuspan" show /dev/null
 one_line "an empty file"
 expect "no such trace" 1 "$cuspan" show --trace ffffffff small.jsonl
 one_line "no such trace"
+tail -c +2 "$here/../../fuzz/seeds/otlp_json/odd_after_choice" >odd.pb # the largest trace cannot be read
+expect "another trace can be read" 0 "$cuspan" show odd.pb
+says "another trace can be read" "$out" "*trace 0af7651916cd43dd8448eb211c803131*"
+expect "a trace that cannot be read" 1 "$cuspan" show --trace 0af7651916cd43dd8448eb211c80319c odd.pb
+one_line "a trace that cannot be read"
 late=$here/../../../examples/training/late_rank.jsonl.gz
 expect "ranks" 0 "$cuspan" show --width 110 "$late"
 says "ranks" "$out" "*rank 0  vm *ms ·*░*rank 1  late by 34.3 ms  vm *  0 ns *█ compute*step 15*"
