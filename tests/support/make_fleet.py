@@ -257,6 +257,7 @@ def copy_of(template, shift, process_key, job_key, rng):
     put(data, template.moment_at, time_cells(template.moment + shift, is_json))
     key = HEX.searchsorted(np.frombuffer(f"{int(job_key):016x}".encode(), np.uint8))
     for at, length in template.names:
+        at, length = at + 1, length - 1  # the agent writes no leading zero
         data[at:at + length] = HEX[HEX.searchsorted(data[at:at + length]) ^ key[:length]]
     return data
 

@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "python"))
 sys.path.insert(0, str(ROOT / "tests/support"))
 import duckdb  # noqa: E402
+import pyarrow  # noqa: E402
 
 import cuspan.fleet  # noqa: E402
 from cuspan.fleet import Problem  # noqa: E402
@@ -35,6 +36,7 @@ from cuspan.fleet.__main__ import main as command  # noqa: E402
 from cuspan.fleet import _check, _columns, _engine_duckdb, _progress  # noqa: E402
 from cuspan.fleet._compare import compare  # noqa: E402
 from make_export import documents  # noqa: E402
+from registry import Registry  # noqa: E402
 
 BUILD = ROOT / "build"
 RECORDINGS = sorted([*(ROOT / "examples/recordings").glob("*.cuspanrec"), *(ROOT / "examples/training").glob("*.cuspanrec")])
@@ -910,6 +912,16 @@ class Lists(unittest.TestCase):
             found = set(re.findall(rf"CALL_GROUP_{group.upper()}, \w+, \w+\}}, /\* (\w+) \*/", text))
             self.assertGreater(len(found), 10)
             self.assertEqual(names, sorted(found), group)
+
+    def test_a_made_fleet_is_what_the_agent_writes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([sys.executable, ROOT / "tests/support/make_fleet.py", BUILD, folder, "--json", "--sets", "1", "--spans", "1000"],
+                           check=True, capture_output=True)
+            made, = Path(folder).iterdir()
+            with pyarrow.input_stream(str(made), compression="zstd") as stream:
+                lines = stream.read().splitlines()
+        self.assertGreater(len(lines), 5)
+        self.assertEqual(Registry().problems(map(json.loads, lines)), [])
 
 
 if __name__ == "__main__":
