@@ -117,7 +117,10 @@ package opentelemetry-instrumentation-aiohttp-client "$OTEL aiohttp http_server_
 package starlette "opentelemetry-sdk httpx httpx2[zstd] blockbuster anyio trio python-multipart itsdangerous jinja2 pyyaml" tests
 package uvicorn "httpx2 websockets wsproto zttp httptools a2wsgi trustme cryptography python-dotenv watchfiles pytest-mock pytest-codspeed
     anyio pyyaml uvloop" tests
-package gunicorn "gevent eventlet setuptools pytest-cov pytest-asyncio httpx h2 uvloop cryptography" tests
+# What starts and ends processes, and workers of each kind, without the thousands of tests of parsers
+package gunicorn "gevent eventlet setuptools pytest-cov pytest-asyncio httpx h2 uvloop cryptography" tests \
+    --ignore-glob "*/test_asgi_*" --ignore-glob "*/test_http*" --ignore-glob "*_requests.py"
 package aiohttp "pytest-mock pytest-aiohttp pytest-asyncio re-assert freezegun trustme proxy.py brotli isal blockbuster pytest-codspeed
-    pytest-cov pytest-xdist" tests
+    pytest-cov pytest-xdist" tests/test_web_app.py tests/test_web_functional.py tests/test_client_functional.py tests/test_web_middleware.py \
+    tests/test_connector.py tests/test_worker.py tests/test_run_app.py
 suites_end
