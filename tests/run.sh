@@ -167,7 +167,9 @@ part_gpu-service() { needs_gpu && tests/gpu/service.sh build/log/gpu-service; }
 part_gpu-numbers() { needs_gpu && tests/gpu/numbers/numbers.sh build/log/gpu-numbers; }
 
 # Other projects' tests, whose sources are in $SUITES.
-part_suites-gpu() { needs_gpu && tests/suites/gpu.sh build/log/suites-gpu; }
+part_suites-gpu() { # part_suites-gpu SUITE...
+    needs_gpu && tests/suites/gpu.sh build/log/suites-gpu "$@"
+}
 
 part_processes() { needs_gpu && tests/gpu/processes.sh build/gpu-processes build; }
 
@@ -452,7 +454,9 @@ release_parts() {
     run_part fleet-failures "deploy/fleet: every part fails at several moments, and no delivered span is missing"
     run_part ranks "findings across ranks: 200 seeds; 1,024 ranks with 500 collectives a step"
     run_part trainers "steps of PyTorch's and JAX's trainers on a CPU (4 GB to download)"
-    run_part suites-gpu "tests of CuPy, PyTorch, Triton and NVIDIA's samples with and without the agent, on this machine's GPU"
+    run_part suites-gpu "tests of PyTorch, Triton and NVIDIA's samples with and without the agent, on this machine's GPU" \
+        part_suites-gpu torch-cuda torch-profiler triton-core triton-language triton-runtime samples
+    run_part suites-gpu-cupy "the same with CuPy's tests" part_suites-gpu cupy-cuda cupy-core
     run_part fleet-exporter "the Collector's ClickHouse exporter with the tables of deploy/fleet, in ClickHouse's engine"
     run_part job-balanced "a training job's ranks, through Collectors that balance by trace"
     run_part profiles "OTLP profiles, through a Collector"

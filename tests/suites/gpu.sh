@@ -50,11 +50,11 @@ run_pytest() {
         -n "${PROCESSES:-8}" --dist loadscope --test-limit "$TEST_LIMIT_S" "${@:2}")
 }
 
-# shards NUMBER NAME FOLDER TESTS [ARGUMENTS...]: each shard has every NUMBERth file of the folder TESTS
+# [SEPARATE=FILE] shards NUMBER NAME FOLDER TESTS [ARGUMENTS...]: each shard has every NUMBERth file of the folder TESTS, but not FILE
 shards() {
     local shard files
     for ((shard = 1; shard <= $1; shard++)); do
-        mapfile -t files < <(cd "$SUITES/$3" 2>/dev/null && find "$4" -name 'test_*.py' | sort | awk "NR % $1 == $shard % $1")
+        mapfile -t files < <(cd "$SUITES/$3" 2>/dev/null && find "$4" -name 'test_*.py' ! -path "*/${SEPARATE:-none}" | sort | awk "NR % $1 == $shard % $1")
         [ ${#files[@]} -gt 0 ] || [ "$shard" = 1 ] || return 0
         suite "$2.$shard" "$3" run_pytest "$3" "${files[@]:-$4}" "${@:5}"
     done
@@ -66,11 +66,13 @@ samples() {
 }
 
 # --dist load: by class (loadscope), pytest-xdist would run a test that ended its process again.
-shards 8 cupy-cuda cupy tests/cupy_tests/cuda_tests --dist load -k "not slow and not profile"
-shards 12 cupy-core cupy tests/cupy_tests/core_tests --dist load -k "not broadcast and not huge"
+shards 6 cupy-cuda cupy tests/cupy_tests/cuda_tests --dist load -k "not slow and not profile"
+shards 8 cupy-core cupy tests/cupy_tests/core_tests --dist load -k "not broadcast and not huge"
 suite torch-cuda pytorch run_pytest pytorch test/test_cuda.py -k "not (large or oom or caching or huge or memory_snapshot)"
 suite torch-profiler pytorch run_pytest pytorch test/profiler
-shards 1 triton-core triton python/test/unit/language -k "test_bin_op or test_reduce1d or test_dot or test_atomic_rmw"
-shards 1 triton-runtime triton python/test/unit/runtime
+suite triton-core triton run_pytest triton python/test/unit/language/test_core.py --dist load \
+    -k "test_bin_op or test_reduce1d or test_dot or test_atomic_rmw"
+SEPARATE=test_core.py shards 4 triton-language triton python/test/unit/language --dist load
+shards 1 triton-runtime triton python/test/unit/runtime --dist load
 suite samples cuda-samples samples
 suites_end

@@ -87,7 +87,7 @@ package() {
     fi
     venv_of "${PYTHONS%% *}" "$venv" || return
     [ -d "$OUTDIR/package" ] || cp -r "$ROOT/python" "$OUTDIR/package" # for its entry point; building leaves files there
-    read -ra needs <<<"$2"
+    read -rd "" -a needs <<<"$2"
     if ! "$venv/bin/python" -m pip install -q --disable-pip-version-check pytest pytest-timeout "${needs[@]}" "$folder" "$OUTDIR/package" \
         >"$OUTDIR/$1-pip.log" 2>&1; then
         not_run "$1" "pip could not install it ($OUTDIR/$1-pip.log)"

@@ -50,6 +50,6 @@ def pytest_runtest_protocol(item):
 
 
 if __name__ == "__main__":
-    sys.path[:] = [os.getcwd(), *sys.path[1:], sys.path[0]]  # the folder of this file comes last, for the plugin
+    sys.path[:] = [*sys.path[1:], os.getcwd(), sys.path[0]]  # what is installed comes before the sources; this folder is for the plugin
     with open(sys.argv[-1], "w", encoding="utf-8") as results:
         sys.exit(pytest.main(["-p", "run_pytest", *sys.argv[1:-1]], plugins=[Results(results)]))
