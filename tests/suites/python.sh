@@ -50,7 +50,7 @@ suite() {
 
 # regrtest PYTHON TEST... FILE: in a process for each test; no network
 regrtest() {
-    (cd "$OUTDIR" && limited_s "$LIMIT_S" "${*: -1}" "$1" -m test -j2 --timeout 300 --junit-xml "${*: -1}" "${@:2:$#-2}")
+    (cd "$OUTDIR" && limited_s "$LIMIT_S" "${*: -1}" "$1" -m test -j2 --timeout 600 --junit-xml "${*: -1}" "${@:2:$#-2}")
 }
 
 cpython() {
@@ -120,7 +120,7 @@ package uvicorn "httpx2 websockets wsproto zttp httptools a2wsgi trustme cryptog
 # What starts and ends processes, and workers of each kind, without the thousands of tests of parsers
 package gunicorn "gevent eventlet setuptools pytest-cov pytest-asyncio httpx h2 uvloop cryptography" tests \
     --ignore-glob "*/test_asgi_*" --ignore-glob "*/test_http*" --ignore-glob "*_requests.py"
-package aiohttp "pytest-mock pytest-aiohttp pytest-asyncio re-assert freezegun trustme proxy.py brotli isal blockbuster pytest-codspeed
-    pytest-cov pytest-xdist" tests/test_web_app.py tests/test_web_functional.py tests/test_client_functional.py tests/test_web_middleware.py \
-    tests/test_connector.py tests/test_worker.py tests/test_run_app.py
+package aiohttp "pytest-mock pytest-cov re-assert freezegun trustme proxy.py brotli isal zlib_ng blockbuster pytest-codspeed" \
+    tests/test_web_app.py tests/test_web_functional.py tests/test_web_middleware.py tests/test_client_functional.py tests/test_connector.py \
+    tests/test_worker.py tests/test_run_app.py
 suites_end
