@@ -117,7 +117,7 @@ package opentelemetry-instrumentation-aiohttp-client "$OTEL aiohttp http_server_
 package starlette "opentelemetry-sdk httpx httpx2[zstd] blockbuster anyio trio python-multipart itsdangerous jinja2 pyyaml" tests
 package uvicorn "httpx2 websockets wsproto zttp httptools a2wsgi trustme cryptography python-dotenv watchfiles pytest-mock pytest-codspeed
     anyio pyyaml uvloop" tests
-# What starts and ends processes, and workers of each kind, without the thousands of tests of parsers
+# The tests that start and end processes, and of workers of each kind, without the thousands of tests of parsers
 package gunicorn "gevent eventlet setuptools pytest-cov pytest-asyncio httpx h2 uvloop cryptography" tests \
     --ignore-glob "*/test_asgi_*" --ignore-glob "*/test_http*" --ignore-glob "*_requests.py"
 package aiohttp "pytest-mock pytest-cov re-assert freezegun trustme proxy.py brotli isal zlib_ng blockbuster pytest-codspeed" \
