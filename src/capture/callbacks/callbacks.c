@@ -236,7 +236,7 @@ static uint32_t copy_params(struct call_record *record, const struct call_plan *
         if (source->how & PARAM_DEREF) {
             if (!succeeded && source->how & PARAM_OUT)
                 continue;
-            memcpy((void *)&at, at, sizeof at);
+            memcpy((void *)&at, (const void *)at, sizeof at);
             if (!at)
                 continue;
             at += source->member;

@@ -228,7 +228,7 @@ static cuda_stream_handle stream_of(enum call_domain domain, uint32_t cbid,
             continue;
         const uint8_t *at = (const uint8_t *)data->functionParams + source->offset;
         if (source->how & PARAM_DEREF) {
-            memcpy((void *)&at, at, sizeof at);
+            memcpy((void *)&at, (const void *)at, sizeof at);
             at = at ? at + source->member : NULL;
         }
         if (at)
