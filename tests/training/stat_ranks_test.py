@@ -258,6 +258,13 @@ class Jobs(unittest.TestCase):
         self.assertEqual(sorted(row["job"] for row in both), 8 * [1] + 8 * [2])
         self.assertEqual([row["own_ns"] for row in both if row["job"] != job], [row["own_ns"] for row in rows])
 
+    def test_one_of_two_ranks_loads_slowly(self):
+        """That rank is late. Not all of them load data while their GPUs are idle."""
+        folder, truth = self.write(program="ddp", ranks=2, fault="loader")
+        found = self.findings(folder)[1]
+        self.assertEqual([row["finding"] for row in found], ["straggler"])
+        self.assertRegex(found[0]["evidence"], rf"^rank {truth['rank']} \(.*it starts its steps late")
+
     def test_a_late_host(self):
         folder, truth = self.write(fault="late_host")
         status, found = self.findings(folder)

@@ -21,7 +21,7 @@ struct step_facts {
     double exposed_min_ns;          /* without waiting for other ranks */
     double own_max_ns, own_mean_ns; /* without stragglers */
     uint32_t heaviest;              /* stage whose ranks have the most work in the mean, without stragglers */
-    double loader_ns;               /* median */
+    double loader_ns;               /* median, without stragglers */
     const uint8_t *trace_id;
 };
 
@@ -86,17 +86,16 @@ static struct step_facts facts_of(const struct ranks *ranks, const struct ranks_
         facts.duration_ns += (double)parts->duration_ns / (double)count;
         if (facts.exposed_min_ns < 0 || exposed < facts.exposed_min_ns)
             facts.exposed_min_ns = exposed > 0 ? exposed : 0;
-        scratch[i] = (double)parts->loader_ns;
         if (is_straggler(ranks, report, rows[i].rank))
             continue;
-        usual++;
+        scratch[usual++] = (double)parts->loader_ns;
         add_to_stage(ranks, stages, &rows[i]);
         facts.own_mean_ns += own;
         facts.own_max_ns = own > facts.own_max_ns ? own : facts.own_max_ns;
     }
     if (usual)
         facts.own_mean_ns /= (double)usual;
-    facts.loader_ns = ranks_median(scratch, count);
+    facts.loader_ns = ranks_median(scratch, usual);
     facts.heaviest = heaviest_of(ranks, stages);
     return facts;
 }
