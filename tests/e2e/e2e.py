@@ -6,6 +6,7 @@ Also decodes the payloads with an independent decoder. Called by tests/e2e/run.s
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -112,6 +113,36 @@ class Runner:
             found.append(f"delivered {report['delivered']}, in Jaeger {len(spans)}")
         return found
 
+    def run_two(self, path, *options):
+        """Two processes of one command, which are one trace. Returns their reports."""
+        for old in self.out.glob("report.*"):
+            old.unlink()
+        host = [self.build / "agent_host", self.build / "libcuspan.so", self.build / "libcuspan-replay.so", path]
+        script = 2 * (shlex.join(map(str, host)) + "; ") + "true"
+        environment = {key: value for key, value in os.environ.items()
+                       if not key.startswith(("OTEL_", "CUSPAN_")) and key not in ("TRACEPARENT", "TRACESTATE")}
+        command = [self.build / "cuspan", "run", "--set", f"cupti.library={self.build}/libcuspan-replay.so", "--set", "on_signal=",
+                   "--set", f"report_file={self.out}/report", *options, "sh", "-c", script]
+        subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment, timeout=120, check=True)
+        return [json.loads(report.read_text()) for report in self.out.glob("report.*")]
+
+    def skew(self, path, jaeger):
+        """Jaeger moves spans that are not within their parents, and warns, unless the address of both resources is the same.
+        Here these are two processes, and the host and its GPU."""
+        found = []
+        for setting, warns in ("resource_ip=true", False), ("resource_ip=false", True):
+            reports = self.run_two(path, "--endpoint", f"http://localhost:{jaeger.otlp_http}", "--set", setting)
+            found += [line for report in reports for line in check_report(report)]
+            traces = {trace for report in reports for trace in report["traces"]}
+            spans = jaeger.traces(traces, sum(report["spans"] for report in reports) + 1)
+            pids = {span.resource["process.pid"] for span in spans if any(key.startswith("hw.") for key in span.resource)}
+            if len(traces) != 1 or len(pids) != 2:
+                found.append(f"{len(traces)} traces, GPU work of processes {pids}")
+            warnings = [warning for trace in traces for warning in jaeger.warnings(trace)]
+            if warns != any("clock skew" in warning for warning in warnings) or (warnings and not warns):
+                found.append(f"{setting}: Jaeger warns {len(warnings)} times: {warnings[:5]}")
+        return found
+
     def payloads(self, path):
         """One run with two outputs, protobuf with gzip and JSON. Decoded independently, they are equal."""
         sink = Sink()
@@ -180,6 +211,7 @@ def main():
                         "--cupti-version", "12.0")
             runner.case(f"{path.stem}, payloads decoded", runner.payloads, path)
         first = next((path for path in recordings if path.stem != "service"), recordings[0])
+        runner.case(f"{first.stem}: clock skew in Jaeger", runner.skew, first, jaeger)
         runner.case(f"{first.stem} as JSON", runner.to_backend, first, jaeger.otlp_http, jaeger, protocol="http/json")
         runner.case(f"{first.stem} by gRPC", runner.to_backend, first, jaeger.otlp_grpc, jaeger, protocol="grpc")
         runner.case(f"{first.stem} by gRPC through a Collector", runner.to_backend, first, collector.otlp_grpc, jaeger,

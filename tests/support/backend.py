@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-WARNINGS = "@jaeger@warnings"  # where Jaeger reports problems of a span
 
 
 HELD = []  # sockets that keep ports from other processes until this process ends
@@ -141,11 +140,9 @@ class Jaeger:
     def close(self):
         self.process.close()
 
-    def _read(self, trace_id, raw):
-        # Jaeger 2.13 knows the first spelling, later versions the second.
-        query = "?raw_traces=true&rawTraces=true" if raw else ""
-        try:
-            answer = get(f"{self.api}/traces/{trace_id}{query}")
+    def _read(self, trace_id):
+        try:  # Jaeger 2.13 knows the first spelling, later versions the second.
+            answer = get(f"{self.api}/traces/{trace_id}?raw_traces=true&rawTraces=true")
         except urllib.error.HTTPError as error:
             if error.code == 404:
                 return []
@@ -157,18 +154,21 @@ class Jaeger:
         Collector forwards them a little later."""
         deadline = time.monotonic() + seconds
         while True:
-            spans = [span for trace_id in trace_ids for span in self._read(trace_id, raw=True)]
+            spans = [span for trace_id in trace_ids for span in self._read(trace_id)]
             if len(spans) >= expected or time.monotonic() > deadline:
                 return spans
             time.sleep(0.2)
 
     def warnings(self, trace_id):
-        """Jaeger's warnings about the spans, which it adds when it prepares the trace for its page. Call this last: its
-        memory store keeps the corrections in the spans themselves."""
-        found = []
-        for span in self._read(trace_id, raw=False):
-            found += [f"{span.name}: {warning}" for warning in span.attributes.get(WARNINGS, [])]
-        return found
+        """Jaeger's warnings about the spans, as its page shows them: the page has an API of its own, and api/v3 lacks those about
+        clock skew. Call this last: its memory store keeps the corrections in the spans themselves."""
+        try:
+            traces = json.loads(get(f"http://localhost:{self.port}/api/traces/{trace_id}"))["data"]
+        except urllib.error.HTTPError as error:
+            if error.code == 404:
+                return []
+            raise
+        return [f"{span['operationName']}: {warning}" for trace in traces for span in trace["spans"] for warning in span.get("warnings") or []]
 
 
 class Collector:
