@@ -205,6 +205,7 @@ struct ranks_rank_row {
     double lateness_total_ns;
     uint64_t last_count, instance_count; /* collectives where it was last, and all of its collectives */
     double own_ns, peers_own_ns;         /* medians over steps */
+    double delay_ns;                     /* the same of own_ns - peers_own_ns */
     int64_t step_shift;                  /* its step numbers minus those of the others */
 };
 

@@ -178,6 +178,7 @@ static void fill_row(struct ranks_rank_row *row, struct standing *standing)
     row->lateness_total_ns = standing->lateness_total_ns;
     row->own_ns = ranks_series_quantile(&standing->own, 0.5);
     row->peers_own_ns = ranks_series_quantile(&standing->peers_own, 0.5);
+    row->delay_ns = ranks_series_quantile(&standing->over, 0.5);
     row->score = row->own_ns > 0 ? row->peers_own_ns / row->own_ns : 1;
 }
 

@@ -2,7 +2,7 @@
 -- order: delay_ns
 -- note: Delay is how much longer than that of its peers a rank's own time is: the step without communication that nothing overlaps, or the work of its host, if that is longer. The median over the steps.
 -- note: Peers have the same kinds of collectives; in a pipeline, they share the communicator that moves most bytes.
--- note: Lateness is how much later than the median rank it arrives in the collectives of a step. Negative: earlier.
+-- note: Lateness is how much later than the median rank it arrives, the sum over the collectives of a step. Negative: earlier.
 -- note: First, last and cut steps do not count. cuspan stat --findings also says what is late, and names hosts and links.
 @step_times,
 bounds AS (

@@ -116,7 +116,8 @@ static void add_collectives(const struct rank_job *job, const struct stat *stat,
     X(RANK_LATENESS_NS, "lateness_ns", "lateness", STAT_NS)                                                  \
     X(RANK_LAST_SHARE, "last_share", "last in", STAT_SHARE)                                                  \
     X(RANK_OWN_NS, "own_ns", "own time", STAT_NS)                                                            \
-    X(RANK_PEERS_NS, "peers_own_ns", "of its peers", STAT_NS)
+    X(RANK_PEERS_NS, "peers_own_ns", "of its peers", STAT_NS)                                                \
+    X(RANK_DELAY_NS, "delay_ns", "delay", STAT_NS)
 STAT_COLUMNS_OF(rank_columns, RANK_COLUMNS);
 
 /* Data that the analysis could not use; "" if there is none. */
@@ -161,12 +162,13 @@ static int compare_numbers(const void *a, const void *b)
 static void add_ranks(const struct rank_job *job, const struct stat *stat, struct stat_report *report,
                       struct ranks_report *found)
 {
-    struct stat_table *table = STAT_ADD_TABLE(
-        report, "ranks", "Ranks",
-        "The score is the own time of the peers divided by that of the rank: below 1 is slower. "
-        "Lateness is how much later than the median rank it arrives in a step's collectives; "
-        "negative is earlier.",
-        rank_columns);
+    struct stat_table *table = STAT_ADD_TABLE(report, "ranks", "Ranks",
+                                              "The score is the own time of the peers divided by that of the "
+                                              "rank: below 1 is slower. Lateness is how "
+                                              "much later than the median rank it arrives, the sum over the "
+                                              "collectives of a step; negative is earlier. "
+                                              "The delay is what a step loses by it.",
+                                              rank_columns);
     qsort(found->ranks, found->rank_count, sizeof *found->ranks, compare_numbers);
     for (size_t i = 0; i < found->rank_count; i++) {
         const struct ranks_rank_row *from = &found->ranks[i];
@@ -183,6 +185,7 @@ static void add_ranks(const struct rank_job *job, const struct stat *stat, struc
         row[RANK_LAST_SHARE] = stat_ratio((double)from->last_count, (double)from->instance_count);
         row[RANK_OWN_NS] = stat_int((uint64_t)from->own_ns);
         row[RANK_PEERS_NS] = stat_int((uint64_t)from->peers_own_ns);
+        row[RANK_DELAY_NS] = (struct stat_value){.i = (int64_t)from->delay_ns};
     }
     char *losses = describe_losses(&found->losses);
     table->note = stat_table_own(table, xasprintf("%s%s", table->note, losses)).text;
