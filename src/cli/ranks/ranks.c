@@ -76,7 +76,7 @@ static uint32_t host_of(struct ranks *ranks, const char *name)
         return known;
     int_map_set(&ranks->host_numbers, key, (uint32_t)ranks->host_count);
     ranks->hosts = xgrow(ranks->hosts, &ranks->host_capacity, ranks->host_count + 1, sizeof *ranks->hosts);
-    ranks->hosts[ranks->host_count].name = xstrdup(name);
+    ranks->hosts[ranks->host_count] = (struct host){.name = xstrdup(name)};
     return (uint32_t)ranks->host_count++;
 }
 
