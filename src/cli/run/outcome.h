@@ -32,7 +32,7 @@ struct outcome_end {
     bool is_recorded;                    /* delivered to a recording */
 };
 
-/* What an output gets. */
+/* The unit of an output's data. */
 struct outcome_unit {
     const char *one, *many;
 };

@@ -63,10 +63,10 @@ expect "help" 0 "$cuspan" help
 says "help" "$out" "*run *record *replay *show *stat *overhead *check *top *counters *doctor *cdi *version *help*"
 expect "--help" 0 "$cuspan" --help
 for command in $("$cuspan" help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do
-    expect "help $command" 0 "$cuspan" help $command
+    expect "help $command" 0 "$cuspan" help "$command"
     says "help $command" "$out" "usage: cuspan $command*"
-    expect "$command --help" 0 "$cuspan" $command --help
-    man_page $command
+    expect "$command --help" 0 "$cuspan" "$command" --help
+    man_page "$command"
 done
 man_page cuspan
 expect "help settings" 0 "$cuspan" help settings

@@ -71,6 +71,18 @@ class Spans(unittest.TestCase):
                                stderr=subprocess.DEVNULL)
                 self.check(lines_of(spans))
 
+    def test_the_doubles_of_older_cuptis(self):
+        """Both of the replay's APIs, as the oldest version of each and as the newest, with all details."""
+        for options in (("--api", "classic", "--cupti-version", "12.0"), ("--api", "classic", "--cupti-version", "12.9"), ("--cupti-version", "13.5")):
+            for detail in "summary", "graph-nodes", "full":
+                spans = Path(self.folder.name, "spans.jsonl")
+                spans.unlink(missing_ok=True)
+                for name in "threads", "graph_nodes":
+                    subprocess.run([CUSPAN, "replay", "--set", f"detail={detail}", *options, "--file", spans, ROOT / f"examples/recordings/{name}.cuspanrec"],
+                                   check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                with self.subTest(f"{options} {detail}"):
+                    self.check(lines_of(spans))
+
     def test_recorded_spans(self):
         for path in ("examples/training/late_rank.jsonl.gz", "tests/training/recordings/ddp-selection.jsonl.gz"):
             self.check(lines_of(ROOT / path))
