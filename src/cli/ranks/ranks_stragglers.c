@@ -27,6 +27,7 @@
 #define PASSED_ON_SHARE                                                                                      \
     0.5 /* the same in another pipeline: the finding's delay is at most so large a part                      \
          */
+#define PASSED_ON_SAVING 0.25 /* or its saving */
 #define SURE_STEPS       0.75 /* of all steps: a rank that is late in this many is not late by chance */
 #define SURE_DEVIATIONS  4.0  /* of single steps, if it is late in fewer */
 #define RARE_STEPS       0.1 /* of all steps: late in few of them, but by much, such as in garbage collections */
@@ -342,7 +343,8 @@ static bool explains(const struct ranks *ranks, const struct ranks_finding *othe
         return (other->is_work || other->delay_ns > finding->delay_ns) &&
                other->delay_ns > INHERITED_SHARE * finding->delay_ns;
     return cause->is_in_pipeline && rank->is_in_pipeline && other->is_work &&
-           finding->delay_ns < PASSED_ON_SHARE * other->delay_ns;
+           (finding->delay_ns < PASSED_ON_SHARE * other->delay_ns ||
+            finding->saving_ns < PASSED_ON_SAVING * other->saving_ns);
 }
 
 static bool is_inherited(const struct ranks *ranks, const struct ranks_report *report, size_t at)
