@@ -430,7 +430,7 @@ static void end_steps(struct ranks *ranks)
         match_pending(ranks, (uint32_t)i, NULL, UINT64_MAX, 0);
 }
 
-/* From here on, equal numbers are the same step of the job. */
+/* Afterward, equal numbers mean the same step of the job. */
 static void number_steps(struct ranks *ranks)
 {
     for (size_t i = 0; i < ranks->rank_count; i++) {

@@ -113,7 +113,7 @@ class Spool(Case):
             self.expect(spans, self.totals(by_process[report["pid"]]), is_long=report is not runs[0][2])
         for *_, report in runs[1:]:
             self.assertEqual(report["metrics"]["made"], report["metrics"]["delivered"])
-        # A process that ends right after it delivered the last record leaves the empty file to whoever comes next.
+        # A process that ends right after it delivered the last record leaves the empty file to the next one.
         requests, _ = self.send("--endpoint", f"http://127.0.0.1:{self.sink.port}")
         self.assertEqual((requests, list(self.spool.iterdir())), ([], []))
 

@@ -509,7 +509,7 @@ class Memory(Findings):
         self.assertIn("cudaMalloc in range request", row["evidence"])
 
     def leak_of(self, kernel, size):
-        """What is found if each step allocates a block of this size, and a kernel of this name runs."""
+        """The findings if each step allocates a block of this size and a kernel of this name runs."""
         self.p = Program()
         self.p.launch(kernel, 10 * US)
         self.loop(100, lambda: self.p.allocate(size, duration=3 * US))

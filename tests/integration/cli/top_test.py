@@ -127,7 +127,7 @@ class Top(unittest.TestCase):
             if "window_ns" not in agent:
                 continue
             self.check_figures(agent, durations)
-            # All windows together, from the first on, last from the begin until the look: not shorter than what the agent said
+            # All windows together, from the start of tracing until the look: not shorter than what the agent said
             # before this look, nor longer than what it says now.
             shown_ns += agent["window_ns"]
             while answers and answers[0][0] < look["time_ns"]:
