@@ -48,7 +48,8 @@
 #define AGENT_OPTIONS CONFIG, SERVICE_NAME, DETAIL, SET, LIBRARY, QUIET
 #define OUTPUT_OPTIONS                                                                                       \
     ENDPOINT, PROTOCOL,                                                                                      \
-        OUTPUT_FILE(OPTION_FILE, "file", "FILE", "append spans to this file as OTLP JSON lines"),            \
+        OUTPUT(OPTION_FILE, "file", "FILE",                                                                  \
+               "append spans to this file as OTLP JSON lines (\"-\": standard output)"),                     \
         FLAG(OPTION_CONSOLE, "console", "write spans to standard output, as OTLP JSON lines")
 
 static const struct command_option run_options[] = {

@@ -169,7 +169,7 @@ class Effects(MannersCase):
                                ("name", {**nowhere, "endpoint": "http://collector:4318"}),
                                ("metrics", {**nowhere, "endpoint": "http://collector.invalid:4318", "cupti.flush_interval_ms": 50})):
             with self.subTest(name):
-                env = {"LD_PRELOAD": str(watch), "GETENV_NOTES": str(notes), "LC_ALL": "C.UTF-8",
+                env = {"LD_PRELOAD": preloadable(watch), "GETENV_NOTES": str(notes), "LC_ALL": "C.UTF-8",
                        "OTEL_METRICS_EXPORTER": "otlp" if name == "metrics" else "none", **SOON}
                 result = self.host("plain", settings, env | ({"http_proxy": "http://127.0.0.1:1"} if name == "proxy" else {}))
                 self.assertEqual((result.status, result.out), (exits_test.STATUS, "host: done\n"), result.err)

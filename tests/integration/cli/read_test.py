@@ -339,7 +339,6 @@ class Streams(Case):
                                  (("diff", "--base", "-", "--new", "-"), "only once"), (("diff", "--base", "-", "--new", "/dev/stdin"), "only once"),
                                  (("stat", "--save", "-", self.all), "--save cannot write to standard output"),
                                  (("stat", "--sqlite", "-", self.all), "--sqlite cannot write to standard output"),
-                                 (("replay", "--file", "-", self.all), "--file cannot write to standard output"),
                                  (("run", "--console", "--protocol", "grpc", "true"), "--endpoint (or --protocol), --file and --console"),
                                  (("start", "--all", "17"), "--all and 17 exclude each other"),
                                  (("doctor", "--list", "--json"), "--list only lists"), (("doctor", "--list", "--only", "cupti"), "--list only lists"),
