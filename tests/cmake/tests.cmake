@@ -42,8 +42,8 @@ foreach(test ${slow})
   endif()
 endforeach()
 
-# Tests in which a sanitizer would find nothing: of scripts, of symbols, of how much memory is used, of probabilities.
+# Tests in which a sanitizer would find nothing: of scripts, of Python, of symbols, of how much memory is used, of probabilities.
 label(release-only integration/bench integration/bench_guard integration/bounds_memory integration/clickhouse
-      integration/clickhouse_schema integration/diff_statistics integration/fetch_sources integration/gpu_numbers
+      integration/clickhouse_schema integration/diff_statistics integration/fetch_sources integration/fleet integration/gpu_numbers
       integration/grafana_dashboards integration/processes_check integration/python_with integration/sampler_sdk
       integration/security_symbols training/acceptance)
