@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 
 static char *_Atomic taken; /* "NAME=VALUE" strings; an empty one ends them */
 static char **_Atomic list; /* of these; NULL ends it */
