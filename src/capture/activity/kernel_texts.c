@@ -233,8 +233,8 @@ static const char *read_name(const struct activity_record *record)
     return current()->texts + name->text;
 }
 
-/* A system call for each record, only with hardware counters. */
-static bool is_cupti_s_own(const struct activity_record *record)
+/* Reads by system calls for each record, but only with hardware counters. */
+static bool is_own_kernel_of_cupti(const struct activity_record *record)
 {
     char text[sizeof GPU_COUNTERS_OWN_KERNEL + 1];
     return self_memory_read_text((uint64_t)(uintptr_t)record->name, text, sizeof text) > 0 &&
@@ -243,7 +243,7 @@ static bool is_cupti_s_own(const struct activity_record *record)
 
 const char *kernel_texts_find(const struct activity_record *record)
 {
-    if (texts->has_counters && is_cupti_s_own(record))
+    if (texts->has_counters && is_own_kernel_of_cupti(record))
         return GPU_COUNTERS_OWN_KERNEL;
     const char *text = record->graph_node_id ? NULL : name_of_launch(record->correlation_id);
     if (!text)

@@ -14,9 +14,8 @@ int cmd_fleet(int argc, char **argv)
             return EXIT_OK;
         }
     }
-    fputs("cuspan fleet is a part of cuspan's Python package: run python -m cuspan fleet. Without it, and "
-          "with the "
-          "wheel in the folder dist: pip install --find-links dist 'cuspan[fleet]'\n",
+    fputs("cuspan fleet is a part of cuspan's Python package: run python -m cuspan fleet. To install it "
+          "from the folder dist: pip install --find-links dist 'cuspan[fleet]'\n",
           stderr);
     return EXIT_USAGE;
 }

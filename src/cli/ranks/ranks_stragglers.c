@@ -22,11 +22,9 @@
 #define ALWAYS_STEPS_MIN 5
 #define SLOWEST_STEPS                                                                                        \
     0.1 /* of its late steps: otherwise another one is slower, and no rank waits for this one */
-#define DELAY_ROUNDS    20
-#define INHERITED_SHARE 0.5 /* of a delay that is inherited: the cause is at least so late */
-#define PASSED_ON_SHARE                                                                                      \
-    0.5 /* the same in another pipeline: the finding's delay is at most so large a part                      \
-         */
+#define DELAY_ROUNDS     20
+#define INHERITED_SHARE  0.5  /* of a delay that is inherited: the cause is at least so late */
+#define PASSED_ON_SHARE  0.5  /* in another pipeline: the finding's delay is at most so large a part */
 #define PASSED_ON_SAVING 0.25 /* or its saving */
 #define SURE_STEPS       0.75 /* of all steps: a rank that is late in this many is not late by chance */
 #define SURE_DEVIATIONS  4.0  /* of single steps, if it is late in fewer */
