@@ -234,8 +234,10 @@ static bool is_same_file(const char *a, const char *b)
     struct stat of_a, of_b;
     if (!strcmp(a, "-") || !strcmp(b, "-"))
         return false;
-    return stat(a, &of_a) == 0 && S_ISREG(of_a.st_mode) && stat(b, &of_b) == 0 &&
-           of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+    if (stat(a, &of_a) != 0)
+        return !strcmp(a, b); /* it would be made, and read as an empty file */
+    return S_ISREG(of_a.st_mode) && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+           of_a.st_ino == of_b.st_ino;
 }
 
 /* Writing would destroy what is to be read, and standard input has one reader. */
