@@ -309,9 +309,11 @@ class Commands(Case):
         endpoint = f"http://127.0.0.1:{backend.free_ports(1)[0]}"
         program = self.host("inject", "play", settings={"output_file": None, "endpoint": endpoint, "exit_deadline_ms": 100})
         self.after(program, "play: 0")
-        failed = self.cuspan("flush", "--timeout", "200", status=1)
-        self.assertIn("flush failed: not all was delivered in time", failed.stderr)
-        status = self.ask(program.pid, "status")
+        status = {"outputs": [{}]}
+        while "trouble" not in status["outputs"][0]:  # until the agent has tried to deliver
+            failed = self.cuspan("flush", "--timeout", "200", status=1)
+            self.assertIn("flush failed: not all was delivered in time", failed.stderr)
+            status = self.ask(program.pid, "status")
         self.assertEqual(status["outputs"][0]["on_way"], status["spans"])
         self.assertIn("cannot deliver: ", status["outputs"][0]["trouble"])
         self.assertRegex(self.cuspan("status").stdout, "last error: cannot deliver: .*onnect")

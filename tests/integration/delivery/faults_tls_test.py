@@ -9,6 +9,7 @@ import os
 import pty
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -108,24 +109,26 @@ class Tls(faults_case.Case):
                            "OTEL_EXPORTER_OTLP_CERTIFICATE": str(self.keys / "ca.pem"),
                            "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": str(self.keys / certificate),
                            "OTEL_EXPORTER_OTLP_CLIENT_KEY": str(self.keys / key)}
-                    for command in ("replay", "--set", "exit_deadline_ms=300", faults_case.recording("threads")), ("doctor",):
-                        said = self.on_a_terminal([faults_case.BUILD / "cuspan", *command], env)
+                    longest = f"exit_deadline_ms={faults_case.LONGEST_MS}"
+                    for command in ("replay", "--set", longest, faults_case.recording("threads")), ("doctor",):
+                        said = self.on_a_terminal([faults_case.BUILD / "cuspan", *command], env, until="has a pass phrase")
                         self.assertIn("has a pass phrase", said)
                         self.assertNotRegex(said, "(?i)enter.*pass")
 
-    def on_a_terminal(self, command, env):
-        """The text that a program writes to its controlling terminal, whose echo stays on."""
+    def on_a_terminal(self, command, env, until):
+        """The text that a program writes to its controlling terminal, whose echo stays on, until it ends or says `until`."""
         child, terminal = pty.fork()
         if child == 0:
             os.execve(command[0], [str(part) for part in command], env)
-        said = b""
+        said = ""
         with contextlib.suppress(OSError):  # it ended
-            while part := os.read(terminal, 4096):
+            while until not in said and (part := os.read(terminal, 4096)):
                 self.assertTrue(termios.tcgetattr(terminal)[3] & termios.ECHO)
-                said += part
+                said = re.sub(r"\s+", " ", said + part.decode())
         os.close(terminal)
+        os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        return re.sub(r"\s+", " ", said.decode())
+        return said
 
     def test_an_authority_file_that_is_missing(self):
         self.is_distrusted(self.server(tls=bad.server_tls(self.keys)), "cannot deliver to .*nowhere.*ca_file",
