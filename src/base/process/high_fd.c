@@ -4,11 +4,17 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#define FIRST 256
+
 int high_fd(int number)
 {
-    if (number < 0 || number > STDERR_FILENO)
+    if (number < 0 || number >= FIRST)
         return number;
-    int moved = fcntl(number, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    int moved = fcntl(number, F_DUPFD_CLOEXEC, FIRST);
+    if (moved < 0 && number > STDERR_FILENO)
+        return number; /* the process may not have so many */
+    if (moved < 0)
+        moved = fcntl(number, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     int saved_errno = errno;
     close(number);
     errno = saved_errno;

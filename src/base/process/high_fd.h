@@ -1,11 +1,13 @@
-/* Keeps our descriptors out of the numbers 0, 1 and 2. If the host has closed one of these, the kernel gives
- * the number to the next file that anyone opens, and what the host then prints would go into it. */
+/* Keeps our descriptors out of the numbers that the host gets or expects. If it has closed 0, 1 or 2, the
+ * kernel gives the number to the next file that anyone opens, and what the host then prints would go into it.
+ * Others are the same as without us: programs put files at fixed low numbers, and close ranges of them. */
 #ifndef CUSPAN_BASE_PROCESS_HIGH_FD_H
 #define CUSPAN_BASE_PROCESS_HIGH_FD_H
 
-/* Moves a new descriptor above 2 and returns its number. -1 and errno: it was -1, or there is no free one; it
- * is closed then. The result is close-on-exec if it was moved. For all that opens a descriptor, except files:
- * these are opened with base/files.h. Async-signal-safe. */
+/* Moves a new descriptor to 256 or above, or at least above 2 where the process may not have so many, and
+ * returns its number. -1 and errno: it was -1, or there is no free one; it is closed then. The result is
+ * close-on-exec if it was moved. For all that opens a descriptor, except files: these are opened with
+ * base/files.h. Async-signal-safe. */
 int high_fd(int number);
 
 /* The same for the two ends of a pipe or socket pair that were made with the result `made`. */

@@ -126,10 +126,10 @@ static void test_an_unknown_birth_is_not_compared(void **state)
     guarded_fd_close(&fd);
 }
 
-static void test_new_descriptors_are_above_standard_error(void **state)
+static void test_new_descriptors_are_high(void **state)
 {
     int saved[3], ends[2];
-    struct rlimit limit, three;
+    struct rlimit limit, three, hundred;
     (void)state;
     for (int i = 0; i < 3; i++)
         saved[i] = fcntl(i, F_DUPFD, 10);
@@ -138,6 +138,9 @@ static void test_new_descriptors_are_above_standard_error(void **state)
     int file = high_fd(open("/dev/null", O_RDONLY));
     int paired = high_fd_pair(pipe2(ends, O_CLOEXEC), ends);
     getrlimit(RLIMIT_NOFILE, &limit);
+    hundred = (struct rlimit){100, limit.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &hundred);
+    int limited = high_fd(open("/dev/null", O_RDONLY)), same = high_fd(limited);
     three = (struct rlimit){3, limit.rlim_max};
     setrlimit(RLIMIT_NOFILE, &three);
     int none = high_fd(open("/dev/null", O_RDONLY)), saved_errno = errno;
@@ -147,7 +150,8 @@ static void test_new_descriptors_are_above_standard_error(void **state)
         dup2(saved[i], i);
         close(saved[i]);
     }
-    assert_true(file > 2 && paired == 0 && ends[0] > 2 && ends[1] > 2);
+    assert_true(file > 255 && paired == 0 && ends[0] > 255 && ends[1] > 255);
+    assert_true(limited > 2 && limited < 100 && same == limited);
     assert_true(fcntl(file, F_GETFD) & FD_CLOEXEC);
     assert_int_equal(none, -1);
     assert_true(saved_errno == EINVAL || saved_errno == EMFILE);
@@ -155,6 +159,7 @@ static void test_new_descriptors_are_above_standard_error(void **state)
     assert_int_equal(high_fd(-1), -1);
     assert_int_equal(high_fd_pair(-1, ends), -1);
     close(file);
+    close(limited);
     close(ends[0]);
     close(ends[1]);
 }
@@ -201,7 +206,7 @@ int main(void)
         cmocka_unit_test(test_a_folder_with_the_inode_of_ours_stays_open),
         cmocka_unit_test(test_a_later_file_with_the_inode_of_ours_stays_open),
         cmocka_unit_test(test_an_unknown_birth_is_not_compared),
-        cmocka_unit_test(test_new_descriptors_are_above_standard_error),
+        cmocka_unit_test(test_new_descriptors_are_high),
         cmocka_unit_test(test_signals_of_our_writes_do_not_reach_the_host),
     };
     return cmocka_run_group_tests(tests, begin, end);
