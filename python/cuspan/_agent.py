@@ -129,7 +129,17 @@ def _find() -> Agent | None:
 
 _agent: Agent | None = None
 _calls = 0
-_finding = _thread.allocate_lock()
+# Reentrant, because a signal handler can look for it, too.
+_finding = _thread.RLock()
+
+
+def _renew_lock() -> None:
+    """In a forked child: another thread of the parent may hold the lock."""
+    global _finding
+    _finding = _thread.RLock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
 _on_found: list[Callable[[Agent], None]] = []
 
 

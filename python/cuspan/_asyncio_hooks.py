@@ -98,7 +98,7 @@ def _in_context(original: Callable[..., Awaitable[Result]]) -> Callable[..., Awa
     return call
 
 
-def _run_in_context(func: Callable[..., Result], *args: Any, **kwargs: Any) -> Result:
+def _run_in_context(func: Callable[..., Result], /, *args: Any, **kwargs: Any) -> Result:
     _link.link.sync_safely()
     try:
         return func(*args, **kwargs)

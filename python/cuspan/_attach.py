@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from typing import Any
 
 from cuspan import _agent, _guard, _link
 from cuspan._decorates import Decorates
@@ -24,6 +25,10 @@ class attach(Decorates):
     def __init__(self, traceparent: str | None = None, tracestate: str | None = None) -> None:
         self._traceparent = traceparent
         self._tracestate = tracestate
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy is not in use."""
+        return {**vars(self), "_attached": None}
 
     def __enter__(self) -> None:
         made = None

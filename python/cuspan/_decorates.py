@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import sys
 import types
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Callable, TypeVar, cast
@@ -27,6 +28,19 @@ class Decorates:
 
     def __call__(self, function: Decorated) -> Decorated:
         return decorated(function, self._begin_again)
+
+
+@_guard.guarded(False)
+def is_function(value: object) -> bool:
+    """Whether the object, rather than its text, is meant: not by one that `with` can enter."""
+    names: set[str] = set()
+    for each in _mro(type(value)):
+        names.update(_members(each))
+    return not issubclass(type(value), str) and ("__get__" in names or "__call__" in names and "__enter__" not in names)
+
+
+_mro = type.__dict__["__mro__"].__get__  # a metaclass can make each access raise
+_members = type.__dict__["__dict__"].__get__
 
 
 def decorated(function: Decorated, begin: Begin) -> Decorated:
@@ -54,6 +68,10 @@ def _decorated(function: Any, begin: Begin) -> Any:
         return made
     if kind is property:
         return property(_decorated(function.fget, begin), function.fset, function.fdel, function.__doc__)
+    if kind is functools.cached_property:
+        made = kind(_decorated(function.func, begin))
+        made.attrname = function.attrname
+        return made
     if isinstance(function, type) or not callable(function):
         raise TypeError(f"only functions and callable objects can be decorated, not {function!r}")
     return _proxy_of(function, begin)
@@ -88,7 +106,20 @@ def _of_generator(function: Callable[..., Any], begin: Begin) -> Callable[..., A
 
     def generate(*args: Any, **kwargs: Any) -> Any:
         with begin():
-            return (yield from function(*args, **kwargs))
+            generator = function(*args, **kwargs)
+            resume, given = generator.send, None
+            while True:  # not `yield from`, which closes the generator instead of passing GeneratorExit
+                try:
+                    values = [resume(given)]
+                except StopIteration as stop:
+                    return stop.value
+                finally:
+                    given = None  # an exception refers to this frame
+                try:
+                    given = yield values.pop()  # so that this frame does not keep it
+                    resume = generator.send
+                except BaseException as error:
+                    resume, given = generator.throw, error
 
     code = getattr(function, "__code__", None)
     is_awaitable = code is not None and code.co_flags & inspect.CO_ITERABLE_COROUTINE
@@ -99,22 +130,34 @@ def _of_async_generator(function: Callable[..., Any], begin: Begin) -> Callable[
     async def generate_async(*args: Any, **kwargs: Any) -> Any:
         with begin():
             generator = function(*args, **kwargs)
-            try:
-                value = await generator.__anext__()
-                while True:
-                    try:
-                        sent = yield value
-                    except GeneratorExit:
-                        await generator.aclose()
-                        raise
-                    except BaseException as error:
-                        value = await generator.athrow(error)
-                    else:
-                        value = await generator.asend(sent)
-            except StopAsyncIteration:  # the function's own would be a RuntimeError
-                return
+            step = _first_step(generator)
+            while True:
+                try:
+                    values = [await step]
+                except StopAsyncIteration:  # the function's own would be a RuntimeError
+                    return
+                finally:
+                    step = None
+                try:
+                    step = generator.asend((yield values.pop()))
+                except BaseException as error:
+                    step = generator.athrow(error)
 
     return generate_async
+
+
+def _first_step(generator: Any) -> Any:
+    """Without the hooks of the event loop, which would close this generator and the one around it at the same time."""
+    hooks = sys.get_asyncgen_hooks()
+    try:
+        sys.set_asyncgen_hooks(None, _no_finalizer)
+        return generator.asend(None)
+    finally:
+        sys.set_asyncgen_hooks(*hooks)
+
+
+def _no_finalizer(_generator: object) -> None:
+    pass
 
 
 # --- callable objects: a torch.nn.Module, a cached function, a function in C ---
@@ -190,12 +233,24 @@ def _proxy_of(target: Any, begin: Begin) -> Any:
         for name in {"__repr__", "__str__", *names} - _NOT_DELEGATED
         if callable(getattr(kind, name, None))
     }
+    members.update(
+        (name, getattr(kind, name)) for name in {"__dataclass_fields__", "__hash__"} & names if name not in members
+    )
     if "__get__" in members:
         members["__get__"] = lambda self, *where: decorated(_target(self).__get__(*where), begin)
     members["__call__"] = _Call(_of_function(kind.__call__, begin))
     made: Any = object.__new__(type(kind.__name__, (_Proxy,), members))
     object.__setattr__(made, "_parts", (target, begin))
     return made
+
+
+@_guard.guarded()
+def add_manager(made: object, manager: AbstractContextManager[Any]) -> None:
+    """A decorated object may have been meant as the name of `manager`: `with` enters that."""
+    kind: Any = type(made)
+    if issubclass(kind, _Proxy) and not hasattr(kind, "__enter__"):
+        kind.__enter__ = lambda _self: manager.__enter__()
+        kind.__exit__ = lambda _self, *error: manager.__exit__(*error)
 
 
 def _delegate(name: str) -> Callable[..., Any]:

@@ -7,8 +7,8 @@ another thread."""
 from __future__ import annotations
 
 import functools
-import sys
-from types import CodeType
+import inspect
+from types import FrameType
 from typing import Any, Callable, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -62,11 +62,10 @@ def _place_of(error: BaseException) -> str:
 def _comes_from_outside(error: BaseException) -> bool:
     """Whether a signal handler or a debugger has raised it while our code ran, or another thread has. All others come
     from what we called, as str() of an argument."""
-    interrupters = _interrupters()
     trace = error.__traceback__
     place = ""
     while trace is not None:
-        if trace.tb_frame.f_code in interrupters:
+        if _interrupts(trace.tb_frame):
             return True
         place = trace.tb_frame.f_globals.get("__name__", "")
         trace = trace.tb_next
@@ -74,22 +73,14 @@ def _comes_from_outside(error: BaseException) -> bool:
     return place.partition(".")[0] in _OWN_CODE and not isinstance(error, Exception)
 
 
-def _interrupters() -> set[CodeType]:
-    """The code of what the interpreter calls between two instructions."""
-    found: list[Any] = [sys.gettrace(), sys.getprofile()]
-    signal = sys.modules.get("signal")  # without it, there is no handler in Python
-    if signal is not None:
-        found += map(signal.getsignal, signal.valid_signals())
-    return {code for code in map(_code_of, found) if code is not None}
-
-
-def _code_of(function: Any) -> CodeType | None:
-    while isinstance(function, functools.partial):
-        function = function.func
-    function = getattr(function, "__func__", function)
-    if not hasattr(function, "__code__") and callable(function):
-        function = getattr(type(function).__call__, "__func__", type(function).__call__)
-    return getattr(function, "__code__", None)
+def _interrupts(frame: FrameType) -> bool:
+    """Whether it is of a handler, or of a function that traces: they are given the frame that they interrupt."""
+    code = frame.f_code
+    count = code.co_argcount
+    values = [frame.f_locals.get(name) for name in code.co_varnames[:count]]
+    if code.co_flags & inspect.CO_VARARGS:
+        values += frame.f_locals.get(code.co_varnames[count + code.co_kwonlyargcount], ())
+    return any(value is frame.f_back for value in values if type(value) is FrameType)
 
 
 def _log(error: BaseException, place: str) -> None:

@@ -74,7 +74,7 @@ class child(_Function):
         self._parent = os.getpid()
         self._variables = {name: value for name, value in environment().items() if name in (_TRACEPARENT, _TRACESTATE)}
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if os.getpid() != self._parent:
             self._arrive()
         return self._function(*args, **kwargs)
@@ -109,7 +109,7 @@ class carried(_Function):
             if hasattr(inspect, "markcoroutinefunction"):  # since 3.12
                 inspect.markcoroutinefunction(self)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         function, context = self._function, self._context
         if context is not None:  # of its kind: a coroutine or generator runs later
             function = attach(context.traceparent(), context.tracestate)(function)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import _thread
 import builtins
 import ctypes
-import functools
 import itertools
-import types
 from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Optional, TypeVar, Union, overload
 
 from cuspan import _agent, _guard
-from cuspan._decorates import Decorates
+from cuspan._decorates import Decorates, add_manager, is_function
 from cuspan._text import utf8
 
 Value = Union[bool, int, float, str]
@@ -111,6 +109,10 @@ class _Span:
         self._attributes = attributes
         self._more = more
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Nothing has started in a copy."""
+        return {**vars(self), "_open": None}
+
     def _begin(self, is_range: bool) -> None:
         agent = _agent.look()
         if agent is None:
@@ -131,7 +133,7 @@ class _Span:
         return opened.pop(at)[1]
 
     @_guard.guarded()
-    def end(self, error: BaseException | None = None, **attributes: Value) -> None:
+    def end(self, /, error: BaseException | None = None, **attributes: Value) -> None:
         """Ends it, once. With an error, its status is Error."""
         _end(self._take(), error, attributes)
 
@@ -163,8 +165,12 @@ class range(_Span, Decorates):
             made = object.__new__(cls)
         except _guard.NO_ROOM:
             return _spare
-        is_decorated = type(name) is not str and issubclass(type(name), _FUNCTIONS) and not others and not more
-        return made(name) if is_decorated else made
+        if type(name) is str or name is None or others or more or cls is not range or not is_function(name):
+            return made
+        decorated = made(name)
+        made._name = name  # it may be meant as one
+        add_manager(decorated, made)
+        return decorated
 
     def __enter__(self) -> range:
         try:
@@ -185,21 +191,6 @@ class range(_Span, Decorates):
         made = object.__new__(range)
         made._name, made._attributes, made._more = self._name, self._attributes, self._more
         return made
-
-
-# The kinds of objects that `@cuspan.range` decorates. Any other object is a name, odd as it may be.
-_FUNCTIONS = (
-    types.FunctionType,
-    types.BuiltinFunctionType,
-    types.MethodType,
-    functools.partial,
-    functools.partialmethod,
-    type(functools.lru_cache(maxsize=None)(len)),
-    staticmethod,
-    classmethod,
-    property,
-    type,
-)
 
 
 @_guard.guarded("function")

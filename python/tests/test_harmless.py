@@ -6,7 +6,9 @@ import contextlib
 import contextvars
 import copy
 import ctypes
+import dataclasses
 import functools
+import gc
 import inspect
 import logging
 import os
@@ -17,6 +19,7 @@ import threading
 import time
 import types
 import unittest
+import weakref
 from unittest import mock
 
 import cuspan
@@ -254,6 +257,41 @@ class TheProgramsOwn(unittest.TestCase):
             finally:
                 signal.signal(signal.SIGUSR1, before)
 
+    def test_a_handler_that_is_used_once(self):
+        class Slow:
+            def __str__(self):
+                signal.raise_signal(signal.SIGUSR1)
+
+        def once(*_args):
+            signal.signal(signal.SIGUSR1, before)
+            raise KeyError
+
+        before = signal.signal(signal.SIGUSR1, once)
+        self.assertRaises(KeyError, cuspan.mark, Slow())
+
+    def test_what_a_trace_function_raises(self):
+        """The interpreter then removes it."""
+
+        def trace(frame, _event, _argument):
+            if frame.f_globals["__name__"] == "cuspan._ranges":
+                return trace_line
+
+        def trace_line(_frame, _event, _argument):
+            raise KeyError
+
+        def profile(frame, _event, _argument):
+            if frame.f_globals["__name__"] == "cuspan._ranges":
+                raise KeyError
+
+        for start, function in (sys.settrace, trace), (sys.setprofile, profile):
+            before = sys.gettrace() if start is sys.settrace else sys.getprofile()
+            start(function)
+            try:
+                with self.assertRaises(KeyError):
+                    cuspan.mark("x")
+            finally:
+                start(before)
+
     def test_what_another_thread_raises(self):
         """PyThreadState_SetAsyncExc() raises between two instructions, wherever the thread is."""
         here = ctypes.c_ulong(threading.get_ident())
@@ -277,6 +315,43 @@ class TheProgramsOwn(unittest.TestCase):
             thread.join()
             _link.EXPLICIT.set(None)  # if it was raised before the body or after it
             _link.link.sync()
+
+
+class Finding(unittest.TestCase):
+    """The agent is looked for by one thread at a time."""
+
+    def test_a_signal_handler_and_a_child_that_look_meanwhile(self):
+        code = """
+import logging, os, signal, threading
+import cuspan
+from cuspan import _agent
+logging.disable(50)
+find, found = _agent._find, []
+def slow():
+    if not found:
+        found.append(1)
+        signal.raise_signal(signal.SIGUSR1)
+    return find()
+_agent._find = slow
+signal.signal(signal.SIGUSR1, lambda *_: cuspan.start("/nowhere/x.so"))
+cuspan.start("/nowhere/x.so")
+_agent._find = find
+holds, ends = threading.Event(), threading.Event()
+def hold():
+    with _agent._finding:
+        holds.set()
+        ends.wait()
+threading.Thread(target=hold).start()
+holds.wait()
+child = os.fork()
+if child == 0:
+    cuspan.start("/nowhere/x.so")
+    os._exit(0)
+print(os.waitpid(child, 0)[1])
+ends.set()
+"""
+        done = run_python(code, CUDA_INJECTION64_PATH="")
+        self.assertEqual((done.returncode, done.stdout), (0, "0\n"), done.stderr)
 
 
 class ClosedElsewhere(unittest.TestCase):
@@ -486,6 +561,14 @@ def cached(a):
     return a
 
 
+@dataclasses.dataclass
+class Point:
+    x: int
+
+    def __call__(self):
+        return self.x
+
+
 class Kinds(unittest.TestCase):
     """Decorated objects look and work as before."""
 
@@ -597,6 +680,122 @@ class Kinds(unittest.TestCase):
         self.assertEqual(closed, [1, 3, 5, 7])
         self.assertEqual(self.verbs(), ["range", "end"] * 4)
 
+    def test_how_a_generator_ends(self):
+        """By GeneratorExit, which the body may catch, and without references that keep what it used."""
+
+        def body(kind):
+            try:
+                yield 1
+            except GeneratorExit:
+                if kind == "yields":
+                    yield 2
+                return 7
+
+        ends = [
+            lambda generator: generator.close(),
+            lambda generator: generator.throw(GeneratorExit()),
+            lambda generator: generator.throw(KeyError(1)),
+            lambda generator: generator.throw(StopIteration(1)),
+        ]
+        decorated = cuspan.range("g")(body)
+        for kind in "returns", "yields":
+            for end in ends:
+                self.assertEqual(self.how(end, decorated(kind)), self.how(end, body(kind)))
+
+    def how(self, end, generator):
+        next(generator)
+        try:
+            return end(generator)
+        except BaseException as error:
+            return repr(error), repr(error.__context__), repr(getattr(error, "value", None))
+
+    def test_what_a_generator_keeps(self):
+        class Big:
+            pass
+
+        @cuspan.range("g")
+        def generate():
+            yield Big()
+            yield seen()
+
+        @cuspan.range("g")
+        async def generate_async():
+            yield Big()
+            yield seen()
+
+        async def main():
+            generator = generate_async()
+            seen.last = weakref.ref(await generator.__anext__())
+            self.assertIsNone(await generator.__anext__())
+            await self.raises(generator)
+
+        def seen():
+            return seen.last()
+
+        generator = generate()
+        seen.last = weakref.ref(next(generator))
+        self.assertIsNone(next(generator))
+        asyncio.run(main())
+
+    async def raises(self, generator):
+        class Error(Exception):
+            pass
+
+        gc.disable()
+        self.addCleanup(gc.enable)
+        error = Error()
+        with contextlib.suppress(Error):
+            await generator.athrow(error)
+        error = weakref.ref(error)
+        self.assertIsNone(error())
+
+    def test_how_an_asynchronous_generator_ends(self):
+        async def body(kind):
+            try:
+                yield 1
+            except GeneratorExit:
+                if kind == "yields":
+                    yield 2
+
+        async def how(end, generator):
+            await generator.__anext__()
+            try:
+                return await end(generator)
+            except BaseException as error:
+                return repr(error)
+
+        async def main():
+            for kind in "returns", "yields":
+                for end in (lambda made: made.aclose(), lambda made: made.athrow(GeneratorExit())):
+                    self.assertEqual(await how(end, cuspan.range("g")(body)(kind)), await how(end, body(kind)))
+
+        asyncio.run(main())
+
+    def test_an_asynchronous_generator_that_the_loop_closes(self):
+        closed, wrong = [], []
+
+        @cuspan.range("g")
+        async def generate():
+            try:
+                yield 1
+            finally:
+                await asyncio.sleep(0)
+                closed.append(1)
+
+        async def main():
+            asyncio.get_running_loop().set_exception_handler(lambda _loop, context: wrong.append(context))
+            async for _ in generate():
+                break
+            gc.collect()
+            while not closed:
+                await asyncio.sleep(0)
+            left.append(generate())
+            await left[0].__anext__()
+
+        left = []
+        asyncio.run(main())
+        self.assertEqual((wrong, closed), ([], [1, 1]))
+
     def test_a_coroutine_function(self):
         @cuspan.attach(GIVEN)
         @cuspan.range("c")
@@ -675,6 +874,72 @@ class Kinds(unittest.TestCase):
         self.assertEqual((cached(2), cached(2), cached.cache_info().hits), (2, 2, 1))
         self.assertIs(pickle.loads(pickle.dumps(cached)), cached)
         self.assertEqual(cuspan.range("x")(len)([1]), 1)
+
+    def test_an_object_without_parentheses(self):
+        """It is decorated, but `with` takes it for a name."""
+        made = cuspan.range(Callable())
+        self.assertEqual((made(1)[0], len(made)), (1, 2))
+        with made:
+            pass
+        names = [line.split()[2] for line in stub.stub_text().decode().splitlines() if line.startswith("range")]
+        self.assertEqual(names, ["Callable", f"<{__name__}.Callable"])
+        with cuspan.range(mock.Mock()), cuspan.range(mock.MagicMock()):
+            pass
+
+        class Model:
+            @cuspan.range
+            @functools.cached_property
+            def value(self):
+                return 5
+
+            @cuspan.range
+            @functools.singledispatchmethod
+            def of_any(self, _value):
+                return "any"
+
+            @of_any.register
+            def of_number(self, _value: int):
+                return "number"
+
+        model = Model()
+        self.assertEqual(
+            (model.value, vars(model), model.of_any(1), model.of_any("")), (5, {"value": 5}, "number", "any")
+        )
+
+    def test_a_dataclass(self):
+        made = cuspan.range("x")(Point(3))
+        self.assertEqual((made(), dataclasses.asdict(made), dataclasses.replace(made, x=4)), (3, {"x": 3}, Point(4)))
+        self.assertRaises(TypeError, hash, made)
+
+    def test_a_subclass(self):
+        class Named(cuspan.range):
+            def __init__(self, function):
+                super().__init__(function.__name__)
+                self.function = function
+
+        self.assertIs(Named(len).function, len)
+
+    def test_copies_of_what_is_in_use(self):
+        opened = cuspan.range("x"), cuspan.span("x"), cuspan.attach(GIVEN)
+        stub.stub_forget()
+        with opened[0], opened[2]:
+            for made in opened:
+                for copied in copy.copy(made), copy.deepcopy(made), pickle.loads(pickle.dumps(made)):
+                    copied.__exit__(None, None, None)
+            self.assertEqual((self.verbs(), native()), (["range"], GIVEN))
+        opened[1].end()
+        self.assertEqual(self.verbs(), ["range", "end", "end"])
+
+    def test_keywords_with_the_names_of_parameters(self):
+        def work(self, func=0):
+            return self, func
+
+        _agent.look_now()
+        self.assertEqual(asyncio.run(asyncio.to_thread(work, self=1, func=2)), (1, 2))
+        self.assertEqual((cuspan.carried(work)(self=1), cuspan.child(work)(self=1)), ((1, 0), (1, 0)))
+        opened = cuspan.span("x", self=1, name=2)
+        opened.end(self=3)
+        self.assertIn("self=3", stub.stub_text().decode())
 
     def test_a_class_is_returned_unchanged(self):
         with self.assertLogs("cuspan"), mock.patch("cuspan._guard._logged", set()):
