@@ -8,6 +8,7 @@
 #include "base/text/sanitize.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdatomic.h>
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -26,7 +28,7 @@ struct file {
     struct delivery_control *control;
     char *path;           /* NULL: standard output */
     struct guarded_fd fd; /* none: not open */
-    bool mid_line;        /* the last write was incomplete: write a newline before the next line */
+    bool mid_line;        /* the last line is incomplete: write a newline before the next one */
     bool warned;
 };
 
@@ -78,6 +80,23 @@ static bool is_still_open(struct file *file)
     return false;
 }
 
+/* Of a writer that was killed, or whose disk was full. */
+static bool ends_in_mid_line(const struct file *file)
+{
+    struct stat opened, read_from;
+    char last = '\n';
+    if (fstat(file->fd.number, &opened) != 0 || !S_ISREG(opened.st_mode) || opened.st_size == 0)
+        return false;
+    int reader = files_open(file->path, O_RDONLY | O_NONBLOCK);
+    if (reader < 0)
+        return false;
+    bool is_same = fstat(reader, &read_from) == 0 && read_from.st_dev == opened.st_dev &&
+                   read_from.st_ino == opened.st_ino;
+    bool is_read = is_same && pread(reader, &last, 1, opened.st_size - 1) == 1;
+    close(reader);
+    return is_read && last != '\n';
+}
+
 static bool ensure_open(struct file *file)
 {
     if (is_still_open(file))
@@ -94,6 +113,7 @@ static bool ensure_open(struct file *file)
     file->fd = guarded_fd_of(files_open_append(file->path, &problem));
     if (file->fd.number >= 0) {
         atomic_fetch_add(&descriptors_open, 1);
+        file->mid_line = file->mid_line || ends_in_mid_line(file);
         return true;
     }
     warn(file, "open", problem);

@@ -165,6 +165,25 @@ static void test_a_full_disk_loses_one_line_and_recovers(void **state)
     assert_int_equal(counter_get(COUNTER_spans_delivered), 6);
 }
 
+/* A process before this one was killed, or its disk was full. */
+static void test_an_incomplete_line_of_another_process_ends(void **state)
+{
+    static const char *const before[] = {"", "{\"a\":1}\n", "{\"a\":1}\n{\"b\""};
+    static const char *const after[] = {"{}\n", "{\"a\":1}\n{}\n", "{\"a\":1}\n{\"b\"\n{}\n"};
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+        size_t bytes;
+        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        assert_int_equal(write(fd, before[i], strlen(before[i])), strlen(before[i]));
+        close(fd);
+        struct exporter *exporter = start(EXPORTER_FILE, path);
+        submit(exporter, "{}");
+        assert_true(exporter_destroy(exporter, in_ms(PATIENCE_MS)));
+        char *text = content(path, &bytes);
+        assert_string_equal(text, after[i]);
+        free(text);
+    }
+}
+
 static void test_the_console_is_standard_output(void **state)
 {
     size_t bytes;
@@ -255,6 +274,7 @@ int main(void)
         FILE_TEST(test_a_line_of_many_chunks_is_whole),
         FILE_TEST(test_a_path_that_cannot_be_opened_is_told_once),
         FILE_TEST(test_a_full_disk_loses_one_line_and_recovers),
+        FILE_TEST(test_an_incomplete_line_of_another_process_ends),
         FILE_TEST(test_the_console_is_standard_output),
         FILE_TEST(test_a_closed_pipe_kills_nobody),
         FILE_TEST(test_a_full_pipe_holds_nobody_up),
