@@ -93,6 +93,12 @@ static bool looks_bare(const struct documents *documents)
     return have >= 4 && *first == '\x0a' && has_tags && first[1] != '{';
 }
 
+static void blank_byte_order_mark(char *bytes, size_t len)
+{
+    if (len >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0)
+        memset(bytes, ' ', 3);
+}
+
 enum status documents_open(int fd, const char *name, struct documents **out, struct error *err)
 {
     struct documents *documents = xcalloc(1, sizeof *documents);
@@ -103,8 +109,7 @@ enum status documents_open(int fd, const char *name, struct documents **out, str
     if (status == STATUS_OK) {
         documents->is_bare = looks_bare(documents);
         documents->are_messages = documents->is_bare || looks_like_messages(documents);
-        if (documents->filled >= 3 && memcmp(documents->bytes, "\xef\xbb\xbf", 3) == 0)
-            memset(documents->bytes, ' ', 3);
+        blank_byte_order_mark(documents->bytes, documents->filled);
     } else {
         documents_close(documents);
         documents = NULL;
@@ -186,6 +191,7 @@ static enum status next_line(struct documents *documents, struct document *docum
         char *first = documents->bytes + documents->begin;
         *document = (struct document){first, len, true, is_complete, documents->number, documents->offset};
         consume(documents, len + is_complete);
+        blank_byte_order_mark(first, len); /* of each file that was joined */
         while (blank < len && is_blank(first[blank]))
             blank++;
         if (blank < len) {

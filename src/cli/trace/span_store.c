@@ -549,8 +549,9 @@ static void fill_record(struct store *store, const struct otlp_span *span, uint3
     if (!span->has_failed)
         record->error = 0;
     else if (!record->error)
-        record->error =
-            span->message.len ? add_name(store, span->message) : trace_intern(store->trace, "error");
+        record->error = add_name(store, span->message);
+    if (span->has_failed && !record->error) /* its message has no text before a NUL */
+        record->error = trace_intern(store->trace, "error");
 }
 
 static void extend(uint64_t *start_ns, uint64_t *end_ns, const struct span_record *record)

@@ -93,6 +93,32 @@ static void test_other_signals_and_blank_lines_are_passed_over(void **state)
     trace_deinit(&trace);
 }
 
+#define ONE(id) LINE(PROCESS_RESOURCE, SPAN(TRACE_A, id, "", "x", "000000100", "000000900", ""))
+
+static void test_a_byte_order_mark_of_each_file_that_was_joined(void **state)
+{
+    struct trace trace =
+        trace_of("\xef\xbb\xbf" ONE("00000000000000a1") "\xef\xbb\xbf" ONE("00000000000000a2"));
+    assert_int_equal(trace.span_count, 2);
+    trace_deinit(&trace);
+}
+
+#define STATUS(id, fields) SPAN(TRACE_A, id, "", "x", "000000100", "000000900", ",\"status\":{" fields "}")
+
+static void test_a_failure_whose_message_has_no_text(void **state)
+{
+    struct trace trace =
+        trace_of(LINE(PROCESS_RESOURCE,
+                      STATUS("00000000000000a1", "\"code\":2,\"message\":\"\\u0000x\"") "," STATUS(
+                          "00000000000000a2",
+                          "\"code\":\"STATUS_CODE_ERROR\"") "," STATUS("00000000000000a3",
+                                                                       "\"code\":2,\"message\":\"why\"")));
+    assert_string_equal(trace_string(&trace, trace.spans[0].error), "error");
+    assert_string_equal(trace_string(&trace, trace.spans[1].error), "error");
+    assert_string_equal(trace_string(&trace, trace.spans[2].error), "why");
+    trace_deinit(&trace);
+}
+
 static void test_a_last_line_without_end_is_left_out_and_said(void **state)
 {
     struct trace trace =
@@ -259,6 +285,8 @@ int main(void)
         cmocka_unit_test(test_an_ambiguous_prefix_is_refused),
         cmocka_unit_test(test_errors_name_file_and_line),
         cmocka_unit_test(test_other_signals_and_blank_lines_are_passed_over),
+        cmocka_unit_test(test_a_byte_order_mark_of_each_file_that_was_joined),
+        cmocka_unit_test(test_a_failure_whose_message_has_no_text),
         cmocka_unit_test(test_a_last_line_without_end_is_left_out_and_said),
         cmocka_unit_test(test_one_document_over_many_lines_is_read),
         cmocka_unit_test(test_an_answer_of_jaegers_api_is_read),
