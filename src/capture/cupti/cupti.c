@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The search stops at a CUPTI this new: opening one takes milliseconds, and later ones add nothing we
@@ -93,7 +94,10 @@ static bool has_driver(void)
 /* Opens one library. Its functions are looked up only if it is selected. */
 static enum status open_library(const char *path, struct cupti *cupti, struct error *err)
 {
+    struct stat facts;
     memset(cupti, 0, sizeof *cupti);
+    if (strchr(path, '/') && stat(path, &facts) == 0 && !S_ISREG(facts.st_mode)) /* a FIFO would block */
+        return error_set(err, STATUS_NOT_FOUND, "cannot load CUPTI: %s is not a file", path);
     cupti->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!cupti->handle)
         return refuse_library(path, dlerror(), err);

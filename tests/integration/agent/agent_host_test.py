@@ -13,6 +13,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -85,6 +86,9 @@ class Host(Case):
         self.host(settings={"cupti.library": agent_case.BUILD / "libcuspan-export.so"}, line="is not CUPTI")
         self.host(settings={"cupti.library": path_of("vector_add")}, line="cannot load CUPTI")
         self.host(settings={"cupti.library": "/nowhere/libcupti.so"}, line="cannot load CUPTI")
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkfifo(f"{folder}/pipe")  # a read would wait for a writer
+            self.host(settings={"cupti.library": f"{folder}/pipe"}, line="is not a file")
 
     def test_disabled_is_silent(self):
         self.host(env={"OTEL_SDK_DISABLED": "true"}, lines=0)
