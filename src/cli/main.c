@@ -76,9 +76,8 @@ int main(int argc, char **argv)
         return complain_unknown(name);
     int status = command->run(argc - 1, argv + 1);
     /* A full disk or a closed pipe may only show at the last flush. */
-    if (fflush(stdout) != 0 && status == EXIT_OK) {
-        perror("cuspan: standard output");
-        status = EXIT_FAILED;
-    }
-    return status;
+    if (fflush(stdout) == 0)
+        return status;
+    perror("cuspan: standard output");
+    return status == EXIT_OK ? EXIT_FAILED : status;
 }

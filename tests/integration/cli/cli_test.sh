@@ -56,6 +56,13 @@ man_page() {
     fi
 }
 
+### output that cannot be written
+
+expect "a full disk" 1 bash -c '"$1" help settings >/dev/full' - "$cuspan"
+says "a full disk" "$err" "cuspan: standard output: No space left on device"
+expect "a full disk and other problems" 1 bash -c '"$1" doctor --set detial=full >/dev/full' - "$cuspan"
+says "a full disk and other problems" "$err" "cuspan: standard output: No space left on device"
+
 ### help, version, usage errors
 
 expect "no command" 2 "$cuspan"
