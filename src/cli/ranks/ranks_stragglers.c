@@ -30,7 +30,7 @@
 #define SURE_DEVIATIONS  4.0  /* of single steps, if it is late in fewer */
 #define RARE_STEPS       0.1 /* of all steps: late in few of them, but by much, such as in garbage collections */
 #define RARE_SHARE       0.05 /* of the peers' own time */
-#define RARE_OVER_OTHERS 3    /* times as often as any other rank */
+#define RARE_OVER_OTHERS 3    /* times as often as any other rank is late by half as much */
 /* Or fewer, if the late steps cost much more time than the early ones: another rank was late first. */
 #define LATE_OVER_EARLY_MIN 2
 #define LATE_OVER_EARLY_NS  8.0
@@ -263,30 +263,45 @@ static double share_above(const struct standing *standing, double least_ns, int 
     return standing->over.count ? (double)above / (double)standing->over.count : 0;
 }
 
-/* Finds a rank that is late in few steps, but by much, and that no other one resembles: one that collects
- * garbage or writes a log in each tenth step. */
+/* Half of the delay in the steps where the rank is late by more than `least_ns`: what is less is something
+ * else, such as the noise of single steps. */
+static double rare_limit(struct standing *standing, double least_ns)
+{
+    const struct ranks_series *over = &standing->over;
+    size_t first = over->count;
+    (void)ranks_series_quantile(&standing->over, 1); /* sorts it */
+    while (first && over->items[first - 1].value > least_ns)
+        first--;
+    return first < over->count ? fmax(least_ns, over->items[(first + over->count) / 2].value / 2) : least_ns;
+}
+
+static bool is_rarely_late(const struct standing_work *work, size_t at, double limit_ns)
+{
+    const struct standing *standing = &work->standings[at];
+    double share = share_above(standing, limit_ns, 1);
+    bool is_late = share >= RARE_STEPS && share * (double)standing->steps >= LATE_STEPS_MIN &&
+                   share >= LATE_OVER_EARLY * share_above(standing, limit_ns, -1);
+    for (size_t i = 0; is_late && i < work->count; i++)
+        is_late = i == at || share >= RARE_OVER_OTHERS * share_above(&work->standings[i], limit_ns, 1);
+    return is_late;
+}
+
+/* Finds ranks that are late in few steps, but by much, and that no other one resembles: one that collects
+ * garbage or writes a log in each tenth step. Others may be late by less in as many steps. */
 static void find_rarely_late(const struct team *team, struct standing_work *work, double noise_ns)
 {
-    double most = 0, second = 0, least_ns = 0;
-    size_t at = 0;
+    double least_ns = 0;
     for (size_t i = 0; i < work->count; i++)
         least_ns = fmax(least_ns, RARE_SHARE * ranks_series_quantile(&work->standings[i].peers_own, 0.5));
     least_ns = fmax(least_ns, SURE_DEVIATIONS * noise_ns);
     for (size_t i = 0; i < work->count; i++) {
-        double share = share_above(&work->standings[i], least_ns, 1);
-        second = fmax(second, fmin(share, most));
-        if (share > most) {
-            most = share;
-            at = i;
-        }
+        struct standing *standing = &work->standings[i];
+        double limit_ns = rare_limit(standing, least_ns);
+        if (!is_rarely_late(work, i, limit_ns) || is_often_late(standing, noise_ns))
+            continue;
+        standing->is_rarely_late = true;
+        add_late_steps(team, (uint32_t)i, limit_ns, work);
     }
-    struct standing *standing = &work->standings[at];
-    if (most < RARE_STEPS || most < RARE_OVER_OTHERS * second ||
-        most < LATE_OVER_EARLY * share_above(standing, least_ns, -1) ||
-        most * (double)standing->steps < LATE_STEPS_MIN || is_often_late(standing, noise_ns))
-        return;
-    standing->is_rarely_late = true;
-    add_late_steps(team, (uint32_t)at, least_ns, work);
 }
 
 /* Finds ranks that are late in nearly all steps. Such a constant delay is not chance, even if few

@@ -205,6 +205,43 @@ static void test_two_ranks_that_are_late_in_turn(void **state)
     assert_false(has_straggler());
 }
 
+/* LATE pauses in each sixth step, and in each step another rank is late by less, in turn: together with LATE
+ * as often as LATE alone. */
+static void run_rare(uint64_t pause_us)
+{
+    for (uint64_t step = 1; step <= 30; step++) {
+        uint64_t start = step * 100000, ready[RANKS], last = 0;
+        begin_step(step, start);
+        for (uint32_t i = 0; i < RANKS; i++) {
+            bool is_in_turn = step % RANKS == i;
+            ready[i] = start + 20000 + (is_in_turn ? 1500 : 0) + (i == LATE && step % 6 == 0 ? pause_us : 0);
+            last = ready[i] > last ? ready[i] : last;
+        }
+        for (uint32_t i = 0; i < RANKS; i++) {
+            compute(i, step, start, ready[i]);
+            reduce(i, step, 1, ready[i], last + 100);
+        }
+    }
+    ranks_finish(ranks, &report);
+}
+
+static void test_rare_pauses_beside_ranks_that_are_late_by_less(void **state)
+{
+    (void)state;
+    run_rare(15000);
+    assert_true(has_straggler());
+    assert_in_range(report.findings[0].delay_ns / 1000, 14000, 16000);
+    assert_int_equal(report.findings[0].steps, 4); /* the last step does not count */
+}
+
+static void test_ranks_that_are_late_in_turn(void **state)
+{
+    (void)state;
+    run_rare(0);
+    for (size_t i = 0; i < report.finding_count; i++)
+        assert_int_not_equal(report.findings[i].kind, RANKS_STRAGGLER);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -217,6 +254,8 @@ int main(void)
         TEST(test_noise_is_not_late),
         TEST(test_another_rank_was_late_before),
         TEST(test_two_ranks_that_are_late_in_turn),
+        TEST(test_rare_pauses_beside_ranks_that_are_late_by_less),
+        TEST(test_ranks_that_are_late_in_turn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
