@@ -235,7 +235,8 @@ class Jobs(unittest.TestCase):
         self.assertEqual(self.findings(folder), (0, []))
         files = sorted(folder.iterdir())
         for paths, reason in ((files[:-2], "6 of 8 ranks are there; missing: 6, 7"), (files[:1], "1 of 8 ranks are there"),
-                              ([*files, folder], "the same file was given more than once")):
+                              ([*files, folder], "the same file was given more than once"),
+                              ([*files, files[3]], "the same file was given more than once")):
             status, found = self.findings(*paths)
             self.assertEqual((status, [row["finding"] for row in found]), (1, ["not-compared"]))
             self.assertIn(reason, found[0]["evidence"])

@@ -148,6 +148,7 @@ static struct rank_step *step_at(struct ranks *ranks, uint32_t rank, uint64_t nu
         .step.number = number, .rank = rank, .first_call_ns = UINT64_MAX, .first_work_ns = UINT64_MAX};
     int_map_set(&ranks->step_numbers, ranks_pair_key(rank, number), (uint32_t)ranks->step_count);
     process->last_step = (uint32_t)ranks->step_count;
+    process->steps++;
     return &ranks->steps[ranks->step_count++];
 }
 
@@ -162,8 +163,10 @@ void ranks_add_step(struct ranks *ranks, uint32_t rank, const struct ranks_step 
     struct rank_step *to = rank < ranks->rank_count ? step_at(ranks, rank, step->number) : NULL;
     if (!to)
         return;
-    ranks->losses.repeated +=
+    bool is_repeated =
         to->is_announced && to->step.start_ns == step->start_ns && to->step.has_backlog && step->has_backlog;
+    ranks->losses.repeated += is_repeated;
+    ranks->ranks[rank].repeated += is_repeated;
     if (to->is_announced && to->step.start_ns != step->start_ns && is_complete_part(&to->step))
         to->step.kind = RANKS_DIVIDED;
     else

@@ -15,6 +15,7 @@
 #define FIT_SAMPLES_MAX  256 /* the fit compares each two: 32,640 slopes */
 #define FIT_SAMPLES_MIN  16  /* below, a slope is noise: no drift */
 #define HOST_SAMPLES_MIN 3
+#define GPU_CLOCK_NS     1000 /* CUPTI's times of two GPUs of one host differ by so much, all the time */
 
 static struct host_pair *pair_at(struct ranks *ranks, uint32_t first, uint32_t second)
 {
@@ -154,7 +155,8 @@ static struct fit fit_pair(struct host_pair *pair)
     /* 1.48 MAD is the standard deviation of normal noise; the last hop is a part of it. Few samples say
      * little about their spread. */
     double deviation = 1.4826 * (1 + 2 / sqrt((double)count)) * ranks_mad(values, count, fit.offset_ns);
-    fit.uncertainty_ns = 2 * deviation * sqrt(1 + (fit.drift != 0 ? leverage_of(pair, count) : 0));
+    deviation *= sqrt(1 + (fit.drift != 0 ? leverage_of(pair, count) : 0));
+    fit.uncertainty_ns = 2 * sqrt(deviation * deviation + 2.0 * GPU_CLOCK_NS * GPU_CLOCK_NS);
     free(values);
     return fit;
 }

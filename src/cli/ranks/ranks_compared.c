@@ -8,8 +8,7 @@
 
 #include <stdlib.h>
 
-#define REPEATED_SHARE                                                                                       \
-    0.5 /* of the steps of all ranks: a file was given twice, not a batch delivered twice */
+#define REPEATED_SHARE   0.5 /* of a rank's steps: its file was given twice, not a batch delivered twice */
 #define INCOMPLETE_SHARE 0.5 /* of the collectives: most of what the ranks have in common is not there */
 
 struct compared {
@@ -57,10 +56,17 @@ static char *missing_ranks(const struct ranks *ranks, uint32_t job)
     return text.data ? text.data : xcalloc(1, 1);
 }
 
-static bool is_repeated(const struct ranks *ranks)
+/* The steps that are there more than once, of ranks whose file was given twice. One such rank is enough: its
+ * times are wrong, and it seems to be late. */
+static uint64_t repeated_of(const struct ranks *ranks, uint32_t job)
 {
-    return ranks->losses.repeated &&
-           (double)ranks->losses.repeated >= REPEATED_SHARE * (double)ranks->step_count;
+    uint64_t repeated = 0;
+    for (size_t i = 0; i < ranks->rank_count; i++) {
+        const struct process_rank *rank = &ranks->ranks[i];
+        if (rank->job == job && (double)rank->repeated >= REPEATED_SHARE * (double)rank->steps)
+            repeated += rank->repeated;
+    }
+    return repeated;
 }
 
 /* NULL: the ranks of the job were compared. Allocated. */
@@ -72,9 +78,10 @@ static char *reason_of(const struct ranks *ranks, const struct ranks_report *rep
     uint64_t collectives = collectives_of(report, at);
     if (!compared.steps || (job->world < 2 && job->rank_count < 2 && !losses->incomplete))
         return NULL;
-    if (is_repeated(ranks))
+    uint64_t repeated = repeated_of(ranks, at);
+    if (repeated)
         return xasprintf("%llu steps of ranks are there twice, so the same file was given more than once",
-                         (unsigned long long)losses->repeated);
+                         (unsigned long long)repeated);
     if (job->world > job->rank_count) {
         char *missing = missing_ranks(ranks, at);
         char *text = xasprintf("%u of %u ranks are there; missing: %s", job->rank_count, job->world, missing);
@@ -145,7 +152,7 @@ void ranks_find_not_compared(const struct ranks *ranks, struct ranks_report *rep
         char *reason = reason_of(ranks, report, job);
         if (!reason)
             continue;
-        if (!collectives_of(report, job) || is_repeated(ranks))
+        if (!collectives_of(report, job) || repeated_of(ranks, job))
             drop_others(report, job);
         offer(ranks, report, job, reason);
         free(reason);

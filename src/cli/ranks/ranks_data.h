@@ -22,6 +22,7 @@ struct process_rank {
     uint64_t role;            /* equal for ranks with the same kinds of collectives, and the same stage */
     uint32_t job;             /* while it is being found: another rank of the job */
     uint32_t world;           /* size of the job by its launcher; 0: unknown */
+    uint64_t steps, repeated; /* the second: of these, those that are there more than once */
     uint32_t pipeline, stage; /* smallest index of a rank in it */
     bool is_in_pipeline;      /* of more than one rank */
 };
@@ -257,6 +258,8 @@ void ranks_find_in_job(const struct ranks *ranks, struct ranks_report *report);
 /* ranks_compared.c. What could not be compared; then no other finding of the job counts. */
 void ranks_find_not_compared(const struct ranks *ranks, struct ranks_report *report);
 void ranks_offer(struct ranks_report *report, const struct ranks_finding *finding);
+/* Removes findings; by their index. */
+void ranks_drop(struct ranks_report *report, const bool *drops);
 /* "rank 3 (node-2, NVIDIA H100)"; allocated. */
 char *ranks_describe(const struct ranks *ranks, uint32_t rank);
 

@@ -4,6 +4,7 @@
 #include "cli/ranks/ranks_data.h"
 #include "cli/util/xalloc.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,10 +19,11 @@
 struct step_facts {
     uint64_t number;
     double duration_ns;
-    double exposed_min_ns;          /* without waiting for other ranks */
-    double own_max_ns, own_mean_ns; /* without stragglers */
-    uint32_t heaviest;              /* stage whose ranks have the most work in the mean, without stragglers */
-    double loader_ns;               /* median, without stragglers */
+    double exposed_min_ns; /* without waiting for other ranks */
+    double imbalance_ns;   /* without stragglers */
+    uint32_t heaviest;     /* stage whose ranks have the most work in the mean, without stragglers */
+    uint32_t most;         /* the rank with the most work, without stragglers */
+    double loader_ns;      /* median, without stragglers */
     const uint8_t *trace_id;
 };
 
@@ -41,6 +43,23 @@ static bool is_straggler(const struct ranks *ranks, const struct ranks_report *r
 static double work_of(const struct ranks_step_row *row)
 {
     return (double)(row->parts.compute_ns + row->parts.copies_ns);
+}
+
+struct spread {
+    double most, total;
+    size_t count;
+};
+
+static void add_to_spread(struct spread *spread, double value)
+{
+    spread->most = fmax(spread->most, value);
+    spread->total += value;
+    spread->count++;
+}
+
+static double above_mean(const struct spread *spread)
+{
+    return spread->count ? spread->most - spread->total / (double)spread->count : 0;
 }
 
 /* By stage. */
@@ -73,16 +92,20 @@ static uint32_t heaviest_of(const struct ranks *ranks, struct stage_sum *stages)
     return result;
 }
 
+/* Work that a rank hides, for example because its host needs longer for its launches, delays nobody. In a
+ * pipeline, idle time is mostly waiting, so that the own times say nothing. */
 static struct step_facts facts_of(const struct ranks *ranks, const struct ranks_report *report,
                                   const struct ranks_step_row *rows, size_t count, double *scratch,
                                   struct stage_sum *stages)
 {
-    struct step_facts facts = {.number = rows->number, .exposed_min_ns = -1, .trace_id = rows->trace_id};
+    struct step_facts facts = {
+        .number = rows->number, .exposed_min_ns = -1, .most = RANKS_NONE, .trace_id = rows->trace_id};
+    struct spread work = {0}, own = {0};
+    bool is_pipeline = false;
     size_t usual = 0;
     for (size_t i = 0; i < count; i++) {
         const struct ranks_parts *parts = &rows[i].parts;
         double exposed = (double)parts->exposed_ns - (double)rows[i].waiting_ns;
-        double own = work_of(&rows[i]);
         facts.duration_ns += (double)parts->duration_ns / (double)count;
         if (facts.exposed_min_ns < 0 || exposed < facts.exposed_min_ns)
             facts.exposed_min_ns = exposed > 0 ? exposed : 0;
@@ -90,11 +113,12 @@ static struct step_facts facts_of(const struct ranks *ranks, const struct ranks_
             continue;
         scratch[usual++] = (double)parts->loader_ns;
         add_to_stage(ranks, stages, &rows[i]);
-        facts.own_mean_ns += own;
-        facts.own_max_ns = own > facts.own_max_ns ? own : facts.own_max_ns;
+        is_pipeline |= ranks->ranks[rows[i].rank].is_in_pipeline;
+        facts.most = work_of(&rows[i]) > work.most ? rows[i].rank : facts.most;
+        add_to_spread(&work, work_of(&rows[i]));
+        add_to_spread(&own, (double)rows[i].own_ns);
     }
-    if (usual)
-        facts.own_mean_ns /= (double)usual;
+    facts.imbalance_ns = is_pipeline ? above_mean(&work) : fmin(above_mean(&work), above_mean(&own));
     facts.loader_ns = ranks_median(scratch, usual);
     facts.heaviest = heaviest_of(ranks, stages);
     return facts;
@@ -123,8 +147,8 @@ static void sum_step(struct job_sum *sum, const struct step_facts *facts, double
     }
 }
 
-/* The stage that has the most work in most of the steps, or RANKS_NONE. `steps`: by stage. */
-static uint32_t usual_stage(const struct ranks *ranks, const uint64_t *steps, uint64_t count)
+/* The stage or rank that has the most work in most of the steps, or RANKS_NONE. `steps`: by stage or rank. */
+static uint32_t usual_one(const struct ranks *ranks, const uint64_t *steps, uint64_t count)
 {
     for (uint32_t i = 0; i < ranks->rank_count; i++)
         if ((double)steps[i] > STAGE_STEPS * (double)count)
@@ -132,15 +156,22 @@ static uint32_t usual_stage(const struct ranks *ranks, const uint64_t *steps, ui
     return RANKS_NONE;
 }
 
-/* Says which stage the imbalance comes from, if it is known; allocated. */
-static char *describe_imbalance(const struct ranks *ranks, uint32_t job, const uint64_t *steps,
-                                uint64_t count)
+/* Says which stage or rank the imbalance comes from, if it is known; allocated. `stages`, `heaviest`: how
+ * often each has the most work. */
+static char *describe_imbalance(const struct ranks *ranks, uint32_t job, const uint64_t *stages,
+                                const uint64_t *heaviest, uint64_t count)
 {
-    uint32_t stage = usual_stage(ranks, steps, count);
+    const uint64_t *steps = stages;
+    uint32_t stage = usual_one(ranks, stages, count);
     size_t members = 0;
     for (uint32_t i = 0; i < ranks->rank_count; i++)
         members += ranks->ranks[i].stage == stage;
-    if (!members || members == ranks->jobs[job].rank_count)
+    if (!members || members == ranks->jobs[job].rank_count) {
+        steps = heaviest;
+        stage = usual_one(ranks, heaviest, count);
+        members = 1;
+    }
+    if (stage == RANKS_NONE)
         return xstrdup("the rank with the most work, not the same one each time, is above the mean of all");
     char *first = ranks_describe(ranks, stage);
     char *who = members == 1 ? xasprintf("%s", first)
@@ -179,9 +210,16 @@ static void offer_sum(struct ranks_report *report, uint32_t job, struct job_sum 
     ranks_offer(report, &finding);
 }
 
-/* The steps of a job, from rows `first` to `end` of the report. `scratch`, `stages`, `heaviest`: by rank. */
+/* By rank, or by stage, whose number is that of a rank. */
+struct job_work {
+    double *scratch;
+    struct stage_sum *sums;
+    uint64_t *stages, *heaviest; /* steps where the stage or rank has the most work */
+};
+
+/* The steps of a job, from rows `first` to `end` of the report. `work`: zeroed. */
 static void find_in_one(const struct ranks *ranks, struct ranks_report *report, size_t first, size_t last,
-                        double *scratch, struct stage_sum *stages, uint64_t *heaviest)
+                        const struct job_work *work)
 {
     struct job_sum exposed = {.kind = RANKS_EXPOSED, .share_min = EXPOSED_SHARE},
                    imbalance = {.kind = RANKS_IMBALANCE, .share_min = IMBALANCE_SHARE},
@@ -192,15 +230,17 @@ static void find_in_one(const struct ranks *ranks, struct ranks_report *report, 
             end++;
         if (report->steps[end].partial != RANKS_WHOLE || end - i < 2)
             continue;
-        struct step_facts facts = facts_of(ranks, report, &report->steps[i], end - i, scratch, stages);
+        struct step_facts facts =
+            facts_of(ranks, report, &report->steps[i], end - i, work->scratch, work->sums);
         if (facts.heaviest != RANKS_NONE)
-            heaviest[facts.heaviest]++;
+            work->stages[facts.heaviest]++;
+        if (facts.most != RANKS_NONE)
+            work->heaviest[facts.most]++;
         sum_step(&exposed, &facts, facts.exposed_min_ns);
-        sum_step(&imbalance, &facts,
-                 facts.own_max_ns > facts.own_mean_ns ? facts.own_max_ns - facts.own_mean_ns : 0);
+        sum_step(&imbalance, &facts, facts.imbalance_ns);
         sum_step(&loader, &facts, facts.loader_ns);
     }
-    char *who = describe_imbalance(ranks, job, heaviest, imbalance.steps);
+    char *who = describe_imbalance(ranks, job, work->stages, work->heaviest, imbalance.steps);
     offer_sum(
         report, job, &exposed,
         "communication that no compute overlaps and that waits for no rank, on the rank with the least of it",
@@ -220,16 +260,17 @@ static void find_in_one(const struct ranks *ranks, struct ranks_report *report, 
 
 void ranks_find_in_job(const struct ranks *ranks, struct ranks_report *report)
 {
-    double *scratch = xcalloc(ranks->rank_count + 1, sizeof *scratch);
-    struct stage_sum *stages = xcalloc(ranks->rank_count + 1, sizeof *stages);
-    uint64_t *heaviest = xcalloc(ranks->rank_count + 1, sizeof *heaviest); /* steps, by stage */
+    size_t count = ranks->rank_count + 1;
     for (size_t i = 0, end; i < report->step_count; i = end) {
         for (end = i; end < report->step_count && report->steps[end].job == report->steps[i].job;)
             end++;
-        memset(heaviest, 0, ranks->rank_count * sizeof *heaviest);
-        find_in_one(ranks, report, i, end, scratch, stages, heaviest);
+        struct job_work work = {.scratch = xcalloc(count, sizeof *work.scratch),
+                                .sums = xcalloc(count, sizeof *work.sums),
+                                .stages = xcalloc(count, sizeof *work.stages),
+                                .heaviest = xcalloc(count, sizeof *work.heaviest)};
+        find_in_one(ranks, report, i, end, &work);
+        void *arrays[] = {work.scratch, work.sums, work.stages, work.heaviest};
+        for (size_t j = 0; j < sizeof arrays / sizeof *arrays; j++)
+            free(arrays[j]);
     }
-    free(scratch);
-    free(stages);
-    free(heaviest);
 }

@@ -12,6 +12,7 @@
 
 #define HOST_RANKS_MIN 2
 #define HOST_SHARE     0.75 /* of a host's ranks */
+#define BEYOND_HOST    2.0  /* times the host's delay: a rank that is so late is not explained by its host */
 
 static int compare_own(const void *a, const void *b)
 {
@@ -108,12 +109,13 @@ static void offer(struct ranks *ranks, struct ranks_report *report, const struct
     ranks_offer(report, &finding);
 }
 
-static bool is_named(const struct ranks_report *report, const char *host, uint32_t job)
+/* The finding of the host, or NULL. */
+static const struct ranks_finding *named(const struct ranks_report *report, const char *host, uint32_t job)
 {
     for (size_t i = 0; i < report->finding_count; i++)
         if (report->findings[i].host == host && report->findings[i].job == job)
-            return true;
-    return false;
+            return &report->findings[i];
+    return NULL;
 }
 
 static bool is_late(const struct standing_work *work, const struct ranks *ranks, uint32_t at)
@@ -138,7 +140,7 @@ static void examine(struct ranks *ranks, struct ranks_report *report, const stru
     }
     for (uint32_t host = 0; host < ranks->host_count; host++) {
         struct standing *standing = &work->standings[host];
-        if (is_late(work, ranks, host) && !is_named(report, ranks->hosts[host].name, job)) {
+        if (is_late(work, ranks, host) && !named(report, ranks->hosts[host].name, job)) {
             struct cause cause = standing_cause(standing);
             struct ranks_finding like = {.job = job,
                                          .is_idle = cause.is_idle,
@@ -180,20 +182,24 @@ static const struct ranks_finding *all_late(const struct ranks *ranks, const str
 }
 
 /* The ranks of a late host are explained by it. With few hosts, their peers may seem late or early because of
- * it. */
+ * it. A rank that is later by far has a cause of its own. */
+static bool is_explained(const struct ranks *ranks, const struct ranks_report *report,
+                         const struct ranks_finding *finding)
+{
+    if (finding->kind != RANKS_STRAGGLER || finding->rank == RANKS_NONE)
+        return false;
+    const char *name = ranks->hosts[ranks->ranks[finding->rank].host].name;
+    const struct ranks_finding *host = named(report, name, finding->job);
+    return host && finding->delay_ns < BEYOND_HOST * host->delay_ns;
+}
+
 static void drop_explained(const struct ranks *ranks, struct ranks_report *report)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < report->finding_count; i++) {
-        struct ranks_finding finding = report->findings[i];
-        bool is_explained = finding.kind == RANKS_STRAGGLER && finding.rank != RANKS_NONE &&
-                            is_named(report, ranks->hosts[ranks->ranks[finding.rank].host].name, finding.job);
-        if (is_explained)
-            free(finding.evidence);
-        else
-            report->findings[kept++] = finding;
-    }
-    report->finding_count = kept;
+    bool *drops = xcalloc(report->finding_count + 1, sizeof *drops);
+    for (size_t i = 0; i < report->finding_count; i++)
+        drops[i] = is_explained(ranks, report, &report->findings[i]);
+    ranks_drop(report, drops);
+    free(drops);
 }
 
 static void merge_stragglers(struct ranks *ranks, struct ranks_report *report)
@@ -201,7 +207,7 @@ static void merge_stragglers(struct ranks *ranks, struct ranks_report *report)
     for (uint32_t job = 0; job < ranks->job_count; job++)
         for (uint32_t host = 0; host < ranks->host_count; host++) {
             const struct ranks_finding *most = all_late(ranks, report, job, host);
-            if (!most || is_named(report, ranks->hosts[host].name, job))
+            if (!most || named(report, ranks->hosts[host].name, job))
                 continue;
             struct ranks_finding like = *most;
             const char *cause = strstr(most->evidence, "; ");

@@ -298,7 +298,8 @@ static struct speed *speed_at(struct ranks *ranks, struct class *class, uint64_t
 static void add_speed(struct ranks *ranks, struct class *class, const struct instance *instance,
                       const struct durations *durations, uint64_t step)
 {
-    if (instance->bytes < RANKS_LINK_BYTES_MIN || !class->row.has_transfer || durations->shortest <= 0)
+    bool is_measured = class->row.has_transfer || ranks_is_p2p(instance->operation);
+    if (instance->bytes < RANKS_LINK_BYTES_MIN || !is_measured || durations->shortest <= 0)
         return;
     struct speed *speed = speed_at(ranks, class, step);
     float ns_per_byte = (float)(durations->shortest / (double)instance->bytes);

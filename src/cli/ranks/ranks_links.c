@@ -166,12 +166,13 @@ static bool slow_steps(const struct class *class, double usual, double *scratch,
         return false;
     slow->slow_ns = ranks_median(scratch, count);
     usual_skew /= (double)(class->speed_count - count);
-    return skew / (double)count - usual_skew <= LINK_SKEW * (slow->slow_ns - usual);
+    return ranks_is_p2p(slow->row->operation) ||
+           skew / (double)count - usual_skew <= LINK_SKEW * (slow->slow_ns - usual);
 }
 
 static void examine_steps(struct class *class, const struct ranks_collective_row *row, struct slow_list *list)
 {
-    if (class->speed_count < 2 * LINK_STEPS_MIN || !row->has_transfer || ranks_is_p2p(row->operation))
+    if (class->speed_count < 2 * LINK_STEPS_MIN || (!row->has_transfer && !ranks_is_p2p(row->operation)))
         return;
     double *scratch = xcalloc(class->speed_count, sizeof *scratch), usual;
     struct slow slow = {.row = row};

@@ -260,3 +260,15 @@ void ranks_offer(struct ranks_report *report, const struct ranks_finding *findin
                              sizeof *report->findings);
     report->findings[report->finding_count++] = *finding;
 }
+
+void ranks_drop(struct ranks_report *report, const bool *drops)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < report->finding_count; i++) {
+        if (drops[i])
+            free(report->findings[i].evidence);
+        else
+            report->findings[kept++] = report->findings[i];
+    }
+    report->finding_count = kept;
+}

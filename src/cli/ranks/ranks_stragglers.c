@@ -28,8 +28,10 @@
 #define PASSED_ON_SAVING 0.25 /* or its saving */
 #define SURE_STEPS       0.75 /* of all steps: a rank that is late in this many is not late by chance */
 #define SURE_DEVIATIONS  4.0  /* of single steps, if it is late in fewer */
+#define NOISE_RANKS_MIN  4    /* that the median of the ranks says how much they differ by chance */
 #define RARE_STEPS       0.1 /* of all steps: late in few of them, but by much, such as in garbage collections */
 #define RARE_SHARE       0.05 /* of the peers' own time */
+#define RARE_CHANCE      16.0 /* of all orders in which the ranks could be late, one has them all on this rank */
 #define RARE_OVER_OTHERS 3    /* times as often as any other rank is late by half as much */
 /* Or fewer, if the late steps cost much more time than the early ones: another rank was late first. */
 #define LATE_OVER_EARLY_MIN 2
@@ -83,14 +85,38 @@ static bool is_late_more_than_early(const struct standing *standing)
             standing->late_ns >= LATE_OVER_EARLY_NS * standing->early_ns);
 }
 
-/* How much single steps of a rank differ from its peers by chance, in the median of the ranks. */
+static double half_spread(const struct ranks_sample *sorted, size_t count)
+{
+    return count ? (sorted[(count - 1) * 3 / 4].value - sorted[(count - 1) / 4].value) / 2 : 0;
+}
+
+/* The spread of the larger part of the values, which are split where two neighbors differ the most. */
+static double spread_of_part(struct ranks_series *series)
+{
+    const struct ranks_sample *items = series->items;
+    size_t split = 0;
+    (void)ranks_series_quantile(series, 1); /* sorts it */
+    for (size_t i = 1; i < series->count; i++)
+        if (!split || items[i].value - items[i - 1].value > items[split].value - items[split - 1].value)
+            split = i;
+    return 2 * split > series->count ? half_spread(items, split)
+                                     : half_spread(items + split, series->count - split);
+}
+
+/* How much single steps of a rank differ from its peers by chance, in the median of the ranks. Of two or
+ * three ranks, all differ from their peers in the steps where one is late. */
 static double noise_of(struct standing *standings, size_t count, double *scratch)
 {
-    size_t kept = 0;
+    size_t kept = 0, team = 0;
+    for (size_t i = 0; i < count; i++)
+        team += standings[i].steps > 0;
     for (size_t i = 0; i < count; i++) {
         struct ranks_series *over = &standings[i].over;
         if (standings[i].steps)
-            scratch[kept++] = (ranks_series_quantile(over, 0.75) - ranks_series_quantile(over, 0.25)) / 2;
+            scratch[kept++] =
+                team < NOISE_RANKS_MIN
+                    ? spread_of_part(over)
+                    : (ranks_series_quantile(over, 0.75) - ranks_series_quantile(over, 0.25)) / 2;
     }
     return MAD_DEVIATION * ranks_median(scratch, kept);
 }
@@ -279,7 +305,12 @@ static bool is_rarely_late(const struct standing_work *work, size_t at, double l
 {
     const struct standing *standing = &work->standings[at];
     double share = share_above(standing, limit_ns, 1);
-    bool is_late = share >= RARE_STEPS && share * (double)standing->steps >= LATE_STEPS_MIN &&
+    double late = share * (double)standing->steps;
+    size_t team = 0;
+    for (size_t i = 0; i < work->count; i++)
+        team += work->standings[i].steps > 0;
+    bool is_late = share >= RARE_STEPS && late >= LATE_STEPS_MIN &&
+                   pow((double)team, late - 1) >= RARE_CHANCE &&
                    share >= LATE_OVER_EARLY * share_above(standing, limit_ns, -1);
     for (size_t i = 0; is_late && i < work->count; i++)
         is_late = i == at || share >= RARE_OVER_OTHERS * share_above(&work->standings[i], limit_ns, 1);
@@ -371,17 +402,10 @@ static bool is_inherited(const struct ranks *ranks, const struct ranks_report *r
 
 static void drop_inherited(const struct ranks *ranks, struct ranks_report *report)
 {
-    size_t kept = 0;
     bool *drops = xcalloc(report->finding_count + 1, sizeof *drops);
     for (size_t i = 0; i < report->finding_count; i++)
         drops[i] = is_inherited(ranks, report, i);
-    for (size_t i = 0; i < report->finding_count; i++) {
-        if (drops[i])
-            free(report->findings[i].evidence);
-        else
-            report->findings[kept++] = report->findings[i];
-    }
-    report->finding_count = kept;
+    ranks_drop(report, drops);
     free(drops);
 }
 

@@ -61,6 +61,29 @@ static void test_offsets_are_found_through_a_third_host(void **state)
     ranks_destroy(ranks);
 }
 
+/* A GPU's clock is off by 2 us all the time, which the noise of the end times does not show. */
+static void test_the_uncertainty_covers_the_gpus_clock(void **state)
+{
+    (void)state;
+    struct ranks *ranks = ranks_create(NULL);
+    ranks_add(ranks, 0, "a", NULL);
+    ranks_add(ranks, 1, "b", NULL);
+    for (uint64_t i = 0; i < 100; i++) {
+        double start = 1e9 + (double)i * 5e6, end = start + 1e5;
+        add(ranks, 0, i, start, end);
+        add(ranks, 1, i, start, end + 2000);
+    }
+    struct ranks_report report;
+    ranks_finish(ranks, &report);
+    const struct ranks_clock_row *row = &report.clocks[1];
+    double wanted = (double)(int64_t)(shown(1, 1e9) - shown(0, 1e9));
+    assert_true(fabs(row->offset_ns - wanted) > 1900);
+    assert_true(fabs(row->offset_ns - wanted) <= row->uncertainty_ns);
+    assert_true(row->uncertainty_ns < 5000);
+    ranks_report_deinit(&report);
+    ranks_destroy(ranks);
+}
+
 static void test_a_host_without_common_collectives_is_unknown(void **state)
 {
     (void)state;
@@ -102,6 +125,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_offsets_are_found_through_a_third_host),
+        cmocka_unit_test(test_the_uncertainty_covers_the_gpus_clock),
         cmocka_unit_test(test_a_host_without_common_collectives_is_unknown),
         cmocka_unit_test(test_a_series_is_bounded_and_keeps_its_shape),
         cmocka_unit_test(test_median_and_deviation),

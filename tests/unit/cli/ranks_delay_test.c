@@ -242,6 +242,106 @@ static void test_ranks_that_are_late_in_turn(void **state)
         assert_int_not_equal(report.findings[i].kind, RANKS_STRAGGLER);
 }
 
+/* The work of LATE takes longer, in time that its host needs for launches on all ranks, or that the others
+ * wait for it. */
+static void run_more_work(bool is_hidden)
+{
+    for (uint64_t step = 1; step <= 10; step++) {
+        uint64_t start = step * 100000;
+        begin_step(step, start);
+        for (uint32_t i = 0; i < RANKS; i++) {
+            uint64_t work = i == LATE ? 15000 : 10000, ready = start + (is_hidden ? 20000 : work);
+            compute(i, step, start, start + work);
+            reduce(i, step, 1, ready, start + (is_hidden ? 20000 : 15000) + 100);
+        }
+    }
+    ranks_finish(ranks, &report);
+}
+
+static void test_work_that_delays_nobody_is_no_imbalance(void **state)
+{
+    (void)state;
+    run_more_work(true);
+    assert_int_equal(report.finding_count, 0);
+}
+
+static void test_work_that_the_others_wait_for(void **state)
+{
+    (void)state;
+    run_more_work(false);
+    assert_true(has_straggler());
+}
+
+/* LATE has the most work in two of three steps, and the least in the third one, so it is no straggler. */
+static void test_an_imbalance_names_its_rank(void **state)
+{
+    (void)state;
+    for (uint64_t step = 1; step <= 31; step++) {
+        uint64_t start = step * 100000, more = step % 3 ? 2000 : 0;
+        begin_step(step, start);
+        for (uint32_t i = 0; i < RANKS; i++) {
+            uint64_t work = i == LATE ? 18000 + 2 * more : 20000;
+            compute(i, step, start, start + work);
+            reduce(i, step, 1, start + work, start + 20100 + more);
+        }
+    }
+    ranks_finish(ranks, &report);
+    assert_int_equal(report.finding_count, 1);
+    assert_int_equal(report.findings[0].kind, RANKS_IMBALANCE);
+    assert_non_null(
+        strstr(report.findings[0].evidence, "rank 3 (a), which has the most work in 19 of 29 steps"));
+}
+
+/* Of two ranks, LATE is slow in most steps, so that the differences of both have two levels. */
+static void test_one_of_two_ranks_is_late_in_most_steps(void **state)
+{
+    (void)state;
+    const uint32_t pair[] = {0, LATE};
+    for (uint64_t step = 1; step <= 13; step++) {
+        uint64_t start = step * 100000,
+                 ready[] = {start + 5000 + step % 3 * 20, start + 5000 + step % 4 * 15};
+        ready[1] += step > 4 ? 1200 : 0;
+        begin_step(step, start);
+        for (uint32_t i = 0; i < 2; i++) {
+            compute(pair[i], step, start, ready[i]);
+            ranks_add_collective(ranks, pair[i],
+                                 &(struct ranks_collective){.key = step * 100,
+                                                            .communicator = 5,
+                                                            .operation = RANKS_ALL_REDUCE,
+                                                            .participants = 2,
+                                                            .bytes = 1 << 20,
+                                                            .step = step,
+                                                            .start_ns = ready[i] * US,
+                                                            .end_ns = (start + 6500) * US});
+        }
+    }
+    ranks_finish(ranks, &report);
+    assert_true(has_straggler());
+}
+
+/* All ranks of LATE's host are late in each second step, and LATE is late by far more in all steps. */
+static void test_a_rank_is_later_than_its_late_host(void **state)
+{
+    bool found_rank = false;
+    (void)teardown(state);
+    ranks = ranks_create(NULL);
+    for (unsigned i = 0; i < RANKS; i++)
+        ranks_add(ranks, i, i < RANKS / 2 ? "a" : "b", NULL);
+    for (uint64_t step = 1; step <= 30; step++) {
+        uint64_t start = step * 100000;
+        begin_step(step, start);
+        for (uint32_t i = 0; i < RANKS; i++) {
+            uint64_t ready = start + 20000 + (i < RANKS / 2 && step % 2 ? 600 : 0) + (i == LATE ? 5000 : 0);
+            compute(i, step, start, ready);
+            reduce(i, step, 1, ready, start + 26000);
+        }
+    }
+    ranks_finish(ranks, &report);
+    for (size_t i = 0; i < report.finding_count; i++)
+        found_rank |= report.findings[i].kind == RANKS_STRAGGLER && report.findings[i].rank == LATE;
+    assert_true(found_rank);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -256,6 +356,11 @@ int main(void)
         TEST(test_two_ranks_that_are_late_in_turn),
         TEST(test_rare_pauses_beside_ranks_that_are_late_by_less),
         TEST(test_ranks_that_are_late_in_turn),
+        TEST(test_work_that_delays_nobody_is_no_imbalance),
+        TEST(test_work_that_the_others_wait_for),
+        TEST(test_an_imbalance_names_its_rank),
+        TEST(test_one_of_two_ranks_is_late_in_most_steps),
+        TEST(test_a_rank_is_later_than_its_late_host),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -304,6 +304,45 @@ static void test_pairs_have_rows_of_their_own(void **state)
     end(ranks, &report);
 }
 
+/* From step 11 on, transfers between two ranks take 400 us instead of 200. One side or the other waits before
+ * that, by turns, so the longer of the two durations says nothing. */
+static void test_a_pair_becomes_slow(void **state)
+{
+    (void)state;
+    struct ranks *ranks = ranks_create(NULL);
+    for (uint32_t i = 0; i < 2; i++)
+        (void)ranks_add(ranks, i, i ? "b" : "a", "GPU");
+    for (uint64_t step = 1; step <= 20; step++) {
+        uint64_t start = step * 10000000, transfer = step > 10 ? 400000 : 200000;
+        for (uint32_t i = 0; i < 2; i++)
+            ranks_add_step(ranks, i, &(struct ranks_step){step, start, start + 1, .has_backlog = true});
+        for (uint64_t j = 0; j < 4; j++)
+            for (uint32_t i = 0; i < 2; i++) {
+                uint64_t waits = (step + j) % 2 == i ? 700000 + step * 10000 : 0,
+                         end = start + (j + 1) * 2000000;
+                ranks_add_collective(ranks, i,
+                                     &(struct ranks_collective){.key = step * 100 + j,
+                                                                .communicator = 5,
+                                                                .operation = RANKS_SEND,
+                                                                .participants = 2,
+                                                                .bytes = 8 << 20,
+                                                                .step = step,
+                                                                .start_ns = end - transfer - waits,
+                                                                .end_ns = end});
+            }
+    }
+    struct ranks_report report = report_of(ranks);
+    size_t links = 0;
+    for (size_t i = 0; i < report.finding_count; i++)
+        if (report.findings[i].kind == RANKS_SLOW_LINK) {
+            links++;
+            assert_int_equal(report.findings[i].steps, 10);
+            assert_in_range(report.findings[i].delay_ns, 199000, 201000);
+        }
+    assert_int_equal(links, 1);
+    end(ranks, &report);
+}
+
 static void test_a_job_without_data(void **state)
 {
     (void)state;
@@ -339,6 +378,7 @@ int main(void)
         cmocka_unit_test(test_incomplete_and_ambiguous_are_counted),
         cmocka_unit_test(test_limits_are_kept_and_counted),
         cmocka_unit_test(test_pairs_have_rows_of_their_own),
+        cmocka_unit_test(test_a_pair_becomes_slow),
         cmocka_unit_test(test_a_job_without_data),
         cmocka_unit_test(test_operations),
     };
