@@ -58,9 +58,12 @@ man_page() {
 
 ### output that cannot be written
 
-expect "a full disk" 1 bash -c '"$1" help settings >/dev/full' - "$cuspan"
+to_full_disk() {
+    "$@" >/dev/full
+}
+expect "a full disk" 1 to_full_disk "$cuspan" help settings
 says "a full disk" "$err" "cuspan: standard output: No space left on device"
-expect "a full disk and other problems" 1 bash -c '"$1" doctor --set detial=full >/dev/full' - "$cuspan"
+expect "a full disk and other problems" 1 to_full_disk "$cuspan" doctor --set detial=full
 says "a full disk and other problems" "$err" "cuspan: standard output: No space left on device"
 
 ### help, version, usage errors
