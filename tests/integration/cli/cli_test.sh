@@ -411,7 +411,7 @@ expect "check a pipe" 0 "$cuspan" check <(printf 'file_format: "1.1"\n')
 
 # Signals: Python sees how the process ended, a shell only 128 + n.
 python3 - "$cuspan" <<'PY' || fail "signals"
-import os, pty, signal, subprocess, sys, time
+import os, pty, shlex, signal, subprocess, sys, time
 cuspan = sys.argv[1]
 
 def clear():
@@ -462,7 +462,7 @@ assert os.WEXITSTATUS(status) == 41, status
 clear()
 pid, master = pty.fork()
 if pid == 0:
-    os.execv("/bin/bash", ["bash", "-c", f"set -m; {cuspan} run -q ./app wait; echo stopped=$?; kill -TERM %1; fg >/dev/null; echo ended=$?"])
+    os.execv("/bin/bash", ["bash", "-c", f"set -m; {shlex.quote(cuspan)} run -q ./app wait; echo stopped=$?; kill -TERM %1; fg >/dev/null; echo ended=$?"])
 wait_for("ready")
 os.write(master, b"\x1a")
 text = b""
