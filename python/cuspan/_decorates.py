@@ -234,7 +234,9 @@ def _proxy_of(target: Any, begin: Begin) -> Any:
         if callable(getattr(kind, name, None))
     }
     members.update(
-        (name, getattr(kind, name)) for name in {"__dataclass_fields__", "__hash__"} & names if name not in members
+        (name, getattr(kind, name))
+        for name in names - _NOT_DELEGATED
+        if name == "__dataclass_fields__" or getattr(kind, name, name) is None
     )
     if "__get__" in members:
         members["__get__"] = lambda self, *where: decorated(_target(self).__get__(*where), begin)

@@ -40,11 +40,12 @@ def guarded(default: Any = None) -> Callable[[Function], Function]:
     return decorate
 
 
-def keep(error: BaseException, place: str = "") -> None:
+def keep(error: BaseException, place: str = "", is_of_value: bool = False) -> None:
     """Inside `except BaseException as error`: raises it again if it is the program's, else logs one line. `place`
-    defaults to the name of the function that has caught it."""
+    defaults to the name of the function that has caught it. `is_of_value`: it called an argument, whose class may be
+    one in C."""
     try:
-        is_programs = isinstance(error, KeyboardInterrupt) or _comes_from_outside(error)
+        is_programs = isinstance(error, KeyboardInterrupt) or _comes_from_outside(error, is_of_value)
     except BaseException:
         is_programs = False
     if is_programs:
@@ -59,7 +60,7 @@ def _place_of(error: BaseException) -> str:
     return error.__traceback__.tb_frame.f_code.co_name if error.__traceback__ else "?"
 
 
-def _comes_from_outside(error: BaseException) -> bool:
+def _comes_from_outside(error: BaseException, is_of_value: bool) -> bool:
     """Whether a signal handler or a debugger has raised it while our code ran, or another thread has. All others come
     from what we called, as str() of an argument."""
     trace = error.__traceback__
@@ -69,8 +70,15 @@ def _comes_from_outside(error: BaseException) -> bool:
             return True
         place = trace.tb_frame.f_globals.get("__name__", "")
         trace = trace.tb_next
-    # Another thread's has no frame of its own. Our code raises only subclasses of Exception.
-    return place.partition(".")[0] in _OWN_CODE and not isinstance(error, Exception)
+    # Another thread's has no frame of its own.
+    return place.partition(".")[0] in _OWN_CODE and not (
+        isinstance(error, Exception) and (is_of_value or _can_be_ours(type(error)))
+    )
+
+
+def _can_be_ours(kind: type[BaseException]) -> bool:
+    """Our code, and the functions in C that it calls, raise few others."""
+    return kind.__module__ in ("builtins", "ctypes", "struct") and kind is not TimeoutError
 
 
 def _interrupts(frame: FrameType) -> bool:

@@ -59,7 +59,7 @@ def _items(attributes: Any) -> list[tuple[object, object]]:
     except _guard.NO_ROOM:
         pass
     except BaseException as error:
-        _guard.keep(error, "reading attributes")
+        _guard.keep(error, "reading attributes", is_of_value=type(attributes) is not dict)
     return found
 
 

@@ -20,5 +20,5 @@ def _utf8_of_other(value: object) -> bytes:
     except _guard.NO_ROOM:
         return b"?"
     except BaseException as error:
-        _guard.keep(error, "str() of a value")
+        _guard.keep(error, "str() of a value", is_of_value=True)
         return f"<{_guard.name_of_type(value)}>".encode("utf-8", "replace")

@@ -296,9 +296,12 @@ class TheProgramsOwn(unittest.TestCase):
         """PyThreadState_SetAsyncExc() raises between two instructions, wherever the thread is."""
         here = ctypes.c_ulong(threading.get_ident())
 
-        def interrupt():
+        class TookTooLong(Exception):
+            pass
+
+        def interrupt(error):
             loops.wait()
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(here, ctypes.py_object(SystemExit))
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(here, ctypes.py_object(error))
 
         def loop():
             loops.set()
@@ -307,11 +310,11 @@ class TheProgramsOwn(unittest.TestCase):
                 with cuspan.attach(GIVEN):  # nothing here releases the interpreter lock
                     pass
 
-        for _ in range(20):
+        for error in (SystemExit, TookTooLong, TimeoutError) * 10:
             loops = threading.Event()
-            thread = threading.Thread(target=interrupt)
+            thread = threading.Thread(target=interrupt, args=(error,))
             thread.start()
-            self.assertRaises(SystemExit, loop)
+            self.assertRaises(error, loop)
             thread.join()
             _link.EXPLICIT.set(None)  # if it was raised before the body or after it
             _link.link.sync()
@@ -564,6 +567,8 @@ def cached(a):
 @dataclasses.dataclass
 class Point:
     x: int
+    __iter__ = None
+    __getitem__ = None
 
     def __call__(self):
         return self.x
@@ -910,6 +915,7 @@ class Kinds(unittest.TestCase):
         made = cuspan.range("x")(Point(3))
         self.assertEqual((made(), dataclasses.asdict(made), dataclasses.replace(made, x=4)), (3, {"x": 3}, Point(4)))
         self.assertRaises(TypeError, hash, made)
+        self.assertRaises(TypeError, iter, made)
 
     def test_a_subclass(self):
         class Named(cuspan.range):
