@@ -151,12 +151,15 @@ static struct fit fit_pair(struct host_pair *pair)
     for (size_t i = 0; i < count; i++)
         values[i] =
             pair->samples[i].difference_ns - fit.drift * minus(pair->samples[i].time_ns, fit.origin_ns);
-    fit.offset_ns = ranks_median(values, count);
+    fit.offset_ns = ranks_median(values, count); /* sorts them */
+    double range = values[count - 1] - values[0];
     /* 1.48 MAD is the standard deviation of normal noise; the last hop is a part of it. Few samples say
      * little about their spread. */
     double deviation = 1.4826 * (1 + 2 / sqrt((double)count)) * ranks_mad(values, count, fit.offset_ns);
     deviation *= sqrt(1 + (fit.drift != 0 ? leverage_of(pair, count) : 0));
     fit.uncertainty_ns = 2 * sqrt(deviation * deviation + 2.0 * GPU_CLOCK_NS * GPU_CLOCK_NS);
+    if (count < FIT_SAMPLES_MIN) /* the clocks may drift by as much before and after */
+        fit.uncertainty_ns = fmax(fit.uncertainty_ns, 2 * range);
     free(values);
     return fit;
 }

@@ -25,6 +25,7 @@ struct process_rank {
     uint64_t steps, repeated; /* the second: of these, those that are there more than once */
     uint32_t pipeline, stage; /* smallest index of a rank in it */
     bool is_in_pipeline;      /* of more than one rank */
+    struct ranks_series over; /* own times minus those of the peers; while stragglers are being found */
 };
 
 /* A collective whose kernel the sweep has not passed, so that its exposed part is unknown. */

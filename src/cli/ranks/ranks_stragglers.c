@@ -32,6 +32,7 @@
 #define RARE_STEPS       0.1 /* of all steps: late in few of them, but by much, such as in garbage collections */
 #define RARE_SHARE       0.05 /* of the peers' own time */
 #define RARE_CHANCE      16.0 /* of all orders in which the ranks could be late, one has them all on this rank */
+#define ROUNDING         1e-6 /* of shares of steps */
 #define RARE_OVER_OTHERS 3    /* times as often as any other rank is late by half as much */
 /* Or fewer, if the late steps cost much more time than the early ones: another rank was late first. */
 #define LATE_OVER_EARLY_MIN 2
@@ -281,12 +282,12 @@ static void find_late_on_average(const struct team *team, struct standing_work *
 }
 
 /* The share of the steps in which the rank is late by so much; `sign` -1: early. */
-static double share_above(const struct standing *standing, double least_ns, int sign)
+static double share_above(const struct ranks_series *over, double least_ns, int sign)
 {
     size_t above = 0;
-    for (size_t i = 0; i < standing->over.count; i++)
-        above += sign * standing->over.items[i].value > least_ns;
-    return standing->over.count ? (double)above / (double)standing->over.count : 0;
+    for (size_t i = 0; i < over->count; i++)
+        above += sign * over->items[i].value > least_ns;
+    return over->count ? (double)above / (double)over->count : 0;
 }
 
 /* Half of the delay in the steps where the rank is late by more than `least_ns`: what is less is something
@@ -301,25 +302,25 @@ static double rare_limit(struct standing *standing, double least_ns)
     return first < over->count ? fmax(least_ns, over->items[(first + over->count) / 2].value / 2) : least_ns;
 }
 
-static bool is_rarely_late(const struct standing_work *work, size_t at, double limit_ns)
+/* Compared with all ranks of the job, because few ranks may do the same work. */
+static bool is_rarely_late(const struct ranks *ranks, const struct standing *standing, size_t at,
+                           double limit_ns)
 {
-    const struct standing *standing = &work->standings[at];
-    double share = share_above(standing, limit_ns, 1);
-    double late = share * (double)standing->steps;
-    size_t team = 0;
-    for (size_t i = 0; i < work->count; i++)
-        team += work->standings[i].steps > 0;
+    uint32_t job = ranks->ranks[at].job;
+    double share = share_above(&standing->over, limit_ns, 1), late = share * (double)standing->steps;
     bool is_late = share >= RARE_STEPS && late >= LATE_STEPS_MIN &&
-                   pow((double)team, late - 1) >= RARE_CHANCE &&
-                   share >= LATE_OVER_EARLY * share_above(standing, limit_ns, -1);
-    for (size_t i = 0; is_late && i < work->count; i++)
-        is_late = i == at || share >= RARE_OVER_OTHERS * share_above(&work->standings[i], limit_ns, 1);
+                   pow((double)ranks->jobs[job].rank_count, late - 1) >= RARE_CHANCE &&
+                   share >= LATE_OVER_EARLY * share_above(&standing->over, limit_ns, -1);
+    for (size_t i = 0; is_late && i < ranks->rank_count; i++)
+        is_late = i == at || ranks->ranks[i].job != job ||
+                  share > RARE_OVER_OTHERS * share_above(&ranks->ranks[i].over, limit_ns, 1) - ROUNDING;
     return is_late;
 }
 
 /* Finds ranks that are late in few steps, but by much, and that no other one resembles: one that collects
  * garbage or writes a log in each tenth step. Others may be late by less in as many steps. */
-static void find_rarely_late(const struct team *team, struct standing_work *work, double noise_ns)
+static void find_rarely_late(const struct ranks *ranks, const struct team *team, struct standing_work *work,
+                             double noise_ns)
 {
     double least_ns = 0;
     for (size_t i = 0; i < work->count; i++)
@@ -328,7 +329,7 @@ static void find_rarely_late(const struct team *team, struct standing_work *work
     for (size_t i = 0; i < work->count; i++) {
         struct standing *standing = &work->standings[i];
         double limit_ns = rare_limit(standing, least_ns);
-        if (!is_rarely_late(work, i, limit_ns) || is_often_late(standing, noise_ns))
+        if (!is_rarely_late(ranks, standing, i, limit_ns) || is_often_late(standing, noise_ns))
             continue;
         standing->is_rarely_late = true;
         add_late_steps(team, (uint32_t)i, limit_ns, work);
@@ -343,10 +344,26 @@ static void find_always_late(const struct team *team, struct standing_work *work
         struct standing *standing = &work->standings[i];
         double least_ns = fmin(LATE_SHARE * ranks_series_quantile(&standing->peers_own, 0.5), LATE_NS);
         if (standing->steps < ALWAYS_STEPS_MIN || standing->lateness_total_ns <= 0 ||
-            share_above(standing, least_ns, 1) < ALWAYS_STEPS)
+            share_above(&standing->over, least_ns, 1) < ALWAYS_STEPS)
             continue;
         add_late_steps(team, (uint32_t)i, least_ns, work);
         standing->is_always_late = true;
+    }
+}
+
+/* Delays of all ranks in all steps. */
+static void note_delays(struct ranks *ranks, struct ranks_report *report, const struct team *team,
+                        struct standing_work *work)
+{
+    struct threshold threshold;
+    (void)report;
+    for (size_t at = 0, count; at < team->count;) {
+        at = standing_peers(team, at, work->peers, &count);
+        if (count < 2)
+            continue;
+        (void)standing_compare(work->peers, count, &threshold, work->scratch);
+        for (size_t i = 0; i < count; i++)
+            ranks_series_add(&ranks->ranks[work->peers[i].rank].over, work->peers[i].over_ns);
     }
 }
 
@@ -361,7 +378,7 @@ static void examine(struct ranks *ranks, struct ranks_report *report, const stru
     double noise_ns = noise_of(work->standings, work->count, work->scratch);
     find_always_late(team, work);
     find_late_on_average(team, work, noise_ns);
-    find_rarely_late(team, work, noise_ns);
+    find_rarely_late(ranks, team, work, noise_ns);
     for (size_t i = 0; i < work->count; i++) {
         struct standing *standing = &work->standings[i];
         if (!standing->steps)
@@ -425,6 +442,9 @@ void ranks_find_stragglers(struct ranks *ranks, struct ranks_report *report)
                                                    .instance_count = rank->instance_count,
                                                    .step_shift = rank->shift};
     }
+    standing_each_team(ranks, report, ranks->rank_count, note_delays);
     standing_each_team(ranks, report, ranks->rank_count, examine);
+    for (size_t i = 0; i < ranks->rank_count; i++)
+        ranks_series_deinit(&ranks->ranks[i].over);
     drop_inherited(ranks, report);
 }

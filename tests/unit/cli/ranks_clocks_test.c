@@ -84,6 +84,28 @@ static void test_the_uncertainty_covers_the_gpus_clock(void **state)
     ranks_destroy(ranks);
 }
 
+/* Too few collectives for a drift, two of them at the start. The offset holds for the time of all. */
+static void test_the_uncertainty_covers_a_drift_that_is_unknown(void **state)
+{
+    (void)state;
+    static const double starts[] = {1e9, 1.2e9, 7e9};
+    struct ranks *ranks = ranks_create(NULL);
+    ranks_add(ranks, 0, "a", NULL);
+    ranks_add(ranks, 1, "b", NULL);
+    for (uint64_t i = 0; i < 3; i++)
+        for (uint32_t rank = 0; rank < 2; rank++)
+            add(ranks, rank, i, starts[i], starts[i] + 1e5);
+    struct ranks_report report;
+    ranks_finish(ranks, &report);
+    const struct ranks_clock_row *row = &report.clocks[1];
+    for (size_t i = 0; i < 3; i++) {
+        double wanted = (double)(int64_t)(shown(1, starts[i]) - shown(0, starts[i]));
+        assert_true(fabs(row->offset_ns + row->drift * (starts[i] - 1e9) - wanted) <= row->uncertainty_ns);
+    }
+    ranks_report_deinit(&report);
+    ranks_destroy(ranks);
+}
+
 static void test_a_host_without_common_collectives_is_unknown(void **state)
 {
     (void)state;
@@ -126,6 +148,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_offsets_are_found_through_a_third_host),
         cmocka_unit_test(test_the_uncertainty_covers_the_gpus_clock),
+        cmocka_unit_test(test_the_uncertainty_covers_a_drift_that_is_unknown),
         cmocka_unit_test(test_a_host_without_common_collectives_is_unknown),
         cmocka_unit_test(test_a_series_is_bounded_and_keeps_its_shape),
         cmocka_unit_test(test_median_and_deviation),

@@ -320,6 +320,32 @@ static void test_one_of_two_ranks_is_late_in_most_steps(void **state)
 }
 
 /* All ranks of LATE's host are late in each second step, and LATE is late by far more in all steps. */
+/* Pairs of ranks do the same work, as in a pipeline. LATE pauses in three steps, and another rank in one. */
+static void test_rare_pauses_of_one_of_two_peers(void **state)
+{
+    (void)state;
+    for (uint64_t step = 1; step <= 30; step++) {
+        uint64_t start = step * 100000, pause = step % 9 == 5 ? 8000 : 0;
+        begin_step(step, start);
+        for (uint32_t i = 0; i < RANKS; i++) {
+            uint64_t ready = start + 20000 + i / 2 * 1000 + (i == LATE ? pause : !i && step == 8 ? 6000 : 0);
+            compute(i, step, start, ready);
+            ranks_add_collective(ranks, i,
+                                 &(struct ranks_collective){.key = step * 100 + i / 2,
+                                                            .communicator = 10 + i / 2,
+                                                            .operation = RANKS_ALL_REDUCE,
+                                                            .participants = 2,
+                                                            .bytes = 1u << (12 + i / 2 * 3),
+                                                            .step = step,
+                                                            .start_ns = ready * US,
+                                                            .end_ns = (start + 25000 + pause) * US});
+            reduce(i, step, 50, start + 25000 + pause, start + 25050 + pause);
+        }
+    }
+    ranks_finish(ranks, &report);
+    assert_true(has_straggler());
+}
+
 static void test_a_rank_is_later_than_its_late_host(void **state)
 {
     bool found_rank = false;
@@ -360,6 +386,7 @@ int main(void)
         TEST(test_work_that_the_others_wait_for),
         TEST(test_an_imbalance_names_its_rank),
         TEST(test_one_of_two_ranks_is_late_in_most_steps),
+        TEST(test_rare_pauses_of_one_of_two_peers),
         TEST(test_a_rank_is_later_than_its_late_host),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
