@@ -243,7 +243,7 @@ class Taken(MannersCase):
 
     def assert_files_are_the_hosts(self):
         files = list(self.directory.glob("host-*"))
-        self.assertEqual(len(files), 64)
+        self.assertEqual(len(files), 400)
         self.assertEqual({path.read_bytes() for path in files}, {b"mine\n"})
 
     def test_a_host_that_closes_all_descriptors_keeps_its_files(self):

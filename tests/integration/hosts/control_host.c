@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #define FLUSH_MS    5000
-#define DESCRIPTORS 64
+#define DESCRIPTORS 400 /* the agent's are from 256 on */
 
 static cuspan_replay_run_fn *run;
 static uint64_t token;

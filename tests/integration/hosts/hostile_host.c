@@ -95,12 +95,14 @@ static void close_standard(void)
 static int own_file; /* a descriptor of the program's */
 static struct stat own_stat;
 
-/* Then opens the file that gets the program's output. */
+/* Then opens the file that gets the program's output, also at the numbers that the agent had, from 256 on. */
 static void close_all(void)
 {
     for (int number = 0; number < 1024; number++)
         close(number);
     own_file = open(getenv("HOSTILE_OUTPUT"), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    for (int number = 256; number < 400; number++)
+        dup2(own_file, number);
     fstat(own_file, &own_stat);
     say(own_file == 0 ? "the first file is 0" : "the first file is not 0");
 }
