@@ -549,6 +549,23 @@ static int compare_findings(const void *a, const void *b)
     return (int)x->kind - (int)y->kind;
 }
 
+/* Moves exposed communication behind the late ranks and slow links of its job: they lengthen it, and all of
+ * it is saved only where no communication is left without compute beside it. */
+static void sort_exposed(struct ranks_report *report)
+{
+    for (size_t i = report->finding_count; i-- > 0;) {
+        struct ranks_finding exposed = report->findings[i];
+        size_t last = i;
+        for (size_t j = i + 1; exposed.kind == RANKS_EXPOSED && j < report->finding_count; j++) {
+            const struct ranks_finding *other = &report->findings[j];
+            bool is_cause = other->kind == RANKS_STRAGGLER || other->kind == RANKS_SLOW_LINK;
+            last = is_cause && other->job == exposed.job ? j : last;
+        }
+        memmove(&report->findings[i], &report->findings[i + 1], (last - i) * sizeof exposed);
+        report->findings[last] = exposed;
+    }
+}
+
 static void report_collectives(struct ranks *ranks, struct ranks_report *report)
 {
     report->collectives = xcalloc(ranks->class_count + 1, sizeof *report->collectives);
@@ -576,6 +593,7 @@ void ranks_finish(struct ranks *ranks, struct ranks_report *report)
     ranks_find_not_compared(ranks, report);
     if (report->finding_count > 1)
         qsort(report->findings, report->finding_count, sizeof *report->findings, compare_findings);
+    sort_exposed(report);
     report->instances = ranks->complete;
     report->job_count = (uint32_t)ranks->job_count;
     report->losses = ranks->losses;

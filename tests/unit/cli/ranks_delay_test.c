@@ -136,6 +136,26 @@ static void run_many(uint64_t late_us)
     ranks_finish(ranks, &report);
 }
 
+/* The transfer takes a fifth of the step, and the rank is late by a tenth. */
+static void test_a_late_rank_comes_before_exposed_communication(void **state)
+{
+    (void)state;
+    for (uint64_t step = 1; step <= 20; step++) {
+        uint64_t start = step * 100000;
+        begin_step(step, start);
+        for (uint32_t i = 0; i < RANKS; i++) {
+            uint64_t ready = start + (i == LATE ? 8000 : 7000);
+            compute(i, step, start, ready);
+            reduce(i, step, 1, ready, start + 10000);
+        }
+    }
+    ranks_finish(ranks, &report);
+    assert_int_equal(report.finding_count, 2);
+    assert_int_equal(report.findings[0].kind, RANKS_STRAGGLER);
+    assert_int_equal(report.findings[1].kind, RANKS_EXPOSED);
+    assert_true(report.findings[0].saving_ns < report.findings[1].saving_ns);
+}
+
 static void test_late_on_average(void **state)
 {
     (void)state;
@@ -376,6 +396,7 @@ int main(void)
         TEST(test_a_longer_kernel_beside_a_transfer),
         TEST(test_a_late_launch_beside_a_transfer),
         TEST(test_collectives_queue_behind_a_late_one),
+        TEST(test_a_late_rank_comes_before_exposed_communication),
         TEST(test_late_on_average),
         TEST(test_noise_is_not_late),
         TEST(test_another_rank_was_late_before),
