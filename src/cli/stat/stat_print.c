@@ -325,6 +325,14 @@ static void print_text(FILE *out, const struct stat_table *table, const struct s
     fputc('\n', out);
 }
 
+static bool has_no_rows(const struct stat_report *report)
+{
+    for (size_t i = 0; i < report->count; i++)
+        if (report->tables[i].row_count)
+            return false;
+    return true;
+}
+
 static void print_markdown(FILE *out, const struct stat_table *table, bool utf8)
 {
     struct text cell = {0}, clean = {0};
@@ -471,6 +479,16 @@ static struct stat_look look_of(FILE *out, const struct stat_style *style)
                               .has_names = style->has_names};
 }
 
+/* Besides others that have rows, it is left out. */
+static void print_empty(FILE *out, const struct stat_table *table, enum stat_format format)
+{
+    if (format == STAT_FORMAT_CSV)
+        print_csv(out, table);
+    else
+        fprintf(out, format == STAT_FORMAT_MARKDOWN ? "### %s\n\nNo rows.\n\n" : "%s: no rows\n",
+                table->title);
+}
+
 void stat_print(FILE *out, const struct stat_report *report, const struct stat_style *style)
 {
     struct stat_look look = look_of(out, style);
@@ -479,6 +497,9 @@ void stat_print(FILE *out, const struct stat_report *report, const struct stat_s
         print_json(out, report);
     } else if (is_text && is_of_findings(report)) {
         print_all_findings(out, report, &look);
+    } else if (has_no_rows(report)) {
+        for (size_t t = 0; t < report->count; t++)
+            print_empty(out, &report->tables[t], style->format);
     } else {
         for (size_t t = 0; t < report->count; t++) {
             const struct stat_table *table = &report->tables[t];

@@ -371,6 +371,13 @@ class Recording(unittest.TestCase):
         shown = run("stat", "--top", 2, "--table", "calls", self.files["torch_inference"]).stdout
         self.assertIn("more", shown.splitlines()[-2] + shown.splitlines()[-1])
 
+    def test_a_table_without_rows_says_so(self):
+        said = {form: run("stat", *form, "--table", "errors", self.files["vector_add"]).stdout
+                for form in ((), ("--markdown",), ("--csv",))}
+        self.assertEqual(said, {(): "Failed calls: no rows\n", ("--markdown",): "### Failed calls\n\nNo rows.\n\n",
+                                ("--csv",): "# errors\nname,error,count\n\n"})
+        self.assertNotIn("no rows", run("stat", self.files["vector_add"]).stdout)
+
     def test_wrong_arguments_are_named(self):
         done = run("stat", "--table", "kernal", self.files["threads"])
         self.assertEqual(done.returncode, 2)
