@@ -538,7 +538,7 @@ static bool read_span_id(yyjson_val *value, uint64_t *id)
     return text.len == 16 && read_hex(text.at, id);
 }
 
-/* Returns the error, or NULL. */
+/* Returns the error, or NULL. Without an end, the span was still open when it was written. */
 static const char *read_required(yyjson_val *object, const struct fields *fields, struct otlp_span *span)
 {
     if (!yyjson_is_obj(object))
@@ -549,7 +549,12 @@ static const char *read_required(yyjson_val *object, const struct fields *fields
     if (!read_span_id(fields->id, &id))
         return "has a spanId that is not 16 hex digits";
     span->id = id;
-    return read_uint64(fields->start, &span->start_ns) ? NULL : "has no startTimeUnixNano";
+    if (!read_uint64(fields->start, &span->start_ns))
+        return "has no startTimeUnixNano";
+    bool is_open = !fields->end || yyjson_is_null(fields->end) || yyjson_equals_str(fields->end, "");
+    return is_open || read_uint64(fields->end, &span->end_ns)
+               ? NULL
+               : "has an endTimeUnixNano that is no number of ns";
 }
 
 static enum status take_span(struct otlp_json *json, yyjson_val *object, struct store *store,
@@ -563,8 +568,6 @@ static enum status take_span(struct otlp_json *json, yyjson_val *object, struct 
         store_skip(store, span.id, wrong);
         return STATUS_OK;
     }
-    if (!read_uint64(fields.end, &span.end_ns))
-        span.end_ns = 0; /* still open when it was written */
     if (!read_span_id(fields.parent, &span.parent_id))
         span.parent_id = 0;
     if (!store->only_counts) {
