@@ -261,22 +261,42 @@ static void write_body(FILE *file, const struct report *report, const struct bal
     fputc('\n', file);
 }
 
+/* Not through a stream: exit() writes what the streams of all threads still hold, on the host's thread, where
+ * SIGXFSZ would end the host. */
+static bool write_text(int file, const char *text, size_t bytes)
+{
+    struct write_signals signals;
+    write_signals_hold(&signals);
+    while (bytes > 0) {
+        ssize_t done = write(file, text, bytes);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0)
+            break;
+        text += done;
+        bytes -= (size_t)done;
+    }
+    write_signals_release(&signals);
+    return bytes == 0;
+}
+
 static bool write_file(const struct report *report, const char *path)
 {
     struct balance own;
-    int descriptor = files_create(path);
-    FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
-    if (!file && descriptor >= 0)
-        close(descriptor);
-    if (!file)
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *memory = open_memstream(&text, &bytes);
+    if (!memory)
         return false;
-    struct write_signals signals;
-    write_signals_hold(&signals);
-    write_body(file, report, balance_of(report->balance, &own, report->settings->output_count));
-    bool failed = ferror(file);
-    failed |= fclose(file) != 0;
-    write_signals_release(&signals);
-    return !failed;
+    write_body(memory, report, balance_of(report->balance, &own, report->settings->output_count));
+    bool is_complete = !ferror(memory);
+    is_complete &= fclose(memory) == 0;
+    int file = is_complete ? files_create(path) : -1;
+    bool is_written = file >= 0 && write_text(file, text, bytes);
+    if (file >= 0)
+        close(file);
+    free(text);
+    return is_written;
 }
 
 static char chosen[1024];

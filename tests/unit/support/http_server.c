@@ -252,6 +252,7 @@ void http_server_release(struct http_server *server)
 
 const struct request *http_server_request(struct http_server *server, size_t index)
 {
+    (void)http_server_requests(server); /* what its thread has kept */
     return &server->requests[index];
 }
 
