@@ -554,7 +554,7 @@ static const char *read_required(yyjson_val *object, const struct fields *fields
     bool is_open = !fields->end || yyjson_is_null(fields->end) || yyjson_equals_str(fields->end, "");
     return is_open || read_uint64(fields->end, &span->end_ns)
                ? NULL
-               : "has an endTimeUnixNano that is no number of ns";
+               : "has an endTimeUnixNano that is not a number of ns";
 }
 
 static enum status take_span(struct otlp_json *json, yyjson_val *object, struct store *store,

@@ -76,7 +76,7 @@ static void test_errors_name_file_and_line(void **state)
         {LINE(PROCESS_RESOURCE, SPAN(TRACE_A, "00000000000000a1", "", "x", "x", "000000900", "")),
          "has no startTimeUnixNano"},
         {LINE(PROCESS_RESOURCE, SPAN(TRACE_A, "00000000000000a1", "", "x", "000000100", "x", "")),
-         "has an endTimeUnixNano that is no number"},
+         "has an endTimeUnixNano that is not a number"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct trace trace;
