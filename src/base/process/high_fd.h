@@ -1,6 +1,6 @@
 /* Keeps our descriptors out of the numbers that the host gets or expects. If it has closed 0, 1 or 2, the
  * kernel gives the number to the next file that anyone opens, and what the host then prints would go into it.
- * Others are the same as without us: programs put files at fixed low numbers, and close ranges of them. */
+ * The other low numbers are left to the host: programs put files at fixed ones, and close ranges of them. */
 #ifndef CUSPAN_BASE_PROCESS_HIGH_FD_H
 #define CUSPAN_BASE_PROCESS_HIGH_FD_H
 
