@@ -108,7 +108,7 @@ static enum status take_memory(struct error *err)
 
 bool capture_is_on(void)
 {
-    return atomic_load_explicit(&mode_now, memory_order_relaxed) == MODE_ON;
+    return atomic_load_explicit(&mode_now, memory_order_acquire) == MODE_ON;
 }
 
 const char *capture_recorded_links(const char *uuid)

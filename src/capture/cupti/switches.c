@@ -395,7 +395,6 @@ static void enable_callbacks(void)
         enable_resource(CUPTI_RESOURCE_MODULE_LOADED);
         enable_graphs();
     }
-    cupti->cuptiEnableCallback(1, subscriber, CUPTI_DOMAIN_STATE, CUPTI_STATE_FATAL_ERROR);
 }
 
 static enum status register_buffers(struct error *err)
@@ -546,8 +545,9 @@ static enum status enable(bool is_again, struct error *err)
     if (status != STATUS_OK)
         return status;
     are_records_on = true;
-    atomic_store(&mode_now, MODE_ON);
     enable_callbacks();
+    atomic_store(&mode_now, MODE_ON); /* from here on no call is missed: cuspan_is_on() says so */
+    cupti->cuptiEnableCallback(1, subscriber, CUPTI_DOMAIN_STATE, CUPTI_STATE_FATAL_ERROR); /* turns it off */
     return STATUS_OK;
 }
 

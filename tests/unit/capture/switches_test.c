@@ -28,7 +28,8 @@ static struct {
     bool refuses;               /* it fails */
     bool waits_for_callbacks;   /* cuptiUnsubscribe() waits for those in progress */
     bool are_kernels_on;
-    unsigned out_of_order;                 /* other kinds switched while kernel records were disabled */
+    unsigned enables_while_on; /* callbacks of calls and resources, while capture says that it is on */
+    unsigned out_of_order;     /* other kinds switched while kernel records were disabled */
     uint8_t calls[CALL_RUNTIME + 1][2048]; /* enabled callbacks */
 } fake;
 
@@ -60,6 +61,8 @@ static uint32_t enable_callback(uint32_t enable, cupti_subscriber_handle subscri
 {
     if (domain <= CALL_RUNTIME && cbid < 2048)
         fake.calls[domain][cbid] = enable != 0;
+    if (domain != CUPTI_DOMAIN_STATE)
+        fake.enables_while_on += enable && atomic_load(&mode_now) == MODE_ON;
     return CUPTI_OK;
 }
 
@@ -189,6 +192,19 @@ static void turn_on(void)
 {
     struct error err;
     assert_int_equal(switches_on(&cupti, &settings, false, &err), STATUS_OK);
+}
+
+/* A program that waits until cuspan_is_on() loses no call. */
+static void test_it_is_on_when_all_callbacks_are_enabled(void **state)
+{
+    struct error err;
+    (void)state;
+    turn_on();
+    assert_int_equal(atomic_load(&mode_now), MODE_ON);
+    assert_int_equal(fake.enables_while_on, 0);
+    switches_off();
+    assert_int_equal(switches_on_again(&err), STATUS_OK);
+    assert_int_equal(fake.enables_while_on, 0);
 }
 
 static void test_the_first_graph_enables_its_records_at_once(void **state)
@@ -419,6 +435,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_the_end_waits_for_no_callback_that_waits_for_it, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(test_it_is_on_when_all_callbacks_are_enabled, setup, teardown),
         cmocka_unit_test_setup_teardown(test_the_first_graph_enables_its_records_at_once, setup, teardown),
         cmocka_unit_test_setup_teardown(test_the_first_graph_of_a_sleeping_process, setup, teardown),
         cmocka_unit_test_setup_teardown(test_an_older_cupti_has_them_from_the_start, setup, teardown),
