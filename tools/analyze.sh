@@ -12,34 +12,30 @@ ARGUED=tools/analyze-argued.txt
 OUT=$BUILD/analyze
 mkdir -p "$OUT"
 
-# One command per file, taken from the build, without the compiler cache and the output option.
+# One command per file, taken from the build, through the compiler cache, which keeps the reports of unchanged files.
 commands() {
-    python3 - "$BUILD/compile_commands.json" "$@" <<'END'
-import json, re, sys
-seen = set()
+    python3 - "$BUILD/compile_commands.json" "$OUT" "$@" <<'END'
+import json, re, shutil, sys
+seen, cache = set(), "ccache " if shutil.which("ccache") else ""
 for entry in json.load(open(sys.argv[1])):
     name = re.sub(r"^.*?/(src/[^.]+\.c)$", r"\1", entry["file"])
     if (not name.startswith("src/") or re.match(r"src/(abi|model/cuda)/\w+_table\.c$", name) or name in seen
-            or "CUSPAN_BREAKABLE" in entry["command"] or sys.argv[2:] and not any(part in name for part in sys.argv[2:])):
+            or "CUSPAN_BREAKABLE" in entry["command"] or sys.argv[3:] and not any(part in name for part in sys.argv[3:])):
         continue
     seen.add(name)
     command = re.sub(r"^\S*ccache ", "", entry["command"])
-    print(re.sub(r" -o \S+ -c ", " OPTIONS -c ", command))
+    options = f" -O1 -fanalyzer -Wconversion -Wsign-conversion -o {sys.argv[2]}/{name.replace('/', '-')}.o -c "
+    print(cache + re.sub(r" -o \S+ -c ", options, command))
 END
-}
-
-# Prints what the option reports, one per line: FILE:LINE:COLUMN: warning: ...
-each() { # each NAME OPTIONS
-    local name=$1 options=$2
-    sed "s| OPTIONS | $options |" "$OUT/commands" | tr '\n' '\0' |
-        xargs -0 -P "$(nproc)" -I{} sh -c '{} 2>&1' >"$OUT/$name.log" || true
-    grep -E '(warning|error): ' "$OUT/$name.log" | sed "s|$PWD/||" | sort -u || true
 }
 
 commands "$@" >"$OUT/commands"
 [ -s "$OUT/commands" ] || { echo "failed: $BUILD/compile_commands.json names none of our files"; exit 1; }
-warnings=$(each warnings "-Wconversion -Wsign-conversion -fsyntax-only")
-reports=$(each reports "-O1 -fanalyzer -o /dev/null")
+tr '\n' '\0' <"$OUT/commands" | xargs -0 -P "$(nproc)" -I{} sh -c '{} 2>&1' >"$OUT/reports.log" || true
+# One per line: FILE:LINE:COLUMN: warning: ... [-WNAME]
+found=$(grep -E '(warning|error): ' "$OUT/reports.log" | sed "s|$PWD/||" | sort -u || true)
+warnings=$(grep -vF '[-Wanalyzer-' <<<"$found" || true)
+reports=$(grep -F '[-Wanalyzer-' <<<"$found" || true)
 
 # A report is justified by a line "FILE [-Wanalyzer-NAME] WHERE: why"; WHERE is the text that the report quotes.
 unargued=$(while IFS= read -r line; do

@@ -3,7 +3,8 @@
 
     tools/check-tidy.py [BUILD-DIR] [PATH-PART...]     BUILD-DIR: configured (build); PATH-PART: filter
 
-A clean file is not checked again until the file, any header, the rules or its compile command changes.
+A clean file is not checked again until it, a file that it includes, the rules or its compile command changes. What is
+clean is kept in ~/.cache/cuspan (or $CUSPAN_CACHE), so that it holds for other clones, too.
 """
 
 import hashlib
@@ -11,6 +12,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -20,13 +22,16 @@ CHECKED = (ROOT / "src",)  # in tests, cmocka's macros cause too many false repo
 # analyzer checks the command line too (tools/analyze.sh).
 NOT_IN_A_HOST = (ROOT / "src/cli", ROOT / "src/replay")
 GENERATED = ("src/abi/*_table.c", "src/model/cuda/*_table.c")
+CACHE = Path(os.environ.get("CUSPAN_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "cuspan"))
+KEPT_S = 30 * 86400  # since it was last of use
 LEFT_OUT = (*GENERATED, "thread_ctx_symbol.c")  # clang may lack an option of the last one
 
 
 def digest(*parts):
     total = hashlib.sha256()
     for part in parts:
-        total.update(part if isinstance(part, bytes) else part.encode())
+        part = part if isinstance(part, bytes) else part.encode()
+        total.update(b"%d:" % len(part) + part)
     return total.hexdigest()
 
 
@@ -41,6 +46,35 @@ def commands(build, parts):
     return sorted(seen.items())
 
 
+def includes(build):
+    """{source: [file that its compilation read]}, as ninja noted it. A source that was not compiled since it changed is
+    missing."""
+    found, read = {}, None
+    for line in subprocess.run(["ninja", "-C", str(build), "-t", "deps"], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines():
+        if line.endswith("(VALID)"):
+            read = []
+        elif not line.startswith(" "):
+            read = None
+        elif read is not None:
+            read.append((build / line.strip()).resolve())
+            if len(read) == 1:
+                found[read[0]] = read
+    return found
+
+
+def keys(files, build):
+    """{source: what stands for all that its check depends on}, without those whose includes are not known."""
+    rules = digest((ROOT / ".clang-tidy").read_bytes(), Path(__file__).read_bytes(),
+                   subprocess.run(["clang-tidy", "--version"], stdout=subprocess.PIPE, check=True).stdout)
+    contents, known = {}, includes(build)
+    for path, command in files:
+        for file in known.get(path, ()):
+            if file not in contents:
+                contents[file] = digest(str(file).replace(f"{ROOT}/", ""), file.read_bytes())
+    return {path: digest(rules, command.replace(f"{ROOT}/", ""), *(contents[file] for file in known[path]))
+            for path, command in files if path in known}
+
+
 def check(path, build):
     # clang does not know compile options that only gcc has.
     fewer = ["--checks=-clang-analyzer-*"] if any(folder in path.parents for folder in NOT_IN_A_HOST) else []
@@ -53,25 +87,27 @@ def check(path, build):
 
 def main():
     build = (ROOT / (sys.argv[1] if len(sys.argv) > 1 else "build")).resolve()
-    clean = build / "tidy-clean"
-    clean.mkdir(exist_ok=True)
-    headers = sorted(p for folder in ("src", "tests", "include") for p in (ROOT / folder).rglob("*.h"))
-    common = digest(*(p.read_bytes() for p in headers), (ROOT / ".clang-tidy").read_bytes(),
-                    subprocess.run(["clang-tidy", "--version"], stdout=subprocess.PIPE, check=True).stdout)
-    todo = []
+    clean = CACHE / "tidy"
+    clean.mkdir(parents=True, exist_ok=True)
     files = commands(build, sys.argv[2:])
-    for path, command in files:
-        mark = clean / digest(common, str(path), command, path.read_bytes())
-        if not mark.exists():
-            todo.append((path, mark))
+    marks = {path: clean / key for path, key in keys(files, build).items()}
+    todo = []
+    for path, _ in files:
+        if path in marks and marks[path].exists():
+            marks[path].touch()
+        else:
+            todo.append(path)
     wrong = 0
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for (path, mark), complaint in zip(todo, pool.map(lambda item: check(item[0], build), todo)):
-            if complaint is None:
-                mark.touch()
-            else:
+        for path, complaint in zip(todo, pool.map(lambda path: check(path, build), todo)):
+            if complaint is not None:
                 wrong += 1
                 print(complaint, flush=True)
+            elif path in marks:
+                marks[path].touch()
+    for mark in clean.iterdir():
+        if mark.stat().st_mtime < time.time() - KEPT_S:
+            mark.unlink(missing_ok=True)
     print(f"{len(files)} files, {len(todo)} of them checked now, {wrong} with findings")
     return 1 if wrong else 0
 
