@@ -47,19 +47,20 @@ def commands(build, parts):
 
 
 def includes(build):
-    """{source: [file that its compilation read]}, as ninja noted it. A source that was not compiled since it changed is
-    missing."""
-    found, read = {}, None
+    """{source: [file that its compilation read]}, as ninja noted it. A source is missing if it was not compiled since one
+    of them changed."""
+    found, read, compiled = {}, None, 0
     for line in subprocess.run(["ninja", "-C", str(build), "-t", "deps"], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines():
         if line.endswith("(VALID)"):
-            read = []
+            read, compiled = [], int(line.split("mtime ")[1].split()[0])
         elif not line.startswith(" "):
             read = None
         elif read is not None:
             read.append((build / line.strip()).resolve())
             if len(read) == 1:
-                found[read[0]] = read
-    return found
+                found[read[0]] = (compiled, read)
+    return {source: read for source, (compiled, read) in found.items()
+            if all(file.exists() and file.stat().st_mtime_ns <= compiled for file in read)}
 
 
 def keys(files, build):
