@@ -485,7 +485,9 @@ class Ranks(Folder):
             self.assertEqual([work[row["rank"]][name] for name in ("process", "host")], [row[name] for name in ("process", "host")])
         found = tables["rank_findings"]
         straggler, = [row for row in found if row["finding"] == "straggler"]
-        self.assertIn(f"rank {fleet.stragglers().dicts()[0]['rank']} ", straggler["evidence"])
+        first = fleet.stragglers().dicts()[0]
+        self.assertIn(f"rank {first['rank']} ", straggler["evidence"])
+        self.assertIn(f" was late in {first['late_steps']} of {first['steps']} steps", straggler["evidence"])
 
     def simulate(self, *options):
         path = self.work / "job.jsonl"
