@@ -5,8 +5,8 @@
 
 hostile_host.c has the table of conditions. Each one begins before the agent starts, in the middle of the program or at
 its exit, with an agent on a recording and with one that finds no CUPTI. By default each condition is tried at one or two
-moments; --long tries all of them, and each Python (3.9 and later) that is installed. gVisor is not tried: it needs an
-image of its own.
+moments; --long tries all of them, each Python (3.9 and later) that is installed, and each condition in gVisor (runsc), if
+it is there.
 """
 
 import argparse
@@ -34,6 +34,8 @@ HARMLESS = re.compile("nothing|close-[012]|close-standard|no-locked-memory|proce
                       "flush.*|small-stack|deleted-folder|no-environment|other-locale|ignore-signals|block-signals|daemonize|"
                       "small-threads|environment|libraries|forks|python-.*")
 LOST = {"cancel": {"lost_ring_full"}, "cancel-asynchronously": {"lost_ring_full"}}  # they fill a ring as fast as they can
+# No network, cgroups or KVM of its own; the program writes to this machine's files.
+GVISOR = ("runsc", "--platform=ptrace", "--network=none", "--ignore-cgroups", "do", "-quiet", "-force-overlay=false", "--")
 LIBRARIES = ("libcuspan.so", "libcuspan-export.so", "libcuspan-replay.so", "libcuspan-thread-ctx.so")
 
 
@@ -52,9 +54,10 @@ def pythons():
 class Case:
     """One condition at one moment."""
 
-    def __init__(self, build, folder, condition, moment, argument=""):
+    def __init__(self, build, folder, condition, moment, argument="", gvisor=False):
         self.build, self.folder, self.condition, self.moment, self.argument = build, folder, condition, moment, argument
-        self.name = f"{condition} at {moment}" + (f" ({argument})" if argument else "")
+        self.name = f"{condition} at {moment}" + (f" ({argument})" if argument else "") + (" in gVisor" if gvisor else "")
+        self.under = GVISOR if gvisor else ()
         self.runs = 0
 
     def run(self, how, terminal=False):
@@ -76,7 +79,7 @@ class Case:
                     "capture.launch_stacks": "python" if self.condition.startswith("python") else "none"}
         env = {"PATH": os.environ["PATH"], "HOME": "/nowhere", "HOSTILE_OUTPUT": str(place / "output"),
                "CUSPAN_SET": ";".join(f"{key}={value}" for key, value in settings.items()), "PYTHONDONTWRITEBYTECODE": "1"}
-        command = [str(part) for part in (self.build / "hostile_host", "-" if how == "bare" else agent, double,
+        command = [str(part) for part in (*self.under, self.build / "hostile_host", "-" if how == "bare" else agent, double,
                                           ROOT / "examples/recordings/threads.cuspanrec", self.moment, self.condition, argument)]
         status, out, err = self.on_terminal(command, env) if terminal else self.on_pipes(command, env)
         output = place / "output"
@@ -148,11 +151,14 @@ class Case:
 def cases(build, folder, is_long, wanted):
     listed = subprocess.run([build / "hostile_host", "list"], stdout=subprocess.PIPE, text=True, check=True).stdout
     installed = pythons()
+    has_gvisor = is_long and shutil.which(GVISOR[0])
     for index, line in enumerate(listed.splitlines()):
         condition, moments = line.split()
         moments = moments.rstrip(",").split(",")
         if wanted and condition not in wanted:
             continue
+        if has_gvisor and not condition.startswith("python"):
+            yield Case(build, folder, condition, moments[index % len(moments)], gvisor=True)
         if not is_long and not wanted:
             moments = sorted({moments[0], moments[index % len(moments)]})
         for moment in moments:
@@ -189,7 +195,7 @@ def main():
         failed += kind == "failed"
         if kind != "passed":
             print(f"{kind}: {case.name}: {why}")
-    print(f"{len(tried)} cases, {failed} failed")
+    print(f"{len(tried)} cases ({sum(bool(case.under) for case in tried)} of them in gVisor), {failed} failed")
     return failed != 0
 
 
