@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import _thread
-import ctypes
 import os
 from typing import Any, Callable
 
 from cuspan import _guard
+from cuspan._foreign import HAS_CTYPES, ctypes
 
 SONAME = "libcuspan.so"
 CALLS_BETWEEN_LOOKS = 1024
@@ -82,7 +82,7 @@ class Agent:
 
 def _load(name: str, mode: int) -> ctypes.CDLL | None:
     try:
-        return ctypes.CDLL(name, mode=mode)
+        return ctypes.CDLL(name, mode=mode) if HAS_CTYPES else None
     except OSError:
         return None
 

@@ -5,12 +5,12 @@ Since 3.14 the interpreter reports every switch. Before, the wrappers of _asynci
 
 from __future__ import annotations
 
-import ctypes
 import sys
 from types import ModuleType
 from typing import Any
 
 from cuspan import _agent, _guard, _link
+from cuspan._foreign import ctypes
 from cuspan._imports import when_imported
 from cuspan._processes import follow_multiprocessing
 

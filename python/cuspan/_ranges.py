@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import _thread
 import builtins
-import ctypes
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
@@ -12,6 +11,7 @@ from typing import Any, Optional, TypeVar, Union, overload
 
 from cuspan import _agent, _guard
 from cuspan._decorates import Decorates, add_manager, is_function
+from cuspan._foreign import ctypes
 from cuspan._text import utf8
 
 Value = Union[bool, int, float, str]

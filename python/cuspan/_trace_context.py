@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
 import struct
 from typing import Any, NamedTuple
+
+from cuspan._foreign import ctypes
 
 _NATIVE = struct.Struct("=16s8sB7xQ")  # cuspan_context: trace_id, span_id, flags, reserved, tracestate
 NATIVE_BYTES = _NATIVE.size

@@ -52,17 +52,29 @@ class Arguments(unittest.TestCase):
                     call(value)
                     self.assertIsNone(native())
 
+    CALLED = (
+        f"import logging, sys; logging.disable(50); sys.path.insert(0, {os.path.dirname(hostile.__file__)!r})\n"
+        "import cuspan, hostile\n"
+        "for call in hostile.CALLS.values():\n"
+        "    for value in hostile.values(): call(value)\n"
+        "assert not cuspan.is_on()"
+    )
+
     def test_any_value_without_an_agent(self):
-        folder = os.path.dirname(hostile.__file__)
-        done = run_python(
-            f"import logging, sys; logging.disable(50); sys.path.insert(0, {folder!r})\n"
-            "import cuspan, hostile\n"
-            "for call in hostile.CALLS.values():\n"
-            "    for value in hostile.values(): call(value)\n"
-            "assert not cuspan.is_on()",
-            CUDA_INJECTION64_PATH="",
-        )
+        done = run_python(self.CALLED, CUDA_INJECTION64_PATH="")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_any_value_without_ctypes(self):
+        """As in a Python that was built without libffi."""
+        done = run_python(f"import sys; sys.modules['ctypes'] = None\n{self.CALLED}\nimport cuspan.otel")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_in_a_subinterpreter(self):
+        """With a lock of its own, which ctypes refuses since 3.12."""
+        interpreters = __import__("_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters")
+        made = interpreters.create("isolated") if sys.version_info >= (3, 13) else interpreters.create()
+        self.addCleanup(interpreters.destroy, made)
+        self.assertIsNone(interpreters.run_string(made, "import cuspan\nwith cuspan.range('r'): cuspan.mark('m')"))
 
     def test_what_can_be_converted_is_kept(self):
         stub.stub_forget()
