@@ -10,5 +10,7 @@ add_test(NAME integration/commands
 add_test(NAME integration/performance_page COMMAND ${CMAKE_SOURCE_DIR}/tests/bench/run.sh page --check)
 add_test(NAME integration/fetch_sources COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/project/fetch_sources_test.sh)
 add_test(NAME integration/suites COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/project/suites_test.sh)
+add_test(NAME integration/gpu_programs COMMAND ${CMAKE_COMMAND} -E env "BIN=${CMAKE_CURRENT_BINARY_DIR}/gpu-programs"
+         ${CMAKE_SOURCE_DIR}/tests/gpu/cupti_behavior.sh ${CMAKE_CURRENT_BINARY_DIR}/gpu-programs link)
 add_test(NAME integration/python_with COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/project/python_with_test.sh)
 add_test(NAME integration/bench COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/project/bench_test.py --build ${CMAKE_BINARY_DIR})

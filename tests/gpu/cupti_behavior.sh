@@ -1,32 +1,51 @@
 #!/bin/bash
 # Measures CUPTI's behavior that docs/cupti.md describes under "Names" and "Graph records": programs/jit_names.c and
 # programs/graph_records.cu with each CUPTI in build/cupti-*/. Takes about two minutes.
-#   tests/gpu/cupti_behavior.sh OUTDIR [names|graphs]...
+#   tests/gpu/cupti_behavior.sh OUTDIR [names|reset|shared|kinds|device|crash]...
+#   tests/gpu/cupti_behavior.sh OUTDIR link    compiles and links their common part, without CUDA
 set -eu
 # shellcheck source=../../tools/lib.sh
 . "$(dirname "$0")/../../tools/lib.sh"
 cd "$ROOT"
 OUTDIR=$1
 shift
-BIN=build/gpu-test
+BIN=${BIN:-build/gpu-test}
 mkdir -p "$BIN" "$OUTDIR"
-NVCC=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
-[ -x "$NVCC" ] || NVCC=build/cuda/bin/nvcc
-INCLUDE=$(dirname "$(dirname "$(readlink -f "$NVCC")")")/include
-SOURCES="tests/gpu/programs/bare_cupti.c src/capture/activity/decode.c src/abi/layouts.c src/abi/layouts_table.c
-    src/model/cuda/activities_table.c src/base/log.c src/base/accounting/counters.c"
+SOURCES=(tests/gpu/programs/bare_cupti.c src/capture/activity/decode.c src/abi/layouts.c src/abi/layouts_table.c
+    src/model/cuda/activities_table.c)
+
+# compile FOLDER SOURCE...: object files
+compile() {
+    mkdir -p "$1"
+    (cd "$1" && cc -O1 -g -fPIC -D_GNU_SOURCE "-I$ROOT/src" -c "${@:2}")
+}
+
+# The programs' common part, which needs no CUDA.
+build_shared() {
+    local base
+    compile "$BIN/objects" "${SOURCES[@]/#/$ROOT/}"
+    mapfile -t base < <(find "$ROOT/src/base" -name '*.c')
+    compile "$BIN/objects/base" "${base[@]}"
+    ar rcs "$BIN/objects/libbase.a" "$BIN"/objects/base/*.o
+    SHARED=("$BIN"/objects/*.o "$BIN/objects/libbase.a" -ldl -lpthread)
+}
 
 build() {
-    local source object objects=()
-    for source in $SOURCES; do
-        object=$BIN/$(basename "$source" .c).o
-        cc -O1 -g -fPIC -D_GNU_SOURCE -Isrc -c "$source" -o "$object"
-        objects+=("$object")
-    done
-    cc -O1 -g -D_GNU_SOURCE -Isrc -I"$INCLUDE" -o "$BIN/jit_names" tests/gpu/programs/jit_names.c "${objects[@]}" -ldl -lpthread
-    "$NVCC" -cubin -arch=sm_90 -o "$BIN/jit_kernel.cubin" tests/gpu/programs/jit_kernel.cu
-    "$NVCC" -arch=sm_90 -std=c++17 -rdc=true -Isrc -o "$BIN/graph_records" tests/gpu/programs/graph_records.cu "${objects[@]}" -lcudadevrt -ldl
+    local nvcc include
+    nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+    [ -x "$nvcc" ] || nvcc=build/cuda/bin/nvcc
+    include=$(dirname "$(dirname "$(readlink -f "$nvcc")")")/include
+    build_shared
+    cc -O1 -g -D_GNU_SOURCE -Isrc "-I$include" -o "$BIN/jit_names" tests/gpu/programs/jit_names.c "${SHARED[@]}"
+    "$nvcc" -cubin -arch=sm_90 -o "$BIN/jit_kernel.cubin" tests/gpu/programs/jit_kernel.cu
+    "$nvcc" -arch=sm_90 -std=c++17 -rdc=true -Isrc -o "$BIN/graph_records" tests/gpu/programs/graph_records.cu "${SHARED[@]}" -lcudadevrt
 }
+
+if [ "${1:-}" = link ]; then
+    build_shared
+    cc -shared -Wl,--no-undefined -o "$BIN/shared.so" "${SHARED[@]}"
+    exit
+fi
 
 # Programs that run as they are, from another machine, are not built again.
 runs() {
@@ -71,6 +90,17 @@ lines() {
     done
 }
 
+# crashes WHAT LIBRARY-OF-THE-PROGRAM ARGUMENTS [LIBRARY-OF-CUSPAN [SETTING]]: the exit statuses of 40 runs
+# shellcheck disable=SC2016 # the inner shell's
+crashes() {
+    local under=""
+    [ -z "${4:-}" ] || under="build/cuspan run -q --file /dev/null --set cupti.library=$(realpath "$4") ${5:+--set $5} --"
+    printf '%s: ' "$1"
+    seq 40 | xargs -P 8 -I{} bash -c 'timeout 60 '"$under '$BIN/graph_records' $2 classic $3"' >/dev/null 2>&1; echo $?' 2>/dev/null |
+        sort | uniq -c | tr '\n' ' '
+    echo
+}
+
 CUBIN=$BIN/jit_kernel.cubin
 ALL='12.0|12.4|12.9|13.[0-5]'
 for part in "${@:-names}"; do
@@ -93,15 +123,16 @@ for part in "${@:-names}"; do
         lines graph_records '12.9|13.0|13.5' 'graph device' 'node device' | run_all 4 "$OUTDIR/device.txt"
         ;;
     crash)
+        shared="graph shared 400 4 1"
+        crashes "no tracer own" none "$shared own"
         for library in build/cupti-12.9/libcupti.so.12 build/cupti-13.0/libcupti.so.13 build/cupti-13.5/libcupti.so.13; do
-            for run in "none classic graph" "$library classic graph" "$library classic node" "$library subscriber graph"; do
-                [[ $run != *subscriber* || $library == *13.5* ]] || continue
-                for how in own same mutex; do
-                    seq 40 | xargs -P 8 -I{} bash -c "timeout 30 $BIN/graph_records ${run% * *} ${run#* } shared 400 4 1 $how >/dev/null 2>&1; echo \$?" | sort | uniq -c |
-                        tr '\n' ' ' | sed "s#^#$library: $run $how: #"
-                    echo
-                done
+            for run in "$shared own" "$shared same" "$shared mutex" "${shared/graph/node} own"; do
+                crashes "$library: bare $run" "$library" "$run"
             done
+            for settings in "" "cupti.graph_records=always" "detail=graph-nodes" "capture.activities.deny=graph"; do
+                crashes "$library: cuspan $settings own" none "$shared own" "$library" "$settings"
+            done
+            crashes "$library: cuspan mutex" none "$shared mutex" "$library"
         done >"$OUTDIR/crash.txt" 2>&1
         ;;
     esac

@@ -17,6 +17,7 @@ import agent_case  # noqa: E402
 
 BUILD, OUT = Path(sys.argv[1]), Path(sys.argv[2]).resolve()
 KERNELS, LAUNCHES, TRIES = 3000, 400, 5
+OLDER = "12.0", "12.4"  # their records say too little about the nodes of bodies (docs/cupti.md)
 failures = 0
 
 
@@ -59,6 +60,8 @@ def test_shared_graph(library):
 
 
 def test_bodies(library):
+    if any(f"cupti-{version}/" in library for version in OLDER):
+        return
     for kind, nodes in ("while", 10), ("nested", 14), ("if", 6):
         spans = trace(library, [OUT / "graph_records", "none", "classic", "graph", kind], "--detail", "graph-nodes")
         launches = {span.span_id for span in spans if span.name == "cudaGraphLaunch"}
