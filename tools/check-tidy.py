@@ -3,8 +3,8 @@
 
     tools/check-tidy.py [BUILD-DIR] [PATH-PART...]     BUILD-DIR: configured (build); PATH-PART: filter
 
-A clean file is not checked again until it, a file that it includes, the rules or its compile command changes. What is
-clean is kept in ~/.cache/cuspan (or $CUSPAN_CACHE), so that it holds for other clones, too.
+A clean file is not checked again until it, a file that it includes, the rules or its compile command changes.
+The list of clean files is in ~/.cache/cuspan (or $CUSPAN_CACHE), for all clones.
 """
 
 import hashlib
@@ -65,21 +65,25 @@ def includes(build):
 
 def keys(files, build):
     """{source: what stands for all that its check depends on}, without those whose includes are not known."""
-    rules = digest((ROOT / ".clang-tidy").read_bytes(), Path(__file__).read_bytes(),
+    rules = digest((ROOT / ".clang-tidy").read_bytes(),
                    subprocess.run(["clang-tidy", "--version"], stdout=subprocess.PIPE, check=True).stdout)
     contents, known = {}, includes(build)
     for path, command in files:
         for file in known.get(path, ()):
             if file not in contents:
                 contents[file] = digest(str(file).replace(f"{ROOT}/", ""), file.read_bytes())
-    return {path: digest(rules, command.replace(f"{ROOT}/", ""), *(contents[file] for file in known[path]))
+    return {path: digest(rules, *options(path), command.replace(f"{ROOT}/", ""), *(contents[file] for file in known[path]))
             for path, command in files if path in known}
 
 
-def check(path, build):
+def options(path):
     # clang does not know compile options that only gcc has.
     fewer = ["--checks=-clang-analyzer-*"] if any(folder in path.parents for folder in NOT_IN_A_HOST) else []
-    done = subprocess.run(["clang-tidy", "-p", str(build), "--quiet", *fewer, "--extra-arg=-Wno-unknown-warning-option", str(path)],
+    return ["--quiet", *fewer, "--extra-arg=-Wno-unknown-warning-option"]
+
+
+def check(path, build):
+    done = subprocess.run(["clang-tidy", "-p", str(build), *options(path), str(path)],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode == 0:
         return None

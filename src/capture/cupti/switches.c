@@ -546,8 +546,8 @@ static enum status enable(bool is_again, struct error *err)
         return status;
     are_records_on = true;
     enable_callbacks();
-    atomic_store(&mode_now, MODE_ON); /* from here on no call is missed: cuspan_is_on() says so */
-    cupti->cuptiEnableCallback(1, subscriber, CUPTI_DOMAIN_STATE, CUPTI_STATE_FATAL_ERROR); /* turns it off */
+    atomic_store(&mode_now, MODE_ON); /* last: a program that waits for cuspan_is_on() then loses no call */
+    cupti->cuptiEnableCallback(1, subscriber, CUPTI_DOMAIN_STATE, CUPTI_STATE_FATAL_ERROR); /* ends MODE_ON */
     return STATUS_OK;
 }
 
