@@ -41,6 +41,14 @@ foreach(test ${slow})
     set_tests_properties(${test} PROPERTIES COST 100)
   endif()
 endforeach()
+# These start next: they take longest with sanitizers.
+foreach(test integration/agent_faults integration/code integration/control_commands integration/faults_tls integration/others
+        integration/read integration/registry integration/stat_segments training/jobs training/recorded training/stat_ranks
+        unit/fleet_writer unit/trace_read)
+  if(TEST ${test})
+    set_tests_properties(${test} PROPERTIES COST 50)
+  endif()
+endforeach()
 
 # Tests in which a sanitizer would find nothing: of scripts, of Python, of symbols, of how much memory is used, of probabilities.
 label(release-only integration/bench integration/bench_guard integration/bounds_memory integration/clickhouse
