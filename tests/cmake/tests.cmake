@@ -1,11 +1,12 @@
 # cuspan_unit_test(NAME LIBS...): builds tests/unit/STAGE/NAME_test.c as a cmocka program with its own process.
 find_library(CMOCKA_LIBRARY cmocka REQUIRED)
 find_path(CMOCKA_INCLUDE_DIR cmocka.h REQUIRED)
-include_directories(SYSTEM ${CMOCKA_INCLUDE_DIR})
 function(cuspan_unit_test name)
   file(GLOB source CONFIGURE_DEPENDS tests/unit/*/${name}_test.c)
   add_executable(${name}_test ${source})
   target_include_directories(${name}_test PRIVATE tests/unit)
+  # Not for the whole folder: programs have the same commands with and without tests, so they are compiled once for both.
+  target_include_directories(${name}_test SYSTEM PRIVATE ${CMOCKA_INCLUDE_DIR})
   target_link_libraries(${name}_test PRIVATE ${ARGN} ${CMOCKA_LIBRARY})
   add_test(NAME unit/${name} COMMAND ${name}_test)
 endfunction()
