@@ -34,6 +34,7 @@ HOST_STATUS, HOST_OUTPUT = 7, "host: done\n"
 
 BUILD = Path()
 SANITIZERS = ""
+SANITIZER_OPTIONS = {"ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"}
 # In a forked child of a program with threads, the leak checker reports everything that those threads hold, and the race
 # checker waits a second for them.
 FORKS = {"ASAN_OPTIONS": "detect_leaks=0", "TSAN_OPTIONS": "atexit_sleep_ms=0"}
@@ -149,6 +150,8 @@ class Case(unittest.TestCase):
             suppressions = self.directory / "suppressions"
             suppressions.write_text(SUPPRESSED)
             env["LSAN_OPTIONS"] = f"suppressions={suppressions}:print_suppressions=0"
+        for name in extra.keys() & env.keys() & SANITIZER_OPTIONS:  # tests/run.sh sets some, too
+            extra = {**extra, name: f"{env[name]}:{extra[name]}"}
         return {**env, **extra}
 
     def start(self, command, extra, timeout=HANG_S, watch=False):
