@@ -131,7 +131,7 @@ part_nvtx() {
     python_with pip && built && "$PYTHON" tests/integration/agent/nvtx_test.py --build build
 }
 
-part_fuzz() { cached tests/fuzz/run.sh 10; }
+part_fuzz() { cached tests/fuzz/run.sh 5; }
 # Each call of the agent's fails in turn; needs the release build, whose allocator is libc's.
 part_torture() { built && tests/torture/torture.py --build build; }
 part_memcheck() { built && tests/torture/memcheck.py --build build; }
@@ -155,7 +155,7 @@ part_python() { python/tests/run.sh; }
 part_e2e() { built && wait_for_jaeger && tests/e2e/run.sh; }
 
 part_fleet-fuzz() { built && tests/fleet/fuzz.sh build; }
-part_fleet-scale() { built && tests/fleet/scale.sh build; }
+part_fleet-scale() { built && tests/fleet/scale.sh build --spans 500000; }
 # Kafka and Collectors as deploy/fleet has them.
 part_fleet() { result_of fleet-fetch tests/fleet/run.sh --fetch && built && tests/fleet/run.sh; }
 
@@ -250,6 +250,7 @@ part_trainers() { release_build && python/tests/trainers.sh build; }
 part_profiles() { release_build && tests/e2e/profiles.sh; }
 part_fleet-fuzz-long() { release_build && tests/fleet/fuzz.sh build 10000 "$(date +%s)"; }
 part_fleet-spark() { release_build && tests/fleet/spark.sh build; }
+part_fleet-2m() { release_build && tests/fleet/scale.sh build; }
 part_fleet-50m() { release_build && tests/fleet/scale.sh build --spans 50000000 --no-clickhouse; }
 part_fleet-exporter() { release_build && tests/fleet/exporter_test.sh build; }
 part_job-balanced() { release_build && wait_for_jaeger && tests/e2e/job.sh --balanced; }
@@ -418,7 +419,7 @@ ci_parts() {
     run_part memcheck "valgrind's memcheck over replays"
     run_part python "the Python package, with OpenTelemetry's SDK and uvloop"
     run_part fleet-fuzz "cuspan fleet and cuspan export with damaged and hostile files"
-    run_part fleet-scale "2 million spans: cuspan stat, DuckDB and ClickHouse's engine have the same rows"
+    run_part fleet-scale "500,000 spans: cuspan stat, DuckDB and ClickHouse's engine have the same rows"
     run_part e2e "recordings through the agent into Jaeger and a Collector, and back"
     run_part service "the service of examples/service, into a Collector with tail sampling and Jaeger"
     run_part job "a training job's ranks, into a Collector that keeps whole steps"
@@ -472,6 +473,7 @@ release_parts() {
     run_part profiles "OTLP profiles, through a Collector"
     run_part fleet-fuzz-long "cuspan fleet and cuspan export with 30,000 damaged and hostile files"
     run_part fleet-spark "examples/fleet/spark_fleet.py, in Spark's local-cluster mode (500 MB to download)"
+    run_part fleet-2m "2 million spans: the same as fleet-scale"
     run_part fleet-50m "50 million spans: cuspan stat and cuspan fleet have the same rows, within their memory"
     until_done stress "every integration test 50 times beside other load"
     until_done stress-fork "the control test with forked children 500 times under AddressSanitizer, beside other load"
