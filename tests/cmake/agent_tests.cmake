@@ -158,6 +158,7 @@ foreach(source ${CUSPAN_SOURCES})
 endforeach()
 get_target_property(agent_sources cuspan_agent SOURCES)
 add_library(cuspan_breakable SHARED ${agent_sources} ${breakable_sources})
+target_include_directories(cuspan_breakable PRIVATE ${YAML_INCLUDE_DIR})
 target_compile_definitions(cuspan_breakable PRIVATE CUSPAN_BREAKABLE)
 target_link_libraries(cuspan_breakable PRIVATE cuspan_config cuspan_capture cuspan_correlate cuspan_encode cuspan_export
                       cuspan_recording)
