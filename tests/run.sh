@@ -131,7 +131,7 @@ part_nvtx() {
     python_with pip && built && "$PYTHON" tests/integration/agent/nvtx_test.py --build build
 }
 
-part_fuzz() { cached tests/fuzz/run.sh 5; }
+part_fuzz() { cached tests/fuzz/run.sh 10; }
 # Each call of the agent's fails in turn; needs the release build, whose allocator is libc's.
 part_torture() { built && tests/torture/torture.py --build build; }
 part_memcheck() { built && tests/torture/memcheck.py --build build; }
@@ -251,6 +251,10 @@ part_profiles() { release_build && tests/e2e/profiles.sh; }
 part_fleet-fuzz-long() { release_build && tests/fleet/fuzz.sh build 10000 "$(date +%s)"; }
 part_fleet-spark() { release_build && tests/fleet/spark.sh build; }
 part_fleet-2m() { release_build && tests/fleet/scale.sh build; }
+part_fleet-groups() {
+    release_build && python_with "${PYTHON_FLEET[@]}" &&
+        "$PYTHON" tests/integration/cli/fleet_clickhouse_test.py --build build --long Equal
+}
 part_fleet-50m() { release_build && tests/fleet/scale.sh build --spans 50000000 --no-clickhouse; }
 part_fleet-exporter() { release_build && tests/fleet/exporter_test.sh build; }
 part_job-balanced() { release_build && wait_for_jaeger && tests/e2e/job.sh --balanced; }
@@ -474,6 +478,7 @@ release_parts() {
     run_part fleet-fuzz-long "cuspan fleet and cuspan export with 30,000 damaged and hostile files"
     run_part fleet-spark "examples/fleet/spark_fleet.py, in Spark's local-cluster mode (500 MB to download)"
     run_part fleet-2m "2 million spans: the same as fleet-scale"
+    run_part fleet-groups "each question of cuspan fleet by each group: DuckDB and ClickHouse's engine have the same rows"
     run_part fleet-50m "50 million spans: cuspan stat and cuspan fleet have the same rows, within their memory"
     until_done stress "every integration test 50 times beside other load"
     until_done stress-fork "the control test with forked children 500 times under AddressSanitizer, beside other load"

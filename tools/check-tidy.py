@@ -22,9 +22,9 @@ CHECKED = (ROOT / "src",)  # in tests, cmocka's macros cause too many false repo
 # analyzer checks the command line too (tools/analyze.sh).
 NOT_IN_A_HOST = (ROOT / "src/cli", ROOT / "src/replay")
 GENERATED = ("src/abi/*_table.c", "src/model/cuda/*_table.c")
-CACHE = Path(os.environ.get("CUSPAN_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "cuspan"))
-KEPT_S = 30 * 86400  # since it was last of use
 LEFT_OUT = (*GENERATED, "thread_ctx_symbol.c")  # clang may lack an option of the last one
+CACHE = Path(os.environ.get("CUSPAN_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "cuspan"))
+KEPT_S = 30 * 86400  # a result, after its last use
 
 
 def digest(*parts):
@@ -64,7 +64,7 @@ def includes(build):
 
 
 def keys(files, build):
-    """{source: what stands for all that its check depends on}, without those whose includes are not known."""
+    """{source: digest of all that its check depends on}, without those whose includes are not known."""
     rules = digest((ROOT / ".clang-tidy").read_bytes(),
                    subprocess.run(["clang-tidy", "--version"], stdout=subprocess.PIPE, check=True).stdout)
     contents, known = {}, includes(build)

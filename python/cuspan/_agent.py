@@ -7,7 +7,7 @@ import os
 from typing import Any, Callable
 
 from cuspan import _guard
-from cuspan._foreign import HAS_CTYPES, ctypes
+from cuspan._ctypes import HAS_CTYPES, ctypes
 
 SONAME = "libcuspan.so"
 CALLS_BETWEEN_LOOKS = 1024

@@ -6,8 +6,8 @@ import sys
 from typing import Any
 
 from cuspan import _agent, _guard, _link
+from cuspan._ctypes import ctypes
 from cuspan._decorates import Decorates
-from cuspan._foreign import ctypes
 from cuspan._trace_context import NATIVE_BYTES, TraceContext, from_native
 
 

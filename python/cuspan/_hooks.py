@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from cuspan import _agent, _guard, _link
-from cuspan._foreign import ctypes
+from cuspan._ctypes import ctypes
 from cuspan._imports import when_imported
 from cuspan._processes import follow_multiprocessing
 

@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import Any, Optional, TypeVar, Union, overload
 
 from cuspan import _agent, _guard
+from cuspan._ctypes import ctypes
 from cuspan._decorates import Decorates, add_manager, is_function
-from cuspan._foreign import ctypes
 from cuspan._text import utf8
 
 Value = Union[bool, int, float, str]

@@ -6,7 +6,7 @@ import re
 import struct
 from typing import Any, NamedTuple
 
-from cuspan._foreign import ctypes
+from cuspan._ctypes import ctypes
 
 _NATIVE = struct.Struct("=16s8sB7xQ")  # cuspan_context: trace_id, span_id, flags, reserved, tracestate
 NATIVE_BYTES = _NATIVE.size

@@ -168,10 +168,10 @@ class Hostile(ClickHouse):
                     self.assertEqual(used, {variable})
                     self.assertEqual(self.value(sql), 1)
 
-    def test_all_queries_with_hostile_values(self):
+    def test_all_queries_with_all_values(self):
         seconds = START // 10**9
-        for i, (name, panel) in enumerate(panels()):
-            for text in (HOSTILE[0], HOSTILE[1 + i % 5]):  # all queries have the same filters, which the test above has with all values
+        for name, panel in panels():
+            for text in HOSTILE[:6]:  # all queries have the same filters, which the test above has with all values
                 with self.subTest(f"{name}: {panel['title']} {text!r}"):
                     sql, used = expand(panel["targets"][0]["rawSql"], {variable: text for variable in ALL}, seconds, seconds + 10)
                     found = self.dicts(sql)
