@@ -28,11 +28,16 @@ struct sum {
 
 enum device_state { DEVICE_UNUSED, DEVICE_USED, DEVICE_FAILED };
 
-/* Owned by the sampling thread. */
 struct sampled_device {
     struct pm_sampler *sampler;
     uint64_t last_end_ns; /* of its last sample; 0: none yet */
 };
+
+/* Owned by the sampling thread, apart from the flags under the lock: GCC reads adjacent flags at once. */
+static struct {
+    struct sampled_device devices[DEVICES_MAX];
+    bool has_failed;
+} sampling;
 
 static struct {
     const struct settings *settings;
@@ -40,10 +45,10 @@ static struct {
     pthread_cond_t changed; /* uses CLOCK_MONOTONIC */
     bool has_cond;
     pthread_t thread;
-    bool has_thread, is_wanted, is_traced, is_ending, is_exit, has_ended, is_stuck, has_failed;
+    _Atomic bool is_wanted; /* also read without the lock */
+    bool has_thread, is_traced, is_ending, is_exit, has_ended, is_stuck;
     uint8_t devices[DEVICES_MAX]; /* enum device_state */
     struct sum sums[DEVICES_MAX][GPU_COUNTERS_MAX];
-    struct sampled_device sampled[DEVICES_MAX];
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void add_level(struct sum *sum, double level, double ns)
@@ -90,7 +95,7 @@ static void see_sample(void *context, const struct pm_sample *sample)
         return; /* no time; counted with the next gap */
     counter_add(COUNTER_gpu_samples_lost, missing_before(device, sample));
     if (sample->start_ns)
-        add_sample(state.sums[device - state.sampled], sample);
+        add_sample(state.sums[device - sampling.devices], sample);
     device->last_end_ns = sample->end_ns;
 }
 
@@ -103,12 +108,12 @@ static void close_device(struct sampled_device *device)
 /* Permanently: the same failure would repeat. Only one of several GPUs logs the reason. */
 static void give_up(uint32_t i, const char *why)
 {
-    if (state.has_failed)
+    if (sampling.has_failed)
         log_info("GPU %u is not sampled: %s", i, why);
     else
         log_warn("hardware counters of GPU %u are not sampled: %s", i, why);
-    state.has_failed = true;
-    close_device(&state.sampled[i]);
+    sampling.has_failed = true;
+    close_device(&sampling.devices[i]);
     pthread_mutex_lock(&state.lock);
     state.devices[i] = DEVICE_FAILED;
     pthread_mutex_unlock(&state.lock);
@@ -146,7 +151,7 @@ static void open_device(uint32_t i)
 {
     struct error err;
     enum status status = pm_sampler_open(i, &state.settings->counters.sampling.metrics, interval_ns(),
-                                         is_cancelled, &state.sampled[i].sampler, &err);
+                                         is_cancelled, &sampling.devices[i].sampler, &err);
     follow_exit();
     if (status != STATUS_OK && status != STATUS_END)
         give_up(i, err.text);
@@ -159,15 +164,15 @@ static void open_anew(uint32_t i)
              "lost hardware counter samples of GPU %u because its buffer overflowed; raise "
              "distribution.cuspan.counters.sampling.interval_us or name fewer metrics",
              i);
-    pm_sampler_close(state.sampled[i].sampler);
-    state.sampled[i].sampler = NULL;
+    pm_sampler_close(sampling.devices[i].sampler);
+    sampling.devices[i].sampler = NULL;
     open_device(i);
 }
 
 static void read_device(uint32_t i)
 {
     struct error err;
-    enum status status = pm_sampler_read(state.sampled[i].sampler, see_sample, &state.sampled[i], &err);
+    enum status status = pm_sampler_read(sampling.devices[i].sampler, see_sample, &sampling.devices[i], &err);
     if (status == STATUS_FULL)
         open_anew(i);
     else if (status != STATUS_OK)
@@ -179,7 +184,7 @@ enum step { STEP_SAMPLE, STEP_PAUSE, STEP_END };
 static void round_of_all(enum step step, const uint8_t *devices, bool is_exit)
 {
     for (uint32_t i = 0; i < DEVICES_MAX; i++) {
-        struct sampled_device *device = &state.sampled[i];
+        struct sampled_device *device = &sampling.devices[i];
         if (devices[i] != DEVICE_USED)
             continue;
         if (device->sampler)
