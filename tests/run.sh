@@ -251,9 +251,8 @@ part_profiles() { release_build && tests/e2e/profiles.sh; }
 part_fleet-fuzz-long() { release_build && tests/fleet/fuzz.sh build 10000 "$(date +%s)"; }
 part_fleet-spark() { release_build && tests/fleet/spark.sh build; }
 part_fleet-2m() { release_build && tests/fleet/scale.sh build; }
-part_fleet-groups() {
-    release_build && python_with "${PYTHON_FLEET[@]}" &&
-        "$PYTHON" tests/integration/cli/fleet_clickhouse_test.py --build build --long Equal
+part_fleet-long() {
+    release_build && CUSPAN_LONG=1 tests/integration/cli/fleet_test.sh build && CUSPAN_LONG=1 tests/fleet/clickhouse_test.sh build
 }
 part_fleet-50m() { release_build && tests/fleet/scale.sh build --spans 50000000 --no-clickhouse; }
 part_fleet-exporter() { release_build && tests/fleet/exporter_test.sh build; }
@@ -478,7 +477,7 @@ release_parts() {
     run_part fleet-fuzz-long "cuspan fleet and cuspan export with 30,000 damaged and hostile files"
     run_part fleet-spark "examples/fleet/spark_fleet.py, in Spark's local-cluster mode (500 MB to download)"
     run_part fleet-2m "2 million spans: the same as fleet-scale"
-    run_part fleet-groups "each question of cuspan fleet by each group: DuckDB and ClickHouse's engine have the same rows"
+    run_part fleet-long "each question of cuspan fleet by each group; each query with hostile values; more moments of a kill"
     run_part fleet-50m "50 million spans: cuspan stat and cuspan fleet have the same rows, within their memory"
     until_done stress "every integration test 50 times beside other load"
     until_done stress-fork "the control test with forked children 500 times under AddressSanitizer, beside other load"

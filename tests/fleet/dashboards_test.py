@@ -7,6 +7,7 @@ the ClickHouse plugin expands them; tables have the rows of `cuspan fleet`; valu
 It needs chdb and duckdb: clickhouse_test.sh gets them from PyPI."""
 
 import json
+import os
 import re
 import unittest
 from urllib.parse import quote
@@ -171,7 +172,8 @@ class Hostile(ClickHouse):
     def test_all_queries_with_all_values(self):
         seconds = START // 10**9
         for name, panel in panels():
-            for text in HOSTILE[:6]:  # all queries have the same filters, which the test above has with all values
+            # All queries have the same filters, which the test above has with all values.
+            for text in HOSTILE[:6] if os.environ.get("CUSPAN_LONG") else HOSTILE[4:6]:
                 with self.subTest(f"{name}: {panel['title']} {text!r}"):
                     sql, used = expand(panel["targets"][0]["rawSql"], {variable: text for variable in ALL}, seconds, seconds + 10)
                     found = self.dicts(sql)

@@ -44,6 +44,14 @@ def connect(spill: str, memory_limit: str, threads: int | None) -> Any:
         connection = duckdb.connect(config=config)
     except duckdb.Error as error:
         raise Problem(f"DuckDB does not start: {first_line(error)}; see --memory and --threads") from error
+    return quiet(connection)
+
+
+def quiet(connection: Any) -> Any:
+    """Each cursor has these settings of its own. DuckDB measures progress only with a bar, which an interactive Python
+    and `python -c` would print to standard output."""
+    connection.execute("SET enable_progress_bar_print = false")
+    connection.execute("SET enable_progress_bar = true")
     return connection
 
 
@@ -123,7 +131,7 @@ class DuckDB:
         return columns, rows
 
     def _rows(self, text: str, values: dict[str, Any]) -> Rows:
-        cursor = self._connection.cursor()
+        cursor = quiet(self._connection.cursor())
         self._running.append(cursor)
         try:
             if self._is_interrupted:

@@ -2,7 +2,7 @@
 """`cuspan fleet --engine clickhouse://...`: all rows of all questions equal DuckDB's, over HTTP with ClickHouse's engine; values of
 users stay data; TLS, passwords and errors.
 
-    fleet_clickhouse_test.py --build BUILD-DIR [--long] [unittest's arguments]
+    fleet_clickhouse_test.py --build BUILD-DIR [unittest's arguments]
 
 It needs duckdb, chdb, lz4 and clickhouse-cityhash: fleet_test.sh gets them from PyPI."""
 
@@ -19,15 +19,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import fleet_test as shared  # noqa: E402
-from fleet_test import HOSTILE, ROOT, document, in_order, kernel, native, span  # noqa: E402
+from fleet_test import HOSTILE, ROOT, document, groups, in_order, kernel, native, span  # noqa: E402
 
 import cuspan.fleet  # noqa: E402
 from cuspan.fleet import Problem  # noqa: E402
 from cuspan.fleet import _engine_clickhouse as engine  # noqa: E402
 from cuspan.fleet.__main__ import main as command  # noqa: E402
 
-IS_LONG = "--long" in sys.argv
-GROUPS = ("service", "job", "host", "gpu", "rank", "process", "day", "hour")
 TABLES = """CREATE DATABASE IF NOT EXISTS cuspan;
 CREATE TABLE cuspan.schema_version (version UInt32) ENGINE = MergeTree ORDER BY version;
 INSERT INTO cuspan.schema_version SELECT 1;
@@ -94,9 +92,8 @@ class Equal(unittest.TestCase):
         return len(found.rows)
 
     def test_all_rows_of_all_questions(self):
-        """Without groups, and with two of them each, in turn; --long: with all."""
         for i, question in enumerate(cuspan.fleet.questions()):
-            for by in (None, *(GROUPS if IS_LONG else (GROUPS[i % len(GROUPS)], GROUPS[(i + 3) % len(GROUPS)]))):
+            for by in groups(i):
                 with self.subTest(question, by=by):
                     rows = self.compare(question, by=by, top=0)
                     self.assertTrue(rows or (by and question in ("collectives", "stragglers")))  # one group lacks the other ranks
@@ -254,5 +251,5 @@ class Access(shared.Folder):
 
 if __name__ == "__main__":
     shared.BUILD = Path(sys.argv.pop(sys.argv.index("--build") + 1)).resolve()
-    sys.argv = [argument for argument in sys.argv if argument not in ("--build", "--long")]
+    sys.argv.remove("--build")
     unittest.main()
