@@ -147,7 +147,7 @@ part_containers() {
     result_of containers-fetch tests/containers/run.sh --fetch && wait_for_jaeger && tests/containers/run.sh
 }
 # The files that users install, of this commit.
-part_dist() { result_of release-libraries tools/release/libraries.sh x86_64 && tests/release/run.sh quick; }
+part_dist() { result_of release-builds tools/release/build.sh x86_64 && tests/release/run.sh quick; }
 part_demo() { tests/integration/project/demo_test.sh; }
 
 part_python() { python/tests/run.sh; }
@@ -294,7 +294,7 @@ start_getting_tools() {
     fi
     [ ${#ONLY[@]} -gt 0 ] || behind fleet-fetch tests/fleet/run.sh --fetch
     if [ ${#ONLY[@]} -eq 0 ] || [[ " ${ONLY[*]} " == *" dist "* ]]; then
-        CUSPAN_NEWER_SOURCES=1 behind release-libraries bash -c 'tools/release/libraries.sh x86_64 && tools/release/libraries.sh aarch64'
+        CUSPAN_NEWER_SOURCES=1 behind release-builds bash -c 'tools/release/build.sh x86_64 && tools/release/build.sh aarch64'
     fi
 }
 wait_for_vale() {

@@ -281,7 +281,7 @@ print("played", flush=True)
             with self.subTest(way):
                 if way in OF_SANITIZERS and agent_case.SANITIZERS:
                     continue
-                quiet = {"OTEL_BSP_SCHEDULE_DELAY": str(SCHEDULE_MS), "HOST_DELAY_MS": "1200"}
+                quiet = {"OTEL_BSP_SCHEDULE_DELAY": str(SCHEDULE_MS), "HOST_DELIVERED": "1037"}
                 result = self.host(way, INTERVALS_MS, quiet)
                 bare = self.assert_same_end(result, way)
                 self.assertEqual(result.err, bare.err)
@@ -475,7 +475,7 @@ print("alive")
             with self.subTest(way):
                 if way in OF_SANITIZERS and agent_case.SANITIZERS:
                     continue
-                lines, result = self.run_command(*self.command(way), settings=settings, env={"HOST_DELAY_MS": "1200"})
+                lines, result = self.run_command(*self.command(way), settings=settings, env={"HOST_DELIVERED": "1037"})
                 self.assertEqual(len(lines), 1, result.err)
                 self.assertRegex(lines[0], rf"^cuspan: process \d+ \(exit_host\) {said}")
                 self.assertRegex(result.err, r"(?m)^cuspan: 1,038 spans delivered to ")
@@ -498,7 +498,7 @@ print("alive")
         """Each span is accounted for."""
         ways = "return", "_exit", "KILL", "return"
         script = "; ".join(shlex.join(map(str, self.command(way))) for way in ways)
-        lines, result = self.run_command("sh", "-c", script, env={"HOST_DELAY_MS": "1200"})
+        lines, result = self.run_command("sh", "-c", script, env={"HOST_DELIVERED": "1037"})
         self.assertRegex(result.err, r"(?m)^cuspan: 4,151 spans delivered to .*, by 4 processes$")
         self.assertEqual(len(lines), 2, result.err)
         for line in lines:

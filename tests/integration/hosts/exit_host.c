@@ -4,7 +4,8 @@
  *   exit_host LIBRARY DOUBLE RECORDING WAY
  *
  * Its output, and how it ends, must be the same with and without the agent. HOST_ROUNDS: how often the
- * recording is played before (1). HOST_DELAY_MS: the wait between the play and the end (0). */
+ * recording is played before (1). HOST_DELIVERED: between the play and the end, waits until its report says that
+ * so many spans are delivered (0). */
 #include "exit_host.h"
 #include "forked_child.h"
 #include "recording/replay_seam.h"
@@ -67,6 +68,25 @@ static void say(const char *text)
 {
     printf("host: %s\n", text);
     fflush(stdout);
+}
+
+/* What the agent's report says so far, whose name is in its settings. */
+static unsigned delivered(void)
+{
+    const char *settings = getenv("CUSPAN_SET"), *key = "report_file=";
+    const char *start = settings ? strstr(settings, key) : NULL;
+    char path[4096], report[65536] = "";
+    if (!start)
+        return 0;
+    start += strlen(key);
+    snprintf(path, sizeof path, "%.*s.%d", (int)strcspn(start, ";"), start, (int)getpid());
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return 0;
+    report[fread(report, 1, sizeof report - 1, file)] = '\0';
+    fclose(file);
+    const char *count = strstr(report, "\"delivered\":");
+    return count ? (unsigned)strtoul(count + strlen("\"delivered\":"), NULL, 10) : 0;
 }
 
 static void wait_for_end(void)
@@ -413,7 +433,8 @@ int main(int argc, char **argv)
     ((int (*)(void))find(library, "InitializeInjection"))();
     play(number_in("HOST_ROUNDS", 1));
     say("played");
-    pause_ms(number_in("HOST_DELAY_MS", 0));
+    while (delivered() < number_in("HOST_DELIVERED", 0))
+        pause_ms(10);
     ways[way].end();
     say("done");
     return STATUS;
