@@ -33,25 +33,28 @@ part_release() {
         behind tidy tools/check-tidy.py build && behind analyze tools/analyze.sh build && behind shellcheck tools/check-shell.sh
     fi
     if [ -n "$QUICK" ]; then
-        echo "left out: $(ctest --test-dir build -N -L slow | sed -n 's/.*Test *#[0-9]*: //p' | paste -sd ' ')"
-        tests_of build -LE slow
+        echo "left out: $(ctest --test-dir build -N -L "^slow\$" | sed -n 's/.*Test *#[0-9]*: //p' | paste -sd ' ')"
+        tests_of build -LE '^slow$'
     else
         tests_of build
     fi
 }
 
-part_asan() {
+# under_asan, under_tsan CTEST'S OPTIONS...
+under_asan() {
     cached build_quietly asan -DCUSPAN_BUILD_TESTS=ON "${LIBRARY_OPTIONS[@]}" || return
     ASAN_OPTIONS=strict_string_checks=1:detect_stack_use_after_return=1 \
-        UBSAN_OPTIONS=print_stacktrace=1 tests_of build-asan -LE release-only
+        UBSAN_OPTIONS=print_stacktrace=1 tests_of build-asan "$@"
 }
 
-part_tsan() {
+under_tsan() {
     cached build_quietly tsan -DCUSPAN_BUILD_TESTS=ON "${LIBRARY_OPTIONS[@]}" || return
     # Threads of ours that a deadline at exit leaves behind are not leaks.
     TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:report_thread_leaks=0 \
-        tests_of build-tsan -LE release-only -E "^unit/($(without_threads build-tsan))\$"
+        tests_of build-tsan "$@" -E "^unit/($(without_threads build-tsan))\$"
 }
+part_asan() { under_asan -LE 'release-only|slow'; }
+part_tsan() { under_tsan -LE 'release-only|slow'; }
 # without_threads BUILD: the unit tests that never start a thread, so that ThreadSanitizer can find nothing, for a pattern.
 without_threads() {
     local test
@@ -195,6 +198,8 @@ fuzz_long() {
     tests/fuzz/run.sh 3300 "${names[@]}"
 }
 
+part_asan-slow() { under_asan -L slow -LE release-only; }
+part_tsan-slow() { under_tsan -L slow -LE release-only; }
 part_soak() {
     release_build && CUSPAN_LONG=1 tests/integration/agent/agent_test.py --build build Soak &&
         CUSPAN_LONG=1 tests/integration/agent/agent_requests_test.py --build build Requests
@@ -409,8 +414,8 @@ ci_parts() {
     run_part layering "who may include what"
     run_part format "clang-format"
     run_part release "build; unit and integration tests"
-    run_part asan "the same under AddressSanitizer and UndefinedBehaviorSanitizer"
-    run_part tsan "the same under ThreadSanitizer"
+    run_part asan "the same under AddressSanitizer and UndefinedBehaviorSanitizer, except slow ones"
+    run_part tsan "the same under ThreadSanitizer, except slow ones"
     run_part shellcheck "all scripts"
     run_part tidy "clang-tidy"
     run_part analyze "gcc's static analysis"
@@ -442,6 +447,8 @@ release_parts() {
     for ((n = 1; $(fuzzers $n | grep -c .) > 0; n++)); do
         run_part "fuzz-$n" "55 minutes for each of: $(fuzzers $n | paste -sd ' ')" fuzz_long $n
     done
+    run_part asan-slow "the slow tests under AddressSanitizer and UndefinedBehaviorSanitizer"
+    run_part tsan-slow "the slow tests under ThreadSanitizer"
     run_part soak "a hundred times the rounds of the soak test; ten thousand requests"
     run_part outage "an hour without a collector, in real time"
     run_part outage-spool "the spans of an hour without a collector, in the spool"
@@ -460,7 +467,7 @@ release_parts() {
     run_part slurm "recipes, modules and prolog with Debian's Slurm and MPI"
     run_part containers-full "tests/run.sh quick on bare Debian 12 and 13"
     run_part places-path "tests/run.sh in a clone whose path has a space and a non-ASCII letter" part_places path
-    run_part places-user "the same as a user without root and sudo, whose cache is empty" part_places user
+    run_part places-user "the same as a user without root and sudo" part_places user
     run_part places-order "one run for each part, in the opposite order, with a cache that was empty" part_places order
     run_part places-bookworm "the same on bare Debian 12, as a user with sudo" part_places bookworm
     run_part places-trixie "the same on bare Debian 13" part_places trixie

@@ -53,6 +53,9 @@ foreach(test integration/agent_faults integration/code integration/control_comma
   endif()
 endforeach()
 
+# Slow only under sanitizers, which run these and the slow ones before a release (asan-slow, tsan-slow).
+label(slow-sanitized integration/registry integration/stat_segments training/jobs training/recorded training/stat_ranks)
+
 # Tests in which a sanitizer would find nothing: of scripts, of Python, of symbols, of how much memory is used, of probabilities.
 label(release-only integration/bench integration/bench_guard integration/bounds_memory integration/clickhouse
       integration/clickhouse_schema integration/diff_statistics integration/fetch_sources integration/fleet integration/gpu_numbers

@@ -4,7 +4,7 @@
 # gives up. Parts that need root are skipped there, each with its reason.
 #
 #   tests/places/run.sh path        a clone whose path has a space and a letter outside ASCII
-#   tests/places/run.sh user        a user without root and sudo, with an empty cache
+#   tests/places/run.sh user        a user without root and sudo, with a copy of this cache
 #   tests/places/run.sh order       one run for each part, in the opposite order, with a cache that was empty
 #   tests/places/run.sh bookworm    bare Debian 12, as a user with sudo
 #   tests/places/run.sh trixie      bare Debian 13
@@ -46,10 +46,12 @@ place_path() {
     run_tests "$clone" tests/run.sh "${ARGUMENTS[@]}"
 }
 
-# make_user: one that cannot become root. It has the packages of this machine, and the network that root has.
+# make_user: one that cannot become root. It has the packages of this machine, the network that root has, and a copy of what was
+# built before.
 make_user() {
     local name
     id "$USER_NAME" >/dev/null 2>&1 || useradd --home-dir "$WORK/home" --create-home --shell /bin/bash "$USER_NAME"
+    mkdir -p "$WORK/home/.cache" && cp -r "$CACHE" "$WORK/home/.cache/cuspan" && chown -R "$USER_NAME:" "$WORK/home/.cache"
     if have go; then
         for name in GOPROXY GOSUMDB GONOSUMDB; do export "$name=$(go env "$name")"; done
     fi
