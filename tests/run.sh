@@ -206,7 +206,7 @@ part_soak() {
 }
 # The build, the minutes before and after the outage, and the outage fit into an hour.
 part_outage() { release_build && tests/integration/delivery/faults_outage_test.py --build build --long --outage-s 3300 Outage; }
-part_outage-spool() { release_build && tests/integration/delivery/spool_test.py --build build --long Outage; }
+part_outage-spool() { release_build && tests/integration/delivery/spool_test.py --build build --long Outage Killed; }
 
 torture_long() {
     local kinds=()
@@ -451,7 +451,7 @@ release_parts() {
     run_part tsan-slow "the slow tests under ThreadSanitizer"
     run_part soak "a hundred times the rounds of the soak test; ten thousand requests"
     run_part outage "an hour without a collector, in real time"
-    run_part outage-spool "the spans of an hour without a collector, in the spool"
+    run_part outage-spool "the spans of an hour without a collector, in the spool; twenty killed processes"
     for scenario in file http record; do
         run_part "torture-$scenario" "every call of the agent's fails in turn, output: $scenario" torture_long $scenario
     done

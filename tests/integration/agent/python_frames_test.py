@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 INSIDE = ROOT / "tests/support/python_stacks.py"
 MINORS = range(9, 16)
-EXITS = 8
+EXITS = 4
 
 OPTIONS = argparse.Namespace()
 PYTHONS = []

@@ -4,8 +4,8 @@
  *   exit_host LIBRARY DOUBLE RECORDING WAY
  *
  * Its output, and how it ends, must be the same with and without the agent. HOST_ROUNDS: how often the
- * recording is played before (1). HOST_DELIVERED: between the play and the end, waits until its report says that
- * so many spans are delivered (0). */
+ * recording is played before (1). HOST_DELIVERED: between the play and the end, waits until its report says
+ * that so many spans are delivered (0). */
 #include "exit_host.h"
 #include "forked_child.h"
 #include "recording/replay_seam.h"
