@@ -134,7 +134,7 @@ part_nvtx() {
     python_with pip && built && "$PYTHON" tests/integration/agent/nvtx_test.py --build build
 }
 
-part_fuzz() { cached tests/fuzz/run.sh 10; }
+part_fuzz() { cached tests/fuzz/run.sh 5; }
 # Each call of the agent's fails in turn; needs the release build, whose allocator is libc's.
 part_torture() { built && tests/torture/torture.py --build build; }
 part_memcheck() { built && tests/torture/memcheck.py --build build; }
