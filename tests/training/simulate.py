@@ -76,7 +76,7 @@ class Job:
         self.plant()
         self.now = [0.0] * args.ranks   # of each rank's compute stream, true ns
         self.host = [0.0] * args.ranks  # where the program's thread begins its next step
-        self.sums = {"duration": 0.0, "exposed": 0.0, "most_exposed": 0.0, "imbalance": 0.0, "loader": 0.0}
+        self.parts = {part: [] for part in ("duration", "exposed", "most_exposed", "imbalance", "loader")}  # of each step
         self.records = [[] for _ in self.ranks]  # of the step
         self.delays = []  # of the late rank against its peers, in its late steps
         self.alone = [0.0] * args.ranks  # as `now`, if the rank had not waited for another one in this step
@@ -137,8 +137,8 @@ class Job:
             self.emit(RANK, rank, 0, 0, 0, 0, 0, rank // HOST_RANKS, 0, 0)
         for step in range(1, self.args.steps + 1):
             self.run_step(step)
-        duration = self.sums["duration"]
-        self.truth.update({f"{part}_share": self.sums[part] / duration for part in ("exposed", "most_exposed", "imbalance", "loader")})
+        medians = {part: statistics.median(steps) for part, steps in self.parts.items()}
+        self.truth.update({f"{part}_share": median / medians["duration"] for part, median in medians.items()})
         if self.delays:
             self.truth["delay_ns"] = statistics.median(self.delays)
         self.truth["duration_ns"] = max(self.now)
@@ -240,11 +240,10 @@ class Job:
         if late is not None:
             self.delays.append(alone[late] - statistics.median(alone[rank] for rank in self.ranks if rank != late))
         own = [alone[rank] for rank in self.ranks if rank != self.late_rank]
-        self.sums["duration"] += sum(now - start for now, start in zip(self.now, before)) / count
-        self.sums["exposed"] += min(self.exposed)
-        self.sums["most_exposed"] += min(self.most_exposed)
-        self.sums["imbalance"] += max(own) - sum(own) / len(own)
-        self.sums["loader"] += sorted(self.idle)[count // 2]
+        for part, ns in (("duration", sum(now - start for now, start in zip(self.now, before)) / count),
+                         ("exposed", min(self.exposed)), ("most_exposed", min(self.most_exposed)),
+                         ("imbalance", max(own) - sum(own) / len(own)), ("loader", sorted(self.idle)[count // 2])):
+            self.parts[part].append(ns)
 
     def compute(self, step, mean_ns, extra):
         gauss, now = self.random.gauss, self.now

@@ -31,7 +31,8 @@
 #define NOISE_RANKS_MIN  4    /* that the median of the ranks says how much they differ by chance */
 #define RARE_STEPS       0.1 /* of all steps: late in few of them, but by much, such as in garbage collections */
 #define RARE_SHARE       0.05 /* of the peers' own time */
-#define RARE_CHANCE      16.0 /* of all orders in which the ranks could be late, one has them all on this rank */
+#define RARE_CHANCE                                                                                          \
+    16.0 /* by chance at most one job in so many has such a rank, if no other rank is ever late */
 #define ROUNDING         1e-6 /* of shares of steps */
 #define RARE_OVER_OTHERS 3    /* times as often as any other rank is late by half as much */
 /* Or fewer, if the late steps cost much more time than the early ones: another rank was late first. */
@@ -302,19 +303,33 @@ static double rare_limit(struct standing *standing, double least_ns)
     return first < over->count ? fmax(least_ns, over->items[(first + over->count) / 2].value / 2) : least_ns;
 }
 
-/* Compared with all ranks of the job, because few ranks may do the same work. */
+/* If the late steps of a job fell on its ranks by chance, how many jobs there would be for each one in which
+ * so many are on the same rank. `others`: late steps of the other ranks. */
+static double jobs_by_chance(double ranks, double late, double others)
+{
+    double log_choices = lgamma(late + others + 1) - lgamma(late + 1) - lgamma(others + 1);
+    return exp((late - 1) * log(ranks) - log_choices);
+}
+
+/* Compared with all ranks of the job, because few ranks may do the same work. The more often others are late,
+ * the more certain it must be: then ranks are late in turn. */
 static bool is_rarely_late(const struct ranks *ranks, const struct standing *standing, size_t at,
                            double limit_ns)
 {
     uint32_t job = ranks->ranks[at].job;
-    double share = share_above(&standing->over, limit_ns, 1), late = share * (double)standing->steps;
+    double share = share_above(&standing->over, limit_ns, 1), late = share * (double)standing->steps,
+           others = 0;
     bool is_late = share >= RARE_STEPS && late >= LATE_STEPS_MIN &&
-                   pow((double)ranks->jobs[job].rank_count, late - 1) >= RARE_CHANCE &&
                    share >= LATE_OVER_EARLY * share_above(&standing->over, limit_ns, -1);
-    for (size_t i = 0; is_late && i < ranks->rank_count; i++)
-        is_late = i == at || ranks->ranks[i].job != job ||
-                  share > RARE_OVER_OTHERS * share_above(&ranks->ranks[i].over, limit_ns, 1) - ROUNDING;
-    return is_late;
+    for (size_t i = 0; is_late && i < ranks->rank_count; i++) {
+        if (i == at || ranks->ranks[i].job != job)
+            continue;
+        double other_share = share_above(&ranks->ranks[i].over, limit_ns, 1);
+        others += other_share * (double)ranks->ranks[i].over.count;
+        is_late = share > RARE_OVER_OTHERS * other_share - ROUNDING;
+    }
+    return is_late && jobs_by_chance((double)ranks->jobs[job].rank_count, late, others) >=
+                          RARE_CHANCE * fmax(1, others) * (1 - ROUNDING);
 }
 
 /* Finds ranks that are late in few steps, but by much, and that no other one resembles: one that collects

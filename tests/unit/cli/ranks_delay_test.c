@@ -366,6 +366,24 @@ static void test_rare_pauses_of_one_of_two_peers(void **state)
     assert_true(has_straggler());
 }
 
+/* Each of the other ranks is late once, by as much: LATE is it in four steps by chance. */
+static void test_ranks_that_are_late_by_chance(void **state)
+{
+    static const uint32_t late[] = {RANKS, 1,     6,    RANKS, LATE,  7, 2,    LATE,  RANKS,
+                                    5,     RANKS, LATE, 0,     RANKS, 4, LATE, RANKS, RANKS};
+    (void)state;
+    for (uint64_t step = 1; step <= sizeof late / sizeof *late; step++) {
+        uint64_t start = step * 100000;
+        begin_step(step, start);
+        for (uint32_t i = 0; i < RANKS; i++) {
+            compute(i, step, start, start + 20000 + (i == late[step - 1] ? 3000 : 0));
+            reduce(i, step, 1, start + 20000 + (i == late[step - 1] ? 3000 : 0), start + 23100);
+        }
+    }
+    ranks_finish(ranks, &report);
+    assert_false(has_straggler());
+}
+
 static void test_a_rank_is_later_than_its_late_host(void **state)
 {
     bool found_rank = false;
@@ -408,6 +426,7 @@ int main(void)
         TEST(test_an_imbalance_names_its_rank),
         TEST(test_one_of_two_ranks_is_late_in_most_steps),
         TEST(test_rare_pauses_of_one_of_two_peers),
+        TEST(test_ranks_that_are_late_by_chance),
         TEST(test_a_rank_is_later_than_its_late_host),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
