@@ -86,6 +86,9 @@ static void write_measured(struct json_writer *json, const struct measured_step 
     json_write_unsigned(json, "copies_ns", step->parts_ns[STEP_COPIES]);
     json_write_unsigned(json, "idle_ns", step->parts_ns[STEP_IDLE]);
     json_write_unsigned(json, "communication_ns", step->communication_ns);
+    if (step->has_host)
+        json_write_unsigned(json, "host_ns", step->host_ns);
+    json_write_bool(json, "whole", step->is_whole);
     json_write_object_end(json);
 }
 

@@ -6,6 +6,7 @@
 #include "cli/util/terminal.h"
 #include "cli/top/top_watch.h"
 #include "cli/top/top_poll.h"
+#include "cli/top/top_ranks.h"
 #include "cli/top/top_screen.h"
 
 #include <errno.h>
@@ -161,7 +162,9 @@ static void add_steps(struct text *line, const struct top_steps *steps)
         add_number(line, "copies_ns", step->copies_ns);
         add_number(line, "idle_ns", step->idle_ns);
         add_number(line, "communication_ns", step->communication_ns);
-        text_add(line, "}");
+        if (step->host_ns)
+            add_number(line, "host_ns", step->host_ns);
+        text_add_format(line, ",\"whole\":%s}", step->is_whole ? "true" : "false");
     }
     text_add(line, "]}");
 }
@@ -192,6 +195,33 @@ static void add_figures(struct text *line, const struct top_sample *figures)
         add_steps(line, &figures->steps);
 }
 
+/* Those that were compared, in a step that all ranks of the job here have measured. */
+static void add_ranks(struct text *line, const struct top_poll *poll)
+{
+    const struct top_sample **figures = xcalloc(poll->count + 1, sizeof *figures);
+    long *pids = xcalloc(poll->count + 1, sizeof *pids);
+    struct top_rank *ranks;
+    for (size_t i = 0; i < poll->count; i++) {
+        figures[i] = poll->agents[i].has_figures ? &poll->agents[i].figures : NULL;
+        pids[i] = poll->agents[i].pid;
+    }
+    size_t count = top_ranks_find(figures, pids, poll->count, &ranks);
+    bool is_first = true;
+    text_add(line, "],\"ranks\":[");
+    for (size_t i = 0; i < count; i++) {
+        if (!ranks[i].is_compared)
+            continue;
+        text_add_format(line, "%s{\"pid\":%ld,\"rank\":%" PRId64 ",\"step\":%" PRId64, is_first ? "" : ",",
+                        ranks[i].pid, ranks[i].steps->rank, ranks[i].sampled->number);
+        text_add_format(line, ",\"delay_ns\":%" PRId64 ",\"late\":%s}", ranks[i].delay_ns,
+                        ranks[i].is_late ? "true" : "false");
+        is_first = false;
+    }
+    free(figures);
+    free(pids);
+    free(ranks);
+}
+
 static void print_json(const struct top *top)
 {
     struct text line = {0};
@@ -207,6 +237,7 @@ static void print_json(const struct top *top)
             add_figures(&line, &agent->figures);
         text_add(&line, "}");
     }
+    add_ranks(&line, &top->poll);
     text_add(&line, "]}");
     puts(line.data);
     text_deinit(&line);

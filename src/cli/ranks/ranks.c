@@ -9,9 +9,6 @@
 
 #define PENDING_MAX       256 /* collectives of a rank in flight */
 #define BLOCKED_OVER_BUSY 4
-#define HOST_GAP_NS       150000 /* PyTorch needs 10 to 150 us between two calls */
-#define HOST_RESUMES_NS   50000  /* after the collective that the host waited for */
-#define HOST_CALL_NS      50000  /* a longer call blocks: a full queue of launches, an allocation */
 
 const struct ranks_limits ranks_default_limits = {
     .ranks_max = 16384,
@@ -174,30 +171,6 @@ void ranks_add_step(struct ranks *ranks, uint32_t rank, const struct ranks_step 
     to->is_announced = true;
 }
 
-/* A gap between two calls, in which the program works, unless it resumes as soon as a collective has ended:
- * then it has waited for it in some way that needs no call. */
-static uint64_t worked_in_gap(const struct rank_step *step, uint64_t from_ns, uint64_t until_ns)
-{
-    uint64_t gap = until_ns - from_ns, ended = step->until_ns[RANKS_COMMUNICATION];
-    bool has_waited = ended > from_ns && ended <= until_ns && until_ns - ended < HOST_RESUMES_NS;
-    return has_waited && gap > HOST_GAP_NS ? HOST_GAP_NS : gap;
-}
-
-/* Adds the time in which the host works for the step: calls, and what the program does between them. Calls
- * that block wait for the GPU. Overlapping calls of several threads count once. */
-static void add_host_time(struct rank_step *step, uint64_t start_ns, uint64_t end_ns, bool waits)
-{
-    uint64_t at = step->last_call_ns   ? step->last_call_ns
-                  : step->is_announced ? step->step.start_ns
-                                       : start_ns;
-    uint64_t from = start_ns > at ? start_ns : at;
-    if (start_ns > at)
-        step->host_ns += worked_in_gap(step, at, start_ns);
-    if (end_ns > from && !waits)
-        step->host_ns += end_ns - from < HOST_CALL_NS ? end_ns - from : HOST_CALL_NS;
-    step->last_call_ns = end_ns > at ? end_ns : at;
-}
-
 void ranks_add_call(struct ranks *ranks, uint32_t rank, uint64_t number, uint64_t start_ns, uint64_t end_ns,
                     bool waits)
 {
@@ -205,7 +178,8 @@ void ranks_add_call(struct ranks *ranks, uint32_t rank, uint64_t number, uint64_
     if (!step || end_ns < start_ns)
         return;
     step->first_call_ns = start_ns < step->first_call_ns ? start_ns : step->first_call_ns;
-    add_host_time(step, start_ns, end_ns, waits);
+    step_host_add_call(&step->host, step->is_announced ? step->step.start_ns : start_ns, start_ns, end_ns,
+                       waits, step->until_ns[RANKS_COMMUNICATION]);
 }
 
 /* A step's time on the GPU starts where its predecessor's ends, so that consecutive steps add up to the time
@@ -399,7 +373,13 @@ struct ranks_parts ranks_parts_of(const struct rank_step *step)
 }
 
 /* A rank that waits for another one on its GPU may hide that its own host would need almost as long. So its
- * own time is not below that of the host. */
+ * own time is not below that of the host. Collectives of several streams may overlap. */
+uint64_t ranks_own_time(uint64_t duration_ns, uint64_t others_ns, uint64_t host_ns)
+{
+    uint64_t own_ns = duration_ns > others_ns ? duration_ns - others_ns : 0;
+    return host_ns > own_ns ? host_ns : own_ns;
+}
+
 double ranks_own_ns(const struct rank_step *step)
 {
     uint64_t duration = step->swept_ns - step->window_ns;
@@ -409,9 +389,8 @@ double ranks_own_ns(const struct rank_step *step)
         duration = parts.duration_ns;
         others = parts.exposed_ns;
     }
-    uint64_t own = duration > others ? duration - others : 0; /* collectives of several streams may overlap */
     bool has_host = step->step.has_backlog && !step->step.is_partial;
-    return (double)(has_host && step->host_ns > own ? step->host_ns : own);
+    return (double)ranks_own_time(duration, others, has_host ? step->host.worked_ns : 0);
 }
 
 /* Divides the rest of a step: until its end on the host or its last work, whichever is later. */

@@ -129,6 +129,10 @@ const char *ranks_operation_word(enum ranks_operation operation);
 double ranks_bus_factor(enum ranks_operation operation, uint32_t n);
 bool ranks_is_p2p(enum ranks_operation operation);
 
+/* The own time of a rank in a step. `others_ns`: of its duration, for other ranks and in transfers;
+ * `host_ns`: that its host worked; 0: unknown. */
+uint64_t ranks_own_time(uint64_t duration_ns, uint64_t others_ns, uint64_t host_ns);
+
 /* Parts of a step's time on one rank. They are disjoint and add up to the duration: compute counts before
  * communication, communication before copies. */
 struct ranks_parts {

@@ -5,6 +5,7 @@
 #include "cli/ranks/ranks.h"
 #include "cli/ranks/ranks_series.h"
 #include "cli/util/int_map.h"
+#include "model/step_host.h"
 
 #define RANKS_LINK_BYTES_MIN 65536 /* below, a collective's duration is mostly latency */
 
@@ -58,11 +59,10 @@ struct rank_step {
     uint64_t transfer_ns;                  /* exposed, on all ranks alike */
     uint64_t unknown_ns;                   /* exposed, of collectives that were not compared */
     uint64_t first_call_ns, first_work_ns; /* UINT64_MAX: none */
-    uint64_t last_call_ns;                 /* end; 0: none */
-    uint64_t host_ns;                      /* that the host works for the step */
-    double late_ns;                        /* sum of its arrivals after the median arrival */
-    bool has_late;                         /* some collective shows how its ranks arrived */
-    bool has_delay, is_late;               /* as in struct ranks_step_row */
+    struct step_host host;
+    double late_ns;          /* sum of its arrivals after the median arrival */
+    bool has_late;           /* some collective shows how its ranks arrived */
+    bool has_delay, is_late; /* as in struct ranks_step_row */
     double delay_ns;
 };
 

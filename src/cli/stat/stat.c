@@ -6,6 +6,7 @@
 #include "cli/stat/tables/places.h"
 #include "cli/util/xalloc.h"
 #include "model/gpu_counter_names.h"
+#include "model/step_host.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -216,7 +217,7 @@ static uint32_t learn_call(const struct stat *stat, const char *name)
     if (group == MAP_NONE)
         group = CALL_GROUP_OTHER;
     bool submits = group == CALL_GROUP_LAUNCH || group == CALL_GROUP_COPY || group == CALL_GROUP_FILL;
-    bool waits = group == CALL_GROUP_SYNC && strstr(name, "Synchronize");
+    bool waits = step_host_waits(group, name);
     return group << 3 | (uint32_t)submits << 2 | (uint32_t)waits << 1 | (strstr(name, "Async") != NULL);
 }
 

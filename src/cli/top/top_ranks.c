@@ -25,11 +25,14 @@ static const struct top_step *find_step(const struct top_steps *steps, int64_t n
     return NULL;
 }
 
+/* As a whole. */
 static bool have_all(const struct top_rank *ranks, size_t count, int64_t number)
 {
-    for (size_t i = 0; i < count; i++)
-        if (!find_step(ranks[i].steps, number))
+    for (size_t i = 0; i < count; i++) {
+        const struct top_step *step = find_step(ranks[i].steps, number);
+        if (!step || !step->is_whole)
             return false;
+    }
     return true;
 }
 
@@ -42,10 +45,13 @@ static const struct top_step *latest_of_all(const struct top_rank *ranks, size_t
     return NULL;
 }
 
-/* The late rank waits for nobody. So if the others communicate for longer, it arrived later. */
+/* How much of the exposed communication was for other ranks needs all collectives of all ranks, so that all
+ * of it counts, as in `stat` for a step with a selection of spans. The late rank waits for nobody. So if the
+ * others communicate for longer, it arrived later. */
 static struct peer peer_of(const struct top_step *step)
 {
-    return (struct peer){.own_ns = (double)(step->compute_ns + step->copies_ns + step->idle_ns),
+    uint64_t duration_ns = step->compute_ns + step->exposed_ns + step->copies_ns + step->idle_ns;
+    return (struct peer){.own_ns = (double)ranks_own_time(duration_ns, step->exposed_ns, step->host_ns),
                          .late_ns = -(double)step->communication_ns};
 }
 

@@ -13,7 +13,7 @@ struct top_rank {
     const struct top_step *sampled;
     bool is_compared; /* with at least one other rank, in the same step */
     bool is_late;     /* it is the one that the others waited for, by the limits of cli/ranks */
-    int64_t delay_ns; /* its own time, which is the step without exposed communication, against its peers */
+    int64_t delay_ns; /* its own time (ranks_own_time()) against that of its peers */
 };
 
 /* `figures`: by row; NULL: none. `pids` likewise. The ranks of each job follow each other, by rank. Returns

@@ -90,7 +90,9 @@ static void read_steps(const cJSON *from, struct top_steps *steps)
                               .exposed_ns = number(item, "exposed_communication_ns"),
                               .copies_ns = number(item, "copies_ns"),
                               .idle_ns = number(item, "idle_ns"),
-                              .communication_ns = number(item, "communication_ns")};
+                              .communication_ns = number(item, "communication_ns"),
+                              .host_ns = number(item, "host_ns"),
+                              .is_whole = !cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(item, "whole"))};
     }
 }
 

@@ -48,6 +48,8 @@ struct top_sample {
             int64_t number;
             uint64_t compute_ns, exposed_ns, copies_ns, idle_ns; /* disjoint */
             uint64_t communication_ns;                           /* in collectives */
+            uint64_t host_ns;                                    /* that the host worked for it; 0: unknown */
+            bool is_whole;                                       /* it can be compared */
         } sampled[TOP_STEPS_MAX];
     } steps; /* not in sums of agents */
     uint64_t spans, lost;

@@ -91,8 +91,12 @@ static uint64_t put_backlog(struct correlate *c, struct span *span)
 static void put_parts(struct correlate *c, const struct account *account, struct span *span,
                       uint64_t ready_ns)
 {
-    struct measured_step parts =
-        step_stats_close(c->step_stats, account->measured, !account->totals.is_incomplete, ready_ns);
+    struct step_end end = {.end_ns = span->end_ns,
+                           .ready_ns = ready_ns,
+                           .is_complete = !account->totals.is_incomplete,
+                           .is_cut = c->ended.is_cut,
+                           .is_selection = account->left_out != 0};
+    struct measured_step parts = step_stats_close(c->step_stats, account->measured, &end);
     span_attr_int(span, ATTR("cuda.step.compute_time"), (int64_t)parts.parts_ns[STEP_COMPUTE]);
     span_attr_int(span, ATTR("cuda.step.exposed_time"), (int64_t)parts.parts_ns[STEP_EXPOSED_COMMUNICATION]);
     span_attr_int(span, ATTR("cuda.step.copy_time"), (int64_t)parts.parts_ns[STEP_COPIES]);
@@ -153,6 +157,7 @@ static void close_session(struct correlate *c, struct session *session, const ch
     session_close(session, reason, &ended->span, ended->links);
     ended->is_step_root_due = session->step && is_root_due(c, session->step);
     ended->is_of_step = session->step != NULL;
+    ended->is_cut = strcmp(reason, "step") != 0;
     ended->is_detailed = session->step && session->step->is_detailed;
     if (ended->is_detailed)
         ended->links[ended->span.link_count++] =

@@ -15,6 +15,7 @@ struct ended_span {
     struct span span;
     bool is_step_root_due; /* of a rank that also sends the step's span */
     bool is_of_step;
+    bool is_cut;         /* the step did not end because the next one began */
     bool is_detailed;    /* links[0] is the span of all of the rank's spans */
     uint64_t step_index; /* struct step's, if it is of a step */
     struct span_link links[SPAN_LINKS_MAX];

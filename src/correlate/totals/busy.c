@@ -154,6 +154,15 @@ uint64_t busy_ns(const struct busy_pool *pool, const struct busy_time *busy)
     return sum;
 }
 
+uint64_t busy_end_before(const struct busy_pool *pool, const struct busy_time *busy, uint64_t time_ns,
+                         uint32_t *at)
+{
+    uint32_t next = *at ? pool->intervals[*at - 1].after : busy->first;
+    for (; next && pool->intervals[next - 1].start_ns <= time_ns; next = pool->intervals[next - 1].after)
+        *at = next;
+    return *at ? pool->intervals[*at - 1].end_ns : 0;
+}
+
 void busy_clear(struct busy_pool *pool, struct busy_time *busy)
 {
     while (busy->first)

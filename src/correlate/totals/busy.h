@@ -32,6 +32,11 @@ bool busy_add(struct busy_pool *pool, struct busy_time *busy, uint64_t start_ns,
 /* Returns the length of the union. */
 uint64_t busy_ns(const struct busy_pool *pool, const struct busy_time *busy);
 
+/* Returns the end of the last interval that starts at or before `time_ns`; 0: none. `*at`: 0 for the first
+ * time, and then as it was left, for times that rise. */
+uint64_t busy_end_before(const struct busy_pool *pool, const struct busy_time *busy, uint64_t time_ns,
+                         uint32_t *at);
+
 /* Empties the list and returns its intervals. */
 void busy_clear(struct busy_pool *pool, struct busy_time *busy);
 

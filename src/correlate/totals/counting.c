@@ -244,6 +244,8 @@ void counting_add_call(struct correlate *c, uint32_t handle, const struct origin
     for (struct account *account = innermost(c, handle, origin); account;
          account = around(c, account, origin)) {
         totals_add_call(&account->totals, info, call);
+        if (__builtin_expect(account->measured != 0, 0))
+            step_stats_add_call(c->step_stats, account->measured, info, call);
         account->due += is_due;
         touch(c, account);
     }

@@ -4,6 +4,7 @@
 #include "correlate/totals/busy.h"
 #include "model/cuda/activities.h"
 #include "model/metrics/histogram.h"
+#include "model/step_host.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,16 +18,31 @@ struct rank_span {
     uint8_t span_id[8];
 };
 
+/* Calls of one step, as they came. The last block of a step has room. */
+#define BLOCK_CALLS 128
+#define BLOCKS      (STEP_STATS_CALLS / BLOCK_CALLS)
+struct step_call {
+    uint64_t start_ns, end_ns : 63, waits : 1;
+};
+struct call_block {
+    uint32_t count;
+    uint32_t before; /* another block of the step, or free one: index + 1; 0: none */
+    struct step_call calls[BLOCK_CALLS];
+};
+
 /* A sampled step whose GPU records are not complete. */
 struct open_step {
     bool is_used;
     bool is_closed; /* all work is known, and is_complete says whether some is missing */
     bool is_complete;
+    bool has_calls; /* all of them are in its blocks */
     uint8_t kind;
     int64_t number;
-    uint64_t begin_ns; /* on the host */
-    uint64_t ready_ns; /* when the GPU had finished earlier work; 0: unknown */
-    uint64_t lost;     /* records before it */
+    uint64_t begin_ns;      /* on the host */
+    uint64_t first_work_ns; /* start; 0: none */
+    struct step_end end;
+    uint64_t lost;  /* records before it */
+    uint32_t calls; /* its last block, index + 1; 0: none */
     struct rank_span span;
     struct busy_time covers[COVERS];
 };
@@ -53,6 +69,9 @@ struct step_stats {
         int64_t number;
         uint64_t begin_ns, end_ns; /* end_ns: of its GPU work; 0: none */
     } finished;
+    uint32_t free_block, blocks_used;
+    struct call_block blocks[BLOCKS];          /* the kernel gives memory for those that were used */
+    struct step_call sorted[STEP_STATS_CALLS]; /* of one step */
 };
 
 enum status step_stats_create(const struct step_stats_options *options, struct step_stats **stats)
@@ -199,6 +218,7 @@ uint32_t step_stats_open(struct step_stats *stats, const struct step *step)
         if (stats->open[i].is_used)
             continue;
         stats->open[i] = (struct open_step){.is_used = true,
+                                            .has_calls = true,
                                             .kind = step->at.kind,
                                             .number = step->at.number,
                                             .begin_ns = step->at.time,
@@ -208,6 +228,43 @@ uint32_t step_stats_open(struct step_stats *stats, const struct step *step)
     }
     counter_add_alone(COUNTER_steps_unmeasured, 1);
     return 0;
+}
+
+/* 0: all are in use. */
+static uint32_t take_block(struct step_stats *stats)
+{
+    uint32_t block = stats->free_block;
+    if (block)
+        stats->free_block = stats->blocks[block - 1].before;
+    else if (stats->blocks_used < BLOCKS)
+        block = ++stats->blocks_used;
+    return block;
+}
+
+static struct call_block *block_with_room(struct step_stats *stats, struct open_step *open)
+{
+    if (open->calls && stats->blocks[open->calls - 1].count < BLOCK_CALLS)
+        return &stats->blocks[open->calls - 1];
+    uint32_t block = take_block(stats);
+    if (!block)
+        return NULL;
+    stats->blocks[block - 1].count = 0;
+    stats->blocks[block - 1].before = open->calls;
+    open->calls = block;
+    return &stats->blocks[block - 1];
+}
+
+void step_stats_add_call(struct step_stats *stats, uint32_t handle, const struct call_info *info,
+                         const struct call_record *call)
+{
+    struct open_step *open = &stats->open[handle - 1];
+    struct call_block *block = open->has_calls ? block_with_room(stats, open) : NULL;
+    open->has_calls = block != NULL;
+    if (block)
+        block->calls[block->count++] =
+            (struct step_call){.start_ns = call->start_ns,
+                               .end_ns = call->end_ns & INT64_MAX,
+                               .waits = step_host_waits(info->group, call_names + info->name)};
 }
 
 static void cover(struct step_stats *stats, struct open_step *open, enum cover cover,
@@ -220,6 +277,8 @@ void step_stats_add_work(struct step_stats *stats, uint32_t handle, const struct
 {
     struct open_step *open = &stats->open[handle - 1];
     uint16_t kind = work->record->kind;
+    if (!open->first_work_ns || work->record->start_ns < open->first_work_ns)
+        open->first_work_ns = work->record->start_ns;
     cover(stats, open, COVER_ALL, work->record);
     if (work->communicates)
         cover(stats, open, COVER_COMMUNICATION, work->record);
@@ -235,13 +294,19 @@ static uint64_t end_of(const struct open_step *open)
     return open->covers[COVER_ALL].last_ns;
 }
 
-/* Where the step starts on the GPU. */
-static uint64_t start_of(const struct step_stats *stats, const struct open_step *open)
+static bool follows(const struct step_stats *stats, const struct open_step *open)
 {
     bool is_next = (uint64_t)open->number - (uint64_t)stats->finished.number <= 1; /* or the same */
-    bool follows = stats->finished.end_ns && is_next && stats->finished.begin_ns < open->begin_ns;
-    uint64_t known_ns = open->ready_ns > open->begin_ns ? open->ready_ns : open->begin_ns;
-    return follows ? stats->finished.end_ns : known_ns;
+    return stats->finished.end_ns && is_next && stats->finished.begin_ns < open->begin_ns;
+}
+
+/* Where the step starts on the GPU: the program has started it, and the GPU has finished earlier work. */
+static uint64_t start_of(const struct step_stats *stats, const struct open_step *open)
+{
+    uint64_t start_ns = open->begin_ns > open->end.ready_ns ? open->begin_ns : open->end.ready_ns;
+    if (follows(stats, open) && stats->finished.end_ns > start_ns)
+        start_ns = stats->finished.end_ns;
+    return start_ns < open->first_work_ns ? start_ns : open->first_work_ns;
 }
 
 static uint64_t beyond(uint64_t whole_ns, uint64_t part_ns)
@@ -276,21 +341,85 @@ static void add_result(struct step_stats *stats, const struct open_step *open,
             result->communication_ns, end_of(open), &open->span);
 }
 
+static int compare_calls(const void *a, const void *b)
+{
+    const struct step_call *one = a, *other = b;
+    return one->start_ns < other->start_ns ? -1 : one->start_ns > other->start_ns;
+}
+
+/* Of the step, by start. Threads' calls come one thread after the other. Returns their number. */
+static uint32_t sort_calls(struct step_stats *stats, const struct open_step *open)
+{
+    uint32_t count = 0, at = 0;
+    for (uint32_t block = open->calls; block; block = stats->blocks[block - 1].before)
+        count += stats->blocks[block - 1].count;
+    for (uint32_t block = open->calls, end = count; block; block = stats->blocks[block - 1].before) {
+        end -= stats->blocks[block - 1].count;
+        memcpy(&stats->sorted[end], stats->blocks[block - 1].calls,
+               stats->blocks[block - 1].count * sizeof *stats->sorted);
+    }
+    for (at = 1; at < count && stats->sorted[at - 1].start_ns <= stats->sorted[at].start_ns; at++)
+        continue;
+    if (at < count)
+        qsort(stats->sorted, count, sizeof *stats->sorted, compare_calls);
+    return count;
+}
+
+static uint64_t host_ns(struct step_stats *stats, const struct open_step *open)
+{
+    struct step_host host = {.worked_ns = 0};
+    uint32_t count = sort_calls(stats, open), interval = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct step_call *call = &stats->sorted[i];
+        step_host_add_call(
+            &host, open->begin_ns, call->start_ns, call->end_ns, call->waits,
+            busy_end_before(stats->pool, &open->covers[COVER_COMMUNICATION], call->start_ns, &interval));
+    }
+    return host.worked_ns;
+}
+
+/* As in cli/ranks/ranks_jobs.c. Whether the step is divided is seen later. */
+static bool is_whole(const struct step_stats *stats, const struct open_step *open)
+{
+    bool is_first = open->number <= 1 && !stats->finished.begin_ns;
+    return !open->end.is_cut && !is_first && (open->end.ready_ns || follows(stats, open));
+}
+
+static void measure_time(struct step_stats *stats, const struct open_step *open)
+{
+    struct measured_step result = parts_of(stats, open);
+    uint64_t end_ns = open->end.end_ns > end_of(open) ? open->end.end_ns : end_of(open);
+    result.parts_ns[STEP_IDLE] =
+        beyond(beyond(end_ns, start_of(stats, open)), busy_ns(stats->pool, &open->covers[COVER_ALL]));
+    result.is_whole = is_whole(stats, open);
+    result.has_host = open->has_calls && open->end.ready_ns && !open->end.is_selection;
+    if (result.has_host)
+        result.host_ns = host_ns(stats, open);
+    add_result(stats, open, &result);
+}
+
+static void free_blocks(struct step_stats *stats, struct open_step *open)
+{
+    while (open->calls) {
+        uint32_t block = open->calls;
+        open->calls = stats->blocks[block - 1].before;
+        stats->blocks[block - 1].before = stats->free_block;
+        stats->free_block = block;
+    }
+}
+
 static void finish(struct step_stats *stats, struct open_step *open)
 {
-    if (open->is_complete && end_of(open) && open->begin_ns) {
-        struct measured_step result = parts_of(stats, open);
-        result.parts_ns[STEP_IDLE] = beyond(beyond(end_of(open), start_of(stats, open)),
-                                            busy_ns(stats->pool, &open->covers[COVER_ALL]));
-        add_result(stats, open, &result);
-    } else {
+    if (open->is_complete && end_of(open) && open->begin_ns)
+        measure_time(stats, open);
+    else
         counter_add_alone(COUNTER_steps_unmeasured, 1);
-    }
     stats->finished.number = open->number;
     stats->finished.begin_ns = open->begin_ns;
     stats->finished.end_ns = end_of(open);
     for (unsigned i = 0; i < COVERS; i++)
         busy_clear(stats->pool, &open->covers[i]);
+    free_blocks(stats, open);
     open->is_used = false;
 }
 
@@ -304,14 +433,13 @@ static struct open_step *oldest(struct step_stats *stats)
 }
 
 /* Its start on the GPU is known when the step before is closed, too. */
-struct measured_step step_stats_close(struct step_stats *stats, uint32_t handle, bool is_complete,
-                                      uint64_t ready_ns)
+struct measured_step step_stats_close(struct step_stats *stats, uint32_t handle, const struct step_end *end)
 {
     struct open_step *open = &stats->open[handle - 1];
     struct measured_step parts = parts_of(stats, open);
     open->is_closed = true;
-    open->is_complete = is_complete && lost_records() == open->lost;
-    open->ready_ns = ready_ns;
+    open->is_complete = end->is_complete && lost_records() == open->lost;
+    open->end = *end;
     for (open = oldest(stats); open && open->is_closed; open = oldest(stats))
         finish(stats, open);
     return parts;
@@ -342,6 +470,16 @@ void step_stats_begin_interval(struct step_stats *stats, bool is_delta)
         for_histograms(&stats->times, is_delta ? reset : forget_exemplars);
 }
 
+/* By an evaluation or a checkpoint: its other part was measured, too, or is in progress. */
+static bool is_divided(const struct step_stats *stats, const struct step_view *view, uint32_t at)
+{
+    int64_t number = view->measured[at].number;
+    for (uint32_t i = 0; i < view->measured_count; i++)
+        if (i != at && view->measured[i].number == number)
+            return true;
+    return stats->training.is_open && stats->training.number == number;
+}
+
 void step_stats_snapshot(const struct step_stats *stats, struct live_stats_view *view)
 {
     view->has_steps = stats != NULL;
@@ -363,4 +501,6 @@ void step_stats_snapshot(const struct step_stats *stats, struct live_stats_view 
         if (step->kind == STEP_TRAIN)
             view->steps.measured[view->steps.measured_count++] = *step;
     }
+    for (uint32_t i = 0; i < view->steps.measured_count; i++)
+        view->steps.measured[i].is_whole &= !is_divided(stats, &view->steps, i);
 }

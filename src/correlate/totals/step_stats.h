@@ -2,8 +2,8 @@
  * boundaries, sampled or not, and how the GPU spent the sampled ones. A step that an evaluation or a
  * checkpoint divides has one duration, without them.
  *
- * On the GPU a step starts where the step before ends, if that one was measured. Otherwise it starts on the
- * host, or when the GPU has finished earlier work. It ends with its last work. */
+ * On the GPU a step starts when the program has started it and the GPU has finished the work of earlier
+ * steps. It ends with its last work or call. All of this is as `cuspan stat` has it (cli/ranks). */
 #ifndef CUSPAN_CORRELATE_TOTALS_STEP_STATS_H
 #define CUSPAN_CORRELATE_TOTALS_STEP_STATS_H
 
@@ -15,7 +15,8 @@
 
 #define STEP_STATS_OPEN_MAX                                                                                  \
     256 /* steps that wait for their GPU records; more are counted as steps_unmeasured */
-#define STEP_STATS_INTERVALS 8192 /* of all open steps, 24 bytes each */
+#define STEP_STATS_INTERVALS 8192  /* of all open steps, 24 bytes each */
+#define STEP_STATS_CALLS     32768 /* the same, 16 bytes each; beyond, the time of a step's host is unknown */
 
 struct step_stats;
 
@@ -35,13 +36,21 @@ void step_stats_begin(struct step_stats *stats, const struct step *step);
 
 /* Returns a handle for the GPU work of a sampled step; 0: too many are open. */
 uint32_t step_stats_open(struct step_stats *stats, const struct step *step);
-/* In any order. */
+/* In any order, as calls. */
+void step_stats_add_call(struct step_stats *stats, uint32_t handle, const struct call_info *info,
+                         const struct call_record *call);
 void step_stats_add_work(struct step_stats *stats, uint32_t handle, const struct gpu_work *work);
-/* All work of the step is known. `is_complete` false: some is missing, so that the step does not count.
- * `ready_ns`: when the GPU had finished the work of earlier steps; 0: unknown. Returns the parts except the
- * idle time, which follows when the steps before are closed, too. */
-struct measured_step step_stats_close(struct step_stats *stats, uint32_t handle, bool is_complete,
-                                      uint64_t ready_ns);
+struct step_end {
+    uint64_t end_ns;   /* of its last call or work */
+    uint64_t ready_ns; /* when the GPU had finished the work of earlier steps; 0: unknown */
+    bool is_complete;  /* false: some work is missing, so that the step does not count */
+    bool is_cut;       /* by something else than the next step */
+    bool is_selection; /* some of its calls and work have no span */
+};
+
+/* All work of the step is known. Returns the parts except the idle time, which follows when the steps before
+ * are closed, too. */
+struct measured_step step_stats_close(struct step_stats *stats, uint32_t handle, const struct step_end *end);
 
 /* Valid until the next call; NULL without `stats`. */
 struct step_times *step_stats_read(struct step_stats *stats);

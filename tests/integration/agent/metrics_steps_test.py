@@ -62,11 +62,11 @@ class Steps(Case):
                 if each.trace_id == span.trace_id and each.attributes.get("cuda.activity") in GPU_WORK:
                     work[each.attributes["cuda.activity"]].append((each.start_ns, each.end_ns))
             every = sum(work.values(), [])
-            begin = previous or span.start_ns
+            begin = min(max(previous, span.start_ns), *(start for start, _ in every))
             previous = max(end for _, end in every)
             compute += union(work["kernel"])
             copies += union(every) - union(work["kernel"])
-            idle += previous - begin - union(every)
+            idle += max(previous, span.end_ns) - begin - union(every)
         for name, wanted in ("compute", compute), ("copies", copies), ("exposed_communication", 0), ("idle", idle):
             count, seconds = self.part(name)
             self.assertEqual(count, len(self.ranks), name)

@@ -142,22 +142,55 @@ class Top(unittest.TestCase):
                 return
         self.fail(f"no look with kernels, spans and CPU time: {agent}")
 
-    def test_the_ranks_of_a_job(self):
-        """Two ranks, which go on until they are killed. Rank 1 takes longer for a step."""
-        steps = {0: [word for number in range(1, 2000) for word in (f"step={number}", "play", "nap")],
-                 1: [word for number in range(1, 2000) for word in (f"step={number}", "play", "play", "nap", "nap")]}
-        for rank, words in steps.items():
+    def start_ranks(self, players):
+        """The ranks of a job, which go on until they are killed: a recording and words of control_host each."""
+        for rank, (recording, words) in enumerate(players):
             settings = {"cupti.library": BUILD / "libcuspan-replay.so", "output_file": "/dev/null", "control.directory": self.sockets,
                         "cupti.flush_interval_ms": 100, "steps.traced": "all"}
             running = subprocess.Popen(
-                [BUILD / "control_host", BUILD / "libcuspan-replay.so", ROOT / "examples/recordings/vector_add.cuspanrec",
-                 BUILD / "libcuspan.so", "inject", *words],
+                [BUILD / "control_host", BUILD / "libcuspan-replay.so", recording, BUILD / "libcuspan.so", "inject", *words],
                 env={**self.env, "CUSPAN_SET": ";".join(f"{key}={value}" for key, value in settings.items()), "CUSPAN_JOB_ID": "job",
-                     "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2"},
+                     "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(len(players))},
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
             self.addCleanup(Player(running).end)
             while not (self.sockets / f"{running.pid}.sock").exists() and running.poll() is None:
                 time.sleep(0.01)
+
+    def test_delays_are_those_of_stat(self):
+        """A recorded job of four GPUs. Three ranks wait for rank 2, but their hosts are nearly as slow. The recordings are played again and
+        again, with the same step numbers."""
+        recordings = [ROOT / f"tests/training/recordings/fsdp_tp-late/rank{rank}.cuspanrec" for rank in range(4)]
+        spans = self.folder / "spans"
+        spans.mkdir()
+        for rank, recording in enumerate(recordings):
+            subprocess.run([BUILD / "cuspan", "replay", "--quiet", "--set", "steps.traced=all", "--file", spans / f"{rank}.jsonl", recording],
+                           env=self.env, check=True, capture_output=True, timeout=600)
+        found = subprocess.run([BUILD / "cuspan", "stat", "--json", "--top", "0", "--table", "steps", spans], env=self.env, check=True,
+                               capture_output=True, timeout=600)
+        rows = [row for row in json.loads(found.stdout)["steps"] if "delay_ns" in row and row["process"].startswith("rank ")]
+        wanted = {(row["step"], int(row["process"].split()[1])): row for row in rows}
+        self.start_ranks([(recording, ["play", "nap", "nap"] * 2000) for recording in recordings])
+        seen = {}
+        for look, _ in zip(self.looks(), range(TRIES)):
+            for rank in look["ranks"]:
+                if row := wanted.get((rank["step"], rank["rank"])):
+                    self.assertLess(abs(rank["delay_ns"] - row["delay_ns"]), ROUNDING_NS, (rank, row))
+                    seen[rank["step"], rank["rank"]] = row
+            if len({step for step, _ in seen}) > 1:
+                break
+        self.assertEqual({rank for _, rank in seen}, {0, 1, 2, 3})
+        # Against the time of their GPUs, rank 2 would be later.
+        for (step, rank), row in seen.items():
+            if rank == 2:
+                busy = {peer: wanted[step, peer]["duration_ns"] - wanted[step, peer]["exposed_communication_ns"] for peer in range(4)}
+                self.assertGreater(busy[2] - max(busy[peer] for peer in (0, 1, 3)), row["delay_ns"] + 1e6)
+
+    def test_the_ranks_of_a_job(self):
+        """Rank 1 takes longer for a step."""
+        recording = ROOT / "examples/recordings/vector_add.cuspanrec"
+        self.start_ranks([
+            (recording, [word for number in range(1, 2000) for word in (f"step={number}", "play", "nap")]),
+            (recording, [word for number in range(1, 2000) for word in (f"step={number}", "play", "play", "nap", "nap")])])
         for look, _ in zip(self.looks(), range(TRIES)):
             ranks = {agent["steps"]["rank"]: agent["steps"] for agent in look["agents"] if agent.get("steps", {}).get("sampled")}
             if len(ranks) == 2 and all(steps["count"] and len(steps["sampled"]) > 1 for steps in ranks.values()):

@@ -47,6 +47,7 @@ static struct top_steps *put(size_t row, const char *job, int64_t rank)
 static void put_step(struct top_steps *steps, int64_t number, uint64_t communication_ns)
 {
     steps->sampled[steps->sampled_count++] = (struct top_step){.number = number,
+                                                               .is_whole = true,
                                                                .compute_ns = 100 * MS - communication_ns,
                                                                .exposed_ns = communication_ns,
                                                                .communication_ns = communication_ns};
@@ -120,6 +121,17 @@ static void test_jobs_are_apart(void **state)
     assert_int_equal(ranks[2].delay_ns, 20 * MS);
 }
 
+static void expect_the_same(const struct ranks_report *report)
+{
+    assert_int_equal(find(), 4);
+    assert_int_equal(report->step_count, 5); /* and that of all ranks */
+    for (size_t i = 0; i < 4; i++) {
+        assert_true(report->steps[i].has_delay && ranks[i].is_compared);
+        assert_int_equal(report->steps[i].delay_ns, ranks[i].delay_ns);
+        assert_int_equal(report->steps[i].is_late, ranks[i].is_late);
+    }
+}
+
 /* Steps with totals instead of spans. Rank 2 computes for longer. */
 static void test_the_same_as_stat(void **state)
 {
@@ -154,17 +166,70 @@ static void test_the_same_as_stat(void **state)
                                                         .end_ns = 101 * MS});
     }
     ranks_finish(all, &report);
-    assert_int_equal(find(), 4);
-    assert_int_equal(report.step_count, 5); /* and that of all ranks */
-    for (size_t i = 0; i < 4; i++) {
-        assert_true(report.steps[i].has_delay && ranks[i].is_compared);
-        assert_int_equal(report.steps[i].delay_ns, ranks[i].delay_ns);
-        assert_int_equal(report.steps[i].is_late, ranks[i].is_late);
-        assert_int_equal(ranks[i].is_late, i == 2);
-    }
+    expect_the_same(&report);
+    assert_true(ranks[2].is_late);
     assert_int_equal(ranks[2].delay_ns, 9 * MS);
     ranks_report_deinit(&report);
     ranks_destroy(all);
+}
+
+/* The others wait for rank 2 on their GPUs, but their hosts are nearly as slow: without rank 2, the step
+ * would be shorter by 6 ms and not by 60. */
+static void test_slow_hosts_of_the_peers(void **state)
+{
+    (void)state;
+    struct ranks *all = ranks_create(NULL);
+    struct ranks_report report;
+    for (uint32_t i = 0; i < 4; i++) {
+        uint64_t compute_ns = (i == 2 ? 90 : 30) * MS, begin_ns = 1000 * MS, end_ns = 1100 * MS;
+        struct top_steps *steps = put(i, "job", i);
+        put_step(steps, 64, 100 * MS - compute_ns);
+        steps->sampled[0].host_ns = 84 * MS;
+        ranks_add(all, i, "host", NULL);
+        ranks_add_step(all, i,
+                       &(struct ranks_step){.number = 64,
+                                            .start_ns = begin_ns,
+                                            .end_ns = end_ns,
+                                            .end = RANKS_END_STEP,
+                                            .has_backlog = true});
+        for (uint64_t ms = 1; ms <= 84; ms++)
+            ranks_add_call(all, i, 64, begin_ns + ms * MS - MS / 100, begin_ns + ms * MS, false);
+        ranks_add_work(all, i, 64, RANKS_COMPUTE, begin_ns, begin_ns + compute_ns);
+        ranks_add_collective(all, i,
+                             &(struct ranks_collective){.key = 1,
+                                                        .communicator = 1,
+                                                        .operation = RANKS_ALL_REDUCE,
+                                                        .participants = 4,
+                                                        .bytes = 8,
+                                                        .step = 64,
+                                                        .start_ns = begin_ns + compute_ns,
+                                                        .end_ns = end_ns});
+    }
+    ranks_finish(all, &report);
+    expect_the_same(&report);
+    assert_int_equal(ranks[2].delay_ns, 6 * MS);
+    assert_true(ranks[2].is_late);
+    ranks_report_deinit(&report);
+    ranks_destroy(all);
+}
+
+/* The first one, or one that an evaluation divides, says nothing about the ranks. */
+static void test_steps_that_are_not_whole(void **state)
+{
+    (void)state;
+    figures[2] = figures[3] = NULL;
+    for (size_t i = 0; i < 2; i++) {
+        struct top_steps *steps = put(i, "job", (int64_t)i);
+        put_step(steps, 65, 10 * MS);
+        put_step(steps, 64, (20 + 20 * i) * MS);
+    }
+    samples[1].steps.sampled[0].is_whole = false;
+    assert_int_equal(find(), 2);
+    assert_int_equal(ranks[0].sampled->number, 64);
+    assert_int_equal(ranks[0].delay_ns, 20 * MS);
+    samples[0].steps.sampled[1].is_whole = false;
+    assert_int_equal(find(), 2);
+    assert_false(ranks[0].is_compared || ranks[1].is_compared);
 }
 
 /* Less than 1 % of the step: noise. */
@@ -202,6 +267,8 @@ int main(void)
                                        TEST(test_jobs_are_apart),
                                        TEST(test_nobody_is_late),
                                        TEST(test_the_same_as_stat),
+                                       TEST(test_slow_hosts_of_the_peers),
+                                       TEST(test_steps_that_are_not_whole),
                                        TEST(test_the_time_of_a_step)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

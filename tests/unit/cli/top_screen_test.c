@@ -166,6 +166,7 @@ static void put_ranks(void)
                                 .total_ns = 2 * S,
                                 .sampled_count = 1,
                                 .sampled = {{.number = 128,
+                                             .is_whole = true,
                                              .compute_ns = 60000000,
                                              .exposed_ns = 35000000,
                                              .idle_ns = 5000000,

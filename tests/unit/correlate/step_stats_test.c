@@ -1,6 +1,7 @@
 /* Tests how steps are measured: their durations, and how the GPU spent them. */
 #include "../support/correlate_harness.h"
 
+#include "correlate/totals/step_stats.h"
 #include "correlate/trace/sampler.h"
 #include "model/metrics/histogram.h"
 #include "model/metrics/views.h"
@@ -335,8 +336,101 @@ static void test_a_client_sees_the_steps(void **state)
     assert_int_equal(view->steps.measured_count, MEASURED_STEPS_KEPT);
     assert_int_equal(view->steps.measured[0].number, MEASURED_STEPS_KEPT + 2);
     assert_int_equal(view->steps.measured[0].parts_ns[STEP_COMPUTE], 300);
-    assert_int_equal(view->steps.measured[0].parts_ns[STEP_IDLE], 700);
+    assert_int_equal(view->steps.measured[0].parts_ns[STEP_IDLE], 100); /* from its boundary on */
+    assert_true(view->steps.measured[0].is_whole);
     free(view);
+}
+
+static const struct measured_step *measured(int64_t number)
+{
+    static struct live_stats_view view;
+    correlate_snapshot(correlate, monotonic_ns, &view);
+    for (uint32_t i = 0; i < view.steps.measured_count; i++)
+        if (view.steps.measured[i].number == number)
+            return &view.steps.measured[i];
+    fail_msg("step %d is not measured", (int)number);
+    return NULL;
+}
+
+/* The end of step 6 is that of the call that waits for its work. */
+static void test_the_end_of_a_step_on_the_host(void **state)
+{
+    (void)state;
+    step(5, 1000, STEP_TRAIN);
+    run("_Z3addi", 1010, 1100, 1500);
+    step(6, 2000, STEP_TRAIN);
+    run("_Z3addi", 2010, 2100, 2500);
+    call_full(CALL_RUNTIME, "cudaStreamSynchronize", ++call_id, 2100, 2700, 0);
+    step(7, 9000, STEP_TRAIN);
+    settle();
+    expect_measured(6, 400, 0, 0, 300, 0);
+}
+
+#define US 1000ull
+
+/* Without the wait, what the long call takes beyond 50 us, and most of the gap that ends with the collective.
+ * The other thread's call comes late. */
+static void test_the_time_of_the_host(void **state)
+{
+    (void)state;
+    step(5, 1000 * US, STEP_TRAIN);
+    run("_Z3addi", 1010 * US, 1020 * US, 1030 * US);
+    step(6, 2000 * US, STEP_TRAIN);
+    run("_Z3addi", 2010 * US, 2020 * US, 2030 * US);
+    run(ALL_REDUCE, 2060 * US, 2070 * US, 2490 * US);
+    call_full(CALL_RUNTIME, "cudaMalloc", ++call_id, 2500 * US, 2700 * US, 0);
+    call_full(CALL_RUNTIME, "cudaStreamSynchronize", ++call_id, 2800 * US, 3000 * US, 0);
+    run("_Z3addi", 2040 * US, 2045 * US, 2050 * US);
+    step(7, 4000 * US, STEP_TRAIN);
+    settle();
+    const struct measured_step *found = measured(6);
+    uint64_t launched = 60 * US + 100;
+    assert_true(found->has_host);
+    assert_int_equal(found->host_ns, launched + 150 * US + 50 * US + 100 * US);
+    assert_false(measured(5)->has_host); /* when it began on the GPU is unknown */
+}
+
+/* A step with more calls than there is room for. The room is there again for the next one. */
+static void test_too_many_calls(void **state)
+{
+    (void)state;
+    step(5, 1000, STEP_TRAIN);
+    run("_Z3addi", 1010, 1100, 1200);
+    step(6, 2000, STEP_TRAIN);
+    run("_Z3addi", 2010, 2100, 2200);
+    for (uint64_t i = 0; i <= STEP_STATS_CALLS; i++, span_count = 0)
+        call_full(CALL_RUNTIME, "cudaMalloc", ++call_id, 3000 + i, 3001 + i, 0);
+    step(7, 100000, STEP_TRAIN);
+    settle();
+    run("_Z3addi", 100010, 100100, 100200);
+    step(8, 200000, STEP_TRAIN);
+    settle();
+    assert_false(measured(6)->has_host);
+    assert_true(measured(7)->has_host);
+}
+
+static void test_whole_steps(void **state)
+{
+    (void)state;
+    for (int64_t number = 1; number <= 3; number++) {
+        step(number, 1000 * (uint64_t)number, STEP_TRAIN);
+        run("_Z3addi", 1000 * (uint64_t)number + 10, 1000 * (uint64_t)number + 100,
+            1000 * (uint64_t)number + 400);
+    }
+    step(3, 3500, STEP_EVALUATION);
+    settle();
+    assert_false(measured(1)->is_whole); /* the first one */
+    assert_true(measured(2)->is_whole);
+    assert_false(measured(3)->is_whole); /* goes on */
+    step(3, 5000, STEP_TRAIN);
+    run("_Z3addi", 5010, 5100, 5200);
+    step(4, 6000, STEP_TRAIN);
+    run("_Z3addi", 6010, 6100, 6200);
+    settle();
+    assert_false(measured(3)->is_whole);
+    correlate_end_session(correlate, "exit");
+    settle();
+    assert_false(measured(4)->is_whole);
 }
 
 int main(void)
@@ -354,6 +448,10 @@ int main(void)
                                        METRICS_TEST(test_exemplars_are_spans_of_the_rank),
                                        METRICS_TEST(test_a_missing_record),
                                        METRICS_TEST(test_a_step_without_work_is_counted),
-                                       METRICS_TEST(test_a_client_sees_the_steps)};
+                                       METRICS_TEST(test_a_client_sees_the_steps),
+                                       METRICS_TEST(test_the_end_of_a_step_on_the_host),
+                                       METRICS_TEST(test_the_time_of_the_host),
+                                       METRICS_TEST(test_too_many_calls),
+                                       METRICS_TEST(test_whole_steps)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
