@@ -31,8 +31,7 @@
 #define NOISE_RANKS_MIN  4    /* that the median of the ranks says how much they differ by chance */
 #define RARE_STEPS       0.1 /* of all steps: late in few of them, but by much, such as in garbage collections */
 #define RARE_SHARE       0.05 /* of the peers' own time */
-#define RARE_CHANCE                                                                                          \
-    16.0 /* by chance at most one job in so many has such a rank, if no other rank is ever late */
+#define RARE_CHANCE      16.0 /* jobs for each one with such a rank by chance, if no other rank is ever late */
 #define ROUNDING         1e-6 /* of shares of steps */
 #define RARE_OVER_OTHERS 3    /* times as often as any other rank is late by half as much */
 /* Or fewer, if the late steps cost much more time than the early ones: another rank was late first. */
