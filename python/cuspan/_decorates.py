@@ -90,7 +90,9 @@ def _wrapper(function: Callable[..., Any], begin: Begin) -> Any:
 
         async def call_async(*args: Any, **kwargs: Any) -> Any:
             with begin():
-                return await function(*args, **kwargs)
+                awaited = function(*args, **kwargs)
+                del args, kwargs  # large ones may be needed no longer than the body keeps them
+                return await awaited
 
         return call_async
 
@@ -107,6 +109,7 @@ def _of_generator(function: Callable[..., Any], begin: Begin) -> Callable[..., A
     def generate(*args: Any, **kwargs: Any) -> Any:
         with begin():
             generator = function(*args, **kwargs)
+            del args, kwargs
             resume, given = generator.send, None
             while True:  # not `yield from`, which closes the generator instead of passing GeneratorExit
                 try:
@@ -130,6 +133,7 @@ def _of_async_generator(function: Callable[..., Any], begin: Begin) -> Callable[
     async def generate_async(*args: Any, **kwargs: Any) -> Any:
         with begin():
             generator = function(*args, **kwargs)
+            del args, kwargs
             step = _first_step(generator)
             while True:
                 try:
@@ -201,7 +205,7 @@ _OWN = frozenset(("__call__", "__wrapped__", "__reduce_ex__", "__copy__", "__dee
 _NOT_DELEGATED = (
     frozenset(
         """__class_getitem__ __del__ __delattr__ __getattr__ __getattribute__ __init__ __init_subclass__ __new__
-    __reduce__ __set_name__ __setattr__ __subclasshook__""".split()
+    __reduce__ __setattr__ __subclasshook__""".split()
     )
     | _OWN
 )
@@ -239,11 +243,15 @@ def _proxy_of(target: Any, begin: Begin) -> Any:
         if name == "__dataclass_fields__" or getattr(kind, name, name) is None
     )
     if "__get__" in members:
-        members["__get__"] = lambda self, *where: decorated(_target(self).__get__(*where), begin)
+        members["__get__"] = lambda self, *where: _decorated_if_called(_target(self).__get__(*where), begin)
     members["__call__"] = _Call(_of_function(kind.__call__, begin))
     made: Any = object.__new__(type(kind.__name__, (_Proxy,), members))
     object.__setattr__(made, "_parts", (target, begin))
     return made
+
+
+def _decorated_if_called(got: Any, begin: Begin) -> Any:
+    return decorated(got, begin) if callable(got) else got
 
 
 @_guard.guarded()

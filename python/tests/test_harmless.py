@@ -754,6 +754,40 @@ class Kinds(unittest.TestCase):
         self.assertIsNone(next(generator))
         asyncio.run(main())
 
+    def test_arguments_that_the_body_drops(self):
+        class Big:
+            pass
+
+        def drops(made):
+            def generate(big):
+                del big
+                yield seen()
+
+            async def generate_async(big):
+                del big
+                yield seen()
+
+            async def wait(big):
+                del big
+                await asyncio.sleep(0)
+                return seen()
+
+            return [made(function) for function in (generate, generate_async, wait)]
+
+        def big():
+            made = Big()
+            seen.last = weakref.ref(made)
+            return made
+
+        def seen():
+            return seen.last()
+
+        async def main(generate, generate_async, wait):
+            return next(generate(big())), await generate_async(big=big()).__anext__(), await wait(big())
+
+        for made in cuspan.range, cuspan.attach(GIVEN):
+            self.assertEqual(asyncio.run(main(*drops(made))), (None, None, None))
+
     async def raises(self, generator):
         class Error(Exception):
             pass
@@ -922,6 +956,21 @@ class Kinds(unittest.TestCase):
         self.assertEqual(
             (model.value, vars(model), model.of_any(1), model.of_any("")), (5, {"value": 5}, "number", "any")
         )
+
+    def test_a_descriptor_that_learns_its_name(self):
+        class Named:
+            def __set_name__(self, owner, name):
+                self.name = owner.__name__, name
+
+            def __get__(self, _instance, _owner=None):
+                return self.name
+
+            def __call__(self):
+                return 1
+
+        with self.assertNoLogs("cuspan") if hasattr(self, "assertNoLogs") else contextlib.nullcontext():
+            model = type("Model", (), {"field": cuspan.range("x")(Named())})
+            self.assertEqual(model().field, ("Model", "field"))
 
     def test_a_dataclass(self):
         made = cuspan.range("x")(Point(3))
