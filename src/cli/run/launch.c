@@ -124,6 +124,12 @@ static enum status start(char **argv, void (*prepare)(void *), void *context, co
     if (*pid > 0)
         waitpid(*pid, NULL, 0);
     bool is_missing = error == ENOENT || error == ENOTDIR;
+    if (error == ENOENT && strchr(argv[0], '/') && access(argv[0], F_OK) == 0)
+        return error_set(
+            err, STATUS_NOT_FOUND,
+            "%.300s is there, but not what runs it: the program in its #! line (which may end with "
+            "a carriage return), or its loader",
+            argv[0]);
     return error_set(err, is_missing ? STATUS_NOT_FOUND : STATUS_UNAVAILABLE, "%.300s: %s", argv[0],
                      strerror(error));
 }

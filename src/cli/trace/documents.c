@@ -78,7 +78,8 @@ static bool looks_like_messages(const struct documents *documents)
         return have > 0 && *first == 0;
     uint32_t len = length_at(first);
     bool has_tag = first[PREFIX_BYTES] == '\x0a' || memcmp(first + PREFIX_BYTES, ZSTD_MAGIC, 4) == 0;
-    return !is_blank(*first) && len > 0 && len <= DOCUMENT_BYTES_MAX && (has_tag || *first == 0);
+    bool may_be_tag = *first == 0 && first[PREFIX_BYTES] != 0; /* else a text in UTF-16 */
+    return !is_blank(*first) && len > 0 && len <= DOCUMENT_BYTES_MAX && (has_tag || may_be_tag);
 }
 
 /* A message without its length starts with that tag, which is also a newline. Other tags are no characters of
@@ -99,17 +100,50 @@ static void blank_byte_order_mark(char *bytes, size_t len)
         memset(bytes, ' ', 3);
 }
 
+static void consume(struct documents *documents, size_t bytes)
+{
+    documents->begin += bytes;
+    documents->offset += bytes;
+}
+
+/* A file that was truncated while its writer went on has zeros up to the writer's position, and a crash of
+ * the machine leaves zeros before the next line. */
+static void blank_zeros(char *bytes, size_t len)
+{
+    size_t zeros = 0;
+    while (zeros < len && bytes[zeros] == 0)
+        zeros++;
+    if (zeros + 1 < len && bytes[zeros] == '{' && bytes[zeros + 1] != 0) /* else a text in UTF-16 */
+        memset(bytes, ' ', zeros);
+}
+
+/* There can be any number at the start of the file. */
+static enum status skip_zeros(struct documents *documents, struct error *err)
+{
+    enum status status = fill(documents, LOOK_BYTES + 1, err);
+    for (;;) {
+        const char *first = documents->bytes + documents->begin;
+        size_t have = documents->filled - documents->begin;
+        if (status != STATUS_OK || have <= LOOK_BYTES || *first || memcmp(first, first + 1, have - 1) != 0)
+            return status;
+        consume(documents, have - LOOK_BYTES);
+        status = fill(documents, LOOK_BYTES + 1, err);
+    }
+}
+
 enum status documents_open(int fd, const char *name, struct documents **out, struct error *err)
 {
     struct documents *documents = xcalloc(1, sizeof *documents);
     documents->name = name;
     enum status status = byte_source_create(fd, name, &documents->source, err);
     if (status == STATUS_OK)
-        status = fill(documents, LOOK_BYTES, err);
+        status = skip_zeros(documents, err);
     if (status == STATUS_OK) {
         documents->is_bare = looks_bare(documents);
         documents->are_messages = documents->is_bare || looks_like_messages(documents);
-        blank_byte_order_mark(documents->bytes, documents->filled);
+        if (!documents->are_messages) /* a length can be zeros and a brace, too */
+            blank_zeros(documents->bytes + documents->begin, documents->filled - documents->begin);
+        blank_byte_order_mark(documents->bytes + documents->begin, documents->filled - documents->begin);
     } else {
         documents_close(documents);
         documents = NULL;
@@ -142,12 +176,6 @@ static void restore(struct documents *documents)
     if (documents->saved_from)
         memcpy(documents->saved_from, documents->saved, DOCUMENT_PADDING);
     documents->saved_from = NULL;
-}
-
-static void consume(struct documents *documents, size_t bytes)
-{
-    documents->begin += bytes;
-    documents->offset += bytes;
 }
 
 /* --- lines --- */
@@ -192,6 +220,7 @@ static enum status next_line(struct documents *documents, struct document *docum
         *document = (struct document){first, len, true, is_complete, documents->number, documents->offset};
         consume(documents, len + is_complete);
         blank_byte_order_mark(first, len); /* of each file that was joined */
+        blank_zeros(first, len);
         while (blank < len && is_blank(first[blank]))
             blank++;
         if (blank < len) {

@@ -6,6 +6,7 @@
 #define NO_SPANS                                                                                             \
     ", not spans; cuspan reads OTLP JSON and protobuf (also compressed by gzip or zstd), and recordings"
 #define IS_PACKED(by, command) "it is compressed by " by ", which cuspan does not read; use " command " first"
+#define IS_UTF_16(code)        "it is UTF-16 text; convert it first: iconv -f " code " -t UTF-8"
 #define MAGIC(bytes, what)                                                                                   \
     {                                                                                                        \
         bytes, sizeof bytes - 1, 0, what                                                                     \
@@ -37,8 +38,12 @@ const char *file_kind(const char *bytes, size_t len)
         MAGIC("BZh", IS_PACKED("bzip2", "bzip2 -d")),
         MAGIC("\x04\x22\x4d\x18", IS_PACKED("lz4", "lz4 -d")),
         MAGIC("\xff\x06\x00\x00sNaPpY", IS_PACKED("snappy", "a decompressor")),
-        MAGIC("\xff\xfe", "it is UTF-16 text; convert it first: iconv -f UTF-16 -t UTF-8"),
-        MAGIC("\xfe\xff", "it is UTF-16 text; convert it first: iconv -f UTF-16 -t UTF-8"),
+        MAGIC("\xff\xfe", IS_UTF_16("UTF-16")),
+        MAGIC("\xfe\xff", IS_UTF_16("UTF-16")),
+        MAGIC("{\0", IS_UTF_16("UTF-16LE")),
+        MAGIC("[\0", IS_UTF_16("UTF-16LE")),
+        MAGIC("\0{\0", IS_UTF_16("UTF-16BE")),
+        MAGIC("\0[\0", IS_UTF_16("UTF-16BE")),
         {"ustar", 5, 257, "it is a tar archive" NO_SPANS},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {

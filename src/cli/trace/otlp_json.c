@@ -8,6 +8,8 @@
 #include <ctype.h>
 #include <endian.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yyjson.h>
@@ -108,6 +110,39 @@ static bool read_hex(const char *at, uint64_t *value)
         number = (number << 4) + digit - 1;
     }
     *value = number;
+    return is_good;
+}
+
+/* Protobuf's own JSON, which Tempo answers with, has IDs in base64: they end in one or two equals signs. */
+static bool read_base64(struct slice text, size_t bytes, uint64_t *words)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    size_t filled = 0;
+    uint32_t bits = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        const char *digit = text.at[i] ? strchr(digits, text.at[i]) : NULL;
+        if (filled == bytes && text.at[i] == '=')
+            continue;
+        if (filled == bytes || !digit)
+            return false;
+        bits = bits << 6 | (uint32_t)(digit - digits);
+        if (i % 4 == 0)
+            continue;
+        words[filled / 8] = words[filled / 8] << 8 | (bits >> (6 - 2 * (i % 4)) & 0xff);
+        filled++;
+    }
+    return filled == bytes;
+}
+
+/* An ID of one or two words. */
+static bool read_id(yyjson_val *value, size_t words, uint64_t *id)
+{
+    struct slice text = slice_of(value);
+    bool is_good = text.len == 16 * words;
+    if (text.len == 12 * words)
+        return read_base64(text, 8 * words, id);
+    for (size_t i = 0; is_good && i < words; i++)
+        is_good = read_hex(text.at + 16 * i, &id[i]);
     return is_good;
 }
 
@@ -408,14 +443,18 @@ static void add_text_field(struct json_object *object, const char *key, yyjson_v
     json_object_text(object, key, text.at, text.len);
 }
 
-static void add_id_field(struct json_object *object, const char *key, yyjson_val *value)
+static void add_id_field(struct json_object *object, const char *key, size_t words, yyjson_val *value)
 {
     struct slice text = slice_of(value);
-    char digits[32];
-    size_t len = text.len < sizeof digits ? text.len : sizeof digits;
-    for (size_t i = 0; i < len; i++)
-        digits[i] = (char)tolower((unsigned char)text.at[i]);
-    json_object_text(object, key, digits, len);
+    uint64_t id[2] = {0};
+    char digits[33];
+    if (!read_id(value, words, id)) {
+        json_object_text(object, key, text.at, text.len < 32 ? text.len : 32);
+        return;
+    }
+    for (size_t i = 0; i < words; i++)
+        snprintf(digits + 16 * i, sizeof digits - 16 * i, "%016" PRIx64, id[i]);
+    json_object_text(object, key, digits, 16 * words);
 }
 
 static uint64_t number_of(yyjson_val *object, const char *name)
@@ -449,8 +488,8 @@ static void take_links(struct otlp_json *json, yyjson_val *links, struct store *
     {
         text_add(&json->texts, i ? "," : "[");
         struct json_object object = json_object_begin(&json->texts);
-        add_id_field(&object, "trace_id", yyjson_obj_get(item, "traceId"));
-        add_id_field(&object, "span_id", yyjson_obj_get(item, "spanId"));
+        add_id_field(&object, "trace_id", 2, yyjson_obj_get(item, "traceId"));
+        add_id_field(&object, "span_id", 1, yyjson_obj_get(item, "spanId"));
         add_text_field(&object, "trace_state", yyjson_obj_get(item, "traceState"));
         json_object_number(&object, "flags", number_of(item, "flags"));
         json_object_number(&object, "dropped_attributes", number_of(item, "droppedAttributesCount"));
@@ -526,31 +565,23 @@ static void find_fields(yyjson_val *object, struct fields *fields)
     }
 }
 
-static bool read_trace_id(yyjson_val *value, struct otlp_span *span)
-{
-    struct slice id = slice_of(value);
-    return id.len == 32 && read_hex(id.at, &span->trace_high) && read_hex(id.at + 16, &span->trace_low);
-}
-
-static bool read_span_id(yyjson_val *value, uint64_t *id)
-{
-    struct slice text = slice_of(value);
-    return text.len == 16 && read_hex(text.at, id);
-}
-
 /* Returns the error, or NULL. Without an end, the span was still open when it was written. */
 static const char *read_required(yyjson_val *object, const struct fields *fields, struct otlp_span *span)
 {
     if (!yyjson_is_obj(object))
         return "is not an object";
-    if (!read_trace_id(fields->trace_id, span))
+    uint64_t trace[2] = {0}, id = 0;
+    if (!read_id(fields->trace_id, 2, trace))
         return "has a traceId that is not 32 hex digits";
-    uint64_t id;
-    if (!read_span_id(fields->id, &id))
+    if (!read_id(fields->id, 1, &id))
         return "has a spanId that is not 16 hex digits";
+    span->trace_high = trace[0];
+    span->trace_low = trace[1];
     span->id = id;
-    if (!read_uint64(fields->start, &span->start_ns))
+    if (!fields->start || yyjson_is_null(fields->start))
         return "has no startTimeUnixNano";
+    if (!read_uint64(fields->start, &span->start_ns))
+        return "has a startTimeUnixNano that is not a number of ns";
     bool is_open = !fields->end || yyjson_is_null(fields->end) || yyjson_equals_str(fields->end, "");
     return is_open || read_uint64(fields->end, &span->end_ns)
                ? NULL
@@ -568,7 +599,7 @@ static enum status take_span(struct otlp_json *json, yyjson_val *object, struct 
         store_skip(store, span.id, wrong);
         return STATUS_OK;
     }
-    if (!read_span_id(fields.parent, &span.parent_id))
+    if (!read_id(fields.parent, 1, &span.parent_id))
         span.parent_id = 0;
     if (!store->only_counts) {
         span.name = slice_of(fields.name);
@@ -582,6 +613,18 @@ static enum status take_span(struct otlp_json *json, yyjson_val *object, struct 
     return store_span(store, &span, err);
 }
 
+/* Otherwise the spans would be missing without a word. */
+static enum status check_names(yyjson_val *batch, struct error *err)
+{
+    static const char *const others[] = {"scope_spans", "instrumentationLibrarySpans"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (yyjson_obj_get(batch, others[i]))
+            return error_set(err, STATUS_INVALID, "no scopeSpans: %s is no name of OTLP JSON%s", others[i],
+                             i ? " since 1.0" : "");
+    }
+    return STATUS_OK;
+}
+
 static enum status take_batch(struct otlp_json *json, yyjson_val *batch, struct store *store,
                               struct error *err)
 {
@@ -591,7 +634,10 @@ static enum status take_batch(struct otlp_json *json, yyjson_val *batch, struct 
     take_resource(json, resource, store);
     count_dropped(resource, store);
     store->omissions.fields += yyjson_arr_size(yyjson_obj_get(resource, "entityRefs"));
-    yyjson_arr_foreach(yyjson_obj_get(batch, "scopeSpans"), i, scope_count, scope)
+    yyjson_val *scopes = yyjson_obj_get(batch, "scopeSpans");
+    if (!scopes)
+        return check_names(batch, err);
+    yyjson_arr_foreach(scopes, i, scope_count, scope)
     {
         if (store->wants_details)
             take_scope(json, batch, scope, store);
@@ -612,7 +658,7 @@ static enum status complain(yyjson_val *root, struct error *err)
         const char *field, *what;
     } others[] = {{"traceEvents", "a trace for Perfetto or Chrome"},
                   {"data", "Jaeger's own JSON; get OTLP from its /api/v3/traces/ID"},
-                  {"batches", "an answer of Tempo; get OTLP from its /api/v2/traces/ID"},
+                  {"resource_spans", "JSON with protobuf's names"},
                   {"SpanContext", "the output of an SDK's console exporter"},
                   {"context", "the output of an SDK's console exporter"},
                   {"cuspan_baseline", "a baseline for cuspan diff"}};
@@ -630,13 +676,22 @@ static bool is_other_signal(yyjson_val *root)
            yyjson_obj_get(root, "resourceProfiles");
 }
 
+/* The APIs of Jaeger (`result`) and Tempo (`trace`, and `batches` in its first version) wrap their answers.
+ */
+static yyjson_val *batches_of(yyjson_val *root)
+{
+    yyjson_val *result = yyjson_obj_get(root, "result"), *trace = yyjson_obj_get(root, "trace");
+    yyjson_val *inner = result ? result : trace ? trace : root;
+    yyjson_val *list = yyjson_obj_get(inner, "resourceSpans");
+    return list ? list : yyjson_obj_get(inner, "batches");
+}
+
 static enum status take_document(struct otlp_json *json, yyjson_val *root, struct store *store,
                                  struct error *err)
 {
     size_t i, count;
     yyjson_val *batch;
-    yyjson_val *result = yyjson_obj_get(root, "result"); /* Jaeger's API wraps its answers */
-    yyjson_val *list = yyjson_obj_get(result ? result : root, "resourceSpans");
+    yyjson_val *list = batches_of(root);
     bool is_empty = yyjson_is_obj(root) && (yyjson_obj_size(root) == 0 || yyjson_is_null(list));
     if (is_empty || (!list && is_other_signal(root)))
         return STATUS_OK;

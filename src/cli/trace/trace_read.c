@@ -103,7 +103,8 @@ static enum status take_protobuf(struct reader *reader, const struct document *d
 static enum status take_json(struct reader *reader, struct file_state *state, struct otlp_json *json,
                              const struct document *document, enum status status, struct error *err)
 {
-    if (status != STATUS_OK && !document->is_complete) {
+    /* Zeros are what a file system leaves of the end after a crash. */
+    if (status != STATUS_OK && !document->is_complete && (json->ends_early || !*document->bytes)) {
         state->is_cut = true; /* the writer was killed, or is still writing */
         state->cut_number = document->number;
         return STATUS_OK;

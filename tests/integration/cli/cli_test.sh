@@ -331,6 +331,9 @@ one_line "a program without a CUDA call"
 expect "no program" 2 "$cuspan" run
 expect "no such program" 127 "$cuspan" run ./nonexistent
 one_line "no such program"
+printf '#!/bin/sh\r\n' >crlf.sh && chmod +x crlf.sh
+expect "a script with carriage returns" 127 "$cuspan" run ./crlf.sh
+says "a script with carriage returns" "$err" "cuspan run: ./crlf.sh is there, but not what runs it*carriage return*"
 expect "not executable" 126 "$cuspan" run ./env.txt
 one_line "not executable"
 expect "another injection" 2 env CUDA_INJECTION64_PATH=/opt/other.so "$cuspan" run ./app

@@ -5,6 +5,7 @@ and split over files; from tiny segments as from one; incomplete ends are skippe
     read_test.py --build BUILD-DIR [unittest's arguments]
 """
 
+import base64
 import gzip
 import json
 import os
@@ -279,11 +280,31 @@ class Damage(Case):
             self.assertEqual((done.returncode, done.stderr), (0, b""))
             self.assertEqual(json.loads(done.stdout), self.expected)
 
+    def test_zeros_before_a_line(self):
+        """Of a file that was truncated while its writer went on, and after a crash of the machine."""
+        half = len(self.lines) // 2
+        parts = [b"".join(part) for part in (self.lines[:half], self.lines[half:])]
+        for zeros in 4, 100, 513, 8192, 3_000_000:
+            for name, content in (("zeros", bytes(zeros) + b"".join(parts)), ("inside", parts[0] + bytes(zeros) + parts[1]),
+                                  ("zeros.gz", gzip.compress(bytes(zeros) + b"".join(parts)))):
+                done = cuspan("stat", "--json", self.file(name, content))
+                self.assertEqual((done.returncode, done.stderr), (0, b""), (name, zeros))
+                self.assertEqual(json.loads(done.stdout), self.expected)
+        done = cuspan("stat", "--json", self.file("end", b"".join(parts) + bytes(4096)))
+        self.assertIn(f"the end of the file is incomplete and not counted (line {len(self.lines) + 1})", done.stderr.decode())
+        self.assertEqual(json.loads(done.stdout), self.expected)
+
     def test_other_files_are_named(self):
         for name, content, words in (
                 ("program", Path(sys.executable).read_bytes()[:5000], "an ELF program"), ("table", b"PAR1" + bytes(90), "a Parquet file"),
                 ("zeros", bytes(90), "a binary file"), ("pickle", b"\x80\x04\x95" + bytes(90), "a binary file"),
-                ("utf16", "\ufeff{}".encode("utf-16"), "UTF-16"), ("xz", b"\xfd7zXZ\0" + bytes(9), "xz -d"),
+                ("utf16", "\ufeff{}".encode("utf-16"), "UTF-16"), ("utf16le", self.lines[0].decode().encode("utf-16-le"), "-f UTF-16LE"),
+                ("utf16be", self.lines[0].decode().encode("utf-16-be"), "-f UTF-16BE"),
+                ("many-zeros", bytes(3_000_000), "a binary file"), ("report", b"NVDA\1\2\3", ":1: invalid JSON at column 1"),
+                ("comma.json", b"[" + self.lines[0][:-1] + b",]", ":1: invalid JSON at column"),
+                ("names.json", b'{"resource_spans": []}', "this is JSON with protobuf's names"),
+                ("scopes.json", b'{"resourceSpans": [{"scope_spans": []}]}', "no scopeSpans: scope_spans is no name of OTLP JSON"),
+                ("old.json", b'{"resourceSpans": [{"instrumentationLibrarySpans": []}]}', "is no name of OTLP JSON since 1.0"), ("xz", b"\xfd7zXZ\0" + bytes(9), "xz -d"),
                 ("text", b"once upon a time\nthere was\n", ":1: invalid JSON at column 1"), ("empty", b"", "it has no spans"),
                 ("recording.gz", gzip.compress((RECORDINGS / "threads.cuspanrec").read_bytes()), "a compressed recording"),
                 ("chrome.json", b'{"traceEvents": []}\n', "a trace for Perfetto or Chrome"),
@@ -440,6 +461,9 @@ class Odd(Case):
             done = cuspan("stat", path)
             self.assertIn(f"{4 if name == 'odd.jsonl' else 3} spans were skipped; the first one: {path}", done.stderr.decode())
             self.assertRegex(done.stderr.decode(), "span 0000000000000002 has no start")
+        for time in "2026-11-28T10:00:00Z", -5, "1.7e18", {"low": 1, "high": 2}:
+            done = cuspan("stat", self.file("time.jsonl", json.dumps(document(span(1, startTimeUnixNano=time), span(2))).encode()))
+            self.assertIn("span 0000000000000001 has a startTimeUnixNano that is not a number of ns", done.stderr.decode())
         only = self.file("only.jsonl", json.dumps(document(*odd)).encode())
         done = cuspan("stat", only)
         self.assertEqual((done.returncode, len(done.stderr.splitlines())), (1, 1))
@@ -458,6 +482,28 @@ class Odd(Case):
             self.assertEqual(set(spans), {"a\ufffdb", "c\ufffd\ufffd\ufffd\ufffd"})
             self.assertEqual(spans["a\ufffdb"]["k"], "x\ufffd")
             self.assertIn("6 characters were not valid Unicode", cuspan("show", path).stderr.decode())
+
+    def test_answers_of_stores(self):
+        """Jaeger wraps its answers, Tempo, too, with IDs in base64."""
+        def encoded(value, key=""):
+            if isinstance(value, dict):
+                return {name: encoded(item, name) for name, item in value.items()}
+            if isinstance(value, list):
+                return [encoded(item, key) for item in value]
+            is_id = key in ("traceId", "spanId", "parentSpanId")
+            return base64.b64encode(bytes.fromhex(value)).decode() if is_id else value
+
+        batches = document(span(1, spanId="fedcba9876543210"), span(2, parentSpanId="fedcba9876543210"))["resourceSpans"]
+        outputs = []
+        for answer in ({"resourceSpans": batches}, {"result": {"resourceSpans": batches}}, {"trace": {"resourceSpans": encoded(batches)}},
+                       {"batches": encoded(batches)}):
+            done = cuspan("show", "--lines", self.file("answer.json", json.dumps(answer).encode()))
+            self.assertEqual((done.returncode, done.stderr), (0, b""))
+            outputs.append(done.stdout)
+        self.assertEqual(outputs[0].count(b"fedcba9876543210"), 2)
+        self.assertEqual(outputs, outputs[:1] * 4)
+        wrong = [span(1, traceId="*" * 24), span(2, spanId="A" * 11 + "*"), span(3, traceId="A" * 21), span(4)]
+        self.assertEqual(set(self.arguments(self.file("wrong.json", json.dumps(document(*wrong)).encode()))), {"k4"})
 
     def test_unknown_fields_and_numbers(self):
         values = [("known", {"stringValue": "x"}, "x"), ("first", {"futureField": 1, "stringValue": "x"}, "x"),

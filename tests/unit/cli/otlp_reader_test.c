@@ -74,7 +74,7 @@ static void test_errors_name_file_and_line(void **state)
         {LINE(PROCESS_RESOURCE, SPAN(TRACE_A, "zz000000000000a1", "", "x", "000000100", "000000900", "")),
          "input:1: a span has a spanId"},
         {LINE(PROCESS_RESOURCE, SPAN(TRACE_A, "00000000000000a1", "", "x", "x", "000000900", "")),
-         "has no startTimeUnixNano"},
+         "has a startTimeUnixNano that is not a number"},
         {LINE(PROCESS_RESOURCE, SPAN(TRACE_A, "00000000000000a1", "", "x", "000000100", "x", "")),
          "has an endTimeUnixNano that is not a number"},
     };
