@@ -125,7 +125,7 @@ for part in "${@:-names}"; do
     crash)
         shared="graph shared 400 4 1"
         crashes "no tracer own" none "$shared own"
-        for library in build/cupti-12.9/libcupti.so.12 build/cupti-13.0/libcupti.so.13 build/cupti-13.5/libcupti.so.13; do
+        for library in build/cupti-*/libcupti.so.1[23]; do
             for run in "$shared own" "$shared same" "$shared mutex" "${shared/graph/node} own"; do
                 crashes "$library: bare $run" "$library" "$run"
             done

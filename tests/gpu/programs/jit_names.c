@@ -371,7 +371,7 @@ int main(int argc, char **argv)
            "right before/during/after unload %d/%d/%d wrong %d/%d/%d | right at end %d, unique pointers %d | "
            "record==symbolName %d ==cuFuncGetName %d ==node %d | symbolName set %d right %d exit differs %d, "
            "right at UNLOAD_STARTING %d | "
-           "loaded %d with cubin %d unloads %d of the same module %d with cubin %d which has the name %d | "
+           "loaded %d with cubin %d unloads %d | "
            "nodes created %d cloned %d params ok %d right %d ns each %d "
            "| %d ns per round\n",
            bare_version(), argv[2], mode, count, seen.records, none, seen.right, seen.other, seen.empty,
