@@ -48,10 +48,11 @@ static const struct top_step *latest_of_all(const struct top_rank *ranks, size_t
 /* How much of the exposed communication was for other ranks needs all collectives of all ranks, so that all
  * of it counts, as in `stat` for a step with a selection of spans. The late rank waits for nobody. So if the
  * others communicate for longer, it arrived later. */
-static struct peer peer_of(const struct top_step *step)
+static struct peer peer_of(const struct top_step *step, bool has_hosts)
 {
+    uint64_t host_ns = has_hosts ? step->host_ns : 0;
     uint64_t duration_ns = step->compute_ns + step->exposed_ns + step->copies_ns + step->idle_ns;
-    return (struct peer){.own_ns = (double)ranks_own_time(duration_ns, step->exposed_ns, step->host_ns),
+    return (struct peer){.own_ns = (double)ranks_own_time(duration_ns, step->exposed_ns, host_ns),
                          .late_ns = -(double)step->communication_ns};
 }
 
@@ -60,8 +61,12 @@ static void compare_steps(struct top_rank *ranks, size_t count)
     struct peer *peers = xcalloc(count, sizeof *peers);
     double *scratch = xcalloc(count, sizeof *scratch);
     struct threshold threshold;
+    bool has_hosts =
+        true; /* a rank without it, such as one with a selection of spans, would be compared with more */
     for (size_t i = 0; i < count; i++)
-        peers[i] = peer_of(ranks[i].sampled);
+        has_hosts &= ranks[i].sampled->host_ns != 0;
+    for (size_t i = 0; i < count; i++)
+        peers[i] = peer_of(ranks[i].sampled, has_hosts);
     size_t late = standing_compare(peers, count, &threshold, scratch);
     for (size_t i = 0; i < count; i++) {
         ranks[i].is_compared = true;

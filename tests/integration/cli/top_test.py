@@ -146,7 +146,8 @@ class Top(unittest.TestCase):
         """The ranks of a job, which go on until they are killed: a recording and words of control_host each."""
         for rank, (recording, words) in enumerate(players):
             settings = {"cupti.library": BUILD / "libcuspan-replay.so", "output_file": "/dev/null", "control.directory": self.sockets,
-                        "cupti.flush_interval_ms": 100, "steps.traced": "all"}
+                        "cupti.flush_interval_ms": 100, "steps.traced": "all", "steps.spans_max": 0, "correlation.wait_ms": 60000,
+                        "rings.bytes": 1 << 24, "rings.total_bytes": 1 << 27, "memory_bytes_max": 1 << 28}  # nothing is lost
             running = subprocess.Popen(
                 [BUILD / "control_host", BUILD / "libcuspan-replay.so", recording, BUILD / "libcuspan.so", "inject", *words],
                 env={**self.env, "CUSPAN_SET": ";".join(f"{key}={value}" for key, value in settings.items()), "CUSPAN_JOB_ID": "job",
@@ -169,14 +170,17 @@ class Top(unittest.TestCase):
                                capture_output=True, timeout=600)
         rows = [row for row in json.loads(found.stdout)["steps"] if "delay_ns" in row and row["process"].startswith("rank ")]
         wanted = {(row["step"], int(row["process"].split()[1])): row for row in rows}
-        self.start_ranks([(recording, ["play", "nap", "nap"] * 2000) for recording in recordings])
+        self.start_ranks([(recording, ["play", *["nap"] * 20] * 300) for recording in recordings])
         seen = {}
         for look, _ in zip(self.looks(), range(TRIES)):
-            for rank in look["ranks"]:
+            # Faster than in the recordings, so that agents may have too many calls of steps that wait for GPU records.
+            known = [sum("host_ns" in step for step in agent["steps"]["sampled"] if step["number"] == rank["step"])
+                     for agent in look["agents"] for rank in look["ranks"][:1] if "steps" in agent]
+            for rank in look["ranks"] if known == [1, 1, 1, 1] else []:
                 if row := wanted.get((rank["step"], rank["rank"])):
                     self.assertLess(abs(rank["delay_ns"] - row["delay_ns"]), ROUNDING_NS, (rank, row))
                     seen[rank["step"], rank["rank"]] = row
-            if len({step for step, _ in seen}) > 1:
+            if seen:
                 break
         self.assertEqual({rank for _, rank in seen}, {0, 1, 2, 3})
         # Against the time of their GPUs, rank 2 would be later.

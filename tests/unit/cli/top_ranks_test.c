@@ -211,6 +211,11 @@ static void test_slow_hosts_of_the_peers(void **state)
     assert_true(ranks[2].is_late);
     ranks_report_deinit(&report);
     ranks_destroy(all);
+    /* If the work of one host is unknown, that of no other one counts. */
+    samples[0].steps.sampled[0].host_ns = 0;
+    assert_int_equal(find(), 4);
+    assert_int_equal(ranks[2].delay_ns, 60 * MS);
+    assert_int_equal(ranks[0].delay_ns, 0);
 }
 
 /* The first one, or one that an evaluation divides, says nothing about the ranks. */
