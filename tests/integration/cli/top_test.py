@@ -172,8 +172,9 @@ class Top(unittest.TestCase):
         wanted = {(row["step"], int(row["process"].split()[1])): row for row in rows}
         self.start_ranks([(recording, ["play", *["nap"] * 20] * 300) for recording in recordings])
         seen = {}
-        for look, _ in zip(self.looks(), range(TRIES)):
-            # Faster than in the recordings, so that agents may have too many calls of steps that wait for GPU records.
+        for look in self.looks():
+            # The recordings are played so fast that an agent without the CPU may have too many calls of steps that wait for GPU records.
+            # It then does not know the work of its host, until another round.
             known = [sum("host_ns" in step for step in agent["steps"]["sampled"] if step["number"] == rank["step"])
                      for agent in look["agents"] for rank in look["ranks"][:1] if "steps" in agent]
             for rank in look["ranks"] if known == [1, 1, 1, 1] else []:

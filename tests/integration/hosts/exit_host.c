@@ -4,8 +4,8 @@
  *   exit_host LIBRARY DOUBLE RECORDING WAY
  *
  * Its output, and how it ends, must be the same with and without the agent. HOST_ROUNDS: how often the
- * recording is played before (1). HOST_DELIVERED: between the play and the end, waits until its report says
- * that so many spans are delivered (0). */
+ * recording is played before (1). HOST_DELIVERED: between the play and the end, waits until its report counts
+ * so many delivered spans (0). */
 #include "exit_host.h"
 #include "forked_child.h"
 #include "recording/replay_seam.h"
@@ -70,7 +70,7 @@ static void say(const char *text)
     fflush(stdout);
 }
 
-/* What the agent's report says so far, whose name is in its settings. */
+/* The count in the agent's report, whose name is in its settings. */
 static unsigned delivered(void)
 {
     const char *settings = getenv("CUSPAN_SET"), *key = "report_file=";
