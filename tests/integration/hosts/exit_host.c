@@ -5,7 +5,7 @@
  *
  * Its output, and how it ends, must be the same with and without the agent. HOST_ROUNDS: how often the
  * recording is played before (1). HOST_DELIVERED: between the play and the end, waits until its report counts
- * so many delivered spans (0). */
+ * so many delivered spans (0). HOST_DELAY_MS: and then so long (0). */
 #include "exit_host.h"
 #include "forked_child.h"
 #include "recording/replay_seam.h"
@@ -435,6 +435,7 @@ int main(int argc, char **argv)
     say("played");
     while (delivered() < number_in("HOST_DELIVERED", 0))
         pause_ms(10);
+    pause_ms(number_in("HOST_DELAY_MS", 0));
     ways[way].end();
     say("done");
     return STATUS;
