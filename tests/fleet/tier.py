@@ -209,7 +209,8 @@ class Agent:
         # A paced replay does not wait for the agent. With this much memory, nothing is lost even if it gets no CPU for seconds.
         settings = {"report_file": self.report_file, "spool.directory": self.spool, "rings.bytes": 1 << 20, "rings.total_bytes": 1 << 28,
                     "memory_bytes_max": 1 << 30, **settings}
-        command = [tier.build / "cuspan", "replay", "--endpoint", endpoint, "--repeat", repeat, *(["--paced"] if paced else []), *(["--service-name", service] if service else []),
+        # The store keeps spans for days, and the recordings are older.
+        command = [tier.build / "cuspan", "replay", "--now", "--endpoint", endpoint, "--repeat", repeat, *(["--paced"] if paced else []), *(["--service-name", service] if service else []),
                    *(part for key, value in settings.items() for part in ("--set", f"{key}={value}")), *options, recording]
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
