@@ -25,6 +25,7 @@ struct step_boundary {
     uint64_t time; /* in ticks on the host's threads, then ns since 1970; 0: before capture started */
     int64_t number;
     uint64_t nonce; /* of the communicator; 0: unknown */
+    uint64_t lost;  /* counters_lost_work() at that time; recordings do not have it */
     uint8_t kind;   /* enum step_kind */
     uint8_t source; /* enum step_source */
 };

@@ -183,6 +183,14 @@ struct output_fates {
 };
 struct output_fates counter_output_get(unsigned output);
 
+/* Calls and GPU records of the program that were lost so far. The step that one belongs to is unknown. Any
+ * thread; a few ns. */
+static inline uint64_t counters_lost_work(void)
+{
+    return counter_get(COUNTER_lost_cupti_dropped) + counter_get(COUNTER_lost_no_buffer) +
+           counter_get(COUNTER_lost_ring_full) + counter_get(COUNTER_lost_no_ring);
+}
+
 /* For tests and for a process that forked. */
 void counters_reset(void);
 

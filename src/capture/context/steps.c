@@ -1,5 +1,6 @@
 #include "capture/context/steps.h"
 
+#include "base/accounting/counters.h"
 #include "base/clock.h"
 #include "base/process/host_call.h"
 #include "capture/nccl/nccl_calls.h"
@@ -18,7 +19,7 @@
 struct slot {
     _Atomic uint64_t sequence;
     _Atomic uint64_t dropped; /* index of the latest one + 1 */
-    _Atomic uint64_t time, number, nonce;
+    _Atomic uint64_t time, number, nonce, lost;
     _Atomic uint32_t what; /* kind, source << 8 */
 };
 
@@ -80,6 +81,7 @@ static void publish(int64_t number, enum step_kind kind, enum step_source source
     atomic_store_explicit(&slot->number, (uint64_t)number, memory_order_relaxed);
     atomic_store_explicit(&slot->nonce, atomic_load_explicit(&nonce_now, memory_order_relaxed),
                           memory_order_relaxed);
+    atomic_store_explicit(&slot->lost, counters_lost_work(), memory_order_relaxed);
     atomic_store_explicit(&slot->what, (uint32_t)kind | (uint32_t)source << 8, memory_order_relaxed);
     atomic_store_explicit(&slot->sequence, 2 * index + 2, memory_order_release);
 }
@@ -155,6 +157,7 @@ static bool read_slot(uint64_t index, struct step_boundary *boundary, bool *is_g
         .time = atomic_load_explicit(&slot->time, memory_order_relaxed),
         .number = (int64_t)atomic_load_explicit(&slot->number, memory_order_relaxed),
         .nonce = atomic_load_explicit(&slot->nonce, memory_order_relaxed),
+        .lost = atomic_load_explicit(&slot->lost, memory_order_relaxed),
         .kind = (uint8_t)(what & 0xff),
         .source = (uint8_t)(what >> 8),
     };

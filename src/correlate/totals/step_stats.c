@@ -41,7 +41,7 @@ struct open_step {
     uint64_t begin_ns;      /* on the host */
     uint64_t first_work_ns; /* start; 0: none */
     struct step_end end;
-    uint64_t lost;  /* records before it */
+    uint64_t lost;  /* work before it */
     uint32_t calls; /* its last block, index + 1; 0: none */
     struct rank_span span;
     struct busy_time covers[COVERS];
@@ -206,12 +206,6 @@ void step_stats_begin(struct step_stats *stats, const struct step *step)
 
 /* The GPU's time. */
 
-/* Of any step: which one a lost record belongs to is unknown. */
-static uint64_t lost_records(void)
-{
-    return counter_get(COUNTER_lost_cupti_dropped) + counter_get(COUNTER_lost_ring_full);
-}
-
 uint32_t step_stats_open(struct step_stats *stats, const struct step *step)
 {
     for (uint32_t i = 0; stats && i < STEP_STATS_OPEN_MAX; i++) {
@@ -222,7 +216,7 @@ uint32_t step_stats_open(struct step_stats *stats, const struct step *step)
                                             .kind = step->at.kind,
                                             .number = step->at.number,
                                             .begin_ns = step->at.time,
-                                            .lost = lost_records(),
+                                            .lost = step->at.lost,
                                             .span = span_of(step)};
         return i + 1;
     }
@@ -438,7 +432,7 @@ struct measured_step step_stats_close(struct step_stats *stats, uint32_t handle,
     struct open_step *open = &stats->open[handle - 1];
     struct measured_step parts = parts_of(stats, open);
     open->is_closed = true;
-    open->is_complete = end->is_complete && lost_records() == open->lost;
+    open->is_complete = end->is_complete && counters_lost_work() == open->lost;
     open->end = *end;
     for (open = oldest(stats); open && open->is_closed; open = oldest(stats))
         finish(stats, open);

@@ -2,6 +2,7 @@
  * because the list is global. */
 #include "capture/context/steps.h"
 
+#include "base/accounting/counters.h"
 #include "base/clock.h"
 #include "capture/nccl/nccl_calls.h"
 #include "capture/sleep/active_contexts.h"
@@ -56,6 +57,16 @@ static void test_boundaries_arrive_in_order(void)
     assert_int_equal(second.number, -1);
     assert_int_equal(second.kind, STEP_CHECKPOINT);
     assert_true(first.time >= before && second.time >= first.time);
+}
+
+static void test_boundaries_know_what_was_lost_before(void)
+{
+    steps_begin(1, STEP_TRAIN, STEP_BY_API);
+    counter_add(COUNTER_lost_ring_full, 2);
+    steps_begin(2, STEP_TRAIN, STEP_BY_API);
+    counter_add(COUNTER_lost_cupti_dropped, 1);
+    assert_int_equal(take().lost, 0);
+    assert_int_equal(take().lost, 2);
 }
 
 static void test_before_capture_there_is_no_time(void)
@@ -269,6 +280,7 @@ static void test_the_count_survives_races(void)
 int main(void)
 {
     struct CMUnitTest tests[] = {APART(test_boundaries_arrive_in_order),
+                                 APART(test_boundaries_know_what_was_lost_before),
                                  APART(test_before_capture_there_is_no_time),
                                  APART(test_capture_is_on_before_a_sampled_step_and_the_one_before),
                                  APART(test_capture_is_on_between_a_step_and_a_sampled_one),

@@ -200,6 +200,25 @@ static void test_a_step_with_lost_records_is_not_measured(void **state)
     assert_int_equal(counter_get(COUNTER_steps_unmeasured), 1);
 }
 
+/* The pipeline learns of the steps only after the loss. It was before step 6, and all its work is there. */
+static void test_losses_before_the_pipeline_knows_the_step(void **state)
+{
+    (void)state;
+    struct step_boundary fifth = {.time = BASE_NS + 1000, .number = 5, .source = STEP_BY_OPTIMIZER};
+    struct step_boundary sixth = {
+        .time = BASE_NS + 2000, .number = 6, .source = STEP_BY_OPTIMIZER, .lost = 3};
+    counter_add_alone(COUNTER_lost_ring_full, 3);
+    correlate_step(correlate, &fifth);
+    run("_Z3addi", 1010, 1100, 1200);
+    correlate_step(correlate, &sixth);
+    run("_Z3addi", 2010, 2100, 2200);
+    step(7, 3000, STEP_TRAIN);
+    settle();
+    assert_int_equal(times()->measured_count, 1);
+    assert_int_equal(times()->measured[0].number, 6);
+    assert_int_equal(counter_get(COUNTER_steps_unmeasured), 1);
+}
+
 /* Step 5 is not sampled, but capture is awake: its GPU work is known to end at 9000. */
 static void test_a_sampled_step_behind_one_that_is_not(void **state)
 {
@@ -441,6 +460,7 @@ int main(void)
                                        METRICS_TEST(test_the_parts_of_a_step),
                                        METRICS_TEST(test_numbers_that_begin_again),
                                        METRICS_TEST(test_a_step_with_lost_records_is_not_measured),
+                                       METRICS_TEST(test_losses_before_the_pipeline_knows_the_step),
                                        METRICS_TEST(test_a_program_that_runs_ahead),
                                        METRICS_TEST(test_a_sampled_step_behind_one_that_is_not),
                                        METRICS_TEST(test_the_parts_are_on_the_span_of_the_rank),
