@@ -45,6 +45,16 @@ static const struct top_step *latest_of_all(const struct top_rank *ranks, size_t
     return NULL;
 }
 
+/* Without collectives on GPUs, as with Gloo, a rank waits for others in its host's time. So does one whose
+ * collectives are not captured. */
+static bool all_communicate(const struct top_rank *ranks, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!ranks[i].sampled->communication_ns)
+            return false;
+    return true;
+}
+
 /* How much of the exposed communication was for other ranks needs all collectives of all ranks, so that all
  * of it counts, as in `stat` for a step with a selection of spans. The late rank waits for nobody. So if the
  * others communicate for longer, it arrived later. */
@@ -87,7 +97,7 @@ static void compare(struct top_rank *ranks, size_t count)
                            : steps->sampled_count ? steps->sampled
                                                   : NULL;
     }
-    if (common)
+    if (common && all_communicate(ranks, count))
         compare_steps(ranks, count);
 }
 

@@ -191,7 +191,7 @@ class Top(unittest.TestCase):
                 self.assertGreater(busy[2] - max(busy[peer] for peer in (0, 1, 3)), row["delay_ns"] + 1e6)
 
     def test_the_ranks_of_a_job(self):
-        """Rank 1 takes longer for a step."""
+        """Rank 1 takes longer for a step. Neither communicates, so it isn't known who waits for whom."""
         recording = ROOT / "examples/recordings/vector_add.cuspanrec"
         self.start_ranks([
             (recording, [word for number in range(1, 2000) for word in (f"step={number}", "play", "nap")]),
@@ -211,8 +211,8 @@ class Top(unittest.TestCase):
             self.assertGreater(min(step["compute_ns"] for step in steps["sampled"]), 0)
         shown = self.top("--once", "--interval", "0.5").stdout
         self.assertRegex(shown, r"(?m)^ RANK +PID +STEP +STEP TIME +COMPUTE +EXPOSED +IDLE +DELAY$")
-        self.assertRegex(shown, r"(?m)^    0 +\d+ +\d+ +\d+ ms ")
-        self.assertRegex(shown, r"(?m)^    1 +\d+ +\d+ +\d+ ms ")
+        self.assertRegex(shown, r"(?m)^    0 +\d+ +\d+ +\d+ ms .* -$")
+        self.assertRegex(shown, r"(?m)^    1 +\d+ +\d+ +\d+ ms .* -$")
 
     def test_who_does_not_respond_keeps_its_name(self):
         running = self.replay("trainer", "torch_inference")

@@ -108,6 +108,22 @@ static void test_ranks_without_a_common_step(void **state)
         assert_false(ranks[i].is_compared || ranks[i].is_late);
 }
 
+/* They wait for each other in calls of the host, whose time looks like their own. */
+static void test_ranks_without_communication_on_gpus(void **state)
+{
+    (void)state;
+    figures[2] = figures[3] = NULL;
+    put_step(put(0, "job", 0), 64, 30 * MS);
+    put_step(put(1, "job", 1), 64, 0);
+    samples[0].steps.sampled[0].host_ns = 60 * MS;
+    samples[1].steps.sampled[0].host_ns = 90 * MS;
+    assert_int_equal(find(), 2);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(ranks[i].sampled->number, 64);
+        assert_false(ranks[i].is_compared || ranks[i].is_late);
+    }
+}
+
 static void test_jobs_are_apart(void **state)
 {
     (void)state;
@@ -269,6 +285,7 @@ int main(void)
     const struct CMUnitTest tests[] = {TEST(test_the_late_rank),
                                        TEST(test_ranks_are_compared_in_the_same_step),
                                        TEST(test_ranks_without_a_common_step),
+                                       TEST(test_ranks_without_communication_on_gpus),
                                        TEST(test_jobs_are_apart),
                                        TEST(test_nobody_is_late),
                                        TEST(test_the_same_as_stat),
