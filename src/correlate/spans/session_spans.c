@@ -96,7 +96,9 @@ static void put_parts(struct correlate *c, const struct account *account, struct
                            .is_complete = !account->totals.is_incomplete,
                            .is_cut = c->ended.is_cut,
                            .is_selection = account->left_out != 0};
-    struct measured_step parts = step_stats_close(c->step_stats, account->measured, &end);
+    struct measured_step parts;
+    if (!step_stats_close(c->step_stats, account->measured, &end, &parts))
+        return;
     span_attr_int(span, ATTR("cuda.step.compute_time"), (int64_t)parts.parts_ns[STEP_COMPUTE]);
     span_attr_int(span, ATTR("cuda.step.exposed_time"), (int64_t)parts.parts_ns[STEP_EXPOSED_COMMUNICATION]);
     span_attr_int(span, ATTR("cuda.step.copy_time"), (int64_t)parts.parts_ns[STEP_COPIES]);

@@ -9,19 +9,18 @@ struct interval {
 
 /* Disjoint intervals of one busy_time, ordered by time from `first` on. */
 struct busy_pool {
-    uint32_t free;
+    uint32_t size, list_max;
+    uint32_t used, free; /* free: a list of those that were used */
     struct interval intervals[];
 };
 
-enum status busy_pool_create(uint32_t intervals, struct busy_pool **pool)
+enum status busy_pool_create(uint32_t intervals, uint32_t list_max, struct busy_pool **pool)
 {
     struct busy_pool *made = calloc(1, sizeof *made + intervals * sizeof *made->intervals);
     if (!made)
         return STATUS_NO_MEMORY;
-    for (uint32_t i = intervals; i > 0; i--) {
-        made->intervals[i - 1].after = made->free;
-        made->free = i;
-    }
+    made->size = intervals;
+    made->list_max = list_max;
     *pool = made;
     return STATUS_OK;
 }
@@ -34,6 +33,17 @@ void busy_pool_destroy(struct busy_pool *pool)
 static struct interval *interval_at(struct busy_pool *pool, uint32_t at)
 {
     return &pool->intervals[at - 1];
+}
+
+/* 0: all are in use. */
+static uint32_t take_interval(struct busy_pool *pool)
+{
+    uint32_t at = pool->free;
+    if (at)
+        pool->free = interval_at(pool, at)->after;
+    else if (pool->used < pool->size)
+        at = ++pool->used;
+    return at;
 }
 
 /* Removes the interval and returns it to the pool. */
@@ -78,7 +88,8 @@ static uint32_t find_before(struct busy_pool *pool, const struct busy_time *busy
 static uint32_t add_interval(struct busy_pool *pool, struct busy_time *busy, uint32_t before,
                              uint64_t start_ns, uint64_t end_ns)
 {
-    if (!pool->free || busy->count >= BUSY_INTERVALS_MAX) {
+    uint32_t at = busy->count < pool->list_max ? take_interval(pool) : 0;
+    if (!at) {
         if (!before) {
             close_time(busy, start_ns, end_ns);
             return 0;
@@ -87,9 +98,9 @@ static uint32_t add_interval(struct busy_pool *pool, struct busy_time *busy, uin
         close_time(busy, interval_at(pool, oldest)->start_ns, interval_at(pool, oldest)->end_ns);
         before = before == oldest ? 0 : before;
         drop_interval(pool, busy, oldest);
+        at = take_interval(pool);
     }
-    uint32_t at = pool->free, after = before ? interval_at(pool, before)->after : busy->first;
-    pool->free = interval_at(pool, at)->after;
+    uint32_t after = before ? interval_at(pool, before)->after : busy->first;
     *interval_at(pool, at) = (struct interval){start_ns, end_ns, before, after};
     if (before)
         interval_at(pool, before)->after = at;

@@ -12,12 +12,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define BUSY_INTERVALS_MAX 2048 /* of one list: more than a CUPTI buffer has records */
+#define BUSY_INTERVALS_MAX 2048 /* of a list that never ends: more than a CUPTI buffer has records */
 
 struct busy_pool;
 
-/* `intervals` for all lists together, 24 bytes each. */
-enum status busy_pool_create(uint32_t intervals, struct busy_pool **pool) MUST_CHECK;
+/* `intervals` for all lists together, 24 bytes each, and at most `list_max` for each. The system gives memory
+ * for those that were used. */
+enum status busy_pool_create(uint32_t intervals, uint32_t list_max, struct busy_pool **pool) MUST_CHECK;
 void busy_pool_destroy(struct busy_pool *pool);
 
 /* All zero: never busy. References into the pool are index + 1; 0: none. */

@@ -49,7 +49,7 @@ enum status program_stats_create(const struct program_stats_options *options, st
     if (!made)
         return STATUS_NO_MEMORY;
     made->options = *options;
-    if (busy_pool_create(INTERVALS_MAX, &made->times) != STATUS_OK) {
+    if (busy_pool_create(INTERVALS_MAX, BUSY_INTERVALS_MAX, &made->times) != STATUS_OK) {
         free(made);
         return STATUS_NO_MEMORY;
     }

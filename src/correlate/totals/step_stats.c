@@ -35,7 +35,8 @@ struct open_step {
     bool is_used;
     bool is_closed; /* all work is known, and is_complete says whether some is missing */
     bool is_complete;
-    bool has_calls; /* all of them are in its blocks */
+    bool is_inexact; /* out of intervals, some of its GPU time does not count */
+    bool has_calls;  /* all of them are in its blocks */
     uint8_t kind;
     int64_t number;
     uint64_t begin_ns;      /* on the host */
@@ -79,7 +80,7 @@ enum status step_stats_create(const struct step_stats_options *options, struct s
     struct step_stats *made = calloc(1, sizeof *made);
     if (!made)
         return STATUS_NO_MEMORY;
-    if (busy_pool_create(STEP_STATS_INTERVALS, &made->pool) != STATUS_OK) {
+    if (busy_pool_create(STEP_STATS_INTERVALS, STEP_STATS_INTERVALS, &made->pool) != STATUS_OK) {
         free(made);
         return STATUS_NO_MEMORY;
     }
@@ -264,7 +265,7 @@ void step_stats_add_call(struct step_stats *stats, uint32_t handle, const struct
 static void cover(struct step_stats *stats, struct open_step *open, enum cover cover,
                   const struct activity_record *record)
 {
-    busy_add(stats->pool, &open->covers[cover], record->start_ns, record->end_ns);
+    open->is_inexact |= !busy_add(stats->pool, &open->covers[cover], record->start_ns, record->end_ns);
 }
 
 void step_stats_add_work(struct step_stats *stats, uint32_t handle, const struct gpu_work *work)
@@ -386,7 +387,8 @@ static void measure_time(struct step_stats *stats, const struct open_step *open)
     result.parts_ns[STEP_IDLE] =
         beyond(beyond(end_ns, start_of(stats, open)), busy_ns(stats->pool, &open->covers[COVER_ALL]));
     result.is_whole = is_whole(stats, open);
-    result.has_host = open->has_calls && open->end.ready_ns && !open->end.is_selection;
+    result.has_host = open->has_calls && open->end.ready_ns && !open->end.is_selection &&
+                      !open->covers[COVER_COMMUNICATION].closed_until_ns;
     if (result.has_host)
         result.host_ns = host_ns(stats, open);
     add_result(stats, open, &result);
@@ -427,16 +429,18 @@ static struct open_step *oldest(struct step_stats *stats)
 }
 
 /* Its start on the GPU is known when the step before is closed, too. */
-struct measured_step step_stats_close(struct step_stats *stats, uint32_t handle, const struct step_end *end)
+bool step_stats_close(struct step_stats *stats, uint32_t handle, const struct step_end *end,
+                      struct measured_step *parts)
 {
     struct open_step *open = &stats->open[handle - 1];
-    struct measured_step parts = parts_of(stats, open);
+    bool is_exact = !open->is_inexact;
+    *parts = parts_of(stats, open);
     open->is_closed = true;
-    open->is_complete = end->is_complete && counters_lost_work() == open->lost;
+    open->is_complete = end->is_complete && is_exact && counters_lost_work() == open->lost;
     open->end = *end;
     for (open = oldest(stats); open && open->is_closed; open = oldest(stats))
         finish(stats, open);
-    return parts;
+    return is_exact;
 }
 
 /* Readers. */

@@ -15,8 +15,9 @@
 
 #define STEP_STATS_OPEN_MAX                                                                                  \
     256 /* steps that wait for their GPU records; more are counted as steps_unmeasured */
-#define STEP_STATS_INTERVALS 8192  /* of all open steps, 24 bytes each */
-#define STEP_STATS_CALLS     32768 /* the same, 16 bytes each; beyond, the time of a step's host is unknown */
+#define STEP_STATS_INTERVALS                                                                                 \
+    131072                     /* of GPU work in all open steps, 24 bytes each, up to three for a kernel */
+#define STEP_STATS_CALLS 32768 /* the same, 16 bytes each; beyond, the time of a step's host is unknown */
 
 struct step_stats;
 
@@ -48,9 +49,10 @@ struct step_end {
     bool is_selection; /* some of its calls and work have no span */
 };
 
-/* All work of the step is known. Returns the parts except the idle time, which follows when the steps before
- * are closed, too. */
-struct measured_step step_stats_close(struct step_stats *stats, uint32_t handle, const struct step_end *end);
+/* All work of the step is known. Writes the parts except the idle time, which follows when the steps before
+ * are closed, too. False: the parts are too small, because the step had too many separate intervals. */
+bool step_stats_close(struct step_stats *stats, uint32_t handle, const struct step_end *end,
+                      struct measured_step *parts);
 
 /* Valid until the next call; NULL without `stats`. */
 struct step_times *step_stats_read(struct step_stats *stats);

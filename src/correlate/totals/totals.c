@@ -36,7 +36,7 @@ struct totals_pool {
 enum status totals_pool_create(struct totals_pool **pool)
 {
     struct totals_pool *made = calloc(1, sizeof *made);
-    if (!made || busy_pool_create(INTERVALS_MAX, &made->times) != STATUS_OK) {
+    if (!made || busy_pool_create(INTERVALS_MAX, BUSY_INTERVALS_MAX, &made->times) != STATUS_OK) {
         free(made);
         return STATUS_NO_MEMORY;
     }

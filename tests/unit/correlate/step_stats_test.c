@@ -219,6 +219,47 @@ static void test_losses_before_the_pipeline_knows_the_step(void **state)
     assert_int_equal(counter_get(COUNTER_steps_unmeasured), 1);
 }
 
+/* CUPTI has a buffer for each thread: kernels of the backward pass can arrive before those of the forward
+ * pass. Each takes 1 ns. */
+static void add_kernels(struct step_stats *stats, uint32_t handle, uint64_t first, uint64_t count)
+{
+    for (uint64_t i = first; i < first + count; i++) {
+        struct activity_record record = make(ACTIVITY_KERNEL, 1, 1000 + 2 * i, 1001 + 2 * i);
+        step_stats_add_work(stats, handle, &(struct gpu_work){.record = &record});
+    }
+}
+
+static void measure_kernels(uint64_t count, bool is_exact)
+{
+    const struct step at = {.at = {.number = 5, .time = BASE_NS + 1000}};
+    const struct step_end end = {
+        .end_ns = BASE_NS + 1000000, .ready_ns = BASE_NS + 1000, .is_complete = true};
+    const struct step_stats_options options = {.rules = &rules};
+    struct step_stats *stats;
+    struct measured_step parts;
+    assert_int_equal(step_stats_create(&options, &stats), STATUS_OK);
+    uint32_t handle = step_stats_open(stats, &at);
+    add_kernels(stats, handle, count / 2, count - count / 2);
+    add_kernels(stats, handle, 0, count / 2);
+    assert_int_equal(step_stats_close(stats, handle, &end, &parts), is_exact);
+    assert_true(!is_exact || parts.parts_ns[STEP_COMPUTE] == count);
+    assert_int_equal(step_stats_read(stats)->measured_count, is_exact);
+    assert_int_equal(counter_get(COUNTER_steps_unmeasured), !is_exact);
+    step_stats_destroy(stats);
+}
+
+static void test_many_kernels_in_any_order(void **state)
+{
+    (void)state;
+    measure_kernels(20000, true);
+}
+
+static void test_more_kernels_than_intervals(void **state)
+{
+    (void)state;
+    measure_kernels(STEP_STATS_INTERVALS, false);
+}
+
 /* Step 5 is not sampled, but capture is awake: its GPU work is known to end at 9000. */
 static void test_a_sampled_step_behind_one_that_is_not(void **state)
 {
@@ -461,6 +502,8 @@ int main(void)
                                        METRICS_TEST(test_numbers_that_begin_again),
                                        METRICS_TEST(test_a_step_with_lost_records_is_not_measured),
                                        METRICS_TEST(test_losses_before_the_pipeline_knows_the_step),
+                                       METRICS_TEST(test_many_kernels_in_any_order),
+                                       METRICS_TEST(test_more_kernels_than_intervals),
                                        METRICS_TEST(test_a_program_that_runs_ahead),
                                        METRICS_TEST(test_a_sampled_step_behind_one_that_is_not),
                                        METRICS_TEST(test_the_parts_are_on_the_span_of_the_rank),
