@@ -236,6 +236,22 @@ static const struct program *program_at(const uint8_t *data, size_t rest, uint16
     return programs[found].record_bytes <= rest ? &programs[found] : NULL;
 }
 
+/* In the kind of a record that CUPTI 13.5 delivers although the work has not ended, because its kind was
+ * disabled meanwhile. Its times are zero, and it stays as it is. CUPTI refuses to step over it. */
+#define UNFINISHED 0x80000000u
+
+static bool accept_unfinished(uint8_t *data, size_t at, size_t valid)
+{
+    uint32_t kind = 0;
+    if (at < valid && valid - at >= sizeof kind)
+        memcpy(&kind, data + at, sizeof kind);
+    bool is_unfinished = kind & UNFINISHED;
+    kind &= ~UNFINISHED;
+    if (is_unfinished)
+        memcpy(data + at, &kind, sizeof kind);
+    return is_unfinished;
+}
+
 static void count_malformed(const uint8_t *data, size_t at, size_t valid)
 {
     uint32_t kind = 0;
@@ -249,12 +265,13 @@ static void count_malformed(const uint8_t *data, size_t at, size_t valid)
 }
 
 /* User-defined records are contiguous, with the sizes of their layouts. */
-static size_t walk_packed(const uint8_t *data, size_t valid, decode_visit *visit, void *context,
+static size_t walk_packed(uint8_t *data, size_t valid, decode_visit *visit, void *context,
                           struct activity_record *record)
 {
     size_t count = 0, at = 0;
     while (at < valid) {
         uint16_t kind;
+        accept_unfinished(data, at, valid);
         const struct program *program = program_at(data + at, valid - at, &kind);
         if (!program || !program->record_bytes) {
             count_malformed(data, at, valid);
@@ -274,9 +291,12 @@ static size_t walk_classic(const struct cupti *cupti, uint8_t *data, size_t vali
                            void *context, struct activity_record *record)
 {
     struct cupti_activity *next = NULL;
-    size_t count = 0;
+    size_t count = 0, end = 0; /* of the last known record */
     uint32_t result;
-    while ((result = cupti->cuptiActivityGetNextRecord(data, valid, &next)) == CUPTI_OK) {
+    while ((result = cupti->cuptiActivityGetNextRecord(data, valid, &next)) == CUPTI_OK ||
+           accept_unfinished(data, end, valid)) {
+        if (result != CUPTI_OK)
+            continue;
         const uint8_t *at = (const uint8_t *)next;
         uint16_t kind = 0;
         const struct program *program = program_at(at, valid - (size_t)(at - data), &kind);
@@ -286,6 +306,7 @@ static size_t walk_classic(const struct cupti *cupti, uint8_t *data, size_t vali
             continue; /* a kind that was not requested */
         run(program, kind, at, record);
         visit(context, record);
+        end = (size_t)(at - data) + program->record_bytes;
         count++;
     }
     if (result != CUPTI_MAX_LIMIT_REACHED) /* MAX_LIMIT_REACHED is the normal end; anything else means that

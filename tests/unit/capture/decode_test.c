@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #define RECORDS_MAX 32
+#define UNFINISHED  0x80000000u /* in the kind */
 
 static struct activity_record seen[RECORDS_MAX];
 static size_t seen_count;
@@ -120,7 +121,7 @@ static void test_packed_kernels(void **state)
     learn(&layout);
     for (size_t i = 0; i < 2; i++) {
         size_t at = i * layout.record.recordSize;
-        put32(at, ACTIVITY_KERNEL);
+        put32(at, ACTIVITY_KERNEL | (i == 1 ? UNFINISHED : 0));
         put64(at + start, 1000 + i);
         put64(at + end, 2000 + i);
         put64(at + correlation, 0xfffffff0u + i);
@@ -283,8 +284,12 @@ static size_t record_bytes; /* of the fake CUPTI's walk */
 static uint32_t fake_next_record(uint8_t *data, size_t valid, struct cupti_activity **record)
 {
     uint8_t *next = *record ? (uint8_t *)*record + record_bytes : data;
+    uint32_t kind;
     if (next >= data + valid)
         return CUPTI_MAX_LIMIT_REACHED;
+    memcpy(&kind, next, sizeof kind);
+    if (kind & UNFINISHED)
+        return CUPTI_INVALID_PARAMETER;
     *record = (struct cupti_activity *)(void *)next;
     return CUPTI_OK;
 }
@@ -347,6 +352,25 @@ static void test_a_cut_classic_record_is_counted(void **state)
     assert_int_equal(counter_get(COUNTER_lost_malformed), 1);
 }
 
+/* As they were seen on a GPU. CUPTI gives no record after the first one. */
+static void test_classic_records_that_are_not_finished(void **state)
+{
+    (void)state;
+    struct cupti cupti = {.cuptiActivityGetNextRecord = fake_next_record};
+    const struct activity_layout *layout = init_classic(CUPTI_VERSION_13_5, ACTIVITY_KERNEL);
+    for (size_t i = 0; i < 4; i++) {
+        put32(i * record_bytes, ACTIVITY_KERNEL | (i == 1 ? 0 : UNFINISHED));
+        put32(i * record_bytes +
+                  (size_t)layout->fields[field_with_role(ACTIVITY_KERNEL, ROLE_CORRELATION)].offset,
+              30 + (uint32_t)i);
+    }
+    assert_int_equal(decode_buffer(&cupti, buffer, 4 * record_bytes, see, &seen_count), 4);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(seen[i].correlation_id, 30 + i);
+    assert_int_equal(seen[3].start_ns, 0);
+    assert_int_equal(counters_lost(), 0);
+}
+
 static void test_layouts_of_unknown_versions(void **state)
 {
     (void)state;
@@ -375,6 +399,7 @@ int main(void)
         cmocka_unit_test_setup(test_layouts_may_come_on_many_threads, setup),
         cmocka_unit_test_setup(test_classic_kernels_of_each_version, setup),
         cmocka_unit_test_setup(test_a_cut_classic_record_is_counted, setup),
+        cmocka_unit_test_setup(test_classic_records_that_are_not_finished, setup),
         cmocka_unit_test_setup(test_layouts_of_unknown_versions, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
