@@ -23,11 +23,16 @@ def import_duckdb() -> Any:
 @contextmanager
 def decoded() -> Iterator[None]:
     """For each use of the engine: its text of an error can have bytes of a damaged file, which its Python package
-    cannot decode."""
+    cannot decode. CPython 3.11.2 then raises an error without text."""
     try:
         yield
     except UnicodeDecodeError as error:
         raise import_duckdb().Error(bytes(error.object).decode("utf-8", "backslashreplace")) from None
+    except import_duckdb().Error as error:
+        if error.args:
+            raise
+        kind = type(error).__name__.removesuffix("Exception")
+        raise type(error)(f"{kind} Error: its text has bytes that are not UTF-8, as in a damaged file") from None
 
 
 def execute(connection: Any, text: str, values: dict[str, Any] | None = None) -> Any:
