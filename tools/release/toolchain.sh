@@ -29,19 +29,21 @@ toolchain() {
     mkdir -p "$TOOLCHAIN"
     compiler cc "$arch"
     compiler c++ "$arch"
-    wrapper ar "\"$ZIG\" ar"
-    wrapper ranlib "\"$ZIG\" ranlib"
+    wrapper ar ar
+    wrapper ranlib ranlib
 }
 
 # clang keeps the frame pointer by default, gcc does not, and callbacks are short. In some modes, zig adds checks for
 # undefined behavior and stack protectors: a release build has neither.
 compiler() {
     # shellcheck disable=SC2016 # for the wrapper's shell
-    wrapper "$1" "\"$ZIG\" $1 -target $2-linux-gnu.$GLIBC_FLOOR -fomit-frame-pointer -fno-sanitize=undefined -fno-stack-protector"' ${CUSPAN_SOURCE_FOLDER:+"-ffile-prefix-map=$CUSPAN_SOURCE_FOLDER=/libraries"}'
+    wrapper "$1" "$1 -target $2-linux-gnu.$GLIBC_FLOOR -fomit-frame-pointer -fno-sanitize=undefined -fno-stack-protector"' ${CUSPAN_SOURCE_FOLDER:+"-ffile-prefix-map=$CUSPAN_SOURCE_FOLDER=/libraries"}'
 }
 
+# wrapper NAME ARGUMENTS: runs zig. The cache can be copied.
 wrapper() {
-    printf '#!/bin/sh\nexec %s "$@"\n' "$2" >"$TOOLCHAIN/$1.new"
+    # shellcheck disable=SC2016 # for the wrapper's shell
+    printf '#!/bin/sh\nexec "${0%%/*}/../%s" %s "$@"\n' "${ZIG#"$CACHE/"}" "$2" >"$TOOLCHAIN/$1.new"
     chmod +x "$TOOLCHAIN/$1.new"
     mv "$TOOLCHAIN/$1.new" "$TOOLCHAIN/$1"
 }

@@ -82,6 +82,9 @@ class Case:
         command = [str(part) for part in (*self.under, self.build / "hostile_host", "-" if how == "bare" else agent, double,
                                           ROOT / "examples/recordings/threads.cuspanrec", self.moment, self.condition, argument)]
         status, out, err = self.on_terminal(command, env) if terminal else self.on_pipes(command, env)
+        for file in place.iterdir():  # a condition may have denied them to all
+            if file.stat().st_uid == os.geteuid():
+                file.chmod(0o700)
         output = place / "output"
         out += output.read_text() if output.exists() else ""
         reports = sorted(place.glob("report.*"))
