@@ -25,6 +25,7 @@ target_link_libraries(cuspan_export_module PRIVATE cuspan_curl)
 if(CUSPAN_CURL_KIND STREQUAL "static")
   target_sources(cuspan_export_module PRIVATE src/export/curl_module/no_signals.c src/export/curl_module/module_descriptors.c)
   target_link_options(cuspan_export_module PRIVATE -Wl,--wrap=sigaction -Wl,--wrap=signal -Wl,--wrap=socketpair -Wl,--wrap=socket
+                      -Wl,--wrap=pipe -Wl,--wrap=pipe2 -Wl,--wrap=eventfd
                       -Wl,--wrap=fopen -Wl,--wrap=fopen64 -Wl,--wrap=open -Wl,--wrap=open64 -Wl,--wrap=opendir -Wl,--wrap=getaddrinfo)
 endif()
 target_link_options(cuspan_export_module PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/src/export/curl_module/module.map

@@ -9,6 +9,10 @@ cd "$(dirname "$0")/.."
 BUILD=${1:-build}
 shift $(($# > 0))
 ARGUED=tools/analyze-argued.txt
+if [ "$(cc -dumpversion | cut -d. -f1)" != 12 ]; then
+    echo "skipped: $ARGUED is about the reports of gcc 12"
+    exit 77
+fi
 OUT=$BUILD/analyze
 mkdir -p "$OUT"
 

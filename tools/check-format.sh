@@ -6,14 +6,7 @@ set -eu
 . "$(dirname "$0")/lib.sh"
 cd "$ROOT"
 
-# Other versions format some code differently. PyPI has this one, for systems with a newer clang.
-VERSION=14.0.6
-FORMATTER=clang-format
-if ! clang-format --version 2>/dev/null | grep -q " version ${VERSION%%.*}\."; then
-    python_with "clang-format==$VERSION" || fail "cannot install clang-format $VERSION from PyPI; check the network and run this again"
-    FORMATTER=$(dirname "$PYTHON")/clang-format
-fi
-
+FORMATTER=$(clang_tool clang-format)
 mapfile -t FILES < <(find src tests include examples -name '*.[ch]' ! -path 'src/abi/*_table.c' \
     ! -path 'src/model/cuda/*_table.c' 2>/dev/null | sort)
 if [ "${1:-}" = --fix ]; then

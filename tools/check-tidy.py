@@ -10,6 +10,7 @@ The list of clean files is in ~/.cache/cuspan (or $CUSPAN_CACHE), for all clones
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -23,6 +24,11 @@ CHECKED = (ROOT / "src",)  # in tests, cmocka's macros cause too many false repo
 NOT_IN_A_HOST = (ROOT / "src/cli", ROOT / "src/replay")
 GENERATED = ("src/abi/*_table.c", "src/model/cuda/*_table.c")
 LEFT_OUT = (*GENERATED, "thread_ctx_symbol.c")  # clang may lack an option of the last one
+TIDY = subprocess.run(["bash", "-c", '. "$0" && clang_tool clang-tidy', ROOT / "tools/lib.sh"], stdout=subprocess.PIPE, text=True,
+                      check=True).stdout.strip()
+# PyPI's has no headers of its own.
+HEADERS = [] if TIDY == shutil.which("clang-tidy") else [
+    "--extra-arg=-resource-dir=" + subprocess.run(["clang", "-print-resource-dir"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()]
 CACHE = Path(os.environ.get("CUSPAN_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "cuspan"))
 KEPT_S = 30 * 86400  # a result, after its last use
 
@@ -66,7 +72,7 @@ def includes(build):
 def keys(files, build):
     """{source: digest of all that its check depends on}, without those whose includes are not known."""
     rules = digest((ROOT / ".clang-tidy").read_bytes(),
-                   subprocess.run(["clang-tidy", "--version"], stdout=subprocess.PIPE, check=True).stdout)
+                   subprocess.run([TIDY, "--version"], stdout=subprocess.PIPE, check=True).stdout)
     contents, known = {}, includes(build)
     for path, command in files:
         for file in known.get(path, ()):
@@ -79,11 +85,11 @@ def keys(files, build):
 def options(path):
     # clang does not know compile options that only gcc has.
     fewer = ["--checks=-clang-analyzer-*"] if any(folder in path.parents for folder in NOT_IN_A_HOST) else []
-    return ["--quiet", *fewer, "--extra-arg=-Wno-unknown-warning-option"]
+    return ["--quiet", *HEADERS, *fewer, "--extra-arg=-Wno-unknown-warning-option"]
 
 
 def check(path, build):
-    done = subprocess.run(["clang-tidy", "-p", str(build), *options(path), str(path)],
+    done = subprocess.run([TIDY, "-p", str(build), *options(path), str(path)],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode == 0:
         return None

@@ -117,6 +117,8 @@ cmd:clang clang
 cmd:clang-tidy clang-tidy
 cmd:shellcheck shellcheck
 cmd:valgrind valgrind
+cmd:jq jq
+cmd:python3-config python3-dev
 cmd:prometheus prometheus
 cmd:ccache ccache
 "
@@ -255,6 +257,18 @@ python_with() {
         rm -rf "$venv" && python3 -m venv "$venv" &&
             { [ $# -eq 0 ] || "$PYTHON" -m pip install -q --disable-pip-version-check "$@"; } && touch "$venv/complete"
     ) 9>"$venv.lock"
+}
+
+# clang_tool NAME: the path of clang-format or clang-tidy of the version that the rules are for. Others format some code
+# differently and have other checks. PyPI has this one, for systems with a newer clang.
+CLANG_TOOLS=14.0.6
+clang_tool() {
+    if "$1" --version 2>/dev/null | grep -q " version ${CLANG_TOOLS%%.*}\."; then
+        command -v "$1"
+    else
+        python_with "$1==$CLANG_TOOLS" || fail "cannot install $1 $CLANG_TOOLS from PyPI; check the network and run this again"
+        echo "$(dirname "$PYTHON")/$1"
+    fi
 }
 
 # ---- Other Debians -------------------------------------------------------------------------------------------------

@@ -300,6 +300,7 @@ build_all() {
     trap 'rm -rf "$WORK"' EXIT
     export CUSPAN_SOURCE_FOLDER=$WORK # compiled-in names of files begin behind it
     export CC=$TOOLCHAIN/cc CXX=$TOOLCHAIN/c++ AR=$TOOLCHAIN/ar RANLIB=$TOOLCHAIN/ranlib
+    export PKG_CONFIG_LIBDIR=/nonexistent # CMake would take what the system's OpenSSL needs for what ours needs
     for library in "${LIBRARIES[@]}"; do build_library "$library"; done
     gather "$WORK/all" "${LIBRARIES[@]}"
     touch "$WORK/all/stamp" # for CMake, as in the folders of tools/fetch-sources.sh

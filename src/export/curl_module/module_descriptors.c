@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -18,6 +19,11 @@
 /* The linker's names. NOLINTBEGIN(bugprone-reserved-identifier) */
 int __real_socketpair(int domain, int type, int protocol, int ends[2]);
 int __wrap_socketpair(int domain, int type, int protocol, int ends[2]);
+int __real_pipe2(int ends[2], int flags);
+int __wrap_pipe2(int ends[2], int flags);
+int __wrap_pipe(int ends[2]);
+int __real_eventfd(unsigned count, int flags);
+int __wrap_eventfd(unsigned count, int flags);
 int __real_socket(int domain, int type, int protocol);
 int __wrap_socket(int domain, int type, int protocol);
 int __real_open(const char *path, int flags, ...);
@@ -31,6 +37,21 @@ DIR *__wrap_opendir(const char *path);
 int __wrap_socketpair(int domain, int type, int protocol, int ends[2])
 {
     return high_fd_pair(__real_socketpair(domain, type | SOCK_CLOEXEC, protocol, ends), ends);
+}
+
+int __wrap_pipe2(int ends[2], int flags)
+{
+    return high_fd_pair(__real_pipe2(ends, flags | O_CLOEXEC), ends);
+}
+
+int __wrap_pipe(int ends[2])
+{
+    return __wrap_pipe2(ends, 0);
+}
+
+int __wrap_eventfd(unsigned count, int flags)
+{
+    return high_fd(__real_eventfd(count, flags | EFD_CLOEXEC));
 }
 
 int __wrap_socket(int domain, int type, int protocol)
