@@ -108,6 +108,10 @@ static int take(struct options *options, const struct command_option *option, co
         options_complain(options, "--%s needs an argument: %s", option->name, option->argument);
         return OPTION_WRONG;
     }
+    if (options->value && !*options->value) {
+        options_complain(options, "the argument of --%s is empty: %s", option->name, option->argument);
+        return OPTION_WRONG;
+    }
     return option->argument && option->completes == COMPLETES_WORDS ? check_word(options) : option->id;
 }
 
@@ -154,6 +158,10 @@ int options_next(struct options *options)
     if (!is_option && options->command->is_launcher)
         return OPTION_END;
     options->next++;
+    if (!is_option && !*argument) {
+        options_complain(options, "an argument is empty");
+        return OPTION_WRONG;
+    }
     if (!is_option) {
         options->value = argument;
         return OPTION_OPERAND;

@@ -209,8 +209,6 @@ static int act(const struct options *options, struct command_line *line, const c
         return options_complain(options, "needs an action: write, check or remove");
     if (line->write_option && strcmp(line->action, "write") != 0)
         return options_complain(options, "--%s is an option of cuspan cdi write", line->write_option);
-    if (!*directory)
-        return options_complain(options, "--directory needs the path of a folder");
     char *path = cdi_file_path(directory);
     int status;
     if (strcmp(line->action, "write") == 0)

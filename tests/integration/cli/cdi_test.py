@@ -159,7 +159,7 @@ class Write(Case):
         self.fails("use write, check or remove", "xxxxxxxxxx", status=2)
         self.fails("one action at a time", "write", "remove", status=2)
         self.fails("--endpoint is an option of cuspan cdi write", "check", "--endpoint", "http://c:4318", status=2)
-        self.fails("--directory needs", "write", "--directory", "", status=2)
+        self.fails("the argument of --directory is empty", "write", "--directory", "", status=2)
 
     def test_without_the_agent(self):
         (self.libraries / "libcuspan.so").unlink()

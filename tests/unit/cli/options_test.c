@@ -2,6 +2,7 @@
 
 #include "cli/args/help.h"
 #include "../support/cli_trace.h"
+#include "../support/stderr_text.h"
 
 #include <ctype.h>
 #include <setjmp.h>
@@ -51,6 +52,24 @@ static void test_a_launchers_options_end_at_its_program(void **state)
     assert_int_equal(options_next(&options), 'q');
     assert_int_equal(options_next(&options), OPTION_END);
     assert_int_equal(options.next, 3);
+}
+
+/* Mostly a variable of a shell that is not set. */
+static void test_empty_arguments(void **state)
+{
+    char *const lines[][4] = {{"show", "--trace", "", NULL}, {"show", "--trace=", NULL}, {"show", "", NULL}};
+    const char *const texts[] = {"the argument of --trace is empty", "the argument of --trace is empty",
+                                 "an argument is empty"};
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        begin("show", (char **)lines[i]);
+        stderr_begin();
+        assert_int_equal(options_next(&options), OPTION_WRONG);
+        char *text = stderr_end();
+        if (!strstr(text, texts[i]))
+            fail_msg("%s", text);
+        free(text);
+    }
 }
 
 static void test_short_options_take_attached_values(void **state)
@@ -245,6 +264,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_options_and_operands_in_any_order),
         cmocka_unit_test(test_a_launchers_options_end_at_its_program),
+        cmocka_unit_test(test_empty_arguments),
         cmocka_unit_test(test_short_options_take_attached_values),
         cmocka_unit_test(test_wrong_arguments_are_refused),
         cmocka_unit_test(test_options_set_their_targets),
