@@ -145,7 +145,7 @@ place_bytes() {
 }
 
 clean_up() {
-    ! id "$USER_NAME" >/dev/null 2>&1 || userdel "$USER_NAME"
+    [ "$PLACE" != user ] || ! id "$USER_NAME" >/dev/null 2>&1 || userdel "$USER_NAME"
     rm -rf --one-file-system "$WORK"
 }
 

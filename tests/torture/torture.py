@@ -167,11 +167,15 @@ class Run:
         lines = [line for line in self.err.splitlines() if line.startswith("cuspan: ")]
         return bool(lines) or bool(self.report and self.report["losses"])
 
+    def is_late(self):
+        """On a busy machine, a deadline can pass before the sender has loaded its library. It is left then, and that is said."""
+        return self.threads == "1 cuspan/sender" and ("lost_deadline" in self.err or "cannot start" in self.err)
+
     def problems(self, whole):
         found = []
         if (self.status, self.out) != (HOST_STATUS, HOST_OUTPUT):
             found.append(f"the host's status is {self.status}, its output {self.out!r}")
-        elif self.threads != "0":
+        elif self.threads != "0" and not self.is_late():
             found.append(f"threads of the agent's are left: {self.threads}")
         foreign = [line for line in self.err.splitlines() if not line.startswith("cuspan: ")]
         if foreign:
@@ -226,14 +230,18 @@ def torture(build, scenario, kind, options, only=None):
             failed += bool(problems)
             said["reached"] += bool(run.failed)
             said["without loss"] += run.spans == dry.spans
+            said["late"] += run.is_late()
             if problems or only:
                 name = f"{scenario}.{kind}:{number}{'+' if onwards else ''}"
                 place = dry.calls[number - 1] if kind == "cupti" else line_of(build, run.failed)
                 print(f"{'failed' if problems else 'passed'} {name} ({place}): {'; '.join(problems)}")
                 print("".join(f"    | {line}\n" for line in run.err.splitlines()), end="", flush=True)
     collector.sink.close()
+    if said["late"] > len(cases) // 4:
+        print(f"failed {scenario}.{kind}: the sender is left in {said['late']} replays")
+        failed += 1
     print(f"{scenario}.{kind}: {len(dry.calls)} calls at {len(set(dry.calls))} places, {len(cases)} replays "
-          f"({said['reached']} met it, {said['without loss']} lost nothing), {failed} failed, "
+          f"({said['reached']} met it, {said['without loss']} lost nothing, {said['late']} left the sender), {failed} failed, "
           f"{time.monotonic() - begin:.1f} s", flush=True)
     return len(cases) - failed, failed
 

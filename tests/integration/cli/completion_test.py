@@ -151,7 +151,7 @@ class Completion(unittest.TestCase):
 if __name__ == "__main__":
     SHELL, CUSPAN = sys.argv[1], str(Path(sys.argv[2]).resolve())
     if not shutil.which(SHELL):
-        print(f"skipped: {SHELL} is not installed")
+        print(f"skipped: integration/completion_{SHELL}: it is not installed")
         sys.exit(77)
     with tempfile.TemporaryDirectory() as made:
         SCRIPT = sys.argv[3] if len(sys.argv) > 3 else f"{made}/script"

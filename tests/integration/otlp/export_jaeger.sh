@@ -5,9 +5,9 @@ set -euo pipefail
 
 client=$1
 jaeger=${JAEGER:-$(command -v jaeger || true)}
-[ -x "$jaeger" ] || { echo "skipped: no Jaeger binary (set JAEGER)"; exit 77; }
+[ -x "$jaeger" ] || { echo "skipped: integration/export_jaeger: no Jaeger binary (set JAEGER)"; exit 77; }
 for tool in openssl curl jq; do
-    command -v $tool >/dev/null || { echo "skipped: $tool is missing"; exit 77; }
+    command -v $tool >/dev/null || { echo "skipped: integration/export_jaeger: $tool is missing"; exit 77; }
 done
 # A proxy of the developer's must not be used between the test and its server.
 export no_proxy='*'
