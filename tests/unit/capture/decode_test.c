@@ -371,6 +371,48 @@ static void test_classic_records_that_are_not_finished(void **state)
     assert_int_equal(counters_lost(), 0);
 }
 
+/* The end of a buffer of CUPTI 13.5 on an H200 (tests/gpu/sleep.sh): a kernel, and a copy that is not
+ * finished. */
+static const uint32_t unfinished[] = {
+    0xa,        0x100000,   1,      1,         0x9ae021a7, 0x18ec5eaf, 0x9ae02427, 0x18ec5eaf, 0x9ae02427,
+    0x18ec5eaf, 0,          1,      0xf,       1,          1,          1,          0x20,       1,
+    1,          0,          0,      0,         0x9480000,  0x12b4b,    0xd0ce,     0,          0x6c00f850,
+    0x7f2e,     0x8801acd0, 0x7f2e, 0,         0,          0,          0,          0,          0x8000,
+    0,          0,          0,      0,         0,          0,          2,          1,          0,
+    0,          0,          1,      0x9480000, 0,          0,          0,          0,          0,
+    0,          0,          1,      0,         0,          0,          0,          0,          0x80000001,
+    0x1030201,  0x48c0,     0,      0,         0,          0,          0,          0,          1,
+    0xf,        0x12b5b,    0,      0,         0x8801a140, 0x7f2e,     0,          0,          0,
+    2,          1,          0,      1,         0,          0,          0,          0,          0,
+};
+
+static uint32_t real_next_record(uint8_t *data, size_t valid, struct cupti_activity **record)
+{
+    uint16_t kind;
+    memcpy(&kind, *record ? (uint8_t *)*record : data, sizeof kind);
+    record_bytes = layout_classic(CUPTI_VERSION_13_5, kind)->bytes;
+    return fake_next_record(data, valid, record);
+}
+
+static void test_a_real_record_that_is_not_finished(void **state)
+{
+    (void)state;
+    struct cupti cupti = {.cuptiActivityGetNextRecord = real_next_record};
+    uint64_t fields[ACTIVITY_KINDS_MAX];
+    memset(fields, 0xff, sizeof fields);
+    decode_init_classic(CUPTI_VERSION_13_5, fields);
+    memcpy(buffer, unfinished, sizeof unfinished);
+    assert_int_equal(decode_buffer(&cupti, buffer, sizeof unfinished, see, &seen_count), 2);
+    assert_int_equal(seen[0].kind, ACTIVITY_KERNEL);
+    assert_int_equal(seen[0].end_ns - seen[0].start_ns, 0x2427 - 0x21a7);
+    assert_int_equal(seen[0].correlation_id, 0x12b4b);
+    assert_int_equal(seen[1].kind, ACTIVITY_MEMCPY);
+    assert_int_equal(seen[1].correlation_id, 0x12b5b);
+    assert_int_equal(seen[1].start_ns | seen[1].end_ns, 0);
+    assert_int_equal(seen[1].stream_id, 0xf);
+    assert_int_equal(counters_lost(), 0);
+}
+
 static void test_layouts_of_unknown_versions(void **state)
 {
     (void)state;
@@ -400,6 +442,7 @@ int main(void)
         cmocka_unit_test_setup(test_classic_kernels_of_each_version, setup),
         cmocka_unit_test_setup(test_a_cut_classic_record_is_counted, setup),
         cmocka_unit_test_setup(test_classic_records_that_are_not_finished, setup),
+        cmocka_unit_test_setup(test_a_real_record_that_is_not_finished, setup),
         cmocka_unit_test_setup(test_layouts_of_unknown_versions, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
