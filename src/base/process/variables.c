@@ -48,6 +48,8 @@ static void make_list(char *at)
 
 #define PAGE_BYTES      4096
 #define VARIABLES_BYTES (4u << 20) /* more than a program can be started with */
+#define PASSES          8
+#define AGAIN_BYTES_MAX (256u << 10) /* with more, a variable that moves is lost */
 
 /* As memcpy(), of at most a page. False: that memory is gone. setenv() on another thread may have freed it.
  */
@@ -77,8 +79,17 @@ static bool has_room(struct copy *copy, size_t bytes)
     return true;
 }
 
-/* A variable without an equals sign is none. */
-static void add_variable(struct copy *copy, const char *variable)
+static bool has_name(const struct copy *copy, size_t until, const char *variable)
+{
+    size_t length = strcspn(variable, "=") + 1;
+    for (size_t at = 0; at < until; at += strlen(copy->text + at) + 1)
+        if (strncmp(copy->text + at, variable, length) == 0)
+            return true;
+    return false;
+}
+
+/* A variable without an equals sign is none. `known`: the end of those that are not added again. */
+static void add_variable(struct copy *copy, const char *variable, size_t known)
 {
     size_t start = copy->used, piece;
     const char *end = NULL;
@@ -93,7 +104,7 @@ static void add_variable(struct copy *copy, const char *variable)
         variable += piece;
     } while (!end);
     char *added = copy->text + start;
-    bool is_one = *added != '=' && strchr(added, '=');
+    bool is_one = *added != '=' && strchr(added, '=') && !has_name(copy, known, added);
     copy->used = is_one ? (size_t)(trim(added, copy->used - start) - copy->text) : start;
 }
 
@@ -103,8 +114,14 @@ void variables_take(void)
     char *nothing = NULL, *variable = NULL;
     if (atomic_load(&taken) || !has_room(&copy, 0))
         return;
-    for (char **at = environ; at && read_memory(&variable, at, sizeof variable) && variable; at++)
-        add_variable(&copy, variable);
+    /* unsetenv() on another thread moves those behind it, past this loop. */
+    for (size_t pass = 0, known = 0; pass < PASSES; pass++) {
+        if (pass && (copy.used == known || copy.used > AGAIN_BYTES_MAX))
+            break;
+        known = copy.used;
+        for (char **at = environ; at && read_memory(&variable, at, sizeof variable) && variable; at++)
+            add_variable(&copy, variable, known);
+    }
     copy.text[copy.used] = '\0';
     if (atomic_compare_exchange_strong(&taken, &nothing, copy.text))
         make_list(copy.text);

@@ -1,0 +1,91 @@
+/* Tests the copy of the environment, also while another thread changes it. Each test is a process of its own,
+ * because the copy is made once. */
+#include "base/process/variables.h"
+
+#include "support/apart.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#define OTHERS 100
+#define RUNS   300
+
+static atomic_bool is_changing;
+
+static void test_as_it_was(void)
+{
+    clearenv();
+    setenv("FIRST", "1", 1);
+    setenv("EMPTY", "", 1);
+    variables_take();
+    setenv("FIRST", "2", 1);
+    setenv("LATER", "1", 1);
+    assert_string_equal(variables_get("FIRST"), "1");
+    assert_string_equal(variables_get("EMPTY"), "");
+    assert_null(variables_get("LATER"));
+    assert_string_equal(variables_all()[0], "FIRST=1");
+    assert_string_equal(variables_all()[1], "EMPTY=");
+    assert_null(variables_all()[2]);
+}
+
+/* The first one of a name counts, as for getenv(). */
+static void test_odd_variables(void)
+{
+    char *odd[] = {"SAME=1", "=x", "none", "SAME=2", "LINE=x\n", "CUSPAN_LINE=x\n", NULL};
+    environ = odd;
+    variables_take();
+    assert_string_equal(variables_get("SAME"), "1");
+    assert_string_equal(variables_get("LINE"), "x");
+    assert_string_equal(variables_get("CUSPAN_LINE"), "x\n");
+    assert_null(variables_get("none"));
+}
+
+static void *change(void *unused)
+{
+    char name[32];
+    for (unsigned i = 0;; i++) {
+        snprintf(name, sizeof name, "OTHER_%u", i % OTHERS);
+        setenv(name, "value", 1);
+        if (i % 3 == 0)
+            unsetenv(name);
+        atomic_store(&is_changing, i > OTHERS);
+    }
+    return unused;
+}
+
+static void take_while_it_changes(void)
+{
+    pthread_t thread;
+    clearenv();
+    for (unsigned i = 0; i < 10; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "OTHER_%u", i * OTHERS / 10);
+        setenv(name, "before", 1);
+    }
+    setenv("WANTED", "yes", 1);
+    if (pthread_create(&thread, NULL, change, NULL) != 0)
+        abort();
+    while (!atomic_load(&is_changing)) {
+    }
+    variables_take();
+    const char *found = variables_get("WANTED");
+    assert_non_null(found);
+    assert_string_equal(found, "yes");
+}
+
+static void test_nothing_is_lost_while_it_changes(void **state)
+{
+    for (int i = 0; i < RUNS; i++)
+        run_apart(&(void *){&(body_of_test){take_while_it_changes}});
+    (void)state;
+}
+
+int main(void)
+{
+    struct CMUnitTest tests[] = {APART(test_as_it_was), APART(test_odd_variables),
+                                 cmocka_unit_test(test_nothing_is_lost_while_it_changes)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
