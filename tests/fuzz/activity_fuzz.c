@@ -51,6 +51,8 @@ static uint32_t next_record(uint8_t *data, size_t valid, struct cupti_activity *
     }
     if (at >= valid)
         return CUPTI_MAX_LIMIT_REACHED;
+    if (valid - at >= sizeof(uint32_t) && data[at + 3] & 0x80)
+        return CUPTI_INVALID_KIND; /* not finished */
     *next = (struct cupti_activity *)(data + at);
     return valid - at < sizeof(uint32_t) ? CUPTI_INVALID_KIND : CUPTI_OK;
 }

@@ -285,28 +285,37 @@ static size_t walk_packed(uint8_t *data, size_t valid, decode_visit *visit, void
     return count;
 }
 
+/* Once more, if the record at `end`, where the one before ends, is unfinished. */
+static uint32_t next_classic(const struct cupti *cupti, uint8_t *data, size_t valid, size_t end,
+                             struct cupti_activity **next)
+{
+    struct cupti_activity *before = *next;
+    uint32_t result = cupti->cuptiActivityGetNextRecord(data, valid, next);
+    if (result == CUPTI_OK || !accept_unfinished(data, end, valid))
+        return result;
+    *next = before;
+    return cupti->cuptiActivityGetNextRecord(data, valid, next);
+}
+
 /* CUPTI itself steps through classic records, so that a newer version than our tables know is still read
  * correctly. */
 static size_t walk_classic(const struct cupti *cupti, uint8_t *data, size_t valid, decode_visit *visit,
                            void *context, struct activity_record *record)
 {
     struct cupti_activity *next = NULL;
-    size_t count = 0, end = 0; /* of the last known record */
+    size_t count = 0, end = 0; /* of the record before, if its size is known */
     uint32_t result;
-    while ((result = cupti->cuptiActivityGetNextRecord(data, valid, &next)) == CUPTI_OK ||
-           accept_unfinished(data, end, valid)) {
-        if (result != CUPTI_OK)
-            continue;
+    while ((result = next_classic(cupti, data, valid, end, &next)) == CUPTI_OK) {
         const uint8_t *at = (const uint8_t *)next;
         uint16_t kind = 0;
         const struct program *program = program_at(at, valid - (size_t)(at - data), &kind);
         if (!program && kind)
             count_malformed(data, (size_t)(at - data), valid);
+        end = program ? (size_t)(at - data) + program->record_bytes : valid;
         if (!program)
             continue; /* a kind that was not requested */
         run(program, kind, at, record);
         visit(context, record);
-        end = (size_t)(at - data) + program->record_bytes;
         count++;
     }
     if (result != CUPTI_MAX_LIMIT_REACHED) /* MAX_LIMIT_REACHED is the normal end; anything else means that

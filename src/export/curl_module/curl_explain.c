@@ -4,6 +4,7 @@
 #include "export/curl_module/module_libc.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,11 +63,22 @@ static const char *proxy_variable(CURL *easy, const char *detail)
     return strstr(detail, own) ? NULL : curl_explain_proxy_variable(url);
 }
 
+/* libcurl tells the error of the last address. Without IPv6, as in many containers, that is often the IPv6
+ * address of localhost, which hides that the other one was refused. */
+static bool lacks_ipv6(CURL *easy, long code)
+{
+    const char *url = NULL;
+    curl_easy_getinfo(easy, CURLINFO_EFFECTIVE_URL, &url);
+    return code == EADDRNOTAVAIL && url && !strstr(url, "://[");
+}
+
 static void explain_no_connection(CURL *easy, const char *detail, char *to, size_t size)
 {
     long code = number(easy, CURLINFO_OS_ERRNO);
     const char *proxy = proxy_variable(easy, detail);
-    if (code == 0) {
+    if (lacks_ipv6(easy, code)) {
+        snprintf(to, size, "connection refused or not possible by IPv4, and this machine has no IPv6");
+    } else if (code == 0) {
         snprintf(to, size, "%s", *detail ? detail : "no connection");
     } else {
         char reason[128];
