@@ -47,9 +47,9 @@ static void make_list(char *at)
 }
 
 #define PAGE_BYTES      4096
-#define VARIABLES_BYTES (4u << 20) /* more than a program can be started with */
-#define PASSES          8
-#define AGAIN_BYTES_MAX (256u << 10) /* with more, a variable that moves is lost */
+#define VARIABLES_BYTES (4u << 20)   /* more than a program can be started with */
+#define PASSES          8            /* through variables that change meanwhile */
+#define AGAIN_BYTES_MAX (256u << 10) /* with more, a variable that moves may be lost */
 
 /* As memcpy(), of at most a page. False: that memory is gone. setenv() on another thread may have freed it.
  */

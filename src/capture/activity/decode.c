@@ -236,8 +236,8 @@ static const struct program *program_at(const uint8_t *data, size_t rest, uint16
     return programs[found].record_bytes <= rest ? &programs[found] : NULL;
 }
 
-/* In the kind of a record that CUPTI 13.5 delivers although the work has not ended, because its kind was
- * disabled meanwhile. Its times are zero, and it stays as it is. CUPTI refuses to step over it. */
+/* In the kind of a record that CUPTI 13.5 delivers although the work has not ended, probably because its
+ * kind was disabled meanwhile. Its times are zero, and it stays as it is. CUPTI refuses to step over it. */
 #define UNFINISHED 0x80000000u
 
 static bool accept_unfinished(uint8_t *data, size_t at, size_t valid)

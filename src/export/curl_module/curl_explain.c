@@ -1,14 +1,18 @@
 #include "export/curl_module/curl_explain.h"
 
 #include "base/files.h"
+#include "base/process/high_fd.h"
 #include "export/curl_module/module_libc.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 /* X509_V_ERR codes of OpenSSL: libcurl itself reports only "problem with the certificate". */
 #define VERIFY_TOO_EARLY   9
@@ -67,9 +71,17 @@ static const char *proxy_variable(CURL *easy, const char *detail)
  * address of localhost, which hides that the other one was refused. */
 static bool lacks_ipv6(CURL *easy, long code)
 {
+    const struct sockaddr_in6 self = {
+        .sin6_family = AF_INET6, .sin6_port = htons(1), .sin6_addr = IN6ADDR_LOOPBACK_INIT};
     const char *url = NULL;
     curl_easy_getinfo(easy, CURLINFO_EFFECTIVE_URL, &url);
-    return code == EADDRNOTAVAIL && url && !strstr(url, "://[");
+    if (code != EADDRNOTAVAIL || !url || strstr(url, "://["))
+        return false;
+    int probe = high_fd(socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0)); /* sends nothing */
+    bool lacks = probe < 0 || connect(probe, (const struct sockaddr *)&self, sizeof self) != 0;
+    if (probe >= 0)
+        close(probe);
+    return lacks;
 }
 
 static void explain_no_connection(CURL *easy, const char *detail, char *to, size_t size)
