@@ -140,7 +140,7 @@ static void start_released(const struct error *why)
     note_release();
 }
 
-enum status capture_start(const struct settings *frozen, const char *self_env_folder, bool by_program,
+enum status capture_start(const struct settings *frozen, const char *self_env_folder,
                           struct capture_info *info, struct error *err)
 {
     settings = frozen;
@@ -154,10 +154,8 @@ enum status capture_start(const struct settings *frozen, const char *self_env_fo
     clock_init();
     gpu_counters_start(settings, &cupti);
     pm_sampling_start(settings, &cupti);
-    bool will_sleep = sleep_control_is_foreseen(settings, by_program);
-    other_tools_join(settings, cupti.path, switches_can_share(&cupti, settings),
-                     will_sleep && !cupti.replay_clock, switches_pause);
-    status = switches_on(&cupti, settings, will_sleep, err);
+    other_tools_join(settings, cupti.path, switches_can_share(&cupti, settings), switches_pause);
+    status = switches_on(&cupti, settings, err);
     bool waits = status != STATUS_OK && switches_are_held() && other_tools_may_release();
     if (status != STATUS_OK && !waits) {
         other_tools_leave();

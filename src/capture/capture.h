@@ -51,10 +51,9 @@ bool capture_is_on(void);
 const char *capture_recorded_links(const char *uuid);
 
 /* Loads CUPTI, subscribes, and enables what the settings select. `self_env_folder` is the folder of
- * libcuspan.so. `by_program` means that the program started capture, or a request did, so that it may be
- * stopped again. On failure everything is disabled and `err` has one line with the reason and a fix;
- * allocated memory stays allocated. */
-enum status capture_start(const struct settings *settings, const char *self_env_folder, bool by_program,
+ * libcuspan.so. On failure everything is disabled and `err` has one line with the reason and a fix; allocated
+ * memory stays allocated. */
+enum status capture_start(const struct settings *settings, const char *self_env_folder,
                           struct capture_info *info, struct error *err) MUST_CHECK;
 
 /* Delivers what was captured since the last round: first the calls, then the activity records of buffers that

@@ -162,7 +162,7 @@ static uint32_t enable_locked(cuptiActivityEnable_v2_fn *enable, uint32_t kind)
 {
     if (tool.is_clock_old)
         (void)share_set_clock_locked(NULL);
-    return note_kind(enable(tool.real, kind, NULL), kind, true);
+    return note_kind(share_switch_locked(enable, kind), kind, true);
 }
 
 uint32_t cuptiActivityEnable(uint32_t kind)
@@ -186,7 +186,7 @@ uint32_t cuptiActivityDisable(uint32_t kind)
     TOOL_CALL(share_touch);
     if (way != SHARE_BESIDE)
         return note_kind(REAL(cuptiActivityDisable, kind), kind, false);
-    BESIDE(note_kind(share_real()->cuptiActivityDisable_v2(tool.real, kind, NULL), kind, false));
+    BESIDE(note_kind(share_switch_locked(share_real()->cuptiActivityDisable_v2, kind), kind, false));
 }
 
 /* A subscriber enables a kind for all contexts or none. */

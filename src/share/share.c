@@ -8,9 +8,9 @@
 #include <sys/auxv.h>
 #include <time.h>
 
-#define NS_PER_SECOND      1000000000ull
-#define TOOL_FLUSH_WAIT_MS 1000 /* after a longer wait, the tool gets some records one flush later */
-#define KIND_KERNEL        10   /* CONCURRENT_KERNEL, the kind that tools use */
+#define NS_PER_SECOND 1000000000ull
+#define TURN_WAIT_MS  1000 /* after a longer wait for a flush, the tool gets some records one flush later */
+#define KIND_KERNEL   10   /* CONCURRENT_KERNEL, the kind that tools use */
 
 struct tool tool;
 
@@ -237,14 +237,43 @@ static uint32_t kind_at(uint32_t place)
     return place == 0 ? KIND_KERNEL : place <= KIND_KERNEL ? place - 1 : place;
 }
 
+/* Held by flushes and by switches of the tool's kinds, which CUPTI does not survive during a flush
+ * (docs/cupti.md). Recursive because the tool's buffer function may flush. Waits are bounded because the tool
+ * may hold a lock that this function needs. */
+static pthread_mutex_t flushing = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+static bool flush_begin(uint32_t wait_ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += wait_ms % 1000 * 1000000;
+    until.tv_sec += wait_ms / 1000 + until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    return pthread_mutex_timedlock(&flushing, &until) == 0;
+}
+
+static void flush_end(bool had_turn)
+{
+    if (had_turn)
+        pthread_mutex_unlock(&flushing);
+}
+
+uint32_t share_switch_locked(cuptiActivityEnable_v2_fn *call, uint32_t kind)
+{
+    bool has_turn = flush_begin(TURN_WAIT_MS);
+    uint32_t result = call(tool.real, kind, NULL);
+    flush_end(has_turn);
+    return result;
+}
+
 static void switch_kinds(uint64_t kinds, bool on)
 {
     for (uint32_t i = 0; i < 64; i++) {
         uint32_t kind = kind_at(on ? i : 63 - i);
         if (!(kinds >> kind & 1))
             continue;
-        (void)(on ? agents_calls.cuptiActivityEnable_v2 : agents_calls.cuptiActivityDisable_v2)(tool.real,
-                                                                                                kind, NULL);
+        (void)share_switch_locked(
+            on ? agents_calls.cuptiActivityEnable_v2 : agents_calls.cuptiActivityDisable_v2, kind);
     }
 }
 
@@ -258,6 +287,7 @@ uint32_t share_set_clock_locked(cupti_timestamp_fn *clock)
     tool.is_clock_old = false;
     if (tool.has_clock && atomic_load(&tool.clock) == clock)
         return CUPTI_OK;
+    bool has_turn = flush_begin(TURN_WAIT_MS); /* before the agent's, as in its flush */
     if (there && there->on_pause)
         there->on_pause(true);
     switch_kinds(on, false);
@@ -266,6 +296,7 @@ uint32_t share_set_clock_locked(cupti_timestamp_fn *clock)
     switch_kinds(on, true);
     if (there && there->on_pause)
         there->on_pause(false);
+    flush_end(has_turn);
     return result;
 }
 
@@ -325,25 +356,6 @@ void share_note_callback_locked(bool on, uint32_t domain, uint32_t cbid)
         tool.callbacks[tool.callback_count++] = noted;
 }
 
-/* Recursive because the tool's buffer function may flush. Waits are bounded because the tool may hold a lock
- * that this function needs. */
-static pthread_mutex_t flushing = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-
-static bool flush_begin(uint32_t wait_ms)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += wait_ms % 1000 * 1000000;
-    until.tv_sec += wait_ms / 1000 + until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    return pthread_mutex_timedlock(&flushing, &until) == 0;
-}
-
-static void flush_end(void)
-{
-    pthread_mutex_unlock(&flushing);
-}
-
 /* A flush returns the records of all subscribers, and a forced one also takes those of the agent that are not
  * complete. So nothing is flushed if CUPTI has nothing of the tool: PyTorch's profiler forces a flush after
  * its end, before it ends CUPTI. */
@@ -353,11 +365,10 @@ uint32_t share_flush(uint32_t flag)
         share_give_held();
         return CUPTI_OK;
     }
-    bool is_alone = flush_begin(TOOL_FLUSH_WAIT_MS);
+    bool is_alone = flush_begin(TURN_WAIT_MS);
     uint32_t result = agents_calls.cuptiActivityFlushAll(flag);
     share_give_held();
-    if (is_alone)
-        flush_end();
+    flush_end(is_alone);
     return result;
 }
 
@@ -534,12 +545,6 @@ static bool agents_flush_begin(uint32_t wait_ms)
     return flush_begin(wait_ms);
 }
 
-static void agents_flush_end(bool had_turn)
-{
-    if (had_turn)
-        flush_end();
-}
-
 __attribute__((visibility("default"))) const struct share_api *cuspan_share_api(void)
 {
     static const struct share_api api = {.bytes = sizeof api,
@@ -550,7 +555,7 @@ __attribute__((visibility("default"))) const struct share_api *cuspan_share_api(
                                          .is_tool_recording = is_tool_recording,
                                          .pause = pause_tool,
                                          .flush_begin = agents_flush_begin,
-                                         .flush_end = agents_flush_end,
+                                         .flush_end = flush_end,
                                          .take_back = take_back,
                                          .redirect = share_redirect};
     return &api;

@@ -66,6 +66,8 @@ uint32_t share_set_clock_locked(cupti_timestamp_fn *clock);
 /* Both with the lock held. */
 uint32_t share_subscribe_locked(cupti_callback_fn *callback, void *userdata);
 uint32_t share_unsubscribe_locked(void);
+/* BESIDE: enables or disables a kind of the tool, not during a flush. */
+uint32_t share_switch_locked(cuptiActivityEnable_v2_fn *call, uint32_t kind);
 /* BESIDE: the tool's flush. Without the lock. */
 uint32_t share_flush(uint32_t flag);
 /* Finalizes CUPTI from the tool's point of view; the agent's part stays. Without the lock. */

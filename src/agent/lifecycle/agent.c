@@ -227,7 +227,7 @@ static void on_other_tool(void)
     host_call_end(call);
 }
 
-static enum status start(bool by_program, struct error *err)
+static enum status start(struct error *err)
 {
     const char *folder = self_env_folder();
     struct pipeline_options options = {.settings = &settings,
@@ -242,7 +242,7 @@ static enum status start(bool by_program, struct error *err)
     settings.steps.are_limited = step_rules.is_limited && settings.sampler != SAMPLER_ALWAYS_OFF;
     /* Capture starts first: if it fails, the host gets no thread and no TLS library. Until the pipeline
      * runs, rings and buffers hold what it captures. */
-    enum status status = capture_start(&settings, folder, by_program, &info, err);
+    enum status status = capture_start(&settings, folder, &info, err);
     if (status != STATUS_OK)
         return status;
     steps_start(&step_rules, settings.steps.nvtx_pattern);
@@ -295,11 +295,10 @@ static enum agent_state refuse(enum agent_state refused, const char *reason)
     return refused;
 }
 
-/* `by_program`: the program or one of its requests asked for the agent. */
-static enum agent_state run(bool by_program)
+static enum agent_state run(void)
 {
     struct error err = {""};
-    if (start(by_program, &err) != STATUS_OK) {
+    if (start(&err) != STATUS_OK) {
         log_error("%s; this process is not traced", err.text);
         return refuse(AGENT_OFF, err.text);
     }
@@ -357,7 +356,7 @@ static enum agent_state begin(bool is_asked_for)
     begun_ns = clock_now_ns();
     begin_control();
     const char *reason = reason_to_wait();
-    return !reason || is_asked_for ? run(is_asked_for) : lie_dormant(reason);
+    return !reason || is_asked_for ? run() : lie_dormant(reason);
 }
 
 /* Moves from `from` to BEGINNING; false if the state is another. */
@@ -391,7 +390,7 @@ enum agent_answer agent_start(void)
     if (take_state(AGENT_NONE)) {
         set_state(begin(true));
     } else if (take_state(AGENT_DORMANT)) {
-        set_state(run(true));
+        set_state(run());
     } else {
         if (settled_state(START_WAIT_NS) != AGENT_RUNNING || getpid() != owner)
             return AGENT_FAILED;
@@ -501,7 +500,7 @@ static void *run_on_own_thread(void *unused)
     thread_is_ours = true;
     prctl(PR_SET_NAME, "cuspan/start");
     cpu_time_start(OWN_CONTROL);
-    set_state(run(true));
+    set_state(run());
     return NULL;
 }
 

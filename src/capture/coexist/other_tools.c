@@ -55,7 +55,7 @@ static struct share_agent agent = {.on_tool = on_tool};
 
 /* With auto, tools share CUPTI only where graphs show their nodes anyway, because the first subscriber
  * chooses that for all. */
-static enum share_way wanted_way(const struct settings *settings, bool can_share, bool will_sleep)
+static enum share_way wanted_way(const struct settings *settings, bool can_share)
 {
     switch (settings->cupti.others) {
     case OTHERS_HOLD:
@@ -63,19 +63,18 @@ static enum share_way wanted_way(const struct settings *settings, bool can_share
     case OTHERS_SHARE:
         return can_share ? SHARE_BESIDE : SHARE_GIVES_WAY;
     case OTHERS_AUTO:
-        return can_share && !will_sleep && settings_have_graph_nodes(settings) ? SHARE_BESIDE
-                                                                               : SHARE_GIVES_WAY;
+        return can_share && settings_have_graph_nodes(settings) ? SHARE_BESIDE : SHARE_GIVES_WAY;
     case OTHERS_GIVE_WAY:
         break;
     }
     return SHARE_GIVES_WAY;
 }
 
-void other_tools_join(const struct settings *settings, const char *path, bool can_share, bool will_sleep,
+void other_tools_join(const struct settings *settings, const char *path, bool can_share,
                       void (*on_pause)(bool begins))
 {
     enum cupti_others others = settings->cupti.others;
-    enum share_way wanted = wanted_way(settings, can_share, will_sleep);
+    enum share_way wanted = wanted_way(settings, can_share);
     may_give_way = others == OTHERS_AUTO || wanted == SHARE_GIVES_WAY;
     if (others == OTHERS_SHARE && wanted != SHARE_BESIDE)
         log_warn("distribution.cuspan.cupti.others: share needs the subscriber API of CUPTI 13.3 and later, "

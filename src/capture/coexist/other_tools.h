@@ -23,7 +23,7 @@ const char *other_tools_cupti_path(void);
 /* Capture is about to subscribe to the CUPTI at `path`, which supports several subscribers if `can_share`.
  * `on_pause` is called on another tool's thread and pauses our records (switches_pause). Logs one line if the
  * settings cannot be met. */
-void other_tools_join(const struct settings *settings, const char *path, bool can_share, bool will_sleep,
+void other_tools_join(const struct settings *settings, const char *path, bool can_share,
                       void (*on_pause)(bool begins));
 /* Capture has subscribed to the CUPTI at `path`, which must stay valid: no other tool has a subscription of
  * its own now, and from now on, their calls come to us. Without effect if the settings say to hold. */

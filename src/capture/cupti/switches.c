@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/process/host_call.h"
+#include "base/process/host_mutex.h"
 #include "capture/activity/buffers.h"
 #include "capture/callbacks/callbacks.h"
 #include "capture/activity/decode.h"
@@ -19,9 +20,10 @@
 #include <string.h>
 #include <time.h>
 
-#define FLUSH_WAIT_MS        1000 /* for another tool's flush, in a flush of everything */
-#define GRAPHS_WAIT_MS       2000 /* for another thread that enables graph records, once */
-#define GRAPHS_WAIT_SLICE_NS 1000000
+#define FLUSH_WAIT_MS  1000 /* for another tool's flush, in a flush of everything */
+#define GRAPHS_WAIT_MS 2000 /* for another thread that enables graph records, once */
+#define TURN_WAIT_MS   1000 /* for a flush or a switch that does not end, once */
+#define SLICE_NS       1000000
 
 static const struct cupti *cupti;
 static const struct settings *settings;
@@ -34,32 +36,55 @@ static _Atomic uint32_t graphs_refusal; /* CUPTI's result for them, until it is 
 static bool unified_memory_is_due; /* enable once CUDA is initialized, which the first captured call shows */
 
 /* CUPTI requires serialized enable and disable calls. Held for microseconds, except when graph records are
- * enabled (0.2 to 0.4 ms); never while CUPTI flushes. */
+ * enabled (0.2 to 0.4 ms), and while a switch waits for its turn. */
 static pthread_mutex_t switching;
+/* Held by a flush, and by a switch of records in addition to `switching`: a switch during a flush crashes
+ * CUPTI or never returns (13.5; tests/gpu/programs/buffer_race.cu). */
+static pthread_mutex_t turns;
+static atomic_bool is_turn_stuck; /* waited for in vain; not again until it ends */
+static bool has_pause_turn;       /* guarded by `switching` */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool are_records_on;            /* kinds that are disabled while asleep; guarded by `switching` */
+static bool are_records_on;            /* guarded by `switching` */
 static const char *_Atomic last_error; /* last reason for which CUPTI refused to flush or to be disabled */
 
-/* Priority inheritance, so that a waiting real-time thread of the host is not delayed by a preempted
- * holder. */
-static void make_mutex(void)
+static void make_mutexes(void)
 {
-    pthread_mutexattr_t inherits;
-    pthread_mutexattr_init(&inherits);
-    pthread_mutexattr_setprotocol(&inherits, PTHREAD_PRIO_INHERIT);
-    pthread_mutex_init(&switching, &inherits);
-    pthread_mutexattr_destroy(&inherits);
+    host_mutex_init(&switching);
+    host_mutex_init(&turns);
 }
 
-void switches_lock(void)
+/* pthread_mutex_timedlock(), unlike nanosleep(), is no cancellation point. False: not locked. */
+static bool lock_within_slice(pthread_mutex_t *mutex)
 {
-    pthread_once(&once, make_mutex);
-    pthread_mutex_lock(&switching);
+    struct timespec slice;
+    clock_gettime(CLOCK_REALTIME, &slice);
+    slice.tv_nsec += SLICE_NS;
+    slice.tv_sec += slice.tv_nsec / (long)NS_PER_SECOND;
+    slice.tv_nsec %= (long)NS_PER_SECOND;
+    return pthread_mutex_timedlock(mutex, &slice) == 0;
 }
 
-void switches_unlock(void)
+/* False: no turn. The caller then goes on, because a program that waits for CUPTI forever would be worse. */
+static bool turn_begin(void)
 {
-    pthread_mutex_unlock(&switching);
+    if (pthread_mutex_trylock(&turns) == 0)
+        return true;
+    uint64_t give_up_ns = clock_monotonic_ns() + TURN_WAIT_MS * NS_PER_MS;
+    while (!atomic_load(&is_turn_stuck)) {
+        if (lock_within_slice(&turns))
+            return true;
+        if (clock_monotonic_ns() > give_up_ns)
+            atomic_store(&is_turn_stuck, true);
+    }
+    return false;
+}
+
+static void turn_end(bool had_turn)
+{
+    if (!had_turn)
+        return;
+    atomic_store(&is_turn_stuck, false);
+    pthread_mutex_unlock(&turns);
 }
 
 static enum status fail(struct error *err, const char *what, uint32_t result)
@@ -232,30 +257,6 @@ static bool is_enabled(uint16_t kind)
 {
     return selection_has_activity(settings, kind) &&
            !(kind == ACTIVITY_UNIFIED_MEMORY && unified_memory_is_due);
-}
-
-/* All kinds but those that describe devices and contexts, which are reported once, and graph records, which
- * a graph needs from its instantiation on. */
-static bool goes_off_in_sleep(uint16_t kind)
-{
-    bool stays = kind == ACTIVITY_DEVICE || kind == ACTIVITY_CONTEXT || kind == ACTIVITY_GRAPH_TRACE;
-    return is_enabled(kind) && !stays;
-}
-
-void switches_records(bool on)
-{
-    if (uses_subscriber_api)
-        return;
-    for (uint16_t i = 0; i < ACTIVITY_KINDS_MAX; i++) {
-        uint16_t kind = kind_at(on ? i : (uint16_t)(ACTIVITY_KINDS_MAX - 1 - i));
-        if (!goes_off_in_sleep(kind))
-            continue;
-        uint32_t result = on ? enable_kind(kind) : disable_kind(kind);
-        if (result != CUPTI_OK)
-            log_debug("CUPTI could not enable or disable records of kind %s: %s", activity_table[kind].name,
-                      cupti_result_text(cupti, result));
-    }
-    are_records_on = on;
 }
 
 static bool has_driver_calls(void)
@@ -432,29 +433,21 @@ static void start_graphs(void)
 {
     if (!atomic_load(&graphs_are_due) || !subscriber || atomic_load(&mode_now) == MODE_OFF)
         return;
-    bool is_asleep = !are_records_on;
+    bool has_turn = turn_begin();
     thread_is_ours = true; /* CUDA calls that CUPTI makes meanwhile are not the program's */
-    if (is_asleep)         /* kernel records are always the first and the last ones (kind_at()) */
-        switches_records(true);
     atomic_store(&graphs_refusal, enable_kind(ACTIVITY_GRAPH_TRACE));
-    if (is_asleep)
-        switches_records(false);
     thread_is_ours = false;
+    turn_end(has_turn);
     atomic_store(&graphs_are_due, false); /* last: other threads need not wait any more */
 }
 
-/* On a host thread. In slices, because a stop of the agent may hold the lock and wait for this thread.
- * pthread_mutex_timedlock(), unlike nanosleep(), is no cancellation point. False: not locked. */
+/* On a host thread. In slices, because a stop of the agent may hold the lock and wait for this thread. False:
+ * not locked. */
 static bool lock_for_graphs(void)
 {
     uint64_t give_up_ns = clock_monotonic_ns() + GRAPHS_WAIT_MS * NS_PER_MS;
     while (atomic_load(&graphs_are_due) && atomic_load(&mode_now) != MODE_OFF) {
-        struct timespec slice;
-        clock_gettime(CLOCK_REALTIME, &slice);
-        slice.tv_nsec += GRAPHS_WAIT_SLICE_NS;
-        slice.tv_sec += slice.tv_nsec / (long)NS_PER_SECOND;
-        slice.tv_nsec %= (long)NS_PER_SECOND;
-        if (pthread_mutex_timedlock(&switching, &slice) == 0)
+        if (lock_within_slice(&switching))
             return true;
         if (clock_monotonic_ns() > give_up_ns)
             atomic_store(&graphs_are_due, false); /* CUPTI hangs; executions without records are counted */
@@ -469,7 +462,7 @@ static void on_graph(void)
     struct host_call call = host_call_begin();
     if (lock_for_graphs()) {
         start_graphs();
-        switches_unlock();
+        pthread_mutex_unlock(&switching);
     }
     host_call_end(call);
 }
@@ -484,11 +477,11 @@ static void log_refused_graphs(void)
 
 static void start_unified_memory(void)
 {
-    switches_lock();
+    pthread_mutex_lock(&switching);
     unified_memory_is_due = false;
     if (unified_memory_configure(cupti) && are_records_on)
         enable_kind(ACTIVITY_UNIFIED_MEMORY);
-    switches_unlock();
+    pthread_mutex_unlock(&switching);
 }
 
 bool switches_can_share(const struct cupti *loaded, const struct settings *frozen)
@@ -496,12 +489,11 @@ bool switches_can_share(const struct cupti *loaded, const struct settings *froze
     return loaded->has_subscriber_api && frozen->cupti.api != CUPTI_API_CLASSIC;
 }
 
-static enum status choose_api(bool will_sleep, struct error *err)
+static enum status choose_api(struct error *err)
 {
     /* give-way disables and enables records as other tools come and go, which is best with the classic API.
      * auto has the same API as hold, because most programs have no other tool. */
-    bool prefers_classic = (will_sleep && !cupti->replay_clock && !other_tools_share()) ||
-                           settings->cupti.others == OTHERS_GIVE_WAY;
+    bool prefers_classic = settings->cupti.others == OTHERS_GIVE_WAY;
     uses_subscriber_api = switches_can_share(cupti, settings) &&
                           (settings->cupti.api == CUPTI_API_SUBSCRIBER || !prefers_classic);
     if (settings->cupti.api == CUPTI_API_SUBSCRIBER && !uses_subscriber_api)
@@ -561,13 +553,12 @@ static enum status subscribe_and_enable(bool is_again, struct error *err)
     return status;
 }
 
-enum status switches_on(const struct cupti *loaded, const struct settings *frozen, bool will_sleep,
-                        struct error *err)
+enum status switches_on(const struct cupti *loaded, const struct settings *frozen, struct error *err)
 {
-    pthread_once(&once, make_mutex);
+    pthread_once(&once, make_mutexes);
     cupti = loaded;
     settings = frozen;
-    enum status status = choose_api(will_sleep, err);
+    enum status status = choose_api(err);
     return status == STATUS_OK ? subscribe_and_enable(false, err) : status;
 }
 
@@ -634,8 +625,9 @@ const char *switches_take_error(void)
 /* A flush affects all subscribers, and a forced one would take the other tool's unfinished records. */
 static void flush_all(bool everything)
 {
-    bool is_forced = everything && !other_tools_are_recording();
+    bool is_forced = everything && !other_tools_are_recording(), has_turn = turn_begin();
     uint32_t result = cupti->cuptiActivityFlushAll(is_forced ? CUPTI_FLUSH_FORCED : CUPTI_FLUSH_DEFAULT);
+    turn_end(has_turn);
     note_error(result);
     if (result != CUPTI_OK) /* records kept inside CUPTI cannot be counted */
         log_once(log_warn, "CUPTI does not deliver its records (%s); GPU spans may be missing",
@@ -658,22 +650,30 @@ static void disable_kinds(void)
             disable_kind(kind_at(place - 1));
 }
 
+static void disable_kinds_in_turn(void)
+{
+    bool has_turn = turn_begin();
+    disable_kinds();
+    are_records_on = false;
+    turn_end(has_turn);
+}
+
 void switches_quiet(void)
 {
     atomic_store(&mode_now, MODE_OFF);
-    switches_lock();
+    pthread_mutex_lock(&switching);
     if (subscriber)
-        disable_kinds();
-    are_records_on = false;
-    switches_unlock();
+        disable_kinds_in_turn();
+    pthread_mutex_unlock(&switching);
 }
 
 void switches_pause(bool begins)
 {
     if (begins) {
-        switches_lock();
+        pthread_mutex_lock(&switching);
         is_paused = subscriber && are_records_on;
         if (is_paused) {
+            has_pause_turn = turn_begin();
             disable_kinds();
             counter_add(COUNTER_pauses, 1);
         }
@@ -682,8 +682,9 @@ void switches_pause(bool begins)
     for (uint16_t place = 0; is_paused && place < ACTIVITY_KINDS_MAX; place++)
         if (is_enabled(kind_at(place)))
             (void)enable_kind(kind_at(place));
+    turn_end(is_paused && has_pause_turn);
     is_paused = false;
-    switches_unlock();
+    pthread_mutex_unlock(&switching);
 }
 
 void switches_off(void)
@@ -692,12 +693,11 @@ void switches_off(void)
     if (!subscriber)
         return;
     log_refused_graphs();
-    switches_lock();
+    pthread_mutex_lock(&switching);
     cupti_subscriber_handle ended = subscriber;
-    disable_kinds();
-    are_records_on = false;
+    disable_kinds_in_turn();
     subscriber = NULL;
-    switches_unlock();
+    pthread_mutex_unlock(&switching);
     /* Without the lock, for which a callback may wait that CUPTI waits for. */
     note_error(cupti->cuptiUnsubscribe(ended));
 }

@@ -12,10 +12,10 @@
 /* Whether this CUPTI accepts several subscribers, and the settings its API for that. */
 bool switches_can_share(const struct cupti *cupti, const struct settings *settings);
 
-/* Chooses one of CUPTI's two APIs (with `will_sleep` the one that can sleep, unless the settings choose),
- * subscribes, and enables calls, kinds and fields. Borrows both structs permanently. On failure everything is
- * disabled. UNSUPPORTED, UNAVAILABLE (another tool is subscribed, or CUPTI refuses). */
-enum status switches_on(const struct cupti *cupti, const struct settings *settings, bool will_sleep,
+/* Chooses one of CUPTI's two APIs, subscribes, and enables calls, kinds and fields, which stay enabled in
+ * sleep (docs/cupti.md). Borrows both structs permanently. On failure everything is disabled. UNSUPPORTED,
+ * UNAVAILABLE (another tool is subscribed, or CUPTI refuses). */
+enum status switches_on(const struct cupti *cupti, const struct settings *settings,
                         struct error *err) MUST_CHECK;
 
 /* The chosen API; false before switches_on(). */
@@ -35,13 +35,6 @@ void switches_count_dropped(void);
 /* Returns, and resets, why CUPTI refused to flush or to be disabled; NULL if it did not. The text is
  * static. */
 const char *switches_take_error(void);
-
-/* switches_records() enables or disables activity records, for sleeping. Call it between lock and unlock,
- * which any thread may hold for microseconds. Work launched earlier keeps its record. With the subscriber
- * API, records stay enabled (sleep_control.h). */
-void switches_lock(void);
-void switches_unlock(void);
-void switches_records(bool on);
 
 /* Stops all records and callbacks. Records of earlier work still arrive. */
 void switches_quiet(void);

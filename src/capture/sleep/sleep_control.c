@@ -2,13 +2,11 @@
 
 #include "base/clock.h"
 #include "base/accounting/counters.h"
-#include "base/log.h"
-#include "base/process/host_call.h"
 #include "capture/callbacks/callbacks.h"
 #include "capture/sleep/active_contexts.h"
 #include "capture/sleep/mode.h"
+#include "capture/sleep/sleep_lock.h"
 #include "capture/context/sdk_context.h"
-#include "capture/cupti/switches.h"
 #include "capture/callbacks/threads.h"
 
 #include <stdatomic.h>
@@ -21,12 +19,12 @@ static struct {
     atomic_bool sleeps;     /* no sampled request in flight */
     struct {
         uint64_t begin_ns, end_ns; /* UINT64_MAX: not over */
-    } times[TIMES_KEPT]; /* ring of sleep periods, indexed by `asleep_count`; guarded by switches_lock(), as
+    } times[TIMES_KEPT]; /* ring of sleep periods, indexed by `asleep_count`; guarded by sleep_lock(), as
                             is every change of active_contexts_is_asleep */
     uint32_t asleep_count;
     uint64_t asleep_since_ns;         /* by the timer's clock */
     _Atomic uint64_t ending_ns;       /* limit for calls in progress to return */
-    _Atomic uint64_t ending_until_ns; /* changed under switches_lock() */
+    _Atomic uint64_t ending_until_ns; /* changed under sleep_lock() */
 
     /* Set at the start, or owned by the pipeline thread. */
     enum sleep_when when;
@@ -40,26 +38,22 @@ static bool is_wanted(void)
     return atomic_load(&state.is_tracing) && (!atomic_load(&state.sleeps) || active_contexts_count() > 0);
 }
 
-/* Records first, then callbacks, and in reverse when falling asleep: a captured call always has its GPU work
- * recorded. GPU work without a call, which remains, is handled by correlate. */
+/* CUPTI's records stay enabled in sleep. GPU work without a captured call is handled by correlate. */
 static void wake_up(void)
 {
     if (!atomic_load(&state.runs)) /* in a forked child the lock might never be released */
         return;
-    struct host_call call = host_call_begin(); /* CUPTI may have cancellation points */
-    switches_lock();
+    sleep_lock();
     if (mode_is_ending() && is_wanted())
         mode_resume();
     if (atomic_load(&state.runs) && atomic_load(&active_contexts_is_asleep) && is_wanted()) {
-        switches_records(true);
         threads_wake();
         mode_wake(state.is_replay ? 0 : clock_ticks());
         counter_add(COUNTER_asleep_ns, clock_monotonic_ns() - state.asleep_since_ns);
         state.times[(state.asleep_count - 1) % TIMES_KEPT].end_ns = clock_now_ns();
         atomic_store(&active_contexts_is_asleep, false);
     }
-    switches_unlock();
-    host_call_end(call);
+    sleep_unlock();
 }
 
 /* With the lock held. */
@@ -73,20 +67,19 @@ static void begin_time_asleep(void)
  * by is_wanted(). After a stop by the program, only if its calls need not be waited for any more. */
 static bool fall_asleep(bool has_ended)
 {
-    switches_lock();
+    sleep_lock();
     bool was_asleep = atomic_exchange(&active_contexts_is_asleep, true);
     bool may_fall = has_ended || !mode_is_ending();
     bool falls = !was_asleep && may_fall && atomic_load(&state.runs) && !is_wanted();
     if (falls) {
         mode_sleep();
-        switches_records(false);
         state.asleep_since_ns = clock_monotonic_ns();
         begin_time_asleep();
         counter_add(COUNTER_sleeps, 1);
     } else {
         atomic_store(&active_contexts_is_asleep, was_asleep);
     }
-    switches_unlock();
+    sleep_unlock();
     return falls;
 }
 
@@ -94,13 +87,13 @@ static bool fall_asleep(bool has_ended)
  * under one lock, otherwise capture could fall asleep in between, as if nothing had to be waited for. */
 static bool begin_to_end(void)
 {
-    switches_lock();
+    sleep_lock();
     bool was_tracing = atomic_exchange(&state.is_tracing, false);
     if (was_tracing && atomic_load(&state.runs)) {
         atomic_store(&state.ending_until_ns, clock_monotonic_ns() + atomic_load(&state.ending_ns));
         mode_end();
     }
-    switches_unlock();
+    sleep_unlock();
     return was_tracing;
 }
 
@@ -112,7 +105,7 @@ void sleep_control_set_ending(uint32_t wait_ms)
 bool sleep_control_slept_between(uint64_t from_ns, uint64_t until_ns)
 {
     bool slept = false;
-    switches_lock();
+    sleep_lock();
     uint32_t kept = state.asleep_count < TIMES_KEPT ? state.asleep_count : TIMES_KEPT;
     for (uint32_t i = 1; i <= kept && !slept; i++) {
         uint32_t at = (state.asleep_count - i) % TIMES_KEPT;
@@ -121,7 +114,7 @@ bool sleep_control_slept_between(uint64_t from_ns, uint64_t until_ns)
             break; /* older periods end even earlier */
         slept = until_ns >= state.times[at].begin_ns;
     }
-    switches_unlock();
+    sleep_unlock();
     return slept;
 }
 
@@ -129,10 +122,10 @@ uint64_t sleep_control_asleep_ns(void)
 {
     if (!atomic_load(&state.runs) || !atomic_load(&active_contexts_is_asleep))
         return 0;
-    switches_lock();
+    sleep_lock();
     bool is_asleep = atomic_load(&state.runs) && atomic_load(&active_contexts_is_asleep);
     uint64_t ns = is_asleep ? clock_monotonic_ns() - state.asleep_since_ns : 0;
-    switches_unlock();
+    sleep_unlock();
     return ns;
 }
 
@@ -159,28 +152,13 @@ bool sleep_control_is_tracing(void)
     return atomic_load(&state.is_tracing);
 }
 
-/* In the callback of cudaProfilerStart or cudaProfilerStop, if the user asked for it. Besides the
- * program's first graph (switches.c), the only place where a callback enables or disables records, and may
- * wait for another thread that does. */
+/* In the callback of cudaProfilerStart or cudaProfilerStop, if the user asked for it. */
 static void on_bound(bool begins)
 {
-    struct host_call call = host_call_begin();
     if (begins)
         sleep_control_begin_tracing();
     else
         sleep_control_end_tracing();
-    host_call_end(call);
-}
-
-bool sleep_control_is_foreseen(const struct settings *settings, bool by_program)
-{
-    if (settings->record_file)
-        return false;
-    if (settings_keep_awake(settings))
-        return by_program || settings->capture.cuda_profiler;
-    bool is_part_sampled = settings->sampler == SAMPLER_TRACE_ID_RATIO && settings->sampler_ratio < 1;
-    return by_program || settings->capture.cuda_profiler || settings->sampling.sleep == SLEEP_ALWAYS ||
-           (settings->sampling.sleep == SLEEP_AUTO && (is_part_sampled || settings->steps.are_limited));
 }
 
 void sleep_control_start(const struct settings *settings, bool is_replay)
@@ -204,23 +182,23 @@ void sleep_control_suspend(void)
 {
     if (!atomic_load(&state.runs))
         return;
-    switches_lock();
+    sleep_lock();
     if (atomic_load(&active_contexts_is_asleep)) /* continue the current period */
         counter_add(COUNTER_asleep_ns, clock_monotonic_ns() - state.asleep_since_ns);
     else
         begin_time_asleep();
     atomic_store(&state.runs, false);
     atomic_store(&active_contexts_is_asleep, false);
-    switches_unlock();
+    sleep_unlock();
 }
 
 void sleep_control_resume(void)
 {
-    switches_lock();
+    sleep_lock();
     state.times[(state.asleep_count - 1) % TIMES_KEPT].end_ns = clock_now_ns();
     state.changes_seen = active_contexts_changes();
     atomic_store(&state.runs, true);
-    switches_unlock();
+    sleep_unlock();
     if (!is_wanted())
         fall_asleep(true);
 }
@@ -253,17 +231,6 @@ static bool may_sleep(void)
            (is_attached_seen && state.is_session_unsampled);
 }
 
-/* Once, if sleeping saves less than the user may expect. */
-static void log_how_it_sleeps(void)
-{
-    if (switches_use_subscriber_api())
-        log_once(
-            log_info,
-            "cuspan sleeps while no sampled request is in flight, but CUPTI's records stay enabled because "
-            "the subscriber API cannot toggle them safely; set distribution.cuspan.sampling.sleep to always, "
-            "or a ratio in the sampler, to use the classic API instead");
-}
-
 bool sleep_control_service(void)
 {
     uint32_t changes = active_contexts_changes();
@@ -279,8 +246,6 @@ bool sleep_control_service(void)
         bool has_fallen = is_quiet && fall_asleep(is_ending);
         if (has_fallen && under_way)
             counter_add(COUNTER_calls_cut, under_way);
-        if (has_fallen && atomic_load(&state.is_tracing))
-            log_how_it_sleeps();
         return has_fallen;
     }
     if (atomic_load(&active_contexts_is_asleep))

@@ -1,14 +1,10 @@
 /* Decides whether capture is awake. A service that samples its requests pays for CUPTI's records only while a
  * sampled request is in flight. The program itself may also start and stop tracing.
  *
- * Asleep, callbacks return at once and, with CUPTI's classic API, activity records are disabled. CUPTI's
- * callbacks stay enabled: toggling them with calls in flight gives later calls wrong IDs and crashes. With
- * the subscriber API, so does toggling records (13.5; tests/bench/programs/sleeping.cu). If it is known at
- * start that capture will sleep, the classic API is chosen (sleep_control_is_foreseen). Toggling all kinds
- * takes about 10 us and loses no records of work launched before.
+ * Asleep, callbacks return at once, and records are discarded. CUPTI's callbacks and records stay enabled:
+ * CUPTI may crash the program if they are switched while other threads make CUDA calls (docs/cupti.md).
  *
- * Host threads report contexts (context.c) outside CUDA calls. Such a thread may wait a few microseconds
- * for another one that is toggling records. */
+ * Host threads report contexts (context.c) outside CUDA calls. */
 #ifndef CUSPAN_CAPTURE_SLEEP_SLEEP_CONTROL_H
 #define CUSPAN_CAPTURE_SLEEP_SLEEP_CONTROL_H
 
@@ -26,10 +22,6 @@ bool sleep_control_is_tracing(void);
  * A callback that is about to return is not tracked, because that would slow down every call, so a record may
  * appear a few ns after its call has returned. */
 void sleep_control_set_ending(uint32_t wait_ms);
-
-/* Whether, by the settings, capture will sleep or be stopped and started. `by_program`: the program started
- * capture, or a sampled request did in a process that is not sampled. */
-bool sleep_control_is_foreseen(const struct settings *settings, bool by_program);
 
 /* Capture started and is awake; it may sleep from now on. */
 void sleep_control_start(const struct settings *settings, bool is_replay);

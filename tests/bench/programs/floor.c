@@ -99,12 +99,6 @@ bool sleep_control_service(void)
     return false;
 }
 
-bool sleep_control_is_foreseen(const struct settings *settings, bool by_program)
-{
-    (void)settings, (void)by_program;
-    return false;
-}
-
 void callbacks_handle(void *userdata, uint32_t domain, uint32_t cbid, const void *data)
 {
     (void)userdata, (void)domain, (void)cbid, (void)data;
@@ -130,13 +124,7 @@ static bool switch_off(unsigned buffers)
 {
     const char *keeps = getenv("CUSPAN_FLOOR_KEEPS");
     bool keeps_callbacks = keeps && strcmp(keeps, "callbacks") == 0;
-    if (keeps_callbacks) {
-        switches_lock();
-        switches_records(false);
-        switches_unlock();
-    } else {
-        switches_off();
-    }
+    (keeps_callbacks ? switches_quiet : switches_off)();
     fprintf(stderr, "floor: %s off after %u buffers\n", keeps_callbacks ? "records" : "all", buffers);
     return !keeps_callbacks;
 }
@@ -174,7 +162,7 @@ int InitializeInjection(void)
         return 1;
     if (config_load(&input, &settings, &report) != STATUS_OK)
         fprintf(stderr, "floor: can't start: settings\n");
-    else if (capture_start(&settings, ".", false, &info, &err) != STATUS_OK)
+    else if (capture_start(&settings, ".", &info, &err) != STATUS_OK)
         fprintf(stderr, "floor: can't start: %s\n", err.text);
     else if (pthread_create(&thread, NULL, return_buffers, NULL) != 0)
         fprintf(stderr, "floor: can't start: no thread\n");

@@ -1,4 +1,4 @@
-/* Tests when capture sleeps, with fakes of CUPTI's switches and the callbacks' mode. */
+/* Tests when capture sleeps, with fakes of the lock and of the callbacks. */
 #include "capture/sleep/sleep_control.h"
 
 #include "base/clock.h"
@@ -6,8 +6,8 @@
 #include "capture/callbacks/callbacks.h"
 #include "capture/sleep/active_contexts.h"
 #include "capture/sleep/mode.h"
+#include "capture/sleep/sleep_lock.h"
 #include "capture/context/sdk_context.h"
-#include "capture/cupti/switches.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -23,34 +23,23 @@
 void (*callbacks_on_bound)(bool begins);
 _Atomic bool sdk_context_is_there;
 
-static atomic_bool are_records_on;
-static pthread_mutex_t switching = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Another thread does this before the calling one gets the lock, once. */
 static _Thread_local void (*meanwhile)(void);
 
-void switches_lock(void)
+void sleep_lock(void)
 {
     void (*does)(void) = meanwhile;
     meanwhile = NULL;
     if (does)
         does();
-    pthread_mutex_lock(&switching);
+    pthread_mutex_lock(&lock);
 }
 
-void switches_unlock(void)
+void sleep_unlock(void)
 {
-    pthread_mutex_unlock(&switching);
-}
-
-void switches_records(bool on)
-{
-    atomic_store(&are_records_on, on);
-}
-
-bool switches_use_subscriber_api(void)
-{
-    return true;
+    pthread_mutex_unlock(&lock);
 }
 
 static _Atomic uint32_t calls_under_way;
@@ -64,9 +53,7 @@ void threads_wake(void) {}
 
 static bool is_awake(void)
 {
-    bool is_on = atomic_load(&mode_now) == MODE_ON;
-    assert_int_equal(is_on, atomic_load(&are_records_on));
-    return is_on;
+    return atomic_load(&mode_now) == MODE_ON;
 }
 
 static void begin(enum sleep_when when, bool is_replay, bool is_recorded)
@@ -74,7 +61,6 @@ static void begin(enum sleep_when when, bool is_replay, bool is_recorded)
     static struct settings settings;
     settings = (struct settings){.sampling.sleep = when, .record_file = is_recorded ? (char *)"file" : NULL};
     atomic_store(&mode_now, MODE_ON);
-    atomic_store(&are_records_on, true);
     sleep_control_set_session(true);
     sleep_control_start(&settings, is_replay);
 }
@@ -93,7 +79,6 @@ static void test_a_stop_during_a_release_holds_after_it(void **state)
     sleep_control_suspend();
     assert_true(sleep_control_end_tracing());
     atomic_store(&mode_now, MODE_ON); /* CUPTI is used again */
-    atomic_store(&are_records_on, true);
     sleep_control_resume();
     assert_false(is_awake());
     sleep_control_begin_tracing();
@@ -227,25 +212,6 @@ static void test_remembers_when_it_slept(void **state)
     clock_source = NULL;
 }
 
-static void test_is_foreseen(void **state)
-{
-    (void)state;
-    struct settings settings = {.sampling.sleep = SLEEP_AUTO};
-    assert_false(sleep_control_is_foreseen(&settings, false));
-    assert_true(sleep_control_is_foreseen(&settings, true));
-    settings.sampler = SAMPLER_TRACE_ID_RATIO;
-    settings.sampler_ratio = 1;
-    assert_false(sleep_control_is_foreseen(&settings, false));
-    settings.sampler_ratio = 0.01;
-    assert_true(sleep_control_is_foreseen(&settings, false));
-    settings.sampling.sleep = SLEEP_NEVER;
-    assert_false(sleep_control_is_foreseen(&settings, false));
-    settings.capture.cuda_profiler = true;
-    assert_true(sleep_control_is_foreseen(&settings, false));
-    settings.record_file = (char *)"file";
-    assert_false(sleep_control_is_foreseen(&settings, true));
-}
-
 static void test_never_sleeps_where_it_must_not(void **state)
 {
     (void)state;
@@ -294,7 +260,6 @@ static void test_follows_cuda_profiler_start_and_stop(void **state)
     (void)state;
     static struct settings settings = {.capture.cuda_profiler = true};
     atomic_store(&mode_now, MODE_ON);
-    atomic_store(&are_records_on, true);
     sleep_control_start(&settings, false);
     assert_false(is_awake());
     callbacks_on_bound(true);
@@ -350,7 +315,7 @@ static void *attach_and_look(void *unused)
     (void)unused;
     for (int i = 0; i < ROUNDS; i++) {
         active_contexts_attached();
-        if (atomic_load(&mode_now) != MODE_ON || !atomic_load(&are_records_on))
+        if (atomic_load(&mode_now) != MODE_ON)
             atomic_fetch_add(&asleep_in_flight, 1);
         active_contexts_detached();
     }
@@ -394,7 +359,6 @@ static void test_a_stop_waits_for_calls_that_are_under_way(void **state)
     assert_false(sleep_control_end_tracing());
     assert_false(sleep_control_service());
     assert_true(mode_is_ending());
-    assert_true(atomic_load(&are_records_on)); /* for the work of those calls */
     atomic_store(&calls_under_way, 0);
     assert_true(sleep_control_service());
     assert_false(is_awake());
@@ -437,7 +401,6 @@ static void check_that_a_stop_waits(void (*this_thread)(void), void (*other_thre
     assert_true(mode_is_ending());
     assert_false(sleep_control_service());
     assert_true(mode_is_ending());
-    assert_true(atomic_load(&are_records_on));
     atomic_store(&calls_under_way, 0);
     assert_true(sleep_control_service());
     assert_false(is_awake());
@@ -486,7 +449,6 @@ int main(void)
         cmocka_unit_test_setup(test_wakes_for_a_sampled_context_and_until_it_ends, set_up),
         cmocka_unit_test_setup(test_counts_the_time_asleep, set_up),
         cmocka_unit_test_setup(test_remembers_when_it_slept, set_up),
-        cmocka_unit_test_setup(test_is_foreseen, set_up),
         cmocka_unit_test_setup(test_never_sleeps_where_it_must_not, set_up),
         cmocka_unit_test_setup(test_stays_awake_for_an_sdk, set_up),
         cmocka_unit_test_setup(test_follows_the_program, set_up),

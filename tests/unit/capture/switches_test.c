@@ -1,4 +1,4 @@
-/* Tests when graph records are enabled, with a fake CUPTI. */
+/* Tests when records are enabled and disabled, those of graphs above all, with a fake CUPTI. */
 #include "capture/cupti/switches.h"
 
 #include "base/clock.h"
@@ -28,8 +28,12 @@ static struct {
     bool refuses;               /* it fails */
     bool waits_for_callbacks;   /* cuptiUnsubscribe() waits for those in progress */
     bool are_kernels_on;
-    unsigned enables_while_on; /* callbacks of calls and resources, while capture says that it is on */
-    unsigned out_of_order;     /* other kinds switched while kernel records were disabled */
+    _Atomic bool is_flushing;      /* inside a flush */
+    _Atomic bool holds_flush;      /* which waits until this is false */
+    _Atomic unsigned during_flush; /* kinds switched meanwhile */
+    _Atomic unsigned switched;     /* kinds */
+    unsigned enables_while_on;     /* callbacks of calls and resources, while capture says that it is on */
+    unsigned out_of_order;         /* other kinds switched while kernel records were disabled */
     uint8_t calls[CALL_RUNTIME + 1][2048]; /* enabled callbacks */
 } fake;
 
@@ -40,11 +44,11 @@ static uint32_t subscribe(cupti_subscriber_handle *subscriber, cupti_callback_fn
     return CUPTI_OK;
 }
 
-/* As cudaProfilerStop() with capture.cuda_profiler. */
+/* Another tool sets its clock. */
 static void *be_in_a_callback(void *unused)
 {
-    switches_lock();
-    switches_unlock();
+    switches_pause(true);
+    switches_pause(false);
     return unused;
 }
 
@@ -80,6 +84,8 @@ static uint32_t register_callbacks(cupti_subscriber_handle subscriber, cupti_req
 /* Kernel records must be enabled first and disabled last (docs/cupti.md). */
 static void note_order(uint32_t kind, bool is_on)
 {
+    fake.switched++;
+    fake.during_flush += atomic_load(&fake.is_flushing);
     if (kind == ACTIVITY_KERNEL)
         fake.are_kernels_on = is_on;
     else
@@ -142,6 +148,21 @@ static uint32_t disable_activity_classic(uint32_t kind)
     return disable_activity(NULL, kind, NULL);
 }
 
+static uint32_t flush_all(uint32_t flag)
+{
+    atomic_store(&fake.is_flushing, true);
+    while (atomic_load(&fake.holds_flush))
+        sched_yield();
+    atomic_store(&fake.is_flushing, false);
+    return CUPTI_OK;
+}
+
+static uint32_t num_dropped(cuda_context_handle context, uint32_t stream, size_t *dropped)
+{
+    *dropped = 0;
+    return CUPTI_OK;
+}
+
 static uint32_t result_text(uint32_t result, const char **text)
 {
     *text = "a fake result";
@@ -164,6 +185,8 @@ static struct cupti cupti = {
     .cuptiSetThreadIdType = set_thread_id_type,
     .cuptiActivityEnable = enable_activity_classic,
     .cuptiActivityDisable = disable_activity_classic,
+    .cuptiActivityFlushAll = flush_all,
+    .cuptiActivityGetNumDroppedRecords = num_dropped,
     .cuptiGetResultString = result_text,
 };
 
@@ -184,6 +207,7 @@ static int teardown(void **state)
 {
     (void)state;
     atomic_store(&fake.holds_back, false);
+    atomic_store(&fake.holds_flush, false);
     switches_off();
     return 0;
 }
@@ -191,7 +215,7 @@ static int teardown(void **state)
 static void turn_on(void)
 {
     struct error err;
-    assert_int_equal(switches_on(&cupti, &settings, false, &err), STATUS_OK);
+    assert_int_equal(switches_on(&cupti, &settings, &err), STATUS_OK);
 }
 
 /* A program that waits until cuspan_is_on() loses no call. */
@@ -220,28 +244,6 @@ static void test_the_first_graph_enables_its_records_at_once(void **state)
     callbacks_on_graph();
     switches_follow();
     assert_int_equal(fake.enables, 1);
-}
-
-/* A process that sleeps uses the classic calls. A graph may be made while other records are disabled. */
-static void test_the_first_graph_of_a_sleeping_process(void **state)
-{
-    (void)state;
-    settings.cupti.api = CUPTI_API_CLASSIC;
-    turn_on();
-    switches_lock();
-    switches_records(false);
-    switches_unlock();
-    assert_int_equal(fake.enables, 0);
-    callbacks_on_graph();
-    assert_true(fake.are_graphs_on);
-    assert_false(fake.are_kernels_on);
-    switches_lock();
-    switches_records(true);
-    switches_records(false);
-    switches_unlock();
-    assert_true(fake.are_graphs_on);
-    assert_int_equal(fake.enables, 1);
-    assert_int_equal(fake.out_of_order, 0);
 }
 
 /* CUPTI crashes if they are enabled late. */
@@ -430,6 +432,82 @@ static void test_the_end_waits_for_no_callback_that_waits_for_it(void **state)
     switches_off();
 }
 
+static void pause_for_another_tool(void)
+{
+    switches_pause(true);
+    switches_pause(false);
+}
+
+static void make_first_graph(void)
+{
+    callbacks_on_graph();
+}
+
+static void *flush(void *unused)
+{
+    switches_flush(false);
+    return unused;
+}
+
+static void *release_flush_soon(void *unused)
+{
+    struct timespec time = {.tv_nsec = 20000000};
+    nanosleep(&time, NULL);
+    atomic_store(&fake.holds_flush, false);
+    return unused;
+}
+
+/* A thread inside CUPTI's flush, until `holds_flush` is false. */
+static pthread_t start_flush(void)
+{
+    pthread_t thread;
+    atomic_store(&fake.holds_flush, true);
+    assert_int_equal(pthread_create(&thread, NULL, flush, NULL), 0);
+    while (!atomic_load(&fake.is_flushing))
+        sched_yield();
+    return thread;
+}
+
+/* CUPTI crashes, or never returns. */
+static void test_no_records_are_switched_during_a_flush(void **state)
+{
+    static void (*const ways[])(void) = {pause_for_another_tool, make_first_graph, switches_quiet,
+                                         switches_off};
+    (void)state;
+    settings.cupti.api = CUPTI_API_CLASSIC;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        pthread_t releaser;
+        turn_on();
+        unsigned before = atomic_load(&fake.switched);
+        pthread_t flushing = start_flush();
+        assert_int_equal(pthread_create(&releaser, NULL, release_flush_soon, NULL), 0);
+        ways[i]();
+        assert_true(atomic_load(&fake.switched) > before);
+        assert_int_equal(atomic_load(&fake.during_flush), 0);
+        pthread_join(flushing, NULL);
+        pthread_join(releaser, NULL);
+        switches_off();
+    }
+}
+
+static void test_a_flush_that_hangs_is_waited_for_once(void **state)
+{
+    (void)state;
+    settings.cupti.api = CUPTI_API_CLASSIC;
+    turn_on();
+    pthread_t flushing = start_flush();
+    pause_for_another_tool(); /* after TURN_WAIT_MS */
+    assert_true(atomic_exchange(&fake.during_flush, 0) > 0);
+    uint64_t before_ns = clock_monotonic_ns();
+    for (int i = 0; i < 100; i++)
+        pause_for_another_tool();
+    assert_true(clock_monotonic_ns() - before_ns < 50 * NS_PER_SECOND); /* 100 s with a wait each */
+    atomic_store(&fake.holds_flush, false);
+    pthread_join(flushing, NULL);
+    atomic_store(&fake.during_flush, 0);
+    test_no_records_are_switched_during_a_flush(state); /* from now on again */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -437,7 +515,6 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(test_it_is_on_when_all_callbacks_are_enabled, setup, teardown),
         cmocka_unit_test_setup_teardown(test_the_first_graph_enables_its_records_at_once, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_the_first_graph_of_a_sleeping_process, setup, teardown),
         cmocka_unit_test_setup_teardown(test_an_older_cupti_has_them_from_the_start, setup, teardown),
         cmocka_unit_test_setup_teardown(test_records_that_are_always_enabled_wait_for_no_graph, setup,
                                         teardown),
@@ -449,6 +526,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_refused_records_are_not_tried_again, setup, teardown),
         cmocka_unit_test_setup_teardown(test_nothing_is_enabled_after_the_end, setup, teardown),
         cmocka_unit_test_setup_teardown(test_they_stay_disabled_after_a_release, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_no_records_are_switched_during_a_flush, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_flush_that_hangs_is_waited_for_once, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
