@@ -37,7 +37,7 @@ static enum self_memory read_through_pipe(uint64_t address, uint8_t *to, size_t 
 enum self_memory self_memory_try(uint64_t address, void *to, size_t bytes)
 {
     /* A filter of system calls may end a process that calls process_vm_readv(), which few programs do. */
-    if (prctl(PR_GET_SECCOMP) != 0)
+    if (prctl(PR_GET_SECCOMP, 0UL, 0UL, 0UL, 0UL) != 0)
         return read_through_pipe(address, to, bytes);
     struct iovec local = {to, bytes},
                  remote = {(void *)(uintptr_t)address, bytes}; // NOLINT(performance-no-int-to-ptr)
