@@ -9,6 +9,8 @@
 #include "replay/host_watch.h"
 
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -250,10 +252,23 @@ static bool copies_are_on(const struct consumer *consumer)
            atomic_load(&consumer->kinds[ACTIVITY_MEMSET].is_on);
 }
 
+static _Atomic long flushing_thread; /* with FAULT_FLUSH_ALONE; 0: none */
+
+/* CUPTI crashes, or never returns (docs/cupti.md). */
+static void check_flush(void)
+{
+    long thread = atomic_load(&flushing_thread);
+    if (thread == 0 || thread == syscall(SYS_gettid))
+        return;
+    fputs("cuspan replay: records are switched during a flush\n", stderr);
+    abort();
+}
+
 uint32_t replay_records_enable(unsigned place, uint32_t kind, const struct cupti_activity_config *config)
 {
     struct consumer *consumer = &consumers[place];
     struct composition unused;
+    check_flush();
     if (kind >= ACTIVITY_KINDS_MAX || !compose_classic(&unused, replay.version, kind))
         return CUPTI_INVALID_KIND;
     if (fault(FAULT_ENABLE_KIND) == kind)
@@ -322,6 +337,7 @@ static bool was_on_at_launch(unsigned place, const struct activity_record *recor
 uint32_t replay_records_disable(unsigned place, uint32_t kind)
 {
     struct consumer *consumer = &consumers[place];
+    check_flush();
     if (kind >= ACTIVITY_KINDS_MAX)
         return CUPTI_INVALID_KIND;
     if (atomic_exchange(&consumer->kinds[kind].is_on, false)) {
@@ -685,10 +701,15 @@ uint32_t replay_records_flush(uint32_t flag)
         return CUPTI_INVALID_OPERATION;
     if (is_forced && fault(FAULT_FLUSH_BLOCKS))
         sleep_ns(fault(FAULT_FLUSH_BLOCKS) * 1000000);
+    if (fault(FAULT_FLUSH_ALONE)) {
+        atomic_store(&flushing_thread, syscall(SYS_gettid));
+        sleep_ns(fault(FAULT_FLUSH_ALONE) * 1000000);
+    }
     for (unsigned i = 0; i < SUBSCRIBERS_MAX; i++) {
         flush(&consumers[i], is_forced);
         read_clock(&consumers[i]);
     }
+    atomic_store(&flushing_thread, 0);
     return CUPTI_OK;
 }
 
