@@ -41,7 +41,7 @@ static pthread_mutex_t switching;
 /* Held by a flush, and by a switch of records in addition to `switching`: a switch during a flush crashes
  * CUPTI or never returns (13.5; tests/gpu/programs/buffer_race.cu). */
 static pthread_mutex_t turns;
-static atomic_bool is_turn_stuck; /* waited for in vain; not again until it ends */
+static atomic_bool is_turn_stuck; /* a wait took TURN_WAIT_MS: no further one until the turn ends */
 static bool has_pause_turn;       /* guarded by `switching` */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool are_records_on;            /* guarded by `switching` */
