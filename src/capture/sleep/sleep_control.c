@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/accounting/counters.h"
+#include "base/process/host_call.h"
 #include "capture/callbacks/callbacks.h"
 #include "capture/sleep/active_contexts.h"
 #include "capture/sleep/mode.h"
@@ -43,6 +44,7 @@ static void wake_up(void)
 {
     if (!atomic_load(&state.runs)) /* in a forked child the lock might never be released */
         return;
+    struct host_call call = host_call_begin(); /* a canceled thread would keep the lock */
     sleep_lock();
     if (mode_is_ending() && is_wanted())
         mode_resume();
@@ -54,6 +56,7 @@ static void wake_up(void)
         atomic_store(&active_contexts_is_asleep, false);
     }
     sleep_unlock();
+    host_call_end(call);
 }
 
 /* With the lock held. */
@@ -155,10 +158,12 @@ bool sleep_control_is_tracing(void)
 /* In the callback of cudaProfilerStart or cudaProfilerStop, if the user asked for it. */
 static void on_bound(bool begins)
 {
+    struct host_call call = host_call_begin();
     if (begins)
         sleep_control_begin_tracing();
     else
         sleep_control_end_tracing();
+    host_call_end(call);
 }
 
 void sleep_control_start(const struct settings *settings, bool is_replay)

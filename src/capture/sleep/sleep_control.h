@@ -1,5 +1,5 @@
-/* Decides whether capture is awake. A service that samples its requests pays for CUPTI's records only while a
- * sampled request is in flight. The program itself may also start and stop tracing.
+/* Decides whether capture is awake. A service that samples its requests pays for calls' records and spans
+ * only while a sampled request is in flight. The program itself may also start and stop tracing.
  *
  * Asleep, callbacks return at once, and records are discarded. CUPTI's callbacks and records stay enabled:
  * CUPTI may crash the program if they are switched while other threads make CUDA calls (docs/cupti.md).

@@ -1,5 +1,5 @@
-/* Serializes the changes of capture's mode, and of what belongs to them. Any thread; held for less than a
- * microsecond. Host threads wait for it outside CUDA calls, or in the callback of cudaProfilerStart and
+/* Serializes the changes of capture's mode, and of what belongs to them. Any thread; held briefly, without
+ * calls of CUPTI. Host threads wait for it outside CUDA calls, or in the callback of cudaProfilerStart and
  * cudaProfilerStop. */
 #ifndef CUSPAN_CAPTURE_SLEEP_SLEEP_LOCK_H
 #define CUSPAN_CAPTURE_SLEEP_SLEEP_LOCK_H

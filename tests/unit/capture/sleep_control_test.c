@@ -270,6 +270,31 @@ static void test_follows_cuda_profiler_start_and_stop(void **state)
     assert_false(is_awake());
 }
 
+static int cancel_state = -1; /* with which the lock was taken */
+
+static void note_cancel_state(void)
+{
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    pthread_setcancelstate(cancel_state, NULL);
+}
+
+/* A canceled thread would keep the lock. */
+static void test_threads_cannot_be_canceled_with_the_lock(void **state)
+{
+    (void)state;
+    begin(SLEEP_ALWAYS, false, false);
+    meanwhile = note_cancel_state;
+    active_contexts_attached();
+    assert_int_equal(cancel_state, PTHREAD_CANCEL_DISABLE);
+    for (int begins = 0; begins <= 1; begins++) {
+        cancel_state = -1;
+        meanwhile = note_cancel_state;
+        callbacks_on_bound(begins);
+        assert_int_equal(cancel_state, PTHREAD_CANCEL_DISABLE);
+    }
+    active_contexts_detached();
+}
+
 static void test_the_last_sleep_counts_too(void **state)
 {
     (void)state;
@@ -453,6 +478,7 @@ int main(void)
         cmocka_unit_test_setup(test_stays_awake_for_an_sdk, set_up),
         cmocka_unit_test_setup(test_follows_the_program, set_up),
         cmocka_unit_test_setup(test_follows_cuda_profiler_start_and_stop, set_up),
+        cmocka_unit_test_setup(test_threads_cannot_be_canceled_with_the_lock, set_up),
         cmocka_unit_test_setup(test_the_last_sleep_counts_too, set_up),
         cmocka_unit_test_setup(test_a_forked_child_has_the_contexts_of_one_thread, set_up),
         cmocka_unit_test_setup(test_is_left_alone_after_the_stop, set_up),
