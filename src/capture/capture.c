@@ -332,7 +332,7 @@ uint32_t capture_fullest_ring(void)
     return fullest_percent;
 }
 
-/* Half of a small ring fills in a millisecond. After a flush, CUPTI requests one buffer per thread. */
+/* Half of a small ring fills in a millisecond. */
 #define WAIT_RING_PERCENT  50
 #define WAIT_BUFFERS_SHARE 8
 

@@ -40,7 +40,8 @@
     X(CALL, "call", 1, "the nth CUPTI call fails")                                                           \
     X(FLUSH_BLOCKS, "flush-blocks", 1000, "a forced flush takes this many ms")                               \
     X(FLUSH_ALONE, "flush-alone", 5,                                                                         \
-      "a flush takes this many ms, and a kind that is switched meanwhile ends the program")                  \
+      "a flush takes this many ms; a kind that is switched meanwhile ends the program, and so does a flush " \
+      "with a buffer for each thread")                                                                       \
     X(FLUSH_SLOW, "flush-slow", 100, "a flush takes this many ms to deliver what it has collected")          \
     X(UNIQUE_NAMES, "unique-names", 40, "each kernel record has a unique name of this many bytes")           \
     X(MODULES, "modules", 4,                                                                                 \

@@ -249,6 +249,8 @@ uint32_t cuptiActivitySetAttribute(uint32_t attr, size_t *size, void *value)
     TOOL_CALL(share_arrive);
     if (way != SHARE_BESIDE)
         return REAL(cuptiActivitySetAttribute, attr, size, value);
+    if (attr == CUPTI_ATTR_PER_THREAD_ACTIVITY_BUFFER) /* as share_open_locked() sets it; no tool can tell */
+        return CUPTI_OK;
     BESIDE(share_real()->cuptiActivitySetAttribute_v2(tool.real, attr, size, value));
 }
 

@@ -215,7 +215,8 @@ static uint32_t put_clock_locked(void)
 }
 
 /* The subscription is kept until the process ends, even if the tool comes and goes, so that what can be set
- * only while nobody records is set once. */
+ * only while nobody records is set once. The agent's flush returns the tool's buffers, too, which can crash
+ * the program if each thread has one of its own (docs/cupti.md). */
 uint32_t share_open_locked(void)
 {
     if (tool.real)
@@ -227,6 +228,9 @@ uint32_t share_open_locked(void)
     uint32_t result = agents_calls.cuptiSubscribe_v2(&opened, on_callback, NULL, &params);
     if (result != CUPTI_OK)
         return result;
+    uint8_t no = 0;
+    size_t size = sizeof no;
+    agents_calls.cuptiActivitySetAttribute_v2(opened, CUPTI_ATTR_PER_THREAD_ACTIVITY_BUFFER, &size, &no);
     tool.real = opened;
     return CUPTI_OK;
 }

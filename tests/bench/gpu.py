@@ -74,6 +74,7 @@ def configurations(nsys, work, cuspan=Path("cuspan"), cupti=""):
                      {"CUSPAN_FLOOR_OFF_FILE": str(work / "ready"), "CUSPAN_FLOOR_KEEPS": "callbacks"},
                      apps=("calls", "service")),
               Config("one-percent", "libcuspan.so", {"sampling.sleep": "always"}, apps=("service",), percent=1)]
+    found.append(Config("thread-buffers", "libcuspan.so", {"cupti.per_thread_buffers": "true"}, apps=("calls", "service"), on_request=True))
     if nsys:
         found.append(Config("nsys", command=(nsys, "profile", "-t", "cuda", "-s", "none", "--cpuctxsw=none", "-f", "true",
                                              "-o", str(work / "nsys"))))

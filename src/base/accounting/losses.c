@@ -2,7 +2,7 @@
 
 const struct loss losses[] = {
     {COUNTER_lost_cupti_dropped, true, "CUPTI dropped records because it had no buffer",
-     "raise distribution.cuspan.cupti.host_buffer_count, or set per_thread_buffers to false beside it"},
+     "raise distribution.cuspan.cupti.host_buffer_count"},
     {COUNTER_lost_zero_timestamps, true,
      "the GPU had no buffer for timestamps, or work was unfinished at exit",
      "raise distribution.cuspan.cupti.device_buffer_limit"},
@@ -13,7 +13,7 @@ const struct loss losses[] = {
      "a fatal CUDA error (a device-side assert, an illegal address) made CUPTI drop its records",
      "fix the kernel; the failed calls have the error in error.type; compute-sanitizer locates it"},
     {COUNTER_lost_no_buffer, true, "no activity buffer was free",
-     "raise distribution.cuspan.cupti.host_buffer_count, or set per_thread_buffers to false beside it"},
+     "raise distribution.cuspan.cupti.host_buffer_count"},
     {COUNTER_lost_late, false, "CUPTI returned records after shutdown",
      "raise distribution.cuspan.exit_deadline_ms, or call cudaDeviceSynchronize before exit"},
     {COUNTER_lost_graph_record, true, "CUDA graphs were created before CUPTI's graph records were enabled",

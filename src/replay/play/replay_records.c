@@ -255,13 +255,17 @@ static bool copies_are_on(const struct consumer *consumer)
 static _Atomic long flushing_thread; /* with FAULT_FLUSH_ALONE; 0: none */
 
 /* CUPTI crashes, or never returns (docs/cupti.md). */
+static void crash(const char *reason)
+{
+    fprintf(stderr, "cuspan replay: %s\n", reason);
+    abort();
+}
+
 static void check_flush(void)
 {
     long thread = atomic_load(&flushing_thread);
-    if (thread == 0 || thread == syscall(SYS_gettid))
-        return;
-    fputs("cuspan replay: records are switched during a flush\n", stderr);
-    abort();
+    if (thread != 0 && thread != syscall(SYS_gettid))
+        crash("records are switched during a flush");
 }
 
 uint32_t replay_records_enable(unsigned place, uint32_t kind, const struct cupti_activity_config *config)
@@ -695,8 +699,13 @@ static void flush(struct consumer *consumer, bool is_forced)
 uint32_t replay_records_flush(uint32_t flag)
 {
     bool is_forced = flag & CUPTI_FLUSH_FORCED, has_any = false;
-    for (unsigned i = 0; i < SUBSCRIBERS_MAX; i++)
-        has_any |= consumers[i].request || consumers[i].request_v2;
+    for (unsigned i = 0; i < SUBSCRIBERS_MAX; i++) {
+        bool has_buffers = consumers[i].request || consumers[i].request_v2;
+        has_any |= has_buffers;
+        if (has_buffers && fault(FAULT_FLUSH_ALONE) &&
+            consumers[i].attrs[CUPTI_ATTR_PER_THREAD_ACTIVITY_BUFFER])
+            crash("a flush takes a thread's buffer");
+    }
     if (!has_any)
         return CUPTI_INVALID_OPERATION;
     if (is_forced && fault(FAULT_FLUSH_BLOCKS))

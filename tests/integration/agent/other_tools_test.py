@@ -210,6 +210,15 @@ class Share(Case):
         self.assert_all_well(result)
         self.assertEqual(result.report["losses"], {})
 
+    def test_its_threads_have_no_buffers_of_their_own(self):
+        """A flush of such buffers would end the program here, as it may with CUPTI, whose default they are."""
+        for asked in [], ["thread-buffers"]:
+            result = self.tool("inject", "subscribe", *asked, "clock", "register", "kinds", "play", "agent-flush", "tool-off", "count", way="share",
+                               env={"CUSPAN_REPLAY_FAIL": "flush-alone=20"})
+            self.assert_all_well(result)
+            self.assert_tool_saw(result.counts[0])
+            self.assert_agent_has(result, 1)
+
     def test_our_flushes_take_no_records_from_it(self):
         """Nothing forces a flush while the other tool records, not even the agent's end: a forced flush would take this
         long."""

@@ -133,8 +133,8 @@ class Slow(doctor_case.Case):
 
     def test_rings(self):
         self.says("slow.rings", "ok")
-        for setting, found in (("rings.bytes=16384", "16384"), ("cupti.host_buffer_bytes=32768", "578 ns"), ("cupti.per_thread_buffers=false", "wait for each other"),
-                               ("cupti.host_buffer_count=2", "2 for")):
+        for setting, found in (("rings.bytes=16384", "16384"), ("cupti.host_buffer_bytes=32768", "578 ns"), ("cupti.per_thread_buffers=true", "crash inside CUPTI"),
+                               ("cupti.host_buffer_count=2", "while all are in use")):
             self.says("slow.rings", "warning", found, "default", arguments=["--set", setting],
                       preexec_fn=lambda: os.sched_setaffinity(0, os.sched_getaffinity(0)))
 

@@ -8,12 +8,12 @@
  * most), subscribe-several (with the subscriber API, allowing others), subscribe, clock, register, kinds
  * (kernels, copies, memsets), kinds-off, no-clock (it expects CUPTI's), flush, flush-forced, period=MS (CUPTI
  * flushes), agent-flush (the agent's), agent-start (as cuspan start), bytes=N and records=N (for its
- * buffers), unsubscribe, finalize, fini-callback (unsubscribes and finalizes in a call's callback, like
- * PyTorch), ask-fini (does so in the next call, whenever that is; has-fini checks whether it has), nap=MS.
- * tool-on is subscribe, clock, register and kinds; tool-off is kinds-off and flush. Each step prints "STEP:
- * ANSWER", with CUPTI's result if there is one. count prints what the profiler received since the last count:
- * "count: kernels N copies N wrong N ns N buffers N lent N", the last one being its buffers that CUPTI has
- * now. */
+ * buffers), thread-buffers (one for each thread), unsubscribe, finalize, fini-callback (unsubscribes and
+ * finalizes in a call's callback, like PyTorch), ask-fini (does so in the next call, whenever that is;
+ * has-fini checks whether it has), nap=MS. tool-on is subscribe, clock, register and kinds; tool-off is
+ * kinds-off and flush. Each step prints "STEP: ANSWER", with CUPTI's result if there is one. count prints
+ * what the profiler received since the last count: "count: kernels N copies N wrong N ns N buffers N lent N",
+ * the last one being its buffers that CUPTI has now. */
 #include "abi/cupti_abi.h"
 #include "abi/layouts.h"
 #include "cuspan/cuspan.h"
@@ -351,6 +351,9 @@ static int step(const char *name, const char *agent)
         return atomic_store(&buffer_records, strtoul(name + 8, NULL, 10)), 0;
     if (strncmp(name, "period=", 7) == 0)
         return (int)cuptiActivityFlushPeriod((uint32_t)strtoul(name + 7, NULL, 10));
+    if (strcmp(name, "thread-buffers") == 0)
+        return (int)cuptiActivitySetAttribute(CUPTI_ATTR_PER_THREAD_ACTIVITY_BUFFER, &(size_t){1},
+                                              &(uint8_t){1});
     if (strcmp(name, "no-clock") == 0)
         return atomic_exchange(&has_clock, false) ? 0 : -1;
     if (strncmp(name, "nap=", 4) == 0)

@@ -84,8 +84,6 @@ void check_slow_graphs(struct doctor *doctor)
 void check_slow_rings(struct doctor *doctor)
 {
     const struct settings *settings = &doctor->settings;
-    double quota;
-    unsigned processors = doctor_facts_processors(doctor, &quota);
     size_t before = doctor->line_count;
     if (!doctor_has_settings(doctor))
         return;
@@ -103,17 +101,17 @@ void check_slow_rings(struct doctor *doctor)
             settings->cupti.host_buffer_bytes);
         doctor_fix(doctor, "set cupti.host_buffer_bytes: 65536, the default");
     }
-    if (settings->cupti.host_buffer_count < 2 * processors) {
+    if (settings->cupti.host_buffer_count < 16) {
         doctor_result(doctor, RESULT_WARNING,
-                      "cupti.host_buffer_count is %u for %u processors: each thread that calls CUDA needs up "
-                      "to two buffers, and without one records are lost",
-                      settings->cupti.host_buffer_count, processors);
+                      "cupti.host_buffer_count is %u: while all are in use, records are lost",
+                      settings->cupti.host_buffer_count);
         doctor_fix(doctor, "set cupti.host_buffer_count: 256, the default");
     }
-    if (!settings->cupti.per_thread_buffers) {
+    if (settings->cupti.per_thread_buffers) {
         doctor_result(doctor, RESULT_WARNING,
-                      "cupti.per_thread_buffers is false: launching threads wait for each other");
-        doctor_fix(doctor, "set cupti.per_thread_buffers: true, the default");
+                      "cupti.per_thread_buffers is true: a program that calls CUDA from several threads can "
+                      "crash inside CUPTI");
+        doctor_fix(doctor, "set cupti.per_thread_buffers: false, the default");
     }
     if (doctor->line_count == before)
         doctor_result(doctor, RESULT_OK, "rings have %u KiB; %u buffers have %u KiB each",
