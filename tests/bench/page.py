@@ -29,11 +29,13 @@ import plot  # noqa: E402
 ROOT = Path(__file__).resolve().parents[2]
 BENCH, DOCS = ROOT / "tests/bench", ROOT / "docs"
 # Title, file in tests/bench/results, part of the plots' names. A budget's figure is that of the first that has it.
-GPU_RUNS = [("A PyTorch step, many rounds", "gpu-torch.json", "many-"), ("The default settings", "gpu.json", ""),
+GPU_RUNS = [("A PyTorch step, many rounds", "gpu-torch.json", "many-"),
+            ("A service with 1 % of its requests sampled", "gpu-sampled.json", "sampled-"), ("The default settings", "gpu.json", ""),
             ("Starting and ending", "gpu-start.json", "start-"), ("Asleep", "gpu-asleep.json", "asleep-"),
             ("Every level", "gpu-levels.json", "levels-"), ("Beside other profilers", "gpu-profilers.json", "profilers-"),
             ("Beside PyTorch's profiler", "gpu-beside.json", "beside-"),
-            ("Metrics, and cuspan stat", "gpu-numbers.json", "numbers-")]
+            ("Metrics, and cuspan stat", "gpu-numbers.json", "numbers-"),
+            ("A buffer for each thread", "gpu-buffers.json", "buffers-")]
 # Title, files, end of the plot's name: runs of tests/bench/run.sh models. Rounds of several files of one model are added.
 MODEL_RUNS = [("Training", ["gpt2", "gpt2-2", "gpt2-3", "ddp", "ddp-2", "ddp-3", "ddp-4", "ddp-5", "resnet-train", "resnet-train-2"], "training"),
               ("Inference, and JAX", ["resnet-infer", "decode", "decode-graph", "decode-graph-2", "jax"], "inference")]
@@ -46,7 +48,7 @@ CODE_CONFIGS = ["default", "stacks-python-16", "stacks-python", "stacks-all", "k
 
 FLOORS = {"default": "floor-default", "graph-nodes": "floor-graph-nodes", "full": "floor-full", "one-percent": "floor-off",
           "one-step-in-64": "floor-records-off"}
-CONFIGS = ["none", "asleep", "one-percent", "one-step-in-64", "summary", "default", "default-no-plugin", "default-batch",
+CONFIGS = ["none", "asleep", "one-percent", "one-step-in-64", "summary", "default", "thread-buffers", "default-no-plugin", "default-batch",
            "default-idle", "graph-nodes", "full", "floor-off", "floor-records-off", "floor-default", "floor-graph-nodes", "floor-full", "metrics", "stat", "nsys", "kineto", "beside-kineto"]
 OVER_TRACING = ["metrics", "stat"]  # what these add to "default" is what they cost
 # Figure, its name on the page.
