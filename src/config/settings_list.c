@@ -352,7 +352,7 @@ const struct setting settings_table[] = {
     {OWN(cupti.host_buffer_count), UINT32(2, ACTIVITY_HOST_BUFFERS_MAX, "256"),
      .comment = "number of activity buffers in host memory"},
     {OWN(cupti.per_thread_buffers), BOOL("false"),
-     .comment = "one activity buffer per thread; a flush can then crash the program (docs/cupti.md)"},
+     .comment = "one activity buffer per thread; flushing them can crash the program"},
     {OWN(cupti.device_buffer_bytes), UINT64(64 * 1024, 1024ull * MIB, "3200000"),
      .comment = "size of an activity buffer in GPU memory"},
     {OWN(cupti.device_buffer_limit), UINT32(1, 100000, "32"),
