@@ -45,10 +45,12 @@ struct share_api {
     void (*pause)(bool begins);
     /* BESIDE: a flush returns the records of all subscribers, on a thread of CUPTI's. To give the tool its
      * records by the end of its own flush, the agent's flush and the tool's exclude each other. False: the
-     * tool's flush took longer than `wait_ms`. In both cases the same thread calls flush_end, with the result
+     * tool's flush took longer than `wait_ms`. In both cases the same thread calls turn_end, with the result
      * of flush_begin. The tool's buffers that a flush of the agent's returns are held back. */
     bool (*flush_begin)(uint32_t wait_ms);
-    void (*flush_end)(bool had_turn);
+    /* BESIDE: the same without a flush, for a switch of the agent's records. May be nested. */
+    bool (*turn_begin)(uint32_t wait_ms);
+    void (*turn_end)(bool had_turn);
     /* GIVES_WAY: whether CUPTI is free, or this call freed it, because the tool had nothing enabled and made
      * no call for `idle_ns`. Its subscription is restored when it makes another call. */
     bool (*take_back)(uint64_t idle_ns);

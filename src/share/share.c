@@ -246,7 +246,7 @@ static uint32_t kind_at(uint32_t place)
  * may hold a lock that this function needs. */
 static pthread_mutex_t flushing = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
-static bool flush_begin(uint32_t wait_ms)
+static bool turn_begin(uint32_t wait_ms)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
@@ -256,7 +256,7 @@ static bool flush_begin(uint32_t wait_ms)
     return pthread_mutex_timedlock(&flushing, &until) == 0;
 }
 
-static void flush_end(bool had_turn)
+static void turn_end(bool had_turn)
 {
     if (had_turn)
         pthread_mutex_unlock(&flushing);
@@ -264,9 +264,9 @@ static void flush_end(bool had_turn)
 
 uint32_t share_switch_locked(cuptiActivityEnable_v2_fn *call, uint32_t kind)
 {
-    bool has_turn = flush_begin(TURN_WAIT_MS);
+    bool has_turn = turn_begin(TURN_WAIT_MS);
     uint32_t result = call(tool.real, kind, NULL);
-    flush_end(has_turn);
+    turn_end(has_turn);
     return result;
 }
 
@@ -291,7 +291,7 @@ uint32_t share_set_clock_locked(cupti_timestamp_fn *clock)
     tool.is_clock_old = false;
     if (tool.has_clock && atomic_load(&tool.clock) == clock)
         return CUPTI_OK;
-    bool has_turn = flush_begin(TURN_WAIT_MS); /* before the agent's, as in its flush */
+    bool has_turn = turn_begin(TURN_WAIT_MS); /* before the agent's, as in its flush */
     if (there && there->on_pause)
         there->on_pause(true);
     switch_kinds(on, false);
@@ -300,7 +300,7 @@ uint32_t share_set_clock_locked(cupti_timestamp_fn *clock)
     switch_kinds(on, true);
     if (there && there->on_pause)
         there->on_pause(false);
-    flush_end(has_turn);
+    turn_end(has_turn);
     return result;
 }
 
@@ -369,10 +369,10 @@ uint32_t share_flush(uint32_t flag)
         share_give_held();
         return CUPTI_OK;
     }
-    bool is_alone = flush_begin(TURN_WAIT_MS);
+    bool is_alone = turn_begin(TURN_WAIT_MS);
     uint32_t result = agents_calls.cuptiActivityFlushAll(flag);
     share_give_held();
-    flush_end(is_alone);
+    turn_end(is_alone);
     return result;
 }
 
@@ -546,7 +546,7 @@ static bool is_tool_recording(void)
 static bool agents_flush_begin(uint32_t wait_ms)
 {
     share_note_agents_flush();
-    return flush_begin(wait_ms);
+    return turn_begin(wait_ms);
 }
 
 __attribute__((visibility("default"))) const struct share_api *cuspan_share_api(void)
@@ -559,7 +559,8 @@ __attribute__((visibility("default"))) const struct share_api *cuspan_share_api(
                                          .is_tool_recording = is_tool_recording,
                                          .pause = pause_tool,
                                          .flush_begin = agents_flush_begin,
-                                         .flush_end = flush_end,
+                                         .turn_begin = turn_begin,
+                                         .turn_end = turn_end,
                                          .take_back = take_back,
                                          .redirect = share_redirect};
     return &api;

@@ -151,7 +151,17 @@ bool other_tools_flush_begin(uint32_t wait_ms)
 void other_tools_flush_end(bool had_turn)
 {
     if (way == SHARE_BESIDE)
-        share->flush_end(had_turn);
+        share->turn_end(had_turn);
+}
+
+bool other_tools_turn_begin(uint32_t wait_ms)
+{
+    return share->turn_begin(wait_ms);
+}
+
+void other_tools_turn_end(void)
+{
+    share->turn_end(true);
 }
 
 bool other_tools_take_back(uint64_t idle_ns)

@@ -49,6 +49,11 @@ void other_tools_pause(bool begins);
 bool other_tools_flush_begin(uint32_t wait_ms);
 void other_tools_flush_end(bool had_turn);
 
+/* Where other tools share CUPTI: no flush of theirs or ours, and no other switch, runs until the same thread
+ * calls other_tools_turn_end(). False: that takes longer than `wait_ms`. Recursive. */
+bool other_tools_turn_begin(uint32_t wait_ms);
+void other_tools_turn_end(void);
+
 /* Whether CUPTI may be free again after we released it. CUPTI can still refuse. */
 bool other_tools_take_back(uint64_t idle_ns);
 

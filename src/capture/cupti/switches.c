@@ -35,12 +35,13 @@ static atomic_bool graphs_are_due;      /* enable graph records once the program
 static _Atomic uint32_t graphs_refusal; /* CUPTI's result for them, until it is logged */
 static bool unified_memory_is_due; /* enable once CUDA is initialized, which the first captured call shows */
 
-/* CUPTI requires serialized enable and disable calls. Held for microseconds, except when graph records are
- * enabled (0.2 to 0.4 ms), and while a switch waits for its turn. */
-static pthread_mutex_t switching;
-/* Held by a flush, and by a switch of records in addition to `switching`: a switch during a flush crashes
- * CUPTI or never returns (13.5; tests/gpu/programs/buffer_race.cu). */
+/* Held by a flush, and by a switch of records before it takes `switching`: a switch during a flush crashes
+ * CUPTI or never returns (13.5; tests/gpu/programs/buffer_race.cu). Where CUPTI is shared, the lock of
+ * other_tools_turn_begin() instead, which excludes the other tool's flushes, too. */
 static pthread_mutex_t turns;
+/* CUPTI requires serialized enable and disable calls. Held for microseconds, except when graph records are
+ * enabled (0.2 to 0.4 ms). */
+static pthread_mutex_t switching;
 static atomic_bool is_turn_stuck; /* a wait took TURN_WAIT_MS: no further one until the turn ends */
 static bool has_pause_turn;       /* guarded by `switching` */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -67,11 +68,12 @@ static bool lock_within_slice(pthread_mutex_t *mutex)
 /* False: no turn. The caller then goes on, because a program that waits for CUPTI forever would be worse. */
 static bool turn_begin(void)
 {
-    if (pthread_mutex_trylock(&turns) == 0)
+    bool is_shared = other_tools_share();
+    if (is_shared ? other_tools_turn_begin(0) : pthread_mutex_trylock(&turns) == 0)
         return true;
     uint64_t give_up_ns = clock_monotonic_ns() + TURN_WAIT_MS * NS_PER_MS;
     while (!atomic_load(&is_turn_stuck)) {
-        if (lock_within_slice(&turns))
+        if (is_shared ? other_tools_turn_begin(SLICE_NS / NS_PER_MS) : lock_within_slice(&turns))
             return true;
         if (clock_monotonic_ns() > give_up_ns)
             atomic_store(&is_turn_stuck, true);
@@ -84,7 +86,23 @@ static void turn_end(bool had_turn)
     if (!had_turn)
         return;
     atomic_store(&is_turn_stuck, false);
-    pthread_mutex_unlock(&turns);
+    if (other_tools_share())
+        other_tools_turn_end();
+    else
+        pthread_mutex_unlock(&turns);
+}
+
+static bool switching_begin(void)
+{
+    bool has_turn = turn_begin();
+    pthread_mutex_lock(&switching);
+    return has_turn;
+}
+
+static void switching_end(bool had_turn)
+{
+    pthread_mutex_unlock(&switching);
+    turn_end(had_turn);
 }
 
 static enum status fail(struct error *err, const char *what, uint32_t result)
@@ -433,11 +451,9 @@ static void start_graphs(void)
 {
     if (!atomic_load(&graphs_are_due) || !subscriber || atomic_load(&mode_now) == MODE_OFF)
         return;
-    bool has_turn = turn_begin();
     thread_is_ours = true; /* CUDA calls that CUPTI makes meanwhile are not the program's */
     atomic_store(&graphs_refusal, enable_kind(ACTIVITY_GRAPH_TRACE));
     thread_is_ours = false;
-    turn_end(has_turn);
     atomic_store(&graphs_are_due, false); /* last: other threads need not wait any more */
 }
 
@@ -460,10 +476,12 @@ static void on_graph(void)
     if (!atomic_load_explicit(&graphs_are_due, memory_order_acquire))
         return;
     struct host_call call = host_call_begin();
+    bool has_turn = turn_begin();
     if (lock_for_graphs()) {
         start_graphs();
         pthread_mutex_unlock(&switching);
     }
+    turn_end(has_turn);
     host_call_end(call);
 }
 
@@ -477,11 +495,11 @@ static void log_refused_graphs(void)
 
 static void start_unified_memory(void)
 {
-    pthread_mutex_lock(&switching);
+    bool has_turn = switching_begin();
     unified_memory_is_due = false;
     if (unified_memory_configure(cupti) && are_records_on)
         enable_kind(ACTIVITY_UNIFIED_MEMORY);
-    pthread_mutex_unlock(&switching);
+    switching_end(has_turn);
 }
 
 bool switches_can_share(const struct cupti *loaded, const struct settings *frozen)
@@ -532,11 +550,14 @@ static enum status enable(bool is_again, struct error *err)
     other_tools_pause(false);
     if (status == STATUS_OK)
         status = register_buffers(err);
-    if (status == STATUS_OK)
-        status = enable_kinds(fields, err);
     if (status != STATUS_OK)
         return status;
-    are_records_on = true;
+    bool has_turn = switching_begin();
+    status = enable_kinds(fields, err);
+    are_records_on = status == STATUS_OK;
+    switching_end(has_turn);
+    if (status != STATUS_OK)
+        return status;
     enable_callbacks();
     atomic_store(&mode_now, MODE_ON); /* last: a program that waits for cuspan_is_on() then loses no call */
     cupti->cuptiEnableCallback(1, subscriber, CUPTI_DOMAIN_STATE, CUPTI_STATE_FATAL_ERROR); /* ends MODE_ON */
@@ -648,32 +669,25 @@ static void disable_kinds(void)
     for (uint16_t place = ACTIVITY_KINDS_MAX; place > 0; place--)
         if (selection_has_activity(settings, kind_at(place - 1)))
             disable_kind(kind_at(place - 1));
-}
-
-static void disable_kinds_in_turn(void)
-{
-    bool has_turn = turn_begin();
-    disable_kinds();
     are_records_on = false;
-    turn_end(has_turn);
 }
 
 void switches_quiet(void)
 {
     atomic_store(&mode_now, MODE_OFF);
-    pthread_mutex_lock(&switching);
+    bool has_turn = switching_begin();
     if (subscriber)
-        disable_kinds_in_turn();
-    pthread_mutex_unlock(&switching);
+        disable_kinds();
+    switching_end(has_turn);
 }
 
 void switches_pause(bool begins)
 {
     if (begins) {
-        pthread_mutex_lock(&switching);
+        bool has_turn = switching_begin();
+        has_pause_turn = has_turn;
         is_paused = subscriber && are_records_on;
         if (is_paused) {
-            has_pause_turn = turn_begin();
             disable_kinds();
             counter_add(COUNTER_pauses, 1);
         }
@@ -682,9 +696,9 @@ void switches_pause(bool begins)
     for (uint16_t place = 0; is_paused && place < ACTIVITY_KINDS_MAX; place++)
         if (is_enabled(kind_at(place)))
             (void)enable_kind(kind_at(place));
-    turn_end(is_paused && has_pause_turn);
+    are_records_on |= is_paused;
     is_paused = false;
-    pthread_mutex_unlock(&switching);
+    switching_end(has_pause_turn);
 }
 
 void switches_off(void)
@@ -693,11 +707,11 @@ void switches_off(void)
     if (!subscriber)
         return;
     log_refused_graphs();
-    pthread_mutex_lock(&switching);
+    bool has_turn = switching_begin();
     cupti_subscriber_handle ended = subscriber;
-    disable_kinds_in_turn();
+    disable_kinds();
     subscriber = NULL;
-    pthread_mutex_unlock(&switching);
+    switching_end(has_turn);
     /* Without the lock, for which a callback may wait that CUPTI waits for. */
     note_error(cupti->cuptiUnsubscribe(ended));
 }

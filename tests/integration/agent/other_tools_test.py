@@ -210,6 +210,13 @@ class Share(Case):
         self.assert_all_well(result)
         self.assertEqual(result.report["losses"], {})
 
+    def test_our_records_are_not_switched_during_its_flush(self):
+        """It flushes most of the time, while we begin and end, and pause for its clock."""
+        for steps in ["tool-on", "flush-on", "nap=50", "inject", "play"], ["inject", "play", "subscribe", "register", "kinds", "flush-on", "nap=50", "clock", "play"]:
+            result = self.tool(*steps, way="share", env={"CUSPAN_REPLAY_FAIL": "flush-alone=20"})
+            self.assert_all_well(result)
+            self.assertEqual(result.report["losses"], {})
+
     def test_its_threads_have_no_buffers_of_their_own(self):
         """A flush of such buffers would end the program here, as it may with CUPTI, whose default they are."""
         for asked in [], ["thread-buffers"]:

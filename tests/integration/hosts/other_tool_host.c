@@ -6,14 +6,14 @@
  * calls), loop (plays as often as cuspan_loop_next requests; prints how often), loop-left (leaves it after
  * one iteration), play-on (repeatedly, on a thread), play-off, on (waits until the agent traces, 20 s at
  * most), subscribe-several (with the subscriber API, allowing others), subscribe, clock, register, kinds
- * (kernels, copies, memsets), kinds-off, no-clock (it expects CUPTI's), flush, flush-forced, period=MS (CUPTI
- * flushes), agent-flush (the agent's), agent-start (as cuspan start), bytes=N and records=N (for its
- * buffers), thread-buffers (one for each thread), unsubscribe, finalize, fini-callback (unsubscribes and
- * finalizes in a call's callback, like PyTorch), ask-fini (does so in the next call, whenever that is;
- * has-fini checks whether it has), nap=MS. tool-on is subscribe, clock, register and kinds; tool-off is
- * kinds-off and flush. Each step prints "STEP: ANSWER", with CUPTI's result if there is one. count prints
- * what the profiler received since the last count: "count: kernels N copies N wrong N ns N buffers N lent N",
- * the last one being its buffers that CUPTI has now. */
+ * (kernels, copies, memsets), kinds-off, no-clock (it expects CUPTI's), flush, flush-forced, flush-on
+ * (repeatedly, on a thread, until the end), period=MS (CUPTI flushes), agent-flush (the agent's), agent-start
+ * (as cuspan start), bytes=N and records=N (for its buffers), thread-buffers (one for each thread),
+ * unsubscribe, finalize, fini-callback (unsubscribes and finalizes in a call's callback, like PyTorch),
+ * ask-fini (does so in the next call, whenever that is; has-fini checks whether it has), nap=MS. tool-on is
+ * subscribe, clock, register and kinds; tool-off is kinds-off and flush. Each step prints "STEP: ANSWER",
+ * with CUPTI's result if there is one. count prints what the profiler received since the last count: "count:
+ * kernels N copies N wrong N ns N buffers N lent N", the last one being its buffers that CUPTI has now. */
 #include "abi/cupti_abi.h"
 #include "abi/layouts.h"
 #include "cuspan/cuspan.h"
@@ -154,6 +154,17 @@ static int play(void)
         return 0;
     fprintf(stderr, "other_tool_host: %s\n", err.text);
     return -1;
+}
+
+static pthread_t flusher;
+
+static void *flush_on(void *unused)
+{
+    for (;;) {
+        (void)cuptiActivityFlushAll(CUPTI_FLUSH_DEFAULT);
+        nap(1);
+    }
+    return unused;
 }
 
 static void *play_on(void *unused)
@@ -309,6 +320,8 @@ static int step_of_the_profiler(const char *name)
         return (int)cuptiActivityRegisterCallbacks(on_request, on_complete);
     if (strcmp(name, "kinds") == 0 || strcmp(name, "kinds-off") == 0)
         return (int)set_kinds(strcmp(name, "kinds") == 0);
+    if (strcmp(name, "flush-on") == 0)
+        return pthread_create(&flusher, NULL, flush_on, NULL);
     if (strncmp(name, "flush", 5) == 0)
         return (int)cuptiActivityFlushAll(name[5] ? CUPTI_FLUSH_FORCED : CUPTI_FLUSH_DEFAULT);
     if (strcmp(name, "ask-fini") == 0)
