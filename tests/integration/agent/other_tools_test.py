@@ -211,7 +211,7 @@ class Share(Case):
         self.assertEqual(result.report["losses"], {})
 
     def test_our_records_are_not_switched_during_its_flush(self):
-        """It flushes most of the time, while we begin and end, and pause for its clock."""
+        """It flushes most of the time, while we start and end, and pause for its clock."""
         for steps in ["tool-on", "flush-on", "nap=50", "inject", "play"], ["inject", "play", "subscribe", "register", "kinds", "flush-on", "nap=50", "clock", "play"]:
             result = self.tool(*steps, way="share", env={"CUSPAN_REPLAY_FAIL": "flush-alone=20"})
             self.assert_all_well(result)
