@@ -32,8 +32,8 @@ fill_context() {
 build_image() {
     local work file=$dist/cuspan-$version-image-$arch.tar
     work=$(mktemp -d)
-    # shellcheck disable=SC2064 # the value of now
-    trap "rm -rf '$work'" EXIT
+    # shellcheck disable=SC2064 # the value of now. The top folder of an image is read-only, also for a user who made it.
+    trap "chmod -R u+w '$work'; rm -rf '$work'" EXIT
     local buildah=(buildah --root "$work/root" --runroot "$work/run" --storage-driver vfs)
     "${buildah[@]}" build --isolation chroot --format oci --timestamp "$SOURCE_DATE_EPOCH" --platform "linux/$name" \
         --build-arg TARGETARCH="$name" --label org.opencontainers.image.version="$version" \
