@@ -21,7 +21,7 @@
 #include <time.h>
 
 #define FLUSH_WAIT_MS  1000 /* for another tool's flush, in a flush of everything */
-#define GRAPHS_WAIT_MS 2000 /* for another thread that enables graph records, once */
+#define GRAPHS_WAIT_MS 2000 /* for another thread that enables graph records, once, the turn included */
 #define TURN_WAIT_MS   1000 /* for a flush or a switch that does not end, once */
 #define SLICE_NS       1000000
 
@@ -459,9 +459,8 @@ static void start_graphs(void)
 
 /* On a host thread. In slices, because a stop of the agent may hold the lock and wait for this thread. False:
  * not locked. */
-static bool lock_for_graphs(void)
+static bool lock_for_graphs(uint64_t give_up_ns)
 {
-    uint64_t give_up_ns = clock_monotonic_ns() + GRAPHS_WAIT_MS * NS_PER_MS;
     while (atomic_load(&graphs_are_due) && atomic_load(&mode_now) != MODE_OFF) {
         if (lock_within_slice(&switching))
             return true;
@@ -476,8 +475,9 @@ static void on_graph(void)
     if (!atomic_load_explicit(&graphs_are_due, memory_order_acquire))
         return;
     struct host_call call = host_call_begin();
-    bool has_turn = turn_begin();
-    if (lock_for_graphs()) {
+    uint64_t give_up_ns = clock_monotonic_ns() + GRAPHS_WAIT_MS * NS_PER_MS;
+    bool has_turn = turn_begin(); /* takes part of that time */
+    if (lock_for_graphs(give_up_ns)) {
         start_graphs();
         pthread_mutex_unlock(&switching);
     }
