@@ -38,7 +38,8 @@ GPU_RUNS = [("A PyTorch step, many rounds", "gpu-torch.json", "many-"),
             ("A buffer for each thread", "gpu-buffers.json", "buffers-")]
 # Title, files, end of the plot's name: runs of tests/bench/run.sh models. Rounds of several files of one model are added.
 MODEL_RUNS = [("Training", ["gpt2", "gpt2-2", "gpt2-3", "ddp", "ddp-2", "ddp-3", "ddp-4", "ddp-5", "resnet-train", "resnet-train-2"], "training"),
-              ("Inference, and JAX", ["resnet-infer", "decode", "decode-graph", "decode-graph-2", "jax"], "inference")]
+              ("Inference, and JAX", ["resnet-infer", "decode", "decode-graph", "decode-graph-2", "jax"], "inference"),
+              ("One step in 64, with CUPTI's records enabled in sleep", ["one-in-64"], "one-in-64")]
 CODE_RUN = ("Lines of code", ["code-infer", "code-train"], "code")
 MODEL_ROUNDS = 8  # a cell with fewer tells their number
 OURS = "cuspan"  # as rivals/measure.py names it
