@@ -19,7 +19,7 @@ cd "$ROOT" || exit
 
 PASSED=0 FAILED=0
 FAILURES=() SKIPS=()
-QUICK='' RELEASE='' LIST='' WITHOUT='' ONLY=() KNOWN=' '
+QUICK='' RELEASE='' LIST='' WITHOUT='' ONLY=() KNOWN=' ' BESIDE=''
 # The parts and tests that CI may skip. bench/guard is where this compiler has no committed figures.
 MAY_SKIP=" gpu gpu-service gpu-numbers processes bench/guard "
 
@@ -81,6 +81,30 @@ result_of() {
     cat "$log.log"
     return "$(cat "$log.status")"
 }
+# beside PART...: runs these parts, one after the other, while the parts that follow run: each of them waits for much of its time.
+beside() {
+    [ ${#ONLY[@]} -eq 0 ] && [ -z "$LIST" ] || return 0
+    rm -f build/log/beside-*
+    set -m # a process group, for stop_behind
+    (
+        for part in "$@"; do
+            began=$SECONDS status=0
+            "part_$part" >"build/log/beside-$part.log" 2>&1 </dev/null || status=$?
+            echo "$status $((SECONDS - began))" >"build/log/beside-$part.new"
+            mv "build/log/beside-$part.new" "build/log/beside-$part.status"
+        done
+    ) &
+    set +m
+    echo $! >build/log/behind-parts.pid
+    BESIDE=" $* "
+}
+result_beside() {
+    local log=build/log/beside-$1 status=1
+    while [ ! -f "$log.status" ] && kill -0 "$(cat build/log/behind-parts.pid)" 2>/dev/null; do sleep 0.5; done
+    cat "$log.log"
+    [ ! -f "$log.status" ] || read -r status _ <"$log.status"
+    return "$status"
+}
 stop_behind() {
     local pid
     for pid in build/log/behind-*.pid; do
@@ -114,7 +138,10 @@ cached() {
 # The build that most parts need, if no part has made it before, or if it has no tests, like the demo's.
 release_build() { cached build_quietly release -DCUSPAN_BUILD_TESTS=ON "${LIBRARY_OPTIONS[@]}"; }
 built() {
-    if grep -qsx 'CUSPAN_BUILD_TESTS:BOOL=ON' build/CMakeCache.txt; then cmake --build build; else release_build; fi
+    (
+        flock 9 # parts run beside each other
+        if grep -qsx 'CUSPAN_BUILD_TESTS:BOOL=ON' build/CMakeCache.txt; then cmake --build build; else release_build; fi
+    ) 9>build/log/built.lock
 }
 
 part_layering() { tests/integration/project/layering_test.py; }
@@ -360,14 +387,17 @@ why() {
 
 # run_part PART TITLE [COMMAND...]
 run_part() {
-    local part=$1 title=$2 command=("${@:3}") log=build/log/test-$1.log began=$SECONDS status=0 color=$GREEN RESULT
+    local part=$1 title=$2 command=("${@:3}") log=build/log/test-$1.log began=$SECONDS took status=0 color=$GREEN RESULT
     KNOWN+="$part "
     [ -z "$LIST" ] || { echo "$part"; return; }
     [ ${#ONLY[@]} -eq 0 ] || [[ " ${ONLY[*]} " == *" $part "* ]] || return 0
     [[ " $WITHOUT " != *" $part "* ]] || return 0
     printf '%-14s %s\n' "$part" "$title"
     [ ${#command[@]} -gt 0 ] || command=("part_$part")
+    [[ $BESIDE != *" $part "* ]] || command=(result_beside "$part")
     waiting "$log" "${command[@]}" || status=$?
+    took=$((SECONDS - began))
+    [ "${command[0]}" != result_beside ] || [ ! -f "build/log/beside-$part.status" ] || read -r _ took <"build/log/beside-$part.status"
     if [ "$status" = 77 ]; then
         skipped "$part" "$(sed -n 's/^skipped: //p' "$log" | tail -n 1)"
         RESULT=skipped color=$DIM
@@ -383,7 +413,7 @@ run_part() {
             tail -n 12 "$log"
         } | sed 's/^/    | /' # set off: its lines must not be taken for the summary
     fi
-    printf '%-14s %s%s%s in %s s\n' '' "$color" "$RESULT" "$PLAIN" $((SECONDS - began))
+    printf '%-14s %s%s%s in %s s\n' '' "$color" "$RESULT" "$PLAIN" "$took"
 }
 
 summary() {
@@ -423,19 +453,20 @@ ci_parts() {
     run_part tables "CUPTI's numbers, made again from NVIDIA's headers"
     run_part nvtx "NVTX's own headers and Python's package"
     run_part fuzz "each fuzzer for a while"
+    beside e2e service job demo fleet dist
     run_part torture "each allocation, file and network operation, thread and CUPTI call fails in turn"
     run_part memcheck "valgrind's memcheck over replays"
     run_part python "the Python package, with OpenTelemetry's SDK and uvloop"
     run_part fleet-fuzz "cuspan fleet and cuspan export with damaged and hostile files"
     run_part fleet-scale "500,000 spans: cuspan stat, DuckDB and ClickHouse's engine have the same rows"
+    run_part docker "Dockerfile and compose file, without an engine"
+    run_part containers "examples/demo.sh on bare Debian 12 and 13, docker/Dockerfile, docker/compose.yaml"
     run_part e2e "recordings through the agent into Jaeger and a Collector, and back"
     run_part service "the service of examples/service, into a Collector with tail sampling and Jaeger"
     run_part job "a training job's ranks, into a Collector that keeps whole steps"
-    run_part fleet "deploy/fleet: agents, Collectors, Kafka and a store, with kill -9"
     run_part demo "examples/demo.sh"
+    run_part fleet "deploy/fleet: agents, Collectors, Kafka and a store, with kill -9"
     run_part dist "the release: deb, wheel and image for x86-64, arm64 through qemu-user"
-    run_part docker "Dockerfile and compose file, without an engine"
-    run_part containers "examples/demo.sh on bare Debian 12 and 13, docker/Dockerfile, docker/compose.yaml"
     run_part gpu "programs on this machine's GPU"
     run_part gpu-service "the service of examples/service on it, a hundred requests at once"
     run_part gpu-numbers "tables, comparisons and metrics on it, beside what others say; what they cost"

@@ -54,7 +54,9 @@ foreach(test integration/agent_faults integration/code integration/control_comma
 endforeach()
 
 # Slow only under sanitizers, which run these and the slow ones before a release (asan-slow, tsan-slow).
-label(slow-sanitized integration/registry integration/stat_segments training/jobs training/recorded training/stat_ranks)
+# In CI, fuzzers run the readers of integration/code and integration/read under sanitizers.
+label(slow-sanitized integration/code integration/read integration/registry integration/stat_segments training/jobs training/recorded
+      training/stat_ranks)
 
 # Tests in which a sanitizer would find nothing: of scripts, of Python, of symbols, of how much memory is used, of probabilities.
 label(release-only integration/bench integration/bench_guard integration/bounds_memory integration/clickhouse

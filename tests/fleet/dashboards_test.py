@@ -171,9 +171,9 @@ class Hostile(ClickHouse):
 
     def test_all_queries_with_all_values(self):
         seconds = START // 10**9
-        for name, panel in panels():
+        for number, (name, panel) in enumerate(panels()):
             # All queries have the same filters, which the test above has with all values.
-            for text in HOSTILE[:6] if os.environ.get("CUSPAN_LONG") else HOSTILE[4:6]:
+            for text in HOSTILE[:6] if os.environ.get("CUSPAN_LONG") else [HOSTILE[4 + number % 2]]:
                 with self.subTest(f"{name}: {panel['title']} {text!r}"):
                     sql, used = expand(panel["targets"][0]["rawSql"], {variable: text for variable in ALL}, seconds, seconds + 10)
                     found = self.dicts(sql)

@@ -149,7 +149,8 @@ class Hostile(shared.Folder):
         self.addCleanup(server.stop)
         fleet = cuspan.fleet.open(server.url)
         for i, name in enumerate(names):
-            for filters in ({"service": name}, {"host": name}, {"job": name}, {"gpu": name}, {"release": name}):
+            filtered = ("service", "host", "job", "gpu", "release")
+            for filters in ({key: name} for key in (filtered if os.environ.get("CUSPAN_LONG") else filtered[i % 5:i % 5 + 1])):
                 self.assertEqual([(row["name"], row["total_ns"]) for row in fleet.kernels(**filters).dicts()], [(name, 100 + i)], filters)
         for by in ("service", "host", "job", "gpu"):
             self.assertEqual({row["group"] for row in fleet.kernels(by=by, top=0).dicts()}, set(names))
