@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "correlate/join/gpu_counted.h"
 #include "correlate/join/graphs.h"
-#include "correlate/spans/kernel_names.h"
+#include "correlate/names/kernel_names.h"
 #include "correlate/stacks/code_stacks.h"
 #include "correlate/state.h"
 #include "correlate/totals/program_stats.h"

@@ -47,8 +47,8 @@ enum status correlate_create(const struct correlate_options *options,
                              struct correlate **correlate) MUST_CHECK;
 void correlate_destroy(struct correlate *correlate);
 
-/* The records, in the files that make their spans: spans/call_spans.c, spans/range_spans.c,
- * spans/activity_spans.c and trace/thread_events.c. */
+/* The records, in the files that make their spans: call_spans.c, range_spans.c,
+ * activity_spans.c and thread_events.c. */
 
 /* The code that makes the next call: the attributes of its stack. */
 void correlate_code(struct correlate *correlate, const struct code_record *record);

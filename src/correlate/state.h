@@ -4,24 +4,24 @@
 #define CUSPAN_CORRELATE_STATE_H
 
 #include "correlate/correlate.h"
-#include "correlate/spans/activity_spans.h"
+#include "correlate/activity_spans.h"
 #include "correlate/spans/attributes.h"
-#include "correlate/spans/call_spans.h"
-#include "correlate/spans/collective_spans.h"
-#include "correlate/spans/range_spans.h"
-#include "correlate/spans/session_spans.h"
+#include "correlate/call_spans.h"
+#include "correlate/collective_spans.h"
+#include "correlate/range_spans.h"
+#include "correlate/session_spans.h"
 #include "correlate/spans/span_shared.h"
-#include "correlate/spans/spans.h"
-#include "correlate/spans/step_spans.h"
+#include "correlate/spans.h"
+#include "correlate/step_spans.h"
 #include "correlate/totals/allocations.h"
-#include "correlate/totals/counting.h"
+#include "correlate/counting.h"
 #include "correlate/totals/step_stats.h"
 #include "correlate/trace/context_errors.h"
 #include "correlate/stacks/code_profile.h"
 #include "correlate/stacks/code_stacks.h"
 #include "correlate/trace/devices.h"
 #include "correlate/trace/named_objects.h"
-#include "correlate/trace/thread_events.h"
+#include "correlate/thread_events.h"
 
 #define SWEEP_INTERVAL_NS (10 * NS_PER_MS)
 

@@ -4,7 +4,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/process/loader.h"
-#include "correlate/spans/demangle.h"
+#include "correlate/names/demangle.h"
 
 #include <elf.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 #define CUSPAN_CORRELATE_TOTALS_PROGRAM_STATS_H
 
 #include "base/status.h"
-#include "correlate/spans/kernel_names.h"
+#include "correlate/names/kernel_names.h"
 #include "correlate/totals/allocations.h"
 #include "correlate/totals/totals.h"
 #include "model/cuda/calls.h"

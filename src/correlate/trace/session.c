@@ -3,7 +3,7 @@
 #include "base/accounting/counters.h"
 #include "base/clock.h"
 #include "base/hash.h"
-#include "correlate/spans/spans.h"
+#include "correlate/spans.h"
 #include "correlate/trace/steps.h"
 
 #include <errno.h>

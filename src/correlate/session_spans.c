@@ -1,4 +1,4 @@
-#include "correlate/spans/session_spans.h"
+#include "correlate/session_spans.h"
 
 #include "base/accounting/counters.h"
 #include "base/clock.h"

@@ -1,7 +1,7 @@
 /* Counts work for its range, the ranges around that, and its request or session. Emits summaries, and the
  * spans of ranges and sessions that waited for GPU records after their end. */
-#ifndef CUSPAN_CORRELATE_TOTALS_COUNTING_H
-#define CUSPAN_CORRELATE_TOTALS_COUNTING_H
+#ifndef CUSPAN_CORRELATE_COUNTING_H
+#define CUSPAN_CORRELATE_COUNTING_H
 
 #include "base/status.h"
 #include "correlate/join/entry_queue.h"

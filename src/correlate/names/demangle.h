@@ -1,6 +1,6 @@
 /* Demangles and shortens kernel names. */
-#ifndef CUSPAN_CORRELATE_SPANS_DEMANGLE_H
-#define CUSPAN_CORRELATE_SPANS_DEMANGLE_H
+#ifndef CUSPAN_CORRELATE_NAMES_DEMANGLE_H
+#define CUSPAN_CORRELATE_NAMES_DEMANGLE_H
 
 #include <stddef.h>
 

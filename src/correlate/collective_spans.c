@@ -1,4 +1,4 @@
-#include "correlate/spans/collective_spans.h"
+#include "correlate/collective_spans.h"
 
 #include "base/accounting/counters.h"
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-#include "correlate/spans/demangle.h"
+#include "correlate/names/demangle.h"
 
 #include <setjmp.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* Spans of runtime and driver calls, and the resource events (modules, contexts) that happen inside them. */
-#ifndef CUSPAN_CORRELATE_SPANS_CALL_SPANS_H
-#define CUSPAN_CORRELATE_SPANS_CALL_SPANS_H
+#ifndef CUSPAN_CORRELATE_CALL_SPANS_H
+#define CUSPAN_CORRELATE_CALL_SPANS_H
 
 #include "model/record.h"
 #include "model/span.h"

@@ -1,4 +1,4 @@
-#include "correlate/spans/range_spans.h"
+#include "correlate/range_spans.h"
 
 #include "base/accounting/counters.h"
 #include "base/clock.h"

@@ -3,8 +3,8 @@
  * Demangling takes microseconds, so each name is demangled once and cached. A full cache evicts half of
  * its entries, names that appeared in only one round first. So recurring names stay in the cache, even
  * when there are more than fit. */
-#ifndef CUSPAN_CORRELATE_SPANS_KERNEL_NAMES_H
-#define CUSPAN_CORRELATE_SPANS_KERNEL_NAMES_H
+#ifndef CUSPAN_CORRELATE_NAMES_KERNEL_NAMES_H
+#define CUSPAN_CORRELATE_NAMES_KERNEL_NAMES_H
 
 #include "base/status.h"
 

@@ -1,8 +1,8 @@
-#include "correlate/totals/counting.h"
+#include "correlate/counting.h"
 
 #include "base/accounting/counters.h"
 #include "base/clock.h"
-#include "correlate/spans/kernel_names.h"
+#include "correlate/names/kernel_names.h"
 #include "correlate/state.h"
 #include "correlate/totals/summaries.h"
 

@@ -1,6 +1,6 @@
 /* Spans of CUPTI's activity records. A record waits while its call, device or counter values are missing. */
-#ifndef CUSPAN_CORRELATE_SPANS_ACTIVITY_SPANS_H
-#define CUSPAN_CORRELATE_SPANS_ACTIVITY_SPANS_H
+#ifndef CUSPAN_CORRELATE_ACTIVITY_SPANS_H
+#define CUSPAN_CORRELATE_ACTIVITY_SPANS_H
 
 #include "correlate/correlate.h"
 #include "correlate/stacks/code_stacks.h"

@@ -1,4 +1,4 @@
-#include "correlate/spans/call_spans.h"
+#include "correlate/call_spans.h"
 
 #include "base/accounting/counters.h"
 #include "base/log.h"

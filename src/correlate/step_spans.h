@@ -1,8 +1,8 @@
 /* Which spans of a step are sent, and where: a rank may send only its share of the step's trace
  * (trace/step_budget.h). When it is a rank's turn, all its spans go to a trace of their own, and copies of
  * the selected ones to the step's trace. */
-#ifndef CUSPAN_CORRELATE_SPANS_STEP_SPANS_H
-#define CUSPAN_CORRELATE_SPANS_STEP_SPANS_H
+#ifndef CUSPAN_CORRELATE_STEP_SPANS_H
+#define CUSPAN_CORRELATE_STEP_SPANS_H
 
 #include "correlate/trace/parent.h"
 #include "correlate/trace/steps.h"

@@ -1,4 +1,4 @@
-#include "correlate/spans/activity_times.h"
+#include "correlate/activity_times.h"
 
 #include "base/accounting/counters.h"
 #include "base/log.h"

@@ -1,6 +1,6 @@
 /* Spans of the program's ranges and marks. */
-#ifndef CUSPAN_CORRELATE_SPANS_RANGE_SPANS_H
-#define CUSPAN_CORRELATE_SPANS_RANGE_SPANS_H
+#ifndef CUSPAN_CORRELATE_RANGE_SPANS_H
+#define CUSPAN_CORRELATE_RANGE_SPANS_H
 
 #include "correlate/trace/ranges.h"
 

@@ -5,8 +5,8 @@
  * which are then zero or of another execution. Stopped work that has a start becomes a span that ends with
  * the first report of the error. An execution of a graph becomes a span without a duration. All else is lost.
  */
-#ifndef CUSPAN_CORRELATE_SPANS_ACTIVITY_TIMES_H
-#define CUSPAN_CORRELATE_SPANS_ACTIVITY_TIMES_H
+#ifndef CUSPAN_CORRELATE_ACTIVITY_TIMES_H
+#define CUSPAN_CORRELATE_ACTIVITY_TIMES_H
 
 #include "correlate/join/pending.h"
 #include "correlate/trace/context_errors.h"

@@ -1,7 +1,7 @@
 /* Spans of collectives: one for each kernel that communicates, between the call that launched it and the
  * kernel's span, which becomes its child. A collective without a kernel has its copy as its child. */
-#ifndef CUSPAN_CORRELATE_SPANS_COLLECTIVE_SPANS_H
-#define CUSPAN_CORRELATE_SPANS_COLLECTIVE_SPANS_H
+#ifndef CUSPAN_CORRELATE_COLLECTIVE_SPANS_H
+#define CUSPAN_CORRELATE_COLLECTIVE_SPANS_H
 
 #include "correlate/join/collectives.h"
 

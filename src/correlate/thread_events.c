@@ -1,4 +1,4 @@
-#include "correlate/trace/thread_events.h"
+#include "correlate/thread_events.h"
 
 #include "correlate/state.h"
 

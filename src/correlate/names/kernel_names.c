@@ -1,7 +1,7 @@
-#include "correlate/spans/kernel_names.h"
+#include "correlate/names/kernel_names.h"
 
 #include "base/limits.h"
-#include "correlate/spans/demangle.h"
+#include "correlate/names/demangle.h"
 #include "model/collective.h"
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "correlate/spans/step_spans.h"
+#include "correlate/step_spans.h"
 
 #include "base/accounting/counters.h"
 #include "correlate/state.h"

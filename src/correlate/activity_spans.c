@@ -1,4 +1,4 @@
-#include "correlate/spans/activity_spans.h"
+#include "correlate/activity_spans.h"
 
 #include "base/accounting/counters.h"
 #include "base/clock.h"
@@ -6,9 +6,9 @@
 #include "correlate/join/gpu_counted.h"
 #include "correlate/join/graphs.h"
 #include "correlate/join/waiting.h"
-#include "correlate/spans/activity_times.h"
+#include "correlate/activity_times.h"
 #include "correlate/spans/code_attributes.h"
-#include "correlate/spans/kernel_names.h"
+#include "correlate/names/kernel_names.h"
 #include "correlate/state.h"
 #include "correlate/totals/program_stats.h"
 

@@ -1,6 +1,6 @@
 /* Follows each thread's contexts and names, and chooses the parent of its calls and ranges. */
-#ifndef CUSPAN_CORRELATE_TRACE_THREAD_EVENTS_H
-#define CUSPAN_CORRELATE_TRACE_THREAD_EVENTS_H
+#ifndef CUSPAN_CORRELATE_THREAD_EVENTS_H
+#define CUSPAN_CORRELATE_THREAD_EVENTS_H
 
 #include "correlate/trace/parent.h"
 #include "correlate/trace/tracestates.h"

@@ -1,6 +1,6 @@
 /* Session spans: starts, cuts and ends sessions. */
-#ifndef CUSPAN_CORRELATE_SPANS_SESSION_SPANS_H
-#define CUSPAN_CORRELATE_SPANS_SESSION_SPANS_H
+#ifndef CUSPAN_CORRELATE_SESSION_SPANS_H
+#define CUSPAN_CORRELATE_SESSION_SPANS_H
 
 #include "correlate/correlate.h"
 #include "correlate/totals/session_overhead.h"

@@ -1,4 +1,4 @@
-#include "correlate/spans/spans.h"
+#include "correlate/spans.h"
 
 #include "base/accounting/counters.h"
 #include "correlate/state.h"

@@ -1,6 +1,6 @@
 /* Functions for spans of all kinds: begin, place in the trace, common attributes, emit. */
-#ifndef CUSPAN_CORRELATE_SPANS_SPANS_H
-#define CUSPAN_CORRELATE_SPANS_SPANS_H
+#ifndef CUSPAN_CORRELATE_SPANS_H
+#define CUSPAN_CORRELATE_SPANS_H
 
 #include "correlate/trace/parent.h"
 #include "model/cuda/calls.h"
