@@ -3,14 +3,22 @@
 #include "base/accounting/counters.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "correlate/activity_times.h"
+#include "correlate/collective_spans.h"
+#include "correlate/counting.h"
 #include "correlate/join/gpu_counted.h"
 #include "correlate/join/graphs.h"
 #include "correlate/join/waiting.h"
-#include "correlate/activity_times.h"
-#include "correlate/spans/code_attributes.h"
 #include "correlate/names/kernel_names.h"
+#include "correlate/session_spans.h"
+#include "correlate/spans.h"
+#include "correlate/spans/code_attributes.h"
+#include "correlate/stacks/code_profile.h"
 #include "correlate/state.h"
+#include "correlate/step_spans.h"
+#include "correlate/totals/allocations.h"
 #include "correlate/totals/program_stats.h"
+#include "correlate/totals/step_stats.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -344,14 +352,14 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
         return;
     }
     if (is_gpu_work)
-        counting_add_work(c, &work, call);
+        counting_add_work(c, call ? call->account : session->account, &work, call);
     if (c->is_summary) {
         if (c->stats_are_on && call)
             program_stats_exemplify(c->stats, call->trace_id, call->span_id);
         counter_add_alone(COUNTER_spans_summed, 1);
         return;
     }
-    spans_begin(span, record->start_ns, record->end_ns);
+    span_begin(span, record->start_ns, record->end_ns);
     session_next_span_id(&c->sessions.current, span->span_id);
     span->resource = resource;
     put_below_call_or_session(c, call, session, span);
@@ -376,11 +384,6 @@ static void emit_activity(struct correlate *c, const struct activity_record *rec
         spans_emit(c, span);
 }
 
-bool activity_spans_have_slept(void)
-{
-    return counter_get(COUNTER_sleeps) || counter_get(COUNTER_releases);
-}
-
 /* Work that started while capture slept is wanted only if its call is known. */
 static bool is_of_sleep(const struct correlate *c, const struct activity_record *record)
 {
@@ -397,7 +400,7 @@ static bool has_a_call(const struct correlate *c, const struct activity_record *
 
 static void give_up(struct correlate *c, const struct activity_record *record)
 {
-    if (has_a_call(c, record) && activity_spans_have_slept()) {
+    if (has_a_call(c, record) && activity_times_have_sleep()) {
         counter_add(COUNTER_asleep_records, 1);
         return;
     }
@@ -503,7 +506,7 @@ static bool lacks_counts(const struct correlate *c, const struct activity_record
            gpu_counted_awaits(c->activities.gpu_counted, record->correlation_id);
 }
 
-void correlate_activity(struct correlate *c, const struct activity_record *record)
+void activity_spans_add(struct correlate *c, const struct activity_record *record)
 {
     if (record->kind == ACTIVITY_DEVICE || record->kind == ACTIVITY_CONTEXT ||
         !c->plan.has_start[record->kind]) {

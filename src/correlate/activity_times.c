@@ -4,11 +4,16 @@
 #include "base/log.h"
 #include "correlate/state.h"
 
+bool activity_times_have_sleep(void)
+{
+    return counter_get(COUNTER_sleeps) || counter_get(COUNTER_releases);
+}
+
 /* Work of an unsampled call; or work without a call after a sleep, to which CUPTI before 13.3 sometimes
  * gives no times. */
 static bool is_unwanted(const struct pending_call *call)
 {
-    return call ? call->flags & PENDING_UNSAMPLED : activity_spans_have_slept();
+    return call ? call->flags & PENDING_UNSAMPLED : activity_times_have_sleep();
 }
 
 static void lose_stopped(const struct activity_record *record, const struct context_error *error)

@@ -2,9 +2,18 @@
 
 #include "base/accounting/counters.h"
 #include "base/log.h"
+#include "correlate/collective_spans.h"
+#include "correlate/counting.h"
 #include "correlate/join/graphs.h"
+#include "correlate/join/pending.h"
+#include "correlate/session_spans.h"
+#include "correlate/spans.h"
 #include "correlate/spans/code_attributes.h"
+#include "correlate/stacks/code_profile.h"
 #include "correlate/state.h"
+#include "correlate/step_spans.h"
+#include "correlate/thread_events.h"
+#include "correlate/totals/allocations.h"
 #include "correlate/totals/program_stats.h"
 
 #include <string.h>
@@ -180,7 +189,7 @@ static void summarize(struct correlate *c, const struct thread_state *state, con
     counter_add_alone(parent->is_sampled ? COUNTER_spans_summed : COUNTER_spans_unsampled, 1);
 }
 
-void correlate_call_asleep(struct correlate *c, const struct thread_info *thread,
+void call_spans_add_asleep(struct correlate *c, const struct thread_info *thread,
                            const struct call_record *call)
 {
     static const struct parent nobody;
@@ -247,7 +256,7 @@ static void describe(struct correlate *c, const struct thread_info *thread, cons
     }
 }
 
-void correlate_code(struct correlate *c, const struct code_record *record)
+void call_spans_code(struct correlate *c, const struct code_record *record)
 {
     if (!c->code)
         return;
@@ -289,7 +298,7 @@ static void make_span(struct correlate *c, const struct thread_info *thread, con
      * and streams and events keep their names. */
     bool only_counts =
         __builtin_expect(c->sessions.steps.count != 0, 0) && is_left_out(c, call, parent, expected, &step);
-    spans_begin(span, call->start_ns, call->end_ns > call->start_ns ? call->end_ns : call->start_ns + 1);
+    span_begin(span, call->start_ns, call->end_ns > call->start_ns ? call->end_ns : call->start_ns + 1);
     session_next_span_id(&c->sessions.current, span->span_id);
     if (__builtin_expect(only_counts, 0))
         memcpy(span->span_id, parent->span_id, sizeof span->span_id);
@@ -339,7 +348,7 @@ static uint32_t profile_place(struct correlate *c, const struct thread_state *st
     return code_profile_place(c->profile, c->calls.code, parent->is_sampled ? &link : NULL);
 }
 
-void correlate_call(struct correlate *c, const struct thread_info *thread, const struct call_record *call)
+void call_spans_add(struct correlate *c, const struct thread_info *thread, const struct call_record *call)
 {
     const struct call_info *info = call_info((enum call_domain)call->head.domain, call->head.cbid);
     if (info) {
@@ -358,8 +367,8 @@ void correlate_call(struct correlate *c, const struct thread_info *thread, const
     c->calls.code = NULL;
 }
 
-void correlate_resource(struct correlate *c, const struct thread_info *thread,
-                        const struct resource_record *resource)
+void call_spans_resource(struct correlate *c, const struct thread_info *thread,
+                         const struct resource_record *resource)
 {
     struct span_event event = {.time_ns = resource->time_ns};
     if (resource->head.cbid == DOMAIN_CONTEXT_GONE)

@@ -3,26 +3,19 @@
 #define CUSPAN_CORRELATE_CALL_SPANS_H
 
 #include "model/record.h"
-#include "model/span.h"
 
-struct code_stack;
 struct correlate;
 
-#define RESOURCES_HELD  32
-#define CALL_EVENTS_MAX 8
-
-struct held_resource {
-    uint64_t tid; /* 0: free */
-    struct span_event event;
-};
-
-struct call_spans {
-    struct code_stack *code; /* of the next call, not owned; NULL: none */
-    uint32_t place;          /* of the current call, in profiles */
-    uint32_t held_count;
-    struct held_resource held[RESOURCES_HELD]; /* until their call returns */
-    struct span_event events[CALL_EVENTS_MAX]; /* of the current span */
-};
+/* The code that makes the next call: the attributes of its stack. */
+void call_spans_code(struct correlate *correlate, const struct code_record *record);
+void call_spans_add(struct correlate *correlate, const struct thread_info *thread,
+                    const struct call_record *call);
+/* A call that made or changed a graph while capture slept. */
+void call_spans_add_asleep(struct correlate *correlate, const struct thread_info *thread,
+                           const struct call_record *call);
+/* An event of the call that is in progress on the thread, or of a graph. */
+void call_spans_resource(struct correlate *correlate, const struct thread_info *thread,
+                         const struct resource_record *resource);
 
 /* At the end: adds the events of calls that never returned to the session. */
 void call_spans_finish(struct correlate *correlate);

@@ -2,7 +2,11 @@
 
 #include "base/accounting/counters.h"
 #include "base/clock.h"
+#include "correlate/join/pending.h"
+#include "correlate/session_spans.h"
+#include "correlate/spans.h"
 #include "correlate/state.h"
+#include "correlate/step_spans.h"
 
 /* The collectives of one kernel. */
 struct carried {
@@ -293,7 +297,7 @@ static void emit(struct correlate *c, const struct activity_record *record, cons
     struct span *span = &c->ended.span;
     struct session *session = &c->sessions.current;
     const char *text = collective_text(carried->operation);
-    spans_begin(span, c->span.start_ns, c->span.end_ns);
+    span_begin(span, c->span.start_ns, c->span.end_ns);
     memcpy(span->trace_id, c->span.trace_id, sizeof span->trace_id);
     memcpy(span->parent_span_id, c->span.parent_span_id, sizeof span->parent_span_id);
     session_next_span_id(session, span->span_id);

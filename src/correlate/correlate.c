@@ -1,12 +1,23 @@
 #include "correlate/correlate.h"
 
 #include "base/clock.h"
+#include "correlate/activity_spans.h"
+#include "correlate/call_spans.h"
+#include "correlate/counting.h"
+#include "correlate/join/collectives.h"
+#include "correlate/join/entry_queue.h"
 #include "correlate/join/gpu_counted.h"
 #include "correlate/join/graphs.h"
 #include "correlate/names/kernel_names.h"
 #include "correlate/stacks/code_stacks.h"
+#include "correlate/range_spans.h"
+#include "correlate/session_spans.h"
+#include "correlate/stacks/code_profile.h"
 #include "correlate/state.h"
+#include "correlate/thread_events.h"
+#include "correlate/totals/allocations.h"
 #include "correlate/totals/program_stats.h"
+#include "correlate/totals/step_stats.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +52,7 @@ static enum status create_parts(struct correlate *c, const struct correlate_opti
                       program_stats_create(&stats, &c->stats) == STATUS_OK &&
                       kernel_names_create(NAMES_BYTES, &c->names) == STATUS_OK &&
                       activity_spans_init(&c->activities, settings) == STATUS_OK &&
-                      counting_init(&c->counting, c->is_summary) == STATUS_OK;
+                      counting_init(&c->counting, c->is_summary, session_spans_account_at) == STATUS_OK;
     return is_created && create_code(c) == STATUS_OK ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
@@ -91,6 +102,68 @@ void correlate_destroy(struct correlate *correlate)
     code_profile_destroy(correlate->profile);
     code_stacks_destroy(correlate->code);
     free(correlate);
+}
+
+void correlate_code(struct correlate *c, const struct code_record *record)
+{
+    call_spans_code(c, record);
+}
+
+void correlate_call(struct correlate *c, const struct thread_info *thread, const struct call_record *call)
+{
+    call_spans_add(c, thread, call);
+}
+
+void correlate_call_asleep(struct correlate *c, const struct thread_info *thread,
+                           const struct call_record *call)
+{
+    call_spans_add_asleep(c, thread, call);
+}
+
+void correlate_resource(struct correlate *c, const struct thread_info *thread,
+                        const struct resource_record *resource)
+{
+    call_spans_resource(c, thread, resource);
+}
+
+void correlate_context(struct correlate *c, const struct thread_info *thread,
+                       const struct context_record *attached)
+{
+    thread_events_context(c, thread, attached);
+}
+
+void correlate_range(struct correlate *c, const struct thread_info *thread, const struct range_record *range)
+{
+    thread_events_range(c, thread, range);
+}
+
+void correlate_step(struct correlate *c, const struct step_boundary *boundary)
+{
+    session_spans_step(c, boundary);
+}
+
+void correlate_activity(struct correlate *c, const struct activity_record *activity)
+{
+    activity_spans_add(c, activity);
+}
+
+void correlate_end_session(struct correlate *c, const char *reason)
+{
+    session_spans_end(c, reason);
+}
+
+void correlate_name(struct correlate *c, const struct name_record *name)
+{
+    if (name->head.cbid == NAMED_CONTEXT_ID) {
+        devices_note_handle(&c->devices, name->id, name->handle);
+        return;
+    }
+    if (name->head.cbid > NAMED_CONTEXT_ID)
+        return; /* from a recording of a later version */
+    named_objects_name(&c->objects, (enum named_object)name->head.cbid, name->handle, name->name,
+                       name->name_bytes);
+    if (name->head.cbid == NAMED_DEVICE)
+        activity_spans_name_device(c, name->handle);
 }
 
 void correlate_gpu_counters(struct correlate *c, const struct gpu_counters_record *counters)
@@ -146,7 +219,7 @@ void correlate_finish(struct correlate *c)
     pending_finish(c->pending);
     range_spans_finish(c);
     call_spans_finish(c);
-    correlate_end_session(c, "exit");
+    session_spans_end(c, "exit");
     counting_sweep(c);
 }
 

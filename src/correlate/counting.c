@@ -3,7 +3,9 @@
 #include "base/accounting/counters.h"
 #include "base/clock.h"
 #include "correlate/names/kernel_names.h"
+#include "correlate/spans.h"
 #include "correlate/state.h"
+#include "correlate/totals/step_stats.h"
 #include "correlate/totals/summaries.h"
 
 #include <string.h>
@@ -14,8 +16,10 @@
 #define MAKE_WAY_MAX    64 /* evicted at once */
 #define SUMMARY_NAME    "cuda summary"
 
-enum status counting_init(struct counting *counting, bool is_summary)
+enum status counting_init(struct counting *counting, bool is_summary,
+                          uint32_t (*session_account)(struct correlate *, uint64_t time_ns))
 {
+    counting->session_account = session_account;
     enum status status = accounts_create(&counting->accounts);
     if (status == STATUS_OK)
         status = entry_queue_create(LINGERING_BYTES, &counting->lingering);
@@ -59,8 +63,8 @@ static void send_summary(struct correlate *c, struct summary *summary)
     bool sent = totals->first_ns != 0;
     if (sent) {
         struct span *span = &c->ended.span;
-        spans_begin(span, totals->first_ns,
-                    totals->last_ns > totals->first_ns ? totals->last_ns : totals->first_ns + 1);
+        span_begin(span, totals->first_ns,
+                   totals->last_ns > totals->first_ns ? totals->last_ns : totals->first_ns + 1);
         session_next_span_id(&c->sessions.current, span->span_id);
         spans_put_below(c, span, summary->context, summary->context + 16, summary->flags,
                         summary->trace_state);
@@ -209,9 +213,8 @@ static struct account *root_of(struct correlate *c, const struct origin *origin)
 {
     if (!c->is_summary)
         return NULL;
-    if (!origin->context) {
-        return account_at(c, session_spans_at(c, origin->time_ns)->account);
-    }
+    if (!origin->context)
+        return account_at(c, c->counting.session_account(c, origin->time_ns));
     struct summary *summary = open_summary(c, origin);
     return summary ? account_at(c, summary->account) : NULL;
 }
@@ -278,7 +281,8 @@ static uint32_t label_of(struct correlate *c, const struct activity_record *reco
     return totals_label(accounts_pool(c->counting.accounts), name->text, name->text_len);
 }
 
-void counting_add_work(struct correlate *c, const struct gpu_work *work, const struct pending_call *call)
+void counting_add_work(struct correlate *c, uint32_t handle, const struct gpu_work *work,
+                       const struct pending_call *call)
 {
     const struct activity_record *record = work->record;
     struct origin origin = {.time_ns = record->start_ns};
@@ -292,9 +296,8 @@ void counting_add_work(struct correlate *c, const struct gpu_work *work, const s
         origin.flags = call->flags & PENDING_TRACE_FLAGS;
         origin.trace_state = call->trace_state;
     }
-    struct account *account =
-        innermost(c, call ? call->account : session_spans_at(c, record->start_ns)->account, &origin);
-    for (; account; account = around(c, account, &origin)) {
+    for (struct account *account = innermost(c, handle, &origin); account;
+         account = around(c, account, &origin)) {
         totals_add_work(accounts_pool(c->counting.accounts), &account->totals, work);
         if (account->measured)
             step_stats_add_work(c->step_stats, account->measured, work);

@@ -14,14 +14,10 @@
 struct correlate;
 struct thread_state;
 
-struct counting {
-    struct accounts *accounts;
-    struct entry_queue *lingering; /* ranges and sessions that have ended and wait for GPU records */
-    struct summaries *summaries;   /* NULL unless the detail is summary */
-    uint64_t asked_for_records_ns; /* for counting_wants_records() */
-};
+struct counting;
 
-enum status counting_init(struct counting *counting, bool is_summary) MUST_CHECK;
+enum status counting_init(struct counting *counting, bool is_summary,
+                          uint32_t (*session_account)(struct correlate *, uint64_t time_ns)) MUST_CHECK;
 void counting_deinit(struct counting *counting);
 
 /* Where work belongs, to open a summary for it. */
@@ -45,8 +41,8 @@ void counting_release(struct correlate *correlate, struct thread_state *state);
 /* `is_due`: its GPU record is still missing. */
 void counting_add_call(struct correlate *correlate, uint32_t account, const struct origin *origin,
                        const struct call_info *info, const struct call_record *call, bool is_due);
-/* `call` NULL: unknown; the work counts for the session. */
-void counting_add_work(struct correlate *correlate, const struct gpu_work *work,
+/* `call` NULL: unknown; the account is the session's. */
+void counting_add_work(struct correlate *correlate, uint32_t account, const struct gpu_work *work,
                        const struct pending_call *call);
 /* A call, a range or GPU work of this account has no span in the step's trace, because the step has too many.
  */

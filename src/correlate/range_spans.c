@@ -2,7 +2,11 @@
 
 #include "base/accounting/counters.h"
 #include "base/clock.h"
+#include "correlate/counting.h"
+#include "correlate/session_spans.h"
+#include "correlate/spans.h"
 #include "correlate/state.h"
+#include "correlate/step_spans.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +16,7 @@ static void emit_range(struct correlate *c, const struct range *range, struct ac
 {
     struct span *span = &c->ended.span;
     uint32_t keys = 0;
-    spans_begin(span, range->start.time_ns, end_ns);
+    span_begin(span, range->start.time_ns, end_ns);
     memcpy(span->span_id, &range->id, 8);
     spans_put_below_parent(c, span, &range->parent);
     span->name = range->start.text;
@@ -101,8 +105,7 @@ void range_spans_close(struct correlate *c, struct range *range, uint64_t end_ns
     ranges_remove(&c->ranges.open, range);
 }
 
-/* Decides whether the range has a span, and opens its account. */
-static void admit(struct correlate *c, struct range *range, bool is_collective)
+void range_spans_admit(struct correlate *c, struct range *range, bool is_collective)
 {
     struct step *step = step_spans_limit_of(c, &range->parent, range->start.time_ns);
     if (c->sessions.steps.count)
@@ -114,119 +117,31 @@ static void admit(struct correlate *c, struct range *range, bool is_collective)
     range->account = counting_open(c, range->parent.account);
 }
 
-static void remove_from_thread(struct thread_state *state, uint64_t id)
+void range_spans_mark(struct correlate *c, const struct thread_info *thread,
+                      const struct range_record *record, const struct parent *parent)
 {
-    for (uint32_t i = state->depth; i > 0; i--) {
-        if (state->open[i - 1] != id)
-            continue;
-        state->depth--;
-        memmove(&state->open[i - 1], &state->open[i], (state->depth - (i - 1)) * sizeof *state->open);
-        return;
-    }
-}
-
-/* It is no parent any more. */
-static void leave_thread(struct correlate *c, const struct range *range)
-{
-    struct thread_state *state = &c->threads.states[range->thread.slot % THREADS_MAX];
-    if (state->serial == range->thread.serial)
-        remove_from_thread(state, range->id);
-    if (c->collectives && collectives_is_nccl(&range->start))
-        collectives_end(c->collectives, &range->thread, &range->start);
-}
-
-static void close_unended(struct correlate *c, struct range *range, uint64_t end_ns)
-{
-    leave_thread(c, range);
-    range_spans_close(c, range, end_ns, NULL);
-}
-
-static void begin_range(struct correlate *c, const struct thread_info *thread,
-                        const struct range_record *record)
-{
-    struct thread_state *state = thread_events_state(c, thread, record->time_ns);
-    bool is_ended = ranges_take_end(&c->ranges.open, record->id, &c->ranges.early);
-    struct range *unended = ranges_make_room(&c->ranges.open);
-    if (unended)
-        close_unended(c, unended, record->time_ns);
-    struct range *range = ranges_begin(&c->ranges.open, thread, record);
-    if (!range)
-        return;
-    bool is_nccl = !c->is_summary && collectives_is_nccl(record);
-    if (is_nccl)
-        collectives_begin(&c->collectives, thread, record);
-    range->parent = thread_events_parent(c, state, record->time_ns);
-    memcpy(range->context, state->context, sizeof range->context);
-    admit(c, range, is_nccl && collectives_is_operation(record));
-    if (is_ended)
-        range_spans_close(c, range, c->ranges.early.time_ns, &c->ranges.early);
-    else if (record->flags & RANGE_ON_THREAD && state->depth < RANGE_PARENTS_MAX)
-        state->open[state->depth++] = record->id;
-}
-
-static void end_range(struct correlate *c, const struct range_record *record)
-{
-    struct range *range = ranges_find(&c->ranges.open, record->id);
-    if (!range) {
-        ranges_keep_end(&c->ranges.open, record);
-        return;
-    }
-    leave_thread(c, range);
-    range_spans_close(c, range, record->time_ns, record);
-}
-
-/* A mark becomes an event of the innermost range, or else a span. */
-static void mark(struct correlate *c, const struct thread_info *thread, const struct range_record *record)
-{
-    struct thread_state *state = thread_events_state(c, thread, record->time_ns);
-    struct range *range = thread_events_innermost_range(c, state);
-    counter_add_alone(COUNTER_marks_captured, 1);
-    if (collectives_note_plugin(c->collectives, thread, record)) {
-        counter_add_alone(COUNTER_facts, 1);
-        return;
-    }
-    if (range && range->is_left_out) {
-        counting_leave_out(c, range->parent.account);
-        return;
-    }
-    if (range) {
-        ranges_add_mark(range, record);
-        counter_add_alone(COUNTER_marks_as_events, 1);
-        return;
-    }
     struct span *span = &c->ended.span;
-    struct parent parent = thread_events_parent(c, state, record->time_ns);
-    struct step *step = step_spans_limit_of(c, &parent, record->time_ns);
+    struct step *step = step_spans_limit_of(c, parent, record->time_ns);
     uint32_t keys = 0;
-    if (!parent.is_sampled) {
+    if (!parent->is_sampled) {
         counter_add(COUNTER_spans_unsampled, 1);
         return;
     }
     if (!step_spans_takes_call(c, step, false)) {
-        counting_leave_out(c, parent.account);
+        counting_leave_out(c, parent->account);
         return;
     }
-    spans_begin(span, record->time_ns, record->time_ns + 1);
+    span_begin(span, record->time_ns, record->time_ns + 1);
     session_next_span_id(&c->sessions.current, span->span_id);
-    spans_put_below_parent(c, span, &parent);
+    spans_put_below_parent(c, span, parent);
     span->name = record->text;
     span->name_len = record->name_bytes;
     span_attr_string(span, ATTR("cuda.range"), "mark");
     spans_put_thread(c, span, thread);
     span_attr_bool(span, ATTR("cuda.instant"), true);
     ranges_attributes(span, record, c->ranges.keys, &keys);
-    session_spans_cover(c, &parent, span->start_ns, span->end_ns);
-    step_spans_emit(c, step, span, parent.account);
-}
-
-void correlate_range(struct correlate *c, const struct thread_info *thread, const struct range_record *record)
-{
-    if (record->head.type == RECORD_RANGE_BEGIN)
-        begin_range(c, thread, record);
-    else if (record->head.type == RECORD_RANGE_END)
-        end_range(c, record);
-    else
-        mark(c, thread, record);
+    session_spans_cover(c, parent, span->start_ns, span->end_ns);
+    step_spans_emit(c, step, span, parent->account);
 }
 
 static void end_unended(void *context, struct range *range)

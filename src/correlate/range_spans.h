@@ -2,22 +2,17 @@
 #ifndef CUSPAN_CORRELATE_RANGE_SPANS_H
 #define CUSPAN_CORRELATE_RANGE_SPANS_H
 
-#include "correlate/trace/ranges.h"
+#include "correlate/trace/parent.h"
+#include "model/record.h"
 
 struct correlate;
+struct range;
 
-struct range_spans {
-    struct ranges open;
-    /* Scratch for the current span: */
-    struct range ended;
-    union {
-        struct range_record early;
-        char early_bytes[RANGE_RECORD_BYTES];
-    };
-    struct range_events events;
-    struct attr_key keys[SPAN_ATTRS_MAX];
-    char message[RANGE_TEXT_BYTES + 1];
-};
+/* Decides whether the range has a span, and opens its account. */
+void range_spans_admit(struct correlate *correlate, struct range *range, bool is_collective);
+/* The span of a mark that is an event of no range. */
+void range_spans_mark(struct correlate *correlate, const struct thread_info *thread,
+                      const struct range_record *record, const struct parent *parent);
 
 /* Closes the range and frees its slot. `end` NULL: the program did not end it. */
 void range_spans_close(struct correlate *correlate, struct range *range, uint64_t end_ns,

@@ -3,7 +3,11 @@
 #include "base/accounting/counters.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "correlate/counting.h"
+#include "correlate/spans.h"
 #include "correlate/state.h"
+#include "correlate/step_spans.h"
+#include "correlate/totals/step_stats.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +22,7 @@ static void emit_step_root(struct correlate *c, const struct span *rank)
     struct span *span = &c->sessions.root;
     char name[32];
     int64_t number = rank->attrs[0].i; /* cuda.step.number */
-    spans_begin(span, rank->start_ns, rank->end_ns);
+    span_begin(span, rank->start_ns, rank->end_ns);
     memcpy(span->trace_id, rank->trace_id, 16);
     memcpy(span->span_id, rank->parent_span_id, 8);
     span->flags = (rank->flags & ~SPAN_FLAG_REMOTE) | SPAN_FLAG_REMOTE_KNOWN;
@@ -60,7 +64,7 @@ static void emit_detail_root(struct correlate *c, const struct span *rank)
     const struct span_link *detail = &c->ended.links[0];
     struct span_link link = link_to(rank->trace_id, rank->span_id, rank->flags & 0xff, "step");
     char name[64];
-    spans_begin(span, rank->start_ns, rank->end_ns);
+    span_begin(span, rank->start_ns, rank->end_ns);
     memcpy(span->trace_id, detail->trace_id, 16);
     memcpy(span->span_id, detail->span_id, 8);
     span->flags = TRACE_FLAG_RANDOM | TRACE_FLAG_SAMPLED | SPAN_FLAG_REMOTE_KNOWN;
@@ -226,7 +230,7 @@ static void end_process_session(struct correlate *c, const char *reason)
         end_session(c, &c->sessions.current, reason);
 }
 
-void correlate_end_session(struct correlate *c, const char *reason)
+void session_spans_end(struct correlate *c, const char *reason)
 {
     for (struct step *step; (step = steps_oldest_open(&c->sessions.steps)) != NULL;)
         end_step(c, step, reason);
@@ -285,7 +289,7 @@ static void measure_step(struct correlate *c, const struct step *step)
     step_stats_begin(c->step_stats, step);
 }
 
-void correlate_step(struct correlate *c, const struct step_boundary *boundary)
+void session_spans_step(struct correlate *c, const struct step_boundary *boundary)
 {
     struct steps *steps = &c->sessions.steps;
     if (!c->options.steps)
@@ -362,6 +366,11 @@ struct session *session_spans_at(struct correlate *c, uint64_t time_ns)
         tell_session(c, current->trace_id, current->span_id, current->flags);
     }
     return current;
+}
+
+uint32_t session_spans_account_at(struct correlate *c, uint64_t time_ns)
+{
+    return session_spans_at(c, time_ns)->account;
 }
 
 struct session *session_spans_of_trace(struct correlate *c, const uint8_t trace_id[16])

@@ -2,25 +2,22 @@
 #ifndef CUSPAN_CORRELATE_SESSION_SPANS_H
 #define CUSPAN_CORRELATE_SESSION_SPANS_H
 
-#include "correlate/correlate.h"
-#include "correlate/totals/session_overhead.h"
 #include "correlate/trace/parent.h"
 #include "correlate/trace/session.h"
-#include "correlate/trace/steps.h"
+#include "model/step.h"
 
-struct session_spans {
-    struct session current; /* of the process */
-    uint64_t cut_ns;        /* when the first step since its beginning began; 0: none did */
-    char rank[32];          /* name of the sessions of steps */
-    struct steps steps;
-    struct session late; /* scratch: of a step whose span has left */
-    struct span root;    /* scratch */
-    struct session_overhead overhead;
-};
+struct correlate;
+
+/* A step begins or ends: before the calls that started after it. */
+void session_spans_step(struct correlate *correlate, const struct step_boundary *boundary);
+/* Ends the open sessions with this reason. */
+void session_spans_end(struct correlate *correlate, const char *reason);
 
 /* Returns the session for work at this time that belongs to nothing else: that of a step, or of the process.
  * Ends one that is due and starts the next. A step that is not sampled has one that is never open. */
 struct session *session_spans_at(struct correlate *correlate, uint64_t time_ns);
+/* Its account (struct counting). */
+uint32_t session_spans_account_at(struct correlate *correlate, uint64_t time_ns);
 /* The open session with this trace, or NULL. */
 struct session *session_spans_of_trace(struct correlate *correlate, const uint8_t trace_id[16]);
 void session_spans_end_if_due(struct correlate *correlate, uint64_t time_ns);

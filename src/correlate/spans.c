@@ -10,14 +10,6 @@ void spans_emit(struct correlate *c, const struct span *span)
     c->options.sink.on_span(c->options.sink.context, span);
 }
 
-void spans_begin(struct span *span, uint64_t start_ns, uint64_t end_ns)
-{
-    memset(span, 0, offsetof(struct span, attrs));
-    span->kind = SPAN_KIND_INTERNAL;
-    span->start_ns = start_ns;
-    span->end_ns = end_ns;
-}
-
 void spans_put_below(const struct correlate *c, struct span *span, const uint8_t *trace_id,
                      const uint8_t *parent_span_id, uint32_t flags, const char *trace_state)
 {

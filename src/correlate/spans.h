@@ -9,21 +9,6 @@
 
 struct correlate;
 
-/* Scratch for the spans of ranges, marks, sessions and summaries. One of them may leave while a call's span
- * is being made, so they do not share the call's scratch span. */
-struct ended_span {
-    struct span span;
-    bool is_step_root_due; /* of a rank that also sends the step's span */
-    bool is_of_step;
-    bool is_cut;         /* the step did not end because the next one began */
-    bool is_detailed;    /* links[0] is the span of all of the rank's spans */
-    uint64_t step_index; /* struct step's, if it is of a step */
-    struct span_link links[SPAN_LINKS_MAX];
-    struct span_event events[SPAN_EVENTS_MAX];
-};
-
-/* Resets the span. The array of attributes keeps its old content. */
-void spans_begin(struct span *span, uint64_t start_ns, uint64_t end_ns);
 void spans_put_below(const struct correlate *correlate, struct span *span, const uint8_t *trace_id,
                      const uint8_t *parent_span_id, uint32_t flags, const char *trace_state);
 void spans_put_below_parent(const struct correlate *correlate, struct span *span,

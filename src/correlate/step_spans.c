@@ -1,6 +1,8 @@
 #include "correlate/step_spans.h"
 
 #include "base/accounting/counters.h"
+#include "correlate/counting.h"
+#include "correlate/spans.h"
 #include "correlate/state.h"
 
 #include <string.h>

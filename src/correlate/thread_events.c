@@ -1,5 +1,10 @@
 #include "correlate/thread_events.h"
 
+#include "base/accounting/counters.h"
+#include "correlate/counting.h"
+#include "correlate/join/collectives.h"
+#include "correlate/range_spans.h"
+#include "correlate/session_spans.h"
 #include "correlate/state.h"
 
 #include <string.h>
@@ -23,7 +28,8 @@ struct thread_state *thread_events_state(struct correlate *c, const struct threa
     return state;
 }
 
-struct range *thread_events_innermost_range(struct correlate *c, const struct thread_state *state)
+/* If the thread's context is still the one in which it started; else NULL. */
+static struct range *innermost_range(struct correlate *c, const struct thread_state *state)
 {
     for (uint32_t i = state->depth; i > 0; i--) {
         struct range *range = ranges_find(&c->ranges.open, state->open[i - 1]);
@@ -35,7 +41,7 @@ struct range *thread_events_innermost_range(struct correlate *c, const struct th
 
 struct parent thread_events_parent(struct correlate *c, struct thread_state *state, uint64_t time_ns)
 {
-    const struct range *range = thread_events_innermost_range(c, state);
+    const struct range *range = innermost_range(c, state);
     struct parent parent = {.is_session = false};
     uint32_t request = 0;
     if (c->is_summary && state->has_context && state->is_sampled)
@@ -90,8 +96,8 @@ static bool sample_context(struct correlate *c, const struct trace_context *cont
     return decision->is_sampled;
 }
 
-void correlate_context(struct correlate *c, const struct thread_info *thread,
-                       const struct context_record *attached)
+void thread_events_context(struct correlate *c, const struct thread_info *thread,
+                           const struct context_record *attached)
 {
     static const uint8_t none[24];
     struct thread_state *state = thread_events_state(c, thread, attached->time_ns);
@@ -114,16 +120,97 @@ void correlate_context(struct correlate *c, const struct thread_info *thread,
         tracestates_keep(&c->threads.tracestates, attached->trace_id, trace_state, strlen(trace_state));
 }
 
-void correlate_name(struct correlate *c, const struct name_record *name)
+static void remove_from_thread(struct thread_state *state, uint64_t id)
 {
-    if (name->head.cbid == NAMED_CONTEXT_ID) {
-        devices_note_handle(&c->devices, name->id, name->handle);
+    for (uint32_t i = state->depth; i > 0; i--) {
+        if (state->open[i - 1] != id)
+            continue;
+        state->depth--;
+        memmove(&state->open[i - 1], &state->open[i], (state->depth - (i - 1)) * sizeof *state->open);
         return;
     }
-    if (name->head.cbid > NAMED_CONTEXT_ID)
-        return; /* from a recording of a later version */
-    named_objects_name(&c->objects, (enum named_object)name->head.cbid, name->handle, name->name,
-                       name->name_bytes);
-    if (name->head.cbid == NAMED_DEVICE)
-        activity_spans_name_device(c, name->handle);
+}
+
+/* It is no parent any more. */
+static void leave_thread(struct correlate *c, const struct range *range)
+{
+    struct thread_state *state = &c->threads.states[range->thread.slot % THREADS_MAX];
+    if (state->serial == range->thread.serial)
+        remove_from_thread(state, range->id);
+    if (c->collectives && collectives_is_nccl(&range->start))
+        collectives_end(c->collectives, &range->thread, &range->start);
+}
+
+static void close_unended(struct correlate *c, struct range *range, uint64_t end_ns)
+{
+    leave_thread(c, range);
+    range_spans_close(c, range, end_ns, NULL);
+}
+
+static void begin_range(struct correlate *c, const struct thread_info *thread,
+                        const struct range_record *record)
+{
+    struct thread_state *state = thread_events_state(c, thread, record->time_ns);
+    bool is_ended = ranges_take_end(&c->ranges.open, record->id, &c->ranges.early);
+    struct range *unended = ranges_make_room(&c->ranges.open);
+    if (unended)
+        close_unended(c, unended, record->time_ns);
+    struct range *range = ranges_begin(&c->ranges.open, thread, record);
+    if (!range)
+        return;
+    bool is_nccl = !c->is_summary && collectives_is_nccl(record);
+    if (is_nccl)
+        collectives_begin(&c->collectives, thread, record);
+    range->parent = thread_events_parent(c, state, record->time_ns);
+    memcpy(range->context, state->context, sizeof range->context);
+    range_spans_admit(c, range, is_nccl && collectives_is_operation(record));
+    if (is_ended)
+        range_spans_close(c, range, c->ranges.early.time_ns, &c->ranges.early);
+    else if (record->flags & RANGE_ON_THREAD && state->depth < RANGE_PARENTS_MAX)
+        state->open[state->depth++] = record->id;
+}
+
+static void end_range(struct correlate *c, const struct range_record *record)
+{
+    struct range *range = ranges_find(&c->ranges.open, record->id);
+    if (!range) {
+        ranges_keep_end(&c->ranges.open, record);
+        return;
+    }
+    leave_thread(c, range);
+    range_spans_close(c, range, record->time_ns, record);
+}
+
+/* A mark becomes an event of the innermost range, or else a span. */
+static void mark(struct correlate *c, const struct thread_info *thread, const struct range_record *record)
+{
+    struct thread_state *state = thread_events_state(c, thread, record->time_ns);
+    struct range *range = innermost_range(c, state);
+    counter_add_alone(COUNTER_marks_captured, 1);
+    if (collectives_note_plugin(c->collectives, thread, record)) {
+        counter_add_alone(COUNTER_facts, 1);
+        return;
+    }
+    if (range && range->is_left_out) {
+        counting_leave_out(c, range->parent.account);
+        return;
+    }
+    if (range) {
+        ranges_add_mark(range, record);
+        counter_add_alone(COUNTER_marks_as_events, 1);
+        return;
+    }
+    struct parent parent = thread_events_parent(c, state, record->time_ns);
+    range_spans_mark(c, thread, record, &parent);
+}
+
+void thread_events_range(struct correlate *c, const struct thread_info *thread,
+                         const struct range_record *record)
+{
+    if (record->head.type == RECORD_RANGE_BEGIN)
+        begin_range(c, thread, record);
+    else if (record->head.type == RECORD_RANGE_END)
+        end_range(c, record);
+    else
+        mark(c, thread, record);
 }

@@ -9,6 +9,7 @@
 #include "base/limits.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -119,6 +120,15 @@ struct span {
     const struct span_link *links;
     struct span_attr attrs[SPAN_ATTRS_MAX];
 };
+
+/* Resets the span. The array of attributes keeps its old content. */
+static inline void span_begin(struct span *span, uint64_t start_ns, uint64_t end_ns)
+{
+    memset(span, 0, offsetof(struct span, attrs));
+    span->kind = SPAN_KIND_INTERNAL;
+    span->start_ns = start_ns;
+    span->end_ns = end_ns;
+}
 
 static inline uint32_t span_shared_count(const struct span *span)
 {

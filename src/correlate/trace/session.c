@@ -3,8 +3,7 @@
 #include "base/accounting/counters.h"
 #include "base/clock.h"
 #include "base/hash.h"
-#include "correlate/spans.h"
-#include "correlate/trace/steps.h"
+#include "correlate/trace/traced_step.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -218,8 +217,8 @@ static void add_step(const struct step *step, struct span *span)
 void session_close(struct session *session, const char *reason, struct span *span, struct span_link *links)
 {
     bool is_child = session->step ? session->step->is_joint : session->number == 1 && session->has_parent;
-    spans_begin(span, session->begin_ns,
-                session->end_ns > session->begin_ns ? session->end_ns : session->begin_ns + 1);
+    span_begin(span, session->begin_ns,
+               session->end_ns > session->begin_ns ? session->end_ns : session->begin_ns + 1);
     memcpy(span->trace_id, session->trace_id, 16);
     memcpy(span->span_id, session->span_id, 8);
     memcpy(span->parent_span_id, session->parent_span_id, 8);
