@@ -6,6 +6,7 @@
 #include "correlate/counting.h"
 #include "correlate/join/graphs.h"
 #include "correlate/join/pending.h"
+#include "correlate/observers.h"
 #include "correlate/session_spans.h"
 #include "correlate/spans.h"
 #include "correlate/spans/code_attributes.h"
@@ -14,7 +15,6 @@
 #include "correlate/step_spans.h"
 #include "correlate/thread_events.h"
 #include "correlate/totals/allocations.h"
-#include "correlate/totals/program_stats.h"
 
 #include <string.h>
 
@@ -266,18 +266,6 @@ void call_spans_code(struct correlate *c, const struct code_record *record)
     c->calls.code = code;
 }
 
-/* For contexts and statistics, whether sampled or not. */
-static void note_call(struct correlate *c, const struct call_info *info, const struct call_record *call)
-{
-    pending_foresee(c->pending, call->correlation_id);
-    if (__builtin_expect(call->result != 0, 0))
-        context_errors_note(&c->context_errors, call);
-    if (info->group == CALL_GROUP_ALLOC || info->group == CALL_GROUP_FREE)
-        allocations_note(c->allocations, info, call);
-    if (c->stats_are_on)
-        program_stats_add_call(c->stats, info, call);
-}
-
 /* Few programs have steps: not inlined. */
 __attribute__((noinline)) static bool is_left_out(struct correlate *c, const struct call_record *call,
                                                   const struct parent *parent, uint32_t expected,
@@ -352,7 +340,8 @@ void call_spans_add(struct correlate *c, const struct thread_info *thread, const
 {
     const struct call_info *info = call_info((enum call_domain)call->head.domain, call->head.cbid);
     if (info) {
-        note_call(c, info, call);
+        pending_foresee(c->pending, call->correlation_id);
+        observers_add_call(c, info, call);
         struct thread_state *state = thread_events_state(c, thread, call->end_ns);
         struct parent parent = thread_events_parent(c, state, call->start_ns);
         if (__builtin_expect(c->profile != NULL, 0))

@@ -1,9 +1,10 @@
 #include "correlate/correlate.h"
 
 #include "base/clock.h"
-#include "correlate/activity_spans.h"
 #include "correlate/call_spans.h"
 #include "correlate/counting.h"
+#include "correlate/facts.h"
+#include "correlate/gpu_join.h"
 #include "correlate/join/collectives.h"
 #include "correlate/join/entry_queue.h"
 #include "correlate/join/gpu_counted.h"
@@ -51,7 +52,7 @@ static enum status create_parts(struct correlate *c, const struct correlate_opti
                                     settings_have_launch_stacks(settings), &c->graphs) == STATUS_OK &&
                       program_stats_create(&stats, &c->stats) == STATUS_OK &&
                       kernel_names_create(NAMES_BYTES, &c->names) == STATUS_OK &&
-                      activity_spans_init(&c->activities, settings) == STATUS_OK &&
+                      gpu_join_init(&c->join, settings) == STATUS_OK &&
                       counting_init(&c->counting, c->is_summary, session_spans_account_at) == STATUS_OK;
     return is_created && create_code(c) == STATUS_OK ? STATUS_OK : STATUS_NO_MEMORY;
 }
@@ -96,7 +97,7 @@ void correlate_destroy(struct correlate *correlate)
     allocations_destroy(correlate->allocations);
     kernel_names_destroy(correlate->names);
     devices_deinit(&correlate->devices);
-    activity_spans_deinit(&correlate->activities);
+    gpu_join_deinit(&correlate->join);
     counting_deinit(&correlate->counting);
     free(correlate->collectives);
     code_profile_destroy(correlate->profile);
@@ -144,7 +145,7 @@ void correlate_step(struct correlate *c, const struct step_boundary *boundary)
 
 void correlate_activity(struct correlate *c, const struct activity_record *activity)
 {
-    activity_spans_add(c, activity);
+    gpu_join_add(c, activity);
 }
 
 void correlate_end_session(struct correlate *c, const char *reason)
@@ -163,13 +164,13 @@ void correlate_name(struct correlate *c, const struct name_record *name)
     named_objects_name(&c->objects, (enum named_object)name->head.cbid, name->handle, name->name,
                        name->name_bytes);
     if (name->head.cbid == NAMED_DEVICE)
-        activity_spans_name_device(c, name->handle);
+        facts_name_device(c, name->handle);
 }
 
 void correlate_gpu_counters(struct correlate *c, const struct gpu_counters_record *counters)
 {
-    if (c->activities.gpu_counted)
-        gpu_counted_add(c->activities.gpu_counted, counters);
+    if (c->join.gpu_counted)
+        gpu_counted_add(c->join.gpu_counted, counters);
 }
 
 void correlate_tick(struct correlate *c, uint64_t now_ns)
@@ -182,7 +183,7 @@ void correlate_tick(struct correlate *c, uint64_t now_ns)
     if (now_ns < c->next_sweep_ns)
         return;
     c->next_sweep_ns = now_ns + SWEEP_INTERVAL_NS;
-    activity_spans_sweep(c);
+    gpu_join_sweep(c);
     counting_sweep(c);
     if (c->sessions.current.is_open)
         session_spans_end_if_due(c, clock_now_ns());
@@ -196,8 +197,8 @@ void correlate_settle(struct correlate *c, uint64_t now_ns)
 
 bool correlate_wants_records(struct correlate *c)
 {
-    bool for_device = c->activities.lacks_device && !c->activities.has_asked_for_device;
-    c->activities.has_asked_for_device |= for_device;
+    bool for_device = c->join.lacks_device && !c->join.has_asked_for_device;
+    c->join.has_asked_for_device |= for_device;
     return counting_wants_records(c) || for_device;
 }
 
@@ -208,14 +209,14 @@ uint32_t correlate_waiting(const struct correlate *c)
 
 uint64_t correlate_held(const struct correlate *c)
 {
-    return (uint64_t)entry_queue_count(c->activities.waiting) + c->ranges.open.open +
+    return (uint64_t)entry_queue_count(c->join.waiting) + c->ranges.open.open +
            entry_queue_count(c->counting.lingering) + session_spans_open(c);
 }
 
 void correlate_finish(struct correlate *c)
 {
     c->is_finishing = true;
-    activity_spans_sweep(c);
+    gpu_join_sweep(c);
     pending_finish(c->pending);
     range_spans_finish(c);
     call_spans_finish(c);

@@ -281,10 +281,10 @@ static uint32_t label_of(struct correlate *c, const struct activity_record *reco
     return totals_label(accounts_pool(c->counting.accounts), name->text, name->text_len);
 }
 
-void counting_add_work(struct correlate *c, uint32_t handle, const struct gpu_work *work,
-                       const struct pending_call *call)
+void counting_add_work(struct correlate *c, uint32_t handle, const struct gpu_work *work)
 {
     const struct activity_record *record = work->record;
+    const struct pending_call *call = work->call;
     struct origin origin = {.time_ns = record->start_ns};
     uint64_t length_ns = record->end_ns - record->start_ns;
     uint8_t context[24];

@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 #include "correlate/join/entry_queue.h"
-#include "correlate/join/pending.h"
+#include "correlate/join/gpu_work.h"
 #include "correlate/totals/accounts.h"
 #include "model/record.h"
 
@@ -41,9 +41,8 @@ void counting_release(struct correlate *correlate, struct thread_state *state);
 /* `is_due`: its GPU record is still missing. */
 void counting_add_call(struct correlate *correlate, uint32_t account, const struct origin *origin,
                        const struct call_info *info, const struct call_record *call, bool is_due);
-/* `call` NULL: unknown; the account is the session's. */
-void counting_add_work(struct correlate *correlate, uint32_t account, const struct gpu_work *work,
-                       const struct pending_call *call);
+/* The account is the call's, or the session's if the call is unknown. */
+void counting_add_work(struct correlate *correlate, uint32_t account, const struct gpu_work *work);
 /* A call, a range or GPU work of this account has no span in the step's trace, because the step has too many.
  */
 void counting_note_left_out(struct correlate *correlate, uint32_t account);

@@ -18,6 +18,8 @@
 #include "model/cuda/activities.h"
 #include "model/record.h"
 
+struct correlate;
+
 #define SWEEP_INTERVAL_NS (10 * NS_PER_MS)
 #define RESOURCES_HELD    32
 #define CALL_EVENTS_MAX   8
@@ -37,17 +39,20 @@ struct call_spans {
     struct span_event events[CALL_EVENTS_MAX]; /* of the current span */
 };
 
-/* activity_spans.h */
-struct activity_spans {
+/* gpu_join.h */
+struct gpu_join {
     bool is_kind_filtered[ACTIVITY_KINDS_MAX]; /* by the settings */
-    bool is_time_unknown;                      /* of the current record (activity_times.h) */
     bool lacks_device, has_asked_for_device;   /* work waits for a device's description */
     struct entry_queue *waiting;               /* records (waiting.h) */
     struct gpu_counted *gpu_counted;           /* NULL: hardware counters are off */
-    struct span_link link;                     /* of the current span */
-    char stack_id[CODE_ID_CHARS + 1];          /* the same */
-    struct code_stack *new_code;               /* whose text was in no span before; NULL: none */
-    uint8_t operation;                         /* enum collective_operation, of the current kernel's name */
+};
+
+/* activity_spans.h, of the current span */
+struct activity_spans {
+    struct span_link link;
+    char stack_id[CODE_ID_CHARS + 1];
+    struct code_stack *new_code; /* whose text was in no span before; NULL: none */
+    uint8_t operation;           /* enum collective_operation, of the kernel's name */
 };
 
 /* range_spans.h */
@@ -130,6 +135,7 @@ struct correlate {
     uint64_t now_ns, next_sweep_ns;
 
     struct call_spans calls;
+    struct gpu_join join;
     struct activity_spans activities;
     struct range_spans ranges;
     struct session_spans sessions;

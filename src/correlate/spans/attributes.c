@@ -1,5 +1,6 @@
 #include "correlate/spans/attributes.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define TID_MAX 4194304 /* the kernel's PID_MAX_LIMIT */
@@ -165,11 +166,20 @@ void attributes_of_activity(struct span *span, const struct fields *fields,
     }
 }
 
-const char *attributes_detail(const struct attribute_plan *plan, const struct activity_record *record)
+/* The text of the kind's `detail` field, such as "HostToDevice"; NULL: none. */
+static const char *detail_of(const struct attribute_plan *plan, const struct activity_record *record)
 {
     uint8_t id = plan->detail[record->kind];
     if (!id || !(record->present >> id & 1))
         return NULL;
     const struct activity_field *field = &activity_table[record->kind].fields[id];
     return enum_name(&activity_enum_names[field->names], (int64_t)record->values[id]);
+}
+
+struct profile_string attributes_name(const struct attribute_plan *plan, const struct activity_record *record)
+{
+    static char text[64];
+    const char *kind = activity_table[record->kind].name, *detail = detail_of(plan, record);
+    int bytes = snprintf(text, sizeof text, detail ? "%s %s" : "%s", kind, detail);
+    return (struct profile_string){text, (uint32_t)bytes};
 }

@@ -3,6 +3,7 @@
 #define CUSPAN_CORRELATE_SPANS_ATTRIBUTES_H
 
 #include "model/cuda/activities.h"
+#include "model/profile.h"
 #include "model/record.h"
 #include "model/settings.h"
 
@@ -36,7 +37,8 @@ static inline uint64_t attributes_value(const struct activity_record *record, ui
     return field && record->present >> field & 1 ? record->values[field] : 0;
 }
 
-/* The text of the kind's `detail` field for span names, such as "HostToDevice"; NULL: none. */
-const char *attributes_detail(const struct attribute_plan *plan, const struct activity_record *record);
+/* The name of a span by its kind; copies are named by direction. Valid until the next call. */
+struct profile_string attributes_name(const struct attribute_plan *plan,
+                                      const struct activity_record *record);
 
 #endif

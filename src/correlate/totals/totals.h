@@ -6,6 +6,7 @@
 #define CUSPAN_CORRELATE_TOTALS_TOTALS_H
 
 #include "base/status.h"
+#include "correlate/join/gpu_work.h"
 #include "correlate/trace/devices.h"
 #include "model/cuda/calls.h"
 #include "model/record.h"
@@ -42,15 +43,6 @@ void totals_pool_destroy(struct totals_pool *pool);
 
 void totals_add_call(struct totals *totals, const struct call_info *info, const struct call_record *call);
 
-/* GPU work and what is known of it. */
-struct gpu_work {
-    const struct activity_record *record;
-    const struct kernel_name *name; /* only for program_stats.h, of a kernel; NULL: none */
-    uint64_t call_start_ns;         /* 0: the call is unknown */
-    uint64_t bytes;                 /* copies and fills */
-    uint32_t copy_kind;             /* CUPTI's */
-    bool communicates;              /* only for step_stats.h: runs a collective */
-};
 void totals_add_work(struct totals_pool *pool, struct totals *totals, const struct gpu_work *work);
 
 /* Whether to call totals_add_kernel() besides totals_add_work(). Mostly false, so that names need not be

@@ -2,7 +2,7 @@
 """Checks the layering rules: which folder may include which, as pairs that a person can read.
 
 A stage includes base and model and never another stage; agent wires them together. Each library is used by one stage.
-Each .c file includes its own header first. Each header compiles on its own, and its include guard is its path.
+In the stages of WALLED no two folders include each other, and no files do in a circle. Each .c file includes its own header first. Each header compiles on its own, and its include guard is its path.
 
     tests/integration/project/layering_test.py            checks src/
     tests/integration/project/layering_test.py --self     checks that the rules detect violations
@@ -105,6 +105,48 @@ def check_guard(path, text):
     return [f"{path.relative_to(ROOT)} has the include guard {found[1] if found else None}, not {expected}"]
 
 
+# Stages in which no folder and no file leads back to itself. A file is a header with its source.
+WALLED = ("correlate",)
+
+
+def pairs_of_folders(includes):
+    """Folders that include each other, of {file: files that it includes}."""
+    leads = {(file.rpartition("/")[0], other.rpartition("/")[0]) for file, others in includes.items() for other in others}
+    return sorted((a, b) for a, b in leads if a < b and (b, a) in leads)
+
+
+def circles_of_files(includes):
+    """Groups of files that lead to each other (strongly connected components)."""
+    def reached(start):
+        seen, todo = set(), [start]
+        while todo:
+            for other in includes.get(todo.pop(), ()):
+                if other not in seen:
+                    seen.add(other)
+                    todo.append(other)
+        return seen
+    reach = {file: reached(file) for file in includes}
+    return sorted({tuple(sorted(other for other in reach[file] if file in reach.get(other, ()))) for file in includes
+                   if file in reach[file]})
+
+
+def includes_of(files):
+    """{file: files that it includes}, without suffixes; a source and its header are one file."""
+    found = {}
+    for path in files:
+        name = str(path.relative_to(ROOT / "src").with_suffix(""))
+        others = {included.rpartition(".")[0] for mark, included in INCLUDE.findall(path.read_text(encoding="utf-8")) if mark == '"'}
+        found.setdefault(name, set()).update(others - {name})
+    return {name: {other for other in others if other in found} for name, others in found.items()}
+
+
+def check_walls(files):
+    includes = includes_of(files)
+    wrong = [f"src/{a} and src/{b} include each other" for a, b in pairs_of_folders(includes) if a.split("/")[0] in WALLED]
+    return wrong + [f"these files include each other: {', '.join(circle)}" for circle in circles_of_files(includes)
+                    if any(file.split("/")[0] in WALLED for file in circle)]
+
+
 def stands_alone(header):
     command = [os.environ.get("CC", "cc"), "-std=c17", "-D_GNU_SOURCE", "-fsyntax-only", "-x", "c", "-Werror",
                "-I", str(ROOT / "src"), "-I", str(ROOT / "include"), "-I", str(ROOT / "tests"), *INCLUDE_PATHS, str(header)]
@@ -149,6 +191,11 @@ def check_rules_bite():
     header, guard = ROOT / "src/base/log.h", "#ifndef CUSPAN_BASE_{0}_H\n#define CUSPAN_BASE_{0}_H\n"
     if check_guard(header, guard.format("LOG")) or not check_guard(header, guard.format("LOGS")):
         wrong.append("the check of include guards does not compare them with the path")
+    circle, line = {"a/x": {"a/y"}, "a/y": {"b/z"}, "b/z": {"a/x"}}, {"a/x": {"b/y"}, "b/y": {"b/z"}, "b/z": set()}
+    if circles_of_files(circle) != [("a/x", "a/y", "b/z")] or circles_of_files(line):
+        wrong.append("the check of circles does not find one")
+    if pairs_of_folders(circle) != [("a", "b")] or pairs_of_folders(line):
+        wrong.append("the check of folders does not find a pair")
     for call in ("open(path, 0)", "fopen(a, b)", "socket(1, 2, 3)", "eventfd(0, 0)", "memfd_create(a, 0)", "pipe2(ends, 0)", "dup(1)"):
         if not check_descriptors("agent/a.c", f"x = {call};") or check_descriptors("agent/a.c", f"x = high_fd({call});"):
             wrong.append(f"the check of descriptors does not see {call}")
@@ -168,6 +215,7 @@ def main():
             wrong += check_includes(path, text)
             wrong += check_descriptors(str(path.relative_to(ROOT / "src")), text)
             wrong += check_guard(path, text) if path.suffix == ".h" else []
+        wrong += check_walls(files)
         headers = [path for path in files if path.suffix == ".h"]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             for found in pool.map(stands_alone, headers):

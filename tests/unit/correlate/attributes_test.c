@@ -245,17 +245,20 @@ static void test_graphs_only_where_there_is_one(void **state)
     assert_int_equal(has("cuda.graph.node.id", ATTR_INT)->i, 1ll << 33);
 }
 
-static void test_words_for_names(void **state)
+static void test_names_by_kind(void **state)
 {
     (void)state;
     record.kind = ACTIVITY_MEMCPY;
-    assert_null(attributes_detail(&plan, &record)); /* not in the record */
+    assert_string_equal(attributes_name(&plan, &record).text,
+                        "memcpy"); /* the direction is not in the record */
     set("cuda.memcpy.kind", 8);
-    assert_string_equal(attributes_detail(&plan, &record), "DeviceToDevice");
+    struct profile_string name = attributes_name(&plan, &record);
+    assert_string_equal(name.text, "memcpy DeviceToDevice");
+    assert_int_equal(name.bytes, strlen(name.text));
     set("cuda.memcpy.kind", 99);
-    assert_null(attributes_detail(&plan, &record));
+    assert_string_equal(attributes_name(&plan, &record).text, "memcpy");
     record.kind = ACTIVITY_KERNEL;
-    assert_null(attributes_detail(&plan, &record)); /* its name has it */
+    assert_string_equal(attributes_name(&plan, &record).text, "kernel");
 }
 
 static bool is_among(const struct fields *fields, const char *key)
@@ -309,7 +312,7 @@ int main(void)
         cmocka_unit_test_setup(test_fields_of_a_kernel, setup),
         cmocka_unit_test_setup(test_a_pthread_handle_is_no_thread_id, setup),
         cmocka_unit_test_setup(test_graphs_only_where_there_is_one, setup),
-        cmocka_unit_test_setup(test_words_for_names, setup),
+        cmocka_unit_test_setup(test_names_by_kind, setup),
         cmocka_unit_test_setup(test_what_records_have_alike, setup),
         cmocka_unit_test_setup(test_kinds_that_have_a_time, setup),
     };
