@@ -1,4 +1,4 @@
-/* What counts calls and GPU work besides their spans: one list for each. */
+/* The counts of calls and GPU work besides their spans: one list for each. */
 #ifndef CUSPAN_CORRELATE_OBSERVERS_H
 #define CUSPAN_CORRELATE_OBSERVERS_H
 

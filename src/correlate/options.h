@@ -1,4 +1,4 @@
-/* What correlate is given at its creation, and where its spans go. */
+/* The settings of correlate at its creation, and the receiver of its spans. */
 #ifndef CUSPAN_CORRELATE_OPTIONS_H
 #define CUSPAN_CORRELATE_OPTIONS_H
 
