@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "correlate/state.h"
 
-bool activity_times_have_sleep(void)
+bool activity_times_capture_slept(void)
 {
     return counter_get(COUNTER_sleeps) || counter_get(COUNTER_releases);
 }
@@ -13,7 +13,7 @@ bool activity_times_have_sleep(void)
  * gives no times. */
 static bool is_unwanted(const struct pending_call *call)
 {
-    return call ? call->flags & PENDING_UNSAMPLED : activity_times_have_sleep();
+    return call ? call->flags & PENDING_UNSAMPLED : activity_times_capture_slept();
 }
 
 static void lose_stopped(const struct activity_record *record, const struct context_error *error)

@@ -36,7 +36,7 @@ bool activity_times_complete(struct correlate *correlate, const struct activity_
                              const struct context_error **error);
 
 /* Whether capture has slept, or was released to another tool. */
-bool activity_times_have_sleep(void);
+bool activity_times_capture_slept(void);
 
 /* Marks a span without a duration, and lets it end after 1 ns. */
 void activity_times_mark(struct span *span, const struct activity_record *record, bool are_unknown);

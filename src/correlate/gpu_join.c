@@ -87,7 +87,7 @@ static bool has_a_call(const struct correlate *c, const struct activity_record *
 
 static void give_up(struct correlate *c, const struct activity_record *record)
 {
-    if (has_a_call(c, record) && activity_times_have_sleep()) {
+    if (has_a_call(c, record) && activity_times_capture_slept()) {
         counter_add(COUNTER_asleep_records, 1);
         return;
     }

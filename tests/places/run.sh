@@ -5,7 +5,7 @@
 #
 #   tests/places/run.sh path        a clone whose path has a space and a letter outside ASCII
 #   tests/places/run.sh user        a user without root and sudo, with a copy of this cache
-#   tests/places/run.sh order       one run for each part, in the opposite order, with a cache that had only what takes longest to build
+#   tests/places/run.sh order       one run for each part, in the opposite order, with a cache that was empty; with PART..., only these
 #   tests/places/run.sh bookworm    bare Debian 12, as a user with sudo
 #   tests/places/run.sh trixie      bare Debian 13
 #   tests/places/run.sh bytes       the release's files, from two folders of different names
@@ -71,11 +71,8 @@ place_user() {
     run_tests "$WORK/cuspan" as_user tests/run.sh "${ARGUMENTS[@]}"
 }
 
-# Its cache begins with what alone takes half an hour or ten minutes to build: the release's libraries, Jaeger, the Collector.
 place_order() {
     local part passed=0 failed=0 skipped=0 line status parts=("${RELEASE_ARGUMENTS[@]}")
-    mkdir "$WORK/cache"
-    cp -r "$CACHE"/{libra*,zig*,toolchain*,sources,jaeger*,collector} "$WORK/cache/" 2>/dev/null || echo "these are built, too"
     export CUSPAN_CACHE=$WORK/cache
     [ ${#parts[@]} -gt 0 ] || mapfile -t parts < <(tests/run.sh --list | tac)
     clone_of "$WORK/cuspan"

@@ -2,7 +2,8 @@
 """Checks the layering rules: which folder may include which, as pairs that a person can read.
 
 A stage includes base and model and never another stage; agent wires them together. Each library is used by one stage.
-In the stages of WALLED no two folders include each other, and no files do in a circle. Each .c file includes its own header first. Each header compiles on its own, and its include guard is its path.
+In the stages of WALLED no two folders include each other, and no files do in a circle. Each .c file includes its own header first.
+Each header compiles on its own, and its include guard is its path.
 
     tests/integration/project/layering_test.py            checks src/
     tests/integration/project/layering_test.py --self     checks that the rules detect violations
