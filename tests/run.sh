@@ -264,12 +264,12 @@ part_wheel-full() { tools/release.sh --arch "$(uname -m)" wheel && tests/wheel/r
 part_kubernetes() { built && wait_for_jaeger && tests/kubernetes/run.sh; }
 part_podman() { tools/release.sh --arch x86_64 image && tests/containers/podman.sh --stage build/release/stage-x86_64; }
 part_slurm() { wait_for_jaeger && tools/release/build.sh x86_64 && tests/slurm/run.sh --torch --prefix build/release/stage-x86_64; }
-part_places() { # part_places PLACE
+part_places() { # part_places PLACE [ARGUMENT...]
     if [ "$(id -u)" != 0 ]; then
         echo "skipped: only root can make users and Debian systems for it"
         return 77
     fi
-    wait_for_jaeger && tests/places/run.sh "$1"
+    wait_for_jaeger && tests/places/run.sh "$@"
 }
 part_containers-full() { wait_for_jaeger && tests/containers/run.sh suite; }
 
@@ -453,19 +453,20 @@ ci_parts() {
     run_part tables "CUPTI's numbers, made again from NVIDIA's headers"
     run_part nvtx "NVTX's own headers and Python's package"
     run_part fuzz "each fuzzer for a while"
-    beside e2e service job demo fleet dist
+    beside e2e service job demo fleet
     run_part torture "each allocation, file and network operation, thread and CUPTI call fails in turn"
     run_part memcheck "valgrind's memcheck over replays"
     run_part python "the Python package, with OpenTelemetry's SDK and uvloop"
     run_part fleet-fuzz "cuspan fleet and cuspan export with damaged and hostile files"
     run_part fleet-scale "500,000 spans: cuspan stat, DuckDB and ClickHouse's engine have the same rows"
     run_part docker "Dockerfile and compose file, without an engine"
-    run_part containers "examples/demo.sh on bare Debian 12 and 13, docker/Dockerfile, docker/compose.yaml"
     run_part e2e "recordings through the agent into Jaeger and a Collector, and back"
     run_part service "the service of examples/service, into a Collector with tail sampling and Jaeger"
     run_part job "a training job's ranks, into a Collector that keeps whole steps"
     run_part demo "examples/demo.sh"
     run_part fleet "deploy/fleet: agents, Collectors, Kafka and a store, with kill -9"
+    # These two make build/release/ and take the same ports as the parts before them: only one at a time.
+    run_part containers "examples/demo.sh on bare Debian 12 and 13, docker/Dockerfile, docker/compose.yaml"
     run_part dist "the release: deb, wheel and image for x86-64, arm64 through qemu-user"
     run_part gpu "programs on this machine's GPU"
     run_part gpu-service "the service of examples/service on it, a hundred requests at once"
@@ -499,7 +500,9 @@ release_parts() {
     run_part containers-full "tests/run.sh quick on bare Debian 12 and 13"
     run_part places-path "tests/run.sh in a clone whose path has a space and a non-ASCII letter" part_places path
     run_part places-user "the same as a user without root and sudo" part_places user
-    run_part places-order "one run for each part, in the opposite order, with a cache that was empty" part_places order
+    for n in 1 2 3 4 5; do
+        run_part "places-order-$n" "one run for each part, in the opposite order, with an empty cache: fifth $n" part_places order "$n"
+    done
     run_part places-bookworm "the same on bare Debian 12, as a user with sudo" part_places bookworm
     run_part places-trixie "the same on bare Debian 13" part_places trixie
     run_part places-bytes "the release has the same bytes from two folders of different names" part_places bytes

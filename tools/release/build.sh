@@ -73,6 +73,8 @@ main() {
     esac
     is_there cmd:llvm-objcopy || packages_install "cmd:llvm-objcopy llvm"
     mkdir -p "$RELEASE"
+    exec 9>"$RELEASE/build.lock" # two at once would install into the same folders
+    flock 9
     if [ "${2:-}" = --tests ]; then
         prepare "$1" ON
         cmake --build "$RELEASE/$1" ${3:+--target "${@:3}"}
