@@ -1,6 +1,6 @@
 # The part that is linked into the agent and needs only libc.
 include(cmake/compress.cmake)
-cuspan_stage(export src/export/exporter.c src/export/last_error.c src/export/operations.c src/export/delivery_control.c src/export/file_output.c src/export/request_body.c src/export/otlp/sender.c src/export/spool/spool.c
+cuspan_stage(export src/export/exporter.c src/export/delivery/last_error.c src/export/delivery/operations.c src/export/delivery/delivery_control.c src/export/file_output.c src/export/delivery/request_body.c src/export/otlp/sender.c src/export/spool/spool.c
              src/export/spool/spool_writer.c src/export/spool/spool_source.c src/export/spool/spool_recovery.c src/export/spool/spool_files.c
              src/export/spool/spool_format.c src/export/spool/spool_drain.c src/export/spool/json_spans.c src/export/otlp/headers.c
              src/export/otlp/secrets.c ${compress_sources} src/export/otlp/grpc.c src/export/otlp/retry.c src/export/otlp/percent.c src/export/otlp/verdict.c src/export/otlp/probe.c
@@ -9,8 +9,8 @@ target_link_libraries(cuspan_export PUBLIC cuspan_model cuspan_base PRIVATE cusp
 
 # A batch passes here once: compiled for size, except the compressors.
 if(CMAKE_BUILD_TYPE MATCHES "^Rel")
-  file(GLOB export_by_batch CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/export/*.c ${CMAKE_SOURCE_DIR}/src/export/otlp/*.c
-       ${CMAKE_SOURCE_DIR}/src/export/spool/*.c)
+  file(GLOB export_by_batch CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/export/*.c ${CMAKE_SOURCE_DIR}/src/export/delivery/*.c
+       ${CMAKE_SOURCE_DIR}/src/export/otlp/*.c ${CMAKE_SOURCE_DIR}/src/export/spool/*.c)
   set_property(SOURCE ${export_by_batch} APPEND PROPERTY COMPILE_OPTIONS -Os)
 endif()
 

@@ -7,12 +7,12 @@
 #include "base/process/agent_thread.h"
 #include "base/process/cpu_time.h"
 #include "base/text/sanitize.h"
-#include "export/delivery_control.h"
+#include "export/delivery/delivery_control.h"
 #include "export/file_output.h"
-#include "export/last_error.h"
-#include "export/operations.h"
+#include "export/delivery/last_error.h"
+#include "export/delivery/operations.h"
 #include "export/otlp/sender.h"
-#include "export/output.h"
+#include "export/delivery/output.h"
 #include "export/spool/spool.h"
 
 #include <pthread.h>

@@ -6,7 +6,7 @@
 
 #include "base/accounting/counters.h"
 #include "base/status.h"
-#include "export/output_environment.h"
+#include "export/delivery/output_environment.h"
 #include "model/batch.h"
 #include "model/settings.h"
 

@@ -3,8 +3,8 @@
 #define CUSPAN_EXPORT_FILE_OUTPUT_H
 
 #include "base/status.h"
-#include "export/delivery_control.h"
-#include "export/output.h"
+#include "export/delivery/delivery_control.h"
+#include "export/delivery/output.h"
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 # The agent is one shared library with hidden symbols, so its modules are tested from their sources.
 find_library(CJSON_LIBRARY cjson REQUIRED)
 cuspan_unit_test(report cuspan_capture ${CJSON_LIBRARY})
-target_sources(report_test PRIVATE src/agent/lifecycle/report.c src/agent/metrics/agent_overhead.c src/agent/lifecycle/shutdown.c src/export/last_error.c)
+target_sources(report_test PRIVATE src/agent/lifecycle/report.c src/agent/metrics/agent_overhead.c src/agent/lifecycle/shutdown.c src/export/delivery/last_error.c)
 cuspan_unit_test(series cuspan_model)
 target_sources(series_test PRIVATE src/agent/metrics/series.c)
 cuspan_unit_test(outputs cuspan_encode cuspan_export)

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "correlate/trace/sampler.h"
 #include "export/compress/zstd_frame.h"
-#include "export/last_error.h"
+#include "export/delivery/last_error.h"
 
 #include <signal.h>
 #include <stdio.h>

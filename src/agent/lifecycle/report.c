@@ -10,7 +10,7 @@
 #include "base/text/json_writer.h"
 #include "base/text/sanitize.h"
 #include "base/trace_context.h"
-#include "export/last_error.h"
+#include "export/delivery/last_error.h"
 
 #include <errno.h>
 #include <stdatomic.h>

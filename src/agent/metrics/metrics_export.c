@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "capture/hardware/nvml.h"
 #include "capture/hardware/pm_sampling.h"
-#include "export/operations.h"
+#include "export/delivery/operations.h"
 
 #include <stdio.h>
 #include <stdlib.h>

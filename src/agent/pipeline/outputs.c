@@ -7,7 +7,7 @@
 #include "encode/encoder.h"
 #include "encode/profile_encoder.h"
 #include "export/exporter.h"
-#include "export/operations.h"
+#include "export/delivery/operations.h"
 #include "model/metrics/views.h"
 
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #include "base/invariant.h"
 #include "base/accounting/counters.h"
 #include "base/log.h"
-#include "export/last_error.h"
+#include "export/delivery/last_error.h"
 #include "export/file_output.h"
 #include "capture/activity/buffers.h"
 #include "capture/cupti/switches.h"

@@ -4,7 +4,7 @@
 #include "base/invariant.h"
 #include "base/log.h"
 #include "base/text/sanitize.h"
-#include "export/last_error.h"
+#include "export/delivery/last_error.h"
 #include "export/otlp/grpc.h"
 #include "export/otlp/headers.h"
 #include "export/otlp/retry.h"

@@ -3,10 +3,10 @@
 #ifndef CUSPAN_EXPORT_OTLP_SENDER_H
 #define CUSPAN_EXPORT_OTLP_SENDER_H
 
-#include "export/delivery_control.h"
-#include "export/output.h"
-#include "export/output_environment.h"
-#include "export/request_body.h"
+#include "export/delivery/delivery_control.h"
+#include "export/delivery/output.h"
+#include "export/delivery/output_environment.h"
+#include "export/delivery/request_body.h"
 #include "model/settings.h"
 
 /* Copies what it needs of both. NO_MEMORY only. */

@@ -5,7 +5,7 @@
 #include "base/process/agent_thread.h"
 #include "base/process/cpu_time.h"
 #include "export/compress/codec.h"
-#include "export/operations.h"
+#include "export/delivery/operations.h"
 #include "export/spool/spool_recovery.h"
 #include "export/spool/spool_writer.h"
 

@@ -3,7 +3,7 @@
 #define CUSPAN_EXPORT_SPOOL_SPOOL_DRAIN_H
 
 #include "base/status.h"
-#include "export/output_environment.h"
+#include "export/delivery/output_environment.h"
 #include "model/send_entry.h"
 #include "model/settings.h"
 

@@ -8,7 +8,7 @@
 #include "base/accounting/counters.h"
 #include "base/log.h"
 #include "export/exporter.h"
-#include "export/last_error.h"
+#include "export/delivery/last_error.h"
 #include "../../unit/support/batches.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* Durations of exports by result: bounded, and read while others note. */
-#include "export/operations.h"
+#include "export/delivery/operations.h"
 
-#include "export/output.h"
+#include "export/delivery/output.h"
 
 #include <pthread.h>
 #include <setjmp.h>

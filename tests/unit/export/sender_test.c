@@ -1,6 +1,6 @@
 /* The real sender with the real module against a real server. CUSPAN_EXPORT_MODULE is the module's path. */
 #include "export/exporter.h"
-#include "export/last_error.h"
+#include "export/delivery/last_error.h"
 #include "export/spool/spool_format.h"
 
 #include "base/clock.h"

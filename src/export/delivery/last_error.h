@@ -1,7 +1,7 @@
 /* The last error of each output, for status queries while the process runs, and the first error during exit,
  * for the final report. Callers pass text without secrets, as for the log. */
-#ifndef CUSPAN_EXPORT_LAST_ERROR_H
-#define CUSPAN_EXPORT_LAST_ERROR_H
+#ifndef CUSPAN_EXPORT_DELIVERY_LAST_ERROR_H
+#define CUSPAN_EXPORT_DELIVERY_LAST_ERROR_H
 
 #include "base/status.h"
 

@@ -1,6 +1,6 @@
 /* Tells an exporter's threads when to stop, and wakes them for new work. */
-#ifndef CUSPAN_EXPORT_DELIVERY_CONTROL_H
-#define CUSPAN_EXPORT_DELIVERY_CONTROL_H
+#ifndef CUSPAN_EXPORT_DELIVERY_DELIVERY_CONTROL_H
+#define CUSPAN_EXPORT_DELIVERY_DELIVERY_CONTROL_H
 
 #include "base/clock.h"
 

@@ -1,24 +1,22 @@
 /* Durations of exports by output and result, for the metric otel.sdk.exporter.operation.duration. An export
  * is one batch with all its attempts and the pauses between them, from the start of the first request.
  * Writing to a spool is not an export; sending from it is. */
-#ifndef CUSPAN_EXPORT_OPERATIONS_H
-#define CUSPAN_EXPORT_OPERATIONS_H
+#ifndef CUSPAN_EXPORT_DELIVERY_OPERATIONS_H
+#define CUSPAN_EXPORT_DELIVERY_OPERATIONS_H
 
 #include "base/limits.h"
+#include "export/delivery/delivery.h"
 #include "model/metrics/histogram.h"
 #include "model/metrics/views.h"
 
-#define OPERATIONS_MAX        32 /* distinct results of all outputs; the last one collects all others */
-#define OPERATIONS_NO_OUTPUT  OUTPUT_NUMBERS
-#define OPERATION_ERROR_BYTES 32
-
-struct delivery;
+#define OPERATIONS_MAX       32 /* distinct results of all outputs; the last one collects all others */
+#define OPERATIONS_NO_OUTPUT OUTPUT_NUMBERS
 
 /* Exports of one output with the same result. */
 struct operation {
-    unsigned output;                   /* output number; OPERATIONS_NO_OUTPUT: all others */
-    int http_status;                   /* of the last response; 0: none, or not OTLP/HTTP */
-    char error[OPERATION_ERROR_BYTES]; /* attribute error.type of the last attempt; "": none */
+    unsigned output;                  /* output number; OPERATIONS_NO_OUTPUT: all others */
+    int http_status;                  /* of the last response; 0: none, or not OTLP/HTTP */
+    char error[DELIVERY_ERROR_BYTES]; /* attribute error.type of the last attempt; "": none */
     struct histogram *histogram;
 };
 

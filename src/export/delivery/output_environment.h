@@ -1,6 +1,6 @@
 /* The creator's input to an output, besides the settings. */
-#ifndef CUSPAN_EXPORT_OUTPUT_ENVIRONMENT_H
-#define CUSPAN_EXPORT_OUTPUT_ENVIRONMENT_H
+#ifndef CUSPAN_EXPORT_DELIVERY_OUTPUT_ENVIRONMENT_H
+#define CUSPAN_EXPORT_DELIVERY_OUTPUT_ENVIRONMENT_H
 
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-#include "export/delivery_control.h"
+#include "export/delivery/delivery_control.h"
 
 #include "base/process/agent_thread.h"
 

@@ -1,4 +1,4 @@
-#include "export/last_error.h"
+#include "export/delivery/last_error.h"
 
 #include "base/limits.h"
 #include "base/text/sanitize.h"

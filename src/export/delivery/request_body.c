@@ -1,4 +1,4 @@
-#include "export/request_body.h"
+#include "export/delivery/request_body.h"
 
 #include "base/invariant.h"
 #include "export/compress/codec.h"

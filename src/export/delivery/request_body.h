@@ -1,6 +1,6 @@
 /* The body of a request, as it is sent or kept in a spool: a batch, compressed if that makes it smaller. */
-#ifndef CUSPAN_EXPORT_REQUEST_BODY_H
-#define CUSPAN_EXPORT_REQUEST_BODY_H
+#ifndef CUSPAN_EXPORT_DELIVERY_REQUEST_BODY_H
+#define CUSPAN_EXPORT_DELIVERY_REQUEST_BODY_H
 
 #include "export/compress/compress.h"
 #include "model/batch.h"

@@ -1,7 +1,6 @@
-#include "export/operations.h"
+#include "export/delivery/operations.h"
 
 #include "base/clock.h"
-#include "export/output.h"
 
 #include <pthread.h>
 #include <stdio.h>
