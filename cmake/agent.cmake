@@ -6,7 +6,7 @@ add_library(cuspan_agent SHARED src/agent/lifecycle/agent.c src/agent/entry/cusp
             src/agent/control/control_socket.c src/agent/control/control_verbs.c src/agent/control/agent_status.c src/agent/control/live_stats_json.c src/agent/metrics/metrics_export.c src/agent/metrics/profiles_export.c src/agent/metrics/series.c
             src/agent/entry/nvtx_entry.c src/agent/entry/python_entry.c src/agent/entry/python_tools.c src/agent/resource/nvidia_tools.c
             ${CUSPAN_SHARE_SOURCES}
-            src/capture/nccl/nccl_plugin.c) # here, because it exports symbols
+            src/capture/plugin/nccl_plugin.c) # here, because it exports symbols
 # What runs at the start, at the end, on request or once for each batch is compiled for size.
 if(CMAKE_BUILD_TYPE MATCHES "^Rel")
   file(GLOB_RECURSE agent_rare CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/agent/*.c ${CMAKE_SOURCE_DIR}/src/share/*.c)

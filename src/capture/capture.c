@@ -20,10 +20,10 @@
 #include "capture/context/steps.h"
 #include "capture/cupti/selection.h"
 #include "capture/coexist/buffer_stall.h"
-#include "capture/cupti/switches.h"
-#include "capture/callbacks/threads.h"
+#include "capture/switches.h"
+#include "capture/threads/threads.h"
 #include "capture/stacks/launch_stacks.h"
-#include "capture/sleep/sleep_control.h"
+#include "capture/sleep_control.h"
 
 #include <stdio.h>
 #include <string.h>

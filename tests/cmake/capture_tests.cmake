@@ -16,7 +16,7 @@ target_sources(nvtx_payload_test PRIVATE src/capture/nvtx/nvtx_payload.c src/cap
 
 # Without CUPTI's switches and the callbacks.
 cuspan_unit_test(sleep_control cuspan_base)
-target_sources(sleep_control_test PRIVATE src/capture/sleep/sleep_control.c src/capture/sleep/active_contexts.c src/capture/sleep/mode.c)
+target_sources(sleep_control_test PRIVATE src/capture/sleep_control.c src/capture/sleep/active_contexts.c src/capture/sleep/mode.c)
 
 # Empty CUPTIs for the test of how one is found: NAME, version, calls (0 none, 1 classic, 2 all).
 function(cuspan_fake_cupti name version calls)
@@ -57,7 +57,7 @@ add_dependencies(publish_test cuspan_thread_ctx fake_sdk_default)
 
 # Without context.c, which it replaces by a fake.
 cuspan_unit_test(nccl_plugin cuspan_base)
-target_sources(nccl_plugin_test PRIVATE src/capture/nccl/nccl_plugin.c src/capture/nccl/nccl_calls.c src/model/collective.c)
+target_sources(nccl_plugin_test PRIVATE src/capture/plugin/nccl_plugin.c src/capture/nccl/nccl_calls.c src/model/collective.c)
 
 foreach(kind FULL BARE)
   string(TOLOWER ${kind} name)

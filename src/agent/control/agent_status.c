@@ -6,8 +6,8 @@
 #include "base/accounting/balance.h"
 #include "base/clock.h"
 #include "capture/activity/buffers.h"
-#include "capture/sleep/sleep_control.h"
-#include "capture/callbacks/threads.h"
+#include "capture/sleep_control.h"
+#include "capture/threads/threads.h"
 
 #include <unistd.h>
 

@@ -9,7 +9,7 @@
 #include "base/process/guarded_fd.h"
 #include "base/process/high_fd.h"
 #include "base/process/variables.h"
-#include "capture/callbacks/threads.h"
+#include "capture/threads/threads.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -22,12 +22,12 @@
 #include "capture/context/collective_steps.h"
 #include "capture/context/publish.h"
 #include "capture/context/steps.h"
-#include "capture/callbacks/threads.h"
+#include "capture/threads/threads.h"
 #include "config/config.h"
 #include "correlate/trace/sampler.h"
 #include "capture/coexist/other_tools.h"
 #include "capture/sleep/mode.h"
-#include "capture/sleep/sleep_control.h"
+#include "capture/sleep_control.h"
 
 #include <pthread.h>
 #include <signal.h>

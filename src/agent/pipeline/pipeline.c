@@ -19,8 +19,8 @@
 #include "base/accounting/losses.h"
 #include "base/process/agent_thread.h"
 #include "base/process/cpu_time.h"
-#include "capture/callbacks/threads.h"
-#include "capture/sleep/sleep_control.h"
+#include "capture/threads/threads.h"
+#include "capture/sleep_control.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -12,7 +12,7 @@
 #include "export/delivery/last_error.h"
 #include "export/file_output.h"
 #include "capture/activity/buffers.h"
-#include "capture/cupti/switches.h"
+#include "capture/switches.h"
 
 #include <stdio.h>
 #include <time.h>

@@ -5,7 +5,7 @@
 #include "base/accounting/counters.h"
 #include "base/log.h"
 #include "capture/sleep/mode.h"
-#include "capture/sleep/sleep_control.h"
+#include "capture/sleep_control.h"
 
 #include <signal.h>
 #include <stdio.h>

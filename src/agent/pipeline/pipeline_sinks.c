@@ -9,7 +9,7 @@
 #include "capture/context/context.h"
 #include "correlate/trace/devices.h"
 #include "capture/cupti/selection.h"
-#include "capture/sleep/sleep_control.h"
+#include "capture/sleep_control.h"
 
 #include <stdlib.h>
 #include <string.h>

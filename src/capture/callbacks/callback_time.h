@@ -16,7 +16,7 @@
 #ifndef CUSPAN_CAPTURE_CALLBACKS_CALLBACK_TIME_H
 #define CUSPAN_CAPTURE_CALLBACKS_CALLBACK_TIME_H
 
-#include "capture/callbacks/threads.h"
+#include "capture/threads/threads.h"
 
 /* Once, before the first callback. */
 void callback_time_init(void);

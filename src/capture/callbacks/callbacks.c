@@ -8,8 +8,8 @@
 #include "capture/callbacks/launch_names.h"
 #include "abi/params.h"
 #include "capture/context/sdk_context.h"
-#include "capture/context/thread_context.h"
-#include "capture/callbacks/threads.h"
+#include "capture/threads/thread_context.h"
+#include "capture/threads/threads.h"
 #include "capture/stacks/launch_stacks.h"
 
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 #define CUSPAN_CAPTURE_CALLBACKS_GRAPH_NODES_H
 
 #include "abi/cupti_abi.h"
-#include "capture/callbacks/threads.h"
+#include "capture/threads/threads.h"
 
 /* Returns a node's ID; NULL: nodes are only counted. Set before callbacks are enabled. */
 extern cuptiGetGraphNodeId_fn *graph_nodes_id_source;

@@ -10,7 +10,7 @@
 #define CUSPAN_CAPTURE_CALLBACKS_LAUNCH_NAMES_H
 
 #include "abi/cupti_abi.h"
-#include "capture/callbacks/threads.h"
+#include "capture/threads/threads.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

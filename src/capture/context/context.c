@@ -10,8 +10,8 @@
 #include "capture/context/sdk_context.h"
 #include "capture/context/stacks.h"
 #include "capture/context/steps.h"
-#include "capture/context/thread_context.h"
-#include "capture/callbacks/threads.h"
+#include "capture/threads/thread_context.h"
+#include "capture/threads/threads.h"
 #include "model/span.h"
 
 #include <pthread.h>

@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 #include "capture/context/thread_record.h"
-#include "capture/callbacks/threads.h"
+#include "capture/threads/threads.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

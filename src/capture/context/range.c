@@ -2,7 +2,7 @@
 
 #include "base/accounting/counters.h"
 #include "base/clock.h"
-#include "capture/callbacks/threads.h"
+#include "capture/threads/threads.h"
 #include "capture/context/stacks.h"
 #include "capture/hardware/gpu_counters.h"
 #include "capture/sleep/mode.h"

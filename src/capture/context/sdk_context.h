@@ -7,7 +7,7 @@
 #ifndef CUSPAN_CAPTURE_CONTEXT_SDK_CONTEXT_H
 #define CUSPAN_CAPTURE_CONTEXT_SDK_CONTEXT_H
 
-#include "capture/context/thread_context.h"
+#include "capture/threads/thread_context.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -4,7 +4,7 @@
 #define CUSPAN_CAPTURE_CONTEXT_STACKS_H
 
 #include "capture/context/publish.h"
-#include "capture/context/thread_context.h"
+#include "capture/threads/thread_context.h"
 
 #include <stdbool.h>
 #include <stddef.h>

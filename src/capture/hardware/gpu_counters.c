@@ -7,7 +7,7 @@
 #include "base/trace_context.h"
 #include "abi/params.h"
 #include "capture/hardware/profiler.h"
-#include "capture/context/thread_context.h"
+#include "capture/threads/thread_context.h"
 
 #include <dlfcn.h>
 #include <fnmatch.h>

@@ -15,7 +15,7 @@
 #define CUSPAN_CAPTURE_HARDWARE_GPU_COUNTERS_H
 
 #include "capture/cupti/cupti.h"
-#include "capture/callbacks/threads.h"
+#include "capture/threads/threads.h"
 #include "model/cuda/calls.h"
 #include "model/gpu_counter_names.h"
 #include "model/settings.h"

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/process/agent_thread.h"
 #include "capture/hardware/pm_sampler.h"
-#include "capture/callbacks/threads.h"
+#include "capture/threads/threads.h"
 
 #include <errno.h>
 #include <math.h>

@@ -10,7 +10,7 @@
 
 #include "abi/cupti_abi.h"
 #include "base/status.h"
-#include "capture/callbacks/threads.h"
+#include "capture/threads/threads.h"
 #include "capture/stacks/native_frames.h"
 #include "capture/stacks/python_frames.h"
 #include "model/record.h"

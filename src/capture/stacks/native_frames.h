@@ -19,7 +19,7 @@
 #define CUSPAN_CAPTURE_STACKS_NATIVE_FRAMES_H
 
 #include "base/status.h"
-#include "capture/stacks/native_stack.h"
+#include "capture/threads/native_stack.h"
 
 #include <stdbool.h>
 #include <stdint.h>

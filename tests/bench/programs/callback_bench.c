@@ -24,7 +24,7 @@
 #include "abi/params.h"
 #include "capture/context/publish.h"
 #include "capture/context/sdk_context.h"
-#include "capture/callbacks/threads.h"
+#include "capture/threads/threads.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -6,7 +6,7 @@
 #include "capture/context/context.h"
 #include "capture/context/range.h"
 #include "capture/context/publish.h"
-#include "capture/callbacks/threads.h"
+#include "capture/threads/threads.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -16,9 +16,9 @@
 #include "capture/activity/buffers.h"
 #include "capture/callbacks/callbacks.h"
 #include "capture/capture.h"
-#include "capture/cupti/switches.h"
-#include "capture/context/thread_context.h"
-#include "capture/sleep/sleep_control.h"
+#include "capture/switches.h"
+#include "capture/threads/thread_context.h"
+#include "capture/sleep_control.h"
 #include "config/config.h"
 
 #include <pthread.h>

@@ -7,7 +7,7 @@
 #include "capture/callbacks/graph_nodes.h"
 #include "capture/callbacks/launch_names.h"
 #include "abi/params.h"
-#include "capture/callbacks/threads.h"
+#include "capture/threads/threads.h"
 #include "capture/stacks/launch_stacks.h"
 
 #include <errno.h>

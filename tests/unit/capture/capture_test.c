@@ -5,7 +5,7 @@
 #include "abi/layouts.h"
 #include "capture/activity/buffers.h"
 #include "capture/activity/decode.h"
-#include "capture/callbacks/threads.h"
+#include "capture/threads/threads.h"
 #include "capture/context/steps.h"
 #include "model/cuda/activities.h"
 

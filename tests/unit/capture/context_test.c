@@ -5,7 +5,7 @@
 #include "base/accounting/counters.h"
 #include "capture/callbacks/callbacks.h"
 #include "capture/context/lasting_states.h"
-#include "capture/context/thread_context.h"
+#include "capture/threads/thread_context.h"
 #include "model/span.h"
 
 #include <pthread.h>

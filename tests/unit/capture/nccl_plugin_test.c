@@ -1,5 +1,5 @@
 /* A stand-in for NCCL calls the plugin as NCCL 2.23 to 2.29 do. */
-#include "capture/nccl/nccl_plugin.h"
+#include "capture/plugin/nccl_plugin.h"
 
 #include "capture/context/range.h"
 #include "capture/nccl/nccl_calls.h"

@@ -1,5 +1,5 @@
 /* Tests when capture sleeps, with fakes of the lock and of the callbacks. */
-#include "capture/sleep/sleep_control.h"
+#include "capture/sleep_control.h"
 
 #include "base/clock.h"
 #include "base/accounting/counters.h"

@@ -1,5 +1,5 @@
 /* Tests when records are enabled and disabled, those of graphs above all, with a fake CUPTI. */
-#include "capture/cupti/switches.h"
+#include "capture/switches.h"
 
 #include "base/clock.h"
 #include "capture/callbacks/callbacks.h"

@@ -1,9 +1,9 @@
 /* A host thread's trace context as its callbacks see it: two words to compare per call, and a record for the
  * ring after a change. context.c writes it; only the thread itself accesses it. */
-#ifndef CUSPAN_CAPTURE_CONTEXT_THREAD_CONTEXT_H
-#define CUSPAN_CAPTURE_CONTEXT_THREAD_CONTEXT_H
+#ifndef CUSPAN_CAPTURE_THREADS_THREAD_CONTEXT_H
+#define CUSPAN_CAPTURE_THREADS_THREAD_CONTEXT_H
 
-#include "capture/callbacks/threads.h"
+#include "capture/threads/threads.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

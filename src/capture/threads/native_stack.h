@@ -4,8 +4,8 @@
  * /proc/self/maps: pthread_getattr_np() would allocate, and for the main thread read that file on the host's
  * thread. Until then, and on stacks that are not the thread's own (fibers, alternate signal stacks), a walk
  * reads the page that the stack pointer is in and nothing beyond it, except on the main stack. */
-#ifndef CUSPAN_CAPTURE_STACKS_NATIVE_STACK_H
-#define CUSPAN_CAPTURE_STACKS_NATIVE_STACK_H
+#ifndef CUSPAN_CAPTURE_THREADS_NATIVE_STACK_H
+#define CUSPAN_CAPTURE_THREADS_NATIVE_STACK_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

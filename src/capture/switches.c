@@ -1,4 +1,4 @@
-#include "capture/cupti/switches.h"
+#include "capture/switches.h"
 
 #include "base/accounting/counters.h"
 #include "base/clock.h"
@@ -14,7 +14,7 @@
 #include "capture/cupti/selection.h"
 #include "capture/stacks/launch_stacks.h"
 #include "capture/activity/unified_memory.h"
-#include "capture/callbacks/threads.h"
+#include "capture/threads/threads.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -5,8 +5,8 @@
  * CUPTI may crash the program if they are switched while other threads make CUDA calls (docs/cupti.md).
  *
  * Host threads report contexts (context.c) outside CUDA calls. */
-#ifndef CUSPAN_CAPTURE_SLEEP_SLEEP_CONTROL_H
-#define CUSPAN_CAPTURE_SLEEP_SLEEP_CONTROL_H
+#ifndef CUSPAN_CAPTURE_SLEEP_CONTROL_H
+#define CUSPAN_CAPTURE_SLEEP_CONTROL_H
 
 #include "model/settings.h"
 

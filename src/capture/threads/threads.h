@@ -5,12 +5,12 @@
  * rest into smaller ones for programs with hundreds of threads. A thread claims a slot at its first traced
  * call (the only system calls made in a callback) and returns it at exit. If no slot is left, its calls are
  * counted as lost. */
-#ifndef CUSPAN_CAPTURE_CALLBACKS_THREADS_H
-#define CUSPAN_CAPTURE_CALLBACKS_THREADS_H
+#ifndef CUSPAN_CAPTURE_THREADS_THREADS_H
+#define CUSPAN_CAPTURE_THREADS_THREADS_H
 
 #include "base/ring.h"
 #include "base/status.h"
-#include "capture/stacks/native_stack.h"
+#include "capture/threads/native_stack.h"
 #include "model/record.h"
 
 #include <stdbool.h>

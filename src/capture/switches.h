@@ -1,8 +1,8 @@
 /* Enables and disables CUPTI's callbacks and records, according to the settings. capture.c handles what CUPTI
  * then delivers. Called at start and on the pipeline thread, unless noted. The program's first graph enables
  * graph records, on the host thread that makes it. */
-#ifndef CUSPAN_CAPTURE_CUPTI_SWITCHES_H
-#define CUSPAN_CAPTURE_CUPTI_SWITCHES_H
+#ifndef CUSPAN_CAPTURE_SWITCHES_H
+#define CUSPAN_CAPTURE_SWITCHES_H
 
 #include "capture/cupti/cupti.h"
 #include "model/settings.h"

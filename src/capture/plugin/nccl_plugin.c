@@ -1,4 +1,4 @@
-#include "capture/nccl/nccl_plugin.h"
+#include "capture/plugin/nccl_plugin.h"
 
 #include "capture/context/range.h"
 #include "capture/nccl/nccl_calls.h"

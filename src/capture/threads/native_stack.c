@@ -1,4 +1,4 @@
-#include "capture/stacks/native_stack.h"
+#include "capture/threads/native_stack.h"
 
 #include "base/files.h"
 

@@ -1,4 +1,4 @@
-#include "capture/sleep/sleep_control.h"
+#include "capture/sleep_control.h"
 
 #include "base/clock.h"
 #include "base/accounting/counters.h"
@@ -8,7 +8,7 @@
 #include "capture/sleep/mode.h"
 #include "capture/sleep/sleep_lock.h"
 #include "capture/context/sdk_context.h"
-#include "capture/callbacks/threads.h"
+#include "capture/threads/threads.h"
 
 #include <stdatomic.h>
 

@@ -1,4 +1,4 @@
-#include "capture/callbacks/threads.h"
+#include "capture/threads/threads.h"
 
 #include "base/accounting/counters.h"
 #include "base/files.h"

@@ -5,8 +5,8 @@
  * NCCL calls it on the thread that launches, right after the launch. Each collective becomes a mark in the
  * thread's ring; correlate adds it to the collective's span. While capture sleeps or is off, the functions
  * return at once. In a process that is not traced, NCCL is told to call nothing. */
-#ifndef CUSPAN_CAPTURE_NCCL_NCCL_PLUGIN_H
-#define CUSPAN_CAPTURE_NCCL_NCCL_PLUGIN_H
+#ifndef CUSPAN_CAPTURE_PLUGIN_NCCL_PLUGIN_H
+#define CUSPAN_CAPTURE_PLUGIN_NCCL_PLUGIN_H
 
 #include "abi/nccl_profiler_abi.h"
 
