@@ -12,9 +12,9 @@ target_link_libraries(cuspan_recording PUBLIC cuspan_model ${CUSPAN_ZLIB_STATIC}
 
 # The CUPTI that replays recordings, built twice from the same sources: 12.x has no subscriber-aware calls.
 set(CUSPAN_REPLAY_SOURCES
-    src/replay/replay_state.c src/replay/faults.c src/replay/timeline.c src/replay/player.c src/replay/play/replay_params.c
+    src/replay/state/replay_state.c src/replay/state/faults.c src/replay/state/timeline.c src/replay/player.c src/replay/play/replay_params.c
     src/replay/play/replay_callbacks.c src/replay/play/replay_objects.c src/replay/play/compose.c src/replay/play/replay_graphs.c src/replay/play/replay_modules.c src/replay/play/replay_records.c src/replay/play/replay_api.c
-    src/replay/host_watch.c src/replay/counters/replay_profiler.c src/replay/counters/replay_pm_sampling.c src/replay/play/annotations.c src/replay/play/replay_names.c
+    src/replay/state/host_watch.c src/replay/counters/replay_profiler.c src/replay/counters/replay_pm_sampling.c src/replay/play/annotations.c src/replay/play/replay_names.c
     src/abi/params_table.c src/abi/layouts.c src/abi/layouts_table.c)
 foreach(double cuspan-replay cuspan-replay-classic)
   add_library(${double} SHARED ${CUSPAN_REPLAY_SOURCES})

@@ -6,7 +6,7 @@
  *  CUSPAN_REPLAY_VERSION             CUDA release of the imitated CUPTI, 12.0 to 13.5
  *  CUSPAN_REPLAY_ENDS_NOW            number of repetitions, the last of which ends now; unset: the recorded
  * times CUSPAN_REPLAY_FIRST_CORRELATION   first correlation ID; default: as recorded CUSPAN_REPLAY_FAIL
- * faults to inject, "name[=number],..." (src/replay/faults.h) */
+ * faults to inject, "name[=number],..." (src/replay/state/faults.h) */
 #ifndef CUSPAN_RECORDING_REPLAY_SEAM_H
 #define CUSPAN_RECORDING_REPLAY_SEAM_H
 

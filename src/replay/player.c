@@ -9,11 +9,11 @@
 #include "model/cuda/calls.h"
 
 #include "replay/play/replay_callbacks.h"
-#include "replay/faults.h"
+#include "replay/state/faults.h"
 #include "replay/play/replay_records.h"
 #include "replay/play/annotations.h"
-#include "replay/replay_state.h"
-#include "replay/host_watch.h"
+#include "replay/state/replay_state.h"
+#include "replay/state/host_watch.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -3,9 +3,9 @@
 #define CUSPAN_REPLAY_COUNTERS_REPLAY_COUNTING_H
 
 #include "abi/profiler_abi.h"
-#include "replay/faults.h"
-#include "replay/replay_state.h"
-#include "replay/host_watch.h"
+#include "replay/state/faults.h"
+#include "replay/state/replay_state.h"
+#include "replay/state/host_watch.h"
 
 #include <stdbool.h>
 

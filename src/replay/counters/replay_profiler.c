@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "replay/counters/replay_counting.h"
-#include "replay/faults.h"
-#include "replay/replay_state.h"
+#include "replay/state/faults.h"
+#include "replay/state/replay_state.h"
 
 #include <math.h>
 #include <stdlib.h>

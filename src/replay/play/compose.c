@@ -3,9 +3,9 @@
 #include "abi/layouts.h"
 #include "model/cuda/activities.h"
 
-#include "replay/faults.h"
+#include "replay/state/faults.h"
 #include "replay/play/replay_modules.h"
-#include "replay/replay_state.h"
+#include "replay/state/replay_state.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -2,13 +2,13 @@
 
 #include "model/cuda/calls.h"
 
-#include "replay/faults.h"
+#include "replay/state/faults.h"
 #include "replay/play/replay_modules.h"
 #include "replay/play/replay_objects.h"
 #include "replay/play/replay_params.h"
 #include "replay/play/replay_records.h"
-#include "replay/replay_state.h"
-#include "replay/host_watch.h"
+#include "replay/state/replay_state.h"
+#include "replay/state/host_watch.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #define CUSPAN_REPLAY_PLAY_REPLAY_CALLBACKS_H
 
 #include "abi/cupti_abi.h"
-#include "replay/timeline.h"
+#include "replay/state/timeline.h"
 
 #include <stdbool.h>
 

@@ -3,7 +3,7 @@
 #include "model/cuda/activities.h"
 #include "model/cuda/calls.h"
 
-#include "replay/faults.h"
+#include "replay/state/faults.h"
 
 #include <stdatomic.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 #include "replay/play/replay_modules.h"
 
 #include "abi/cupti_abi.h"
-#include "replay/faults.h"
-#include "replay/replay_state.h"
+#include "replay/state/faults.h"
+#include "replay/state/replay_state.h"
 
 #include <pthread.h>
 #include <stdio.h>

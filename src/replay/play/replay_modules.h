@@ -6,7 +6,7 @@
 #define CUSPAN_REPLAY_PLAY_REPLAY_MODULES_H
 
 #include "model/record.h"
-#include "replay/timeline.h"
+#include "replay/state/timeline.h"
 
 /* The name at the start and end of a call; NULL: it is no launch. `unload` tells subscribers that a module is
  * about to be unloaded. */

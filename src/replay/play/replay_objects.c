@@ -1,6 +1,6 @@
 #include "replay/play/replay_objects.h"
 
-#include "replay/replay_state.h"
+#include "replay/state/replay_state.h"
 
 #include <pthread.h>
 #include <stdlib.h>

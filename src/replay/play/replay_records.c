@@ -4,9 +4,9 @@
 
 #include "replay/play/compose.h"
 #include "replay/play/replay_graphs.h"
-#include "replay/faults.h"
-#include "replay/replay_state.h"
-#include "replay/host_watch.h"
+#include "replay/state/faults.h"
+#include "replay/state/replay_state.h"
+#include "replay/state/host_watch.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -739,14 +739,20 @@ void replay_records_after_shutdown(void)
         has_shutdown_thread = pthread_create(&shutdown_thread, NULL, deliver_after_shutdown, NULL) == 0;
 }
 
-void replay_records_hold(void)
+static void hold(void)
 {
     pthread_mutex_lock(&lock);
 }
 
-void replay_records_release(void)
+static void release(void)
 {
     pthread_mutex_unlock(&lock);
+}
+
+/* A forked child finds no lock held. */
+__attribute__((constructor)) static void watch_forks(void)
+{
+    pthread_atfork(hold, release, release);
 }
 
 void replay_records_join(void)

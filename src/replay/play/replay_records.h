@@ -3,7 +3,7 @@
 #define CUSPAN_REPLAY_PLAY_REPLAY_RECORDS_H
 
 #include "abi/cupti_abi.h"
-#include "replay/timeline.h"
+#include "replay/state/timeline.h"
 
 #include <stdbool.h>
 
@@ -51,9 +51,5 @@ struct replay_records_counts replay_records_counts(void);
 /* The subscriber leaves; the fault AFTER_SHUTDOWN delivers one more buffer later, on its own thread. */
 void replay_records_after_shutdown(void);
 void replay_records_join(void);
-
-/* Around a fork, so that the child finds no lock held. */
-void replay_records_hold(void);
-void replay_records_release(void);
 
 #endif

@@ -1,4 +1,4 @@
-#include "replay/faults.h"
+#include "replay/state/faults.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static enum status parse_one(const char *word, size_t length, struct error *err)
         return STATUS_OK;
     }
     return error_set(err, STATUS_INVALID,
-                     "CUSPAN_REPLAY_FAIL: unknown fault \"%.*s\"; src/replay/faults.h lists all faults",
+                     "CUSPAN_REPLAY_FAIL: unknown fault \"%.*s\"; src/replay/state/faults.h lists all faults",
                      (int)name_length, word);
 }
 

@@ -1,6 +1,6 @@
 /* Faults that the replay library can inject, by CUSPAN_REPLAY_FAIL: "name[=number],name[=number]". */
-#ifndef CUSPAN_REPLAY_FAULTS_H
-#define CUSPAN_REPLAY_FAULTS_H
+#ifndef CUSPAN_REPLAY_STATE_FAULTS_H
+#define CUSPAN_REPLAY_STATE_FAULTS_H
 
 #include "base/status.h"
 

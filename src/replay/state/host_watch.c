@@ -1,4 +1,4 @@
-#include "replay/host_watch.h"
+#include "replay/state/host_watch.h"
 
 #include "recording/replay_seam.h"
 

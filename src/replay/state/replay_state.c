@@ -1,11 +1,10 @@
-#include "replay/replay_state.h"
+#include "replay/state/replay_state.h"
 
 #include "base/clock.h"
 #include "recording/replay_seam.h"
 
-#include "replay/faults.h"
-#include "replay/play/replay_records.h"
-#include "replay/host_watch.h"
+#include "replay/state/faults.h"
+#include "replay/state/host_watch.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -83,12 +82,6 @@ static void read_base(void)
     replay.base_ns = count && last_ns < now_ns ? now_ns - last_ns : 0;
 }
 
-static void in_child(void)
-{
-    replay_records_release();
-    host_watch_forked_child();
-}
-
 enum status cuspan_replay_load(const char *path, struct error *err)
 {
     if (replay.is_loaded)
@@ -106,7 +99,7 @@ enum status cuspan_replay_load(const char *path, struct error *err)
     read_base();
     replay.shift = (struct shift){.time_ns = replay.base_ns, .correlation = replay.first_correlation};
     atomic_store(&replay.latest_ns, replay_time(replay.timeline.first_ns));
-    pthread_atfork(replay_records_hold, replay_records_release, in_child);
+    pthread_atfork(NULL, NULL, host_watch_forked_child);
     replay.is_loaded = true;
     return STATUS_OK;
 }

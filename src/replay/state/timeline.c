@@ -1,4 +1,4 @@
-#include "replay/timeline.h"
+#include "replay/state/timeline.h"
 
 #include "abi/cupti_abi.h"
 #include "model/cuda/activities.h"

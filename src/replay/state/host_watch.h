@@ -1,7 +1,7 @@
 /* Reports what the agent does while CUPTI calls it on a host thread, to a host that exports
  * cuspan_replay_watch (recording/replay_seam.h). */
-#ifndef CUSPAN_REPLAY_HOST_WATCH_H
-#define CUSPAN_REPLAY_HOST_WATCH_H
+#ifndef CUSPAN_REPLAY_STATE_HOST_WATCH_H
+#define CUSPAN_REPLAY_STATE_HOST_WATCH_H
 
 /* Looks up the host's function. */
 void host_watch_init(void);

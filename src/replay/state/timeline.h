@@ -3,8 +3,8 @@
  *
  * A recording stores a call at its return and an activity record when its buffer was decoded. Here both
  * return to their original place. */
-#ifndef CUSPAN_REPLAY_TIMELINE_H
-#define CUSPAN_REPLAY_TIMELINE_H
+#ifndef CUSPAN_REPLAY_STATE_TIMELINE_H
+#define CUSPAN_REPLAY_STATE_TIMELINE_H
 
 #include "base/status.h"
 #include "model/gpu_counter_names.h"

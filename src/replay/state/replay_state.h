@@ -1,10 +1,10 @@
 /* State shared by the parts of the replay library: the recording, the CUPTI version it imitates, and its
  * client. */
-#ifndef CUSPAN_REPLAY_REPLAY_STATE_H
-#define CUSPAN_REPLAY_REPLAY_STATE_H
+#ifndef CUSPAN_REPLAY_STATE_REPLAY_STATE_H
+#define CUSPAN_REPLAY_STATE_REPLAY_STATE_H
 
 #include "abi/cupti_abi.h"
-#include "replay/timeline.h"
+#include "replay/state/timeline.h"
 
 #include <stdatomic.h>
 
