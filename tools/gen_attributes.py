@@ -383,7 +383,7 @@ def nvtx_keys():
 
 def resource_keys():
     """{key: type} of what src/agent and src/correlate put on resources by name."""
-    texts = "".join(map(read, ("src/agent/resource/detect.c", "src/agent/resource/deployment.c", "src/correlate/trace/devices.c", "src/model/links.c")))
+    texts = "".join(map(read, ("src/agent/resource/detect.c", "src/agent/resource/deployment.c", "src/correlate/trace/devices.c", "src/model/metrics/links.c")))
     calls = re.findall(r"(?:add|resource_set)_(strings?|int)\(resource, \"([^\"]+)\"", texts)
     calls += [("string", key) for key in re.findall(r"\{\"((?:slurm|k8s)\.[^\"]+)\",", texts)]  # of tables
     return {key: TYPES[kind] for kind, key in calls}

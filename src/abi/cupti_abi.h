@@ -334,7 +334,7 @@ typedef int cuspan_replay_waits_fn(void);
 typedef int cuspan_replay_late_graphs_fn(void);
 /* The nonce (model/step.h) that the recorded process knew at this time of the replay's clock; 0: none. */
 typedef uint64_t cuspan_replay_nonce_fn(uint64_t time_ns);
-/* The recorded links of the device with this UUID (model/links.h); NULL: none. */
+/* The recorded links of the device with this UUID (model/metrics/links.h); NULL: none. */
 typedef const char *cuspan_replay_links_fn(const char *uuid);
 /* The recorded code of the call in progress on this thread, with its frames; NULL: none. */
 struct code_record;

@@ -1,5 +1,5 @@
 /* The limits that are not settings, with checks of their relations. Limits that users may want to change are
- * settings (model/settings.h) within these bounds. */
+ * settings (model/settings/settings.h) within these bounds. */
 #ifndef CUSPAN_BASE_LIMITS_H
 #define CUSPAN_BASE_LIMITS_H
 

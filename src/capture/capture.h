@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "model/record.h"
-#include "model/settings.h"
+#include "model/settings/settings.h"
 #include "model/step.h"
 
 /* Receiver of the records. Each record is valid only during the call. Only the calls, activities and ranges
@@ -46,7 +46,7 @@ struct capture_info {
 /* Whether calls and ranges are being captured. Any thread. */
 bool capture_is_on(void);
 
-/* In a replay: the recorded interconnect links of the device with this UUID, as a line of model/links.h. NULL
+/* In a replay: the recorded interconnect links of the device with this UUID, as a line of model/metrics/links.h. NULL
  * if there are none or this is no replay. Valid after capture_start(). */
 const char *capture_recorded_links(const char *uuid);
 

@@ -8,7 +8,7 @@
 #ifndef CUSPAN_CAPTURE_SLEEP_CONTROL_H
 #define CUSPAN_CAPTURE_SLEEP_CONTROL_H
 
-#include "model/settings.h"
+#include "model/settings/settings.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
 #define CUSPAN_CAPTURE_SWITCHES_H
 
 #include "capture/cupti/cupti.h"
-#include "model/settings.h"
+#include "model/settings/settings.h"
 
 #include <stdbool.h>
 

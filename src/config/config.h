@@ -6,7 +6,7 @@
 #define CUSPAN_CONFIG_CONFIG_H
 
 #include "config/problems.h"
-#include "model/settings.h"
+#include "model/settings/settings.h"
 
 #include <stdio.h>
 

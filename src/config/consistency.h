@@ -3,7 +3,7 @@
 #define CUSPAN_CONFIG_CONSISTENCY_H
 
 #include "config/problems.h"
-#include "model/settings.h"
+#include "model/settings/settings.h"
 
 enum status consistency_check(struct settings *settings, struct config_report *report) MUST_CHECK;
 

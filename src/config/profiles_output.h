@@ -3,7 +3,7 @@
 #define CUSPAN_CONFIG_PROFILES_OUTPUT_H
 
 #include "config/problems.h"
-#include "model/settings.h"
+#include "model/settings/settings.h"
 
 /* Disables profiles with a warning if they have no endpoint. NO_MEMORY. */
 enum status profiles_output_make(struct settings *settings, struct config_report *report) MUST_CHECK;

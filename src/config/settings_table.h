@@ -4,7 +4,7 @@
 #define CUSPAN_CONFIG_SETTINGS_TABLE_H
 
 #include "config/file/scalar.h"
-#include "model/settings.h"
+#include "model/settings/settings.h"
 
 #define SETTING_OWN_PREFIX "distribution.cuspan."
 #define SETTING_NAME_BYTES 96

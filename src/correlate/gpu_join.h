@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 #include "model/record.h"
-#include "model/settings.h"
+#include "model/settings/settings.h"
 
 struct correlate;
 struct gpu_join;

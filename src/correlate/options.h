@@ -4,7 +4,7 @@
 
 #include "base/trace_context.h"
 #include "model/metrics/tracing_overhead.h"
-#include "model/settings.h"
+#include "model/settings/settings.h"
 #include "model/span.h"
 #include "model/step.h"
 

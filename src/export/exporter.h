@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "export/delivery/output_environment.h"
 #include "model/batch.h"
-#include "model/settings.h"
+#include "model/settings/settings.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -39,7 +39,7 @@ enum recording_event_type {
 #define RECORDING_INFO_HOST_ARCH "host.arch"
 #define RECORDING_INFO_GPU_COUNTER                                                                           \
     "counter" /* one per value of GPU_COUNTERS events, in their order, with the settings' names */
-#define RECORDING_INFO_LINKS "device.links" /* of one device (model/links.h); the last one counts */
+#define RECORDING_INFO_LINKS "device.links" /* of one device (model/metrics/links.h); the last one counts */
 /* The process in its job, as far as known. */
 #define RECORDING_INFO_HOST       "host.name"
 #define RECORDING_INFO_RANK       "cuda.process.rank"

@@ -2,7 +2,7 @@
 #ifndef CUSPAN_AGENT_ENTRY_DOCTOR_ANSWERS_H
 #define CUSPAN_AGENT_ENTRY_DOCTOR_ANSWERS_H
 
-#include "model/doctor_entry.h"
+#include "model/entries/doctor_entry.h"
 
 __attribute__((visibility("default"))) const struct doctor_api *cuspan_doctor_api(void);
 

@@ -2,7 +2,7 @@
 #ifndef CUSPAN_AGENT_ENTRY_ROOT_SPAN_H
 #define CUSPAN_AGENT_ENTRY_ROOT_SPAN_H
 
-#include "model/root_span_entry.h"
+#include "model/entries/root_span_entry.h"
 
 __attribute__((visibility("default"))) const struct root_api *cuspan_root_api(void);
 

@@ -2,7 +2,7 @@
 #ifndef CUSPAN_AGENT_ENTRY_SEND_SPOOL_H
 #define CUSPAN_AGENT_ENTRY_SEND_SPOOL_H
 
-#include "model/send_entry.h"
+#include "model/entries/send_entry.h"
 
 send_fn agent_send;
 

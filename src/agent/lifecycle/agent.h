@@ -5,7 +5,7 @@
 
 #include "base/trace_context.h"
 #include "capture/capture.h"
-#include "model/settings.h"
+#include "model/settings/settings.h"
 
 #include <stdbool.h>
 #include <stdint.h>

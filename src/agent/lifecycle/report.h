@@ -4,7 +4,7 @@
 
 #include "base/accounting/balance.h"
 #include "base/text/json_writer.h"
-#include "model/settings.h"
+#include "model/settings/settings.h"
 
 #include <stdbool.h>
 #include <stdint.h>

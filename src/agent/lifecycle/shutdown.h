@@ -4,7 +4,7 @@
 #define CUSPAN_AGENT_LIFECYCLE_SHUTDOWN_H
 
 #include "base/text/json_writer.h"
-#include "model/settings.h"
+#include "model/settings/settings.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
 #ifndef CUSPAN_AGENT_LIFECYCLE_SIGNALS_H
 #define CUSPAN_AGENT_LIFECYCLE_SIGNALS_H
 
-#include "model/settings.h"
+#include "model/settings/settings.h"
 
 #include <stdbool.h>
 

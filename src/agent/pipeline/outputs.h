@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "model/metrics/metrics.h"
 #include "model/profile.h"
-#include "model/settings.h"
+#include "model/settings/settings.h"
 #include "model/span.h"
 
 #include <stdbool.h>

@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "base/trace_context.h"
 #include "capture/capture.h"
-#include "model/settings.h"
+#include "model/settings/settings.h"
 
 struct pipeline_options {
     const struct settings *settings;

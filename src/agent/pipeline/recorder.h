@@ -4,7 +4,7 @@
 
 #include "base/status.h"
 #include "capture/capture.h"
-#include "model/links.h"
+#include "model/metrics/links.h"
 #include "model/resource.h"
 
 struct recorder;

@@ -6,7 +6,7 @@
 #define CUSPAN_AGENT_RESOURCE_DEVICE_LINKS_H
 
 #include "base/status.h"
-#include "model/links.h"
+#include "model/metrics/links.h"
 #include "model/resource.h"
 
 #include <stdbool.h>

@@ -4,7 +4,7 @@
 #define CUSPAN_AGENT_RESOURCE_TRAINING_JOB_H
 
 #include "agent/resource/deployment.h"
-#include "model/settings.h"
+#include "model/settings/settings.h"
 #include "model/step.h"
 
 #include <stddef.h>

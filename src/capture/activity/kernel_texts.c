@@ -6,7 +6,7 @@
 #include "base/process/self_memory.h"
 #include "capture/callbacks/launch_names.h"
 #include "model/gpu_counter_names.h"
-#include "model/settings.h"
+#include "model/settings/settings.h"
 
 #include <stdlib.h>
 #include <string.h>

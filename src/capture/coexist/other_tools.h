@@ -3,7 +3,7 @@
 #ifndef CUSPAN_CAPTURE_COEXIST_OTHER_TOOLS_H
 #define CUSPAN_CAPTURE_COEXIST_OTHER_TOOLS_H
 
-#include "model/settings.h"
+#include "model/settings/settings.h"
 #include "model/share_protocol.h"
 
 /* The agent's own src/share/; NULL: only a preloaded one. Set before other_tools_cupti_path(). */

@@ -4,7 +4,7 @@
 
 #include "model/cuda/activities.h"
 #include "model/cuda/calls.h"
-#include "model/settings.h"
+#include "model/settings/settings.h"
 
 /* Whether the call has a callback. Driver calls nested in runtime calls also have one, and return at once:
  * CUPTI cannot tell them apart, and toggling callbacks while calls are in flight upsets its correlation IDs

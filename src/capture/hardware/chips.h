@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 #include "capture/cupti/cupti.h"
-#include "model/doctor_entry.h"
+#include "model/entries/doctor_entry.h"
 
 /* NOT_FOUND: no driver, or no such GPU. UNAVAILABLE: counters are not available, with the reason. Others as
  * for profiler_open(). */

@@ -18,7 +18,7 @@
 #include "capture/threads/threads.h"
 #include "model/cuda/calls.h"
 #include "model/gpu_counter_names.h"
-#include "model/settings.h"
+#include "model/settings/settings.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 #include "model/metrics/hardware.h"
-#include "model/links.h"
+#include "model/metrics/links.h"
 
 #include <stdbool.h>
 

@@ -11,7 +11,7 @@
 #include "base/limits.h"
 #include "capture/cupti/cupti.h"
 #include "model/gpu_counter_names.h"
-#include "model/settings.h"
+#include "model/settings/settings.h"
 
 #include <stdbool.h>
 

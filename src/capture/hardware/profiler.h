@@ -14,7 +14,7 @@
 #define CUSPAN_CAPTURE_HARDWARE_PROFILER_H
 
 #include "capture/hardware/profiler_host.h"
-#include "model/doctor_entry.h"
+#include "model/entries/doctor_entry.h"
 
 #include <stdbool.h>
 

@@ -10,7 +10,7 @@
 #include "capture/cupti/cupti.h"
 #include "abi/profiler_abi.h"
 #include "model/gpu_counter_names.h"
-#include "model/settings.h"
+#include "model/settings/settings.h"
 
 /* Maximum size of a chip's name. */
 #define PROFILER_CHIP_BYTES      32

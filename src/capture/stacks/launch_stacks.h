@@ -14,7 +14,7 @@
 #include "capture/stacks/native_frames.h"
 #include "capture/stacks/python_frames.h"
 #include "model/record.h"
-#include "model/settings.h"
+#include "model/settings/settings.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,7 +6,7 @@
 #include "cli/util/xalloc.h"
 #include "cli/args/options.h"
 #include "cli/util/text.h"
-#include "model/doctor_entry.h"
+#include "model/entries/doctor_entry.h"
 #include "model/gpu_counter_names.h"
 
 #include <cjson/cJSON.h>

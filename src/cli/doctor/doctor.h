@@ -9,7 +9,7 @@
 #include "cli/run/injection.h"
 #include "cli/util/text.h"
 #include "config/config.h"
-#include "model/doctor_entry.h"
+#include "model/entries/doctor_entry.h"
 
 #include <sys/types.h>
 

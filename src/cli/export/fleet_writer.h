@@ -4,7 +4,7 @@
 #define CUSPAN_CLI_EXPORT_FLEET_WRITER_H
 
 #include "cli/trace/span_store.h"
-#include "model/zstd_entry.h"
+#include "model/entries/zstd_entry.h"
 
 #define FLEET_FILE_BYTES (64u << 20)
 

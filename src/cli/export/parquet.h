@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "cli/export/bytes.h"
-#include "model/zstd_entry.h"
+#include "model/entries/zstd_entry.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,7 +5,7 @@
 #include "cli/ranks/ranks.h"
 #include "cli/ranks/ranks_series.h"
 #include "cli/util/int_map.h"
-#include "model/step_host.h"
+#include "model/cuda/step_host.h"
 
 #define RANKS_LINK_BYTES_MIN 65536 /* below, a collective's duration is mostly latency */
 

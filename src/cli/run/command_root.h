@@ -5,7 +5,7 @@
 #define CUSPAN_CLI_RUN_COMMAND_ROOT_H
 
 #include "cli/run/injection.h"
-#include "model/root_span_entry.h"
+#include "model/entries/root_span_entry.h"
 
 struct outcome;
 

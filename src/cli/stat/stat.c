@@ -6,7 +6,7 @@
 #include "cli/stat/tables/places.h"
 #include "cli/util/xalloc.h"
 #include "model/gpu_counter_names.h"
-#include "model/step_host.h"
+#include "model/cuda/step_host.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef CUSPAN_CONFIG_ENVIRONMENT_PAIRS_H
 #define CUSPAN_CONFIG_ENVIRONMENT_PAIRS_H
 
-#include "model/settings.h"
+#include "model/settings/settings.h"
 
 #define PAIRS_MAX 128
 

@@ -6,7 +6,7 @@
 #include "base/status.h"
 #include "model/gpu_counter_names.h"
 #include "model/record.h"
-#include "model/settings.h"
+#include "model/settings/settings.h"
 #include "model/span.h"
 
 #define GPU_COUNTED_MAX 4096 /* a power of two */

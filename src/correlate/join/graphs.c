@@ -1,7 +1,7 @@
 #include "correlate/join/graphs.h"
 
 #include "correlate/join/graph_runs.h"
-#include "model/settings.h"
+#include "model/settings/settings.h"
 
 #include <stdlib.h>
 #include <string.h>

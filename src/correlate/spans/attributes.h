@@ -5,7 +5,7 @@
 #include "model/cuda/activities.h"
 #include "model/profile.h"
 #include "model/record.h"
-#include "model/settings.h"
+#include "model/settings/settings.h"
 
 /* Which fields of each kind become attributes. Computed once. */
 struct attribute_plan {

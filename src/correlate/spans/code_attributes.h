@@ -2,7 +2,7 @@
 #ifndef CUSPAN_CORRELATE_SPANS_CODE_ATTRIBUTES_H
 #define CUSPAN_CORRELATE_SPANS_CODE_ATTRIBUTES_H
 
-#include "model/settings.h"
+#include "model/settings/settings.h"
 #include "model/span.h"
 
 struct code_stack;

@@ -3,7 +3,7 @@
 #include "base/accounting/counters.h"
 #include "base/clock.h"
 #include "base/hash.h"
-#include "model/settings.h"
+#include "model/settings/settings.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "correlate/totals/busy.h"
 #include "model/cuda/activities.h"
 #include "model/metrics/histogram.h"
-#include "model/step_host.h"
+#include "model/cuda/step_host.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "correlate/totals/summaries.h"
 
-#include "model/settings.h"
+#include "model/settings/settings.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #define CUSPAN_CORRELATE_TRACE_SAMPLER_H
 
 #include "base/trace_context.h"
-#include "model/settings.h"
+#include "model/settings/settings.h"
 
 #define SAMPLER_NEVER (1ull << 56) /* above every randomness */
 

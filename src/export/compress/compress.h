@@ -3,7 +3,7 @@
 #define CUSPAN_EXPORT_COMPRESS_COMPRESS_H
 
 #include "base/chunk.h"
-#include "model/settings.h"
+#include "model/settings/settings.h"
 
 /* Memory of a compressor: the output buffer, most of which is never touched, and the codec's state.
  * libdeflate needs BATCH_BYTES_MAX more for its input. */

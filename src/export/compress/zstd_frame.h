@@ -2,7 +2,7 @@
 #ifndef CUSPAN_EXPORT_COMPRESS_ZSTD_FRAME_H
 #define CUSPAN_EXPORT_COMPRESS_ZSTD_FRAME_H
 
-#include "model/zstd_entry.h"
+#include "model/entries/zstd_entry.h"
 
 extern const struct zstd_api zstd_frame_api;
 

@@ -4,7 +4,7 @@
 
 #include "base/status.h"
 #include "export/otlp/secrets.h"
-#include "model/settings.h"
+#include "model/settings/settings.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
 #ifndef CUSPAN_EXPORT_OTLP_PROBE_H
 #define CUSPAN_EXPORT_OTLP_PROBE_H
 
-#include "model/doctor_entry.h"
+#include "model/entries/doctor_entry.h"
 
 /* `module_path`: of the export module. Takes at most the exporter's timeout, limited to PROBE_MS_MAX. */
 #define PROBE_MS_MAX 10000

@@ -7,7 +7,7 @@
 #include "export/delivery/output.h"
 #include "export/delivery/output_environment.h"
 #include "export/delivery/request_body.h"
-#include "model/settings.h"
+#include "model/settings/settings.h"
 
 /* Copies what it needs of both. NO_MEMORY only. */
 enum status sender_create(const struct output_settings *settings,

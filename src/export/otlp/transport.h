@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "export/otlp/otlp_response.h"
-#include "model/settings.h"
+#include "model/settings/settings.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

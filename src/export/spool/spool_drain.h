@@ -4,8 +4,8 @@
 
 #include "base/status.h"
 #include "export/delivery/output_environment.h"
-#include "model/send_entry.h"
-#include "model/settings.h"
+#include "model/entries/send_entry.h"
+#include "model/settings/settings.h"
 
 /* A destination: the collector for one output's requests. */
 struct spool_drain;

@@ -2,7 +2,7 @@
 
 #include "base/limits.h"
 #include "model/batch.h"
-#include "model/settings.h"
+#include "model/settings/settings.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -4,6 +4,7 @@
 #ifndef CUSPAN_MODEL_CUDA_CALLS_H
 #define CUSPAN_MODEL_CUDA_CALLS_H
 
+#include "model/cuda/enum_names.h"
 #include "model/span.h"
 
 #include <stdbool.h>
@@ -37,15 +38,6 @@ enum param_type {
     PARAM_DIM3,
     PARAM_STRING,
     PARAM_ENUM /* an integer with names */
-};
-
-/* Names of an enum's values; other values are shown as numbers. */
-struct enum_names {
-    uint32_t count;
-    const struct enum_name {
-        int32_t value;
-        const char *name;
-    } * entries;
 };
 
 struct call_param {
@@ -88,8 +80,6 @@ static inline const char *call_name(const struct call_info *info)
 
 /* "launch", "copy", ...; as in the settings. */
 const char *call_group_name(enum call_group group);
-/* The name of an enum's value, or NULL. */
-const char *enum_name(const struct enum_names *names, int64_t value);
 /* "cudaErrorInvalidValue" or "CUDA_ERROR_INVALID_VALUE"; NULL if unknown. */
 const char *call_result_name(enum call_domain domain, int32_t result);
 

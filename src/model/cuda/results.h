@@ -2,7 +2,7 @@
 #ifndef CUSPAN_MODEL_CUDA_RESULTS_H
 #define CUSPAN_MODEL_CUDA_RESULTS_H
 
-#include "model/cuda/calls.h"
+#include "model/cuda/enum_names.h"
 
 extern const struct enum_names results_runtime, results_driver;
 

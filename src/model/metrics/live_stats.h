@@ -128,7 +128,7 @@ struct measured_step {
     uint8_t kind;  /* enum step_kind */
     bool is_whole; /* its beginning and end are known, and nothing divides it: ranks can be compared in it */
     bool has_host;
-    uint64_t host_ns; /* that the host worked for it (model/step_host.h) */
+    uint64_t host_ns; /* that the host worked for it (model/cuda/step_host.h) */
     uint64_t parts_ns[STEP_PARTS];
     uint64_t
         communication_ns; /* in collectives, also while compute ran, and including the wait for other ranks */

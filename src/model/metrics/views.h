@@ -5,8 +5,8 @@
 #define CUSPAN_MODEL_METRICS_VIEWS_H
 
 #include "base/status.h"
+#include "model/filter.h"
 #include "model/metrics/metrics.h"
-#include "model/settings.h"
 
 #define VIEWS_MAX         64
 #define STREAMS_MAX       4   /* of one metric */

@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "model/gpu_counter_names.h"
-#include "model/links.h"
+#include "model/metrics/links.h"
 #include "model/record.h"
 #include "model/step.h"
 
@@ -101,7 +101,7 @@ struct timeline {
     uint64_t index_count;
     uint32_t correlation_min; /* except 0 */
     uint32_t correlation_max;
-    char (*links)[LINKS_TEXT_BYTES]; /* one line per device (model/links.h); owned */
+    char (*links)[LINKS_TEXT_BYTES]; /* one line per device (model/metrics/links.h); owned */
     size_t link_count;
     struct recording *recording; /* owns the names */
 };
@@ -118,7 +118,7 @@ const struct gpu_counters_record *timeline_counts_of(const struct timeline *time
 const struct code_record *timeline_code_of(const struct timeline *timeline, uint32_t correlation_id);
 /* The stack with this ID, or NULL. */
 const struct code_record *timeline_stack(const struct timeline *timeline, uint64_t id);
-/* The recorded links of the device with this UUID (model/links.h), or NULL. */
+/* The recorded links of the device with this UUID (model/metrics/links.h), or NULL. */
 const char *timeline_links(const struct timeline *timeline, const char *uuid);
 
 /* The last value recorded for this key (recording/recording.h), or NULL. */

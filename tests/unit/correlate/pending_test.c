@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/accounting/counters.h"
-#include "model/settings.h"
+#include "model/settings/settings.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

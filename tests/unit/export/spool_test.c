@@ -5,7 +5,7 @@
 #include "base/accounting/counters.h"
 #include "export/spool/spool_recovery.h"
 #include "model/batch.h"
-#include "model/settings.h"
+#include "model/settings/settings.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "model/step_host.h"
+#include "model/cuda/step_host.h"
 
 #define HOST_GAP_NS     150000 /* PyTorch needs 10 to 150 us between two calls */
 #define HOST_RESUMES_NS 50000  /* after the collective that the host waited for */

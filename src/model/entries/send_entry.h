@@ -1,6 +1,6 @@
 /* The interface of the agent's library for `cuspan send`, which sends files. */
-#ifndef CUSPAN_MODEL_SEND_ENTRY_H
-#define CUSPAN_MODEL_SEND_ENTRY_H
+#ifndef CUSPAN_MODEL_ENTRIES_SEND_ENTRY_H
+#define CUSPAN_MODEL_ENTRIES_SEND_ENTRY_H
 
 #include "base/status.h"
 

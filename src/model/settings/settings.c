@@ -1,23 +1,9 @@
-#include "model/settings.h"
+#include "model/settings/settings.h"
 
 #include "model/metrics/views.h"
 
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void pattern_list_deinit(struct pattern_list *list)
-{
-    for (size_t i = 0; i < list->count; i++)
-        free(list->patterns[i]);
-    free(list->patterns);
-}
-
-void filter_deinit(struct filter *filter)
-{
-    pattern_list_deinit(&filter->allow);
-    pattern_list_deinit(&filter->deny);
-}
 
 void output_settings_deinit(struct output_settings *output)
 {
@@ -149,19 +135,4 @@ uint64_t settings_queue_bytes(const struct settings *settings)
 {
     uint64_t buffers = settings_buffer_bytes(settings);
     return settings->memory_bytes_max > buffers ? settings->memory_bytes_max - buffers : 0;
-}
-
-static bool matches(const struct pattern_list *list, const char *name)
-{
-    for (size_t i = 0; name && i < list->count; i++)
-        if (fnmatch(list->patterns[i], name, 0) == 0)
-            return true;
-    return false;
-}
-
-bool filter_passes(const struct filter *filter, const char *name, const char *alias)
-{
-    if (matches(&filter->deny, name) || matches(&filter->deny, alias))
-        return false;
-    return filter->allow.count == 0 || matches(&filter->allow, name) || matches(&filter->allow, alias);
 }

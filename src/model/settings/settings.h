@@ -1,29 +1,18 @@
 /* The settings: plain data that config fills, that is constant once the first thread starts, and that every
  * stage reads. config/settings_list.c has the source, the default and the range of each. The struct owns its
  * strings and lists until settings_deinit. */
-#ifndef CUSPAN_MODEL_SETTINGS_H
-#define CUSPAN_MODEL_SETTINGS_H
+#ifndef CUSPAN_MODEL_SETTINGS_SETTINGS_H
+#define CUSPAN_MODEL_SETTINGS_SETTINGS_H
 
 #include "base/limits.h"
 #include "base/log.h"
+#include "model/filter.h"
 #include "model/metrics/live_stats.h"
 #include "model/resource.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* NUL-terminated patterns with '*' and '?' (fnmatch), or plain names. */
-struct pattern_list {
-    size_t count;
-    char **patterns;
-};
-
-/* A name passes if `deny` does not match it, and `allow` matches it or is empty. */
-struct filter {
-    struct pattern_list allow;
-    struct pattern_list deny;
-};
 
 enum detail { DETAIL_DEFAULT, DETAIL_SUMMARY, DETAIL_GRAPH_NODES, DETAIL_FULL };
 
@@ -271,9 +260,5 @@ static inline bool settings_keep_awake(const struct settings *settings)
 /* Whether there is an exporter. */
 bool settings_have_output(const struct settings *settings);
 uint64_t settings_queue_bytes(const struct settings *settings);
-
-/* Whether `name` or `alias` (a group or a longer name; may be NULL) passes the filter. */
-void filter_deinit(struct filter *filter);
-bool filter_passes(const struct filter *filter, const char *name, const char *alias);
 
 #endif

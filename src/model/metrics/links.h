@@ -1,8 +1,8 @@
 /* The links of a GPU to the host and to other GPUs, whose peak bandwidth copies are compared with. Agent and
  * capture detect them, a recording stores them as a line of text, and they are exported as attributes of the
  * device. Nothing is guessed: what is not reported is unknown. */
-#ifndef CUSPAN_MODEL_LINKS_H
-#define CUSPAN_MODEL_LINKS_H
+#ifndef CUSPAN_MODEL_METRICS_LINKS_H
+#define CUSPAN_MODEL_METRICS_LINKS_H
 
 #include "base/status.h"
 #include "model/metrics/hardware.h"

@@ -1,4 +1,4 @@
-#include "model/links.h"
+#include "model/metrics/links.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* The compressor of the agent's library, for `cuspan export`: the program itself has no second copy of it. */
-#ifndef CUSPAN_MODEL_ZSTD_ENTRY_H
-#define CUSPAN_MODEL_ZSTD_ENTRY_H
+#ifndef CUSPAN_MODEL_ENTRIES_ZSTD_ENTRY_H
+#define CUSPAN_MODEL_ENTRIES_ZSTD_ENTRY_H
 
 #include <stddef.h>
 

@@ -1,12 +1,12 @@
 /* The interface of the agent's library for the root span of `cuspan run`. The CLI runs the command and knows
  * how it ended; the library knows the settings, and creates and sends the span. The size verifies that both
  * were built together. */
-#ifndef CUSPAN_MODEL_ROOT_SPAN_ENTRY_H
-#define CUSPAN_MODEL_ROOT_SPAN_ENTRY_H
+#ifndef CUSPAN_MODEL_ENTRIES_ROOT_SPAN_ENTRY_H
+#define CUSPAN_MODEL_ENTRIES_ROOT_SPAN_ENTRY_H
 
 #include "base/trace_context.h"
-#include "model/send_entry.h"
-#include "model/zstd_entry.h"
+#include "model/entries/send_entry.h"
+#include "model/entries/zstd_entry.h"
 
 #include <sys/types.h>
 
@@ -29,7 +29,7 @@ struct root_api {
     bool (*begin)(struct root *root);
     /* Creates and sends the span within exit_deadline_ms. The report has the result. */
     void (*end)(const struct root *root);
-    send_fn *send;               /* for `cuspan send` (model/send_entry.h), independent of the above */
+    send_fn *send;               /* for `cuspan send` (model/entries/send_entry.h), independent of the above */
     const struct zstd_api *zstd; /* for `cuspan export`, independent of the above */
 };
 

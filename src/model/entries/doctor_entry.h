@@ -2,11 +2,11 @@
  * runs, and the CLI does not depend on capture and export. All structs are plain bytes: the CLI runs each
  * query in a child process, which a broken driver or CUPTI may crash or block. Version and size verify that
  * both were built together. */
-#ifndef CUSPAN_MODEL_DOCTOR_ENTRY_H
-#define CUSPAN_MODEL_DOCTOR_ENTRY_H
+#ifndef CUSPAN_MODEL_ENTRIES_DOCTOR_ENTRY_H
+#define CUSPAN_MODEL_ENTRIES_DOCTOR_ENTRY_H
 
 #include "base/status.h"
-#include "model/settings.h"
+#include "model/settings/settings.h"
 
 #define DOCTOR_TEXT_BYTES   512
 #define DOCTOR_CUPTIS_MAX   32

@@ -4,8 +4,8 @@
  * The host works in its calls, without those that wait for the GPU, and between them. A call that takes long
  * blocks. After a collective that the host seems to have waited for without a call, little of the gap is
  * work. Overlapping calls of several threads count once. */
-#ifndef CUSPAN_MODEL_STEP_HOST_H
-#define CUSPAN_MODEL_STEP_HOST_H
+#ifndef CUSPAN_MODEL_CUDA_STEP_HOST_H
+#define CUSPAN_MODEL_CUDA_STEP_HOST_H
 
 #include "model/cuda/calls.h"
 

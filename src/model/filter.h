@@ -1,0 +1,25 @@
+/* Lists of patterns that names pass or not, as settings have them. */
+#ifndef CUSPAN_MODEL_FILTER_H
+#define CUSPAN_MODEL_FILTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* NUL-terminated patterns with '*' and '?' (fnmatch), or plain names. */
+struct pattern_list {
+    size_t count;
+    char **patterns;
+};
+
+/* A name passes if `deny` does not match it, and `allow` matches it or is empty. */
+struct filter {
+    struct pattern_list allow;
+    struct pattern_list deny;
+};
+
+void pattern_list_deinit(struct pattern_list *list);
+void filter_deinit(struct filter *filter);
+/* Whether `name` or `alias` (a group or a longer name; may be NULL) passes the filter. */
+bool filter_passes(const struct filter *filter, const char *name, const char *alias);
+
+#endif
