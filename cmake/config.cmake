@@ -1,5 +1,5 @@
-cuspan_stage(config src/config/problems.c src/config/file/scalar.c src/config/file/substitute.c
-             src/config/file/tree.c src/config/settings_list.c src/config/setting.c src/config/file/schema.c src/config/environment/pairs.c
+cuspan_stage(config src/config/text/problems.c src/config/text/scalar.c src/config/text/substitute.c
+             src/config/file/tree.c src/config/table/settings_list.c src/config/table/setting.c src/config/file/schema.c src/config/text/pairs.c
              src/config/file/file_reader.c src/config/file/read_file.c src/config/file/read_resource.c src/config/file/read_tracer.c src/config/file/read_exporter.c src/config/file/read_meter.c src/config/file/read_views.c
              src/config/environment/environment.c src/config/environment/values.c
              src/config/environment/overrides.c src/config/consistency.c src/config/profiles_output.c src/config/settings_print.c src/config/config.c)

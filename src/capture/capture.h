@@ -46,8 +46,8 @@ struct capture_info {
 /* Whether calls and ranges are being captured. Any thread. */
 bool capture_is_on(void);
 
-/* In a replay: the recorded interconnect links of the device with this UUID, as a line of model/metrics/links.h. NULL
- * if there are none or this is no replay. Valid after capture_start(). */
+/* In a replay: the recorded interconnect links of the device with this UUID, as a line of
+ * model/metrics/links.h. NULL if there are none or this is no replay. Valid after capture_start(). */
 const char *capture_recorded_links(const char *uuid);
 
 /* Loads CUPTI, subscribes, and enables what the settings select. `self_env_folder` is the folder of

@@ -5,7 +5,7 @@
 #ifndef CUSPAN_CONFIG_CONFIG_H
 #define CUSPAN_CONFIG_CONFIG_H
 
-#include "config/problems.h"
+#include "config/text/problems.h"
 #include "model/settings/settings.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "base/process/signal_names.h"
 #include "base/text/suggest.h"
 #include "config/profiles_output.h"
-#include "config/settings_table.h"
+#include "config/table/settings_table.h"
 #include "model/cuda/activities.h"
 #include "model/gpu_counter_names.h"
 #include "model/metrics/views.h"

@@ -2,7 +2,7 @@
 #ifndef CUSPAN_CONFIG_CONSISTENCY_H
 #define CUSPAN_CONFIG_CONSISTENCY_H
 
-#include "config/problems.h"
+#include "config/text/problems.h"
 #include "model/settings/settings.h"
 
 enum status consistency_check(struct settings *settings, struct config_report *report) MUST_CHECK;

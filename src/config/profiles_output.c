@@ -1,8 +1,8 @@
 #include "config/profiles_output.h"
 
 #include "config/environment/environment.h"
-#include "config/environment/pairs.h"
-#include "config/settings_table.h"
+#include "config/text/pairs.h"
+#include "config/table/settings_table.h"
 
 #include <stdlib.h>
 #include <string.h>

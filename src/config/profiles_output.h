@@ -2,7 +2,7 @@
 #ifndef CUSPAN_CONFIG_PROFILES_OUTPUT_H
 #define CUSPAN_CONFIG_PROFILES_OUTPUT_H
 
-#include "config/problems.h"
+#include "config/text/problems.h"
 #include "model/settings/settings.h"
 
 /* Disables profiles with a warning if they have no endpoint. NO_MEMORY. */

@@ -1,7 +1,7 @@
 #include "config/config.h"
 
 #include "base/text/sanitize.h"
-#include "config/settings_table.h"
+#include "config/table/settings_table.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #define CUSPAN_CONFIG_ENVIRONMENT_ENVIRONMENT_H
 
 #include "config/environment/values.h"
-#include "config/settings_table.h"
+#include "config/table/settings_table.h"
 
 /* `settings` has the defaults and no output. */
 enum status environment_read(const struct config_environment *environment, struct settings *settings,

@@ -2,7 +2,7 @@
 
 #include "config/environment/environment.h"
 #include "base/text/suggest.h"
-#include "config/environment/pairs.h"
+#include "config/text/pairs.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 #ifndef CUSPAN_CONFIG_ENVIRONMENT_OVERRIDES_H
 #define CUSPAN_CONFIG_ENVIRONMENT_OVERRIDES_H
 
-#include "config/problems.h"
-#include "config/settings_table.h"
+#include "config/text/problems.h"
+#include "config/table/settings_table.h"
 
 /* `source` names the text in messages. Mistakes are errors in the report. */
 enum status overrides_apply(const char *text, const char *source, struct settings *settings,

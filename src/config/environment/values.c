@@ -1,7 +1,7 @@
 #include "config/environment/values.h"
 
 #include "base/text/suggest.h"
-#include "config/settings_table.h"
+#include "config/table/settings_table.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 #ifndef CUSPAN_CONFIG_ENVIRONMENT_VALUES_H
 #define CUSPAN_CONFIG_ENVIRONMENT_VALUES_H
 
-#include "config/file/substitute.h"
-#include "config/problems.h"
+#include "config/text/substitute.h"
+#include "config/text/problems.h"
 
 struct value; /* one that was trimmed */
 

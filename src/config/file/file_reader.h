@@ -3,8 +3,8 @@
 #ifndef CUSPAN_CONFIG_FILE_FILE_READER_H
 #define CUSPAN_CONFIG_FILE_FILE_READER_H
 
-#include "config/problems.h"
-#include "config/settings_table.h"
+#include "config/text/problems.h"
+#include "config/table/settings_table.h"
 #include "config/file/tree.h"
 
 struct file_reader {

@@ -1,7 +1,7 @@
 /* The exporter of a processor or of a metric reader. */
 #include "config/file/file_reader.h"
 
-#include "config/environment/pairs.h"
+#include "config/text/pairs.h"
 
 #include <stdio.h>
 #include <string.h>

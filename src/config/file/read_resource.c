@@ -1,7 +1,7 @@
 #include "config/file/file_reader.h"
 
 #include "base/text/suggest.h"
-#include "config/environment/pairs.h"
+#include "config/text/pairs.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "config/file/file_reader.h"
 
-#include "config/environment/pairs.h"
+#include "config/text/pairs.h"
 #include "config/file/schema.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #include "config/file/schema.h"
 
-#include "config/settings_table.h"
+#include "config/table/settings_table.h"
 
 #include <string.h>
 

@@ -4,9 +4,9 @@
 #ifndef CUSPAN_CONFIG_FILE_TREE_H
 #define CUSPAN_CONFIG_FILE_TREE_H
 
-#include "config/problems.h"
-#include "config/file/scalar.h"
-#include "config/file/substitute.h"
+#include "config/text/problems.h"
+#include "config/text/scalar.h"
+#include "config/text/substitute.h"
 
 #include <stddef.h>
 

@@ -29,7 +29,7 @@ struct root_api {
     bool (*begin)(struct root *root);
     /* Creates and sends the span within exit_deadline_ms. The report has the result. */
     void (*end)(const struct root *root);
-    send_fn *send;               /* for `cuspan send` (model/entries/send_entry.h), independent of the above */
+    send_fn *send; /* for `cuspan send` (model/entries/send_entry.h), independent of the above */
     const struct zstd_api *zstd; /* for `cuspan export`, independent of the above */
 };
 

@@ -1,6 +1,6 @@
 /* Percent-encoded key=value,key=value, as in OTEL_RESOURCE_ATTRIBUTES and OTEL_EXPORTER_OTLP_HEADERS. */
-#ifndef CUSPAN_CONFIG_ENVIRONMENT_PAIRS_H
-#define CUSPAN_CONFIG_ENVIRONMENT_PAIRS_H
+#ifndef CUSPAN_CONFIG_TEXT_PAIRS_H
+#define CUSPAN_CONFIG_TEXT_PAIRS_H
 
 #include "model/settings/settings.h"
 

@@ -1,4 +1,4 @@
-#include "config/file/scalar.h"
+#include "config/text/scalar.h"
 
 #include <ctype.h>
 #include <errno.h>

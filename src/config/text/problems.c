@@ -1,4 +1,4 @@
-#include "config/problems.h"
+#include "config/text/problems.h"
 
 #include "base/text/sanitize.h"
 

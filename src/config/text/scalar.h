@@ -1,6 +1,6 @@
 /* The scalars of YAML 1.2's core schema, independent of the host's locale. */
-#ifndef CUSPAN_CONFIG_FILE_SCALAR_H
-#define CUSPAN_CONFIG_FILE_SCALAR_H
+#ifndef CUSPAN_CONFIG_TEXT_SCALAR_H
+#define CUSPAN_CONFIG_TEXT_SCALAR_H
 
 #include <stdbool.h>
 #include <stdint.h>

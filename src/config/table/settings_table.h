@@ -1,9 +1,9 @@
 /* The table of settings. It drives the parsing of files, variables and overrides, the checks, the defaults,
  * config/cuspan.yaml and the help text. */
-#ifndef CUSPAN_CONFIG_SETTINGS_TABLE_H
-#define CUSPAN_CONFIG_SETTINGS_TABLE_H
+#ifndef CUSPAN_CONFIG_TABLE_SETTINGS_TABLE_H
+#define CUSPAN_CONFIG_TABLE_SETTINGS_TABLE_H
 
-#include "config/file/scalar.h"
+#include "config/text/scalar.h"
 #include "model/settings/settings.h"
 
 #define SETTING_OWN_PREFIX "distribution.cuspan."

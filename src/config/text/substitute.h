@@ -1,7 +1,7 @@
 /* References to environment variables in the scalars of a configuration file: ${VAR}, ${env:VAR},
  * ${VAR:-default}, and $$ for a dollar sign. Not recursive. */
-#ifndef CUSPAN_CONFIG_FILE_SUBSTITUTE_H
-#define CUSPAN_CONFIG_FILE_SUBSTITUTE_H
+#ifndef CUSPAN_CONFIG_TEXT_SUBSTITUTE_H
+#define CUSPAN_CONFIG_TEXT_SUBSTITUTE_H
 
 #include "base/status.h"
 

@@ -1,7 +1,7 @@
 /* The errors and warnings of a configuration: a bounded list of lines that the agent logs and `cuspan check`
  * prints. A line has the place, the key, what is wrong and what is expected; never the value of a header. */
-#ifndef CUSPAN_CONFIG_PROBLEMS_H
-#define CUSPAN_CONFIG_PROBLEMS_H
+#ifndef CUSPAN_CONFIG_TEXT_PROBLEMS_H
+#define CUSPAN_CONFIG_TEXT_PROBLEMS_H
 
 #include "base/status.h"
 

@@ -1,4 +1,4 @@
-#include "config/environment/pairs.h"
+#include "config/text/pairs.h"
 
 #include "base/text/utf8.h"
 

@@ -1,4 +1,4 @@
-#include "config/file/substitute.h"
+#include "config/text/substitute.h"
 
 #include <stdlib.h>
 #include <string.h>

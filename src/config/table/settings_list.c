@@ -1,5 +1,5 @@
 /* Every setting, one row each. CONTRIBUTING.md says what else a new one needs. */
-#include "config/settings_table.h"
+#include "config/table/settings_table.h"
 
 /* A row's path, and where its value is stored. */
 #define AT(name)  .path = (name)

@@ -1,4 +1,4 @@
-#include "config/settings_table.h"
+#include "config/table/settings_table.h"
 
 #include <ctype.h>
 #include <inttypes.h>
