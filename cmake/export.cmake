@@ -17,7 +17,7 @@ endif()
 # The module that the sender's thread loads: libcurl, its TLS library and cJSON, behind one function.
 include(cmake/curl.cmake)
 add_library(cuspan_export_module MODULE src/export/curl_module/curl_transport.c src/export/curl_module/curl_explain.c src/export/curl_module/curl_sockets.c
-            src/export/curl_module/json_response.c src/export/curl_module/module_libc.c src/base/files.c src/base/process/guarded_fd.c src/base/process/high_fd.c)
+            src/export/curl_module/json_response.c src/export/curl_module/module_libc.c src/base/files.c src/base/process/guarded_fd.c src/base/high_fd.c)
 set_target_properties(cuspan_export_module PROPERTIES PREFIX lib OUTPUT_NAME cuspan-export
                       LINK_DEPENDS ${CMAKE_SOURCE_DIR}/src/export/curl_module/module.map)
 target_compile_options(cuspan_export_module PRIVATE -ffunction-sections -fdata-sections)

@@ -1,7 +1,7 @@
 #include "base/control_path.h"
 
 #include "base/files.h"
-#include "base/process/high_fd.h"
+#include "base/high_fd.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 #include "base/files.h"
 
-#include "base/process/high_fd.h"
+#include "base/high_fd.h"
 
 #include <errno.h>
 #include <fcntl.h>

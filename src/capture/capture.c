@@ -1,9 +1,9 @@
 #include "capture/capture.h"
 
-#include "base/invariant.h"
+#include "base/accounting/invariant.h"
 #include "base/clock.h"
 #include "base/accounting/counters.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "capture/activity/buffers.h"
 #include "capture/activity/kernel_texts.h"
 #include "capture/callbacks/callbacks.h"

@@ -2,7 +2,7 @@
 
 #include "base/accounting/counters.h"
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/process/host_call.h"
 #include "base/process/host_mutex.h"
 #include "capture/activity/buffers.h"

@@ -1,6 +1,6 @@
 #include "cli/args/command_table.h"
 
-#include "base/log.h"
+#include "base/log/log.h"
 #include "cli/args/help.h"
 #include "cli/args/options.h"
 

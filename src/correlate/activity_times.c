@@ -1,7 +1,7 @@
 #include "correlate/activity_times.h"
 
 #include "base/accounting/counters.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "correlate/state.h"
 
 bool activity_times_capture_slept(void)

@@ -1,7 +1,7 @@
 #include "correlate/call_spans.h"
 
 #include "base/accounting/counters.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "correlate/collective_spans.h"
 #include "correlate/counting.h"
 #include "correlate/join/graphs.h"

@@ -2,7 +2,7 @@
 
 #include "base/accounting/counters.h"
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "correlate/counting.h"
 #include "correlate/spans.h"
 #include "correlate/state.h"

@@ -1,6 +1,6 @@
 #include "encode/encoder.h"
 
-#include "base/invariant.h"
+#include "base/accounting/invariant.h"
 #include "base/accounting/counters.h"
 #include "encode/wire.h"
 

@@ -9,7 +9,7 @@
 #ifndef CUSPAN_ENCODE_ENCODER_H
 #define CUSPAN_ENCODE_ENCODER_H
 
-#include "base/chunk.h"
+#include "base/buffers/chunk.h"
 #include "model/batch.h"
 #include "model/metrics/metrics.h"
 #include "model/resource.h"

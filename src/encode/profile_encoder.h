@@ -3,7 +3,7 @@
 #ifndef CUSPAN_ENCODE_PROFILE_ENCODER_H
 #define CUSPAN_ENCODE_PROFILE_ENCODER_H
 
-#include "base/chunk.h"
+#include "base/buffers/chunk.h"
 #include "base/status.h"
 #include "model/batch.h"
 #include "model/profile.h"

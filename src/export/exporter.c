@@ -2,8 +2,8 @@
 
 #include "base/accounting/counters.h"
 #include "base/clock.h"
-#include "base/invariant.h"
-#include "base/log.h"
+#include "base/accounting/invariant.h"
+#include "base/log/log.h"
 #include "base/process/agent_thread.h"
 #include "base/process/cpu_time.h"
 #include "base/text/sanitize.h"

@@ -2,9 +2,9 @@
 
 #include "base/clock.h"
 #include "base/files.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/process/guarded_fd.h"
-#include "base/process/standard_fd.h"
+#include "base/log/standard_fd.h"
 #include "base/text/sanitize.h"
 
 #include <errno.h>

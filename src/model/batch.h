@@ -4,7 +4,7 @@
 #ifndef CUSPAN_MODEL_BATCH_H
 #define CUSPAN_MODEL_BATCH_H
 
-#include "base/chunk.h"
+#include "base/buffers/chunk.h"
 
 enum batch_format {
     BATCH_PROTOBUF, /* an ExportTraceServiceRequest, which is on the wire the same as TracesData */

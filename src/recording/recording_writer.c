@@ -3,7 +3,7 @@
 #include "base/accounting/counters.h"
 #include "base/files.h"
 #include "base/process/guarded_fd.h"
-#include "base/process/write_signals.h"
+#include "base/log/write_signals.h"
 #include "recording/recording_format.h"
 #include "recording/recording_strings.h"
 

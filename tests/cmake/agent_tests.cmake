@@ -149,7 +149,7 @@ set_target_properties(nvtx_witness PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_B
 
 # The agent with invariants that can be made to fail (CUSPAN_BREAK names a file): all files with any, compiled again.
 file(GLOB_RECURSE CUSPAN_SOURCES RELATIVE ${CMAKE_SOURCE_DIR} CONFIGURE_DEPENDS src/*.c)
-set(breakable_sources src/base/invariant.c)
+set(breakable_sources src/base/accounting/invariant.c)
 foreach(source ${CUSPAN_SOURCES})
   file(STRINGS ${source} invariants REGEX "INVARIANT(_OR_NULL)?\\(")
   if(invariants AND NOT source MATCHES "^src/agent/")

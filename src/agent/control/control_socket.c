@@ -3,11 +3,11 @@
 #include "agent/resource/self_env.h"
 #include "base/clock.h"
 #include "base/control_path.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/process/cpu_time.h"
 #include "base/files.h"
 #include "base/process/guarded_fd.h"
-#include "base/process/high_fd.h"
+#include "base/high_fd.h"
 #include "base/process/variables.h"
 #include "capture/threads/threads.h"
 

@@ -2,7 +2,7 @@
 
 #include "agent/lifecycle/agent.h"
 #include "agent/resource/self_env.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/process/host_call.h"
 #include "capture/capture.h"
 #include "capture/context/context.h"

@@ -1,6 +1,6 @@
 #include "agent/entry/nvtx_entry.h"
 
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/process/host_call.h"
 #include "capture/nvtx/nvtx.h"
 

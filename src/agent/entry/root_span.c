@@ -7,7 +7,7 @@
 #include "agent/entry/send_spool.h"
 #include "base/clock.h"
 #include "base/accounting/counters.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "correlate/trace/sampler.h"
 #include "export/compress/zstd_frame.h"
 #include "export/delivery/last_error.h"

@@ -13,7 +13,7 @@
 #include "agent/lifecycle/signals.h"
 #include "agent/resource/nvidia_tools.h"
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/process/cpu_time.h"
 #include "base/process/host_call.h"
 #include "base/process/variables.h"

@@ -2,9 +2,9 @@
 
 #include "base/clock.h"
 #include "base/files.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/process/signal_names.h"
-#include "base/process/write_signals.h"
+#include "base/log/write_signals.h"
 
 #include <errno.h>
 #include <fcntl.h>

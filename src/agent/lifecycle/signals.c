@@ -1,7 +1,7 @@
 #include "agent/lifecycle/signals.h"
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/process/signal_names.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 #include "agent/metrics/series.h"
 #include "base/clock.h"
 #include "base/accounting/counters.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "capture/hardware/nvml.h"
 #include "capture/hardware/pm_sampling.h"
 #include "export/delivery/operations.h"

@@ -1,7 +1,7 @@
 #include "agent/metrics/profiles_export.h"
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/log/log.h"
 
 static struct {
     bool is_on;

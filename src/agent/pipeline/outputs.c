@@ -1,9 +1,9 @@
 #include "agent/pipeline/outputs.h"
 
-#include "base/chunk.h"
+#include "base/buffers/chunk.h"
 #include "base/clock.h"
 #include "base/accounting/counters.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "encode/encoder.h"
 #include "encode/profile_encoder.h"
 #include "export/exporter.h"

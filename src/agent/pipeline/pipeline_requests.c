@@ -3,7 +3,7 @@
 
 #include "base/accounting/balance.h"
 #include "base/accounting/counters.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "capture/sleep/mode.h"
 #include "capture/sleep_control.h"
 

@@ -3,7 +3,7 @@
 #include "agent/pipeline/native_code.h"
 #include "base/accounting/counters.h"
 #include "base/files.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "recording/recording.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 #include "agent/resource/host_address.h"
 
 #include "base/files.h"
-#include "base/process/high_fd.h"
+#include "base/high_fd.h"
 
 #include <arpa/inet.h>
 #include <net/if.h>

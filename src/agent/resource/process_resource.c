@@ -4,7 +4,7 @@
 #include "agent/resource/process_context.h"
 #include "agent/resource/published_context.h"
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "capture/context/publish.h"
 
 #define FIRST_LOOK_NS (200 * NS_PER_MS)

@@ -2,8 +2,8 @@
 
 #include "agent/resource/process_context.h"
 #include "base/clock.h"
-#include "base/process/high_fd.h"
-#include "base/process/write_signals.h"
+#include "base/high_fd.h"
+#include "base/log/write_signals.h"
 #include "encode/encoder.h"
 
 #include <string.h>

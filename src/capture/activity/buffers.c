@@ -1,6 +1,6 @@
 #include "capture/activity/buffers.h"
 
-#include "base/invariant.h"
+#include "base/accounting/invariant.h"
 #include "base/accounting/counters.h"
 #include "base/limits.h"
 

@@ -1,7 +1,7 @@
 #include "capture/activity/decode.h"
 
 #include "base/accounting/counters.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "abi/layouts.h"
 #include "model/cuda/activities.h"
 

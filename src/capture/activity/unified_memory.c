@@ -1,6 +1,6 @@
 #include "capture/activity/unified_memory.h"
 
-#include "base/log.h"
+#include "base/log/log.h"
 
 #include <dlfcn.h>
 

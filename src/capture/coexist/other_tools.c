@@ -1,6 +1,6 @@
 #include "capture/coexist/other_tools.h"
 
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/process/loader.h"
 
 #include <dlfcn.h>

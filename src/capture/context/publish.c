@@ -1,6 +1,6 @@
 #include "capture/context/publish.h"
 
-#include "base/log.h"
+#include "base/log/log.h"
 #include "capture/context/sdk_context.h"
 #include "capture/context/thread_ctx_symbol.h"
 

@@ -1,6 +1,6 @@
 #include "capture/context/sdk_context.h"
 
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/process/loader.h"
 #include "capture/context/thread_record.h"
 

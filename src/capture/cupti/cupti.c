@@ -1,7 +1,7 @@
 #include "capture/cupti/cupti.h"
 
 #include "base/files.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "capture/cupti/cupti_search.h"
 
 #include <dlfcn.h>

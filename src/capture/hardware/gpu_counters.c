@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/accounting/counters.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/process/host_call.h"
 #include "base/trace_context.h"
 #include "abi/params.h"

@@ -1,7 +1,7 @@
 #include "capture/hardware/nvml.h"
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/process/agent_thread.h"
 
 #include <dlfcn.h>

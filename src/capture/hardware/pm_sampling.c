@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/accounting/counters.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/process/agent_thread.h"
 #include "capture/hardware/pm_sampler.h"
 #include "capture/threads/threads.h"

@@ -1,6 +1,6 @@
 #include "capture/hardware/profiler_host.h"
 
-#include "base/log.h"
+#include "base/log/log.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 #include "capture/nccl/nccl_calls.h"
 
-#include "base/log.h"
+#include "base/log/log.h"
 #include "model/span.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 
 #include "base/hash.h"
 #include "base/limits.h"
-#include "base/log.h"
+#include "base/log/log.h"
 
 #include <stdalign.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 #include "capture/nvtx/nvtx_payload.h"
 
 #include "base/limits.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "capture/nvtx/nvtx_names.h"
 #include "model/span.h"
 

@@ -2,7 +2,7 @@
 
 #include "base/accounting/counters.h"
 #include "base/hash.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "capture/stacks/code_paths.h"
 
 #include <stdatomic.h>

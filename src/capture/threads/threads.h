@@ -8,7 +8,7 @@
 #ifndef CUSPAN_CAPTURE_THREADS_THREADS_H
 #define CUSPAN_CAPTURE_THREADS_THREADS_H
 
-#include "base/ring.h"
+#include "base/buffers/ring.h"
 #include "base/status.h"
 #include "capture/threads/native_stack.h"
 #include "model/record.h"

@@ -1,6 +1,6 @@
 #include "cli/args/command_table.h"
 
-#include "base/log.h"
+#include "base/log/log.h"
 #include "cli/run/command_root.h"
 #include "cli/run/injection.h"
 #include "cli/run/launch.h"

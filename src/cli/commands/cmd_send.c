@@ -1,6 +1,6 @@
 #include "cli/args/command_table.h"
 
-#include "base/log.h"
+#include "base/log/log.h"
 #include "cli/run/command_root.h"
 #include "cli/trace/send_input.h"
 #include "cli/util/xalloc.h"

@@ -1,6 +1,6 @@
 #include "cli/run/command_root.h"
 
-#include "base/log.h"
+#include "base/log/log.h"
 #include "cli/util/xalloc.h"
 #include "cli/run/outcome.h"
 

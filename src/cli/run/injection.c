@@ -1,7 +1,7 @@
 #include "cli/run/injection.h"
 
 #include "base/files.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "cli/util/temporary.h"
 #include "cli/util/xalloc.h"
 #include "config/config.h"

@@ -1,8 +1,8 @@
 #include "cli/run/launch.h"
 
 #include "base/clock.h"
-#include "base/log.h"
-#include "base/process/high_fd.h"
+#include "base/log/log.h"
+#include "base/high_fd.h"
 #include "cli/args/command_table.h"
 
 #include <errno.h>

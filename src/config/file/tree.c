@@ -1,6 +1,6 @@
 #include "config/file/tree.h"
 
-#include "base/invariant.h"
+#include "base/accounting/invariant.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "correlate/join/pending.h"
 
-#include "base/invariant.h"
+#include "base/accounting/invariant.h"
 #include "base/clock.h"
 #include "base/accounting/counters.h"
 

@@ -1,6 +1,6 @@
 #include "correlate/totals/accounts.h"
 
-#include "base/invariant.h"
+#include "base/accounting/invariant.h"
 
 #include <stdlib.h>
 #include <string.h>

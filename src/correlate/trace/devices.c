@@ -1,6 +1,6 @@
 #include "correlate/trace/devices.h"
 
-#include "base/log.h"
+#include "base/log/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef CUSPAN_EXPORT_COMPRESS_CODEC_H
 #define CUSPAN_EXPORT_COMPRESS_CODEC_H
 
-#include "base/chunk.h"
+#include "base/buffers/chunk.h"
 
 struct codec {
     const char *library;

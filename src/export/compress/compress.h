@@ -2,7 +2,7 @@
 #ifndef CUSPAN_EXPORT_COMPRESS_COMPRESS_H
 #define CUSPAN_EXPORT_COMPRESS_COMPRESS_H
 
-#include "base/chunk.h"
+#include "base/buffers/chunk.h"
 #include "model/settings/settings.h"
 
 /* Memory of a compressor: the output buffer, most of which is never touched, and the codec's state.

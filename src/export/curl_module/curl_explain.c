@@ -1,7 +1,7 @@
 #include "export/curl_module/curl_explain.h"
 
 #include "base/files.h"
-#include "base/process/high_fd.h"
+#include "base/high_fd.h"
 #include "export/curl_module/module_libc.h"
 
 #include <ctype.h>

@@ -1,6 +1,6 @@
 #include "export/curl_module/curl_sockets.h"
 
-#include "base/process/high_fd.h"
+#include "base/high_fd.h"
 
 #include <poll.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* Descriptors that the libraries linked into the module open (--wrap in cmake/export.cmake) are
  * close-on-exec, so that programs executed by the host do not inherit them. They are above descriptor 2,
  * which may be free because the host has closed it. */
-#include "base/process/high_fd.h"
+#include "base/high_fd.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 #include "export/delivery/request_body.h"
 
-#include "base/invariant.h"
+#include "base/accounting/invariant.h"
 #include "export/compress/codec.h"
 
 #include <stdlib.h>

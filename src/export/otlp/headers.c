@@ -1,6 +1,6 @@
 #include "export/otlp/headers.h"
 
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/process/variables.h"
 #include "base/text/sanitize.h"
 #include "export/otlp/grpc.h"

@@ -1,8 +1,8 @@
 #include "export/otlp/sender.h"
 
 #include "base/clock.h"
-#include "base/invariant.h"
-#include "base/log.h"
+#include "base/accounting/invariant.h"
+#include "base/log/log.h"
 #include "base/text/sanitize.h"
 #include "export/delivery/last_error.h"
 #include "export/otlp/grpc.h"

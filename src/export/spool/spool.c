@@ -1,7 +1,7 @@
 #include "export/spool/spool.h"
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/process/agent_thread.h"
 #include "base/process/cpu_time.h"
 #include "export/compress/codec.h"

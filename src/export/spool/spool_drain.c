@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "base/text/sanitize.h"
 #include "export/otlp/sender.h"
 #include "export/spool/json_spans.h"

@@ -5,7 +5,7 @@
 #define CUSPAN_MODEL_SETTINGS_SETTINGS_H
 
 #include "base/limits.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "model/filter.h"
 #include "model/metrics/live_stats.h"
 #include "model/resource.h"

@@ -10,7 +10,7 @@
  * in which the chains alternate. Memory that is allocated after the first repetition is counted. */
 #include "base/clock.h"
 #include "base/accounting/counters.h"
-#include "base/ring.h"
+#include "base/buffers/ring.h"
 #include "capture/activity/decode.h"
 #include "capture/cupti/selection.h"
 #include "config/config.h"

@@ -6,7 +6,7 @@
  */
 #include "base/clock.h"
 #include "base/accounting/counters.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "export/exporter.h"
 #include "export/delivery/last_error.h"
 #include "../../unit/support/batches.h"

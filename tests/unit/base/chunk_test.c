@@ -1,4 +1,4 @@
-#include "base/chunk.h"
+#include "base/buffers/chunk.h"
 
 #include <pthread.h>
 #include <setjmp.h>

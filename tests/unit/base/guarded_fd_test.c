@@ -1,7 +1,7 @@
 #include "base/process/guarded_fd.h"
 
-#include "base/process/high_fd.h"
-#include "base/process/write_signals.h"
+#include "base/high_fd.h"
+#include "base/log/write_signals.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
-#include "base/log.h"
+#include "base/log/log.h"
 
 #include "base/limits.h"
-#include "base/process/standard_fd.h"
+#include "base/log/standard_fd.h"
 #include "../support/stderr_text.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "base/ring.h"
+#include "base/buffers/ring.h"
 
 #include <pthread.h>
 #include <sched.h>

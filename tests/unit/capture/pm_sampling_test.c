@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/accounting/counters.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "capture/hardware/pm_sampler.h"
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 #include "export/exporter.h"
 
 #include "base/clock.h"
-#include "base/process/standard_fd.h"
+#include "base/log/standard_fd.h"
 #include "base/accounting/counters.h"
 #include "../support/batches.h"
 #include "../support/one_exporter.h"

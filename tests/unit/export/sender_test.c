@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/accounting/counters.h"
-#include "base/log.h"
+#include "base/log/log.h"
 #include "../support/batches.h"
 #include "../support/one_exporter.h"
 #include "../support/http_server.h"

@@ -2,7 +2,7 @@
 #ifndef CUSPAN_TESTS_STDERR_TEXT_H
 #define CUSPAN_TESTS_STDERR_TEXT_H
 
-#include "base/process/standard_fd.h"
+#include "base/log/standard_fd.h"
 
 #include <stdio.h>
 #include <stdlib.h>

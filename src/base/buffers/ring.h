@@ -5,8 +5,8 @@
  * A record is a multiple of 8 bytes and starts with its length in bytes as a uint32_t. It is contiguous: if
  * it would cross the end of the memory, a record of type 0 (RECORD_SKIP), which the consumer never sees,
  * fills the rest. Positions are 64-bit byte counts and never wrap. */
-#ifndef CUSPAN_BASE_RING_H
-#define CUSPAN_BASE_RING_H
+#ifndef CUSPAN_BASE_BUFFERS_RING_H
+#define CUSPAN_BASE_BUFFERS_RING_H
 
 #include "base/limits.h"
 

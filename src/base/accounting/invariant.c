@@ -1,7 +1,7 @@
-#include "base/invariant.h"
+#include "base/accounting/invariant.h"
 
 #include "base/accounting/counters.h"
-#include "base/log.h"
+#include "base/log/log.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

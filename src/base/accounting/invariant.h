@@ -7,8 +7,8 @@
  *
  * Bad input (an activity record without a known layout, a response that is not protobuf) is no failed
  * invariant: its reader rejects and counts it. The agent does not catch SIGSEGV in its threads. */
-#ifndef CUSPAN_BASE_INVARIANT_H
-#define CUSPAN_BASE_INVARIANT_H
+#ifndef CUSPAN_BASE_ACCOUNTING_INVARIANT_H
+#define CUSPAN_BASE_ACCOUNTING_INVARIANT_H
 
 #include <stdbool.h>
 

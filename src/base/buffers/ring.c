@@ -1,6 +1,6 @@
-#include "base/ring.h"
+#include "base/buffers/ring.h"
 
-#include "base/invariant.h"
+#include "base/accounting/invariant.h"
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
-#include "base/chunk.h"
+#include "base/buffers/chunk.h"
 
-#include "base/invariant.h"
+#include "base/accounting/invariant.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Standard output and standard error as they were when the library was loaded. A daemon closes its
  * descriptors, and then its data files get these numbers: nothing of ours may be written there. */
-#ifndef CUSPAN_BASE_PROCESS_STANDARD_FD_H
-#define CUSPAN_BASE_PROCESS_STANDARD_FD_H
+#ifndef CUSPAN_BASE_LOG_STANDARD_FD_H
+#define CUSPAN_BASE_LOG_STANDARD_FD_H
 
 #include <stdbool.h>
 

@@ -1,8 +1,8 @@
 /* Writing on a thread of the host: a closed pipe raises SIGPIPE, and a file beyond the host's limit (ulimit
  * -f) raises SIGXFSZ, and both would end the host. Neither its handlers nor its signal masks change. Agent
  * threads block all signals and need none of this. */
-#ifndef CUSPAN_BASE_PROCESS_WRITE_SIGNALS_H
-#define CUSPAN_BASE_PROCESS_WRITE_SIGNALS_H
+#ifndef CUSPAN_BASE_LOG_WRITE_SIGNALS_H
+#define CUSPAN_BASE_LOG_WRITE_SIGNALS_H
 
 #include <signal.h>
 

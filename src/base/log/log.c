@@ -1,9 +1,9 @@
-#include "base/log.h"
+#include "base/log/log.h"
 
 #include "base/limits.h"
 #include "base/process/host_call.h"
-#include "base/process/standard_fd.h"
-#include "base/process/write_signals.h"
+#include "base/log/standard_fd.h"
+#include "base/log/write_signals.h"
 #include "base/text/sanitize.h"
 
 #include <errno.h>

@@ -3,8 +3,8 @@
  * The size of the pool limits the queued bytes of all outputs together; when it is empty the caller drops
  * spans and counts them. All memory is allocated at creation. A mutex protects the pool: only cuspan's own
  * threads use it, once per 64 KiB. */
-#ifndef CUSPAN_BASE_CHUNK_H
-#define CUSPAN_BASE_CHUNK_H
+#ifndef CUSPAN_BASE_BUFFERS_CHUNK_H
+#define CUSPAN_BASE_BUFFERS_CHUNK_H
 
 #include "base/limits.h"
 #include "base/status.h"

@@ -1,4 +1,4 @@
-#include "base/process/standard_fd.h"
+#include "base/log/standard_fd.h"
 
 #include "base/process/guarded_fd.h"
 

@@ -3,8 +3,8 @@
  * Logging allocates nothing, preserves errno and writes each line with one write(2). A line is dropped if
  * standard error is full or closed. After LOG_LINES_MAX lines a last line says that no more follow, so that
  * cuspan cannot fill the host's log. Never log from a callback on a host's thread. */
-#ifndef CUSPAN_BASE_LOG_H
-#define CUSPAN_BASE_LOG_H
+#ifndef CUSPAN_BASE_LOG_LOG_H
+#define CUSPAN_BASE_LOG_LOG_H
 
 #include "base/status.h"
 

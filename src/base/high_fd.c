@@ -1,4 +1,4 @@
-#include "base/process/high_fd.h"
+#include "base/high_fd.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "base/process/write_signals.h"
+#include "base/log/write_signals.h"
 
 #include <errno.h>
 #include <time.h>
