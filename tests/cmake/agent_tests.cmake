@@ -1,11 +1,11 @@
 # The agent is one shared library with hidden symbols, so its modules are tested from their sources.
 find_library(CJSON_LIBRARY cjson REQUIRED)
 cuspan_unit_test(report cuspan_capture ${CJSON_LIBRARY})
-target_sources(report_test PRIVATE src/agent/lifecycle/report.c src/agent/metrics/agent_overhead.c src/agent/lifecycle/shutdown.c src/export/delivery/last_error.c)
+target_sources(report_test PRIVATE src/agent/report/report.c src/agent/metrics/agent_overhead.c src/agent/report/shutdown.c src/export/delivery/last_error.c)
 cuspan_unit_test(series cuspan_model)
 target_sources(series_test PRIVATE src/agent/metrics/series.c)
 cuspan_unit_test(outputs cuspan_encode cuspan_export)
-target_sources(outputs_test PRIVATE src/agent/pipeline/outputs.c)
+target_sources(outputs_test PRIVATE src/agent/outputs/outputs.c)
 cuspan_unit_test(detect cuspan_config)
 target_sources(detect_test PRIVATE src/agent/resource/detect.c src/agent/resource/host_address.c src/agent/resource/self_env.c src/agent/resource/deployment.c)
 cuspan_unit_test(device_links cuspan_config)

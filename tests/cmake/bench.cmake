@@ -45,7 +45,7 @@ add_dependencies(context_bench cuspan_thread_ctx)
 add_executable(pipeline_bench tests/bench/programs/pipeline_bench.c)
 target_link_libraries(pipeline_bench PRIVATE cuspan_capture cuspan_correlate cuspan_config cuspan_encode cuspan_export cuspan_recording)
 # The agent's outputs in a program of their own. tests/bench/rivals/run.sh compares it with other exporters.
-add_executable(own_exporter tests/bench/programs/own_exporter.c src/agent/pipeline/outputs.c)
+add_executable(own_exporter tests/bench/programs/own_exporter.c src/agent/outputs/outputs.c)
 target_link_libraries(own_exporter PRIVATE cuspan_config cuspan_encode cuspan_export)
 add_dependencies(own_exporter cuspan_export_module)
 

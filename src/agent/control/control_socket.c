@@ -216,14 +216,17 @@ static int listen_in(const char *path)
     return is_there ? listener : -1;
 }
 
-enum status control_socket_open(const char *folder, const struct control_verb *verbs, size_t count,
-                                struct error *err)
+void control_socket_serve(const struct control_verb *verbs, size_t count)
+{
+    control.verbs = verbs;
+    control.verb_count = count;
+}
+
+enum status control_socket_open(const char *folder, struct error *err)
 {
     char places[CONTROL_PLACES_MAX][CONTROL_PATH_BYTES];
     if (getauxval(AT_SECURE) || atomic_load(&control.owner) == getpid())
         return STATUS_OK;
-    control.verbs = verbs;
-    control.verb_count = count;
     control.user = geteuid();
     size_t place_count = control_path_list(folder, variables_get("XDG_RUNTIME_DIR"), control.user, places);
     int listener = -1;

@@ -23,10 +23,12 @@ struct control_verb {
     control_answer_fn *answer;
 };
 
+/* What the socket will serve; the table stays valid. Before it opens. */
+void control_socket_serve(const struct control_verb *verbs, size_t count);
+
 /* Creates the socket and starts the thread. Call once. `folder` NULL: the user's runtime directory, else one
  * in /tmp. In a setuid process it creates no socket and succeeds. */
-enum status control_socket_open(const char *folder, const struct control_verb *verbs, size_t count,
-                                struct error *err) MUST_CHECK;
+enum status control_socket_open(const char *folder, struct error *err) MUST_CHECK;
 
 /* Removes the socket and ends the thread unless it is serving a client. Any thread, any number of times;
  * does nothing in a forked child. */

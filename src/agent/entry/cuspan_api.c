@@ -1,5 +1,6 @@
 #include "agent/entry/cuspan_api.h"
 
+#include "agent/entry/control_verbs.h"
 #include "agent/lifecycle/agent.h"
 #include "agent/resource/self_env.h"
 #include "base/log/log.h"
@@ -155,6 +156,7 @@ static int end(uint64_t id, uint32_t status, const char *message, const cuspan_a
 static int start_tracing(void)
 {
     struct host_call call = host_call_begin();
+    control_verbs_serve();
     int answer = agent_start();
     host_call_end(call);
     return answer;

@@ -1,9 +1,9 @@
 #include "agent/entry/root_span.h"
 
 #include "agent/resource/detect.h"
-#include "agent/pipeline/outputs.h"
+#include "agent/outputs/outputs.h"
 #include "agent/resource/self_env.h"
-#include "agent/lifecycle/report.h"
+#include "agent/report/report.h"
 #include "agent/entry/send_spool.h"
 #include "base/clock.h"
 #include "base/accounting/counters.h"

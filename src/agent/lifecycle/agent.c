@@ -1,15 +1,14 @@
 #include "agent/lifecycle/agent.h"
 
 #include "agent/control/control_socket.h"
-#include "agent/control/control_verbs.h"
 #include "agent/resource/detect.h"
-#include "agent/entry/nvtx_entry.h"
+#include "agent/lifecycle/nvtx_entry.h"
 #include "agent/resource/self_env.h"
 #include "agent/resource/process_resource.h"
 #include "agent/resource/training_job.h"
 #include "agent/pipeline/pipeline.h"
 #include "agent/lifecycle/python_end.h"
-#include "agent/lifecycle/report.h"
+#include "agent/report/report.h"
 #include "agent/lifecycle/signals.h"
 #include "agent/resource/nvidia_tools.h"
 #include "base/clock.h"
@@ -313,7 +312,7 @@ static void begin_control(void)
     if (!settings.control.enabled)
         return;
     follow_exits(); /* the socket is removed at exit even if nothing else starts */
-    if (control_socket_open(settings.control.directory, control_verbs, control_verb_count, &err) != STATUS_OK)
+    if (control_socket_open(settings.control.directory, &err) != STATUS_OK)
         log_info("%s: cuspan ps will not find this process", err.text);
 }
 
@@ -374,13 +373,12 @@ static void set_state(enum agent_state now)
     atomic_store(&state, now);
 }
 
-int InitializeInjection(void)
+void agent_inject(void)
 {
     struct host_call call = host_call_begin();
     if (take_state(AGENT_NONE))
         set_state(begin(false));
     host_call_end(call);
-    return 1;
 }
 
 /* Called by the program through cuspan.h. */

@@ -10,9 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The entry that the driver calls in the library of CUDA_INJECTION64_PATH, on the thread that initializes
- * CUDA. Always returns 1: the host must not fail because of us. */
-__attribute__((visibility("default"))) int InitializeInjection(void);
+/* Starts the agent as its configuration says, on the thread that initializes CUDA. */
+void agent_inject(void);
 
 /* Called by the program through cuspan.h, on any of its threads. */
 enum agent_answer {

@@ -3,7 +3,7 @@
 #ifndef CUSPAN_AGENT_METRICS_METRICS_EXPORT_H
 #define CUSPAN_AGENT_METRICS_METRICS_EXPORT_H
 
-#include "agent/pipeline/outputs.h"
+#include "agent/outputs/outputs.h"
 #include "correlate/correlate.h"
 
 struct metrics;

@@ -3,7 +3,7 @@
 #ifndef CUSPAN_AGENT_METRICS_PROFILES_EXPORT_H
 #define CUSPAN_AGENT_METRICS_PROFILES_EXPORT_H
 
-#include "agent/pipeline/outputs.h"
+#include "agent/outputs/outputs.h"
 #include "correlate/correlate.h"
 
 /* All of them do nothing if profiles are disabled. */

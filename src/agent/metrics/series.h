@@ -5,7 +5,7 @@
 #ifndef CUSPAN_AGENT_METRICS_SERIES_H
 #define CUSPAN_AGENT_METRICS_SERIES_H
 
-#include "agent/pipeline/outputs.h"
+#include "agent/outputs/outputs.h"
 #include "model/metrics/views.h"
 
 #define SERIES_POINTS_AT_ONCE 32

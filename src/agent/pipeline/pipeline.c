@@ -2,7 +2,7 @@
 
 #include "agent/pipeline/pipeline_state.h"
 
-#include "agent/lifecycle/last_thread.h"
+#include "agent/pipeline/last_thread.h"
 #include "agent/control/control_socket.h"
 #include "agent/resource/detect.h"
 #include "agent/resource/device_links.h"
@@ -11,7 +11,7 @@
 #include "agent/resource/training_job.h"
 #include "agent/pipeline/discard_sink.h"
 #include "agent/pipeline/native_code.h"
-#include "agent/lifecycle/shutdown.h"
+#include "agent/report/shutdown.h"
 #include "base/accounting/invariant.h"
 #include "base/clock.h"
 #include "base/accounting/counters.h"

@@ -1,10 +1,11 @@
 /* The end of the pipeline, step by step, for the shutdown report. */
+#include "agent/pipeline/pipeline.h"
 #include "agent/pipeline/pipeline_state.h"
 
 #include "agent/resource/device_links.h"
-#include "agent/lifecycle/report.h"
+#include "agent/report/report.h"
 #include "agent/pipeline/discard_sink.h"
-#include "agent/lifecycle/shutdown.h"
+#include "agent/report/shutdown.h"
 #include "base/accounting/balance.h"
 #include "base/accounting/invariant.h"
 #include "base/accounting/counters.h"

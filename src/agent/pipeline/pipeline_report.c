@@ -1,7 +1,8 @@
 /* The report of a running process, which remains if it ends by _exit(), SIGKILL or a crash. */
+#include "agent/pipeline/pipeline.h"
 #include "agent/pipeline/pipeline_state.h"
 
-#include "agent/lifecycle/report.h"
+#include "agent/report/report.h"
 #include "base/accounting/counters.h"
 
 /* Writing a report takes about 100 µs on a local disk. */

@@ -1,4 +1,5 @@
 /* Requests of other threads to the pipeline thread: flushes, snapshots, and leaving CUPTI to another tool. */
+#include "agent/pipeline/pipeline.h"
 #include "agent/pipeline/pipeline_state.h"
 
 #include "base/accounting/balance.h"

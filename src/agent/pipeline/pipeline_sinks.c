@@ -1,3 +1,4 @@
+#include "agent/pipeline/pipeline.h"
 #include "agent/pipeline/pipeline_state.h"
 
 #include "agent/resource/detect.h"

@@ -5,8 +5,7 @@
 
 #include "agent/metrics/metrics_export.h"
 #include "agent/metrics/profiles_export.h"
-#include "agent/pipeline/outputs.h"
-#include "agent/pipeline/pipeline.h"
+#include "agent/outputs/outputs.h"
 #include "agent/pipeline/recorder.h"
 #include "base/clock.h"
 #include "capture/capture.h"
@@ -17,6 +16,10 @@
 #include <time.h>
 
 #define PUMP_MAX_NS (1 * NS_PER_SECOND)
+
+struct pipeline_options;
+struct pipeline_request;
+struct pipeline_snapshot;
 
 struct pipeline_state {
     const struct settings *settings;

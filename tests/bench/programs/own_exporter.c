@@ -5,7 +5,7 @@
  *   own_exporter URL COMPRESSION SPANS     prints one line of JSON; COMPRESSION is a word of that setting
  *   own_exporter --kernels                 prints the table of kernels for the other programs
  */
-#include "agent/pipeline/outputs.h"
+#include "agent/outputs/outputs.h"
 #include "base/clock.h"
 #include "base/accounting/counters.h"
 #include "config/config.h"

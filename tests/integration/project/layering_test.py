@@ -107,7 +107,7 @@ def check_guard(path, text):
 
 
 # Stages in which no folder and no file leads back to itself. A file is a header with its source.
-WALLED = ("base", "model", "config", "capture", "correlate", "encode", "export", "recording", "replay")
+WALLED = ("base", "model", "config", "capture", "correlate", "encode", "export", "recording", "agent", "replay")
 
 
 def pairs_of_folders(includes):

@@ -1,4 +1,4 @@
-#include "agent/lifecycle/report.h"
+#include "agent/report/report.h"
 
 #include "base/accounting/counters.h"
 #include "../support/stderr_text.h"

@@ -1,10 +1,12 @@
-#include "agent/control/control_verbs.h"
+#include "agent/entry/control_verbs.h"
 
+#include "agent/control/control_socket.h"
 #include "agent/lifecycle/agent.h"
-#include "agent/control/live_stats_json.h"
-#include "agent/control/agent_status.h"
+#include "agent/entry/live_stats_json.h"
+#include "agent/entry/agent_status.h"
 #include "base/text/json_writer.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -72,11 +74,21 @@ static void on_flush(FILE *to, const char *argument)
            view.info ? "not all was delivered in time" : "it has captured nothing yet", NULL);
 }
 
-const struct control_verb control_verbs[] = {{"describe", agent_status_describe},
-                                             {"status", agent_status_write},
-                                             {"start", on_start},
-                                             {"stop", on_stop},
-                                             {"release", on_release},
-                                             {"figures", live_stats_write_json},
-                                             {"flush", on_flush}};
-const size_t control_verb_count = sizeof control_verbs / sizeof *control_verbs;
+static const struct control_verb verbs[] = {{"describe", agent_status_describe},
+                                            {"status", agent_status_write},
+                                            {"start", on_start},
+                                            {"stop", on_stop},
+                                            {"release", on_release},
+                                            {"figures", live_stats_write_json},
+                                            {"flush", on_flush}};
+
+static void serve(void)
+{
+    control_socket_serve(verbs, sizeof verbs / sizeof *verbs);
+}
+
+void control_verbs_serve(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, serve);
+}

@@ -1,7 +1,7 @@
-#include "agent/lifecycle/report.h"
+#include "agent/report/report.h"
 
 #include "agent/metrics/agent_overhead.h"
-#include "agent/lifecycle/shutdown.h"
+#include "agent/report/shutdown.h"
 #include "base/accounting/balance.h"
 #include "base/accounting/counters.h"
 #include "base/files.h"

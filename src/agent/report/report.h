@@ -1,6 +1,6 @@
 /* The fate of the spans: a log line if some were lost, and the JSON file that settings.report_file names. */
-#ifndef CUSPAN_AGENT_LIFECYCLE_REPORT_H
-#define CUSPAN_AGENT_LIFECYCLE_REPORT_H
+#ifndef CUSPAN_AGENT_REPORT_REPORT_H
+#define CUSPAN_AGENT_REPORT_REPORT_H
 
 #include "base/accounting/balance.h"
 #include "base/text/json_writer.h"

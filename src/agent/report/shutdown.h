@@ -1,7 +1,7 @@
 /* The steps of the shutdown with their results, and what is still open afterwards. The pipeline thread
  * performs the steps; after a missed deadline another thread writes the report. One per process. */
-#ifndef CUSPAN_AGENT_LIFECYCLE_SHUTDOWN_H
-#define CUSPAN_AGENT_LIFECYCLE_SHUTDOWN_H
+#ifndef CUSPAN_AGENT_REPORT_SHUTDOWN_H
+#define CUSPAN_AGENT_REPORT_SHUTDOWN_H
 
 #include "base/text/json_writer.h"
 #include "model/settings/settings.h"

@@ -1,4 +1,4 @@
-#include "agent/pipeline/outputs.h"
+#include "agent/outputs/outputs.h"
 
 #include "base/buffers/chunk.h"
 #include "base/clock.h"

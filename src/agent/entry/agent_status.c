@@ -1,8 +1,8 @@
-#include "agent/control/agent_status.h"
+#include "agent/entry/agent_status.h"
 
 #include "agent/lifecycle/agent.h"
 #include "agent/pipeline/pipeline.h"
-#include "agent/lifecycle/report.h"
+#include "agent/report/report.h"
 #include "base/accounting/balance.h"
 #include "base/clock.h"
 #include "capture/activity/buffers.h"

@@ -1,6 +1,6 @@
 /* The statistics of the program as a JSON object on the control socket, for `cuspan top`. */
-#ifndef CUSPAN_AGENT_CONTROL_LIVE_STATS_JSON_H
-#define CUSPAN_AGENT_CONTROL_LIVE_STATS_JSON_H
+#ifndef CUSPAN_AGENT_ENTRY_LIVE_STATS_JSON_H
+#define CUSPAN_AGENT_ENTRY_LIVE_STATS_JSON_H
 
 #include "agent/control/control_socket.h"
 

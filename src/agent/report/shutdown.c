@@ -1,4 +1,4 @@
-#include "agent/lifecycle/shutdown.h"
+#include "agent/report/shutdown.h"
 
 #include "base/clock.h"
 #include "base/files.h"

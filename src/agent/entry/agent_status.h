@@ -1,6 +1,6 @@
 /* The state of the running agent as JSON, for `cuspan ps` and `cuspan status`. */
-#ifndef CUSPAN_AGENT_CONTROL_AGENT_STATUS_H
-#define CUSPAN_AGENT_CONTROL_AGENT_STATUS_H
+#ifndef CUSPAN_AGENT_ENTRY_AGENT_STATUS_H
+#define CUSPAN_AGENT_ENTRY_AGENT_STATUS_H
 
 #include "agent/control/control_socket.h"
 

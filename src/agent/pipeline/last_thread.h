@@ -1,7 +1,7 @@
 /* A host whose main thread called pthread_exit() ends when its last thread does. Our threads would keep it
  * alive for ever, so they detect that they are the last. */
-#ifndef CUSPAN_AGENT_LIFECYCLE_LAST_THREAD_H
-#define CUSPAN_AGENT_LIFECYCLE_LAST_THREAD_H
+#ifndef CUSPAN_AGENT_PIPELINE_LAST_THREAD_H
+#define CUSPAN_AGENT_PIPELINE_LAST_THREAD_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* The entry of NVTX: each copy of NVTX in the process calls this function of the library in
  * NVTX_INJECTION64_PATH, before or after CUDA is initialized. */
-#ifndef CUSPAN_AGENT_ENTRY_NVTX_ENTRY_H
-#define CUSPAN_AGENT_ENTRY_NVTX_ENTRY_H
+#ifndef CUSPAN_AGENT_LIFECYCLE_NVTX_ENTRY_H
+#define CUSPAN_AGENT_LIFECYCLE_NVTX_ENTRY_H
 
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-#include "agent/control/live_stats_json.h"
+#include "agent/entry/live_stats_json.h"
 
 #include "agent/lifecycle/agent.h"
 #include "agent/metrics/agent_overhead.h"

@@ -1,4 +1,4 @@
-#include "agent/entry/nvtx_entry.h"
+#include "agent/lifecycle/nvtx_entry.h"
 
 #include "base/log/log.h"
 #include "base/process/host_call.h"

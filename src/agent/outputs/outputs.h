@@ -1,8 +1,8 @@
 /* The outputs: an encoder and an exporter for each configured exporter. The pipeline thread adds spans. A
  * batch is sent when it is full or old enough. All chunks come from one pool, whose size limits the queues.
  */
-#ifndef CUSPAN_AGENT_PIPELINE_OUTPUTS_H
-#define CUSPAN_AGENT_PIPELINE_OUTPUTS_H
+#ifndef CUSPAN_AGENT_OUTPUTS_OUTPUTS_H
+#define CUSPAN_AGENT_OUTPUTS_OUTPUTS_H
 
 #include "base/accounting/counters.h"
 #include "base/status.h"

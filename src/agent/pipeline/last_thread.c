@@ -1,4 +1,4 @@
-#include "agent/lifecycle/last_thread.h"
+#include "agent/pipeline/last_thread.h"
 
 #include "base/clock.h"
 #include "base/files.h"
