@@ -57,11 +57,11 @@ cuspan_stage(cli src/cli/args/command_table.c src/cli/args/options.c src/cli/arg
              src/cli/show/scale.c src/cli/show/outline.c src/cli/show/bars.c src/cli/show/label.c src/cli/show/picture.c src/cli/show/step_ranks.c src/cli/show/rank_rows.c src/cli/show/host_clocks.c src/cli/show/gpu_work.c
              src/cli/show/span_lines.c src/cli/show/perfetto.c
              src/cli/commands/cmd_run.c src/cli/commands/cmd_fleet.c src/cli/commands/cmd_record.c src/cli/commands/cmd_replay.c src/cli/commands/cmd_send.c src/cli/commands/cmd_show.c
-             src/cli/stat/stat_table.c src/cli/stat/samples.c src/cli/stat/intervals.c src/cli/stat/stat.c src/cli/stat/tables/headline.c
+             src/cli/stat/base/stat_table.c src/cli/stat/base/samples.c src/cli/stat/base/intervals.c src/cli/stat/base/stat.c src/cli/stat/sections.c src/cli/stat/tables/headline.c
              src/cli/stat/tables/call_tables.c src/cli/stat/tables/kernel_table.c src/cli/stat/tables/code_table.c src/cli/stat/tables/counter_table.c src/cli/stat/tables/copy_tables.c src/cli/stat/tables/peak.c src/cli/stat/tables/device_table.c
-             src/cli/stat/tables/latency_tables.c src/cli/stat/tables/places.c src/cli/stat/memory/ledger.c src/cli/stat/memory/memory_tables.c
+             src/cli/stat/tables/latency_tables.c src/cli/stat/base/places.c src/cli/stat/memory/ledger.c src/cli/stat/memory/memory_tables.c
              src/cli/stat/memory/memory_faults.c src/cli/stat/memory/memory_code.c src/cli/stat/tables/overhead_table.c src/cli/stat/tables/rank_tables.c src/cli/stat/tables/rank_job.c src/cli/stat/clock_offsets.c src/cli/stat/findings/repeats.c
-             src/cli/stat/findings/findings.c src/cli/stat/findings/finding.c src/cli/stat/findings/survey.c src/cli/stat/findings/find_launches.c src/cli/stat/findings/find_graphs.c src/cli/stat/findings/find_kernels.c
+             src/cli/stat/findings/findings.c src/cli/stat/findings/finding.c src/cli/stat/findings/tally.c src/cli/stat/findings/survey.c src/cli/stat/findings/find_launches.c src/cli/stat/findings/find_graphs.c src/cli/stat/findings/find_kernels.c
              src/cli/stat/findings/find_copies.c src/cli/stat/findings/find_waits.c src/cli/stat/findings/find_memory.c
              src/cli/stat/groups.c src/cli/stat/by.c src/cli/stat/stat_stream.c src/cli/stat/stat_print.c src/cli/commands/cmd_stat.c ${cli_sqlite}
              src/cli/export/parquet_encode.c src/cli/export/thrift.c src/cli/export/parquet.c src/cli/export/dictionary.c src/cli/export/fleet_columns_table.c
@@ -75,7 +75,7 @@ cuspan_stage(cli src/cli/args/command_table.c src/cli/args/options.c src/cli/arg
              src/cli/agents/agents.c src/cli/agents/agents_choice.c src/cli/commands/cmd_ps.c src/cli/commands/cmd_status.c src/cli/commands/cmd_start.c
              src/cli/commands/cmd_stop.c src/cli/commands/cmd_flush.c src/cli/commands/cmd_check.c
              src/cli/doctor/doctor.c src/cli/doctor/checks.c src/cli/doctor/probe_child.c src/cli/doctor/doctor_facts.c
-             src/cli/doctor/checks/check_library.c src/cli/doctor/elf.c src/cli/doctor/reach.c
+             src/cli/doctor/agent_library.c src/cli/doctor/elf.c src/cli/doctor/reach.c
              src/cli/doctor/driver_facts.c src/cli/doctor/checks/check_driver.c src/cli/doctor/checks/check_cupti.c src/cli/doctor/checks/check_injection.c src/cli/doctor/checks/check_python.c src/cli/doctor/other_copies.c
              src/cli/doctor/checks/check_configuration.c src/cli/doctor/collector.c src/cli/doctor/checks/check_collector.c
              src/cli/doctor/checks/check_permissions.c src/cli/doctor/checks/check_slow.c src/cli/doctor/checks/check_agents.c src/cli/doctor/checks/check_program.c
@@ -86,7 +86,7 @@ if(CMAKE_BUILD_TYPE MATCHES "^Rel")
   file(GLOB_RECURSE cli_waiting CONFIGURE_DEPENDS src/cli/args/*.c src/cli/cdi/*.c src/cli/code/*.c src/cli/commands/*.c
        src/cli/diff/*.c src/cli/doctor/*.c src/cli/export/fleet_[prw]*.c src/cli/export/parquet.c src/cli/export/thrift.c src/cli/flame/*.c src/cli/overhead/*.c src/cli/run/*.c src/cli/show/*.c src/cli/sqlite/*.c
        src/cli/ranks/*.c src/cli/agents/*.c src/cli/trace/trace_facts.c src/cli/trace/file_kind.c src/cli/trace/json_clean.c src/cli/stat/findings/*.c src/cli/top/*.c src/cli/stat/memory/*.c src/cli/stat/tables/*.c src/cli/stat/stat_print.c
-       src/cli/stat/by.c src/cli/stat/clock_offsets.c src/cli/stat/stat_table.c src/cli/trace/trace.c src/cli/trace/trace_source.c src/cli/export/fleet_group.c)
+       src/cli/stat/by.c src/cli/stat/clock_offsets.c src/cli/stat/base/stat_table.c src/cli/trace/trace.c src/cli/trace/trace_source.c src/cli/export/fleet_group.c)
   set_property(SOURCE ${cli_waiting} APPEND PROPERTY COMPILE_OPTIONS -Os)
 endif()
 target_include_directories(cuspan_cli PRIVATE ${CJSON_INCLUDE_DIR} ${CURSES_INCLUDE_DIR})

@@ -5,16 +5,10 @@
 #ifndef CUSPAN_CLI_ARGS_COMMAND_TABLE_H
 #define CUSPAN_CLI_ARGS_COMMAND_TABLE_H
 
+#include "cli/util/exit_code.h"
+
 #include <stdbool.h>
 #include <stddef.h>
-
-enum exit_code {
-    EXIT_OK = 0,
-    EXIT_FAILED = 1,
-    EXIT_USAGE = 2,
-    EXIT_CANNOT_RUN = 126, /* as in shells: the program exists but cannot be executed */
-    EXIT_NO_PROGRAM = 127  /* as in shells: the program does not exist */
-};
 
 /* Options without a short form. */
 enum option_id {

@@ -4,7 +4,7 @@
 #include "cli/args/command_table.h"
 #include "cli/cdi/cdi_agent.h"
 #include "cli/cdi/cdi_scan.h"
-#include "cli/doctor/checks/check_library.h"
+#include "cli/doctor/agent_library.h"
 #include "cli/run/injection.h"
 #include "cli/util/xalloc.h"
 

@@ -2,9 +2,10 @@
 #ifndef CUSPAN_CLI_CODE_CODE_ORIGINS_H
 #define CUSPAN_CLI_CODE_CODE_ORIGINS_H
 
-#include "cli/code/code_book.h"
+#include "cli/code/code_frame.h"
 #include "cli/code/forward_lines.h"
 #include "cli/code/stack_lines.h"
+#include "cli/stat/base/stat.h"
 
 /* The meaning of an origin's number `of`. */
 enum origin_kind {

@@ -3,7 +3,7 @@
 #include "base/hash.h"
 #include "cli/code/code_origins.h"
 #include "cli/code/range_lines.h"
-#include "cli/stat/tables/places.h"
+#include "cli/stat/base/places.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #define CUSPAN_CLI_CODE_KERNEL_LINES_H
 
 #include "base/status.h"
-#include "cli/stat/stat_table.h"
+#include "cli/stat/base/stat_table.h"
 
 struct kernel_lines;
 

@@ -6,7 +6,7 @@
 #define CUSPAN_CLI_CODE_SOURCE_LINES_H
 
 #include "base/status.h"
-#include "cli/stat/stat_table.h"
+#include "cli/stat/base/stat_table.h"
 
 #define SOURCE_FILE_BYTES_MAX (8u << 20)
 #define SOURCE_LINE_BYTES_MAX 200 /* a longer line is cut */

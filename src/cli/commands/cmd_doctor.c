@@ -1,7 +1,7 @@
 #include "cli/args/command_table.h"
 
 #include "cli/doctor/checks.h"
-#include "cli/doctor/checks/check_library.h"
+#include "cli/doctor/agent_library.h"
 #include "cli/util/xalloc.h"
 #include "cli/args/options.h"
 #include "cli/util/terminal.h"
@@ -78,7 +78,7 @@ int cmd_doctor(int argc, char **argv)
         doctor.is_colored = terminal_wants_color((enum color_when)color, STDOUT_FILENO);
         doctor.program = options.next < argc ? argv + options.next : NULL;
         prepare(&doctor);
-        result = doctor_run(&doctor);
+        result = doctor_run(&doctor, doctor_checks, doctor_check_count);
     }
     doctor_deinit(&doctor);
     return result;

@@ -3,7 +3,7 @@
 #include "base/files.h"
 #include "cli/args/options.h"
 #include "cli/flame/flame.h"
-#include "cli/stat/stat.h"
+#include "cli/stat/base/stat.h"
 #include "cli/trace/span_store.h"
 #include "cli/util/xalloc.h"
 

@@ -3,7 +3,7 @@
 #ifndef CUSPAN_CLI_DIFF_COMPARE_H
 #define CUSPAN_CLI_DIFF_COMPARE_H
 
-#include "cli/stat/samples.h"
+#include "cli/stat/base/samples.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,7 +4,7 @@
 
 #include "cli/diff/diff_limits.h"
 #include "cli/diff/runs.h"
-#include "cli/stat/stat.h"
+#include "cli/stat/base/stat.h"
 
 enum verdict {
     VERDICT_SAME,       /* no difference beyond noise and threshold */

@@ -3,7 +3,7 @@
 #define CUSPAN_CLI_DIFF_DIFF_CODE_H
 
 #include "cli/diff/runs.h"
-#include "cli/stat/stat.h"
+#include "cli/stat/base/stat.h"
 
 #define DIFF_CODE_ROWS 20
 

@@ -1,7 +1,7 @@
 /* Reads runs from files: a baseline, spans, a recording, a folder or a pattern. */
 #include "cli/diff/runs.h"
 #include "cli/util/xalloc.h"
-#include "cli/stat/stat.h"
+#include "cli/stat/base/stat.h"
 #include "cli/trace/trace_files.h"
 #include "cli/trace/trace_read.h"
 #include "cli/trace/trace_source.h"

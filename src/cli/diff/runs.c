@@ -1,8 +1,9 @@
 #include "cli/diff/runs.h"
 
 #include "base/hash.h"
+#include "cli/stat/sections.h"
 #include "cli/util/xalloc.h"
-#include "cli/stat/stat.h"
+#include "cli/stat/base/stat.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 #include "cli/diff/compare.h"
-#include "cli/stat/stat_table.h"
+#include "cli/stat/base/stat_table.h"
 #include "cli/trace/trace.h"
 
 /* In the order of files and output. */
@@ -40,7 +40,7 @@ struct run_set {
 /* Safe on a zeroed one. */
 void run_set_deinit(struct run_set *set);
 
-/* One more run, from segments of its spans (cli/stat/stat.h). The caller destroys it with run_set_end(),
+/* One more run, from segments of its spans (cli/stat/base/stat.h). The caller destroys it with run_set_end(),
  * which adds it to the set; the last segment must still exist. */
 struct run_reader;
 struct run_reader *run_set_begin(void);

@@ -1,7 +1,7 @@
 #include "cli/doctor/doctor.h"
 
 #include "base/text/sanitize.h"
-#include "cli/doctor/checks.h"
+#include "cli/util/exit_code.h"
 #include "cli/util/xalloc.h"
 
 #include <stdarg.h>
@@ -133,10 +133,10 @@ bool doctor_selects(const char *only, const struct doctor_check *check)
     return only[group] == '\0' || (only[group] == '.' && strcmp(only + group + 1, check->name) == 0);
 }
 
-int doctor_run(struct doctor *doctor)
+int doctor_run(struct doctor *doctor, const struct doctor_check *checks, size_t count)
 {
-    for (size_t i = 0; i < doctor_check_count; i++) {
-        const struct doctor_check *check = &doctor_checks[i];
+    for (size_t i = 0; i < count; i++) {
+        const struct doctor_check *check = &checks[i];
         if (!doctor_selects(doctor->only, check))
             continue;
         size_t before = doctor->line_count;

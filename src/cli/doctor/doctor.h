@@ -80,8 +80,8 @@ void doctor_fix(struct doctor *doctor, const char *format, ...) PRINTF_LIKE(2, 3
 /* False, reported as unknown, if the configuration is invalid. */
 bool doctor_has_settings(struct doctor *doctor);
 
-/* Runs the selected checks. Returns EXIT_FAILED if there is a problem, else EXIT_OK. */
-int doctor_run(struct doctor *doctor);
+/* Runs those of the checks that are selected. Returns EXIT_FAILED if there is a problem, else EXIT_OK. */
+int doctor_run(struct doctor *doctor, const struct doctor_check *checks, size_t count);
 void doctor_deinit(struct doctor *doctor);
 
 /* Whether --only `only` (NULL: all) selects this check. */

@@ -1,4 +1,4 @@
-#include "cli/doctor/checks/check_driver.h"
+#include "cli/doctor/driver_facts.h"
 
 #include "cli/doctor/probe_child.h"
 #include "cli/util/xalloc.h"

@@ -1,6 +1,6 @@
 #include "cli/doctor/other_copies.h"
 
-#include "cli/doctor/checks/check_library.h"
+#include "cli/doctor/agent_library.h"
 #include "cli/doctor/doctor_facts.h"
 #include "cli/util/xalloc.h"
 

@@ -3,6 +3,7 @@
 #include "cli/code/code_book.h"
 #include "cli/code/stack_lines.h"
 #include "cli/util/text.h"
+#include "cli/stat/sections.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>

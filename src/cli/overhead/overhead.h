@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct stat_report; /* cli/stat/stat.h, whose struct stat is not the system's */
+struct stat_report; /* cli/stat/base/stat.h, whose struct stat is not the system's */
 
 enum overhead_level {
     LEVEL_NONE, /* without cuspan */

@@ -1,7 +1,7 @@
 /* Tables of runs: the cost of each level compared to the run without cuspan in the same round. */
 #include "cli/overhead/estimate.h"
 #include "cli/overhead/overhead.h"
-#include "cli/stat/stat.h"
+#include "cli/stat/base/stat.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 #ifndef CUSPAN_CLI_RANKS_RANKS_DATA_H
 #define CUSPAN_CLI_RANKS_RANKS_DATA_H
 
-#include "cli/ranks/ranks.h"
+#include "cli/ranks/ranks_types.h"
 #include "cli/ranks/ranks_series.h"
 #include "cli/util/int_map.h"
 #include "model/cuda/step_host.h"

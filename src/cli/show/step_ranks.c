@@ -1,6 +1,7 @@
 #include "cli/show/step_ranks.h"
 
 #include "cli/stat/tables/rank_job.h"
+#include "cli/stat/sections.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>

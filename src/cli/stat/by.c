@@ -1,5 +1,6 @@
 #include "cli/stat/by.h"
 
+#include "cli/stat/sections.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #define CUSPAN_CLI_STAT_BY_H
 
 #include "cli/stat/groups.h"
-#include "cli/stat/stat.h"
+#include "cli/stat/base/stat.h"
 
 /* With more, the half with the least GPU time is left out: a service has millions of requests. */
 #define STAT_GROUPS_MAX 4096

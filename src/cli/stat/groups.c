@@ -1,7 +1,7 @@
 #include "cli/stat/groups.h"
 
 #include "base/hash.h"
-#include "cli/stat/tables/places.h"
+#include "cli/stat/base/places.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>

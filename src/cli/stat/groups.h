@@ -2,7 +2,7 @@
 #ifndef CUSPAN_CLI_STAT_GROUPS_H
 #define CUSPAN_CLI_STAT_GROUPS_H
 
-#include "cli/stat/stat.h"
+#include "cli/stat/base/stat.h"
 
 #define STAT_GROUP_NONE UINT32_MAX
 

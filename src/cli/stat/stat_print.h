@@ -3,7 +3,7 @@
 #define CUSPAN_CLI_STAT_STAT_PRINT_H
 
 #include "cli/args/options.h"
-#include "cli/stat/stat.h"
+#include "cli/stat/base/stat.h"
 #include "cli/util/terminal.h"
 
 #include <stdio.h>

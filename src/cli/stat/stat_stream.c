@@ -2,7 +2,8 @@
 
 #include "cli/code/code_book.h"
 #include "cli/stat/by.h"
-#include "cli/stat/tables/places.h"
+#include "cli/stat/base/places.h"
+#include "cli/stat/sections.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>

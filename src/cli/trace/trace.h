@@ -211,4 +211,7 @@ static inline bool trace_class_is_gpu(uint32_t class)
 /* The word for the class: "session", "call", "comm", "kernel", "copy", "fill", "gpu", "span". */
 const char *trace_class_name(uint32_t class);
 
+/* Takes one segment, which it may not keep. An error ends the reading. */
+typedef enum status trace_segment_fn(void *context, struct trace *segment, struct error *err);
+
 #endif

@@ -41,9 +41,6 @@ struct trace_input {
     size_t resources_max; /* if `wanted`: see STORE_RESOURCES_MAX */
 };
 
-/* Takes one segment, which it may not keep. An error ends the reading. */
-typedef enum status trace_segment_fn(void *context, struct trace *segment, struct error *err);
-
 /* Calls `take` at least once on success. `trace` is the object that `take` receives: its strings, resources,
  * threads and lanes stay until the caller deinitializes it, which it must do in any case. Errors: INVALID
  * with file and line if no line is right, NOT_FOUND if there are no spans, IO. */

@@ -3,7 +3,8 @@
 #define CUSPAN_CLI_TRACE_TRACE_SEGMENTS_H
 
 #include "cli/trace/span_sort.h"
-#include "cli/trace/trace_read.h"
+#include "cli/trace/trace.h"
+#include "cli/trace/trace_facts.h"
 
 /* `sort` is finished. `trace` has the resources and the list of traces. SIZE_MAX spans: one segment. */
 enum status trace_segments_pass(struct span_sort *sort, struct trace *trace, size_t segment_spans,

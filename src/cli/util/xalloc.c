@@ -1,6 +1,6 @@
 #include "cli/util/xalloc.h"
 
-#include "cli/args/command_table.h"
+#include "cli/util/exit_code.h"
 
 #include <stdarg.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 #include "cli/doctor/checks.h"
 #include "cli/doctor/probe_child.h"
-#include "cli/doctor/checks/check_driver.h"
+#include "cli/doctor/driver_facts.h"
 #include "cli/doctor/doctor_facts.h"
 #include "cli/util/xalloc.h"
 

@@ -1,4 +1,4 @@
-#include "cli/doctor/checks/check_driver.h"
+#include "cli/doctor/driver_facts.h"
 
 #include "cli/doctor/checks.h"
 #include "cli/doctor/doctor_facts.h"

@@ -4,7 +4,7 @@
 #include "cli/doctor/elf.h"
 #include "cli/doctor/other_copies.h"
 #include "cli/doctor/doctor_facts.h"
-#include "cli/doctor/checks/check_library.h"
+#include "cli/doctor/agent_library.h"
 #include "cli/run/injection.h"
 #include "cli/util/xalloc.h"
 

@@ -2,7 +2,7 @@
 #include "cli/doctor/checks.h"
 
 #include "base/clock.h"
-#include "cli/doctor/checks/check_driver.h"
+#include "cli/doctor/driver_facts.h"
 #include "cli/util/temporary.h"
 #include "cli/util/xalloc.h"
 #include "cli/util/text.h"

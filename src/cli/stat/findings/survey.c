@@ -1,7 +1,7 @@
 #include "cli/stat/findings/survey.h"
 
 #include "cli/code/code_book.h"
-#include "cli/stat/findings/finding.h"
+#include "cli/stat/findings/tally.h"
 #include "cli/stat/findings/findings_limits.h"
 #include "cli/util/xalloc.h"
 

@@ -7,7 +7,7 @@
 #ifndef CUSPAN_CLI_STAT_FINDINGS_SURVEY_H
 #define CUSPAN_CLI_STAT_FINDINGS_SURVEY_H
 
-#include "cli/stat/intervals.h"
+#include "cli/stat/base/intervals.h"
 #include "cli/stat/memory/ledger.h"
 #include "cli/util/paged.h"
 

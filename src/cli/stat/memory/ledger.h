@@ -8,7 +8,7 @@
 #ifndef CUSPAN_CLI_STAT_MEMORY_LEDGER_H
 #define CUSPAN_CLI_STAT_MEMORY_LEDGER_H
 
-#include "cli/stat/tables/places.h"
+#include "cli/stat/base/places.h"
 #include "cli/util/paged.h"
 
 #define LEDGER_EVENTS_MAX (1u << 21) /* 128 bytes each */

@@ -1,6 +1,6 @@
 /* Tables of calls: durations, errors and waits. */
 #include "cli/util/xalloc.h"
-#include "cli/stat/stat.h"
+#include "cli/stat/base/stat.h"
 
 #include <stdlib.h>
 

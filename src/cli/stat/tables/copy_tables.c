@@ -2,7 +2,7 @@
 #include "base/hash.h"
 #include "cli/util/xalloc.h"
 #include "cli/stat/tables/peak.h"
-#include "cli/stat/stat.h"
+#include "cli/stat/base/stat.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Hardware counters by kernel and range, for the counted runs. */
 #include "cli/util/xalloc.h"
-#include "cli/stat/stat.h"
+#include "cli/stat/base/stat.h"
 #include "model/gpu_counter_names.h"
 
 #include <stdlib.h>

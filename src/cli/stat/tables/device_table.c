@@ -1,7 +1,7 @@
 /* Tables of devices: utilization, idle gaps with their causes, and streams. */
 #include "cli/util/paged.h"
 #include "cli/util/xalloc.h"
-#include "cli/stat/tables/places.h"
+#include "cli/stat/base/places.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* The headline: key figures of a program, with their definitions. */
-#include "cli/stat/stat.h"
+#include "cli/stat/base/stat.h"
 
 #include <stdlib.h>
 #include <string.h>

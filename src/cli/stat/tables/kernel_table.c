@@ -1,6 +1,6 @@
 /* The table of kernels: durations, launch dimensions and theoretical occupancy. */
 #include "cli/util/xalloc.h"
-#include "cli/stat/stat.h"
+#include "cli/stat/base/stat.h"
 
 #include <stdlib.h>
 #include <string.h>

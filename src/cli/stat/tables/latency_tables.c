@@ -1,5 +1,5 @@
 /* Launch latency: from the start of a call to the start of its work on the GPU. */
-#include "cli/stat/stat.h"
+#include "cli/stat/base/stat.h"
 
 #include <stdlib.h>
 

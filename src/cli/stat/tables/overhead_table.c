@@ -1,5 +1,5 @@
 /* Cost of tracing from the session spans: cuspan's part, and CUPTI's according to its overhead records. */
-#include "cli/stat/stat.h"
+#include "cli/stat/base/stat.h"
 
 #define COLUMNS(X)                                                                                           \
     X(COL_WHO, "who", "who", STAT_TEXT)                                                                      \

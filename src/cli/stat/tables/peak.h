@@ -3,7 +3,7 @@
 #ifndef CUSPAN_CLI_STAT_TABLES_PEAK_H
 #define CUSPAN_CLI_STAT_TABLES_PEAK_H
 
-#include "cli/stat/stat.h"
+#include "cli/stat/base/stat.h"
 
 struct peak {
     char name[32];      /* "memory", "PCIe 5.0 x16", "NVLink x18"; "": unknown path */

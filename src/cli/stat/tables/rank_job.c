@@ -1,6 +1,6 @@
 #include "cli/stat/tables/rank_job.h"
 
-#include "cli/stat/tables/places.h"
+#include "cli/stat/base/places.h"
 #include "cli/util/int_map.h"
 #include "cli/util/xalloc.h"
 

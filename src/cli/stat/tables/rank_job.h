@@ -3,7 +3,7 @@
 #define CUSPAN_CLI_STAT_TABLES_RANK_JOB_H
 
 #include "cli/ranks/ranks.h"
-#include "cli/stat/stat.h"
+#include "cli/stat/base/stat.h"
 
 /* A zeroed one is empty. */
 struct rank_job {

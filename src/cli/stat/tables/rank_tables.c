@@ -1,8 +1,8 @@
 /* Tables of a training job across its ranks: steps, collectives, ranks, clocks and findings. Without spans of
  * steps there are no tables. */
-#include "cli/stat/stat.h"
+#include "cli/stat/base/stat.h"
 
-#include "cli/stat/tables/places.h"
+#include "cli/stat/base/places.h"
 #include "cli/stat/tables/rank_job.h"
 #include "cli/util/text.h"
 #include "cli/util/xalloc.h"

@@ -1,4 +1,4 @@
-#include "cli/stat/intervals.h"
+#include "cli/stat/base/intervals.h"
 
 #include "cli/util/xalloc.h"
 

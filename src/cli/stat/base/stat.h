@@ -4,11 +4,11 @@
  * spans belong to another segment and are present only because spans of this one refer to them.
  *
  * Each section keeps what its tables need from each segment, and adds the tables to the report at the end. */
-#ifndef CUSPAN_CLI_STAT_STAT_H
-#define CUSPAN_CLI_STAT_STAT_H
+#ifndef CUSPAN_CLI_STAT_BASE_STAT_H
+#define CUSPAN_CLI_STAT_BASE_STAT_H
 
-#include "cli/stat/samples.h"
-#include "cli/stat/stat_table.h"
+#include "cli/stat/base/samples.h"
+#include "cli/stat/base/stat_table.h"
 #include "cli/trace/trace.h"
 #include "model/cuda/calls.h"
 
@@ -144,18 +144,11 @@ struct stat_report {
     size_t count;
 };
 
-/* Those of all segments and groups: names of attributes and calls, and processes. */
-void stat_init(struct stat *stat);
-/* A group of the same spans, which borrows what `whole` has learned. */
-void stat_init_group(struct stat *stat, const struct stat *whole, bool is_part);
-/* The next segment becomes the current one. It must stay valid until the next one is taken or the report is
- * made. */
-void stat_learn(struct stat *stat, const struct trace *segment);
-/* Makes the segment the current one and counts its spans; that of a group comes after stat_learn() of the
- * whole. */
-void stat_take(struct stat *stat, const struct trace *segment);
-void stat_deinit(struct stat *stat);
-void stat_deinit_group(struct stat *stat);
+/* Names of attributes and calls, and texts that are kept: one for all groups. */
+struct stat_words *stat_words_create(void);
+void stat_words_learn(struct stat_words *words, const struct trace *segment);
+void stat_words_destroy(struct stat_words *words);
+void stat_make_current(struct stat *stat, const struct trace *segment);
 
 /* The attribute's text, valid as long as the segment, or NULL. Slow for numbers. */
 const char *stat_attr(const struct stat *stat, const struct trace_span *span, enum stat_key key);
@@ -226,14 +219,6 @@ struct stat_section {
 };
 extern const struct stat_section stat_headline, stat_calls, stat_kernels, stat_code, stat_counters,
     stat_copies, stat_devices, stat_latency, stat_memory, stat_own, stat_findings, stat_ranks;
-
-/* All sections of one report. */
-struct stat_tables;
-struct stat_tables *stat_tables_create(void);
-/* The current segment of `stat`. */
-void stat_tables_take(struct stat_tables *tables, const struct stat *stat);
-/* Adds the tables to the report; NULL: there is no report. Destroys `tables`. */
-void stat_tables_finish(struct stat_tables *tables, const struct stat *stat, struct stat_report *report);
 
 /* How a kernel was launched. */
 struct stat_launch {

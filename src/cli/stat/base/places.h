@@ -1,10 +1,10 @@
 /* The process, GPU, range and thread of a span. Calls have the resource of their process, GPU work that of
  * its device. The process's instance ID and CUPTI's context number, which is unique within a process, connect
  * them. */
-#ifndef CUSPAN_CLI_STAT_TABLES_PLACES_H
-#define CUSPAN_CLI_STAT_TABLES_PLACES_H
+#ifndef CUSPAN_CLI_STAT_BASE_PLACES_H
+#define CUSPAN_CLI_STAT_BASE_PLACES_H
 
-#include "cli/stat/stat.h"
+#include "cli/stat/base/stat.h"
 
 struct places {
     const struct stat *stat;

@@ -1,9 +1,6 @@
-#include "cli/stat/stat.h"
+#include "cli/stat/base/stat.h"
 
 #include "base/hash.h"
-#include "cli/code/code_book.h"
-#include "cli/stat/memory/ledger.h"
-#include "cli/stat/tables/places.h"
 #include "cli/util/xalloc.h"
 #include "model/gpu_counter_names.h"
 #include "model/cuda/step_host.h"
@@ -44,38 +41,17 @@ static void learn_groups(struct stat_words *words, enum call_domain domain, uint
     }
 }
 
-void stat_init(struct stat *stat)
+struct stat_words *stat_words_create(void)
 {
-    *stat = (struct stat){.words = xcalloc(1, sizeof *stat->words),
-                          .places = xcalloc(1, sizeof *stat->places),
-                          .ledger = xcalloc(1, sizeof *stat->ledger),
-                          .code = code_book_create()};
-    memset(stat->words->keys, 0xff, sizeof stat->words->keys);
-    learn_groups(stat->words, CALL_RUNTIME, call_count_runtime);
-    learn_groups(stat->words, CALL_DRIVER, call_count_driver);
+    struct stat_words *words = xcalloc(1, sizeof *words);
+    memset(words->keys, 0xff, sizeof words->keys);
+    learn_groups(words, CALL_RUNTIME, call_count_runtime);
+    learn_groups(words, CALL_DRIVER, call_count_driver);
+    return words;
 }
 
-void stat_init_group(struct stat *stat, const struct stat *whole, bool is_part)
+void stat_words_learn(struct stat_words *words, const struct trace *segment)
 {
-    *stat = (struct stat){.trace = whole->trace,
-                          .words = whole->words,
-                          .places = whole->places,
-                          .is_part = is_part,
-                          .ledger = xcalloc(1, sizeof *stat->ledger),
-                          .code = whole->code,
-                          .code_by = whole->code_by};
-}
-
-static void make_current(struct stat *stat, const struct trace *segment)
-{
-    stat->trace = segment;
-    stat->words->launched = NULL;
-}
-
-void stat_learn(struct stat *stat, const struct trace *segment)
-{
-    struct stat_words *words = stat->words;
-    make_current(stat, segment);
     for (size_t i = 0; i < KEY_COUNT; i++) {
         if (words->keys[i] == MAP_NONE)
             words->keys[i] = trace_find_string(segment, stat_wanted[i]);
@@ -84,35 +60,10 @@ void stat_learn(struct stat *stat, const struct trace *segment)
         xgrow(words->devices, &words->device_capacity, segment->resource_count + 1, sizeof *words->devices);
     for (; words->device_count < segment->resource_count; words->device_count++)
         words->devices[words->device_count] = (struct stat_device){0};
-    places_learn(stat->places, stat);
-    code_book_learn(stat->code, stat);
 }
 
-void stat_take(struct stat *stat, const struct trace *segment)
+void stat_words_destroy(struct stat_words *words)
 {
-    make_current(stat, segment);
-    for (size_t i = 0; i < segment->span_count; i++) {
-        const struct trace_span *span = &segment->spans[i];
-        if (span->is_margin)
-            continue;
-        if (!stat->has_spans)
-            stat->start_ns = span->start_ns;
-        stat->has_spans = true;
-        stat->end_ns = span->end_ns > stat->end_ns ? span->end_ns : stat->end_ns;
-        stat->now_ns = span->start_ns;
-    }
-}
-
-void stat_deinit_group(struct stat *stat)
-{
-    ledger_deinit(stat->ledger);
-    free(stat->ledger);
-    *stat = (struct stat){0};
-}
-
-void stat_deinit(struct stat *stat)
-{
-    struct stat_words *words = stat->words;
     int_map_deinit(&words->groups_of_names);
     int_map_deinit(&words->calls);
     int_map_deinit(&words->kept_numbers);
@@ -121,10 +72,12 @@ void stat_deinit(struct stat *stat)
     free(words->kept);
     free(words->devices);
     free(words);
-    places_deinit(stat->places);
-    free(stat->places);
-    code_book_destroy(stat->code);
-    stat_deinit_group(stat);
+}
+
+void stat_make_current(struct stat *stat, const struct trace *segment)
+{
+    stat->trace = segment;
+    stat->words->launched = NULL;
 }
 
 const char *stat_keep(const struct stat *stat, const char *text)
@@ -290,55 +243,6 @@ struct stat_launch stat_launch_of(const struct stat *stat, const struct trace_sp
     words->launched = kernel;
     words->launch = launch;
     return launch;
-}
-
-static const struct stat_section *const sections[] = {
-    &stat_headline, &stat_calls,   &stat_kernels, &stat_code, &stat_counters, &stat_copies,
-    &stat_devices,  &stat_latency, &stat_memory,  &stat_own,  &stat_findings, &stat_ranks};
-#define SECTIONS (sizeof sections / sizeof *sections)
-
-struct stat_tables {
-    void *states[SECTIONS];
-};
-
-struct stat_tables *stat_tables_create(void)
-{
-    struct stat_tables *tables = xcalloc(1, sizeof *tables);
-    for (size_t i = 0; i < SECTIONS; i++)
-        tables->states[i] = xcalloc(1, sections[i]->bytes);
-    return tables;
-}
-
-void stat_tables_take(struct stat_tables *tables, const struct stat *stat)
-{
-    const struct trace *trace = stat->trace;
-    for (size_t i = 0; i < trace->span_count; i++) {
-        const struct trace_span *span = &trace->spans[i];
-        if (span->is_margin)
-            continue;
-        /* The trace of all work of a rank has the span, too. Only the step of all ranks needs the copy. */
-        bool is_copy = stat_has(stat, span, KEY_STEP_COPIED);
-        if (!stat->is_part && !is_copy)
-            ledger_take(stat->ledger, stat, span);
-        for (size_t s = 0; s < SECTIONS; s++)
-            if (!is_copy || sections[s] == &stat_ranks)
-                sections[s]->take(tables->states[s], stat, span);
-    }
-    for (size_t s = 0; s < SECTIONS; s++) {
-        if (sections[s]->end_segment)
-            sections[s]->end_segment(tables->states[s], stat);
-    }
-}
-
-void stat_tables_finish(struct stat_tables *tables, const struct stat *stat, struct stat_report *report)
-{
-    if (report)
-        ledger_finish(stat->ledger, stat);
-    for (size_t i = 0; i < SECTIONS; i++) {
-        sections[i]->finish(tables->states[i], stat, report);
-        free(tables->states[i]);
-    }
-    free(tables);
 }
 
 struct stat_table *stat_report_add(struct stat_report *report, struct stat_table table)

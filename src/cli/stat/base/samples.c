@@ -1,4 +1,4 @@
-#include "cli/stat/samples.h"
+#include "cli/stat/base/samples.h"
 
 #include "cli/util/int_map.h"
 #include "cli/util/xalloc.h"

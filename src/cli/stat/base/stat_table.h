@@ -1,7 +1,7 @@
 /* A table of `stat`: rows of values, and columns with units. stat_print.c formats tables for a terminal and
  * as Markdown, CSV and JSON. */
-#ifndef CUSPAN_CLI_STAT_STAT_TABLE_H
-#define CUSPAN_CLI_STAT_STAT_TABLE_H
+#ifndef CUSPAN_CLI_STAT_BASE_STAT_TABLE_H
+#define CUSPAN_CLI_STAT_BASE_STAT_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "cli/doctor/checks/check_library.h"
+#include "cli/doctor/agent_library.h"
 
 #include "cli/doctor/probe_child.h"
 

@@ -4,8 +4,8 @@
  * first digits, see samples_error(), beyond SAMPLES_DISTINCT_MAX distinct values of all groups together, and
  * if all the program's tables of values together have samples_slots_max slots: `stat --by` has thousands.
  * Counts, totals, minima and maxima always stay exact. */
-#ifndef CUSPAN_CLI_STAT_SAMPLES_H
-#define CUSPAN_CLI_STAT_SAMPLES_H
+#ifndef CUSPAN_CLI_STAT_BASE_SAMPLES_H
+#define CUSPAN_CLI_STAT_BASE_SAMPLES_H
 
 #include <stddef.h>
 #include <stdint.h>

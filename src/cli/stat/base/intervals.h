@@ -1,6 +1,6 @@
 /* Unions of time intervals that arrive sorted by start, and the gaps between them. */
-#ifndef CUSPAN_CLI_STAT_INTERVALS_H
-#define CUSPAN_CLI_STAT_INTERVALS_H
+#ifndef CUSPAN_CLI_STAT_BASE_INTERVALS_H
+#define CUSPAN_CLI_STAT_BASE_INTERVALS_H
 
 #include <stdbool.h>
 #include <stddef.h>

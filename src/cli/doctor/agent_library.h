@@ -1,6 +1,6 @@
 /* Loads the agent's library, which answers the queries of checks. */
-#ifndef CUSPAN_CLI_DOCTOR_CHECKS_CHECK_LIBRARY_H
-#define CUSPAN_CLI_DOCTOR_CHECKS_CHECK_LIBRARY_H
+#ifndef CUSPAN_CLI_DOCTOR_AGENT_LIBRARY_H
+#define CUSPAN_CLI_DOCTOR_AGENT_LIBRARY_H
 
 #include "cli/doctor/doctor.h"
 

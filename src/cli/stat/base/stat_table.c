@@ -1,4 +1,4 @@
-#include "cli/stat/stat_table.h"
+#include "cli/stat/base/stat_table.h"
 
 #include "cli/util/xalloc.h"
 

@@ -1,4 +1,4 @@
-#include "cli/stat/tables/places.h"
+#include "cli/stat/base/places.h"
 
 #include "base/hash.h"
 #include "cli/util/text.h"
