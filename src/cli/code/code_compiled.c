@@ -1,5 +1,6 @@
 /* Launches in files that Inductor generated: their origins get the line of the program. */
 #include "base/hash.h"
+#include "cli/code/code_book.h"
 #include "cli/code/code_origins.h"
 #include "cli/code/inductor.h"
 #include "cli/util/xalloc.h"

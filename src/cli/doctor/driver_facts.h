@@ -1,6 +1,6 @@
 /* Facts that libcuda and NVML report, each queried once, in a child process. */
-#ifndef CUSPAN_CLI_DOCTOR_CHECKS_CHECK_DRIVER_X_H
-#define CUSPAN_CLI_DOCTOR_CHECKS_CHECK_DRIVER_X_H
+#ifndef CUSPAN_CLI_DOCTOR_DRIVER_FACTS_H
+#define CUSPAN_CLI_DOCTOR_DRIVER_FACTS_H
 
 #include "cli/doctor/doctor.h"
 

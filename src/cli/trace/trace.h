@@ -6,6 +6,7 @@
 #ifndef CUSPAN_CLI_TRACE_TRACE_H
 #define CUSPAN_CLI_TRACE_TRACE_H
 
+#include "base/status.h"
 #include "cli/trace/trace_strings.h"
 #include "cli/util/int_map.h"
 

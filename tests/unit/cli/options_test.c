@@ -57,12 +57,12 @@ static void test_a_launchers_options_end_at_its_program(void **state)
 /* Mostly a variable of a shell that is not set. */
 static void test_empty_arguments(void **state)
 {
-    char *const lines[][4] = {{"show", "--trace", "", NULL}, {"show", "--trace=", NULL}, {"show", "", NULL}};
+    char *lines[][4] = {{"show", "--trace", "", NULL}, {"show", "--trace=", NULL}, {"show", "", NULL}};
     const char *const texts[] = {"the argument of --trace is empty", "the argument of --trace is empty",
                                  "an argument is empty"};
     (void)state;
     for (size_t i = 0; i < 3; i++) {
-        begin("show", (char **)lines[i]);
+        begin("show", lines[i]);
         stderr_begin();
         assert_int_equal(options_next(&options), OPTION_WRONG);
         char *text = stderr_end();

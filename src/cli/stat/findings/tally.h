@@ -2,7 +2,7 @@
 #ifndef CUSPAN_CLI_STAT_FINDINGS_TALLY_H
 #define CUSPAN_CLI_STAT_FINDINGS_TALLY_H
 
-#include "cli/stat/stat.h"
+#include "cli/stat/base/stat.h"
 
 /* Sums of a detector. */
 struct tally {
