@@ -8,7 +8,7 @@
  * the records are switched off, as while cuspan sleeps. The program creates the file when it has worked a
  * little, and waits a little before it measures; the floor removes the file when all is off. A line on
  * standard error reports the end, and how many buffers of records there were. */
-#include "agent/lifecycle/agent.h"
+#include "agent/entry/injection.h"
 #include "base/clock.h"
 #include "capture/context/publish.h"
 #include "capture/context/sdk_context.h"
