@@ -5,7 +5,7 @@ src/cli/export/fleet_columns_table.c for the program, and python/cuspan/fleet/co
     tools/gen_fleet_schema.py             writes them
     tools/gen_fleet_schema.py --check     fails and prints the difference if one of them is out of date
 
-The columns are below. Types, units and meanings of those that hold an attribute come from tools/gen_attributes.py. The tool
+The columns are below. Types, units and meanings of those that hold an attribute come from the registry, src/model/attributes.yaml. The tool
 fails if an attribute does not exist there or has another type."""
 
 import difflib
@@ -13,6 +13,7 @@ import json
 import sys
 from pathlib import Path
 
+import attribute_registry
 import gen_attributes
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,7 +27,7 @@ VERSION = 1
 # COLUMN | TYPE | SOURCE | UNIT | MEANING
 # TYPE: int64, uint64, flag (of a bool), string, id (16 bytes), map; with "!", it is never null; with "+", it was added after the first
 # release with this version, so older files lack it. SOURCE: "field", "resource KEY[ KEY...]" (the
-# first that is present) or "attribute KEY"; unit and meaning of the last two come from the page of attributes.
+# first that is present) or "attribute KEY"; unit and meaning of the last two come from the registry.
 SPAN_COLUMNS = """
 resource_id | uint64! | field | | the resource, as in the table of resources
 service_name | string | resource service.name
@@ -105,7 +106,7 @@ attribute_types | string | field | | as in the table of spans
 
 DUCKDB = {"int64": "BIGINT", "uint64": "UBIGINT", "flag": "BIGINT", "string": "VARCHAR", "id": "BLOB", "map": "MAP(VARCHAR, VARCHAR)"}
 PARQUET = {"int64": "INT64", "uint64": "UINT64", "flag": "INT64", "string": "STRING", "id": "FIXED[16]", "map": "MAP(STRING, STRING)"}
-ATTRIBUTE_TYPES = {"int64": "int", "flag": "bool", "string": "string"}
+ATTRIBUTE_TYPES = {"int64": "int", "flag": "boolean", "string": "string"}
 
 
 class Column:
@@ -121,25 +122,10 @@ def columns_of(text):
     return [Column(line) for line in text.strip().splitlines()]
 
 
-def known_attributes():
-    """{key: (type, unit, meaning)} of spans, {key: (type, unit, meaning)} of resources, as on the page of attributes."""
-    kinds = gen_attributes.activity_kinds()
-    fields, _ = gen_attributes.span_fields(kinds)
-    texts = gen_attributes.meanings(gen_attributes.FIELD_KEYS, 3)
-    spans = {key: (field.type, *texts[key]) for key, field in fields.items()}
-    texts = gen_attributes.meanings(gen_attributes.SPAN_KEYS, 4)
-    spans.update({key: (kind, texts[key][0], texts[key][2]) for key, kind in gen_attributes.span_keys().items() if key in texts})
-    texts = gen_attributes.meanings(gen_attributes.RESOURCE_KEYS, 4)
-    resources = {key: (kind, texts[key][0], texts[key][2]) for key, kind in gen_attributes.resource_keys().items()}
-    devices = gen_attributes.device_fields(kinds)
-    texts = gen_attributes.meanings(gen_attributes.FIELD_KEYS, 3)
-    resources.update({key: (kind, *texts[key]) for key, kind in devices.items() if key not in resources})
-    return spans, resources
-
-
 def complete(columns):
-    """Fills in what the page of attributes says."""
-    spans, resources = known_attributes()
+    """Fills in what the registry says."""
+    groups = attribute_registry.read()
+    spans, resources = groups["cuspan.span"], groups["cuspan.resource"]
     for column in columns:
         known = [(spans if column.source == "attribute" else resources).get(key) for key in column.keys]
         known = [facts for facts in known if facts]
@@ -147,9 +133,10 @@ def complete(columns):
             continue
         if not known:
             raise gen_attributes.Missing(f"fleet schema: {column.name}: no such attribute: {' '.join(column.keys)}")
-        kind, column.unit, text = known[0]
-        if kind.removesuffix(", hex") != ATTRIBUTE_TYPES[column.type]:
-            raise gen_attributes.Missing(f"fleet schema: {column.name} is {column.type}, but {column.keys[0]} is {kind}")
+        facts = known[0]
+        column.unit, text = facts.get("unit", ""), facts.get("brief")
+        if facts["type"] != ATTRIBUTE_TYPES[column.type]:
+            raise gen_attributes.Missing(f"fleet schema: {column.name} is {column.type}, but {column.keys[0]} is {facts['type']}")
         names = " or ".join(f"`{key}`" for key in column.keys)
         column.meaning = f"{names}: {text}" if text else names
         if column.type == "flag":

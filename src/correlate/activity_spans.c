@@ -15,6 +15,7 @@
 #include "correlate/state.h"
 #include "correlate/step_spans.h"
 #include "correlate/totals/program_stats.h"
+#include "model/semconv.h"
 
 #include <string.h>
 
@@ -27,7 +28,7 @@ static void name_activity(struct correlate *c, const struct activity_record *rec
         span->name = name->text;
         span->name_len = name->text_len;
         c->activities.operation = name->operation;
-        span_attr_bytes(span, ATTR("cuda.kernel.name"), name->full, name->full_len);
+        span_attr_bytes(span, ATTR(SEMCONV_CUDA_KERNEL_NAME), name->full, name->full_len);
         return;
     }
     struct profile_string name = attributes_name(&c->plan, record);
@@ -43,7 +44,7 @@ static void note_delay(struct span *span, uint64_t call_start_ns)
         counter_add(COUNTER_clock_skew, 1);
         counter_max(COUNTER_clock_skew_max_ns, (uint64_t)-delay_ns);
     }
-    span_attr_int(span, ATTR("cuda.start_delay"), delay_ns);
+    span_attr_int(span, ATTR(SEMCONV_CUDA_START_DELAY), delay_ns);
 }
 
 /* The code that captured a graph's node. If its text was forgotten, an earlier span has it. */
@@ -57,7 +58,7 @@ __attribute__((noinline)) static void put_code(struct correlate *c, uint64_t id)
         return;
     }
     code_id_text(id, c->activities.stack_id);
-    span_attr_string(span, ATTR("cuspan.stack.id"), c->activities.stack_id);
+    span_attr_string(span, ATTR(SEMCONV_CUSPAN_STACK_ID), c->activities.stack_id);
 }
 
 /* A graph execution says how many nodes it has. A node links to the call that captured it, and has the
@@ -68,7 +69,7 @@ static void describe_graph(struct correlate *c, const struct activity_record *re
     uint32_t nodes =
         record->kind == ACTIVITY_GRAPH_TRACE ? graphs_nodes_launched(c->graphs, record->correlation_id) : 0;
     if (nodes)
-        span_attr_int(span, ATTR("cuda.graph.nodes"), nodes);
+        span_attr_int(span, ATTR(SEMCONV_CUDA_GRAPH_NODES), nodes);
     if (!record->graph_node_id || !graphs_link_nodes(c->graphs))
         return;
     uint64_t code;
@@ -80,7 +81,7 @@ static void describe_graph(struct correlate *c, const struct activity_record *re
         return;
     }
     c->activities.link.attr = (struct span_attr){
-        .key = ATTR("cuda.link"), .type = ATTR_STRING, .len = strlen("capture"), .s = "capture"};
+        .key = ATTR(SEMCONV_CUDA_LINK), .type = ATTR_STRING, .len = strlen("capture"), .s = "capture"};
     span->links = &c->activities.link;
     span->link_count = 1;
 }
@@ -89,11 +90,11 @@ static void describe_graph(struct correlate *c, const struct activity_record *re
 static void put_lasting(struct correlate *c, const struct activity_record *record, bool is_null_stream)
 {
     struct span *span = &c->span;
-    span_attr_string(span, ATTR("cuda.activity"), activity_table[record->kind].name);
+    span_attr_string(span, ATTR(SEMCONV_CUDA_ACTIVITY), activity_table[record->kind].name);
     name_activity(c, record);
     attributes_of_activity(span, &c->plan.lasting[record->kind], record);
     if (is_null_stream)
-        span_attr_bool(span, ATTR("cuda.stream.default"), true);
+        span_attr_bool(span, ATTR(SEMCONV_CUDA_STREAM_DEFAULT), true);
 }
 
 static void put_lasting_shared(struct correlate *c, const struct activity_record *record, bool is_null_stream)
@@ -124,8 +125,8 @@ static void put_lasting_shared(struct correlate *c, const struct activity_record
 static void put_error(struct span *span, const struct context_error *error)
 {
     spans_put_error(span, error->domain, error->result);
-    span_attr_int(span, ATTR("cuda.error.code"), error->result);
-    span_attr_bool(span, ATTR("cuda.unfinished"), true);
+    span_attr_int(span, ATTR(SEMCONV_CUDA_ERROR_CODE), error->result);
+    span_attr_bool(span, ATTR(SEMCONV_CUDA_UNFINISHED), true);
 }
 
 /* Whether the work belongs to the open session's trace. */
@@ -153,11 +154,11 @@ static void describe(struct correlate *c, const struct gpu_work *work)
     spans_put_context_name(c, span, record->context_id);
     const char *stream = call ? named_objects_text(&c->objects, call->flags >> PENDING_STREAM_SHIFT) : NULL;
     if (stream)
-        span_attr_string(span, ATTR("cuda.stream.name"), stream);
+        span_attr_string(span, ATTR(SEMCONV_CUDA_STREAM_NAME), stream);
     if (work->is_on_gpu && work->call_start_ns)
         note_delay(span, work->call_start_ns);
     else if (work->is_on_gpu && !call)
-        span_attr_bool(span, ATTR("cuda.orphan"), true);
+        span_attr_bool(span, ATTR(SEMCONV_CUDA_ORPHAN), true);
     devices_add_ends(&c->devices, record, span);
     if (c->join.gpu_counted && record->kind == ACTIVITY_KERNEL)
         gpu_counted_put(c->join.gpu_counted, record->correlation_id, span);

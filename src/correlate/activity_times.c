@@ -3,6 +3,7 @@
 #include "base/accounting/counters.h"
 #include "base/log/log.h"
 #include "correlate/state.h"
+#include "model/semconv.h"
 
 bool activity_times_capture_slept(void)
 {
@@ -91,12 +92,12 @@ void activity_times_mark(struct span *span, const struct activity_record *record
 {
     span->end_ns = record->start_ns + 1;
     if (are_unknown) {
-        span_attr_bool(span, ATTR("cuda.time_unknown"), true);
+        span_attr_bool(span, ATTR(SEMCONV_CUDA_TIME_UNKNOWN), true);
         counter_add(COUNTER_graph_times_unknown, 1);
     } else if (activity_is_instant(record)) {
-        span_attr_bool(span, ATTR("cuda.instant"), true);
+        span_attr_bool(span, ATTR(SEMCONV_CUDA_INSTANT), true);
     } else {
-        span_attr_bool(span, ATTR("cuda.zero_length"), true);
+        span_attr_bool(span, ATTR(SEMCONV_CUDA_ZERO_LENGTH), true);
         counter_add(COUNTER_zero_length, 1);
     }
 }

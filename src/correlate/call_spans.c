@@ -15,6 +15,7 @@
 #include "correlate/step_spans.h"
 #include "correlate/thread_events.h"
 #include "correlate/totals/allocations.h"
+#include "model/semconv.h"
 
 #include <string.h>
 
@@ -102,15 +103,15 @@ static void put_object_name(struct correlate *c, enum named_object kind, const s
 {
     struct span *span = &c->span;
     bool is_stream = kind == NAMED_STREAM;
-    uint64_t handle = handle_in(span, is_stream ? "cuda.arg.stream" : "cuda.arg.event");
+    uint64_t handle = handle_in(span, is_stream ? SEMCONV_CUDA_ARG_STREAM : SEMCONV_CUDA_ARG_EVENT);
     uint32_t index = named_objects_find(&c->objects, kind, handle);
     const char *text = named_objects_text(&c->objects, index);
     if (!text)
         return;
     if (is_stream)
-        span_attr_string(span, ATTR("cuda.stream.name"), text);
+        span_attr_string(span, ATTR(SEMCONV_CUDA_STREAM_NAME), text);
     else
-        span_attr_string(span, ATTR("cuda.event.name"), text);
+        span_attr_string(span, ATTR(SEMCONV_CUDA_EVENT_NAME), text);
     struct pending_call *pending = pending_find(c->pending, call->correlation_id, call->start_ns);
     if (pending && is_stream)
         pending->flags |= index << PENDING_STREAM_SHIFT;
@@ -132,7 +133,7 @@ __attribute__((noinline)) static bool makes_device_graph(const struct call_recor
         if (!(call->present >> i & 1))
             continue;
         const struct call_param *param = &call_params[info->param + i];
-        if (strcmp(call_param_keys[param->key].name, "cuda.arg.flags") == 0)
+        if (strcmp(call_param_keys[param->key].name, SEMCONV_CUDA_ARG_FLAGS) == 0)
             return (*value & GRAPH_DEVICE_LAUNCH) != 0;
         if (param->type == PARAM_STRING || param->type == PARAM_DIM3)
             return false; /* no such call has these */
@@ -213,9 +214,9 @@ static void put_lasting(struct correlate *c, const struct thread_info *thread, c
     struct span *span = &c->span;
     span->name = call_name(info);
     span->name_len = (uint32_t)strlen(span->name);
-    span_attr_string(span, ATTR("cuda.api"), call->head.domain == CALL_RUNTIME ? "runtime" : "driver");
+    span_attr_string(span, ATTR(SEMCONV_CUDA_API), call->head.domain == CALL_RUNTIME ? "runtime" : "driver");
     spans_put_thread(c, span, thread);
-    span_attr_int(span, ATTR("cuda.context.id"), call->context_id);
+    span_attr_int(span, ATTR(SEMCONV_CUDA_CONTEXT_ID), call->context_id);
     spans_put_context_name(c, span, call->context_id);
     if (is_repeated)
         attributes_of_call(span, info, call);
@@ -247,12 +248,12 @@ static void describe(struct correlate *c, const struct thread_info *thread, cons
     bool is_repeated = repeats_itself(info, call);
     spans_put_below_parent(c, span, parent);
     (c->objects.count ? put_lasting : put_lasting_shared)(c, thread, info, call, is_repeated);
-    span_attr_int(span, ATTR("cuda.correlation.id"), call->correlation_id);
+    span_attr_int(span, ATTR(SEMCONV_CUDA_CORRELATION_ID), call->correlation_id);
     if (!is_repeated)
         attributes_of_call(span, info, call);
     if (call->result != 0) {
         spans_put_error(span, (enum call_domain)call->head.domain, call->result);
-        span_attr_int(span, ATTR("cuda.error.code"), call->result);
+        span_attr_int(span, ATTR(SEMCONV_CUDA_ERROR_CODE), call->result);
     }
 }
 
@@ -371,9 +372,9 @@ void call_spans_resource(struct correlate *c, const struct thread_info *thread,
     case DOMAIN_MODULE_LOADED:
         event.name = "cuda.module.loaded";
         event.attrs[0] =
-            (struct span_attr){.key = ATTR("cuda.module.id"), .type = ATTR_INT, .i = resource->id};
-        event.attrs[1] =
-            (struct span_attr){.key = ATTR("cuda.module.bytes"), .type = ATTR_INT, .i = resource->bytes};
+            (struct span_attr){.key = ATTR(SEMCONV_CUDA_MODULE_ID), .type = ATTR_INT, .i = resource->id};
+        event.attrs[1] = (struct span_attr){
+            .key = ATTR(SEMCONV_CUDA_MODULE_BYTES), .type = ATTR_INT, .i = resource->bytes};
         event.attr_count = 2;
         break;
     case DOMAIN_CONTEXT_MADE:
@@ -383,7 +384,7 @@ void call_spans_resource(struct correlate *c, const struct thread_info *thread,
         if (resource->head.cbid == DOMAIN_CONTEXT_GONE)
             named_objects_forget(&c->objects, NAMED_CONTEXT, resource->handle); /* CUDA reuses the handle */
         event.attrs[0] = (struct span_attr){
-            .key = ATTR("cuda.context.handle"), .type = ATTR_POINTER, .i = (int64_t)resource->handle};
+            .key = ATTR(SEMCONV_CUDA_CONTEXT_HANDLE), .type = ATTR_POINTER, .i = (int64_t)resource->handle};
         event.attr_count = 1;
         break;
     default:

@@ -7,6 +7,7 @@
 #include "correlate/spans.h"
 #include "correlate/state.h"
 #include "correlate/step_spans.h"
+#include "model/semconv.h"
 
 /* The collectives of one kernel. */
 struct carried {
@@ -221,23 +222,23 @@ static void put_identity(struct span *span, const struct carried *carried)
 {
     const struct collective *first = carried->first;
     if (carried->communicator)
-        span_attr_pointer(span, ATTR("cuda.collective.communicator"), carried->communicator);
+        span_attr_pointer(span, ATTR(SEMCONV_CUDA_COLLECTIVE_COMMUNICATOR), carried->communicator);
     if (!first)
         return;
     if (first->has & COLLECTIVE_HAS_ORDINAL) {
-        span_attr_int(span, ATTR("cuda.collective.ordinal"), (int64_t)first->ordinal);
-        span_attr_pointer(span, ATTR("cuda.collective.key"), key_of(carried));
+        span_attr_int(span, ATTR(SEMCONV_CUDA_COLLECTIVE_ORDINAL), (int64_t)first->ordinal);
+        span_attr_pointer(span, ATTR(SEMCONV_CUDA_COLLECTIVE_KEY), key_of(carried));
     }
     if (first->has & COLLECTIVE_HAS_RANKS)
-        span_attr_int(span, ATTR("cuda.collective.ranks"), first->ranks);
+        span_attr_int(span, ATTR(SEMCONV_CUDA_COLLECTIVE_RANKS), first->ranks);
     if (first->has & COLLECTIVE_HAS_RANK)
-        span_attr_int(span, ATTR("cuda.collective.rank"), first->rank);
+        span_attr_int(span, ATTR(SEMCONV_CUDA_COLLECTIVE_RANK), first->rank);
     if (first->has & COLLECTIVE_HAS_PEER && carried->has_one_peer)
-        span_attr_int(span, ATTR("cuda.collective.peer"), first->peer);
+        span_attr_int(span, ATTR(SEMCONV_CUDA_COLLECTIVE_PEER), first->peer);
     if (first->has & COLLECTIVE_HAS_ROOT)
-        span_attr_int(span, ATTR("cuda.collective.root"), first->root);
+        span_attr_int(span, ATTR(SEMCONV_CUDA_COLLECTIVE_ROOT), first->root);
     if (carried->count > 1)
-        span_attr_int(span, ATTR("cuda.collective.grouped"), carried->count);
+        span_attr_int(span, ATTR(SEMCONV_CUDA_COLLECTIVE_GROUPED), carried->count);
 }
 
 static void put_bytes(struct span *span, const struct carried *carried)
@@ -245,10 +246,10 @@ static void put_bytes(struct span *span, const struct carried *carried)
     double seconds = (double)(span->end_ns - span->start_ns) / NS_PER_SECOND;
     if (!carried->first || !carried->knows_bytes)
         return;
-    span_attr_int(span, ATTR("cuda.collective.bytes"), (int64_t)carried->bytes);
-    put_double(span, ATTR("cuda.collective.algbw"), (double)carried->bytes / seconds);
+    span_attr_int(span, ATTR(SEMCONV_CUDA_COLLECTIVE_BYTES), (int64_t)carried->bytes);
+    put_double(span, ATTR(SEMCONV_CUDA_COLLECTIVE_ALGBW), (double)carried->bytes / seconds);
     if (ranks_of(carried->first) || collective_is_p2p(carried->operation))
-        put_double(span, ATTR("cuda.collective.busbw"), carried->bus_bytes / seconds);
+        put_double(span, ATTR(SEMCONV_CUDA_COLLECTIVE_BUSBW), carried->bus_bytes / seconds);
 }
 
 static const char *reduction_name(int32_t number)
@@ -266,13 +267,13 @@ static void put_how(const struct correlate *c, struct span *span, const struct c
     const char *algorithm = collectives_word(c->collectives, first->algorithm);
     const char *protocol = collectives_word(c->collectives, first->protocol);
     if (first->has & COLLECTIVE_HAS_REDUCTION)
-        span_attr_string(span, ATTR("cuda.collective.reduction"), reduction_name(first->reduction));
+        span_attr_string(span, ATTR(SEMCONV_CUDA_COLLECTIVE_REDUCTION), reduction_name(first->reduction));
     if (datatype)
-        span_attr_string(span, ATTR("cuda.collective.datatype"), datatype);
+        span_attr_string(span, ATTR(SEMCONV_CUDA_COLLECTIVE_DATATYPE), datatype);
     if (algorithm)
-        span_attr_string(span, ATTR("cuda.collective.algorithm"), algorithm);
+        span_attr_string(span, ATTR(SEMCONV_CUDA_COLLECTIVE_ALGORITHM), algorithm);
     if (protocol)
-        span_attr_string(span, ATTR("cuda.collective.protocol"), protocol);
+        span_attr_string(span, ATTR(SEMCONV_CUDA_COLLECTIVE_PROTOCOL), protocol);
 }
 
 static const char *source_of(const struct carried *carried)
@@ -306,15 +307,15 @@ static void emit(struct correlate *c, const struct activity_record *record, cons
     span->resource = c->span.resource;
     span->name = collective_name(carried->operation);
     span->name_len = (uint32_t)strlen(span->name);
-    span_attr_string(span, ATTR("cuda.activity"), "collective");
-    span_attr_int(span, ATTR("cuda.context.id"), record->context_id);
-    span_attr_int(span, ATTR("cuda.stream.id"), record->stream_id);
+    span_attr_string(span, ATTR(SEMCONV_CUDA_ACTIVITY), "collective");
+    span_attr_int(span, ATTR(SEMCONV_CUDA_CONTEXT_ID), record->context_id);
+    span_attr_int(span, ATTR(SEMCONV_CUDA_STREAM_ID), record->stream_id);
     if (text)
-        span_attr_string(span, ATTR("cuda.collective.operation"), text);
+        span_attr_string(span, ATTR(SEMCONV_CUDA_COLLECTIVE_OPERATION), text);
     put_identity(span, carried);
     put_bytes(span, carried);
     put_how(c, span, carried);
-    span_attr_string(span, ATTR("cuda.collective.source"), source_of(carried));
+    span_attr_string(span, ATTR(SEMCONV_CUDA_COLLECTIVE_SOURCE), source_of(carried));
     if (!step_spans_emit_work(c, step, span, is_wanted(c, step, carried), 0))
         return;
     counter_add_alone(COUNTER_collectives, 1);

@@ -7,6 +7,7 @@
 #include "correlate/state.h"
 #include "correlate/totals/step_stats.h"
 #include "correlate/totals/summaries.h"
+#include "model/semconv.h"
 
 #include <string.h>
 
@@ -70,7 +71,7 @@ static void send_summary(struct correlate *c, struct summary *summary)
                         summary->trace_state);
         span->name = SUMMARY_NAME;
         span->name_len = strlen(SUMMARY_NAME);
-        span_attr_int(span, ATTR("cuda.summary.number"), summary->number);
+        span_attr_int(span, ATTR(SEMCONV_CUDA_SUMMARY_NUMBER), summary->number);
         counting_put_error(c, totals);
         counter_add_alone(COUNTER_summaries, 1);
         counting_emit(c, account, c->ended.events, SPAN_EVENTS_MAX);

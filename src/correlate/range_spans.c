@@ -7,6 +7,7 @@
 #include "correlate/spans.h"
 #include "correlate/state.h"
 #include "correlate/step_spans.h"
+#include "model/semconv.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -21,10 +22,10 @@ static void emit_range(struct correlate *c, const struct range *range, struct ac
     spans_put_below_parent(c, span, &range->parent);
     span->name = range->start.text;
     span->name_len = range->start.name_bytes;
-    span_attr_string(span, ATTR("cuda.range"), range->start.flags & RANGE_ON_THREAD ? "range" : "span");
+    span_attr_string(span, ATTR(SEMCONV_CUDA_RANGE), range->start.flags & RANGE_ON_THREAD ? "range" : "span");
     spans_put_thread(c, span, &range->thread);
     if (!end)
-        span_attr_bool(span, ATTR("cuda.range.unended"), true);
+        span_attr_bool(span, ATTR(SEMCONV_CUDA_RANGE_UNENDED), true);
     span->attrs_dropped = range->start.attrs_dropped;
     ranges_attributes(span, &range->start, c->ranges.keys, &keys);
     if (end) {
@@ -136,9 +137,9 @@ void range_spans_mark(struct correlate *c, const struct thread_info *thread,
     spans_put_below_parent(c, span, parent);
     span->name = record->text;
     span->name_len = record->name_bytes;
-    span_attr_string(span, ATTR("cuda.range"), "mark");
+    span_attr_string(span, ATTR(SEMCONV_CUDA_RANGE), "mark");
     spans_put_thread(c, span, thread);
-    span_attr_bool(span, ATTR("cuda.instant"), true);
+    span_attr_bool(span, ATTR(SEMCONV_CUDA_INSTANT), true);
     ranges_attributes(span, record, c->ranges.keys, &keys);
     session_spans_cover(c, parent, span->start_ns, span->end_ns);
     step_spans_emit(c, step, span, parent->account);

@@ -8,6 +8,7 @@
 #include "correlate/state.h"
 #include "correlate/step_spans.h"
 #include "correlate/totals/step_stats.h"
+#include "model/semconv.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -42,7 +43,7 @@ static struct span_link link_to(const uint8_t trace_id[16], const uint8_t span_i
     memcpy(link.trace_id, trace_id, 16);
     memcpy(link.span_id, span_id, 8);
     link.attr = (struct span_attr){
-        .key = ATTR("cuda.link"), .type = ATTR_STRING, .len = (uint32_t)strlen(what), .s = what};
+        .key = ATTR(SEMCONV_CUDA_LINK), .type = ATTR_STRING, .len = (uint32_t)strlen(what), .s = what};
     return link;
 }
 
@@ -86,7 +87,7 @@ static uint64_t put_backlog(struct correlate *c, struct span *span)
     if (!c->ended.is_of_step ||
         !steps_gpu_ready(&c->sessions.steps, c->ended.step_index, c->options.slept_between, &ready_ns))
         return 0;
-    span_attr_int(span, ATTR("cuda.step.gpu_backlog"),
+    span_attr_int(span, ATTR(SEMCONV_CUDA_STEP_GPU_BACKLOG),
                   ready_ns > span->start_ns ? (int64_t)(ready_ns - span->start_ns) : 0);
     return ready_ns;
 }
@@ -103,9 +104,10 @@ static void put_parts(struct correlate *c, const struct account *account, struct
     struct measured_step parts;
     if (!step_stats_close(c->step_stats, account->measured, &end, &parts))
         return;
-    span_attr_int(span, ATTR("cuda.step.compute_time"), (int64_t)parts.parts_ns[STEP_COMPUTE]);
-    span_attr_int(span, ATTR("cuda.step.exposed_time"), (int64_t)parts.parts_ns[STEP_EXPOSED_COMMUNICATION]);
-    span_attr_int(span, ATTR("cuda.step.copy_time"), (int64_t)parts.parts_ns[STEP_COPIES]);
+    span_attr_int(span, ATTR(SEMCONV_CUDA_STEP_COMPUTE_TIME), (int64_t)parts.parts_ns[STEP_COMPUTE]);
+    span_attr_int(span, ATTR(SEMCONV_CUDA_STEP_EXPOSED_TIME),
+                  (int64_t)parts.parts_ns[STEP_EXPOSED_COMMUNICATION]);
+    span_attr_int(span, ATTR(SEMCONV_CUDA_STEP_COPY_TIME), (int64_t)parts.parts_ns[STEP_COPIES]);
 }
 
 /* The session covers the work that counts for it, also GPU work after its last call. */
@@ -124,7 +126,7 @@ static void emit_session(struct correlate *c, struct account *account, struct sp
     if (account->measured)
         put_parts(c, account, span, ready_ns);
     if (account->left_out)
-        span_attr_int(span, ATTR("cuda.step.left_out"), account->left_out);
+        span_attr_int(span, ATTR(SEMCONV_CUDA_STEP_LEFT_OUT), account->left_out);
     counting_put_error(c, &account->totals);
     counting_emit(c, account, events, SPAN_EVENTS_MAX);
 }

@@ -3,6 +3,7 @@
 #include "base/accounting/counters.h"
 #include "correlate/state.h"
 #include "correlate/trace/tracestates.h"
+#include "model/semconv.h"
 
 void spans_emit(struct correlate *c, const struct span *span)
 {
@@ -27,9 +28,9 @@ void spans_put_below_parent(const struct correlate *c, struct span *span, const 
 void spans_put_thread(const struct correlate *c, struct span *span, const struct thread_info *thread)
 {
     const char *named = named_objects_text_of(&c->objects, NAMED_THREAD, thread->tid);
-    span_attr_int(span, ATTR("thread.id"), (int64_t)thread->tid);
+    span_attr_int(span, ATTR(SEMCONV_THREAD_ID), (int64_t)thread->tid);
     if (named || *thread->name)
-        span_attr_string(span, ATTR("thread.name"), named ? named : thread->name);
+        span_attr_string(span, ATTR(SEMCONV_THREAD_NAME), named ? named : thread->name);
 }
 
 void spans_put_error(struct span *span, enum call_domain domain, int32_t result)
@@ -37,7 +38,7 @@ void spans_put_error(struct span *span, enum call_domain domain, int32_t result)
     const char *name = call_result_name(domain, result);
     span->status = SPAN_STATUS_ERROR;
     span->status_message = name;
-    span_attr_string(span, ATTR("error.type"), name ? name : "_OTHER");
+    span_attr_string(span, ATTR(SEMCONV_ERROR_TYPE), name ? name : "_OTHER");
 }
 
 void spans_put_context_name(const struct correlate *c, struct span *span, uint32_t context_id)
@@ -47,5 +48,5 @@ void spans_put_context_name(const struct correlate *c, struct span *span, uint32
     uint64_t handle = devices_handle(&c->devices, context_id);
     const char *name = named_objects_text_of(&c->objects, NAMED_CONTEXT, handle);
     if (name)
-        span_attr_string(span, ATTR("cuda.context.name"), name);
+        span_attr_string(span, ATTR(SEMCONV_CUDA_CONTEXT_NAME), name);
 }

@@ -25,11 +25,6 @@ enum collective_operation {
 
 #define NCCL_DOMAIN "NCCL" /* of NVTX */
 
-/* Keys that capture adds to NCCL's NVTX ranges. */
-#define COLLECTIVE_ORDINAL "cuda.collective.ordinal"
-#define COLLECTIVE_RANKS   "cuda.collective.ranks"
-#define COLLECTIVE_RANK    "cuda.collective.rank"
-
 /* Keys of the marks of NCCL's profiler plugin, which become no event or span. They are short, because the
  * program's thread copies them. The first one marks them. */
 #define NCCL_MARK              "nccl"

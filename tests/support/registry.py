@@ -7,13 +7,16 @@ they cannot write spans that the agent never would.
 
 import json
 import re
+import sys
 from collections import Counter
 from pathlib import Path
 
 from otlp_sink import fields
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "src/model/attributes.yaml"
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tools"))
+
+import attribute_registry  # noqa: E402
+
 OURS = ("cuda.", "cuspan.", "hw.")  # names below these must be known
 TYPES = {"stringValue": "string", "intValue": "int", "doubleValue": "double", "boolValue": "boolean"}
 FORMATS = {"hex": re.compile("0x(0|[1-9a-f][0-9a-f]*)"),
@@ -27,23 +30,6 @@ TOGETHER = {
     "cuda.step.number": ("cuda.step.kind", "cuda.step.source"),
     "cuda.step.gpu_backlog": ("cuda.step.number", "cuda.session.end_reason"),
 }
-
-
-def read_page(path=PAGE):
-    """{group: {name: {"type": ..., ...}}}. Each entry is `- id:` and lines of `key: value`, so no library is needed."""
-    groups, group, entry = {}, None, None
-    for line in path.read_text(encoding="utf-8").splitlines():
-        found = re.match(r"( *)(- )?(\w+): ?(.*)", line)
-        if not found or line.startswith("#"):
-            continue
-        depth, starts, key, value = len(found[1]), found[2], found[3], found[4].strip('"')
-        if starts and depth == 2:
-            group, entry = groups.setdefault(value, {}), None
-        elif starts:
-            entry = group.setdefault(value, {})
-        elif entry is not None and value:
-            entry[key] = value
-    return groups
 
 
 def type_of(value):
@@ -90,7 +76,7 @@ def documents_in(data):
 
 class Registry:
     def __init__(self):
-        groups = read_page()
+        groups = attribute_registry.read()
         self.spans, self.resources = groups["cuspan.span"], groups["cuspan.resource"]
 
     def entry(self, name, known):

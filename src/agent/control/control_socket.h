@@ -23,7 +23,7 @@ struct control_verb {
     control_answer_fn *answer;
 };
 
-/* What the socket will serve; the table stays valid. Before it opens. */
+/* Sets the verbs; the table stays valid. Called before the socket opens. */
 void control_socket_serve(const struct control_verb *verbs, size_t count);
 
 /* Creates the socket and starts the thread. Call once. `folder` NULL: the user's runtime directory, else one

@@ -11,6 +11,7 @@
 #include "correlate/trace/sampler.h"
 #include "export/compress/zstd_frame.h"
 #include "export/delivery/last_error.h"
+#include "model/semconv.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -66,7 +67,7 @@ static void set_failure(struct span *span, const char *type)
 {
     span->status = SPAN_STATUS_ERROR;
     span->status_message = type;
-    span_attr_string(span, ATTR("error.type"), type);
+    span_attr_string(span, ATTR(SEMCONV_ERROR_TYPE), type);
 }
 
 static void make_span(const struct root *root, const char *name, struct span *span)
@@ -86,7 +87,7 @@ static void make_span(const struct root *root, const char *name, struct span *sp
         set_failure(span, signal_name(WTERMSIG(root->wait_status)));
         return;
     }
-    span_attr_int(span, ATTR("process.exit.code"), WEXITSTATUS(root->wait_status));
+    span_attr_int(span, ATTR(SEMCONV_PROCESS_EXIT_CODE), WEXITSTATUS(root->wait_status));
     if (WEXITSTATUS(root->wait_status) != 0)
         set_failure(span, "exit_status");
 }

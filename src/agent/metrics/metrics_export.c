@@ -7,6 +7,7 @@
 #include "capture/hardware/nvml.h"
 #include "capture/hardware/pm_sampling.h"
 #include "export/delivery/operations.h"
+#include "model/semconv.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,10 +19,10 @@
 #define EXPORTER_NAME_BYTES (EXPORTER_TYPE_BYTES + 8)
 #define SUMS_MAX            2048 /* for delta temporality; a power of two */
 
-static const struct attr_key key_hw_id = ATTR_KEY("hw.id");
+static const struct attr_key key_hw_id = ATTR_KEY(SEMCONV_HW_ID);
 static const struct attr_key key_component_type = ATTR_KEY("otel.component.type");
 static const struct attr_key key_component_name = ATTR_KEY("otel.component.name");
-static const struct attr_key key_error_type = ATTR_KEY("error.type");
+static const struct attr_key key_error_type = ATTR_KEY(SEMCONV_ERROR_TYPE);
 
 /* The value of a sum at the last export. */
 struct sum_before {
@@ -163,7 +164,7 @@ static void put_device(const struct metrics *m, struct metric_point *point, uint
     const char *id = correlate_device_id(m->correlate, device);
     if (*id)
         put_text(point, &key_hw_id, id);
-    put(point, (struct span_attr){.key = ATTR("cuda.device.id"), .type = ATTR_INT, .i = device});
+    put(point, (struct span_attr){.key = ATTR(SEMCONV_CUDA_DEVICE_ID), .type = ATTR_INT, .i = device});
 }
 
 /* The increase since the last export. If the table of last values is full, it is 0, because exporting the
@@ -241,7 +242,7 @@ static void add_copies(struct metrics *m, enum metric metric, uint32_t device,
         else if (copies->sum.count)
             point = add_sum(m, metric, device << 8 | kind, copies->bytes);
         put_device(m, point, device);
-        put_text(point, ATTR("cuda.memcpy.kind"), copy_kind_name(kind));
+        put_text(point, ATTR(SEMCONV_CUDA_MEMCPY_KIND), copy_kind_name(kind));
     }
 }
 
@@ -279,7 +280,7 @@ static void add_memory(struct metrics *m, uint32_t device, const struct memory_u
     point->i = metric == METRIC_MEMORY_LIVE ? use->live : use->peak;
     if (kind != MEMORY_PINNED)
         put_device(m, point, device);
-    put_text(point, ATTR("cuda.memory.kind"), memory_kind_name(kind));
+    put_text(point, ATTR(SEMCONV_CUDA_MEMORY_KIND), memory_kind_name(kind));
 }
 
 static void add_all_memory(struct metrics *m, const struct live_stats *figures, enum metric metric)
@@ -293,8 +294,9 @@ static void add_all_memory(struct metrics *m, const struct live_stats *figures, 
 static void put_step(struct metric_point *point, const struct step_times *steps, unsigned kind)
 {
     if (steps->rank >= 0)
-        put(point, (struct span_attr){.key = ATTR("cuda.process.rank"), .type = ATTR_INT, .i = steps->rank});
-    put_text(point, ATTR("cuda.step.kind"), step_kind_name((uint8_t)kind));
+        put(point,
+            (struct span_attr){.key = ATTR(SEMCONV_CUDA_PROCESS_RANK), .type = ATTR_INT, .i = steps->rank});
+    put_text(point, ATTR(SEMCONV_CUDA_STEP_KIND), step_kind_name((uint8_t)kind));
 }
 
 static void add_step_durations(struct metrics *m, const struct step_times *steps)
@@ -304,7 +306,7 @@ static void add_step_durations(struct metrics *m, const struct step_times *steps
             struct metric_point *point =
                 add_histogram(m, METRIC_STEP_DURATION, steps->durations[kind][source]);
             put_step(point, steps, kind);
-            put_text(point, ATTR("cuda.step.source"), step_source_name((uint8_t)source));
+            put_text(point, ATTR(SEMCONV_CUDA_STEP_SOURCE), step_source_name((uint8_t)source));
         }
     }
 }
@@ -515,13 +517,13 @@ static void put_hardware(struct metric_point *point, const struct gpu_hardware *
 {
     put_text(point, &key_hw_id, gpu->id);
     if (*gpu->name) {
-        put_text(point, ATTR("hw.name"), gpu->name);
-        put_text(point, ATTR("hw.model"), gpu->name);
+        put_text(point, ATTR(SEMCONV_HW_NAME), gpu->name);
+        put_text(point, ATTR(SEMCONV_HW_MODEL), gpu->name);
     }
-    put_text(point, ATTR("hw.vendor"), "NVIDIA");
+    put_text(point, ATTR(SEMCONV_HW_VENDOR), "NVIDIA");
     /* Metrics that are common to all hardware have the type. */
     if (metric == METRIC_HW_TEMPERATURE || metric == METRIC_HW_POWER || metric == METRIC_HW_ENERGY)
-        put_text(point, ATTR("hw.type"), "gpu");
+        put_text(point, ATTR(SEMCONV_HW_TYPE), "gpu");
 }
 
 static void add_gpu(struct metrics *m, enum metric metric, const struct gpu_hardware *gpu)

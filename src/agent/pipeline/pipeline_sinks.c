@@ -11,6 +11,7 @@
 #include "correlate/trace/devices.h"
 #include "capture/cupti/selection.h"
 #include "capture/sleep_control.h"
+#include "model/semconv.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -124,8 +125,8 @@ static void recorder_device(const struct activity_record *activity)
     struct resource device = {0};
     uint32_t number;
     if (devices_describe(activity, &number, &device) == STATUS_OK && device_links_add(&device) == STATUS_OK &&
-        resource_find(&device, "cuda.device.uuid"))
-        recorder_known_links(resource_find(&device, "cuda.device.uuid"));
+        resource_find(&device, SEMCONV_CUDA_DEVICE_UUID))
+        recorder_known_links(resource_find(&device, SEMCONV_CUDA_DEVICE_UUID));
     resource_deinit(&device);
 }
 

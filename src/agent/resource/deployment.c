@@ -2,6 +2,7 @@
 
 #include "base/files.h"
 #include "base/process/variables.h"
+#include "model/semconv.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -73,22 +74,22 @@ static void add_rank(struct resource *resource, const struct deployment *from, e
     }
     if (found.rank < 0)
         return;
-    resource_add_int(resource, "cuda.process.rank", found.rank, status);
-    resource_add_int(resource, "cuda.process.local_rank", found.local_rank, status);
-    resource_add_int(resource, "cuda.process.world_size", found.size, status);
+    resource_add_int(resource, SEMCONV_CUDA_PROCESS_RANK, found.rank, status);
+    resource_add_int(resource, SEMCONV_CUDA_PROCESS_LOCAL_RANK, found.local_rank, status);
+    resource_add_int(resource, SEMCONV_CUDA_PROCESS_WORLD_SIZE, found.size, status);
 }
 
 static void add_slurm(struct resource *resource, const struct deployment *from, enum status *status)
 {
     static const struct {
         const char *key, *variable;
-    } facts[] = {{"slurm.job.id", "SLURM_JOB_ID"},
-                 {"slurm.job.name", "SLURM_JOB_NAME"},
-                 {"slurm.array.job.id", "SLURM_ARRAY_JOB_ID"},
-                 {"slurm.array.task.id", "SLURM_ARRAY_TASK_ID"},
-                 {"slurm.step.id", "SLURM_STEP_ID"},
-                 {"slurm.node.name", "SLURMD_NODENAME"},
-                 {"slurm.cluster.name", "SLURM_CLUSTER_NAME"}};
+    } facts[] = {{SEMCONV_SLURM_JOB_ID, "SLURM_JOB_ID"},
+                 {SEMCONV_SLURM_JOB_NAME, "SLURM_JOB_NAME"},
+                 {SEMCONV_SLURM_ARRAY_JOB_ID, "SLURM_ARRAY_JOB_ID"},
+                 {SEMCONV_SLURM_ARRAY_TASK_ID, "SLURM_ARRAY_TASK_ID"},
+                 {SEMCONV_SLURM_STEP_ID, "SLURM_STEP_ID"},
+                 {SEMCONV_SLURM_NODE_NAME, "SLURMD_NODENAME"},
+                 {SEMCONV_SLURM_CLUSTER_NAME, "SLURM_CLUSTER_NAME"}};
     if (number_of(from, "SLURM_JOB_ID") < 0)
         return;
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
@@ -171,8 +172,8 @@ static void add_container(struct resource *resource, const struct deployment *fr
     read_lines(from, "/proc/self/cgroup", read_group, id, uid);
     if (!*id || !*uid)
         read_lines(from, "/proc/self/mountinfo", read_mount, id, uid);
-    resource_add_string(resource, "container.id", id, status);
-    resource_add_string(resource, "k8s.pod.uid", uid, status);
+    resource_add_string(resource, SEMCONV_CONTAINER_ID, id, status);
+    resource_add_string(resource, SEMCONV_K8S_POD_UID, uid, status);
 }
 
 /* Reads the first line of the file; "" if there is none. */
@@ -204,12 +205,14 @@ static void add_handed_on(struct resource *resource, const struct deployment *fr
     static const struct {
         const char *key, *variables[4];
     } facts[] = {
-        {"k8s.pod.name", {"K8S_POD_NAME", "OTEL_RESOURCE_ATTRIBUTES_POD_NAME", "POD_NAME", "MY_POD_NAME"}},
-        {"k8s.pod.uid", {"K8S_POD_UID", "OTEL_RESOURCE_ATTRIBUTES_POD_UID", "POD_UID", "MY_POD_UID"}},
-        {"k8s.namespace.name", {"K8S_NAMESPACE_NAME", "K8S_NAMESPACE", "POD_NAMESPACE", "MY_POD_NAMESPACE"}},
-        {"k8s.node.name",
+        {SEMCONV_K8S_POD_NAME,
+         {"K8S_POD_NAME", "OTEL_RESOURCE_ATTRIBUTES_POD_NAME", "POD_NAME", "MY_POD_NAME"}},
+        {SEMCONV_K8S_POD_UID, {"K8S_POD_UID", "OTEL_RESOURCE_ATTRIBUTES_POD_UID", "POD_UID", "MY_POD_UID"}},
+        {SEMCONV_K8S_NAMESPACE_NAME,
+         {"K8S_NAMESPACE_NAME", "K8S_NAMESPACE", "POD_NAMESPACE", "MY_POD_NAMESPACE"}},
+        {SEMCONV_K8S_NODE_NAME,
          {"K8S_NODE_NAME", "OTEL_RESOURCE_ATTRIBUTES_NODE_NAME", "NODE_NAME", "MY_NODE_NAME"}},
-        {"k8s.container.name", {"K8S_CONTAINER_NAME"}}}; /* from deploy/kubernetes */
+        {SEMCONV_K8S_CONTAINER_NAME, {"K8S_CONTAINER_NAME"}}}; /* from deploy/kubernetes */
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
         for (size_t j = 0; j < sizeof facts->variables / sizeof *facts->variables && facts[i].variables[j];
              j++)
@@ -222,10 +225,10 @@ static void add_pod(struct resource *resource, const struct deployment *from, en
     if (!from->getenv("KUBERNETES_SERVICE_HOST"))
         return;
     read_first_line(from, TOKEN_FOLDER "/namespace", line);
-    resource_add_string(resource, "k8s.namespace.name", line, status);
+    resource_add_string(resource, SEMCONV_K8S_NAMESPACE_NAME, line, status);
     add_handed_on(resource, from, status);
     if (hostname_is_pod_s(from))
-        resource_add_string(resource, "k8s.pod.name", from->getenv("HOSTNAME"), status);
+        resource_add_string(resource, SEMCONV_K8S_POD_NAME, from->getenv("HOSTNAME"), status);
 }
 
 enum status deployment_add(struct resource *resource, const struct deployment *from)

@@ -3,6 +3,7 @@
 #include "agent/resource/deployment.h"
 #include "agent/resource/host_address.h"
 #include "base/files.h"
+#include "model/semconv.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -136,7 +137,7 @@ static void add_service(struct resource *resource, const char *program, enum sta
     char service[300], id[37];
     uint8_t random[16];
     snprintf(service, sizeof service, "unknown_service:%.250s", program);
-    resource_add_string(resource, "service.name", service, status);
+    resource_add_string(resource, SEMCONV_SERVICE_NAME, service, status);
     if (getrandom(random, sizeof random, GRND_NONBLOCK) != sizeof random)
         return;
     random[6] = (uint8_t)((random[6] & 0x0f) | 0x40);
@@ -144,14 +145,14 @@ static void add_service(struct resource *resource, const char *program, enum sta
     char *to = id;
     for (unsigned i = 0; i < sizeof random; i++)
         to += sprintf(to, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", random[i]);
-    resource_add_string(resource, "service.instance.id", id, status);
+    resource_add_string(resource, SEMCONV_SERVICE_INSTANCE_ID, id, status);
 }
 
 static void add_process(struct resource *resource, enum status *status)
 {
-    resource_add_int(resource, "process.pid", getpid(), status);
-    resource_add_string(resource, "process.executable.path", executable_path(), status);
-    resource_add_string(resource, "process.executable.name", base_name(executable_path()), status);
+    resource_add_int(resource, SEMCONV_PROCESS_PID, getpid(), status);
+    resource_add_string(resource, SEMCONV_PROCESS_EXECUTABLE_PATH, executable_path(), status);
+    resource_add_string(resource, SEMCONV_PROCESS_EXECUTABLE_NAME, base_name(executable_path()), status);
 }
 
 /* host.id is always needed: without it, viewers take two processes of one host for two hosts. */
@@ -163,14 +164,14 @@ static void add_host(struct resource *resource, enum status *status)
     if (files_read_small("/etc/machine-id", text, sizeof text) <= 0)
         files_read_small("/proc/sys/kernel/random/boot_id", text, sizeof text);
     text[strcspn(text, "\n")] = 0;
-    resource_add_string(resource, "host.id", text, status);
-    resource_add_string(resource, "host.id", named ? system.nodename : "unknown", status);
+    resource_add_string(resource, SEMCONV_HOST_ID, text, status);
+    resource_add_string(resource, SEMCONV_HOST_ID, named ? system.nodename : "unknown", status);
     if (!named)
         return;
-    resource_add_string(resource, "host.name", system.nodename, status);
-    resource_add_string(resource, "host.arch", strcmp(system.machine, "x86_64") == 0 ? "amd64" : "arm64",
-                        status);
-    resource_add_string(resource, "os.type", "linux", status);
+    resource_add_string(resource, SEMCONV_HOST_NAME, system.nodename, status);
+    resource_add_string(resource, SEMCONV_HOST_ARCH,
+                        strcmp(system.machine, "x86_64") == 0 ? "amd64" : "arm64", status);
+    resource_add_string(resource, SEMCONV_OS_TYPE, "linux", status);
 }
 
 static void add_cuda(struct resource *resource, int driver_version, const char *cupti_version,
@@ -179,17 +180,17 @@ static void add_cuda(struct resource *resource, int driver_version, const char *
     char text[64];
     if (driver_version) {
         snprintf(text, sizeof text, "%d.%d", driver_version / 1000, driver_version % 1000 / 10);
-        resource_add_string(resource, "cuda.version", text, status);
+        resource_add_string(resource, SEMCONV_CUDA_VERSION, text, status);
     }
     files_read_small("/sys/module/nvidia/version", text, sizeof text);
     text[strcspn(text, "\n")] = 0;
-    resource_add_string(resource, "hw.driver_version", text, status);
-    resource_add_string(resource, "cuda.cupti.version", cupti_version, status);
+    resource_add_string(resource, SEMCONV_HW_DRIVER_VERSION, text, status);
+    resource_add_string(resource, SEMCONV_CUDA_CUPTI_VERSION, cupti_version, status);
 }
 
 enum status detect_device(struct resource *resource, const char *folder)
 {
-    const struct resource_attr *uuid = resource_find(resource, "cuda.device.uuid");
+    const struct resource_attr *uuid = resource_find(resource, SEMCONV_CUDA_DEVICE_UUID);
     DIR *gpus = uuid && uuid->type == RESOURCE_STRING ? files_open_folder(folder) : NULL;
     enum status status = STATUS_OK;
     struct dirent *gpu;
@@ -200,7 +201,7 @@ enum status detect_device(struct resource *resource, const char *folder)
             files_read_small(path, text, sizeof text) > 0 ? value_of(text, "GPU UUID:") : NULL;
         if (!found || strcmp(found, uuid->string) != 0)
             continue;
-        resource_add_string(resource, "cuda.device.pci.address", gpu->d_name, &status);
+        resource_add_string(resource, SEMCONV_CUDA_DEVICE_PCI_ADDRESS, gpu->d_name, &status);
         break;
     }
     if (gpus)
@@ -210,9 +211,9 @@ enum status detect_device(struct resource *resource, const char *folder)
 
 static void add_telemetry(struct resource *resource, enum status *status)
 {
-    resource_add_string(resource, "telemetry.sdk.name", "cuspan", status);
-    resource_add_string(resource, "telemetry.sdk.language", "c", status);
-    resource_add_string(resource, "telemetry.sdk.version", CUSPAN_VERSION, status);
+    resource_add_string(resource, SEMCONV_TELEMETRY_SDK_NAME, "cuspan", status);
+    resource_add_string(resource, SEMCONV_TELEMETRY_SDK_LANGUAGE, "c", status);
+    resource_add_string(resource, SEMCONV_TELEMETRY_SDK_VERSION, CUSPAN_VERSION, status);
 }
 
 /* Jaeger assumes that spans without it, or with another one, are from hosts with other clocks, and moves
@@ -222,7 +223,7 @@ enum status detect_ip(struct resource *resource)
     char address[HOST_ADDRESS_BYTES];
     enum status status = STATUS_OK;
     host_address("", address);
-    resource_add_string(resource, "ip", address, &status);
+    resource_add_string(resource, SEMCONV_IP, address, &status);
     return status;
 }
 
@@ -242,7 +243,7 @@ enum status detect_command_resource(struct resource *resource, const char *progr
     enum status status = STATUS_OK;
     add_service(resource, program, &status);
     add_telemetry(resource, &status);
-    resource_add_int(resource, "process.pid", pid, &status);
+    resource_add_int(resource, SEMCONV_PROCESS_PID, pid, &status);
     add_host(resource, &status);
     add_cuda(resource, 0, NULL, &status);
     return status == STATUS_OK ? deployment_add(resource, &deployment_own) : status;

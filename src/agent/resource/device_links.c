@@ -3,6 +3,7 @@
 #include "agent/resource/detect.h"
 #include "base/files.h"
 #include "capture/hardware/nvml.h"
+#include "model/semconv.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,7 +66,7 @@ static void read_pcie(struct device_links *links)
 static bool may_have_c2c(const struct resource *device)
 {
 #ifdef __aarch64__
-    const struct resource_attr *major = resource_find(device, "cuda.device.compute_capability.major");
+    const struct resource_attr *major = resource_find(device, SEMCONV_CUDA_DEVICE_COMPUTE_CAPABILITY_MAJOR);
     return !major || major->integer >= GRACE_CAPABILITY;
 #else
     (void)device;
@@ -97,7 +98,7 @@ static struct device_links *learn(const struct resource *device, const char *uui
     *links = (struct device_links){.pcie_width = 0};
     snprintf(links->id, sizeof links->id, "%s", uuid);
     const struct resource_attr *address =
-        state.options.is_replay ? NULL : resource_find(device, "cuda.device.pci.address");
+        state.options.is_replay ? NULL : resource_find(device, SEMCONV_CUDA_DEVICE_PCI_ADDRESS);
     if (address && address->type == RESOURCE_STRING)
         links_address(address->string, links->address);
     if (*links->address && !may_have_c2c(device))
@@ -107,7 +108,7 @@ static struct device_links *learn(const struct resource *device, const char *uui
 
 enum status device_links_add(struct resource *device)
 {
-    const struct resource_attr *uuid = resource_find(device, "cuda.device.uuid");
+    const struct resource_attr *uuid = resource_find(device, SEMCONV_CUDA_DEVICE_UUID);
     if (!uuid || uuid->type != RESOURCE_STRING || strlen(uuid->string) >= HARDWARE_ID_BYTES)
         return STATUS_OK;
     enum status status = detect_device(device, state.options.gpus_folder);

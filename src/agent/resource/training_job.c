@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "correlate/trace/sampler.h"
+#include "model/semconv.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,8 +93,8 @@ static void find_rank(const struct deployment *from, struct step_rules *rules)
     struct resource found = {0};
     rules->rank = rules->world_size = -1;
     if (deployment_add(&found, from) == STATUS_OK) {
-        rules->rank = number_in(&found, "cuda.process.rank");
-        rules->world_size = number_in(&found, "cuda.process.world_size");
+        rules->rank = number_in(&found, SEMCONV_CUDA_PROCESS_RANK);
+        rules->world_size = number_in(&found, SEMCONV_CUDA_PROCESS_WORLD_SIZE);
     }
     resource_deinit(&found);
 }

@@ -1,5 +1,7 @@
 #include "capture/cupti/selection.h"
 
+#include "model/semconv.h"
+
 #include <string.h>
 
 static enum activity_detail level_of(const struct settings *settings)
@@ -73,8 +75,8 @@ static bool is_summed_field(const struct activity_field *field)
 {
     return field->detail == ACTIVITY_ALWAYS || field->role == ROLE_START || field->role == ROLE_END ||
            field->role == ROLE_CORRELATION || field->role == ROLE_DEVICE || field->role == ROLE_NAME ||
-           strcmp(field->key.name, "cuda.memcpy.bytes") == 0 ||
-           strcmp(field->key.name, "cuda.memset.bytes") == 0;
+           strcmp(field->key.name, SEMCONV_CUDA_MEMCPY_BYTES) == 0 ||
+           strcmp(field->key.name, SEMCONV_CUDA_MEMSET_BYTES) == 0;
 }
 
 uint64_t selection_fields(const struct settings *settings, uint16_t kind)

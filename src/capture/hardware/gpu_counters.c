@@ -8,6 +8,7 @@
 #include "abi/params.h"
 #include "capture/hardware/profiler.h"
 #include "capture/threads/thread_context.h"
+#include "model/semconv.h"
 
 #include <dlfcn.h>
 #include <fnmatch.h>
@@ -224,7 +225,7 @@ static cuda_stream_handle stream_of(enum call_domain domain, uint32_t cbid,
     for (uint8_t i = 0; i < info->param_count; i++) {
         const char *key = call_param_keys[call_params[info->param + i].key].name;
         const struct param_source *source = &param_sources[info->param + i];
-        if (strcmp(key, "cuda.arg.stream") != 0 && strcmp(key, "cuda.arg.hStream") != 0)
+        if (strcmp(key, SEMCONV_CUDA_ARG_STREAM) != 0 && strcmp(key, "cuda.arg.hStream") != 0)
             continue;
         const uint8_t *at = (const uint8_t *)data->functionParams + source->offset;
         if (source->how & PARAM_DEREF) {

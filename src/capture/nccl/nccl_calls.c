@@ -2,6 +2,7 @@
 
 #include "base/log/log.h"
 #include "model/span.h"
+#include "model/semconv.h"
 
 #include <string.h>
 
@@ -132,17 +133,17 @@ uint32_t nccl_note_call(const char *name, uint32_t name_bytes, const struct nccl
         return 0;
     const struct communicator *communicator = communicator_of(id, false);
     if (count_call(communicator, operation, values, &ordinal))
-        SET_INT(&attrs[used++], COLLECTIVE_ORDINAL, ordinal);
+        SET_INT(&attrs[used++], SEMCONV_CUDA_COLLECTIVE_ORDINAL, ordinal);
     nccl_collective_hook *hook = atomic_load_explicit(&nccl_on_collective, memory_order_relaxed);
     if (hook)
         tell(hook, communicator, operation, values);
     uint32_t ranks = communicator ? atomic_load_explicit(&communicator->ranks, memory_order_acquire) : 0;
     if (!ranks)
         return used;
-    SET_INT(&attrs[used++], COLLECTIVE_RANKS, ranks);
+    SET_INT(&attrs[used++], SEMCONV_CUDA_COLLECTIVE_RANKS, ranks);
     uint64_t local = atomic_load_explicit(&communicator->local_ranks, memory_order_relaxed);
     if ((local & (local - 1)) == 0) /* one rank in this process: it is this one */
-        SET_INT(&attrs[used++], COLLECTIVE_RANK,
+        SET_INT(&attrs[used++], SEMCONV_CUDA_COLLECTIVE_RANK,
                 atomic_load_explicit(&communicator->rank, memory_order_relaxed));
     return used;
 }

@@ -7,6 +7,7 @@
 #include "capture/nvtx/nvtx_names.h"
 #include "capture/nvtx/nvtx_payload.h"
 #include "model/span.h"
+#include "model/semconv.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -129,7 +130,7 @@ static void begin_event(struct event *event, domain_handle domain)
     event->text.attrs = event->attrs;
     if (event->text.domain < NVTX_DOMAIN_FIRST || domain->bytes == 0)
         return;
-    struct range_attr *attr = ADD_ATTR(event, "nvtx.domain", ATTR_STRING);
+    struct range_attr *attr = ADD_ATTR(event, SEMCONV_NVTX_DOMAIN, ATTR_STRING);
     attr->s = domain->text;
     attr->bytes = domain->bytes;
 }
@@ -146,7 +147,7 @@ static void add_category(struct event *event, uint32_t category)
 {
     const struct nvtx_name *name =
         nvtx_names_get(NVTX_NAME_CATEGORY, category_key(event->text.domain, category));
-    struct range_attr *attr = ADD_ATTR(event, "nvtx.category", ATTR_STRING);
+    struct range_attr *attr = ADD_ATTR(event, SEMCONV_NVTX_CATEGORY, ATTR_STRING);
     if (!name) {
         set_decimal(attr, event->category, category);
         return;
@@ -170,7 +171,7 @@ static void add_payload(struct event *event, event_attributes given)
 {
     if (given->payloadType < NVTX_PAYLOAD_U64 || given->payloadType > NVTX_PAYLOAD_F32)
         return;
-    struct range_attr *attr = ADD_ATTR(event, "nvtx.payload", ATTR_INT);
+    struct range_attr *attr = ADD_ATTR(event, SEMCONV_NVTX_PAYLOAD, ATTR_INT);
     switch (given->payloadType) {
     case NVTX_PAYLOAD_U64:
         attr->i = given->payload.llValue;

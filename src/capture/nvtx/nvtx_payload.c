@@ -4,6 +4,7 @@
 #include "base/log/log.h"
 #include "capture/nvtx/nvtx_names.h"
 #include "model/span.h"
+#include "model/semconv.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -12,7 +13,7 @@
 
 #define UNKNOWN      SIZE_MAX     /* offset or size */
 #define SIZE_BOUND   (1ull << 32) /* no payload is larger, so sums and products cannot overflow */
-#define PAYLOAD_KEY  "nvtx.payload"
+#define PAYLOAD_KEY  SEMCONV_NVTX_PAYLOAD
 #define PAYLOADS_MAX 64 /* per event */
 
 enum value_kind { CLASS_NONE, CLASS_SIGNED, CLASS_UNSIGNED, CLASS_REAL, CLASS_HANDLE, CLASS_TEXT };

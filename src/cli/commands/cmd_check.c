@@ -4,6 +4,7 @@
 
 #include "base/text/sanitize.h"
 #include "config/config.h"
+#include "model/semconv.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,7 +111,7 @@ static void print_gpu_memory(const struct settings *settings)
 
 static void print_summary(const struct settings *settings)
 {
-    const struct resource_attr *service = resource_find(&settings->resource, "service.name");
+    const struct resource_attr *service = resource_find(&settings->resource, SEMCONV_SERVICE_NAME);
     char memory[TEXT_NUMBER_BYTES];
     if (settings->disabled) {
         puts("  the agent stays disabled by the configuration");

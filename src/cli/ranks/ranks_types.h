@@ -1,4 +1,4 @@
-/* What the analysis across ranks takes and returns (ranks.h). All times are ns. */
+/* Data that the analysis across ranks takes and returns (ranks.h). All times are ns. */
 #ifndef CUSPAN_CLI_RANKS_RANKS_TYPES_H
 #define CUSPAN_CLI_RANKS_RANKS_TYPES_H
 

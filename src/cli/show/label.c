@@ -1,5 +1,7 @@
 #include "cli/show/label.h"
 
+#include "model/semconv.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,7 +89,7 @@ static uint64_t bytes_of(const struct trace *trace, const struct trace_span *spa
     if (span->class == CLASS_CALL) {
         const char *name = trace_string(trace, span->name);
         const char *size = strstr(name, "alloc") || strstr(name, "Alloc")
-                               ? trace_span_attr(trace, span, "cuda.arg.size")
+                               ? trace_span_attr(trace, span, SEMCONV_CUDA_ARG_SIZE)
                                : NULL;
         return size ? strtoull(size, NULL, 10) : 0;
     }
@@ -146,11 +148,11 @@ static void add_totals(struct label_writer *writer, const struct trace *trace,
 {
     static const struct {
         const char *key, *one, *many;
-    } counts[] = {{"cuda.total.kernels", "kernel", "kernels"},
-                  {"cuda.total.graphs", "graph", "graphs"},
-                  {"cuda.total.copies", "copy", "copies"},
-                  {"cuda.total.fills", "fill", "fills"}};
-    uint64_t gpu_ns = sum_of(trace, group, "cuda.total.gpu_time");
+    } counts[] = {{SEMCONV_CUDA_TOTAL_KERNELS, "kernel", "kernels"},
+                  {SEMCONV_CUDA_TOTAL_GRAPHS, "graph", "graphs"},
+                  {SEMCONV_CUDA_TOTAL_COPIES, "copy", "copies"},
+                  {SEMCONV_CUDA_TOTAL_FILLS, "fill", "fills"}};
+    uint64_t gpu_ns = sum_of(trace, group, SEMCONV_CUDA_TOTAL_GPU_TIME);
     char number[TEXT_NUMBER_BYTES];
     struct text part = {0};
     if (trace->lane_count > 0 || gpu_ns == 0)
@@ -191,9 +193,9 @@ static const char *code_attr(const struct trace *trace, const struct outline_gro
 static void add_code(struct label_writer *writer, const struct trace *trace,
                      const struct outline_group *group)
 {
-    const char *file = code_attr(trace, group, "code.file.path");
-    const char *line = file ? code_attr(trace, group, "code.line.number") : NULL;
-    const char *function = code_attr(trace, group, "code.function.name");
+    const char *file = code_attr(trace, group, SEMCONV_CODE_FILE_PATH);
+    const char *line = file ? code_attr(trace, group, SEMCONV_CODE_LINE_NUMBER) : NULL;
+    const char *function = code_attr(trace, group, SEMCONV_CODE_FUNCTION_NAME);
     bool is_of_cuda = trace->spans[group->members[0]].class == CLASS_CALL ||
                       trace_class_is_gpu(trace->spans[group->members[0]].class);
     struct text part = {0};
@@ -219,8 +221,10 @@ static void add_details(struct label_writer *writer, const struct trace *trace,
     if (bytes)
         label_add_whole(writer, part.data, STYLE_DIM);
     add_code(writer, trace, group);
-    const char *grid = first->class == CLASS_KERNEL ? common_attr(trace, group, "cuda.kernel.grid") : NULL;
-    const char *block = first->class == CLASS_KERNEL ? common_attr(trace, group, "cuda.kernel.block") : NULL;
+    const char *grid =
+        first->class == CLASS_KERNEL ? common_attr(trace, group, SEMCONV_CUDA_KERNEL_GRID) : NULL;
+    const char *block =
+        first->class == CLASS_KERNEL ? common_attr(trace, group, SEMCONV_CUDA_KERNEL_BLOCK) : NULL;
     if (grid && block) {
         text_clear(&part);
         text_add(&part, "  <<<");
@@ -231,7 +235,7 @@ static void add_details(struct label_writer *writer, const struct trace *trace,
         label_add_whole(writer, part.data, STYLE_DIM);
     }
     bool is_gpu = trace_class_is_gpu(first->class) && trace->lane_count > 1;
-    const char *stream = is_gpu ? common_attr(trace, group, "cuda.stream.id") : NULL;
+    const char *stream = is_gpu ? common_attr(trace, group, SEMCONV_CUDA_STREAM_ID) : NULL;
     if (stream) {
         text_clear(&part);
         text_add_format(&part, "  stream %s", stream);

@@ -4,6 +4,7 @@
 #include "cli/util/xalloc.h"
 #include "cli/util/progress.h"
 #include "cli/util/text.h"
+#include "model/semconv.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -107,7 +108,8 @@ static void add_argument(struct text *text, const char *key, const char *value, 
 /* The call that submitted GPU work has the attributes of the program's line. */
 static void add_code(struct writer *writer, const struct trace_span *work)
 {
-    static const char *const keys[] = {"code.file.path", "code.line.number", "code.function.name"};
+    static const char *const keys[] = {SEMCONV_CODE_FILE_PATH, SEMCONV_CODE_LINE_NUMBER,
+                                       SEMCONV_CODE_FUNCTION_NAME};
     const struct trace *trace = writer->trace;
     uint32_t at = work->parent;
     bool has_own = trace_span_attr(trace, work, keys[0]) || trace_span_attr(trace, work, keys[2]);
@@ -175,8 +177,9 @@ static bool is_pid_taken(const struct trace *trace, struct int_map *pids, uint32
         return false;
     }
     const struct trace_resource *other = &trace->resources[first];
-    return !(has_same(trace, own, other, "host.name") && has_same(trace, own, other, "container.id") &&
-             has_same(trace, own, other, "cuda.process.rank"));
+    return !(has_same(trace, own, other, SEMCONV_HOST_NAME) &&
+             has_same(trace, own, other, SEMCONV_CONTAINER_ID) &&
+             has_same(trace, own, other, SEMCONV_CUDA_PROCESS_RANK));
 }
 
 static uint32_t find_pid(const struct trace *trace, struct int_map *pids, uint32_t resource)
@@ -274,8 +277,8 @@ static void write_process(struct writer *writer, uint32_t index)
 {
     const struct trace *trace = writer->trace;
     const struct trace_resource *resource = &trace->resources[index];
-    const char *rank = trace_resource_attr(trace, resource, "cuda.process.rank");
-    const char *host = trace_resource_attr(trace, resource, "host.name");
+    const char *rank = trace_resource_attr(trace, resource, SEMCONV_CUDA_PROCESS_RANK);
+    const char *host = trace_resource_attr(trace, resource, SEMCONV_HOST_NAME);
     size_t order = rank ? 2 * strtoul(rank, NULL, 10) + (resource->device != 0)
                         : index + (resource->device ? 2 : 1) * (size_t)ORDER_OTHERS;
     struct text name = {0};

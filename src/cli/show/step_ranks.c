@@ -3,6 +3,7 @@
 #include "cli/stat/tables/rank_job.h"
 #include "cli/stat/sections.h"
 #include "cli/util/xalloc.h"
+#include "model/semconv.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@ static bool is_rank_span(const struct trace *trace, const struct trace_span *spa
 {
     const char *name = trace_string(trace, span->name);
     char *end;
-    if (strncmp(name, "rank ", 5) != 0 || !trace_span_attr(trace, span, "cuda.step.number"))
+    if (strncmp(name, "rank ", 5) != 0 || !trace_span_attr(trace, span, SEMCONV_CUDA_STEP_NUMBER))
         return false;
     *number = strtoll(name + 5, &end, 10);
     return end != name + 5 && *end == 0;
@@ -22,7 +23,7 @@ static bool is_rank_span(const struct trace *trace, const struct trace_span *spa
 
 static uint32_t host_of(const struct trace *trace, const struct trace_span *span)
 {
-    const char *host = trace_resource_attr(trace, &trace->resources[span->resource], "host.name");
+    const char *host = trace_resource_attr(trace, &trace->resources[span->resource], SEMCONV_HOST_NAME);
     return host ? trace_find_string(trace, host) : 0;
 }
 

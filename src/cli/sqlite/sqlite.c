@@ -4,6 +4,7 @@
 #include "cli/util/xalloc.h"
 #include "cli/sqlite/sqlite_tables.h"
 #include "cli/util/text.h"
+#include "model/semconv.h"
 
 #include <errno.h>
 #include <sqlite3.h>
@@ -189,7 +190,7 @@ static void bind_device(const struct sqlite_writer *w, sqlite3_stmt *row, int at
                         const struct trace_span *span)
 {
     const char *device =
-        trace_resource_attr(w->trace, &w->trace->resources[span->resource], "cuda.device.id");
+        trace_resource_attr(w->trace, &w->trace->resources[span->resource], SEMCONV_CUDA_DEVICE_ID);
     if (device)
         sqlite3_bind_int64(row, at, strtoll(device, NULL, 10));
 }
@@ -399,19 +400,19 @@ static void add_devices(struct sqlite_writer *w)
         const char *attribute;
         bool is_text;
         int scale;
-    } columns[] = {{"cuda.device.id", false, 1},
-                   {"hw.name", true, 1},
-                   {"hw.id", true, 1},
-                   {"cuda.device.pci.address", true, 1},
-                   {"cuda.device.memory.bytes", false, 1},
-                   {"cuda.device.memory.bandwidth", false, BYTES_OF_KB},
-                   {"cuda.device.l2_cache.bytes", false, 1},
-                   {"cuda.device.clock", false, BYTES_OF_KB},
-                   {"cuda.device.multiprocessors", false, 1},
-                   {"cuda.device.compute_capability.major", false, 1},
-                   {"cuda.device.compute_capability.minor", false, 1},
-                   {"cuda.device.id", false, 1},
-                   {"process.pid", false, 1}};
+    } columns[] = {{SEMCONV_CUDA_DEVICE_ID, false, 1},
+                   {SEMCONV_HW_NAME, true, 1},
+                   {SEMCONV_HW_ID, true, 1},
+                   {SEMCONV_CUDA_DEVICE_PCI_ADDRESS, true, 1},
+                   {SEMCONV_CUDA_DEVICE_MEMORY_BYTES, false, 1},
+                   {SEMCONV_CUDA_DEVICE_MEMORY_BANDWIDTH, false, BYTES_OF_KB},
+                   {SEMCONV_CUDA_DEVICE_L2_CACHE_BYTES, false, 1},
+                   {SEMCONV_CUDA_DEVICE_CLOCK, false, BYTES_OF_KB},
+                   {SEMCONV_CUDA_DEVICE_MULTIPROCESSORS, false, 1},
+                   {SEMCONV_CUDA_DEVICE_COMPUTE_CAPABILITY_MAJOR, false, 1},
+                   {SEMCONV_CUDA_DEVICE_COMPUTE_CAPABILITY_MINOR, false, 1},
+                   {SEMCONV_CUDA_DEVICE_ID, false, 1},
+                   {SEMCONV_PROCESS_PID, false, 1}};
     sqlite3_stmt *device = prepare(w, "INSERT INTO TARGET_INFO_GPU VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)");
     for (size_t i = 0; i < w->trace->resource_count; i++) {
         const struct trace_resource *resource = &w->trace->resources[i];
@@ -517,8 +518,8 @@ enum status sqlite_begin(const char *path, struct sqlite_writer **writer, struct
 enum status sqlite_take(struct sqlite_writer *w, struct trace *segment, struct error *err)
 {
     w->trace = segment;
-    w->activity_key = trace_find_string(segment, "cuda.activity");
-    w->range_key = trace_find_string(segment, "cuda.range");
+    w->activity_key = trace_find_string(segment, SEMCONV_CUDA_ACTIVITY);
+    w->range_key = trace_find_string(segment, SEMCONV_CUDA_RANGE);
     for (size_t i = 0; i < segment->span_count && !w->has_failed; i++) {
         const struct trace_span *span = &segment->spans[i];
         if (span->is_margin)

@@ -1,5 +1,7 @@
 #include "cli/sqlite/sqlite_tables.h"
 
+#include "model/semconv.h"
+
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
 #define COPY_KINDS                                                                                           \
@@ -21,9 +23,9 @@
 /* Columns of all GPU work. */
 #define WORK                                                                                                 \
     BEGIN, {"deviceId", "INTEGER", FROM_DEVICE, NULL, NULL},                                                 \
-        {"contextId", "INTEGER NOT NULL", FROM_INT_OR_0, "cuda.context.id", NULL},                           \
-        {"streamId", "INTEGER NOT NULL", FROM_INT_OR_0, "cuda.stream.id", NULL},                             \
-        {"correlationId", "INTEGER", FROM_INT, "cuda.correlation.id", NULL},                                 \
+        {"contextId", "INTEGER NOT NULL", FROM_INT_OR_0, SEMCONV_CUDA_CONTEXT_ID, NULL},                     \
+        {"streamId", "INTEGER NOT NULL", FROM_INT_OR_0, SEMCONV_CUDA_STREAM_ID, NULL},                       \
+        {"correlationId", "INTEGER", FROM_INT, SEMCONV_CUDA_CORRELATION_ID, NULL},                           \
         {"globalPid", "INTEGER", FROM_GLOBAL_PID, NULL, NULL},                                               \
     {                                                                                                        \
         "cuspanSpanId", "INTEGER NOT NULL REFERENCES CUSPAN_SPANS(id)", FROM_SPAN, NULL, NULL                \
@@ -33,76 +35,76 @@
 
 static const struct sqlite_column kernels[] = {
     WORK,
-    {"demangledName", STRING_ID, FROM_STRING_ID, "cuda.kernel.name", NULL},
+    {"demangledName", STRING_ID, FROM_STRING_ID, SEMCONV_CUDA_KERNEL_NAME, NULL},
     {"shortName", STRING_ID, FROM_NAME_ID, NULL, NULL},
-    {"launchType", "INTEGER", FROM_WORD, "cuda.kernel.launch_type", LAUNCH_TYPES},
-    {"registersPerThread", "INTEGER", FROM_INT, "cuda.kernel.registers", NULL},
-    {"gridX", "INTEGER", FROM_X, "cuda.kernel.grid", NULL},
-    {"gridY", "INTEGER", FROM_Y, "cuda.kernel.grid", NULL},
-    {"gridZ", "INTEGER", FROM_Z, "cuda.kernel.grid", NULL},
-    {"blockX", "INTEGER", FROM_X, "cuda.kernel.block", NULL},
-    {"blockY", "INTEGER", FROM_Y, "cuda.kernel.block", NULL},
-    {"blockZ", "INTEGER", FROM_Z, "cuda.kernel.block", NULL},
-    {"staticSharedMemory", "INTEGER", FROM_INT, "cuda.kernel.shared_memory.static", NULL},
-    {"dynamicSharedMemory", "INTEGER", FROM_INT, "cuda.kernel.shared_memory.dynamic", NULL},
-    {"localMemoryPerThread", "INTEGER", FROM_INT, "cuda.kernel.local_memory.per_thread", NULL},
-    {"localMemoryTotal", "INTEGER", FROM_INT, "cuda.kernel.local_memory.total", NULL},
-    {"gridId", "INTEGER", FROM_INT, "cuda.kernel.grid_id", NULL},
-    {"sharedMemoryExecuted", "INTEGER", FROM_INT, "cuda.kernel.shared_memory.executed", NULL},
-    {"graphNodeId", "INTEGER", FROM_INT, "cuda.graph.node.id", NULL},
+    {"launchType", "INTEGER", FROM_WORD, SEMCONV_CUDA_KERNEL_LAUNCH_TYPE, LAUNCH_TYPES},
+    {"registersPerThread", "INTEGER", FROM_INT, SEMCONV_CUDA_KERNEL_REGISTERS, NULL},
+    {"gridX", "INTEGER", FROM_X, SEMCONV_CUDA_KERNEL_GRID, NULL},
+    {"gridY", "INTEGER", FROM_Y, SEMCONV_CUDA_KERNEL_GRID, NULL},
+    {"gridZ", "INTEGER", FROM_Z, SEMCONV_CUDA_KERNEL_GRID, NULL},
+    {"blockX", "INTEGER", FROM_X, SEMCONV_CUDA_KERNEL_BLOCK, NULL},
+    {"blockY", "INTEGER", FROM_Y, SEMCONV_CUDA_KERNEL_BLOCK, NULL},
+    {"blockZ", "INTEGER", FROM_Z, SEMCONV_CUDA_KERNEL_BLOCK, NULL},
+    {"staticSharedMemory", "INTEGER", FROM_INT, SEMCONV_CUDA_KERNEL_SHARED_MEMORY_STATIC, NULL},
+    {"dynamicSharedMemory", "INTEGER", FROM_INT, SEMCONV_CUDA_KERNEL_SHARED_MEMORY_DYNAMIC, NULL},
+    {"localMemoryPerThread", "INTEGER", FROM_INT, SEMCONV_CUDA_KERNEL_LOCAL_MEMORY_PER_THREAD, NULL},
+    {"localMemoryTotal", "INTEGER", FROM_INT, SEMCONV_CUDA_KERNEL_LOCAL_MEMORY_TOTAL, NULL},
+    {"gridId", "INTEGER", FROM_INT, SEMCONV_CUDA_KERNEL_GRID_ID, NULL},
+    {"sharedMemoryExecuted", "INTEGER", FROM_INT, SEMCONV_CUDA_KERNEL_SHARED_MEMORY_EXECUTED, NULL},
+    {"graphNodeId", "INTEGER", FROM_INT, SEMCONV_CUDA_GRAPH_NODE_ID, NULL},
 };
 
 static const struct sqlite_column copies[] = {
     WORK,
-    {"bytes", "INTEGER NOT NULL", FROM_INT_OR_0, "cuda.memcpy.bytes", NULL},
-    {"copyKind", "INTEGER", FROM_WORD, "cuda.memcpy.kind", COPY_KINDS},
-    {"srcKind", "INTEGER", FROM_WORD, "cuda.memcpy.src_kind", MEMORY_KINDS},
-    {"dstKind", "INTEGER", FROM_WORD, "cuda.memcpy.dst_kind", MEMORY_KINDS},
-    {"srcDeviceId", "INTEGER", FROM_INT, "cuda.memcpy.src_device.id", NULL},
-    {"srcContextId", "INTEGER", FROM_INT, "cuda.memcpy.src_context.id", NULL},
-    {"dstDeviceId", "INTEGER", FROM_INT, "cuda.memcpy.dst_device.id", NULL},
-    {"dstContextId", "INTEGER", FROM_INT, "cuda.memcpy.dst_context.id", NULL},
-    {"graphNodeId", "INTEGER", FROM_INT, "cuda.graph.node.id", NULL},
-    {"copyCount", "INTEGER", FROM_INT, "cuda.memcpy.count", NULL},
+    {"bytes", "INTEGER NOT NULL", FROM_INT_OR_0, SEMCONV_CUDA_MEMCPY_BYTES, NULL},
+    {"copyKind", "INTEGER", FROM_WORD, SEMCONV_CUDA_MEMCPY_KIND, COPY_KINDS},
+    {"srcKind", "INTEGER", FROM_WORD, SEMCONV_CUDA_MEMCPY_SRC_KIND, MEMORY_KINDS},
+    {"dstKind", "INTEGER", FROM_WORD, SEMCONV_CUDA_MEMCPY_DST_KIND, MEMORY_KINDS},
+    {"srcDeviceId", "INTEGER", FROM_INT, SEMCONV_CUDA_MEMCPY_SRC_DEVICE_ID, NULL},
+    {"srcContextId", "INTEGER", FROM_INT, SEMCONV_CUDA_MEMCPY_SRC_CONTEXT_ID, NULL},
+    {"dstDeviceId", "INTEGER", FROM_INT, SEMCONV_CUDA_MEMCPY_DST_DEVICE_ID, NULL},
+    {"dstContextId", "INTEGER", FROM_INT, SEMCONV_CUDA_MEMCPY_DST_CONTEXT_ID, NULL},
+    {"graphNodeId", "INTEGER", FROM_INT, SEMCONV_CUDA_GRAPH_NODE_ID, NULL},
+    {"copyCount", "INTEGER", FROM_INT, SEMCONV_CUDA_MEMCPY_COUNT, NULL},
 };
 
 static const struct sqlite_column fills[] = {
     WORK,
-    {"value", "INTEGER", FROM_INT, "cuda.memset.value", NULL},
-    {"bytes", "INTEGER NOT NULL", FROM_INT_OR_0, "cuda.memset.bytes", NULL},
-    {"graphNodeId", "INTEGER", FROM_INT, "cuda.graph.node.id", NULL},
-    {"memKind", "INTEGER", FROM_WORD, "cuda.memset.memory_kind", MEMORY_KINDS},
+    {"value", "INTEGER", FROM_INT, SEMCONV_CUDA_MEMSET_VALUE, NULL},
+    {"bytes", "INTEGER NOT NULL", FROM_INT_OR_0, SEMCONV_CUDA_MEMSET_BYTES, NULL},
+    {"graphNodeId", "INTEGER", FROM_INT, SEMCONV_CUDA_GRAPH_NODE_ID, NULL},
+    {"memKind", "INTEGER", FROM_WORD, SEMCONV_CUDA_MEMSET_MEMORY_KIND, MEMORY_KINDS},
 };
 
 static const struct sqlite_column graphs[] = {
     WORK,
-    {"graphId", "INTEGER", FROM_INT, "cuda.graph.id", NULL},
+    {"graphId", "INTEGER", FROM_INT, SEMCONV_CUDA_GRAPH_ID, NULL},
 };
 
 static const struct sqlite_column synchronizations[] = {
     WORK,
-    {"syncType", "INTEGER", FROM_WORD, "cuda.synchronization.type", SYNC_TYPES},
+    {"syncType", "INTEGER", FROM_WORD, SEMCONV_CUDA_SYNCHRONIZATION_TYPE, SYNC_TYPES},
 };
 
 static const struct sqlite_column calls[] = {
     BEGIN,
-    {"eventClass", "INTEGER", FROM_WORD, "cuda.api", APIS},
+    {"eventClass", "INTEGER", FROM_WORD, SEMCONV_CUDA_API, APIS},
     {"globalTid", "INTEGER", FROM_GLOBAL_TID, NULL, NULL},
-    {"correlationId", "INTEGER", FROM_INT, "cuda.correlation.id", NULL},
+    {"correlationId", "INTEGER", FROM_INT, SEMCONV_CUDA_CORRELATION_ID, NULL},
     {"nameId", STRING_ID " NOT NULL", FROM_NAME_ID, NULL, NULL},
-    {"returnValue", "INTEGER NOT NULL", FROM_INT_OR_0, "cuda.error.code", NULL},
+    {"returnValue", "INTEGER NOT NULL", FROM_INT_OR_0, SEMCONV_CUDA_ERROR_CODE, NULL},
     {"cuspanSpanId", "INTEGER NOT NULL REFERENCES CUSPAN_SPANS(id)", FROM_SPAN, NULL, NULL},
 };
 
 static const struct sqlite_column ranges[] = {
     {"start", "INTEGER NOT NULL", FROM_START, NULL, NULL},
     {"end", "INTEGER", FROM_END_OR_NULL, NULL, NULL},
-    {"eventType", "INTEGER", FROM_WORD, "cuda.range", RANGE_TYPES},
+    {"eventType", "INTEGER", FROM_WORD, SEMCONV_CUDA_RANGE, RANGE_TYPES},
     {"text", "TEXT", FROM_NAME, NULL, NULL},
     {"textId", STRING_ID, FROM_NAME_ID, NULL, NULL},
     {"globalTid", "INTEGER", FROM_GLOBAL_TID, NULL, NULL},
-    {"domain", "TEXT", FROM_TEXT, "nvtx.domain", NULL},
-    {"category", "TEXT", FROM_TEXT, "nvtx.category", NULL},
+    {"domain", "TEXT", FROM_TEXT, SEMCONV_NVTX_DOMAIN, NULL},
+    {"category", "TEXT", FROM_TEXT, SEMCONV_NVTX_CATEGORY, NULL},
     {"cuspanSpanId", "INTEGER NOT NULL REFERENCES CUSPAN_SPANS(id)", FROM_SPAN, NULL, NULL},
 };
 

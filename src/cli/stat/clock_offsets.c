@@ -3,6 +3,7 @@
 #include "cli/stat/tables/rank_job.h"
 #include "cli/stat/sections.h"
 #include "cli/util/xalloc.h"
+#include "model/semconv.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -96,8 +97,8 @@ static void learn_resources(struct clock_offsets *offsets, const struct trace *t
 {
     offsets->of = xgrow(offsets->of, &offsets->of_capacity, trace->resource_count + 1, sizeof *offsets->of);
     for (; offsets->of_count < trace->resource_count; offsets->of_count++)
-        offsets->of[offsets->of_count] =
-            offset_of(offsets, trace_resource_attr(trace, &trace->resources[offsets->of_count], "host.name"));
+        offsets->of[offsets->of_count] = offset_of(
+            offsets, trace_resource_attr(trace, &trace->resources[offsets->of_count], SEMCONV_HOST_NAME));
 }
 
 static uint64_t correct(const struct offset *offset, uint64_t time_ns)

@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "cli/stat/base/places.h"
 #include "cli/util/xalloc.h"
+#include "model/semconv.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -160,7 +161,7 @@ static uint64_t identity(enum stat_by by, const struct stat *stat, uint32_t what
         return hash_text(HASH_START, stat->places->list[what].rank);
     if (by == STAT_BY_DEVICE) {
         const struct trace_resource *device = &trace->resources[what];
-        const char *uuid = trace_resource_attr(trace, device, "hw.id");
+        const char *uuid = trace_resource_attr(trace, device, SEMCONV_HW_ID);
         return int_map_mix((uint64_t)device->device << 32 | device->device_name) ^
                hash_text(HASH_START, uuid ? uuid : "");
     }
@@ -269,7 +270,8 @@ static const char *device_name(const struct stat *stat, uint32_t resource)
 {
     const struct trace *trace = stat->trace;
     const struct trace_resource *of = &trace->resources[resource];
-    const char *uuid = trace_resource_attr(trace, of, "hw.id"), *device = trace_string(trace, of->device);
+    const char *uuid = trace_resource_attr(trace, of, SEMCONV_HW_ID),
+               *device = trace_string(trace, of->device);
     bool has_uuid = uuid && *uuid && strcmp(uuid, device) != 0;
     return keep_and_free(stat, xasprintf("%s %s%s%s", device, trace_string(trace, of->device_name),
                                          has_uuid ? " " : "", has_uuid ? uuid : ""));

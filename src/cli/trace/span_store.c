@@ -1,6 +1,7 @@
 #include "cli/trace/span_store.h"
 
 #include "cli/util/xalloc.h"
+#include "model/semconv.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,10 +14,10 @@
 static const struct {
     const char *key;
     enum key_role role;
-} roles[] = {{"thread.id", ROLE_THREAD},       {"thread.name", ROLE_THREAD_NAME},
-             {"cuda.stream.id", ROLE_STREAM},  {"cuda.context.id", ROLE_CONTEXT},
-             {"cuda.activity", ROLE_ACTIVITY}, {"cuda.api", ROLE_API},
-             {"error.type", ROLE_ERROR},       {"cuda.session", ROLE_SESSION}};
+} roles[] = {{SEMCONV_THREAD_ID, ROLE_THREAD},       {SEMCONV_THREAD_NAME, ROLE_THREAD_NAME},
+             {SEMCONV_CUDA_STREAM_ID, ROLE_STREAM},  {SEMCONV_CUDA_CONTEXT_ID, ROLE_CONTEXT},
+             {SEMCONV_CUDA_ACTIVITY, ROLE_ACTIVITY}, {SEMCONV_CUDA_API, ROLE_API},
+             {SEMCONV_ERROR_TYPE, ROLE_ERROR},       {"cuda.session", ROLE_SESSION}};
 
 void store_init(struct store *store, struct trace *trace, struct span_sort *sort, const char *const *wanted)
 {
@@ -365,8 +366,8 @@ static uint32_t intern_attr(struct trace *trace, const struct trace_resource *re
  * hardware. 0: not a device, or it cannot be identified. */
 static uint32_t device_key(struct trace *trace, const struct trace_resource *resource)
 {
-    const char *hardware = trace_resource_attr(trace, resource, "hw.id");
-    const char *instance = trace_resource_attr(trace, resource, "service.instance.id");
+    const char *hardware = trace_resource_attr(trace, resource, SEMCONV_HW_ID);
+    const char *instance = trace_resource_attr(trace, resource, SEMCONV_SERVICE_INSTANCE_ID);
     if (!resource->device || !hardware || !instance)
         return 0;
     char *text = xasprintf("device %s %s %s %s", hardware, instance, trace_string(trace, resource->pid),
@@ -410,12 +411,12 @@ static uint32_t new_resource(struct store *store, const struct slice *keys, cons
         trace_add_attr(trace, trace_strings_add(trace->pool, keys[i].at, keys[i].len),
                        is_text ? text : values[i].bits, values[i].type);
     }
-    resource.service = intern_attr(trace, &resource, "service.name");
-    resource.pid = intern_attr(trace, &resource, "process.pid");
-    resource.device = intern_attr(trace, &resource, "cuda.device.id");
+    resource.service = intern_attr(trace, &resource, SEMCONV_SERVICE_NAME);
+    resource.pid = intern_attr(trace, &resource, SEMCONV_PROCESS_PID);
+    resource.device = intern_attr(trace, &resource, SEMCONV_CUDA_DEVICE_ID);
     if (!resource.device)
-        resource.device = intern_attr(trace, &resource, "hw.id");
-    resource.device_name = intern_attr(trace, &resource, "hw.name");
+        resource.device = intern_attr(trace, &resource, SEMCONV_HW_ID);
+    resource.device_name = intern_attr(trace, &resource, SEMCONV_HW_NAME);
     return add_resource(store, &resource);
 }
 
@@ -431,8 +432,9 @@ static void add_bits(struct text *text, unsigned type, uint64_t bits)
 /* One for processes and one for devices, beyond the limit. */
 static uint32_t other_resource(struct store *store, const struct slice *keys, size_t count)
 {
-    static const char device_key[] = "cuda.device.id";
-    struct slice names[] = {{"service.name", strlen("service.name")}, {device_key, strlen(device_key)}};
+    static const char device_key[] = SEMCONV_CUDA_DEVICE_ID;
+    struct slice names[] = {{SEMCONV_SERVICE_NAME, strlen(SEMCONV_SERVICE_NAME)},
+                            {device_key, strlen(device_key)}};
     struct slice name = {STORE_OTHER_RESOURCES, strlen(STORE_OTHER_RESOURCES)};
     struct otlp_value values[] = {{.type = TRACE_STRING, .text = name}, {.type = TRACE_STRING, .text = name}};
     bool is_device = false;

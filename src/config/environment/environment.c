@@ -2,6 +2,7 @@
 
 #include "base/text/suggest.h"
 #include "config/text/pairs.h"
+#include "model/semconv.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -351,7 +352,7 @@ static enum status read_resource(struct env_reader *reader)
     const char *service = environment_get(reader->environment, "OTEL_SERVICE_NAME");
     const char *attributes = environment_get(reader->environment, "OTEL_RESOURCE_ATTRIBUTES");
     enum status status =
-        service ? resource_set_string(&reader->settings->resource, "service.name", service) : STATUS_OK;
+        service ? resource_set_string(&reader->settings->resource, SEMCONV_SERVICE_NAME, service) : STATUS_OK;
     struct error err = {""};
     if (attributes && status == STATUS_OK)
         status = pairs_to_resource(attributes, &reader->settings->resource, &err);

@@ -3,6 +3,7 @@
 #include "config/environment/environment.h"
 #include "base/text/suggest.h"
 #include "config/text/pairs.h"
+#include "model/semconv.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,7 +167,7 @@ static enum status set_compression(struct overrides *o, const char *value)
 
 static enum status set_service_name(struct overrides *o, const char *value)
 {
-    return resource_set_string(&o->settings->resource, "service.name", value);
+    return resource_set_string(&o->settings->resource, SEMCONV_SERVICE_NAME, value);
 }
 
 /* In the order in which they are applied: those that choose outputs come first. */

@@ -1,12 +1,13 @@
 #include "correlate/join/collectives.h"
 
 #include "correlate/trace/ranges.h"
+#include "model/semconv.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_KEY   "nvtx.domain"
+#define FIRST_KEY   SEMCONV_NVTX_DOMAIN
 #define PAYLOAD_KEY "nvtx.payload."
 
 static bool is(const char *text, size_t bytes, const char *constant)
@@ -86,11 +87,11 @@ static void set_number(struct collective *collective, const char *key, size_t by
     else if (is(key, bytes, PAYLOAD_KEY "Peer rank") || is(key, bytes, PAYLOAD_KEY "Peer") ||
              is(key, bytes, NCCL_MARK_PEER))
         SET(peer, int32_t, COLLECTIVE_HAS_PEER);
-    else if (is(key, bytes, COLLECTIVE_ORDINAL) || is(key, bytes, NCCL_MARK_ORDINAL))
+    else if (is(key, bytes, SEMCONV_CUDA_COLLECTIVE_ORDINAL) || is(key, bytes, NCCL_MARK_ORDINAL))
         SET(ordinal, uint64_t, COLLECTIVE_HAS_ORDINAL);
-    else if (is(key, bytes, COLLECTIVE_RANKS))
+    else if (is(key, bytes, SEMCONV_CUDA_COLLECTIVE_RANKS))
         SET(ranks, uint32_t, COLLECTIVE_HAS_RANKS);
-    else if (is(key, bytes, COLLECTIVE_RANK))
+    else if (is(key, bytes, SEMCONV_CUDA_COLLECTIVE_RANK))
         SET(rank, uint32_t, COLLECTIVE_HAS_RANK);
 #undef SET
 }

@@ -1,5 +1,7 @@
 #include "correlate/spans/attributes.h"
 
+#include "model/semconv.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -41,11 +43,11 @@ static void plan_kind(struct attribute_plan *plan, unsigned kind, enum activity_
     for (uint8_t i = 1; i < info->field_count; i++) {
         const struct activity_field *field = &info->fields[i];
         plan->has_start[kind] |= field->role == ROLE_START;
-        if (has_key(field, "cuda.memcpy.bytes") || has_key(field, "cuda.memset.bytes"))
+        if (has_key(field, SEMCONV_CUDA_MEMCPY_BYTES) || has_key(field, SEMCONV_CUDA_MEMSET_BYTES))
             plan->bytes[kind] = i;
         if (field->type == FIELD_ENUM &&
-            (has_key(field, "cuda.memcpy.kind") || has_key(field, "cuda.overhead.kind") ||
-             has_key(field, "cuda.synchronization.type")))
+            (has_key(field, SEMCONV_CUDA_MEMCPY_KIND) || has_key(field, SEMCONV_CUDA_OVERHEAD_KIND) ||
+             has_key(field, SEMCONV_CUDA_SYNCHRONIZATION_TYPE)))
             plan->detail[kind] = i;
         bool is_part = field->type == FIELD_DIM3_YZ; /* part of the attribute before it */
         if ((field->key.len || is_part) && field->detail <= level && !is_elsewhere(field, kind))
@@ -116,7 +118,7 @@ void attributes_of_call(struct span *span, const struct call_info *info, const s
  * would show as another thread. */
 static bool is_thread_handle(const struct activity_field *field, uint64_t value)
 {
-    return value > TID_MAX && strcmp(field->key.name, "thread.id") == 0;
+    return value > TID_MAX && strcmp(field->key.name, SEMCONV_THREAD_ID) == 0;
 }
 
 static void add_field(struct span *span, const struct activity_field *field,

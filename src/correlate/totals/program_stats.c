@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "correlate/totals/busy.h"
 #include "model/metrics/histogram.h"
+#include "model/semconv.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -429,7 +430,7 @@ void program_stats_snapshot(struct program_stats *store, const struct devices *d
         struct device_view *to = &view->devices[view->device_count++];
         to->index = i;
         snprintf(to->id, sizeof to->id, "%s", devices->ids[i]);
-        snprintf(to->name, sizeof to->name, "%s", text_of(devices, i, "hw.name"));
+        snprintf(to->name, sizeof to->name, "%s", text_of(devices, i, SEMCONV_HW_NAME));
         copy_device(device, to);
         view->others.count += device->others.sum.count;
         view->others.total_ns += device->others.sum.total_ns;

@@ -1,5 +1,7 @@
 #include "correlate/totals/session_overhead.h"
 
+#include "model/semconv.h"
+
 /* The kinds of CUpti_ActivityOverheadKind that are CUPTI's own cost. The others are the driver's: compiling
  * and loading. */
 static const struct {
@@ -7,13 +9,13 @@ static const struct {
     enum counter counter;
     struct attr_key key;
 } cupti_costs[] = {
-    {0, COUNTER_cupti_other_ns, ATTR_KEY("cuspan.cupti.other_time")},       /* UNKNOWN */
-    {1 << 16, COUNTER_cupti_flush_ns, ATTR_KEY("cuspan.cupti.flush_time")}, /* BUFFER_FLUSH */
+    {0, COUNTER_cupti_other_ns, ATTR_KEY(SEMCONV_CUSPAN_CUPTI_OTHER_TIME)},       /* UNKNOWN */
+    {1 << 16, COUNTER_cupti_flush_ns, ATTR_KEY(SEMCONV_CUSPAN_CUPTI_FLUSH_TIME)}, /* BUFFER_FLUSH */
     {2 << 16, COUNTER_cupti_instrumentation_ns,
-     ATTR_KEY("cuspan.cupti.instrumentation_time")},                              /* INSTRUMENTATION */
-    {3 << 16, COUNTER_cupti_resource_ns, ATTR_KEY("cuspan.cupti.resource_time")}, /* RESOURCE */
-    {7 << 16, COUNTER_cupti_request_ns, ATTR_KEY("cuspan.cupti.request_time")},   /* BUFFER_REQUEST */
-    {8 << 16, COUNTER_cupti_other_ns, ATTR_KEY("cuspan.cupti.other_time")},       /* UVM_INIT */
+     ATTR_KEY(SEMCONV_CUSPAN_CUPTI_INSTRUMENTATION_TIME)},                              /* INSTRUMENTATION */
+    {3 << 16, COUNTER_cupti_resource_ns, ATTR_KEY(SEMCONV_CUSPAN_CUPTI_RESOURCE_TIME)}, /* RESOURCE */
+    {7 << 16, COUNTER_cupti_request_ns, ATTR_KEY(SEMCONV_CUSPAN_CUPTI_REQUEST_TIME)},   /* BUFFER_REQUEST */
+    {8 << 16, COUNTER_cupti_other_ns, ATTR_KEY(SEMCONV_CUSPAN_CUPTI_OTHER_TIME)},       /* UVM_INIT */
 };
 #define CUPTI_COSTS (sizeof cupti_costs / sizeof *cupti_costs)
 
@@ -46,11 +48,12 @@ void session_overhead_write(struct session_overhead *overhead, void (*take)(stru
         return;
     take(&now);
     if (now.callback_calls) {
-        span_attr_int(span, ATTR("cuspan.own.callback_time"), grown(&told->callback_ns, now.callback_ns));
-        span_attr_int(span, ATTR("cuspan.own.callback_calls"),
+        span_attr_int(span, ATTR(SEMCONV_CUSPAN_OWN_CALLBACK_TIME),
+                      grown(&told->callback_ns, now.callback_ns));
+        span_attr_int(span, ATTR(SEMCONV_CUSPAN_OWN_CALLBACK_CALLS),
                       grown(&told->callback_calls, now.callback_calls));
     }
-    span_attr_int(span, ATTR("cuspan.own.pipeline_time"), grown(&told->pipeline_ns, now.pipeline_ns));
-    span_attr_int(span, ATTR("cuspan.own.sender_time"), grown(&told->sender_ns, now.sender_ns));
-    span_attr_int(span, ATTR("cuspan.own.control_time"), grown(&told->control_ns, now.control_ns));
+    span_attr_int(span, ATTR(SEMCONV_CUSPAN_OWN_PIPELINE_TIME), grown(&told->pipeline_ns, now.pipeline_ns));
+    span_attr_int(span, ATTR(SEMCONV_CUSPAN_OWN_SENDER_TIME), grown(&told->sender_ns, now.sender_ns));
+    span_attr_int(span, ATTR(SEMCONV_CUSPAN_OWN_CONTROL_TIME), grown(&told->control_ns, now.control_ns));
 }

@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "correlate/totals/busy.h"
+#include "model/semconv.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -191,12 +192,12 @@ static void put_int(struct span *span, const struct attr_key *key, uint64_t valu
 
 static void put_slowest(const struct totals_pool *pool, const struct totals *totals, struct span *span)
 {
-    static const struct attr_key names[TOTALS_SLOWEST] = {ATTR_KEY("cuda.total.slowest.1.kernel"),
-                                                          ATTR_KEY("cuda.total.slowest.2.kernel"),
-                                                          ATTR_KEY("cuda.total.slowest.3.kernel")};
-    static const struct attr_key times[TOTALS_SLOWEST] = {ATTR_KEY("cuda.total.slowest.1.duration"),
-                                                          ATTR_KEY("cuda.total.slowest.2.duration"),
-                                                          ATTR_KEY("cuda.total.slowest.3.duration")};
+    static const struct attr_key names[TOTALS_SLOWEST] = {ATTR_KEY(SEMCONV_CUDA_TOTAL_SLOWEST_1_KERNEL),
+                                                          ATTR_KEY(SEMCONV_CUDA_TOTAL_SLOWEST_2_KERNEL),
+                                                          ATTR_KEY(SEMCONV_CUDA_TOTAL_SLOWEST_3_KERNEL)};
+    static const struct attr_key times[TOTALS_SLOWEST] = {ATTR_KEY(SEMCONV_CUDA_TOTAL_SLOWEST_1_DURATION),
+                                                          ATTR_KEY(SEMCONV_CUDA_TOTAL_SLOWEST_2_DURATION),
+                                                          ATTR_KEY(SEMCONV_CUDA_TOTAL_SLOWEST_3_DURATION)};
     for (unsigned i = 0; i < TOTALS_SLOWEST && totals->slowest[i].label; i++) {
         uint32_t label = totals->slowest[i].label;
         if (label == LABEL_OTHER)
@@ -213,13 +214,13 @@ static struct span_event make_device_event(const struct totals_pool *pool, const
 {
     struct span_event event = {.time_ns = busy->time.last_ns, .name = "cuda.device.worked"};
     event.attrs[event.attr_count++] =
-        (struct span_attr){.key = ATTR("cuda.device.id"), .type = ATTR_INT, .i = busy->device_id};
+        (struct span_attr){.key = ATTR(SEMCONV_CUDA_DEVICE_ID), .type = ATTR_INT, .i = busy->device_id};
     event.attrs[event.attr_count++] = (struct span_attr){
-        .key = ATTR("cuda.total.gpu_time"), .type = ATTR_INT, .i = (int64_t)gpu_ns(pool, busy)};
+        .key = ATTR(SEMCONV_CUDA_TOTAL_GPU_TIME), .type = ATTR_INT, .i = (int64_t)gpu_ns(pool, busy)};
     const char *id = busy->device_id < DEVICES_MAX ? devices->ids[busy->device_id] : "";
     if (*id)
         event.attrs[event.attr_count++] = (struct span_attr){
-            .key = ATTR("hw.id"), .type = ATTR_STRING, .len = (uint32_t)strlen(id), .s = id};
+            .key = ATTR(SEMCONV_HW_ID), .type = ATTR_STRING, .len = (uint32_t)strlen(id), .s = id};
     return event;
 }
 
@@ -230,9 +231,9 @@ static void put_devices(const struct totals_pool *pool, const struct totals *tot
 {
     const struct busy *first = totals->devices ? &pool->busy[totals->devices - 1] : NULL;
     if (first && !first->next) {
-        span_attr_int(span, ATTR("cuda.device.id"), first->device_id);
+        span_attr_int(span, ATTR(SEMCONV_CUDA_DEVICE_ID), first->device_id);
         if (first->device_id < DEVICES_MAX && *devices->ids[first->device_id])
-            span_attr_string(span, ATTR("hw.id"), devices->ids[first->device_id]);
+            span_attr_string(span, ATTR(SEMCONV_HW_ID), devices->ids[first->device_id]);
         return;
     }
     for (const struct busy *busy = first; busy; busy = busy->next ? &pool->busy[busy->next - 1] : NULL) {
@@ -249,25 +250,25 @@ void totals_write(const struct totals_pool *pool, const struct totals *totals, c
                   struct span *span, struct span_event *events, uint32_t events_max)
 {
     if (totals->is_incomplete)
-        span_attr_bool(span, ATTR("cuda.total.incomplete"), true);
+        span_attr_bool(span, ATTR(SEMCONV_CUDA_TOTAL_INCOMPLETE), true);
     if (!totals->first_ns)
         return;
-    span_attr_int(span, ATTR("cuda.total.calls"), totals->calls);
-    span_attr_int(span, ATTR("cuda.total.call_time"), (int64_t)totals->call_ns);
-    span_attr_int(span, ATTR("cuda.total.gpu_time"), (int64_t)totals_gpu_ns(pool, totals));
-    span_attr_int(span, ATTR("cuda.total.kernels"), totals->kernels);
-    put_int(span, ATTR("cuda.total.errors"), totals->errors);
-    put_int(span, ATTR("cuda.total.launch_time"), totals->launch_ns);
-    put_int(span, ATTR("cuda.total.sync_time"), totals->sync_ns);
-    put_int(span, ATTR("cuda.total.start_delay"), totals->delay_ns);
-    put_int(span, ATTR("cuda.total.copies"), totals->copies);
-    put_int(span, ATTR("cuda.total.copy_bytes"), totals->copied_bytes);
-    put_int(span, ATTR("cuda.total.fills"), totals->fills);
-    put_int(span, ATTR("cuda.total.fill_bytes"), totals->filled_bytes);
-    put_int(span, ATTR("cuda.total.graphs"), totals->graphs);
+    span_attr_int(span, ATTR(SEMCONV_CUDA_TOTAL_CALLS), totals->calls);
+    span_attr_int(span, ATTR(SEMCONV_CUDA_TOTAL_CALL_TIME), (int64_t)totals->call_ns);
+    span_attr_int(span, ATTR(SEMCONV_CUDA_TOTAL_GPU_TIME), (int64_t)totals_gpu_ns(pool, totals));
+    span_attr_int(span, ATTR(SEMCONV_CUDA_TOTAL_KERNELS), totals->kernels);
+    put_int(span, ATTR(SEMCONV_CUDA_TOTAL_ERRORS), totals->errors);
+    put_int(span, ATTR(SEMCONV_CUDA_TOTAL_LAUNCH_TIME), totals->launch_ns);
+    put_int(span, ATTR(SEMCONV_CUDA_TOTAL_SYNC_TIME), totals->sync_ns);
+    put_int(span, ATTR(SEMCONV_CUDA_TOTAL_START_DELAY), totals->delay_ns);
+    put_int(span, ATTR(SEMCONV_CUDA_TOTAL_COPIES), totals->copies);
+    put_int(span, ATTR(SEMCONV_CUDA_TOTAL_COPY_BYTES), totals->copied_bytes);
+    put_int(span, ATTR(SEMCONV_CUDA_TOTAL_FILLS), totals->fills);
+    put_int(span, ATTR(SEMCONV_CUDA_TOTAL_FILL_BYTES), totals->filled_bytes);
+    put_int(span, ATTR(SEMCONV_CUDA_TOTAL_GRAPHS), totals->graphs);
     put_slowest(pool, totals, span);
     if (totals->is_estimated)
-        span_attr_bool(span, ATTR("cuda.total.estimated"), true);
+        span_attr_bool(span, ATTR(SEMCONV_CUDA_TOTAL_ESTIMATED), true);
     put_devices(pool, totals, devices, span, events, events_max);
 }
 

@@ -1,6 +1,7 @@
 #include "correlate/trace/devices.h"
 
 #include "base/log/log.h"
+#include "model/semconv.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +32,7 @@ static enum status set_field(struct resource *resource, const struct activity_fi
 {
     const char *text = (const char *)(uintptr_t)value;
     char uuid[DEVICE_ID_BYTES];
-    bool is_mig = strcmp(field->key.name, "cuda.device.mig.uuid") == 0;
+    bool is_mig = strcmp(field->key.name, SEMCONV_CUDA_DEVICE_MIG_UUID) == 0;
     if (value == UINT32_MAX || value == UINT64_MAX)
         return STATUS_OK; /* CUPTI's "none" for MIG and NUMA IDs */
     switch (field->type) {
@@ -53,15 +54,15 @@ static enum status set_field(struct resource *resource, const struct activity_fi
 
 static enum status set_hardware(struct resource *resource, const char *id, const char *name)
 {
-    enum status status = resource_set_string(resource, "hw.type", "gpu");
+    enum status status = resource_set_string(resource, SEMCONV_HW_TYPE, "gpu");
     if (status == STATUS_OK)
-        status = resource_set_string(resource, "hw.vendor", "NVIDIA");
+        status = resource_set_string(resource, SEMCONV_HW_VENDOR, "NVIDIA");
     if (status == STATUS_OK && id)
-        status = resource_set_string(resource, "hw.id", id);
+        status = resource_set_string(resource, SEMCONV_HW_ID, id);
     if (status == STATUS_OK && name)
-        status = resource_set_string(resource, "hw.name", name);
+        status = resource_set_string(resource, SEMCONV_HW_NAME, name);
     if (status == STATUS_OK && name)
-        status = resource_set_string(resource, "hw.model", name);
+        status = resource_set_string(resource, SEMCONV_HW_MODEL, name);
     return status;
 }
 
@@ -75,31 +76,31 @@ enum status devices_describe(const struct activity_record *record, uint32_t *dev
         const struct activity_field *field = &info->fields[i];
         if (!(record->present >> i & 1) || !field->key.len)
             continue;
-        if (strcmp(field->key.name, "cuda.device.id") == 0)
+        if (strcmp(field->key.name, SEMCONV_CUDA_DEVICE_ID) == 0)
             *device_id = (uint32_t)record->values[i];
         status = set_field(resource, field, record->values[i]);
     }
     /* A MIG instance is hardware of its own, and part of a GPU. */
-    const struct resource_attr *uuid = resource_find(resource, "cuda.device.uuid");
-    const struct resource_attr *instance = resource_find(resource, "cuda.device.mig.uuid");
-    const struct resource_attr *name = resource_find(resource, "cuda.device.name");
+    const struct resource_attr *uuid = resource_find(resource, SEMCONV_CUDA_DEVICE_UUID);
+    const struct resource_attr *instance = resource_find(resource, SEMCONV_CUDA_DEVICE_MIG_UUID);
+    const struct resource_attr *name = resource_find(resource, SEMCONV_CUDA_DEVICE_NAME);
     const struct resource_attr *id = instance ? instance : uuid;
     if (status == STATUS_OK)
         status = set_hardware(resource, id ? id->string : NULL, name ? name->string : record->name);
     if (status == STATUS_OK && instance && uuid)
-        status = resource_set_string(resource, "hw.parent", uuid->string);
+        status = resource_set_string(resource, SEMCONV_HW_PARENT, uuid->string);
     return status;
 }
 
 enum status devices_describe_unknown(uint32_t device_id, struct resource *resource)
 {
-    enum status status = resource_set_int(resource, "cuda.device.id", device_id);
+    enum status status = resource_set_int(resource, SEMCONV_CUDA_DEVICE_ID, device_id);
     return status == STATUS_OK ? set_hardware(resource, NULL, NULL) : status;
 }
 
 void devices_note(struct devices *devices, uint32_t device_id, const struct resource *resource)
 {
-    const struct resource_attr *id = resource_find(resource, "hw.id");
+    const struct resource_attr *id = resource_find(resource, SEMCONV_HW_ID);
     if (device_id >= DEVICES_MAX)
         return;
     if (id)
@@ -116,7 +117,7 @@ void devices_note(struct devices *devices, uint32_t device_id, const struct reso
 const struct resource *devices_label(struct devices *devices, uint32_t device_id, const char *label)
 {
     struct resource *resource = devices->told[device_id];
-    if (resource && label && resource_set_string(resource, "cuda.device.label", label) != STATUS_OK)
+    if (resource && label && resource_set_string(resource, SEMCONV_CUDA_DEVICE_LABEL, label) != STATUS_OK)
         log_info("there is no room for the name of device %u", device_id);
     return resource;
 }
@@ -145,9 +146,9 @@ void devices_add_ends(const struct devices *devices, const struct activity_recor
     const char *src = id_of_end(devices, record, PEER_FIELD_SRC_DEVICE_ID);
     const char *dst = id_of_end(devices, record, PEER_FIELD_DST_DEVICE_ID);
     if (src)
-        span_attr_string(span, ATTR("cuda.memcpy.src_device.hw.id"), src);
+        span_attr_string(span, ATTR(SEMCONV_CUDA_MEMCPY_SRC_DEVICE_HW_ID), src);
     if (dst)
-        span_attr_string(span, ATTR("cuda.memcpy.dst_device.hw.id"), dst);
+        span_attr_string(span, ATTR(SEMCONV_CUDA_MEMCPY_DST_DEVICE_HW_ID), dst);
 }
 
 /* Context IDs count up from 1, and programs have few. */

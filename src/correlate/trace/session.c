@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "correlate/trace/traced_step.h"
+#include "model/semconv.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -165,7 +166,7 @@ static struct span_link make_link(const uint8_t *trace_id, const uint8_t *span_i
     memcpy(link.trace_id, trace_id, 16);
     memcpy(link.span_id, span_id, 8);
     link.attr = (struct span_attr){
-        .key = ATTR("cuda.link"), .type = ATTR_STRING, .len = (uint32_t)strlen(what), .s = what};
+        .key = ATTR(SEMCONV_CUDA_LINK), .type = ATTR_STRING, .len = (uint32_t)strlen(what), .s = what};
     return link;
 }
 
@@ -201,7 +202,7 @@ static const struct attr_key *loss_key(enum counter counter)
 /* Losses of the whole process: those before capture belong to no session. */
 static void add_losses(struct span *span)
 {
-    span_attr_int(span, ATTR("cuda.session.lost"), (int64_t)counters_lost());
+    span_attr_int(span, ATTR(SEMCONV_CUDA_SESSION_LOST), (int64_t)counters_lost());
     for (enum counter i = 0; i < COUNTER_COUNT; i++)
         if (counter_is_loss(i) && counter_get(i))
             span_attr_int(span, loss_key(i), (int64_t)counter_get(i));
@@ -209,9 +210,9 @@ static void add_losses(struct span *span)
 
 static void add_step(const struct step *step, struct span *span)
 {
-    span_attr_int(span, ATTR("cuda.step.number"), step->at.number);
-    span_attr_string(span, ATTR("cuda.step.kind"), step_kind_name(step->at.kind));
-    span_attr_string(span, ATTR("cuda.step.source"), step_source_name(step->at.source));
+    span_attr_int(span, ATTR(SEMCONV_CUDA_STEP_NUMBER), step->at.number);
+    span_attr_string(span, ATTR(SEMCONV_CUDA_STEP_KIND), step_kind_name(step->at.kind));
+    span_attr_string(span, ATTR(SEMCONV_CUDA_STEP_SOURCE), step_source_name(step->at.source));
 }
 
 void session_close(struct session *session, const char *reason, struct span *span, struct span_link *links)
@@ -236,9 +237,9 @@ void session_close(struct session *session, const char *reason, struct span *spa
     if (session->step)
         add_step(session->step, span);
     else
-        span_attr_int(span, ATTR("cuda.session.number"), session->number);
-    span_attr_int(span, ATTR("cuda.session.spans"), session->spans);
-    span_attr_string(span, ATTR("cuda.session.end_reason"), reason);
+        span_attr_int(span, ATTR(SEMCONV_CUDA_SESSION_NUMBER), session->number);
+    span_attr_int(span, ATTR(SEMCONV_CUDA_SESSION_SPANS), session->spans);
+    span_attr_string(span, ATTR(SEMCONV_CUDA_SESSION_END_REASON), reason);
     if (counters_lost())
         add_losses(span);
     session->previous = make_link(session->trace_id, session->span_id,

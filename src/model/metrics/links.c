@@ -1,5 +1,7 @@
 #include "model/metrics/links.h"
 
+#include "model/semconv.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -138,16 +140,16 @@ static enum status describe_ends(const struct device_links *links, struct resour
         to = stpcpy(to, end) + 1; /* an empty one would end the list */
     }
     *to = '\0';
-    return resource_set_strings(resource, "cuda.device.nvlink.ends", list);
+    return resource_set_strings(resource, SEMCONV_CUDA_DEVICE_NVLINK_ENDS, list);
 }
 
 static enum status describe_nvlinks(const struct device_links *links, struct resource *resource)
 {
-    enum status status = resource_set_int(resource, "cuda.device.nvlink.links", links->nvlink_count);
+    enum status status = resource_set_int(resource, SEMCONV_CUDA_DEVICE_NVLINK_LINKS, links->nvlink_count);
     if (status == STATUS_OK && links->nvlink_version)
-        status = resource_set_int(resource, "cuda.device.nvlink.version", links->nvlink_version);
+        status = resource_set_int(resource, SEMCONV_CUDA_DEVICE_NVLINK_VERSION, links->nvlink_version);
     if (status == STATUS_OK && links->nvlink_bytes_per_s)
-        status = resource_set_int(resource, "cuda.device.nvlink.bandwidth",
+        status = resource_set_int(resource, SEMCONV_CUDA_DEVICE_NVLINK_BANDWIDTH,
                                   (int64_t)(links->nvlink_bytes_per_s * links->nvlink_count));
     if (status == STATUS_OK && links->nvlink_count)
         status = describe_ends(links, resource);
@@ -159,13 +161,13 @@ enum status links_describe(const struct device_links *links, struct resource *re
     uint64_t pcie = links_pcie_bytes_per_s(links->pcie_generation, links->pcie_width);
     enum status status = STATUS_OK;
     if (*links->address)
-        status = resource_set_string(resource, "cuda.device.pci.address", links->address);
+        status = resource_set_string(resource, SEMCONV_CUDA_DEVICE_PCI_ADDRESS, links->address);
     if (status == STATUS_OK && pcie)
-        status = resource_set_int(resource, "cuda.device.pcie.generation", links->pcie_generation);
+        status = resource_set_int(resource, SEMCONV_CUDA_DEVICE_PCIE_GENERATION, links->pcie_generation);
     if (status == STATUS_OK && pcie)
-        status = resource_set_int(resource, "cuda.device.pcie.width", links->pcie_width);
+        status = resource_set_int(resource, SEMCONV_CUDA_DEVICE_PCIE_WIDTH, links->pcie_width);
     if (status == STATUS_OK && pcie)
-        status = resource_set_int(resource, "cuda.device.pcie.bandwidth", (int64_t)pcie);
+        status = resource_set_int(resource, SEMCONV_CUDA_DEVICE_PCIE_BANDWIDTH, (int64_t)pcie);
     if (status == STATUS_OK && links->has_nvlinks)
         status = describe_nvlinks(links, resource);
     return status;

@@ -1,6 +1,7 @@
 #include "model/metrics/live_stats.h"
 
 #include "model/cuda/activities.h"
+#include "model/semconv.h"
 
 #include <string.h>
 
@@ -19,7 +20,7 @@ const char *copy_kind_name(uint32_t kind)
     const struct activity_info *info = &activity_table[ACTIVITY_MEMCPY];
     const char *name = NULL;
     for (uint8_t i = 1; i < info->field_count && !name; i++)
-        if (strcmp(info->fields[i].key.name, "cuda.memcpy.kind") == 0)
+        if (strcmp(info->fields[i].key.name, SEMCONV_CUDA_MEMCPY_KIND) == 0)
             name = enum_name(&activity_enum_names[info->fields[i].names], kind);
     return name ? name : "Unknown";
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""src/model/attributes.yaml against docs/attributes.md, against the agent's spans of all recordings in the repository, and against what
+"""src/model/attributes.yaml against the agent's spans of all recordings in the repository, and against what
 stands in for the agent in tests: simulators of jobs and generators of spans.
 
     registry_test.py --build build
@@ -33,21 +33,6 @@ def lines_of(path):
     opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else open(path, encoding="utf-8")
     with opened as lines:
         return [json.loads(line) for line in lines]
-
-
-class Page(unittest.TestCase):
-    def test_names_and_types_are_those_of_the_documentation(self):
-        """gen_attributes.py makes docs/attributes.md from the code."""
-        told = {"span": {}, "resource": {}}
-        section = ""
-        for line in (ROOT / "docs/attributes.md").read_text(encoding="utf-8").splitlines():
-            section = line if line.startswith("## ") else section
-            if found := re.match(r"\| `([^`]+)` \| ([^|]*) \|", line):
-                types = re.sub(r", hex|\[3\]", lambda part: "[]" if part[0] == "[3]" else "", found[2]).replace("bool", "boolean")
-                told["resource" if section == "## Resources" else "span"][found[1]] = set(re.split(r" or |, ", types.strip()))
-        for group, entries in (("span", REGISTRY.spans), ("resource", REGISTRY.resources)):
-            listed = {name: {entry["type"], *filter(None, entry.get("also", "").split(", "))} for name, entry in entries.items()}
-            self.assertEqual(listed, told[group])
 
 
 class Spans(unittest.TestCase):

@@ -548,8 +548,16 @@ static void test_steps_come_back(void **unused)
 {
     static const struct step_boundary steps[] = {
         {.time = 0, .number = 1, .kind = STEP_TRAIN, .source = STEP_BY_API},
-        {1700000000000000000, INT64_MIN, UINT64_MAX, STEP_NONE, STEP_BY_COLLECTIVES},
-        {1600000000000000000, INT64_MAX, 1, STEP_CHECKPOINT, STEP_BY_NVTX}};
+        {.time = 1700000000000000000,
+         .number = INT64_MIN,
+         .nonce = UINT64_MAX,
+         .kind = STEP_NONE,
+         .source = STEP_BY_COLLECTIVES},
+        {.time = 1600000000000000000,
+         .number = INT64_MAX,
+         .nonce = 1,
+         .kind = STEP_CHECKPOINT,
+         .source = STEP_BY_NVTX}};
     struct recording_writer *writer = create();
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(recording_write_step(writer, &steps[i]), STATUS_OK);

@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "cli/util/text.h"
 #include "cli/util/xalloc.h"
+#include "model/semconv.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,10 +23,10 @@ static uint32_t context_number(const char *text)
  * lack both. */
 static uint64_t process_key(const struct trace *trace, const struct trace_resource *resource)
 {
-    const char *instance = trace_resource_attr(trace, resource, "service.instance.id");
+    const char *instance = trace_resource_attr(trace, resource, SEMCONV_SERVICE_INSTANCE_ID);
     if (instance)
         return hash_text(HASH_START, instance);
-    const char *host = trace_resource_attr(trace, resource, "host.name");
+    const char *host = trace_resource_attr(trace, resource, SEMCONV_HOST_NAME);
     return hash_text(hash_text(HASH_START, trace_string(trace, resource->pid)), host ? host : "");
 }
 
@@ -56,10 +57,10 @@ static void learn_process(struct places *places, const struct stat *stat,
     for (; places->list_count <= process; places->list_count++)
         places->list[places->list_count] = (struct place){0};
     struct place *place = &places->list[process];
-    learn_text(stat, &place->rank, resource, "cuda.process.rank");
-    learn_text(stat, &place->host, resource, "host.name");
-    learn_text(stat, &place->service, resource, "service.name");
-    learn_text(stat, &place->pid, resource, "process.pid");
+    learn_text(stat, &place->rank, resource, SEMCONV_CUDA_PROCESS_RANK);
+    learn_text(stat, &place->host, resource, SEMCONV_HOST_NAME);
+    learn_text(stat, &place->service, resource, SEMCONV_SERVICE_NAME);
+    learn_text(stat, &place->pid, resource, SEMCONV_PROCESS_PID);
 }
 
 void places_learn(struct places *places, const struct stat *stat)

@@ -4,6 +4,7 @@
 #include "cli/util/xalloc.h"
 #include "model/gpu_counter_names.h"
 #include "model/cuda/step_host.h"
+#include "model/semconv.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -217,13 +218,13 @@ const struct stat_device *stat_device_of(const struct stat *stat, uint32_t resou
     if (!device->is_known)
         *device = (struct stat_device){
             .is_known = true,
-            .multiprocessors = whole(stat, resource, "cuda.device.multiprocessors"),
-            .max_warps = whole(stat, resource, "cuda.device.multiprocessor.max_warps"),
-            .max_blocks = whole(stat, resource, "cuda.device.multiprocessor.max_blocks"),
-            .registers = whole(stat, resource, "cuda.device.multiprocessor.max_registers"),
-            .shared_bytes = whole(stat, resource, "cuda.device.multiprocessor.max_shared_memory"),
-            .warp_threads = whole(stat, resource, "cuda.device.warp.threads"),
-            .major = whole(stat, resource, "cuda.device.compute_capability.major"),
+            .multiprocessors = whole(stat, resource, SEMCONV_CUDA_DEVICE_MULTIPROCESSORS),
+            .max_warps = whole(stat, resource, SEMCONV_CUDA_DEVICE_MULTIPROCESSOR_MAX_WARPS),
+            .max_blocks = whole(stat, resource, SEMCONV_CUDA_DEVICE_MULTIPROCESSOR_MAX_BLOCKS),
+            .registers = whole(stat, resource, SEMCONV_CUDA_DEVICE_MULTIPROCESSOR_MAX_REGISTERS),
+            .shared_bytes = whole(stat, resource, SEMCONV_CUDA_DEVICE_MULTIPROCESSOR_MAX_SHARED_MEMORY),
+            .warp_threads = whole(stat, resource, SEMCONV_CUDA_DEVICE_WARP_THREADS),
+            .major = whole(stat, resource, SEMCONV_CUDA_DEVICE_COMPUTE_CAPABILITY_MAJOR),
         };
     return device;
 }

@@ -1,6 +1,7 @@
 /* Findings about copies: synchronous, pageable, too small, or back and forth. */
 #include "cli/util/xalloc.h"
 #include "cli/stat/findings/detectors.h"
+#include "model/semconv.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -105,7 +106,7 @@ static double link_rate(const struct copies *copies, const struct stat *stat, co
 {
     uint32_t resource = tally->first.resource;
     uint32_t link = int_map_get(&copies->links, direction_key(tally->text, resource));
-    double told = stat_device_number(stat, resource, "cuda.device.pcie.bandwidth");
+    double told = stat_device_number(stat, resource, SEMCONV_CUDA_DEVICE_PCIE_BANDWIDTH);
     uint64_t generation = stat_device_of(stat, resource)->major;
     if (link != MAP_NONE) {
         uint64_t median = samples_median(&copies->pinned, link);

@@ -1,5 +1,7 @@
 #include "cli/stat/tables/peak.h"
 
+#include "model/semconv.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +11,7 @@
 
 static struct peak of_memory(const struct stat *stat, const struct trace_span *span)
 {
-    double all = KB_PER_S * stat_device_number(stat, span->resource, "cuda.device.memory.bandwidth");
+    double all = KB_PER_S * stat_device_number(stat, span->resource, SEMCONV_CUDA_DEVICE_MEMORY_BANDWIDTH);
     return (struct peak){"memory", span->class == CLASS_FILL ? all : all / DEVICE_TO_SELF, false};
 }
 
@@ -22,18 +24,18 @@ static double number_of(const struct stat *stat, const struct trace_resource *de
 static struct peak of_pcie(const struct stat *stat, const struct trace_resource *device)
 {
     struct peak peak = {.is_link = true,
-                        .bytes_per_s = number_of(stat, device, "cuda.device.pcie.bandwidth")};
+                        .bytes_per_s = number_of(stat, device, SEMCONV_CUDA_DEVICE_PCIE_BANDWIDTH)};
     if (peak.bytes_per_s > 0)
         snprintf(peak.name, sizeof peak.name, "PCIe %.0f.0 x%.0f",
-                 number_of(stat, device, "cuda.device.pcie.generation"),
-                 number_of(stat, device, "cuda.device.pcie.width"));
+                 number_of(stat, device, SEMCONV_CUDA_DEVICE_PCIE_GENERATION),
+                 number_of(stat, device, SEMCONV_CUDA_DEVICE_PCIE_WIDTH));
     return peak;
 }
 
 static const struct trace_resource *device_by_id(const struct stat *stat, const char *id)
 {
     for (size_t i = 0; i < stat->trace->resource_count; i++)
-        if (stat_is(trace_resource_attr(stat->trace, &stat->trace->resources[i], "hw.id"), id))
+        if (stat_is(trace_resource_attr(stat->trace, &stat->trace->resources[i], SEMCONV_HW_ID), id))
             return &stat->trace->resources[i];
     return NULL;
 }
@@ -55,16 +57,17 @@ static struct peak of_peers(const struct stat *stat, const char *from_id, const 
 {
     const struct trace_resource *from = device_by_id(stat, from_id), *to = device_by_id(stat, to_id);
     struct peak unknown = {.is_link = true};
-    const char *links = from ? trace_resource_attr(stat->trace, from, "cuda.device.nvlink.links") : NULL;
+    const char *links =
+        from ? trace_resource_attr(stat->trace, from, SEMCONV_CUDA_DEVICE_NVLINK_LINKS) : NULL;
     if (!links)
         return unknown;
-    double count = strtod(links, NULL), all = number_of(stat, from, "cuda.device.nvlink.bandwidth");
+    double count = strtod(links, NULL), all = number_of(stat, from, SEMCONV_CUDA_DEVICE_NVLINK_BANDWIDTH);
     if (count < 1) {
         struct peak slower = of_pcie(stat, from), other = to ? of_pcie(stat, to) : unknown;
         return other.bytes_per_s < slower.bytes_per_s ? other : slower;
     }
-    const char *ends = trace_resource_attr(stat->trace, from, "cuda.device.nvlink.ends");
-    const char *address = to ? trace_resource_attr(stat->trace, to, "cuda.device.pci.address") : NULL;
+    const char *ends = trace_resource_attr(stat->trace, from, SEMCONV_CUDA_DEVICE_NVLINK_ENDS);
+    const char *address = to ? trace_resource_attr(stat->trace, to, SEMCONV_CUDA_DEVICE_PCI_ADDRESS) : NULL;
     unsigned there = ends ? count_ends(ends, "switch") : 0;
     if (ends && address)
         there += count_ends(ends, address);

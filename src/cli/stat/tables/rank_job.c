@@ -3,6 +3,7 @@
 #include "cli/stat/base/places.h"
 #include "cli/util/int_map.h"
 #include "cli/util/xalloc.h"
+#include "model/semconv.h"
 
 #include <stdlib.h>
 
@@ -16,8 +17,8 @@ static uint32_t rank_of(struct rank_job *job, const struct stat *stat, const str
         ranks_add(job->ranks, place->rank ? (uint32_t)strtoul(place->rank, NULL, 10) : 0, place->host, NULL);
     if (rank == RANKS_NONE)
         return RANKS_NONE;
-    const char *world =
-        trace_resource_attr(stat->trace, &stat->trace->resources[span->resource], "cuda.process.world_size");
+    const char *world = trace_resource_attr(stat->trace, &stat->trace->resources[span->resource],
+                                            SEMCONV_CUDA_PROCESS_WORLD_SIZE);
     ranks_set_world(job->ranks, rank, world ? (uint32_t)strtoul(world, NULL, 10) : 0);
     int_map_set(&job->rank_of, process, rank);
     job->processes =
