@@ -438,6 +438,7 @@ install_packages() {
         is_there fuzz:clang || packages_install "fuzz:clang libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
     fi
     prepare_libraries
+    [ "${CI:-}" != true ] || LIBRARY_OPTIONS+=(-DCMAKE_COMPILE_WARNING_AS_ERROR=ON)
 }
 
 ci_parts() {

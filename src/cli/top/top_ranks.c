@@ -1,5 +1,6 @@
 #include "cli/top/top_ranks.h"
 
+#include "cli/ranks/ranks.h"
 #include "cli/ranks/ranks_standing.h"
 #include "cli/util/xalloc.h"
 

@@ -228,7 +228,7 @@ static void test_a_low_screen(void **state)
     (void)state;
     figures.kernel_count = 0;
     for (int i = 0; i < 30; i++) {
-        char name[16];
+        char name[32];
         snprintf(name, sizeof name, "kernel%02d", i);
         put_kernel(name, 1, (uint64_t)(100 - i));
     }

@@ -123,7 +123,7 @@ static void test_every_grpc_code_has_its_verdict(void **state)
 {
     static const int retried[] = {1, 4, 10, 11, 14, 15};
     for (int code = 1; code < 20; code++) {
-        char text[8];
+        char text[16];
         snprintf(text, sizeof text, "%d", code);
         bool retry = false;
         for (size_t i = 0; i < sizeof retried / sizeof *retried; i++)
