@@ -246,6 +246,7 @@ torture_long() {
 }
 
 part_memcheck-unit() { release_build && tests/torture/memcheck.py --build build --long; }
+part_stays() { cached tools/count_stays.py --most 40; }
 part_python-mutants() { python/tests/run.sh --mutants; }
 part_suites-python() {
     if [ -z "${SUITES:-}" ]; then
@@ -489,6 +490,7 @@ release_parts() {
         run_part "torture-$scenario" "every call of the agent's fails in turn, output: $scenario" torture_long $scenario
     done
     run_part memcheck-unit "valgrind's memcheck over replays and all unit tests"
+    run_part stays "a kernel's record changes folders at most 40 times on its way through the agent"
     run_part python-mutants "the Python package's tests find planted faults"
     run_part suites-python "tests of CPython and of Python packages with the agent and without it, test by test"
     run_part dist-full "everything in dist/, made twice; packages, wheels and images in bare systems"
