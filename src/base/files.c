@@ -197,3 +197,17 @@ ssize_t files_read_small(const char *path, char *text, size_t size)
     text[bytes > 0 ? bytes : 0] = 0;
     return bytes;
 }
+
+bool files_write(int fd, const void *data, size_t bytes)
+{
+    for (const uint8_t *at = data; bytes > 0;) {
+        ssize_t written = write(fd, at, bytes);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return false;
+        at += written;
+        bytes -= (size_t)written;
+    }
+    return true;
+}

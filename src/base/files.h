@@ -1,5 +1,5 @@
 /* Opens files: all of src/ does so with these functions, which keep clear of descriptors 0 to 2 (high_fd.h),
- * and set close-on-exec.
+ * and set close-on-exec; and writes them.
  *
  * files_open_append() and files_create() safely open files that settings name, even in a directory like /tmp,
  * where another user may have placed a link or a file under that name.
@@ -41,6 +41,9 @@ int files_create_numbered(const char *name, char *path, size_t size);
 
 /* Gives a finished file, whose link is `temporary`, such a name, and removes that link. False and errno. */
 bool files_name_numbered(const char *temporary, const char *name, char *path, size_t size);
+
+/* Writes everything, in as many parts as it takes. False and errno. */
+bool files_write(int fd, const void *data, size_t bytes);
 
 /* One read() of a kernel file such as those in /proc: at most `size` - 1 bytes, always NUL-terminated. -1 and
  * errno. */

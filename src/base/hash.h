@@ -8,6 +8,9 @@
 
 #define HASH_START 0xcbf29ce484222325u
 
+/* 2^64 divided by the golden ratio: multiplied by it, a number has its differences in the upper bits. */
+#define HASH_SPREAD 0x9e3779b97f4a7c15u
+
 static inline uint64_t hash_word(uint64_t hash, uint64_t word)
 {
     return (hash ^ word) * 0x100000001b3u;

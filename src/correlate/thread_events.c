@@ -1,5 +1,6 @@
 #include "correlate/thread_events.h"
 
+#include "base/hash.h"
 #include "base/accounting/counters.h"
 #include "correlate/counting.h"
 #include "correlate/join/collectives.h"
@@ -77,7 +78,7 @@ static struct decision *decision_of(struct correlate *c, const uint8_t trace_id[
 {
     uint64_t low;
     memcpy(&low, trace_id + 8, sizeof low);
-    return &c->threads.decisions[(low * 0x9e3779b97f4a7c15ull >> 32) % DECISIONS_KEPT];
+    return &c->threads.decisions[(low * HASH_SPREAD >> 32) % DECISIONS_KEPT];
 }
 
 static bool sample_context(struct correlate *c, const struct trace_context *context, uint64_t time_ns,

@@ -1,5 +1,7 @@
 #include "model/collective.h"
 
+#include "base/hash.h"
+
 #include <string.h>
 
 static const struct {
@@ -116,7 +118,7 @@ double collective_bus_factor(enum collective_operation operation, uint32_t ranks
 
 uint64_t collective_mix(uint64_t hash, uint64_t number)
 {
-    hash = (hash ^ number) + 0x9e3779b97f4a7c15ull;
+    hash = (hash ^ number) + HASH_SPREAD;
     hash = (hash ^ hash >> 30) * 0xbf58476d1ce4e5b9ull;
     hash = (hash ^ hash >> 27) * 0x94d049bb133111ebull;
     return hash ^ hash >> 31;

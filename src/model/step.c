@@ -1,5 +1,7 @@
 #include "model/step.h"
 
+#include "base/hash.h"
+
 #include <string.h>
 
 #define FIRST_CERTAIN 3
@@ -22,7 +24,7 @@ const char *step_kind_name(uint8_t kind)
 /* The finalizer of SplitMix64: each bit of the input changes each bit of the output with probability 1/2. */
 static uint64_t mix(uint64_t value)
 {
-    value += 0x9e3779b97f4a7c15u;
+    value += HASH_SPREAD;
     value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9u;
     value = (value ^ value >> 27) * 0x94d049bb133111ebu;
     return value ^ value >> 31;

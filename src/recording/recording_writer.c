@@ -22,7 +22,6 @@ struct recording_writer {
     char *path;
     enum status failed; /* the first IO or NO_MEMORY; nothing is written after it */
     struct error error;
-    uint64_t file_bytes;
     off_t end_at; /* of the end that a checkpoint wrote; 0: none */
     uint64_t file_events;
     uint64_t file_blocks;
@@ -47,30 +46,17 @@ static enum status fail(struct recording_writer *writer, enum status status, con
 }
 
 /* The header is written on a thread of the host. */
-static ssize_t write_some(struct recording_writer *writer, const uint8_t *bytes, size_t count)
+static enum status write_all(struct recording_writer *writer, const uint8_t *bytes, size_t count)
 {
     struct write_signals signals;
     errno = EBADF;
     if (!guarded_fd_is_ours(&writer->fd))
-        return -1;
+        return fail(writer, STATUS_IO, "can't write");
     write_signals_hold(&signals);
-    ssize_t n = write(writer->fd.number, bytes, count);
+    bool is_written = files_write(writer->fd.number, bytes, count);
     write_signals_release(&signals);
-    return n;
-}
-
-static enum status write_all(struct recording_writer *writer, const uint8_t *bytes, size_t count)
-{
-    while (count > 0) {
-        ssize_t n = write_some(writer, bytes, count);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return fail(writer, STATUS_IO, "can't write");
-        bytes += n;
-        count -= (size_t)n;
-        writer->file_bytes += (size_t)n;
-    }
+    if (!is_written)
+        return fail(writer, STATUS_IO, "can't write");
     return STATUS_OK;
 }
 

@@ -1,4 +1,4 @@
-foreach(module files utf8 ring chunk trace_context counters balance status log sanitize json_writer clock cpu_time guarded_fd loader variables)
+foreach(module files utf8 protobuf_reader ring chunk trace_context counters balance status log sanitize json_writer clock cpu_time guarded_fd loader variables)
   cuspan_unit_test(${module} cuspan_base)
 endforeach()
 foreach(module filter histogram views links gpu_counter_names step)

@@ -1,5 +1,6 @@
 #include "agent/metrics/metrics_export.h"
 
+#include "base/hash.h"
 #include "agent/metrics/series.h"
 #include "base/clock.h"
 #include "base/accounting/counters.h"
@@ -172,7 +173,7 @@ static void put_device(const struct metrics *m, struct metric_point *point, uint
 static uint64_t rise(struct metrics *m, enum metric metric, uint32_t series, uint64_t value)
 {
     uint64_t key = (uint64_t)(metric + 1) << 32 | series;
-    uint32_t at = (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 40) & (SUMS_MAX - 1), first = at;
+    uint32_t at = (uint32_t)(key * HASH_SPREAD >> 40) & (SUMS_MAX - 1), first = at;
     while (m->sums[at].key && m->sums[at].key != key)
         if ((at = (at + 1) & (SUMS_MAX - 1)) == first)
             return 0;

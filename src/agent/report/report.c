@@ -267,17 +267,9 @@ static bool write_text(int file, const char *text, size_t bytes)
 {
     struct write_signals signals;
     write_signals_hold(&signals);
-    while (bytes > 0) {
-        ssize_t done = write(file, text, bytes);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done <= 0)
-            break;
-        text += done;
-        bytes -= (size_t)done;
-    }
+    bool is_written = files_write(file, text, bytes);
     write_signals_release(&signals);
-    return bytes == 0;
+    return is_written;
 }
 
 static bool write_file(const struct report *report, const char *path)

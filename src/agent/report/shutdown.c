@@ -210,7 +210,7 @@ static void write_file(const char *name, const struct page *page)
     int file = files_create_numbered(name, path, sizeof path);
     struct write_signals signals;
     write_signals_hold(&signals);
-    if (file < 0 || write(file, page->text, page->used) != (ssize_t)page->used)
+    if (file < 0 || !files_write(file, page->text, page->used))
         log_warn("cannot write the shutdown report %s: %s", path, strerror(errno));
     write_signals_release(&signals);
     if (file >= 0)

@@ -2,6 +2,7 @@
 
 #include "base/files.h"
 #include "base/process/self_memory.h"
+#include "base/text/protobuf_reader.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,78 +15,13 @@
 
 /* Decoding of the protobuf messages. */
 
-struct field {
-    uint32_t number, type; /* wire types: 0 varint, 1 eight bytes, 2 length and bytes, 5 four bytes */
-    uint64_t number_value;
-    const uint8_t *bytes;
-    size_t length;
-};
-
-struct message {
-    const uint8_t *at, *end;
-    bool is_broken;
-};
-
-static uint64_t take_varint(struct message *message)
+static enum status end_of(const struct protobuf_reader *message)
 {
-    uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-        if (message->at == message->end)
-            break;
-        uint8_t byte = *message->at++;
-        value |= (uint64_t)(byte & 0x7f) << shift;
-        if (!(byte & 0x80))
-            return value;
-    }
-    message->is_broken = true;
-    return 0;
-}
-
-static const uint8_t *take_bytes(struct message *message, uint64_t length)
-{
-    const uint8_t *bytes = message->at;
-    if (length > (uint64_t)(message->end - message->at)) {
-        message->is_broken = true;
-        return NULL;
-    }
-    message->at += length;
-    return bytes;
-}
-
-static bool next_field(struct message *message, struct field *field)
-{
-    if (message->is_broken || message->at == message->end)
-        return false;
-    uint64_t tag = take_varint(message);
-    *field = (struct field){.number = (uint32_t)(tag >> 3), .type = tag & 7};
-    if (field->type == 0)
-        field->number_value = take_varint(message);
-    else if (field->type == 2)
-        field->length = take_varint(message);
-    else if (field->type == 1 || field->type == 5)
-        field->length = field->type == 1 ? 8 : 4;
-    else
-        message->is_broken = true;
-    if (field->type != 0)
-        field->bytes = take_bytes(message, field->length);
-    if (field->type == 1 && field->bytes)
-        memcpy(&field->number_value, field->bytes, 8);
-    return !message->is_broken && tag >> 3 > 0 && tag >> 3 <= UINT32_MAX;
-}
-
-static struct message message_in(const struct field *field)
-{
-    const uint8_t *end = field->bytes ? field->bytes + field->length : NULL;
-    return (struct message){field->bytes, end, field->type != 2};
-}
-
-static enum status end_of(const struct message *message)
-{
-    return message->is_broken || message->at != message->end ? STATUS_INVALID : STATUS_OK;
+    return message->is_bad ? STATUS_INVALID : STATUS_OK;
 }
 
 /* Copies and terminates the text, truncated to the size. */
-static void copy_text(const struct field *field, char text[TEXT_BYTES_MAX])
+static void copy_text(const struct protobuf_field *field, char text[TEXT_BYTES_MAX])
 {
     size_t length = field->length < TEXT_BYTES_MAX ? field->length : TEXT_BYTES_MAX - 1;
     if (length > 0)
@@ -94,39 +30,39 @@ static void copy_text(const struct field *field, char text[TEXT_BYTES_MAX])
 }
 
 /* Only strings, booleans and numbers of AnyValue; lists and maps are omitted. */
-static enum status set_value(struct resource *resource, const char *key, struct message value)
+static enum status set_value(struct resource *resource, const char *key, struct protobuf_reader value)
 {
     char text[TEXT_BYTES_MAX];
-    struct field field;
+    struct protobuf_field field;
     double real;
-    if (!next_field(&value, &field))
+    if (!protobuf_next(&value, &field))
         return end_of(&value);
-    switch (field.number << 3 | field.type) {
-    case 1 << 3 | 2:
+    switch (field.number << 3 | field.wire) {
+    case 1 << 3 | PROTOBUF_BYTES:
         copy_text(&field, text);
         return resource_set_string(resource, key, text);
-    case 2 << 3 | 0:
-        return resource_set_bool(resource, key, field.number_value != 0);
-    case 3 << 3 | 0:
-        return resource_set_int(resource, key, (int64_t)field.number_value);
-    case 4 << 3 | 1:
-        memcpy(&real, &field.number_value, sizeof real);
+    case 2 << 3 | PROTOBUF_VARINT:
+        return resource_set_bool(resource, key, field.value != 0);
+    case 3 << 3 | PROTOBUF_VARINT:
+        return resource_set_int(resource, key, (int64_t)field.value);
+    case 4 << 3 | PROTOBUF_FIXED64:
+        memcpy(&real, &field.value, sizeof real);
         return resource_set_double(resource, key, real);
     default:
         return STATUS_OK;
     }
 }
 
-static enum status add_attribute(struct resource *resource, struct message pair)
+static enum status add_attribute(struct resource *resource, struct protobuf_reader pair)
 {
     char key[TEXT_BYTES_MAX] = "";
-    struct message value = {NULL, NULL, false};
-    struct field field;
-    while (next_field(&pair, &field)) {
-        if (field.number == 1 && field.type == 2)
+    struct protobuf_reader value = protobuf_reader_of(NULL, 0);
+    struct protobuf_field field;
+    while (protobuf_next(&pair, &field)) {
+        if (protobuf_is(&field, 1, PROTOBUF_BYTES))
             copy_text(&field, key);
         else if (field.number == 2)
-            value = message_in(&field);
+            value = protobuf_message(&field);
     }
     bool is_wanted = *key && strncmp(key, "telemetry.", strlen("telemetry.")) != 0 &&
                      !resource_find(resource, key) &&
@@ -136,11 +72,12 @@ static enum status add_attribute(struct resource *resource, struct message pair)
     return set_value(resource, key, value);
 }
 
-static enum status add_attributes(struct resource *resource, struct message from)
+static enum status add_attributes(struct resource *resource, struct protobuf_reader from)
 {
-    struct field field;
-    while (next_field(&from, &field)) {
-        enum status status = field.number == 1 ? add_attribute(resource, message_in(&field)) : STATUS_OK;
+    struct protobuf_field field;
+    while (protobuf_next(&from, &field)) {
+        enum status status =
+            field.number == 1 ? add_attribute(resource, protobuf_message(&field)) : STATUS_OK;
         if (status != STATUS_OK)
             return status;
     }
@@ -149,10 +86,11 @@ static enum status add_attributes(struct resource *resource, struct message from
 
 enum status process_context_decode(const uint8_t *payload, size_t bytes, struct resource *resource)
 {
-    struct message context = {payload, payload + bytes, false};
-    struct field field;
-    while (next_field(&context, &field)) {
-        enum status status = field.number == 1 ? add_attributes(resource, message_in(&field)) : STATUS_OK;
+    struct protobuf_reader context = protobuf_reader_of(payload, bytes);
+    struct protobuf_field field;
+    while (protobuf_next(&context, &field)) {
+        enum status status =
+            field.number == 1 ? add_attributes(resource, protobuf_message(&field)) : STATUS_OK;
         if (status != STATUS_OK)
             return status;
     }

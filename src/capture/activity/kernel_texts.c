@@ -78,7 +78,7 @@ void kernel_texts_destroy(void)
 
 static uint32_t *bucket_of(struct half *half, uint64_t address)
 {
-    return &half->by_address[(address * 0x9e3779b97f4a7c15ull >> 40) % BUCKETS];
+    return &half->by_address[(address * HASH_SPREAD >> 40) % BUCKETS];
 }
 
 /* IDs wrap around: one that seems to be much older is newer. */

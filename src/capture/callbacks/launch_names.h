@@ -9,6 +9,7 @@
 #ifndef CUSPAN_CAPTURE_CALLBACKS_LAUNCH_NAMES_H
 #define CUSPAN_CAPTURE_CALLBACKS_LAUNCH_NAMES_H
 
+#include "base/hash.h"
 #include "abi/cupti_abi.h"
 #include "capture/threads/threads.h"
 
@@ -28,7 +29,7 @@ extern struct launch_names launch_names;
 static inline uint64_t launch_names_mark(const char *symbol)
 {
     uint64_t era = atomic_load_explicit(&launch_names.era, memory_order_acquire);
-    return ((uint64_t)(uintptr_t)symbol ^ era) * 0x9e3779b97f4a7c15ull;
+    return ((uint64_t)(uintptr_t)symbol ^ era) * HASH_SPREAD;
 }
 
 #define LAUNCH_NAMES_BYTES (sizeof(uint64_t) << LAUNCH_NAMES_PLACES_LOG2)

@@ -32,7 +32,7 @@ static_assert(RANGE_TEXT_BYTES <= UINT16_MAX, "nvtx_name.bytes holds it");
 static uint64_t mix(uint64_t hash)
 {
     hash ^= hash >> 32;
-    hash *= 0x9e3779b97f4a7c15u;
+    hash *= HASH_SPREAD;
     return hash ^ hash >> 29;
 }
 

@@ -3,6 +3,7 @@
 #ifndef CUSPAN_CAPTURE_STACKS_NATIVE_RULES_H
 #define CUSPAN_CAPTURE_STACKS_NATIVE_RULES_H
 
+#include "base/hash.h"
 #include "capture/stacks/eh_frame.h"
 
 #include <stdatomic.h>
@@ -52,7 +53,7 @@ struct native_rules {
 
 static inline _Atomic uint64_t *native_rules_set(struct native_rules *rules, uint64_t address)
 {
-    return rules->entries[(address * 0x9e3779b97f4a7c15u) >> (64 - 11)];
+    return rules->entries[(address * HASH_SPREAD) >> (64 - 11)];
 }
 
 static_assert(RULE_SETS == 1 << 11, "see native_rules_set()");

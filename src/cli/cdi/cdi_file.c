@@ -1,5 +1,6 @@
 #include "cli/cdi/cdi_file.h"
 
+#include "base/files.h"
 #include "base/text/sanitize.h"
 #include "base/text/utf8.h"
 #include "cli/util/xalloc.h"
@@ -305,26 +306,13 @@ static enum status make_folder(const char *path, struct error *err)
     return status;
 }
 
-static bool write_all(int fd, const char *text)
-{
-    size_t left = strlen(text);
-    while (left > 0) {
-        ssize_t written = write(fd, text, left);
-        if (written < 0)
-            return false;
-        text += written;
-        left -= (size_t)written;
-    }
-    return true;
-}
-
 /* Writes to a new file beside `path`, which runtimes ignore because of its name, and renames it. */
 static enum status replace(const char *path, const char *json, struct error *err)
 {
     char *temporary = xasprintf("%s.XXXXXX", path);
     int fd = mkostemp(temporary, O_CLOEXEC);
-    bool is_done = fd >= 0 && fchmod(fd, 0644) == 0 && write_all(fd, json) && write_all(fd, "\n") &&
-                   fsync(fd) == 0 && rename(temporary, path) == 0;
+    bool is_done = fd >= 0 && fchmod(fd, 0644) == 0 && files_write(fd, json, strlen(json)) &&
+                   files_write(fd, "\n", 1) && fsync(fd) == 0 && rename(temporary, path) == 0;
     int error_number = errno;
     if (fd >= 0)
         close(fd);

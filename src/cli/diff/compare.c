@@ -1,5 +1,6 @@
 #include "cli/diff/compare.h"
 
+#include "base/hash.h"
 #include "cli/util/xalloc.h"
 
 #include <math.h>
@@ -14,7 +15,7 @@
 
 static uint64_t draw(uint64_t *state)
 {
-    uint64_t x = *state += 0x9e3779b97f4a7c15ull; /* splitmix64 */
+    uint64_t x = *state += HASH_SPREAD; /* splitmix64 */
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
     x = (x ^ x >> 27) * 0x94d049bb133111ebull;
     return x ^ x >> 31;

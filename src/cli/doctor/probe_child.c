@@ -1,5 +1,6 @@
 #include "cli/doctor/probe_child.h"
 
+#include "base/files.h"
 #include "base/clock.h"
 
 #include <errno.h>
@@ -28,19 +29,11 @@ static void discard_output(void)
 static void run_in_child(void (*work)(const void *, void *), const void *query, void *answer, size_t bytes,
                          int to)
 {
-    const char *at = answer;
     discard_output();
     /* A driver that starts here must not load an agent. */
     unsetenv("CUDA_INJECTION64_PATH");
     work(query, answer);
-    while (bytes > 0) {
-        ssize_t written = write(to, at, bytes);
-        if (written <= 0 && errno != EINTR)
-            break;
-        at += written > 0 ? written : 0;
-        bytes -= written > 0 ? (size_t)written : 0;
-    }
-    _exit(bytes > 0);
+    _exit(!files_write(to, answer, bytes));
 }
 
 /* False if the child closed the pipe early, or at the deadline (`is_timed_out`). */

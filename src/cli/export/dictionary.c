@@ -1,5 +1,7 @@
 #include "cli/export/dictionary.h"
 
+#include "base/hash.h"
+
 #include <stdlib.h>
 
 #define SLOTS_FIRST 256
@@ -81,10 +83,10 @@ static void make_clean(struct bytes *clean, const char *text, size_t len)
 static uint64_t hash_of(const void *value, size_t len)
 {
     const char *at = value;
-    uint64_t hash = len * 0x9e3779b97f4a7c15u, word;
+    uint64_t hash = len * HASH_SPREAD, word;
     for (; len >= sizeof word; len -= sizeof word, at += sizeof word) {
         memcpy(&word, at, sizeof word);
-        hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+        hash = (hash ^ word) * HASH_SPREAD;
         hash ^= hash >> 32;
     }
     word = 0;

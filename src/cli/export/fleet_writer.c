@@ -117,10 +117,7 @@ static enum status write_marker(const char *folder, const char *path, struct err
         return STATUS_OK;
     if (fd < 0)
         return complain(err, "cannot write", path);
-    ssize_t written = write(fd, text, (size_t)len);
-    if (written >= 0 && written < len) /* the second call says why */
-        written = write(fd, text + written, (size_t)(len - written)) < 0 ? -1 : len;
-    enum status status = written == len ? STATUS_OK : complain(err, "cannot write", path);
+    enum status status = files_write(fd, text, (size_t)len) ? STATUS_OK : complain(err, "cannot write", path);
     close(fd);
     if (status != STATUS_OK)
         unlink(path);
@@ -304,7 +301,7 @@ static enum status hand_over(struct fleet_writer *writer, struct error *err)
 
 /* --- resources --- */
 
-static uint64_t hash_text(uint64_t hash, const char *text)
+static uint64_t mix_text(uint64_t hash, const char *text)
 {
     uint64_t word;
     size_t len = strlen(text);
@@ -323,10 +320,10 @@ static uint64_t hash_resource(const struct trace *trace, const struct trace_reso
     uint64_t hash = resource->attr_count;
     for (uint32_t i = 0; i < resource->attr_count; i++) {
         const struct trace_attr *attr = &trace->attrs[resource->attr_first + i];
-        hash = hash_text(hash, trace_string(trace, attr->key));
+        hash = mix_text(hash, trace_string(trace, attr->key));
         hash = int_map_mix(hash + attr->type);
         hash = attr->type == TRACE_STRING || attr->type == TRACE_JSON
-                   ? hash_text(hash, trace_string(trace, (uint32_t)attr->value))
+                   ? mix_text(hash, trace_string(trace, (uint32_t)attr->value))
                    : int_map_mix(hash ^ attr->value);
     }
     return hash;

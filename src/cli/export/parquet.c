@@ -1,5 +1,6 @@
 #include "cli/export/parquet.h"
 
+#include "base/files.h"
 #include "cli/export/parquet_encode.h"
 #include "cli/export/thrift.h"
 
@@ -88,17 +89,7 @@ uint64_t parquet_bytes(const struct parquet_file *file)
 
 static enum status write_all(int fd, const void *data, size_t len, struct error *err)
 {
-    const char *at = data;
-    while (len > 0) {
-        ssize_t written = write(fd, at, len);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return error_set(err, STATUS_IO, "%s", strerror(errno));
-        at += written;
-        len -= (size_t)written;
-    }
-    return STATUS_OK;
+    return files_write(fd, data, len) ? STATUS_OK : error_set(err, STATUS_IO, "%s", strerror(errno));
 }
 
 static enum status flush(struct parquet_file *file, struct error *err)

@@ -2,6 +2,7 @@
 #ifndef CUSPAN_CLI_RANKS_RANKS_DATA_H
 #define CUSPAN_CLI_RANKS_RANKS_DATA_H
 
+#include "base/hash.h"
 #include "cli/ranks/ranks_types.h"
 #include "cli/ranks/ranks_series.h"
 #include "cli/util/int_map.h"
@@ -204,7 +205,7 @@ struct ranks {
 
 static inline uint64_t ranks_pair_key(uint64_t a, uint64_t b)
 {
-    return int_map_mix(a + 0x9e3779b97f4a7c15ull) ^ int_map_mix(b * 0xd6e8feb86659fd93ull + 1);
+    return int_map_mix(a + HASH_SPREAD) ^ int_map_mix(b * 0xd6e8feb86659fd93ull + 1);
 }
 
 /* True for the first arrival on its host since ranks->marks was increased. */

@@ -1,16 +1,15 @@
 #include "cli/trace/otlp_protobuf.h"
 
+#include "base/text/protobuf_reader.h"
 #include "base/text/utf8.h"
 #include "cli/trace/otlp_value.h"
 #include "cli/util/json_object.h"
 #include "cli/util/xalloc.h"
 
-#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define STATUS_CODE_ERROR 2
-#define GROUPS_MAX        64 /* inside each other */
 
 /* The numbers of the fields in opentelemetry/proto. */
 enum { TRACES_RESOURCE_SPANS = 1 };
@@ -57,14 +56,6 @@ enum {
     VALUE_BYTES = 7
 };
 enum { LIST_VALUES = 1 };
-enum wire {
-    WIRE_VARINT = 0,
-    WIRE_FIXED64 = 1,
-    WIRE_BYTES = 2,
-    WIRE_GROUP = 3,
-    WIRE_GROUP_END = 4,
-    WIRE_FIXED32 = 5
-};
 
 /* A text that was repaired, until the next message. */
 struct otlp_repaired {
@@ -89,111 +80,14 @@ void otlp_protobuf_deinit(struct otlp_protobuf *protobuf)
     *protobuf = (struct otlp_protobuf){0};
 }
 
-/* --- the wire format --- */
-
-struct cursor {
-    const unsigned char *at, *end;
-    bool is_bad;
-    unsigned groups; /* that are open */
-};
-
-struct field {
-    uint32_t number;
-    enum wire wire;
-    uint64_t value; /* of numbers */
-    struct slice bytes;
-};
-
-static struct cursor cursor_of(struct slice bytes)
+static struct protobuf_reader reader_of(struct slice bytes)
 {
-    const unsigned char *at = (const unsigned char *)bytes.at;
-    return (struct cursor){.at = at, .end = at + bytes.len};
+    return protobuf_reader_of(bytes.at, bytes.len);
 }
 
-static uint64_t read_long_varint(struct cursor *cursor)
+static struct slice bytes_of(const struct protobuf_field *field)
 {
-    uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64 && cursor->at < cursor->end; shift += 7) {
-        unsigned char byte = *cursor->at++;
-        value |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80)
-            return value;
-    }
-    cursor->is_bad = true;
-    return 0;
-}
-
-/* Most tags and lengths are one byte. */
-static inline uint64_t read_varint(struct cursor *cursor)
-{
-    return cursor->at < cursor->end && *cursor->at < 0x80 ? *cursor->at++ : read_long_varint(cursor);
-}
-
-static uint64_t read_fixed(struct cursor *cursor, size_t bytes)
-{
-    uint64_t value = 0; /* little endian */
-    if ((size_t)(cursor->end - cursor->at) < bytes) {
-        cursor->is_bad = true;
-        return 0;
-    }
-    memcpy(&value, cursor->at, bytes);
-    cursor->at += bytes;
-    return le64toh(value);
-}
-
-static struct slice read_bytes(struct cursor *cursor)
-{
-    uint64_t len = read_varint(cursor);
-    struct slice bytes = {(const char *)cursor->at, (size_t)len};
-    if (cursor->is_bad || len > (uint64_t)(cursor->end - cursor->at)) {
-        cursor->is_bad = true;
-        return (struct slice){"", 0};
-    }
-    cursor->at += len;
-    return bytes;
-}
-
-static bool next_field(struct cursor *cursor, struct field *field);
-
-/* Groups are of the time before proto3, and always unknown. */
-static void skip_group(struct cursor *cursor, uint32_t number)
-{
-    struct field field;
-    bool is_end = false;
-    if (++cursor->groups > GROUPS_MAX)
-        cursor->is_bad = true;
-    while (!is_end && next_field(cursor, &field))
-        is_end = field.wire == WIRE_GROUP_END && field.number == number;
-    cursor->is_bad |= !is_end;
-    cursor->groups--;
-}
-
-/* False at the end or if the message is broken (is_bad). */
-static bool next_field(struct cursor *cursor, struct field *field)
-{
-    if (cursor->at == cursor->end || cursor->is_bad)
-        return false;
-    uint64_t tag = read_varint(cursor);
-    *field = (struct field){.number = (uint32_t)(tag >> 3), .wire = tag & 7, .bytes = {"", 0}};
-    if (field->wire == WIRE_VARINT)
-        field->value = read_varint(cursor);
-    else if (field->wire == WIRE_FIXED64)
-        field->value = read_fixed(cursor, 8);
-    else if (field->wire == WIRE_FIXED32)
-        field->value = read_fixed(cursor, 4);
-    else if (field->wire == WIRE_BYTES)
-        field->bytes = read_bytes(cursor);
-    else if (field->wire == WIRE_GROUP)
-        skip_group(cursor, field->number);
-    else
-        cursor->is_bad |= field->wire != WIRE_GROUP_END || cursor->groups == 0;
-    cursor->is_bad |= tag >> 3 == 0 || tag >> 3 > UINT32_MAX;
-    return !cursor->is_bad;
-}
-
-static bool is_field(const struct field *field, uint32_t number, enum wire wire)
-{
-    return field->number == number && field->wire == wire;
+    return (struct slice){(const char *)field->bytes, field->length};
 }
 
 static enum status complain(struct error *err)
@@ -230,41 +124,41 @@ static bool add_json_value(struct otlp_protobuf *protobuf, struct text *text, st
 static bool split_attribute(struct otlp_protobuf *protobuf, struct slice attribute, struct slice *key,
                             struct slice *any)
 {
-    struct cursor cursor = cursor_of(attribute);
-    struct field field;
+    struct protobuf_reader reader = reader_of(attribute);
+    struct protobuf_field field;
     *key = *any = (struct slice){"", 0};
-    while (next_field(&cursor, &field)) {
-        if (is_field(&field, ATTRIBUTE_KEY, WIRE_BYTES))
-            *key = field.bytes;
-        else if (is_field(&field, ATTRIBUTE_VALUE, WIRE_BYTES))
-            *any = field.bytes;
+    while (protobuf_next(&reader, &field)) {
+        if (protobuf_is(&field, ATTRIBUTE_KEY, PROTOBUF_BYTES))
+            *key = bytes_of(&field);
+        else if (protobuf_is(&field, ATTRIBUTE_VALUE, PROTOBUF_BYTES))
+            *any = bytes_of(&field);
     }
     *key = text_of(protobuf, *key);
-    return !cursor.is_bad;
+    return !reader.is_bad;
 }
 
 static bool add_json_list(struct otlp_protobuf *protobuf, struct text *text, struct slice list, bool is_map,
                           int depth)
 {
-    struct cursor cursor = cursor_of(list);
-    struct field field;
+    struct protobuf_reader reader = reader_of(list);
+    struct protobuf_field field;
     bool is_good = true, is_first = true;
     text_add(text, is_map ? "{" : "[");
-    while (is_good && next_field(&cursor, &field)) {
-        struct slice key, any = field.bytes;
-        if (!is_field(&field, LIST_VALUES, WIRE_BYTES))
+    while (is_good && protobuf_next(&reader, &field)) {
+        struct slice key, any = bytes_of(&field);
+        if (!protobuf_is(&field, LIST_VALUES, PROTOBUF_BYTES))
             continue;
         text_add(text, is_first ? "" : ",");
         is_first = false;
         if (is_map) {
-            is_good = split_attribute(protobuf, field.bytes, &key, &any);
+            is_good = split_attribute(protobuf, bytes_of(&field), &key, &any);
             json_add_string(text, key.at, key.len);
             text_add(text, ":");
         }
         is_good = is_good && add_json_value(protobuf, text, any, depth);
     }
     text_add(text, is_map ? "}" : "]");
-    return is_good && !cursor.is_bad;
+    return is_good && !reader.is_bad;
 }
 
 /* As in OTLP JSON. */
@@ -283,29 +177,30 @@ static void add_base64(struct text *text, struct slice bytes)
 }
 
 /* The last field that is set, or a field of number 0. */
-static bool content_of(struct slice any, struct field *content)
+static bool content_of(struct slice any, struct protobuf_field *content)
 {
-    static const enum wire wires[] = {
-        [VALUE_STRING] = WIRE_BYTES,   [VALUE_BOOL] = WIRE_VARINT, [VALUE_INT] = WIRE_VARINT,
-        [VALUE_DOUBLE] = WIRE_FIXED64, [VALUE_ARRAY] = WIRE_BYTES, [VALUE_MAP] = WIRE_BYTES,
-        [VALUE_BYTES] = WIRE_BYTES};
-    struct cursor cursor = cursor_of(any);
-    struct field field;
-    *content = (struct field){.number = 0};
-    while (next_field(&cursor, &field)) {
+    static const enum protobuf_wire wires[] = {
+        [VALUE_STRING] = PROTOBUF_BYTES,   [VALUE_BOOL] = PROTOBUF_VARINT, [VALUE_INT] = PROTOBUF_VARINT,
+        [VALUE_DOUBLE] = PROTOBUF_FIXED64, [VALUE_ARRAY] = PROTOBUF_BYTES, [VALUE_MAP] = PROTOBUF_BYTES,
+        [VALUE_BYTES] = PROTOBUF_BYTES};
+    struct protobuf_reader reader = reader_of(any);
+    struct protobuf_field field;
+    *content = (struct protobuf_field){.number = 0};
+    while (protobuf_next(&reader, &field)) {
         if (field.number >= VALUE_STRING && field.number <= VALUE_BYTES && wires[field.number] == field.wire)
             *content = field;
     }
-    return !cursor.is_bad;
+    return !reader.is_bad;
 }
 
 /* False: it is not a scalar. */
-static bool read_scalar(struct otlp_protobuf *protobuf, const struct field *content, struct otlp_value *value)
+static bool read_scalar(struct otlp_protobuf *protobuf, const struct protobuf_field *content,
+                        struct otlp_value *value)
 {
     *value = (struct otlp_value){.bits = content->value, .text = {"", 0}};
     if (content->number == VALUE_STRING) {
         value->type = TRACE_STRING;
-        value->text = text_of(protobuf, content->bytes);
+        value->text = text_of(protobuf, bytes_of(content));
     } else if (content->number == VALUE_BOOL) {
         value->type = TRACE_BOOL;
         value->bits = content->value != 0;
@@ -319,18 +214,18 @@ static bool read_scalar(struct otlp_protobuf *protobuf, const struct field *cont
     return true;
 }
 
-static bool add_json_content(struct otlp_protobuf *protobuf, struct text *text, const struct field *content,
-                             int depth)
+static bool add_json_content(struct otlp_protobuf *protobuf, struct text *text,
+                             const struct protobuf_field *content, int depth)
 {
     struct otlp_value value;
     bool is_map = content->number == VALUE_MAP;
     if ((is_map || content->number == VALUE_ARRAY) && depth < OTLP_DEPTH_MAX)
-        return add_json_list(protobuf, text, content->bytes, is_map, depth + 1);
+        return add_json_list(protobuf, text, bytes_of(content), is_map, depth + 1);
     if (read_scalar(protobuf, content, &value)) {
         otlp_value_add_json(text, &value);
     } else if (content->number == VALUE_BYTES) {
         text_add(text, "\"");
-        add_base64(text, content->bytes);
+        add_base64(text, bytes_of(content));
         text_add(text, "\"");
     } else {
         text_add(text, "null");
@@ -340,7 +235,7 @@ static bool add_json_content(struct otlp_protobuf *protobuf, struct text *text, 
 
 static bool add_json_value(struct otlp_protobuf *protobuf, struct text *text, struct slice any, int depth)
 {
-    struct field content;
+    struct protobuf_field content;
     return content_of(any, &content) && add_json_content(protobuf, text, &content, depth);
 }
 
@@ -348,14 +243,14 @@ static bool add_json_value(struct otlp_protobuf *protobuf, struct text *text, st
 static bool read_value(struct otlp_protobuf *protobuf, struct slice any, struct otlp_value *value)
 {
     struct text *texts = &protobuf->texts;
-    struct field content;
+    struct protobuf_field content;
     size_t at = texts->len;
     bool is_good = content_of(any, &content);
     if (is_good && read_scalar(protobuf, &content, value))
         return true;
     bool is_bytes = content.number == VALUE_BYTES;
     if (is_bytes)
-        add_base64(texts, content.bytes);
+        add_base64(texts, bytes_of(&content));
     else
         is_good = is_good && add_json_content(protobuf, texts, &content, 0);
     *value = otlp_value_at(is_bytes ? TRACE_STRING : TRACE_JSON, texts, at);
@@ -382,52 +277,53 @@ static bool take_attribute(struct otlp_protobuf *protobuf, struct slice attribut
 
 static bool take_resource(struct otlp_protobuf *protobuf, struct slice resource, struct store *store)
 {
-    struct cursor cursor = cursor_of(resource);
-    struct field field;
+    struct protobuf_reader reader = reader_of(resource);
+    struct protobuf_field field;
     size_t filled = 0;
     text_clear(&protobuf->texts);
-    while (next_field(&cursor, &field)) {
+    while (protobuf_next(&reader, &field)) {
         struct slice any;
-        store->omissions.fields += is_field(&field, RESOURCE_DROPPED, WIRE_VARINT) && field.value > 0;
-        store->omissions.fields += is_field(&field, RESOURCE_ENTITIES, WIRE_BYTES);
-        if (!is_field(&field, RESOURCE_ATTRIBUTES, WIRE_BYTES))
+        store->omissions.fields += protobuf_is(&field, RESOURCE_DROPPED, PROTOBUF_VARINT) && field.value > 0;
+        store->omissions.fields += protobuf_is(&field, RESOURCE_ENTITIES, PROTOBUF_BYTES);
+        if (!protobuf_is(&field, RESOURCE_ATTRIBUTES, PROTOBUF_BYTES))
             continue;
         protobuf->keys = xgrow(protobuf->keys, &protobuf->key_capacity, filled + 1, sizeof *protobuf->keys);
         protobuf->values =
             xgrow(protobuf->values, &protobuf->value_capacity, filled + 1, sizeof *protobuf->values);
-        if (!split_attribute(protobuf, field.bytes, &protobuf->keys[filled], &any) ||
+        if (!split_attribute(protobuf, bytes_of(&field), &protobuf->keys[filled], &any) ||
             !read_value(protobuf, any, &protobuf->values[filled]))
             return false;
         filled += protobuf->keys[filled].len > 0;
     }
     for (size_t i = 0; i < filled; i++)
         otlp_value_place(&protobuf->values[i], &protobuf->texts);
-    if (!cursor.is_bad)
+    if (!reader.is_bad)
         store_resource(store, protobuf->keys, protobuf->values, filled);
-    return !cursor.is_bad;
+    return !reader.is_bad;
 }
 
 static bool take_event(struct otlp_protobuf *protobuf, struct slice event, struct store *store)
 {
-    struct cursor cursor = cursor_of(event);
-    struct field field;
+    struct protobuf_reader reader = reader_of(event);
+    struct protobuf_field field;
     struct slice name = {"", 0};
     uint64_t time_ns = 0;
-    while (next_field(&cursor, &field)) {
-        if (is_field(&field, EVENT_TIME, WIRE_FIXED64))
+    while (protobuf_next(&reader, &field)) {
+        if (protobuf_is(&field, EVENT_TIME, PROTOBUF_FIXED64))
             time_ns = field.value;
-        else if (is_field(&field, EVENT_NAME, WIRE_BYTES))
-            name = field.bytes;
-        else if (is_field(&field, EVENT_DROPPED, WIRE_VARINT))
+        else if (protobuf_is(&field, EVENT_NAME, PROTOBUF_BYTES))
+            name = bytes_of(&field);
+        else if (protobuf_is(&field, EVENT_DROPPED, PROTOBUF_VARINT))
             store->omissions.fields += field.value > 0;
     }
     store->omissions.fields += time_ns == 0;
-    if (cursor.is_bad || time_ns == 0)
-        return !cursor.is_bad; /* without a time, it has no place in the trace */
+    if (reader.is_bad || time_ns == 0)
+        return !reader.is_bad; /* without a time, it has no place in the trace */
     store_event(store, time_ns, text_of(protobuf, name));
-    cursor = cursor_of(event);
-    while (next_field(&cursor, &field)) {
-        if (is_field(&field, EVENT_ATTRIBUTES, WIRE_BYTES) && !take_attribute(protobuf, field.bytes, store))
+    reader = reader_of(event);
+    while (protobuf_next(&reader, &field)) {
+        if (protobuf_is(&field, EVENT_ATTRIBUTES, PROTOBUF_BYTES) &&
+            !take_attribute(protobuf, bytes_of(&field), store))
             return false;
     }
     return true;
@@ -435,10 +331,11 @@ static bool take_event(struct otlp_protobuf *protobuf, struct slice event, struc
 
 static bool take_events(struct otlp_protobuf *protobuf, struct slice bytes, struct store *store)
 {
-    struct cursor cursor = cursor_of(bytes);
-    struct field field;
-    while (next_field(&cursor, &field)) {
-        if (is_field(&field, SPAN_EVENTS, WIRE_BYTES) && !take_event(protobuf, field.bytes, store))
+    struct protobuf_reader reader = reader_of(bytes);
+    struct protobuf_field field;
+    while (protobuf_next(&reader, &field)) {
+        if (protobuf_is(&field, SPAN_EVENTS, PROTOBUF_BYTES) &&
+            !take_event(protobuf, bytes_of(&field), store))
             return false;
     }
     return true;
@@ -446,16 +343,16 @@ static bool take_events(struct otlp_protobuf *protobuf, struct slice bytes, stru
 
 static bool take_status(struct otlp_protobuf *protobuf, struct slice status, struct otlp_span *span)
 {
-    struct cursor cursor = cursor_of(status);
-    struct field field;
-    while (next_field(&cursor, &field)) {
-        if (is_field(&field, STATUS_CODE, WIRE_VARINT))
+    struct protobuf_reader reader = reader_of(status);
+    struct protobuf_field field;
+    while (protobuf_next(&reader, &field)) {
+        if (protobuf_is(&field, STATUS_CODE, PROTOBUF_VARINT))
             span->has_failed = field.value == STATUS_CODE_ERROR;
-        else if (is_field(&field, STATUS_MESSAGE, WIRE_BYTES))
-            span->message = field.bytes;
+        else if (protobuf_is(&field, STATUS_MESSAGE, PROTOBUF_BYTES))
+            span->message = bytes_of(&field);
     }
     span->message = text_of(protobuf, span->message);
-    return !cursor.is_bad;
+    return !reader.is_bad;
 }
 
 static uint64_t big_endian(const char *at)
@@ -483,22 +380,22 @@ static bool add_attribute_field(struct otlp_protobuf *protobuf, struct json_obje
 static bool add_attributes_field(struct otlp_protobuf *protobuf, struct json_object *object,
                                  struct slice message, uint32_t number)
 {
-    struct cursor cursor = cursor_of(message);
-    struct field field;
+    struct protobuf_reader reader = reader_of(message);
+    struct protobuf_field field;
     struct json_object attributes = {.text = NULL};
     bool is_good = true;
-    while (is_good && next_field(&cursor, &field)) {
-        if (!is_field(&field, number, WIRE_BYTES))
+    while (is_good && protobuf_next(&reader, &field)) {
+        if (!protobuf_is(&field, number, PROTOBUF_BYTES))
             continue;
         if (!attributes.text) {
             json_object_key(object, "attributes", strlen("attributes"));
             attributes = json_object_begin(object->text);
         }
-        is_good = add_attribute_field(protobuf, &attributes, field.bytes);
+        is_good = add_attribute_field(protobuf, &attributes, bytes_of(&field));
     }
     if (attributes.text)
         json_object_end(&attributes);
-    return is_good && !cursor.is_bad;
+    return is_good && !reader.is_bad;
 }
 
 static void add_hex_field(struct json_object *object, const char *key, struct slice bytes)
@@ -512,20 +409,20 @@ static void add_hex_field(struct json_object *object, const char *key, struct sl
 
 static bool add_link(struct otlp_protobuf *protobuf, struct text *text, struct slice link)
 {
-    struct cursor cursor = cursor_of(link);
-    struct field field;
+    struct protobuf_reader reader = reader_of(link);
+    struct protobuf_field field;
     struct slice trace = {"", 0}, span = {"", 0}, state = {"", 0};
     uint64_t flags = 0, dropped = 0;
-    while (next_field(&cursor, &field)) {
-        if (is_field(&field, LINK_TRACE_ID, WIRE_BYTES))
-            trace = field.bytes;
-        else if (is_field(&field, LINK_SPAN_ID, WIRE_BYTES))
-            span = field.bytes;
-        else if (is_field(&field, LINK_TRACE_STATE, WIRE_BYTES))
-            state = field.bytes;
-        else if (is_field(&field, LINK_FLAGS, WIRE_FIXED32))
+    while (protobuf_next(&reader, &field)) {
+        if (protobuf_is(&field, LINK_TRACE_ID, PROTOBUF_BYTES))
+            trace = bytes_of(&field);
+        else if (protobuf_is(&field, LINK_SPAN_ID, PROTOBUF_BYTES))
+            span = bytes_of(&field);
+        else if (protobuf_is(&field, LINK_TRACE_STATE, PROTOBUF_BYTES))
+            state = bytes_of(&field);
+        else if (protobuf_is(&field, LINK_FLAGS, PROTOBUF_FIXED32))
             flags = field.value;
-        else if (is_field(&field, LINK_DROPPED, WIRE_VARINT))
+        else if (protobuf_is(&field, LINK_DROPPED, PROTOBUF_VARINT))
             dropped = field.value;
     }
     struct json_object object = json_object_begin(text);
@@ -537,32 +434,32 @@ static bool add_link(struct otlp_protobuf *protobuf, struct text *text, struct s
     json_object_number(&object, "dropped_attributes", dropped);
     bool is_good = add_attributes_field(protobuf, &object, link, LINK_ATTRIBUTES);
     json_object_end(&object);
-    return is_good && !cursor.is_bad;
+    return is_good && !reader.is_bad;
 }
 
 static void take_status_details(struct otlp_protobuf *protobuf, struct slice status, struct store *store)
 {
-    struct cursor cursor = cursor_of(status);
-    struct field field;
-    while (next_field(&cursor, &field)) {
-        if (is_field(&field, STATUS_CODE, WIRE_VARINT))
+    struct protobuf_reader reader = reader_of(status);
+    struct protobuf_field field;
+    while (protobuf_next(&reader, &field)) {
+        if (protobuf_is(&field, STATUS_CODE, PROTOBUF_VARINT))
             store_detail(store, DETAIL_STATUS, field.value);
-        else if (is_field(&field, STATUS_MESSAGE, WIRE_BYTES))
-            store_detail_text(store, DETAIL_MESSAGE, text_of(protobuf, field.bytes));
+        else if (protobuf_is(&field, STATUS_MESSAGE, PROTOBUF_BYTES))
+            store_detail_text(store, DETAIL_MESSAGE, text_of(protobuf, bytes_of(&field)));
     }
 }
 
 static bool take_links(struct otlp_protobuf *protobuf, struct slice span, struct store *store)
 {
-    struct cursor cursor = cursor_of(span);
+    struct protobuf_reader reader = reader_of(span);
     struct text *text = &protobuf->texts;
-    struct field field;
+    struct protobuf_field field;
     text_clear(text);
-    while (next_field(&cursor, &field)) {
-        if (!is_field(&field, SPAN_LINKS, WIRE_BYTES))
+    while (protobuf_next(&reader, &field)) {
+        if (!protobuf_is(&field, SPAN_LINKS, PROTOBUF_BYTES))
             continue;
         text_add(text, text->len ? "," : "[");
-        if (!add_link(protobuf, text, field.bytes))
+        if (!add_link(protobuf, text, bytes_of(&field)))
             return false;
     }
     if (text->len) {
@@ -576,26 +473,26 @@ static bool take_details(struct otlp_protobuf *protobuf, struct slice span, stru
 {
     static const struct {
         uint32_t number;
-        enum wire wire;
+        enum protobuf_wire wire;
         enum span_detail detail;
-    } numbers[] = {{SPAN_KIND, WIRE_VARINT, DETAIL_KIND},
-                   {SPAN_FLAGS, WIRE_FIXED32, DETAIL_FLAGS},
-                   {SPAN_DROPPED_ATTRIBUTES, WIRE_VARINT, DETAIL_DROPPED_ATTRIBUTES},
-                   {SPAN_DROPPED_EVENTS, WIRE_VARINT, DETAIL_DROPPED_EVENTS},
-                   {SPAN_DROPPED_LINKS, WIRE_VARINT, DETAIL_DROPPED_LINKS}};
-    struct cursor cursor = cursor_of(span);
-    struct field field;
+    } numbers[] = {{SPAN_KIND, PROTOBUF_VARINT, DETAIL_KIND},
+                   {SPAN_FLAGS, PROTOBUF_FIXED32, DETAIL_FLAGS},
+                   {SPAN_DROPPED_ATTRIBUTES, PROTOBUF_VARINT, DETAIL_DROPPED_ATTRIBUTES},
+                   {SPAN_DROPPED_EVENTS, PROTOBUF_VARINT, DETAIL_DROPPED_EVENTS},
+                   {SPAN_DROPPED_LINKS, PROTOBUF_VARINT, DETAIL_DROPPED_LINKS}};
+    struct protobuf_reader reader = reader_of(span);
+    struct protobuf_field field;
     bool has_end = false;
-    while (next_field(&cursor, &field)) {
+    while (protobuf_next(&reader, &field)) {
         for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-            if (is_field(&field, numbers[i].number, numbers[i].wire))
+            if (protobuf_is(&field, numbers[i].number, numbers[i].wire))
                 store_detail(store, numbers[i].detail, field.value);
         }
-        if (is_field(&field, SPAN_TRACE_STATE, WIRE_BYTES))
-            store_detail_text(store, DETAIL_TRACE_STATE, text_of(protobuf, field.bytes));
-        else if (is_field(&field, SPAN_STATUS, WIRE_BYTES))
-            take_status_details(protobuf, field.bytes, store);
-        has_end |= is_field(&field, SPAN_END, WIRE_FIXED64) && field.value;
+        if (protobuf_is(&field, SPAN_TRACE_STATE, PROTOBUF_BYTES))
+            store_detail_text(store, DETAIL_TRACE_STATE, text_of(protobuf, bytes_of(&field)));
+        else if (protobuf_is(&field, SPAN_STATUS, PROTOBUF_BYTES))
+            take_status_details(protobuf, bytes_of(&field), store);
+        has_end |= protobuf_is(&field, SPAN_END, PROTOBUF_FIXED64) && field.value;
     }
     store->omissions.unended += !has_end;
     return take_links(protobuf, span, store);
@@ -611,40 +508,40 @@ static void add_text_field(struct otlp_protobuf *protobuf, struct json_object *o
 static bool add_scope(struct otlp_protobuf *protobuf, struct json_object *object, struct slice scope,
                       struct store *store)
 {
-    struct cursor cursor = cursor_of(scope);
-    struct field field;
-    while (next_field(&cursor, &field)) {
-        if (is_field(&field, SCOPE_NAME, WIRE_BYTES))
-            add_text_field(protobuf, object, "name", field.bytes);
-        else if (is_field(&field, SCOPE_VERSION, WIRE_BYTES))
-            add_text_field(protobuf, object, "version", field.bytes);
-        else if (is_field(&field, SCOPE_DROPPED, WIRE_VARINT))
+    struct protobuf_reader reader = reader_of(scope);
+    struct protobuf_field field;
+    while (protobuf_next(&reader, &field)) {
+        if (protobuf_is(&field, SCOPE_NAME, PROTOBUF_BYTES))
+            add_text_field(protobuf, object, "name", bytes_of(&field));
+        else if (protobuf_is(&field, SCOPE_VERSION, PROTOBUF_BYTES))
+            add_text_field(protobuf, object, "version", bytes_of(&field));
+        else if (protobuf_is(&field, SCOPE_DROPPED, PROTOBUF_VARINT))
             store->omissions.fields += field.value > 0;
     }
-    return add_attributes_field(protobuf, object, scope, SCOPE_ATTRIBUTES) && !cursor.is_bad;
+    return add_attributes_field(protobuf, object, scope, SCOPE_ATTRIBUTES) && !reader.is_bad;
 }
 
 /* `resource_schema`: the schema URL of the resource. */
 static bool take_scope_details(struct otlp_protobuf *protobuf, struct slice scope_spans,
                                struct slice resource_schema, struct store *store)
 {
-    struct cursor cursor = cursor_of(scope_spans);
-    struct field field;
+    struct protobuf_reader reader = reader_of(scope_spans);
+    struct protobuf_field field;
     struct slice schema = {"", 0};
     bool is_good = true;
     text_clear(&protobuf->texts);
     struct json_object object = json_object_begin(&protobuf->texts);
-    while (is_good && next_field(&cursor, &field)) {
-        if (is_field(&field, SCOPE_SPANS_SCOPE, WIRE_BYTES))
-            is_good = add_scope(protobuf, &object, field.bytes, store);
-        else if (is_field(&field, SCOPE_SPANS_SCHEMA, WIRE_BYTES))
-            schema = field.bytes;
+    while (is_good && protobuf_next(&reader, &field)) {
+        if (protobuf_is(&field, SCOPE_SPANS_SCOPE, PROTOBUF_BYTES))
+            is_good = add_scope(protobuf, &object, bytes_of(&field), store);
+        else if (protobuf_is(&field, SCOPE_SPANS_SCHEMA, PROTOBUF_BYTES))
+            schema = bytes_of(&field);
     }
     add_text_field(protobuf, &object, "schema_url", schema);
     add_text_field(protobuf, &object, "resource_schema_url", resource_schema);
     json_object_end(&object);
     store_scope(store, (struct slice){protobuf->texts.data, object.has_fields ? protobuf->texts.len : 0});
-    return is_good && !cursor.is_bad;
+    return is_good && !reader.is_bad;
 }
 
 /* --- spans --- */
@@ -658,29 +555,29 @@ struct required {
 static bool take_fields(struct otlp_protobuf *protobuf, struct slice bytes, struct otlp_span *span,
                         struct required *ids, struct store *store)
 {
-    struct cursor cursor = cursor_of(bytes);
-    struct field field;
+    struct protobuf_reader reader = reader_of(bytes);
+    struct protobuf_field field;
     bool is_good = true;
-    while (is_good && next_field(&cursor, &field)) {
-        if (is_field(&field, SPAN_TRACE_ID, WIRE_BYTES))
-            ids->trace = field.bytes;
-        else if (is_field(&field, SPAN_ID, WIRE_BYTES))
-            ids->span = field.bytes;
-        else if (is_field(&field, SPAN_PARENT_ID, WIRE_BYTES))
-            ids->parent = field.bytes;
-        else if (is_field(&field, SPAN_NAME, WIRE_BYTES))
-            span->name = text_of(protobuf, field.bytes);
-        else if (is_field(&field, SPAN_START, WIRE_FIXED64)) {
+    while (is_good && protobuf_next(&reader, &field)) {
+        if (protobuf_is(&field, SPAN_TRACE_ID, PROTOBUF_BYTES))
+            ids->trace = bytes_of(&field);
+        else if (protobuf_is(&field, SPAN_ID, PROTOBUF_BYTES))
+            ids->span = bytes_of(&field);
+        else if (protobuf_is(&field, SPAN_PARENT_ID, PROTOBUF_BYTES))
+            ids->parent = bytes_of(&field);
+        else if (protobuf_is(&field, SPAN_NAME, PROTOBUF_BYTES))
+            span->name = text_of(protobuf, bytes_of(&field));
+        else if (protobuf_is(&field, SPAN_START, PROTOBUF_FIXED64)) {
             span->start_ns = field.value;
             ids->has_start = true;
-        } else if (is_field(&field, SPAN_END, WIRE_FIXED64))
+        } else if (protobuf_is(&field, SPAN_END, PROTOBUF_FIXED64))
             span->end_ns = field.value;
-        else if (is_field(&field, SPAN_STATUS, WIRE_BYTES))
-            is_good = take_status(protobuf, field.bytes, span);
-        else if (is_field(&field, SPAN_ATTRIBUTES, WIRE_BYTES) && !store->only_counts)
-            is_good = take_attribute(protobuf, field.bytes, store);
+        else if (protobuf_is(&field, SPAN_STATUS, PROTOBUF_BYTES))
+            is_good = take_status(protobuf, bytes_of(&field), span);
+        else if (protobuf_is(&field, SPAN_ATTRIBUTES, PROTOBUF_BYTES) && !store->only_counts)
+            is_good = take_attribute(protobuf, bytes_of(&field), store);
     }
-    return is_good && !cursor.is_bad;
+    return is_good && !reader.is_bad;
 }
 
 static enum status take_span(struct otlp_protobuf *protobuf, struct slice bytes, struct store *store,
@@ -711,38 +608,38 @@ static enum status take_span(struct otlp_protobuf *protobuf, struct slice bytes,
 static enum status take_scope(struct otlp_protobuf *protobuf, struct slice scope, struct slice schema,
                               struct store *store, struct error *err)
 {
-    struct cursor cursor = cursor_of(scope);
-    struct field field;
+    struct protobuf_reader reader = reader_of(scope);
+    struct protobuf_field field;
     if (store->wants_details && !take_scope_details(protobuf, scope, schema, store))
         return complain(err);
-    while (next_field(&cursor, &field)) {
-        enum status status = is_field(&field, SCOPE_SPANS_SPANS, WIRE_BYTES)
-                                 ? take_span(protobuf, field.bytes, store, err)
+    while (protobuf_next(&reader, &field)) {
+        enum status status = protobuf_is(&field, SCOPE_SPANS_SPANS, PROTOBUF_BYTES)
+                                 ? take_span(protobuf, bytes_of(&field), store, err)
                                  : STATUS_OK;
         if (status != STATUS_OK)
             return status;
     }
-    return cursor.is_bad ? complain(err) : STATUS_OK;
+    return reader.is_bad ? complain(err) : STATUS_OK;
 }
 
 static enum status take_batch(struct otlp_protobuf *protobuf, struct slice batch, struct store *store,
                               struct error *err)
 {
-    struct cursor cursor = cursor_of(batch);
-    struct field field;
+    struct protobuf_reader reader = reader_of(batch);
+    struct protobuf_field field;
     struct slice resource = {"", 0}, schema = {"", 0};
-    while (next_field(&cursor, &field)) {
-        if (is_field(&field, RESOURCE_SPANS_RESOURCE, WIRE_BYTES))
-            resource = field.bytes;
-        else if (is_field(&field, RESOURCE_SPANS_SCHEMA, WIRE_BYTES))
-            schema = field.bytes;
+    while (protobuf_next(&reader, &field)) {
+        if (protobuf_is(&field, RESOURCE_SPANS_RESOURCE, PROTOBUF_BYTES))
+            resource = bytes_of(&field);
+        else if (protobuf_is(&field, RESOURCE_SPANS_SCHEMA, PROTOBUF_BYTES))
+            schema = bytes_of(&field);
     }
-    if (cursor.is_bad || !take_resource(protobuf, resource, store))
+    if (reader.is_bad || !take_resource(protobuf, resource, store))
         return complain(err);
-    cursor = cursor_of(batch);
-    while (next_field(&cursor, &field)) {
-        enum status status = is_field(&field, RESOURCE_SPANS_SCOPE_SPANS, WIRE_BYTES)
-                                 ? take_scope(protobuf, field.bytes, schema, store, err)
+    reader = reader_of(batch);
+    while (protobuf_next(&reader, &field)) {
+        enum status status = protobuf_is(&field, RESOURCE_SPANS_SCOPE_SPANS, PROTOBUF_BYTES)
+                                 ? take_scope(protobuf, bytes_of(&field), schema, store, err)
                                  : STATUS_OK;
         if (status != STATUS_OK)
             return status;
@@ -753,15 +650,15 @@ static enum status take_batch(struct otlp_protobuf *protobuf, struct slice batch
 enum status otlp_protobuf_read(struct otlp_protobuf *protobuf, const char *bytes, size_t len,
                                struct store *store, struct error *err)
 {
-    struct cursor cursor = cursor_of((struct slice){bytes, len});
-    struct field field;
+    struct protobuf_reader reader = reader_of((struct slice){bytes, len});
+    struct protobuf_field field;
     enum status status = STATUS_OK;
     protobuf->replaced = 0;
-    while (status == STATUS_OK && next_field(&cursor, &field)) {
-        if (is_field(&field, TRACES_RESOURCE_SPANS, WIRE_BYTES))
-            status = take_batch(protobuf, field.bytes, store, err);
+    while (status == STATUS_OK && protobuf_next(&reader, &field)) {
+        if (protobuf_is(&field, TRACES_RESOURCE_SPANS, PROTOBUF_BYTES))
+            status = take_batch(protobuf, bytes_of(&field), store, err);
     }
-    if (status == STATUS_OK && cursor.is_bad)
+    if (status == STATUS_OK && reader.is_bad)
         status = complain(err);
     if (status == STATUS_INVALID)
         store_reset(store);

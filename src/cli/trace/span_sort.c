@@ -1,5 +1,6 @@
 #include "cli/trace/span_sort.h"
 
+#include "base/files.h"
 #include "cli/util/xalloc.h"
 
 #include <errno.h>
@@ -220,18 +221,11 @@ static enum status open_file(struct span_sort *sort, struct error *err)
     return sort->fd < 0 ? complain(err, "cannot create") : STATUS_OK;
 }
 
-static enum status write_all(struct span_sort *sort, const char *bytes, size_t len, struct error *err)
+static enum status write_all(struct span_sort *sort, const void *bytes, size_t len, struct error *err)
 {
-    while (len > 0) {
-        ssize_t written = write(sort->fd, bytes, len);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return complain(err, "cannot write to");
-        bytes += written;
-        len -= (size_t)written;
-        sort->file_bytes += written;
-    }
+    if (!files_write(sort->fd, bytes, len))
+        return complain(err, "cannot write to");
+    sort->file_bytes += (off_t)len;
     return STATUS_OK;
 }
 
@@ -252,7 +246,7 @@ static enum status write_run(struct span_sort *sort, struct error *err)
             filled = 0;
         }
         if (record->size > WRITE_BYTES && status == STATUS_OK) {
-            status = write_all(sort, (const char *)record, record->size, err);
+            status = write_all(sort, record, record->size, err);
         } else if (status == STATUS_OK) {
             memcpy(sort->out + filled, record, record->size);
             filled += record->size;

@@ -1,5 +1,6 @@
 #include "cli/trace/span_store.h"
 
+#include "base/hash.h"
 #include "cli/util/xalloc.h"
 #include "model/semconv.h"
 
@@ -57,7 +58,7 @@ static struct recent_string *recent_place(struct store *store, struct slice text
         memcpy(&first, text.at, bytes);
         memcpy(&last, text.at + text.len - bytes, bytes);
     }
-    uint64_t hash = (first ^ last * 3 ^ text.len) * 0x9e3779b97f4a7c15u;
+    uint64_t hash = (first ^ last * 3 ^ text.len) * HASH_SPREAD;
     return &store->recent[hash >> 32 & (STORE_RECENT - 1)];
 }
 

@@ -1,5 +1,6 @@
 #include "cli/trace/trace_strings.h"
 
+#include "base/hash.h"
 #include "cli/args/command_table.h"
 #include "cli/util/xalloc.h"
 
@@ -56,7 +57,7 @@ void trace_strings_destroy(struct trace_strings *strings)
 /* Eight bytes at a time: names of kernels have hundreds. */
 static uint64_t hash_of(const char *text, size_t len)
 {
-    uint64_t hash = len * 0x9e3779b97f4a7c15u, word = 0;
+    uint64_t hash = len * HASH_SPREAD, word = 0;
     for (; len >= sizeof word; len -= sizeof word, text += sizeof word) {
         memcpy(&word, text, sizeof word);
         hash = (hash ^ word) * 0xbf58476d1ce4e5b9u;

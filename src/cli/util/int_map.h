@@ -2,6 +2,8 @@
 #ifndef CUSPAN_CLI_UTIL_INT_MAP_H
 #define CUSPAN_CLI_UTIL_INT_MAP_H
 
+#include "base/hash.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,7 +24,7 @@ struct int_map {
 static inline uint64_t int_map_mix(uint64_t x)
 {
     x ^= x >> 32;
-    x *= 0x9e3779b97f4a7c15ull;
+    x *= HASH_SPREAD;
     x ^= x >> 29;
     x *= 0xbf58476d1ce4e5b9ull;
     return x ^ x >> 32;

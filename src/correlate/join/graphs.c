@@ -1,5 +1,6 @@
 #include "correlate/join/graphs.h"
 
+#include "base/hash.h"
 #include "correlate/join/graph_runs.h"
 #include "model/settings/settings.h"
 
@@ -17,7 +18,7 @@
 #define CLONES_DEEP    8  /* longest chain of clones that is followed */
 #define RUNS_MADE      64 /* runs of nodes of calls that have not returned, all threads together */
 #define CHANCES        64 /* used nodes that the clock hand skips at most */
-#define HASH(number)   ((uint32_t)((number)*0x9e3779b97f4a7c15ull >> 32))
+#define HASH(number)   ((uint32_t)((number)*HASH_SPREAD >> 32))
 #define SET_OF(handle) (HASH(handle) % (EXECS / WAYS))
 
 struct exec {

@@ -1,5 +1,6 @@
 #include "correlate/names/kernel_names.h"
 
+#include "base/hash.h"
 #include "base/limits.h"
 #include "correlate/names/demangle.h"
 #include "model/collective.h"
@@ -65,7 +66,7 @@ static struct entry *entry_at(const struct kernel_names *names, size_t offset)
 /* The name's slot, or the free slot where it belongs. */
 static uint32_t *find_slot(struct kernel_names *names, const char *mangled)
 {
-    for (uint64_t i = (uint64_t)(uintptr_t)mangled * 0x9E3779B97F4A7C15ull >> 40;; i++) {
+    for (uint64_t i = (uint64_t)(uintptr_t)mangled * HASH_SPREAD >> 40;; i++) {
         uint32_t *slot = &names->slots[i & (SLOTS - 1)];
         if (!*slot || entry_at(names, (*slot - 1) * 8ull)->address == mangled)
             return slot;
@@ -93,7 +94,7 @@ struct chances { /* of eviction, out of CHANCES */
 static bool goes(const struct kernel_names *names, const struct entry *entry, const struct chances *chances)
 {
     uint64_t drawn =
-        ((uint64_t)(uintptr_t)entry->address ^ names->sweeps * 0x9E3779B97F4A7C15ull) * 0xD6E8FEB86659FD93ull;
+        ((uint64_t)(uintptr_t)entry->address ^ names->sweeps * HASH_SPREAD) * 0xD6E8FEB86659FD93ull;
     return !entry->address ||
            (drawn >> 40) % CHANCES < (is_dear(names, entry) ? chances->dear : chances->other);
 }

@@ -106,7 +106,7 @@ static uint32_t hash_of(const void *bytes, uint32_t count)
         memcpy(&word, (const uint8_t *)bytes + at, sizeof word);
         hash = hash_word(hash, word);
     }
-    return (uint32_t)(hash * 0x9e3779b97f4a7c15u >> 32);
+    return (uint32_t)(hash * HASH_SPREAD >> 32);
 }
 
 /* Returns the entry's index; 0: the table is full. */
@@ -257,7 +257,7 @@ uint32_t code_profile_place(struct code_profile *p, const struct code_stack *sta
     uint64_t hash = hash_word(HASH_START, number);
     if (link)
         hash ^= hash_of(link, sizeof *link);
-    for (uint64_t at = hash * 0x9e3779b97f4a7c15u >> 32;; at++) {
+    for (uint64_t at = hash * HASH_SPREAD >> 32;; at++) {
         uint16_t *slot = &half->slots[at & (2 * PLACES_MAX - 1)];
         if (*slot && !is_same(&half->places[*slot - 1], number, link))
             continue;

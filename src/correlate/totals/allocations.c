@@ -1,5 +1,6 @@
 #include "correlate/totals/allocations.h"
 
+#include "base/hash.h"
 #include "base/accounting/counters.h"
 
 #include <stdlib.h>
@@ -87,7 +88,7 @@ static void hold(struct allocations *a, const struct allocation *allocation, boo
 
 static uint32_t place_of(const struct allocations *a, uint64_t address)
 {
-    return (uint32_t)(address * 0x9e3779b97f4a7c15ull >> 32) & (a->size - 1);
+    return (uint32_t)(address * HASH_SPREAD >> 32) & (a->size - 1);
 }
 
 static uint32_t find(const struct allocations *a, uint64_t address)

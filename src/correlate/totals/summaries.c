@@ -1,5 +1,6 @@
 #include "correlate/totals/summaries.h"
 
+#include "base/hash.h"
 #include "model/settings/settings.h"
 
 #include <stdlib.h>
@@ -47,7 +48,7 @@ static uint32_t hash_of(const uint8_t context[24])
     uint64_t trace, span;
     memcpy(&trace, context + 8, sizeof trace);
     memcpy(&span, context + 16, sizeof span);
-    return (uint32_t)((trace * 0x9e3779b97f4a7c15ull + span) * 0xbf58476d1ce4e5b9ull >> 32);
+    return (uint32_t)((trace * HASH_SPREAD + span) * 0xbf58476d1ce4e5b9ull >> 32);
 }
 
 uint32_t summaries_index(const struct summaries *summaries, const struct summary *summary)

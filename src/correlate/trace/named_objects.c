@@ -1,11 +1,13 @@
 #include "correlate/trace/named_objects.h"
 
+#include "base/hash.h"
+
 #include <stdio.h>
 
 /* The object's bucket, or the free one where it belongs. */
 static uint32_t bucket_of(const struct named_objects *objects, enum named_object kind, uint64_t handle)
 {
-    uint32_t at = (uint32_t)((handle + kind) * 0x9e3779b97f4a7c15ull >> 40) % OBJECT_BUCKETS;
+    uint32_t at = (uint32_t)((handle + kind) * HASH_SPREAD >> 40) % OBJECT_BUCKETS;
     for (; objects->buckets[at]; at = (at + 1) % OBJECT_BUCKETS) {
         uint32_t index = objects->buckets[at];
         if (objects->entries[index].handle == handle && objects->entries[index].kind == kind)

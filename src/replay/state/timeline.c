@@ -1,5 +1,6 @@
 #include "replay/state/timeline.h"
 
+#include "base/hash.h"
 #include "abi/cupti_abi.h"
 #include "model/cuda/activities.h"
 #include "model/cuda/calls.h"
@@ -564,7 +565,7 @@ static bool make_step_thread(struct timeline *timeline)
 
 static void shuffle_activities(struct timeline *timeline, uint32_t window)
 {
-    uint64_t random = 0x9e3779b97f4a7c15ull; /* the same sequence in each replay */
+    uint64_t random = HASH_SPREAD; /* the same sequence in each replay */
     for (size_t begin = 0; begin < timeline->activity_count; begin += window) {
         size_t rest = timeline->activity_count - begin;
         size_t count = rest < window ? rest : window;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -223,6 +224,37 @@ static void test_names_with_process_ids(void **state)
     assert_int_equal(rmdir(own), 0);
 }
 
+static void test_everything_is_written(void **state)
+{
+    static char sent[1 << 20], got[sizeof sent];
+    int ends[2];
+    (void)state;
+    for (size_t i = 0; i < sizeof sent; i++)
+        sent[i] = (char)(i * 7);
+    assert_int_equal(pipe(ends), 0);
+    pid_t reader = fork();
+    if (reader == 0) {
+        size_t bytes = 0;
+        close(ends[1]);
+        for (ssize_t n = 1; n > 0; bytes += (size_t)n)
+            n = read(ends[0], got + bytes, sizeof got - bytes);
+        _exit(bytes == sizeof got && memcmp(got, sent, bytes) == 0 ? 0 : 1);
+    }
+    close(ends[0]);
+    assert_true(files_write(ends[1], sent, sizeof sent)); /* more than a pipe holds */
+    close(ends[1]);
+    int status = -1;
+    assert_int_equal(waitpid(reader, &status, 0), reader);
+    assert_int_equal(status, 0);
+    assert_true(files_write(-1, sent, 0));
+    assert_false(files_write(-1, sent, 1));
+    assert_int_equal(errno, EBADF);
+    int full = open("/dev/full", O_WRONLY);
+    assert_false(files_write(full, sent, 1));
+    assert_int_equal(errno, ENOSPC);
+    close(full);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,6 +267,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_second_name_in_a_folder_of_all_is_refused, begin, end),
         cmocka_unit_test_setup_teardown(test_a_created_file_takes_the_place_of_what_was_there, begin, end),
         cmocka_unit_test(test_names_with_process_ids),
+        cmocka_unit_test(test_everything_is_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

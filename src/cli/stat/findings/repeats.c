@@ -1,11 +1,12 @@
 #include "cli/stat/findings/repeats.h"
 
+#include "base/hash.h"
 #include "cli/util/int_map.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>
 
-#define BASE 0x9e3779b97f4a7c15ull /* odd, for a polynomial over 64-bit numbers */
+#define BASE HASH_SPREAD /* odd, for a polynomial over 64-bit numbers */
 
 struct search {
     const uint32_t *tokens;

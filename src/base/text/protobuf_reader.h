@@ -1,0 +1,57 @@
+/* Reads protobuf's wire format. Nothing is copied: fields point into the message. */
+#ifndef CUSPAN_BASE_TEXT_PROTOBUF_READER_H
+#define CUSPAN_BASE_TEXT_PROTOBUF_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum protobuf_wire {
+    PROTOBUF_VARINT = 0,
+    PROTOBUF_FIXED64 = 1,
+    PROTOBUF_BYTES = 2, /* also texts and messages */
+    PROTOBUF_GROUP = 3, /* of the time before proto3: skipped */
+    PROTOBUF_GROUP_END = 4,
+    PROTOBUF_FIXED32 = 5
+};
+
+struct protobuf_reader {
+    const uint8_t *at, *end;
+    bool is_cut; /* only the beginning is there: fields of BYTES may be longer than what is left */
+    bool is_bad; /* this is no message, or a truncated one */
+    unsigned groups;
+};
+
+struct protobuf_field {
+    uint32_t number;
+    enum protobuf_wire wire;
+    bool is_cut;
+    uint64_t value;       /* VARINT, FIXED64 and FIXED32 */
+    const uint8_t *bytes; /* BYTES: never NULL */
+    size_t length;
+};
+
+static inline struct protobuf_reader protobuf_reader_of(const void *bytes, size_t length)
+{
+    const uint8_t *at = bytes ? (const uint8_t *)bytes : (const uint8_t *)"";
+    return (struct protobuf_reader){.at = at, .end = at + length};
+}
+
+/* The message in a field; a bad one if the field has another type. */
+static inline struct protobuf_reader protobuf_message(const struct protobuf_field *field)
+{
+    struct protobuf_reader reader = protobuf_reader_of(field->bytes, field->length);
+    reader.is_cut = field->is_cut;
+    reader.is_bad = field->wire != PROTOBUF_BYTES;
+    return reader;
+}
+
+/* False at the end, or if the message is bad. */
+bool protobuf_next(struct protobuf_reader *reader, struct protobuf_field *field);
+
+static inline bool protobuf_is(const struct protobuf_field *field, uint32_t number, enum protobuf_wire wire)
+{
+    return field->number == number && field->wire == wire;
+}
+
+#endif
