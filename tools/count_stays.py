@@ -76,7 +76,7 @@ def places(offsets):
 
 
 def ways(calls, named):
-    """The functions of each record between BEGIN and END, as (function, file)."""
+    """The functions of each record of its way, as (function, file)."""
     threads = {}
     for thread, offset in calls:
         function = named[offset]

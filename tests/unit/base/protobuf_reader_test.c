@@ -144,7 +144,7 @@ static void test_groups_are_skipped(void **state)
     assert_false(is_bad);
     EXPECT_BAD("\x0b\x08\1", 0);     /* it doesn't end */
     EXPECT_BAD("\x0b\x08\1\x14", 0); /* another one ends */
-    EXPECT_BAD("\x08\1\x0c", 1);     /* none has begun */
+    EXPECT_BAD("\x08\1\x0c", 1);     /* none is open */
     memset(deep, 0x0b, 65);
     memset(deep + 65, 0x0c, 65);
     fields_of(protobuf_reader_of(deep + 1, 128), &is_bad);
