@@ -503,9 +503,8 @@ release_parts() {
     run_part containers-full "tests/run.sh quick on bare Debian 12 and 13"
     run_part places-path "tests/run.sh in a clone whose path has a space and a non-ASCII letter" part_places path
     run_part places-user "the same as a user without root and sudo" part_places user
-    for n in 1 2 3 4 5; do
-        run_part "places-order-$n" "one run for each part, in the opposite order, with an empty cache: fifth $n" part_places order "$n"
-    done
+    run_part places-empty "the same with a cache that was empty" part_places empty
+    run_part places-order "one run for each part, in the opposite order, with a copy of the cache" part_places order
     run_part places-bookworm "the same on bare Debian 12, as a user with sudo" part_places bookworm
     run_part places-trixie "the same on bare Debian 13" part_places trixie
     run_part places-bytes "the release has the same bytes from two folders of different names" part_places bytes

@@ -5,8 +5,8 @@
 #
 #   tests/places/run.sh path        a clone whose path has a space and a letter outside ASCII
 #   tests/places/run.sh user        a user without root and sudo, with a copy of this cache
-#   tests/places/run.sh order       one run for each part, in the opposite order, with a cache that was empty; with PART..., only
-#                                   these; with a number from 1 to 5, only that fifth
+#   tests/places/run.sh empty       a clone, with a cache that was empty
+#   tests/places/run.sh order       one run for each part, in the opposite order, with a copy of this cache; with PART..., only these
 #   tests/places/run.sh bookworm    bare Debian 12, as a user with sudo
 #   tests/places/run.sh trixie      bare Debian 13
 #   tests/places/run.sh bytes       the release's files, from two folders of different names
@@ -72,14 +72,17 @@ place_user() {
     run_tests "$WORK/cuspan" as_user tests/run.sh "${ARGUMENTS[@]}"
 }
 
-place_order() {
-    local part passed=0 failed=0 skipped=0 line status all size parts=("${RELEASE_ARGUMENTS[@]}")
+place_empty() {
     export CUSPAN_CACHE=$WORK/cache
-    mapfile -t all < <(tests/run.sh --list | grep -vx '[at]san' | tac)
-    case "${parts[*]}" in
-    '') parts=("${all[@]}") ;;
-    [1-5]) size=$(((${#all[@]} + 4) / 5)) parts=("${all[@]:(parts[0] - 1) * size:size}") ;;
-    esac
+    clone_of "$WORK/cuspan"
+    run_tests "$WORK/cuspan" tests/run.sh "${ARGUMENTS[@]}"
+}
+
+place_order() {
+    local part passed=0 failed=0 skipped=0 line status parts=("${RELEASE_ARGUMENTS[@]}")
+    cp -r "$CACHE" "$WORK/cache"
+    export CUSPAN_CACHE=$WORK/cache
+    [ ${#parts[@]} -gt 0 ] || mapfile -t parts < <(tests/run.sh --list | grep -vx '[at]san' | tac)
     clone_of "$WORK/cuspan"
     cd "$WORK/cuspan"
     for part in "${parts[@]}"; do
@@ -157,7 +160,7 @@ clean_up() {
 main() {
     PLACE=${1:-}
     case $PLACE in
-    path | user | order | bookworm | trixie | bytes) ;;
+    path | user | empty | order | bookworm | trixie | bytes) ;;
     *) sed -n '2,17s/^# \{0,1\}//p' "$0"; [ "$PLACE" = --help ]; return ;;
     esac
     [ "$(id -u)" = 0 ] || fail "only root can do this: it makes users and Debian systems"
