@@ -86,7 +86,7 @@ if(CMAKE_BUILD_TYPE MATCHES "^Rel")
   file(GLOB_RECURSE cli_waiting CONFIGURE_DEPENDS src/cli/args/*.c src/cli/cdi/*.c src/cli/code/*.c src/cli/commands/*.c
        src/cli/diff/*.c src/cli/doctor/*.c src/cli/export/fleet_[prw]*.c src/cli/export/parquet.c src/cli/export/thrift.c src/cli/flame/*.c src/cli/overhead/*.c src/cli/run/*.c src/cli/show/*.c src/cli/sqlite/*.c
        src/cli/ranks/*.c src/cli/agents/*.c src/cli/trace/trace_facts.c src/cli/trace/file_kind.c src/cli/trace/json_clean.c src/cli/stat/findings/*.c src/cli/top/*.c src/cli/stat/memory/*.c src/cli/stat/tables/*.c src/cli/stat/stat_print.c
-       src/cli/stat/by.c src/cli/stat/clock_offsets.c src/cli/stat/base/stat_table.c src/cli/trace/trace.c src/cli/trace/trace_source.c src/cli/export/fleet_group.c)
+       src/cli/stat/by.c src/cli/stat/base/places.c src/cli/stat/sections.c src/cli/stat/clock_offsets.c src/cli/stat/base/stat_table.c src/cli/trace/trace.c src/cli/trace/trace_source.c src/cli/export/fleet_group.c)
   set_property(SOURCE ${cli_waiting} APPEND PROPERTY COMPILE_OPTIONS -Os)
 endif()
 target_include_directories(cuspan_cli PRIVATE ${CJSON_INCLUDE_DIR} ${CURSES_INCLUDE_DIR})

@@ -7,8 +7,6 @@
 #include "cli/util/text.h"
 #include "cli/util/xalloc.h"
 
-#include <cjson/cJSON.h>
-
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <yyjson.h>
 
 #define HANDLE          "[Provenance debug handles] "
 #define ARTIFACT        "inductor_provenance_tracking_kernel_stack_traces"
@@ -161,26 +160,26 @@ static void add_kernel(struct inductor *inductor, struct artifact *file, const c
 /* {"KERNEL:NUMBER": ["TRACE", ...], ...} */
 static void read_kernels(struct inductor *inductor, const char *text)
 {
-    cJSON *json = cJSON_Parse(text);
-    const cJSON *traces, *trace;
+    yyjson_doc *document = yyjson_read(text, strlen(text), 0);
+    yyjson_val *kernel, *traces, *trace;
+    size_t i, j, count, trace_count;
     inductor->files =
         xgrow(inductor->files, &inductor->file_capacity, inductor->file_count + 1, sizeof *inductor->files);
     struct artifact *file = &inductor->files[inductor->file_count++];
     *file = (struct artifact){.kernels = {0}};
-    cJSON_ArrayForEach(traces, json)
+    yyjson_obj_foreach(yyjson_doc_get_root(document), i, count, kernel, traces)
     {
         struct stack_frame frame = {.file = {"", 0}, .name = {"", 0}};
         bool has_frame = false;
-        cJSON_ArrayForEach(trace, traces)
+        yyjson_arr_foreach(traces, j, trace_count, trace)
         {
-            has_frame = cJSON_IsString(trace) && read_trace(inductor, trace->valuestring, &frame);
+            has_frame = yyjson_is_str(trace) && read_trace(inductor, yyjson_get_str(trace), &frame);
             if (has_frame)
                 break;
         }
-        if (traces->string) /* of an object */
-            add_kernel(inductor, file, traces->string, &frame);
+        add_kernel(inductor, file, yyjson_get_str(kernel), &frame);
     }
-    cJSON_Delete(json);
+    yyjson_doc_free(document);
 }
 
 /* START...END */

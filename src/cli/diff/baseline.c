@@ -2,14 +2,13 @@
 #include "cli/diff/runs.h"
 #include "cli/util/text.h"
 
-#include <cjson/cJSON.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <yyjson.h>
 
 #define BASELINE_VERSION  1
 #define BASELINE_RUNS_MAX 10000
@@ -83,30 +82,31 @@ enum status run_set_save(const struct run_set *set, const char *path, struct err
 
 /* --- reading --- */
 
-static bool read_whole(const cJSON *json, uint64_t *value)
+static bool read_whole(yyjson_val *json, uint64_t *value)
 {
-    if (!cJSON_IsNumber(json) || !(json->valuedouble >= 0) || json->valuedouble > EXACT_MAX ||
-        floor(json->valuedouble) != json->valuedouble)
+    double number = yyjson_get_num(json);
+    if (!yyjson_is_num(json) || !(number >= 0) || number > EXACT_MAX || floor(number) != number)
         return false;
-    *value = (uint64_t)json->valuedouble;
+    *value = (uint64_t)number;
     return true;
 }
 
-static bool read_member(const cJSON *json, const char *key, uint64_t *value)
+static bool read_member(yyjson_val *json, const char *key, uint64_t *value)
 {
-    return read_whole(cJSON_GetObjectItemCaseSensitive(json, key), value);
+    return read_whole(yyjson_obj_get(json, key), value);
 }
 
-static bool read_run(const cJSON *json, struct run_item *run)
+static bool read_run(yyjson_val *json, struct run_item *run)
 {
     *run = (struct run_item){0};
-    if (cJSON_IsNull(json))
+    if (yyjson_is_null(json))
         return true;
-    const cJSON *values = cJSON_GetObjectItemCaseSensitive(json, "values"), *value;
+    yyjson_val *values = yyjson_obj_get(json, "values"), *value;
+    size_t i, count;
     if (!read_member(json, "count", &run->count) || !read_member(json, "total", &run->total) ||
-        !read_member(json, "median", &run->median) || !cJSON_IsArray(values) || !run->count)
+        !read_member(json, "median", &run->median) || !yyjson_is_arr(values) || !run->count)
         return false;
-    cJSON_ArrayForEach(value, values)
+    yyjson_arr_foreach(values, i, count, value)
     {
         uint32_t at = run->value_count;
         if (at == RUN_VALUES_MAX || !read_whole(value, &run->values[at]) ||
@@ -117,39 +117,38 @@ static bool read_run(const cJSON *json, struct run_item *run)
     return run->value_count > 0 && run->value_count <= run->count;
 }
 
-static bool read_kind(const cJSON *json, enum measure_kind *kind)
+static bool read_kind(yyjson_val *json, enum measure_kind *kind)
 {
-    for (size_t i = 0; cJSON_IsString(json) && i < MEASURE_KIND_COUNT; i++) {
+    for (size_t i = 0; yyjson_is_str(json) && i < MEASURE_KIND_COUNT; i++) {
         *kind = (enum measure_kind)i;
-        if (strcmp(json->valuestring, measure_kind_name(*kind)) == 0)
+        if (strcmp(yyjson_get_str(json), measure_kind_name(*kind)) == 0)
             return true;
     }
     return false;
 }
 
-static bool read_unit(const cJSON *json, enum stat_unit *unit)
+static bool read_unit(yyjson_val *json, enum stat_unit *unit)
 {
-    for (size_t i = 0; cJSON_IsString(json) && i < sizeof units / sizeof *units; i++) {
+    for (size_t i = 0; yyjson_is_str(json) && i < sizeof units / sizeof *units; i++) {
         *unit = units[i].unit;
-        if (strcmp(json->valuestring, units[i].name) == 0)
+        if (strcmp(yyjson_get_str(json), units[i].name) == 0)
             return true;
     }
     return false;
 }
 
-static bool read_item(struct run_set *set, const cJSON *json, size_t run_count)
+static bool read_item(struct run_set *set, yyjson_val *json, size_t run_count)
 {
-    const cJSON *name = cJSON_GetObjectItemCaseSensitive(json, "name"),
-                *runs = cJSON_GetObjectItemCaseSensitive(json, "runs"), *run;
+    yyjson_val *name = yyjson_obj_get(json, "name"), *runs = yyjson_obj_get(json, "runs"), *run;
+    size_t i, count;
     enum measure_kind kind;
-    enum stat_unit unit;
-    if (!cJSON_IsString(name) || !read_kind(cJSON_GetObjectItemCaseSensitive(json, "kind"), &kind) ||
-        !read_unit(cJSON_GetObjectItemCaseSensitive(json, "unit"), &unit) ||
-        (size_t)cJSON_GetArraySize(runs) != run_count)
+    enum stat_unit unit = units[0].unit;
+    if (!yyjson_is_str(name) || !read_kind(yyjson_obj_get(json, "kind"), &kind) ||
+        !read_unit(yyjson_obj_get(json, "unit"), &unit) || yyjson_arr_size(runs) != run_count)
         return false;
-    struct measure *item = run_set_measure(set, kind, name->valuestring, unit);
+    struct measure *item = run_set_measure(set, kind, yyjson_get_str(name), unit);
     size_t at = set->run_count - run_count;
-    cJSON_ArrayForEach(run, runs)
+    yyjson_arr_foreach(runs, i, count, run)
     {
         if (item->runs[at].count || !read_run(run, &item->runs[at++]))
             return false;
@@ -157,44 +156,42 @@ static bool read_item(struct run_set *set, const cJSON *json, size_t run_count)
     return true;
 }
 
-static enum status take_document(struct run_set *set, const cJSON *json, const char *name, struct error *err)
+static enum status take_document(struct run_set *set, yyjson_val *json, const char *name, struct error *err)
 {
     uint64_t version = 0, runs = 0;
-    const cJSON *items = cJSON_GetObjectItemCaseSensitive(json, "items"), *item,
-                *gpus = cJSON_GetObjectItemCaseSensitive(json, "gpus");
+    yyjson_val *items = yyjson_obj_get(json, "items"), *gpus = yyjson_obj_get(json, "gpus"), *item;
+    size_t i, count;
     if (!read_member(json, "cuspan_baseline", &version) || version != BASELINE_VERSION)
         return error_set(err, STATUS_INVALID,
                          "%.300s: a baseline of version %" PRIu64
                          ", but this cuspan reads version %d; save it again with cuspan stat --save",
                          name, version, BASELINE_VERSION);
-    if (!read_member(json, "runs", &runs) || runs == 0 || runs > BASELINE_RUNS_MAX || !cJSON_IsArray(items))
+    if (!read_member(json, "runs", &runs) || runs == 0 || runs > BASELINE_RUNS_MAX || !yyjson_is_arr(items))
         return error_set(err, STATUS_INVALID, "%.300s: a baseline without \"runs\" (1 to %d) and \"items\"",
                          name, BASELINE_RUNS_MAX);
     run_set_grow(set, (size_t)runs);
-    if (cJSON_IsString(gpus))
-        run_set_add_gpus(set, gpus->valuestring);
-    size_t number = 0;
-    cJSON_ArrayForEach(item, items)
+    if (yyjson_is_str(gpus))
+        run_set_add_gpus(set, yyjson_get_str(gpus));
+    yyjson_arr_foreach(items, i, count, item)
     {
-        number++;
         if (!read_item(set, item, (size_t)runs))
             return error_set(
                 err, STATUS_INVALID,
                 "%.300s: item %zu of the baseline is damaged; save it again with cuspan stat --save", name,
-                number);
+                i + 1);
     }
     return STATUS_OK;
 }
 
 enum status run_set_add_baseline(struct run_set *set, const char *text, const char *name, struct error *err)
 {
-    cJSON *json = cJSON_Parse(text);
-    if (!json)
+    yyjson_doc *document = yyjson_read(text, strlen(text), 0);
+    if (!document)
         return error_set(err, STATUS_INVALID,
                          "%.300s: this baseline is not valid JSON (edited or merged by hand?); save it again "
                          "with cuspan stat --save",
                          name);
-    enum status status = take_document(set, json, name, err);
-    cJSON_Delete(json);
+    enum status status = take_document(set, yyjson_doc_get_root(document), name, err);
+    yyjson_doc_free(document);
     return status;
 }

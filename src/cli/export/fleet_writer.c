@@ -4,15 +4,16 @@
 #include "cli/export/fleet_encode.h"
 #include "cli/export/fleet_path.h"
 
-#include <cjson/cJSON.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <yyjson.h>
 
 #define MARKER           "cuspan-schema.json"
 #define MARKER_BYTES_MAX 4096
@@ -76,13 +77,12 @@ static bool is_empty(const char *folder)
 
 static int version_of(const char *text)
 {
-    cJSON *json = cJSON_Parse(text);
-    const cJSON *schema = cJSON_GetObjectItemCaseSensitive(json, "schema");
-    const cJSON *version = cJSON_GetObjectItemCaseSensitive(json, "version");
-    bool is_ours = cJSON_IsString(schema) && strcmp(schema->valuestring, "cuspan") == 0;
-    int number = is_ours && cJSON_IsNumber(version) ? version->valueint : 0;
-    cJSON_Delete(json);
-    return number;
+    yyjson_doc *document = yyjson_read(text, strlen(text), 0);
+    yyjson_val *marker = yyjson_doc_get_root(document);
+    bool is_ours = yyjson_equals_str(yyjson_obj_get(marker, "schema"), "cuspan");
+    double number = is_ours ? yyjson_get_num(yyjson_obj_get(marker, "version")) : 0;
+    yyjson_doc_free(document);
+    return number >= 1 && number <= INT_MAX ? (int)number : 0;
 }
 
 static enum status check_marker(int fd, const char *folder, struct error *err)
