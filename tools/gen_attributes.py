@@ -151,6 +151,15 @@ def device_fields(kinds):
             if field.key and field.kind not in ("DIM3_X", "DIM3_YZ")}
 
 
+def enumerations(fields):
+    """The names whose values come from CUDA's enumerations; a value without a name is a number."""
+    text = read("src/model/cuda/calls_table.c")
+    keys = re.findall(r'ATTR_KEY\("(cuda\.arg\.[^"]+)"\)', text)
+    body = re.search(r"const struct call_param call_params\[\] = \{(.*?)\n\};", text, re.S)[1]
+    return {keys[int(key)] for key in re.findall(r"\{(\d+), PARAM_ENUM, \d+\}", body)} | {
+        key for key, field in fields.items() if field.kind == "ENUM"}
+
+
 def call_arguments():
     """{key: (types, calls of the default profile, other calls)}, calls without the variants of per-thread streams."""
     text = read("src/model/cuda/calls_table.c")
@@ -225,6 +234,9 @@ def page():
         types.setdefault(key, set()).add(field.type)
     match({**{key: found[0] for key, found in arguments.items()}, **types}, of_spans)
     match({key: {kind} for key, kind in {**devices, **resources}.items()}, of_resources)
+    unknown = {key for key, entry in of_spans.items() if "unknown" in entry}
+    if wrong := unknown ^ enumerations(fields):
+        raise Missing(f"{REGISTRY.name}: `unknown: int` is for enumerations, and only for these: {', '.join(sorted(wrong))}")
     by_name = [row(key, kind, of_spans[key], "unit", "where", "brief") for key, kind in sorted(spans.items())]
     # The generic names are written by the tables, too: `of_work` is what they mean there.
     by_table = [(code(key), fields[key].type, of_spans[key].get("unit"), where(places[key]),

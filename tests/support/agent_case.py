@@ -25,7 +25,9 @@ import accounts
 import backend
 import compare
 import recording
+import registry
 
+REGISTRY, CHECKED_SHAPES = registry.Registry(), set()
 RECORDINGS = ["vector_add", "threads", "graph", "graph_nodes", "torch_inference"]
 CLASSIC_RELEASES = ["12.0", "12.9", "13.0", "13.5"]
 MEMORY_BYTES = 64 << 20  # maximum memory of the agent under any load
@@ -66,14 +68,23 @@ def path_of(name):
     return str(name) if isinstance(name, Path) else str(ROOT / "examples/recordings" / f"{name}.cuspanrec")
 
 
+def documents_in(text, is_whole=True):
+    """In every test, the agent's spans must be those of the registry, unless limits have cut their texts."""
+    documents = [json.loads(line) for line in text.splitlines()]
+    wrong = REGISTRY.problems(documents, CHECKED_SHAPES) if is_whole else []
+    if wrong:
+        raise AssertionError("not as in src/model/attributes.yaml: " + "; ".join(wrong[:10]))
+    return documents
+
+
 def spans_in(text):
-    return [span for line in text.splitlines() for span in backend.spans_of(json.loads(line))]
+    return [span for document in documents_in(text) for span in backend.spans_of(document)]
 
 
-def raw_spans_in(text):
+def raw_spans_in(text, is_whole=True):
     """Members that exist only in OTLP: flags, trace state, events, dropped counts."""
-    return [span for line in text.splitlines() for group in json.loads(line)["resourceSpans"]
-            for scope in group["scopeSpans"] for span in scope["spans"]]
+    return [span for document in documents_in(text, is_whole) for group in document["resourceSpans"] for scope in group["scopeSpans"]
+            for span in scope["spans"]]
 
 
 def peak_of_child(process):

@@ -83,7 +83,7 @@ class Registry:
         return known.get(name) or (known.get("cuda.counter.NAME") if COUNTERS.match(name) else None)
 
     def problems_of_value(self, name, value, entry):
-        types = [entry["type"], *entry.get("also", "").replace(" ", "").split(",")]
+        types = [entry["type"], entry.get("unknown", ""), *entry.get("also", "").replace(" ", "").split(",")]
         kind = type_of(value)
         if kind not in types and not (kind == "[]" and any(each.endswith("[]") for each in types)):
             yield f"{name}: {kind}, not {entry['type']}"
@@ -129,14 +129,20 @@ class Registry:
         for link in span.get("links", []):
             yield from self.problems_of_attributes(link.get("attributes", []), self.spans)
 
-    def problems(self, documents):
-        """Each kind of problem once, with the name of a span that has it."""
+    def problems(self, documents, shapes=None):
+        """Each kind of problem once, with the name of a span that has it. `shapes`: a set of what was seen before; then only the
+        first span with the same attributes is looked at, which is a hundred times faster."""
         found = {}
         for document in documents:
             for resource in document.get("resourceSpans", []):
                 for problem in self.problems_of_attributes(resource["resource"].get("attributes", []), self.resources, [self.spans]):
                     found.setdefault(problem, "resource")
                 for span in (span for scope in resource["scopeSpans"] for span in scope["spans"]):
+                    if shapes is not None:
+                        shape = tuple([attribute["key"] for attribute in span.get("attributes", [])])
+                        if shape in shapes:
+                            continue
+                        shapes.add(shape)
                     for problem in self.problems_of_span(span):
                         found.setdefault(problem, span.get("name"))
         return [f"{name}: {problem}" for problem, name in found.items()]
