@@ -4,6 +4,6 @@
 
 void cuspan_python_tools(void)
 {
-    other_tools_built_in = cuspan_share_api;
+    other_tools_set_built_in(cuspan_share_api);
     other_tools_expect();
 }

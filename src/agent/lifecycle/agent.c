@@ -235,7 +235,7 @@ static enum status start(struct error *err)
                                        .parent = has_parent ? &parent : NULL,
                                        .steps = &step_rules};
     other_tools_on_use = on_other_tool;
-    other_tools_built_in = cuspan_share_api;
+    other_tools_set_built_in(cuspan_share_api);
     pm_sampling_follow_exit = follow_exits;
     step_rules = training_job_rules(&deployment_own, &settings);
     settings.steps.are_limited = step_rules.is_limited && settings.sampler != SAMPLER_ALWAYS_OFF;

@@ -7,13 +7,18 @@
 #include <stddef.h>
 
 void (*other_tools_on_use)(void);
-share_api_fn *other_tools_built_in;
 
+static share_api_fn *built_in;
 static const struct share_api *share; /* NULL: there is none, or the preloaded one has another version */
 static enum share_way way;            /* as joined */
 static bool may_give_way;
 static const char *cupti_path;        /* once other tools' calls are redirected */
 static unsigned long long loads_seen; /* libraries that had been loaded then */
+
+void other_tools_set_built_in(share_api_fn *give)
+{
+    built_in = give;
+}
 
 /* A preloaded library already has the other tools' calls. */
 static const struct share_api *find(void)
@@ -23,7 +28,7 @@ static const struct share_api *find(void)
         return share;
     *(void **)&give = dlsym(RTLD_DEFAULT, SHARE_API_SYMBOL);
     if (!give)
-        give = other_tools_built_in;
+        give = built_in;
     share = give ? give() : NULL;
     if (share && share->bytes != sizeof *share) {
         log_once(log_warn, SHARE_LIBRARY

@@ -6,8 +6,8 @@
 #include "model/settings/settings.h"
 #include "model/share_protocol.h"
 
-/* The agent's own src/share/; NULL: only a preloaded one. Set before other_tools_cupti_path(). */
-extern share_api_fn *other_tools_built_in;
+/* The agent's own src/share/, used unless one is preloaded. Call before the other functions. */
+void other_tools_set_built_in(share_api_fn *give);
 
 /* Called on another tool's thread when that tool is about to use CUPTI and the settings say to give way. Set
  * before other_tools_join(), or NULL. */
