@@ -129,7 +129,7 @@ static void describe(struct capture_info *info)
 /* Runs on the thread that found the broken invariant. */
 static void turn_off(void)
 {
-    atomic_store(&mode_now, MODE_OFF);
+    mode_off();
 }
 
 /* Another tool was subscribed first: wait until it is gone. */
@@ -407,7 +407,7 @@ size_t capture_pump(const struct capture_sink *sink)
 
 void capture_flush_soon(void)
 {
-    atomic_store_explicit(&callbacks_signals.flush_soon, true, memory_order_relaxed);
+    callbacks_flush_soon();
 }
 
 const char *capture_failure(void)
@@ -431,8 +431,7 @@ void capture_service(uint64_t now_ns)
     gpu_counters_service(now_ns);
     pm_sampling_follow(atomic_load(&mode_now) == MODE_ON);
     bool has_fallen_asleep = sleep_control_service();
-    bool hurry = atomic_exchange_explicit(&callbacks_signals.flush_soon, false, memory_order_relaxed) ||
-                 has_fallen_asleep;
+    bool hurry = callbacks_take_flush_soon() || has_fallen_asleep;
     if (now_ns >= due.flush_ns || hurry) {
         uint64_t interval_ns = settings->cupti.flush_interval_ms * NS_PER_MS;
         if (other_tools_are_recording() && interval_ns < SHARED_FLUSH_INTERVAL_NS)
@@ -530,7 +529,7 @@ enum status capture_resume(struct error *err)
     if (!other_tools_take_back(0))
         return error_set(err, STATUS_UNAVAILABLE, "another tool is using CUPTI");
     launch_names_forget(); /* modules were unloaded meanwhile */
-    atomic_store(&mode_on_since, cupti.replay_clock ? 0 : clock_ticks());
+    mode_set_on_since(cupti.replay_clock ? 0 : clock_ticks());
     enum status status = switches_on_again(err);
     if (status != STATUS_OK)
         return status;
@@ -584,7 +583,7 @@ void capture_stop(void)
     sleep_control_finish();
     gpu_counters_stop(true);
     pm_sampling_stop(true);
-    was_on = follows_calls(atomic_exchange(&mode_now, MODE_OFF));
+    was_on = follows_calls(mode_off());
     if (is_cupti_usable())
         switches_off();
     other_tools_leave();
@@ -595,7 +594,7 @@ void capture_abandon(void)
     atomic_store(&is_abandoned, true);
     other_tools_leave();
     sleep_control_stop();
-    atomic_store(&mode_now, MODE_OFF);
+    mode_off();
 }
 
 void capture_set_downstream_room(bool (*downstream)(void))

@@ -559,7 +559,7 @@ static enum status enable(bool is_again, struct error *err)
     if (status != STATUS_OK)
         return status;
     enable_callbacks();
-    atomic_store(&mode_now, MODE_ON); /* last: a program that waits for cuspan_is_on() then loses no call */
+    mode_on(); /* last: a program that waits for cuspan_is_on() then loses no call */
     cupti->cuptiEnableCallback(1, subscriber, CUPTI_DOMAIN_STATE, CUPTI_STATE_FATAL_ERROR); /* ends MODE_ON */
     return STATUS_OK;
 }
@@ -674,7 +674,7 @@ static void disable_kinds(void)
 
 void switches_quiet(void)
 {
-    atomic_store(&mode_now, MODE_OFF);
+    mode_off();
     bool has_turn = switching_begin();
     if (subscriber)
         disable_kinds();
@@ -703,7 +703,7 @@ void switches_pause(bool begins)
 
 void switches_off(void)
 {
-    atomic_store(&mode_now, MODE_OFF);
+    mode_off();
     if (!subscriber)
         return;
     log_refused_graphs();

@@ -87,7 +87,7 @@ static struct call_plan make_plan(const struct call_info *info, bool parameters)
 
 enum status callbacks_init(bool parameters)
 {
-    atomic_store(&mode_on_since, 0);
+    mode_set_on_since(0);
     callback_time_init();
     domains[CALL_RUNTIME].count = call_count_runtime;
     domains[CALL_DRIVER].count = call_count_driver;
@@ -113,6 +113,16 @@ void callbacks_add_flags(enum call_domain domain, uint32_t cbid, uint16_t flags)
 uint16_t callbacks_flags(enum call_domain domain, uint32_t cbid)
 {
     return domains[domain].plans[cbid].flags;
+}
+
+void callbacks_flush_soon(void)
+{
+    atomic_store_explicit(&callbacks_signals.flush_soon, true, memory_order_relaxed);
+}
+
+bool callbacks_take_flush_soon(void)
+{
+    return atomic_exchange_explicit(&callbacks_signals.flush_soon, false, memory_order_relaxed);
 }
 
 uint8_t callbacks_bound_flags(enum call_domain domain, uint32_t cbid)
@@ -560,7 +570,7 @@ RARE static void handle_resource(uint32_t cbid, const struct cupti_resource_data
         return;
     if (cbid == CUPTI_RESOURCE_CONTEXT_DESTROY_STARTING) {
         gpu_counters_end_context(data->context);
-        atomic_store_explicit(&callbacks_signals.flush_soon, true, memory_order_relaxed);
+        callbacks_flush_soon();
     }
     if (atomic_load_explicit(&mode_now, memory_order_relaxed) == MODE_ASLEEP && !graph_nodes_concern(cbid))
         return;
@@ -596,7 +606,7 @@ RARE static void handle_state(uint32_t cbid, const struct cupti_state_data *data
 {
     if (cbid != CUPTI_STATE_FATAL_ERROR || atomic_exchange(&callbacks_signals.is_failing, true))
         return;
-    atomic_store_explicit(&mode_now, MODE_OFF, memory_order_relaxed);
+    mode_off();
     const char *message = data && data->message ? data->message : "no reason given";
     size_t length = strnlen(message, sizeof callbacks_signals.fatal_message - 1);
     memcpy(callbacks_signals.fatal_message, message, length);

@@ -56,7 +56,7 @@ extern void (*callbacks_on_bound)(bool begins);
  * May be NULL. Set before callbacks are enabled. */
 extern void (*callbacks_on_graph)(void);
 
-/* Set by callbacks on host threads, read and cleared by the pipeline thread. */
+/* Set by callbacks on host threads, read by the pipeline thread. */
 struct callbacks_signals {
     _Atomic bool flush_soon; /* for example because a context is destroyed */
     _Atomic bool is_failing; /* its setter writes the message */
@@ -64,5 +64,9 @@ struct callbacks_signals {
     char fatal_message[256]; /* written before `fatal` is set */
 };
 extern struct callbacks_signals callbacks_signals;
+
+/* Sets flush_soon, and clears it and returns its value. Any thread. */
+void callbacks_flush_soon(void);
+bool callbacks_take_flush_soon(void);
 
 #endif

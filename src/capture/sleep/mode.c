@@ -3,6 +3,21 @@
 _Atomic uint8_t mode_now;
 _Atomic uint64_t mode_on_since;
 
+void mode_set_on_since(uint64_t since)
+{
+    atomic_store(&mode_on_since, since);
+}
+
+void mode_on(void)
+{
+    atomic_store(&mode_now, MODE_ON);
+}
+
+uint8_t mode_off(void)
+{
+    return atomic_exchange(&mode_now, MODE_OFF);
+}
+
 static void change(uint8_t from, uint8_t to)
 {
     atomic_compare_exchange_strong(&mode_now, &from, to);

@@ -14,7 +14,11 @@ extern _Atomic uint8_t mode_now;
 
 /* In ticks. A call that started earlier missed its start, or is not ours. */
 extern _Atomic uint64_t mode_on_since;
+void mode_set_on_since(uint64_t since);
 
+/* From every mode. mode_off() returns the previous one. */
+void mode_on(void);
+uint8_t mode_off(void);
 /* From ASLEEP to ON and back; no effect in other modes. Calls that span a change have no record. `since` is
  * clock_ticks() now, or 0 in a replay, where the threads' clocks differ; calls that started before it are
  * ignored. */

@@ -28,8 +28,6 @@
 #include <time.h>
 #include <unistd.h>
 
-_Atomic uint8_t mode_now;
-_Atomic uint64_t mode_on_since;
 struct callbacks_signals callbacks_signals;
 void (*callbacks_on_graph)(void);
 
@@ -37,6 +35,13 @@ enum status callbacks_init(bool parameters)
 {
     (void)parameters;
     return STATUS_OK;
+}
+
+void callbacks_flush_soon(void) {}
+
+bool callbacks_take_flush_soon(void)
+{
+    return false;
 }
 
 bool sdk_context_poll(sdk_context_own_fn *own)
