@@ -201,7 +201,7 @@ static void play_step(const struct step_boundary *step)
 static void play(struct player *player, const struct item *item)
 {
     self_time_ns = replay_time(item->time_ns);
-    raise_to(&replay.latest_ns, self_time_ns);
+    replay_reach(self_time_ns);
     if (item->type == ITEM_RESOURCE)
         atomic_fetch_add_explicit(&resources, replay_callbacks_resource(item->resource),
                                   memory_order_relaxed);
@@ -344,7 +344,7 @@ static void *run_worker(void *unused)
         atomic_store(&records_at, position);
         low = find_slowest();
         if (position < low && !is_early(order_ns) && replay_records_fill(is_paced ? position + 1 : low))
-            raise_to(&replay.latest_ns, replay_time(order_ns));
+            replay_reach(replay_time(order_ns));
         else if (is_paced || position >= low) /* waiting, but not for the agent */
             sleep_ns(WAIT_NS);
         else
@@ -427,14 +427,6 @@ static enum status play_once(struct progress *progress, struct error *err)
     return STATUS_OK;
 }
 
-static void next_repetition(uint32_t number)
-{
-    const struct timeline *timeline = &replay.timeline;
-    uint64_t span = (uint64_t)timeline->correlation_max - timeline->correlation_min + 1;
-    replay.shift.time_ns = replay.base_ns + number * replay_length_ns();
-    replay.shift.correlation = replay.first_correlation + number * span;
-}
-
 static void fill_result(struct replay_result *result)
 {
     struct replay_records_counts records = replay_records_counts();
@@ -452,17 +444,12 @@ static void fill_result(struct replay_result *result)
     };
 }
 
-static void end_first(void)
-{
-    atomic_store(&replay.is_gone, true);
-}
-
 /* Handlers run in reverse order: one registered after the agent has started runs before the agent's. */
 static void follow_exit(void)
 {
     static bool follows;
     if (fault(FAULT_EXITS_FIRST) && !follows)
-        atexit(end_first);
+        atexit(replay_leave);
     follows = true;
 }
 
@@ -476,17 +463,17 @@ enum status cuspan_replay_run(const struct replay_options *options, struct repla
     struct progress progress = {.options = options, .total = replay.timeline.index_count * repeat};
     follow_exit();
     is_paced = options->is_paced;
-    replay.is_patient = !options->is_paced && !options->overload;
+    replay_set_patient(!options->is_paced && !options->overload);
     wall_start_ns = clock_monotonic_ns();
     enum status status = make_players(err);
     for (uint32_t i = 0; i < repeat && status == STATUS_OK; i++) {
-        next_repetition(played++);
+        replay_repeat(played++);
         if (i == 0)
             run_shift_ns = replay.shift.time_ns;
         status = play_once(&progress, err);
         progress.done_before += replay.timeline.index_count;
     }
-    raise_to(&replay.latest_ns, replay_time(replay.timeline.last_ns));
+    replay_reach(replay_time(replay.timeline.last_ns));
     free_players();
     if (status == STATUS_OK)
         show_progress(&progress, true);

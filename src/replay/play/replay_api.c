@@ -295,7 +295,7 @@ uint32_t cuptiGetGraphNodeId(void *node, uint64_t *id)
 uint32_t cuptiFinalize(void)
 {
     RETURN_IF_NOT_INITIALIZED();
-    atomic_store(&replay.is_finished, true);
+    replay_finish();
     return CUPTI_OK;
 }
 

@@ -291,6 +291,6 @@ bool replay_callbacks_fatal(void)
 {
     struct cupti_state_data data = {.result = CUPTI_UNKNOWN, .message = "as CUSPAN_REPLAY_FAIL asks"};
     bool is_delivered = deliver(CUPTI_DOMAIN_STATE, CUPTI_STATE_FATAL_ERROR, &data, "a fatal error");
-    atomic_store(&replay.is_finished, true);
+    replay_finish();
     return is_delivered;
 }

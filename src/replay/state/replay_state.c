@@ -16,7 +16,11 @@
 _Thread_local uint32_t replay_call;
 _Thread_local const struct resource_record *replay_nodes;
 
-struct replay_state replay = {.version = 130500, .is_patient = true};
+struct replay_state replay = {.version = 130500};
+
+static uint64_t first_correlation;
+static uint64_t base_ns;              /* added to all times */
+static atomic_bool is_patient = true; /* waits for the agent */
 
 REPLAY_EXPORT extern cuspan_replay_room_fn *cuspan_replay_room;
 cuspan_replay_room_fn *cuspan_replay_room;
@@ -60,11 +64,11 @@ static enum status read_first_correlation(struct error *err)
 {
     const char *text = getenv("CUSPAN_REPLAY_FIRST_CORRELATION");
     char *end = NULL;
-    replay.first_correlation = replay.timeline.correlation_min;
+    first_correlation = replay.timeline.correlation_min;
     if (!text || !*text)
         return STATUS_OK;
-    replay.first_correlation = strtoull(text, &end, 0);
-    if (*end != '\0' || replay.first_correlation == 0 || replay.first_correlation > UINT32_MAX)
+    first_correlation = strtoull(text, &end, 0);
+    if (*end != '\0' || first_correlation == 0 || first_correlation > UINT32_MAX)
         return error_set(err, STATUS_INVALID,
                          "CUSPAN_REPLAY_FIRST_CORRELATION: \"%s\" is not an ID from 1 to %u", text,
                          UINT32_MAX);
@@ -79,7 +83,7 @@ static void read_base(void)
     uint64_t now_ns = clock_read_ns(CLOCK_REALTIME), last_ns = replay.timeline.last_ns;
     for (uint64_t i = 1; i < count && last_ns < now_ns; i++)
         last_ns += replay_length_ns();
-    replay.base_ns = count && last_ns < now_ns ? now_ns - last_ns : 0;
+    base_ns = count && last_ns < now_ns ? now_ns - last_ns : 0;
 }
 
 enum status cuspan_replay_load(const char *path, struct error *err)
@@ -97,11 +101,41 @@ enum status cuspan_replay_load(const char *path, struct error *err)
     if (status != STATUS_OK)
         return status;
     read_base();
-    replay.shift = (struct shift){.time_ns = replay.base_ns, .correlation = replay.first_correlation};
+    replay_repeat(0);
     atomic_store(&replay.latest_ns, replay_time(replay.timeline.first_ns));
     pthread_atfork(NULL, NULL, host_watch_forked_child);
     replay.is_loaded = true;
     return STATUS_OK;
+}
+
+void replay_repeat(uint32_t number)
+{
+    const struct timeline *timeline = &replay.timeline;
+    uint64_t span = (uint64_t)timeline->correlation_max - timeline->correlation_min + 1;
+    replay.shift.time_ns = base_ns + number * replay_length_ns();
+    replay.shift.correlation = first_correlation + number * span;
+}
+
+void replay_set_patient(bool waits)
+{
+    atomic_store(&is_patient, waits);
+}
+
+void replay_finish(void)
+{
+    atomic_store(&replay.is_finished, true);
+}
+
+void replay_leave(void)
+{
+    atomic_store(&replay.is_gone, true);
+}
+
+void replay_reach(uint64_t time_ns)
+{
+    uint64_t now_ns = atomic_load_explicit(&replay.latest_ns, memory_order_relaxed);
+    while (now_ns < time_ns && !atomic_compare_exchange_weak(&replay.latest_ns, &now_ns, time_ns)) {
+    }
 }
 
 uint32_t replay_correlation(uint32_t recorded)
@@ -154,12 +188,12 @@ uint64_t replay_time(uint64_t recorded)
 
 bool replay_has_room(void)
 {
-    return !replay.is_patient || !cuspan_replay_room || cuspan_replay_room();
+    return !is_patient || !cuspan_replay_room || cuspan_replay_room();
 }
 
 int cuspan_replay_waits(void)
 {
-    return replay.is_patient && !fault(FAULT_NO_PATIENCE);
+    return is_patient && !fault(FAULT_NO_PATIENCE);
 }
 
 int cuspan_replay_late_graphs(void)
@@ -187,7 +221,7 @@ const char *cuspan_replay_info(const char *key)
 uint64_t cuspan_replay_nonce(uint64_t time_ns)
 {
     uint64_t first_ns = replay.timeline.first_ns;
-    time_ns -= time_ns > replay.base_ns ? replay.base_ns : 0;
+    time_ns -= time_ns > base_ns ? base_ns : 0;
     if (time_ns > first_ns)
         time_ns = first_ns + (time_ns - first_ns) % replay_length_ns();
     return timeline_nonce(&replay.timeline, time_ns);

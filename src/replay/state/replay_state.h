@@ -1,5 +1,5 @@
 /* State shared by the parts of the replay library: the recording, the CUPTI version it imitates, and its
- * client. */
+ * client. Only replay_state.c changes it. */
 #ifndef CUSPAN_REPLAY_STATE_REPLAY_STATE_H
 #define CUSPAN_REPLAY_STATE_REPLAY_STATE_H
 
@@ -19,10 +19,7 @@ struct shift {
 struct replay_state {
     struct timeline timeline;
     bool is_loaded;
-    uint32_t version; /* returned by cuptiGetVersion */
-    uint64_t first_correlation;
-    uint64_t base_ns;         /* added to all times */
-    atomic_bool is_patient;   /* waits for the agent */
+    uint32_t version;         /* returned by cuptiGetVersion */
     _Atomic bool is_finished; /* after cuptiFinalize or a fatal error: nothing more is reported */
     _Atomic bool is_gone;     /* ended with the process, before the agent */
     struct shift shift;
@@ -35,6 +32,14 @@ extern struct replay_state replay;
 extern _Thread_local uint32_t replay_call;
 /* The created graph nodes whose callbacks this thread is in; NULL: none. */
 extern _Thread_local const struct resource_record *replay_nodes;
+
+/* Sets the offsets of a repetition; the first one is number 0. */
+void replay_repeat(uint32_t number);
+void replay_set_patient(bool waits);
+void replay_finish(void);
+void replay_leave(void);
+/* Raises latest_ns. */
+void replay_reach(uint64_t time_ns);
 
 /* Maps 0 to 0. Other IDs never become 0, even after 32 bits wrap. */
 uint32_t replay_correlation(uint32_t recorded);
