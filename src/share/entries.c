@@ -114,29 +114,8 @@ uint32_t cuptiFinalize(void)
     TOOL_CALL(share_arrive); /* while the agent is subscribed, this would finalize the agent's CUPTI */
     if (way == SHARE_BESIDE)
         return share_finalize();
-    atomic_store(&tool.kinds_on, 0);
-    share_lock();
-    if (tool.is_subscribed) { /* CUPTI forgets it with everything else */
-        atomic_store(&tool.callback, NULL);
-        tool.is_subscribed = false;
-        tool.callback_count = 0;
-        tool.real = NULL;
-    }
-    share_unlock();
+    share_forget_tool();
     return REAL(cuptiFinalize);
-}
-
-static uint32_t register_beside_locked(cupti_request_fn *request, cupti_complete_fn *complete)
-{
-    uint32_t result = CUPTI_OK;
-    if (!request || !complete)
-        return CUPTI_INVALID_PARAMETER;
-    atomic_store(&tool.request, request);
-    atomic_store(&tool.complete, complete);
-    if (!tool.has_buffers)
-        result = share_real()->cuptiActivityRegisterCallbacks_v2(tool.real, share_request, share_complete);
-    tool.has_buffers = result == CUPTI_OK;
-    return result;
 }
 
 uint32_t cuptiActivityRegisterCallbacks(cupti_request_fn *request, cupti_complete_fn *complete)
@@ -144,17 +123,7 @@ uint32_t cuptiActivityRegisterCallbacks(cupti_request_fn *request, cupti_complet
     TOOL_CALL(share_arrive);
     if (way != SHARE_BESIDE)
         return REAL(cuptiActivityRegisterCallbacks, request, complete);
-    BESIDE(register_beside_locked(request, complete));
-}
-
-static uint32_t note_kind(uint32_t result, uint32_t kind, bool on)
-{
-    uint64_t bit = kind < 64 ? 1ull << kind : 0;
-    if (result == CUPTI_OK && on)
-        atomic_fetch_or(&tool.kinds_on, bit);
-    else if (result == CUPTI_OK)
-        atomic_fetch_and(&tool.kinds_on, ~bit);
-    return result;
+    BESIDE(share_register_locked(request, complete));
 }
 
 /* A tool that comes again without a clock has CUPTI's. */
@@ -162,14 +131,14 @@ static uint32_t enable_locked(cuptiActivityEnable_v2_fn *enable, uint32_t kind)
 {
     if (tool.is_clock_old)
         (void)share_set_clock_locked(NULL);
-    return note_kind(share_switch_locked(enable, kind), kind, true);
+    return share_note_kind(share_switch_locked(enable, kind), kind, true);
 }
 
 uint32_t cuptiActivityEnable(uint32_t kind)
 {
     TOOL_CALL(share_arrive);
     if (way != SHARE_BESIDE)
-        return note_kind(REAL(cuptiActivityEnable, kind), kind, true);
+        return share_note_kind(REAL(cuptiActivityEnable, kind), kind, true);
     BESIDE(enable_locked(share_real()->cuptiActivityEnable_v2, kind));
 }
 
@@ -177,7 +146,7 @@ uint32_t cuptiActivityEnableAndDump(uint32_t kind)
 {
     TOOL_CALL(share_arrive);
     if (way != SHARE_BESIDE)
-        return note_kind(REAL(cuptiActivityEnableAndDump, kind), kind, true);
+        return share_note_kind(REAL(cuptiActivityEnableAndDump, kind), kind, true);
     BESIDE(enable_locked(share_real()->cuptiActivityEnableAndDump_v2, kind));
 }
 
@@ -185,8 +154,8 @@ uint32_t cuptiActivityDisable(uint32_t kind)
 {
     TOOL_CALL(share_touch);
     if (way != SHARE_BESIDE)
-        return note_kind(REAL(cuptiActivityDisable, kind), kind, false);
-    BESIDE(note_kind(share_switch_locked(share_real()->cuptiActivityDisable_v2, kind), kind, false));
+        return share_note_kind(REAL(cuptiActivityDisable, kind), kind, false);
+    BESIDE(share_note_kind(share_switch_locked(share_real()->cuptiActivityDisable_v2, kind), kind, false));
 }
 
 /* A subscriber enables a kind for all contexts or none. */
@@ -195,7 +164,7 @@ uint32_t cuptiActivityEnableContext(cuda_context_handle context, uint32_t kind)
     TOOL_CALL(share_arrive);
     if (way == SHARE_BESIDE)
         return cuptiActivityEnable(kind);
-    return note_kind(REAL(cuptiActivityEnableContext, context, kind), kind, true);
+    return share_note_kind(REAL(cuptiActivityEnableContext, context, kind), kind, true);
 }
 
 uint32_t cuptiActivityDisableContext(cuda_context_handle context, uint32_t kind)
@@ -203,7 +172,7 @@ uint32_t cuptiActivityDisableContext(cuda_context_handle context, uint32_t kind)
     TOOL_CALL(share_touch);
     if (way == SHARE_BESIDE)
         return cuptiActivityDisable(kind);
-    return note_kind(REAL(cuptiActivityDisableContext, context, kind), kind, false);
+    return share_note_kind(REAL(cuptiActivityDisableContext, context, kind), kind, false);
 }
 
 /* Without the lock, because CUPTI calls the tool's functions and ours. */
@@ -323,7 +292,7 @@ uint32_t cuptiActivityRegisterTimestampCallback(cupti_timestamp_fn *callback)
 {
     TOOL_CALL(share_arrive);
     if (way == SHARE_GIVES_WAY && callback)
-        atomic_store(&tool.clock, callback); /* used when the subscription is lent again */
+        share_note_clock(callback);
     if (way != SHARE_BESIDE)
         return REAL(cuptiActivityRegisterTimestampCallback, callback);
     BESIDE(callback ? share_set_clock_locked(callback) : CUPTI_INVALID_PARAMETER);

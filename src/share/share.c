@@ -360,6 +360,34 @@ void share_note_callback_locked(bool on, uint32_t domain, uint32_t cbid)
         tool.callbacks[tool.callback_count++] = noted;
 }
 
+uint32_t share_note_kind(uint32_t result, uint32_t kind, bool on)
+{
+    uint64_t bit = kind < 64 ? 1ull << kind : 0;
+    if (result == CUPTI_OK && on)
+        atomic_fetch_or(&tool.kinds_on, bit);
+    else if (result == CUPTI_OK)
+        atomic_fetch_and(&tool.kinds_on, ~bit);
+    return result;
+}
+
+void share_note_clock(cupti_timestamp_fn *clock)
+{
+    atomic_store(&tool.clock, clock);
+}
+
+uint32_t share_register_locked(cupti_request_fn *request, cupti_complete_fn *complete)
+{
+    uint32_t result = CUPTI_OK;
+    if (!request || !complete)
+        return CUPTI_INVALID_PARAMETER;
+    atomic_store(&tool.request, request);
+    atomic_store(&tool.complete, complete);
+    if (!tool.has_buffers)
+        result = share_real()->cuptiActivityRegisterCallbacks_v2(tool.real, share_request, share_complete);
+    tool.has_buffers = result == CUPTI_OK;
+    return result;
+}
+
 /* A flush returns the records of all subscribers, and a forced one also takes those of the agent that are not
  * complete. So nothing is flushed if CUPTI has nothing of the tool: PyTorch's profiler forces a flush after
  * its end, before it ends CUPTI. */
@@ -394,6 +422,19 @@ uint32_t share_finalize(void)
     tool.is_clock_old = tool.has_clock;
     share_unlock();
     return CUPTI_OK;
+}
+
+void share_forget_tool(void)
+{
+    atomic_store(&tool.kinds_on, 0);
+    share_lock();
+    if (tool.is_subscribed) {
+        atomic_store(&tool.callback, NULL);
+        tool.is_subscribed = false;
+        tool.callback_count = 0;
+        tool.real = NULL;
+    }
+    share_unlock();
 }
 
 /* CUPTI's default. A library's clock outlives the subscription, so without this the agent's GPU work would

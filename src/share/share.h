@@ -16,7 +16,8 @@
 
 typedef void any_cupti_fn(void);
 
-/* There is one second subscriber: of two tools with classic calls, CUPTI itself accepts only one. */
+/* There is one second subscriber: of two tools with classic calls, CUPTI itself accepts only one. Only
+ * share.c changes its state. */
 struct tool {
     _Atomic(cupti_callback_fn *) callback;
     void *_Atomic userdata;
@@ -66,12 +67,22 @@ uint32_t share_set_clock_locked(cupti_timestamp_fn *clock);
 /* Both with the lock held. */
 uint32_t share_subscribe_locked(cupti_callback_fn *callback, void *userdata);
 uint32_t share_unsubscribe_locked(void);
+/* BESIDE, with the lock held: the tool's buffer functions. */
+uint32_t share_register_locked(cupti_request_fn *request, cupti_complete_fn *complete);
+/* Remembers enabled and disabled callbacks. With the lock held. */
+void share_note_callback_locked(bool on, uint32_t domain, uint32_t cbid);
+/* Remembers that a kind was enabled or disabled, if `result`, which it returns, is CUPTI_OK. */
+uint32_t share_note_kind(uint32_t result, uint32_t kind, bool on);
+/* GIVES_WAY: the clock to set again when the subscription is restored. */
+void share_note_clock(cupti_timestamp_fn *clock);
 /* BESIDE: enables or disables a kind of the tool, not during a flush. */
 uint32_t share_switch_locked(cuptiActivityEnable_v2_fn *call, uint32_t kind);
 /* BESIDE: the tool's flush. Without the lock. */
 uint32_t share_flush(uint32_t flag);
 /* Finalizes CUPTI from the tool's point of view; the agent's part stays. Without the lock. */
 uint32_t share_finalize(void);
+/* Not BESIDE: CUPTI forgets the tool's subscription when it is finalized. Without the lock. */
+void share_forget_tool(void);
 
 /* entries.c: what tools call instead of CUPTI's functions of the same names. */
 #define EXPORT                          __attribute__((visibility("default")))
@@ -105,8 +116,5 @@ int share_redirect(struct dl_phdr_info *info, size_t size, void *cupti);
 
 /* Registers what a forked child needs. */
 void share_follow_forks(void);
-
-/* Remembers enabled and disabled callbacks. With the lock held. */
-void share_note_callback_locked(bool on, uint32_t domain, uint32_t cbid);
 
 #endif
