@@ -20,6 +20,7 @@
 #include "base/process/agent_thread.h"
 #include "base/process/cpu_time.h"
 #include "capture/threads/threads.h"
+#include "capture/sleep/mode.h"
 #include "capture/sleep_control.h"
 
 #include <pthread.h>
@@ -49,6 +50,14 @@
 
 struct pipeline_state pipeline = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+static pthread_t thread;
+static bool is_done;                        /* guarded by the lock */
+static atomic_bool has_ended;               /* like is_done, for the signal handler */
+static bool is_patient;                     /* a replay that waits instead of losing spans */
+static bool was_tracing;                    /* as of the last round */
+static _Atomic uint64_t signal_deadline_ns; /* deadline of a stop by a signal handler; 0: none */
+static _Atomic int stop_signal;
+
 enum status pipeline_prepare(const struct pipeline_options *options, struct error *err)
 {
     pipeline.settings = options->settings;
@@ -56,7 +65,7 @@ enum status pipeline_prepare(const struct pipeline_options *options, struct erro
     if (settings_have_native_stacks(options->settings) && native_code_start() != STATUS_OK)
         return error_set(err, STATUS_NO_MEMORY, "no memory for call stacks");
     if (!options->settings->record_file)
-        return pipeline_prepare_spans(options, err);
+        return pipeline_prepare_spans(options, &pipeline, err);
     enum status status = recorder_create(options->settings->record_file, &pipeline.recorder, err);
     if (status == STATUS_OK)
         pipeline.sink = pipeline_recorder_sink();
@@ -73,30 +82,20 @@ static void begin_stop(uint64_t deadline_ns, const char *why, int signal_number)
     shutdown_begin(why, signal_number);
 }
 
-/* A checkpoint just before the exit has used a part of the time. */
-static uint64_t exit_deadline_ns(void)
-{
-    uint64_t now_ns = clock_monotonic_ns(), left_ns = pipeline.settings->exit_deadline_ms * NS_PER_MS;
-    uint64_t used_ns = atomic_load(&pipeline.checkpoint_took_ns);
-    if (used_ns && now_ns - atomic_load(&pipeline.checkpoint_ns) < left_ns)
-        left_ns -= used_ns < left_ns ? used_ns : left_ns;
-    return now_ns + left_ns;
-}
-
 /* With the lock held. A signal handler can only store its request, which is found after a pause at the
  * latest. */
 static void follow_signal(void)
 {
-    uint64_t deadline_ns = atomic_load(&pipeline.signal_deadline_ns);
+    uint64_t deadline_ns = atomic_load(&signal_deadline_ns);
     if (deadline_ns)
-        begin_stop(deadline_ns, "a signal", atomic_load(&pipeline.signal_number));
+        begin_stop(deadline_ns, "a signal", atomic_load(&stop_signal));
 }
 
 static bool wait_or_stop(uint64_t pause_ns)
 {
     struct timespec until = clock_timespec(clock_monotonic_ns() + pause_ns);
     pthread_mutex_lock(&pipeline.lock);
-    if (!pipeline.is_stopping && !pipeline.requests)
+    if (!pipeline.is_stopping && !pipeline_has_requests_locked())
         pthread_cond_timedwait(&pipeline.wake, &pipeline.lock, &until);
     follow_signal();
     bool stopping = pipeline.is_stopping;
@@ -153,6 +152,15 @@ static size_t pump(void)
     return capture_pump(&pipeline.sink);
 }
 
+void pipeline_take_until(uint64_t until_ns)
+{
+    pipeline.take_until_ns = until_ns;
+    if (!pipeline.is_silent)
+        pipeline.sink = discard_sink_after(&pipeline.sink, until_ns);
+    if (is_patient)
+        outputs_set_patience(pipeline.outputs, until_ns);
+}
+
 uint64_t pipeline_pump_all(uint64_t deadline_ns)
 {
     uint64_t records = 0;
@@ -193,9 +201,7 @@ static void follow_resource(uint64_t now_ns)
     if (!process_resource_poll(now_ns, on_pause_in_look) || pipeline.recorder)
         return;
     outputs_set_resource(pipeline.outputs, RESOURCE_PROCESS, process_resource());
-    for (unsigned i = 0; i < DEVICES_MAX; i++)
-        if (pipeline.devices[i])
-            pipeline_set_device_resource(i);
+    pipeline_set_device_resources();
     outputs_send(pipeline.outputs);
 }
 
@@ -225,13 +231,22 @@ static uint64_t pause_after(size_t records)
     return records ? PAUSE_BUSY_NS : PAUSE_IDLE_NS;
 }
 
+/* When the program ends the tracing, its session ends, too. */
+static void follow_tracing(void)
+{
+    bool is_tracing = sleep_control_is_tracing() || mode_is_ending();
+    if (was_tracing && !is_tracing && pipeline.correlate)
+        pipeline_end_session("stop");
+    was_tracing = is_tracing;
+}
+
 /* If all threads of the host have ended, the process ends when ours do, as it would without them. */
 static void end_if_last_thread(uint64_t now_ns)
 {
     if (!last_thread_check(now_ns))
         return;
     pthread_mutex_lock(&pipeline.lock);
-    begin_stop(exit_deadline_ns(), "the end of its last thread", 0);
+    begin_stop(pipeline_exit_deadline_ns(), "the end of its last thread", 0);
     pthread_mutex_unlock(&pipeline.lock);
     control_socket_close(); /* its thread would keep the process alive */
 }
@@ -248,7 +263,7 @@ static uint64_t pass(void)
     pipeline_follow_links();
     ask_for_records();
     capture_service(now_ns);
-    pipeline_follow_tracing();
+    follow_tracing();
     pipeline_resume_if_due(now_ns);
     pipeline_serve_requests();
     pipeline_log_failure();
@@ -281,9 +296,9 @@ static void *run(void *unused)
             fall_silent();
     }
     pipeline_finish();
-    atomic_store(&pipeline.has_ended, true);
+    atomic_store(&has_ended, true);
     pthread_mutex_lock(&pipeline.lock);
-    pipeline.is_done = true;
+    is_done = true;
     pthread_cond_broadcast(&pipeline.done);
     pthread_mutex_unlock(&pipeline.lock);
     return NULL;
@@ -308,14 +323,14 @@ enum status pipeline_start(const struct capture_info *info, struct error *err)
         describe_recording(info);
     else
         outputs_set_resource(pipeline.outputs, RESOURCE_PROCESS, process_resource());
-    pipeline.is_patient = !pipeline.recorder && info->is_patient;
-    if (pipeline.is_patient)
+    is_patient = !pipeline.recorder && info->is_patient;
+    if (is_patient)
         outputs_set_patience(pipeline.outputs, UINT64_MAX);
-    pipeline.was_tracing = sleep_control_is_tracing();
+    was_tracing = sleep_control_is_tracing();
     pipeline_report_start();
     agent_thread_init_cond(&pipeline.wake);
     agent_thread_init_cond(&pipeline.done);
-    if (self_env_thread(&pipeline.thread, run) != 0)
+    if (self_env_thread(&thread, run) != 0)
         return error_set(err, STATUS_UNAVAILABLE, "cannot start a thread");
     pthread_mutex_lock(&pipeline.lock);
     pipeline.is_running = true;
@@ -336,7 +351,7 @@ void pipeline_cancel(void)
 static void wait_until_done(void)
 {
     struct timespec until = clock_timespec(pipeline.deadline_ns + EXIT_GRACE_NS);
-    while (!pipeline.is_done && pthread_cond_timedwait(&pipeline.done, &pipeline.lock, &until) == 0) {
+    while (!is_done && pthread_cond_timedwait(&pipeline.done, &pipeline.lock, &until) == 0) {
     }
 }
 
@@ -352,19 +367,27 @@ void pipeline_wait(void)
 void pipeline_stop(const char *why)
 {
     pthread_mutex_lock(&pipeline.lock);
-    begin_stop(exit_deadline_ns(), why, 0);
+    begin_stop(pipeline_exit_deadline_ns(), why, 0);
     pthread_cond_signal(&pipeline.wake);
     wait_until_done();
-    bool done = pipeline.is_done;
+    bool done = is_done;
     pthread_mutex_unlock(&pipeline.lock);
     if (!done)
         pipeline_report_missed_deadline();
-    else if (!pthread_equal(pthread_self(),
-                            pipeline.thread)) /* the pipeline thread itself, as the last thread */
-        pthread_join(pipeline.thread, NULL);  /* so that no thread of ours runs while the host exits */
+    else if (!pthread_equal(pthread_self(), thread)) /* the pipeline thread itself, as the last thread */
+        pthread_join(thread, NULL);                  /* so that no thread of ours runs while the host exits */
+}
+
+void pipeline_ask_to_stop(int signal_number)
+{
+    uint64_t none = 0;
+    uint64_t deadline_ns = clock_monotonic_ns() + pipeline.settings->exit_deadline_ms * NS_PER_MS;
+    pipeline_abandon_waiter();
+    atomic_store(&stop_signal, signal_number);
+    atomic_compare_exchange_strong(&signal_deadline_ns, &none, deadline_ns);
 }
 
 bool pipeline_has_ended(void)
 {
-    return atomic_load(&pipeline.has_ended);
+    return atomic_load(&has_ended);
 }

@@ -4,7 +4,6 @@
 
 #include "agent/resource/device_links.h"
 #include "agent/report/report.h"
-#include "agent/pipeline/discard_sink.h"
 #include "agent/report/shutdown.h"
 #include "base/accounting/balance.h"
 #include "base/accounting/invariant.h"
@@ -21,35 +20,19 @@
 #define REPORT_NS_MAX                                                                                        \
     (250 * NS_PER_MS) /* reserved at exit to end the sender threads, count, and write the report */
 
-#define WAITERS_NS_MAX (100 * NS_PER_MS)
-
-/* Each waiting thread notices the end within a step of its wait, and touches nothing after that. One that a
- * signal handler took out of its wait never does. */
-static void let_waiters_go(void)
-{
-    struct timespec until = clock_timespec(clock_monotonic_ns() + WAITERS_NS_MAX);
-    shutdown_step_begin(SHUTDOWN_flushers);
-    pthread_mutex_lock(&pipeline.lock);
-    uint32_t waiting = pipeline.waiters;
-    while (pipeline.waiters > atomic_load(&pipeline.waiters_for_good) &&
-           pthread_cond_timedwait(&pipeline.done, &pipeline.lock, &until) == 0) {
-    }
-    pthread_mutex_unlock(&pipeline.lock);
-    shutdown_step_end(SHUTDOWN_flushers, waiting, NULL);
-}
-
 #define WRITE_POLL_NS (1 * NS_PER_MS)
 
 /* The pipeline thread writes the report when it is done; after a missed deadline a thread of the host does.
  */
 static atomic_flag is_reported = ATOMIC_FLAG_INIT;
 static _Atomic bool is_written;
+static uint64_t deliver_until_ns;
 
 static void take(enum shutdown_step step)
 {
     shutdown_step_begin(step);
     uint64_t unmade = counter_get(COUNTER_lost_unmade);
-    uint64_t records = pipeline_pump_all(pipeline.deliver_until_ns);
+    uint64_t records = pipeline_pump_all(deliver_until_ns);
     bool is_late = counter_get(COUNTER_lost_unmade) != unmade;
     shutdown_step_end(step, records, is_late ? "its time has passed, and records are lost" : NULL);
 }
@@ -96,7 +79,6 @@ static void close_session(void)
     profiles_export(pipeline.correlate, pipeline.outputs);
     metrics_export(pipeline.metrics, pipeline.correlate, pipeline.outputs);
     metrics_export_destroy(pipeline.metrics);
-    pipeline.metrics = NULL;
     shutdown_step_end(SHUTDOWN_close, counter_get(COUNTER_spans_created) - spans, NULL);
 }
 
@@ -115,7 +97,7 @@ static void deliver(struct report *report)
     shutdown_step_skip(SHUTDOWN_recording);
     shutdown_step_begin(SHUTDOWN_deliver);
     uint64_t before = counter_get(COUNTER_spans_delivered), late = counter_get(COUNTER_lost_deadline);
-    outputs_end(pipeline.outputs, pipeline.deliver_until_ns, &left);
+    outputs_end(pipeline.outputs, deliver_until_ns, &left);
     bool is_late = counter_get(COUNTER_lost_deadline) != late;
     shutdown_step_end(SHUTDOWN_deliver, counter_get(COUNTER_spans_delivered) - before,
                       is_late ? "the deadline has passed, and spans are lost" : NULL);
@@ -154,19 +136,15 @@ static void plan(void)
     uint64_t now_ns = clock_monotonic_ns();
     uint64_t left_ns = pipeline.deadline_ns > now_ns ? pipeline.deadline_ns - now_ns : 0;
     uint64_t report_ns = left_ns / 10 < REPORT_NS_MAX ? left_ns / 10 : REPORT_NS_MAX;
-    pipeline.deliver_until_ns = now_ns + left_ns - report_ns;
-    pipeline.take_until_ns = pipeline.recorder ? pipeline.deliver_until_ns : now_ns + left_ns / 4 * 3;
-    if (!pipeline.is_silent)
-        pipeline.sink = discard_sink_after(&pipeline.sink, pipeline.take_until_ns);
-    if (pipeline.is_patient)
-        outputs_set_patience(pipeline.outputs, pipeline.take_until_ns);
+    deliver_until_ns = now_ns + left_ns - report_ns;
+    pipeline_take_until(pipeline.recorder ? deliver_until_ns : now_ns + left_ns / 4 * 3);
 }
 
 void pipeline_finish(void)
 {
     struct report report;
     pipeline_report_exit();
-    let_waiters_go();
+    pipeline_let_waiters_go();
     plan();
     if (!pipeline.is_silent) {
         take(SHUTDOWN_take);

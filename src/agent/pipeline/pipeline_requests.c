@@ -2,11 +2,10 @@
 #include "agent/pipeline/pipeline.h"
 #include "agent/pipeline/pipeline_state.h"
 
+#include "agent/report/shutdown.h"
 #include "base/accounting/balance.h"
 #include "base/accounting/counters.h"
 #include "base/log/log.h"
-#include "capture/sleep/mode.h"
-#include "capture/sleep_control.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 #define WAIT_STEP_NS    (1 * NS_PER_MS)
 #define RELEASE_STEP_NS (NS_PER_MS / 2)
 #define REPORT_WAIT_NS  (250 * NS_PER_MS)
+#define WAITERS_NS_MAX  (100 * NS_PER_MS)
 
 struct live_stats_answer {
     struct live_stats_view *view;
@@ -42,6 +42,13 @@ struct pipeline_request {
     struct pipeline_request *next;
 };
 
+static struct pipeline_request *requests; /* of waiting threads; NULL: none. Guarded by the lock */
+static uint32_t waiters;                  /* number of waiting threads. Guarded by the lock */
+static _Atomic uint32_t waiters_for_good; /* interrupted by a signal handler, and never continuing */
+
+static atomic_bool has_checkpoint;                         /* the last one delivered everything */
+static _Atomic uint64_t checkpoint_ns, checkpoint_took_ns; /* when it ended, and how long it took */
+
 static void take_finished(void)
 {
     if (pipeline.is_silent)
@@ -53,15 +60,11 @@ static void take_finished(void)
         correlate_settle(pipeline.correlate, now_ns);
 }
 
-/* When the program ends the tracing, its session ends, too. */
-void pipeline_follow_tracing(void)
+void pipeline_end_session(const char *why)
 {
-    bool is_tracing = sleep_control_is_tracing() || mode_is_ending();
-    if (pipeline.was_tracing && !is_tracing && pipeline.correlate) {
-        take_finished();
-        correlate_end_session(pipeline.correlate, "stop");
-    }
-    pipeline.was_tracing = is_tracing;
+    take_finished();
+    if (pipeline.correlate)
+        correlate_end_session(pipeline.correlate, why);
 }
 
 void pipeline_take_snapshot(struct pipeline_snapshot *view)
@@ -89,9 +92,7 @@ static enum status flush(void)
 /* All that the end of the process would do for spans, though tracing goes on. */
 static enum status make_checkpoint(void)
 {
-    take_finished();
-    if (pipeline.correlate)
-        correlate_end_session(pipeline.correlate, "exit");
+    pipeline_end_session("exit");
     if (pipeline.recorder && !pipeline.is_silent)
         recorder_checkpoint(pipeline.recorder);
     return flush();
@@ -99,7 +100,7 @@ static enum status make_checkpoint(void)
 
 static enum status report_checkpoint(void)
 {
-    pipeline_report_checkpoint(pipeline.has_checkpoint);
+    pipeline_report_checkpoint(has_checkpoint);
     return STATUS_OK;
 }
 
@@ -219,7 +220,7 @@ static void answer(struct pipeline_request *request)
 static void serve(enum request_kind kind)
 {
     bool is_due = false;
-    for (struct pipeline_request *request = pipeline.requests; request; request = request->next) {
+    for (struct pipeline_request *request = requests; request; request = request->next) {
         request->is_started = request->kind == kind;
         is_due |= request->is_started;
     }
@@ -228,7 +229,7 @@ static void serve(enum request_kind kind)
     pthread_mutex_unlock(&pipeline.lock);
     enum status status = work(kind);
     pthread_mutex_lock(&pipeline.lock);
-    for (struct pipeline_request **at = &pipeline.requests; *at;) {
+    for (struct pipeline_request **at = &requests; *at;) {
         struct pipeline_request *request = *at;
         if (!request->is_started) {
             at = &request->next;
@@ -247,6 +248,26 @@ void pipeline_serve_requests(void)
     for (enum request_kind kind = 0; kind < REQUEST_KINDS; kind++)
         serve(kind);
     pthread_mutex_unlock(&pipeline.lock);
+}
+
+bool pipeline_has_requests_locked(void)
+{
+    return requests != NULL;
+}
+
+/* Each waiting thread notices the end within a step of its wait, and touches nothing after that. One that a
+ * signal handler took out of its wait never does. */
+void pipeline_let_waiters_go(void)
+{
+    struct timespec until = clock_timespec(clock_monotonic_ns() + WAITERS_NS_MAX);
+    shutdown_step_begin(SHUTDOWN_flushers);
+    pthread_mutex_lock(&pipeline.lock);
+    uint32_t waiting = waiters;
+    while (waiters > atomic_load(&waiters_for_good) &&
+           pthread_cond_timedwait(&pipeline.done, &pipeline.lock, &until) == 0) {
+    }
+    pthread_mutex_unlock(&pipeline.lock);
+    shutdown_step_end(SHUTDOWN_flushers, waiting, NULL);
 }
 
 /* The functions below run on the thread that waits. */
@@ -304,7 +325,7 @@ static enum status wait_for_delivery(uint64_t deadline_ns, sigset_t *before)
 
 static void withdraw(const struct pipeline_request *request)
 {
-    struct pipeline_request **at = &pipeline.requests;
+    struct pipeline_request **at = &requests;
     while (*at != request)
         at = &(*at)->next;
     *at = request->next;
@@ -316,9 +337,9 @@ static __thread volatile bool is_waiting __attribute__((tls_model("initial-exec"
 static enum status wait_for(struct pipeline_request *request, uint64_t deadline_ns, sigset_t *before)
 {
     enum status status = STATUS_TIMEOUT;
-    pipeline.waiters++;
-    request->next = pipeline.requests;
-    pipeline.requests = request;
+    waiters++;
+    request->next = requests;
+    requests = request;
     pthread_cond_signal(&pipeline.wake);
     while (!request->is_done && may_wait(deadline_ns))
         nap(before);
@@ -329,7 +350,7 @@ static enum status wait_for(struct pipeline_request *request, uint64_t deadline_
     bool delivers = request->kind == REQUEST_FLUSH || request->kind == REQUEST_CHECKPOINT;
     if (status == STATUS_OK && delivers)
         status = wait_for_delivery(deadline_ns, before);
-    pipeline.waiters--;
+    waiters--;
     pthread_cond_broadcast(&pipeline.done);
     return status;
 }
@@ -363,12 +384,22 @@ enum status pipeline_checkpoint(void)
     uint64_t begin_ns = clock_monotonic_ns();
     uint64_t deadline_ns = begin_ns + pipeline.settings->exit_deadline_ms * NS_PER_MS;
     enum status status = request_and_wait(REQUEST_CHECKPOINT, NULL, deadline_ns);
-    atomic_store(&pipeline.has_checkpoint, status == STATUS_OK);
+    atomic_store(&has_checkpoint, status == STATUS_OK);
     (void)request_and_wait(REQUEST_REPORT, NULL, deadline_ns + REPORT_WAIT_NS);
     uint64_t end_ns = clock_monotonic_ns();
-    atomic_store(&pipeline.checkpoint_ns, end_ns);
-    atomic_store(&pipeline.checkpoint_took_ns, end_ns - begin_ns);
+    atomic_store(&checkpoint_ns, end_ns);
+    atomic_store(&checkpoint_took_ns, end_ns - begin_ns);
     return status;
+}
+
+/* A checkpoint just before the exit has used a part of the time. */
+uint64_t pipeline_exit_deadline_ns(void)
+{
+    uint64_t now_ns = clock_monotonic_ns(), left_ns = pipeline.settings->exit_deadline_ms * NS_PER_MS;
+    uint64_t used_ns = atomic_load(&checkpoint_took_ns);
+    if (used_ns && now_ns - atomic_load(&checkpoint_ns) < left_ns)
+        left_ns -= used_ns < left_ns ? used_ns : left_ns;
+    return now_ns + left_ns;
 }
 
 enum status pipeline_set_released(bool is_released, uint64_t deadline_ns)
@@ -391,12 +422,8 @@ enum status pipeline_live_stats(struct live_stats_view *view, uint64_t *cpu_ns, 
     return status;
 }
 
-void pipeline_ask_to_stop(int signal_number)
+void pipeline_abandon_waiter(void)
 {
-    uint64_t none = 0;
-    uint64_t deadline_ns = clock_monotonic_ns() + pipeline.settings->exit_deadline_ms * NS_PER_MS;
     if (is_waiting)
-        atomic_store(&pipeline.waiters_for_good, 1);
-    atomic_store(&pipeline.signal_number, signal_number);
-    atomic_compare_exchange_strong(&pipeline.signal_deadline_ns, &none, deadline_ns);
+        atomic_store(&waiters_for_good, 1);
 }

@@ -87,28 +87,37 @@ static void on_span(void *context, const struct span *span)
     outputs_add(context, span);
 }
 
+static struct resource *devices[DEVICES_MAX]; /* NULL: not seen */
+
 /* The resource of spans of a device: its own attributes and those of the process. */
-void pipeline_set_device_resource(unsigned device)
+static void set_device_resource(unsigned device)
 {
     struct resource both = {0};
-    if (resource_merge(&both, pipeline.devices[device]) == STATUS_OK &&
+    if (resource_merge(&both, devices[device]) == STATUS_OK &&
         resource_merge(&both, process_resource()) == STATUS_OK)
         outputs_set_resource(pipeline.outputs, (uint16_t)RESOURCE_DEVICE(device), &both);
     resource_deinit(&both);
+}
+
+void pipeline_set_device_resources(void)
+{
+    for (unsigned i = 0; i < DEVICES_MAX; i++)
+        if (devices[i])
+            set_device_resource(i);
 }
 
 static void on_device(void *context, uint16_t index, const struct resource *device)
 {
     (void)context;
     unsigned number = index - RESOURCE_DEVICE(0);
-    if (!pipeline.devices[number])
-        pipeline.devices[number] = calloc(1, sizeof *pipeline.devices[number]);
-    struct resource *kept = pipeline.devices[number];
+    if (!devices[number])
+        devices[number] = calloc(1, sizeof *devices[number]);
+    struct resource *kept = devices[number];
     if (!kept)
         return;
     resource_deinit(kept);
     if (resource_merge(kept, device) == STATUS_OK && device_links_add(kept) == STATUS_OK)
-        pipeline_set_device_resource(number);
+        set_device_resource(number);
 }
 
 /* Writes the links of one device, or (NULL) of all. */
@@ -154,8 +163,8 @@ void pipeline_follow_links(void)
     if (pipeline.recorder)
         recorder_known_links(NULL);
     for (unsigned i = 0; i < DEVICES_MAX; i++)
-        if (pipeline.devices[i] && device_links_add(pipeline.devices[i]) == STATUS_OK)
-            pipeline_set_device_resource(i);
+        if (devices[i] && device_links_add(devices[i]) == STATUS_OK)
+            set_device_resource(i);
 }
 
 static bool outputs_room(void)
@@ -163,10 +172,11 @@ static bool outputs_room(void)
     return outputs_have_room(pipeline.outputs);
 }
 
-enum status pipeline_prepare_spans(const struct pipeline_options *options, struct error *err)
+enum status pipeline_prepare_spans(const struct pipeline_options *options, struct pipeline_state *state,
+                                   struct error *err)
 {
     const struct settings *settings = options->settings;
-    enum status status = outputs_create(settings, options->self_env_folder, &pipeline.outputs, err);
+    enum status status = outputs_create(settings, options->self_env_folder, &state->outputs, err);
     if (status != STATUS_OK)
         return status;
     /* A replay's own overhead says nothing about the recorded run. */
@@ -181,24 +191,24 @@ enum status pipeline_prepare_spans(const struct pipeline_options *options, struc
                                           .forget_code = launch_stacks_forget,
                                           .slept_between = sleep_control_slept_between,
                                           .take_overhead = clock_source ? NULL : agent_overhead_take,
-                                          .sink = {pipeline.outputs, on_span, on_device, on_session}};
-    status = correlate_create(&correlate, &pipeline.correlate);
+                                          .sink = {state->outputs, on_span, on_device, on_session}};
+    status = correlate_create(&correlate, &state->correlate);
     if (status != STATUS_OK)
         return error_set(err, status, "cannot start correlation: %s", status_text(status));
-    if (settings->metrics.is_on && metrics_export_create(settings, &pipeline.metrics) != STATUS_OK)
+    if (settings->metrics.is_on && metrics_export_create(settings, &state->metrics) != STATUS_OK)
         return error_set(err, STATUS_NO_MEMORY, "no memory for metrics");
     profiles_export_start(settings);
-    pipeline.sink = (struct capture_sink){.context = pipeline.correlate,
-                                          .on_call = on_call,
-                                          .on_call_asleep = on_call_asleep,
-                                          .on_resource = on_resource,
-                                          .on_activity = on_activity,
-                                          .on_context = on_context,
-                                          .on_range = on_range,
-                                          .on_step = on_step,
-                                          .on_code = on_code,
-                                          .on_name = on_name,
-                                          .on_gpu_counters = on_gpu_counters};
+    state->sink = (struct capture_sink){.context = state->correlate,
+                                        .on_call = on_call,
+                                        .on_call_asleep = on_call_asleep,
+                                        .on_resource = on_resource,
+                                        .on_activity = on_activity,
+                                        .on_context = on_context,
+                                        .on_range = on_range,
+                                        .on_step = on_step,
+                                        .on_code = on_code,
+                                        .on_name = on_name,
+                                        .on_gpu_counters = on_gpu_counters};
     capture_set_downstream_room(outputs_room);
     return STATUS_OK;
 }

@@ -12,15 +12,14 @@
 #include "correlate/correlate.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <time.h>
 
 #define PUMP_MAX_NS (1 * NS_PER_SECOND)
 
 struct pipeline_options;
-struct pipeline_request;
 struct pipeline_snapshot;
 
+/* Only pipeline.c changes it. pipeline_requests.c takes the lock, too. */
 struct pipeline_state {
     const struct settings *settings;
     const char *program;
@@ -29,33 +28,23 @@ struct pipeline_state {
     struct metrics *metrics;   /* NULL: metrics are off */
     struct recorder *recorder; /* a recording instead of the two above */
     struct capture_sink sink;
-    pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake, done;
-    bool is_running, is_stopping, is_done, is_patient;
-    bool is_silent;                                     /* the thread has seen a broken invariant */
-    atomic_bool has_checkpoint;                         /* the last one delivered everything */
-    _Atomic uint64_t checkpoint_ns, checkpoint_took_ns; /* when it ended, and how long it took */
-    uint64_t deadline_ns;
-    /* Set at exit, 0 before: until when records become spans, which wait for room in the queues, and until
-     * when batches are delivered. */
-    uint64_t take_until_ns, deliver_until_ns;
-    struct pipeline_request *requests;   /* of waiting threads; NULL: none */
-    uint32_t waiters;                    /* number of waiting threads */
-    _Atomic uint64_t signal_deadline_ns; /* deadline of a stop by a signal handler; 0: none */
-    _Atomic int signal_number;
-    _Atomic uint32_t waiters_for_good;     /* interrupted by that handler, and never continuing */
-    atomic_bool has_ended;                 /* like is_done, for the handler */
-    bool was_tracing;                      /* as of the last round */
-    struct resource *devices[DEVICES_MAX]; /* resources of the devices; NULL: not seen */
+    bool is_running, is_stopping; /* guarded by the lock */
+    bool is_silent;               /* the thread has seen a broken invariant */
+    uint64_t deadline_ns;         /* of the stop */
+    uint64_t take_until_ns;       /* pipeline_take_until(); 0 before */
 };
 extern struct pipeline_state pipeline;
 
-/* pipeline_sinks.c: the sinks of captured records and of spans. The first function wires the stages. */
-enum status pipeline_prepare_spans(const struct pipeline_options *options, struct error *err) MUST_CHECK;
+/* pipeline_sinks.c: the sinks of captured records and of spans. The first function wires the stages, and sets
+ * `outputs`, `correlate`, `metrics` and `sink`. */
+enum status pipeline_prepare_spans(const struct pipeline_options *options, struct pipeline_state *state,
+                                   struct error *err) MUST_CHECK;
 /* The sink of a recording, which also gets devices and their links. */
 struct capture_sink pipeline_recorder_sink(void);
-void pipeline_set_device_resource(unsigned device);
+/* Sets the resources of all devices again, after that of the process has changed. */
+void pipeline_set_device_resources(void);
 /* Passes new facts about the links of devices to the outputs or the recorder. */
 void pipeline_follow_links(void);
 
@@ -63,16 +52,27 @@ void pipeline_follow_links(void);
 /* Drains what is there now. The number of rounds is limited, because the host and CUPTI may fill buffers as
  * fast as we drain them, and so use all of the deadline at exit. */
 uint64_t pipeline_pump_all(uint64_t deadline_ns);
+/* At exit: until then, records become spans, which wait for room in the queues. Later ones are lost. */
+void pipeline_take_until(uint64_t until_ns);
 void pipeline_log_failure(void);
 void pipeline_log_losses(void);
 
 /* pipeline_requests.c: called between two rounds. */
-void pipeline_follow_tracing(void);
 void pipeline_serve_requests(void);
+bool pipeline_has_requests_locked(void);
+/* After the spans of what is finished on the GPU. */
+void pipeline_end_session(const char *why);
 /* Resumes after a release, when no other tool uses CUPTI. */
 void pipeline_resume_if_due(uint64_t now_ns);
 /* At the end: what was left out while CUPTI was released. */
 void pipeline_log_releases(void);
+/* At the end, for SHUTDOWN_flushers: waits until the waiting threads have noticed it. */
+void pipeline_let_waiters_go(void);
+/* The deadline of an exit that starts now. Any thread. */
+uint64_t pipeline_exit_deadline_ns(void);
+/* In a signal handler: the interrupted thread never continues, so pipeline_let_waiters_go() does not wait for
+ * it. */
+void pipeline_abandon_waiter(void);
 /* Exact, because no round is in progress. */
 void pipeline_take_snapshot(struct pipeline_snapshot *view);
 
