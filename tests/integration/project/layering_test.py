@@ -3,6 +3,7 @@
 
 A stage includes base and model and never another stage; agent wires them together. Each library is used by one stage.
 No two folders include each other, and no files do in a circle. Each .c file includes its own header first.
+A variable that a header declares extern is written by one file, unless each thread has its own.
 Each header compiles on its own, and its include guard is its path.
 
     tests/integration/project/layering_test.py            checks src/
@@ -112,9 +113,9 @@ def pairs_of_folders(includes):
     return sorted((a, b) for a, b in leads if a < b and (b, a) in leads)
 
 
-def circles_of_files(includes):
-    """Groups of files that lead to each other (strongly connected components)."""
-    def reached(start):
+def reached(includes):
+    """{file: all files that it includes, also through others}"""
+    def reached_from(start):
         seen, todo = set(), [start]
         while todo:
             for other in includes.get(todo.pop(), ()):
@@ -122,7 +123,12 @@ def circles_of_files(includes):
                     seen.add(other)
                     todo.append(other)
         return seen
-    reach = {file: reached(file) for file in includes}
+    return {file: reached_from(file) for file in includes}
+
+
+def circles_of_files(includes):
+    """Groups of files that lead to each other (strongly connected components)."""
+    reach = reached(includes)
     return sorted({tuple(sorted(other for other in reach[file] if file in reach.get(other, ()))) for file in includes
                    if file in reach[file]})
 
@@ -135,6 +141,39 @@ def includes_of(files):
         others = {included.rpartition(".")[0] for mark, included in INCLUDE.findall(path.read_text(encoding="utf-8")) if mark == '"'}
         found.setdefault(name, set()).update(others - {name})
     return {name: {other for other in others if other in found} for name, others in found.items()}
+
+
+def code_of(text):
+    """Without comments and strings."""
+    return re.sub(r"/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"", "", text, flags=re.DOTALL)
+
+
+# Not constants, and not variables of which each thread has its own.
+EXTERN = re.compile(r"^extern (?!const [^*;]*;|__thread |_Thread_local )[^;{}]*?(?:\(\*(?:_Atomic )?(\w+)\)\([^;]*\)|(\w+)(?:\[[^;]*\])?)(?:\s+__attribute__[^;]*)?;",
+                    re.MULTILINE)
+# Assignments, and calls that write to the address. Writes through other pointers are not seen.
+WRITES = [re.compile(pattern) for pattern in (
+    r"(?<![\w.>])(\w+)(?:\.\w+|\[[^\]]*\])*(?:\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)", r"(?:\+\+|--)(\w+)",
+    r"\batomic_(?!load)\w+\(&(\w+)", r"\bmem(?:set|cpy|move)\(&?(\w+)")]
+
+
+def second_writers(code, includes):
+    """Variables declared extern that several files write, of {file: its code} and {file: files that it includes}."""
+    reach = reached(includes)
+    written = {file: {name for pattern in WRITES for name in pattern.findall(text)} for file, text in code.items()}
+    declared = {pointer or name: header for header, text in code.items() for pointer, name in EXTERN.findall(text)}
+    writers = {name: sorted(file for file in code if name in written[file] and (file == header or header in reach[file]))
+               for name, header in declared.items()}
+    return {name: files for name, files in sorted(writers.items()) if len(files) > 1}
+
+
+def check_owners(files):
+    code = {}
+    for path in files:
+        name = str(path.relative_to(ROOT / "src").with_suffix(""))
+        code[name] = code.get(name, "") + code_of(path.read_text(encoding="utf-8"))
+    return [f"the extern variable {name} is written by {' and '.join(writers)}; give it one owner with functions"
+            for name, writers in second_writers(code, includes_of(files)).items()]
 
 
 def check_walls(files):
@@ -169,7 +208,7 @@ def check_descriptors(name, text):
     """The CLI and the stand-in for CUPTI are not in other people's programs."""
     if name in OPENERS or name.split("/")[0] in ("cli", "replay"):
         return []
-    code = re.sub(r"/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"", "", text, flags=re.DOTALL)
+    code = code_of(text)
     return [f"src/{name}: {call[1]}() may return a descriptor below 3; use base/files.h or high_fd()"
             for call in OPENS.finditer(code)
             if not code[:call.start()].endswith(("high_fd(", "high_fd_pair(", "static void "))
@@ -195,6 +234,14 @@ def check_rules_bite():
     for call in ("open(path, 0)", "fopen(a, b)", "socket(1, 2, 3)", "eventfd(0, 0)", "memfd_create(a, 0)", "pipe2(ends, 0)", "dup(1)"):
         if not check_descriptors("agent/a.c", f"x = {call};") or check_descriptors("agent/a.c", f"x = high_fd({call});"):
             wrong.append(f"the check of descriptors does not see {call}")
+    includes = {"a/x": set(), "a/y": {"a/x"}, "b/z": set()}
+    code = {"a/x": "extern struct x *v;\nv = 0;", "b/z": "v = 1;"}
+    for write in ("v = 1", "v.a[2] |= 1", "v++", "--v.a", "atomic_store(&v, 1)", "memset(&v, 0, 8)"):
+        if second_writers({**code, "a/y": f"{write};"}, includes) != {"v": ["a/x", "a/y"]}:
+            wrong.append(f"the check of extern variables does not see {write}")
+    for read in ("x = v", "v == 1", "atomic_load(&v)", "x.v = 1", "x->v++"):
+        if second_writers({**code, "a/y": f"{read};"}, includes):
+            wrong.append(f"the check of extern variables takes {read} for a write")
     return wrong + [f"a rule forbids {i}" for i in good if any(breaks(rule, *i) for rule in RULE_PAIRS)]
 
 
@@ -211,7 +258,7 @@ def main():
             wrong += check_includes(path, text)
             wrong += check_descriptors(str(path.relative_to(ROOT / "src")), text)
             wrong += check_guard(path, text) if path.suffix == ".h" else []
-        wrong += check_walls(files)
+        wrong += check_walls(files) + check_owners(files)
         headers = [path for path in files if path.suffix == ".h"]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             for found in pool.map(stands_alone, headers):
