@@ -145,7 +145,7 @@ def facts_of(kinds):
 
 
 def device_fields(kinds):
-    """What devices.c makes of a device's record: no dimensions."""
+    """Attributes that devices.c makes of a device's record, which has no dimensions."""
     device = next(fields for name, _, fields in kinds if name == "device")
     return {field.key: "int" if field.kind == "ENUM" else field.type for field in device
             if field.key and field.kind not in ("DIM3_X", "DIM3_YZ")}
