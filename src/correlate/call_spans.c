@@ -19,12 +19,8 @@
 
 #include <string.h>
 
-#define DOMAIN_MODULE_LOADED 6 /* CUPTI's resource callback IDs that become events */
-#define DOMAIN_CONTEXT_MADE  1
-#define DOMAIN_CONTEXT_GONE  2
-#define DOMAIN_NODE_CREATED  13
-#define REPEATED_WORDS_MAX   (SHARED_KEY_WORDS - 5)
-#define CALL_KEY             UINT16_MAX /* in the place of an activity's kind */
+#define REPEATED_WORDS_MAX (SHARED_KEY_WORDS - 5)
+#define CALL_KEY           UINT16_MAX /* in the place of an activity's kind */
 
 static void add_to_session(struct correlate *c, const struct span_event *event)
 {
@@ -341,7 +337,7 @@ void call_spans_add(struct correlate *c, const struct thread_info *thread, const
 {
     const struct call_info *info = call_info((enum call_domain)call->head.domain, call->head.cbid);
     if (info) {
-        pending_foresee(c->pending, call->correlation_id);
+        pending_prefetch(c->pending, call->correlation_id);
         observers_add_call(c, info, call);
         struct thread_state *state = thread_events_state(c, thread, call->end_ns);
         struct parent parent = thread_events_parent(c, state, call->start_ns);
@@ -361,15 +357,15 @@ void call_spans_resource(struct correlate *c, const struct thread_info *thread,
                          const struct resource_record *resource)
 {
     struct span_event event = {.time_ns = resource->time_ns};
-    if (resource->head.cbid == DOMAIN_CONTEXT_GONE)
+    if (resource->head.cbid == RESOURCE_CONTEXT_ENDS)
         allocations_end_context(c->allocations, resource->context_id);
-    if (c->code && resource->head.cbid == DOMAIN_NODE_CREATED && resource->code &&
+    if (c->code && resource->head.cbid == RESOURCE_NODE_CREATED && resource->code &&
         !code_stacks_of_nodes(c->code, resource->code))
         counter_add(COUNTER_code_unknown, 1);
     if (graphs_note(c->graphs, thread->tid, resource) || c->is_summary)
         return; /* events need call spans, which a summary does not have */
     switch (resource->head.cbid) {
-    case DOMAIN_MODULE_LOADED:
+    case RESOURCE_MODULE_LOADED:
         event.name = "cuda.module.loaded";
         event.attrs[0] =
             (struct span_attr){.key = ATTR(SEMCONV_CUDA_MODULE_ID), .type = ATTR_INT, .i = resource->id};
@@ -377,11 +373,11 @@ void call_spans_resource(struct correlate *c, const struct thread_info *thread,
             .key = ATTR(SEMCONV_CUDA_MODULE_BYTES), .type = ATTR_INT, .i = resource->bytes};
         event.attr_count = 2;
         break;
-    case DOMAIN_CONTEXT_MADE:
-    case DOMAIN_CONTEXT_GONE:
-        event.name =
-            resource->head.cbid == DOMAIN_CONTEXT_MADE ? "cuda.context.created" : "cuda.context.destroyed";
-        if (resource->head.cbid == DOMAIN_CONTEXT_GONE)
+    case RESOURCE_CONTEXT_CREATED:
+    case RESOURCE_CONTEXT_ENDS:
+        event.name = resource->head.cbid == RESOURCE_CONTEXT_CREATED ? "cuda.context.created"
+                                                                     : "cuda.context.destroyed";
+        if (resource->head.cbid == RESOURCE_CONTEXT_ENDS)
             named_objects_forget(&c->objects, NAMED_CONTEXT, resource->handle); /* CUDA reuses the handle */
         event.attrs[0] = (struct span_attr){
             .key = ATTR(SEMCONV_CUDA_CONTEXT_HANDLE), .type = ATTR_POINTER, .i = (int64_t)resource->handle};

@@ -104,6 +104,17 @@ struct code_caller {
     uint64_t generation; /* of the walk (native_frames.h) */
 };
 
+/* CUPTI's resource callbacks that spans depend on, by its numbers: head.cbid of a resource record.
+ * capture/callbacks/callbacks.c compares them with those of abi/cupti_abi.h. */
+enum resource_callback {
+    RESOURCE_CONTEXT_CREATED = 1,
+    RESOURCE_CONTEXT_ENDS = 2,
+    RESOURCE_MODULE_LOADED = 6,
+    RESOURCE_NODE_CREATED = 13,
+    RESOURCE_EXEC_CREATED = 18,
+    RESOURCE_NODE_CLONED = 20
+};
+
 /* Creation or destruction of an object (head.cbid), from CUPTI's resource domain. A record covers a run of
  * graph nodes with consecutive IDs (CUPTI's, as in activity_record). */
 struct resource_record {

@@ -30,9 +30,9 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#define PAUSE_BUSY_NS   (1 * NS_PER_MS) /* a ring of 256 KiB holds 7 ms of the fastest launches seen */
-#define PAUSE_IDLE_NS   (4 * NS_PER_MS)
-#define PAUSE_SILENT_NS (100 * NS_PER_MS)
+#define PAUSE_BUSY_NS     (1 * NS_PER_MS) /* a ring of 256 KiB holds 7 ms of the fastest launches seen */
+#define PAUSE_IDLE_NS     (4 * NS_PER_MS)
+#define PAUSE_GIVEN_UP_NS (100 * NS_PER_MS)
 /* Maximum time per round that spans wait for room in the queues. Compressing a full queue takes some ms, and
  * requests to this thread must not wait long. */
 #define PAUSE_IN_ROUND_NS (20 * NS_PER_MS)
@@ -155,7 +155,7 @@ static size_t pump(void)
 void pipeline_take_until(uint64_t until_ns)
 {
     pipeline.take_until_ns = until_ns;
-    if (!pipeline.is_silent)
+    if (!pipeline.has_given_up)
         pipeline.sink = discard_sink_after(&pipeline.sink, until_ns);
     if (is_patient)
         outputs_set_patience(pipeline.outputs, until_ns);
@@ -179,9 +179,9 @@ uint64_t pipeline_pump_all(uint64_t deadline_ns)
 
 /* Unsubscribes from CUPTI, so that the host has no further cost. Spans in the outputs are still delivered.
  * Records are counted only. Open sessions and ranges get no span. */
-static void fall_silent(void)
+static void give_up(void)
 {
-    pipeline.is_silent = true;
+    pipeline.has_given_up = true;
     capture_set_downstream_room(NULL); /* no replay waits for room any more */
     capture_stop();
     pipeline.sink = discard_sink;
@@ -273,14 +273,14 @@ static uint64_t pass(void)
     return pause_after(records);
 }
 
-static uint64_t pass_silently(void)
+static uint64_t pass_given_up(void)
 {
     uint64_t now_ns = clock_monotonic_ns();
     capture_pump(&pipeline.sink);
     tick(now_ns);
     pipeline_serve_requests();
     end_if_last_thread(now_ns);
-    return PAUSE_SILENT_NS;
+    return PAUSE_GIVEN_UP_NS;
 }
 
 static void *run(void *unused)
@@ -291,9 +291,9 @@ static void *run(void *unused)
     cpu_time_start(OWN_PIPELINE);
     uint64_t pause_ns = PAUSE_BUSY_NS;
     while (!wait_or_stop(pause_ns)) {
-        pause_ns = pipeline.is_silent ? pass_silently() : pass();
-        if (invariant_any_failed() && !pipeline.is_silent)
-            fall_silent();
+        pause_ns = pipeline.has_given_up ? pass_given_up() : pass();
+        if (invariant_any_failed() && !pipeline.has_given_up)
+            give_up();
     }
     pipeline_finish();
     atomic_store(&has_ended, true);

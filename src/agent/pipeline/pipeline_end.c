@@ -146,7 +146,7 @@ void pipeline_finish(void)
     pipeline_report_exit();
     pipeline_let_waiters_go();
     plan();
-    if (!pipeline.is_silent) {
+    if (!pipeline.has_given_up) {
         take(SHUTDOWN_take);
         flush_cupti();
         take(SHUTDOWN_take_flushed);

@@ -51,7 +51,7 @@ static _Atomic uint64_t checkpoint_ns, checkpoint_took_ns; /* when it ended, and
 
 static void take_finished(void)
 {
-    if (pipeline.is_silent)
+    if (pipeline.has_given_up)
         return;
     uint64_t now_ns = clock_monotonic_ns();
     capture_flush(false);
@@ -93,7 +93,7 @@ static enum status flush(void)
 static enum status make_checkpoint(void)
 {
     pipeline_end_session("exit");
-    if (pipeline.recorder && !pipeline.is_silent)
+    if (pipeline.recorder && !pipeline.has_given_up)
         recorder_checkpoint(pipeline.recorder);
     return flush();
 }
@@ -170,7 +170,7 @@ static bool resume(void)
 
 static enum status change_hold(bool releases)
 {
-    if (pipeline.is_silent) /* CUPTI was unsubscribed permanently */
+    if (pipeline.has_given_up) /* CUPTI was unsubscribed permanently */
         return STATUS_UNAVAILABLE;
     if (capture_is_released() == releases)
         return STATUS_OK;

@@ -31,7 +31,7 @@ struct pipeline_state {
     pthread_mutex_t lock;
     pthread_cond_t wake, done;
     bool is_running, is_stopping; /* guarded by the lock */
-    bool is_silent;               /* the thread has seen a broken invariant */
+    bool has_given_up;            /* the thread has seen a broken invariant */
     uint64_t deadline_ns;         /* of the stop */
     uint64_t take_until_ns;       /* pipeline_take_until(); 0 before */
 };

@@ -37,16 +37,16 @@ struct launcher {
     const char *needed; /* a variable without which the others describe no task; or NULL */
 };
 
-struct place {
+struct rank_numbers {
     int64_t rank, local_rank, size; /* -1: unknown */
 };
 
-static struct place place_in(const struct deployment *from, const struct launcher *launcher)
+static struct rank_numbers place_in(const struct deployment *from, const struct launcher *launcher)
 {
     if (launcher->needed && number_of(from, launcher->needed) < 0)
-        return (struct place){-1, -1, -1};
-    return (struct place){number_of(from, launcher->rank), number_of(from, launcher->local_rank),
-                          number_of(from, launcher->size)};
+        return (struct rank_numbers){-1, -1, -1};
+    return (struct rank_numbers){number_of(from, launcher->rank), number_of(from, launcher->local_rank),
+                                 number_of(from, launcher->size)};
 }
 
 /* All three come from the innermost launcher: torchrun inside a Slurm step sets both kinds of variables. A
@@ -64,9 +64,9 @@ static void add_rank(struct resource *resource, const struct deployment *from, e
         {"FLUX_TASK_RANK", "FLUX_TASK_LOCAL_ID", "FLUX_JOB_SIZE", NULL},
         /* A batch script has SLURM_PROCID=0, whatever its steps do. */
         {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS", "SLURM_STEP_ID"}};
-    struct place found = {-1, -1, -1};
+    struct rank_numbers found = {-1, -1, -1};
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers && found.local_rank < 0; i++) {
-        struct place place = place_in(from, &launchers[i]);
+        struct rank_numbers place = place_in(from, &launchers[i]);
         if (found.rank < 0)
             found = place;
         else if (place.rank == found.rank && place.size == found.size)

@@ -21,7 +21,7 @@ enum extract {
     EXTRACT_ADDRESS
 };
 
-struct step {
+struct instruction {
     uint16_t offset;
     uint8_t field;
     uint8_t extract; /* enum extract */
@@ -31,11 +31,11 @@ const char *(*decode_name)(const struct activity_record *record);
 
 struct program {
     uint32_t record_bytes;
-    uint32_t step_count;
+    uint32_t instruction_count;
     uint64_t present;
     /* Fields with a fixed place in the record; -1: the kind has no such field. */
     int8_t start, end, correlation, device, context, stream, name, graph, graph_node;
-    struct step steps[ACTIVITY_FIELDS_MAX];
+    struct instruction instructions[ACTIVITY_FIELDS_MAX];
 };
 
 static struct program programs[ACTIVITY_KINDS_MAX];
@@ -86,7 +86,8 @@ static void program_begin(struct program *program)
 static void program_add(struct program *program, uint16_t kind, uint8_t id, uint16_t offset, uint8_t size)
 {
     const struct activity_field *field = &activity_table[kind].fields[id];
-    program->steps[program->step_count++] = (struct step){offset, id, choose_extract(field, size)};
+    program->instructions[program->instruction_count++] =
+        (struct instruction){offset, id, choose_extract(field, size)};
     program->present |= 1ull << id;
     note_role(program, field, id);
 }
@@ -131,7 +132,7 @@ static void learn(uint16_t kind, const struct cupti_record_layout *layout)
     struct program *program = &programs[kind];
     program_begin(program);
     program->record_bytes = (uint32_t)layout->recordSize;
-    for (size_t i = 0; i < layout->numFields && program->step_count < ACTIVITY_FIELDS_MAX; i++) {
+    for (size_t i = 0; i < layout->numFields && program->instruction_count < ACTIVITY_FIELDS_MAX; i++) {
         const struct cupti_field_layout *entry = &layout->pEntries[i];
         if (entry->fieldId >= 0 && entry->fieldId < activity_table[kind].field_count &&
             is_sound(&activity_table[kind].fields[entry->fieldId], entry, layout->recordSize))
@@ -206,9 +207,9 @@ static uint64_t value_of(const struct activity_record *record, int8_t field, uin
 static void run(const struct program *program, uint16_t kind, const uint8_t *data,
                 struct activity_record *record)
 {
-    for (uint32_t i = 0; i < program->step_count; i++) {
-        const struct step *step = &program->steps[i];
-        record->values[step->field] = extract(data + step->offset, step->extract);
+    for (uint32_t i = 0; i < program->instruction_count; i++) {
+        const struct instruction *instruction = &program->instructions[i];
+        record->values[instruction->field] = extract(data + instruction->offset, instruction->extract);
     }
     record->kind = kind;
     record->present = program->present;

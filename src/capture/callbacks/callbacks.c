@@ -26,6 +26,14 @@
 /* An older start is not ours: another tool left it in CUPTI's 64 bits. One day at 10 GHz. */
 #define CALL_TICKS_MAX (10 * 86400 * NS_PER_SECOND)
 
+static_assert((int)RESOURCE_CONTEXT_CREATED == (int)CUPTI_RESOURCE_CONTEXT_CREATED &&
+                  (int)RESOURCE_CONTEXT_ENDS == (int)CUPTI_RESOURCE_CONTEXT_DESTROY_STARTING &&
+                  (int)RESOURCE_MODULE_LOADED == (int)CUPTI_RESOURCE_MODULE_LOADED &&
+                  (int)RESOURCE_NODE_CREATED == (int)CUPTI_RESOURCE_GRAPHNODE_CREATED &&
+                  (int)RESOURCE_EXEC_CREATED == (int)CUPTI_RESOURCE_GRAPHEXEC_CREATED &&
+                  (int)RESOURCE_NODE_CLONED == (int)CUPTI_RESOURCE_GRAPHNODE_CLONED,
+              "resource records have CUPTI's numbers");
+
 struct callbacks_signals callbacks_signals;
 void (*callbacks_on_graph)(void);
 void (*callbacks_on_bound)(bool begins);

@@ -8,7 +8,7 @@
 #include "capture/context/lasting_states.h"
 #include "capture/context/publish.h"
 #include "capture/context/sdk_context.h"
-#include "capture/context/stacks.h"
+#include "capture/context/open_contexts.h"
 #include "capture/context/steps.h"
 #include "capture/threads/thread_context.h"
 #include "capture/threads/threads.h"
@@ -30,9 +30,9 @@ static bool has_key;
 
 static void try_to_settle(void);
 
-static void drop_innermost(struct stacks *stacks)
+static void drop_innermost(struct open_contexts *contexts)
 {
-    struct attached *innermost = &stacks->attached[--stacks->attached_count];
+    struct attached *innermost = &contexts->attached[--contexts->attached_count];
     free(innermost->state);
     if (innermost->may_be_sampled)
         active_contexts_detached();
@@ -40,49 +40,49 @@ static void drop_innermost(struct stacks *stacks)
 
 static void on_thread_exit(void *value)
 {
-    struct stacks *stacks = value;
-    if (stacks->lost_end_count)
+    struct open_contexts *contexts = value;
+    if (contexts->lost_end_count)
         try_to_settle();
-    counter_add(COUNTER_range_ends_lost, stacks->lost_end_count);
+    counter_add(COUNTER_range_ends_lost, contexts->lost_end_count);
     thread_context_self = NULL;
-    publish_deinit(&stacks->published);
-    while (stacks->attached_count > 0)
-        drop_innermost(stacks);
-    free(stacks->attached);
-    free(stacks->ranges);
-    free(stacks->lost_ends);
-    free(stacks);
+    publish_deinit(&contexts->published);
+    while (contexts->attached_count > 0)
+        drop_innermost(contexts);
+    free(contexts->attached);
+    free(contexts->ranges);
+    free(contexts->lost_ends);
+    free(contexts);
 }
 
-static void draw_first_id(struct stacks *stacks)
+static void draw_first_id(struct open_contexts *contexts)
 {
     struct host_call call = host_call_begin(); /* getrandom() is a cancellation point */
-    if (getrandom(&stacks->next_id, sizeof stacks->next_id, GRND_NONBLOCK) != sizeof stacks->next_id)
-        stacks->next_id = clock_ticks() ^ (uint64_t)(uintptr_t)stacks ^ (uint64_t)getpid() << 32;
+    if (getrandom(&contexts->next_id, sizeof contexts->next_id, GRND_NONBLOCK) != sizeof contexts->next_id)
+        contexts->next_id = clock_ticks() ^ (uint64_t)(uintptr_t)contexts ^ (uint64_t)getpid() << 32;
     host_call_end(call);
 }
 
-static void forget_lost_ends(struct stacks *stacks)
+static void forget_lost_ends(struct open_contexts *contexts)
 {
-    stacks->lost_end_count = 0;
-    if (stacks->shared.has_lost_ends)
-        stacks->shared.written = stacks->shared.written_before;
-    stacks->shared.has_lost_ends = false;
+    contexts->lost_end_count = 0;
+    if (contexts->shared.has_lost_ends)
+        contexts->shared.written = contexts->shared.written_before;
+    contexts->shared.has_lost_ends = false;
 }
 
 /* Only the forking thread exists in the child. The child may get its own agent in the same trace, so its
  * range IDs must differ from those of its parent and siblings. */
 static void in_child(void)
 {
-    struct stacks *stacks = stacks_there();
+    struct open_contexts *contexts = open_contexts_there();
     uint32_t in_flight = steps_are_held();
     lasting_states_forked();
-    for (uint32_t i = 0; stacks && i < stacks->attached_count; i++)
-        in_flight += stacks->attached[i].may_be_sampled;
+    for (uint32_t i = 0; contexts && i < contexts->attached_count; i++)
+        in_flight += contexts->attached[i].may_be_sampled;
     active_contexts_set(in_flight);
-    if (stacks) {
-        draw_first_id(stacks);
-        forget_lost_ends(stacks);
+    if (contexts) {
+        draw_first_id(contexts);
+        forget_lost_ends(contexts);
     }
 }
 
@@ -92,34 +92,34 @@ static void make_key(void)
     pthread_atfork(NULL, NULL, in_child);
 }
 
-static struct stacks *make_stacks(void)
+static struct open_contexts *make_contexts(void)
 {
     pthread_once(&once, make_key);
-    struct stacks *stacks = has_key ? calloc(1, sizeof *stacks) : NULL;
-    if (!stacks)
+    struct open_contexts *contexts = has_key ? calloc(1, sizeof *contexts) : NULL;
+    if (!contexts)
         return NULL;
-    draw_first_id(stacks);
-    stacks->next_token = (stacks->next_id & INT64_MAX) | 1; /* the highest bit is reserved for cuspan.h */
-    if (pthread_setspecific(exit_key, stacks) != 0) {
-        free(stacks);
+    draw_first_id(contexts);
+    contexts->next_token = (contexts->next_id & INT64_MAX) | 1; /* the highest bit is reserved for cuspan.h */
+    if (pthread_setspecific(exit_key, contexts) != 0) {
+        free(contexts);
         return NULL;
     }
-    thread_context_self = &stacks->shared;
-    return stacks;
+    thread_context_self = &contexts->shared;
+    return contexts;
 }
 
-struct stacks *stacks_there(void)
+struct open_contexts *open_contexts_there(void)
 {
-    return (struct stacks *)thread_context_self;
+    return (struct open_contexts *)thread_context_self;
 }
 
-struct stacks *stacks_needed(void)
+struct open_contexts *open_contexts_needed(void)
 {
-    struct stacks *stacks = stacks_there();
-    return stacks ? stacks : make_stacks();
+    struct open_contexts *contexts = open_contexts_there();
+    return contexts ? contexts : make_contexts();
 }
 
-bool stacks_grow(void **entries, uint32_t count, uint32_t *max, size_t size)
+bool open_contexts_grow(void **entries, uint32_t count, uint32_t *max, size_t size)
 {
     uint32_t larger = *max ? 2 * *max : 8;
     if (count < *max)
@@ -144,68 +144,68 @@ static bool is_attached(const struct thread_context *context)
 }
 
 /* The innermost open range whose context is the thread's, or NULL. Correlate applies the same rule. */
-static const struct open_range *innermost_range(const struct stacks *stacks,
+static const struct open_range *innermost_range(const struct open_contexts *contexts,
                                                 const struct trace_id_pair *context)
 {
-    for (uint32_t i = stacks->range_count; i > 0; i--)
-        if (stacks->ranges[i - 1].id && same_context(&stacks->ranges[i - 1].context, context))
-            return &stacks->ranges[i - 1];
+    for (uint32_t i = contexts->range_count; i > 0; i--)
+        if (contexts->ranges[i - 1].id && same_context(&contexts->ranges[i - 1].context, context))
+            return &contexts->ranges[i - 1];
     return NULL;
 }
 
-void stacks_publish(struct stacks *stacks)
+void open_contexts_publish(struct open_contexts *contexts)
 {
     bool is_on = atomic_load_explicit(&publish_is_on, memory_order_acquire);
-    if (!is_on && !stacks->published.variable)
+    if (!is_on && !contexts->published.variable)
         return;
-    if (!is_on || !is_attached(&stacks->shared)) {
-        publish_clear(&stacks->published);
+    if (!is_on || !is_attached(&contexts->shared)) {
+        publish_clear(&contexts->published);
         return;
     }
-    struct trace_id_pair ids = stacks->shared.ids;
-    const struct open_range *range = innermost_range(stacks, &ids);
+    struct trace_id_pair ids = contexts->shared.ids;
+    const struct open_range *range = innermost_range(contexts, &ids);
     if (range)
         memcpy(ids.span_id, &range->id, sizeof ids.span_id);
-    publish_write(&stacks->published, &ids, stacks->shared.flags);
+    publish_write(&contexts->published, &ids, contexts->shared.flags);
 }
 
 void context_publish(void)
 {
-    struct stacks *stacks = stacks_there();
-    if (stacks)
-        stacks_publish(stacks);
+    struct open_contexts *contexts = open_contexts_there();
+    if (contexts)
+        open_contexts_publish(contexts);
 }
 
-static void show_innermost(struct stacks *stacks)
+static void show_innermost(struct open_contexts *contexts)
 {
     static const struct attached none;
     const struct attached *top =
-        stacks->attached_count ? &stacks->attached[stacks->attached_count - 1] : &none;
-    stacks->shared.ids = top->ids;
-    stacks->shared.flags = top->flags;
-    stacks->shared.state = top->state;
+        contexts->attached_count ? &contexts->attached[contexts->attached_count - 1] : &none;
+    contexts->shared.ids = top->ids;
+    contexts->shared.flags = top->flags;
+    contexts->shared.state = top->state;
     /* Ticks are not calibrated before capture starts. */
     bool is_captured = atomic_load_explicit(&mode_now, memory_order_acquire) != MODE_OFF;
-    stacks->shared.since_ticks = is_captured ? clock_ticks() : 0;
-    stacks->shared.version += stacks->shared.version == UINT32_MAX ? 2 : 1;
-    stacks_publish(stacks);
+    contexts->shared.since_ticks = is_captured ? clock_ticks() : 0;
+    contexts->shared.version += contexts->shared.version == UINT32_MAX ? 2 : 1;
+    open_contexts_publish(contexts);
 }
 
 uint64_t context_attach(const struct trace_context *context, bool may_be_sampled)
 {
-    struct stacks *stacks = stacks_needed();
-    if (!stacks || !stacks_grow((void **)&stacks->attached, stacks->attached_count, &stacks->attached_max,
-                                sizeof *stacks->attached))
+    struct open_contexts *contexts = open_contexts_needed();
+    if (!contexts || !open_contexts_grow((void **)&contexts->attached, contexts->attached_count,
+                                         &contexts->attached_max, sizeof *contexts->attached))
         return 0;
-    struct attached *made = &stacks->attached[stacks->attached_count++];
+    struct attached *made = &contexts->attached[contexts->attached_count++];
     *made = (struct attached){
-        .token = stacks->next_token, .flags = context->flags, .may_be_sampled = may_be_sampled};
+        .token = contexts->next_token, .flags = context->flags, .may_be_sampled = may_be_sampled};
     memcpy(made->ids.trace_id, context->trace_id, 16);
     memcpy(made->ids.span_id, context->span_id, 8);
     if (*context->trace_state)
         made->state = strdup(context->trace_state);
-    stacks->next_token = ((stacks->next_token + 2) & INT64_MAX) | 1;
-    show_innermost(stacks);
+    contexts->next_token = ((contexts->next_token + 2) & INT64_MAX) | 1;
+    show_innermost(contexts);
     if (may_be_sampled)
         active_contexts_attached();
     else
@@ -217,16 +217,16 @@ static void write_context_end(const struct thread_context *context);
 
 bool context_detach(uint64_t token)
 {
-    struct stacks *stacks = stacks_there();
-    uint32_t at = stacks ? stacks->attached_count : 0;
-    while (at > 0 && stacks->attached[at - 1].token != token)
+    struct open_contexts *contexts = open_contexts_there();
+    uint32_t at = contexts ? contexts->attached_count : 0;
+    while (at > 0 && contexts->attached[at - 1].token != token)
         at--;
     if (at == 0)
         return false;
-    while (stacks->attached_count >= at)
-        drop_innermost(stacks);
-    show_innermost(stacks);
-    write_context_end(&stacks->shared);
+    while (contexts->attached_count >= at)
+        drop_innermost(contexts);
+    show_innermost(contexts);
+    write_context_end(&contexts->shared);
     return true;
 }
 
@@ -264,7 +264,7 @@ static bool get_session(struct trace_context *context)
     return true;
 }
 
-struct trace_id_pair stacks_context(const struct thread_context *context, uint8_t *flags)
+struct trace_id_pair open_contexts_current(const struct thread_context *context, uint8_t *flags)
 {
     struct trace_id_pair ids = {{0}, {0}};
     *flags = 0;
@@ -280,17 +280,17 @@ struct trace_id_pair stacks_context(const struct thread_context *context, uint8_
 bool context_current(struct trace_context *context)
 {
     static const struct trace_id_pair none;
-    const struct stacks *stacks = stacks_there();
+    const struct open_contexts *contexts = open_contexts_there();
     uint8_t flags;
-    struct trace_id_pair ids = stacks_context(thread_context_self, &flags);
-    const struct open_range *range = stacks ? innermost_range(stacks, &ids) : NULL;
+    struct trace_id_pair ids = open_contexts_current(thread_context_self, &flags);
+    const struct open_range *range = contexts ? innermost_range(contexts, &ids) : NULL;
     memset(context, 0, sizeof *context);
     if (!same_context(&ids, &none)) {
         memcpy(context->trace_id, ids.trace_id, 16);
         memcpy(context->span_id, ids.span_id, 8);
         context->flags = flags;
-        if (stacks && stacks->shared.state)
-            strncpy(context->trace_state, stacks->shared.state, sizeof context->trace_state - 1);
+        if (contexts && contexts->shared.state)
+            strncpy(context->trace_state, contexts->shared.state, sizeof context->trace_state - 1);
     } else if (!get_session(context)) {
         return false;
     }
@@ -301,10 +301,10 @@ bool context_current(struct trace_context *context)
 
 const char *context_trace_state(void)
 {
-    const struct stacks *stacks = stacks_there();
-    if (!stacks || !stacks->shared.state)
+    const struct open_contexts *contexts = open_contexts_there();
+    if (!contexts || !contexts->shared.state)
         return NULL;
-    struct attached *innermost = &stacks->attached[stacks->attached_count - 1];
+    struct attached *innermost = &contexts->attached[contexts->attached_count - 1];
     if (!innermost->lasting || strcmp(innermost->lasting, innermost->state) != 0)
         innermost->lasting = lasting_states_keep(innermost->state);
     return innermost->lasting;
@@ -344,29 +344,29 @@ static bool write_end(struct host_thread *thread, const struct lost_end *end)
     return true;
 }
 
-static bool write_lost_ends(struct host_thread *thread, struct stacks *stacks)
+static bool write_lost_ends(struct host_thread *thread, struct open_contexts *contexts)
 {
     uint32_t written = 0;
-    while (written < stacks->lost_end_count && write_end(thread, &stacks->lost_ends[written]))
+    while (written < contexts->lost_end_count && write_end(thread, &contexts->lost_ends[written]))
         written++;
-    stacks->lost_end_count -= written;
-    memmove(stacks->lost_ends, stacks->lost_ends + written,
-            stacks->lost_end_count * sizeof *stacks->lost_ends);
-    if (stacks->lost_end_count)
+    contexts->lost_end_count -= written;
+    memmove(contexts->lost_ends, contexts->lost_ends + written,
+            contexts->lost_end_count * sizeof *contexts->lost_ends);
+    if (contexts->lost_end_count)
         return false;
-    forget_lost_ends(stacks);
+    forget_lost_ends(contexts);
     return true;
 }
 
-void stacks_keep_end(struct stacks *stacks, const struct lost_end *end)
+void open_contexts_keep_end(struct open_contexts *contexts, const struct lost_end *end)
 {
-    if (!stacks || !stacks_grow((void **)&stacks->lost_ends, stacks->lost_end_count, &stacks->lost_end_max,
-                                sizeof *stacks->lost_ends)) {
+    if (!contexts || !open_contexts_grow((void **)&contexts->lost_ends, contexts->lost_end_count,
+                                         &contexts->lost_end_max, sizeof *contexts->lost_ends)) {
         counter_add(COUNTER_range_ends_lost, 1);
         return;
     }
-    stacks->lost_ends[stacks->lost_end_count++] = *end;
-    struct thread_context *shared = &stacks->shared;
+    contexts->lost_ends[contexts->lost_end_count++] = *end;
+    struct thread_context *shared = &contexts->shared;
     if (shared->has_lost_ends)
         return;
     shared->has_lost_ends = true;
@@ -380,7 +380,7 @@ void stacks_keep_end(struct stacks *stacks, const struct lost_end *end)
 
 bool thread_context_write(struct host_thread *thread, struct thread_context *context)
 {
-    if (context->has_lost_ends && !write_lost_ends(thread, (struct stacks *)context))
+    if (context->has_lost_ends && !write_lost_ends(thread, (struct open_contexts *)context))
         return false;
     if (!thread_context_is_new(thread, context))
         return true;
@@ -411,7 +411,7 @@ bool thread_context_follow_sdk(struct host_thread *thread, uint64_t ticks)
     return true;
 }
 
-struct host_thread *stacks_capturing_thread(bool even_asleep)
+struct host_thread *open_contexts_capturing_thread(bool even_asleep)
 {
     uint8_t mode = atomic_load_explicit(&mode_now, memory_order_relaxed);
     if (mode == MODE_OFF || (mode != MODE_ON && !even_asleep) || thread_is_ours)
@@ -422,7 +422,7 @@ struct host_thread *stacks_capturing_thread(bool even_asleep)
     return thread;
 }
 
-bool stacks_settle(struct host_thread *thread)
+bool open_contexts_settle(struct host_thread *thread)
 {
     if (thread_context_is_new(thread, thread_context_self) &&
         !thread_context_write(thread, thread_context_self))
@@ -434,9 +434,9 @@ bool stacks_settle(struct host_thread *thread)
 /* A part that does not fit is written later. */
 static void try_to_settle(void)
 {
-    struct host_thread *thread = stacks_capturing_thread(true);
+    struct host_thread *thread = open_contexts_capturing_thread(true);
     if (thread)
-        (void)stacks_settle(thread);
+        (void)open_contexts_settle(thread);
 }
 
 /* If the ring knows the context, writes its end at once; otherwise a consumer would learn of it only at the
@@ -465,7 +465,7 @@ static bool write_name(struct host_thread *thread, struct name_record shape, con
 
 void context_name_object(enum named_object object, uint64_t handle, const char *name, uint32_t name_bytes)
 {
-    struct host_thread *thread = stacks_capturing_thread(true);
+    struct host_thread *thread = open_contexts_capturing_thread(true);
     struct name_record shape = {.head.cbid = (uint16_t)object,
                                 .time_ns = clock_ticks(),
                                 .handle = handle,

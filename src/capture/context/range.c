@@ -3,7 +3,7 @@
 #include "base/accounting/counters.h"
 #include "base/clock.h"
 #include "capture/threads/threads.h"
-#include "capture/context/stacks.h"
+#include "capture/context/open_contexts.h"
 #include "capture/hardware/gpu_counters.h"
 #include "capture/sleep/mode.h"
 
@@ -65,13 +65,13 @@ static bool write_range(enum record_type type, struct range_record shape, const 
                         uint32_t name_bytes, const struct range_attr *attrs, uint32_t attr_count)
 {
     struct host_thread *thread =
-        stacks_capturing_thread(type == RECORD_RANGE_END); /* its start was captured */
+        open_contexts_capturing_thread(type == RECORD_RANGE_END); /* its start was captured */
     if (!thread)
         return false;
     shape.name_bytes = (uint16_t)cut(name_bytes);
     shape.text_bytes = measure(&shape, attrs, attr_count);
     uint32_t bytes = ((uint32_t)sizeof shape + shape.text_bytes + 7) & ~7u;
-    struct range_record *record = stacks_settle(thread) ? ring_reserve(&thread->ring, bytes) : NULL;
+    struct range_record *record = open_contexts_settle(thread) ? ring_reserve(&thread->ring, bytes) : NULL;
     if (!record) {
         if (type != RECORD_RANGE_END)
             thread_count_lost(thread);
@@ -89,11 +89,11 @@ static bool write_range(enum record_type type, struct range_record shape, const 
 
 static uint64_t begin(const struct range_text *text, uint8_t flags)
 {
-    struct stacks *stacks = stacks_needed();
-    if (!stacks)
+    struct open_contexts *contexts = open_contexts_needed();
+    if (!contexts)
         return 0;
-    stacks->next_id += stacks->next_id == UINT64_MAX ? 2 : 1; /* all zero is an invalid span ID */
-    struct range_record shape = {.id = stacks->next_id,
+    contexts->next_id += contexts->next_id == UINT64_MAX ? 2 : 1; /* all zero is an invalid span ID */
+    struct range_record shape = {.id = contexts->next_id,
                                  .domain = text->domain,
                                  .flags = flags,
                                  .attrs_dropped = (uint16_t)text->attrs_dropped};
@@ -105,9 +105,9 @@ static uint64_t begin(const struct range_text *text, uint8_t flags)
 }
 
 /* An NVTX end names no range: the end of one that was too deep must not close another. */
-static uint64_t refuse_depth(struct stacks *stacks, uint32_t domain)
+static uint64_t refuse_depth(struct open_contexts *contexts, uint32_t domain)
 {
-    stacks->deeper += domain != 0;
+    contexts->deeper += domain != 0;
     counter_add(COUNTER_lost_range, atomic_load_explicit(&mode_now, memory_order_relaxed) == MODE_ON);
     return 0;
 }
@@ -115,28 +115,28 @@ static uint64_t refuse_depth(struct stacks *stacks, uint32_t domain)
 uint64_t range_push(const struct range_text *text)
 {
     uint8_t flags;
-    struct stacks *stacks = stacks_needed();
-    if (!stacks)
+    struct open_contexts *contexts = open_contexts_needed();
+    if (!contexts)
         return 0;
-    if (!stacks_grow((void **)&stacks->ranges, stacks->range_count, &stacks->range_max,
-                     sizeof *stacks->ranges))
-        return refuse_depth(stacks, text->domain);
+    if (!open_contexts_grow((void **)&contexts->ranges, contexts->range_count, &contexts->range_max,
+                            sizeof *contexts->ranges))
+        return refuse_depth(contexts, text->domain);
     uint64_t id = begin(text, RANGE_ON_THREAD);
     if (!id && !text->domain)
         return 0; /* its end will carry no ID */
     /* An NVTX end names no range, so ranges that are not captured are tracked as well. */
-    stacks->ranges[stacks->range_count++] =
-        (struct open_range){id, text->domain, stacks_context(&stacks->shared, &flags)};
-    stacks_publish(stacks);
+    contexts->ranges[contexts->range_count++] =
+        (struct open_range){id, text->domain, open_contexts_current(&contexts->shared, &flags)};
+    open_contexts_publish(contexts);
     return id;
 }
 
-static void close_at(struct stacks *stacks, uint32_t at)
+static void close_at(struct open_contexts *contexts, uint32_t at)
 {
-    stacks->range_count--;
-    memmove(&stacks->ranges[at], &stacks->ranges[at + 1],
-            (stacks->range_count - at) * sizeof *stacks->ranges);
-    stacks_publish(stacks);
+    contexts->range_count--;
+    memmove(&contexts->ranges[at], &contexts->ranges[at + 1],
+            (contexts->range_count - at) * sizeof *contexts->ranges);
+    open_contexts_publish(contexts);
 }
 
 static void write_end_with(uint64_t id, const struct range_end *end, const struct range_attr *attrs,
@@ -151,7 +151,7 @@ static void write_end_with(uint64_t id, const struct range_end *end, const struc
                             .ticks = clock_ticks(),
                             .status = end->status,
                             .attrs_dropped = (uint16_t)(end->attrs_dropped + attr_count)};
-    stacks_keep_end(stacks_needed(), &lost);
+    open_contexts_keep_end(open_contexts_needed(), &lost);
 }
 
 /* Adds the hardware counters read during the range, if any. */
@@ -177,16 +177,16 @@ static void write_end(uint64_t id, const struct range_end *end)
 
 uint64_t range_pop(uint32_t domain, const struct range_end *end)
 {
-    struct stacks *stacks = stacks_there();
-    if (stacks && stacks->deeper) {
-        stacks->deeper--;
+    struct open_contexts *contexts = open_contexts_there();
+    if (contexts && contexts->deeper) {
+        contexts->deeper--;
         return 0;
     }
-    for (uint32_t i = stacks ? stacks->range_count : 0; i > 0; i--) {
-        if (stacks->ranges[i - 1].domain != domain)
+    for (uint32_t i = contexts ? contexts->range_count : 0; i > 0; i--) {
+        if (contexts->ranges[i - 1].domain != domain)
             continue;
-        uint64_t id = stacks->ranges[i - 1].id;
-        close_at(stacks, i - 1);
+        uint64_t id = contexts->ranges[i - 1].id;
+        close_at(contexts, i - 1);
         if (id)
             write_end(id, end);
         return id;
@@ -196,10 +196,10 @@ uint64_t range_pop(uint32_t domain, const struct range_end *end)
 
 uint32_t range_depth(uint32_t domain)
 {
-    const struct stacks *stacks = stacks_there();
+    const struct open_contexts *contexts = open_contexts_there();
     uint32_t depth = 0;
-    for (uint32_t i = 0; stacks && i < stacks->range_count; i++)
-        depth += stacks->ranges[i].domain == domain;
+    for (uint32_t i = 0; contexts && i < contexts->range_count; i++)
+        depth += contexts->ranges[i].domain == domain;
     return depth;
 }
 
@@ -215,12 +215,12 @@ bool range_again(uint64_t id)
 
 bool range_end(uint64_t id, const struct range_end *end)
 {
-    struct stacks *stacks = stacks_there();
+    struct open_contexts *contexts = open_contexts_there();
     if (!id)
         return false;
-    for (uint32_t i = stacks ? stacks->range_count : 0; i > 0; i--) {
-        if (stacks->ranges[i - 1].id == id) {
-            close_at(stacks, i - 1);
+    for (uint32_t i = contexts ? contexts->range_count : 0; i > 0; i--) {
+        if (contexts->ranges[i - 1].id == id) {
+            close_at(contexts, i - 1);
             break;
         }
     }

@@ -242,7 +242,7 @@ static bool evaluate(struct reader code, uint64_t address, struct value *result)
 
 /* ---- The program of a function ------------------------------------------------------------------------- */
 
-struct place {
+struct register_place {
     enum {
         PLACE_SAME,
         PLACE_UNDEFINED,
@@ -260,7 +260,7 @@ struct row {
     int64_t cfa_offset;
     bool cfa_is_expression;
     struct reader cfa_expression;
-    struct place fp, ret, other; /* other: written for all other registers, never read */
+    struct register_place fp, ret, other; /* other: written for all other registers, never read */
 };
 
 struct description { /* a CIE and an FDE */
@@ -273,7 +273,7 @@ struct description { /* a CIE and an FDE */
     struct reader common, own;
 };
 
-static struct place *place_of(struct row *row, const struct description *about, uint64_t number)
+static struct register_place *place_of(struct row *row, const struct description *about, uint64_t number)
 {
     return number == about->return_register ? &row->ret : number == REGISTER_FP ? &row->fp : &row->other;
 }
@@ -297,7 +297,7 @@ static bool run_place(struct reader *from, uint8_t op, const struct description 
 {
     uint8_t primary = op & 0xc0;
     uint64_t number = primary ? op & 0x3f : take_uleb(from);
-    struct place *place = place_of(row, about, number), value = {.in = PLACE_AT_CFA};
+    struct register_place *place = place_of(row, about, number), value = {.in = PLACE_AT_CFA};
     switch (primary ? primary : op) {
     case CFA_OFFSET:
     case CFA_OFFSET_EXTENDED:
@@ -320,7 +320,7 @@ static bool run_place(struct reader *from, uint8_t op, const struct description 
         value.in = PLACE_SAME;
         break;
     case CFA_EXPRESSION:
-        value = (struct place){.in = PLACE_EXPRESSION, .expression = take_block(from)};
+        value = (struct register_place){.in = PLACE_EXPRESSION, .expression = take_block(from)};
         break;
     case CFA_VAL_EXPRESSION:
         take_block(from);

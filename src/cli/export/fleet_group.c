@@ -196,24 +196,24 @@ struct details {
 static void take_detail(struct fleet_group *group, const struct trace_attr *attr, const char *texts,
                         struct details *details)
 {
-    static const enum field fields[DETAIL_COUNT] = {[DETAIL_KIND] = SPAN_KIND,
-                                                    [DETAIL_FLAGS] = FLAGS,
-                                                    [DETAIL_STATUS] = STATUS,
-                                                    [DETAIL_MESSAGE] = STATUS_MESSAGE,
-                                                    [DETAIL_TRACE_STATE] = TRACE_STATE,
-                                                    [DETAIL_LINKS] = LINKS,
-                                                    [DETAIL_SCOPE] = SCOPE,
-                                                    [DETAIL_DROPPED_ATTRIBUTES] = DROPPED_ATTRIBUTES,
-                                                    [DETAIL_DROPPED_EVENTS] = DROPPED_EVENTS,
-                                                    [DETAIL_DROPPED_LINKS] = DROPPED_LINKS};
+    static const enum field fields[SPAN_FIELD_COUNT] = {[SPAN_FIELD_KIND] = SPAN_KIND,
+                                                        [SPAN_FIELD_FLAGS] = FLAGS,
+                                                        [SPAN_FIELD_STATUS] = STATUS,
+                                                        [SPAN_FIELD_MESSAGE] = STATUS_MESSAGE,
+                                                        [SPAN_FIELD_TRACE_STATE] = TRACE_STATE,
+                                                        [SPAN_FIELD_LINKS] = LINKS,
+                                                        [SPAN_FIELD_SCOPE] = SCOPE,
+                                                        [SPAN_FIELD_DROPPED_ATTRIBUTES] = DROPPED_ATTRIBUTES,
+                                                        [SPAN_FIELD_DROPPED_EVENTS] = DROPPED_EVENTS,
+                                                        [SPAN_FIELD_DROPPED_LINKS] = DROPPED_LINKS};
     uint64_t value = attr->type & RECORD_TEXT
                          ? keep_text(group, texts + (attr->value >> 32), (uint32_t)attr->value)
                          : attr->value;
-    if (attr->key == DETAIL_TRACE_HIGH)
+    if (attr->key == SPAN_FIELD_TRACE_HIGH)
         details->trace_high = value;
-    else if (attr->key == DETAIL_TRACE_LOW)
+    else if (attr->key == SPAN_FIELD_TRACE_LOW)
         details->trace_low = value;
-    else if (attr->key == DETAIL_NAME)
+    else if (attr->key == SPAN_FIELD_NAME)
         details->name = value;
     else {
         /* A field of a message may be repeated; the last one counts. */
@@ -310,7 +310,7 @@ void fleet_group_add(struct fleet_collector *collector, struct fleet_group *grou
         group->hour = fleet_hour(record->start_ns);
     }
     for (uint32_t i = 0; i < record->span_attrs; i++) {
-        if (attrs[i].type & RECORD_DETAIL)
+        if (attrs[i].type & RECORD_FIELD)
             take_detail(group, &attrs[i], texts, &details);
         else
             take_attr(collector, group, &attrs[i], texts);

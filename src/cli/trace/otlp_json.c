@@ -499,7 +499,7 @@ static void take_links(struct otlp_json *json, yyjson_val *links, struct store *
     if (json->texts.len == 0)
         return;
     text_add(&json->texts, "]");
-    store_detail_text(store, DETAIL_LINKS, (struct slice){json->texts.data, json->texts.len});
+    store_field_text(store, SPAN_FIELD_LINKS, (struct slice){json->texts.data, json->texts.len});
 }
 
 static void take_details(struct otlp_json *json, yyjson_val *object, const struct fields *fields,
@@ -508,15 +508,15 @@ static void take_details(struct otlp_json *json, yyjson_val *object, const struc
     static const char *const kinds[] = {"SPAN_KIND_UNSPECIFIED", "SPAN_KIND_INTERNAL", "SPAN_KIND_SERVER",
                                         "SPAN_KIND_CLIENT",      "SPAN_KIND_PRODUCER", "SPAN_KIND_CONSUMER"};
     uint64_t end;
-    store_detail(store, DETAIL_KIND,
-                 named_number(yyjson_obj_get(object, "kind"), kinds, sizeof kinds / sizeof *kinds));
-    store_detail(store, DETAIL_FLAGS, number_of(object, "flags"));
-    store_detail(store, DETAIL_STATUS, status_code(fields->status));
-    store_detail_text(store, DETAIL_MESSAGE, slice_of(yyjson_obj_get(fields->status, "message")));
-    store_detail_text(store, DETAIL_TRACE_STATE, slice_of(yyjson_obj_get(object, "traceState")));
-    store_detail(store, DETAIL_DROPPED_ATTRIBUTES, number_of(object, "droppedAttributesCount"));
-    store_detail(store, DETAIL_DROPPED_EVENTS, number_of(object, "droppedEventsCount"));
-    store_detail(store, DETAIL_DROPPED_LINKS, number_of(object, "droppedLinksCount"));
+    store_field(store, SPAN_FIELD_KIND,
+                named_number(yyjson_obj_get(object, "kind"), kinds, sizeof kinds / sizeof *kinds));
+    store_field(store, SPAN_FIELD_FLAGS, number_of(object, "flags"));
+    store_field(store, SPAN_FIELD_STATUS, status_code(fields->status));
+    store_field_text(store, SPAN_FIELD_MESSAGE, slice_of(yyjson_obj_get(fields->status, "message")));
+    store_field_text(store, SPAN_FIELD_TRACE_STATE, slice_of(yyjson_obj_get(object, "traceState")));
+    store_field(store, SPAN_FIELD_DROPPED_ATTRIBUTES, number_of(object, "droppedAttributesCount"));
+    store_field(store, SPAN_FIELD_DROPPED_EVENTS, number_of(object, "droppedEventsCount"));
+    store_field(store, SPAN_FIELD_DROPPED_LINKS, number_of(object, "droppedLinksCount"));
     take_links(json, yyjson_obj_get(object, "links"), store);
     store->omissions.unended += !read_uint64(fields->end, &end) || end == 0;
 }
@@ -605,7 +605,7 @@ static enum status take_span(struct otlp_json *json, yyjson_val *object, struct 
         span.name = slice_of(fields.name);
         take_status(fields.status, &span);
         take_attributes(json, fields.attributes, store);
-        if (store->wants_details)
+        if (store->wants_fields)
             take_details(json, object, &fields, store);
         if (store_wants_events(store))
             take_events(json, fields.events, store);
@@ -639,7 +639,7 @@ static enum status take_batch(struct otlp_json *json, yyjson_val *batch, struct 
         return check_names(batch, err);
     yyjson_arr_foreach(scopes, i, scope_count, scope)
     {
-        if (store->wants_details)
+        if (store->wants_fields)
             take_scope(json, batch, scope, store);
         yyjson_arr_foreach(yyjson_obj_get(scope, "spans"), k, count, span)
         {

@@ -443,9 +443,9 @@ static void take_status_details(struct otlp_protobuf *protobuf, struct slice sta
     struct protobuf_field field;
     while (protobuf_next(&reader, &field)) {
         if (protobuf_is(&field, STATUS_CODE, PROTOBUF_VARINT))
-            store_detail(store, DETAIL_STATUS, field.value);
+            store_field(store, SPAN_FIELD_STATUS, field.value);
         else if (protobuf_is(&field, STATUS_MESSAGE, PROTOBUF_BYTES))
-            store_detail_text(store, DETAIL_MESSAGE, text_of(protobuf, bytes_of(&field)));
+            store_field_text(store, SPAN_FIELD_MESSAGE, text_of(protobuf, bytes_of(&field)));
     }
 }
 
@@ -464,7 +464,7 @@ static bool take_links(struct otlp_protobuf *protobuf, struct slice span, struct
     }
     if (text->len) {
         text_add(text, "]");
-        store_detail_text(store, DETAIL_LINKS, (struct slice){text->data, text->len});
+        store_field_text(store, SPAN_FIELD_LINKS, (struct slice){text->data, text->len});
     }
     return true;
 }
@@ -474,22 +474,22 @@ static bool take_details(struct otlp_protobuf *protobuf, struct slice span, stru
     static const struct {
         uint32_t number;
         enum protobuf_wire wire;
-        enum span_detail detail;
-    } numbers[] = {{SPAN_KIND, PROTOBUF_VARINT, DETAIL_KIND},
-                   {SPAN_FLAGS, PROTOBUF_FIXED32, DETAIL_FLAGS},
-                   {SPAN_DROPPED_ATTRIBUTES, PROTOBUF_VARINT, DETAIL_DROPPED_ATTRIBUTES},
-                   {SPAN_DROPPED_EVENTS, PROTOBUF_VARINT, DETAIL_DROPPED_EVENTS},
-                   {SPAN_DROPPED_LINKS, PROTOBUF_VARINT, DETAIL_DROPPED_LINKS}};
+        enum span_field detail;
+    } numbers[] = {{SPAN_KIND, PROTOBUF_VARINT, SPAN_FIELD_KIND},
+                   {SPAN_FLAGS, PROTOBUF_FIXED32, SPAN_FIELD_FLAGS},
+                   {SPAN_DROPPED_ATTRIBUTES, PROTOBUF_VARINT, SPAN_FIELD_DROPPED_ATTRIBUTES},
+                   {SPAN_DROPPED_EVENTS, PROTOBUF_VARINT, SPAN_FIELD_DROPPED_EVENTS},
+                   {SPAN_DROPPED_LINKS, PROTOBUF_VARINT, SPAN_FIELD_DROPPED_LINKS}};
     struct protobuf_reader reader = reader_of(span);
     struct protobuf_field field;
     bool has_end = false;
     while (protobuf_next(&reader, &field)) {
         for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
             if (protobuf_is(&field, numbers[i].number, numbers[i].wire))
-                store_detail(store, numbers[i].detail, field.value);
+                store_field(store, numbers[i].detail, field.value);
         }
         if (protobuf_is(&field, SPAN_TRACE_STATE, PROTOBUF_BYTES))
-            store_detail_text(store, DETAIL_TRACE_STATE, text_of(protobuf, bytes_of(&field)));
+            store_field_text(store, SPAN_FIELD_TRACE_STATE, text_of(protobuf, bytes_of(&field)));
         else if (protobuf_is(&field, SPAN_STATUS, PROTOBUF_BYTES))
             take_status_details(protobuf, bytes_of(&field), store);
         has_end |= protobuf_is(&field, SPAN_END, PROTOBUF_FIXED64) && field.value;
@@ -587,7 +587,7 @@ static enum status take_span(struct otlp_protobuf *protobuf, struct slice bytes,
     struct required ids = {{"", 0}, {"", 0}, {"", 0}, false};
     if (!take_fields(protobuf, bytes, &span, &ids, store))
         return complain(err);
-    if (store->wants_details && !take_details(protobuf, bytes, store))
+    if (store->wants_fields && !take_details(protobuf, bytes, store))
         return complain(err);
     if (store_wants_events(store) && !store->only_counts && !take_events(protobuf, bytes, store))
         return complain(err);
@@ -610,7 +610,7 @@ static enum status take_scope(struct otlp_protobuf *protobuf, struct slice scope
 {
     struct protobuf_reader reader = reader_of(scope);
     struct protobuf_field field;
-    if (store->wants_details && !take_scope_details(protobuf, scope, schema, store))
+    if (store->wants_fields && !take_scope_details(protobuf, scope, schema, store))
         return complain(err);
     while (protobuf_next(&reader, &field)) {
         enum status status = protobuf_is(&field, SCOPE_SPANS_SPANS, PROTOBUF_BYTES)

@@ -20,7 +20,7 @@
 #define READ_BYTES_MAX (1u << 20)
 
 /* Sorting moves only these. */
-struct place {
+struct sort_key {
     uint64_t start_ns;
     uint64_t offset;
 };
@@ -35,7 +35,7 @@ struct run {
 struct batch {
     char *bytes;
     size_t len, capacity;
-    struct place *places;
+    struct sort_key *places;
     size_t count, place_capacity;
     bool is_by_resource;
 };
@@ -105,14 +105,14 @@ static int compare_ends(uint64_t a_end, uint64_t b_end)
     return a_end == b_end ? 0 : a_end > b_end ? -1 : 1; /* parents come before their children */
 }
 
-static const struct span_record *record_at(const struct batch *batch, const struct place *place)
+static const struct span_record *record_at(const struct batch *batch, const struct sort_key *place)
 {
     return (const void *)(batch->bytes + place->offset);
 }
 
 static int compare_places(const void *a, const void *b, void *context)
 {
-    const struct place *x = a, *y = b;
+    const struct sort_key *x = a, *y = b;
     const struct batch *batch = context;
     if (batch->is_by_resource && record_at(batch, x)->resource != record_at(batch, y)->resource)
         return record_at(batch, x)->resource < record_at(batch, y)->resource ? -1 : 1;
@@ -126,7 +126,7 @@ static int compare_places(const void *a, const void *b, void *context)
 /* By start only: digits of RADIX_BITS, the last one first. Equal ones keep their order. */
 static void sort_by_start(struct batch *batch, uint64_t min, uint64_t max)
 {
-    struct place *from = batch->places, *to = xcalloc(batch->count, sizeof *to);
+    struct sort_key *from = batch->places, *to = xcalloc(batch->count, sizeof *to);
     for (unsigned shift = 0; shift < 64 && (max - min) >> shift; shift += RADIX_BITS) {
         size_t firsts[(1u << RADIX_BITS) + 1] = {0};
         for (size_t i = 0; i < batch->count; i++)
@@ -135,7 +135,7 @@ static void sort_by_start(struct batch *batch, uint64_t min, uint64_t max)
             firsts[digit + 1] += firsts[digit];
         for (size_t i = 0; i < batch->count; i++)
             to[firsts[(from[i].start_ns - min) >> shift & ((1u << RADIX_BITS) - 1)]++] = from[i];
-        struct place *sorted = to;
+        struct sort_key *sorted = to;
         to = from;
         from = sorted;
     }
@@ -154,7 +154,7 @@ static void sort_by_resource(struct batch *batch)
         uint32_t resource = record_at(batch, &batch->places[i])->resource;
         max = resource > max ? resource : max;
     }
-    struct place *to = xcalloc(batch->count, sizeof *to);
+    struct sort_key *to = xcalloc(batch->count, sizeof *to);
     size_t *firsts = xcalloc((size_t)max + 2, sizeof *firsts);
     for (size_t i = 0; i < batch->count; i++)
         firsts[record_at(batch, &batch->places[i])->resource + 1]++;
@@ -169,7 +169,7 @@ static void sort_by_resource(struct batch *batch)
 
 static void sort_places(struct batch *batch)
 {
-    struct place *places = batch->places;
+    struct sort_key *places = batch->places;
     uint64_t min = UINT64_MAX, max = 0;
     if (batch->count < RADIX_COUNT_MIN) {
         qsort_r(places, batch->count, sizeof *places, compare_places, batch);
@@ -304,7 +304,7 @@ enum status span_sort_add(struct span_sort *sort, uint32_t size, struct span_rec
     batch->bytes =
         xgrow(batch->bytes, &batch->capacity, needed < BUFFER_BYTES_FIRST ? BUFFER_BYTES_FIRST : needed, 1);
     batch->places = xgrow(batch->places, &batch->place_capacity, batch->count + 1, sizeof *batch->places);
-    batch->places[batch->count++] = (struct place){.offset = batch->len}; /* sort_batch() adds its start */
+    batch->places[batch->count++] = (struct sort_key){.offset = batch->len}; /* sort_batch() adds its start */
     *record = (void *)(batch->bytes + batch->len);
     batch->len = needed;
     return STATUS_OK;

@@ -33,8 +33,8 @@ struct record_event {
 /* Set in trace_attr.type: the value is the place (upper half) and length (lower half) of a text in the
  * record. */
 #define RECORD_TEXT 0x80000000u
-/* Set in trace_attr.type: the key is an enum span_detail (span_store.h). */
-#define RECORD_DETAIL 0x40000000u
+/* Set in trace_attr.type: the key is an enum span_field (span_store.h). */
+#define RECORD_FIELD 0x40000000u
 
 struct span_sort;
 

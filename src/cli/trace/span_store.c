@@ -247,7 +247,7 @@ static void take_text(struct store *store, struct store_key *key, struct trace_a
         return;
     }
     uint32_t string = trace_strings_find_kept(store->trace->pool, text.at, text.len);
-    bool is_cut = store->wants_details && memchr(text.at, 0, text.len);
+    bool is_cut = store->wants_fields && memchr(text.at, 0, text.len);
     if ((string == MAP_NONE && key->distinct >= DISTINCT_MAX) || is_cut) {
         add_text(store, attr, text);
         return;
@@ -288,18 +288,18 @@ void store_scope(struct store *store, struct slice json)
     store->scope = trace_strings_add(store->trace->pool, json.at, json.len);
 }
 
-void store_detail(struct store *store, enum span_detail detail, uint64_t value)
+void store_field(struct store *store, enum span_field detail, uint64_t value)
 {
     if (value)
-        *add_attr(store) = (struct trace_attr){detail, TRACE_INT | RECORD_DETAIL, value};
+        *add_attr(store) = (struct trace_attr){detail, TRACE_INT | RECORD_FIELD, value};
 }
 
-void store_detail_text(struct store *store, enum span_detail detail, struct slice text)
+void store_field_text(struct store *store, enum span_field detail, struct slice text)
 {
     if (text.len == 0)
         return;
     struct trace_attr *attr = add_attr(store);
-    *attr = (struct trace_attr){.key = detail, .type = TRACE_STRING | RECORD_DETAIL};
+    *attr = (struct trace_attr){.key = detail, .type = TRACE_STRING | RECORD_FIELD};
     add_text(store, attr, text);
 }
 
@@ -314,16 +314,16 @@ static bool is_kept_whole(const struct store *store, struct slice name)
 static void add_own_details(struct store *store, const struct otlp_span *span)
 {
     size_t before = store->attr_count;
-    store_detail(store, DETAIL_TRACE_HIGH, span->trace_high);
-    store_detail(store, DETAIL_TRACE_LOW, span->trace_low);
+    store_field(store, SPAN_FIELD_TRACE_HIGH, span->trace_high);
+    store_field(store, SPAN_FIELD_TRACE_LOW, span->trace_low);
     if (store->scope)
-        *add_attr(store) = (struct trace_attr){DETAIL_SCOPE, TRACE_STRING | RECORD_DETAIL, store->scope};
+        *add_attr(store) = (struct trace_attr){SPAN_FIELD_SCOPE, TRACE_STRING | RECORD_FIELD, store->scope};
     if (span->name.len && !is_kept_whole(store, span->name))
-        store_detail_text(store, DETAIL_NAME, span->name);
+        store_field_text(store, SPAN_FIELD_NAME, span->name);
     size_t added = store->attr_count - before;
     if (store->event_count == 0 || added == 0)
         return;
-    struct trace_attr own[DETAIL_COUNT];
+    struct trace_attr own[SPAN_FIELD_COUNT];
     size_t moved = before - store->span_attrs;
     memcpy(own, &store->attrs[before], added * sizeof *own);
     memmove(&store->attrs[store->span_attrs + added], &store->attrs[store->span_attrs], moved * sizeof *own);
@@ -620,7 +620,7 @@ void store_skip(struct store *store, uint64_t id, const char *why)
 enum status store_span(struct store *store, const struct otlp_span *span, struct error *err)
 {
     enum status status = STATUS_OK;
-    if (store->wants_details)
+    if (store->wants_fields)
         add_own_details(store, span);
     if (record_size(store) > UINT32_MAX) {
         store_skip(store, span->id, "has more than 4 GiB of attributes");

@@ -33,22 +33,22 @@ struct otlp_span {
     struct slice message; /* of the status */
 };
 
-/* Fields that only an export keeps: attributes of the record that have RECORD_DETAIL. */
-enum span_detail {
-    DETAIL_TRACE_HIGH,
-    DETAIL_TRACE_LOW,
-    DETAIL_NAME, /* text; instead of the record's, which was cut or is not kept */
-    DETAIL_KIND,
-    DETAIL_FLAGS,
-    DETAIL_STATUS,
-    DETAIL_MESSAGE,     /* of the status; text */
-    DETAIL_TRACE_STATE, /* text */
-    DETAIL_LINKS,       /* text: JSON */
-    DETAIL_SCOPE,       /* string: JSON */
-    DETAIL_DROPPED_ATTRIBUTES,
-    DETAIL_DROPPED_EVENTS,
-    DETAIL_DROPPED_LINKS,
-    DETAIL_COUNT
+/* Fields that only an export keeps: attributes of the record that have RECORD_FIELD. */
+enum span_field {
+    SPAN_FIELD_TRACE_HIGH,
+    SPAN_FIELD_TRACE_LOW,
+    SPAN_FIELD_NAME, /* text; instead of the record's, which was cut or is not kept */
+    SPAN_FIELD_KIND,
+    SPAN_FIELD_FLAGS,
+    SPAN_FIELD_STATUS,
+    SPAN_FIELD_MESSAGE,     /* of the status; text */
+    SPAN_FIELD_TRACE_STATE, /* text */
+    SPAN_FIELD_LINKS,       /* text: JSON */
+    SPAN_FIELD_SCOPE,       /* string: JSON */
+    SPAN_FIELD_DROPPED_ATTRIBUTES,
+    SPAN_FIELD_DROPPED_EVENTS,
+    SPAN_FIELD_DROPPED_LINKS,
+    SPAN_FIELD_COUNT
 };
 
 /* Counts of what was changed, or has no place in an export. */
@@ -102,7 +102,7 @@ struct store {
     struct trace *trace; /* receives strings, resources and the list of traces */
     struct span_sort *sort;
     const char *const *wanted; /* as in struct trace_input */
-    bool wants_details;        /* enum span_detail */
+    bool wants_fields;         /* enum span_field */
     struct store_omissions omissions;
     size_t skipped;                     /* spans that cannot be used */
     char skip_reason[STORE_REASON_MAX]; /* of the first one since the caller emptied it */
@@ -155,8 +155,8 @@ void store_value(struct store *store, const struct otlp_value *value);
 /* With details: the scope of the spans that follow. */
 void store_scope(struct store *store, struct slice json);
 /* With details, after the span's attributes and before its events: a number that is not 0, or a text. */
-void store_detail(struct store *store, enum span_detail detail, uint64_t value);
-void store_detail_text(struct store *store, enum span_detail detail, struct slice text);
+void store_field(struct store *store, enum span_field detail, uint64_t value);
+void store_field_text(struct store *store, enum span_field detail, struct slice text);
 /* Whether events are wanted at all. */
 bool store_wants_events(const struct store *store);
 /* The attributes that follow belong to this event. */

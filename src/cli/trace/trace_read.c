@@ -495,7 +495,7 @@ enum status trace_read_records(const struct trace_input *input, struct trace *tr
     enum status status =
         start(&reader, input, trace, or_default(input->buffer_bytes, TRACE_BUFFER_BYTES), err);
     *facts = (struct trace_facts){0};
-    reader.store.wants_details = true;
+    reader.store.wants_fields = true;
     reader.store.traces_max = 1; /* records have their trace's ID */
     reader.store.name_bytes_max = or_default(input->name_bytes_max, TRACE_RECORD_NAME_BYTES);
     span_sort_by_resource(reader.sort);

@@ -18,7 +18,7 @@
 struct block {
     char *bytes;
     size_t len, capacity;
-    struct place {
+    struct block_entry {
         size_t offset;
         uint64_t number; /* of the span, from 1 */
     } * places;
@@ -62,7 +62,7 @@ static void append(struct block *block, const struct span_record *record, uint64
     block->bytes = xgrow(block->bytes, &block->capacity, block->len + record->size, 1);
     block->places = xgrow(block->places, &block->place_capacity, block->count + 1, sizeof *block->places);
     memcpy(block->bytes + block->len, record, record->size);
-    block->places[block->count++] = (struct place){block->len, number};
+    block->places[block->count++] = (struct block_entry){block->len, number};
     block->len += record->size;
 }
 
@@ -71,7 +71,7 @@ static void keep(struct block *block, size_t i)
 {
     const struct span_record *record = record_at(block, i);
     uint32_t size = record->size;
-    struct place to = {block->len, block->places[i].number};
+    struct block_entry to = {block->len, block->places[i].number};
     memmove(block->bytes + block->len, record, size);
     block->places[block->count++] = to;
     block->len += size;

@@ -15,9 +15,9 @@ static void append_path(char *path, size_t size, const char *separator, const ch
     snprintf(path + used, size - used, "%s%s", path[0] ? separator : "", key);
 }
 
-struct place place_of_item(const struct place *parent, const struct item *item)
+struct node_place place_of_item(const struct node_place *parent, const struct item *item)
 {
-    struct place place = *parent;
+    struct node_place place = *parent;
     append_path(place.shown, sizeof place.shown, ".", item->key);
     append_path(place.path, sizeof place.path, ".", item->key);
     place.line = item->line;
@@ -25,11 +25,11 @@ struct place place_of_item(const struct place *parent, const struct item *item)
     return place;
 }
 
-struct place place_of_index(const struct place *parent, const struct item *item, unsigned index)
+struct node_place place_of_index(const struct node_place *parent, const struct item *item, unsigned index)
 {
     char shown[16];
     snprintf(shown, sizeof shown, "[%u]", index);
-    struct place place = *parent;
+    struct node_place place = *parent;
     append_path(place.shown, sizeof place.shown, "", shown);
     append_path(place.path, sizeof place.path, "", "[]");
     place.line = item->line;
@@ -39,7 +39,7 @@ struct place place_of_index(const struct place *parent, const struct item *item,
 
 typedef void add_line_fn(struct config_report *report, const char *format, ...);
 
-static void add_line(struct file_reader *reader, const struct place *place, add_line_fn *add,
+static void add_line(struct file_reader *reader, const struct node_place *place, add_line_fn *add,
                      const char *format, va_list args)
 {
     char text[MESSAGE_BYTES];
@@ -47,7 +47,7 @@ static void add_line(struct file_reader *reader, const struct place *place, add_
     add(reader->report, "%s:%u:%u: %s: %s", reader->file, place->line, place->column, place->shown, text);
 }
 
-void reader_error(struct file_reader *reader, const struct place *place, const char *format, ...)
+void reader_error(struct file_reader *reader, const struct node_place *place, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -55,7 +55,7 @@ void reader_error(struct file_reader *reader, const struct place *place, const c
     va_end(args);
 }
 
-void reader_warning(struct file_reader *reader, const struct place *place, const char *format, ...)
+void reader_warning(struct file_reader *reader, const struct node_place *place, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -63,13 +63,13 @@ void reader_warning(struct file_reader *reader, const struct place *place, const
     va_end(args);
 }
 
-void reader_expected(struct file_reader *reader, const struct place *place, const char *what,
+void reader_expected(struct file_reader *reader, const struct node_place *place, const char *what,
                      const struct node *node)
 {
     reader_error(reader, place, "expected %s, not %s", what, node_kind_name(node));
 }
 
-bool reader_takes(struct file_reader *reader, const struct place *place, const struct node *node,
+bool reader_takes(struct file_reader *reader, const struct node_place *place, const struct node *node,
                   enum node_kind kind, const char *what)
 {
     if (node->kind != kind && !node_is_null(node))
@@ -138,10 +138,10 @@ static void find_known_keys(struct known_keys *keys, const char *word, const cha
         know(keys, read_views_path(i), prefix);
 }
 
-void reader_unknown_key(struct file_reader *reader, const struct place *parent, const struct item *item)
+void reader_unknown_key(struct file_reader *reader, const struct node_place *parent, const struct item *item)
 {
     struct known_keys keys;
-    struct place place = place_of_item(parent, item);
+    struct node_place place = place_of_item(parent, item);
     find_known_keys(&keys, item->key, parent->path);
     if (keys.suggest.best[0])
         reader_error(reader, &place, "unknown key; did you mean %s?", keys.suggest.best);
@@ -151,7 +151,7 @@ void reader_unknown_key(struct file_reader *reader, const struct place *parent, 
         reader_error(reader, &place, "unknown key: expected none here");
 }
 
-void reader_plugin(struct file_reader *reader, const struct place *parent, const struct item *item,
+void reader_plugin(struct file_reader *reader, const struct node_place *parent, const struct item *item,
                    const char *effect)
 {
     struct known_keys keys;
@@ -160,6 +160,6 @@ void reader_plugin(struct file_reader *reader, const struct place *parent, const
         reader_unknown_key(reader, parent, item);
         return;
     }
-    struct place place = place_of_item(parent, item);
+    struct node_place place = place_of_item(parent, item);
     reader_warning(reader, &place, "%s", effect);
 }

@@ -28,7 +28,7 @@ static bool find_exporter(const char *name, enum exporter_kind *kind)
 }
 
 /* No message may contain a key or a value, because with a wrong indentation a secret can be anywhere. */
-static void read_header(struct file_reader *reader, const struct place *place, const struct node *node)
+static void read_header(struct file_reader *reader, const struct node_place *place, const struct node *node)
 {
     const struct item *name = node->kind == NODE_MAP ? node_find(node, "name") : NULL;
     const struct item *value = node->kind == NODE_MAP ? node_find(node, "value") : NULL;
@@ -52,7 +52,7 @@ static void read_header(struct file_reader *reader, const struct place *place, c
         reader->status = status;
 }
 
-static void read_headers(struct file_reader *reader, const struct place *place, const struct node *node)
+static void read_headers(struct file_reader *reader, const struct node_place *place, const struct node *node)
 {
     if (node_is_null(node))
         return;
@@ -62,12 +62,13 @@ static void read_headers(struct file_reader *reader, const struct place *place, 
     }
     unsigned index = 0;
     for (const struct item *item = node->items; item; item = item->next) {
-        struct place at = place_of_index(place, item, index++);
+        struct node_place at = place_of_index(place, item, index++);
         read_header(reader, &at, item->value);
     }
 }
 
-static void read_headers_list(struct file_reader *reader, const struct place *place, const struct node *node)
+static void read_headers_list(struct file_reader *reader, const struct node_place *place,
+                              const struct node *node)
 {
     if (node_is_null(node))
         return;
@@ -84,17 +85,17 @@ static void read_headers_list(struct file_reader *reader, const struct place *pl
 }
 
 /* headers_list first: an entry of `headers` replaces one of the same name. */
-static void read_otlp(struct file_reader *reader, const struct place *place, const struct node *node)
+static void read_otlp(struct file_reader *reader, const struct node_place *place, const struct node *node)
 {
     if (!reader_takes(reader, place, node, NODE_MAP, "a mapping"))
         return;
     const struct item *list = node_find(node, "headers_list"), *headers = node_find(node, "headers");
     if (list) {
-        struct place at = place_of_item(place, list);
+        struct node_place at = place_of_item(place, list);
         read_headers_list(reader, &at, list->value);
     }
     for (const struct item *item = node->items; item; item = item->next) {
-        struct place at = place_of_item(place, item);
+        struct node_place at = place_of_item(place, item);
         if (item == headers)
             read_headers(reader, &at, item->value);
         else if (item != list)
@@ -102,7 +103,7 @@ static void read_otlp(struct file_reader *reader, const struct place *place, con
     }
 }
 
-static void set_file(struct file_reader *reader, const struct place *place, const char *stream)
+static void set_file(struct file_reader *reader, const struct node_place *place, const char *stream)
 {
     static const char scheme[] = "file://";
     static const struct setting endpoint = {.type = SETTING_PATH,
@@ -120,12 +121,13 @@ static void set_file(struct file_reader *reader, const struct place *place, cons
         reader->status = STATUS_NO_MEMORY;
 }
 
-static void read_otlp_file(struct file_reader *reader, const struct place *place, const struct node *node)
+static void read_otlp_file(struct file_reader *reader, const struct node_place *place,
+                           const struct node *node)
 {
     if (!reader_takes(reader, place, node, NODE_MAP, "a mapping"))
         return;
     for (const struct item *item = node->items; item; item = item->next) {
-        struct place at = place_of_item(place, item);
+        struct node_place at = place_of_item(place, item);
         if (strcmp(item->key, "output_stream") != 0)
             read_item(reader, place, item);
         else if (item->value->kind != NODE_SCALAR)
@@ -135,9 +137,10 @@ static void read_otlp_file(struct file_reader *reader, const struct place *place
     }
 }
 
-static void read_exporter(struct file_reader *reader, const struct place *parent, const struct item *choice)
+static void read_exporter(struct file_reader *reader, const struct node_place *parent,
+                          const struct item *choice)
 {
-    struct place place = place_of_item(parent, choice);
+    struct node_place place = place_of_item(parent, choice);
     switch (reader->output->exporter.kind) {
     case EXPORTER_OTLP_HTTP:
     case EXPORTER_OTLP_GRPC:
@@ -155,13 +158,13 @@ static void read_exporter(struct file_reader *reader, const struct place *parent
     }
 }
 
-static void read_keys_beside(struct file_reader *reader, const struct place *place, const struct node *node,
-                             bool is_simple)
+static void read_keys_beside(struct file_reader *reader, const struct node_place *place,
+                             const struct node *node, bool is_simple)
 {
     for (const struct item *item = node->items; item; item = item->next) {
         if (strcmp(item->key, "exporter") == 0)
             continue;
-        struct place at = place_of_item(place, item);
+        struct node_place at = place_of_item(place, item);
         if (is_simple && setting_find(at.path))
             reader_error(reader, &at, "a simple processor does not have this key: use batch, or remove it");
         else
@@ -169,7 +172,7 @@ static void read_keys_beside(struct file_reader *reader, const struct place *pla
     }
 }
 
-bool read_output(struct file_reader *reader, const struct place *place, const struct node *node,
+bool read_output(struct file_reader *reader, const struct node_place *place, const struct node *node,
                  enum signal signal, bool is_simple, struct output_settings *output)
 {
     static const char choices[] = "otlp_http, otlp_grpc, otlp_file/development or console";
@@ -179,7 +182,7 @@ bool read_output(struct file_reader *reader, const struct place *place, const st
                      choices);
         return false;
     }
-    struct place exporter_place = place_of_item(place, exporter);
+    struct node_place exporter_place = place_of_item(place, exporter);
     const struct item *choice = read_choice(reader, &exporter_place, exporter->value, choices);
     if (!choice)
         return false;

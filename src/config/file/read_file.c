@@ -9,8 +9,8 @@
 #define PATTERNS_MAX 1024
 #define NEWEST_MINOR 1 /* of file_format 1.x */
 
-const struct item *read_choice(struct file_reader *reader, const struct place *place, const struct node *node,
-                               const char *what)
+const struct item *read_choice(struct file_reader *reader, const struct node_place *place,
+                               const struct node *node, const char *what)
 {
     if (node->kind != NODE_MAP)
         reader_expected(reader, place, what, node);
@@ -21,7 +21,7 @@ const struct item *read_choice(struct file_reader *reader, const struct place *p
     return NULL;
 }
 
-void read_nothing(struct file_reader *reader, const struct place *place, const struct node *node)
+void read_nothing(struct file_reader *reader, const struct node_place *place, const struct node *node)
 {
     if (!node_is_null(node) && (node->kind != NODE_MAP || node->count > 0))
         reader_error(reader, place, "expected nothing below this key, not %s",
@@ -29,7 +29,7 @@ void read_nothing(struct file_reader *reader, const struct place *place, const s
 }
 
 /* Valid, but probably mistakes. */
-static void warn_endpoint(struct file_reader *reader, const struct place *place,
+static void warn_endpoint(struct file_reader *reader, const struct node_place *place,
                           const struct setting *setting, const char *url)
 {
     const char *authority = strstr(url, "://") ? strstr(url, "://") + 3 : url;
@@ -47,12 +47,12 @@ static void warn_endpoint(struct file_reader *reader, const struct place *place,
                                                       : "spans at /v1/traces");
 }
 
-void read_patterns(struct file_reader *reader, const struct place *place, const struct node *list,
+void read_patterns(struct file_reader *reader, const struct node_place *place, const struct node *list,
                    struct pattern_list *patterns)
 {
     unsigned index = 0;
     for (const struct item *item = list->items; item; item = item->next) {
-        struct place at = place_of_index(place, item, index++);
+        struct node_place at = place_of_index(place, item, index++);
         const char *text = item->value->text;
         if (item->value->kind != NODE_SCALAR || item->value->type != SCALAR_STRING || !text[0])
             reader_expected(reader, &at, "a name or a pattern", item->value);
@@ -61,7 +61,7 @@ void read_patterns(struct file_reader *reader, const struct place *place, const 
     }
 }
 
-static void read_pattern_setting(struct file_reader *reader, const struct place *place,
+static void read_pattern_setting(struct file_reader *reader, const struct node_place *place,
                                  const struct setting *setting, const struct node *node)
 {
     struct pattern_list *patterns = (void *)((char *)reader->settings + setting->offset);
@@ -86,8 +86,8 @@ static bool has_right_type(const struct setting *setting, const struct node *nod
     return setting_accepts(setting, node->type) || (is_text(setting) && node->is_substituted);
 }
 
-static void wrong_type(struct file_reader *reader, const struct place *place, const struct setting *setting,
-                       const struct node *node)
+static void wrong_type(struct file_reader *reader, const struct node_place *place,
+                       const struct setting *setting, const struct node *node)
 {
     char expected[SETTING_TEXT_BYTES];
     setting_expected(setting, expected);
@@ -101,8 +101,8 @@ static void wrong_type(struct file_reader *reader, const struct place *place, co
         reader_expected(reader, place, expected, node);
 }
 
-static void wrong_value(struct file_reader *reader, const struct place *place, const struct setting *setting,
-                        const struct node *node)
+static void wrong_value(struct file_reader *reader, const struct node_place *place,
+                        const struct setting *setting, const struct node *node)
 {
     char expected[SETTING_TEXT_BYTES];
     setting_expected(setting, expected);
@@ -125,7 +125,7 @@ static void wrong_value(struct file_reader *reader, const struct place *place, c
         reader_error(reader, place, "expected %s, not \"%.40s\"", expected, node->text);
 }
 
-void read_setting(struct file_reader *reader, const struct place *place, const struct setting *setting,
+void read_setting(struct file_reader *reader, const struct node_place *place, const struct setting *setting,
                   const struct node *node)
 {
     if (node_is_null(node))
@@ -154,7 +154,7 @@ void read_setting(struct file_reader *reader, const struct place *place, const s
         warn_endpoint(reader, place, setting, node->text);
 }
 
-void read_map(struct file_reader *reader, const struct place *place, const struct node *node)
+void read_map(struct file_reader *reader, const struct node_place *place, const struct node *node)
 {
     if (!reader_takes(reader, place, node, NODE_MAP, "a mapping"))
         return;
@@ -176,7 +176,8 @@ static bool parse_version(const char *text, unsigned long *major, unsigned long 
     return *end == '\0' || *end == '-';
 }
 
-static void read_file_format(struct file_reader *reader, const struct place *place, const struct node *node)
+static void read_file_format(struct file_reader *reader, const struct node_place *place,
+                             const struct node *node)
 {
     unsigned long major, minor;
     const char *tail;
@@ -203,7 +204,8 @@ static void read_file_format(struct file_reader *reader, const struct place *pla
 }
 
 /* Other vendors' distributions are ignored. */
-static void read_distribution(struct file_reader *reader, const struct place *place, const struct node *node)
+static void read_distribution(struct file_reader *reader, const struct node_place *place,
+                              const struct node *node)
 {
     if (!reader_takes(reader, place, node, NODE_MAP, "a mapping with the key cuspan"))
         return;
@@ -218,7 +220,7 @@ static void read_distribution(struct file_reader *reader, const struct place *pl
 
 static const struct {
     const char *path;
-    void (*read)(struct file_reader *reader, const struct place *place, const struct node *node);
+    void (*read)(struct file_reader *reader, const struct node_place *place, const struct node *node);
 } readers[] = {
     {"file_format", read_file_format},
     {"distribution", read_distribution},
@@ -228,8 +230,8 @@ static const struct {
     {"meter_provider.views", read_views},
 };
 
-static void read_known(struct file_reader *reader, const struct place *place, const struct schema_key *key,
-                       const struct node *node)
+static void read_known(struct file_reader *reader, const struct node_place *place,
+                       const struct schema_key *key, const struct node *node)
 {
     switch (key->kind) {
     case SCHEMA_MAP:
@@ -252,9 +254,9 @@ static void read_known(struct file_reader *reader, const struct place *place, co
     }
 }
 
-void read_item(struct file_reader *reader, const struct place *parent, const struct item *item)
+void read_item(struct file_reader *reader, const struct node_place *parent, const struct item *item)
 {
-    struct place place = place_of_item(parent, item);
+    struct node_place place = place_of_item(parent, item);
     const struct setting *setting = setting_find(place.path);
     if (setting && setting->type != SETTING_STRUCTURE && setting->type != SETTING_PAIRS) {
         read_setting(reader, &place, setting, item->value);
@@ -268,7 +270,7 @@ void read_item(struct file_reader *reader, const struct place *parent, const str
 }
 
 /* The schema lets anyone add keys here. */
-static void read_root_item(struct file_reader *reader, const struct place *root, const struct item *item)
+static void read_root_item(struct file_reader *reader, const struct node_place *root, const struct item *item)
 {
     if (strncmp(item->key, "x-", 2) == 0) /* the conventional home of YAML anchors */
         return;
@@ -281,7 +283,7 @@ static void read_root_item(struct file_reader *reader, const struct place *root,
 /* tracer_provider is read last, because its limits take precedence over attribute_limits. */
 enum status read_document(struct file_reader *reader, const struct node *root)
 {
-    struct place place = {.line = 1, .column = 1};
+    struct node_place place = {.line = 1, .column = 1};
     if (!root || node_is_null(root)) {
         config_error(
             reader->report,

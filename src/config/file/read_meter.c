@@ -6,7 +6,7 @@
 
 #define READER_PATH "meter_provider.readers[]"
 
-static void read_periodic(struct file_reader *reader, const struct place *place, const struct node *node)
+static void read_periodic(struct file_reader *reader, const struct node_place *place, const struct node *node)
 {
     struct settings *settings = reader->settings;
     if (settings->metrics.is_on) {
@@ -17,7 +17,7 @@ static void read_periodic(struct file_reader *reader, const struct place *place,
         read_output(reader, place, node, SIGNAL_METRICS, false, &settings->metrics.output);
 }
 
-void read_metric_readers(struct file_reader *reader, const struct place *place, const struct node *node)
+void read_metric_readers(struct file_reader *reader, const struct node_place *place, const struct node *node)
 {
     if (node_is_null(node))
         return;
@@ -27,11 +27,11 @@ void read_metric_readers(struct file_reader *reader, const struct place *place, 
     }
     unsigned index = 0;
     for (const struct item *item = node->items; item; item = item->next) {
-        struct place at = place_of_index(place, item, index++);
+        struct node_place at = place_of_index(place, item, index++);
         const struct item *choice = read_choice(reader, &at, item->value, "periodic");
         if (!choice)
             continue;
-        struct place periodic = place_of_item(&at, choice);
+        struct node_place periodic = place_of_item(&at, choice);
         if (strcmp(choice->key, "pull") == 0)
             reader_warning(reader, &periodic,
                            "cuspan does not serve metrics on a port: ignoring this reader; use periodic");

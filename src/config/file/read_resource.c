@@ -23,7 +23,7 @@ static const struct attribute_type types[] = {
     {"double_array", RESOURCE_DOUBLE, true},
 };
 
-static const struct attribute_type *find_type(struct file_reader *reader, const struct place *place,
+static const struct attribute_type *find_type(struct file_reader *reader, const struct node_place *place,
                                               const struct node *node)
 {
     if (!node || node_is_null(node))
@@ -111,7 +111,7 @@ static char *join(const struct node *list)
     return joined;
 }
 
-static void keep(struct file_reader *reader, const struct place *place, enum status status)
+static void keep(struct file_reader *reader, const struct node_place *place, enum status status)
 {
     if (status == STATUS_FULL)
         reader_error(reader, place, "more than %d attributes: remove some", RESOURCE_ATTRS_MAX);
@@ -144,7 +144,7 @@ static enum status set_items(struct resource *resource, const char *name, enum r
     return status;
 }
 
-static void set_array(struct file_reader *reader, const struct place *place, const char *name,
+static void set_array(struct file_reader *reader, const struct node_place *place, const char *name,
                       const struct attribute_type *type, const struct node *list)
 {
     if (list->kind != NODE_LIST) {
@@ -154,7 +154,7 @@ static void set_array(struct file_reader *reader, const struct place *place, con
     }
     unsigned index = 0;
     for (const struct item *item = list->items; item; item = item->next) {
-        struct place at = place_of_index(place, item, index++);
+        struct node_place at = place_of_index(place, item, index++);
         union resource_item ignored;
         bool is_good =
             fits(item->value, type->value) && item->value->text[0] &&
@@ -170,7 +170,7 @@ static void set_array(struct file_reader *reader, const struct place *place, con
                                         : set_items(resource, name, type->value, list));
 }
 
-static void set_attribute(struct file_reader *reader, const struct place *place, const char *name,
+static void set_attribute(struct file_reader *reader, const struct node_place *place, const char *name,
                           const struct attribute_type *type, const struct node *value)
 {
     if (node_is_null(value))
@@ -184,7 +184,8 @@ static void set_attribute(struct file_reader *reader, const struct place *place,
         keep(reader, place, set_scalar(&reader->settings->resource, name, type->value, value->text));
 }
 
-static void read_attribute(struct file_reader *reader, const struct place *place, const struct node *node)
+static void read_attribute(struct file_reader *reader, const struct node_place *place,
+                           const struct node *node)
 {
     static const char shape[] = "a mapping with the keys name, value and optionally type";
     if (node->kind != NODE_MAP) {
@@ -195,7 +196,7 @@ static void read_attribute(struct file_reader *reader, const struct place *place
                       *type_item = node_find(node, "type");
     for (const struct item *item = node->items; item; item = item->next) {
         if (item != name && item != value && item != type_item) {
-            struct place at = place_of_item(place, item);
+            struct node_place at = place_of_item(place, item);
             reader_error(reader, &at, "unknown key: expected name, value or type");
             return;
         }
@@ -206,26 +207,27 @@ static void read_attribute(struct file_reader *reader, const struct place *place
         reader_error(reader, place, "%s is missing: expected %s", has_name ? "value" : "name", shape);
         return;
     }
-    struct place type_place = type_item ? place_of_item(place, type_item) : *place;
+    struct node_place type_place = type_item ? place_of_item(place, type_item) : *place;
     const struct attribute_type *type = find_type(reader, &type_place, type_item ? type_item->value : NULL);
-    struct place value_place = place_of_item(place, value);
+    struct node_place value_place = place_of_item(place, value);
     if (type)
         set_attribute(reader, &value_place, name->value->text, type, value->value);
 }
 
-static void read_attributes(struct file_reader *reader, const struct place *place, const struct node *node)
+static void read_attributes(struct file_reader *reader, const struct node_place *place,
+                            const struct node *node)
 {
     if (!reader_takes(reader, place, node, NODE_LIST,
                       "a list like [{name: service.name, value: my-service}]"))
         return;
     unsigned index = 0;
     for (const struct item *item = node->items; item; item = item->next) {
-        struct place at = place_of_index(place, item, index++);
+        struct node_place at = place_of_index(place, item, index++);
         read_attribute(reader, &at, item->value);
     }
 }
 
-static void read_attributes_list(struct file_reader *reader, const struct place *place,
+static void read_attributes_list(struct file_reader *reader, const struct node_place *place,
                                  const struct node *node)
 {
     if (node_is_null(node))
@@ -243,20 +245,20 @@ static void read_attributes_list(struct file_reader *reader, const struct place 
 }
 
 /* The list is read last, because it adds only what `attributes` does not have. */
-void read_resource(struct file_reader *reader, const struct place *place, const struct node *node)
+void read_resource(struct file_reader *reader, const struct node_place *place, const struct node *node)
 {
     if (!reader_takes(reader, place, node, NODE_MAP, "a mapping"))
         return;
     const struct item *list = node_find(node, "attributes_list");
     for (const struct item *item = node->items; item; item = item->next) {
-        struct place at = place_of_item(place, item);
+        struct node_place at = place_of_item(place, item);
         if (strcmp(item->key, "attributes") == 0)
             read_attributes(reader, &at, item->value);
         else if (item != list)
             read_item(reader, place, item);
     }
     if (list) {
-        struct place at = place_of_item(place, list);
+        struct node_place at = place_of_item(place, list);
         read_attributes_list(reader, &at, list->value);
     }
 }

@@ -9,7 +9,8 @@
 #define SAMPLER_PATH   "tracer_provider.sampler"
 #define PROCESSOR_PATH "tracer_provider.processors[]"
 
-static void keep_output(struct file_reader *reader, const struct place *place, struct output_settings *output)
+static void keep_output(struct file_reader *reader, const struct node_place *place,
+                        struct output_settings *output)
 {
     struct settings *settings = reader->settings;
     if (settings->output_count < OUTPUTS_MAX) {
@@ -21,8 +22,8 @@ static void keep_output(struct file_reader *reader, const struct place *place, s
 }
 
 /* A simple processor is a batch processor without delay. */
-static void read_processor(struct file_reader *reader, const struct place *place, const struct node *node,
-                           bool is_simple)
+static void read_processor(struct file_reader *reader, const struct node_place *place,
+                           const struct node *node, bool is_simple)
 {
     struct output_settings output;
     if (!read_output(reader, place, node, SIGNAL_TRACES, is_simple, &output))
@@ -32,7 +33,8 @@ static void read_processor(struct file_reader *reader, const struct place *place
     keep_output(reader, place, &output);
 }
 
-static void read_processors(struct file_reader *reader, const struct place *place, const struct node *node)
+static void read_processors(struct file_reader *reader, const struct node_place *place,
+                            const struct node *node)
 {
     if (node->kind != NODE_LIST || node->count == 0) {
         reader_error(reader, place, "expected a list with at least one processor: - batch: or - simple:");
@@ -40,11 +42,11 @@ static void read_processors(struct file_reader *reader, const struct place *plac
     }
     unsigned index = 0;
     for (const struct item *item = node->items; item; item = item->next) {
-        struct place at = place_of_index(place, item, index++);
+        struct node_place at = place_of_index(place, item, index++);
         const struct item *choice = read_choice(reader, &at, item->value, "batch or simple");
         if (!choice)
             continue;
-        struct place processor = place_of_item(&at, choice);
+        struct node_place processor = place_of_item(&at, choice);
         bool is_simple = strcmp(choice->key, "simple") == 0;
         if (!is_simple && strcmp(choice->key, "batch") != 0) {
             reader_plugin(reader, &at, choice, "cuspan does not have this processor: ignoring it");
@@ -64,14 +66,14 @@ struct sampler {
 static const struct sampler default_sampler = {SAMPLER_ALWAYS_ON, 1.0, true};
 
 /* Samplers nest, but the tables have only the first level. */
-static struct place sampler_place(const struct place *place)
+static struct node_place sampler_place(const struct node_place *place)
 {
-    struct place at = *place;
+    struct node_place at = *place;
     snprintf(at.path, sizeof at.path, "%s", SAMPLER_PATH);
     return at;
 }
 
-static void read_ratio(struct file_reader *reader, const struct place *place, const struct node *node,
+static void read_ratio(struct file_reader *reader, const struct node_place *place, const struct node *node,
                        struct sampler *sampler)
 {
     const struct setting *setting =
@@ -80,7 +82,7 @@ static void read_ratio(struct file_reader *reader, const struct place *place, co
     if (!reader_takes(reader, place, node, NODE_MAP, "a mapping with the key ratio"))
         return;
     for (const struct item *item = node->items; item; item = item->next) {
-        struct place at = place_of_item(place, item);
+        struct node_place at = place_of_item(place, item);
         if (strcmp(item->key, "ratio") != 0) {
             reader_unknown_key(reader, place, item);
             continue;
@@ -93,13 +95,13 @@ static void read_ratio(struct file_reader *reader, const struct place *place, co
     }
 }
 
-static void read_sampler(struct file_reader *reader, const struct place *place, const struct node *node,
+static void read_sampler(struct file_reader *reader, const struct node_place *place, const struct node *node,
                          struct sampler *sampler);
 
 /* Reads remote_parent_sampled and the other cases of a parent. cuspan follows the parent's sampled flag, like
  * a nested parent_based sampler. */
-static void read_parent_case(struct file_reader *reader, const struct place *place, const struct item *item,
-                             const char *effect)
+static void read_parent_case(struct file_reader *reader, const struct node_place *place,
+                             const struct item *item, const char *effect)
 {
     struct sampler found = default_sampler;
     uint32_t errors = reader->report->errors;
@@ -111,14 +113,14 @@ static void read_parent_case(struct file_reader *reader, const struct place *pla
         reader_warning(reader, place, "%s", effect);
 }
 
-static void read_parent_based(struct file_reader *reader, const struct place *place, const struct node *node,
-                              struct sampler *sampler)
+static void read_parent_based(struct file_reader *reader, const struct node_place *place,
+                              const struct node *node, struct sampler *sampler)
 {
     *sampler = default_sampler;
     if (!reader_takes(reader, place, node, NODE_MAP, "a mapping with the key root"))
         return;
     for (const struct item *item = node->items; item; item = item->next) {
-        struct place at = place_of_item(place, item);
+        struct node_place at = place_of_item(place, item);
         const struct schema_key *key = schema_find(at.path);
         if (!key)
             reader_unknown_key(reader, place, item);
@@ -130,19 +132,19 @@ static void read_parent_based(struct file_reader *reader, const struct place *pl
     sampler->is_parent_based = true;
 }
 
-static void read_sampler(struct file_reader *reader, const struct place *where, const struct node *node,
+static void read_sampler(struct file_reader *reader, const struct node_place *where, const struct node *node,
                          struct sampler *sampler)
 {
     static const char unsupported[] =
         "cuspan does not have this sampler: using parent_based with root always_on";
     if (node_is_null(node))
         return;
-    struct place place = sampler_place(where);
+    struct node_place place = sampler_place(where);
     const struct item *choice =
         read_choice(reader, &place, node, "always_on, always_off, trace_id_ratio_based or parent_based");
     if (!choice)
         return;
-    struct place at = place_of_item(&place, choice);
+    struct node_place at = place_of_item(&place, choice);
     const struct schema_key *key = schema_find(at.path);
     sampler->is_parent_based = false;
     if (!key || key->kind == SCHEMA_UNSUPPORTED) {
@@ -162,7 +164,8 @@ static void read_sampler(struct file_reader *reader, const struct place *where, 
     }
 }
 
-static void read_top_sampler(struct file_reader *reader, const struct place *place, const struct node *node)
+static void read_top_sampler(struct file_reader *reader, const struct node_place *place,
+                             const struct node *node)
 {
     struct sampler sampler = default_sampler;
     read_sampler(reader, place, node, &sampler);
@@ -171,21 +174,22 @@ static void read_top_sampler(struct file_reader *reader, const struct place *pla
     reader->settings->sampler_parent_based = sampler.is_parent_based;
 }
 
-static void read_id_generator(struct file_reader *reader, const struct place *place, const struct node *node)
+static void read_id_generator(struct file_reader *reader, const struct node_place *place,
+                              const struct node *node)
 {
     bool is_random = node->kind == NODE_MAP && node->count == 1 && strcmp(node->items->key, "random") == 0;
     if (!is_random && !node_is_null(node))
         reader_warning(reader, place, "not supported: cuspan generates random IDs");
 }
 
-void read_tracer_provider(struct file_reader *reader, const struct place *place, const struct node *node)
+void read_tracer_provider(struct file_reader *reader, const struct node_place *place, const struct node *node)
 {
     if (!reader_takes(reader, place, node, NODE_MAP, "a mapping with the key processors"))
         return;
     if (!node_find(node, "processors"))
         reader_error(reader, place, "processors is missing: expected a list with at least one processor");
     for (const struct item *item = node->items; item; item = item->next) {
-        struct place at = place_of_item(place, item);
+        struct node_place at = place_of_item(place, item);
         if (strcmp(item->key, "processors") == 0)
             read_processors(reader, &at, item->value);
         else if (strcmp(item->key, "sampler") == 0)

@@ -13,7 +13,7 @@
 
 struct view_key {
     const char *path;
-    void (*read)(struct file_reader *reader, const struct place *place, const struct node *node,
+    void (*read)(struct file_reader *reader, const struct node_place *place, const struct node *node,
                  struct view *view, const struct view_key *key);
     size_t offset;    /* in struct view, of the text or the list of patterns to read */
     const char *ours; /* of a key that selects a meter: cuspan's only one */
@@ -24,7 +24,7 @@ static void *field_of(struct view *view, const struct view_key *key)
     return (char *)view + key->offset;
 }
 
-static void read_text(struct file_reader *reader, const struct place *place, const struct node *node,
+static void read_text(struct file_reader *reader, const struct node_place *place, const struct node *node,
                       struct view *view, const struct view_key *key)
 {
     char **text = field_of(view, key);
@@ -40,7 +40,7 @@ static void read_text(struct file_reader *reader, const struct place *place, con
         reader->status = STATUS_NO_MEMORY;
 }
 
-static bool read_integer(struct file_reader *reader, const struct place *place, const struct node *node,
+static bool read_integer(struct file_reader *reader, const struct node_place *place, const struct node *node,
                          int64_t min, int64_t max, int64_t *value)
 {
     if (node_is_null(node))
@@ -52,7 +52,7 @@ static bool read_integer(struct file_reader *reader, const struct place *place, 
     return false;
 }
 
-static void read_instrument_type(struct file_reader *reader, const struct place *place,
+static void read_instrument_type(struct file_reader *reader, const struct node_place *place,
                                  const struct node *node, struct view *view, const struct view_key *key)
 {
     static const struct {
@@ -77,7 +77,7 @@ static void read_instrument_type(struct file_reader *reader, const struct place 
     reader_expected(reader, place, "counter, up_down_counter, gauge or histogram", node);
 }
 
-static void read_meter(struct file_reader *reader, const struct place *place, const struct node *node,
+static void read_meter(struct file_reader *reader, const struct node_place *place, const struct node *node,
                        struct view *view, const struct view_key *key)
 {
     bool is_text = !node_is_null(node) && node_is_text(node);
@@ -95,7 +95,7 @@ static bool is_metric_name(const char *name)
            strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-/") == length;
 }
 
-static void read_name(struct file_reader *reader, const struct place *place, const struct node *node,
+static void read_name(struct file_reader *reader, const struct node_place *place, const struct node *node,
                       struct view *view, const struct view_key *key)
 {
     read_text(reader, place, node, view, key);
@@ -105,16 +105,16 @@ static void read_name(struct file_reader *reader, const struct place *place, con
                      METRIC_NAME_MAX);
 }
 
-static void read_series_max(struct file_reader *reader, const struct place *place, const struct node *node,
-                            struct view *view, const struct view_key *key)
+static void read_series_max(struct file_reader *reader, const struct node_place *place,
+                            const struct node *node, struct view *view, const struct view_key *key)
 {
     int64_t value;
     if (read_integer(reader, place, node, 1, INT32_MAX, &value))
         view->series_max = (uint32_t)value;
 }
 
-static void read_boundaries(struct file_reader *reader, const struct place *place, const struct node *node,
-                            struct view *view, const struct view_key *key)
+static void read_boundaries(struct file_reader *reader, const struct node_place *place,
+                            const struct node *node, struct view *view, const struct view_key *key)
 {
     double bounds[HISTOGRAM_BOUNDS_MAX];
     size_t count = 0;
@@ -131,7 +131,7 @@ static void read_boundaries(struct file_reader *reader, const struct place *plac
                          (value->type == SCALAR_INT || value->type == SCALAR_FLOAT) &&
                          scalar_parse_float(value->text, &bounds[count]);
         if (!is_number) {
-            struct place at = place_of_index(place, item, (unsigned)count);
+            struct node_place at = place_of_index(place, item, (unsigned)count);
             reader_expected(reader, &at, "a number of seconds", value);
             return;
         }
@@ -141,16 +141,16 @@ static void read_boundaries(struct file_reader *reader, const struct place *plac
         reader_error(reader, place, "expected numbers, each above the one before it");
 }
 
-static void read_scale_max(struct file_reader *reader, const struct place *place, const struct node *node,
-                           struct view *view, const struct view_key *key)
+static void read_scale_max(struct file_reader *reader, const struct node_place *place,
+                           const struct node *node, struct view *view, const struct view_key *key)
 {
     int64_t value;
     if (read_integer(reader, place, node, -10, 20, &value) && value < HISTOGRAM_SCALE_MAX)
         view->shape.scale_max = (int8_t)value;
 }
 
-static void read_buckets_max(struct file_reader *reader, const struct place *place, const struct node *node,
-                             struct view *view, const struct view_key *key)
+static void read_buckets_max(struct file_reader *reader, const struct node_place *place,
+                             const struct node *node, struct view *view, const struct view_key *key)
 {
     int64_t value;
     if (!read_integer(reader, place, node, 2, INT32_MAX, &value))
@@ -161,7 +161,7 @@ static void read_buckets_max(struct file_reader *reader, const struct place *pla
     view->shape.buckets_max = (uint16_t)(value < HISTOGRAM_BUCKETS_MAX ? value : HISTOGRAM_BUCKETS_MAX);
 }
 
-static void read_min_max(struct file_reader *reader, const struct place *place, const struct node *node,
+static void read_min_max(struct file_reader *reader, const struct node_place *place, const struct node *node,
                          struct view *view, const struct view_key *key)
 {
     if (node_is_null(node))
@@ -171,11 +171,11 @@ static void read_min_max(struct file_reader *reader, const struct place *place, 
         reader_expected(reader, place, "true or false", node);
 }
 
-static void read_keys(struct file_reader *reader, const struct place *place, const struct node *node,
+static void read_keys(struct file_reader *reader, const struct node_place *place, const struct node *node,
                       struct view *view, const struct view_key *key);
 
-static void read_aggregation(struct file_reader *reader, const struct place *place, const struct node *node,
-                             struct view *view, const struct view_key *key)
+static void read_aggregation(struct file_reader *reader, const struct node_place *place,
+                             const struct node *node, struct view *view, const struct view_key *key)
 {
     static const struct {
         const char *word;
@@ -193,7 +193,7 @@ static void read_aggregation(struct file_reader *reader, const struct place *pla
     for (size_t i = 0; choice && i < sizeof aggregations / sizeof *aggregations; i++) {
         if (strcmp(choice->key, aggregations[i].word) != 0)
             continue;
-        struct place at = place_of_item(place, choice);
+        struct node_place at = place_of_item(place, choice);
         view->aggregation = aggregations[i].aggregation;
         if (!aggregations[i].shape) {
             read_nothing(reader, &at, choice->value);
@@ -207,8 +207,8 @@ static void read_aggregation(struct file_reader *reader, const struct place *pla
         reader_unknown_key(reader, place, choice);
 }
 
-static void read_keys_filter(struct file_reader *reader, const struct place *place, const struct node *node,
-                             struct view *view, const struct view_key *key)
+static void read_keys_filter(struct file_reader *reader, const struct node_place *place,
+                             const struct node *node, struct view *view, const struct view_key *key)
 {
     if (node_is_null(node))
         return;
@@ -260,13 +260,13 @@ static const struct view_key *find_key(const char *path)
     return NULL;
 }
 
-static void read_keys(struct file_reader *reader, const struct place *place, const struct node *node,
+static void read_keys(struct file_reader *reader, const struct node_place *place, const struct node *node,
                       struct view *view, const struct view_key *parent)
 {
     if (!reader_takes(reader, place, node, NODE_MAP, "a mapping"))
         return;
     for (const struct item *item = node->items; item; item = item->next) {
-        struct place at = place_of_item(place, item);
+        struct node_place at = place_of_item(place, item);
         const struct view_key *key = find_key(at.path);
         if (key)
             key->read(reader, &at, item->value, view, key);
@@ -277,7 +277,7 @@ static void read_keys(struct file_reader *reader, const struct place *place, con
 
 /* An aggregation that does not fit is an error for a metric of cuspan selected by its name. A wider selector
  * may be written for other programs: as OpenTelemetry's specification says, the view is not applied. */
-static void say_obstacle(struct file_reader *reader, const struct place *place, const struct view *view,
+static void say_obstacle(struct file_reader *reader, const struct node_place *place, const struct view *view,
                          enum metric metric)
 {
     const char *name = metric_table[metric].name, *obstacle = view_obstacle(view, metric);
@@ -292,7 +292,7 @@ static void say_obstacle(struct file_reader *reader, const struct place *place, 
 }
 
 /* `streams`: how many each metric has so far. */
-static void check_view(struct file_reader *reader, const struct place *place, const struct view *view,
+static void check_view(struct file_reader *reader, const struct node_place *place, const struct view *view,
                        uint8_t streams[METRIC_COUNT])
 {
     unsigned selected = 0;
@@ -322,7 +322,7 @@ static void check_view(struct file_reader *reader, const struct place *place, co
                      view->name);
 }
 
-static void read_view(struct file_reader *reader, const struct place *place, const struct node *node,
+static void read_view(struct file_reader *reader, const struct node_place *place, const struct node *node,
                       uint8_t streams[METRIC_COUNT])
 {
     struct settings *settings = reader->settings;
@@ -336,7 +336,7 @@ static void read_view(struct file_reader *reader, const struct place *place, con
         check_view(reader, place, view, streams);
 }
 
-void read_views(struct file_reader *reader, const struct place *place, const struct node *node)
+void read_views(struct file_reader *reader, const struct node_place *place, const struct node *node)
 {
     uint8_t streams[METRIC_COUNT] = {0};
     if (node_is_null(node))
@@ -352,7 +352,7 @@ void read_views(struct file_reader *reader, const struct place *place, const str
     }
     unsigned index = 0;
     for (const struct item *item = node->items; item; item = item->next) {
-        struct place at = place_of_index(place, item, index++);
+        struct node_place at = place_of_index(place, item, index++);
         read_view(reader, &at, item->value, streams);
     }
 }

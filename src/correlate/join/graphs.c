@@ -7,10 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CBID_NODE_CREATED 13 /* CUPTI's resource callback IDs */
-#define CBID_EXEC_CREATED 18
-#define CBID_NODE_CLONED  20
-
 #define EXECS          4096 /* executable graphs, in sets of WAYS */
 #define WAYS           4
 #define LAUNCHES       4096 /* the GPU's queue holds about 1024 launches */
@@ -253,14 +249,14 @@ static void note_cloned(struct graphs *graphs, const struct resource_record *res
 bool graphs_note(struct graphs *graphs, uint64_t tid, const struct resource_record *resource)
 {
     switch (resource->head.cbid) {
-    case CBID_EXEC_CREATED:
+    case RESOURCE_EXEC_CREATED:
         note_exec(graphs, resource);
         return true;
-    case CBID_NODE_CREATED:
+    case RESOURCE_NODE_CREATED:
         if (graphs->table)
             note_created(graphs, tid, resource);
         return true;
-    case CBID_NODE_CLONED:
+    case RESOURCE_NODE_CLONED:
         if (graphs->table)
             note_cloned(graphs, resource);
         return true;

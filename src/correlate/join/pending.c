@@ -48,7 +48,7 @@ static struct pending_call *set_of(const struct pending_table *table, uint32_t c
     return &table->calls[(size_t)(correlation_id / WAYS & table->set_mask) * WAYS];
 }
 
-void pending_foresee(const struct pending_table *table, uint32_t correlation_id)
+void pending_prefetch(const struct pending_table *table, uint32_t correlation_id)
 {
     __builtin_prefetch(set_of(table, correlation_id) + correlation_id % WAYS, 1);
 }

@@ -44,7 +44,7 @@ enum status pending_create(uint32_t calls_max, struct pending_table **table) MUS
 void pending_destroy(struct pending_table *table);
 
 /* Prefetches the call's slot for pending_insert(). */
-void pending_foresee(const struct pending_table *table, uint32_t correlation_id);
+void pending_prefetch(const struct pending_table *table, uint32_t correlation_id);
 
 /* Returns the call's entry. The caller fills all but ID and flags at once. NULL: the call expects no
  * record (PENDING_EXPECTED), and all slots of its set are waiting. */

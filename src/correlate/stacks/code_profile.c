@@ -27,7 +27,7 @@ struct table {
     uint8_t *entries; /* zero: entry 0 */
 };
 
-struct place {
+struct sample_place {
     uint64_t stack; /* its number; 0: none */
     struct profile_link link;
     bool has_link;
@@ -39,7 +39,7 @@ struct place {
 struct half {
     uint32_t version, count;
     uint16_t slots[2 * PLACES_MAX]; /* index + 1; 0: free */
-    struct place places[PLACES_MAX];
+    struct sample_place places[PLACES_MAX];
 };
 
 struct kept_name {
@@ -178,7 +178,7 @@ void code_profile_destroy(struct code_profile *profile)
 
 /* Places. */
 
-static bool is_same(const struct place *place, uint64_t stack, const struct profile_link *link)
+static bool is_same(const struct sample_place *place, uint64_t stack, const struct profile_link *link)
 {
     return place->stack == stack && place->has_link == (link != NULL) &&
            (!link || memcmp(&place->link, link, sizeof *link) == 0);
@@ -238,7 +238,7 @@ static uint32_t intern_stack(struct code_profile *p, const struct code_stack *st
 }
 
 /* Finds the place's stack and link in the tables of this interval. */
-static void settle(struct code_profile *p, struct place *place, const struct code_stack *stack)
+static void settle(struct code_profile *p, struct sample_place *place, const struct code_stack *stack)
 {
     place->interval = p->interval;
     place->node = stack ? intern_stack(p, stack) : 0;
@@ -262,7 +262,7 @@ uint32_t code_profile_place(struct code_profile *p, const struct code_stack *sta
         if (*slot && !is_same(&half->places[*slot - 1], number, link))
             continue;
         if (!*slot) {
-            half->places[half->count] = (struct place){.stack = number, .has_link = link != NULL};
+            half->places[half->count] = (struct sample_place){.stack = number, .has_link = link != NULL};
             if (link)
                 half->places[half->count].link = *link;
             *slot = (uint16_t)++half->count;
@@ -274,7 +274,7 @@ uint32_t code_profile_place(struct code_profile *p, const struct code_stack *sta
 }
 
 /* NULL: it has been forgotten. */
-static struct place *find_place(struct code_profile *p, uint32_t number)
+static struct sample_place *find_place(struct code_profile *p, uint32_t number)
 {
     uint32_t version = number >> INDEX_BITS, index = (number & INDEX_MASK) - 1;
     struct half *half = &p->halves[version & 1];
@@ -284,7 +284,7 @@ static struct place *find_place(struct code_profile *p, uint32_t number)
 
 uint32_t code_profile_place_with(struct code_profile *p, uint32_t number, const struct code_stack *stack)
 {
-    const struct place *place = number ? find_place(p, number) : NULL;
+    const struct sample_place *place = number ? find_place(p, number) : NULL;
     struct profile_link link = {0};
     if (place)
         link = place->link;
@@ -324,7 +324,7 @@ static uint32_t intern_sample(struct code_profile *p, uint32_t caller, uint32_t 
 void code_profile_add(struct code_profile *p, uint32_t place_number, enum profile_kind kind,
                       struct profile_string name, uint64_t number, uint64_t ns)
 {
-    struct place *place = place_number ? find_place(p, place_number) : NULL;
+    struct sample_place *place = place_number ? find_place(p, place_number) : NULL;
     bool is_unplaced = place_number && !place;
     if (place && place->interval != p->interval)
         settle(p, place, place->stack && p->stacks ? code_stacks_find(p->stacks, place->stack) : NULL);

@@ -602,7 +602,7 @@ static void place_activities(struct timeline *timeline, const struct links *link
         shuffle_activities(timeline, shuffle);
 }
 
-struct place {
+struct item_order {
     uint64_t order_ns;
     size_t source; /* thread index; from thread_count on, activity records */
     size_t number;
@@ -610,7 +610,7 @@ struct place {
 
 static int compare_places(const void *a, const void *b)
 {
-    const struct place *one = a, *other = b;
+    const struct item_order *one = a, *other = b;
     if (one->order_ns != other->order_ns)
         return one->order_ns < other->order_ns ? -1 : 1;
     if (one->source != other->source)
@@ -633,15 +633,15 @@ static bool number_everything(struct timeline *timeline)
     size_t count = timeline->activity_count, at = 0;
     for (size_t t = 0; t < timeline->thread_count; t++)
         count += timeline->threads[t].item_count;
-    struct place *places = malloc((count + 1) * sizeof *places);
+    struct item_order *places = malloc((count + 1) * sizeof *places);
     if (!places)
         return false;
     for (size_t t = 0; t < timeline->thread_count; t++) {
         for (size_t i = 0; i < timeline->threads[t].item_count; i++)
-            places[at++] = (struct place){timeline->threads[t].items[i].order_ns, t, i};
+            places[at++] = (struct item_order){timeline->threads[t].items[i].order_ns, t, i};
     }
     for (size_t i = 0; i < timeline->activity_count; i++)
-        places[at++] = (struct place){timeline->activities[i].order_ns, timeline->thread_count, i};
+        places[at++] = (struct item_order){timeline->activities[i].order_ns, timeline->thread_count, i};
     qsort(places, count, sizeof *places, compare_places);
     for (size_t i = 0; i < count; i++) {
         if (places[i].source < timeline->thread_count)

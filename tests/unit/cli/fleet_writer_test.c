@@ -96,7 +96,7 @@ static enum status take(void *context, const struct span_record *record, struct 
     }
     const struct trace_attr *attrs = (const void *)(record + 1);
     for (uint32_t i = 0; i < record->span_attrs; i++)
-        order->named += attrs[i].type & RECORD_DETAIL && attrs[i].key == DETAIL_NAME;
+        order->named += attrs[i].type & RECORD_FIELD && attrs[i].key == SPAN_FIELD_NAME;
     order->resource = record->resource;
     order->start = record->start_ns;
     return order->writer ? fleet_writer_add(order->writer, record, err) : STATUS_OK;

@@ -55,8 +55,8 @@ static void learn_process(struct places *places, const struct stat *stat,
 {
     places->list = xgrow(places->list, &places->list_capacity, (size_t)process + 1, sizeof *places->list);
     for (; places->list_count <= process; places->list_count++)
-        places->list[places->list_count] = (struct place){0};
-    struct place *place = &places->list[process];
+        places->list[places->list_count] = (struct process_facts){0};
+    struct process_facts *place = &places->list[process];
     learn_text(stat, &place->rank, resource, SEMCONV_CUDA_PROCESS_RANK);
     learn_text(stat, &place->host, resource, SEMCONV_HOST_NAME);
     learn_text(stat, &place->service, resource, SEMCONV_SERVICE_NAME);
@@ -122,7 +122,7 @@ static const char *known_service(const char *service)
 }
 
 /* `with_pid`: rather than the rank alone. The caller frees it. */
-static char *make_name(const struct place *place, bool with_pid)
+static char *make_name(const struct process_facts *place, bool with_pid)
 {
     const char *host = place->host ? place->host : "", *service = known_service(place->service);
     if (!place->rank && !place->pid)
@@ -146,7 +146,7 @@ static char *make_name(const struct place *place, bool with_pid)
 
 static void name_process(struct places *places, uint32_t process)
 {
-    struct place *place = &places->list[process];
+    struct process_facts *place = &places->list[process];
     char *name = make_name(place, false);
     uint64_t key = hash_text(HASH_START, name);
     uint32_t first = int_map_get(&places->names, key);

@@ -14,7 +14,7 @@ struct places {
     struct int_map processes; /* hash of the instance ID or the process ID → number */
     struct int_map devices;   /* process and context → resource of the GPU */
     size_t lane_count;
-    struct place {
+    struct process_facts {
         const char *rank, *host, *service; /* of any of its resources; NULL: unknown */
         const char *pid;
         const char *name; /* see places_name() */

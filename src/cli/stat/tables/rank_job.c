@@ -12,7 +12,7 @@ static uint32_t rank_of(struct rank_job *job, const struct stat *stat, const str
     uint32_t process = places_process(stat->places, span), rank = int_map_get(&job->rank_of, process);
     if (rank != MAP_NONE)
         return rank;
-    const struct place *place = &stat->places->list[process];
+    const struct process_facts *place = &stat->places->list[process];
     rank =
         ranks_add(job->ranks, place->rank ? (uint32_t)strtoul(place->rank, NULL, 10) : 0, place->host, NULL);
     if (rank == RANKS_NONE)

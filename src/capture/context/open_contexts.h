@@ -1,7 +1,7 @@
-/* The stacks of one thread: its attached contexts and open ranges. Private to context.c, which implements
+/* The contexts of one thread: its attached contexts and open ranges. Private to context.c, which implements
  * this, and range.c. Only the thread itself accesses them. */
-#ifndef CUSPAN_CAPTURE_CONTEXT_STACKS_H
-#define CUSPAN_CAPTURE_CONTEXT_STACKS_H
+#ifndef CUSPAN_CAPTURE_CONTEXT_OPEN_CONTEXTS_H
+#define CUSPAN_CAPTURE_CONTEXT_OPEN_CONTEXTS_H
 
 #include "capture/context/publish.h"
 #include "capture/threads/thread_context.h"
@@ -32,7 +32,7 @@ struct lost_end {
     uint16_t attrs_dropped;
 };
 
-struct stacks {
+struct open_contexts {
     struct thread_context shared; /* shared with callbacks; must be first */
     uint64_t next_id;
     uint64_t next_token;
@@ -45,27 +45,27 @@ struct stacks {
     struct published published;
 };
 
-/* The calling thread's stacks. NULL: it has none yet; or, if needed, out of memory. */
-struct stacks *stacks_there(void);
-struct stacks *stacks_needed(void);
+/* The calling thread's contexts. NULL: it has none yet; or, if needed, out of memory. */
+struct open_contexts *open_contexts_there(void);
+struct open_contexts *open_contexts_needed(void);
 /* Makes room for one more entry. False: RANGE_DEPTH_MAX is reached, or out of memory. */
-bool stacks_grow(void **entries, uint32_t count, uint32_t *max, size_t size);
+bool open_contexts_grow(void **entries, uint32_t count, uint32_t *max, size_t size);
 
 /* Shows external readers the active span of the thread's request. Outside a request there is nothing to show:
  * the session's trace can end without the thread's involvement. */
-void stacks_publish(struct stacks *stacks);
+void open_contexts_publish(struct open_contexts *contexts);
 
 /* The thread's context: from cuspan.h, else from its SDK, else none. */
-struct trace_id_pair stacks_context(const struct thread_context *context, uint8_t *flags);
+struct trace_id_pair open_contexts_current(const struct thread_context *context, uint8_t *flags);
 
 /* The calling thread's slot. NULL if nothing is captured now. `even_asleep` is for records that create no
  * span, which are also captured while asleep. */
-struct host_thread *stacks_capturing_thread(bool even_asleep);
+struct host_thread *open_contexts_capturing_thread(bool even_asleep);
 
 /* Writes what must precede the thread's next record. False: the ring is full. */
-bool stacks_settle(struct host_thread *thread);
+bool open_contexts_settle(struct host_thread *thread);
 
 /* Keeps an end that could not be written now, so that later work gets the right parent. */
-void stacks_keep_end(struct stacks *stacks, const struct lost_end *end);
+void open_contexts_keep_end(struct open_contexts *contexts, const struct lost_end *end);
 
 #endif
