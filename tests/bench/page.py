@@ -10,13 +10,14 @@ fleet.json (run.sh fleet) and anywhere.json (run.sh anywhere). A budget takes it
 
 anywhere.json must have "machine", "commit", "date" and "command" as in gpu.json; "budgets": {row: [check]} with the rows
 of BUDGETS below that have no check of their own, where a check is {"name", "value", "limit", "unit"} and, if there is a
-spread, "low" and "high"; "tables": [{"title", "text", "columns": [...], "rows": [[...]]}], shown unchanged.
+spread, "low" and "high"; "tables": [{"title", "text", "columns": [...], "rows": [[...]]}]. The page shows them, except UNSHOWN, and those of GROWTH as one.
 
 The page names missing results.
 """
 
 import difflib
 import json
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,19 +29,26 @@ import plot  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 BENCH, DOCS = ROOT / "tests/bench", ROOT / "docs"
-# Title, file in tests/bench/results, part of the plots' names. A budget's figure is that of the first that has it.
-GPU_RUNS = [("A PyTorch step, many rounds", "gpu-torch.json", "many-"),
-            ("A service with 1 % of its requests sampled", "gpu-sampled.json", "sampled-"), ("The default settings", "gpu.json", ""),
-            ("Starting and ending", "gpu-start.json", "start-"), ("Asleep", "gpu-asleep.json", "asleep-"),
-            ("Every level", "gpu-levels.json", "levels-"), ("Beside other profilers", "gpu-profilers.json", "profilers-"),
-            ("Beside PyTorch's profiler", "gpu-beside.json", "beside-"),
-            ("Metrics, and cuspan stat", "gpu-numbers.json", "numbers-"),
-            ("A buffer for each thread", "gpu-buffers.json", "buffers-")]
+# Title, file in tests/bench/results, part of the plots' names, the configurations that the page shows (None: all), and whether it
+# has plots. A budget's figure is that of the first run that has it. The page shows one-percent only of the run that measured
+# today's sleep: GPU records stay enabled.
+LEVELS = {"none", "summary", "default", "graph-nodes", "full", "floor-default"}
+BUDGETS_ONLY = {"no configuration"}
+GPU_RUNS = [("A PyTorch step, many rounds", "gpu-torch.json", "many-", None, False),
+            ("A service with 1 % of its requests sampled", "gpu-sampled.json", "sampled-", None, False),
+            ("The default settings", "gpu.json", "", {"none", "default", "floor-default", "kineto"}, False),
+            ("Starting and ending", "gpu-start.json", "start-", BUDGETS_ONLY, False), ("Asleep", "gpu-asleep.json", "asleep-", BUDGETS_ONLY, False),
+            ("Every level", "gpu-levels.json", "levels-", LEVELS, True),
+            ("Beside other profilers", "gpu-profilers.json", "profilers-", None, False),
+            ("Beside PyTorch's profiler", "gpu-beside.json", "beside-", BUDGETS_ONLY, False),
+            ("Metrics, and cuspan stat", "gpu-numbers.json", "numbers-", None, False),
+            ("A buffer for each thread", "gpu-buffers.json", "buffers-", None, False)]
 # Title, files, end of the plot's name: runs of tests/bench/run.sh models. Rounds of several files of one model are added.
 MODEL_RUNS = [("Training", ["gpt2", "gpt2-2", "gpt2-3", "ddp", "ddp-2", "ddp-3", "ddp-4", "ddp-5", "resnet-train", "resnet-train-2"], "training"),
               ("Inference, and JAX", ["resnet-infer", "decode", "decode-graph", "decode-graph-2", "jax"], "inference"),
               ("One step in 64, with CUPTI's records enabled in sleep", ["one-in-64"], "one-in-64")]
 CODE_RUN = ("Lines of code", ["code-infer", "code-train"], "code")
+UNSHOWN_MODELS = "default-no-plugin", "default-batch", "default-idle"  # they made no difference
 MODEL_ROUNDS = 8  # a cell with fewer tells their number
 OURS = "cuspan"  # as rivals/measure.py names it
 GPU, ANYWHERE, MODELS = "tests/bench/run.sh gpu", "tests/bench/run.sh anywhere", "tests/bench/run.sh models"
@@ -54,11 +62,10 @@ CONFIGS = ["none", "asleep", "one-percent", "one-step-in-64", "summary", "defaul
 OVER_TRACING = ["metrics", "stat"]  # what these add to "default" is what they cost
 # Figure, its name on the page.
 FIGURES = {
-    "calls": {"launch.median": "launch", "get-device.median": "cudaGetDevice", "stream-query.median": "cudaStreamQuery",
-              "copy-4k.median": "copy of 4 KiB", "launch-4-threads.median": "launch, 4 threads",
-              "launch-16-threads.median": "launch, 16 threads"},
+    "calls": {"launch.median": "launch", "launch-16-threads.median": "launch, 16 threads", "copy-4k.median": "copy of 4 KiB",
+              "get-device.median": "cudaGetDevice"},
     "graphs": {"graph-launch.median": "cudaGraphLaunch", "graph-node.median": "per node, to the end of the graph"},
-    "service": {"requests": "requests/s (more is better)", "request-time": "time per request", "request-p50": "p50", "request-p99": "p99"},
+    "service": {"request-time": "time per request", "request-p99": "p99"},
     "torch": {"torch-step.median": "a step"},
     "steps": {"step.median": "a step", "resident": "peak resident memory"},
     "start": {"start.median": "from process start to the end of the first launch", "exit.median": "from the end of main to process exit"},
@@ -215,6 +222,10 @@ def budgets_table(gpus, anywhere):
 
 # --- the GPU ---
 
+def interval(ratio, digits=3):
+    return f"{ratio.median:.{digits}f} × ({ratio.low:.{digits}f}–{ratio.high:.{digits}f})"
+
+
 def number(value):
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
 
@@ -224,8 +235,9 @@ def unit_of(gpu, figure):
     return "µs" if unit == "us" else unit  # the programs print ASCII
 
 
-def configs_of(runs, app):
+def configs_of(runs, app, shown=None):
     have = {run["config"] for run in runs if run["app"] == app and run["series"] == "rounds"}
+    have &= shown or have
     return [config for config in CONFIGS if config in have]
 
 
@@ -234,14 +246,14 @@ def figure_cell(runs, app, config, figure, unit):
     if not value:
         return ""
     ratio = paired.ratio(runs, app, config, "none", figure) if config != "none" else None
-    compared = f", {ratio.median:.2f} × ({ratio.low:.2f} to {ratio.high:.2f})" if ratio else ""
+    compared = f", {interval(ratio, 2)}" if ratio else ""
     return f"{number(value.median)} {unit}{compared}"
 
 
 def app_table(gpu, app):
     runs, figures = gpu["runs"], FIGURES[app]
     lines = ["| | " + " | ".join(figures.values()) + " |", "|---" * (len(figures) + 1) + "|"]
-    for config in configs_of(runs, app):
+    for config in configs_of(runs, app, gpu.get("shown")):
         cells = [figure_cell(runs, app, config, figure, unit_of(gpu, figure)) for figure in figures]
         lines.append(f"| {config} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -251,13 +263,13 @@ def floor_table(gpu, app):
     """cuspan's own part: compared with CUPTI with the same callbacks, kinds and fields enabled, and empty handlers."""
     runs, figures = gpu["runs"], FIGURES[app]
     lines = ["| cuspan compared to its floor | " + " | ".join(figures.values()) + " |", "|---" * (len(figures) + 1) + "|"]
-    for config, floor in FLOORS.items():
+    have = configs_of(runs, app, gpu.get("shown"))
+    for config, floor in ((config, floor) for config, floor in FLOORS.items() if {config, floor} <= {*have}):
         cells = []
         for figure in figures:
             ratio = paired.ratio(runs, app, config, floor, figure)
             more = paired.difference(runs, app, config, floor, figure)
-            cells.append(f"{more.median:+,.1f} {unit_of(gpu, figure)}, {ratio.median:.3f} × "
-                         f"({ratio.low:.3f} to {ratio.high:.3f})" if ratio else "")
+            cells.append(f"{more.median:+,.1f} {unit_of(gpu, figure)}, {interval(ratio)}" if ratio else "")
         if any(cells):
             lines.append(f"| {config} | " + " | ".join(cells) + " |")
     return "\n".join(lines) if len(lines) > 2 else ""
@@ -270,8 +282,7 @@ def over_tracing_table(gpu, app):
     for config in OVER_TRACING:
         ratios = [paired.ratio(runs, app, config, "default", figure) for figure in figures]
         if any(ratios):
-            lines.append(f"| {config} | " + " | ".join(f"{r.median:.3f} × ({r.low:.3f} to {r.high:.3f})" if r else "" for r in ratios)
-                         + " |")
+            lines.append(f"| {config} | " + " | ".join(interval(r) if r else "" for r in ratios) + " |")
     return "\n".join(lines) if len(lines) > 2 else ""
 
 
@@ -282,14 +293,14 @@ def late_table(gpu):
         for app, (figure, name) in LATE.items() if config != "none" else ():
             ratio = paired.ratio(gpu["runs"], app, config, "none", figure)
             if ratio:
-                lines.append(f"| {config} | {name} | {len(ratio.values)} | {ratio.median:.3f} × ({ratio.low:.3f} to {ratio.high:.3f}) |")
+                lines.append(f"| {config} | {name} | {len(ratio.values)} | {interval(ratio)} |")
     return "\n".join(lines) + "\n" if len(lines) > 2 else ""
 
 
 def asleep_share(gpu):
     """How long the agent slept in the service's runs with 1 % sampled: that share limits what sleep can save."""
     shares = [run["agent"].get("asleep_ns", 0) / 1e9 / run["seconds"] for run in gpu["runs"]
-              if run["config"] == "one-percent" and run.get("agent")]
+              if run["config"] == "one-percent" and run["config"] in (gpu.get("shown") or CONFIGS) and run.get("agent")]
     return (f"With 1 % sampled the agent slept for {100 * paired.Estimate(shares).median:.0f} % of the run's time.\n"
             if shares else "")
 
@@ -298,8 +309,8 @@ def losses(gpu):
     lost = {}
     for run in gpu["runs"]:
         agent = run.get("agent") or {}
-        if run["config"] == "summary":
-            continue  # it has almost no spans to compare with
+        if run["config"] == "summary" or gpu.get("shown") and run["config"] not in gpu["shown"]:
+            continue  # summary has almost no spans to compare with
         count, spans = sum((agent.get("losses") or {}).values()), agent.get("spans") or 0
         if count:
             key = (run["app"], run["config"])
@@ -308,33 +319,46 @@ def losses(gpu):
     return f"Lost spans, as counted by the agent: {', '.join(said)}.\n" if said else ""
 
 
-def machine_line(results):
+def machine_name(results):
     machine = results["machine"]
     parts = [machine.get("gpu"), f"driver {machine['driver']}" if "driver" in machine else None,
              f"CUPTI {machine['cupti']}" if "cupti" in machine else None,
              f"PyTorch {machine['torch']}" if machine.get("torch", "unknown") != "unknown" else None,
              machine.get("cpu"), f"{machine['cores']} cores" if "cores" in machine else None]
-    return (f"{', '.join(str(part) for part in parts if part)}; commit {results['commit']}, {results['date']}; "
-            f"`{results['command']}`")
+    return ", ".join(str(part) for part in parts if part)
+
+
+def machine_line(results, last=None):
+    """`last`: the results whose machine the page named last."""
+    named = "The same kind of machine" if last and machine_name(last) == machine_name(results) else machine_name(results)
+    command = re.sub(r" --commit \S+| \S+\.json", "", results["command"])  # they change no figure
+    return f"{named}; commit {results['commit']}, {results['date']}; `{command}`"
 
 
 def gpu_sections(gpus):
     if not gpus:
         return f"There is no result of `{GPU}` in `tests/bench/results` yet.\n"
-    return "\n".join(gpu_section(gpu) for gpu in gpus)
+    with_tables = [gpu for gpu in gpus if gpu.get("shown") != BUDGETS_ONLY]
+    sections = [gpu_section(gpu, last) for gpu, last in zip(with_tables, [None, *with_tables])]
+    others = [f"- {gpu['title']}: {machine_line(gpu, gpus[0])}{rounds_of(gpu)}." for gpu in gpus if gpu not in with_tables]
+    return "\n".join(sections + (["### Runs for budgets only\n", *others] if others else []))
 
 
-def gpu_section(gpu):
-    rounds = f"; {gpu['rounds']} complete round{'s' if gpu['rounds'] > 1 else ''}" if gpu["rounds"] else ""
-    lines = [f"### {gpu['title']}\n", f"{machine_line(gpu)}{rounds}.\n"]
+def rounds_of(gpu):
+    return f"; {gpu['rounds']} complete round{'s' if gpu['rounds'] > 1 else ''}" if gpu["rounds"] else ""
+
+
+def gpu_section(gpu, last=None):
+    lines = [f"### {gpu['title']}\n", f"{machine_line(gpu, last)}{rounds_of(gpu)}.\n"]
     if gpu["problems"]:
         lines.append("Problems in this run: " + "; ".join(gpu["problems"]) + ".\n")
     for app, title in TITLES.items():
         if not configs_of(gpu["runs"], app):
             continue
-        lines += [f"#### {title}\n",
-                  f"![{title}: each configuration as a multiple of no tracer](images/performance-{gpu['prefix']}{app}.svg)\n",
-                  app_table(gpu, app) + "\n"]
+        lines.append(f"#### {title}\n")
+        if gpu.get("has_plots", True):
+            lines.append(f"![{title}: each configuration as a multiple of no tracer](images/performance-{gpu['prefix']}{app}.svg)\n")
+        lines.append(app_table(gpu, app) + "\n")
         floors = floor_table(gpu, app)
         if floors:
             lines.append(floors + "\n")
@@ -357,7 +381,7 @@ def model_ratios(runs, model, config, reference):
 
 def model_cell(ratio, rounds):
     few = f", {len(ratio.values)} rounds" if ratio and len(ratio.values) < rounds else ""
-    return f"{ratio.median:.3f} × ({ratio.low:.3f} to {ratio.high:.3f}){few}" if ratio else ""
+    return f"{interval(ratio)}{few}" if ratio else ""
 
 
 def models_of(gpu):
@@ -366,31 +390,36 @@ def models_of(gpu):
 
 def models_section(gpus):
     lines = []
-    for gpu in gpus:
+    for gpu, last in zip(gpus, [None, *gpus]):
         runs, models = gpu["runs"], models_of(gpu)
         times = [paired.value(runs, model, "none", f"{model}.median") for model in models]
-        lines += [f"### {gpu['title']}\n", f"{machine_line(gpu)}, with the options that the files "
-                  f"[models-*.json](../tests/bench/results) have.\n",
-                  f"![{gpu['title']}: each configuration as a multiple of no tracer](images/performance-models-{gpu['prefix']}.svg)\n",
+        lines += [f"### {gpu['title']}\n", f"{machine_line(gpu, last)}.\n",
+                  f"![{gpu['title']}: each configuration as a multiple of no tracer](images/performance-models-{gpu['prefix']}.svg)\n"
+                  if has_model_plot(gpu) else "",
                   "| | " + " | ".join(models) + " |", "|---" * (len(models) + 1) + "|",
                   "| none, a step | " + " | ".join(f"{time.median / 1000:.2f} ms, {len(time.values)} rounds" for time in times) + " |"]
-        compared = [(config, "none") for config in CONFIGS if config != "none"] + [pair for pair in FLOORS.items()]
+        compared = [(config, "none") for config in CONFIGS if config not in ("none", *UNSHOWN_MODELS)] + [pair for pair in FLOORS.items()]
         for config, reference in compared:
             ratios = [model_ratios(runs, model, config, reference) for model in models]
             if any(ratios):
                 name = config if reference == "none" else f"{config} ÷ {reference}"
                 lines.append(f"| {name} | " + " | ".join(model_cell(ratio, MODEL_ROUNDS) for ratio in ratios) + " |")
         lines.append("")
-    return "\n".join(lines) if lines else f"There is no result of `{MODELS}` in `tests/bench/results` yet.\n"
+    return "\n".join(lines).replace("\n\n\n", "\n\n") if lines else f"There is no result of `{MODELS}` in `tests/bench/results` yet.\n"
+
+
+def has_model_plot(gpu):
+    return len({run["config"] for run in gpu["runs"]}) > 2  # more than none and another one
 
 
 def model_plots(gpus):
     """{file name: SVG}"""
     made = {}
-    for gpu in gpus:
+    for gpu in filter(has_model_plot, gpus):
         panels = []
         for model in models_of(gpu):
-            rows = [(config, model_ratios(gpu["runs"], model, config, "none")) for config in CONFIGS if config != "none"]
+            rows = [(config, model_ratios(gpu["runs"], model, config, "none")) for config in CONFIGS
+                    if config not in ("none", *UNSHOWN_MODELS)]
             panels.append((model, [(config, ratio) for config, ratio in rows if ratio]))
         made[f"images/performance-models-{gpu['prefix']}.svg"] = plot.ratios(
             f"{gpu['title']}: a step as a multiple of no tracer", [panel for panel in panels if panel[1]])
@@ -460,7 +489,7 @@ def callbacks_section(gpus):
     lines = ["| | callback | count | p50 | p99 | p99.9 | maximum | above 50 µs | of these: thread preempted, first access to a page |",
              "|---" * 9 + "|"]
     names = {"service": "the service", "steps": "steps of 200 launches", "threads16": "16 threads launching"}
-    for app, found in gpu["callbacks"].items():
+    for app, found in [*gpu["callbacks"].items()][:1]:  # the others have the same
         for kind, k in found["kinds"].items():
             lines.append(f"| {names.get(app, app)} | {kind} | {k['count']:,} | {k['p50_ns']:,.0f} ns | {k['p99_ns']:,.0f} ns | "
                          f"{k['p999_ns']:,.0f} ns | {k['max_ns'] / 1e3:,.1f} µs | {k['over_50us']} | "
@@ -473,14 +502,33 @@ def callbacks_section(gpus):
 
 # --- anywhere ---
 
+GROWTH = "Growth: "  # titles in anywhere.json
+UNSHOWN = {"By stage", "Memory by load", "Instructions"}  # budgets have what matters of them
+
+
+def growth_table(tables):
+    """One table of several: the first four columns, with medians only."""
+    lines = ["| growth of | ns per span | ratio | peak resident memory, MiB |", "|---|---|---|---|"]
+    for table in tables:
+        for count, ns, ratio, memory, *_ in table["rows"]:
+            lines.append(f"| {table['columns'][0]}: {count} | {str(ns).split(' (')[0]} | {ratio} | {memory} |")
+    return "\n".join(lines)
+
+
 def anywhere_section(anywhere):
     if not anywhere:
         return f"There is no result of `{ANYWHERE}` in `tests/bench/results` yet.\n"
     lines = [machine_line(anywhere) + ".\n"]
-    for table in anywhere.get("tables", []):
+    tables = [table for table in anywhere.get("tables", []) if table["title"] not in UNSHOWN]
+    for table in tables:
+        if table["title"].startswith(GROWTH):
+            continue
         lines += [f"### {table['title']}\n", table["text"] + "\n" if table.get("text") else "",
                   "\n".join(["| " + " | ".join(table["columns"]) + " |", "|---" * len(table["columns"]) + "|"] +
                             ["| " + " | ".join(map(str, row)) + " |" for row in table["rows"]]) + "\n"]
+    growing = [table for table in tables if table["title"].startswith(GROWTH)]
+    if growing:
+        lines += ["### Growth\n", growth_table(growing) + "\n"]
     return "\n".join(line for line in lines if line)
 
 
@@ -489,18 +537,12 @@ def stage_median(runs, stage):
 
 
 def pipeline_section(pipeline):
-    """Two commits, alternating on one machine."""
     if not pipeline:
-        return "There is no comparison of two commits in `tests/bench/results` yet.\n"
-    before, after = pipeline["runs"]["before"], pipeline["runs"]["after"]
-    lines = [machine_line(pipeline) + f", {len(after)} times, alternating with commit {pipeline['before']}.\n", "| ns of CPU time per span | before | after | |", "|---|---|---|---|"]
-    for stage in before[0]["stages"]:
-        old, new = stage_median(before, stage), stage_median(after, stage)
-        lines.append(f"| {stage} | {old.median:.0f} ({old.low:.0f} to {old.high:.0f}) | {new.median:.0f} ({new.low:.0f} to "
-                     f"{new.high:.0f}) | {new.median / old.median:.2f} × |")
-    for what, keys in ("bytes per span", ("bytes", "bytes")), ("bytes per span with gzip", ("gzip_bytes", "compressed_bytes")), \
-            ("allocations after startup", ("allocations", "allocations")):
-        lines.append(f"| {what} | {before[0][keys[0]]:g} | {after[0][keys[1]]:g} | |")
+        return "There is no result of `build/pipeline_bench` in `tests/bench/results` yet.\n"
+    runs = pipeline["runs"]["after"]  # "before" is an earlier commit
+    lines = [machine_line(pipeline) + f", {len(runs)} times.\n", "| stage | ns of CPU time per span |", "|---|---|"]
+    lines += [f"| {stage} | {ns.median:.0f} ({ns.low:.0f} to {ns.high:.0f}) |"
+              for stage in runs[0]["stages"] for ns in [stage_median(runs, stage)]]
     return "\n".join(lines) + "\n"
 
 
@@ -513,8 +555,8 @@ def rivals_section(rivals):
              "| exporter | version | compression | CPU time per span, ns | × cuspan | bytes per span on the wire |", "|---" * 6 + "|"]
     for row in rows:
         cpu = row["cpu_ns"]
-        lines.append(f"| {row['exporter']} | {row['version']} | {row['compression']} | {cpu['median']:,.0f} ({cpu['min']:,.0f} to "
-                     f"{cpu['max']:,.0f}) | {cpu['median'] / ours[row['compression']]:.1f} | {row['wire_bytes']['median']:.1f} |")
+        lines.append(f"| {row['exporter']} | {row['version']} | {row['compression']} | {cpu['median']:,.0f} | "
+                     f"{cpu['median'] / ours[row['compression']]:.1f} | {row['wire_bytes']['median']:.1f} |")
     return "\n".join(lines) + "\n"
 
 
@@ -523,8 +565,8 @@ def rivals_section(rivals):
 def plots(gpu):
     """{file name: SVG}"""
     made = {}
-    for app in TITLES:
-        configs = [config for config in configs_of(gpu["runs"], app) if config != "none"]
+    for app in TITLES if gpu.get("has_plots", True) else ():
+        configs = [config for config in configs_of(gpu["runs"], app, gpu.get("shown")) if config != "none"]
         panels = []
         for figure, name in FIGURES[app].items():
             rows = [(config, paired.ratio(gpu["runs"], app, config, "none", figure)) for config in configs]
@@ -541,8 +583,9 @@ def read(name):
 
 
 def read_gpus(runs):
-    found = [(read(file), title, prefix) for title, file, prefix in runs]
-    return [{**gpu, "title": title, "prefix": prefix} for gpu, title, prefix in found if gpu]
+    found = [(read(file), {"title": title, "prefix": prefix, "shown": shown, "has_plots": has_plots})
+             for title, file, prefix, shown, has_plots in runs]
+    return [{**gpu, **about} for gpu, about in found if gpu]
 
 
 def read_models(runs, command=MODELS):
@@ -573,8 +616,7 @@ def fleet_cell(row):
         return ""
     if "failed" in row:
         return f"failed: {row['failed']}"
-    cpu = f", {row['cpu_s']:.1f} s of CPU" if "cpu_s" in row else ""
-    return f"{row['wall_s']:.1f} s{cpu}, {row['peak_mb']:,} MB"
+    return f"{row['wall_s']:.1f} s, {row['peak_mb']:,} MB"
 
 
 def fleet_section(fleet):
