@@ -35,20 +35,21 @@ BENCH, DOCS = ROOT / "tests/bench", ROOT / "docs"
 LEVELS = {"none", "summary", "default", "graph-nodes", "full", "floor-default"}
 BUDGETS_ONLY = {"no configuration"}
 GPU_RUNS = [("A PyTorch step, many rounds", "gpu-torch.json", "many-", None, False),
-            ("A service with 1 % of its requests sampled", "gpu-sampled.json", "sampled-", None, False),
+            ("A service with 1 % of its requests sampled", "gpu-sampled.json", "sampled-", {"none", "one-percent", "default", "floor-off"}, False),
             ("The default settings", "gpu.json", "", {"none", "default", "floor-default", "kineto"}, False),
             ("Starting and ending", "gpu-start.json", "start-", BUDGETS_ONLY, False), ("Asleep", "gpu-asleep.json", "asleep-", BUDGETS_ONLY, False),
             ("Every level", "gpu-levels.json", "levels-", LEVELS, True),
-            ("Beside other profilers", "gpu-profilers.json", "profilers-", None, False),
+            ("Beside other profilers", "gpu-profilers.json", "profilers-", {"none", "summary", "default", "full", "floor-default", "nsys", "kineto"}, False),
             ("Beside PyTorch's profiler", "gpu-beside.json", "beside-", BUDGETS_ONLY, False),
             ("Metrics, and cuspan stat", "gpu-numbers.json", "numbers-", None, False),
             ("A buffer for each thread", "gpu-buffers.json", "buffers-", None, False)]
-# Title, files, end of the plot's name: runs of tests/bench/run.sh models. Rounds of several files of one model are added.
-MODEL_RUNS = [("Training", ["gpt2", "gpt2-2", "gpt2-3", "ddp", "ddp-2", "ddp-3", "ddp-4", "ddp-5", "resnet-train", "resnet-train-2"], "training"),
-              ("Inference, and JAX", ["resnet-infer", "decode", "decode-graph", "decode-graph-2", "jax"], "inference"),
-              ("One step in 64, with CUPTI's records enabled in sleep", ["one-in-64"], "one-in-64")]
-CODE_RUN = ("Lines of code", ["code-infer", "code-train"], "code")
-UNSHOWN_MODELS = "default-no-plugin", "default-batch", "default-idle"  # they made no difference
+# Title, files, end of the plot's name, configurations that the page leaves out: runs of tests/bench/run.sh models. Rounds of
+# several files of one model are added. The first two measured one step in 64 with GPU records that were disabled in sleep.
+MODEL_RUNS = [("Training", ["gpt2", "gpt2-2", "gpt2-3", "ddp", "ddp-2", "ddp-3", "ddp-4", "ddp-5", "resnet-train", "resnet-train-2"], "training", {"one-step-in-64"}),
+              ("Inference, and JAX", ["resnet-infer", "decode", "decode-graph", "decode-graph-2", "jax"], "inference", {"one-step-in-64"}),
+              ("One step in 64, with CUPTI's records enabled in sleep", ["one-in-64"], "one-in-64", set())]
+CODE_RUN = ("Lines of code", ["code-infer", "code-train"], "code", set())
+UNSHOWN_MODELS = "asleep", "default-no-plugin", "default-batch", "default-idle"  # they made no difference
 MODEL_ROUNDS = 8  # a cell with fewer tells their number
 OURS = "cuspan"  # as rivals/measure.py names it
 GPU, ANYWHERE, MODELS = "tests/bench/run.sh gpu", "tests/bench/run.sh anywhere", "tests/bench/run.sh models"
@@ -259,33 +260,6 @@ def app_table(gpu, app):
     return "\n".join(lines)
 
 
-def floor_table(gpu, app):
-    """cuspan's own part: compared with CUPTI with the same callbacks, kinds and fields enabled, and empty handlers."""
-    runs, figures = gpu["runs"], FIGURES[app]
-    lines = ["| cuspan compared to its floor | " + " | ".join(figures.values()) + " |", "|---" * (len(figures) + 1) + "|"]
-    have = configs_of(runs, app, gpu.get("shown"))
-    for config, floor in ((config, floor) for config, floor in FLOORS.items() if {config, floor} <= {*have}):
-        cells = []
-        for figure in figures:
-            ratio = paired.ratio(runs, app, config, floor, figure)
-            more = paired.difference(runs, app, config, floor, figure)
-            cells.append(f"{more.median:+,.1f} {unit_of(gpu, figure)}, {interval(ratio)}" if ratio else "")
-        if any(cells):
-            lines.append(f"| {config} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) if len(lines) > 2 else ""
-
-
-def over_tracing_table(gpu, app):
-    """The additional cost of metrics and stat, compared with tracing alone."""
-    runs, figures = gpu["runs"], FIGURES[app]
-    lines = ["| compared to tracing alone (default) | " + " | ".join(figures.values()) + " |", "|---" * (len(figures) + 1) + "|"]
-    for config in OVER_TRACING:
-        ratios = [paired.ratio(runs, app, config, "default", figure) for figure in figures]
-        if any(ratios):
-            lines.append(f"| {config} | " + " | ".join(interval(r) if r else "" for r in ratios) + " |")
-    return "\n".join(lines) if len(lines) > 2 else ""
-
-
 def late_table(gpu):
     """Runs with --pairs: the library is loaded in the middle of a process, so the two halves of each process are compared."""
     lines = ["| loaded in the middle of a process | figure | pairs | compared to none |", "|---|---|---|---|"]
@@ -359,12 +333,6 @@ def gpu_section(gpu, last=None):
         if gpu.get("has_plots", True):
             lines.append(f"![{title}: each configuration as a multiple of no tracer](images/performance-{gpu['prefix']}{app}.svg)\n")
         lines.append(app_table(gpu, app) + "\n")
-        floors = floor_table(gpu, app)
-        if floors:
-            lines.append(floors + "\n")
-        over = over_tracing_table(gpu, app)
-        if over:
-            lines.append(over + "\n")
         if app == "service":
             lines.append(asleep_share(gpu))
     lines += [late_table(gpu), losses(gpu)]
@@ -507,10 +475,13 @@ UNSHOWN = {"By stage", "Memory by load", "Instructions"}  # budgets have what ma
 
 
 def growth_table(tables):
-    """One table of several: the first four columns, with medians only."""
+    """One table of several: the first four columns, with medians only. The first and the last row, that of the ratio 1, and those
+    that take clearly longer."""
     lines = ["| growth of | ns per span | ratio | peak resident memory, MiB |", "|---|---|---|---|"]
     for table in tables:
-        for count, ns, ratio, memory, *_ in table["rows"]:
+        rows = table["rows"]
+        for count, ns, ratio, memory, *_ in (row for row in rows if row in (rows[0], rows[-1]) or
+                                             (times := float(row[2].split()[0])) == 1 or times > 1.3):
             lines.append(f"| {table['columns'][0]}: {count} | {str(ns).split(' (')[0]} | {ratio} | {memory} |")
     return "\n".join(lines)
 
@@ -591,12 +562,12 @@ def read_gpus(runs):
 def read_models(runs, command=MODELS):
     """Of files of the same machine and commit; a round of a file is paired with no round of another one."""
     made = []
-    for title, names, prefix in runs:
+    for title, names, prefix, unshown in runs:
         parts = [part for part in (read(f"models-{name}.json") for name in names) if part]
         if parts:
             made.append({**parts[0], "title": title, "prefix": prefix, "command": command,
                          "runs": [{**run, "round": 1000 * number + run["round"]} for number, part in enumerate(parts)
-                                  for run in part["runs"]]})
+                                  for run in part["runs"] if run["config"] not in unshown]})
         if len({(json.dumps({**part["machine"], "application_cores": None}), part["commit"]) for part in parts}) > 1:
             raise SystemExit(f"the files of {title} are of different machines or commits")
     return made
@@ -609,6 +580,11 @@ FLEET_PLOTS = {"fleet-cpu": ("A fleet: CPU time", "seconds of CPU time", "cpu_s"
                "fleet-memory": ("A fleet: peak memory", "MB", "peak_mb")}
 FLEET_LINES = ["stat", "export", "fleet kernels", "fleet utilization", "fleet launch_latency", "fleet slow_requests", "pandas kernels",
                "DuckDB read_json"]
+
+
+# 1 to 7 s and at most 604 MB for 10^8 spans, or as others
+FLEET_UNSHOWN = {"fleet calls", "fleet waits", "fleet errors", "fleet copies", "fleet memory", "fleet steps", "fleet ranks",
+                 "fleet collectives", "stat of JSON", "export of JSON"}
 
 
 def fleet_cell(row):
@@ -631,7 +607,7 @@ def fleet_section(fleet):
               "| exported Parquet | " + " | ".join(f"{size['parquet_bytes'] / size['spans']:.1f} bytes a span, {size['files']:,} files"
                                                    if "files" in size else "" for size in sizes) + " |",
               "| commit | " + " | ".join(size["commit"] for size in sizes) + " |"]
-    for name in dict.fromkeys(name for size in sizes for name in size["rows"]):
+    for name in dict.fromkeys(name for size in sizes for name in size["rows"] if name not in FLEET_UNSHOWN):
         lines.append(f"| {name} | " + " | ".join(fleet_cell(size["rows"].get(name)) for size in sizes) + " |")
     return "\n".join(lines) + "\n"
 
