@@ -30,7 +30,7 @@ enum status error_set(struct error *err, enum status status, const char *format,
         va_start(args, format);
         vsnprintf(err->text, sizeof err->text, format, args);
         va_end(args);
-        sanitize_secrets(err->text);
+        sanitize_in_place(err->text);
     }
     return status;
 }

@@ -1,6 +1,7 @@
 #include "cli/args/command_table.h"
 
 #include "base/log/log.h"
+#include "base/text/sanitize.h"
 #include "cli/args/help.h"
 #include "cli/args/options.h"
 
@@ -19,10 +20,12 @@ static int complain_unknown(const char *name)
     for (; count < command_count && count < 32; count++)
         names[count] = commands[count].name;
     const char *nearest = options_suggest(name, names, count);
+    char shown[256];
+    sanitize_line(shown, sizeof shown, name, strlen(name));
     if (nearest)
-        fprintf(stderr, "cuspan: unknown command %s; did you mean %s? (see: cuspan help)\n", name, nearest);
+        fprintf(stderr, "cuspan: unknown command %s; did you mean %s? (see: cuspan help)\n", shown, nearest);
     else
-        fprintf(stderr, "cuspan: unknown command %s (see: cuspan help)\n", name);
+        fprintf(stderr, "cuspan: unknown command %s (see: cuspan help)\n", shown);
     return EXIT_USAGE;
 }
 

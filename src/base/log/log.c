@@ -52,7 +52,7 @@ static void write_line(const char *prefix, const char *format, va_list args)
         size_t room = sizeof line - (size_t)used - 2;
         size_t bytes = (size_t)used + (more < 0 ? 0 : (size_t)more > room ? room : (size_t)more);
         line[bytes] = '\0';
-        bytes = strlen(sanitize_secrets(line));
+        bytes = strlen(sanitize_in_place(line));
         line[bytes++] = '\n';
         log_write(line, bytes);
         if (number == LOG_LINES_MAX) {

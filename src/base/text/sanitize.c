@@ -130,6 +130,20 @@ char *sanitize_secrets(char *text)
     return text;
 }
 
+char *sanitize_in_place(char *text)
+{
+    uint8_t *at = (uint8_t *)text, *end = at + strlen(text);
+    while (at < end) {
+        struct utf8_step step = utf8_next(at, (size_t)(end - at));
+        bool is_shown = step.valid && is_visible(utf8_code(at, step.len));
+        size_t bytes = is_shown ? step.len : 1;
+        if (!is_shown)
+            *at = '?';
+        at += bytes;
+    }
+    return sanitize_secrets(text);
+}
+
 char *sanitize_url(char *to, size_t size, const char *url)
 {
     size_t user_bytes, scheme_bytes;

@@ -6,8 +6,13 @@
 #include <stddef.h>
 
 /* Masks users, passwords and queries of URLs in a text, also of malformed ones. In place; returns the text.
- * All log lines, errors, messages about settings and results of `cuspan doctor` pass through it. */
+ * All log lines, errors, messages about settings and results of `cuspan doctor` pass through it, or through
+ * sanitize_in_place(). */
 char *sanitize_secrets(char *text);
+
+/* Masks secrets as above, and replaces control characters and malformed UTF-8 by '?', so that the name of a
+ * file can neither move the cursor nor start a line. In place; returns the text. */
+char *sanitize_in_place(char *text);
 
 /* The user and the password in a URL of `bytes`, which needs no scheme; NULL if it has none. A password may
  * have characters that should have been percent-encoded. */

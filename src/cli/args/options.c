@@ -1,5 +1,6 @@
 #include "cli/args/options.h"
 
+#include "base/text/sanitize.h"
 #include "base/text/suggest.h"
 #include "cli/args/help.h"
 #include "cli/util/xalloc.h"
@@ -20,10 +21,11 @@ int options_complain(const struct options *options, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    fprintf(stderr, "cuspan %s: ", options->command->name);
-    vfprintf(stderr, format, args);
-    fprintf(stderr, " (see: cuspan help %s)\n", options->command->name);
+    char *message = xvasprintf(format, args);
     va_end(args);
+    fprintf(stderr, "cuspan %s: %s (see: cuspan help %s)\n", options->command->name,
+            sanitize_in_place(message), options->command->name);
+    free(message);
     return EXIT_USAGE;
 }
 

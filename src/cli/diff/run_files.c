@@ -103,6 +103,7 @@ enum status run_set_add_path(struct run_set *set, const char *path, const char *
     enum status status = trace_files_add(&files, path, err);
     for (size_t i = 0; i < files.count && status == STATUS_OK; i++)
         status = add_file(set, files.paths[i], command, err);
+    trace_facts_print(&(struct trace_facts){.left_out = files.left_out}, command);
     trace_files_deinit(&files);
     return status;
 }

@@ -6,6 +6,7 @@
 #define NO_SPANS                                                                                             \
     ", not spans; cuspan reads OTLP JSON and protobuf (also compressed by gzip or zstd), and recordings"
 #define IS_PACKED(by, command) "it is compressed by " by ", which cuspan does not read; use " command " first"
+#define IS_PACKED_TWICE(by)    "it was compressed twice, the first time by " by "; decompress it once"
 #define IS_UTF_16(code)        "it is UTF-16 text; convert it first: iconv -f " code " -t UTF-8"
 #define MAGIC(bytes, what)                                                                                   \
     {                                                                                                        \
@@ -35,6 +36,8 @@ const char *file_kind(const char *bytes, size_t len)
         MAGIC("\xfd"
               "7zXZ",
               IS_PACKED("xz", "xz -d")),
+        MAGIC("\x1f\x8b", IS_PACKED_TWICE("gzip")), /* the outer one has been removed */
+        MAGIC("\x28\xb5\x2f\xfd", IS_PACKED_TWICE("zstd")),
         MAGIC("BZh", IS_PACKED("bzip2", "bzip2 -d")),
         MAGIC("\x04\x22\x4d\x18", IS_PACKED("lz4", "lz4 -d")),
         MAGIC("\xff\x06\x00\x00sNaPpY", IS_PACKED("snappy", "a decompressor")),

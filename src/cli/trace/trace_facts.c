@@ -1,5 +1,6 @@
 #include "cli/trace/trace_facts.h"
 
+#include "base/text/sanitize.h"
 #include "cli/trace/span_store.h"
 
 #include <stdarg.h>
@@ -13,6 +14,7 @@ void trace_note_add(struct trace_note *note, const char *format, ...)
     va_start(args, format);
     vsnprintf(note->first, sizeof note->first, format, args);
     va_end(args);
+    sanitize_in_place(note->first);
 }
 
 static const char *plural(size_t count)
@@ -66,6 +68,7 @@ static void say_limits(const struct trace_facts *facts, const char *command)
 
 void trace_facts_print(const struct trace_facts *facts, const char *command)
 {
+    say_note(&facts->left_out, command, "not read", "files and folders were not read; the first one");
     say_cut(facts, command);
     say_note(&facts->damaged, command, "not read to the end",
              "files were not read to the end; the first one");

@@ -19,7 +19,8 @@ struct trace_facts {
     size_t spans;
     size_t files;
     size_t segments;
-    struct trace_note cut; /* files whose last line, message or compressed block is incomplete */
+    struct trace_note left_out; /* pipes, sockets and devices in a folder, and folders that cannot be read */
+    struct trace_note cut;      /* files whose last line, message or compressed block is incomplete */
     char cut_file[TRACE_NOTE_BYTES];
     struct trace_note damaged;   /* files that could not be read to the end for another reason */
     struct trace_note documents; /* lines and messages that were skipped, all or their rest */

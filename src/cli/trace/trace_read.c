@@ -1,5 +1,6 @@
 #include "cli/trace/trace_read.h"
 
+#include "base/text/sanitize.h"
 #include "cli/trace/documents.h"
 #include "cli/trace/file_kind.h"
 #include "cli/trace/otlp_json.h"
@@ -224,8 +225,10 @@ static void note_end(struct reader *reader, const struct file_state *state)
     bool is_cut = damage ? documents_are_cut(reader->documents) : state->is_cut;
     if (damage && !is_cut)
         trace_note_add(&facts->damaged, "%.200s: %s", reader->name, damage);
-    if (is_cut && !facts->cut.count)
+    if (is_cut && !facts->cut.count) {
         snprintf(facts->cut_file, sizeof facts->cut_file, "%s", reader->name);
+        sanitize_in_place(facts->cut_file);
+    }
     if (is_cut && damage)
         trace_note_add(&facts->cut, "%s", damage);
     else if (is_cut)
@@ -359,6 +362,7 @@ static enum status start(struct reader *reader, const struct trace_input *input,
         reader->store.resources_max = input->resources_max;
     for (size_t i = 0; i < input->path_count && status == STATUS_OK; i++)
         status = trace_files_add(&reader->files, input->paths[i], err);
+    reader->facts.left_out = reader->files.left_out;
     reader->kept = xcalloc(reader->files.count + 1, sizeof(FILE *));
     reader->kept[0] = input->file;
     return status;

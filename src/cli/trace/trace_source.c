@@ -100,7 +100,7 @@ static void exec_replay(const char *recording, const char *output)
     int null = open("/dev/null", O_WRONLY);
     if (null >= 0)
         dup2(null, STDOUT_FILENO);
-    execl("/proc/self/exe", "cuspan", "replay", "--quiet", "--set", set, recording, (char *)NULL);
+    execl("/proc/self/exe", "cuspan", "replay", "--quiet", "--set", set, "--", recording, (char *)NULL);
     _exit(127);
 }
 

@@ -47,12 +47,18 @@ char *xstrdup(const char *text)
     return checked(strdup(text));
 }
 
+char *xvasprintf(const char *format, va_list args)
+{
+    char *text = NULL;
+    int bytes = vasprintf(&text, format, args);
+    return checked(bytes < 0 ? NULL : text);
+}
+
 char *xasprintf(const char *format, ...)
 {
     va_list args;
-    char *text = NULL;
     va_start(args, format);
-    int bytes = vasprintf(&text, format, args);
+    char *text = xvasprintf(format, args);
     va_end(args);
-    return checked(bytes < 0 ? NULL : text);
+    return text;
 }

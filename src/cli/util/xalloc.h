@@ -3,6 +3,7 @@
 #ifndef CUSPAN_CLI_UTIL_XALLOC_H
 #define CUSPAN_CLI_UTIL_XALLOC_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 /* Zeroed. */
@@ -14,5 +15,6 @@ void *xshrink(void *old, size_t *capacity, size_t needed, size_t size);
 char *xstrdup(const char *text);
 /* A new string, formatted as by printf. */
 char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+char *xvasprintf(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
 
 #endif

@@ -11,6 +11,7 @@ import json
 import os
 import random
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -153,6 +154,61 @@ class Files(Case):
             done = cuspan("stat", argument)
             self.assertEqual(done.returncode, 1)
             self.assertIn(f"{argument}: {words}", done.stderr.decode())
+
+    def test_a_folder_of_more_than_files(self):
+        """A pipe would wait for a writer, and a socket would cost the whole folder."""
+        folder = self.work / "odd"
+        folder.mkdir()
+        (folder / "a.jsonl").write_bytes(self.all.read_bytes())
+        os.mkfifo(folder / "b")
+        with socket.socket(socket.AF_UNIX) as bound:
+            bound.bind(str(folder / "c"))
+        (folder / "d").symlink_to("nowhere")
+        for argument in (folder, f"{folder}/*[a-c]*"):
+            done = cuspan("stat", "--json", argument)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(json.loads(done.stdout), self.expected)
+            self.assertIn(f"first one: {folder}/b: it is a named pipe, not a file", done.stderr.decode())
+        self.assertIn("cuspan diff: 3 files", cuspan("diff", folder, self.all).stderr.decode())
+
+    def test_folders_that_match_a_pattern(self):
+        outer = self.work / "outer"
+        for name in ("one", "two", "empty"):
+            (outer / name).mkdir(parents=True)
+        (outer / "one" / "all.jsonl").write_bytes(self.all.read_bytes())
+        self.assertEqual(self.tables(f"{outer}/*"), self.expected)
+        self.assertIn(f"only folders; name them, as in {outer}/*", cuspan("stat", outer).stderr.decode())
+        self.assertIn("no file matches", cuspan("stat", f"{outer}/t*").stderr.decode())
+
+    def test_a_folder_of_parquet_files(self):
+        folder = self.work / "fleet"
+        self.assertEqual(cuspan("export", "-o", folder, self.all).returncode, 0)
+        self.assertIn(f"ask cuspan fleet, as in cuspan fleet kernels {folder}", cuspan("stat", folder).stderr.decode())
+
+    def test_a_name_cannot_move_the_cursor(self):
+        folder = self.work / "names"
+        folder.mkdir()
+        self.file("names/a.jsonl", self.all.read_bytes())
+        self.file("names/b\033[2J\ncuspan: all good\r", b"nothing")
+        done = cuspan("stat", folder)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(done.stderr.decode(),
+                         f"cuspan stat: skipped: {folder}/b?[2J?cuspan: all good?:1: invalid JSON at column 1\n")
+        for arguments in (("stat", "x\033[2J"), ("stat", "--x\033[2J"), ("x\033[2J",)):
+            done = cuspan(*arguments)
+            self.assertIn(b"x?[2J", done.stderr)
+            self.assertNotIn(b"\033", done.stderr)
+
+    def test_a_recording_that_is_named_like_an_option(self):
+        self.file("--quiet", (RECORDINGS / "vector_add.cuspanrec").read_bytes())
+        done = cuspan("show", "--", "--quiet", cwd=self.work)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_compressed_twice(self):
+        for name, packed in (("gzip", gzip.compress(self.all.read_bytes())), ("zstd", zstd(self.all.read_bytes()))):
+            done = cuspan("show", self.file("twice", gzip.compress(packed)))
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"compressed twice, the first time by {name}", done.stderr.decode())
 
 
 class Segments(Case):

@@ -39,6 +39,24 @@ static void test_nothing_reaches_the_terminal_but_text(void **state)
     assert_string_equal(line("\xed\xa0\x80"), "???"); /* half a surrogate pair */
 }
 
+static const char *message(const char *from)
+{
+    static char text[64];
+    snprintf(text, sizeof text, "%s", from);
+    return sanitize_in_place(text);
+}
+
+static void test_names_in_messages_neither_move_the_cursor_nor_start_a_line(void **state)
+{
+    assert_string_equal(message("a  b/größe: No such file"), "a  b/größe: No such file");
+    assert_string_equal(message("a\033[2J\nb\r\tc\x7f: missing"), "a?[2J?b??c?: missing");
+    assert_string_equal(message("\xc2\x9b"
+                                "31m \xe2\x80\xae \xff \xe6\x97"),
+                        "??31m ??? ? ??");
+    assert_string_equal(message("http://me:pw@h\n"), "http://***@h?");
+    assert_string_equal(message(""), "");
+}
+
 static void test_long_messages_are_cut_between_characters(void **state)
 {
     char to[4];
@@ -106,6 +124,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_message_becomes_one_line),
         cmocka_unit_test(test_nothing_reaches_the_terminal_but_text),
+        cmocka_unit_test(test_names_in_messages_neither_move_the_cursor_nor_start_a_line),
         cmocka_unit_test(test_long_messages_are_cut_between_characters),
         cmocka_unit_test(test_texts_lose_what_may_be_secret),
         cmocka_unit_test(test_urls_lose_what_may_be_secret),

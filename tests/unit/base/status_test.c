@@ -26,6 +26,8 @@ static void test_an_error_keeps_status_and_text(void **state)
     struct error err;
     assert_int_equal(error_set(&err, STATUS_INVALID, "line %d: %s", 3, "wrong"), STATUS_INVALID);
     assert_string_equal(err.text, "line 3: wrong");
+    (void)error_set(&err, STATUS_NOT_FOUND, "%s: missing", "a\033[2J\nb");
+    assert_string_equal(err.text, "a?[2J?b: missing");
     assert_int_equal(error_set(NULL, STATUS_IO, "nobody asks"), STATUS_IO);
 }
 
