@@ -16,12 +16,12 @@ FOREVER_S = 300
 
 
 class Terminal:
-    def __init__(self, command, env, columns=100, lines=30):
+    def __init__(self, command, env, columns=100, lines=30, kind="xterm-256color"):
         self.screen = pyte.Screen(columns, lines)
         self.stream = pyte.ByteStream(self.screen)
         self.pid, self.master = pty.fork()
         if self.pid == 0:
-            os.execvpe(str(command[0]), list(map(str, command)), {**env, "TERM": "xterm-256color"})
+            os.execvpe(str(command[0]), list(map(str, command)), {**env, "TERM": kind})
         self.status = None
         self.resize(columns, lines)
 

@@ -1,10 +1,12 @@
 #include "agent/entry/send_spool.h"
 
 #include "agent/resource/self_env.h"
+#include "base/files.h"
 #include "config/config.h"
 #include "export/spool/spool_format.h"
 #include "export/spool/spool_drain.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,11 +119,35 @@ static enum status send_file(struct sending *sending, const char *path, const ch
     return spool_drain_lines(sending->spool_drains[0], path, name, sending->request, sending->result, err);
 }
 
+/* A folder of other files is not a spool, and an empty one may be. */
+static bool is_other_folder(const char *path)
+{
+    char source[SPOOL_SOURCE_BYTES];
+    uint32_t output, segment;
+    bool has_spool = false, has_others = false;
+    DIR *entries = files_open_folder(path);
+    for (const struct dirent *entry; entries && (entry = readdir(entries));) {
+        bool is_hidden = entry->d_name[0] == '.';
+        bool is_spool = spool_format_parse_name(entry->d_name, source, &output, &segment);
+        has_spool |= is_spool;
+        has_others |= !is_spool && !is_hidden;
+    }
+    if (entries)
+        closedir(entries);
+    return has_others && !has_spool;
+}
+
 static enum status send_path(struct sending *sending, const char *path, const char *name, struct error *err)
 {
     struct stat facts;
     if (stat(path, &facts) != 0)
         return error_set(err, STATUS_NOT_FOUND, "%.300s does not exist", name);
+    if (S_ISDIR(facts.st_mode) && is_other_folder(path))
+        return error_set(
+            err, STATUS_NOT_FOUND,
+            "%.200s is not a spool: it contains only other files; to send files of OTLP JSON lines, "
+            "name them, as in %.200s/*.jsonl",
+            name, name);
     if (S_ISDIR(facts.st_mode))
         return spool_drain_folder(sending->spool_drains, path, NULL, sending->request, sending->result, err);
     return send_file(sending, path, name, err);

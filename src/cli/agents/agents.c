@@ -157,12 +157,15 @@ static bool is_socket_name(const char *name)
 /* Once per process, because `cuspan top` polls repeatedly and owns the screen. */
 static bool has_complained;
 
-static void look_in(struct agents *agents, const char *path)
+/* `is_named`: by the user, rather than one of the usual places. */
+static void look_in(struct agents *agents, const char *path, bool is_named)
 {
     int folder = control_path_open_folder(path, owner_of(path), false);
     if (folder < 0 && errno == EPERM && !has_complained)
         fprintf(stderr, "cuspan: %s is skipped: it belongs to another user, or others can write to it\n",
                 path);
+    else if (folder < 0 && is_named && !has_complained)
+        fprintf(stderr, "cuspan: %s: %s\n", path, strerror(errno));
     DIR *directory = folder >= 0 ? fdopendir(folder) : NULL;
     if (!directory)
         return;
@@ -185,7 +188,7 @@ static void look_below(struct agents *agents, const char *parent, const char *pr
         int length = snprintf(path, sizeof path, "%s/%s%s", parent, entry->d_name, rest);
         if (length < 0 || (size_t)length >= sizeof path)
             continue;
-        look_in(agents, path);
+        look_in(agents, path, false);
     }
     closedir(directory);
 }
@@ -210,7 +213,7 @@ void agents_find(struct agents *agents, const char *folder)
     size_t count = control_path_list(set, getenv("XDG_RUNTIME_DIR"), geteuid(), places);
     for (size_t i = 0; i < count; i++)
         if (!is_everywhere || !is_for_all(places[i]))
-            look_in(agents, places[i]);
+            look_in(agents, places[i], set && *set);
     if (is_everywhere) {
         look_below(agents, "/run/user", "", "/cuspan");
         look_below(agents, "/tmp", "cuspan-", "");

@@ -21,11 +21,23 @@ static void choose_attributes(bool color)
     attributes[TOP_HEAD] = (attr_t)COLOR_PAIR(2) | A_BOLD;
 }
 
+void top_watch_end(void)
+{
+    if (!terminal)
+        return;
+    endwin();
+    delscreen(terminal);
+    terminal = NULL;
+}
+
 enum status top_watch_start(bool color, struct error *err)
 {
     const char *type = getenv("TERM");
     terminal = newterm(NULL, stdout, stdin);
-    if (!terminal)
+    const char *move_cursor = terminal ? tigetstr("cup") : NULL;
+    if (!move_cursor) /* such as "dumb": its screen would be a long line of text */
+        top_watch_end();
+    if (!move_cursor)
         return error_set(err, STATUS_UNAVAILABLE,
                          "cannot control this terminal (TERM is %s); use --once to print one screen as text",
                          type && *type ? type : "not set");
@@ -36,15 +48,6 @@ enum status top_watch_start(bool color, struct error *err)
     keypad(stdscr, TRUE);
     curs_set(0);
     return STATUS_OK;
-}
-
-void top_watch_end(void)
-{
-    if (!terminal)
-        return;
-    endwin();
-    delscreen(terminal);
-    terminal = NULL;
 }
 
 void top_watch_size(size_t *columns, size_t *lines)

@@ -242,6 +242,8 @@ char *endpoint_append_path(const char *base, enum signal signal)
 {
     size_t length = strcspn(base, "?#");
     const char *query = base[length] == '?' ? base + length : "";
+    if (length >= 3 && memcmp(base + length - 3, "://", 3) == 0)
+        return strdup(base); /* without a host, the path would become one */
     const char *slash = length == 0 || base[length - 1] != '/' ? "/" : "";
     char *url;
     if (asprintf(&url, "%.*s%s%s%.*s", (int)length, base, slash, signals[signal].path,

@@ -372,11 +372,12 @@ static enum status report_syntax(const yaml_parser_t *parser, const char *bytes,
         return STATUS_INVALID;
     }
     const char *at = byte_at(bytes, length, parser->problem_mark.line, parser->problem_mark.column);
-    bool is_tab = at && *at == '\t';
+    bool is_tab = at && *at == '\t', is_reference = at && at > bytes && at[-1] == '$' && *at == '{';
     config_error(b->report, "%s:%zu:%zu: not valid YAML: %s: %s", b->file, parser->problem_mark.line + 1,
                  parser->problem_mark.column + 1, problem,
-                 is_tab ? "indent by spaces, not by tabs"
-                        : "check the indentation and the quotes here and on the line above");
+                 is_tab         ? "indent by spaces, not by tabs"
+                 : is_reference ? "put ${...} in quotes inside [...] and {...}"
+                                : "check the indentation and the quotes here and on the line above");
     return STATUS_INVALID;
 }
 

@@ -371,11 +371,23 @@ class Top(unittest.TestCase):
             self.assertIn(said, self.top(*arguments, status=2).stderr)
         self.assertIn("standard output is not a terminal: use --once", self.top(status=1).stderr)
         self.assertIn("no agent found", self.top("--once", status=1).stderr)
-        screen = Terminal([BUILD / "cuspan", "top", "--directory", self.sockets], {**self.env, "TERM": "x"})
+        screen = Terminal([BUILD / "cuspan", "top", "--directory", self.sockets], self.env)
         self.addCleanup(screen.close)
         screen.press("q")
         self.assertEqual(screen.wait(), 0)
         self.assertTrue(re.search("q quit|^$", screen.text().splitlines()[-1]))
+        for kind in ("dumb", "unknown-kind"):
+            screen = Terminal([BUILD / "cuspan", "top", "--directory", self.sockets], self.env, kind=kind)
+            self.addCleanup(screen.close)
+            self.assertEqual(screen.wait(), 1)
+            self.assertIn(f"cannot control this terminal (TERM is {kind})", screen.text().replace("\n", ""))
+
+    def test_a_directory_that_is_missing_is_named(self):
+        missing = self.sockets / "missing"
+        done = subprocess.run([BUILD / "cuspan", "ps", "--directory", missing], env=self.env, capture_output=True, text=True,
+                              check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"cuspan: {missing}: No such file or directory\n", done.stderr)
 
 
 if __name__ == "__main__":

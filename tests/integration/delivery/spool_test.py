@@ -618,6 +618,8 @@ class Send(Case):
         empty = self.directory / "empty"
         empty.mkdir(mode=0o700)
         self.assertIn("0 spans delivered", self.send(sink, empty))
+        (empty / "trace.jsonl").write_bytes(path.read_bytes())
+        self.assertIn(f"{empty} is not a spool: it contains only other files", self.send(sink, empty, status=1))
         process = self.start([BUILD / "cuspan", "send"])
         self.end(process)
         self.assertEqual(process.returncode, 2)

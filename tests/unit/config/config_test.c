@@ -898,6 +898,22 @@ static void test_a_signals_endpoint_is_used_as_it_is(void **state)
     assert_string_equal(settings.outputs[0].exporter.endpoint, "http://b:2");
 }
 
+static void test_a_path_never_becomes_the_host(void **state)
+{
+    static const char *const bases[] = {"http://",       "https://",  "http:///",
+                                        "http://?key=1", "http://#a", "http:"};
+    for (size_t i = 0; i < sizeof bases / sizeof *bases; i++) {
+        set_variable("OTEL_EXPORTER_OTLP_ENDPOINT", bases[i]);
+        assert_int_equal(load(), STATUS_INVALID);
+        assert_true(says(CONFIG_ERROR, "OTEL_EXPORTER_OTLP_ENDPOINT: expected http://HOST:PORT"));
+        char text[64];
+        struct error err = {""};
+        snprintf(text, sizeof text, "endpoint=%s", bases[i]);
+        assert_int_equal(config_check_overrides(text, "x", &err), STATUS_INVALID);
+        assert_non_null(strstr(err.text, "endpoint: expected http://HOST:PORT"));
+    }
+}
+
 static void test_grpc_has_its_own_endpoint(void **state)
 {
     set_variable("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc");
@@ -1261,6 +1277,7 @@ int main(void)
         TEST(test_empty_variables_are_unset),
         TEST(test_a_process_without_environment_has_the_defaults),
         TEST(test_a_signals_endpoint_is_used_as_it_is),
+        TEST(test_a_path_never_becomes_the_host),
         TEST(test_grpc_has_its_own_endpoint),
         TEST(test_exporters_are_chosen_by_name),
         TEST(test_wrong_variables_are_warnings_and_defaults),

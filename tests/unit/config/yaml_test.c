@@ -266,6 +266,8 @@ static void test_surprises_are_refused_in_words(void **state)
         {"a: 1\nb: {c: 1, c: 2}\n", "f:2:11: b.c: duplicate key, first on line 2"},
         {"a: [1\n", "f:2:1: not valid YAML"},
         {"a:\n\tb: 1\n", "not by tabs"},
+        {"a: {b: ${C}}\n",
+         "f:1:9: not valid YAML: did not find expected ',' or '}': put ${...} in quotes inside"},
         {"a: 1\n---\nb: 2\n", "f:2:1: a second document"},
         {"a: *none\n", "f:1:4: a: an alias without an earlier anchor"},
         {"a: &x [*x]\n", "an alias inside its own anchor"},
