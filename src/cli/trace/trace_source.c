@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -100,7 +101,11 @@ static void exec_replay(const char *recording, const char *output)
     int null = open("/dev/null", O_WRONLY);
     if (null >= 0)
         dup2(null, STDOUT_FILENO);
-    execl("/proc/self/exe", "cuspan", "replay", "--quiet", "--set", set, "--", recording, (char *)NULL);
+    const char *const programs[] = {"/proc/self/exe",
+                                    (const char *)getauxval(AT_EXECFN)}; /* a chroot may lack /proc */
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
+        execl(programs[i], "cuspan", "replay", "--quiet", "--set", set, "--", recording, (char *)NULL);
+    fprintf(stderr, "cuspan: cannot start %s: %s\n", programs[1], strerror(errno));
     _exit(127);
 }
 

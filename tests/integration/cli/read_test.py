@@ -204,6 +204,13 @@ class Files(Case):
         done = cuspan("show", "--", "--quiet", cwd=self.work)
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_a_recording_without_proc(self):
+        bare = ("unshare", "--map-root-user", "--mount", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh")
+        if run(*bare, "true").returncode:
+            self.skipTest("no mount namespaces here")
+        done = run(*bare, BUILD / "cuspan", "show", RECORDINGS / "vector_add.cuspanrec")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_compressed_twice(self):
         for name, packed in (("gzip", gzip.compress(self.all.read_bytes())), ("zstd", zstd(self.all.read_bytes()))):
             done = cuspan("show", self.file("twice", gzip.compress(packed)))
