@@ -1075,6 +1075,38 @@ class Hooks(unittest.TestCase):
         )
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
+    def test_modules_that_are_imported_lazily(self):
+        """They are loaded by the program, when it uses them."""
+        for place in "before", "path", "module":
+            done = run_python(
+                "import cuspan, importlib.util, os, sys, tempfile, types\n"
+                "from importlib.machinery import PathFinder\n"
+                "from cuspan import _imports\n"
+                f"place = {place!r}; folder = tempfile.mkdtemp(); seen = []\n"
+                "open(os.path.join(folder, 'late.py'), 'w').write('import builtins; builtins.loaded = True; X = 1')\n"
+                "def find():\n"
+                "    spec = PathFinder.find_spec('late', [folder])\n"
+                "    spec.loader = importlib.util.LazyLoader(spec.loader)\n"
+                "    return spec\n"
+                "def follow():\n"
+                "    for number in 1, 2: _imports.when_imported('late', lambda module: seen.append((number, module.X)))\n"
+                "if place == 'path':\n"
+                "    finder = types.SimpleNamespace(find_spec=lambda name, *_: find() if name == 'late' else None)\n"
+                "    sys.meta_path.append(finder)\n"
+                "    follow()\n"
+                "    import late\n"
+                "else:\n"
+                "    if place == 'before': follow()\n"
+                "    spec = find(); late = sys.modules['late'] = importlib.util.module_from_spec(spec)\n"
+                "    spec.loader.exec_module(late)\n"
+                "    if place == 'module': follow()\n"
+                "import builtins\n"
+                "assert not hasattr(builtins, 'loaded') and seen == [], (place, seen)\n"
+                "assert late.X == 1 and builtins.loaded and type(late) is types.ModuleType\n"
+                "assert len(seen) == (0 if place == 'before' else 2), (place, seen)\n"
+            )
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_modules_that_the_program_does_not_use(self):
         """A program may be the first to import threading, on any of its threads; asyncio takes 30 ms."""
         code = (
