@@ -128,7 +128,7 @@ def _text_or_number(name: str, value: Any) -> str:
 
 def _rank(name: str, value: Any) -> int:
     is_number = isinstance(value, str) and value.isascii() and value.isdigit()
-    return _whole(name, int(value) if is_number and len(value) < 20 else value, "a whole number", 0)
+    return _whole(name, int(value) if is_number and len(value) < 20 else value, "a whole number, 0 or more", 0)
 
 
 _CONVERTED = {

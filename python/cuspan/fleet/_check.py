@@ -56,6 +56,11 @@ def is_about_columns(text: str) -> bool:
     return text.startswith(("Binder Error", "Conversion Error")) or "schema mismatch" in text
 
 
+def _named(error: Exception, text: str) -> str:
+    """Of an error whose text names a file: also what to do, except about access to it."""
+    return text if isinstance(error, import_duckdb().IOException) else f"{text}; {_REMEDY}"
+
+
 def _types(connection: Any, path: str) -> dict[str, str]:
     """Of the columns of a file, from its footer. Names without case, as for the engine."""
     text = "DESCRIBE SELECT * FROM read_parquet($path, hive_partitioning = false)"
@@ -73,7 +78,7 @@ def wrong_columns(connection: Any, table: str, paths: Iterable[str]) -> str | No
             raise
         except duckdb.Error as error:
             text = first_line(error)
-            return text if ".parquet" in text else f"{path} is damaged ({text}); {_REMEDY}"
+            return _named(error, text) if ".parquet" in text else f"{path} is damaged ({text}); {_REMEDY}"
         for name, kind in COLUMNS[table].items():
             if name not in types and name not in ADDED[table]:
                 return f"{path} has no column {name}; {_REMEDY}"
@@ -114,9 +119,10 @@ def explain(connection: Any, error: Exception, paths: dict[str, list[str]]) -> s
     not that of the error, because some errors end it."""
     duckdb = import_duckdb()
     text = first_line(error)
-    is_clear = ".parquet" in text and not is_about_columns(text)
-    if is_clear or isinstance(error, (duckdb.OutOfMemoryException, duckdb.ParserException)):
+    if isinstance(error, (duckdb.OutOfMemoryException, duckdb.ParserException)):
         return text
+    if ".parquet" in text and not is_about_columns(text):
+        return _named(error, text)
     try:
         wrong = next(filter(None, (wrong_columns(connection, table, listed) for table, listed in paths.items())), None)
     except duckdb.OutOfMemoryException:

@@ -920,6 +920,18 @@ class Columns(Folder):
         with self.assertRaisesRegex(duckdb.Error, r"^Invalid Error: \\xff$"):
             _check.fetch(unittest.mock.Mock(**{"execute.return_value": Result()}), "SELECT 1")
 
+    def test_files_that_are_not_parquet(self):
+        """Other writers leave them when they are killed, or when the disk is full."""
+        folder = self.make()
+        whole = self.spans[1].read_bytes()
+        for content in (b"", b"PAR1", b"garbage" * 100, whole[:len(whole) // 2]):
+            self.spans[1].write_bytes(content)
+            for question in ("kernels", "utilization"):
+                with contextlib.redirect_stderr(io.StringIO()) as err:
+                    self.assertEqual(command([question, str(folder)]), 1)
+                self.assertRegex(err.getvalue(), f"^cuspan fleet: cannot answer {question}: .*{self.spans[1]}.*; "
+                                                 "export its spans again, or delete it\n$")
+
     def test_a_damaged_page_is_named(self):
         """The engine's text does not have the name."""
         fleet = self.open(self.make())
