@@ -4,7 +4,12 @@
  * Asleep, callbacks return at once, and records are discarded. CUPTI's callbacks and records stay enabled:
  * CUPTI may crash the program if they are switched while other threads make CUDA calls (docs/cupti.md).
  *
- * Host threads report contexts (context.c) outside CUDA calls. */
+ * Host threads report contexts (context.c) outside CUDA calls.
+ *
+ * After a sleep, work whose call has not arrived within wait_ms is dropped and counted (asleep_records), so
+ * orphans are recognized only in a process that has never slept. With `sampling.sleep: auto`, the first
+ * unsampled context shows that the service samples its requests, and capture sleeps only from then on.
+ * Replays sleep only with `always`, recordings never. */
 #ifndef CUSPAN_CAPTURE_SLEEP_CONTROL_H
 #define CUSPAN_CAPTURE_SLEEP_CONTROL_H
 

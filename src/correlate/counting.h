@@ -1,5 +1,8 @@
 /* Counts work for its range, the ranges around that, and its request or session. Emits summaries, and the
- * spans of ranges and sessions that waited for GPU records after their end. */
+ * spans of ranges and sessions that waited for GPU records after their end.
+ *
+ * A call may never get a record, for example while a stream is captured. Its ranges and its session
+ * then wait for wait_ms plus flush_interval_ms. */
 #ifndef CUSPAN_CORRELATE_COUNTING_H
 #define CUSPAN_CORRELATE_COUNTING_H
 

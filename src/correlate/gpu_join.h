@@ -1,6 +1,8 @@
 /* Joins each GPU record with its call (join/gpu_work.h) and passes it on to its span (activity_spans.h). A
  * record waits, in a bounded queue, for what is not there yet: its call, its device's description, the values
- * of its hardware counters. */
+ * of its hardware counters.
+ *
+ * If the settings leave calls out, a record without a call does not wait, because its call may never come. */
 #ifndef CUSPAN_CORRELATE_GPU_JOIN_H
 #define CUSPAN_CORRELATE_GPU_JOIN_H
 

@@ -8,7 +8,10 @@
  * that is always the same.
  *
  * Functions that return the end of what they wrote return NULL if it does not fit before `end`; the bytes
- * that they wrote there are then invalid. */
+ * that they wrote there are then invalid.
+ *
+ * The messages around a Metric have the same field numbers in protobuf as those around a Span, and in JSON
+ * only other names. So one encoder writes both. */
 #ifndef CUSPAN_ENCODE_WIRE_H
 #define CUSPAN_ENCODE_WIRE_H
 

@@ -2,7 +2,10 @@
  * some of them only after the flush. Two things in PyTorch's profiler (2.11) depend on that not happening: it
  * finds no operator for a kernel whose call is in a buffer at a higher address, and no GPU work at all if
  * CUPTI has none of its buffers when it stops. So the tool's records are gathered here: it gets a buffer that
- * is full, as from CUPTI alone, or what there is at its own flush. */
+ * is full, as from CUPTI alone, or what there is at its own flush.
+ *
+ * A tool that limits the records of a buffer, or has CUPTI flush periodically, wants other buffers, and gets
+ * them as they are. */
 #include "share/share.h"
 
 #include <pthread.h>

@@ -1,5 +1,9 @@
 /* The life of the agent: loaded by the CUDA driver, started once, stopped at exit, disabled in a forked
- * child. */
+ * child.
+ *
+ * Nothing that CUPTI may still touch is freed, and the library stays loaded even after dlclose(). A child
+ * that is forked while the library is only loaded, which cuspan.h does, gets an agent of its own when it
+ * uses CUDA. Any other forked child never calls CUPTI and has no thread of ours. */
 #ifndef CUSPAN_AGENT_LIFECYCLE_AGENT_H
 #define CUSPAN_AGENT_LIFECYCLE_AGENT_H
 

@@ -1,5 +1,8 @@
 /* Python ended by Ctrl-C runs its own exit handlers, then ends itself by SIGINT without running those of C.
- */
+ *
+ * So the agent registers with the interpreter (Py_AtExit) and then delivers everything
+ * (pipeline_checkpoint). Tracing goes on, because the program may continue without Python. If an exit
+ * follows, this time counts for its deadline. */
 #ifndef CUSPAN_AGENT_LIFECYCLE_PYTHON_END_H
 #define CUSPAN_AGENT_LIFECYCLE_PYTHON_END_H
 

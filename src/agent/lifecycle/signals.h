@@ -1,5 +1,11 @@
 /* The setting on_signal: at signals whose default action would end the host at once, the agent delivers as
- * at exit, then lets the signal end the host. */
+ * at exit, then lets the signal end the host.
+ *
+ * The signal arrives anywhere in the host's code, maybe while the thread holds a lock that our threads need.
+ * So the handler only stores a request and a deadline in two atomics, which the pipeline thread finds after
+ * its pause of at most 4 ms, and polls until that thread has ended or the time is over. Then it restores the
+ * default action and queues the signal again. A flush of this thread that the signal interrupted counts as
+ * lost. */
 #ifndef CUSPAN_AGENT_LIFECYCLE_SIGNALS_H
 #define CUSPAN_AGENT_LIFECYCLE_SIGNALS_H
 

@@ -1,4 +1,8 @@
-/* The end of the pipeline, step by step, for the shutdown report. */
+/* The end of the pipeline, step by step, for the shutdown report.
+ *
+ * The order must hold: drain, forced flush, drain, disable capture, drain, close the session, deliver. Each
+ * drain takes only the records that are there when it starts, so threads that continue to call cannot use up
+ * the deadline. */
 #include "agent/pipeline/pipeline.h"
 #include "agent/pipeline/pipeline_state.h"
 

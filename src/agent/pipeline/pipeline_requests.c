@@ -1,4 +1,8 @@
-/* Requests of other threads to the pipeline thread: flushes, snapshots, and leaving CUPTI to another tool. */
+/* Requests of other threads to the pipeline thread: flushes, snapshots, and leaving CUPTI to another tool.
+ *
+ * The pipeline thread serves them between two rounds. In a flush it does everything up to the exporters. The
+ * thread that requested the flush then waits for these in short steps, so that an exit need not wait for the
+ * flush. */
 #include "agent/pipeline/pipeline.h"
 #include "agent/pipeline/pipeline_state.h"
 

@@ -1,7 +1,10 @@
 /* The links of each GPU, detected once per device. PCIe is read in sysfs when CUPTI reports the device.
  * NVLink comes from NVML at the first copy between GPUs, because NVML is another library in the process and
  * takes tens of ms on a thread of ours. A replay uses the links in its recording. Only for the pipeline
- * thread. */
+ * thread.
+ *
+ * Spans that left before NVML's answer have a resource without NVLinks; readers take the more complete one
+ * of a device. */
 #ifndef CUSPAN_AGENT_RESOURCE_DEVICE_LINKS_H
 #define CUSPAN_AGENT_RESOURCE_DEVICE_LINKS_H
 

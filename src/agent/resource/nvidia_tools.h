@@ -1,4 +1,6 @@
-/* Detects whether this process was started under a tool of NVIDIA that needs CUPTI for itself. */
+/* Detects whether this process was started under a tool of NVIDIA that needs CUPTI for itself.
+ *
+ * The agent then logs one line and loads nothing. */
 #ifndef CUSPAN_AGENT_RESOURCE_NVIDIA_TOOLS_H
 #define CUSPAN_AGENT_RESOURCE_NVIDIA_TOOLS_H
 

@@ -1,6 +1,9 @@
 /* The current resource of this process. In order of precedence: the settings, the context of an
  * OpenTelemetry SDK in the process, and what the agent detects. An SDK may start after CUDA and change its
- * context, so it is polled. */
+ * context, so it is polled.
+ *
+ * A new resource is valid from the next batch on, and the open batch is sealed at once. A trace then has
+ * both resources, because spans that were sent cannot be changed. */
 #ifndef CUSPAN_AGENT_RESOURCE_PROCESS_RESOURCE_H
 #define CUSPAN_AGENT_RESOURCE_PROCESS_RESOURCE_H
 

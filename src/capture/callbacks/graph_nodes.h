@@ -6,7 +6,11 @@
  * full: about one call per captured node and two per instantiated node, none at a launch.
  *
  * One call can instantiate thousands of nodes and would fill a ring, so nodes are written in runs of
- * consecutive IDs, at the latest when the thread's call ends. */
+ * consecutive IDs, at the latest when the thread's call ends.
+ *
+ * The pipeline thread could not ask later: by then the node may be gone, and its handle may be that of
+ * another node. CUPTI does not document whether cuptiGetGraphNodeId() takes a lock, so the other levels of
+ * detail do not call it. */
 #ifndef CUSPAN_CAPTURE_CALLBACKS_GRAPH_NODES_H
 #define CUSPAN_CAPTURE_CALLBACKS_GRAPH_NODES_H
 

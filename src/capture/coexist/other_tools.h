@@ -1,5 +1,12 @@
 /* Other tools that use CUPTI in this process. Their calls come to src/share/ instead of CUPTI: it is part of
- * the agent, or preloaded (model/share_protocol.h). */
+ * the agent, or preloaded (model/share_protocol.h).
+ *
+ * To give way, capture waits for a moment in which no thread is inside a traced call, up to half of
+ * others_wait_ms, then for the GPU's work; it forces a flush and unsubscribes. It uses the classic calls,
+ * because only their records may be switched. It comes back through agent_resume or tries every
+ * others_retry_ms. A tool that has nothing enabled and has made no call for that long is unsubscribed by us,
+ * and restored at its next call, as PyTorch's profiler between two profiles, which never unsubscribes. Graph
+ * records are not enabled again. */
 #ifndef CUSPAN_CAPTURE_COEXIST_OTHER_TOOLS_H
 #define CUSPAN_CAPTURE_COEXIST_OTHER_TOOLS_H
 

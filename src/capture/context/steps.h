@@ -8,7 +8,10 @@
  * A boundary takes the program's thread about 60 ns, and one from an NVTX range 160 ns. With
  * steps.nvtx_pattern, each other range takes 20 to 30 ns more, otherwise 2 ns
  * (tests/bench/programs/step_bench.c, AMD EPYC, busy machine). Waking up takes about 10 us in CUPTI
- * (sleep_control.h), once for each sampled step. */
+ * (sleep_control.h), once for each sampled step.
+ *
+ * The pipeline thread reads the list after the head of each ring, and again before it decodes buffers, so
+ * that no call or record comes before its boundary. */
 #ifndef CUSPAN_CAPTURE_CONTEXT_STEPS_H
 #define CUSPAN_CAPTURE_CONTEXT_STEPS_H
 

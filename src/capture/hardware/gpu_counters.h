@@ -10,7 +10,11 @@
  * precedes the launch's call in the ring and announces them; the kernel's span waits.
  *
  * With counters on, a launch that is not counted costs an addition and three moves. With counters off,
- * nothing here is called. A launch that is due but must not be counted passes its turn to the next one. */
+ * nothing here is called. A launch that is due but must not be counted passes its turn to the next one.
+ *
+ * The counts reach the pipeline on a list of their own, not through the rings, and may arrive before the
+ * record that announces them. Launches are numbered, and each thread publishes the number of its current
+ * one: so a launch of another thread during a count is detected, and makes the count invalid. */
 #ifndef CUSPAN_CAPTURE_HARDWARE_GPU_COUNTERS_H
 #define CUSPAN_CAPTURE_HARDWARE_GPU_COUNTERS_H
 

@@ -3,7 +3,10 @@
  *
  * Entries live in fixed memory (NVTX_NAMES_BYTES) forever: a range may refer to a domain that another thread
  * destroys, and creating the same domain or string again returns the same entry. Lock-free and without
- * allocation, so usable on any thread at any time, also in a forked child. */
+ * allocation, so usable on any thread at any time, also in a forked child.
+ *
+ * When the memory is full, all later strings are one string and all later domains are one domain, whose
+ * ranges nest among themselves and never with the default domain. */
 #ifndef CUSPAN_CAPTURE_NVTX_NVTX_NAMES_H
 #define CUSPAN_CAPTURE_NVTX_NVTX_NAMES_H
 

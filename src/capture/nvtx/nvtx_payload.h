@@ -3,7 +3,11 @@
  * value. Arrays, unions, nested schemas and addresses are counted but not exported.
  *
  * Schemas live in fixed memory forever, without locks. A payload is the program's memory: nothing beyond its
- * given size is read, except texts that it points to. */
+ * given size is read, except texts that it points to.
+ *
+ * A copy of NVTX asks for this extension separately (InitializeInjectionNvtxExtension). Without it, a push
+ * with a payload would be unknown, and its pop, which comes through the plain interface, would end another
+ * range. */
 #ifndef CUSPAN_CAPTURE_NVTX_NVTX_PAYLOAD_H
 #define CUSPAN_CAPTURE_NVTX_NVTX_PAYLOAD_H
 

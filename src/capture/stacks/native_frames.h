@@ -14,7 +14,10 @@
  * when in use). glibc's backtrace() takes 15 times as long.
  *
  * After a dlclose() the library's rules are dropped at the next poll. Until then a walk gives a wrong frame
- * only if another library has a return address at the same place. */
+ * only if another library has a return address at the same place.
+ *
+ * Frames of signal handlers are followed, but not onto another stack. On arm64, the signature of return
+ * addresses is removed. */
 #ifndef CUSPAN_CAPTURE_STACKS_NATIVE_FRAMES_H
 #define CUSPAN_CAPTURE_STACKS_NATIVE_FRAMES_H
 

@@ -5,7 +5,9 @@
  * counted by their origin, a number, and an origin's frames are asked for at the end.
  *
  * Memory is bounded: beyond the limits, origins become one origin "(other stacks)", and texts of stacks are
- * ignored, so that only the program's innermost frame is known. */
+ * ignored, so that only the program's innermost frame is known.
+ *
+ * All groups of `stat --by` share one book. */
 #ifndef CUSPAN_CLI_CODE_CODE_BOOK_H
 #define CUSPAN_CLI_CODE_CODE_BOOK_H
 

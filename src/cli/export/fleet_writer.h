@@ -1,5 +1,7 @@
 /* Writes spans, by resource and start, as files of docs/fleet-schema.md. A second thread encodes and writes a
- * row group while the next one is collected. */
+ * row group while the next one is collected.
+ *
+ * A resource is one process's work on one device, so only one file is open at a time. */
 #ifndef CUSPAN_CLI_EXPORT_FLEET_WRITER_H
 #define CUSPAN_CLI_EXPORT_FLEET_WRITER_H
 

@@ -2,7 +2,10 @@
  * one page each, compressed by zstd. docs/fleet-schema.md says what cuspan stores in them.
  *
  * The format: https://parquet.apache.org/docs/file-format/, its footer: parquet.thrift in the compact
- * protocol. Pages are of version 1, which every reader knows. */
+ * protocol. Pages are of version 1, which every reader knows.
+ *
+ * It is our own code because Debian has no C library for Parquet, and the one that exists (carquet, 500 kB)
+ * does not fit into the agent's image. */
 #ifndef CUSPAN_CLI_EXPORT_PARQUET_H
 #define CUSPAN_CLI_EXPORT_PARQUET_H
 

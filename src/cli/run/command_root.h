@@ -1,6 +1,9 @@
 /* The trace of a command: `cuspan run` sets a TRACEPARENT if there is none, and sends the root span when the
  * command has ended, so that all processes are in one trace. The agent library does this in the process of
- * `cuspan run`. */
+ * `cuspan run`.
+ *
+ * It is sent only if the agents' reports show that spans have arrived: a collector that is down then delays
+ * the command only once. */
 #ifndef CUSPAN_CLI_RUN_COMMAND_ROOT_H
 #define CUSPAN_CLI_RUN_COMMAND_ROOT_H
 

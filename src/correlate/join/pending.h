@@ -3,7 +3,9 @@
  * CUPTI counts the IDs up, so the ID's low bits are the address: neighbors in time are neighbors in
  * memory. Four slots form a set. A new call takes its own slot, or another one of the set while the slot's
  * call is waiting. Answered calls are evicted before waiting ones, and evicted waiting ones are counted.
- * IDs wrap at 2^32: an entry older than an hour does not match. */
+ * IDs wrap at 2^32: an entry older than an hour does not match.
+ *
+ * Entries are never deleted, only replaced, because a call can have many records (graphs). */
 #ifndef CUSPAN_CORRELATE_JOIN_PENDING_H
 #define CUSPAN_CORRELATE_JOIN_PENDING_H
 

@@ -2,7 +2,10 @@
  * same grid on the same stream, a call that a thread repeats.
  *
  * A part is stored when its key is seen a second time, so one-time keys cost only a lookup. The table is
- * bounded and evicts the least recently used entry. */
+ * bounded and evicts the least recently used entry.
+ *
+ * If the program names its streams or other objects with NVTX, calls share nothing, because a name may
+ * change. */
 #ifndef CUSPAN_CORRELATE_SPANS_SPAN_SHARED_H
 #define CUSPAN_CORRELATE_SPANS_SPAN_SHARED_H
 

@@ -3,7 +3,9 @@
  * is unknown; and allocations from before the agent, during sleep, or by calls that are not captured.
  *
  * A call names its context. The device is learned later; until then the context holds the numbers. The
- * table is bounded. Allocations beyond it are counted (allocations_untracked) and left out. */
+ * table is bounded. Allocations beyond it are counted (allocations_untracked) and left out.
+ *
+ * The first call of a program names neither, because cudaMalloc() creates the context. */
 #ifndef CUSPAN_CORRELATE_TOTALS_ALLOCATIONS_H
 #define CUSPAN_CORRELATE_TOTALS_ALLOCATIONS_H
 

@@ -1,5 +1,9 @@
 /* The cost of tracing, on session spans: CUPTI's by its overhead records, and cuspan's. Each session span
- * has the growth since the one before, so they add up. */
+ * has the growth since the one before, so they add up.
+ *
+ * The time of sending after the last session span is only in the report. CUPTI's overhead records cover
+ * buffers, resources and instrumentation, and little of what CUPTI adds to each call; `cuspan overhead`
+ * measures that. */
 #ifndef CUSPAN_CORRELATE_TOTALS_SESSION_OVERHEAD_H
 #define CUSPAN_CORRELATE_TOTALS_SESSION_OVERHEAD_H
 

@@ -1,7 +1,11 @@
 /* Totals of calls, GPU work and times, for a range, a session or a summary.
  *
  * GPU time is the union of intervals (busy.h), in a pool that all totals share. Work in order of time is
- * exact; `is_estimated` tells of cut intervals. */
+ * exact; `is_estimated` tells of cut intervals.
+ *
+ * The slowest kernels are those with the longest single execution, because few entries keep them exactly, in
+ * any order of arrival. Those with the largest total time would need a table of all names for each account.
+ */
 #ifndef CUSPAN_CORRELATE_TOTALS_TOTALS_H
 #define CUSPAN_CORRELATE_TOTALS_TOTALS_H
 

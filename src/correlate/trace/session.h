@@ -3,7 +3,9 @@
  *
  * A session is cut after a number of spans or at an age. The next one is a new trace, linked to the
  * previous one and to the process's context. With a TRACEPARENT the first session is a child of that
- * context. A session span starts with its first child and ends with the last one seen before the cut. */
+ * context. A session span starts with its first child and ends with the last one seen before the cut.
+ *
+ * It is cut because a trace without an end is of no use, and can crash the program that shows it. */
 #ifndef CUSPAN_CORRELATE_TRACE_SESSION_H
 #define CUSPAN_CORRELATE_TRACE_SESSION_H
 

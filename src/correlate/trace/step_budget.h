@@ -10,7 +10,10 @@
  *   which length leaves as many as the share has room for. Of those in the histogram's last class only every
  *   n-th is chosen.
  *
- * The rest counts in the totals of the rank's span. Pipeline thread. */
+ * The rest counts in the totals of the rank's span. Pipeline thread.
+ *
+ * A sort by length is not possible: a step's calls are sent before it is known which GPU work is the
+ * longest, so it would have to keep thousands of records. */
 #ifndef CUSPAN_CORRELATE_TRACE_STEP_BUDGET_H
 #define CUSPAN_CORRELATE_TRACE_STEP_BUDGET_H
 

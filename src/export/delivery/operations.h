@@ -1,6 +1,8 @@
 /* Durations of exports by output and result, for the metric otel.sdk.exporter.operation.duration. An export
  * is one batch with all its attempts and the pauses between them, from the start of the first request.
- * Writing to a spool is not an export; sending from it is. */
+ * Writing to a spool is not an export; sending from it is.
+ *
+ * One lock guards them, which the pipeline thread holds while it encodes them. */
 #ifndef CUSPAN_EXPORT_DELIVERY_OPERATIONS_H
 #define CUSPAN_EXPORT_DELIVERY_OPERATIONS_H
 

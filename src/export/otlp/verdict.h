@@ -1,4 +1,7 @@
-/* Evaluates a response: accepted, to be retried, or refused. */
+/* Evaluates a response: accepted, to be retried, or refused.
+ *
+ * A batch is not divided after 413: it is already encoded and compressed, and the next one would be too
+ * large again. The log line names max_export_batch_size. */
 #ifndef CUSPAN_EXPORT_OTLP_VERDICT_H
 #define CUSPAN_EXPORT_OTLP_VERDICT_H
 

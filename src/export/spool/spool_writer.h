@@ -1,6 +1,11 @@
 /* The writer of a spool: appends records to segments of this process's own source, within the directory's
  * limit. It never calls fsync: the page cache outlives the process, and a power failure loses what the kernel
- * had not written yet (30 seconds by Linux's default). */
+ * had not written yet (30 seconds by Linux's default).
+ *
+ * The limit holds for all processes together. It is checked when a segment is started or the directory seems
+ * full, so several processes may exceed it by a segment each. When it is full, the newest requests are
+ * refused: the order stays, and the start of an incident says more than its end. Files are never mapped,
+ * because truncating one would then end the host. */
 #ifndef CUSPAN_EXPORT_SPOOL_SPOOL_WRITER_H
 #define CUSPAN_EXPORT_SPOOL_SPOOL_WRITER_H
 
