@@ -1,5 +1,6 @@
 # Pages that are generated from the code: the committed ones must be up to date. And other scripts.
 add_test(NAME integration/attributes_page COMMAND ${CMAKE_SOURCE_DIR}/tools/gen_attributes.py --check)
+add_test(NAME integration/architecture_page COMMAND ${CMAKE_SOURCE_DIR}/tools/gen_architecture.py --check)
 add_test(NAME integration/fleet_schema COMMAND ${CMAKE_SOURCE_DIR}/tools/gen_fleet_schema.py --check)
 add_test(NAME integration/clickhouse_schema COMMAND ${CMAKE_SOURCE_DIR}/tools/gen_clickhouse.py --check)
 add_test(NAME integration/grafana_dashboards COMMAND ${CMAKE_SOURCE_DIR}/tools/gen_grafana.py --check)

@@ -18,6 +18,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tools"))
+from source_includes import INCLUDE, includes_of, sources
 
 # WHO NEVER WHAT, WHAT... — folders of src/, or headers in angle brackets. There are no exceptions.
 RULES = """
@@ -53,7 +55,6 @@ anyone     NEVER <cupti.h> <cupti_activity.h> <cupti_callbacks.h> <cuda.h> <cuda
 """
 
 GUARD = re.compile(r"^#ifndef (\w+)\n#define \1\n", re.MULTILINE)
-INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
 def parse(rules):
@@ -78,10 +79,6 @@ def breaks(rule, layer, mark, included):
     if what.endswith(".h"):
         return included == what
     return mark == '"' and included.split("/")[0] == what and layer != what
-
-
-def sources():
-    yield from sorted(path for path in (ROOT / "src").rglob("*") if path.suffix in (".c", ".h"))
 
 
 def check_includes(path, text):
@@ -131,16 +128,6 @@ def circles_of_files(includes):
     reach = reached(includes)
     return sorted({tuple(sorted(other for other in reach[file] if file in reach.get(other, ()))) for file in includes
                    if file in reach[file]})
-
-
-def includes_of(files):
-    """{file: files that it includes}, without suffixes: a header and its source are one file."""
-    found = {}
-    for path in files:
-        name = str(path.relative_to(ROOT / "src").with_suffix(""))
-        others = {included.rpartition(".")[0] for mark, included in INCLUDE.findall(path.read_text(encoding="utf-8")) if mark == '"'}
-        found.setdefault(name, set()).update(others - {name})
-    return {name: {other for other in others if other in found} for name, others in found.items()}
 
 
 def code_of(text):
