@@ -3,7 +3,8 @@
  * The thread notes its stack pointer, which takes a few stores. A thread of ours then looks the mapping up in
  * /proc/self/maps: pthread_getattr_np() would allocate, and for the main thread read that file on the host's
  * thread. Until then, and on stacks that are not the thread's own (fibers, alternate signal stacks), a walk
- * reads the page that the stack pointer is in and nothing beyond it, except on the main stack. */
+ * reads the page that the stack pointer is in and nothing beyond it, except on the main stack,
+ * which is recognized by the random bytes (AT_RANDOM) that the kernel stores above it. */
 #ifndef CUSPAN_CAPTURE_THREADS_NATIVE_STACK_H
 #define CUSPAN_CAPTURE_THREADS_NATIVE_STACK_H
 
