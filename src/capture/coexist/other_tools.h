@@ -6,7 +6,10 @@
  * because only their records may be switched. It comes back through agent_resume or tries every
  * others_retry_ms. A tool that has nothing enabled and has made no call for that long is unsubscribed by us,
  * and restored at its next call, as PyTorch's profiler between two profiles, which never unsubscribes. Graph
- * records are not enabled again. */
+ * records are not enabled again.
+ *
+ * If a tool subscribed before its calls were redirected, CUPTI's slot is polled. The clock of such a tool is
+ * unknown, and is replaced once cuspan has CUPTI. */
 #ifndef CUSPAN_CAPTURE_COEXIST_OTHER_TOOLS_H
 #define CUSPAN_CAPTURE_COEXIST_OTHER_TOOLS_H
 

@@ -1,5 +1,8 @@
 /* Open requests with `detail: summary`: requests with CUDA calls or ranges whose summary is not sent yet.
- * A bounded table by context (trace and span ID), ordered by last activity. */
+ * A bounded table by context (trace and span ID), ordered by last activity.
+ *
+ * A summary stays open while a thread has its context attached. If an SDK publishes the context, its end is
+ * not seen before the thread's next call, so the summary is sent after idle_ms. */
 #ifndef CUSPAN_CORRELATE_TOTALS_SUMMARIES_H
 #define CUSPAN_CORRELATE_TOTALS_SUMMARIES_H
 

@@ -3,8 +3,8 @@
  * The exporter's thread compresses a batch and appends it to a segment; it never waits for the collector. The
  * thread cuspan/spool reads the oldest record and sends it, retrying without limit, before it sends the next.
  * This preserves the order, and a killed process loses only what it had not encoded yet. Between its own
- * requests it delivers those of processes that have ended, one for each of its own. If the directory cannot
- * be written, spans are sent from memory once the spool is empty. */
+ * requests it delivers those of processes that have ended, one for each of its own. At exit, it sends only
+ * its own. If the directory cannot be written, spans are sent from memory once the spool is empty. */
 #ifndef CUSPAN_EXPORT_SPOOL_SPOOL_H
 #define CUSPAN_EXPORT_SPOOL_SPOOL_H
 

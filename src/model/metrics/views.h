@@ -1,6 +1,8 @@
 /* Views (meter_provider.views): which metrics are exported, with which name, aggregation and attributes. A
  * view selects instruments, which are cuspan's metrics, and makes a stream of each. An instrument without a
- * view has one stream, as in model/metrics/metrics.h. */
+ * view has one stream, as in model/metrics/metrics.h.
+ *
+ * A histogram has one set of buckets for each shape that its streams have. */
 #ifndef CUSPAN_MODEL_METRICS_VIEWS_H
 #define CUSPAN_MODEL_METRICS_VIEWS_H
 
