@@ -279,7 +279,27 @@ static void resolve_code(const struct command_line *line, struct stat_stream *st
     inductor_destroy(inductor);
 }
 
-static int print(const struct command_line *line, struct stat_stream *stream, const struct trace_facts *facts)
+static FILE *create(const char *path)
+{
+    int fd = files_create(path);
+    return fd < 0 ? NULL : fdopen(fd, "w");
+}
+
+static int open_output(struct command_line *line)
+{
+    bool is_stdout = line->output && !strcmp(line->output, "-");
+    if (is_stdout)
+        line->output = NULL;
+    line->out = line->program && !is_stdout ? stderr : stdout;
+    if (line->output)
+        line->out = create(line->output);
+    if (line->out)
+        return EXIT_OK;
+    fprintf(stderr, "cuspan stat: %s: %s\n", line->output, strerror(errno));
+    return EXIT_FAILED;
+}
+
+static int print(struct command_line *line, struct stat_stream *stream, const struct trace_facts *facts)
 {
     struct stat_report report;
     resolve_code(line, stream);
@@ -294,6 +314,8 @@ static int print(const struct command_line *line, struct stat_stream *stream, co
         stat_table_keep(&report.tables[i], line->top);
     add_source(line, &report);
     add_kernel_lines(line, &report);
+    if (status == EXIT_OK && !line->out)
+        status = open_output(line);
     if (status == EXIT_OK)
         stat_print(line->out, &report, &line->style);
     if (status == EXIT_OK && lacks_ranks(line, &report))
@@ -310,7 +332,7 @@ static int complain(const struct error *err)
     return EXIT_FAILED;
 }
 
-static int read_and_print(const struct command_line *line)
+static int read_and_print(struct command_line *line)
 {
     struct trace_input input = {.paths = line->paths, .path_count = line->path_count, .wanted = stat_wanted};
     struct trace_facts facts;
@@ -406,7 +428,7 @@ static int save(const struct command_line *line)
     return status == STATUS_OK ? EXIT_OK : EXIT_FAILED;
 }
 
-static int count(const struct command_line *line)
+static int count(struct command_line *line)
 {
     return line->save ? save(line) : line->sqlite ? write_sqlite(line) : read_and_print(line);
 }
@@ -425,26 +447,6 @@ static int run_and_count(struct command_line *line, const struct options *option
     traced_program_deinit(&line->live);
     fflush(NULL);
     return launch_end(wait_status);
-}
-
-static FILE *create(const char *path)
-{
-    int fd = files_create(path);
-    return fd < 0 ? NULL : fdopen(fd, "w");
-}
-
-static int open_output(struct command_line *line)
-{
-    bool is_stdout = line->output && !strcmp(line->output, "-");
-    if (is_stdout)
-        line->output = NULL;
-    line->out = line->program && !is_stdout ? stderr : stdout;
-    if (line->output)
-        line->out = create(line->output);
-    if (line->out)
-        return EXIT_OK;
-    fprintf(stderr, "cuspan stat: %s: %s\n", line->output, strerror(errno));
-    return EXIT_FAILED;
 }
 
 static int close_output(const struct command_line *line, int result)
@@ -508,7 +510,8 @@ static int read_command_line(struct command_line *line, int argc, char **argv)
             return options_complain(
                 &options, "--align-clocks reads the input twice; write %s to a file, and name the file",
                 trace_source_name(line->paths[i]));
-    int wrong = open_output(line);
+    /* Before a program starts, but after files are read, so that their errors cost no older output. */
+    int wrong = line->program ? open_output(line) : EXIT_OK;
     if (wrong)
         return wrong;
     return close_output(line, line->program ? run_and_count(line, &options) : count(line));

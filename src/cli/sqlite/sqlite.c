@@ -22,26 +22,33 @@
 
 struct sqlite_writer {
     struct trace *trace;
-    char *path;
+    char *path, *temporary; /* the file takes its name, and an older one's place, once it is whole */
     sqlite3 *db;
     sqlite3_stmt *rows[EXPORT_KIND_COUNT];
     sqlite3_stmt *span, *attribute, *string;
     struct int_map strings; /* that StringIds contains → 0 */
     uint32_t activity_key, range_key;
     bool has_failed;
+    char problem[160]; /* of the first call that failed; the next call replaces SQLite's own text */
 };
+
+static void fail(struct sqlite_writer *w)
+{
+    w->has_failed = true;
+    snprintf(w->problem, sizeof w->problem, "%s", w->db ? sqlite3_errmsg(w->db) : "no memory");
+}
 
 static void make(struct sqlite_writer *w, const char *sql)
 {
     if (!w->has_failed && sqlite3_exec(w->db, sql, NULL, NULL, NULL) != SQLITE_OK)
-        w->has_failed = true;
+        fail(w);
 }
 
 static sqlite3_stmt *prepare(struct sqlite_writer *w, const char *sql)
 {
     sqlite3_stmt *statement = NULL;
     if (!w->has_failed && sqlite3_prepare_v2(w->db, sql, -1, &statement, NULL) != SQLITE_OK)
-        w->has_failed = true;
+        fail(w);
     return statement;
 }
 
@@ -49,7 +56,8 @@ static void step(struct sqlite_writer *w, sqlite3_stmt *statement)
 {
     if (w->has_failed)
         return;
-    w->has_failed = sqlite3_step(statement) != SQLITE_DONE;
+    if (sqlite3_step(statement) != SQLITE_DONE)
+        fail(w);
     sqlite3_reset(statement);
     sqlite3_clear_bindings(statement);
 }
@@ -446,7 +454,7 @@ static bool is_ours(const char *path)
 }
 
 /* A mistyped name must not destroy a file. */
-static enum status make_file(const char *path, struct error *err)
+static enum status make_file(const char *path, const char *temporary, struct error *err)
 {
     struct stat facts;
     bool is_there = stat(path, &facts) == 0;
@@ -454,7 +462,7 @@ static enum status make_file(const char *path, struct error *err)
         return error_set(err, STATUS_INVALID,
                          "%.300s exists and was not written by --sqlite; remove it or choose another name",
                          path);
-    int fd = files_create(path);
+    int fd = files_create(temporary);
     if (fd < 0)
         return error_set(err, STATUS_IO, "%.400s: %s", path, strerror(errno));
     close(fd);
@@ -480,10 +488,11 @@ static void finish(struct sqlite_writer *w)
 
 static enum status complain(const struct sqlite_writer *w, struct error *err)
 {
-    return error_set(err, STATUS_IO, "%.300s: %.150s", w->path, w->db ? sqlite3_errmsg(w->db) : "no memory");
+    return error_set(err, STATUS_IO, "%.300s: %s", w->path, w->problem);
 }
 
-static enum status close_file(struct sqlite_writer *w, struct error *err)
+/* Without a journal, a file that lacks its end is not a database. */
+static enum status close_file(struct sqlite_writer *w, bool is_whole, struct error *err)
 {
     enum status status = w->has_failed ? complain(w, err) : STATUS_OK;
     for (size_t kind = 0; kind < EXPORT_KIND_COUNT; kind++)
@@ -494,6 +503,11 @@ static enum status close_file(struct sqlite_writer *w, struct error *err)
     int_map_deinit(&w->strings);
     if (sqlite3_close(w->db) != SQLITE_OK && status == STATUS_OK)
         status = error_set(err, STATUS_IO, "%.300s: cannot be closed", w->path);
+    if (status == STATUS_OK && is_whole && rename(w->temporary, w->path) != 0)
+        status = error_set(err, STATUS_IO, "%.400s: %s", w->path, strerror(errno));
+    if (status != STATUS_OK || !is_whole)
+        unlink(w->temporary);
+    free(w->temporary);
     free(w->path);
     free(w);
     return status;
@@ -501,16 +515,21 @@ static enum status close_file(struct sqlite_writer *w, struct error *err)
 
 enum status sqlite_begin(const char *path, struct sqlite_writer **writer, struct error *err)
 {
-    enum status status = make_file(path, err);
+    char *temporary = xasprintf("%s.tmp", path);
+    enum status status = make_file(path, temporary, err);
     *writer = NULL;
-    if (status != STATUS_OK)
+    if (status != STATUS_OK) {
+        free(temporary);
         return status;
+    }
     struct sqlite_writer *w = xcalloc(1, sizeof *w);
     w->path = xstrdup(path);
-    w->has_failed = sqlite3_open_v2(path, &w->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK;
+    w->temporary = temporary;
+    if (sqlite3_open_v2(temporary, &w->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
+        fail(w);
     start(w);
     if (w->has_failed)
-        return close_file(w, err);
+        return close_file(w, false, err);
     *writer = w;
     return STATUS_OK;
 }
@@ -537,5 +556,5 @@ enum status sqlite_end(struct sqlite_writer *w, struct trace *trace, struct erro
     w->trace = trace;
     if (trace)
         finish(w);
-    return close_file(w, err);
+    return close_file(w, trace != NULL, err);
 }

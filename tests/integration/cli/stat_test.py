@@ -10,6 +10,7 @@ import io
 import json
 import math
 import os
+import resource
 import shutil
 import signal
 import sqlite3
@@ -603,6 +604,32 @@ class Sqlite(unittest.TestCase):
         done = run("stat", "--sqlite", self.folder / "no/such", recording)
         self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1))
         self.assertEqual(run("stat", "--sqlite", self.target, "--save", self.folder / "b", recording).returncode, 2)
+
+    def test_a_failure_keeps_the_file_that_was_there(self):
+        """A limit on the size of files acts like a full disk."""
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
+
+        recording = ROOT / "examples/recordings/vector_add.cuspanrec"
+        spans, empty = self.folder / "few.jsonl", self.folder / "empty.jsonl"
+        self.assertEqual(run("replay", "--quiet", "--file", spans, recording).returncode, 0)
+        empty.write_text("")
+        self.assertEqual(run("stat", "--sqlite", self.target, spans).returncode, 0)
+        before = self.target.read_bytes()
+        for source, options, words in ((empty, {}, "it has no spans"),
+                                       (spans, {"preexec_fn": limit}, f"{self.target}: disk I/O error")):
+            done = run("stat", "--sqlite", self.target, source, **options)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1), done.stderr)
+            self.assertIn(words, done.stderr)
+            self.assertEqual(self.target.read_bytes(), before)
+            self.assertEqual(list(self.folder.glob("*.tmp")), [])
+        tables = self.folder / "tables.txt"
+        self.assertEqual(run("stat", "-o", tables, spans).returncode, 0)
+        before = tables.read_bytes()
+        self.assertEqual(run("stat", "-o", tables, empty).returncode, 1)
+        self.assertEqual(run("stat", "-o", tables, "--table", "none", spans).returncode, 2)
+        self.assertEqual(tables.read_bytes(), before)
 
 
 class Live(unittest.TestCase):
