@@ -207,21 +207,19 @@ def with_values(meaning, values):
     return f"{meaning} ({', '.join(values)})" if values else meaning
 
 
-def some(names, most):
-    names = sorted(names, key=lambda name: (name.startswith("cu") and not name.startswith("cuda"), name))
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
 def type_of_argument(types):
     """An address in one call can be text in another (cuda.arg.symbol)."""
     return " or ".join(sorted(types, key=lambda name: (name == "string", name)))
 
 
 def argument_rows(arguments, registered, usual):
+    """The names of each type and unit, of calls in the default profile or of the others only."""
+    names = defaultdict(list)
     for key, (types, default_calls, other_calls) in sorted(arguments.items()):
-        calls = default_calls if usual else other_calls
-        if bool(default_calls) == usual and calls:
-            yield code(key), type_of_argument(types), registered[key].get("unit", ""), some(calls, 3)
+        if bool(default_calls) == usual and (default_calls or other_calls):
+            names[type_of_argument(types), registered[key].get("unit", "")].append(code(key.removeprefix("cuda.arg.")))
+    for (kind, unit), keys in sorted(names.items()):
+        yield kind, unit, ", ".join(keys)
 
 
 def page():
@@ -249,8 +247,8 @@ def page():
         fields=table(("attribute", "type", "unit", "kind of work", "meaning"), by_table),
         resources=table(("attribute", "type", "where", "meaning"), by_resource),
         devices=table(("attribute", "type", "unit", "meaning"), of_device),
-        usual=table(("attribute", "type", "unit", "calls"), argument_rows(arguments, of_spans, True)),
-        others=table(("attribute", "type", "unit", "calls"), argument_rows(arguments, of_spans, False)))
+        usual=table(("type", "unit", "parameters"), argument_rows(arguments, of_spans, True)),
+        others=table(("type", "unit", "parameters"), argument_rows(arguments, of_spans, False)))
 
 
 TEXT = """# Attributes
@@ -299,7 +297,7 @@ reported by CUPTI:
 Addresses and handles are hexadecimal strings, dimensions are three integers, flags are numbers, and enumerations have
 the names in CUDA's headers. Strings are truncated after 120 bytes. cuspan follows pointers only to handles, strings and
 the structs that describe the call, never to data. Widths and offsets without a unit are bytes or elements, as CUDA
-documents the call. Calls in the default profile have these (variants for per-thread streams are not counted):
+documents the call. Calls in the default profile have these:
 
 {usual}
 
