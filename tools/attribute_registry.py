@@ -1,29 +1,66 @@
-"""Reads the registry of attributes, src/model/attributes.yaml."""
+"""Reads the registry of attributes, src/model/attributes.yaml, which has the form that OpenTelemetry's Weaver reads."""
 
 import json
 import re
 from pathlib import Path
 
 FILE = Path(__file__).resolve().parents[1] / "src/model/attributes.yaml"
+TYPES = {f"{kind}{array}" for kind in ("string", "int", "double", "boolean") for array in ("", "[]")}
+STABILITY = {"stable", "development", "alpha", "beta", "release_candidate"}
+KEYS = {"id", "ref", "type", "stability", "brief", "note", "examples", "requirement_level", "deprecated", "annotations"}
+
+
+def lines(path=FILE):
+    """(depth, starts an item, key, value) of each line. The file has one `key: value` a line, and quotes as JSON has them, so no
+    library is needed."""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if line.startswith("#") or not line.strip():
+            continue
+        found = re.fullmatch(r"( *)(- )?(\w+):(?: (.+))?", line)
+        if not found:
+            raise ValueError(f"{path.name}:{number}: not `key: value`")
+        value = found[4] or ""
+        yield len(found[1]), bool(found[2]), found[3], json.loads(value) if value.startswith('"') else value
 
 
 def read(path=FILE):
-    """{group: {name: {"type": ..., "brief": ..., ...}}}, annotations among the others. The file has one `key: value` a line, and
-    quotes as JSON has them, so no library is needed."""
-    groups, group, entry = {}, None, None
-    for line in path.read_text(encoding="utf-8").splitlines():
-        found = re.match(r"( *)(- )?(\w+): ?(.*)", line)
-        if not found or line.startswith("#"):
-            continue
-        depth, starts, key, value = len(found[1]), found[2], found[3], found[4]
-        value = json.loads(value) if value.startswith('"') else value
+    """{group: {name: {"type": ..., "brief": ..., ...}}}, annotations among the others. A reference has what the attribute has that it
+    refers to, with changes."""
+    groups, group, entry, known = {}, {}, None, {}
+    for depth, starts, key, value in lines(path):
         if starts and depth == 2:
             group, entry = groups.setdefault(value, {}), None
         elif starts:
-            entry = group.setdefault(value, {})
+            entry = group[value] = dict(known.get(value, {}), ref=value) if key == "ref" else known.setdefault(value, {})
+            if key == "ref":
+                entry.pop("where", None)
         elif entry is not None and value:
             entry[key] = value
     return groups
+
+
+def problems(path=FILE):
+    """Reasons for Weaver to refuse the file, and names that break OpenTelemetry's rules."""
+    seen, name = set(), None
+    for depth, starts, key, value in lines(path):
+        if starts and depth == 6:
+            name = value
+            if key == "id" and value in seen:
+                yield f"{value} is defined twice; use `ref`"
+            if key == "ref" and value not in seen:
+                yield f"{value} is used before it is defined"
+            if key == "id":
+                seen.add(value)
+        if depth in (6, 8) and key not in KEYS:
+            yield f"{name}: Weaver knows no `{key}` of an attribute; make it an annotation"
+    for entries in read(path).values():
+        for name, entry in entries.items():
+            if entry.get("type") not in TYPES:
+                yield f"{name}: no type of Weaver: {entry.get('type')}"
+            if entry.get("stability") not in STABILITY:
+                yield f"{name}: no level of stability: {entry.get('stability')}"
+            if not re.fullmatch(r"[a-z][a-z0-9_]*(\.[a-zA-Z0-9_ ]+)*", name):
+                yield f"{name}: not a name in lower case with dots"
 
 
 def macro(name):

@@ -329,6 +329,11 @@ def sources():
             if not path.name.endswith("_table.c") and path != HEADER and path.parent.name != "recording"]
 
 
+def check_registry():
+    if wrong := list(attribute_registry.problems()):
+        raise Missing("\n".join(f"{REGISTRY.name}: {problem}" for problem in wrong))
+
+
 def check_literals():
     """No source has a name as a literal."""
     known = set(NAMES.values())
@@ -350,6 +355,7 @@ def main():
         print(__doc__)
         return 2
     try:
+        check_registry()
         check_literals()
         made = {HEADER: header(), PAGE: page()}
     except Missing as missing:

@@ -35,6 +35,30 @@ def lines_of(path):
         return [json.loads(line) for line in lines]
 
 
+class File(unittest.TestCase):
+    """attribute_registry.problems() sees what OpenTelemetry's Weaver would refuse."""
+
+    def problems(self, *changes):
+        text = registry.attribute_registry.FILE.read_text(encoding="utf-8")
+        for old, new in changes:
+            self.assertIn(old, text)
+            text = text.replace(old, new, 1)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "attributes.yaml")
+            path.write_text(text, encoding="utf-8")
+            return list(registry.attribute_registry.problems(path))
+
+    def test_the_file(self):
+        self.assertEqual(self.problems(), [])
+
+    def test_faults(self):
+        for old, new in (("        type: int\n", "        type: integer\n"), ("stability: development", "stability: experimental"),
+                         ("        stability: development\n", ""), ("- id: cuda.api\n", "- id: cuda.Api!\n"), ("- id: cuda.api\n", "- id: code.file.path\n"),
+                         ("- ref: hw.id\n", "- id: hw.id\n"), ("- id: cuda.api\n", "- ref: cuda.device.id\n"), ("        brief: ", "        unit: ")):
+            with self.subTest(new):
+                self.assertTrue(self.problems((old, new)))
+
+
 class Spans(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
