@@ -1,10 +1,13 @@
-"""Reads the registry of attributes, src/model/attributes.yaml, which has the form that OpenTelemetry's Weaver reads."""
+"""Reads the registry of attributes and metrics, src/model/attributes.yaml and metrics.yaml, which have the form that OpenTelemetry's Weaver
+reads."""
 
 import json
 import re
 from pathlib import Path
 
 FILE = Path(__file__).resolve().parents[1] / "src/model/attributes.yaml"
+METRICS = FILE.with_name("metrics.yaml")
+INSTRUMENTS = {"counter", "updowncounter", "gauge", "histogram"}
 TYPES = {f"{kind}{array}" for kind in ("string", "int", "double", "boolean") for array in ("", "[]")}
 STABILITY = {"stable", "development", "alpha", "beta", "release_candidate"}
 KEYS = {"id", "ref", "type", "stability", "brief", "note", "examples", "requirement_level", "deprecated", "annotations"}
@@ -37,6 +40,35 @@ def read(path=FILE):
         elif entry is not None and value:
             entry[key] = value
     return groups
+
+
+def metrics(path=METRICS):
+    """{name: {"brief": ..., "instrument": ..., "unit": ..., "attributes": [names], ...}}, annotations among the others, in the order of the
+    file."""
+    found, metric = {}, None
+    for depth, starts, key, value in lines(path):
+        if starts and depth == 2:
+            metric = {"attributes": []} if value.startswith("metric.") else None
+        elif metric is None:
+            continue
+        elif key == "ref":
+            metric["attributes"].append(value)
+        elif key == "metric_name":
+            found[value] = metric
+        elif value:
+            metric[key] = value
+    return found
+
+
+def problems_of_metrics(known, path=METRICS):
+    """The same for metrics. `known`: the names of attributes."""
+    for name, metric in metrics(path).items():
+        if metric.get("instrument") not in INSTRUMENTS:
+            yield f"{name}: no instrument of Weaver: {metric.get('instrument')}"
+        if metric.get("stability") not in STABILITY:
+            yield f"{name}: no level of stability: {metric.get('stability')}"
+        yield from (f"{name}: no {key}" for key in ("brief", "unit", "identifier", "value") if key not in metric)
+        yield from (f"{name}: no such attribute: {attribute}" for attribute in metric["attributes"] if attribute not in known)
 
 
 def problems(path=FILE):

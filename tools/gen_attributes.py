@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Generates docs/attributes.md, every attribute that cuspan writes with its type, its unit and when it is present, and
-src/model/semconv.h, their names for C.
+"""Generates docs/attributes.md, every attribute that cuspan writes with its type, its unit and when it is present,
+src/model/semconv.h, their names for C, and src/model/metrics/metrics_list.h, the table of metrics.
 
     tools/gen_attributes.py             writes them
     tools/gen_attributes.py --check     fails and prints the difference if a committed one is out of date
@@ -21,7 +21,9 @@ PAGE = ROOT / "docs/attributes.md"
 REGISTRY = attribute_registry.FILE
 HEADER = ROOT / "src/model/semconv.h"
 GROUPS = attribute_registry.read()
-NAMES = {attribute_registry.macro(name): f'"{name}"' for group in GROUPS.values() for name in group}
+METRIC_ATTRIBUTES = attribute_registry.read(attribute_registry.METRICS)["cuspan.metric"]
+METRICS = ROOT / "src/model/metrics/metrics_list.h"
+NAMES = {attribute_registry.macro(name): f'"{name}"' for group in (*GROUPS.values(), METRIC_ATTRIBUTES) for name in group}
 
 # How the page names the types of the code.
 TYPES = {"INT": "int", "UINT": "int", "BOOL": "bool", "DOUBLE": "double", "STRING": "string", "ENUM": "string", "strings": "string[]",
@@ -326,12 +328,34 @@ HEAD = """/* The names of attributes, by tools/gen_attributes.py from attributes
 def sources():
     """The files that may name attributes: not the tables, which are generated, and not recordings, whose format has keys of its own."""
     return [path for path in sorted((ROOT / "src").rglob("*.[ch]"))
-            if not path.name.endswith("_table.c") and path != HEADER and path.parent.name != "recording"]
+            if not path.name.endswith("_table.c") and path not in (HEADER, METRICS) and path.parent.name != "recording"]
 
 
 def check_registry():
-    if wrong := list(attribute_registry.problems()):
-        raise Missing("\n".join(f"{REGISTRY.name}: {problem}" for problem in wrong))
+    known = {name for group in (*GROUPS.values(), METRIC_ATTRIBUTES) for name in group}
+    if wrong := [*attribute_registry.problems(), *attribute_registry.problems_of_metrics(known)]:
+        raise Missing("\n".join(wrong))
+
+
+def metrics_list():
+    """The rows of the table of metrics."""
+    types = {"counter": "SUM", "updowncounter": "UP_DOWN", "gauge": "GAUGE", "histogram": "HISTOGRAM"}
+    rows = []
+    for name, metric in attribute_registry.metrics().items():
+        attributes = ", ".join(metric["attributes"]).replace(", otel.metric.overflow", " or otel.metric.overflow")
+        rows.append(f'    X({metric["identifier"]}, "{name}", "{metric["unit"]}", {types[metric["instrument"]]}, {metric["value"].upper()}, '
+                    f'"{attributes}", "{metric["brief"]}")')
+    return METRICS_HEAD + " \\\n".join(rows) + "\n\n#endif\n"
+
+
+METRICS_HEAD = """/* The table of metrics, by tools/gen_attributes.py from metrics.yaml: do not edit. */
+/* clang-format off */
+#ifndef CUSPAN_MODEL_METRICS_METRICS_LIST_H
+#define CUSPAN_MODEL_METRICS_METRICS_LIST_H
+
+/* X(identifier, name, unit, type, value, attributes, description) */
+#define METRICS(X) \\
+"""
 
 
 def check_literals():
@@ -357,7 +381,7 @@ def main():
     try:
         check_registry()
         check_literals()
-        made = {HEADER: header(), PAGE: page()}
+        made = {HEADER: header(), METRICS: metrics_list(), PAGE: page()}
     except Missing as missing:
         print(missing)
         return 1

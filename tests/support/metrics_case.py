@@ -67,6 +67,7 @@ class Spans(Sequence):
 
 class Case(unittest.TestCase):
     replays = 0
+    has_views = False  # then metrics are not those of the registry
 
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -108,7 +109,7 @@ class Case(unittest.TestCase):
     def totals(self, requests):
         """{metric: {attributes: (count, sum)}}"""
         found = defaultdict(dict)
-        for (name, attributes), points in otlp_metrics.series(requests).items():
+        for (name, attributes), points in otlp_metrics.series(requests, self.has_views).items():
             found[name][attributes] = otlp_metrics.total(points)
         return found
 

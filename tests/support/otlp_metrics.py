@@ -2,10 +2,18 @@
 strict reader of otlp_decode.py. Also adds up the points of a process. Run by the Python of otlp_python.sh."""
 
 import json
+import sys
+from pathlib import Path
 
 import otlp_decode
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import AggregationTemporality
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tools"))
+
+import attribute_registry  # noqa: E402
+
+REGISTERED = attribute_registry.metrics()
 
 CUMULATIVE = AggregationTemporality.AGGREGATION_TEMPORALITY_CUMULATIVE
 DELTA = AggregationTemporality.AGGREGATION_TEMPORALITY_DELTA
@@ -65,8 +73,25 @@ def check_histogram(metric, point):
         assert not has_ends or point.min <= exemplar.as_double <= point.max, (point.min, exemplar.as_double, point.max)
 
 
-def series(requests):
-    """{(metric, attributes): [(metric, point), ...]} in order of arrival. Each point is checked separately."""
+def instrument(metric):
+    kind = metric.WhichOneof("data")
+    if kind == "sum":
+        return "counter" if metric.sum.is_monotonic else "updowncounter"
+    return "gauge" if kind == "gauge" else "histogram"
+
+
+def check_registered(metric, point):
+    """As in src/model/metrics.yaml."""
+    known = REGISTERED.get(metric.name)
+    assert known, f"{metric.name} is not in the registry"
+    assert (instrument(metric), metric.unit, metric.description) == (known["instrument"], known["unit"], known["brief"]), metric
+    others = {pair.key for pair in point.attributes} - set(known["attributes"]) - {"otel.metric.overflow"}
+    assert not others, f"{metric.name} has {others}"
+
+
+def series(requests, has_views=False):
+    """{(metric, attributes): [(metric, point), ...]} in order of arrival. Each point is checked separately; views change what the registry
+    says."""
     found = {}
     for request in requests:
         seen = set()
@@ -80,6 +105,8 @@ def series(requests):
                         key = metric.name, attributes(point)
                         assert key not in seen, f"{key} stands twice"
                         seen.add(key)
+                        if not has_views:
+                            check_registered(metric, point)
                         if "istogram" in metric.WhichOneof("data"):
                             check_histogram(metric, point)
                         found.setdefault(key, []).append((metric, point))

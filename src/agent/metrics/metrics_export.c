@@ -21,8 +21,8 @@
 #define SUMS_MAX            2048 /* for delta temporality; a power of two */
 
 static const struct attr_key key_hw_id = ATTR_KEY(SEMCONV_HW_ID);
-static const struct attr_key key_component_type = ATTR_KEY("otel.component.type");
-static const struct attr_key key_component_name = ATTR_KEY("otel.component.name");
+static const struct attr_key key_component_type = ATTR_KEY(SEMCONV_OTEL_COMPONENT_TYPE);
+static const struct attr_key key_component_name = ATTR_KEY(SEMCONV_OTEL_COMPONENT_NAME);
 static const struct attr_key key_error_type = ATTR_KEY(SEMCONV_ERROR_TYPE);
 
 /* The value of a sum at the last export. */
@@ -221,7 +221,7 @@ static void add_kernels(struct metrics *m, const struct live_stats *figures)
         const struct kernel_stats *kernel = figures->kernels[i];
         struct metric_point *point = add_histogram(m, METRIC_KERNEL_DURATION, kernel->histogram);
         put_device(m, point, kernel->device_id);
-        put_text(point, ATTR("cuda.kernel.short_name"), kernel->name);
+        put_text(point, ATTR(SEMCONV_CUDA_KERNEL_SHORT_NAME), kernel->name);
     }
     for (uint32_t i = 0; i < DEVICES_MAX; i++) {
         const struct device_stats *device = figures->devices[i];
@@ -319,7 +319,7 @@ static void add_step_parts(struct metrics *m, const struct step_times *steps)
             struct metric_point *point =
                 add_histogram(m, METRIC_STEP_PART_DURATION, steps->parts[kind][part]);
             put_step(point, steps, kind);
-            put_text(point, ATTR("cuda.step.part"), step_part_name((enum step_part)part));
+            put_text(point, ATTR(SEMCONV_CUDA_STEP_PART), step_part_name((enum step_part)part));
         }
     }
     for (unsigned kind = 0; kind < STEP_NONE; kind++)
@@ -435,7 +435,7 @@ static void put_operation(const struct metrics *m, struct metric_point *point,
     if (*operation->error)
         put_text(point, &key_error_type, operation->error);
     if (operation->http_status)
-        put(point, (struct span_attr){.key = ATTR("http.response.status_code"),
+        put(point, (struct span_attr){.key = ATTR(SEMCONV_HTTP_RESPONSE_STATUS_CODE),
                                       .type = ATTR_INT,
                                       .i = operation->http_status});
 }
@@ -470,7 +470,7 @@ static void add_own(struct metrics *m)
     for (enum counter i = 0; i < COUNTER_COUNT; i++) {
         uint64_t lost = counter_is_loss(i) ? counter_get(i) : 0;
         struct metric_point *point = lost ? add_sum(m, METRIC_LOST, i, lost) : NULL;
-        put_text(point, ATTR("cuspan.lost.reason"), counter_name(i) + strlen("lost_"));
+        put_text(point, ATTR(SEMCONV_CUSPAN_LOST_REASON), counter_name(i) + strlen("lost_"));
     }
     add_sum(m, METRIC_CPU_TIME, 0, clock_read_ns(CLOCK_THREAD_CPUTIME_ID));
 }
@@ -483,7 +483,7 @@ static void add_sampled(struct metrics *m, enum metric metric, const struct pm_s
     struct metric_point *point = add_point(m, metric);
     point->d = value;
     put_device(m, point, sampled->device);
-    put(point, (struct span_attr){.key = ATTR("cuda.counter.name"),
+    put(point, (struct span_attr){.key = ATTR(SEMCONV_CUDA_COUNTER_NAME),
                                   .type = ATTR_STRING,
                                   .s = setting,
                                   .len = (uint32_t)strcspn(setting, "=")});

@@ -2,11 +2,12 @@
 
 #include "base/accounting/counters.h"
 #include "model/metrics/histogram.h"
+#include "model/semconv.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-const struct attr_key key_metric_overflow = ATTR_KEY("otel.metric.overflow");
+const struct attr_key key_metric_overflow = ATTR_KEY(SEMCONV_OTEL_METRIC_OVERFLOW);
 
 /* The longest key, of a GPU: five texts, one of at most 47 and two of at most 95 bytes, plus 17 bytes each.
  */

@@ -1,9 +1,10 @@
-/* The table of all metrics that cuspan exports, and their data points on the way from agent to encode.
- * docs/metrics.md contains this table. */
+/* The metrics that cuspan exports (metrics_list.h), and their data points on the way from agent to encode.
+ * docs/metrics.md has the table. */
 #ifndef CUSPAN_MODEL_METRICS_METRICS_H
 #define CUSPAN_MODEL_METRICS_METRICS_H
 
 #include "model/metrics/live_stats.h"
+#include "model/metrics/metrics_list.h"
 #include "model/span.h"
 
 #include <stdio.h>
@@ -20,92 +21,6 @@ enum metric_value {
     METRIC_SECONDS, /* measured in ns, exported as a double */
     METRIC_DOUBLE
 };
-
-#define DEVICE_ATTRS  "hw.id, cuda.device.id"
-#define HW_ATTRS      "hw.id, hw.name, hw.model, hw.vendor"
-#define COUNTER_ATTRS DEVICE_ATTRS ", cuda.counter.name"
-#define RANK_ATTRS    "cuda.process.rank, cuda.step.kind"
-#define OWN_ATTRS     "otel.component.type, otel.component.name"
-
-/* X(identifier, name, unit, type, value, attributes, description) */
-#define METRICS(X)                                                                                           \
-    X(CALLS, "cuda.calls", "{call}", SUM, INT, "", "Captured runtime and driver API calls.")                 \
-    X(CALL_ERRORS, "cuda.call.errors", "{call}", SUM, INT, "", "Calls that returned an error.")              \
-    X(CALL_TIME, "cuda.call.time", "s", SUM, SECONDS, "", "Time in captured calls, summed over threads.")    \
-    X(WAIT_TIME, "cuda.wait.time", "s", SUM, SECONDS, "",                                                    \
-      "Time in calls that wait for the GPU, a stream or an event.")                                          \
-    X(LAUNCHES, "cuda.launches", "{call}", SUM, INT, "", "Calls that launch a kernel or a graph.")           \
-    X(LAUNCH_LATENCY, "cuda.launch.latency", "s", HISTOGRAM, SECONDS, DEVICE_ATTRS,                          \
-      "Time from the start of a call to the start of its kernel.")                                           \
-    X(KERNEL_DURATION, "cuda.kernel.duration", "s", HISTOGRAM, SECONDS,                                      \
-      DEVICE_ATTRS ", cuda.kernel.short_name or otel.metric.overflow",                                       \
-      "Duration of kernels, by name; names beyond 256 are combined.")                                        \
-    X(GRAPHS, "cuda.graph.executions", "{execution}", SUM, INT, DEVICE_ATTRS, "Executions of CUDA graphs.")  \
-    X(GRAPH_TIME, "cuda.graph.time", "s", SUM, SECONDS, DEVICE_ATTRS, "Duration of CUDA graph executions.")  \
-    X(COPY_DURATION, "cuda.memcpy.duration", "s", HISTOGRAM, SECONDS, DEVICE_ATTRS ", cuda.memcpy.kind",     \
-      "Duration of copies.")                                                                                 \
-    X(COPY_BYTES, "cuda.memcpy.io", "By", SUM, INT, DEVICE_ATTRS ", cuda.memcpy.kind", "Bytes copied.")      \
-    X(FILL_DURATION, "cuda.memset.duration", "s", HISTOGRAM, SECONDS, DEVICE_ATTRS, "Duration of fills.")    \
-    X(FILL_BYTES, "cuda.memset.io", "By", SUM, INT, DEVICE_ATTRS, "Bytes filled.")                           \
-    X(BUSY_TIME, "cuda.gpu.busy_time", "s", SUM, SECONDS, DEVICE_ATTRS,                                      \
-      "Time in which the GPU worked for the process; overlapping work counts once.")                         \
-    X(STEP_DURATION, "cuda.step.duration", "s", HISTOGRAM, SECONDS, RANK_ATTRS ", cuda.step.source",         \
-      "Duration of the steps of a training job, also of those that are not sampled.")                        \
-    X(STEP_PART_DURATION, "cuda.step.part.duration", "s", HISTOGRAM, SECONDS, RANK_ATTRS ", cuda.step.part", \
-      "Parts of sampled steps on the GPU: compute, exposed_communication, copies and idle.")                 \
-    X(STEP_COMMUNICATION_DURATION, "cuda.step.communication.duration", "s", HISTOGRAM, SECONDS, RANK_ATTRS,  \
-      "Time of sampled steps in collectives, also while compute ran, with the wait for other ranks.")        \
-    X(MEMORY_LIVE, "cuda.memory.live", "By", GAUGE, INT, DEVICE_ATTRS ", cuda.memory.kind",                  \
-      "Memory allocated by the program.")                                                                    \
-    X(MEMORY_PEAK, "cuda.memory.peak", "By", GAUGE, INT, DEVICE_ATTRS ", cuda.memory.kind",                  \
-      "Peak of the memory allocated by the program.")                                                        \
-    X(COUNTER_THROUGHPUT_MEAN, "cuda.counter.throughput.mean", "By/s", GAUGE, DOUBLE, COUNTER_ATTRS,         \
-      "Bytes per second counted on the whole GPU, mean over the interval.")                                  \
-    X(COUNTER_THROUGHPUT_MIN, "cuda.counter.throughput.min", "By/s", GAUGE, DOUBLE, COUNTER_ATTRS,           \
-      "Bytes per second counted on the whole GPU, minimum of the samples.")                                  \
-    X(COUNTER_THROUGHPUT_MAX, "cuda.counter.throughput.max", "By/s", GAUGE, DOUBLE, COUNTER_ATTRS,           \
-      "Bytes per second counted on the whole GPU, maximum of the samples.")                                  \
-    X(COUNTER_RATE_MEAN, "cuda.counter.rate.mean", "{event}/s", GAUGE, DOUBLE, COUNTER_ATTRS,                \
-      "Events per second counted on the whole GPU, mean over the interval.")                                 \
-    X(COUNTER_RATE_MIN, "cuda.counter.rate.min", "{event}/s", GAUGE, DOUBLE, COUNTER_ATTRS,                  \
-      "Events per second counted on the whole GPU, minimum of the samples.")                                 \
-    X(COUNTER_RATE_MAX, "cuda.counter.rate.max", "{event}/s", GAUGE, DOUBLE, COUNTER_ATTRS,                  \
-      "Events per second counted on the whole GPU, maximum of the samples.")                                 \
-    X(COUNTER_RATIO_MEAN, "cuda.counter.ratio.mean", "1", GAUGE, DOUBLE, COUNTER_ATTRS,                      \
-      "Ratio or count per cycle of the whole GPU, mean over the interval.")                                  \
-    X(COUNTER_RATIO_MIN, "cuda.counter.ratio.min", "1", GAUGE, DOUBLE, COUNTER_ATTRS,                        \
-      "Ratio or count per cycle of the whole GPU, minimum of the samples.")                                  \
-    X(COUNTER_RATIO_MAX, "cuda.counter.ratio.max", "1", GAUGE, DOUBLE, COUNTER_ATTRS,                        \
-      "Ratio or count per cycle of the whole GPU, maximum of the samples.")                                  \
-    X(HW_UTILIZATION, "hw.gpu.utilization", "1", GAUGE, DOUBLE, HW_ATTRS,                                    \
-      "Fraction of time in which a kernel of any process ran, from NVML.")                                   \
-    X(HW_MEMORY_LIMIT, "hw.gpu.memory.limit", "By", UP_DOWN, INT, HW_ATTRS, "Size of the GPU's memory.")     \
-    X(HW_MEMORY_USAGE, "hw.gpu.memory.usage", "By", UP_DOWN, INT, HW_ATTRS,                                  \
-      "GPU memory in use by all processes.")                                                                 \
-    X(HW_MEMORY_UTILIZATION, "hw.gpu.memory.utilization", "1", GAUGE, DOUBLE, HW_ATTRS,                      \
-      "Fraction of the GPU memory in use.")                                                                  \
-    X(HW_TEMPERATURE, "hw.temperature", "Cel", GAUGE, INT, HW_ATTRS ", hw.type", "Temperature of the GPU.")  \
-    X(HW_POWER, "hw.power", "W", GAUGE, DOUBLE, HW_ATTRS ", hw.type", "Power draw of the GPU.")              \
-    X(HW_ENERGY, "hw.energy", "J", SUM, DOUBLE, HW_ATTRS ", hw.type",                                        \
-      "Energy used by the GPU since the driver was loaded.")                                                 \
-    X(QUEUE_SIZE, "otel.sdk.processor.span.queue.size", "{span}", UP_DOWN, INT, OWN_ATTRS,                   \
-      "Spans waiting for export.")                                                                           \
-    X(QUEUE_CAPACITY, "otel.sdk.processor.span.queue.capacity", "{span}", UP_DOWN, INT, OWN_ATTRS,           \
-      "Maximum number of spans in the queue.")                                                               \
-    X(PROCESSED, "otel.sdk.processor.span.processed", "{span}", SUM, INT, OWN_ATTRS ", error.type",          \
-      "Spans that passed through the queue; with error.type queue_full, spans dropped because it was full.") \
-    X(INFLIGHT, "otel.sdk.exporter.span.inflight", "{span}", UP_DOWN, INT, OWN_ATTRS,                        \
-      "Spans in requests without a response yet.")                                                           \
-    X(EXPORTED, "otel.sdk.exporter.span.exported", "{span}", SUM, INT, OWN_ATTRS ", error.type",             \
-      "Spans whose export has ended; with error.type, spans that were not delivered.")                       \
-    X(OPERATION_DURATION, "otel.sdk.exporter.operation.duration", "s", HISTOGRAM, SECONDS,                   \
-      OWN_ATTRS ", error.type, http.response.status_code",                                                   \
-      "Duration of exports of spans and metrics, including retries.")                                        \
-    X(SPOOLED, "cuspan.spool.size", "{span}", UP_DOWN, INT, OWN_ATTRS,                                       \
-      "Spans in the spool, which no collector has accepted yet.")                                            \
-    X(LOST, "cuspan.lost", "{item}", SUM, INT, "cuspan.lost.reason",                                         \
-      "Captured items that were lost, by reason.")                                                           \
-    X(CPU_TIME, "cuspan.cpu.time", "s", SUM, SECONDS, "", "CPU time of cuspan's pipeline thread.")
 
 enum metric {
 #define METRIC_ID(id, name, unit, type, value, attributes, text) METRIC_##id,

@@ -73,7 +73,7 @@ class Samples(Case):
     def counted(self, requests):
         """{"throughput.mean": {name: values}}, and each point has its GPU and its unit."""
         found = defaultdict(dict)
-        for (metric, attributes), points in otlp_metrics.series(requests).items():
+        for (metric, attributes), points in otlp_metrics.series(requests, has_views=True).items():
             if not metric.startswith("cuda.counter."):
                 continue
             key = dict(attributes)
@@ -113,7 +113,7 @@ class Samples(Case):
                               reader="interval: 100, ", CUSPAN_REPLAY_SAMPLES=self.CHIP)[1])
         counted = self.counted(requests)
         self.assertEqual(set(counted), {"throughput.min", "throughput.mean", "rate.min", "rate.mean", "ratio.min"})
-        load = [otlp_metrics.value(point) for (name, _), points in otlp_metrics.series(requests).items() if name == "gpu.load" for _, point in points]
+        load = [otlp_metrics.value(point) for (name, _), points in otlp_metrics.series(requests, has_views=True).items() if name == "gpu.load" for _, point in points]
         self.assertEqual(len(load), len(counted["ratio.min"]["dram.utilization"]))
 
     def test_what_goes_wrong_is_one_line_and_costs_nothing_else(self):

@@ -18,6 +18,7 @@ from metrics_case import CLEAN, RECORDINGS, Case, build, main, nearly  # noqa: E
 class Views(Case):
     """meter_provider.views: each stream compared with the spans."""
 
+    has_views = True
     RECORDING = ROOT / "examples/recordings/torch_inference.cuspanrec"
 
     def kernels(self, spans):
@@ -38,7 +39,7 @@ class Views(Case):
                         (count, seconds), = totals["cuda.kernel.duration"].values()
                         self.assertEqual(count, len(kernels))
                         self.assertTrue(nearly(seconds, sum(kernels) / 1e9))
-                        point, = (point for (name, _), points in otlp_metrics.series(requests).items()
+                        point, = (point for (name, _), points in otlp_metrics.series(requests, has_views=True).items()
                                   if name == "cuda.kernel.duration" for _, point in points)
                         self.assertEqual((point.min, point.max), (min(kernels) / 1e9, max(kernels) / 1e9))
                     copies = [int(span.attributes["cuda.memcpy.bytes"]) for span in spans
@@ -52,7 +53,7 @@ class Views(Case):
         spans, requests, _ = self.view([
             "{selector: {instrument_name: cuda.kernel.duration}, stream: {name: kernels, description: All., attribute_keys: "
             f"{{excluded: ['*']}}, aggregation: {{explicit_bucket_histogram: {{boundaries: {bounds}, record_min_max: false}}}}}}}}"])
-        (metric, point), = next(points for (name, _), points in otlp_metrics.series(requests).items() if name == "kernels")
+        (metric, point), = next(points for (name, _), points in otlp_metrics.series(requests, has_views=True).items() if name == "kernels")
         kernels = self.kernels(spans)
         self.assertEqual(list(point.explicit_bounds), bounds)
         edges = [-1, *bounds, float("inf")]
@@ -67,7 +68,7 @@ class Views(Case):
         spans, requests, _ = self.view([
             "{selector: {instrument_name: cuda.kernel.duration}, stream: {attribute_keys: {excluded: ['*']}, "
             "aggregation: {base2_exponential_bucket_histogram: {max_size: 4, max_scale: 3, record_min_max: false}}}}"])
-        (_, point), = next(points for (name, _), points in otlp_metrics.series(requests).items() if name == "cuda.kernel.duration")
+        (_, point), = next(points for (name, _), points in otlp_metrics.series(requests, has_views=True).items() if name == "cuda.kernel.duration")
         kernels, base = self.kernels(spans), 2 ** 2 ** -point.scale
         self.assertLessEqual(len(point.positive.bucket_counts), 4)
         self.assertLessEqual(point.scale, 3)
@@ -87,7 +88,7 @@ class Views(Case):
                          {key: seconds for key, (_, seconds) in totals["cuda.kernel.duration"].items()})
         self.assertEqual({key: seconds for key, (_, seconds) in totals["cuda.kernel.time"].items()},
                          {key: seconds for key, (_, seconds) in totals["cuda.kernel.duration"].items()})
-        kinds = {name: metric.WhichOneof("data") for (name, _), points in otlp_metrics.series(requests).items() for metric, _ in points}
+        kinds = {name: metric.WhichOneof("data") for (name, _), points in otlp_metrics.series(requests, has_views=True).items() for metric, _ in points}
         self.assertEqual((kinds["cuda.kernel.duration"], kinds["cuda.kernel.time"], kinds["fine"]),
                          ("histogram", "sum", "exponential_histogram"))
 
@@ -126,7 +127,7 @@ class Views(Case):
                     self.assertEqual(count, len(kernels))
                     self.assertTrue(nearly(seconds, sum(kernels) / 1e9))
                     self.assertEqual(totals["cuda.calls"][()][1], sum("cuda.api" in span.attributes for span in spans))
-                    for (name, _), points in otlp_metrics.series(requests).items():
+                    for (name, _), points in otlp_metrics.series(requests, has_views=True).items():
                         for (metric, before), (_, after) in zip(points, points[1:]):
                             if "istogram" in metric.WhichOneof("data") and not otlp_metrics.is_delta(metric):
                                 self.assertGreaterEqual(after.count, before.count, name)
@@ -135,7 +136,7 @@ class Views(Case):
         spans, requests, _ = self.view([
             "{selector: {instrument_name: cuda.kernel.duration}, stream: {attribute_keys: {excluded: ['*']}}}"])
         lengths = {span.span_id: span.end_ns - span.start_ns for span in spans}
-        (_, point), = next(points for (name, _), points in otlp_metrics.series(requests).items() if name == "cuda.kernel.duration")
+        (_, point), = next(points for (name, _), points in otlp_metrics.series(requests, has_views=True).items() if name == "cuda.kernel.duration")
         self.assertTrue(point.exemplars)
         for exemplar in point.exemplars:
             self.assertTrue(nearly(exemplar.as_double, lengths[exemplar.span_id.hex()] / 1e9))
