@@ -1,6 +1,7 @@
 #include "config/config.h"
 
 #include "base/files.h"
+#include "base/text/sanitize.h"
 #include "config/consistency.h"
 #include "config/environment/environment.h"
 #include "config/file/file_reader.h"
@@ -112,6 +113,7 @@ static void name_source(struct config_report *report, const char *path)
     report->is_file = path != NULL;
     strncpy(report->source, path ? path : "the environment", sizeof report->source - 1);
     report->source[sizeof report->source - 1] = '\0';
+    sanitize_in_place(report->source);
 }
 
 static enum status read_all(const struct config_input *in, struct settings *settings,

@@ -13,15 +13,6 @@ void config_report_init(struct config_report *report)
     report->errors = report->warnings = report->count = 0;
 }
 
-/* Keys and values in messages must not forge a second line or control a terminal. */
-static void make_printable(char *text)
-{
-    for (unsigned char *at = (unsigned char *)text; *at; at++) {
-        if (*at < 0x20 || *at == 0x7f)
-            *at = '?';
-    }
-}
-
 /* vsnprintf may have cut a UTF-8 character. */
 static void drop_partial_character(char *text, size_t size)
 {
@@ -42,9 +33,8 @@ static void add(struct config_report *report, enum config_severity severity, con
     struct config_message *message = &report->messages[report->count++];
     message->severity = severity;
     vsnprintf(message->text, sizeof message->text, format, args);
-    sanitize_secrets(message->text);
     drop_partial_character(message->text, sizeof message->text);
-    make_printable(message->text);
+    sanitize_in_place(message->text); /* keys and values must not forge a second line or control a terminal */
 }
 
 void config_error(struct config_report *report, const char *format, ...)

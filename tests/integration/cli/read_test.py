@@ -194,7 +194,9 @@ class Files(Case):
         self.assertEqual(done.returncode, 0)
         self.assertEqual(done.stderr.decode(),
                          f"cuspan stat: skipped: {folder}/b?[2J?cuspan: all good?:1: invalid JSON at column 1\n")
-        for arguments in (("stat", "x\033[2J"), ("stat", "--x\033[2J"), ("x\033[2J",)):
+        config = self.file("names/x\033[2J.yaml", b'file_format: "1.1"\ndistribution: {cuspan: {detail: "x\\x9bm"}}\n')
+        self.assertIn(b'not "x??m"', cuspan("check", config).stderr)
+        for arguments in (("check", config), ("stat", "x\033[2J"), ("stat", "--x\033[2J"), ("x\033[2J",)):
             done = cuspan(*arguments)
             self.assertIn(b"x?[2J", done.stderr)
             self.assertNotIn(b"\033", done.stderr)
