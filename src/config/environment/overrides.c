@@ -127,7 +127,7 @@ static enum status set_metrics_endpoint(struct settings *settings, const char *v
 }
 
 /* Like OTEL_EXPORTER_OTLP_ENDPOINT: appends v1/traces for HTTP, unless the path ends with it. */
-static enum status set_endpoint(struct overrides *o, const char *value)
+static enum status set_url(struct overrides *o, const char *value)
 {
     enum status status = need_otlp(o->settings);
     for (size_t i = 0; i < o->settings->output_count && status == STATUS_OK; i++) {
@@ -149,6 +149,19 @@ static enum status set_endpoint(struct overrides *o, const char *value)
         }
     }
     return status == STATUS_OK ? set_metrics_endpoint(o->settings, value) : status;
+}
+
+/* Takes ".../v1/traces/" for ".../v1/traces". */
+static enum status set_endpoint(struct overrides *o, const char *value)
+{
+    size_t length = strcspn(value, "?#");
+    bool has_slash = length > 0 && value[length - 1] == '/';
+    char *url = NULL;
+    if (asprintf(&url, "%.*s%s", (int)(length - has_slash), value, value + length) < 0)
+        return STATUS_NO_MEMORY;
+    enum status status = set_url(o, endpoint_has_path(url, SIGNAL_TRACES) ? url : value);
+    free(url);
+    return status;
 }
 
 static enum status set_compression(struct overrides *o, const char *value)

@@ -1083,6 +1083,22 @@ static void test_overrides_go_on_top(void **state)
     assert_string_equal(resource_find(&settings.resource, "service.name")->string, "s");
 }
 
+static void test_overrides_name_the_path_of_spans_once(void **state)
+{
+    static const struct {
+        const char *set, *url;
+    } cases[] = {{"endpoint=http://h:1/v1/traces", "http://h:1/v1/traces"},
+                 {"endpoint=http://h:1/v1/traces/", "http://h:1/v1/traces"},
+                 {"endpoint=http://h:1/a/v1/traces/?key=1", "http://h:1/a/v1/traces?key=1"},
+                 {"endpoint=http://h:1/", "http://h:1/v1/traces"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        set_variable("CUSPAN_SET", cases[i].set);
+        assert_int_equal(load(), STATUS_OK);
+        assert_string_equal(settings.outputs[0].exporter.endpoint, cases[i].url);
+        settings_deinit(&settings);
+    }
+}
+
 /* Some collectors expect their key in the query. */
 static void test_an_endpoints_query_stays(void **state)
 {
@@ -1287,6 +1303,7 @@ int main(void)
         TEST(test_the_service_has_the_name_that_goes_first),
         TEST(test_span_limits_go_before_general_ones),
         TEST(test_overrides_go_on_top),
+        TEST(test_overrides_name_the_path_of_spans_once),
         TEST(test_an_endpoints_query_stays),
         TEST(test_overrides_replace_outputs),
         TEST(test_overrides_switch_the_protocol),
