@@ -157,7 +157,7 @@ static bool is_socket_name(const char *name)
 /* Once per process, because `cuspan top` polls repeatedly and owns the screen. */
 static bool has_complained;
 
-/* `is_named`: by the user, rather than one of the usual places. */
+/* `is_named`: by an option. A folder of the environment may wait for its first agent. */
 static void look_in(struct agents *agents, const char *path, bool is_named)
 {
     int folder = control_path_open_folder(path, owner_of(path), false);
@@ -213,7 +213,7 @@ void agents_find(struct agents *agents, const char *folder)
     size_t count = control_path_list(set, getenv("XDG_RUNTIME_DIR"), geteuid(), places);
     for (size_t i = 0; i < count; i++)
         if (!is_everywhere || !is_for_all(places[i]))
-            look_in(agents, places[i], set && *set);
+            look_in(agents, places[i], folder != NULL);
     if (is_everywhere) {
         look_below(agents, "/run/user", "", "/cuspan");
         look_below(agents, "/tmp", "cuspan-", "");
