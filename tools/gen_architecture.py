@@ -48,7 +48,7 @@ ANALYSIS = {
     "ranks": Box(392, 242, 140, 118, "compares the ranks of a training job; knows no files", "stage"),
     "stat": Box(568, 96, 148, 264, "sections with tables and findings, each fed one span after the other", "stage"),
     "show": Box(752, 96, 132, 74, "one trace as a picture", "stage"),
-    "flame": Box(752, 191, 132, 74, "flame graphs, pprof, speedscope", "stage"),
+    "flame": Box(752, 191, 132, 74, "flame graphs, pprof", "stage"),
     "diff": Box(752, 286, 132, 74, "two sides of runs", "stage"),
     "export": Box(568, 390, 316, 62, "Parquet for fleets", "stage"),
     "sqlite": Box(568, 474, 316, 62, "tables of Nsight Systems", "stage"),

@@ -201,12 +201,11 @@ static const struct command_example stat_examples[] = {
     {0}};
 
 static const struct command_option flame_options[] = {
-    OUTPUT(
-        'o', "output", "FILE",
-        "file to write, in the format of its end: .svg, .folded, .speedscope.json or .pb.gz (pprof); \"-\": "
-        "standard output (default: flame.svg on a terminal, otherwise standard output)"),
+    OUTPUT('o', "output", "FILE",
+           "file to write, in the format of its end: .svg, .folded or .pb.gz (pprof); \"-\": "
+           "standard output (default: flame.svg on a terminal, otherwise standard output)"),
     ONE_OF(OPTION_FORMAT, "format", "NAME", "format, whatever the file is called",
-           "svg folded speedscope pprof"), /* as enum flame_format */
+           "svg folded pprof"), /* as enum flame_format */
     ONE_OF(OPTION_WEIGHT, "weight", "WHAT",
            "what the widths are: gpu-time (default), wait (for the GPU), bytes (copied) or launches",
            "gpu-time wait bytes launches"), /* as enum flame_weight */
@@ -606,7 +605,7 @@ const struct command commands[] = {
         .operands = "FILE...",
         .run = cmd_flame,
         .completes = COMPLETES_FILE,
-        .summary = "draw GPU time by call stack: flame graph, speedscope, pprof",
+        .summary = "draw GPU time by call stack: flame graph, folded stacks, pprof",
         .text = "Draws the GPU time of the spans in all FILEs by the call stacks of the launches, from the "
                 "program's outermost function to the kernel. The program must have been traced with "
                 "capture.launch_stacks. FILE is a file of spans or a recording, as for cuspan "

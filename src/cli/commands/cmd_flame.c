@@ -41,7 +41,7 @@ static bool ends_with(const char *text, const char *end)
 
 static int format_of(const char *output)
 {
-    static const char *const ends[FLAME_FORMATS] = {".svg", ".folded", ".speedscope.json", ".pb.gz"};
+    static const char *const ends[FLAME_FORMATS] = {".svg", ".folded", ".pb.gz"};
     for (int i = 0; i < FLAME_FORMATS; i++) {
         if (ends_with(output, ends[i]))
             return i;
@@ -78,7 +78,7 @@ static enum status read_all(const struct command_line *line, struct flame *flame
 static void write_as(FILE *out, const struct flame *flame, enum flame_format format)
 {
     static void (*const writers[FLAME_FORMATS])(FILE *, const struct flame *) = {
-        flame_write_svg, flame_write_folded, flame_write_speedscope, flame_write_pprof};
+        flame_write_svg, flame_write_folded, flame_write_pprof};
     writers[format](out, flame);
 }
 
@@ -99,10 +99,9 @@ static int write_file(const struct command_line *line, const struct flame *flame
     }
     if (!is_stdout)
         fprintf(stderr, "cuspan flame: wrote %s%s\n", line->output,
-                line->format == FLAME_SVG          ? "; open it in a browser"
-                : line->format == FLAME_SPEEDSCOPE ? "; open it at https://www.speedscope.app"
-                : line->format == FLAME_PPROF      ? "; open it with go tool pprof -http=:"
-                                                   : "");
+                line->format == FLAME_SVG     ? "; open it in a browser"
+                : line->format == FLAME_PPROF ? "; open it with go tool pprof -http=:"
+                                              : "");
     return EXIT_OK;
 }
 
@@ -139,10 +138,10 @@ static int check(struct command_line *line, const struct options *options)
         line->format = is_stdout ? FLAME_SVG : format_of(line->output);
     if (line->format == FORMAT_BY_NAME)
         return options_complain(options,
-                                "%s: unknown format; end the name with .svg, .folded, .speedscope.json or "
-                                ".pb.gz, or add --format",
+                                "%s: unknown format; end the name with .svg, .folded or .pb.gz (speedscope "
+                                "opens the last two), or add --format",
                                 line->output);
-    if (line->is_diff && (line->format == FLAME_SPEEDSCOPE || line->format == FLAME_PPROF))
+    if (line->is_diff && line->format == FLAME_PPROF)
         return options_complain(options, "--diff can only write svg and folded; for pprof, write both runs "
                                          "and use go tool pprof -diff_base");
     return EXIT_OK;

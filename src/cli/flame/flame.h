@@ -12,7 +12,7 @@
 enum flame_weight { FLAME_GPU_TIME, FLAME_WAIT, FLAME_BYTES, FLAME_LAUNCHES };
 
 /* In the order of the words of `--format`. */
-enum flame_format { FLAME_SVG, FLAME_FOLDED, FLAME_SPEEDSCOPE, FLAME_PPROF, FLAME_FORMATS };
+enum flame_format { FLAME_SVG, FLAME_FOLDED, FLAME_PPROF, FLAME_FORMATS };
 
 struct flame {
     struct flame_tree tree;
@@ -31,7 +31,6 @@ const char *flame_value(const struct flame *flame, char *out, uint64_t value);
 /* These write after flame_tree_finish(). Not all formats can show two runs. */
 void flame_write_svg(FILE *out, const struct flame *flame);
 void flame_write_folded(FILE *out, const struct flame *flame);
-void flame_write_speedscope(FILE *out, const struct flame *flame);
 void flame_write_pprof(FILE *out, const struct flame *flame);
 
 #endif
