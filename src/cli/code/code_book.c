@@ -298,7 +298,7 @@ static uint32_t origin_of_thread(struct code_book *book, uint32_t thread, bool a
 
 uint32_t code_book_origin(struct code_book *book, const struct stat *stat, const struct trace_span *span)
 {
-    struct attributes attributes = {NULL};
+    struct attributes attributes = {0};
     const struct trace_span *with = span;
     uint32_t origin = ORIGIN_NOT_SAMPLED;
     bool has_any = read_attributes(book, stat, span, &attributes);

@@ -134,7 +134,7 @@ static const struct call_info *find_string_in_the_middle(uint8_t *index)
 static void test_a_string_takes_whole_words(void **state)
 {
     (void)state;
-    uint8_t index;
+    uint8_t index = 0;
     const struct call_info *info = find_string_in_the_middle(&index);
     const char *key = call_param_keys[call_params[info->param + index + 1].key].name;
     for (uint64_t length = 0; length <= CALL_STRING_BYTES; length++) {
