@@ -69,7 +69,8 @@ def path_of(name):
 
 
 def documents_in(text, is_whole=True):
-    """In every test, the agent's spans must be those of the registry, unless limits have cut their texts."""
+    """In every test, the agent's spans must be those of the registry, unless limits have cut their texts. Of spans with the same names of
+    attributes, the first in this process is looked at: tests read hundreds of thousands."""
     documents = [json.loads(line) for line in text.splitlines()]
     wrong = REGISTRY.problems(documents, CHECKED_SHAPES) if is_whole else []
     if wrong:

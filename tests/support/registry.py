@@ -131,7 +131,7 @@ class Registry:
 
     def problems(self, documents, shapes=None):
         """Each kind of problem once, with the name of a span that has it. `shapes`: a set of what was seen before; then only the
-        first span with the same attributes is looked at, which is a hundred times faster."""
+        first span with the same names of attributes is looked at."""
         found = {}
         for document in documents:
             for resource in document.get("resourceSpans", []):
