@@ -311,8 +311,8 @@ These appear only with calls that `capture.calls.allow` or `detail: full` adds:
 
 def header():
     """Without the parameters of calls, which only tables name, except those that something reads."""
-    text = "".join(path.read_text(encoding="utf-8") for path in sources())
-    used = {macro: name for macro, name in NAMES.items() if not name.startswith('"cuda.arg.') or re.search(rf"\b{macro}\b", text)}
+    read_by = {macro for path in sources() for macro in re.findall(r"\bSEMCONV_\w+", path.read_text(encoding="utf-8"))}
+    used = {macro: name for macro, name in NAMES.items() if not name.startswith('"cuda.arg.') or macro in read_by}
     width = max(map(len, used))
     return HEAD + "".join(f"#define {macro:<{width}} {name}\n" for macro, name in sorted(used.items())) + "\n#endif\n"
 
