@@ -18,6 +18,7 @@ from pathlib import Path
 
 import clickhouse_case
 import exporter_rows
+import proc
 from clickhouse_case import RECORDINGS, SCHEMA, native
 from make_export import documents
 
@@ -95,8 +96,7 @@ class Exporter(unittest.TestCase):
 
     def port_of(self, pid):
         """The TCP port on which a process listens."""
-        inodes = {os.readlink(f"/proc/{pid}/fd/{name}")[8:-1] for name in os.listdir(f"/proc/{pid}/fd")
-                  if os.readlink(f"/proc/{pid}/fd/{name}").startswith("socket:[")}
+        inodes = {name[8:-1] for name in proc.descriptors(pid).values() if name.startswith("socket:[")}
         for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]:
             fields = line.split()
             if fields[3] == "0A" and fields[9] in inodes:

@@ -4,6 +4,7 @@
     metrics_hardware_test.py --build BUILD-DIR [unittest's arguments]
 """
 
+import contextlib
 import os
 import shutil
 import signal
@@ -17,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/support"))
 
 import otlp_metrics  # noqa: E402
+import proc  # noqa: E402
 from metrics_case import CLEAN, ROOM, Case, build, main  # noqa: E402
 
 
@@ -180,13 +182,12 @@ class Samples(Case):
     def threads(self, pid):
         """The names of the threads of a process and of its children. Any of them may end meanwhile."""
         names = set()
-        try:
-            for task in Path(f"/proc/{pid}/task").iterdir():
-                names.add((task / "comm").read_text().strip())
-                for child in (task / "children").read_text().split():
-                    names |= self.threads(child)
-        except OSError:
-            pass
+        with contextlib.suppress(OSError):
+            for tid, name in proc.threads(pid).items():
+                names.add(name)
+                with contextlib.suppress(OSError):
+                    for child in Path(f"/proc/{pid}/task/{tid}/children").read_text().split():
+                        names |= self.threads(child)
         return names
 
     def test_settings_that_can_not_be_together(self):

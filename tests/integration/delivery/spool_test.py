@@ -27,6 +27,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "support")]
 
+import proc  # noqa: E402
 from otlp_encode import zstd  # noqa: E402
 from otlp_sink import OtlpSink  # noqa: E402
 
@@ -269,9 +270,9 @@ class Killed(Case):
     def ledger_of(self, pid):
         """The ledger of the process's source; b"" if it has none yet."""
         with contextlib.suppress(OSError):
-            for fd in Path(f"/proc/{pid}/fd").iterdir():
-                if re.search(rf"-{pid}-\w+-\d\.ledger$", os.readlink(fd)):  # it may also hold those of ended processes
-                    return fd.read_bytes()
+            for fd, name in proc.descriptors(pid).items():
+                if re.search(rf"-{pid}-\w+-\d\.ledger$", name):  # it may also hold those of ended processes
+                    return Path(f"/proc/{pid}/fd/{fd}").read_bytes()
         return b""
 
     def wait_for_writes(self, pids):
