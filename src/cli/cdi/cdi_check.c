@@ -1,7 +1,7 @@
 #include "cli/cdi/cdi_check.h"
 
 #include "base/text/sanitize.h"
-#include "cli/args/command_table.h"
+#include "cli/util/exit_code.h"
 #include "cli/cdi/cdi_agent.h"
 #include "cli/cdi/cdi_scan.h"
 #include "cli/doctor/agent_library.h"

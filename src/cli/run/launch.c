@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/log/log.h"
 #include "base/high_fd.h"
-#include "cli/args/command_table.h"
+#include "cli/util/exit_code.h"
 
 #include <errno.h>
 #include <fcntl.h>

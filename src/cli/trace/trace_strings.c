@@ -1,7 +1,7 @@
 #include "cli/trace/trace_strings.h"
 
 #include "base/hash.h"
-#include "cli/args/command_table.h"
+#include "cli/util/exit_code.h"
 #include "cli/util/xalloc.h"
 
 #include <stdio.h>
