@@ -1,8 +1,8 @@
-cuspan_stage(config src/config/text/problems.c src/config/text/scalar.c src/config/text/substitute.c
-             src/config/file/tree.c src/config/table/settings_list.c src/config/table/setting.c src/config/file/schema.c src/config/text/pairs.c
-             src/config/file/file_reader.c src/config/file/read_file.c src/config/file/read_resource.c src/config/file/read_tracer.c src/config/file/read_exporter.c src/config/file/read_meter.c src/config/file/read_views.c
-             src/config/environment/environment.c src/config/environment/values.c
-             src/config/environment/overrides.c src/config/consistency.c src/config/profiles_output.c src/config/settings_print.c src/config/config.c)
+cuspan_stage(config src/yaml/problems.c src/yaml/scalar.c src/yaml/substitute.c
+             src/yaml/tree.c src/agent/config/table/settings_list.c src/agent/config/table/setting.c src/agent/config/file/schema.c src/agent/config/text/pairs.c
+             src/agent/config/file/file_reader.c src/agent/config/file/read_file.c src/agent/config/file/read_resource.c src/agent/config/file/read_tracer.c src/agent/config/file/read_exporter.c src/agent/config/file/read_meter.c src/agent/config/file/read_views.c
+             src/agent/config/environment/environment.c src/agent/config/environment/values.c
+             src/agent/config/environment/overrides.c src/agent/config/consistency.c src/agent/config/profiles_output.c src/agent/config/settings_print.c src/agent/config/config.c)
 
 # The agent has its own libyaml: a host may have another one, or none.
 find_path(YAML_INCLUDE_DIR yaml.h REQUIRED)

@@ -1,6 +1,6 @@
 # Recordings are not a stage of their own: the agent and the CLI write and read them, and the replay library plays them.
-cuspan_stage(recording src/recording/recording_format.c src/recording/recording_strings.c
-             src/recording/recording_writer.c src/recording/recording_reader.c)
+cuspan_stage(recording src/agent/recording/recording_format.c src/agent/recording/recording_strings.c
+             src/agent/recording/recording_writer.c src/agent/recording/recording_reader.c)
 find_library(CUSPAN_ZLIB_STATIC libz.a)
 if(NOT CUSPAN_ZLIB_STATIC)
   find_package(ZLIB REQUIRED)
@@ -12,10 +12,10 @@ target_link_libraries(cuspan_recording PUBLIC cuspan_model ${CUSPAN_ZLIB_STATIC}
 
 # The CUPTI that replays recordings, built twice from the same sources: 12.x has no subscriber-aware calls.
 set(CUSPAN_REPLAY_SOURCES
-    src/replay/state/replay_state.c src/replay/state/faults.c src/replay/state/timeline.c src/replay/player.c src/replay/play/replay_params.c
-    src/replay/play/replay_callbacks.c src/replay/play/replay_objects.c src/replay/play/compose.c src/replay/play/replay_graphs.c src/replay/play/replay_modules.c src/replay/play/replay_records.c src/replay/play/replay_api.c
-    src/replay/state/host_watch.c src/replay/counters/replay_profiler.c src/replay/counters/replay_pm_sampling.c src/replay/play/annotations.c src/replay/play/replay_names.c
-    src/abi/params_table.c src/abi/layouts.c src/abi/layouts_table.c)
+    src/agent/replay/state/replay_state.c src/agent/replay/state/faults.c src/agent/replay/state/timeline.c src/agent/replay/player.c src/agent/replay/play/replay_params.c
+    src/agent/replay/play/replay_callbacks.c src/agent/replay/play/replay_objects.c src/agent/replay/play/compose.c src/agent/replay/play/replay_graphs.c src/agent/replay/play/replay_modules.c src/agent/replay/play/replay_records.c src/agent/replay/play/replay_api.c
+    src/agent/replay/state/host_watch.c src/agent/replay/counters/replay_profiler.c src/agent/replay/counters/replay_pm_sampling.c src/agent/replay/play/annotations.c src/agent/replay/play/replay_names.c
+    src/agent/abi/params_table.c src/agent/abi/layouts.c src/agent/abi/layouts_table.c)
 foreach(double cuspan-replay cuspan-replay-classic)
   add_library(${double} SHARED ${CUSPAN_REPLAY_SOURCES})
   target_link_libraries(${double} PRIVATE cuspan_recording Threads::Threads)

@@ -1,7 +1,7 @@
 # The functions that other tools call instead of CUPTI's. They are in the agent, and in a library to preload. The library needs only libc.
-add_library(cuspan_share SHARED ${CUSPAN_SHARE_SOURCES} src/share/preload.c)
+add_library(cuspan_share SHARED ${CUSPAN_SHARE_SOURCES} src/agent/share/preload.c)
 set_target_properties(cuspan_share PROPERTIES OUTPUT_NAME cuspan-share LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}
-                      LINK_DEPENDS ${CMAKE_SOURCE_DIR}/src/share/libcuspan-share.map)
+                      LINK_DEPENDS ${CMAKE_SOURCE_DIR}/src/agent/share/libcuspan-share.map)
 target_link_libraries(cuspan_share PRIVATE ${CMAKE_DL_LIBS})
-target_link_options(cuspan_share PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/src/share/libcuspan-share.map
+target_link_options(cuspan_share PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/src/agent/share/libcuspan-share.map
                     -Wl,--as-needed -Wl,-z,relro -Wl,-z,now -Wl,-z,nodelete)

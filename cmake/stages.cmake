@@ -1,6 +1,6 @@
 # One file per stage, in the order in which a span passes them.
 include(cmake/base.cmake)
-set(CUSPAN_SHARE_SOURCES src/share/share.c src/share/entries.c src/share/held_buffers.c src/share/redirect.c)
+set(CUSPAN_SHARE_SOURCES src/agent/share/share.c src/agent/share/entries.c src/agent/share/held_buffers.c src/agent/share/redirect.c)
 foreach(stage config capture correlate encode export replay share agent cli python)
   include(cmake/${stage}.cmake OPTIONAL)
 endforeach()

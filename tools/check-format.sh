@@ -7,7 +7,7 @@ set -eu
 cd "$ROOT"
 
 FORMATTER=$(clang_tool clang-format)
-mapfile -t FILES < <(find src tests include examples -name '*.[ch]' ! -path 'src/abi/*_table.c' \
+mapfile -t FILES < <(find src tests include examples -name '*.[ch]' ! -path 'src/agent/abi/*_table.c' \
     ! -path 'src/model/cuda/*_table.c' 2>/dev/null | sort)
 if [ "${1:-}" = --fix ]; then
     printf '%s\0' "${FILES[@]}" | xargs -0 -n 50 -P "$(nproc)" "$FORMATTER" -i

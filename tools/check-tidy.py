@@ -21,8 +21,8 @@ ROOT = Path(__file__).resolve().parents[1]
 CHECKED = (ROOT / "src",)  # in tests, cmocka's macros cause too many false reports
 # Files that run in no host process. clang's own analyzer, which takes nine tenths of the time, is off for them; gcc's
 # analyzer checks the command line too (tools/analyze.sh).
-NOT_IN_A_HOST = (ROOT / "src/cli", ROOT / "src/replay")
-GENERATED = ("src/abi/*_table.c", "src/model/cuda/*_table.c")
+NOT_IN_A_HOST = tuple(ROOT / "src" / folder for folder in ("analysis", "cli", "command", "agent/operate", "agent/replay"))
+GENERATED = ("src/agent/abi/*_table.c", "src/model/cuda/*_table.c")
 LEFT_OUT = (*GENERATED, "thread_ctx_symbol.c")  # clang may lack an option of the last one
 TIDY = subprocess.run(["bash", "-c", '. "$0" && clang_tool clang-tidy', ROOT / "tools/lib.sh"], stdout=subprocess.PIPE, text=True,
                       check=True).stdout.strip()

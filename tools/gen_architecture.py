@@ -20,26 +20,28 @@ Box = namedtuple("Box", "x y width height purpose look", defaults=("box",))
 MARGIN = 8        # between an arrow and a box that it passes
 CHARACTER = 6.8   # the mean width of one in small text
 
-# ---- The agent: the folders of src/ --------------------------------------------------------------------------------------
+# ---- The agent: the folders of src/agent, and those that it shares with the analysis --------------------------------------
 
 AGENT = {
-    "agent": Box(20, 96, 940, 66, "wires the stages: entry points, start and exit, signals, the pipeline thread, resource, control socket"),
-    "config": Box(20, 218, 140, 168, "YAML and environment become one frozen struct settings"),
-    "recording": Box(176, 218, 132, 168, "the file format of recordings: writer and reader", "side"),
-    "capture": Box(324, 218, 188, 168, "what CUPTI, NVTX, NVML and cuspan.h report becomes records", "stage"),
-    "correlate": Box(540, 218, 140, 168, "records become spans: calls joined with GPU work", "stage"),
-    "encode": Box(708, 218, 104, 168, "spans become OTLP: protobuf, JSON", "stage"),
-    "export": Box(840, 218, 120, 168, "batches go to collectors and files", "stage"),
-    "replay": Box(176, 434, 106, 100, "plays recordings", "side"),
-    "abi": Box(324, 434, 136, 100, "binary interfaces of CUPTI, NVTX and NCCL"),
-    "share": Box(506, 434, 134, 100, "receives other tools' calls of CUPTI", "side"),
-    "model": Box(20, 586, 940, 66, "data that crosses stages: records, spans, batches, settings, resources; tables of CUDA's calls and kinds of work"),
-    "base": Box(20, 700, 940, 66, "status codes, limits, clocks, files, rings, the pool of chunks, counters, threads, text"),
+    "core": Box(20, 96, 980, 66, "wires the stages: entry points, start and exit, signals, the pipeline thread, resource, control socket"),
+    "recording": Box(20, 218, 132, 168, "the file format of recordings: writer and reader", "side"),
+    "capture": Box(168, 218, 188, 168, "what CUPTI, NVTX, NVML and cuspan.h report becomes records", "stage"),
+    "correlate": Box(384, 218, 140, 168, "records become spans: calls joined with GPU work", "stage"),
+    "encode": Box(552, 218, 104, 168, "spans become OTLP: protobuf, JSON", "stage"),
+    "export": Box(684, 218, 120, 168, "batches go to collectors and files", "stage"),
+    "config": Box(836, 218, 164, 168, "YAML and environment become one frozen struct settings"),
+    "operate": Box(1020, 218, 120, 168, "starts, finds and checks agents from other processes"),
+    "replay": Box(20, 434, 106, 100, "plays recordings", "side"),
+    "abi": Box(168, 434, 136, 100, "binary interfaces of CUPTI, NVTX and NCCL"),
+    "share": Box(350, 434, 134, 100, "receives other tools' calls of CUPTI", "side"),
+    "model": Box(20, 586, 860, 66, "data that crosses stages: records, spans, batches, settings, resources; tables of CUDA's calls and kinds of work"),
+    "yaml": Box(896, 586, 104, 66, "reads YAML with lines"),
+    "cli": Box(1020, 586, 120, 66, "command lines"),
+    "base": Box(20, 700, 1120, 66, "status codes, limits, clocks, files, rings, the pool of chunks, counters, threads, text"),
 }
 AGENT_FLOW = [("capture", "correlate", "records"), ("correlate", "encode", "spans"), ("encode", "export", "batches")]
-AGENT_WITHOUT = {"cli": "the command: the second picture"}
 
-# ---- The analysis: the folders of src/cli that read spans ----------------------------------------------------------------
+# ---- The analysis: the folders of src/analysis, and the command -----------------------------------------------------------
 
 ANALYSIS = {
     "trace": Box(20, 96, 160, 440, "files become spans in order of time: open, decompress, parse, sort, cut into linked segments", "stage"),
@@ -52,13 +54,9 @@ ANALYSIS = {
     "diff": Box(752, 286, 132, 74, "two sides of runs", "stage"),
     "export": Box(568, 390, 316, 62, "Parquet for fleets", "stage"),
     "sqlite": Box(568, 474, 316, 62, "tables of Nsight Systems", "stage"),
-    "commands": Box(920, 96, 140, 440, "one file for each command: options, then the calls of the folders", "box"),
+    "command": Box(920, 96, 140, 440, "one file for each command: options, then the calls of the folders", "box"),
 }
 ANALYSIS_FLOW = []
-ANALYSIS_WITHOUT = {
-    "args": "the table of commands", "util": "memory, text, exit status",  # all may include both
-    **dict.fromkeys(("agents", "cdi", "doctor", "overhead", "run", "top"), "reads no spans"),
-}
 
 STYLE = """
     .page { fill: #ffffff; }
@@ -95,25 +93,28 @@ class Wrong(Exception):
 # ---- Folders and their includes ------------------------------------------------------------------------------------------
 
 
-def stage_of(file):
-    return file.split("/")[0]
-
-
-def command_part_of(file):
-    """The folder below src/cli. `stat/base` is one of its own, because `code` is between it and the tables."""
+def agent_folder_of(file):
+    """The folder in src/agent or of what is shared; None: the file is the analysis's or the command's."""
     parts = file.split("/")
-    if parts[0] != "cli" or len(parts) == 2:
-        return None
+    if parts[0] == "agent":
+        return parts[1]
+    return parts[0] if parts[0] not in ("analysis", "command") else None
+
+
+def analysis_folder_of(file):
+    """The folder in src/analysis, or the command. `stat/base` is one of its own, because `code` is between it and the tables."""
+    parts = file.split("/")
+    if parts[0] != "analysis":
+        return parts[0] if parts[0] == "command" else None
     return "stat/base" if parts[1:3] == ["stat", "base"] else parts[1]
 
 
-def folders_of(includes, folder_of, boxes, without):
-    """{folder: folders that it includes}, without those that have no box."""
+def folders_of(includes, folder_of, boxes):
+    """{folder: folders that it includes}"""
     found = {}
     for file, others in includes.items():
-        folder = folder_of(file)
-        if folder and folder not in without:
-            found.setdefault(folder, set()).update({folder_of(other) for other in others} - {folder, None, *without})
+        if folder := folder_of(file):
+            found.setdefault(folder, set()).update({folder_of(other) for other in others} - {folder, None})
     if set(found) != set(boxes):
         raise Wrong(f"folders without a box: {sorted(set(found) - set(boxes))}; boxes without a folder: {sorted(set(boxes) - set(found))}")
     return found
@@ -135,9 +136,10 @@ def direct(leads):
     return sorted((a, b) for a, others in leads.items() for b in others if not any(b in reach[other] for other in others))
 
 
-def parts_of(folder):
-    """The folders in a folder."""
-    return sorted(path.name for path in (ROOT / "src" / folder).iterdir() if path.is_dir())
+def parts_of(house, folder):
+    """The folders in a folder of a house, or in one of src."""
+    place = ROOT / "src" / house / folder
+    return sorted(path.name for path in (place if place.is_dir() else ROOT / "src" / folder).iterdir() if path.is_dir())
 
 
 # ---- The picture ---------------------------------------------------------------------------------------------------------
@@ -218,20 +220,20 @@ def picture(title, notes, boxes, arrows, flow, parts):
 
 def pictures():
     includes = includes_of(sources())
-    agent = direct(folders_of(includes, stage_of, AGENT, AGENT_WITHOUT))
-    analysis = direct(folders_of(includes, command_part_of, ANALYSIS, ANALYSIS_WITHOUT))
+    agent = direct(folders_of(includes, agent_folder_of, AGENT))
+    analysis = direct(folders_of(includes, analysis_folder_of, ANALYSIS))
     return {
         ROOT / "docs/images/architecture-agent.svg": picture(
-            "The agent: folders of src/",
+            "The agent: folders of src/agent/, and model, yaml, cli and base, which the analysis uses, too",
             ["A gray arrow goes from a folder to one that it includes; includes that follow from others are left out.",
              "Blue: the stages, and the data from one to the next. Yellow: recording, replay and sharing."],
-            AGENT, agent, AGENT_FLOW, parts_of),
+            AGENT, agent, AGENT_FLOW, lambda name: parts_of("agent", name)),
         ROOT / "docs/images/architecture-analysis.svg": picture(
-            "The analysis: folders of src/cli that read spans",
+            "The analysis: folders of src/analysis/, and the command that calls them",
             ["Spans flow from left to right. An arrow goes from a folder to one that it includes; includes that follow from others are left out.",
-             "Not shown: args and util, which all of them may include, and commands that read no spans."],
+             "Not shown: base, model, yaml and cli, which all of them may include."],
             ANALYSIS, analysis, ANALYSIS_FLOW,
-            lambda name: [part for part in parts_of("cli/" + name) if f"{name}/{part}" not in ANALYSIS]),
+            lambda name: [part for part in parts_of("analysis", name) if f"{name}/{part}" not in ANALYSIS]),
     }
 
 

@@ -6,7 +6,7 @@ src/model/semconv.h, their names for C, and src/model/metrics/metrics_list.h, th
     tools/gen_attributes.py --check     fails and prints the difference if a committed one is out of date
 
 Names, types, units and meanings are those of the registry, src/model/attributes.yaml. Which calls and kinds of work have them
-comes from the code: the tables of src/model and the keys in src/correlate and src/agent. The tool fails if the two differ."""
+comes from the code: the tables of src/model and the keys in src/agent/correlate and src/agent/core. The tool fails if the two differ."""
 
 import difflib
 import re
@@ -65,9 +65,9 @@ def match(found, registered):
 
 
 def span_keys():
-    """{key: type} of the keys that src/correlate and the root span have by name."""
+    """{key: type} of the keys that src/agent/correlate and the root span have by name."""
     found = {}
-    for path in sorted([*(ROOT / "src/correlate").rglob("*.c"), ROOT / "src/agent/entry/root_span.c"]):
+    for path in sorted([*(ROOT / "src/agent/correlate").rglob("*.c"), ROOT / "src/agent/core/entry/root_span.c"]):
         text = read(path)
         uses = re.findall(r"(?:attr|put)_(\w+)\(\w+,\s*ATTR\(\"([^\"]+)\"\)", text)
         uses += [(kind, key) for key, kind in re.findall(r"key = ATTR\(\"([^\"]+)\"\), \.type = ATTR_(\w+)", text)]
@@ -83,19 +83,19 @@ def span_keys():
 
 
 def losses():
-    """The keys of the reasons for which spans are lost (src/correlate/trace/session.c makes them)."""
+    """The keys of the reasons for which spans are lost (src/agent/correlate/trace/session.c makes them)."""
     return [f"cuspan.lost.{reason}" for reason in re.findall(r"X\(lost_(\w+), true,", read("src/base/accounting/counters.h"))]
 
 
 def nvtx_keys():
-    """{key: type} of what src/capture/nvtx/nvtx.c adds to ranges and marks. A payload's type is the program's."""
-    keys = re.findall(r"ADD_ATTR\(event, \"([^\"]+)\", ATTR_(\w+)\)", read("src/capture/nvtx/nvtx.c"))
+    """{key: type} of what src/agent/capture/nvtx/nvtx.c adds to ranges and marks. A payload's type is the program's."""
+    keys = re.findall(r"ADD_ATTR\(event, \"([^\"]+)\", ATTR_(\w+)\)", read("src/agent/capture/nvtx/nvtx.c"))
     return {key: "int, double or string" if key == "nvtx.payload" else TYPES[kind] for key, kind in keys}
 
 
 def resource_keys():
-    """{key: type} of what src/agent and src/correlate put on resources by name."""
-    texts = "".join(map(read, ("src/agent/resource/detect.c", "src/agent/resource/deployment.c", "src/correlate/trace/devices.c", "src/model/metrics/links.c")))
+    """{key: type} of what src/agent/core and src/agent/correlate put on resources by name."""
+    texts = "".join(map(read, ("src/agent/core/resource/detect.c", "src/agent/core/resource/deployment.c", "src/agent/correlate/trace/devices.c", "src/model/metrics/links.c")))
     calls = re.findall(r"(?:add|resource_set)_(strings?|int)\(resource, \"([^\"]+)\"", texts)
     calls += [("string", key) for key in re.findall(r"\{\"((?:slurm|k8s)\.[^\"]+)\",", texts)]  # of tables
     return {key: TYPES[kind] for kind, key in calls}

@@ -31,8 +31,8 @@ def tables(root):
             "src/model/cuda/calls_table.c": calls.model_text(all_calls),
             "src/model/cuda/results_table.c": calls.results_text(versions),
             "src/model/cuda/activities_table.c": activities.model_text(kinds),
-            "src/abi/params_table.c": calls.capture_text(all_calls),
-            "src/abi/layouts_table.c": activities.capture_text(kinds, versions),
+            "src/agent/abi/params_table.c": calls.capture_text(all_calls),
+            "src/agent/abi/layouts_table.c": activities.capture_text(kinds, versions),
         }
     return texts, all_calls.notes + kinds.notes
 

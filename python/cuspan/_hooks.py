@@ -59,7 +59,7 @@ def _on_switch(_context: object) -> None:
 
 
 class _Python(ctypes.Structure):
-    """cuspan_python in src/agent/entry/python_entry.h."""
+    """cuspan_python in src/agent/core/entry/python_entry.h."""
 
     _fields_ = [
         (name, ctypes.c_void_p)

@@ -22,7 +22,7 @@ def _build() -> str:
     folder = Path(tempfile.mkdtemp(prefix="cuspan-python-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     library = folder / "libcuspan.so"
-    sources = [Path(__file__).with_name("stub_agent.c"), ROOT / "src/agent/entry/python_entry.c"]
+    sources = [Path(__file__).with_name("stub_agent.c"), ROOT / "src/agent/core/entry/python_entry.c"]
     options = ["-shared", "-fPIC", "-pthread", "-Wl,-soname,libcuspan.so", f"-I{ROOT}/include", f"-I{ROOT}/src"]
     subprocess.run(["cc", *options, "-o", library, *sources, "-ldl"], check=True)
     return str(library)

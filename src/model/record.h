@@ -105,7 +105,7 @@ struct code_caller {
 };
 
 /* CUPTI's resource callbacks that spans depend on, by its numbers: head.cbid of a resource record.
- * capture/callbacks/callbacks.c compares them with those of abi/cupti_abi.h. */
+ * agent/capture/callbacks/callbacks.c compares them with those of agent/abi/cupti_abi.h. */
 enum resource_callback {
     RESOURCE_CONTEXT_CREATED = 1,
     RESOURCE_CONTEXT_ENDS = 2,

@@ -1,7 +1,7 @@
-/* The interface between capture and src/share/, whose functions other tools in the process call instead of
- * CUPTI's. It is part of the agent, which redirects these tools' calls once it has CUPTI, or once the Python
- * package expects a tool. A user may also preload it, as libcuspan-share.so. The size verifies that both were
- * built together. */
+/* The interface between capture and src/agent/share/, whose functions other tools in the process call instead
+ * of CUPTI's. It is part of the agent, which redirects these tools' calls once it has CUPTI, or once the
+ * Python package expects a tool. A user may also preload it, as libcuspan-share.so. The size verifies that
+ * both were built together. */
 #ifndef CUSPAN_MODEL_SHARE_PROTOCOL_H
 #define CUSPAN_MODEL_SHARE_PROTOCOL_H
 

@@ -36,7 +36,7 @@ struct step_rules {
     uint64_t own;       /* a random number: the identity of steps of this process alone */
     int64_t rank;       /* -1: unknown */
     int64_t world_size; /* -1: unknown */
-    uint64_t threshold; /* of the ratio (correlate/trace/sampler.h) */
+    uint64_t threshold; /* of the ratio (agent/correlate/trace/sampler.h) */
     bool always_first;  /* steps 3 and 4 are sampled regardless of the ratio: they are past the warm-up */
     bool is_limited;    /* the ratio is below 1, so that not every step is sampled */
     uint32_t spans_max; /* of a step's trace, all ranks together; 0: no limit */

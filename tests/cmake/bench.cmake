@@ -1,8 +1,8 @@
 # Benchmarks: built with the tests, run by hand (see tests/bench/*.sh).
-add_library(cuspan_floor SHARED tests/bench/programs/floor.c src/capture/capture.c src/capture/activity/kernel_texts.c src/capture/callbacks/launch_names.c src/capture/switches.c src/capture/sleep/mode.c src/capture/stacks/launch_stacks.c src/capture/stacks/code_paths.c src/capture/stacks/python_find.c src/capture/stacks/python_frames.c src/capture/stacks/python_layouts.c src/capture/stacks/native_frames.c src/capture/threads/native_stack.c src/capture/stacks/eh_frame.c src/capture/stacks/native_rules.c src/capture/cupti/cupti.c src/capture/cupti/cupti_search.c src/capture/cupti/selection.c
-            src/capture/activity/unified_memory.c
-            src/capture/threads/threads.c src/capture/coexist/other_tools.c src/capture/coexist/buffer_stall.c src/capture/callbacks/graph_nodes.c src/capture/activity/buffers.c src/capture/activity/decode.c src/abi/layouts.c
-            src/abi/layouts_table.c src/abi/params_table.c src/capture/hardware/gpu_counters.c src/capture/hardware/profiler.c src/capture/hardware/profiler_host.c src/capture/hardware/pm_sampler.c src/capture/hardware/pm_sampling.c)
+add_library(cuspan_floor SHARED tests/bench/programs/floor.c src/agent/capture/capture.c src/agent/capture/activity/kernel_texts.c src/agent/capture/callbacks/launch_names.c src/agent/capture/switches.c src/agent/capture/sleep/mode.c src/agent/capture/stacks/launch_stacks.c src/agent/capture/stacks/code_paths.c src/agent/capture/stacks/python_find.c src/agent/capture/stacks/python_frames.c src/agent/capture/stacks/python_layouts.c src/agent/capture/stacks/native_frames.c src/agent/capture/threads/native_stack.c src/agent/capture/stacks/eh_frame.c src/agent/capture/stacks/native_rules.c src/agent/capture/cupti/cupti.c src/agent/capture/cupti/cupti_search.c src/agent/capture/cupti/selection.c
+            src/agent/capture/activity/unified_memory.c
+            src/agent/capture/threads/threads.c src/agent/capture/coexist/other_tools.c src/agent/capture/coexist/buffer_stall.c src/agent/capture/callbacks/graph_nodes.c src/agent/capture/activity/buffers.c src/agent/capture/activity/decode.c src/agent/abi/layouts.c
+            src/agent/abi/layouts_table.c src/agent/abi/params_table.c src/agent/capture/hardware/gpu_counters.c src/agent/capture/hardware/profiler.c src/agent/capture/hardware/profiler_host.c src/agent/capture/hardware/pm_sampler.c src/agent/capture/hardware/pm_sampling.c)
 set_target_properties(cuspan_floor PROPERTIES OUTPUT_NAME cuspan-floor LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 target_link_libraries(cuspan_floor PRIVATE cuspan_config cuspan_model ${CMAKE_DL_LIBS})
 if(NOT CUSPAN_SANITIZE)
@@ -29,7 +29,7 @@ target_link_libraries(floor_host PRIVATE ${CMAKE_DL_LIBS})
 add_executable(callback_bench tests/bench/programs/callback_bench.c)
 target_link_libraries(callback_bench PRIVATE cuspan_capture)
 set_target_properties(callback_bench PROPERTIES ENABLE_EXPORTS ON)
-add_executable(nvtx_bench tests/bench/programs/nvtx_bench.c src/capture/nvtx/nvtx.c src/capture/nvtx/nvtx_names.c src/capture/nvtx/nvtx_payload.c src/capture/nccl/nccl_calls.c src/model/collective.c)
+add_executable(nvtx_bench tests/bench/programs/nvtx_bench.c src/agent/capture/nvtx/nvtx.c src/agent/capture/nvtx/nvtx_names.c src/agent/capture/nvtx/nvtx_payload.c src/agent/capture/nccl/nccl_calls.c src/model/collective.c)
 target_link_libraries(nvtx_bench PRIVATE cuspan_base)
 add_executable(stack_bench tests/bench/programs/stack_bench.c)
 target_include_directories(stack_bench PRIVATE tests/unit)
@@ -45,7 +45,7 @@ add_dependencies(context_bench cuspan_thread_ctx)
 add_executable(pipeline_bench tests/bench/programs/pipeline_bench.c)
 target_link_libraries(pipeline_bench PRIVATE cuspan_capture cuspan_correlate cuspan_config cuspan_encode cuspan_export cuspan_recording)
 # The agent's outputs in a program of their own. tests/bench/rivals/run.sh compares it with other exporters.
-add_executable(own_exporter tests/bench/programs/own_exporter.c src/agent/outputs/outputs.c)
+add_executable(own_exporter tests/bench/programs/own_exporter.c src/agent/core/outputs/outputs.c)
 target_link_libraries(own_exporter PRIVATE cuspan_config cuspan_encode cuspan_export)
 add_dependencies(own_exporter cuspan_export_module)
 

@@ -6,17 +6,17 @@ target_link_options(launch_stacks_test PRIVATE -Wl,--wrap=python_find -Wl,--wrap
                     -Wl,--wrap=native_frames_walk)
 # Without context.c, which it replaces by a fake.
 cuspan_unit_test(nvtx cuspan_base)
-target_sources(nvtx_test PRIVATE src/capture/nvtx/nvtx.c src/capture/nvtx/nvtx_names.c src/capture/nvtx/nvtx_payload.c src/capture/nccl/nccl_calls.c src/model/collective.c)
+target_sources(nvtx_test PRIVATE src/agent/capture/nvtx/nvtx.c src/agent/capture/nvtx/nvtx_names.c src/agent/capture/nvtx/nvtx_payload.c src/agent/capture/nccl/nccl_calls.c src/model/collective.c)
 
 cuspan_unit_test(nccl_calls cuspan_base)
-target_sources(nccl_calls_test PRIVATE src/capture/nccl/nccl_calls.c src/model/collective.c)
+target_sources(nccl_calls_test PRIVATE src/agent/capture/nccl/nccl_calls.c src/model/collective.c)
 
 cuspan_unit_test(nvtx_payload cuspan_base)
-target_sources(nvtx_payload_test PRIVATE src/capture/nvtx/nvtx_payload.c src/capture/nvtx/nvtx_names.c src/capture/nccl/nccl_calls.c src/model/collective.c)
+target_sources(nvtx_payload_test PRIVATE src/agent/capture/nvtx/nvtx_payload.c src/agent/capture/nvtx/nvtx_names.c src/agent/capture/nccl/nccl_calls.c src/model/collective.c)
 
 # Without CUPTI's switches and the callbacks.
 cuspan_unit_test(sleep_control cuspan_base)
-target_sources(sleep_control_test PRIVATE src/capture/sleep_control.c src/capture/sleep/active_contexts.c src/capture/sleep/mode.c)
+target_sources(sleep_control_test PRIVATE src/agent/capture/sleep_control.c src/agent/capture/sleep/active_contexts.c src/agent/capture/sleep/mode.c)
 
 # Empty CUPTIs for the test of how one is found: NAME, version, calls (0 none, 1 classic, 2 all).
 function(cuspan_fake_cupti name version calls)
@@ -57,7 +57,7 @@ add_dependencies(publish_test cuspan_thread_ctx fake_sdk_default)
 
 # Without context.c, which it replaces by a fake.
 cuspan_unit_test(nccl_plugin cuspan_base)
-target_sources(nccl_plugin_test PRIVATE src/capture/plugin/nccl_plugin.c src/capture/nccl/nccl_calls.c src/model/collective.c)
+target_sources(nccl_plugin_test PRIVATE src/agent/capture/plugin/nccl_plugin.c src/agent/capture/nccl/nccl_calls.c src/model/collective.c)
 
 foreach(kind FULL BARE)
   string(TOLOWER ${kind} name)

@@ -17,7 +17,7 @@ target_link_libraries(probe_test PRIVATE cuspan_compress ZLIB::ZLIB)
 
 # Sources that only the module has.
 cuspan_unit_test(json_response cuspan_curl)
-target_sources(json_response_test PRIVATE src/export/curl_module/json_response.c)
+target_sources(json_response_test PRIVATE src/agent/export/curl_module/json_response.c)
 
 if(CUSPAN_CURL_KIND STREQUAL "static")
   cuspan_unit_test(module cuspan_export)
@@ -34,7 +34,7 @@ target_link_libraries(compress_bench PRIVATE cuspan_export)
 foreach(both compress_test compress_bench)
   target_link_libraries(${both} PRIVATE cuspan_compress)
   if(CUSPAN_GZIP STREQUAL "ISA-L" AND DEFLATE_INCLUDE_DIR AND DEFLATE_LIBRARY)
-    target_sources(${both} PRIVATE src/export/compress/gzip_deflate.c)
+    target_sources(${both} PRIVATE src/agent/export/compress/gzip_deflate.c)
     target_include_directories(${both} PRIVATE ${DEFLATE_INCLUDE_DIR})
     target_link_libraries(${both} PRIVATE ${DEFLATE_LIBRARY})
   endif()

@@ -6,7 +6,7 @@
  * buffer. The decoder's source is included here, because it learns a layout once per process and must forget
  * it again. */
 // NOLINTNEXTLINE(bugprone-suspicious-include)
-#include "capture/activity/decode.c"
+#include "agent/capture/activity/decode.c"
 
 #include "fuzz.h"
 

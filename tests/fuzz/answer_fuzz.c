@@ -3,10 +3,10 @@
  *
  * The first byte selects the status, the second the kind of response. Headers and trailers follow, each after
  * a 0xff byte; the rest is the body. */
-// SOURCES: src/export/curl_module/json_response.c
-#include "export/curl_module/json_response.h"
-#include "export/otlp/retry.h"
-#include "export/otlp/verdict.h"
+// SOURCES: src/agent/export/curl_module/json_response.c
+#include "agent/export/curl_module/json_response.h"
+#include "agent/export/otlp/retry.h"
+#include "agent/export/otlp/verdict.h"
 
 #include "fuzz.h"
 

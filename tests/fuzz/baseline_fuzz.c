@@ -1,9 +1,9 @@
 /* Arbitrary bytes as a baseline and, after a 0xff byte, as the limits that `cuspan diff` reads: an error of
  * one line, or a comparison of the runs with themselves that finds no difference. */
-#include "cli/diff/diff.h"
-#include "cli/diff/diff_code.h"
+#include "analysis/diff/diff.h"
+#include "analysis/diff/diff_code.h"
 
-#include "cli/stat/stat_print.h"
+#include "analysis/stat/stat_print.h"
 
 #include "fuzz.h"
 

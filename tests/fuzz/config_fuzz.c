@@ -1,7 +1,7 @@
 /* Arbitrary bytes as a configuration file, as CUSPAN_SET and as the values of variables, each part behind a
  * 0xff byte. Nothing may crash, leak, take long, or break a line of the report; and what was read can be
  * printed. */
-#include "config/config.h"
+#include "agent/config/config.h"
 
 #include <stdio.h>
 #include <stdlib.h>

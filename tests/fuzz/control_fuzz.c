@@ -1,7 +1,7 @@
 /* Bytes that a client may send to the agent's socket, in two pieces: a line is accepted whole or not at all,
  * and each gets an answer whose only line break is at its end. */
-// SOURCES: src/agent/resource/self_env.c
-#include "agent/control/control_socket.c"
+// SOURCES: src/agent/core/resource/self_env.c
+#include "agent/core/control/control_socket.c"
 
 #include "fuzz.h"
 

@@ -1,8 +1,8 @@
 /* GPU code in files that the command line does not control: nothing outside them is read, and each function
  * has a symbol and a line. */
-#include "cli/code/cubin_lines.h"
-#include "cli/code/fatbin.h"
-#include "cli/code/kernel_lines.h"
+#include "analysis/code/cubin_lines.h"
+#include "analysis/code/fatbin.h"
+#include "analysis/code/kernel_lines.h"
 
 #include <stdio.h>
 #include <stdlib.h>

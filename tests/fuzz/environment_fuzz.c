@@ -2,7 +2,7 @@
  * config_fuzz gives all of them one. Nothing may crash, leak, or break a line of the report, and without a
  * file of settings a bad variable is a warning or an error that names it, never silence about an unusable
  * result. */
-#include "config/config.h"
+#include "agent/config/config.h"
 
 #include "fuzz.h"
 

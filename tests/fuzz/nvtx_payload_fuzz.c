@@ -4,7 +4,7 @@
  *
  * The source is included here, because a process keeps what it has registered. */
 // NOLINTNEXTLINE(bugprone-suspicious-include)
-#include "capture/nvtx/nvtx_payload.c"
+#include "agent/capture/nvtx/nvtx_payload.c"
 
 #include "fuzz.h"
 

@@ -2,12 +2,12 @@
  * protobuf, compressed files): an error that names the place, or a trace that can be drawn, listed and
  * written for Perfetto and as Parquet, including control characters. The first byte selects the sizes of
  * segments and of the buffer. */
-#include "cli/export/fleet_encode.h"
-#include "cli/export/fleet_path.h"
-#include "cli/show/perfetto.h"
-#include "cli/show/picture.h"
-#include "cli/show/span_lines.h"
-#include "cli/trace/trace_read.h"
+#include "analysis/export/fleet_encode.h"
+#include "analysis/export/fleet_path.h"
+#include "analysis/show/perfetto.h"
+#include "analysis/show/picture.h"
+#include "analysis/show/span_lines.h"
+#include "analysis/trace/trace_read.h"
 
 #include "fuzz.h"
 

@@ -1,7 +1,7 @@
 /* The process context that an SDK publishes (OTEP 4719): arbitrary bytes become attributes or are rejected,
  * and the resource can be freed. */
-// SOURCES: src/agent/resource/process_context.c
-#include "agent/resource/process_context.h"
+// SOURCES: src/agent/core/resource/process_context.c
+#include "agent/core/resource/process_context.h"
 
 #include "fuzz.h"
 

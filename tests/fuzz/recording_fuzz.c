@@ -1,10 +1,10 @@
 /* With arbitrary bytes, the reader ends with END or an error and accesses only its own memory. Random bytes
  * never have the right checksums, so the first byte selects how the rest is used: as a file, or as the
  * content of a well-formed block. */
-#include "recording/recording.h"
+#include "agent/recording/recording.h"
 
-#include "correlate/stacks/code_stacks.h"
-#include "recording/recording_format.h"
+#include "agent/correlate/stacks/code_stacks.h"
+#include "agent/recording/recording_format.h"
 
 #include <stdio.h>
 #include <stdlib.h>

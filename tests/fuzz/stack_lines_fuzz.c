@@ -1,6 +1,6 @@
 /* Texts of call stacks and of ranges, as the command line reads them from files that it does not control:
  * every frame, and the autograd node that it may name, is within the text, in order. */
-#include "cli/code/range_lines.h"
+#include "analysis/code/range_lines.h"
 
 #include <stdint.h>
 #include <stdio.h>

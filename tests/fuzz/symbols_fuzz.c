@@ -1,6 +1,6 @@
 /* Arbitrary bytes as the file of a loaded library, with the headers that the loader would have. Nothing
  * outside the file and the lists is read, and names end. */
-#include "correlate/stacks/symbols.c"
+#include "agent/correlate/stacks/symbols.c"
 
 #include "fuzz.h"
 

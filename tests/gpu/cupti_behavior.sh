@@ -11,7 +11,7 @@ OUTDIR=$1
 shift
 BIN=${BIN:-build/gpu-test}
 mkdir -p "$BIN" "$OUTDIR"
-SOURCES=(tests/gpu/programs/bare_cupti.c src/capture/activity/decode.c src/abi/layouts.c src/abi/layouts_table.c
+SOURCES=(tests/gpu/programs/bare_cupti.c src/agent/capture/activity/decode.c src/agent/abi/layouts.c src/agent/abi/layouts_table.c
     src/model/cuda/activities_table.c)
 
 # compile FOLDER SOURCE...: object files

@@ -297,7 +297,7 @@ def find_tool(name, *patterns):
 
 
 def check_tools():
-    """The variables that each tool leaves in the environment (for src/agent/resource/nvidia_tools.c). A program runs
+    """The variables that each tool leaves in the environment (for src/agent/core/resource/nvidia_tools.c). A program runs
     under it with cuspan."""
     tools = {"nsys": (find_tool("nsys", "/opt/nvidia/nsight-systems/*/bin/nsys", "/opt/nvidia/nsight-compute/*/host/target-linux-x64/nsys"),
                       ["profile", "-t", "cuda", "-s", "none", "--cpuctxsw=none", "-f", "true", "-o", str(OUT / "nsys")]),

@@ -17,10 +17,10 @@ GLIBC_FLOOR = (2, 28)
 # All of these are part of glibc.
 MAY_NEED = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 MAPS = {
-    "libcuspan.so": "src/agent/libcuspan.map",
-    "libcuspan-export.so": "src/export/curl_module/module.map",
-    "libcuspan-share.so": "src/share/libcuspan-share.map",
-    "libcuspan-thread-ctx.so": "src/capture/context/thread_ctx.map",
+    "libcuspan.so": "src/agent/core/libcuspan.map",
+    "libcuspan-export.so": "src/agent/export/curl_module/module.map",
+    "libcuspan-share.so": "src/agent/share/libcuspan-share.map",
+    "libcuspan-thread-ctx.so": "src/agent/capture/context/thread_ctx.map",
 }
 MACHINES = {"x86_64": "Advanced Micro Devices X86-64", "aarch64": "AArch64"}
 PAGE_MAX = 0x10000  # kernels for arm64 may have pages of 64 KiB

@@ -3,7 +3,7 @@
  * By the call's correlation ID modulo 7: 0 to 4 a Python stack whose program's line is 10 + the rest; 5 none;
  * 6 a native stack. The nodes that a graph is made of have one of the first five, by their ID.
  * tests/integration/agent/profiles_test.py knows the stacks. */
-#include "recording/recording.h"
+#include "agent/recording/recording.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* The walk of Python frames as a library for ctypes (tests/integration/agent/python_frames_test.py,
  * tests/bench/python_frames.py). ctypes.CDLL calls it without the GIL, ctypes.PyDLL with it. */
-#include "capture/stacks/python_find.h"
-#include "capture/stacks/python_frames.h"
+#include "agent/capture/stacks/python_find.h"
+#include "agent/capture/stacks/python_frames.h"
 
 #include <linux/perf_event.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 """Reads a recording (.cuspanrec) without any code of cuspan's: the ground truth that the end-to-end test holds against
-what comes back from Jaeger. The format is described in src/recording/recording_format.h; what isn't compared is read
+what comes back from Jaeger. The format is described in src/agent/recording/recording_format.h; what isn't compared is read
 past."""
 
 import struct

@@ -3,9 +3,9 @@
  *     stat_read SEGMENT-SPANS MARGIN-SPANS BUFFER-BYTES FILE...
  *
  * On standard error: the number of segments and of joins missed. */
-#include "cli/stat/stat_print.h"
-#include "cli/stat/stat_stream.h"
-#include "cli/trace/trace_read.h"
+#include "analysis/stat/stat_print.h"
+#include "analysis/stat/stat_stream.h"
+#include "analysis/trace/trace_read.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,10 +6,10 @@
  *
  * A segment's margin contains what a reader of streams has to supply: all spans around its own, and all
  * children of its own. Resources, lanes and threads become known with the first span that uses them. */
-#include "cli/diff/runs.h"
-#include "cli/stat/stat_print.h"
-#include "cli/stat/stat_stream.h"
-#include "cli/trace/trace_read.h"
+#include "analysis/diff/runs.h"
+#include "analysis/stat/stat_print.h"
+#include "analysis/stat/stat_stream.h"
+#include "analysis/trace/trace_read.h"
 #include "cli/util/xalloc.h"
 
 #include <stdio.h>

@@ -82,7 +82,7 @@ def layout_of(fault, seed):
     return layouts[seed % len(layouts)]
 
 
-# Thresholds of the findings about the whole job (src/cli/ranks/ranks_findings.c), and the shares of truth.
+# Thresholds of the findings about the whole job (src/analysis/ranks/ranks_findings.c), and the shares of truth.
 THRESHOLDS = {"exposed-communication": ("exposed_share", 0.1), "imbalance": ("imbalance_share", 0.05),
               "data-loader": ("loader_share", 0.05)}
 

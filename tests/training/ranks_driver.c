@@ -1,7 +1,7 @@
 /* Feeds the records of simulate.py from standard input to the analysis across ranks, and prints the report as
  * JSON.
  * `--limits RANKS STEPS ENTRIES` replaces the limits of the same names. */
-#include "cli/ranks/ranks.h"
+#include "analysis/ranks/ranks.h"
 #include "ranks_records.h"
 
 #include <stdio.h>

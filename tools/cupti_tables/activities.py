@@ -211,7 +211,7 @@ def model_text(activities):
 
 
 def capture_text(activities, headers):
-    """src/abi/layouts_table.c"""
+    """src/agent/abi/layouts_table.c"""
     unique, comments, versions = [], [], []
     for version in headers:
         indexes = [0] * KINDS_MAX
@@ -224,8 +224,8 @@ def capture_text(activities, headers):
             indexes[number] = unique.index(layout) + 1
         if not versions or versions[-1][2] != indexes:
             versions.append((version.first_number, version.version, indexes))
-    text = emit.header("Where fields lie in CUPTI's classic records, for abi/layouts.c.")
-    text += '#include "abi/layouts.h"\n\n#define F(offset, size) {offset, size}\n#define N {-1, 0}\n\n'
+    text = emit.header("Where fields lie in CUPTI's classic records, for agent/abi/layouts.c.")
+    text += '#include "agent/abi/layouts.h"\n\n#define F(offset, size) {offset, size}\n#define N {-1, 0}\n\n'
     text += "const struct activity_layout layout_records[] = {\n    {0},\n"
     for i, (size, places) in enumerate(unique):
         items = [f"F({offset}, {bytes_})" if offset >= 0 else "N" for offset, bytes_ in places]

@@ -178,9 +178,9 @@ def model_text(calls):
 
 
 def capture_text(calls):
-    """src/abi/params_table.c"""
+    """src/agent/abi/params_table.c"""
     text = emit.header("Where the parameters of model/cuda/calls_table.c lie, in the same order.")
-    text += '#include "abi/params.h"\n\n'
+    text += '#include "agent/abi/params.h"\n\n'
     text += "enum {\n    S = PARAM_SIGNED,\n    D = PARAM_DEREF,\n    O = PARAM_DEREF | PARAM_OUT,\n"
     text += "    T = PARAM_TEXT,\n    X = PARAM_THREE,\n    R = PARAM_REAL\n};\n\n"
     text += "const struct param_source param_sources[] = {\n"

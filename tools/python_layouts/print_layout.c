@@ -1,4 +1,4 @@
-/* Prints where one version of CPython keeps what src/capture/stacks/python_frames.c reads, as "NAME OFFSET" or
+/* Prints where one version of CPython keeps what src/agent/capture/stacks/python_frames.c reads, as "NAME OFFSET" or
  * "NAME OFFSET WORD" lines: WORD is the index of the same offset in _Py_DebugOffsets, which Python 3.13 and later
  * have at the start of _PyRuntime. tools/gen_python_layouts.py compiles it with the headers of each version. All
  * figures are constants of these headers, so neither Python nor its processor is needed. */

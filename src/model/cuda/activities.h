@@ -1,5 +1,5 @@
 /* CUPTI's activity kinds and fields, with CUPTI's numbers. activities_table.c is generated like
- * calls_table.c. The offsets of fields in the records of a given CUPTI are in abi/layouts.h. */
+ * calls_table.c. The offsets of fields in the records of a given CUPTI are in agent/abi/layouts.h. */
 #ifndef CUSPAN_MODEL_CUDA_ACTIVITIES_H
 #define CUSPAN_MODEL_CUDA_ACTIVITIES_H
 

@@ -1,8 +1,8 @@
 /* The calls of the CUDA runtime and driver API, by CUPTI's callback ID: name, group, parameters.
  * tools/gen_cupti_tables.py generates calls_table.c from NVIDIA's headers of 12.0 to 13.5. The offsets of
- * parameters in CUPTI's structs are in abi/params.h, in the same order.
+ * parameters in CUPTI's structs are in agent/abi/params.h, in the same order.
  *
- * Names, groups and types are here, for filters, attributes and recordings, and offsets in src/abi, for
+ * Names, groups and types are here, for filters, attributes and recordings, and offsets in src/agent/abi, for
  * CUPTI only. */
 #ifndef CUSPAN_MODEL_CUDA_CALLS_H
 #define CUSPAN_MODEL_CUDA_CALLS_H

@@ -1,6 +1,6 @@
 /* The settings: plain data that config fills, that is constant once the first thread starts, and that every
- * stage reads. config/table/settings_list.c has the source, the default and the range of each. The struct
- * owns its strings and lists until settings_deinit. */
+ * stage reads. agent/config/table/settings_list.c has the source, the default and the range of each. The
+ * struct owns its strings and lists until settings_deinit. */
 #ifndef CUSPAN_MODEL_SETTINGS_SETTINGS_H
 #define CUSPAN_MODEL_SETTINGS_SETTINGS_H
 

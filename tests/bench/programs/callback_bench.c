@@ -17,14 +17,14 @@
  */
 #include "base/clock.h"
 #include "base/accounting/counters.h"
-#include "capture/callbacks/callback_time.h"
-#include "capture/callbacks/callbacks.h"
-#include "capture/callbacks/launch_names.h"
-#include "capture/context/context.h"
-#include "abi/params.h"
-#include "capture/context/publish.h"
-#include "capture/context/sdk_context.h"
-#include "capture/threads/threads.h"
+#include "agent/capture/callbacks/callback_time.h"
+#include "agent/capture/callbacks/callbacks.h"
+#include "agent/capture/callbacks/launch_names.h"
+#include "agent/capture/context/context.h"
+#include "agent/abi/params.h"
+#include "agent/capture/context/publish.h"
+#include "agent/capture/context/sdk_context.h"
+#include "agent/capture/threads/threads.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

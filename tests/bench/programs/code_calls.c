@@ -1,5 +1,5 @@
 /* Makes CUDA calls for tests/bench/launch_stacks.py: the callbacks of a launch, again and again. */
-#include "abi/cupti_abi.h"
+#include "agent/abi/cupti_abi.h"
 
 #include <linux/perf_event.h>
 #include <stdint.h>

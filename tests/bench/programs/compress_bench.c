@@ -5,8 +5,8 @@
  *
  *   compress_bench BODY_FILE SPANS_IN_IT
  */
-#include "export/compress/codec.h"
-#include "export/compress/compress.h"
+#include "agent/export/compress/codec.h"
+#include "agent/export/compress/compress.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
 /* Measures the cost of cuspan.h's contexts and ranges for a thread, and what publishing them adds
- * (capture/context/publish.h): build/context_bench. Each line is the median of nine alternating runs, of a
- * start and an end together.
+ * (agent/capture/context/publish.h): build/context_bench. Each line is the median of nine alternating runs,
+ * of a start and an end together.
  */
-#include "capture/callbacks/callbacks.h"
-#include "capture/context/context.h"
-#include "capture/context/range.h"
-#include "capture/context/publish.h"
-#include "capture/threads/threads.h"
+#include "agent/capture/callbacks/callbacks.h"
+#include "agent/capture/context/context.h"
+#include "agent/capture/context/range.h"
+#include "agent/capture/context/publish.h"
+#include "agent/capture/threads/threads.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  *
  *   encode_bench [protobuf|json] [MILLIONS OF SPANS]
  */
-#include "encode/encoder.h"
+#include "agent/encode/encoder.h"
 #include "spans.h"
 
 #include <inttypes.h>

@@ -8,18 +8,18 @@
  * the records are switched off, as while cuspan sleeps. The program creates the file when it has worked a
  * little, and waits a little before it measures; the floor removes the file when all is off. A line on
  * standard error reports the end, and how many buffers of records there were. */
-#include "agent/entry/injection.h"
+#include "agent/core/entry/injection.h"
 #include "base/clock.h"
-#include "capture/context/publish.h"
-#include "capture/context/sdk_context.h"
-#include "capture/context/steps.h"
-#include "capture/activity/buffers.h"
-#include "capture/callbacks/callbacks.h"
-#include "capture/capture.h"
-#include "capture/switches.h"
-#include "capture/threads/thread_context.h"
-#include "capture/sleep_control.h"
-#include "config/config.h"
+#include "agent/capture/context/publish.h"
+#include "agent/capture/context/sdk_context.h"
+#include "agent/capture/context/steps.h"
+#include "agent/capture/activity/buffers.h"
+#include "agent/capture/callbacks/callbacks.h"
+#include "agent/capture/capture.h"
+#include "agent/capture/switches.h"
+#include "agent/capture/threads/thread_context.h"
+#include "agent/capture/sleep_control.h"
+#include "agent/config/config.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
 /* Measures the cost of NVTX's handlers without context.h, whose functions do nothing here: build/nvtx_bench.
  * Each line is the median of nine runs, of a push and a pop together. */
-#include "capture/context/context.h"
-#include "capture/context/range.h"
-#include "capture/context/steps.h"
-#include "capture/nccl/nccl_calls.h"
-#include "capture/nvtx/nvtx.h"
-#include "abi/nvtx_abi.h"
+#include "agent/capture/context/context.h"
+#include "agent/capture/context/range.h"
+#include "agent/capture/context/steps.h"
+#include "agent/capture/nccl/nccl_calls.h"
+#include "agent/capture/nvtx/nvtx.h"
+#include "agent/abi/nvtx_abi.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,10 +5,10 @@
  *   own_exporter URL COMPRESSION SPANS     prints one line of JSON; COMPRESSION is a word of that setting
  *   own_exporter --kernels                 prints the table of kernels for the other programs
  */
-#include "agent/outputs/outputs.h"
+#include "agent/core/outputs/outputs.h"
 #include "base/clock.h"
 #include "base/accounting/counters.h"
-#include "config/config.h"
+#include "agent/config/config.h"
 #include "spans.h"
 
 #include <inttypes.h>

@@ -6,8 +6,8 @@
  *   stack_bench --names LIBRARY FUNCTION   the first lookup of a name in the library, at once and in parts of
  *                                          1 ms: medians and the longest part of 20 */
 #include "base/clock.h"
-#include "capture/stacks/native_frames.h"
-#include "correlate/stacks/symbols.h"
+#include "agent/capture/stacks/native_frames.h"
+#include "agent/correlate/stacks/symbols.h"
 #include "support/stack_maker.h"
 #include "support/stack_tool.h"
 

@@ -3,7 +3,7 @@
  * launch_stacks_take with the function below (tests/cmake/bench.cmake), so the agent itself has no
  * instruction for this. Switched off, a call costs some instructions more than without capture.launch_stacks.
  */
-#include "capture/stacks/launch_stacks.h"
+#include "agent/capture/stacks/launch_stacks.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -2,12 +2,12 @@
  * NCCL's collectives: build/step_bench. Each line is the median of nine runs. A pipeline thread is missing,
  * so the list of boundaries is overwritten. Waking up, when a step needs capture and the one before did not,
  * adds CUPTI's switch of records (sleep_control.h). */
-#include "capture/context/collective_steps.h"
-#include "capture/context/steps.h"
-#include "capture/nccl/collective_period.h"
-#include "capture/nccl/nccl_calls.h"
-#include "capture/sleep/mode.h"
-#include "correlate/trace/sampler.h"
+#include "agent/capture/context/collective_steps.h"
+#include "agent/capture/context/steps.h"
+#include "agent/capture/nccl/collective_period.h"
+#include "agent/capture/nccl/nccl_calls.h"
+#include "agent/capture/sleep/mode.h"
+#include "agent/correlate/trace/sampler.h"
 
 #include <stdio.h>
 #include <stdlib.h>

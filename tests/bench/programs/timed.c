@@ -11,7 +11,7 @@
  * SUSPECT_NS and, between callbacks, after every LOOKS_EVERY of them: a switch belongs to the outlier or
  * happened at most that many callbacks before. */
 #include "base/clock.h"
-#include "abi/cupti_abi.h"
+#include "agent/abi/cupti_abi.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 #include "bare_cupti.h"
 
-#include "abi/cupti_abi.h"
-#include "capture/activity/decode.h"
-#include "capture/cupti/cupti.h"
+#include "agent/abi/cupti_abi.h"
+#include "agent/capture/activity/decode.h"
+#include "agent/capture/cupti/cupti.h"
 #include "model/cuda/activities.h"
 
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
 /* A plain CUPTI consumer for the programs that measure CUPTI: loads a library, subscribes, and calls
  * functions of the program for each record and callback. It has the agent's decoder
- * (capture/activity/decode.c), and nothing else of it. */
+ * (agent/capture/activity/decode.c), and nothing else of it. */
 #ifndef CUSPAN_GPU_PROGRAMS_BARE_CUPTI_H
 #define CUSPAN_GPU_PROGRAMS_BARE_CUPTI_H
 

@@ -8,7 +8,7 @@
  * on streams of their own, or on those under a lock. */
 #include "bare_cupti.h"
 
-#include "abi/cupti_abi.h"
+#include "agent/abi/cupti_abi.h"
 
 #include <atomic>
 #include <cstdio>

@@ -11,7 +11,7 @@
  * context each time */
 #include "bare_cupti.h"
 
-#include "abi/cupti_abi.h"
+#include "agent/abi/cupti_abi.h"
 
 #include <cuda.h>
 #include <dlfcn.h>

@@ -20,7 +20,7 @@ SECOND = "00-0af7651916cd43dd8448eb211c80319c-00000000000000aa-01"
 
 def stub_agent(folder):
     library = os.path.join(folder, "libcuspan.so")
-    sources = [ROOT / "python/tests/stub_agent.c", ROOT / "src/agent/entry/python_entry.c"]
+    sources = [ROOT / "python/tests/stub_agent.c", ROOT / "src/agent/core/entry/python_entry.c"]
     options = ["-shared", "-fPIC", "-pthread", "-Wl,-soname,libcuspan.so", f"-I{ROOT}/include", f"-I{ROOT}/src"]
     subprocess.run(["cc", *options, "-o", library, *sources, "-ldl"], check=True)
     return library

@@ -22,7 +22,7 @@ RINGS = 16 + 24 + 96 + 128  # of the default rings.total_bytes
 
 
 class Faults(Case):
-    """Failures of CUPTI that src/replay/state/faults.h can simulate."""
+    """Failures of CUPTI that src/agent/replay/state/faults.h can simulate."""
 
     def asleep(self, fail, line, *options, settings=None):
         result = self.replay("threads", *options, fail=fail, settings=settings, status=1)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The walk of Python frames (src/capture/stacks/) in real Pythons, compared with sys._getframe() at the same place.
+"""The walk of Python frames (src/agent/capture/stacks/) in real Pythons, compared with sys._getframe() at the same place.
 
     python_frames_test.py --build BUILD-DIR [--all] [--long] [--python PYTHON]... [unittest's arguments]
 

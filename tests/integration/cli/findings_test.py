@@ -698,14 +698,14 @@ class Planted(unittest.TestCase):
 
 class Documents(unittest.TestCase):
     def test_each_finding_is_explained(self):
-        words = re.findall(r'X\(FINDING_\w+, "([a-z-]+)"', (ROOT / "src/cli/stat/findings/finding.h").read_text())
+        words = re.findall(r'X\(FINDING_\w+, "([a-z-]+)"', (ROOT / "src/analysis/stat/findings/finding.h").read_text())
         self.assertEqual(len(words), 14)
         explained = re.findall(r"^\| `([a-z-]+)` \|", (ROOT / "docs/findings.md").read_text(), re.M)
         self.assertEqual(explained, words)
 
     def test_each_limit_is_told_as_it_is(self):
         told = dict(re.findall(r"^\| `([A-Z0-9_]+)` \| ([0-9.e]+) \|", (ROOT / "docs/findings.md").read_text(), re.M))
-        header = (ROOT / "src/cli/stat/findings/findings_limits.h").read_text()
+        header = (ROOT / "src/analysis/stat/findings/findings_limits.h").read_text()
         limits = dict(re.findall(r"^#define ([A-Z0-9_]+)\s+([0-9.e]+)", header, re.M))
         self.assertGreater(len(limits), 20)
         self.assertEqual(told, limits)

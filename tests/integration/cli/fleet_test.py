@@ -948,7 +948,7 @@ class Lists(unittest.TestCase):
         listed = json.loads((ROOT / "python/cuspan/fleet/calls.json").read_text())
         self.assertEqual(set(listed), {"sync", "launch", "copy", "memory"})
         ledger = re.findall(r'\{"(\w+)", KEY_\w+, TAKE, \w+, MEMORY_(\w+), SIZE_(\w+)\}',
-                            (ROOT / "src/cli/stat/memory/ledger.c").read_text())
+                            (ROOT / "src/analysis/stat/memory/ledger.c").read_text())
         sizes = {"BYTES": "bytes", "PITCH": "pitch", "CHANNELS": "unknown", "FORMAT": "unknown"}
         self.assertEqual(listed.pop("memory"), [[name, kind.lower(), sizes[size]] for name, kind, size in ledger])
         for group, names in listed.items():

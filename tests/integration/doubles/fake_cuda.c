@@ -12,7 +12,7 @@
  *  FAKE_CUPTI_RESULT        cuptiGetVersion's result (0)
  *
  * CUPTI's version is in a file "version" beside the library, so that there can be several. */
-#include "abi/cupti_abi.h"
+#include "agent/abi/cupti_abi.h"
 
 #include <dlfcn.h>
 #include <stdint.h>

@@ -1,9 +1,9 @@
 /* An NVTX injection with our handlers (nvtx.c) and a replacement of context.c that logs each call as a line
  * on stderr. Tracks depths for one thread. */
-#include "capture/context/context.h"
-#include "capture/context/range.h"
-#include "capture/context/steps.h"
-#include "capture/nvtx/nvtx.h"
+#include "agent/capture/context/context.h"
+#include "agent/capture/context/range.h"
+#include "agent/capture/context/steps.h"
+#include "agent/capture/nvtx/nvtx.h"
 #include "model/span.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* CUPTI's functions for other_tool_host, each looked up by its name in its first call, as JAX does in its
  * plugin. */
-#include "abi/cupti_abi.h"
+#include "agent/abi/cupti_abi.h"
 
 #include <dlfcn.h>
 #include <stdint.h>

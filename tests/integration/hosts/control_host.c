@@ -9,7 +9,7 @@
  * prints "STEP: ANSWER". */
 #include "cuspan/cuspan.h"
 #include "forked_child.h"
-#include "recording/replay_seam.h"
+#include "agent/recording/replay_seam.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -7,9 +7,9 @@
  * (the tracing)
  *
  * It prints "ready" and runs until standard input ends, then prints how many calls were made. */
-#include "abi/cupti_abi.h"
+#include "agent/abi/cupti_abi.h"
 #include "cuspan/cuspan.h"
-#include "recording/replay_seam.h"
+#include "agent/recording/replay_seam.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

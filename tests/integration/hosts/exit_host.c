@@ -8,7 +8,7 @@
  * so many delivered spans (0). HOST_DELAY_MS: and then so long (0). */
 #include "exit_host.h"
 #include "forked_child.h"
-#include "recording/replay_seam.h"
+#include "agent/recording/replay_seam.h"
 
 #include <cuspan/cuspan.h>
 

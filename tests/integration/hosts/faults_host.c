@@ -6,7 +6,7 @@
  * Commands, each answered with a line: "play N" plays N times, as fast as the agent accepts; "steady MS N"
  * once per MS milliseconds of its clock, without waiting for the agent. With "impatient" the agent does not
  * wait for a collector either, as in a real program. */
-#include "recording/replay_seam.h"
+#include "agent/recording/replay_seam.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

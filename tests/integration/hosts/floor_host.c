@@ -4,7 +4,7 @@
  * many records the floor received.
  *
  *   floor_host FLOOR DOUBLE RECORDING FILE */
-#include "recording/replay_seam.h"
+#include "agent/recording/replay_seam.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
  * would wait for the agent. It prints everything that the agent changed to
  * standard output, and then exits with status 1. */
 #include "forked_child.h"
-#include "recording/replay_seam.h"
+#include "agent/recording/replay_seam.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -7,7 +7,7 @@
  * FILE.child receives the same of a forked child, in which every call to CUPTI counts, even outside
  * callbacks.
  */
-#include "recording/replay_seam.h"
+#include "agent/recording/replay_seam.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -6,7 +6,7 @@
  * AGENT "-": without an agent. Its output, errno, descriptors and status must be the same with and without
  * the agent. The table `conditions` is what hostile_hosts_test.py goes through: "list" prints it. */
 #include "cuspan/cuspan.h"
-#include "recording/replay_seam.h"
+#include "agent/recording/replay_seam.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
  *
  * Its output, and how it ends, must be the same with and without the agent. */
 #include "forked_child.h"
-#include "recording/replay_seam.h"
+#include "agent/recording/replay_seam.h"
 
 #include <dlfcn.h>
 #include <errno.h>

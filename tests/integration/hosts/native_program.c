@@ -3,7 +3,7 @@
  * naming its first frame takes the agent several rounds.
  *
  *   native_program AGENT CUPTI [TIMES]      each function launches TIMES (2) */
-#include "abi/cupti_abi.h"
+#include "agent/abi/cupti_abi.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -7,9 +7,9 @@
  * idle (ends it), train=COUNT (iterations: three all-reduces on a thread of their own), play=COUNT (the same,
  * with a range "iteration N" and the recorded calls after the first all-reduce), evaluate=COUNT, step=NUMBER,
  * on (is it tracing?), nap (100 ms). Each word prints "WORD: ANSWER". */
-#include "abi/nvtx_abi.h"
+#include "agent/abi/nvtx_abi.h"
 #include "cuspan/cuspan.h"
-#include "recording/replay_seam.h"
+#include "agent/recording/replay_seam.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -41,7 +41,7 @@ __attribute__((visibility("default"))) void plugin_pop(void)
 
 #else
 
-#include "recording/replay_seam.h"
+#include "agent/recording/replay_seam.h"
 
 #define THREADS 4
 #define ROUNDS  2000

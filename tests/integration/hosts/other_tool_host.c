@@ -14,11 +14,11 @@
  * subscribe, clock, register and kinds; tool-off is kinds-off and flush. Each step prints "STEP: ANSWER",
  * with CUPTI's result if there is one. count prints what the profiler received since the last count: "count:
  * kernels N copies N wrong N ns N buffers N lent N", the last one being its buffers that CUPTI has now. */
-#include "abi/cupti_abi.h"
-#include "abi/layouts.h"
+#include "agent/abi/cupti_abi.h"
+#include "agent/abi/layouts.h"
 #include "cuspan/cuspan.h"
 #include "model/cuda/activities.h"
-#include "recording/replay_seam.h"
+#include "agent/recording/replay_seam.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

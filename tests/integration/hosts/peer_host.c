@@ -2,8 +2,8 @@
  * passes the records to the agent like CUPTI, with a CUPTI that does nothing else.
  *
  *   peer_host AGENT CUPTI */
-#include "abi/cupti_abi.h"
-#include "abi/layouts.h"
+#include "agent/abi/cupti_abi.h"
+#include "agent/abi/layouts.h"
 #include "model/cuda/activities.h"
 
 #include <dlfcn.h>

@@ -4,7 +4,7 @@
  *   polling_host LIBCUSPAN FAKE-CUPTI        prints "host: done" and exits with status 7
  *
  * It makes the callbacks itself: the fake CUPTI only keeps whom to call. */
-#include "abi/cupti_abi.h"
+#include "agent/abi/cupti_abi.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

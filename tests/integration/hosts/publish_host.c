@@ -7,7 +7,7 @@
  * cuspan.h that its threads' contexts be published (OTEP 4947); with `shown` or `hidden` it attaches one and
  * reads it like an eBPF profiler. Prints every fault, then "host: done", and exits with status 7, or 1. */
 #include "cuspan/cuspan.h"
-#include "recording/replay_seam.h"
+#include "agent/recording/replay_seam.h"
 #include "support/thread_ctx_reader.h"
 
 #include <dlfcn.h>

@@ -6,7 +6,7 @@
  * Each function allocates TIMES (2), and nothing is ever freed. After the first time, the program pauses, so
  * that the agent learns the rules of the frames. Prints how long the callbacks of the fastest later call
  * took, in ns */
-#include "abi/cupti_abi.h"
+#include "agent/abi/cupti_abi.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

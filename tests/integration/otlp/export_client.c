@@ -7,8 +7,8 @@
 #include "base/clock.h"
 #include "base/accounting/counters.h"
 #include "base/log/log.h"
-#include "export/exporter.h"
-#include "export/delivery/last_error.h"
+#include "agent/export/exporter.h"
+#include "agent/export/delivery/last_error.h"
 #include "../../unit/support/batches.h"
 
 #include <inttypes.h>

@@ -3,7 +3,7 @@
  *
  *   otlp_payloads FOLDER SEED SPANS [VALUE_CHARS ATTRIBUTES EVENTS LINKS]
  */
-#include "encode/encoder.h"
+#include "agent/encode/encoder.h"
 
 #include <inttypes.h>
 #include <stdio.h>

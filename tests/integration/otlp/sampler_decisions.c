@@ -1,6 +1,6 @@
 /* Prints our sampler's decisions: a line "TRACE_ID TRACESTATE" in ("-": no tracestate), a line "0|1
  * TRACESTATE" out. */
-#include "correlate/trace/sampler.h"
+#include "agent/correlate/trace/sampler.h"
 
 #include <stdio.h>
 #include <stdlib.h>

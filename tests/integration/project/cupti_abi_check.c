@@ -1,9 +1,9 @@
-/* Compares src/abi/cupti_abi.h with NVIDIA's own headers. It is compiled, never run, once with the headers of
- * each CUDA version (tools/gen_cupti_tables.py has their paths):
+/* Compares src/agent/abi/cupti_abi.h with NVIDIA's own headers. It is compiled, never run, once with the
+ * headers of each CUDA version (tools/gen_cupti_tables.py has their paths):
  *
  *   cc -std=c17 -fsyntax-only -I src -I CUPTI_INCLUDE -I CUDART_INCLUDE \
  *      tests/integration/project/cupti_abi_check.c */
-#include "abi/cupti_abi.h"
+#include "agent/abi/cupti_abi.h"
 
 #include "abi_same.h"
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Checks the layering rules: which folder may include which, as pairs that a person can read.
+"""Checks the layering rules: which folder may include which, as tables that a person can read.
 
-A stage includes base and model and never another stage; agent wires them together. Each library is used by one stage.
+The agent (agent/) and the analysis (analysis/) never include each other. They share base, model, yaml and cli. A stage of the
+agent includes base and model and never another stage; agent/core wires them together. Each library has few users.
 No two folders include each other, and no files do in a circle. Each .c file includes its own header first.
 A variable that a header declares extern is written by one file, unless each thread has its own.
 Each header compiles on its own, and its include guard is its path.
@@ -21,78 +22,86 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tools"))
 from source_includes import INCLUDE, includes_of, sources
 
-# WHO NEVER WHAT, WHAT... — folders of src/, or headers in angle brackets. There are no exceptions.
-RULES = """
-base       NEVER model abi config capture correlate encode export recording agent cli replay share
-model      NEVER abi config capture correlate encode export recording agent cli replay share
-abi        NEVER config capture correlate encode export recording agent cli replay share
-config     NEVER abi capture correlate encode export recording agent cli replay share
-capture    NEVER config correlate encode export recording agent cli replay share
-correlate  NEVER abi config capture encode export recording agent cli replay share
-encode     NEVER abi config capture correlate export recording agent cli replay share
-export     NEVER abi config capture correlate encode recording agent cli replay share
-recording  NEVER abi config capture correlate encode export agent cli replay share
-agent      NEVER abi cli replay share
-cli        NEVER abi capture correlate encode export agent replay share
-replay     NEVER config capture correlate encode export agent cli share
-share      NEVER base config capture correlate encode export recording agent cli replay
+# WHO WHOM...: the folders of src/ that a folder may include. There are no exceptions.
+MAY_INCLUDE = """
+base
+model            base
+yaml             base
+cli              base
 
-base       NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h> <yyjson.h> <curses.h>
-model      NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h> <yyjson.h> <curses.h>
-abi        NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h> <yyjson.h> <curses.h>
-config     NEVER <curl/curl.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h> <yyjson.h> <curses.h>
-capture    NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h> <yyjson.h> <curses.h>
-correlate  NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h> <yyjson.h> <curses.h>
-encode     NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h> <yyjson.h> <curses.h>
-export     NEVER <yaml.h> <sqlite3.h> <yyjson.h> <curses.h>
-recording  NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h> <yyjson.h> <curses.h>
-agent      NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h> <yyjson.h> <curses.h>
-cli        NEVER <curl/curl.h> <yaml.h> <igzip_lib.h> <libdeflate.h>
-replay     NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h> <yyjson.h> <curses.h>
-share      NEVER <curl/curl.h> <yaml.h> <cjson/cJSON.h> <zlib.h> <zstd.h> <igzip_lib.h> <libdeflate.h> <sqlite3.h> <yyjson.h> <curses.h>
+agent/abi        base model
+agent/config     base model yaml
+agent/capture    base model agent/abi
+agent/correlate  base model
+agent/encode     base model
+agent/export     base model
+agent/recording  base model
+agent/core       base model agent/config agent/capture agent/correlate agent/encode agent/export agent/recording
+agent/replay     base model agent/abi agent/recording
+agent/share      model agent/abi
+agent/operate    base model cli agent/config
 
-anyone     NEVER <cupti.h> <cupti_activity.h> <cupti_callbacks.h> <cuda.h> <cuda_runtime.h> <cuda_runtime_api.h>
+analysis         base model yaml cli
+
+command          base model cli agent/config agent/operate agent/recording analysis
+"""
+
+# HEADER WHO...: the folders that may include the header of a library.
+LIBRARIES = """
+curl/curl.h      agent/export/curl_module
+cjson/cJSON.h    agent/export/curl_module agent/operate command
+yyjson.h         analysis
+yaml.h           yaml
+zlib.h           agent/recording analysis
+zstd.h           agent/export/compress analysis
+igzip_lib.h      agent/export/compress
+libdeflate.h     agent/export/compress
+sqlite3.h        analysis/sqlite
+curses.h         command/top
+cupti.h
+cupti_activity.h
+cupti_callbacks.h
+cuda.h
+cuda_runtime.h
+cuda_runtime_api.h
 """
 
 GUARD = re.compile(r"^#ifndef (\w+)\n#define \1\n", re.MULTILINE)
 
 
-def parse(rules):
-    for line in rules.strip().splitlines():
-        if line.strip():
-            who, what = line.split("NEVER")
-            for item in what.split():
-                yield who.strip(), item
+def table_of(text):
+    return {words[0]: set(words[1:]) for words in map(str.split, text.splitlines()) if words}
 
 
-def layer_of(path):
-    return path.relative_to(ROOT).parts[1]
+def layer_of(name):
+    """The row of MAY_INCLUDE for a file or an include; None: it has none."""
+    parts = name.split("/")
+    return next((layer for layer in ("/".join(parts[:2]), parts[0]) if layer in LAYERS), None)
 
 
-def breaks(rule, layer, mark, included):
-    """Does an include in `layer` break the rule? `mark` is its opening bracket or quote."""
-    who, what = rule
-    if who not in (layer, "anyone"):
-        return False
-    if what.startswith("<"):
-        return mark == "<" and included == what[1:-1]
-    if what.endswith(".h"):
-        return included == what
-    return mark == '"' and included.split("/")[0] == what and layer != what
+def is_below(name, folders):
+    return any(name.startswith(folder + "/") for folder in folders)
+
+
+def breaks(name, mark, included):
+    """The rule that the include of a file breaks; None: it breaks none."""
+    if mark == "<":
+        users = HEADERS.get(included)
+        return None if users is None or is_below(name, users) else f"only {' and '.join(sorted(users)) or 'nobody'} may include it"
+    layer, other = layer_of(name), layer_of(included)
+    if "/" not in included or included.startswith("cuspan/") or other in {layer, *LAYERS.get(layer, ())}:
+        return None
+    return f"{layer} may include {' and '.join(sorted(LAYERS[layer])) or 'nothing'}" if layer else "its folder has no rule"
 
 
 def check_includes(path, text):
-    layer, wrong = layer_of(path), []
-    includes = INCLUDE.findall(text)
-    for mark, included in includes:
-        for rule in RULE_PAIRS:
-            if breaks(rule, layer, mark, included):
-                wrong.append(f"{path.relative_to(ROOT)} includes {included}: {rule[0]} NEVER {rule[1]}")
+    includes, name = INCLUDE.findall(text), str(path.relative_to(ROOT / "src"))
+    wrong = [f"src/{name} includes {included}: {rule}" for mark, included in includes if (rule := breaks(name, mark, included))]
     own = path.with_suffix(".h")
     if path.suffix == ".c" and own.exists():
-        name = own.relative_to(ROOT / "src")
-        if not includes or includes[0][1] not in (str(name), own.name):
-            wrong.append(f"{path.relative_to(ROOT)} does not include its own {name} first")
+        header = own.relative_to(ROOT / "src")
+        if not includes or includes[0][1] not in (str(header), own.name):
+            wrong.append(f"src/{name} does not include its own {header} first")
     return wrong
 
 
@@ -187,13 +196,15 @@ def curl_include():
 # Every descriptor in a host is above 2: opened with base/files.h, or passed through base/high_fd.h.
 OPENS = re.compile(r"(?<![\w.>])(open(?:64|at)?|creat|fopen|freopen|opendir|tmpfile|mkos?temp|socket(?:pair)?|accept4?|pipe2?|eventfd|"
                    r"memfd_create|epoll_create1?|inotify_init1?|timerfd_create|signalfd|pidfd_open|dup[23]?|shm_open|popen)\((?!struct |const )")
-OPENERS = {"base/files.c", "base/high_fd.c", "export/curl_module/module_descriptors.c",
-           "export/curl_module/module_libc.c"}
+OPENERS = {"base/files.c", "base/high_fd.c", "agent/export/curl_module/module_descriptors.c",
+           "agent/export/curl_module/module_libc.c"}
+
+
+NOT_IN_A_HOST = ("cli", "analysis", "command", "agent/operate", "agent/replay")
 
 
 def check_descriptors(name, text):
-    """The CLI and the stand-in for CUPTI are not in other people's programs."""
-    if name in OPENERS or name.split("/")[0] in ("cli", "replay"):
+    if name in OPENERS or is_below(name, NOT_IN_A_HOST):
         return []
     code = code_of(text)
     return [f"src/{name}: {call[1]}() may return a descriptor below 3; use base/files.h or high_fd()"
@@ -203,13 +214,19 @@ def check_descriptors(name, text):
 
 
 def check_rules_bite():
-    """A rule that matches nothing would always pass, so this tries one include against each kind of rule."""
-    bad = [("correlate", '"', "capture/cupti.h"), ("export", '"', "encode/encoder.h"), ("capture", "<", "curl/curl.h"),
-           ("cli", "<", "yaml.h"), ("agent", "<", "sqlite3.h"), ("capture", "<", "cupti.h"), ("agent", "<", "zstd.h"), ("agent", '"', "abi/cupti_abi.h"), ("replay", '"', "capture/capture.h"),
-           ("base", '"', "model/span.h")]
-    good = [("correlate", '"', "model/span.h"), ("export", "<", "curl/curl.h"), ("config", "<", "yaml.h"),
-            ("cli", "<", "sqlite3.h"), ("agent", '"', "capture/capture.h"), ("capture", '"', "abi/cupti_abi.h"), ("capture", '"', "capture/cupti.h")]
-    wrong = [f"no rule catches {i}" for i in bad if not any(breaks(rule, *i) for rule in RULE_PAIRS)]
+    """A rule that matches nothing would always pass, so this tries each kind of include."""
+    bad = [("agent/correlate/a.c", '"', "agent/capture/cupti.h"), ("agent/export/a.c", '"', "agent/encode/encoder.h"),
+           ("agent/core/a.c", '"', "agent/abi/cupti_abi.h"), ("agent/replay/a.c", '"', "agent/capture/capture.h"),
+           ("agent/core/a.c", '"', "cli/util/xalloc.h"), ("agent/operate/a.c", '"', "analysis/trace/trace.h"),
+           ("analysis/stat/a.c", '"', "agent/config/config.h"), ("analysis/stat/a.c", '"', "command/top/top_ranks.h"),
+           ("base/a.c", '"', "model/span.h"), ("new/a.c", '"', "base/clock.h"), ("base/a.c", '"', "new/a.h"),
+           ("agent/capture/a.c", "<", "curl/curl.h"), ("agent/export/a.c", "<", "curl/curl.h"), ("cli/a.c", "<", "yaml.h"),
+           ("agent/core/a.c", "<", "sqlite3.h"), ("agent/capture/a.c", "<", "cupti.h")]
+    good = [("agent/correlate/a.c", '"', "model/span.h"), ("agent/core/a.c", '"', "agent/capture/capture.h"),
+            ("agent/capture/a.c", '"', "agent/abi/cupti_abi.h"), ("agent/capture/a.c", '"', "agent/capture/cupti.h"),
+            ("analysis/show/a.c", '"', "analysis/stat/sections.h"), ("agent/replay/a.c", '"', "cuspan/cuspan.h"),
+            ("analysis/show/a.c", '"', "own.h"), ("agent/export/curl_module/a.c", "<", "curl/curl.h"), ("base/a.c", "<", "stdio.h")]
+    wrong = [f"no rule catches {include}" for include in bad if not breaks(*include)]
     header, guard = ROOT / "src/base/clock.h", "#ifndef CUSPAN_BASE_{0}_H\n#define CUSPAN_BASE_{0}_H\n"
     if check_guard(header, guard.format("CLOCK")) or not check_guard(header, guard.format("CLOCKS")):
         wrong.append("the check of include guards does not compare them with the path")
@@ -219,7 +236,7 @@ def check_rules_bite():
     if pairs_of_folders(circle) != [("a", "b")] or pairs_of_folders(line):
         wrong.append("the check of folders does not find a pair")
     for call in ("open(path, 0)", "fopen(a, b)", "socket(1, 2, 3)", "eventfd(0, 0)", "memfd_create(a, 0)", "pipe2(ends, 0)", "dup(1)"):
-        if not check_descriptors("agent/a.c", f"x = {call};") or check_descriptors("agent/a.c", f"x = high_fd({call});"):
+        if not check_descriptors("agent/core/a.c", f"x = {call};") or check_descriptors("agent/core/a.c", f"x = high_fd({call});"):
             wrong.append(f"the check of descriptors does not see {call}")
     includes = {"a/x": set(), "a/y": {"a/x"}, "b/z": set()}
     code = {"a/x": "extern struct x *v;\nv = 0;", "b/z": "v = 1;"}
@@ -229,10 +246,10 @@ def check_rules_bite():
     for read in ("x = v", "v == 1", "atomic_load(&v)", "x.v = 1", "x->v++"):
         if second_writers({**code, "a/y": f"{read};"}, includes):
             wrong.append(f"the check of extern variables takes {read} for a write")
-    return wrong + [f"a rule forbids {i}" for i in good if any(breaks(rule, *i) for rule in RULE_PAIRS)]
+    return wrong + [f"a rule forbids {include}" for include in good if breaks(*include)]
 
 
-RULE_PAIRS = list(parse(RULES))
+LAYERS, HEADERS = table_of(MAY_INCLUDE), table_of(LIBRARIES)
 INCLUDE_PATHS = curl_include()
 
 
@@ -250,7 +267,7 @@ def main():
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             for found in pool.map(stands_alone, headers):
                 wrong += found
-        print(f"{len(files)} files, {len(RULE_PAIRS)} rules, {len(headers)} headers by themselves: {len(wrong)} wrong")
+        print(f"{len(files)} files, {len(LAYERS) + len(HEADERS)} rules, {len(headers)} headers by themselves: {len(wrong)} wrong")
     print("\n".join(wrong))
     return 1 if wrong else 0
 

@@ -1,6 +1,6 @@
-/* Compares src/abi/nvtx_abi.h with NVIDIA's own headers; it is compiled, never run:
+/* Compares src/agent/abi/nvtx_abi.h with NVIDIA's own headers; it is compiled, never run:
  *   cc -std=c17 -fsyntax-only -I src -I NVTX_INCLUDE tests/integration/project/nvtx_abi_check.c */
-#include "abi/nvtx_abi.h"
+#include "agent/abi/nvtx_abi.h"
 
 #include "abi_same.h"
 

@@ -1,6 +1,6 @@
-/* Compares src/abi/profiler_abi.h with NVIDIA's own headers, of 12.6 and later; it is compiled, never run,
- * like cupti_abi_check.c, but as C++, which those headers were up to 13.1. */
-#include "abi/profiler_abi.h"
+/* Compares src/agent/abi/profiler_abi.h with NVIDIA's own headers, of 12.6 and later; it is compiled, never
+ * run, like cupti_abi_check.c, but as C++, which those headers were up to 13.1. */
+#include "agent/abi/profiler_abi.h"
 
 #include "abi_same.h"
 

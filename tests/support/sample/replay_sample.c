@@ -1,10 +1,10 @@
 #include "replay_sample.h"
 
 #include "base/trace_context.h"
-#include "abi/cupti_abi.h"
-#include "abi/params.h"
+#include "agent/abi/cupti_abi.h"
+#include "agent/abi/params.h"
 #include "model/cuda/activities.h"
-#include "recording/recording.h"
+#include "agent/recording/recording.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
-#include "abi/cupti_abi.h"
+#include "agent/abi/cupti_abi.h"
 #include "model/cuda/activities.h"
 #include "model/cuda/calls.h"
-#include "recording/recording.h"
+#include "agent/recording/recording.h"
 #include "replay_sample.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "agent/resource/deployment.h"
+#include "agent/core/resource/deployment.h"
 
 #include <errno.h>
 #include <setjmp.h>

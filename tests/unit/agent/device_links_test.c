@@ -1,7 +1,7 @@
 /* With a synthetic sysfs and a fake NVML. */
-#include "agent/resource/device_links.h"
+#include "agent/core/resource/device_links.h"
 
-#include "capture/hardware/nvml.h"
+#include "agent/capture/hardware/nvml.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

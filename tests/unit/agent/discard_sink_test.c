@@ -1,4 +1,4 @@
-#include "agent/pipeline/discard_sink.h"
+#include "agent/core/pipeline/discard_sink.h"
 
 #include "base/accounting/counters.h"
 

@@ -1,7 +1,7 @@
 /* Native stacks get names, in parts if a library is large. */
-#include "agent/pipeline/native_code.h"
+#include "agent/core/pipeline/native_code.h"
 
-#include "capture/stacks/native_frames.h"
+#include "agent/capture/stacks/native_frames.h"
 
 #include <dlfcn.h>
 #include <elf.h>

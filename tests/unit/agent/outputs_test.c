@@ -1,6 +1,6 @@
 /* From spans to batches, and spans that find no space: with a file output whose file is a FIFO, so that the
  * test decides when there is space. */
-#include "agent/outputs/outputs.h"
+#include "agent/core/outputs/outputs.h"
 
 #include "base/clock.h"
 #include "base/accounting/counters.h"

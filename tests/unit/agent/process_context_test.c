@@ -1,4 +1,4 @@
-#include "agent/resource/process_context.h"
+#include "agent/core/resource/process_context.h"
 #include "support/under_qemu.h"
 
 #include <errno.h>

@@ -1,9 +1,9 @@
-#include "agent/resource/process_resource.h"
+#include "agent/core/resource/process_resource.h"
 
-#include "agent/resource/process_context.h"
-#include "agent/resource/published_context.h"
+#include "agent/core/resource/process_context.h"
+#include "agent/core/resource/published_context.h"
 #include "base/clock.h"
-#include "capture/context/publish.h"
+#include "agent/capture/context/publish.h"
 #include "support/under_qemu.h"
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
-#include "agent/pipeline/recorder.h"
+#include "agent/core/pipeline/recorder.h"
 
 #include "base/accounting/counters.h"
-#include "recording/recording.h"
+#include "agent/recording/recording.h"
 #include "../support/stderr_text.h"
 
 #include <setjmp.h>

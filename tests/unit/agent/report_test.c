@@ -1,4 +1,4 @@
-#include "agent/report/report.h"
+#include "agent/core/report/report.h"
 
 #include "base/accounting/counters.h"
 #include "../support/stderr_text.h"

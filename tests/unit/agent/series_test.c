@@ -1,5 +1,5 @@
 /* From a metric's points to those of its streams. The test receives them instead of the outputs. */
-#include "agent/metrics/series.h"
+#include "agent/core/metrics/series.h"
 
 #include "model/metrics/histogram.h"
 

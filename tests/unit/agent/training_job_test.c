@@ -1,7 +1,7 @@
 /* Tests how a job is identified by the variables of launchers. */
-#include "agent/resource/training_job.h"
+#include "agent/core/resource/training_job.h"
 
-#include "correlate/trace/sampler.h"
+#include "agent/correlate/trace/sampler.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "capture/coexist/buffer_stall.h"
+#include "agent/capture/coexist/buffer_stall.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "capture/activity/buffers.h"
+#include "agent/capture/activity/buffers.h"
 
 #include "base/accounting/counters.h"
 #include "base/limits.h"

@@ -1,4 +1,4 @@
-#include "capture/callbacks/callback_time.h"
+#include "agent/capture/callbacks/callback_time.h"
 
 #include "base/clock.h"
 #include "support/under_qemu.h"

@@ -1,14 +1,14 @@
-#include "capture/callbacks/callbacks.h"
+#include "agent/capture/callbacks/callbacks.h"
 
 #include "base/clock.h"
 #include "base/accounting/counters.h"
-#include "capture/callbacks/callback_time.h"
-#include "capture/capture.h"
-#include "capture/callbacks/graph_nodes.h"
-#include "capture/callbacks/launch_names.h"
-#include "abi/params.h"
-#include "capture/threads/threads.h"
-#include "capture/stacks/launch_stacks.h"
+#include "agent/capture/callbacks/callback_time.h"
+#include "agent/capture/capture.h"
+#include "agent/capture/callbacks/graph_nodes.h"
+#include "agent/capture/callbacks/launch_names.h"
+#include "agent/abi/params.h"
+#include "agent/capture/threads/threads.h"
+#include "agent/capture/stacks/launch_stacks.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,12 +1,12 @@
 /* Tests the order in which one round hands over boundaries of steps, calls and GPU records, and records that
  * the sink takes later. */
-#include "capture/capture.h"
+#include "agent/capture/capture.h"
 
-#include "abi/layouts.h"
-#include "capture/activity/buffers.h"
-#include "capture/activity/decode.h"
-#include "capture/threads/threads.h"
-#include "capture/context/steps.h"
+#include "agent/abi/layouts.h"
+#include "agent/capture/activity/buffers.h"
+#include "agent/capture/activity/decode.h"
+#include "agent/capture/threads/threads.h"
+#include "agent/capture/context/steps.h"
 #include "model/cuda/activities.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* Paths of source files: what is shown, and which code is the program's own. */
-#include "capture/stacks/code_paths.h"
+#include "agent/capture/stacks/code_paths.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* Tests the steps that are found in sequences of collectives. Each letter of a sequence is one of them: a to
  * m are reductions of different sizes, n to y are gathers, z is a broadcast. */
-#include "capture/nccl/collective_period.h"
+#include "agent/capture/nccl/collective_period.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,12 +1,12 @@
 /* Tests the steps that NCCL's collectives report, and the choice among communicators. Each test is a process
  * of its own, because all of it is global. */
-#include "capture/context/collective_steps.h"
+#include "agent/capture/context/collective_steps.h"
 
-#include "capture/context/steps.h"
-#include "capture/nccl/collective_period.h"
-#include "capture/nccl/nccl_calls.h"
-#include "capture/sleep/active_contexts.h"
-#include "capture/sleep/mode.h"
+#include "agent/capture/context/steps.h"
+#include "agent/capture/nccl/collective_period.h"
+#include "agent/capture/nccl/nccl_calls.h"
+#include "agent/capture/sleep/active_contexts.h"
+#include "agent/capture/sleep/mode.h"
 #include "support/apart.h"
 
 #include <pthread.h>

@@ -1,11 +1,11 @@
-#include "capture/context/context.h"
-#include "capture/context/range.h"
+#include "agent/capture/context/context.h"
+#include "agent/capture/context/range.h"
 
 #include "base/clock.h"
 #include "base/accounting/counters.h"
-#include "capture/callbacks/callbacks.h"
-#include "capture/context/lasting_states.h"
-#include "capture/threads/thread_context.h"
+#include "agent/capture/callbacks/callbacks.h"
+#include "agent/capture/context/lasting_states.h"
+#include "agent/capture/threads/thread_context.h"
 #include "model/span.h"
 
 #include <pthread.h>

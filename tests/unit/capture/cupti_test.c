@@ -1,5 +1,5 @@
-#include "capture/cupti/cupti.h"
-#include "capture/cupti/cupti_search.h"
+#include "agent/capture/cupti/cupti.h"
+#include "agent/capture/cupti/cupti_search.h"
 
 #include <dlfcn.h>
 #include <elf.h>

@@ -1,7 +1,7 @@
-#include "capture/activity/decode.h"
+#include "agent/capture/activity/decode.h"
 
 #include "base/accounting/counters.h"
-#include "abi/layouts.h"
+#include "agent/abi/layouts.h"
 #include "model/cuda/activities.h"
 #include "../support/stderr_text.h"
 

@@ -1,4 +1,4 @@
-#include "capture/stacks/eh_frame.h"
+#include "agent/capture/stacks/eh_frame.h"
 
 #include <link.h>
 #include <setjmp.h>

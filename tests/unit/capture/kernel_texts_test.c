@@ -1,8 +1,8 @@
-#include "capture/activity/kernel_texts.h"
+#include "agent/capture/activity/kernel_texts.h"
 
 #include "base/accounting/counters.h"
 #include "base/clock.h"
-#include "capture/callbacks/launch_names.h"
+#include "agent/capture/callbacks/launch_names.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

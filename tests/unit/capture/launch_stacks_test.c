@@ -1,6 +1,6 @@
 /* When a stack is described and when its ID is enough: by recorded stacks, as in a replay. How often native
  * ones are taken. The native caller of Python frames: the walks are fakes. */
-#include "capture/stacks/launch_stacks.h"
+#include "agent/capture/stacks/launch_stacks.h"
 
 #include "base/accounting/counters.h"
 

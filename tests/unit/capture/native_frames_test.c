@@ -1,4 +1,4 @@
-#include "capture/stacks/native_frames.h"
+#include "agent/capture/stacks/native_frames.h"
 
 #include "support/stack_maker.h"
 #include "support/stack_tool.h"

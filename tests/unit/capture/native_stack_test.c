@@ -1,4 +1,4 @@
-#include "capture/threads/native_stack.h"
+#include "agent/capture/threads/native_stack.h"
 
 #include <pthread.h>
 #include <setjmp.h>

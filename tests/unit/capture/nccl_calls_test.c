@@ -1,4 +1,4 @@
-#include "capture/nccl/nccl_calls.h"
+#include "agent/capture/nccl/nccl_calls.h"
 
 #include "model/span.h"
 

@@ -1,9 +1,9 @@
 /* A stand-in for NCCL calls the plugin as NCCL 2.23 to 2.29 do. */
-#include "capture/plugin/nccl_plugin.h"
+#include "agent/capture/plugin/nccl_plugin.h"
 
-#include "capture/context/range.h"
-#include "capture/nccl/nccl_calls.h"
-#include "capture/sleep/mode.h"
+#include "agent/capture/context/range.h"
+#include "agent/capture/nccl/nccl_calls.h"
+#include "agent/capture/sleep/mode.h"
 #include "model/span.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Tests the NVML queries against a fake library with NVML's name. */
-#include "capture/hardware/nvml.h"
+#include "agent/capture/hardware/nvml.h"
 
 #include <dlfcn.h>
 #include <setjmp.h>

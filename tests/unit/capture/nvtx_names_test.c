@@ -1,4 +1,4 @@
-#include "capture/nvtx/nvtx_names.h"
+#include "agent/capture/nvtx/nvtx_names.h"
 
 #include "base/limits.h"
 #include "model/record.h"

@@ -1,6 +1,6 @@
-#include "capture/nvtx/nvtx_payload.h"
+#include "agent/capture/nvtx/nvtx_payload.h"
 
-#include "capture/nvtx/nvtx_names.h"
+#include "agent/capture/nvtx/nvtx_names.h"
 #include "model/span.h"
 
 #include <setjmp.h>

@@ -1,12 +1,12 @@
 /* NVTX's handlers between a fake copy of NVTX, which calls them through its tables, and a fake context.h,
  * which logs the calls. tests/integration/agent/nvtx_test.py uses real copies. */
-#include "capture/nvtx/nvtx.h"
+#include "agent/capture/nvtx/nvtx.h"
 
-#include "capture/context/context.h"
-#include "capture/context/range.h"
-#include "capture/context/steps.h"
-#include "abi/nvtx_abi.h"
-#include "capture/nvtx/nvtx_names.h"
+#include "agent/capture/context/context.h"
+#include "agent/capture/context/range.h"
+#include "agent/capture/context/steps.h"
+#include "agent/abi/nvtx_abi.h"
+#include "agent/capture/nvtx/nvtx_names.h"
 #include "model/span.h"
 
 #include <math.h>

@@ -1,11 +1,11 @@
 /* The thread that reads samples, with a fake CUPTI: aggregation, gaps, refusals, and the end of the
  * thread. */
-#include "capture/hardware/pm_sampling.h"
+#include "agent/capture/hardware/pm_sampling.h"
 
 #include "base/clock.h"
 #include "base/accounting/counters.h"
 #include "base/log/log.h"
-#include "capture/hardware/pm_sampler.h"
+#include "agent/capture/hardware/pm_sampler.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

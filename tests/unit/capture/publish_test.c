@@ -1,10 +1,10 @@
-#include "capture/context/publish.h"
+#include "agent/capture/context/publish.h"
 
-#include "capture/callbacks/callbacks.h"
-#include "capture/context/context.h"
-#include "capture/context/range.h"
-#include "capture/context/sdk_context.h"
-#include "capture/context/thread_ctx_symbol.h"
+#include "agent/capture/callbacks/callbacks.h"
+#include "agent/capture/context/context.h"
+#include "agent/capture/context/range.h"
+#include "agent/capture/context/sdk_context.h"
+#include "agent/capture/context/thread_ctx_symbol.h"
 #include "../support/thread_ctx_reader.h"
 #include "support/under_qemu.h"
 

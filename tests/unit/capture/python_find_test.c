@@ -1,5 +1,5 @@
 /* Finds a Python that is loaded late, and refuses versions and layouts that it does not know. */
-#include "capture/stacks/python_find.h"
+#include "agent/capture/stacks/python_find.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* Walks and describes the frames of an interpreter that this test builds in its own memory, in each known
  * layout. Each of its objects is an allocation of exactly its size, so AddressSanitizer sees every read
  * outside. */
-#include "capture/stacks/python_frames.h"
+#include "agent/capture/stacks/python_frames.h"
 
 #include "base/text/utf8.h"
 

@@ -1,7 +1,7 @@
-#include "capture/context/publish.h"
-#include "capture/context/sdk_context.h"
+#include "agent/capture/context/publish.h"
+#include "agent/capture/context/sdk_context.h"
 
-#include "capture/threads/threads.h"
+#include "agent/capture/threads/threads.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

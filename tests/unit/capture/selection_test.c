@@ -1,4 +1,4 @@
-#include "capture/cupti/selection.h"
+#include "agent/capture/cupti/selection.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,13 +1,13 @@
 /* Tests when capture sleeps, with fakes of the lock and of the callbacks. */
-#include "capture/sleep_control.h"
+#include "agent/capture/sleep_control.h"
 
 #include "base/clock.h"
 #include "base/accounting/counters.h"
-#include "capture/callbacks/callbacks.h"
-#include "capture/sleep/active_contexts.h"
-#include "capture/sleep/mode.h"
-#include "capture/sleep/sleep_lock.h"
-#include "capture/context/sdk_context.h"
+#include "agent/capture/callbacks/callbacks.h"
+#include "agent/capture/sleep/active_contexts.h"
+#include "agent/capture/sleep/mode.h"
+#include "agent/capture/sleep/sleep_lock.h"
+#include "agent/capture/context/sdk_context.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -1,12 +1,12 @@
 /* Tests the list of steps' boundaries and the wake-up for sampled ones. Each test is a process of its own,
  * because the list is global. */
-#include "capture/context/steps.h"
+#include "agent/capture/context/steps.h"
 
 #include "base/accounting/counters.h"
 #include "base/clock.h"
-#include "capture/nccl/nccl_calls.h"
-#include "capture/sleep/active_contexts.h"
-#include "capture/sleep/mode.h"
+#include "agent/capture/nccl/nccl_calls.h"
+#include "agent/capture/sleep/active_contexts.h"
+#include "agent/capture/sleep/mode.h"
 #include "support/apart.h"
 
 #include <pthread.h>

@@ -1,9 +1,9 @@
 /* Tests when records are enabled and disabled, those of graphs above all, with a fake CUPTI. */
-#include "capture/switches.h"
+#include "agent/capture/switches.h"
 
 #include "base/clock.h"
-#include "capture/callbacks/callbacks.h"
-#include "capture/sleep/mode.h"
+#include "agent/capture/callbacks/callbacks.h"
+#include "agent/capture/sleep/mode.h"
 #include "model/cuda/activities.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "capture/threads/threads.h"
+#include "agent/capture/threads/threads.h"
 
 #include "base/accounting/counters.h"
 

@@ -1,6 +1,6 @@
-#include "cli/cdi/cdi_agent.h"
-#include "cli/cdi/cdi_file.h"
-#include "cli/cdi/cdi_scan.h"
+#include "agent/operate/cdi/cdi_agent.h"
+#include "agent/operate/cdi/cdi_file.h"
+#include "agent/operate/cdi/cdi_scan.h"
 #include "cli/util/xalloc.h"
 
 #include <cjson/cJSON.h>

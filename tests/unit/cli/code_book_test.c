@@ -1,5 +1,5 @@
-#include "cli/code/code_book.h"
-#include "cli/stat/sections.h"
+#include "analysis/code/code_book.h"
+#include "analysis/stat/sections.h"
 
 #include "../support/cli_trace.h"
 

@@ -1,5 +1,5 @@
 /* The expected figures were computed by hand or by another program (Python), as noted. */
-#include "cli/diff/compare.h"
+#include "analysis/diff/compare.h"
 
 #include <math.h>
 #include <setjmp.h>

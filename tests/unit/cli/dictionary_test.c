@@ -1,6 +1,6 @@
 /* Dictionaries, names of folders, and JSON: everything that makes foreign text safe in an export. */
-#include "cli/export/dictionary.h"
-#include "cli/export/fleet_path.h"
+#include "analysis/export/dictionary.h"
+#include "analysis/export/fleet_path.h"
 #include "cli/util/json_object.h"
 
 #include <setjmp.h>

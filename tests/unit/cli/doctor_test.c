@@ -1,7 +1,7 @@
-#include "cli/doctor/probe_child.h"
-#include "cli/doctor/collector.h"
-#include "cli/doctor/doctor.h"
-#include "cli/doctor/elf.h"
+#include "agent/operate/doctor/probe_child.h"
+#include "agent/operate/doctor/collector.h"
+#include "agent/operate/doctor/doctor.h"
+#include "agent/operate/doctor/elf.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "cli/overhead/estimate.h"
+#include "command/overhead/estimate.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "cli/flame/flame_tree.h"
+#include "analysis/flame/flame_tree.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* The writer's files and their errors. Other programs read the files in tests/integration/cli/export_test.py.
  */
-#include "cli/export/fleet_writer.h"
-#include "cli/export/fleet_group.h"
-#include "cli/trace/trace_read.h"
+#include "analysis/export/fleet_writer.h"
+#include "analysis/export/fleet_group.h"
+#include "analysis/trace/trace_read.h"
 
 #include "../support/cli_trace.h"
 

@@ -1,4 +1,4 @@
-#include "cli/code/forward_lines.h"
+#include "analysis/code/forward_lines.h"
 
 #include "cli/util/int_map.h"
 

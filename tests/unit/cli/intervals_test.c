@@ -1,4 +1,4 @@
-#include "cli/stat/base/intervals.h"
+#include "analysis/stat/base/intervals.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

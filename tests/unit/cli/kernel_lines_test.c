@@ -1,4 +1,4 @@
-#include "cli/code/kernel_lines.h"
+#include "analysis/code/kernel_lines.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "cli/trace/trace_read.h"
+#include "analysis/trace/trace_read.h"
 
 #include "../support/cli_trace.h"
 

@@ -1,4 +1,4 @@
-#include "cli/run/outcome.h"
+#include "agent/operate/run/outcome.h"
 
 #include "../support/cli_trace.h"
 

@@ -1,4 +1,4 @@
-#include "cli/show/outline.h"
+#include "analysis/show/outline.h"
 
 #include "cli/util/xalloc.h"
 

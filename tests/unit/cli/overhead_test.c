@@ -1,6 +1,6 @@
-#include "cli/overhead/overhead.h"
+#include "command/overhead/overhead.h"
 
-#include "cli/stat/base/stat.h"
+#include "analysis/stat/base/stat.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* Encodings of Parquet, read back by decoders that follow the format's description and share nothing with the
  * encoders. */
-#include "cli/export/parquet_encode.h"
+#include "analysis/export/parquet_encode.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

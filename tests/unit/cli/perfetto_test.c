@@ -1,4 +1,4 @@
-#include "cli/show/perfetto.h"
+#include "analysis/show/perfetto.h"
 
 #include "../support/cli_trace.h"
 

@@ -1,6 +1,6 @@
-#include "cli/show/picture.h"
+#include "analysis/show/picture.h"
 
-#include "cli/show/bars.h"
+#include "analysis/show/bars.h"
 #include "cli/util/terminal.h"
 #include "cli/util/text.h"
 #include "../support/cli_trace.h"

@@ -1,4 +1,4 @@
-#include "cli/code/range_lines.h"
+#include "analysis/code/range_lines.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

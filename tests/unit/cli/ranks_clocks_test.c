@@ -1,6 +1,6 @@
-#include "cli/ranks/ranks.h"
+#include "analysis/ranks/ranks.h"
 
-#include "cli/ranks/ranks_series.h"
+#include "analysis/ranks/ranks_series.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* How late a rank is: its own time, without what it spends for others, and who is a straggler. Times in the
  * tests are us. */
-#include "cli/ranks/ranks.h"
+#include "analysis/ranks/ranks.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "cli/ranks/ranks.h"
+#include "analysis/ranks/ranks.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

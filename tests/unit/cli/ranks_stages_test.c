@@ -1,7 +1,7 @@
 /* Pipelines: two stages of four ranks each. Ranks 0 to 3 send to ranks 4 to 7. Each stage reduces its
  * gradients, the first and the last stage of each pipeline reduce those of the embeddings, and all ranks
  * reduce a norm. Times in the tests are us. */
-#include "cli/ranks/ranks.h"
+#include "analysis/ranks/ranks.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "cli/stat/findings/repeats.h"
+#include "analysis/stat/findings/repeats.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

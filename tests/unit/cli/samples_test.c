@@ -1,4 +1,4 @@
-#include "cli/stat/base/samples.h"
+#include "analysis/stat/base/samples.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "cli/show/scale.h"
+#include "analysis/show/scale.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-#include "cli/code/source_lines.h"
+#include "analysis/code/source_lines.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-#include "cli/show/span_lines.h"
+#include "analysis/show/span_lines.h"
 
 #include "../support/cli_trace.h"
 

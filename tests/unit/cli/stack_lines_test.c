@@ -1,4 +1,4 @@
-#include "cli/code/stack_lines.h"
+#include "analysis/code/stack_lines.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

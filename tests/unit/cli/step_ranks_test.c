@@ -1,10 +1,10 @@
 /* The ranks of a training step: who waited for whom, and how they are drawn. */
-#include "cli/show/step_ranks.h"
+#include "analysis/show/step_ranks.h"
 
-#include "cli/show/host_clocks.h"
-#include "cli/show/perfetto.h"
-#include "cli/show/picture.h"
-#include "cli/show/rank_rows.h"
+#include "analysis/show/host_clocks.h"
+#include "analysis/show/perfetto.h"
+#include "analysis/show/picture.h"
+#include "analysis/show/rank_rows.h"
 
 #include "../support/cli_trace.h"
 

@@ -1,6 +1,6 @@
-#include "cli/top/top_ranks.h"
+#include "command/top/top_ranks.h"
 
-#include "cli/ranks/ranks.h"
+#include "analysis/ranks/ranks.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

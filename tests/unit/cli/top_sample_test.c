@@ -1,4 +1,4 @@
-#include "cli/top/top_sample.h"
+#include "command/top/top_sample.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "cli/top/top_screen.h"
+#include "command/top/top_screen.h"
 
 #include <locale.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
-#include "cli/stat/stat_stream.h"
-#include "cli/trace/span_store.h"
-#include "cli/trace/trace_read.h"
+#include "analysis/stat/stat_stream.h"
+#include "analysis/trace/span_store.h"
+#include "analysis/trace/trace_read.h"
 
 #include "../support/cli_trace.h"
 #include "../support/under_qemu.h"

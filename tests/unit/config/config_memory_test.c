@@ -1,6 +1,6 @@
 /* Each allocation of a load fails in turn. Each time the load must report an error and leak nothing, and the
  * next load must work. The linker redirects the allocations of our code and of libyaml here (--wrap). */
-#include "config/config.h"
+#include "agent/config/config.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

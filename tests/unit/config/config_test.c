@@ -1,5 +1,5 @@
 /* Files, variables and overrides: from their text to the settings or to the error message. */
-#include "config/config.h"
+#include "agent/config/config.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* The table of settings, and the texts generated from it. */
-#include "config/config.h"
+#include "agent/config/config.h"
 #include "base/text/suggest.h"
-#include "config/table/settings_table.h"
+#include "agent/config/table/settings_table.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Scalars, references to variables, and the tree of a YAML document. */
-#include "config/file/tree.h"
+#include "yaml/tree.h"
 
 #include <locale.h>
 #include <math.h>

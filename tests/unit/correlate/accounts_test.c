@@ -1,4 +1,4 @@
-#include "correlate/totals/accounts.h"
+#include "agent/correlate/totals/accounts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "correlate/totals/allocations.h"
+#include "agent/correlate/totals/allocations.h"
 
 #include "base/accounting/counters.h"
 

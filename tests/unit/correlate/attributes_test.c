@@ -1,4 +1,4 @@
-#include "correlate/spans/attributes.h"
+#include "agent/correlate/spans/attributes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

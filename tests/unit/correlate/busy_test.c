@@ -1,4 +1,4 @@
-#include "correlate/totals/busy.h"
+#include "agent/correlate/totals/busy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

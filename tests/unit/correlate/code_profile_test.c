@@ -1,5 +1,5 @@
 /* GPU time by stack: each ns once, links, intervals, and bounds that lose no time. */
-#include "correlate/stacks/code_profile.h"
+#include "agent/correlate/stacks/code_profile.h"
 
 #include "base/accounting/counters.h"
 

@@ -1,5 +1,5 @@
 /* Stacks of code by their ID: text, the program's frame, bounded memory, damaged records. */
-#include "correlate/stacks/code_stacks.h"
+#include "agent/correlate/stacks/code_stacks.h"
 
 #include "base/accounting/counters.h"
 

@@ -1,5 +1,5 @@
 #include "../support/correlate_harness.h"
-#include "correlate/join/collectives.h"
+#include "agent/correlate/join/collectives.h"
 
 #define NCCL_ATTRS_MAX 10
 

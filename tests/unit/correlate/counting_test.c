@@ -1,5 +1,5 @@
 #include "../support/correlate_harness.h"
-#include "correlate/totals/summaries.h"
+#include "agent/correlate/totals/summaries.h"
 
 /* For tests with more spans than are kept. */
 static uint32_t counted_spans, counted_incomplete;

@@ -1,4 +1,4 @@
-#include "correlate/trace/devices.h"
+#include "agent/correlate/trace/devices.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "correlate/join/entry_queue.h"
+#include "agent/correlate/join/entry_queue.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "correlate/join/gpu_counted.h"
+#include "agent/correlate/join/gpu_counted.h"
 
 #include "base/accounting/counters.h"
 

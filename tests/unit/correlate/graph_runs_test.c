@@ -1,4 +1,4 @@
-#include "correlate/join/graph_runs.h"
+#include "agent/correlate/join/graph_runs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

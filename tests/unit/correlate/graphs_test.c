@@ -1,4 +1,4 @@
-#include "correlate/join/graphs.h"
+#include "agent/correlate/join/graphs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 #include "base/limits.h"
-#include "correlate/names/demangle.h"
-#include "correlate/names/kernel_names.h"
+#include "agent/correlate/names/demangle.h"
+#include "agent/correlate/names/kernel_names.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

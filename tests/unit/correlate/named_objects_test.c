@@ -1,4 +1,4 @@
-#include "correlate/trace/named_objects.h"
+#include "agent/correlate/trace/named_objects.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "correlate/join/pending.h"
+#include "agent/correlate/join/pending.h"
 
 #include "base/clock.h"
 #include "base/accounting/counters.h"

@@ -1,4 +1,4 @@
-#include "correlate/totals/program_stats.h"
+#include "agent/correlate/totals/program_stats.h"
 
 #include "base/clock.h"
 #include "base/accounting/counters.h"

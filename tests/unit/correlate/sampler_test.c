@@ -1,4 +1,4 @@
-#include "correlate/trace/sampler.h"
+#include "agent/correlate/trace/sampler.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

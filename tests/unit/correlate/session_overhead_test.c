@@ -1,4 +1,4 @@
-#include "correlate/totals/session_overhead.h"
+#include "agent/correlate/totals/session_overhead.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "correlate/trace/session.h"
+#include "agent/correlate/trace/session.h"
 
 #include "base/accounting/counters.h"
 

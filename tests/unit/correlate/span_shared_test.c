@@ -1,4 +1,4 @@
-#include "correlate/spans/span_shared.h"
+#include "agent/correlate/spans/span_shared.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

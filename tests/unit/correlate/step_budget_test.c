@@ -1,5 +1,5 @@
 /* Tests which spans a step's share goes to. */
-#include "correlate/trace/step_budget.h"
+#include "agent/correlate/trace/step_budget.h"
 
 #include "model/collective.h"
 

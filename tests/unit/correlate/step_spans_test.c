@@ -1,7 +1,7 @@
 /* Tests how work is divided into steps, and the spans of steps and ranks. */
 #include "../support/correlate_harness.h"
 
-#include "correlate/trace/sampler.h"
+#include "agent/correlate/trace/sampler.h"
 
 static struct step_rules rules;
 

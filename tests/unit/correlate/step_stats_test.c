@@ -1,8 +1,8 @@
 /* Tests how steps are measured: their durations, and how the GPU spent them. */
 #include "../support/correlate_harness.h"
 
-#include "correlate/totals/step_stats.h"
-#include "correlate/trace/sampler.h"
+#include "agent/correlate/totals/step_stats.h"
+#include "agent/correlate/trace/sampler.h"
 #include "model/metrics/histogram.h"
 #include "model/metrics/views.h"
 

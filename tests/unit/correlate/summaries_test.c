@@ -1,4 +1,4 @@
-#include "correlate/totals/summaries.h"
+#include "agent/correlate/totals/summaries.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

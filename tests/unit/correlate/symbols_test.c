@@ -1,4 +1,4 @@
-#include "correlate/stacks/symbols.h"
+#include "agent/correlate/stacks/symbols.h"
 
 #include <dlfcn.h>
 #include <elf.h>

@@ -1,4 +1,4 @@
-#include "correlate/totals/totals.h"
+#include "agent/correlate/totals/totals.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

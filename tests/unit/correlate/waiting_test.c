@@ -1,4 +1,4 @@
-#include "correlate/join/waiting.h"
+#include "agent/correlate/join/waiting.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "encode/encoder.h"
+#include "agent/encode/encoder.h"
 
 #include "base/accounting/counters.h"
 

@@ -1,4 +1,4 @@
-#include "encode/number.h"
+#include "agent/encode/number.h"
 
 #include <float.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* Requests of profiles over several chunks: each length is exact, and a pool without chunks gets its own
  * back. tests/integration/agent/profiles_test.py decodes requests with generated classes. */
-#include "encode/profile_encoder.h"
+#include "agent/encode/profile_encoder.h"
 
 #include "base/accounting/counters.h"
 

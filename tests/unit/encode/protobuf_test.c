@@ -1,4 +1,4 @@
-#include "encode/wire.h"
+#include "agent/encode/wire.h"
 
 #include <float.h>
 #include <math.h>

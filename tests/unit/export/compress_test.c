@@ -1,6 +1,6 @@
-#include "export/compress/compress.h"
+#include "agent/export/compress/compress.h"
 
-#include "export/compress/codec.h"
+#include "agent/export/compress/codec.h"
 #include "../support/batches.h"
 
 #include <setjmp.h>

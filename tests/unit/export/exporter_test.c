@@ -1,5 +1,5 @@
 /* The queue and the thread of a file exporter. Its file is a FIFO, so it blocks until the test reads. */
-#include "export/exporter.h"
+#include "agent/export/exporter.h"
 
 #include "base/clock.h"
 #include "base/accounting/counters.h"

@@ -1,4 +1,4 @@
-#include "export/exporter.h"
+#include "agent/export/exporter.h"
 
 #include "base/clock.h"
 #include "base/log/standard_fd.h"

@@ -1,4 +1,4 @@
-#include "export/otlp/grpc.h"
+#include "agent/export/otlp/grpc.h"
 
 #include "base/clock.h"
 

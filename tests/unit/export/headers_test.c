@@ -1,4 +1,4 @@
-#include "export/otlp/headers.h"
+#include "agent/export/otlp/headers.h"
 
 #include "../support/stderr_text.h"
 

@@ -1,4 +1,4 @@
-#include "export/curl_module/json_response.h"
+#include "agent/export/curl_module/json_response.h"
 
 #include "base/clock.h"
 

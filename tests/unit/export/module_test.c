@@ -1,7 +1,7 @@
 /* The export module in a hostile host: one that has functions of the same names as the libraries that the
  * module carries, and counts on nothing being loaded behind its back. Only for a module with libraries of its
  * own. */
-#include "export/otlp/transport.h"
+#include "agent/export/otlp/transport.h"
 
 #include <dlfcn.h>
 #include <link.h>

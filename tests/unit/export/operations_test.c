@@ -1,7 +1,7 @@
 /* Durations of exports by result: bounded, and read while others note. */
-#include "export/delivery/operations.h"
+#include "agent/export/delivery/operations.h"
 
-#include "export/delivery/output.h"
+#include "agent/export/delivery/output.h"
 
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-#include "export/otlp/otlp_response.h"
+#include "agent/export/otlp/otlp_response.h"
 
 #include "base/clock.h"
 

@@ -1,4 +1,4 @@
-#include "export/otlp/percent.h"
+#include "agent/export/otlp/percent.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

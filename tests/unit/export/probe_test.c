@@ -1,4 +1,4 @@
-#include "export/otlp/probe.h"
+#include "agent/export/otlp/probe.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "export/otlp/retry.h"
+#include "agent/export/otlp/retry.h"
 
 #include "base/clock.h"
 

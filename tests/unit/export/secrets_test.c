@@ -1,4 +1,4 @@
-#include "export/otlp/secrets.h"
+#include "agent/export/otlp/secrets.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* The real sender with the real module against a real server. CUSPAN_EXPORT_MODULE is the module's path. */
-#include "export/exporter.h"
-#include "export/delivery/last_error.h"
-#include "export/spool/spool_format.h"
+#include "agent/export/exporter.h"
+#include "agent/export/delivery/last_error.h"
+#include "agent/export/spool/spool_format.h"
 
 #include "base/clock.h"
 #include "base/accounting/counters.h"

@@ -1,9 +1,9 @@
 /* The spool's files: what is written comes back, in order, and whatever happens to the bytes, each span is
  * delivered as it was or counted. */
-#include "export/spool/spool_writer.h"
+#include "agent/export/spool/spool_writer.h"
 
 #include "base/accounting/counters.h"
-#include "export/spool/spool_recovery.h"
+#include "agent/export/spool/spool_recovery.h"
 #include "model/batch.h"
 #include "model/settings/settings.h"
 

@@ -1,4 +1,4 @@
-#include "export/otlp/verdict.h"
+#include "agent/export/otlp/verdict.h"
 
 #include "base/clock.h"
 

@@ -1,7 +1,7 @@
 /* The generated tables: for calls and records picked by hand, they match CUDA's headers, and all their parts
  * are consistent. The figures here were read from the headers, not from the tables. */
-#include "abi/layouts.h"
-#include "abi/params.h"
+#include "agent/abi/layouts.h"
+#include "agent/abi/params.h"
 #include "model/cuda/activities.h"
 #include "model/cuda/calls.h"
 #include "model/cuda/results.h"

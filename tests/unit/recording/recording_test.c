@@ -1,4 +1,4 @@
-#include "recording/recording.h"
+#include "agent/recording/recording.h"
 
 #include "base/accounting/counters.h"
 #include "model/cuda/activities.h"

@@ -1,13 +1,13 @@
 /* The replay library with a small test agent through both CUPTI APIs: the agent must see what the recording
  * contains. The library's state is global, so each scenario runs in its own process. */
-#include "recording/replay_seam.h"
+#include "agent/recording/replay_seam.h"
 
 #include "base/clock.h"
-#include "abi/cupti_abi.h"
-#include "abi/layouts.h"
-#include "abi/params.h"
+#include "agent/abi/cupti_abi.h"
+#include "agent/abi/layouts.h"
+#include "agent/abi/params.h"
 #include "model/cuda/activities.h"
-#include "recording/recording.h"
+#include "agent/recording/recording.h"
 
 #include "replay_sample.h"
 

@@ -3,7 +3,7 @@
 #ifndef TESTS_SUPPORT_CLI_TRACE_H
 #define TESTS_SUPPORT_CLI_TRACE_H
 
-#include "cli/trace/trace_read.h"
+#include "analysis/trace/trace_read.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,10 +2,10 @@
 #ifndef CUSPAN_TESTS_CORRELATE_HARNESS_H
 #define CUSPAN_TESTS_CORRELATE_HARNESS_H
 
-#include "abi/cupti_abi.h"
+#include "agent/abi/cupti_abi.h"
 #include "base/accounting/counters.h"
 #include "base/clock.h"
-#include "correlate/correlate.h"
+#include "agent/correlate/correlate.h"
 #include "model/cuda/activities.h"
 #include "model/cuda/calls.h"
 

@@ -1,6 +1,6 @@
 /* A CUPTI for tests of how one is found. It does nothing. FAKE_VERSION: the result of cuptiGetVersion; 0: it
  * fails. FAKE_CALLS: 0 none, 1 the classic ones, 2 all, 3 like NVIDIA's 13.2: it crashes without a driver. */
-#include "abi/cupti_abi.h"
+#include "agent/abi/cupti_abi.h"
 
 #define EXPORTED __attribute__((visibility("default")))
 #define FAKE_CALL(name, params)                                                                              \

@@ -2,7 +2,7 @@
 #ifndef CUSPAN_TESTS_ONE_EXPORTER_H
 #define CUSPAN_TESTS_ONE_EXPORTER_H
 
-#include "export/exporter.h"
+#include "agent/export/exporter.h"
 
 static inline enum status exporter_flush(struct exporter *exporter, uint64_t deadline_ns)
 {

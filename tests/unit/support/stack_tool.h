@@ -2,7 +2,7 @@
 #ifndef CUSPAN_STACK_TOOL_H
 #define CUSPAN_STACK_TOOL_H
 
-#include "capture/stacks/native_frames.h"
+#include "agent/capture/stacks/native_frames.h"
 
 /* A walk from inside the library. */
 struct stack_tool_order {

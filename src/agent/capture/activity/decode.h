@@ -1,0 +1,28 @@
+/* Decodes activity buffers of both CUPTI APIs into activity records.
+ *
+ * Each kind has a small program that lists the offsets of its fields. It is built once, from the committed
+ * layouts for classic records or from the layouts that CUPTI supplies with user-defined records. */
+#ifndef CUSPAN_AGENT_CAPTURE_ACTIVITY_DECODE_H
+#define CUSPAN_AGENT_CAPTURE_ACTIVITY_DECODE_H
+
+#include "agent/capture/cupti/cupti.h"
+#include "model/record.h"
+
+/* Decodes the fields in `fields` (bit masks, indexed by kind) from classic records of this CUPTI version. */
+void decode_init_classic(uint32_t cupti_version, const uint64_t fields[ACTIVITY_KINDS_MAX]);
+
+/* Decodes all fields that the layouts contain. Called in CUPTI's callback, where the layouts are valid. The
+ * layout of a kind never changes because the selection of fields never changes. */
+void decode_learn_layouts(struct cupti_record_layout *const *layouts, size_t count);
+
+/* Set if CUPTI's names of kernels may be gone: returns a text that lasts, or NULL. */
+extern const char *(*decode_name)(const struct activity_record *record);
+
+typedef void decode_visit(void *context, const struct activity_record *record);
+
+/* Visits the buffer's records in order; a record is valid during its visit. Returns their number. A malformed
+ * record ends the buffer and is counted (lost_malformed). */
+size_t decode_buffer(const struct cupti *cupti, uint8_t *data, size_t valid, decode_visit *visit,
+                     void *context);
+
+#endif

@@ -1,0 +1,13 @@
+/* Unified memory counters (page faults and migrations). CUPTI needs to be told which ones, after CUDA is
+ * initialized. */
+#ifndef CUSPAN_AGENT_CAPTURE_ACTIVITY_UNIFIED_MEMORY_H
+#define CUSPAN_AGENT_CAPTURE_ACTIVITY_UNIFIED_MEMORY_H
+
+#include "agent/capture/cupti/cupti.h"
+
+#include <stdbool.h>
+
+/* Requests every counter of each device. False: none is available. */
+bool unified_memory_configure(const struct cupti *cupti);
+
+#endif

@@ -1,0 +1,72 @@
+/* The hot path: CUPTI callbacks on the host threads, inside their CUDA calls.
+ *
+ * At entry: one clock read, stored in the 64 bits that CUPTI keeps per call. At exit: a second clock read,
+ * and one record of 40 bytes plus the parameters in the thread's ring. All parameters are read at exit, where
+ * they are still valid and output parameters are set. There is no allocation, lock or system call, except
+ * in callbacks_on_graph, once, and where the user enabled callbacks_on_bound. */
+#ifndef CUSPAN_AGENT_CAPTURE_CALLBACKS_CALLBACKS_H
+#define CUSPAN_AGENT_CAPTURE_CALLBACKS_CALLBACKS_H
+
+#include "base/status.h"
+#include "agent/abi/cupti_abi.h"
+#include "agent/capture/sleep/mode.h"
+#include "model/cuda/calls.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+/* How one kind of call is captured; computed once at start. */
+struct call_plan {
+    uint16_t record_bytes_max; /* space to reserve in the ring */
+    uint16_t param;            /* index of the first parameter in call_params */
+    uint8_t param_count;
+    bool is_plain;  /* has parameters, and all are integers in CUPTI's struct itself */
+    uint16_t flags; /* enum call_plan_flags */
+};
+
+enum call_plan_flags {
+    PLAN_MAKES_GRAPH = 1, /* calls callbacks_on_graph */
+    PLAN_INSTANTIATES_GRAPH = 2,
+    PLAN_NO_SPAN = 4, /* callback enabled for its graph or bound, or to recognize nested driver calls */
+    PLAN_BEGINS_TRACING = 8, /* cudaProfilerStart, if it bounds the tracing */
+    PLAN_ENDS_TRACING = 16,
+    PLAN_COUNTS = 32,      /* hardware counters of its kernel may be read */
+    PLAN_TAKES_CODE = 64,  /* a call whose stack is recorded; after launch_stacks_start() */
+    PLAN_TAKES_EACH = 128, /* with TAKES_CODE: without sampling, and native frames, too */
+    PLAN_TAKES_NAME = 256  /* a launch whose kernel's name is recorded (launch_names.h) */
+};
+
+/* Passed to cuptiSubscribe. */
+cupti_callback_fn callbacks_handle;
+
+/* Builds the plans. With `parameters` false, records have no parameters. Can fail with NO_MEMORY. */
+enum status callbacks_init(bool parameters) MUST_CHECK;
+
+/* The flags of a call's plan, after callbacks_init(). Those of graphs are already set. */
+void callbacks_add_flags(enum call_domain domain, uint32_t cbid, uint16_t flags);
+uint16_t callbacks_flags(enum call_domain domain, uint32_t cbid);
+
+/* The flag that makes cudaProfilerStart or cudaProfilerStop, of both APIs, call callbacks_on_bound. 0:
+ * another call. */
+uint8_t callbacks_bound_flags(enum call_domain domain, uint32_t cbid);
+/* Called when tracing starts (at the end of cudaProfilerStart) or stops. */
+extern void (*callbacks_on_bound)(bool begins);
+
+/* Called at entry of each call that starts a capture, or creates or instantiates a graph, also while asleep.
+ * May be NULL. Set before callbacks are enabled. */
+extern void (*callbacks_on_graph)(void);
+
+/* Set by callbacks on host threads, read by the pipeline thread. */
+struct callbacks_signals {
+    _Atomic bool flush_soon; /* for example because a context is destroyed */
+    _Atomic bool is_failing; /* its setter writes the message */
+    _Atomic bool fatal;      /* CUPTI failed permanently */
+    char fatal_message[256]; /* written before `fatal` is set */
+};
+extern struct callbacks_signals callbacks_signals;
+
+/* Sets flush_soon, and clears it and returns its value. Any thread. */
+void callbacks_flush_soon(void);
+bool callbacks_take_flush_soon(void);
+
+#endif

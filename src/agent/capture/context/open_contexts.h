@@ -1,0 +1,71 @@
+/* The contexts of one thread: its attached contexts and open ranges. Private to context.c, which implements
+ * this, and range.c. Only the thread itself accesses them. */
+#ifndef CUSPAN_AGENT_CAPTURE_CONTEXT_OPEN_CONTEXTS_H
+#define CUSPAN_AGENT_CAPTURE_CONTEXT_OPEN_CONTEXTS_H
+
+#include "agent/capture/context/publish.h"
+#include "agent/capture/threads/thread_context.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct attached {
+    uint64_t token;
+    struct trace_id_pair ids;
+    uint8_t flags;
+    bool may_be_sampled; /* and keeps capture awake */
+    char *state;         /* tracestate, owned; NULL: none */
+    const char *lasting; /* its copy for the program; NULL: none yet */
+};
+
+struct open_range {
+    uint64_t id;
+    uint32_t domain;
+    struct trace_id_pair context; /* the thread's context when the range was opened */
+};
+
+/* An end that found the ring full. */
+struct lost_end {
+    uint64_t id, ticks;
+    uint8_t status;
+    uint16_t attrs_dropped;
+};
+
+struct open_contexts {
+    struct thread_context shared; /* shared with callbacks; must be first */
+    uint64_t next_id;
+    uint64_t next_token;
+    uint32_t attached_count, attached_max, range_count, range_max;
+    struct attached *attached;
+    struct open_range *ranges;
+    uint32_t deeper; /* open NVTX ranges beyond RANGE_DEPTH_MAX */
+    uint32_t lost_end_count, lost_end_max;
+    struct lost_end *lost_ends; /* the oldest first; written before any other record */
+    struct published published;
+};
+
+/* The calling thread's contexts. NULL: it has none yet; or, if needed, out of memory. */
+struct open_contexts *open_contexts_there(void);
+struct open_contexts *open_contexts_needed(void);
+/* Makes room for one more entry. False: RANGE_DEPTH_MAX is reached, or out of memory. */
+bool open_contexts_grow(void **entries, uint32_t count, uint32_t *max, size_t size);
+
+/* Shows external readers the active span of the thread's request. Outside a request there is nothing to show:
+ * the session's trace can end without the thread's involvement. */
+void open_contexts_publish(struct open_contexts *contexts);
+
+/* The thread's context: from cuspan.h, else from its SDK, else none. */
+struct trace_id_pair open_contexts_current(const struct thread_context *context, uint8_t *flags);
+
+/* The calling thread's slot. NULL if nothing is captured now. `even_asleep` is for records that create no
+ * span, which are also captured while asleep. */
+struct host_thread *open_contexts_capturing_thread(bool even_asleep);
+
+/* Writes what must precede the thread's next record. False: the ring is full. */
+bool open_contexts_settle(struct host_thread *thread);
+
+/* Keeps an end that could not be written now, so that later work gets the right parent. */
+void open_contexts_keep_end(struct open_contexts *contexts, const struct lost_end *end);
+
+#endif

@@ -1,0 +1,219 @@
+#include "agent/capture/context/sdk_context.h"
+
+#include "base/log/log.h"
+#include "base/process/loader.h"
+#include "agent/capture/context/thread_record.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+_Atomic bool sdk_context_is_there;
+
+/* Written once, before sdk_context_is_there is set. */
+static struct {
+    bool is_static;
+    ptrdiff_t distance; /* if is_static: from the thread pointer to the variable */
+    size_t module;      /* otherwise: the library's module ID in the C library */
+    size_t offset;      /* offset of the variable in the library's TLS block */
+} place;
+
+union dtv_entry {
+    size_t counter;
+    struct {
+        void *block; /* (void *)-1: not allocated for this thread yet */
+        void *to_free;
+    } pointer;
+};
+
+static inline char *thread_pointer(void)
+{
+#if defined(__x86_64__)
+    char *at;
+    __asm__("mov %%fs:0, %0" : "=r"(at));
+    return at;
+#elif defined(__aarch64__)
+    char *at;
+    __asm__("mrs %0, tpidr_el0" : "=r"(at));
+    return at;
+#else
+    return NULL;
+#endif
+}
+
+/* The entry before the table is its length; its first entry is the generation. */
+static inline const union dtv_entry *block_table(void)
+{
+#if defined(__x86_64__)
+    return *(const union dtv_entry *const *)(const void *)(thread_pointer() + 8);
+#elif defined(__aarch64__)
+    return *(const union dtv_entry *const *)(const void *)thread_pointer();
+#else
+    return NULL;
+#endif
+}
+
+static struct thread_record *const *variable_of_this_thread(void)
+{
+    if (place.is_static)
+        return (struct thread_record *const *)(const void *)(thread_pointer() + place.distance);
+    const union dtv_entry *table = block_table();
+    if (!table || place.module > table[-1].counter)
+        return NULL; /* the thread has not used the library since it was loaded */
+    char *block = table[place.module].pointer.block;
+    return block && block != (char *)-1 ? (struct thread_record *const *)(const void *)(block + place.offset)
+                                        : NULL;
+}
+
+void sdk_context_read(struct trace_id_pair *ids, uint8_t *flags)
+{
+    struct thread_record *const *variable = variable_of_this_thread();
+    const struct thread_record *record = variable ? *variable : NULL;
+    memset(ids, 0, sizeof *ids);
+    *flags = 0;
+    if (!record || *(const volatile uint8_t *)&record->valid != 1)
+        return;
+    memcpy(ids->trace_id, record->trace_id, 16);
+    memcpy(ids->span_id, record->span_id, 8);
+    *flags = record->flags;
+    static const uint8_t none[16];
+    if (memcmp(ids->trace_id, none, 16) == 0 || memcmp(ids->span_id, none, 8) == 0)
+        memset(ids, 0, sizeof *ids);
+}
+
+struct library {
+    char name[4096];
+    ptrdiff_t distance[2]; /* from two threads' thread pointers to their variables */
+    char *variable;        /* on the searching thread */
+    sdk_context_own_fn *own;
+};
+
+/* The variable of the calling thread; NULL: none, or it is our own. dlerror() text is thread-local, so the
+ * host's is not affected. */
+static char *look_up(const char *name, sdk_context_own_fn *own)
+{
+    void *library = dlopen(*name ? name : NULL, RTLD_LAZY | RTLD_NOLOAD);
+    char *found = library ? dlsym(library, THREAD_RECORD_SYMBOL) : NULL;
+    if (library)
+        dlclose(library);
+    return found == own() ? NULL : found;
+}
+
+static void *measure_on_another_thread(void *argument)
+{
+    struct library *library = argument;
+    thread_is_ours = true;
+    char *found = look_up(library->name, library->own);
+    library->distance[1] = found ? found - thread_pointer() : 0;
+    return NULL;
+}
+
+struct search {
+    unsigned index;            /* index in the loader's list */
+    unsigned begin;            /* first index to check */
+    struct library *library;   /* the library found */
+    bool is_found, is_refused; /* refused: another thread is in fork(); try again later */
+};
+
+static int visit(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct search *search = context;
+    (void)size;
+    if (search->index++ < search->begin)
+        return 0;
+    search->begin = search->index;
+    if (!info->dlpi_tls_modid)
+        return 0;
+    strncpy(search->library->name, info->dlpi_name ? info->dlpi_name : "", sizeof search->library->name - 1);
+    search->is_found = true;
+    return 1;
+}
+
+static int count_loads(struct dl_phdr_info *info, size_t size, void *loads)
+{
+    (void)size;
+    *(unsigned long long *)loads = info->dlpi_adds;
+    return 1;
+}
+
+/* Finds the library whose TLS block on this thread contains the variable. It may be a dependency of the
+ * library that was looked up. */
+static int find_block(struct dl_phdr_info *info, size_t size, void *variable)
+{
+    (void)size;
+    size_t bytes = 0;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_TLS)
+            bytes = info->dlpi_phdr[i].p_memsz;
+    size_t offset = (size_t)((char *)variable - (char *)info->dlpi_tls_data);
+    if (!info->dlpi_tls_data || offset >= bytes)
+        return 0;
+    place.module = info->dlpi_tls_modid;
+    place.offset = offset;
+    return 1;
+}
+
+static bool settle(struct search *search)
+{
+    struct library *library = search->library;
+    pthread_t thread;
+    library->distance[0] = library->variable - thread_pointer();
+    if (pthread_create(&thread, NULL, measure_on_another_thread, library) != 0)
+        return false;
+    pthread_join(thread, NULL);
+    place.is_static = library->distance[0] == library->distance[1];
+    place.distance = library->distance[0];
+    place.module = 0;
+    if (!place.is_static)
+        search->is_refused = !loader_visit(find_block, library->variable);
+    return place.is_static || place.module;
+}
+
+/* Advances to the next library that defines the variable. */
+static bool find_next(struct search *search)
+{
+    for (;;) {
+        search->is_found = false;
+        search->is_refused = !loader_visit(visit, search);
+        if (!search->is_found)
+            return false;
+        search->index = 0;
+        search->library->variable = look_up(search->library->name, search->library->own);
+        if (search->library->variable)
+            return true;
+    }
+}
+
+bool sdk_context_is_published(sdk_context_own_fn *own)
+{
+    struct library library = {.own = own};
+    struct search search = {.library = &library};
+    return atomic_load_explicit(&sdk_context_is_there, memory_order_relaxed) || find_next(&search);
+}
+
+bool sdk_context_poll(sdk_context_own_fn *own)
+{
+    static unsigned long long loads_seen;
+    static struct library library;
+    unsigned long long loads = 0;
+    if (atomic_load_explicit(&sdk_context_is_there, memory_order_relaxed) || !thread_pointer() ||
+        !loader_visit(count_loads, &loads) || loads == loads_seen)
+        return false;
+    library.own = own;
+    struct search search = {.library = &library};
+    while (!search.is_refused && find_next(&search)) {
+        if (!settle(&search))
+            continue;
+        atomic_store_explicit(&sdk_context_is_there, true, memory_order_release);
+        log_info("thread contexts are read from " THREAD_RECORD_SYMBOL " of %s",
+                 *library.name ? library.name : "the program");
+        return true;
+    }
+    if (!search.is_refused)
+        loads_seen = loads;
+    return false;
+}

@@ -1,0 +1,59 @@
+/* The CUPTI library of this process and its functions. Loaded once at start, never unloaded. */
+#ifndef CUSPAN_AGENT_CAPTURE_CUPTI_CUPTI_H
+#define CUSPAN_AGENT_CAPTURE_CUPTI_CUPTI_H
+
+#include "base/status.h"
+#include "agent/abi/cupti_abi.h"
+
+#include <stdbool.h>
+
+struct cupti {
+    void *handle;
+    char path[512];
+    const char *origin;      /* where it was found, a phrase: "beside libcuspan.so" */
+    uint32_t version;        /* as returned by cuptiGetVersion */
+    bool has_subscriber_api; /* user-defined records, and functions that take a subscriber */
+    int driver_version;      /* as returned by cuDriverGetVersion, 13000 for CUDA 13.0; 0: unknown */
+    /* Set by a replay; NULL with a real CUPTI. */
+    cuspan_replay_clock_fn *replay_clock;
+    cuspan_replay_thread_fn *replay_thread;
+    cuspan_replay_room_fn **replay_room;
+    cuspan_replay_waits_fn *replay_waits;
+    cuspan_replay_late_graphs_fn *replay_late_graphs;
+    cuspan_replay_links_fn *replay_links;
+    cuspan_replay_nonce_fn *replay_nonce;
+    cuspan_replay_code_fn *replay_code;
+#define CUPTI_MEMBER(name, params) name##_fn *name;
+    CUPTI_CLASSIC_CALLS(CUPTI_MEMBER)
+    CUPTI_NAMED_SUBSCRIBER_CALLS(CUPTI_MEMBER) /* NULL before 13.0 */
+    CUPTI_SUBSCRIBER_CALLS(CUPTI_MEMBER)       /* NULL where has_subscriber_api is false */
+#undef CUPTI_MEMBER
+};
+
+#define CUPTI_ORIGIN_NAMED "set by cupti.library"
+
+/* Loads the CUPTI at `path`. With NULL, loads the newest one that the driver supports among those that
+ * cupti_search() finds. NOT_FOUND, UNAVAILABLE (no driver, or too old), UNSUPPORTED (older than 12.0, or for
+ * another architecture). */
+enum status cupti_load(const char *path, const char *self_env_folder, struct cupti *cupti,
+                       struct error *err) MUST_CHECK;
+
+/* For `cuspan doctor` and similar: opens every candidate of the search, including those after the selected
+ * one; with a `path`, only that one. */
+struct cupti_sight {
+    const char *path;
+    const char *origin;
+    uint32_t version; /* 0: not reported */
+    enum status status;
+    const char *error; /* unless OK */
+};
+typedef void cupti_see_fn(void *context, const struct cupti_sight *sight);
+void cupti_survey(const char *path, const char *self_env_folder, cupti_see_fn *see, void *context);
+
+/* CUPTI's text for a result. */
+const char *cupti_result_text(const struct cupti *cupti, uint32_t result);
+
+/* The CUDA release of a CUPTI version, such as "12.9". */
+void cupti_version_text(uint32_t version, char text[16]);
+
+#endif

@@ -1,0 +1,34 @@
+/* Where a CUPTI can be: files that exist, the best place first. Nothing is loaded here.
+ *
+ * The driver loads the agent in cuInit. PyTorch has loaded its CUDA libraries by then. JAX and CuPy load
+ * theirs later, but some extension module of a Python package is always loaded, and its folder leads to the
+ * others. */
+#ifndef CUSPAN_AGENT_CAPTURE_CUPTI_CUPTI_SEARCH_H
+#define CUSPAN_AGENT_CAPTURE_CUPTI_CUPTI_SEARCH_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#define CUPTI_CANDIDATES_MAX 32
+#define CUPTI_PATH_MAX       512
+
+struct cupti_candidate {
+    char path[CUPTI_PATH_MAX];
+    const char *origin; /* a phrase for messages: "beside libcuspan.so" */
+    dev_t device;       /* with `inode`, recognizes a file that has two paths */
+    ino_t inode;
+};
+
+struct cupti_search {
+    size_t count;
+    size_t left_out; /* existing files that did not fit */
+    struct cupti_candidate found[CUPTI_CANDIDATES_MAX];
+    char last_root[CUPTI_PATH_MAX];   /* libraries of one folder of packages are mostly visited together */
+    char base_prefix[CUPTI_PATH_MAX]; /* of the interpreter in this process; empty: none */
+};
+
+/* Fills `search` in this order: `self_env_folder`/cupti, the Python packages beside cuspan's own, what the
+ * loaded libraries hint at, the program's Python environment, and the toolkit. */
+void cupti_search(const char *self_env_folder, struct cupti_search *search);
+
+#endif

@@ -1,0 +1,27 @@
+/* Selects what is traced, from the settings: calls with callbacks, activity kinds, and their fields. */
+#ifndef CUSPAN_AGENT_CAPTURE_CUPTI_SELECTION_H
+#define CUSPAN_AGENT_CAPTURE_CUPTI_SELECTION_H
+
+#include "model/cuda/activities.h"
+#include "model/cuda/calls.h"
+#include "model/settings/settings.h"
+
+/* Whether the call has a callback. Driver calls nested in runtime calls also have one, and return at once:
+ * CUPTI cannot tell them apart, and toggling callbacks while calls are in flight upsets its correlation IDs
+ * (docs/cupti.md). */
+bool selection_has_call(const struct settings *settings, enum call_domain domain, uint32_t cbid);
+
+/* Whether a runtime call that is excluded by name still needs a callback, because otherwise driver calls
+ * nested in it would look like the program's own. */
+bool selection_hides_call(const struct settings *settings, enum call_domain domain, uint32_t cbid);
+
+/* Kinds that describe the system (devices, contexts) are always enabled. */
+bool selection_has_activity(const struct settings *settings, uint16_t kind);
+
+/* Bit mask of the kind's fields at its level of detail. Bit 0, the kind itself, is always set. */
+uint64_t selection_fields(const struct settings *settings, uint16_t kind);
+
+/* Whether every call that launches GPU work is traced, so that every GPU record should find its call. */
+bool selection_has_all_launches(const struct settings *settings);
+
+#endif

@@ -1,0 +1,313 @@
+#include "agent/capture/hardware/nvml.h"
+
+#include "base/clock.h"
+#include "base/log/log.h"
+#include "base/process/agent_thread.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LIBRARY     "libnvidia-ml.so.1"
+#define STACK_BYTES (256 * 1024)
+#define END_NS      (50 * NS_PER_MS)
+#define GPU_SENSOR  0 /* NVML_TEMPERATURE_GPU */
+
+#define FIELD_NVLINK_SPEED  90 /* NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON: of one active link, MB/s */
+#define VALUE_UNSIGNED      1  /* NVML_VALUE_TYPE_UNSIGNED_INT */
+#define REMOTE_SWITCH       2  /* NVML_NVLINK_DEVICE_TYPE_SWITCH */
+#define NVML_NOT_SUPPORTED  3
+#define BYTES_PER_S_OF_MBPS 1000000u
+
+/* NVML's structs, in versions that never change. */
+struct nvml_utilization {
+    unsigned gpu, memory; /* percent */
+};
+struct nvml_memory {
+    unsigned long long total, unused, used;
+};
+
+struct nvml_field {
+    unsigned id, scope;
+    long long timestamp, latency_us;
+    int type, result;
+    union {
+        unsigned number;
+        unsigned long long widest;
+    } value;
+};
+struct nvml_pci {
+    char short_address[16];
+    unsigned domain, bus, device, device_id, subsystem_id;
+    char address[32];
+};
+
+/* Each returns 0 on success. */
+#define NVML_CALLS(X)                                                                                        \
+    X(init, "nvmlInit_v2", (void))                                                                           \
+    X(handle_by_uuid, "nvmlDeviceGetHandleByUUID", (const char *uuid, void **device))                        \
+    X(name, "nvmlDeviceGetName", (void *device, char *name, unsigned bytes))                                 \
+    X(utilization, "nvmlDeviceGetUtilizationRates", (void *device, struct nvml_utilization *utilization))    \
+    X(memory, "nvmlDeviceGetMemoryInfo", (void *device, struct nvml_memory *memory))                         \
+    X(temperature, "nvmlDeviceGetTemperature", (void *device, int sensor, unsigned *celsius))                \
+    X(power, "nvmlDeviceGetPowerUsage", (void *device, unsigned *milliwatts))                                \
+    X(energy, "nvmlDeviceGetTotalEnergyConsumption", (void *device, unsigned long long *millijoules))        \
+    X(pci, "nvmlDeviceGetPciInfo_v3", (void *device, struct nvml_pci *pci))                                  \
+    X(fields, "nvmlDeviceGetFieldValues", (void *device, int count, struct nvml_field *fields))              \
+    X(link_state, "nvmlDeviceGetNvLinkState", (void *device, unsigned link, int *is_active))                 \
+    X(link_version, "nvmlDeviceGetNvLinkVersion", (void *device, unsigned link, unsigned *version))          \
+    X(link_remote_type, "nvmlDeviceGetNvLinkRemoteDeviceType", (void *device, unsigned link, int *type))     \
+    X(link_remote_pci, "nvmlDeviceGetNvLinkRemotePciInfo_v2",                                                \
+      (void *device, unsigned link, struct nvml_pci *pci))
+
+/* A member is NULL if this driver lacks the function. */
+struct nvml {
+#define MEMBER(call, symbol, params) int(*call) params;
+    NVML_CALLS(MEMBER)
+#undef MEMBER
+};
+
+/* The thread's pending requests, each queried separately. */
+struct question {
+    bool wants_hardware, wants_links;
+    struct hardware hardware;
+    uint32_t link_count;
+    struct device_links links[HARDWARE_GPUS_MAX];
+};
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    pthread_t thread;
+    bool has_thread, is_ending, has_ended, has_answer, has_links;
+    struct question asked, answer;
+} state = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static bool load(struct nvml *nvml)
+{
+    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        log_info("no hw.* metrics and no NVLink data: cannot load %s", LIBRARY);
+        return false;
+    }
+#define FIND(call, symbol, params) *(void **)&nvml->call = dlsym(library, symbol);
+    NVML_CALLS(FIND)
+#undef FIND
+    int result = nvml->init && nvml->handle_by_uuid ? nvml->init() : -1;
+    if (result != 0)
+        log_info("no hw.* metrics and no NVLink data: nvmlInit failed (%d)", result);
+    return result == 0;
+}
+
+static void ask_device(const struct nvml *nvml, void *device, struct gpu_hardware *gpu)
+{
+    struct nvml_utilization utilization;
+    struct nvml_memory memory;
+    unsigned number;
+    unsigned long long energy;
+    if (!nvml->name || nvml->name(device, gpu->name, sizeof gpu->name) != 0)
+        gpu->name[0] = '\0';
+    gpu->name[sizeof gpu->name - 1] = '\0';
+    if (nvml->utilization && nvml->utilization(device, &utilization) == 0) {
+        gpu->utilization = utilization.gpu / 100.0;
+        gpu->present |= HARDWARE_UTILIZATION;
+    }
+    if (nvml->memory && nvml->memory(device, &memory) == 0) {
+        gpu->memory_bytes = memory.total;
+        gpu->memory_used_bytes = memory.used;
+        gpu->present |= HARDWARE_MEMORY;
+    }
+    if (nvml->temperature && nvml->temperature(device, GPU_SENSOR, &number) == 0) {
+        gpu->temperature_celsius = number;
+        gpu->present |= HARDWARE_TEMPERATURE;
+    }
+    if (nvml->power && nvml->power(device, &number) == 0) {
+        gpu->power_watts = number / 1000.0;
+        gpu->present |= HARDWARE_POWER;
+    }
+    if (nvml->energy && nvml->energy(device, &energy) == 0) {
+        gpu->energy_joules = (double)energy / 1000.0;
+        gpu->present |= HARDWARE_ENERGY;
+    }
+}
+
+static void ask_all(const struct nvml *nvml, struct hardware *hardware)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < hardware->count; i++) {
+        struct gpu_hardware gpu = {.present = 0};
+        void *device;
+        memcpy(gpu.id, hardware->gpus[i].id, sizeof gpu.id);
+        if (nvml->handle_by_uuid(gpu.id, &device) != 0)
+            continue;
+        ask_device(nvml, device, &gpu);
+        hardware->gpus[count++] = gpu;
+    }
+    hardware->count = count;
+}
+
+static void ask_end(const struct nvml *nvml, void *device, unsigned link, char end[LINKS_ADDRESS_BYTES])
+{
+    struct nvml_pci pci = {.domain = 0};
+    int type;
+    if (nvml->link_remote_type && nvml->link_remote_type(device, link, &type) == 0 && type == REMOTE_SWITCH)
+        memcpy(end, LINKS_END_SWITCH, sizeof LINKS_END_SWITCH);
+    else if (nvml->link_remote_pci && nvml->link_remote_pci(device, link, &pci) == 0)
+        links_address(pci.address, end);
+}
+
+/* A GPU without NVLinks returns "not supported" for link 0. The link after the last returns "invalid". */
+static void ask_nvlinks(const struct nvml *nvml, void *device, struct device_links *links)
+{
+    struct nvml_field speed = {.id = FIELD_NVLINK_SPEED};
+    for (unsigned link = 0; nvml->link_state && link < LINKS_NVLINKS_MAX; link++) {
+        int is_active = 0, result = nvml->link_state(device, link, &is_active);
+        links->has_nvlinks |= result == 0 || result == NVML_NOT_SUPPORTED;
+        if (result != 0)
+            break;
+        if (!is_active)
+            continue;
+        if (nvml->link_version && !links->nvlink_version &&
+            nvml->link_version(device, link, &links->nvlink_version) != 0)
+            links->nvlink_version = 0;
+        ask_end(nvml, device, link, links->nvlink_ends[links->nvlink_count++]);
+    }
+    if (links->nvlink_count && nvml->fields && nvml->fields(device, 1, &speed) == 0 && speed.result == 0 &&
+        speed.type == VALUE_UNSIGNED)
+        links->nvlink_bytes_per_s = (uint64_t)speed.value.number * BYTES_PER_S_OF_MBPS;
+}
+
+static void ask_links(const struct nvml *nvml, struct question *question)
+{
+    for (uint32_t i = 0; i < question->link_count; i++) {
+        struct device_links *links = &question->links[i];
+        struct nvml_pci pci = {.domain = 0};
+        void *device;
+        if (nvml->handle_by_uuid(links->id, &device) != 0)
+            continue;
+        if (nvml->pci && nvml->pci(device, &pci) == 0)
+            links_address(pci.address, links->address);
+        ask_nvlinks(nvml, device, links);
+    }
+}
+
+static bool wait_until_asked(struct question *asked)
+{
+    pthread_mutex_lock(&state.lock);
+    while (!state.asked.wants_hardware && !state.asked.wants_links && !state.is_ending)
+        pthread_cond_wait(&state.changed, &state.lock);
+    bool goes_on = !state.is_ending;
+    *asked = state.asked;
+    state.asked.wants_hardware = state.asked.wants_links = false;
+    pthread_mutex_unlock(&state.lock);
+    return goes_on;
+}
+
+static void answer(const struct question *question)
+{
+    pthread_mutex_lock(&state.lock);
+    if (question->wants_hardware) {
+        state.answer.hardware = question->hardware;
+        state.has_answer = true;
+    }
+    if (question->wants_links) {
+        memcpy(state.answer.links, question->links, sizeof state.answer.links);
+        state.answer.link_count = question->link_count;
+        state.has_links = true;
+    }
+    pthread_mutex_unlock(&state.lock);
+}
+
+static void *run(void *unused)
+{
+    static struct question question; /* static: too large for this stack, and there is one thread */
+    struct nvml nvml = {NULL};
+    pthread_setname_np(pthread_self(), "cuspan/nvml");
+    if (load(&nvml)) {
+        while (wait_until_asked(&question)) {
+            if (question.wants_links)
+                ask_links(&nvml, &question);
+            if (question.wants_hardware)
+                ask_all(&nvml, &question.hardware);
+            answer(&question);
+        }
+    }
+    pthread_mutex_lock(&state.lock);
+    state.has_ended = true;
+    pthread_cond_broadcast(&state.changed);
+    pthread_mutex_unlock(&state.lock);
+    return unused;
+}
+
+static void wake_locked(void)
+{
+    if (!state.has_thread && !state.is_ending)
+        state.has_thread = agent_thread_start(&state.thread, STACK_BYTES, run, NULL) == 0;
+    pthread_cond_broadcast(&state.changed);
+}
+
+void nvml_ask(const char (*ids)[HARDWARE_ID_BYTES], uint32_t count)
+{
+    struct hardware *asked = &state.asked.hardware;
+    pthread_mutex_lock(&state.lock);
+    asked->count = count < HARDWARE_GPUS_MAX ? count : HARDWARE_GPUS_MAX;
+    for (uint32_t i = 0; i < asked->count; i++)
+        memcpy(asked->gpus[i].id, ids[i], sizeof asked->gpus[i].id);
+    state.asked.wants_hardware = true;
+    wake_locked();
+    pthread_mutex_unlock(&state.lock);
+}
+
+bool nvml_take(struct hardware *hardware)
+{
+    pthread_mutex_lock(&state.lock);
+    bool has_answer = state.has_answer;
+    if (has_answer)
+        *hardware = state.answer.hardware;
+    pthread_mutex_unlock(&state.lock);
+    return has_answer;
+}
+
+void nvml_ask_links(const struct device_links *devices, uint32_t count)
+{
+    pthread_mutex_lock(&state.lock);
+    state.asked.link_count = count < HARDWARE_GPUS_MAX ? count : HARDWARE_GPUS_MAX;
+    memset(state.asked.links, 0, sizeof state.asked.links);
+    for (uint32_t i = 0; i < state.asked.link_count; i++)
+        memcpy(state.asked.links[i].id, devices[i].id, sizeof devices[i].id);
+    state.asked.wants_links = true;
+    wake_locked();
+    pthread_mutex_unlock(&state.lock);
+}
+
+uint32_t nvml_take_links(struct device_links *devices)
+{
+    pthread_mutex_lock(&state.lock);
+    uint32_t count = state.has_links ? state.answer.link_count : 0;
+    memcpy(devices, state.answer.links, count * sizeof *devices);
+    state.has_links = false;
+    pthread_mutex_unlock(&state.lock);
+    return count;
+}
+
+void nvml_end(void)
+{
+    struct timespec until = clock_timespec(clock_read_ns(CLOCK_REALTIME) + END_NS);
+    pthread_mutex_lock(&state.lock);
+    state.is_ending = true;
+    pthread_cond_broadcast(&state.changed);
+    bool in_time = true;
+    while (state.has_thread && !state.has_ended && in_time)
+        in_time = pthread_cond_timedwait(&state.changed, &state.lock, &until) == 0;
+    bool has_ended = state.has_ended;
+    bool had_thread = state.has_thread;
+    state.has_thread = false;
+    pthread_mutex_unlock(&state.lock);
+    if (!had_thread)
+        return;
+    if (has_ended)
+        pthread_join(state.thread, NULL);
+    else
+        pthread_detach(state.thread);
+}

@@ -1,0 +1,48 @@
+/* Hardware counters of the GPUs as time series. A cuspan thread reads the samples a few times per second
+ * (pm_sampler.h) and aggregates them per device and metric between two metric exports. It runs if metrics are
+ * exported and counters.sampling.metrics is not empty, from a GPU's first work on. The program's threads are
+ * not involved.
+ *
+ * A device that cannot be sampled is logged once and not retried. Not thread-safe; called by the thread that
+ * owns capture. */
+#ifndef CUSPAN_AGENT_CAPTURE_HARDWARE_PM_SAMPLING_H
+#define CUSPAN_AGENT_CAPTURE_HARDWARE_PM_SAMPLING_H
+
+#include "base/limits.h"
+#include "agent/capture/cupti/cupti.h"
+#include "model/gpu_counter_names.h"
+#include "model/settings/settings.h"
+
+#include <stdbool.h>
+
+/* Registers the agent's exit handler once more; NULL: none. Set it before capture starts. Called by the
+ * sampling thread. */
+extern void (*pm_sampling_follow_exit)(void);
+
+/* CUPTI is loaded. Devices seen before are sampled again. */
+void pm_sampling_start(const struct settings *settings, const struct cupti *cupti);
+
+/* The process uses this device (process-local number). Idempotent. */
+void pm_sampling_use(uint32_t device);
+
+/* GPUs are sampled only while the program is traced. */
+void pm_sampling_follow(bool is_traced);
+
+/* Aggregate of one metric on one device since the last take; `metric` indexes the settings' list. */
+struct pm_sampled {
+    uint32_t device, metric;
+    uint64_t samples;
+    double mean, min, max; /* as for gpu_counter_level(); the mean is weighted by time */
+};
+#define PM_SAMPLED_MAX (DEVICES_MAX * GPU_COUNTERS_MAX)
+
+/* Fills `sampled` (PM_SAMPLED_MAX) with the series that have samples, and resets them. Returns how many. Also
+ * allowed after pm_sampling_stop(). */
+size_t pm_sampling_take(struct pm_sampled *sampled);
+
+/* The thread ends its call of CUPTI, reads the remaining samples and ends. If it is blocked in CUPTI for two
+ * seconds, it is left running and sampling stays off. With `is_exit`, CUPTI's objects are left to the process
+ * exit, which ends CUPTI's libraries: a thread that still used them would crash. */
+void pm_sampling_stop(bool is_exit);
+
+#endif

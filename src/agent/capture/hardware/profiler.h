@@ -1,0 +1,86 @@
+/* Hardware counters of one CUDA context, with CUPTI's Range Profiler.
+ *
+ * Metrics are those of the settings: the chip's names or cuspan's short ones
+ * (model/gpu_counter_names.h). A set of metrics may need several passes, and a kernel's run is one
+ * pass. Sets with more than one pass are refused unless kernels may be replayed (PROFILER_REPLAYS).
+ *
+ * Starting to count (0.4 s the first time) and reading (13 ms, with counting stopped) are slow. Where kernels
+ * run once, counting therefore starts when the profiler is opened; ranges are marked (a few us, and 40 to 80
+ * us on the GPU) and read many at a time. CUPTI drains the GPU before a range starts. Measured on an H200;
+ * docs/counters.md. Where kernels are replayed, each is counted separately.
+ *
+ * Not thread-safe; the context must be current. Call profiler_host_load() first. */
+#ifndef CUSPAN_AGENT_CAPTURE_HARDWARE_PROFILER_H
+#define CUSPAN_AGENT_CAPTURE_HARDWARE_PROFILER_H
+
+#include "agent/capture/hardware/profiler_host.h"
+#include "model/entries/doctor_entry.h"
+
+#include <stdbool.h>
+
+enum profiler_scope {
+    PROFILER_RUNS_ONCE, /* ranges between push and pop */
+    PROFILER_REPLAYS,   /* each kernel between profiler_begin() and profiler_end(), replayed once per pass */
+    PROFILER_LOOPS      /* ranges that the program itself repeats as often as told */
+};
+
+#define PROFILER_RANGES_MAX 256 /* before they must be read; fewer if they take much memory */
+
+struct profiler;
+
+/* INVALID: the chip lacks a metric, or the metrics cannot be counted in one run. UNAVAILABLE: counters are
+ * not available now (no permission, in use by another tool, or not on this device). NO_MEMORY. */
+enum status profiler_open(cuda_context_handle context, const struct pattern_list *metrics,
+                          enum profiler_scope scope, struct profiler **profiler,
+                          struct error *err) MUST_CHECK;
+void profiler_close(struct profiler *profiler);
+
+/* RUNS_ONCE: around what is counted together. */
+enum status profiler_push(struct profiler *profiler, struct error *err) MUST_CHECK;
+enum status profiler_pop(struct profiler *profiler, struct error *err) MUST_CHECK;
+
+/* The counts of one range. `range_ns` is its duration by the GPU's clock, a few us longer than its work, for
+ * metrics that are rates; 0: there are none. */
+struct profiler_counts {
+    double values[GPU_COUNTERS_MAX];
+    double range_ns;
+};
+
+/* How many ranges may be marked before a read; at most PROFILER_RANGES_MAX. */
+size_t profiler_ranges_max(const struct profiler *profiler);
+
+/* Visits the ranges since the last read, in order. `goes_on`: more ranges will follow. */
+typedef void profiler_counts_fn(void *context, size_t range, const struct profiler_counts *counts);
+enum status profiler_read(struct profiler *profiler, bool goes_on, profiler_counts_fn *see, void *seer,
+                          struct error *err) MUST_CHECK;
+
+/* LOOPS: before the first iteration; after each, where `*again` tells whether to repeat; and after the last.
+ * Not OK: passes are missing. */
+enum status profiler_loop_begin(struct profiler *profiler, struct error *err) MUST_CHECK;
+enum status profiler_loop_again(struct profiler *profiler, bool *again, struct error *err) MUST_CHECK;
+enum status profiler_loop_end(struct profiler *profiler, double *values, struct error *err) MUST_CHECK;
+
+/* REPLAYS: around the launch. `*count` kernels were counted; `values` are those of the first. */
+enum status profiler_begin(struct profiler *profiler, struct error *err) MUST_CHECK;
+enum status profiler_end(struct profiler *profiler, double *values, size_t *count,
+                         struct error *err) MUST_CHECK;
+
+size_t profiler_metric_count(const struct profiler *profiler);
+
+/* The rest lists what a chip can count, for the command line. */
+
+typedef void profiler_see_fn(void *context, const struct doctor_metric *metric);
+
+/* The chip's name, at most PROFILER_CHIP_BYTES. */
+enum status profiler_learn_chip(cuda_context_handle context, enum profiler_type type, char *chip,
+                                struct error *err) MUST_CHECK;
+
+/* All metrics of the context's device. Strings are valid only in `see`. */
+enum status profiler_list(cuda_context_handle context, enum profiler_type type, profiler_see_fn *see,
+                          void *seer, struct error *err) MUST_CHECK;
+
+/* Number of passes that these metrics need. INVALID: the chip lacks one. */
+enum status profiler_plan(cuda_context_handle context, enum profiler_type type,
+                          const struct pattern_list *metrics, size_t *passes, struct error *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,35 @@
+/* NVTX: ranges, marks and names from NVIDIA's annotation API (C, C++, Python's nvtx, torch.cuda.nvtx), passed
+ * on to context.h.
+ *
+ * The agent is NVTX's injection library. Each copy of NVTX in the process attaches to it once, in its first
+ * call, before or after CUDA loads the agent. Domains, strings, categories, and names of threads and devices
+ * registered earlier are kept; earlier ranges are not captured but nest.
+ *
+ * CUPTI has callbacks for NVTX, but they would need NVTX_INJECTION64_PATH to name libcupti. A push and a pop
+ * take 23 to 55 ns more than those of context.h (nvtx_bench). A program names a CUDA context by its handle,
+ * and CUPTI's records have its number. cuptiGetContextId() would dereference the program's pointer. So, once
+ * a context has been named, each thread writes the handle of each context in which it makes calls into its
+ * ring, once, for the first 64 contexts: a callback has both. */
+#ifndef CUSPAN_AGENT_CAPTURE_NVTX_NVTX_H
+#define CUSPAN_AGENT_CAPTURE_NVTX_NVTX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Installs our functions in the tables that this copy of NVTX exports by `export_table`. False: NVTX is
+ * disabled (nvtx_switch) or the tables are unknown; that copy then stays disabled permanently. Any thread. */
+bool nvtx_attach(const void *(*export_table)(uint32_t id));
+
+/* The same for a copy of an NVTX extension; only structured payloads are supported. False: another extension,
+ * or NVTX is disabled; that copy then stays disabled permanently. */
+struct nvtx_ext_module;
+bool nvtx_attach_extension(const struct nvtx_ext_module *module);
+
+/* Enables or disables NVTX; initially enabled. While disabled, attached copies behave as if no tool were
+ * present, and new ones are rejected permanently. */
+void nvtx_switch(bool is_wanted);
+
+/* Capture started: writes the names given before. */
+void nvtx_begin(void);
+
+#endif

@@ -1,0 +1,10 @@
+/* Serializes the changes of capture's mode, and of what belongs to them. Any thread; held briefly, without
+ * calls of CUPTI. Host threads wait for it outside CUDA calls, or in the callback of cudaProfilerStart and
+ * cudaProfilerStop. */
+#ifndef CUSPAN_AGENT_CAPTURE_SLEEP_SLEEP_LOCK_H
+#define CUSPAN_AGENT_CAPTURE_SLEEP_SLEEP_LOCK_H
+
+void sleep_lock(void);
+void sleep_unlock(void);
+
+#endif

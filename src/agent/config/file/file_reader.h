@@ -1,0 +1,78 @@
+/* Shared by the files that turn a tree of YAML nodes into settings. file_reader.c has places and messages;
+ * read_file.c reads mappings by the tables; the other read_*.c files read what a table cannot describe. */
+#ifndef CUSPAN_AGENT_CONFIG_FILE_FILE_READER_H
+#define CUSPAN_AGENT_CONFIG_FILE_FILE_READER_H
+
+#include "yaml/problems.h"
+#include "agent/config/table/settings_table.h"
+#include "yaml/tree.h"
+
+struct file_reader {
+    struct settings *settings;
+    struct output_settings *output; /* the one being read; NULL outside a processor */
+    const char *file;               /* its name in messages */
+    struct config_report *report;
+    enum status status; /* OK or NO_MEMORY; mistakes in the file are in the report */
+};
+
+/* The place of a node. */
+struct node_place {
+    char shown[192]; /* for messages: tracer_provider.processors[0].simple */
+    char path[160];  /* for the tables: tracer_provider.processors[].batch */
+    uint32_t line;
+    uint32_t column;
+};
+
+struct node_place place_of_item(const struct node_place *parent, const struct item *item);
+struct node_place place_of_index(const struct node_place *parent, const struct item *item, unsigned index);
+
+/* Adds a line to the report, which starts with file, place and key. */
+void reader_error(struct file_reader *reader, const struct node_place *place, const char *format, ...)
+    PRINTF_LIKE(3, 4);
+void reader_warning(struct file_reader *reader, const struct node_place *place, const char *format, ...)
+    PRINTF_LIKE(3, 4);
+/* "expected WHAT, not a list" */
+void reader_expected(struct file_reader *reader, const struct node_place *place, const char *what,
+                     const struct node *node);
+/* Whether the node is of that kind. If not, and if it is not null, adds the error "expected WHAT, not ...".
+ */
+bool reader_takes(struct file_reader *reader, const struct node_place *place, const struct node *node,
+                  enum node_kind kind, const char *what);
+/* Suggests the most similar key, or lists the keys of `parent`. */
+void reader_unknown_key(struct file_reader *reader, const struct node_place *parent, const struct item *item);
+/* For keys where SDKs allow plug-ins of any name: an error if the key looks misspelled, else a warning with
+ * `effect`. */
+void reader_plugin(struct file_reader *reader, const struct node_place *parent, const struct item *item,
+                   const char *effect);
+
+/* Reads the keys of a mapping by the tables; null is an empty mapping. */
+void read_map(struct file_reader *reader, const struct node_place *place, const struct node *node);
+void read_item(struct file_reader *reader, const struct node_place *parent, const struct item *item);
+void read_setting(struct file_reader *reader, const struct node_place *place, const struct setting *setting,
+                  const struct node *node);
+/* Appends a list of names or patterns. */
+void read_patterns(struct file_reader *reader, const struct node_place *place, const struct node *list,
+                   struct pattern_list *patterns);
+/* The only key of a mapping such as `exporter:`, or NULL with the error "expected WHAT". */
+const struct item *read_choice(struct file_reader *reader, const struct node_place *place,
+                               const struct node *node, const char *what);
+/* An error unless the value is null or an empty mapping. */
+void read_nothing(struct file_reader *reader, const struct node_place *place, const struct node *node);
+
+/* Reads a processor or a metric reader. True: the caller owns `output`. False: there is a message. */
+bool read_output(struct file_reader *reader, const struct node_place *place, const struct node *node,
+                 enum signal signal, bool is_simple, struct output_settings *output);
+
+/* Readers of single keys (SCHEMA_READER) */
+void read_resource(struct file_reader *reader, const struct node_place *place, const struct node *node);
+void read_tracer_provider(struct file_reader *reader, const struct node_place *place,
+                          const struct node *node);
+void read_views(struct file_reader *reader, const struct node_place *place, const struct node *node);
+/* The path of a key below a view; NULL from the end on. */
+const char *read_views_path(size_t index);
+void read_metric_readers(struct file_reader *reader, const struct node_place *place, const struct node *node);
+
+/* Reads the whole document. The settings have their defaults and no output. */
+enum status read_document(struct file_reader *reader, const struct node *root) MUST_CHECK;
+
+#endif

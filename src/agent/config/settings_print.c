@@ -1,0 +1,335 @@
+#include "agent/config/config.h"
+
+#include "base/text/sanitize.h"
+#include "agent/config/table/settings_table.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PARTS_MAX      10
+#define COMMENT_COLUMN 40
+
+struct parts {
+    unsigned count;
+    bool is_item[PARTS_MAX]; /* the part is the first key of a list item */
+    char names[PARTS_MAX][48];
+};
+
+static struct parts split_path(const char *path)
+{
+    struct parts parts = {0};
+    bool is_item = false;
+    while (*path && parts.count < PARTS_MAX) {
+        size_t length = strcspn(path, ".");
+        bool is_list = length > 2 && path[length - 1] == ']';
+        snprintf(parts.names[parts.count], sizeof parts.names[0], "%.*s",
+                 (int)(is_list ? length - 2 : length), path);
+        parts.is_item[parts.count++] = is_item;
+        is_item = is_list;
+        path += length + (path[length] == '.');
+    }
+    return parts;
+}
+
+struct example {
+    FILE *out;
+    struct parts open;        /* the parents of the last line */
+    unsigned commented_depth; /* lines from this depth are comments; PARTS_MAX: none */
+};
+
+static const char *header_comment =
+    "# Every setting of cuspan with its default. The upper part is OpenTelemetry's declarative "
+    "configuration, the lower part\n"
+    "# (distribution.cuspan) is cuspan's own. Set CUSPAN_CONFIG_FILE to the path "
+    "of this file, or OTEL_CONFIG_FILE to\n"
+    "# share it with SDKs. Omitted settings have their default, except the exporter: "
+    "without one, nothing is sent. ${VAR}\n"
+    "# and ${VAR:-default} insert environment variables. `cuspan check FILE` "
+    "validates a file; `cuspan help settings`\n"
+    "# describes each setting and the values it accepts.\n"
+    "\n";
+
+/* Returns the column after it. A list item is indented two columns less, for its "- ". */
+static int indent(struct example *e, unsigned depth, bool is_item)
+{
+    unsigned spaces = depth * 2;
+    int column;
+    if (depth >= e->commented_depth) {
+        unsigned before = e->commented_depth * 2;
+        column = fprintf(e->out, "%*s# %*s", (int)before, "", (int)(spaces - before) - (is_item ? 2 : 0), "");
+    } else {
+        column = fprintf(e->out, "%*s", (int)(is_item ? spaces - 2 : spaces), "");
+    }
+    return column + (is_item ? fprintf(e->out, "- ") : 0);
+}
+
+static void print_leaf(struct example *e, const struct parts *parts, unsigned depth,
+                       const struct setting *setting)
+{
+    const char *value =
+        setting->flags & SETTING_ALTERNATIVE && setting->example ? setting->example : setting->default_text;
+    int column = indent(e, depth, parts->is_item[depth]);
+    column += fprintf(e->out, "%s:%s%s", parts->names[depth], value ? " " : "", value ? value : "");
+    fprintf(e->out, "%*s# %s\n", column < COMMENT_COLUMN - 2 ? COMMENT_COLUMN - column : 2, "",
+            setting->comment);
+}
+
+static void print_in_example(struct example *e, const struct setting *setting)
+{
+    struct parts parts = split_path(setting->path);
+    unsigned depth = 0;
+    while (depth + 1 < parts.count && depth < e->open.count &&
+           strcmp(parts.names[depth], e->open.names[depth]) == 0)
+        depth++;
+    if (e->commented_depth != PARTS_MAX && depth <= e->commented_depth)
+        e->commented_depth = PARTS_MAX;
+    if (depth == 0 && parts.count > 1)
+        fputc('\n', e->out);
+    if ((setting->flags & SETTING_ALTERNATIVE) && e->commented_depth == PARTS_MAX)
+        e->commented_depth = depth;
+    for (; depth + 1 < parts.count; depth++) {
+        indent(e, depth, parts.is_item[depth]);
+        fprintf(e->out, "%s:\n", parts.names[depth]);
+    }
+    print_leaf(e, &parts, depth, setting);
+    e->open = parts;
+    e->open.count--;
+}
+
+void config_print_example(FILE *out)
+{
+    struct example example = {.out = out, .commented_depth = PARTS_MAX};
+    fputs(header_comment, out);
+    fputs("file_format: \"1.1\"\n", out);
+    for (size_t i = 0; i < settings_count; i++) {
+        if (settings_table[i].path)
+            print_in_example(&example, &settings_table[i]);
+    }
+}
+
+static void print_variables(const struct setting *setting, FILE *out)
+{
+    char own[SETTING_NAME_BYTES];
+    if (setting_is_own(setting))
+        setting_own_variable(setting, own);
+    else if (setting->env[0])
+        snprintf(own, sizeof own, "%s%s%s", setting->env[0], setting->env[1] ? ", " : "",
+                 setting->env[1] ? setting->env[1] : "");
+    else
+        return;
+    const char *note = setting->variable_note;
+    fprintf(out, "    variable: %s%s%s%s\n", own, note ? " (" : "", note ? note : "", note ? ")" : "");
+}
+
+void config_print_settings(FILE *out)
+{
+    char expected[SETTING_TEXT_BYTES];
+    for (size_t i = 0; i < settings_count; i++) {
+        const struct setting *setting = &settings_table[i];
+        fprintf(out, "%s%s\n    %s\n", i ? "\n" : "", setting->path ? setting->path : setting->env[0],
+                setting->comment);
+        if (setting->type != SETTING_STRUCTURE && setting->path) {
+            setting_expected(setting, expected);
+            fprintf(out, "    values: %s; default: %s\n", expected,
+                    setting->default_text ? setting->default_text : "unset");
+        }
+        print_variables(setting, out);
+    }
+}
+
+/* The host's locale may write 0,5. */
+static void print_number(double value, FILE *out)
+{
+    char text[40];
+    snprintf(text, sizeof text, "%.17g", value);
+    for (char *at = text; *at; at++) {
+        if (*at == ',')
+            *at = '.';
+    }
+    fputs(text, out);
+}
+
+static void print_string(const char *text, FILE *out)
+{
+    fputc('"', out);
+    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
+        if (*at == '"' || *at == '\\')
+            fprintf(out, "\\%c", *at);
+        else if (*at < 0x20 || *at == 0x7f)
+            fprintf(out, "\\x%02x", *at);
+        else
+            fputc(*at, out);
+    }
+    fputc('"', out);
+}
+
+static void print_endpoint(const char *url, FILE *out)
+{
+    char shown[1024];
+    print_string(sanitize_url(shown, sizeof shown, url), out);
+    if (strcmp(shown, url) != 0)
+        fputs(" (user, query and fragment hidden)", out);
+}
+
+static void print_patterns(const struct pattern_list *list, FILE *out)
+{
+    fputc('[', out);
+    for (size_t i = 0; i < list->count; i++) {
+        fputs(i ? ", " : "", out);
+        print_string(list->patterns[i], out);
+    }
+    fputc(']', out);
+}
+
+static void print_word(const struct setting *setting, unsigned value, FILE *out)
+{
+    for (const struct setting_word *word = setting->words; word->word; word++) {
+        if (word->value == value) {
+            fputs(word->word, out);
+            return;
+        }
+    }
+}
+
+static void print_value(const struct setting *setting, const void *base, FILE *out)
+{
+    const void *field = (const char *)base + setting->offset;
+    const char *text = NULL;
+    switch ((enum setting_type)setting->type) {
+    case SETTING_BOOL:
+        fputs(*(const bool *)field ? "true" : "false", out);
+        break;
+    case SETTING_UINT32:
+        if ((setting->flags & SETTING_NULL_IS_NONE) && *(const uint32_t *)field == UINT32_MAX)
+            fputs("null", out);
+        else
+            fprintf(out, "%" PRIu32, *(const uint32_t *)field);
+        break;
+    case SETTING_UINT64:
+        fprintf(out, "%" PRIu64, *(const uint64_t *)field);
+        break;
+    case SETTING_NUMBER:
+        print_number(*(const double *)field, out);
+        break;
+    case SETTING_WORD:
+        print_word(setting, *(const unsigned *)field, out);
+        break;
+    case SETTING_PATTERNS:
+        print_patterns(field, out);
+        break;
+    case SETTING_TEXT:
+    case SETTING_PATH:
+    case SETTING_ENDPOINT:
+        text = *(char *const *)field;
+        if (!text)
+            fputs("null", out);
+        else if (setting->type == SETTING_ENDPOINT)
+            print_endpoint(text, out);
+        else
+            print_string(text, out);
+        break;
+    case SETTING_PAIRS:
+    case SETTING_STRUCTURE:
+        break;
+    }
+}
+
+static void print_resource_scalar(enum resource_value type, int64_t integer, double real, FILE *out)
+{
+    if (type == RESOURCE_INT)
+        fprintf(out, "%" PRIi64, integer);
+    else if (type == RESOURCE_BOOL)
+        fputs(integer ? "true" : "false", out);
+    else
+        print_number(real, out);
+}
+
+static void print_resource_array(const struct resource_attr *attr, FILE *out)
+{
+    fputc('[', out);
+    if (attr->type == RESOURCE_STRING_ARRAY) {
+        for (const char *at = attr->string; *at; at += strlen(at) + 1) {
+            fputs(at == attr->string ? "" : ", ", out);
+            print_string(at, out);
+        }
+    }
+    for (size_t i = 0; i < attr->item_count; i++) {
+        const union resource_item *item = &attr->items[i];
+        bool is_real = attr->item_type == RESOURCE_DOUBLE;
+        fputs(i ? ", " : "", out);
+        print_resource_scalar(attr->item_type, is_real ? 0 : item->integer, is_real ? item->real : 0, out);
+    }
+    fputc(']', out);
+}
+
+static void print_resource(const struct resource *resource, FILE *out)
+{
+    for (size_t i = 0; i < resource->attr_count; i++) {
+        const struct resource_attr *attr = &resource->attrs[i];
+        fprintf(out, "resource.attributes.%s: ", attr->key);
+        if (attr->type == RESOURCE_STRING)
+            print_string(attr->string, out);
+        else if (attr->type == RESOURCE_STRING_ARRAY || attr->type == RESOURCE_ARRAY)
+            print_resource_array(attr, out);
+        else
+            print_resource_scalar(attr->type, attr->integer, attr->real, out);
+        fputc('\n', out);
+    }
+}
+
+static void print_sampler(const struct settings *settings, FILE *out)
+{
+    static const char *const names[] = {"always_on", "always_off", "trace_id_ratio_based"};
+    fprintf(out, "tracer_provider.sampler: %s%s", settings->sampler_parent_based ? "parent_based, root " : "",
+            names[settings->sampler]);
+    if (settings->sampler == SAMPLER_TRACE_ID_RATIO) {
+        fputs(" ", out);
+        print_number(settings->sampler_ratio, out);
+    }
+    fputc('\n', out);
+}
+
+static void print_output(const struct output_settings *output, size_t index, FILE *out)
+{
+    static const char *const kinds[] = {"otlp_http", "otlp_grpc", "otlp_file/development", "console"};
+    const struct exporter_settings *exporter = &output->exporter;
+    fprintf(out, "output %zu: %s", index, kinds[exporter->kind]);
+    if (exporter->kind == EXPORTER_FILE)
+        fprintf(out, " to %s", exporter->endpoint ? exporter->endpoint : "stdout");
+    fputc('\n', out);
+    for (size_t i = 0; i < settings_count; i++) {
+        const struct setting *setting = &settings_table[i];
+        bool is_shown = setting->path && setting->owner == IN_OUTPUT &&
+                        (setting->exporters & (1u << exporter->kind)) && setting->type != SETTING_PAIRS &&
+                        setting->type != SETTING_STRUCTURE;
+        if (!is_shown)
+            continue;
+        const char *dot = strrchr(setting->path, '.');
+        fprintf(out, "output %zu: %s: ", index, dot ? dot + 1 : setting->path);
+        print_value(setting, output, out);
+        fputc('\n', out);
+    }
+    for (size_t i = 0; i < exporter->header_count; i++)
+        fprintf(out, "output %zu: header %s: ***\n", index, exporter->headers[i].name);
+}
+
+void config_print_effective(const struct settings *settings, FILE *out)
+{
+    print_resource(&settings->resource, out);
+    print_sampler(settings, out);
+    for (size_t i = 0; i < settings_count; i++) {
+        const struct setting *setting = &settings_table[i];
+        bool is_shown = setting->path && setting->owner == IN_SETTINGS && setting->type != SETTING_PAIRS &&
+                        setting->type != SETTING_STRUCTURE &&
+                        (setting->type != SETTING_NUMBER || setting_is_own(setting)) &&
+                        !(setting->flags & SETTING_NULL_IS_OTHER);
+        if (!is_shown)
+            continue;
+        fprintf(out, "%s: ", setting->path);
+        print_value(setting, settings, out);
+        fputc('\n', out);
+    }
+    for (size_t i = 0; i < settings->output_count; i++)
+        print_output(&settings->outputs[i], i, out);
+}

@@ -1,0 +1,612 @@
+#include "agent/core/metrics/metrics_export.h"
+
+#include "base/hash.h"
+#include "agent/core/metrics/series.h"
+#include "base/clock.h"
+#include "base/accounting/counters.h"
+#include "base/log/log.h"
+#include "agent/capture/hardware/nvml.h"
+#include "agent/capture/hardware/pm_sampling.h"
+#include "agent/export/delivery/operations.h"
+#include "model/semconv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ASK_AHEAD_NS        (1 * NS_PER_SECOND) /* NVML is read this long before an export */
+#define ASK_AGAIN_NS        (50 * NS_PER_MS)    /* if no GPU is known yet */
+#define EXPORTER_TYPE_BYTES 40
+#define EXPORTER_NAME_BYTES (EXPORTER_TYPE_BYTES + 8)
+#define SUMS_MAX            2048 /* for delta temporality; a power of two */
+
+static const struct attr_key key_hw_id = ATTR_KEY(SEMCONV_HW_ID);
+static const struct attr_key key_component_type = ATTR_KEY(SEMCONV_OTEL_COMPONENT_TYPE);
+static const struct attr_key key_component_name = ATTR_KEY(SEMCONV_OTEL_COMPONENT_NAME);
+static const struct attr_key key_error_type = ATTR_KEY(SEMCONV_ERROR_TYPE);
+
+/* The value of a sum at the last export. */
+struct sum_before {
+    uint64_t key; /* 0: free */
+    uint64_t value;
+};
+
+struct metrics {
+    const struct settings *settings;
+    uint64_t next_ns;     /* monotonic */
+    uint64_t next_ask_ns; /* NVML */
+    struct hardware hardware;
+    struct pm_sampled sampled[PM_SAMPLED_MAX];
+    uint64_t begun_ns;    /* start of the statistics and of all cumulative sums */
+    uint64_t interval_ns; /* start of the current interval, since 1970 */
+    uint64_t now_ns;      /* one time for all points of an export */
+    struct outputs *outputs;
+    struct correlate *correlate;
+    enum metric metric; /* of `points` */
+    uint32_t count;
+    struct metric_point points[SERIES_POINTS_AT_ONCE];
+    struct series *series;
+    struct sum_before sums[SUMS_MAX];
+    char exporter_types[OUTPUT_NUMBERS][EXPORTER_TYPE_BYTES];
+    char exporter_names[OUTPUT_NUMBERS][EXPORTER_NAME_BYTES];
+};
+
+/* Names of OpenTelemetry, which has none for file exporters, numbered per type: "otlp_http_span_exporter/1".
+ */
+static void name_exporter(struct metrics *m, size_t output, const struct output_settings *settings)
+{
+    static const char *const kinds[] = {[EXPORTER_OTLP_HTTP] = "otlp_http",
+                                        [EXPORTER_OTLP_GRPC] = "otlp_grpc",
+                                        [EXPORTER_FILE] = "otlp_file",
+                                        [EXPORTER_CONSOLE] = "console"};
+    const struct exporter_settings *exporter = &settings->exporter;
+    bool is_json = exporter->kind == EXPORTER_OTLP_HTTP && exporter->encoding == ENCODING_JSON;
+    char type[EXPORTER_TYPE_BYTES];
+    unsigned number = 0;
+    snprintf(type, sizeof type, "%s%s_%s_exporter", kinds[exporter->kind], is_json ? "_json" : "",
+             settings->signal == SIGNAL_METRICS ? "metric" : "span");
+    for (size_t before = 0; before < output; before++)
+        number += strcmp(m->exporter_types[before], type) == 0;
+    memcpy(m->exporter_types[output], type, sizeof type);
+    snprintf(m->exporter_names[output], EXPORTER_NAME_BYTES, "%s/%u", type, number);
+}
+
+enum status metrics_export_create(const struct settings *settings, struct metrics **metrics)
+{
+    struct metrics *made = calloc(1, sizeof *made);
+    if (!made)
+        return STATUS_NO_MEMORY;
+    if (series_create(settings->metrics.streams, &made->series) != STATUS_OK) {
+        free(made);
+        return STATUS_NO_MEMORY;
+    }
+    made->settings = settings;
+    made->begun_ns = made->interval_ns = clock_now_ns();
+    for (size_t i = 0; i < settings->output_count; i++)
+        name_exporter(made, i, &settings->outputs[i]);
+    name_exporter(made, METRICS_OUTPUT, &settings->metrics.output);
+    made->next_ns = clock_monotonic_ns() + settings->metrics.interval_ms * NS_PER_MS;
+    *metrics = made;
+    if (settings_keep_awake(settings))
+        log_info("metrics also count what is not sampled, so cuspan does not sleep");
+    return STATUS_OK;
+}
+
+void metrics_export_destroy(struct metrics *metrics)
+{
+    if (!metrics)
+        return;
+    nvml_end();
+    series_destroy(metrics->series);
+    free(metrics);
+}
+
+/* Points. */
+
+static bool is_delta(const struct metrics *m, enum metric metric)
+{
+    enum temporality wanted = m->settings->metrics.temporality;
+    uint8_t type = metric_table[metric].type;
+    if (metric == METRIC_HW_ENERGY) /* the sum of the driver, whose start is unknown */
+        return false;
+    return (wanted == TEMPORALITY_DELTA && (type == METRIC_SUM || type == METRIC_HISTOGRAM)) ||
+           (wanted == TEMPORALITY_LOW_MEMORY && type == METRIC_HISTOGRAM);
+}
+
+static void send_points(struct metrics *m)
+{
+    series_add(m->series, m->outputs, m->metric, is_delta(m, m->metric), m->points, m->count);
+    m->count = 0;
+}
+
+/* All points of a metric are consecutive. */
+static void end_metric(struct metrics *m)
+{
+    send_points(m);
+    series_end(m->series, m->outputs, m->metric, is_delta(m, m->metric));
+}
+
+/* Returns the next point of this metric. Points of another metric are sent before. */
+static struct metric_point *add_point(struct metrics *m, enum metric metric)
+{
+    if (m->metric != metric)
+        end_metric(m);
+    else if (m->count == SERIES_POINTS_AT_ONCE)
+        send_points(m);
+    m->metric = metric;
+    struct metric_point *point = &m->points[m->count++];
+    point->time_ns = m->now_ns;
+    point->start_ns = is_delta(m, metric) ? m->interval_ns : m->begun_ns;
+    if (metric_table[metric].type == METRIC_GAUGE || metric == METRIC_HW_ENERGY)
+        point->start_ns = 0;
+    point->attr_count = 0;
+    return point;
+}
+
+/* These ignore a point that is NULL, because it is not exported. */
+static void put(struct metric_point *point, struct span_attr attr)
+{
+    if (point)
+        point->attrs[point->attr_count++] = attr;
+}
+
+static void put_text(struct metric_point *point, const struct attr_key *key, const char *text)
+{
+    put(point, (struct span_attr){.key = key, .type = ATTR_STRING, .s = text, .len = (uint32_t)strlen(text)});
+}
+
+static void put_overflow(struct metric_point *point)
+{
+    put(point, (struct span_attr){.key = &key_metric_overflow, .type = ATTR_BOOL, .i = 1});
+}
+
+static void put_device(const struct metrics *m, struct metric_point *point, uint32_t device)
+{
+    const char *id = correlate_device_id(m->correlate, device);
+    if (*id)
+        put_text(point, &key_hw_id, id);
+    put(point, (struct span_attr){.key = ATTR(SEMCONV_CUDA_DEVICE_ID), .type = ATTR_INT, .i = device});
+}
+
+/* The increase since the last export. If the table of last values is full, it is 0, because exporting the
+ * whole sum each time would be wrong. The table has room for all devices, kinds and reasons. */
+static uint64_t rise(struct metrics *m, enum metric metric, uint32_t series, uint64_t value)
+{
+    uint64_t key = (uint64_t)(metric + 1) << 32 | series;
+    uint32_t at = (uint32_t)(key * HASH_SPREAD >> 40) & (SUMS_MAX - 1), first = at;
+    while (m->sums[at].key && m->sums[at].key != key)
+        if ((at = (at + 1) & (SUMS_MAX - 1)) == first)
+            return 0;
+    uint64_t before = m->sums[at].key ? m->sums[at].value : 0;
+    m->sums[at] = (struct sum_before){key, value};
+    return value > before ? value - before : 0;
+}
+
+/* `series` identifies it among points of the same metric. NULL: no increase in the interval of a delta. */
+static struct metric_point *add_sum(struct metrics *m, enum metric metric, uint32_t series, uint64_t value)
+{
+    bool delta = is_delta(m, metric);
+    uint64_t shown = delta ? rise(m, metric, series, value) : value;
+    if (delta && shown == 0)
+        return NULL;
+    struct metric_point *point = add_point(m, metric);
+    point->i = shown;
+    return point;
+}
+
+static struct metric_point *add_histogram(struct metrics *m, enum metric metric,
+                                          const struct histogram *histogram)
+{
+    if (!histogram || histogram->count == 0)
+        return NULL;
+    struct metric_point *point = add_point(m, metric);
+    point->histogram = histogram;
+    return point;
+}
+
+/* Metrics of the program. */
+
+static void add_calls(struct metrics *m, const struct live_stats *figures)
+{
+    add_sum(m, METRIC_CALLS, 0, figures->calls);
+    add_sum(m, METRIC_CALL_ERRORS, 0, figures->errors);
+    add_sum(m, METRIC_CALL_TIME, 0, figures->call_ns);
+    add_sum(m, METRIC_WAIT_TIME, 0, figures->waiting_ns);
+    add_sum(m, METRIC_LAUNCHES, 0, figures->launches);
+}
+
+static void add_kernels(struct metrics *m, const struct live_stats *figures)
+{
+    for (uint32_t i = 0; i < figures->kernel_count; i++) {
+        const struct kernel_stats *kernel = figures->kernels[i];
+        struct metric_point *point = add_histogram(m, METRIC_KERNEL_DURATION, kernel->histogram);
+        put_device(m, point, kernel->device_id);
+        put_text(point, ATTR(SEMCONV_CUDA_KERNEL_SHORT_NAME), kernel->name);
+    }
+    for (uint32_t i = 0; i < DEVICES_MAX; i++) {
+        const struct device_stats *device = figures->devices[i];
+        struct metric_point *point =
+            device ? add_histogram(m, METRIC_KERNEL_DURATION, device->others.histogram) : NULL;
+        put_device(m, point, i);
+        put_overflow(point);
+    }
+}
+
+static void add_copies(struct metrics *m, enum metric metric, uint32_t device,
+                       const struct device_stats *figures)
+{
+    for (uint32_t kind = 0; kind < LIVE_STATS_COPY_KINDS; kind++) {
+        const struct copy_stats *copies = &figures->copies[kind];
+        struct metric_point *point = NULL;
+        if (metric == METRIC_COPY_DURATION)
+            point = add_histogram(m, metric, copies->histogram);
+        else if (copies->sum.count)
+            point = add_sum(m, metric, device << 8 | kind, copies->bytes);
+        put_device(m, point, device);
+        put_text(point, ATTR(SEMCONV_CUDA_MEMCPY_KIND), copy_kind_name(kind));
+    }
+}
+
+static void add_device_sum(struct metrics *m, enum metric metric, uint32_t device, uint64_t value)
+{
+    put_device(m, value ? add_sum(m, metric, device << 8, value) : NULL, device);
+}
+
+static void add_device(struct metrics *m, enum metric metric, uint32_t device,
+                       const struct device_stats *figures)
+{
+    if (metric == METRIC_COPY_DURATION || metric == METRIC_COPY_BYTES)
+        add_copies(m, metric, device, figures);
+    else if (metric == METRIC_LAUNCH_LATENCY)
+        put_device(m, add_histogram(m, metric, figures->latency), device);
+    else if (metric == METRIC_FILL_DURATION)
+        put_device(m, add_histogram(m, metric, figures->fills.histogram), device);
+    else if (metric == METRIC_FILL_BYTES)
+        add_device_sum(m, metric, device, figures->fills.bytes);
+    else if (metric == METRIC_GRAPHS)
+        add_device_sum(m, metric, device, figures->graphs.count);
+    else if (metric == METRIC_GRAPH_TIME)
+        add_device_sum(m, metric, device, figures->graphs.total_ns);
+    else if (metric == METRIC_BUSY_TIME)
+        add_device_sum(m, metric, device, figures->busy_ns);
+}
+
+/* Kinds without a use have no series. */
+static void add_memory(struct metrics *m, uint32_t device, const struct memory_use *use,
+                       enum memory_kind kind, enum metric metric)
+{
+    if (!use->peak)
+        return;
+    struct metric_point *point = add_point(m, metric);
+    point->i = metric == METRIC_MEMORY_LIVE ? use->live : use->peak;
+    if (kind != MEMORY_PINNED)
+        put_device(m, point, device);
+    put_text(point, ATTR(SEMCONV_CUDA_MEMORY_KIND), memory_kind_name(kind));
+}
+
+static void add_all_memory(struct metrics *m, const struct live_stats *figures, enum metric metric)
+{
+    for (uint32_t i = 0; i < DEVICES_MAX; i++)
+        for (enum memory_kind kind = 0; kind < MEMORY_PINNED && figures->devices[i]; kind++)
+            add_memory(m, i, &figures->devices[i]->memory[kind], kind, metric);
+    add_memory(m, 0, &figures->pinned, MEMORY_PINNED, metric);
+}
+
+static void put_step(struct metric_point *point, const struct step_times *steps, unsigned kind)
+{
+    if (steps->rank >= 0)
+        put(point,
+            (struct span_attr){.key = ATTR(SEMCONV_CUDA_PROCESS_RANK), .type = ATTR_INT, .i = steps->rank});
+    put_text(point, ATTR(SEMCONV_CUDA_STEP_KIND), step_kind_name((uint8_t)kind));
+}
+
+static void add_step_durations(struct metrics *m, const struct step_times *steps)
+{
+    for (unsigned kind = 0; kind < STEP_NONE; kind++) {
+        for (unsigned source = 0; source < STEP_BY_NONE; source++) {
+            struct metric_point *point =
+                add_histogram(m, METRIC_STEP_DURATION, steps->durations[kind][source]);
+            put_step(point, steps, kind);
+            put_text(point, ATTR(SEMCONV_CUDA_STEP_SOURCE), step_source_name((uint8_t)source));
+        }
+    }
+}
+
+static void add_step_parts(struct metrics *m, const struct step_times *steps)
+{
+    for (unsigned kind = 0; kind < STEP_NONE; kind++) {
+        for (unsigned part = 0; part < STEP_PARTS; part++) {
+            struct metric_point *point =
+                add_histogram(m, METRIC_STEP_PART_DURATION, steps->parts[kind][part]);
+            put_step(point, steps, kind);
+            put_text(point, ATTR(SEMCONV_CUDA_STEP_PART), step_part_name((enum step_part)part));
+        }
+    }
+    for (unsigned kind = 0; kind < STEP_NONE; kind++)
+        put_step(add_histogram(m, METRIC_STEP_COMMUNICATION_DURATION, steps->communication[kind]), steps,
+                 kind);
+}
+
+/* Or capture sleeps between the sampled steps of a job. */
+static bool are_all_allocations_seen(const struct settings *settings)
+{
+    return !settings->steps.are_limited || settings->sampling.sleep == SLEEP_NEVER;
+}
+
+static void add_figures(struct metrics *m, const struct live_stats *figures)
+{
+    add_calls(m, figures);
+    add_kernels(m, figures);
+    for (enum metric metric = METRIC_LAUNCH_LATENCY; metric <= METRIC_BUSY_TIME; metric++)
+        for (uint32_t i = 0; i < DEVICES_MAX; i++)
+            if (figures->devices[i])
+                add_device(m, metric, i, figures->devices[i]);
+    if (figures->steps) {
+        add_step_durations(m, figures->steps);
+        add_step_parts(m, figures->steps);
+    }
+    if (are_all_allocations_seen(m->settings)) {
+        add_all_memory(m, figures, METRIC_MEMORY_LIVE);
+        add_all_memory(m, figures, METRIC_MEMORY_PEAK);
+    }
+}
+
+/* cuspan itself. */
+
+static const char *const processor_names[OUTPUTS_MAX] = {
+    "batching_span_processor/0", "batching_span_processor/1", "batching_span_processor/2",
+    "batching_span_processor/3"};
+
+static void put_processor(struct metric_point *point, size_t output)
+{
+    put_text(point, &key_component_type, "batching_span_processor");
+    put_text(point, &key_component_name, processor_names[output]);
+}
+
+static void put_exporter(const struct metrics *m, struct metric_point *point, size_t output)
+{
+    put_text(point, &key_component_type, m->exporter_types[output]);
+    put_text(point, &key_component_name, m->exporter_names[output]);
+}
+
+static void add_level(struct metrics *m, enum metric metric, uint64_t value, size_t output, bool is_exporter)
+{
+    struct metric_point *point = add_point(m, metric);
+    point->i = value;
+    if (is_exporter)
+        put_exporter(m, point, output);
+    else
+        put_processor(point, output);
+}
+
+/* Losses after the queue are counted per output. With one output they are known by reason. */
+static void add_exported(struct metrics *m, size_t output, const struct output_fates *fates)
+{
+    static const enum counter reasons[] = {COUNTER_lost_rejected, COUNTER_lost_refused,
+                                           COUNTER_lost_unreachable, COUNTER_lost_deadline,
+                                           COUNTER_lost_output};
+    uint32_t series = (uint32_t)output << 8;
+    put_exporter(m, add_sum(m, METRIC_EXPORTED, series, fates->delivered), output);
+    if (m->settings->output_count > 1 && fates->lost) {
+        struct metric_point *point = add_sum(m, METRIC_EXPORTED, series | 1, fates->lost);
+        put_exporter(m, point, output);
+        put_text(point, &key_error_type, "_OTHER");
+    }
+    for (uint32_t i = 0; i < sizeof reasons / sizeof *reasons && m->settings->output_count == 1; i++) {
+        uint64_t lost = counter_get(reasons[i]);
+        struct metric_point *point = lost ? add_sum(m, METRIC_EXPORTED, series | (2 + i), lost) : NULL;
+        put_exporter(m, point, output);
+        put_text(point, &key_error_type, counter_name(reasons[i]) + strlen("lost_"));
+    }
+}
+
+static void add_health(struct metrics *m)
+{
+    struct output_health health[OUTPUTS_MAX];
+    size_t count = m->settings->output_count;
+    uint64_t created = counter_get(COUNTER_spans_created), full = counter_get(COUNTER_lost_queue_full);
+    for (size_t i = 0; i < count; i++)
+        outputs_health(m->outputs, i, &health[i]);
+    for (size_t i = 0; i < count; i++)
+        add_level(m, METRIC_QUEUE_SIZE, health[i].queued, i, false);
+    for (size_t i = 0; i < count; i++)
+        add_level(m, METRIC_QUEUE_CAPACITY, m->settings->outputs[i].queue_spans_max, i, false);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t lost = count == 1 ? full : 0;
+        put_processor(add_sum(m, METRIC_PROCESSED, (uint32_t)i, created - lost), i);
+        struct metric_point *point = lost ? add_sum(m, METRIC_PROCESSED, 256, lost) : NULL;
+        put_processor(point, i);
+        put_text(point, &key_error_type, "queue_full");
+    }
+    for (size_t i = 0; i < count; i++)
+        add_level(m, METRIC_INFLIGHT, health[i].inflight, i, true);
+    for (size_t i = 0; i < count; i++)
+        add_exported(m, i, &health[i].fates);
+}
+
+static void put_operation(const struct metrics *m, struct metric_point *point,
+                          const struct operation *operation)
+{
+    if (operation->output == OPERATIONS_NO_OUTPUT) {
+        put_overflow(point);
+        return;
+    }
+    put_exporter(m, point, operation->output);
+    if (*operation->error)
+        put_text(point, &key_error_type, operation->error);
+    if (operation->http_status)
+        put(point, (struct span_attr){.key = ATTR(SEMCONV_HTTP_RESPONSE_STATUS_CODE),
+                                      .type = ATTR_INT,
+                                      .i = operation->http_status});
+}
+
+/* Encoded at once, because senders continue to count. */
+static void add_operations(struct metrics *m)
+{
+    uint32_t count;
+    struct operations *operations = outputs_operations(m->outputs);
+    const struct operation *items = operations_lock(operations, &count);
+    for (uint32_t i = 0; i < count; i++)
+        put_operation(m, add_histogram(m, METRIC_OPERATION_DURATION, items[i].histogram), &items[i]);
+    end_metric(m);
+    operations_unlock(operations, is_delta(m, METRIC_OPERATION_DURATION));
+}
+
+/* Spans on disk that no collector has accepted. */
+static void add_spooled(struct metrics *m)
+{
+    struct output_health health;
+    for (size_t i = 0; i < m->settings->output_count && m->settings->spool.directory; i++) {
+        outputs_health(m->outputs, i, &health);
+        add_level(m, METRIC_SPOOLED, health.fates.spooled, i, true);
+    }
+}
+
+static void add_own(struct metrics *m)
+{
+    add_health(m);
+    add_operations(m);
+    add_spooled(m);
+    for (enum counter i = 0; i < COUNTER_COUNT; i++) {
+        uint64_t lost = counter_is_loss(i) ? counter_get(i) : 0;
+        struct metric_point *point = lost ? add_sum(m, METRIC_LOST, i, lost) : NULL;
+        put_text(point, ATTR(SEMCONV_CUSPAN_LOST_REASON), counter_name(i) + strlen("lost_"));
+    }
+    add_sum(m, METRIC_CPU_TIME, 0, clock_read_ns(CLOCK_THREAD_CPUTIME_ID));
+}
+
+/* Samples of whole GPUs. */
+
+static void add_sampled(struct metrics *m, enum metric metric, const struct pm_sampled *sampled, double value)
+{
+    const char *setting = m->settings->counters.sampling.metrics.patterns[sampled->metric];
+    struct metric_point *point = add_point(m, metric);
+    point->d = value;
+    put_device(m, point, sampled->device);
+    put(point, (struct span_attr){.key = ATTR(SEMCONV_CUDA_COUNTER_NAME),
+                                  .type = ATTR_STRING,
+                                  .s = setting,
+                                  .len = (uint32_t)strcspn(setting, "=")});
+}
+
+static void add_all_sampled(struct metrics *m)
+{
+    const struct pattern_list *names = &m->settings->counters.sampling.metrics;
+    size_t count = pm_sampling_take(m->sampled);
+    for (enum metric metric = METRIC_COUNTER_THROUGHPUT_MEAN; metric <= METRIC_COUNTER_RATIO_MAX; metric++) {
+        unsigned which = metric - METRIC_COUNTER_THROUGHPUT_MEAN; /* mean, minimum and maximum of each kind */
+        for (size_t i = 0; i < count; i++) {
+            const struct pm_sampled *sampled = &m->sampled[i];
+            const double values[] = {sampled->mean, sampled->min, sampled->max};
+            if (gpu_counter_kind(names->patterns[sampled->metric]) == (enum gpu_counter_kind)(which / 3))
+                add_sampled(m, metric, sampled, values[which % 3]);
+        }
+    }
+}
+
+/* Only devices that have had work. */
+static void sample_devices(const struct live_stats *figures)
+{
+    for (uint32_t i = 0; i < DEVICES_MAX; i++)
+        if (figures->devices[i])
+            pm_sampling_use(i);
+}
+
+/* Hardware. */
+
+static void put_hardware(struct metric_point *point, const struct gpu_hardware *gpu, enum metric metric)
+{
+    put_text(point, &key_hw_id, gpu->id);
+    if (*gpu->name) {
+        put_text(point, ATTR(SEMCONV_HW_NAME), gpu->name);
+        put_text(point, ATTR(SEMCONV_HW_MODEL), gpu->name);
+    }
+    put_text(point, ATTR(SEMCONV_HW_VENDOR), "NVIDIA");
+    /* Metrics that are common to all hardware have the type. */
+    if (metric == METRIC_HW_TEMPERATURE || metric == METRIC_HW_POWER || metric == METRIC_HW_ENERGY)
+        put_text(point, ATTR(SEMCONV_HW_TYPE), "gpu");
+}
+
+static void add_gpu(struct metrics *m, enum metric metric, const struct gpu_hardware *gpu)
+{
+    static const enum hardware_field fields[] = {[METRIC_HW_UTILIZATION] = HARDWARE_UTILIZATION,
+                                                 [METRIC_HW_MEMORY_LIMIT] = HARDWARE_MEMORY,
+                                                 [METRIC_HW_MEMORY_USAGE] = HARDWARE_MEMORY,
+                                                 [METRIC_HW_MEMORY_UTILIZATION] = HARDWARE_MEMORY,
+                                                 [METRIC_HW_TEMPERATURE] = HARDWARE_TEMPERATURE,
+                                                 [METRIC_HW_POWER] = HARDWARE_POWER,
+                                                 [METRIC_HW_ENERGY] = HARDWARE_ENERGY};
+    if (!(gpu->present & (uint32_t)fields[metric]))
+        return;
+    struct metric_point *point = add_point(m, metric);
+    put_hardware(point, gpu, metric);
+    if (metric == METRIC_HW_UTILIZATION)
+        point->d = gpu->utilization;
+    else if (metric == METRIC_HW_MEMORY_LIMIT)
+        point->i = gpu->memory_bytes;
+    else if (metric == METRIC_HW_MEMORY_USAGE)
+        point->i = gpu->memory_used_bytes;
+    else if (metric == METRIC_HW_MEMORY_UTILIZATION)
+        point->d = gpu->memory_bytes ? (double)gpu->memory_used_bytes / (double)gpu->memory_bytes : 0;
+    else if (metric == METRIC_HW_TEMPERATURE)
+        point->i = gpu->temperature_celsius;
+    else
+        point->d = metric == METRIC_HW_POWER ? gpu->power_watts : gpu->energy_joules;
+}
+
+static void add_gpus(struct metrics *m)
+{
+    if (!nvml_take(&m->hardware))
+        return;
+    for (enum metric metric = METRIC_HW_UTILIZATION; metric <= METRIC_HW_ENERGY; metric++)
+        for (uint32_t i = 0; i < m->hardware.count; i++)
+            add_gpu(m, metric, &m->hardware.gpus[i]);
+}
+
+/* Asks early, so that NVML has answered by the next export. */
+static void ask_hardware(struct metrics *m, const struct correlate *correlate, uint64_t now_ns)
+{
+    char ids[HARDWARE_GPUS_MAX][HARDWARE_ID_BYTES];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < DEVICES_MAX && count < HARDWARE_GPUS_MAX; i++) {
+        const char *id = correlate_device_id(correlate, i);
+        if (strncmp(id, "GPU-", strlen("GPU-")) == 0) /* NVML reports little about a MIG device */
+            snprintf(ids[count++], sizeof *ids, "%s", id);
+    }
+    if (count)
+        nvml_ask((const char(*)[HARDWARE_ID_BYTES])ids, count);
+    m->next_ask_ns = count ? m->next_ns : now_ns + ASK_AGAIN_NS;
+}
+
+/* Exports. */
+
+void metrics_export(struct metrics *m, struct correlate *correlate, struct outputs *outputs)
+{
+    if (!m)
+        return;
+    m->correlate = correlate;
+    m->outputs = outputs;
+    m->now_ns = clock_now_ns();
+    add_figures(m, correlate_live_stats(correlate));
+    add_all_sampled(m);
+    add_gpus(m);
+    add_own(m);
+    end_metric(m);
+    outputs_send_metrics(outputs);
+    correlate_begin_interval(correlate, is_delta(m, METRIC_KERNEL_DURATION));
+    m->interval_ns = m->now_ns;
+}
+
+void metrics_export_tick(struct metrics *m, struct correlate *correlate, struct outputs *outputs,
+                         uint64_t now_ns)
+{
+    if (!m)
+        return;
+    sample_devices(correlate_live_stats(correlate));
+    if (now_ns + ASK_AHEAD_NS >= m->next_ns && now_ns >= m->next_ask_ns)
+        ask_hardware(m, correlate, now_ns);
+    if (now_ns < m->next_ns)
+        return;
+    m->next_ns = now_ns + m->settings->metrics.interval_ms * NS_PER_MS;
+    metrics_export(m, correlate, outputs);
+}

@@ -1,0 +1,12 @@
+/* The spans of GPU work, and of CUPTI's own work on the host. */
+#ifndef CUSPAN_AGENT_CORRELATE_ACTIVITY_SPANS_H
+#define CUSPAN_AGENT_CORRELATE_ACTIVITY_SPANS_H
+
+#include "agent/correlate/join/gpu_work.h"
+
+struct correlate;
+
+/* Counts the work, and sends its span if it is sampled and among those of its step. */
+void activity_spans_add(struct correlate *correlate, const struct gpu_work *work);
+
+#endif

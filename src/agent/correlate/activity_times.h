@@ -1,0 +1,44 @@
+/* Records whose times are missing or impossible, and instants.
+ *
+ * CUPTI gives a zero if it had no device buffer for timestamps, if a fatal error stopped the work, or if
+ * several threads launch the same executable graph: its executions share the memory of their timestamps,
+ * which are then zero or of another execution. Stopped work that has a start becomes a span that ends with
+ * the first report of the error. An execution of a graph becomes a span without a duration. All else is lost.
+ */
+#ifndef CUSPAN_AGENT_CORRELATE_ACTIVITY_TIMES_H
+#define CUSPAN_AGENT_CORRELATE_ACTIVITY_TIMES_H
+
+#include "agent/correlate/join/pending.h"
+#include "agent/correlate/trace/context_errors.h"
+#include "model/cuda/activities.h"
+#include "model/record.h"
+#include "model/span.h"
+
+struct correlate;
+
+/* An instant: a kind with one timestamp, or a record without an end, such as a page fault on the host. GPU
+ * work always has a length. */
+static inline bool activity_is_instant(const struct activity_record *record)
+{
+    const struct activity_info *info = &activity_table[record->kind];
+    return !info->is_interval || (record->end_ns == 0 && !info->is_gpu_work);
+}
+
+static inline bool activity_times_are_sound(const struct activity_record *record)
+{
+    return record->start_ns != 0 && (record->end_ns >= record->start_ns || activity_is_instant(record));
+}
+
+/* Fills `completed` with a record whose times are not sound, and `error` with what stopped it (NULL:
+ * nothing). `call` NULL: unknown. False: the record is lost or left out, and counted. */
+bool activity_times_complete(struct correlate *correlate, const struct activity_record *record,
+                             const struct pending_call *call, struct activity_record *completed,
+                             const struct context_error **error);
+
+/* Whether capture has slept, or was released to another tool. */
+bool activity_times_capture_slept(void);
+
+/* Marks a span without a duration, and lets it end after 1 ns. */
+void activity_times_mark(struct span *span, const struct activity_record *record, bool are_unknown);
+
+#endif

@@ -1,0 +1,26 @@
+/* A bounded queue of entries of any size, the oldest first. */
+#ifndef CUSPAN_AGENT_CORRELATE_JOIN_ENTRY_QUEUE_H
+#define CUSPAN_AGENT_CORRELATE_JOIN_ENTRY_QUEUE_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct entry_queue;
+
+enum status entry_queue_create(size_t bytes, struct entry_queue **queue) MUST_CHECK;
+void entry_queue_destroy(struct entry_queue *queue);
+
+/* Returns a new entry of `bytes`, aligned to 8, to be filled at once; NULL: the queue is full. */
+void *entry_queue_push(struct entry_queue *queue, size_t bytes, uint64_t now_ns);
+
+/* Visits each entry, the oldest first, and removes those for which `visit` returns true. `visit` must not
+ * push. */
+typedef bool entry_queue_visit(void *context, const void *entry, uint64_t pushed_ns);
+void entry_queue_sweep(struct entry_queue *queue, entry_queue_visit *visit, void *context);
+
+uint32_t entry_queue_count(const struct entry_queue *queue);
+
+#endif

@@ -1,0 +1,28 @@
+/* Hardware counter values of launches by correlation ID, kept until the kernel's record arrives. IDs count
+ * up; a newer launch in the same slot replaces the older one. */
+#ifndef CUSPAN_AGENT_CORRELATE_JOIN_GPU_COUNTED_H
+#define CUSPAN_AGENT_CORRELATE_JOIN_GPU_COUNTED_H
+
+#include "base/status.h"
+#include "model/gpu_counter_names.h"
+#include "model/record.h"
+#include "model/settings/settings.h"
+#include "model/span.h"
+
+#define GPU_COUNTED_MAX 4096 /* a power of two */
+
+struct gpu_counted;
+
+/* `*counted` is NULL if the settings ask for no counters. NO_MEMORY. */
+enum status gpu_counted_create(const struct settings *settings, struct gpu_counted **counted) MUST_CHECK;
+void gpu_counted_destroy(struct gpu_counted *counted);
+
+void gpu_counted_add(struct gpu_counted *counted, const struct gpu_counters_record *record);
+
+/* Whether the values of this launch were announced and have not arrived. The kernel's span has to wait. */
+bool gpu_counted_awaits(struct gpu_counted *counted, uint32_t correlation_id);
+
+/* Adds the launch's values to its kernel's span, which has its times. Once a launch. */
+void gpu_counted_put(struct gpu_counted *counted, uint32_t correlation_id, struct span *span);
+
+#endif

@@ -1,0 +1,57 @@
+/* CUDA graphs: the number of nodes of an execution, and the call that captured a node, which the node's
+ * spans link to.
+ *
+ * Executable graphs are known by handle; a new record for a handle replaces the old one. Nodes are known
+ * by CUPTI's IDs, which are never reused. A node is captured in a call, and cloned when the graph is
+ * instantiated or cloned; the clones run. Updating an executable graph keeps its nodes. Threads are
+ * drained one after the other, so a launch can arrive before its graph, and a clone before its original:
+ * both are looked up when the GPU's record arrives.
+ *
+ * All tables are bounded and evict the oldest entries (of nodes: the least recently run). Evicted entries
+ * have no count or link. */
+#ifndef CUSPAN_AGENT_CORRELATE_JOIN_GRAPHS_H
+#define CUSPAN_AGENT_CORRELATE_JOIN_GRAPHS_H
+
+#include "base/status.h"
+#include "model/record.h"
+#include "model/span.h"
+
+struct graphs;
+
+/* `nodes`: track nodes for links. `code`: also the IDs of their code. NO_MEMORY. */
+enum status graphs_create(bool nodes, bool code, struct graphs **graphs) MUST_CHECK;
+void graphs_destroy(struct graphs *graphs);
+
+/* False: the record is not about graphs. */
+bool graphs_note(struct graphs *graphs, uint64_t tid, const struct resource_record *resource);
+
+/* A call has returned: it captured the nodes created in it on this thread. `link` leads to its span
+ * (copied, without attribute); NULL: it has none. */
+void graphs_call(struct graphs *graphs, uint64_t tid, const struct call_record *call,
+                 const struct span_link *link);
+
+/* A call has launched a graph. */
+void graphs_launch(struct graphs *graphs, const struct call_record *call);
+
+/* Returns the number of nodes of the graph that this call launched; 0: unknown. */
+uint32_t graphs_nodes_launched(struct graphs *graphs, uint32_t correlation_id);
+
+/* Fills `link` with the call that captured the node, and `code` with the ID of the code that made this call
+ * (0: unknown). False: the call is unknown, or nodes are not tracked. */
+bool graphs_capture_of(struct graphs *graphs, uint64_t node_id, struct span_link *link, uint64_t *code);
+
+/* A node ran, and its record says for which launch. */
+void graphs_node_ran(struct graphs *graphs, const struct activity_record *record);
+
+/* Whether this is work of a graph whose record does not say which call launched it (graph_runs.h). */
+static inline bool graphs_lack_launch(const struct activity_record *record)
+{
+    return !record->correlation_id && record->graph_node_id && record->graph_id;
+}
+/* Its launch's correlation ID, as graph_runs_find(). */
+uint32_t graphs_execution_of(const struct graphs *graphs, const struct activity_record *record, bool is_late);
+
+/* Whether nodes are tracked for links. */
+bool graphs_link_nodes(const struct graphs *graphs);
+
+#endif

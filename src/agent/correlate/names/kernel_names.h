@@ -1,0 +1,36 @@
+/* Kernel names: the short name, which names the span, and the full one, from CUPTI's mangled name.
+ *
+ * Demangling takes microseconds, so each name is demangled once and cached. A full cache evicts half of
+ * its entries, names that appeared in only one round first. So recurring names stay in the cache, even
+ * when there are more than fit. */
+#ifndef CUSPAN_AGENT_CORRELATE_NAMES_KERNEL_NAMES_H
+#define CUSPAN_AGENT_CORRELATE_NAMES_KERNEL_NAMES_H
+
+#include "base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct kernel_name {
+    const char *text; /* short: without arguments, template arguments and return type */
+    const char *full; /* demangled */
+    uint32_t text_len;
+    uint32_t full_len;
+    uint64_t number;   /* unique for each entry, also at a reused address */
+    uint8_t operation; /* enum collective_operation, if the name is that of a kernel that communicates */
+};
+
+struct kernel_names;
+
+/* `bytes_max` is for names. A table of 128 KiB and room for one name come on top. */
+enum status kernel_names_create(size_t bytes_max, struct kernel_names **names) MUST_CHECK;
+void kernel_names_destroy(struct kernel_names *names);
+
+/* `mangled` is NUL-terminated. Its address is the key, whose text is compared once a round. A name is cut
+ * at SPAN_STRING_MAX. The result is valid until the next call. */
+const struct kernel_name *kernel_names_resolve(struct kernel_names *names, const char *mangled);
+
+/* Starts a round of records: an address may hold another name from now on. */
+void kernel_names_begin_round(struct kernel_names *names);
+
+#endif

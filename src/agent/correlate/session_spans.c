@@ -1,0 +1,391 @@
+#include "agent/correlate/session_spans.h"
+
+#include "base/accounting/counters.h"
+#include "base/clock.h"
+#include "base/log/log.h"
+#include "agent/correlate/counting.h"
+#include "agent/correlate/spans.h"
+#include "agent/correlate/state.h"
+#include "agent/correlate/step_spans.h"
+#include "agent/correlate/totals/step_stats.h"
+#include "model/semconv.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define STEP_ATTRS 3 /* the first attributes of a rank's span: the step's number, kind and source */
+
+/* The step's span, the parent of all ranks' spans. Its trace context is known to all ranks, so one sends it.
+ * It has no link: Jaeger calls a trace incomplete if its root has links only. */
+static void emit_step_root(struct correlate *c, const struct span *rank)
+{
+    struct span *span = &c->sessions.root;
+    char name[32];
+    int64_t number = rank->attrs[0].i; /* cuda.step.number */
+    span_begin(span, rank->start_ns, rank->end_ns);
+    memcpy(span->trace_id, rank->trace_id, 16);
+    memcpy(span->span_id, rank->parent_span_id, 8);
+    span->flags = (rank->flags & ~SPAN_FLAG_REMOTE) | SPAN_FLAG_REMOTE_KNOWN;
+    span->name = name;
+    span->name_len = (uint32_t)snprintf(name, sizeof name, "step %" PRId64, number);
+    span->trace_state = rank->trace_state;
+    for (uint32_t i = 0; i < STEP_ATTRS; i++)
+        span->attrs[span->attr_count++] = rank->attrs[i];
+    counter_add_alone(COUNTER_roots, 1);
+    spans_emit(c, span);
+}
+
+static struct span_link link_to(const uint8_t trace_id[16], const uint8_t span_id[8], uint32_t flags,
+                                const char *what)
+{
+    struct span_link link = {.flags = flags | SPAN_FLAG_REMOTE_KNOWN};
+    memcpy(link.trace_id, trace_id, 16);
+    memcpy(link.span_id, span_id, 8);
+    link.attr = (struct span_attr){
+        .key = ATTR(SEMCONV_CUDA_LINK), .type = ATTR_STRING, .len = (uint32_t)strlen(what), .s = what};
+    return link;
+}
+
+/* TRACEPARENT's span, of a rank in a trace of all ranks. */
+static void link_to_process(const struct correlate *c, struct ended_span *ended)
+{
+    const struct trace_context *parent = &c->sessions.current.parent;
+    if (!c->sessions.current.has_parent)
+        return;
+    struct span_link *link = &ended->links[ended->span.link_count++];
+    *link = link_to(parent->trace_id, parent->span_id, SPAN_FLAG_REMOTE | parent->flags, "process");
+    link->trace_state = *parent->trace_state ? parent->trace_state : NULL;
+}
+
+/* The parent of all of the rank's spans, in a trace of its own. */
+static void emit_detail_root(struct correlate *c, const struct span *rank)
+{
+    struct span *span = &c->sessions.root;
+    const struct span_link *detail = &c->ended.links[0];
+    struct span_link link = link_to(rank->trace_id, rank->span_id, rank->flags & 0xff, "step");
+    char name[64];
+    span_begin(span, rank->start_ns, rank->end_ns);
+    memcpy(span->trace_id, detail->trace_id, 16);
+    memcpy(span->span_id, detail->span_id, 8);
+    span->flags = TRACE_FLAG_RANDOM | TRACE_FLAG_SAMPLED | SPAN_FLAG_REMOTE_KNOWN;
+    span->name = name;
+    span->name_len =
+        (uint32_t)snprintf(name, sizeof name, "step %" PRId64 ", %s", rank->attrs[0].i, c->sessions.rank);
+    link.trace_state = rank->trace_state;
+    span->links = &link;
+    span->link_count = 1;
+    counter_add_alone(COUNTER_roots, 1);
+    spans_emit(c, span);
+}
+
+/* The GPU may still do the work of earlier steps when the program begins a step. Returns when it had finished
+ * that; 0: unknown. */
+static uint64_t put_backlog(struct correlate *c, struct span *span)
+{
+    uint64_t ready_ns;
+    if (!c->ended.is_of_step ||
+        !steps_gpu_ready(&c->sessions.steps, c->ended.step_index, c->options.slept_between, &ready_ns))
+        return 0;
+    span_attr_int(span, ATTR(SEMCONV_CUDA_STEP_GPU_BACKLOG),
+                  ready_ns > span->start_ns ? (int64_t)(ready_ns - span->start_ns) : 0);
+    return ready_ns;
+}
+
+/* Also of work that has no span, because the step has too many. */
+static void put_parts(struct correlate *c, const struct account *account, struct span *span,
+                      uint64_t ready_ns)
+{
+    struct step_end end = {.end_ns = span->end_ns,
+                           .ready_ns = ready_ns,
+                           .is_complete = !account->totals.is_incomplete,
+                           .is_cut = c->ended.is_cut,
+                           .is_selection = account->left_out != 0};
+    struct measured_step parts;
+    if (!step_stats_close(c->step_stats, account->measured, &end, &parts))
+        return;
+    span_attr_int(span, ATTR(SEMCONV_CUDA_STEP_COMPUTE_TIME), (int64_t)parts.parts_ns[STEP_COMPUTE]);
+    span_attr_int(span, ATTR(SEMCONV_CUDA_STEP_EXPOSED_TIME),
+                  (int64_t)parts.parts_ns[STEP_EXPOSED_COMMUNICATION]);
+    span_attr_int(span, ATTR(SEMCONV_CUDA_STEP_COPY_TIME), (int64_t)parts.parts_ns[STEP_COPIES]);
+}
+
+/* The session covers the work that counts for it, also GPU work after its last call. */
+static void emit_session(struct correlate *c, struct account *account, struct span_event *events)
+{
+    struct span *span = &c->ended.span;
+    if (account->totals.first_ns && account->totals.first_ns < span->start_ns)
+        span->start_ns = account->totals.first_ns;
+    if (account->totals.last_ns > span->end_ns)
+        span->end_ns = account->totals.last_ns;
+    if (c->ended.is_step_root_due)
+        emit_step_root(c, span);
+    if (c->ended.is_detailed)
+        emit_detail_root(c, span);
+    uint64_t ready_ns = put_backlog(c, span);
+    if (account->measured)
+        put_parts(c, account, span, ready_ns);
+    if (account->left_out)
+        span_attr_int(span, ATTR(SEMCONV_CUDA_STEP_LEFT_OUT), account->left_out);
+    counting_put_error(c, &account->totals);
+    counting_emit(c, account, events, SPAN_EVENTS_MAX);
+}
+
+/* Of a session that waits for its calls' GPU records. */
+static size_t ended_bytes(uint32_t event_count)
+{
+    return offsetof(struct ended_span, events) + event_count * sizeof(struct span_event);
+}
+
+static void emit_ended(struct correlate *c, struct account *account, const void *body)
+{
+    const struct ended_span *kept = body;
+    memcpy(&c->ended, kept, ended_bytes(kept->span.event_count));
+    c->ended.span.links = c->ended.links;
+    c->ended.span.events = c->ended.events;
+    emit_session(c, account, c->ended.events);
+}
+
+/* One rank sends the step's span, once, even if an evaluation or a checkpoint divides the step. */
+static bool is_root_due(struct correlate *c, const struct step *step)
+{
+    struct steps *steps = &c->sessions.steps;
+    bool is_sent =
+        steps->roots[step->at.kind].is_sent && steps->roots[step->at.kind].number == step->at.number;
+    if (!step->is_joint || c->options.steps->rank != 0 || is_sent)
+        return false;
+    steps->roots[step->at.kind].is_sent = true;
+    steps->roots[step->at.kind].number = step->at.number;
+    return true;
+}
+
+static void close_session(struct correlate *c, struct session *session, const char *reason,
+                          struct ended_span *ended)
+{
+    session_close(session, reason, &ended->span, ended->links);
+    ended->is_step_root_due = session->step && is_root_due(c, session->step);
+    ended->is_of_step = session->step != NULL;
+    ended->is_cut = strcmp(reason, "step") != 0;
+    ended->is_detailed = session->step && session->step->is_detailed;
+    if (ended->is_detailed)
+        ended->links[ended->span.link_count++] =
+            link_to(session->step->detail_trace_id, session->step->detail_span_id,
+                    TRACE_FLAG_RANDOM | TRACE_FLAG_SAMPLED, "all spans");
+    if (session->step && session->step->is_joint)
+        link_to_process(c, ended);
+    ended->step_index = session->step ? session->step->index : 0;
+    if (session->is_sampled)
+        session_overhead_write(&c->sessions.overhead, c->options.take_overhead, &ended->span);
+}
+
+/* False: the queue is full. Must come before the span is made: the queue may evict others, which use the
+ * same scratch. */
+static bool linger(struct correlate *c, struct session *session, const struct account *account,
+                   const char *reason)
+{
+    struct ended_span *kept = counting_linger(c, account, ended_bytes(session->event_count), emit_ended);
+    if (!kept)
+        return false;
+    close_session(c, session, reason, kept);
+    memcpy(kept->events, session->events, session->event_count * sizeof *session->events);
+    return true;
+}
+
+/* Without totals, for lack of space. */
+static void emit_uncounted(struct correlate *c)
+{
+    if (c->ended.is_step_root_due)
+        emit_step_root(c, &c->ended.span);
+    if (c->ended.is_detailed)
+        emit_detail_root(c, &c->ended.span);
+    put_backlog(c, &c->ended.span);
+    spans_emit(c, &c->ended.span);
+}
+
+static void end_session(struct correlate *c, struct session *session, const char *reason)
+{
+    struct account *account = accounts_find(c->counting.accounts, session->account);
+    session->account = 0;
+    if (account && account->due && linger(c, session, account, reason))
+        return;
+    close_session(c, session, reason, &c->ended);
+    if (account)
+        emit_session(c, account, session->events);
+    else if (session->is_sampled)
+        emit_uncounted(c);
+    else
+        counter_add_alone(COUNTER_sessions_unsampled, 1);
+    if (account)
+        accounts_close(c->counting.accounts, account);
+}
+
+static void end_step(struct correlate *c, struct step *step, const char *reason)
+{
+    end_session(c, step->session, reason);
+    step->session = NULL;
+}
+
+static void end_process_session(struct correlate *c, const char *reason)
+{
+    c->sessions.cut_ns = 0;
+    if (c->sessions.current.is_open)
+        end_session(c, &c->sessions.current, reason);
+}
+
+void session_spans_end(struct correlate *c, const char *reason)
+{
+    for (struct step *step; (step = steps_oldest_open(&c->sessions.steps)) != NULL;)
+        end_step(c, step, reason);
+    end_process_session(c, reason);
+}
+
+void session_spans_end_steps(struct correlate *c)
+{
+    struct steps *steps = &c->sessions.steps;
+    steps_end_round(steps);
+    for (struct step *step; (step = steps_next_ended(steps)) != NULL;)
+        end_step(c, step, "step");
+    if (c->sessions.cut_ns && steps->settled == steps->count)
+        end_process_session(c, "step");
+}
+
+uint32_t session_spans_open(const struct correlate *c)
+{
+    uint32_t open = c->sessions.current.is_open;
+    for (unsigned i = 0; i < STEPS_OPEN_MAX; i++)
+        open += c->sessions.steps.sessions[i].is_open;
+    return open;
+}
+
+static void tell_session(struct correlate *c, const uint8_t trace_id[16], const uint8_t span_id[8],
+                         uint8_t flags)
+{
+    if (c->options.sink.on_session)
+        c->options.sink.on_session(c->options.sink.context, trace_id, span_id, flags);
+}
+
+#define STEPS_BEFORE_COMMUNICATOR 2 /* the first step may create it, which then tells the job */
+
+/* Once, if the user may expect one trace of all ranks. */
+static void log_if_alone(const struct correlate *c, const struct step *step)
+{
+    const struct step_rules *rules = c->options.steps;
+    if (rules->rank >= 0 && rules->world_size > 1 && !step->is_joint &&
+        step->index >= STEPS_BEFORE_COMMUNICATOR)
+        log_once(
+            log_warn,
+            "each rank has traces of its own for its steps, because the job has no identity that all ranks "
+            "know; set CUSPAN_JOB_ID to the same value on all ranks");
+}
+
+/* From the first step on, because few programs have steps. The spans of ranks have the parts. */
+static void measure_step(struct correlate *c, const struct step *step)
+{
+    struct step_stats_options options = {.rules = c->options.steps,
+                                         .has_metrics = c->options.settings->metrics.is_on,
+                                         .streams = c->options.settings->metrics.streams,
+                                         .exemplars = c->options.settings->metrics.exemplar_filter};
+    bool is_needed = c->stats_are_on || c->options.steps->world_size > 1;
+    if (!c->step_stats && is_needed && step_stats_create(&options, &c->step_stats) != STATUS_OK)
+        log_once(log_warn, "no memory to measure steps");
+    step_stats_begin(c->step_stats, step);
+}
+
+void session_spans_step(struct correlate *c, const struct step_boundary *boundary)
+{
+    struct steps *steps = &c->sessions.steps;
+    if (!c->options.steps)
+        return;
+    struct step *oldest = steps_oldest(steps);
+    if (oldest && oldest->session)
+        end_step(c, oldest, "step");
+    struct step *step = steps_add(steps, c->options.steps, boundary);
+    counter_add(COUNTER_steps, 1);
+    if (boundary->kind == STEP_NONE) {
+        measure_step(c, step);
+        return;
+    }
+    log_if_alone(c, step);
+    if (c->sessions.current.is_open && !c->sessions.cut_ns)
+        c->sessions.cut_ns = boundary->time ? boundary->time : 1;
+    session_next_span_id(&c->sessions.current, step->span_id);
+    measure_step(c, step);
+    tell_session(c, step->identity.trace_id, step->span_id,
+                 TRACE_FLAG_RANDOM | (step->is_sampled ? TRACE_FLAG_SAMPLED : 0));
+}
+
+/* The account of an open session, or none if its step's span has left. Few programs have steps, so it is not
+ * inlined. */
+__attribute__((noinline)) static struct session *session_of_step(struct correlate *c, struct step *step,
+                                                                 uint64_t time_ns)
+{
+    struct steps *steps = &c->sessions.steps;
+    if (!step->is_sampled)
+        return &steps->unsampled;
+    if (step->session)
+        return step->session;
+    if (step->is_used) { /* a late call: its trace is that of the step, whose span has left */
+        struct session *late = &c->sessions.late;
+        session_open_step(late, step, c->sessions.rank, step->span_id, time_ns);
+        late->is_open = false;
+        return late;
+    }
+    if (!steps_free_session(steps))
+        end_step(c, steps_oldest_open(steps), "step");
+    step->session = steps_free_session(steps);
+    step->is_used = true;
+    step_spans_open(c, step);
+    /* From the step's beginning on, so that the time before its first call is seen: loading of data. */
+    uint64_t begin_ns = step->at.time && step->at.time < time_ns ? step->at.time : time_ns;
+    session_open_step(step->session, step, c->sessions.rank, step->span_id, begin_ns);
+    step->session->account = counting_open_root(c);
+    struct account *account = accounts_find(c->counting.accounts, step->session->account);
+    if (account && c->step_stats)
+        account->measured = step_stats_open(c->step_stats, step);
+    counter_add(COUNTER_sessions, 1);
+    return step->session;
+}
+
+void session_spans_end_if_due(struct correlate *c, uint64_t time_ns)
+{
+    struct session *current = &c->sessions.current;
+    if (session_is_due(current, time_ns))
+        end_process_session(c, current->spans >= c->options.settings->session.spans_max ? "spans" : "age");
+}
+
+struct session *session_spans_at(struct correlate *c, uint64_t time_ns)
+{
+    struct session *current = &c->sessions.current;
+    struct step *step = c->sessions.steps.count ? steps_at(&c->sessions.steps, time_ns) : NULL;
+    if (step)
+        return session_of_step(c, step, time_ns);
+    if (c->sessions.cut_ns && time_ns >= c->sessions.cut_ns)
+        end_process_session(c, "step");
+    session_spans_end_if_due(c, time_ns);
+    if (!current->is_open) {
+        session_open(current, time_ns);
+        current->account = current->is_sampled ? counting_open_root(c) : 0;
+        tell_session(c, current->trace_id, current->span_id, current->flags);
+    }
+    return current;
+}
+
+uint32_t session_spans_account_at(struct correlate *c, uint64_t time_ns)
+{
+    return session_spans_at(c, time_ns)->account;
+}
+
+struct session *session_spans_of_trace(struct correlate *c, const uint8_t trace_id[16])
+{
+    struct session *current = &c->sessions.current;
+    if (current->is_open && memcmp(current->trace_id, trace_id, 16) == 0)
+        return current;
+    return c->sessions.steps.count ? steps_session_of(&c->sessions.steps, trace_id) : NULL;
+}
+
+void session_spans_cover(struct correlate *c, const struct parent *parent, uint64_t start_ns, uint64_t end_ns)
+{
+    struct session *session = parent->is_session ? session_spans_of_trace(c, parent->trace_id) : NULL;
+    if (session)
+        session_cover(session, start_ns, end_ns);
+}

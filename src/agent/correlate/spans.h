@@ -1,0 +1,26 @@
+/* Functions for spans of all kinds: begin, place in the trace, common attributes, emit. */
+#ifndef CUSPAN_AGENT_CORRELATE_SPANS_H
+#define CUSPAN_AGENT_CORRELATE_SPANS_H
+
+#include "agent/correlate/trace/parent.h"
+#include "model/cuda/calls.h"
+#include "model/record.h"
+#include "model/span.h"
+
+struct correlate;
+
+void spans_put_below(const struct correlate *correlate, struct span *span, const uint8_t *trace_id,
+                     const uint8_t *parent_span_id, uint32_t flags, const char *trace_state);
+void spans_put_below_parent(const struct correlate *correlate, struct span *span,
+                            const struct parent *parent);
+/* Adds the thread's ID and name. An NVTX name goes before the kernel's. */
+void spans_put_thread(const struct correlate *correlate, struct span *span, const struct thread_info *thread);
+/* Adds the context's NVTX name, by CUPTI's context ID. */
+void spans_put_context_name(const struct correlate *correlate, struct span *span, uint32_t context_id);
+/* Sets status, message and error.type by a call's result. */
+void spans_put_error(struct span *span, enum call_domain domain, int32_t result);
+
+/* Counts the span and hands it to the sink. */
+void spans_emit(struct correlate *correlate, const struct span *span);
+
+#endif

@@ -1,0 +1,265 @@
+#include "agent/correlate/stacks/code_stacks.h"
+
+#include "base/accounting/counters.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PLACES         (2 * CODE_STACKS_MAX) /* a power of two */
+#define STACK_TEXT_MAX (3 * CODE_RECORD_BYTES_MAX)
+
+struct code_stacks {
+    void (*forget)(void);
+    bool keeps_frames;
+    uint32_t count;
+    uint32_t places[PLACES]; /* index in entries + 1; 0: free */
+    struct code_stack entries[CODE_STACKS_MAX];
+    size_t used, bytes; /* of `text` */
+    _Alignas(8) char text[];
+};
+
+enum status code_stacks_create(void (*forget)(void), bool keeps_frames, struct code_stacks **stacks)
+{
+    size_t bytes = (size_t)CODE_STACKS_TEXT_BYTES * (keeps_frames ? 2 : 1);
+    *stacks = calloc(1, sizeof **stacks + bytes);
+    if (!*stacks)
+        return STATUS_NO_MEMORY;
+    (*stacks)->forget = forget;
+    (*stacks)->keeps_frames = keeps_frames;
+    (*stacks)->bytes = bytes;
+    return STATUS_OK;
+}
+
+void code_stacks_destroy(struct code_stacks *stacks)
+{
+    free(stacks);
+}
+
+static uint32_t *place_of(struct code_stacks *stacks, uint64_t id)
+{
+    for (uint64_t at = id;; at++) {
+        uint32_t *place = &stacks->places[at & (PLACES - 1)];
+        if (!*place || stacks->entries[*place - 1].number == id)
+            return place;
+    }
+}
+
+/* Moves the stack and its text to the first free places; its strings follow one another, and then its frames.
+ * False: kept stacks take half of the memory already. */
+static bool move_down(struct code_stacks *stacks, const struct code_stack *from)
+{
+    struct code_stack stack = *from;
+    size_t bytes = (size_t)(stack.function + strlen(stack.function) + 1 - stack.text);
+    size_t all = bytes + (stack.frames ? 7 + stack.frames->head.bytes : 0);
+    if (stacks->count == CODE_STACKS_MAX / 2 || stacks->used + all > stacks->bytes / 2)
+        return false;
+    char *to = stacks->text + stacks->used;
+    memmove(to, stack.text, bytes);
+    stack.file = stack.file ? to + (stack.file - stack.text) : NULL;
+    stack.function = to + (stack.function - stack.text);
+    stack.text = to;
+    stack.is_of_nodes = false;
+    stacks->used += bytes;
+    if (stack.frames) {
+        size_t at = (stacks->used + 7) & ~(size_t)7;
+        stacks->used = at + stack.frames->head.bytes;
+        stack.frames = memmove(stacks->text + at, stack.frames, stack.frames->head.bytes);
+    }
+    stacks->entries[stacks->count] = stack;
+    *place_of(stacks, stack.number) = ++stacks->count;
+    return true;
+}
+
+static void forget(struct code_stacks *stacks)
+{
+    uint32_t count = stacks->count;
+    memset(stacks->places, 0, sizeof stacks->places);
+    stacks->count = 0;
+    stacks->used = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (stacks->entries[i].is_of_nodes && !move_down(stacks, &stacks->entries[i]))
+            break;
+    counter_add(COUNTER_code_forgotten, 1);
+    if (stacks->forget)
+        stacks->forget();
+}
+
+struct text {
+    const char *at;
+    size_t bytes;
+};
+
+/* NULL: no room. */
+static char *keep(struct code_stacks *stacks, struct text text)
+{
+    if (text.bytes + 1 > stacks->bytes - stacks->used)
+        return NULL;
+    char *to = stacks->text + stacks->used;
+    if (text.bytes)
+        memcpy(to, text.at, text.bytes);
+    to[text.bytes] = '\0';
+    stacks->used += text.bytes + 1;
+    return to;
+}
+
+/* A copy of the record, with its frames. NULL: no room. */
+static const struct code_record *keep_record(struct code_stacks *stacks, const struct code_record *record)
+{
+    size_t at = (stacks->used + 7) & ~(size_t)7;
+    if (at > stacks->bytes || record->head.bytes > stacks->bytes - at)
+        return NULL;
+    stacks->used = at + record->head.bytes;
+    return memcpy(stacks->text + at, record, record->head.bytes);
+}
+
+struct frame {
+    struct text file, function;
+    uint32_t line;
+    uint8_t flags;
+};
+
+/* False: the record ends within the frame. */
+static bool next_frame(const struct code_record *record, uint32_t *at, struct frame *frame)
+{
+    struct code_frame head;
+    uint32_t room = record->head.bytes - *at;
+    if (room < sizeof head)
+        return false;
+    memcpy(&head, (const uint8_t *)record + *at, sizeof head);
+    if (room - sizeof head < (uint32_t)head.file_bytes + head.name_bytes)
+        return false;
+    const char *text = (const char *)record + *at + sizeof head;
+    *frame = (struct frame){
+        {text, head.file_bytes}, {text + head.file_bytes, head.name_bytes}, head.line, head.flags};
+    *at += (uint32_t)sizeof head + head.file_bytes + head.name_bytes;
+    return true;
+}
+
+/* Each returns the text's size, less than `max`; 0: no room. */
+static size_t write_native(const struct frame *frame, char *to, size_t max)
+{
+    int bytes = frame->function.bytes ? snprintf(to, max, "%.*s (%.*s)\n", (int)frame->function.bytes,
+                                                 frame->function.at, (int)frame->file.bytes, frame->file.at)
+                                      : snprintf(to, max, "%.*s\n", (int)frame->file.bytes, frame->file.at);
+    return bytes < 0 || (size_t)bytes >= max ? 0 : (size_t)bytes;
+}
+
+static size_t write_frame(const struct frame *frame, char *to, size_t max)
+{
+    if (frame->flags & CODE_FRAME_IS_NATIVE)
+        return write_native(frame, to, max);
+    int bytes = snprintf(to, max, "File \"%.*s\", line %u, in %.*s\n", (int)frame->file.bytes, frame->file.at,
+                         frame->line, (int)frame->function.bytes, frame->function.at);
+    return bytes < 0 || (size_t)bytes >= max ? 0 : (size_t)bytes;
+}
+
+/* "f" of "f+0x1c". */
+static struct text without_offset(struct text name)
+{
+    size_t bytes = name.bytes;
+    while (bytes && name.at[bytes - 1] != '+')
+        bytes--;
+    return (struct text){name.at, bytes ? bytes - 1 : name.bytes};
+}
+
+/* The program's innermost frame; without one the innermost, which is no native caller of Python. */
+static bool counts_more(const struct frame *frame, const struct frame *than)
+{
+    return frame->flags & ~than->flags & CODE_FRAME_IS_PROGRAMS ||
+           (than->flags & ~frame->flags & CODE_FRAME_IS_NATIVE && !(than->flags & CODE_FRAME_IS_PROGRAMS));
+}
+
+/* False: no room. */
+static bool describe(struct code_stacks *stacks, const struct code_record *record, struct code_stack *stack)
+{
+    char text[STACK_TEXT_MAX];
+    size_t bytes = 0;
+    struct frame frame, programs = {.line = 0};
+    bool is_cut = record->flags & CODE_IS_CUT;
+    uint32_t at = sizeof *record;
+    for (uint32_t i = 0; i < record->frame_count && next_frame(record, &at, &frame); i++) {
+        if (i == 0 || counts_more(&frame, &programs))
+            programs = frame;
+        size_t more = write_frame(&frame, text + bytes, sizeof text - bytes - sizeof "...");
+        is_cut |= !more;
+        bytes += more;
+    }
+    if (is_cut)
+        bytes += (size_t)snprintf(text + bytes, sizeof text - bytes, "...\n");
+    stack->text = keep(stacks, (struct text){text, bytes ? bytes - 1 : 0});
+    bool is_native = programs.flags & CODE_FRAME_IS_NATIVE;
+    stack->file = is_native ? NULL : keep(stacks, programs.file);
+    stack->function = keep(stacks, is_native ? without_offset(programs.function) : programs.function);
+    stack->line = programs.line;
+    stack->frames = stacks->keeps_frames ? keep_record(stacks, record) : NULL;
+    return stack->text && stack->function && (stack->file || is_native) &&
+           (stack->frames || !stacks->keeps_frames);
+}
+
+void code_id_text(uint64_t id, char text[CODE_ID_CHARS + 1])
+{
+    snprintf(text, CODE_ID_CHARS + 1, "%016llx", (unsigned long long)id);
+}
+
+static struct code_stack *add(struct code_stacks *stacks, const struct code_record *record)
+{
+    struct code_stack *stack = &stacks->entries[stacks->count];
+    *stack = (struct code_stack){.number = record->id};
+    code_id_text(record->id, stack->id);
+    if (!describe(stacks, record, stack))
+        return NULL;
+    *place_of(stacks, record->id) = ++stacks->count;
+    counter_add(COUNTER_code_stacks, 1);
+    return stack;
+}
+
+struct code_stack *code_stacks_note(struct code_stacks *stacks, const struct code_record *record)
+{
+    uint32_t place = *place_of(stacks, record->id);
+    if (place)
+        return &stacks->entries[place - 1];
+    if (!(record->flags & CODE_IS_DESCRIBED) || !record->frame_count) {
+        counter_add(COUNTER_code_unknown, 1);
+        return NULL;
+    }
+    struct code_stack *stack = stacks->count < CODE_STACKS_MAX ? add(stacks, record) : NULL;
+    if (stack)
+        return stack;
+    forget(stacks);
+    return add(stacks, record);
+}
+
+struct code_stack *code_stacks_of_nodes(struct code_stacks *stacks, uint64_t id)
+{
+    uint32_t place = *place_of(stacks, id);
+    if (!place)
+        return NULL;
+    stacks->entries[place - 1].is_of_nodes = true;
+    return &stacks->entries[place - 1];
+}
+
+const struct code_stack *code_stacks_find(struct code_stacks *stacks, uint64_t number)
+{
+    uint32_t place = *place_of(stacks, number);
+    return place ? &stacks->entries[place - 1] : NULL;
+}
+
+/* `at` counts from the first frame. */
+bool code_stack_next(const struct code_stack *stack, uint32_t *at, struct code_stack_frame *frame)
+{
+    struct frame next;
+    uint32_t in_record = *at + (uint32_t)sizeof *stack->frames;
+    if (!stack->frames || !next_frame(stack->frames, &in_record, &next))
+        return false;
+    *at = in_record - (uint32_t)sizeof *stack->frames;
+    bool is_native = next.flags & CODE_FRAME_IS_NATIVE;
+    struct text function = is_native ? without_offset(next.function) : next.function;
+    *frame = (struct code_stack_frame){.file = next.file.at,
+                                       .function = function.at,
+                                       .file_bytes = (uint32_t)next.file.bytes,
+                                       .function_bytes = (uint32_t)function.bytes,
+                                       .line = next.line,
+                                       .is_native = is_native};
+    return true;
+}

@@ -1,0 +1,165 @@
+/* The state of the stages in this folder: a struct for each, then what several of them share. Only the
+ * stages include it. */
+#ifndef CUSPAN_AGENT_CORRELATE_STATE_H
+#define CUSPAN_AGENT_CORRELATE_STATE_H
+
+#include "agent/correlate/options.h"
+#include "agent/correlate/spans/attributes.h"
+#include "agent/correlate/spans/span_shared.h"
+#include "agent/correlate/stacks/code_stacks.h"
+#include "agent/correlate/totals/session_overhead.h"
+#include "agent/correlate/trace/context_errors.h"
+#include "agent/correlate/trace/devices.h"
+#include "agent/correlate/trace/named_objects.h"
+#include "agent/correlate/trace/ranges.h"
+#include "agent/correlate/trace/session.h"
+#include "agent/correlate/trace/steps.h"
+#include "agent/correlate/trace/tracestates.h"
+#include "model/cuda/activities.h"
+#include "model/record.h"
+
+struct correlate;
+
+#define SWEEP_INTERVAL_NS (10 * NS_PER_MS)
+#define RESOURCES_HELD    32
+#define CALL_EVENTS_MAX   8
+#define DECISIONS_KEPT    1024
+
+/* call_spans.h */
+struct held_resource {
+    uint64_t tid; /* 0: free */
+    struct span_event event;
+};
+
+struct call_spans {
+    struct code_stack *code; /* of the next call, not owned; NULL: none */
+    uint32_t place;          /* of the current call, in profiles */
+    uint32_t held_count;
+    struct held_resource held[RESOURCES_HELD]; /* until their call returns */
+    struct span_event events[CALL_EVENTS_MAX]; /* of the current span */
+};
+
+/* gpu_join.h */
+struct gpu_join {
+    bool is_kind_filtered[ACTIVITY_KINDS_MAX]; /* by the settings */
+    bool lacks_device, has_asked_for_device;   /* work waits for a device's description */
+    struct entry_queue *waiting;               /* records (waiting.h) */
+    struct gpu_counted *gpu_counted;           /* NULL: hardware counters are off */
+};
+
+/* activity_spans.h, of the current span */
+struct activity_spans {
+    struct span_link link;
+    char stack_id[CODE_ID_CHARS + 1];
+    struct code_stack *new_code; /* whose text was in no span before; NULL: none */
+    uint8_t operation;           /* enum collective_operation, of the kernel's name */
+};
+
+/* range_spans.h */
+struct range_spans {
+    struct ranges open;
+    /* Scratch for the current span: */
+    struct range ended;
+    union {
+        struct range_record early;
+        char early_bytes[RANGE_RECORD_BYTES];
+    };
+    struct range_events events;
+    struct attr_key keys[SPAN_ATTRS_MAX];
+    char message[RANGE_TEXT_BYTES + 1];
+};
+
+/* session_spans.h */
+struct session_spans {
+    struct session current; /* of the process */
+    uint64_t cut_ns;        /* when the first step since its beginning began; 0: none did */
+    char rank[32];          /* name of the sessions of steps */
+    struct steps steps;
+    struct session late; /* scratch: of a step whose span has left */
+    struct span root;    /* scratch */
+    struct session_overhead overhead;
+};
+
+/* counting.h */
+struct counting {
+    struct accounts *accounts;
+    struct entry_queue *lingering; /* ranges and sessions that have ended and wait for GPU records */
+    struct summaries *summaries;   /* NULL unless the detail is summary */
+    uint64_t asked_for_records_ns; /* for counting_wants_records() */
+    /* The account of the session at this time, which may start for it (session_spans.h). */
+    uint32_t (*session_account)(struct correlate *correlate, uint64_t time_ns);
+};
+
+/* The state of a host thread: the attached context and the open ranges. */
+struct thread_state {
+    uint64_t serial; /* of the thread */
+    uint64_t seen_ns;
+    bool has_context, is_sampled;
+    uint8_t context[24]; /* trace and span ID; all zero: none */
+    uint8_t flags;
+    const char *trace_state;
+    uint32_t summary; /* account of the request whose summary it holds; 0: none */
+    uint32_t depth;
+    uint64_t open[RANGE_PARENTS_MAX]; /* range IDs, the innermost last; further ranges have no children */
+};
+
+struct decision {
+    uint8_t trace_id[16];
+    bool is_sampled;
+};
+
+/* thread_events.h */
+struct thread_events {
+    struct thread_state states[THREADS_MAX]; /* by slot */
+    struct tracestates tracestates;
+    struct decision decisions[DECISIONS_KEPT]; /* by trace, if the sampler is not parent-based */
+};
+
+/* Scratch for the spans of ranges, marks, sessions and summaries. One of them may leave while a call's span
+ * is being made, so they do not share the call's scratch span. */
+struct ended_span {
+    struct span span;
+    bool is_step_root_due; /* of a rank that also sends the step's span */
+    bool is_of_step;
+    bool is_cut;         /* the step did not end because the next one began */
+    bool is_detailed;    /* links[0] is the span of all of the rank's spans */
+    uint64_t step_index; /* struct step's, if it is of a step */
+    struct span_link links[SPAN_LINKS_MAX];
+    struct span_event events[SPAN_EVENTS_MAX];
+};
+
+struct correlate {
+    struct correlate_options options;
+    bool is_finishing; /* nothing may wait any longer */
+    bool is_summary;   /* detail: summary. Calls and GPU work have no spans. */
+    uint64_t now_ns, next_sweep_ns;
+
+    struct call_spans calls;
+    struct gpu_join join;
+    struct activity_spans activities;
+    struct range_spans ranges;
+    struct session_spans sessions;
+    struct counting counting;
+    struct thread_events threads;
+
+    struct pending_table *pending;
+    struct graphs *graphs;
+    struct collectives *collectives; /* NULL: the program has not used NCCL */
+    struct allocations *allocations;
+    struct program_stats *stats;
+    bool stats_are_on;             /* as of the last tick */
+    struct step_stats *step_stats; /* NULL: no step so far, of several ranks or while statistics are on */
+    struct attribute_plan plan;
+    struct kernel_names *names;
+    struct shared_table shared;
+    struct named_objects objects;
+    struct devices devices;
+    struct context_errors context_errors;
+    struct code_stacks *code;     /* NULL: no stacks of launches */
+    struct code_profile *profile; /* NULL: no profiles */
+
+    struct span span; /* scratch, of a call or its GPU work */
+    struct ended_span ended;
+};
+
+#endif

@@ -1,0 +1,50 @@
+/* Adds up what the program does (model/metrics/live_stats.h): calls, and GPU work with its call, sampled
+ * or not, for metrics or while a client reads it. Memory comes from allocations.h. */
+#ifndef CUSPAN_AGENT_CORRELATE_TOTALS_PROGRAM_STATS_H
+#define CUSPAN_AGENT_CORRELATE_TOTALS_PROGRAM_STATS_H
+
+#include "base/status.h"
+#include "agent/correlate/names/kernel_names.h"
+#include "agent/correlate/totals/allocations.h"
+#include "agent/correlate/totals/totals.h"
+#include "model/cuda/calls.h"
+#include "model/metrics/live_stats.h"
+#include "model/record.h"
+#include "model/span.h"
+#include "model/metrics/views.h"
+
+struct program_stats;
+
+struct program_stats_options {
+    struct allocations *allocations; /* not owned */
+    bool has_metrics;                /* always on, with histograms */
+    const struct streams *streams;   /* with metrics: the shapes of histograms, not owned */
+    enum exemplar_filter exemplars;
+};
+
+enum status program_stats_create(const struct program_stats_options *options,
+                                 struct program_stats **store) MUST_CHECK;
+void program_stats_destroy(struct program_stats *store);
+
+/* A client reads until then (clock_monotonic_ns). Counting that starts now starts at zero. */
+void program_stats_lease(struct program_stats *store, uint64_t now_ns, uint64_t until_ns);
+/* Between rounds. Returns whether to call program_stats_add_call() and program_stats_add_work(). */
+bool program_stats_tick(struct program_stats *store, uint64_t now_ns);
+
+void program_stats_add_call(struct program_stats *store, const struct call_info *info,
+                            const struct call_record *call);
+
+void program_stats_add_work(struct program_stats *store, const struct gpu_work *work);
+/* The span of the last added work, for exemplars. */
+void program_stats_exemplify(struct program_stats *store, const uint8_t trace_id[16],
+                             const uint8_t span_id[8]);
+
+/* All numbers, valid until the next record. */
+struct live_stats *program_stats_read(struct program_stats *store);
+/* Starts an interval of metrics: exemplars belong to one interval, and with `is_delta` histograms do, too. */
+void program_stats_begin_interval(struct program_stats *store, bool is_delta);
+/* A copy for clients, with each device's description. */
+void program_stats_snapshot(struct program_stats *store, const struct devices *devices,
+                            struct live_stats_view *view);
+
+#endif

@@ -1,0 +1,504 @@
+#include "agent/correlate/totals/step_stats.h"
+
+#include "base/accounting/counters.h"
+#include "agent/correlate/totals/busy.h"
+#include "model/cuda/activities.h"
+#include "model/metrics/histogram.h"
+#include "model/cuda/step_host.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Unions of intervals. The parts are their differences. */
+enum cover { COVER_COMPUTE, COVER_COMMUNICATION, COVER_BOTH, COVER_ALL, COVERS };
+
+/* The span of this process in the step's trace; all zero: not sampled. */
+struct rank_span {
+    uint8_t trace_id[16];
+    uint8_t span_id[8];
+};
+
+/* Calls of one step, as they came. The last block of a step has room. */
+#define BLOCK_CALLS 128
+#define BLOCKS      (STEP_STATS_CALLS / BLOCK_CALLS)
+struct step_call {
+    uint64_t start_ns, end_ns : 63, waits : 1;
+};
+struct call_block {
+    uint32_t count;
+    uint32_t before; /* another block of the step, or free one: index + 1; 0: none */
+    struct step_call calls[BLOCK_CALLS];
+};
+
+/* A sampled step whose GPU records are not complete. */
+struct open_step {
+    bool is_used;
+    bool is_closed; /* all work is known, and is_complete says whether some is missing */
+    bool is_complete;
+    bool is_inexact; /* out of intervals, some of its GPU time does not count */
+    bool has_calls;  /* all of them are in its blocks */
+    uint8_t kind;
+    int64_t number;
+    uint64_t begin_ns;      /* on the host */
+    uint64_t first_work_ns; /* start; 0: none */
+    struct step_end end;
+    uint64_t lost;  /* work before it */
+    uint32_t calls; /* its last block, index + 1; 0: none */
+    struct rank_span span;
+    struct busy_time covers[COVERS];
+};
+
+/* The training step so far. */
+struct training {
+    bool is_open;
+    bool is_whole; /* its beginning is known */
+    int64_t number;
+    uint8_t source;
+    uint64_t elapsed_ns; /* without evaluations and checkpoints */
+    struct rank_span span;
+};
+
+struct step_stats {
+    struct step_stats_options options;
+    struct step_times times;
+    uint64_t since_ns; /* of the current kind of time; 0: unknown */
+    struct rank_span span;
+    struct training training;
+    struct busy_pool *pool;
+    struct open_step open[STEP_STATS_OPEN_MAX];
+    struct { /* the step before the oldest open one */
+        int64_t number;
+        uint64_t begin_ns, end_ns; /* end_ns: of its GPU work; 0: none */
+    } finished;
+    uint32_t free_block, blocks_used;
+    struct call_block blocks[BLOCKS];          /* the kernel gives memory for those that were used */
+    struct step_call sorted[STEP_STATS_CALLS]; /* of one step */
+};
+
+enum status step_stats_create(const struct step_stats_options *options, struct step_stats **stats)
+{
+    struct step_stats *made = calloc(1, sizeof *made);
+    if (!made)
+        return STATUS_NO_MEMORY;
+    if (busy_pool_create(STEP_STATS_INTERVALS, STEP_STATS_INTERVALS, &made->pool) != STATUS_OK) {
+        free(made);
+        return STATUS_NO_MEMORY;
+    }
+    const struct step_rules *rules = options->rules;
+    made->options = *options;
+    made->times = (struct step_times){.rank = rules->rank,
+                                      .world_size = rules->world_size,
+                                      .job = rules->job ? rules->job : rules->own,
+                                      .kind = STEP_NONE,
+                                      .source = STEP_BY_NONE};
+    *stats = made;
+    return STATUS_OK;
+}
+
+/* Calls `visit` for each histogram, or NULL. */
+static void for_histograms(struct step_times *times, void (*visit)(struct histogram *))
+{
+    for (unsigned kind = 0; kind < STEP_NONE; kind++) {
+        for (unsigned source = 0; source < STEP_BY_NONE; source++)
+            visit(times->durations[kind][source]);
+        for (unsigned part = 0; part < STEP_PARTS; part++)
+            visit(times->parts[kind][part]);
+        visit(times->communication[kind]);
+    }
+}
+
+void step_stats_destroy(struct step_stats *stats)
+{
+    if (!stats)
+        return;
+    for_histograms(&stats->times, histogram_destroy);
+    busy_pool_destroy(stats->pool);
+    free(stats);
+}
+
+/* Adds to the histogram, which is created if it is missing. */
+static void measure(struct step_stats *stats, enum metric metric, struct histogram **histogram,
+                    uint64_t duration_ns, uint64_t time_ns, const struct rank_span *span)
+{
+    static const struct rank_span none;
+    const struct metric_streams *streams =
+        stats->options.has_metrics ? &stats->options.streams->of[metric] : NULL;
+    if (streams && !*histogram &&
+        histogram_create(streams->shapes, streams->shape_count, histogram) != STATUS_OK)
+        return;
+    bool is_sampled = memcmp(span, &none, sizeof none) != 0;
+    for (struct histogram *each = *histogram; each; each = each->next) {
+        struct exemplar *exemplar = histogram_add(each, duration_ns);
+        if (stats->options.exemplars == EXEMPLAR_ALWAYS_OFF)
+            continue;
+        if (is_sampled) {
+            *exemplar = (struct exemplar){.time_ns = time_ns, .value_ns = duration_ns};
+            memcpy(exemplar->trace_id, span->trace_id, sizeof exemplar->trace_id);
+            memcpy(exemplar->span_id, span->span_id, sizeof exemplar->span_id);
+        } else if (stats->options.exemplars == EXEMPLAR_ALWAYS_ON) {
+            histogram_exemplify(exemplar, duration_ns, time_ns);
+        }
+    }
+}
+
+/* Durations. */
+
+static void add_duration(struct step_stats *stats, enum step_kind kind, uint8_t source, uint64_t duration_ns,
+                         uint64_t end_ns, const struct rank_span *span)
+{
+    stats->times.sums[kind].count++;
+    stats->times.sums[kind].total_ns += duration_ns;
+    if (kind == STEP_TRAIN)
+        stats->times.last_ns = duration_ns;
+    measure(stats, METRIC_STEP_DURATION, &stats->times.durations[kind][source], duration_ns, end_ns, span);
+}
+
+static void end_training(struct step_stats *stats, uint64_t end_ns)
+{
+    struct training *training = &stats->training;
+    if (training->is_open && training->is_whole)
+        add_duration(stats, STEP_TRAIN, training->source, training->elapsed_ns, end_ns, &training->span);
+    training->is_open = false;
+}
+
+/* The time since the last boundary. */
+static void end_time(struct step_stats *stats, uint64_t end_ns)
+{
+    struct step_times *times = &stats->times;
+    uint64_t elapsed_ns = stats->since_ns && end_ns > stats->since_ns ? end_ns - stats->since_ns : 0;
+    if (times->kind == STEP_TRAIN)
+        stats->training.elapsed_ns += elapsed_ns;
+    else if (times->kind != STEP_NONE && stats->since_ns)
+        add_duration(stats, (enum step_kind)times->kind, times->source, elapsed_ns, end_ns, &stats->span);
+}
+
+static struct rank_span span_of(const struct step *step)
+{
+    struct rank_span span = {{0}, {0}};
+    if (step->is_sampled) {
+        memcpy(span.trace_id, step->identity.trace_id, sizeof span.trace_id);
+        memcpy(span.span_id, step->span_id, sizeof span.span_id);
+    }
+    return span;
+}
+
+void step_stats_begin(struct step_stats *stats, const struct step *step)
+{
+    if (!stats)
+        return;
+    struct step_times *times = &stats->times;
+    struct training *training = &stats->training;
+    bool continues = step->at.kind == STEP_TRAIN && training->is_open && training->number == step->at.number;
+    end_time(stats, step->at.time);
+    if (!continues && (step->at.kind == STEP_TRAIN || step->at.kind == STEP_NONE))
+        end_training(stats, step->at.time);
+    stats->since_ns = step->at.time;
+    stats->span = span_of(step);
+    times->number = step->at.number;
+    times->kind = step->at.kind;
+    times->source = step->at.source;
+    if (!continues && step->at.kind == STEP_TRAIN)
+        *training = (struct training){.is_open = true,
+                                      .is_whole = step->at.time != 0,
+                                      .number = step->at.number,
+                                      .source = step->at.source,
+                                      .span = stats->span};
+}
+
+/* The GPU's time. */
+
+uint32_t step_stats_open(struct step_stats *stats, const struct step *step)
+{
+    for (uint32_t i = 0; stats && i < STEP_STATS_OPEN_MAX; i++) {
+        if (stats->open[i].is_used)
+            continue;
+        stats->open[i] = (struct open_step){.is_used = true,
+                                            .has_calls = true,
+                                            .kind = step->at.kind,
+                                            .number = step->at.number,
+                                            .begin_ns = step->at.time,
+                                            .lost = step->at.lost,
+                                            .span = span_of(step)};
+        return i + 1;
+    }
+    counter_add_alone(COUNTER_steps_unmeasured, 1);
+    return 0;
+}
+
+/* 0: all are in use. */
+static uint32_t take_block(struct step_stats *stats)
+{
+    uint32_t block = stats->free_block;
+    if (block)
+        stats->free_block = stats->blocks[block - 1].before;
+    else if (stats->blocks_used < BLOCKS)
+        block = ++stats->blocks_used;
+    return block;
+}
+
+static struct call_block *block_with_room(struct step_stats *stats, struct open_step *open)
+{
+    if (open->calls && stats->blocks[open->calls - 1].count < BLOCK_CALLS)
+        return &stats->blocks[open->calls - 1];
+    uint32_t block = take_block(stats);
+    if (!block)
+        return NULL;
+    stats->blocks[block - 1].count = 0;
+    stats->blocks[block - 1].before = open->calls;
+    open->calls = block;
+    return &stats->blocks[block - 1];
+}
+
+void step_stats_add_call(struct step_stats *stats, uint32_t handle, const struct call_info *info,
+                         const struct call_record *call)
+{
+    struct open_step *open = &stats->open[handle - 1];
+    struct call_block *block = open->has_calls ? block_with_room(stats, open) : NULL;
+    open->has_calls = block != NULL;
+    if (block)
+        block->calls[block->count++] =
+            (struct step_call){.start_ns = call->start_ns,
+                               .end_ns = call->end_ns & INT64_MAX,
+                               .waits = step_host_waits(info->group, call_names + info->name)};
+}
+
+static void cover(struct step_stats *stats, struct open_step *open, enum cover cover,
+                  const struct activity_record *record)
+{
+    open->is_inexact |= !busy_add(stats->pool, &open->covers[cover], record->start_ns, record->end_ns);
+}
+
+void step_stats_add_work(struct step_stats *stats, uint32_t handle, const struct gpu_work *work)
+{
+    struct open_step *open = &stats->open[handle - 1];
+    uint16_t kind = work->record->kind;
+    if (!open->first_work_ns || work->record->start_ns < open->first_work_ns)
+        open->first_work_ns = work->record->start_ns;
+    cover(stats, open, COVER_ALL, work->record);
+    if (work->communicates)
+        cover(stats, open, COVER_COMMUNICATION, work->record);
+    else if (kind == ACTIVITY_KERNEL || kind == ACTIVITY_GRAPH_TRACE)
+        cover(stats, open, COVER_COMPUTE, work->record);
+    else
+        return;
+    cover(stats, open, COVER_BOTH, work->record);
+}
+
+static uint64_t end_of(const struct open_step *open)
+{
+    return open->covers[COVER_ALL].last_ns;
+}
+
+static bool follows(const struct step_stats *stats, const struct open_step *open)
+{
+    bool is_next = (uint64_t)open->number - (uint64_t)stats->finished.number <= 1; /* or the same */
+    return stats->finished.end_ns && is_next && stats->finished.begin_ns < open->begin_ns;
+}
+
+/* Where the step starts on the GPU: the program has started it, and the GPU has finished earlier work. */
+static uint64_t start_of(const struct step_stats *stats, const struct open_step *open)
+{
+    uint64_t start_ns = open->begin_ns > open->end.ready_ns ? open->begin_ns : open->end.ready_ns;
+    if (follows(stats, open) && stats->finished.end_ns > start_ns)
+        start_ns = stats->finished.end_ns;
+    return start_ns < open->first_work_ns ? start_ns : open->first_work_ns;
+}
+
+static uint64_t beyond(uint64_t whole_ns, uint64_t part_ns)
+{
+    return whole_ns > part_ns ? whole_ns - part_ns : 0;
+}
+
+/* Without the idle time. */
+static struct measured_step parts_of(const struct step_stats *stats, const struct open_step *open)
+{
+    uint64_t covered_ns[COVERS];
+    for (unsigned i = 0; i < COVERS; i++)
+        covered_ns[i] = busy_ns(stats->pool, &open->covers[i]);
+    return (struct measured_step){
+        .number = open->number,
+        .kind = open->kind,
+        .communication_ns = covered_ns[COVER_COMMUNICATION],
+        .parts_ns = {[STEP_COMPUTE] = covered_ns[COVER_COMPUTE],
+                     [STEP_EXPOSED_COMMUNICATION] = beyond(covered_ns[COVER_BOTH], covered_ns[COVER_COMPUTE]),
+                     [STEP_COPIES] = beyond(covered_ns[COVER_ALL], covered_ns[COVER_BOTH])}};
+}
+
+static void add_result(struct step_stats *stats, const struct open_step *open,
+                       const struct measured_step *result)
+{
+    struct step_times *times = &stats->times;
+    times->measured[times->measured_count++ % MEASURED_STEPS_KEPT] = *result;
+    for (unsigned part = 0; part < STEP_PARTS; part++)
+        measure(stats, METRIC_STEP_PART_DURATION, &times->parts[open->kind][part], result->parts_ns[part],
+                end_of(open), &open->span);
+    measure(stats, METRIC_STEP_COMMUNICATION_DURATION, &times->communication[open->kind],
+            result->communication_ns, end_of(open), &open->span);
+}
+
+static int compare_calls(const void *a, const void *b)
+{
+    const struct step_call *one = a, *other = b;
+    return one->start_ns < other->start_ns ? -1 : one->start_ns > other->start_ns;
+}
+
+/* Of the step, by start. Threads' calls come one thread after the other. Returns their number. */
+static uint32_t sort_calls(struct step_stats *stats, const struct open_step *open)
+{
+    uint32_t count = 0, at = 0;
+    for (uint32_t block = open->calls; block; block = stats->blocks[block - 1].before)
+        count += stats->blocks[block - 1].count;
+    for (uint32_t block = open->calls, end = count; block; block = stats->blocks[block - 1].before) {
+        end -= stats->blocks[block - 1].count;
+        memcpy(&stats->sorted[end], stats->blocks[block - 1].calls,
+               stats->blocks[block - 1].count * sizeof *stats->sorted);
+    }
+    for (at = 1; at < count && stats->sorted[at - 1].start_ns <= stats->sorted[at].start_ns; at++)
+        continue;
+    if (at < count)
+        qsort(stats->sorted, count, sizeof *stats->sorted, compare_calls);
+    return count;
+}
+
+static uint64_t host_ns(struct step_stats *stats, const struct open_step *open)
+{
+    struct step_host host = {.worked_ns = 0};
+    uint32_t count = sort_calls(stats, open), interval = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct step_call *call = &stats->sorted[i];
+        step_host_add_call(
+            &host, open->begin_ns, call->start_ns, call->end_ns, call->waits,
+            busy_end_before(stats->pool, &open->covers[COVER_COMMUNICATION], call->start_ns, &interval));
+    }
+    return host.worked_ns;
+}
+
+/* As in analysis/ranks/ranks_jobs.c. Whether the step is divided is seen later. */
+static bool is_whole(const struct step_stats *stats, const struct open_step *open)
+{
+    bool is_first = open->number <= 1 && !stats->finished.begin_ns;
+    return !open->end.is_cut && !is_first && (open->end.ready_ns || follows(stats, open));
+}
+
+static void measure_time(struct step_stats *stats, const struct open_step *open)
+{
+    struct measured_step result = parts_of(stats, open);
+    uint64_t end_ns = open->end.end_ns > end_of(open) ? open->end.end_ns : end_of(open);
+    result.parts_ns[STEP_IDLE] =
+        beyond(beyond(end_ns, start_of(stats, open)), busy_ns(stats->pool, &open->covers[COVER_ALL]));
+    result.is_whole = is_whole(stats, open);
+    result.has_host = open->has_calls && open->end.ready_ns && !open->end.is_selection &&
+                      !open->covers[COVER_COMMUNICATION].closed_until_ns;
+    if (result.has_host)
+        result.host_ns = host_ns(stats, open);
+    add_result(stats, open, &result);
+}
+
+static void free_blocks(struct step_stats *stats, struct open_step *open)
+{
+    while (open->calls) {
+        uint32_t block = open->calls;
+        open->calls = stats->blocks[block - 1].before;
+        stats->blocks[block - 1].before = stats->free_block;
+        stats->free_block = block;
+    }
+}
+
+static void finish(struct step_stats *stats, struct open_step *open)
+{
+    if (open->is_complete && end_of(open) && open->begin_ns)
+        measure_time(stats, open);
+    else
+        counter_add_alone(COUNTER_steps_unmeasured, 1);
+    stats->finished.number = open->number;
+    stats->finished.begin_ns = open->begin_ns;
+    stats->finished.end_ns = end_of(open);
+    for (unsigned i = 0; i < COVERS; i++)
+        busy_clear(stats->pool, &open->covers[i]);
+    free_blocks(stats, open);
+    open->is_used = false;
+}
+
+static struct open_step *oldest(struct step_stats *stats)
+{
+    struct open_step *found = NULL;
+    for (uint32_t i = 0; i < STEP_STATS_OPEN_MAX; i++)
+        if (stats->open[i].is_used && (!found || stats->open[i].begin_ns < found->begin_ns))
+            found = &stats->open[i];
+    return found;
+}
+
+/* Its start on the GPU is known when the step before is closed, too. */
+bool step_stats_close(struct step_stats *stats, uint32_t handle, const struct step_end *end,
+                      struct measured_step *parts)
+{
+    struct open_step *open = &stats->open[handle - 1];
+    bool is_exact = !open->is_inexact;
+    *parts = parts_of(stats, open);
+    open->is_closed = true;
+    open->is_complete = end->is_complete && is_exact && counters_lost_work() == open->lost;
+    open->end = *end;
+    for (open = oldest(stats); open && open->is_closed; open = oldest(stats))
+        finish(stats, open);
+    return is_exact;
+}
+
+/* Readers. */
+
+struct step_times *step_stats_read(struct step_stats *stats)
+{
+    return stats ? &stats->times : NULL;
+}
+
+static void reset(struct histogram *histogram)
+{
+    if (histogram)
+        histogram_reset(histogram);
+}
+
+static void forget_exemplars(struct histogram *histogram)
+{
+    if (histogram)
+        histogram_forget_exemplars(histogram);
+}
+
+void step_stats_begin_interval(struct step_stats *stats, bool is_delta)
+{
+    if (stats)
+        for_histograms(&stats->times, is_delta ? reset : forget_exemplars);
+}
+
+/* By an evaluation or a checkpoint: its other part was measured, too, or is in progress. */
+static bool is_divided(const struct step_stats *stats, const struct step_view *view, uint32_t at)
+{
+    int64_t number = view->measured[at].number;
+    for (uint32_t i = 0; i < view->measured_count; i++)
+        if (i != at && view->measured[i].number == number)
+            return true;
+    return stats->training.is_open && stats->training.number == number;
+}
+
+void step_stats_snapshot(const struct step_stats *stats, struct live_stats_view *view)
+{
+    view->has_steps = stats != NULL;
+    if (!stats)
+        return;
+    const struct step_times *times = &stats->times;
+    view->steps = (struct step_view){.rank = times->rank,
+                                     .world_size = times->world_size,
+                                     .number = times->number,
+                                     .job = times->job,
+                                     .kind = times->kind,
+                                     .source = times->source,
+                                     .sum = times->sums[STEP_TRAIN],
+                                     .last_ns = times->last_ns};
+    uint64_t kept = times->measured_count < MEASURED_STEPS_KEPT ? times->measured_count : MEASURED_STEPS_KEPT;
+    for (uint64_t i = 1; i <= kept; i++) {
+        const struct measured_step *step =
+            &times->measured[(times->measured_count - i) % MEASURED_STEPS_KEPT];
+        if (step->kind == STEP_TRAIN)
+            view->steps.measured[view->steps.measured_count++] = *step;
+    }
+    for (uint32_t i = 0; i < view->steps.measured_count; i++)
+        view->steps.measured[i].is_whole &= !is_divided(stats, &view->steps, i);
+}

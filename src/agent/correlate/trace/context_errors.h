@@ -1,0 +1,31 @@
+/* CUDA contexts that a fatal error has ended, such as a device-side assert or an illegal address. The
+ * error is sticky: every later call in the context returns it. CUPTI gives the stopped work no end, or no
+ * times at all. */
+#ifndef CUSPAN_AGENT_CORRELATE_TRACE_CONTEXT_ERRORS_H
+#define CUSPAN_AGENT_CORRELATE_TRACE_CONTEXT_ERRORS_H
+
+#include "model/cuda/calls.h"
+#include "model/record.h"
+
+#define CONTEXT_ERRORS_MAX 16 /* later ones are not kept: their work counts as lost_zero_timestamps */
+
+struct context_error {
+    uint32_t context_id;
+    enum call_domain domain; /* of `result` */
+    int32_t result;
+    uint64_t reported_ns; /* when the first call that returned it ended */
+};
+
+struct context_errors {
+    uint32_t count;
+    struct context_error entries[CONTEXT_ERRORS_MAX];
+};
+
+/* Keeps the error that the call returned, if it is a fatal one. */
+void context_errors_note(struct context_errors *errors, const struct call_record *call);
+
+/* The error that can have stopped work of this context whose launch began at `launch_ns`; NULL: none. */
+const struct context_error *context_errors_find(const struct context_errors *errors, uint32_t context_id,
+                                                uint64_t launch_ns);
+
+#endif

@@ -1,0 +1,18 @@
+/* A span's parent, and what a child inherits from it. */
+#ifndef CUSPAN_AGENT_CORRELATE_TRACE_PARENT_H
+#define CUSPAN_AGENT_CORRELATE_TRACE_PARENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct parent {
+    uint8_t trace_id[16];
+    uint8_t span_id[8];
+    uint32_t flags;          /* as in span.flags */
+    const char *trace_state; /* NUL-terminated or NULL; read through tracestates_valid() */
+    bool is_sampled;
+    bool is_session;
+    uint32_t account; /* of the innermost account that counts the child (accounts.h); 0: none */
+};
+
+#endif

@@ -1,0 +1,46 @@
+/* Decides which traces are recorded: OpenTelemetry's samplers, and a limit of traces per second.
+ *
+ * The ratio is consistent probability sampling: the ratio gives a threshold T of 56 bits. A trace is
+ * sampled if its randomness R is at least T. R is `rv` in the tracestate's member `ot`, or the trace ID's
+ * last 7 bytes. All samplers that follow the specification agree on a trace, and a higher ratio includes
+ * the traces of a lower one. The classic TraceIdRatioBased of today's SDKs compares the last 8 bytes and
+ * chooses other traces. Below a parent this makes no difference. */
+#ifndef CUSPAN_AGENT_CORRELATE_TRACE_SAMPLER_H
+#define CUSPAN_AGENT_CORRELATE_TRACE_SAMPLER_H
+
+#include "base/trace_context.h"
+#include "model/settings/settings.h"
+
+#define SAMPLER_NEVER (1ull << 56) /* above every randomness */
+
+struct sampler {
+    bool is_parent_based;     /* a context's sampled flag decides */
+    double traces_per_second; /* limit on new traces; 0: none */
+    uint64_t threshold;       /* SAMPLER_NEVER: samples none */
+    char root_state[24];      /* "ot=th:c", or empty */
+    double traces_left;       /* tokens of the limit */
+    uint64_t refilled_ns;
+};
+
+void sampler_init(struct sampler *sampler, const struct settings *settings);
+
+/* Decides for one trace at `now_ns`. `context` comes from outside, with its trace ID; NULL: a new trace
+ * with `trace_id`. If parent-based, the context's flag decides, regardless of ratio and limit.
+ * `trace_state` receives the tracestate for the spans ("": none); it may be NULL. */
+bool sampler_decide(struct sampler *sampler, const struct trace_context *context, const uint8_t trace_id[16],
+                    uint64_t now_ns, char trace_state[TRACE_STATE_MAX]);
+
+/* Whether sampler_decide() can sample this context: everything but the limit is known beforehand. Any
+ * thread may call it. */
+bool sampler_may_sample(const struct settings *settings, const struct trace_context *context);
+
+/* The tracestate of each new sampled trace, valid as long as the sampler; NULL: none. */
+const char *sampler_root_state(const struct sampler *sampler);
+
+/* Takes a token of the limit; false if none is left. Always true without a limit. */
+bool sampler_admits(struct sampler *sampler, uint64_t now_ns);
+
+/* T for a ratio from 0 to 1. */
+uint64_t sampler_threshold(double ratio);
+
+#endif

@@ -1,0 +1,218 @@
+#include "agent/correlate/trace/steps.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct step *at_index(struct steps *steps, uint64_t index)
+{
+    return &steps->kept[index % STEPS_KEPT];
+}
+
+static const struct step *known_at(const struct steps *steps, uint64_t index)
+{
+    return &steps->kept[index % STEPS_KEPT];
+}
+
+static uint64_t first_index(const struct steps *steps)
+{
+    return steps->count > STEPS_KEPT ? steps->count - STEPS_KEPT : 0;
+}
+
+struct step *steps_oldest(struct steps *steps)
+{
+    return steps->count >= STEPS_KEPT ? at_index(steps, steps->count) : NULL;
+}
+
+/* The threshold that applied, without trailing zeros, and the randomness. */
+static void write_state(struct step *step, const struct step_rules *rules)
+{
+    char threshold[16];
+    uint64_t value = step_is_certain(rules, step->at.number) ? 0 : rules->threshold;
+    int length = snprintf(threshold, sizeof threshold, "%014llx", (unsigned long long)value);
+    while (length > 1 && threshold[length - 1] == '0')
+        threshold[--length] = 0;
+    if (rules->is_limited)
+        snprintf(step->trace_state, sizeof step->trace_state, "ot=th:%s;rv:%014llx", threshold,
+                 (unsigned long long)step->identity.randomness);
+}
+
+#define PARTS_APART_MAX 8 /* boundaries between two parts of a step: evaluations and checkpoints */
+
+static uint64_t find_first_part(struct steps *steps, const struct step_boundary *boundary)
+{
+    uint64_t first = first_index(steps);
+    for (uint64_t i = steps->count; i > first && i + PARTS_APART_MAX > steps->count; i--) {
+        const struct step *earlier = at_index(steps, i - 1);
+        if (earlier->at.number == boundary->number && earlier->at.kind == boundary->kind &&
+            earlier->at.nonce == boundary->nonce)
+            return earlier->first_part;
+    }
+    return steps->count;
+}
+
+struct step *steps_first_part(struct steps *steps, struct step *step)
+{
+    return step->first_part >= first_index(steps) ? at_index(steps, step->first_part) : step;
+}
+
+struct step *steps_add(struct steps *steps, const struct step_rules *rules,
+                       const struct step_boundary *boundary)
+{
+    uint64_t first_part = find_first_part(steps, boundary);
+    struct step *step = at_index(steps, steps->count);
+    bool is_joint = step_is_joint(rules, boundary->nonce);
+    struct step_share share =
+        is_joint ? step_share_of(rules, boundary->number) : (struct step_share){.takes_part = true};
+    *step = (struct step){.at = *boundary,
+                          .index = steps->count++,
+                          .identity = step_identify(rules, boundary),
+                          .is_sampled =
+                              step_is_sampled(rules, boundary->number, boundary->kind) && share.takes_part,
+                          .is_joint = is_joint,
+                          .is_full_turn = share.is_full_turn,
+                          .first_part = first_part};
+    step_budget_init(&step->budget, share.spans);
+    if (step->is_sampled)
+        write_state(step, rules);
+    return step;
+}
+
+/* Before the first boundary there was no step; older ones than those kept are forgotten. */
+struct step *steps_boundary_before(struct steps *steps, uint64_t time_ns)
+{
+    uint64_t first = first_index(steps);
+    for (uint64_t i = steps->count; i > first; i--)
+        if (at_index(steps, i - 1)->at.time <= time_ns)
+            return at_index(steps, i - 1);
+    return first ? at_index(steps, first) : NULL;
+}
+
+struct step *steps_at(struct steps *steps, uint64_t time_ns)
+{
+    struct step *step = steps_boundary_before(steps, time_ns);
+    return step && step->at.kind != STEP_NONE ? step : NULL;
+}
+
+void steps_note_work(struct steps *steps, uint64_t call_ns, uint64_t end_ns)
+{
+    struct step *step = steps_boundary_before(steps, call_ns);
+    if (step && end_ns > step->gpu_until_ns)
+        step->gpu_until_ns = end_ns;
+}
+
+/* A step's last work on the GPU is that of its last calls, so only the second half of its calls is needed. */
+bool steps_gpu_ready(const struct steps *steps, uint64_t index,
+                     bool (*slept_between)(uint64_t from_ns, uint64_t until_ns), uint64_t *ready_ns)
+{
+    uint64_t first = first_index(steps), before = index;
+    do {
+        if (before <= first)
+            return false;
+        before--;
+    } while (!known_at(steps, before)->gpu_until_ns);
+    uint64_t begin_ns = known_at(steps, before)->at.time, end_ns = known_at(steps, before + 1)->at.time;
+    if (slept_between && slept_between(begin_ns + (end_ns - begin_ns) / 2, known_at(steps, index)->at.time))
+        return false;
+    *ready_ns = 0;
+    for (uint64_t i = first; i <= before; i++)
+        if (known_at(steps, i)->gpu_until_ns > *ready_ns)
+            *ready_ns = known_at(steps, i)->gpu_until_ns;
+    return true;
+}
+
+static bool has_trace(const struct step *step, const uint8_t trace_id[16])
+{
+    return memcmp(step->identity.trace_id, trace_id, 16) == 0 ||
+           (step->is_detailed && memcmp(step->detail_trace_id, trace_id, 16) == 0);
+}
+
+struct step *steps_of_trace(struct steps *steps, const uint8_t trace_id[16], uint64_t time_ns)
+{
+    struct step *likely = steps_boundary_before(steps, time_ns);
+    uint64_t first = first_index(steps);
+    if (likely && has_trace(likely, trace_id))
+        return likely;
+    for (uint64_t i = steps->count; i > first; i--)
+        if (has_trace(at_index(steps, i - 1), trace_id))
+            return at_index(steps, i - 1);
+    return NULL;
+}
+
+/* Capture woke up just before the step, by another clock. */
+#define AWAKE_SLACK 16 /* of the step's time */
+
+/* Adds up the parts of the step whose last part this is. Returns the first one's index. */
+static uint64_t add_parts(const struct steps *steps, uint64_t last, struct step_load *load)
+{
+    const struct step *step = known_at(steps, last);
+    uint64_t first = last;
+    *load = (struct step_load){0};
+    for (uint64_t i = last + 1; i > first_index(steps); i--) {
+        const struct step *part = known_at(steps, i - 1);
+        if (part->at.number != step->at.number)
+            break;
+        if (part->at.kind != step->at.kind)
+            continue; /* an evaluation or a checkpoint in between */
+        load->calls += part->load.calls;
+        load->work += part->load.work;
+        load->collectives += part->load.collectives;
+        first = i - 1;
+    }
+    return first;
+}
+
+bool steps_earlier_load(const struct steps *steps, const struct step *step,
+                        bool (*slept_between)(uint64_t from_ns, uint64_t until_ns), struct step_load *load)
+{
+    for (uint64_t i = step->index; i > first_index(steps); i--) {
+        const struct step *earlier = known_at(steps, i - 1);
+        if (earlier->at.kind != step->at.kind || earlier->at.number == step->at.number)
+            continue;
+        uint64_t begin_ns = known_at(steps, add_parts(steps, i - 1, load))->at.time;
+        uint64_t end_ns = known_at(steps, i)->at.time;
+        begin_ns += (end_ns - begin_ns) / AWAKE_SLACK;
+        if (load->calls && !(slept_between && slept_between(begin_ns, end_ns)))
+            return true;
+    }
+    return false;
+}
+
+struct session *steps_free_session(struct steps *steps)
+{
+    for (unsigned i = 0; i < STEPS_OPEN_MAX; i++)
+        if (!steps->sessions[i].is_open)
+            return &steps->sessions[i];
+    return NULL;
+}
+
+struct session *steps_session_of(struct steps *steps, const uint8_t trace_id[16])
+{
+    for (unsigned i = 0; i < STEPS_OPEN_MAX; i++)
+        if (steps->sessions[i].is_open && memcmp(steps->sessions[i].trace_id, trace_id, 16) == 0)
+            return &steps->sessions[i];
+    return NULL;
+}
+
+void steps_end_round(struct steps *steps)
+{
+    steps->settled = steps->seen;
+    steps->seen = steps->count;
+}
+
+static struct step *oldest_open(struct steps *steps, uint64_t end)
+{
+    for (uint64_t i = first_index(steps); i < end; i++)
+        if (at_index(steps, i)->session)
+            return at_index(steps, i);
+    return NULL;
+}
+
+struct step *steps_next_ended(struct steps *steps)
+{
+    return steps->settled ? oldest_open(steps, steps->settled - 1) : NULL; /* the last one is in progress */
+}
+
+struct step *steps_oldest_open(struct steps *steps)
+{
+    return oldest_open(steps, steps->count);
+}

@@ -1,0 +1,30 @@
+/* The tracestates of the latest attached contexts. Before each use, tracestates_valid() tells whether one
+ * still exists. */
+#ifndef CUSPAN_AGENT_CORRELATE_TRACE_TRACESTATES_H
+#define CUSPAN_AGENT_CORRELATE_TRACE_TRACESTATES_H
+
+#include "base/limits.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define TRACESTATES_KEPT 512
+
+/* All zero: empty. */
+struct tracestates {
+    uint32_t next;
+    struct {
+        uint8_t trace_id[16];
+        char text[TRACE_STATE_MAX];
+    } kept[TRACESTATES_KEPT];
+};
+
+/* Keeps `bytes` of `text` for this trace, until a few hundred later ones replace it. */
+const char *tracestates_keep(struct tracestates *states, const uint8_t trace_id[16], const char *text,
+                             size_t bytes);
+
+/* Returns a text of tracestates_keep() while it is this trace's, else NULL. Other pointers are returned
+ * unchanged. */
+const char *tracestates_valid(const struct tracestates *states, const uint8_t trace_id[16], const char *text);
+
+#endif

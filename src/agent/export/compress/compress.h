@@ -1,0 +1,34 @@
+/* Compresses the chunks of a request's body. All memory is allocated at creation.
+ *
+ * The compressors are in the agent and not in the export module, because they are small and are tested
+ * without curl. ISA-L and zstd compress a batch's chunks one after the other, in place. If a server refuses
+ * an encoding, the agent does not change it: the log line says which setting to change. */
+#ifndef CUSPAN_AGENT_EXPORT_COMPRESS_COMPRESS_H
+#define CUSPAN_AGENT_EXPORT_COMPRESS_COMPRESS_H
+
+#include "base/buffers/chunk.h"
+#include "model/settings/settings.h"
+
+/* Memory of a compressor: the output buffer, most of which is never touched, and the codec's state.
+ * libdeflate needs BATCH_BYTES_MAX more for its input. */
+#define COMPRESSOR_BYTES_MAX (COMPRESSED_BYTES_MAX + 1024 * 1024)
+/* Spans compress to about a seventh. A body that stays larger than this is sent uncompressed. */
+#define COMPRESSED_BYTES_MAX (BATCH_BYTES_MAX / 3)
+
+struct codec;
+struct compressor;
+
+/* NULL for COMPRESSION_NONE. */
+const struct codec *compress_codec(enum compression compression);
+
+/* NO_MEMORY. */
+enum status compressor_create(const struct codec *codec, int level,
+                              struct compressor **compressor) MUST_CHECK;
+void compressor_destroy(struct compressor *compressor);
+
+/* Compresses the chunks to one gzip member or zstd frame, owned by the compressor and valid until the next
+ * call. FULL if it would not be smaller, or exceeds COMPRESSED_BYTES_MAX. */
+enum status compress_chunks(struct compressor *compressor, const struct chunk *chunks,
+                            const uint8_t **compressed, size_t *compressed_bytes) MUST_CHECK;
+
+#endif

@@ -1,0 +1,30 @@
+/* Delivers what a spool or a file holds, on the caller's thread, for `cuspan send`. */
+#ifndef CUSPAN_AGENT_EXPORT_SPOOL_SPOOL_DRAIN_H
+#define CUSPAN_AGENT_EXPORT_SPOOL_SPOOL_DRAIN_H
+
+#include "base/status.h"
+#include "agent/export/delivery/output_environment.h"
+#include "model/entries/send_entry.h"
+#include "model/settings/settings.h"
+
+/* A destination: the collector for one output's requests. */
+struct spool_drain;
+
+enum status spool_drain_create(const struct output_settings *settings,
+                               const struct output_environment *environment,
+                               struct spool_drain **drain) MUST_CHECK;
+void spool_drain_destroy(struct spool_drain *drain);
+
+/* Sends what output number i wrote to drains[i]. If that is NULL, the spool keeps it and a line is logged.
+ * `only`: the name of one source, or NULL for all. Adds to the result. Stops when the collector accepts no
+ * more. */
+enum status spool_drain_folder(struct spool_drain *const drains[OUTPUT_NUMBERS], const char *path,
+                               const char *only, const struct send_request *request,
+                               struct send_result *result, struct error *err) MUST_CHECK;
+
+/* Sends the lines of a file, which is not changed. */
+enum status spool_drain_lines(struct spool_drain *drain, const char *path, const char *name,
+                              const struct send_request *request, struct send_result *result,
+                              struct error *err) MUST_CHECK;
+
+#endif

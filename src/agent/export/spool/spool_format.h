@@ -1,0 +1,82 @@
+/* The format of a spool's files. All numbers are little-endian.
+ *
+ * A source is what one output of one process wrote: a ledger and numbered segments.
+ *   SOURCE.ledger          two slots, written in turn, so that one is always intact after a crash. The holder
+ *                          of its lock delivers the source: the process itself or, after its end, another
+ *   SOURCE-NUMBER.segment  a header followed by records
+ * A record is a finished request body, exactly as sent. Endpoint and headers are not stored: they belong to
+ * the sender's settings and may be secret. */
+#ifndef CUSPAN_AGENT_EXPORT_SPOOL_SPOOL_FORMAT_H
+#define CUSPAN_AGENT_EXPORT_SPOOL_SPOOL_FORMAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SPOOL_SEGMENT_BYTES 32 /* of the headers */
+#define SPOOL_RECORD_BYTES  32
+#define SPOOL_SLOT_BYTES    192
+#define SPOOL_LEDGER_BYTES  (2 * SPOOL_SLOT_BYTES)
+#define SPOOL_PROGRAM_BYTES 64
+#define SPOOL_SOURCE_BYTES  64 /* of a source's name, NUL included */
+
+/* Where a record starts. */
+struct spool_position {
+    uint32_t segment; /* from 1; 0: nothing written yet */
+    uint64_t offset;
+};
+
+struct spool_record {
+    uint64_t time_ns; /* when it was written, since 1970 */
+    uint32_t bytes;   /* of the body, which follows: at most BATCH_BYTES_MAX */
+    uint32_t spans;
+    uint32_t body_crc;
+    uint8_t format;      /* enum batch_format */
+    uint8_t compression; /* enum compression */
+};
+
+struct spool_segment {
+    uint32_t number;
+    uint64_t spans_before; /* spans of the source's earlier segments */
+};
+
+/* After the process has ended, the next deliverer continues the counts. */
+struct spool_ledger {
+    uint64_t sequence; /* incremented with each write: the slot with the higher one is valid */
+    uint64_t start_ns; /* when the source was created, since 1970 */
+    uint32_t pid;
+    uint32_t output;
+    bool has_ended;           /* normally: the process reported its own losses */
+    uint64_t made;            /* spans created, as of the last write */
+    uint64_t spooled;         /* of those made */
+    uint64_t delivered;       /* of those spooled */
+    uint64_t lost;            /* of those spooled: refused, rejected, damaged */
+    struct spool_position at; /* next record to deliver */
+    char program[SPOOL_PROGRAM_BYTES];
+};
+
+/* CRC-32C (Castagnoli). `crc` is 0, or the result for the preceding bytes. */
+uint32_t spool_format_crc(uint32_t crc, const void *bytes, size_t count);
+
+void spool_format_write_segment(const struct spool_segment *segment, uint8_t to[SPOOL_SEGMENT_BYTES]);
+bool spool_format_read_segment(const uint8_t from[SPOOL_SEGMENT_BYTES], struct spool_segment *segment);
+
+void spool_format_write_record(const struct spool_record *record, uint8_t to[SPOOL_RECORD_BYTES]);
+/* False if the header is damaged or invalid; then the position of the next record is unknown. */
+bool spool_format_read_record(const uint8_t from[SPOOL_RECORD_BYTES], struct spool_record *record);
+
+void spool_format_write_slot(const struct spool_ledger *ledger, uint8_t to[SPOOL_SLOT_BYTES]);
+/* Reads the newer of the intact slots. */
+bool spool_format_read_ledger(const uint8_t *from, size_t bytes, struct spool_ledger *ledger);
+
+/* A source's name starts with the time, so names sort by age. */
+void spool_format_source_name(char to[SPOOL_SOURCE_BYTES], uint64_t start_ns, uint32_t pid, uint32_t random,
+                              uint32_t output);
+/* Whether the name is that of a ledger (`segment` 0) or of a segment. */
+bool spool_format_parse_name(const char *name, char source[SPOOL_SOURCE_BYTES], uint32_t *output,
+                             uint32_t *segment);
+#define SPOOL_FILE_BYTES (SPOOL_SOURCE_BYTES + 24)
+void spool_format_segment_name(char to[SPOOL_FILE_BYTES], const char *source, uint32_t segment);
+void spool_format_ledger_name(char to[SPOOL_FILE_BYTES], const char *source);
+
+#endif

@@ -1,0 +1,20 @@
+/* Loads the agent's library, which answers the queries of checks. */
+#ifndef CUSPAN_AGENT_OPERATE_DOCTOR_AGENT_LIBRARY_H
+#define CUSPAN_AGENT_OPERATE_DOCTOR_AGENT_LIBRARY_H
+
+#include "agent/operate/doctor/doctor.h"
+
+/* Loads doctor->injection.library, after a trial in a child process. Sets doctor->api, or api_error. */
+void library_open(struct doctor *doctor);
+
+/* A library as seen by loading it in a child process. */
+struct library_facts {
+    bool is_loaded;
+    bool is_agent;                 /* exports DOCTOR_API_SYMBOL */
+    bool is_same_build;            /* has the same settings layout as this program */
+    char version[32];              /* of an agent */
+    char error[DOCTOR_TEXT_BYTES]; /* of the loader or the child process */
+};
+void library_probe(const char *path, struct library_facts *facts);
+
+#endif

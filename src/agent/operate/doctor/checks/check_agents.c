@@ -1,0 +1,121 @@
+#include "agent/operate/doctor/checks.h"
+#include "agent/operate/doctor/doctor_facts.h"
+#include "cli/util/xalloc.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SHOWN_MAX 12 /* further processes are only counted */
+
+struct process_counts {
+    size_t shown, more, unreadable;
+};
+
+/* The first mapped file whose path contains `name`; allocated, or NULL. `is_unreadable`: the maps cannot be
+ * read. */
+static char *mapped_file(const struct doctor *doctor, const char *pid, const char *name, bool *is_unreadable)
+{
+    char *path = xasprintf("%s/proc/%s/maps", doctor->root, pid), *found = NULL;
+    FILE *maps = fopen(path, "re");
+    char *line = NULL;
+    size_t size = 0;
+    free(path);
+    *is_unreadable = maps == NULL && access("/proc/self/maps", R_OK) == 0;
+    while (maps && !found && getline(&line, &size, maps) > 0) {
+        char *file = strchr(line, '/');
+        if (file && strstr(file, name))
+            found = xasprintf("%.*s", (int)strcspn(file, "\n"), file);
+    }
+    free(line);
+    if (maps)
+        fclose(maps);
+    return found;
+}
+
+static bool has_agent_threads(const struct doctor *doctor, const char *pid)
+{
+    char *path = xasprintf("%s/proc/%s/task", doctor->root, pid);
+    DIR *tasks = opendir(path);
+    const struct dirent *task;
+    bool has_one = false;
+    while (tasks && !has_one && (task = readdir(tasks))) {
+        char *comm = xasprintf("/proc/%s/task/%s/comm", pid, task->d_name);
+        char *name = isdigit((unsigned char)task->d_name[0]) ? doctor_facts_read(doctor, comm) : NULL;
+        has_one = name && strncmp(name, "cuspan/", 7) == 0;
+        free(name);
+        free(comm);
+    }
+    if (tasks)
+        closedir(tasks);
+    free(path);
+    return has_one;
+}
+
+static void check_agent(struct doctor *doctor, const char *pid, const char *name, const char *library)
+{
+    if (strstr(library, " (deleted)")) {
+        doctor_result(doctor, RESULT_WARNING, "process %s (%s) runs an agent whose file was replaced: %s",
+                      pid, name, library);
+        doctor_fix(doctor, "restart the program to load the installed version");
+    } else if (!has_agent_threads(doctor, pid)) {
+        doctor_result(doctor, RESULT_WARNING,
+                      "process %s (%s) has an agent that does not trace (%s): it is disabled, failed or not "
+                      "sampled, or CUDA is not initialized",
+                      pid, name, library);
+        doctor_fix(doctor, "read the agent's line on standard error; set OTEL_LOG_LEVEL=info for more");
+    } else {
+        doctor_result(doctor, RESULT_OK, "process %s (%s) has an active agent: %s", pid, name, library);
+    }
+}
+
+static void check_process(struct doctor *doctor, const char *pid, struct process_counts *counts)
+{
+    bool is_unreadable, ignored;
+    char *comm = xasprintf("/proc/%s/comm", pid);
+    char *name = doctor_facts_read(doctor, comm);
+    char *library = mapped_file(doctor, pid, "/libcuspan.so", &is_unreadable);
+    char *driver = library ? NULL : mapped_file(doctor, pid, "/libcuda.so", &ignored);
+    counts->unreadable += is_unreadable;
+    if ((library || driver) && counts->shown == SHOWN_MAX) {
+        counts->more++;
+    } else if (library) {
+        counts->shown++;
+        check_agent(doctor, pid, name ? name : "?", library);
+    } else if (driver) {
+        counts->shown++;
+        doctor_result(doctor, RESULT_WARNING, "process %s (%s) uses CUDA without an agent", pid,
+                      name ? name : "?");
+        doctor_fix(doctor, "restart it with cuspan run (CUDA cannot load an agent into a running process; a "
+                           "program can call cuspan_start() of cuspan.h)");
+    }
+    free(driver);
+    free(library);
+    free(name);
+    free(comm);
+}
+
+void check_agents_running(struct doctor *doctor)
+{
+    struct process_counts counts = {0};
+    char *path = doctor_facts_path(doctor, "/proc"), own[16];
+    DIR *processes = opendir(path);
+    const struct dirent *entry;
+    snprintf(own, sizeof own, "%d", (int)getpid());
+    free(path);
+    while (processes && (entry = readdir(processes))) {
+        if (isdigit((unsigned char)entry->d_name[0]) && strcmp(entry->d_name, own) != 0)
+            check_process(doctor, entry->d_name, &counts);
+    }
+    if (!processes)
+        doctor_result(doctor, RESULT_UNKNOWN, "cannot read /proc");
+    else
+        closedir(processes);
+    if (processes && counts.shown == 0)
+        doctor_result(doctor, RESULT_SKIPPED, "no process uses CUDA%s",
+                      counts.unreadable ? " (some processes are not readable for this user)" : "");
+    if (counts.more)
+        doctor_result(doctor, RESULT_OK, "%zu more processes with CUDA or an agent", counts.more);
+}

@@ -1,0 +1,166 @@
+/* Whether Python programs that do not import cuspan load what follows their training steps. */
+#include "agent/operate/run/injection.h"
+
+#include "agent/operate/doctor/checks.h"
+#include "agent/operate/doctor/checks/check_injection.h"
+#include "agent/operate/doctor/doctor_facts.h"
+#include "agent/operate/doctor/elf.h"
+#include "cli/util/xalloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WORDS_MAX 16 /* of a script's first line */
+
+static bool is_python(const char *word)
+{
+    const char *slash = strrchr(word, '/');
+    return strncmp(slash ? slash + 1 : word, "python", strlen("python")) == 0;
+}
+
+/* The option among the interpreter's that keeps it from loading the archive: 'S' (no sitecustomize), 'I' or
+ * 'E' (no PYTHONPATH); 0: none. `words` ends with NULL and begins after the interpreter.
+ */
+static char excluding_option(char *const *words)
+{
+    char found = 0;
+    for (; *words && (*words)[0] == '-' && (*words)[1] && (*words)[1] != '-'; words++)
+        for (const char *letter = *words + 1; *letter; letter++) {
+            if (*letter == 'S' || (!found && strchr("IE", *letter)))
+                found = *letter;
+            if (*letter == 'c' || *letter == 'm')
+                return found; /* the rest is the program's */
+            if (*letter == 'W' || *letter == 'X') {
+                words += !letter[1] && words[1]; /* its value may be the next word */
+                break;
+            }
+        }
+    return found;
+}
+
+/* Of a script: the words of its first line, "env" and its options left out. They point into `line`. */
+static char *const *interpreter_words(char *line, char *words[WORDS_MAX])
+{
+    size_t count = 0, first = 0;
+    char *rest = NULL;
+    for (char *word = strtok_r(line, " \t", &rest); word && count < WORDS_MAX - 1;
+         word = strtok_r(NULL, " \t", &rest))
+        words[count++] = word;
+    words[count] = NULL;
+    size_t len = count ? strlen(words[0]) : 0;
+    if (len >= 4 && strcmp(words[0] + len - 4, "/env") == 0)
+        for (first = 1; words[first] && (words[first][0] == '-' || strchr(words[first], '=')); first++) {
+        }
+    return words + first;
+}
+
+/* False: the program is not Python. */
+static bool read_options(const struct doctor *doctor, char *excluding)
+{
+    struct elf_facts facts;
+    char *words[WORDS_MAX];
+    bool is_found = is_python(doctor->program[0]);
+    if (is_found) {
+        *excluding = excluding_option(doctor->program + 1);
+        return true;
+    }
+    char *path = doctor_find_program(doctor->program[0]);
+    if (path && elf_read(path, &facts) && facts.is_script) {
+        char *const *found = interpreter_words(facts.interpreter, words);
+        is_found = *found && is_python(*found);
+        *excluding = is_found ? excluding_option(found + 1) : 0;
+    }
+    free(path);
+    return is_found;
+}
+
+static void check_program(struct doctor *doctor, const char *archive)
+{
+    char excluding = 0;
+    if (!read_options(doctor, &excluding)) {
+        doctor_result(doctor, RESULT_OK,
+                      "%s is not Python itself; cuspan run sets PYTHONPATH for Python "
+                      "programs that it starts",
+                      doctor->program[0]);
+    } else if (excluding == 'S') {
+        doctor_result(doctor, RESULT_WARNING,
+                      "Python runs with -S: it loads nothing of cuspan, so training "
+                      "steps of PyTorch are not found");
+        doctor_fix(doctor, "run it without -S, or call cuspan.step() in the program");
+    } else if (excluding) {
+        doctor_result(doctor, RESULT_WARNING,
+                      "Python runs with -%c and ignores PYTHONPATH: training steps of PyTorch are found only "
+                      "if the program calls cuspan.is_on()",
+                      excluding);
+        doctor_fix(doctor, "run it without -%c, or call cuspan.is_on() in the program", excluding);
+    } else {
+        doctor_result(doctor, RESULT_OK,
+                      "cuspan run adds %s to PYTHONPATH: training steps of PyTorch are found", archive);
+    }
+}
+
+/* The first folder of PYTHONPATH before the archive that has a sitecustomize, which Python loads instead of
+ * the archive's; allocated, or NULL. */
+static char *hiding_folder(const char *list, const char *archive)
+{
+    for (const char *at = list; *at; at += strcspn(at, ":") + (at[strcspn(at, ":")] == ':')) {
+        char *folder = xasprintf("%.*s", (int)strcspn(at, ":"), at);
+        char *file = xasprintf("%s/sitecustomize.py", *folder ? folder : ".");
+        bool is_end = strcmp(folder, archive) == 0, is_hiding = !is_end && access(file, R_OK) == 0;
+        free(file);
+        if (is_hiding)
+            return folder;
+        free(folder);
+        if (is_end)
+            return NULL;
+    }
+    return NULL;
+}
+
+static void check_variable(struct doctor *doctor, const char *archive)
+{
+    const char *list = doctor_facts_variable(PYTHON_VARIABLE),
+               *cuda = doctor_facts_variable("CUDA_INJECTION64_PATH");
+    bool has_archive = injection_list_has(list, archive);
+    char *hiding = has_archive ? hiding_folder(list, archive) : NULL;
+    if (hiding) {
+        doctor_result(doctor, RESULT_WARNING,
+                      "PYTHONPATH has %s before cuspan's archive: Python loads its sitecustomize instead",
+                      hiding);
+        doctor_fix(doctor, "put %s first in PYTHONPATH", archive);
+    } else if (has_archive) {
+        doctor_result(doctor, RESULT_OK, "PYTHONPATH contains %s", archive);
+    } else if (!cuda) {
+        doctor_result(doctor, RESULT_OK, "PYTHONPATH does not contain %s; cuspan run adds it", archive);
+    } else {
+        doctor_result(
+            doctor, RESULT_WARNING,
+            "PYTHONPATH does not contain %s: training steps of PyTorch are found only if the program "
+            "calls cuspan.is_on()",
+            archive);
+        doctor_fix(doctor, "export PYTHONPATH=%s%s%s", archive, list ? ":" : "", list ? list : "");
+    }
+    free(hiding);
+}
+
+void check_injection_python(struct doctor *doctor)
+{
+    if (!doctor->injection.library) {
+        doctor_result(doctor, RESULT_SKIPPED, "libcuspan.so was not found (injection.library)");
+        return;
+    }
+    char *archive = injection_path_beside(&doctor->injection, PYTHON_ARCHIVE);
+    if (access(archive, R_OK) != 0) {
+        doctor_result(doctor, RESULT_WARNING,
+                      "%s cannot be read: training steps of PyTorch are found only if the program calls "
+                      "cuspan.is_on()",
+                      archive);
+        doctor_fix(doctor, "reinstall cuspan, or call cuspan.is_on() in the program");
+    } else if (doctor->program) {
+        check_program(doctor, archive);
+    } else {
+        check_variable(doctor, archive);
+    }
+    free(archive);
+}

@@ -1,0 +1,172 @@
+#include "agent/operate/doctor/doctor.h"
+
+#include "base/text/sanitize.h"
+#include "cli/util/exit_code.h"
+#include "cli/util/xalloc.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INDENT 12 /* columns before the text */
+
+static const struct {
+    const char *name, *color;
+} results[RESULT_COUNT] = {[RESULT_OK] = {"ok", "\033[32m"},
+                           [RESULT_WARNING] = {"warning", "\033[33m"},
+                           [RESULT_PROBLEM] = {"problem", "\033[1;31m"},
+                           [RESULT_UNKNOWN] = {"unknown", "\033[36m"},
+                           [RESULT_SKIPPED] = {"skipped", "\033[2m"}};
+
+/* The text contains data from files, variables and servers: escape sequences must not reach the terminal. */
+static void print_sanitized(const struct doctor *doctor, const char *text)
+{
+    struct text clean = {0};
+    text_add_clean(&clean, text, doctor->is_utf8);
+    fputs(clean.data ? clean.data : "", stdout);
+    text_deinit(&clean);
+}
+
+static void print_line(const struct doctor *doctor, const struct doctor_line *line)
+{
+    const char *color = doctor->is_colored ? results[line->result].color : "";
+    const char *plain = doctor->is_colored ? "\033[0m" : "";
+    printf("%s%-9s%s %s.%s: ", color, results[line->result].name, plain, line->group, line->name);
+    print_sanitized(doctor, line->found);
+    putchar('\n');
+    if (line->fix) {
+        printf("%*sfix: ", INDENT - 2, "");
+        print_sanitized(doctor, line->fix);
+        putchar('\n');
+    }
+    fflush(stdout);
+}
+
+/* Prints a line when the next one arrives, because doctor_fix() may still extend it. */
+static void print_latest(const struct doctor *doctor)
+{
+    if (!doctor->is_json && doctor->line_count > 0)
+        print_line(doctor, &doctor->lines[doctor->line_count - 1]);
+}
+
+void doctor_result(struct doctor *doctor, enum result result, const char *format, ...)
+{
+    char *found = NULL;
+    va_list args;
+    va_start(args, format);
+    int len = vasprintf(&found, format, args);
+    va_end(args);
+    print_latest(doctor);
+    doctor->lines =
+        xgrow(doctor->lines, &doctor->line_capacity, doctor->line_count + 1, sizeof *doctor->lines);
+    found = len >= 0 ? sanitize_secrets(found) : xstrdup("?");
+    doctor->lines[doctor->line_count++] =
+        (struct doctor_line){doctor->group, doctor->name, result, found, NULL};
+    doctor->counts[result]++;
+}
+
+void doctor_fix(struct doctor *doctor, const char *format, ...)
+{
+    struct doctor_line *line = &doctor->lines[doctor->line_count - 1];
+    va_list args;
+    va_start(args, format);
+    free(line->fix);
+    if (vasprintf(&line->fix, format, args) < 0)
+        line->fix = NULL;
+    va_end(args);
+    if (line->fix)
+        sanitize_secrets(line->fix);
+}
+
+static void add_json_member(struct text *json, const char *key, const char *value)
+{
+    text_add_format(json, "%s\"%s\":", json->data[json->len - 1] == '{' ? "" : ",", key);
+    text_add_json_string(json, value);
+}
+
+static void print_json(const struct doctor *doctor)
+{
+    struct text json = {0};
+    text_add(&json, "{\"version\":1");
+    add_json_member(&json, "cuspan", CUSPAN_VERSION);
+    text_add(&json, ",\"checks\":[");
+    for (size_t i = 0; i < doctor->line_count; i++) {
+        const struct doctor_line *line = &doctor->lines[i];
+        text_add(&json, i ? ",\n{" : "\n{");
+        add_json_member(&json, "group", line->group);
+        add_json_member(&json, "name", line->name);
+        add_json_member(&json, "finding", results[line->result].name);
+        add_json_member(&json, "found", line->found);
+        if (line->fix)
+            add_json_member(&json, "mend", line->fix);
+        text_add(&json, "}");
+    }
+    text_add_format(&json, "],\n\"problems\":%zu,\"warnings\":%zu}\n", doctor->counts[RESULT_PROBLEM],
+                    doctor->counts[RESULT_WARNING]);
+    fputs(json.data, stdout);
+    text_deinit(&json);
+}
+
+static void print_summary(const struct doctor *doctor)
+{
+    size_t problems = doctor->counts[RESULT_PROBLEM], warnings = doctor->counts[RESULT_WARNING];
+    printf("\n%zu problem%s, %zu warning%s, %zu unknown; the page troubleshooting.md of cuspan's "
+           "documentation explains each check\n",
+           problems, problems == 1 ? "" : "s", warnings, warnings == 1 ? "" : "s",
+           doctor->counts[RESULT_UNKNOWN]);
+}
+
+bool doctor_has_settings(struct doctor *doctor)
+{
+    if (!doctor->has_settings)
+        doctor_result(doctor, RESULT_UNKNOWN, "the configuration is invalid (configuration.check)");
+    return doctor->has_settings;
+}
+
+bool doctor_selects(const char *only, const struct doctor_check *check)
+{
+    size_t group = strlen(check->group);
+    if (!only)
+        return true;
+    if (strncmp(only, check->group, group) != 0)
+        return false;
+    return only[group] == '\0' || (only[group] == '.' && strcmp(only + group + 1, check->name) == 0);
+}
+
+int doctor_run(struct doctor *doctor, const struct doctor_check *checks, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct doctor_check *check = &checks[i];
+        if (!doctor_selects(doctor->only, check))
+            continue;
+        size_t before = doctor->line_count;
+        doctor->group = check->group;
+        doctor->name = check->name;
+        check->run(doctor);
+        if (doctor->line_count == before)
+            doctor_result(doctor, RESULT_SKIPPED, "nothing to check");
+    }
+    print_latest(doctor);
+    if (doctor->is_json)
+        print_json(doctor);
+    else
+        print_summary(doctor);
+    return doctor->counts[RESULT_PROBLEM] ? EXIT_FAILED : EXIT_OK;
+}
+
+void doctor_deinit(struct doctor *doctor)
+{
+    for (size_t i = 0; i < doctor->line_count; i++) {
+        free(doctor->lines[i].found);
+        free(doctor->lines[i].fix);
+    }
+    free(doctor->lines);
+    for (size_t i = 0; i < OUTPUTS_MAX; i++)
+        free(doctor->collectors[i]);
+    free(doctor->driver);
+    free(doctor->nvml);
+    free(doctor->cuptis);
+    settings_deinit(&doctor->settings);
+    free(doctor->report);
+    injection_deinit(&doctor->injection);
+}

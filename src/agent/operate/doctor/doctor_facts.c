@@ -1,0 +1,100 @@
+#include "agent/operate/doctor/doctor_facts.h"
+
+#include "cli/util/xalloc.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+char *doctor_facts_path(const struct doctor *doctor, const char *path)
+{
+    return xasprintf("%s%s", doctor->root, path);
+}
+
+char *doctor_facts_read(const struct doctor *doctor, const char *path)
+{
+    char *real = doctor_facts_path(doctor, path);
+    FILE *file = fopen(real, "re");
+    free(real);
+    if (!file)
+        return NULL;
+    char *text = xcalloc(FACTS_BYTES_MAX + 1, 1);
+    size_t got = fread(text, 1, FACTS_BYTES_MAX, file);
+    bool failed = ferror(file);
+    fclose(file);
+    while (got > 0 && strchr(" \t\n", text[got - 1]))
+        text[--got] = '\0';
+    if (!failed)
+        return text;
+    free(text);
+    return NULL;
+}
+
+bool doctor_facts_exists(const struct doctor *doctor, const char *path)
+{
+    char *real = doctor_facts_path(doctor, path);
+    bool exists = access(real, F_OK) == 0;
+    free(real);
+    return exists;
+}
+
+char *doctor_facts_line(const char *text, const char *name)
+{
+    size_t len = strlen(name);
+    for (const char *line = text; line && *line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, name, len) == 0 && line[len] == ':') {
+            const char *value = line + len + 1;
+            value += strspn(value, " \t");
+            return xasprintf("%.*s", (int)strcspn(value, "\n"), value);
+        }
+    }
+    return NULL;
+}
+
+const char *doctor_facts_variable(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+const char *doctor_facts_container(const struct doctor *doctor)
+{
+    if (doctor_facts_exists(doctor, "/.dockerenv"))
+        return "/.dockerenv";
+    if (doctor_facts_exists(doctor, "/run/.containerenv"))
+        return "/run/.containerenv";
+    if (doctor_facts_variable("KUBERNETES_SERVICE_HOST"))
+        return "KUBERNETES_SERVICE_HOST";
+    return doctor_facts_variable("container") ? "container" : NULL;
+}
+
+/* The CPU limit of cgroup v2, or of v1, if the container's own is mounted; 0: none. */
+static double read_quota(const struct doctor *doctor)
+{
+    long long quota = 0, period = 0;
+    char *text = doctor_facts_read(doctor, "/sys/fs/cgroup/cpu.max");
+    if (text) {
+        if (sscanf(text, "%lld %lld", &quota, &period) != 2)
+            quota = 0; /* "max" */
+    } else {
+        char *period_text = doctor_facts_read(doctor, "/sys/fs/cgroup/cpu/cpu.cfs_period_us");
+        text = doctor_facts_read(doctor, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
+        quota = text ? atoll(text) : 0;
+        period = period_text ? atoll(period_text) : 0;
+        free(period_text);
+    }
+    free(text);
+    return quota > 0 && period > 0 ? (double)quota / (double)period : 0;
+}
+
+unsigned doctor_facts_processors(const struct doctor *doctor, double *quota)
+{
+    cpu_set_t set;
+    *quota = read_quota(doctor);
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        return (unsigned)CPU_COUNT(&set);
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+    return count > 0 ? (unsigned)count : 1;
+}

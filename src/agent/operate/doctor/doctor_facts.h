@@ -1,0 +1,23 @@
+/* Facts about this machine that several checks use. Paths in /dev, /proc and /sys are relative to
+ * doctor->root. */
+#ifndef CUSPAN_AGENT_OPERATE_DOCTOR_DOCTOR_FACTS_H
+#define CUSPAN_AGENT_OPERATE_DOCTOR_DOCTOR_FACTS_H
+
+#include "agent/operate/doctor/doctor.h"
+
+/* The path below the root; allocated. */
+char *doctor_facts_path(const struct doctor *doctor, const char *path);
+/* A file's text, truncated to FACTS_BYTES_MAX and without trailing blanks; allocated; NULL: unreadable. */
+#define FACTS_BYTES_MAX (64 * 1024)
+char *doctor_facts_read(const struct doctor *doctor, const char *path);
+bool doctor_facts_exists(const struct doctor *doctor, const char *path);
+/* The text after "NAME:" in lines of "NAME: text"; allocated; NULL: no such line. */
+char *doctor_facts_line(const char *text, const char *name);
+/* NULL if unset or empty. */
+const char *doctor_facts_variable(const char *name);
+/* The file or variable that marks a container, or NULL. */
+const char *doctor_facts_container(const struct doctor *doctor);
+/* Processors available to this process; `quota`: the cgroup's CPU limit, 0 if none. */
+unsigned doctor_facts_processors(const struct doctor *doctor, double *quota);
+
+#endif

@@ -1,0 +1,15 @@
+/* Runs a query in a child process. Loading a driver, a CUPTI or a resolver may crash, hang, or leave threads
+ * behind. */
+#ifndef CUSPAN_AGENT_OPERATE_DOCTOR_PROBE_CHILD_H
+#define CUSPAN_AGENT_OPERATE_DOCTOR_PROBE_CHILD_H
+
+#include <stddef.h>
+
+enum child_result { CHILD_OK, CHILD_DIED, CHILD_TIMED_OUT };
+
+/* Calls work(query, answer) in a child without output, and copies the `bytes` of `answer` back. Unless
+ * CHILD_OK, `answer` is zeroed and `failure` (64 bytes) says what happened to the child. */
+enum child_result probe_child_run(void (*work)(const void *query, void *answer), const void *query,
+                                  void *answer, size_t bytes, unsigned timeout_ms, char failure[64]);
+
+#endif

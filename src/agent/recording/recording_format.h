@@ -1,0 +1,152 @@
+/* The file format of recordings, private to the writer and the reader. Numbers are little-endian.
+ *
+ *  file   = header block* end
+ *  header = magic[8] major:u16 minor:u16 zero:u32 crc:u32
+ *  block  = mark:u32 raw:u32 stored:u32 events:u32 crc:u32 data
+ *  end    = a block with another mark; its data are events:u64 blocks:u64 of the whole file
+ *  event  = type:varint bytes:varint payload
+ *
+ * A crc covers the 16 bytes before it and, for blocks, the data. A block's data are `stored` bytes of zlib
+ * output that decompress to `raw` bytes; the end's data are not compressed. No event crosses blocks, and
+ * nothing follows the end.
+ *
+ * Payloads consist of varints (LEB128); signed differences are zigzag-encoded. A number is stored as its
+ * difference from the same number in the previous event of the same kind, which gives zlib runs of small
+ * bytes. A string is 0, length, bytes at first, and later its index + 2; 1 is NULL. Both states span the
+ * whole file.
+ *
+ * One SCHEMA event precedes the activity records of a kind. It lists which fields are strings or bytes and
+ * which repeat members of the record itself, so that the file can be read with any version of CUPTI's
+ * tables. */
+#ifndef CUSPAN_AGENT_RECORDING_RECORDING_FORMAT_H
+#define CUSPAN_AGENT_RECORDING_RECORDING_FORMAT_H
+
+#include "model/cuda/activities.h"
+#include "model/cuda/calls.h"
+#include "model/gpu_counter_names.h"
+#include "model/record.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define FORMAT_MAGIC                                                                                         \
+    "\x89"                                                                                                   \
+    "CUSPAN\n"
+#define FORMAT_MAGIC_BYTES 8
+#define FORMAT_MAJOR       1
+#define FORMAT_MINOR                                                                                         \
+    4 /* 1: resources may be graph nodes; 2: hardware counters; 3: steps; 4: code of calls and graph nodes   \
+       */
+#define FORMAT_HEADER_BYTES 20
+#define FORMAT_BLOCK_BYTES  20 /* of a block's header */
+#define FORMAT_END_BYTES    16
+#define FORMAT_MARK_BLOCK   0x4b4c4243u /* "CBLK" */
+#define FORMAT_MARK_END     0x444e4543u /* "CEND" */
+#define FORMAT_SCHEMA       8           /* event type */
+
+#define FORMAT_RAW_MAX           (256 * 1024) /* uncompressed bytes of a block */
+#define FORMAT_STRING_MAX        (32 * 1024)  /* longer strings are truncated */
+#define FORMAT_STRINGS_MAX       65536        /* interned; further strings are stored in full */
+#define FORMAT_STRINGS_BYTES_MAX (8 * 1024 * 1024)
+#define FORMAT_CBIDS_MAX         2048
+#define FORMAT_CBID_NODE_CLONED  20 /* a resource with one more number, which older readers skip */
+#define FORMAT_CBID_NODE_CREATED 13 /* the same if its code is known */
+#define FORMAT_ROLES             (ROLE_GRAPH_NODE + 1)
+
+static_assert(FORMAT_RAW_MAX >= 4 * FORMAT_STRING_MAX, "an event with a long name fits into a block");
+
+/* The fields of one kind's records in this file. */
+struct format_schema {
+    bool is_known;
+    uint64_t strings;                  /* bit f: field f is a string */
+    uint64_t bytes;                    /* bit f: field f is a fixed array */
+    uint64_t usable;                   /* reader: bit f: this build uses field f with the same type */
+    uint8_t role[FORMAT_ROLES];        /* field that repeats this member of the record, + 1; 0: none */
+    uint8_t size[ACTIVITY_FIELDS_MAX]; /* of fixed arrays */
+};
+
+/* The previous values that numbers are stored relative to. Writer and reader keep identical copies. */
+struct format_state {
+    uint64_t tid;
+    uint64_t time_ns;
+    uint32_t correlation_id;
+    struct resource_record resource;
+    struct format_schema schemas[ACTIVITY_KINDS_MAX];
+    struct activity_record *activities[ACTIVITY_KINDS_MAX]; /* the previous one, numbers only */
+    struct format_call *calls[2][FORMAT_CBIDS_MAX];         /* the previous one */
+};
+
+struct format_call {
+    uint32_t words;
+    uint32_t context_id;
+    uint64_t values[CALL_VALUES_MAX];
+};
+
+/* NULL: out of memory. Freed by format_state_deinit(). */
+struct activity_record *format_state_activity(struct format_state *state, uint16_t kind);
+/* NULL: out of memory. `domain` and `cbid` must be valid. */
+struct format_call *format_state_call(struct format_state *state, uint8_t domain, uint16_t cbid);
+void format_state_deinit(struct format_state *state);
+
+static inline bool format_call_is_valid(uint8_t domain, uint16_t cbid)
+{
+    return (domain == CALL_DRIVER || domain == CALL_RUNTIME) && cbid < FORMAT_CBIDS_MAX;
+}
+
+/* Annotations are stored as in memory, without head and time, in little-endian. */
+#define FORMAT_ANNOTATION_SKIPPED   16
+#define FORMAT_ANNOTATION_BYTES_MAX 2048
+
+/* Whether its frames lie within the record. */
+bool format_code_is_valid(const struct code_record *code);
+
+/* Whether the record has an annotation type and its parts lie within it. */
+bool format_annotation_is_valid(const struct record_head *annotation);
+
+/* The number in the record's member for this role (not ROLE_NAME). */
+uint64_t format_role_get(const struct activity_record *activity, enum activity_role role);
+
+static inline uint64_t format_zigzag(uint64_t difference)
+{
+    return (difference << 1) ^ (uint64_t) - (int64_t)(difference >> 63);
+}
+
+static inline uint64_t format_unzigzag(uint64_t value)
+{
+    return (value >> 1) ^ (uint64_t) - (int64_t)(value & 1);
+}
+
+static inline void format_put_u16(uint8_t *to, uint16_t value)
+{
+    to[0] = (uint8_t)value;
+    to[1] = (uint8_t)(value >> 8);
+}
+
+static inline void format_put_u32(uint8_t *to, uint32_t value)
+{
+    format_put_u16(to, (uint16_t)value);
+    format_put_u16(to + 2, (uint16_t)(value >> 16));
+}
+
+static inline void format_put_u64(uint8_t *to, uint64_t value)
+{
+    format_put_u32(to, (uint32_t)value);
+    format_put_u32(to + 4, (uint32_t)(value >> 32));
+}
+
+static inline uint16_t format_get_u16(const uint8_t *from)
+{
+    return (uint16_t)(from[0] | from[1] << 8);
+}
+
+static inline uint32_t format_get_u32(const uint8_t *from)
+{
+    return format_get_u16(from) | (uint32_t)format_get_u16(from + 2) << 16;
+}
+
+static inline uint64_t format_get_u64(const uint8_t *from)
+{
+    return format_get_u32(from) | (uint64_t)format_get_u32(from + 4) << 32;
+}
+
+#endif

@@ -1,0 +1,119 @@
+#include "agent/replay/play/annotations.h"
+
+#include "cuspan/cuspan.h"
+#include "model/span.h"
+#include "agent/replay/play/replay_names.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#define RANGES_MAX 65536 /* open at the same time; further ones are never ended */
+
+/* Maps recorded range IDs to those of this run. Few are open at once; the latest is last. */
+static struct {
+    uint64_t recorded, played;
+} ranges[RANGES_MAX];
+static size_t range_count;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local uint64_t attached; /* this thread's attach token */
+
+static void note_range(uint64_t recorded, uint64_t played)
+{
+    pthread_mutex_lock(&lock);
+    if (range_count < RANGES_MAX) {
+        ranges[range_count].recorded = recorded;
+        ranges[range_count++].played = played;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static uint64_t take_range(uint64_t recorded)
+{
+    uint64_t played = 0;
+    pthread_mutex_lock(&lock);
+    for (size_t i = range_count; i > 0 && !played; i--) {
+        if (ranges[i - 1].recorded != recorded)
+            continue;
+        played = ranges[i - 1].played;
+        ranges[i - 1] = ranges[--range_count];
+    }
+    pthread_mutex_unlock(&lock);
+    return played;
+}
+
+static void play_context(const struct context_record *record)
+{
+    char state[TRACE_STATE_MAX + 1] = "";
+    cuspan_context context = {.flags = record->flags, .tracestate = state};
+    memcpy(context.trace_id, record->trace_id, 16);
+    memcpy(context.span_id, record->span_id, 8);
+    memcpy(state, record->state, record->state_bytes < TRACE_STATE_MAX ? record->state_bytes : 0);
+    if (attached)
+        cuspan_detach(attached);
+    attached = cuspan_attach(&context); /* 0: failed */
+}
+
+struct text {
+    char name[RANGE_TEXT_BYTES + 1];
+    char keys[SPAN_ATTRS_MAX][ATTR_KEY_BYTES_MAX + 1];
+    cuspan_attribute attributes[SPAN_ATTRS_MAX];
+    uint32_t count;
+};
+
+static void read_text(const struct range_record *record, struct text *text)
+{
+    const char *at = record->text + record->name_bytes, *end = record->text + record->text_bytes;
+    struct range_attr_head head;
+    text->count = 0;
+    snprintf(text->name, sizeof text->name, "%.*s", record->name_bytes, record->text);
+    while (text->count < record->attr_count && text->count < SPAN_ATTRS_MAX &&
+           (size_t)(end - at) >= sizeof head) {
+        memcpy(&head, at, sizeof head);
+        at += sizeof head;
+        if ((size_t)(end - at) < (size_t)head.key_bytes + head.value_bytes ||
+            head.key_bytes > ATTR_KEY_BYTES_MAX || (head.type != ATTR_STRING && head.value_bytes != 8))
+            return;
+        char *key = text->keys[text->count];
+        cuspan_attribute *attribute = &text->attributes[text->count++];
+        memcpy(key, at, head.key_bytes);
+        key[head.key_bytes] = 0;
+        *attribute = (cuspan_attribute){.key = key, .type = head.type, .bytes = head.value_bytes};
+        if (head.type == ATTR_STRING)
+            attribute->value.s = at + head.key_bytes;
+        else
+            memcpy(&attribute->value.i, at + head.key_bytes, 8);
+        at += head.key_bytes + head.value_bytes;
+    }
+}
+
+static void play_range(const struct range_record *record)
+{
+    struct text text;
+    read_text(record, &text);
+    if (record->head.type == RECORD_MARK)
+        cuspan_mark(text.name, text.attributes, text.count);
+    else if (record->head.type == RECORD_RANGE_END)
+        cuspan_end_with(take_range(record->id), record->status, text.name, text.attributes, text.count);
+    else if (record->flags & RANGE_ON_THREAD)
+        note_range(record->id, cuspan_range(text.name, text.attributes, text.count));
+    else
+        note_range(record->id, cuspan_span(text.name, text.attributes, text.count));
+}
+
+void annotations_play(const struct record_head *annotation)
+{
+    if (annotation->type == RECORD_CONTEXT)
+        play_context((const struct context_record *)annotation);
+    else if (annotation->type == RECORD_NAME)
+        replay_names_play((const struct name_record *)annotation);
+    else
+        play_range((const struct range_record *)annotation);
+}
+
+void annotations_step(const struct step_boundary *step)
+{
+    const cuspan_api *agent = cuspan_agent();
+    if (agent && CUSPAN_OFFERS(agent, step))
+        (void)agent->step(step->number, step->kind, step->source);
+}

@@ -1,0 +1,239 @@
+#include "analysis/code/kernel_lines.h"
+
+#include "base/hash.h"
+#include "analysis/code/cubin_lines.h"
+#include "analysis/code/fatbin.h"
+#include "cli/util/int_map.h"
+#include "cli/util/text.h"
+#include "cli/util/xalloc.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define KERNELS_MAX (1u << 20)
+#define TEXT_MAX    4096         /* bytes of a name or a place; kernels with longer ones are left out */
+#define TEXTS_MAX   (128u << 20) /* of all of them */
+#define DEPTH_MAX   16           /* folders below each other */
+#define NAMES_MAX   200000       /* of files that are looked at below a directory */
+
+struct kernel {
+    char *name, *place;
+    bool is_ambiguous;
+};
+
+struct kernel_lines {
+    struct int_map numbers; /* hash of a name → number */
+    struct kernel *kernels;
+    size_t count, capacity;
+    size_t text_bytes;
+    size_t names; /* of files that were looked at */
+    bool has_any; /* the last file or folder has a kernel with a line */
+};
+
+struct kernel_lines *kernel_lines_create(void)
+{
+    return xcalloc(1, sizeof(struct kernel_lines));
+}
+
+void kernel_lines_destroy(struct kernel_lines *lines)
+{
+    if (!lines)
+        return;
+    for (size_t i = 0; i < lines->count; i++) {
+        free(lines->kernels[i].name);
+        free(lines->kernels[i].place);
+    }
+    free(lines->kernels);
+    int_map_deinit(&lines->numbers);
+    free(lines);
+}
+
+/* --- names --- */
+
+/* "4gemm": appends the name. NULL: there is none. */
+static const char *add_source_name(struct text *to, const char *at)
+{
+    char *name;
+    if (*at == 'L') /* of internal linkage */
+        at++;
+    unsigned long len = *at >= '1' && *at <= '9' ? strtoul(at, &name, 10) : 0;
+    if (!len || strnlen(name, len) < len)
+        return NULL;
+    if (to->len)
+        text_add(to, "::");
+    bool is_anonymous = len > 10 && strncmp(name, "_GLOBAL_", 8) == 0 && name[9] == 'N';
+    if (is_anonymous)
+        text_add(to, "(anonymous namespace)");
+    else
+        text_add_bytes(to, name, len);
+    return name + len;
+}
+
+char *kernel_lines_name(const char *symbol)
+{
+    struct text name = {0};
+    const char *at = symbol + 2;
+    if (strncmp(symbol, "_Z", 2) != 0)
+        return xstrdup(symbol);
+    bool is_nested = *at == 'N';
+    at += is_nested;
+    if (strncmp(at, "St", 2) == 0) {
+        text_add(&name, "std");
+        at += 2;
+    }
+    /* Namespaces, and the function. Kernels are no members, so only the last part has template arguments. */
+    for (bool is_first = true; at && (is_nested || is_first); is_first = false)
+        at = add_source_name(&name, at);
+    if (!name.len)
+        text_add(&name, symbol);
+    return name.data;
+}
+
+/* --- files --- */
+
+static uint32_t number_of(const struct kernel_lines *lines, const char *name, uint64_t *key)
+{
+    uint32_t number;
+    *key = int_map_mix(hash_text(HASH_START, name));
+    while ((number = int_map_get(&lines->numbers, *key)) != MAP_NONE &&
+           strcmp(lines->kernels[number].name, name) != 0)
+        (*key)++;
+    return number;
+}
+
+static void take_line(void *context, const char *symbol, const char *folder, const char *file, uint32_t line)
+{
+    struct kernel_lines *lines = context;
+    uint64_t key;
+    lines->has_any = true;
+    if (strnlen(folder, TEXT_MAX) + strnlen(file, TEXT_MAX) >= TEXT_MAX)
+        return;
+    char *name = kernel_lines_name(symbol);
+    char *place = xasprintf("%s%s%s:%u", folder, *folder ? "/" : "", file, line);
+    uint32_t number = number_of(lines, name, &key);
+    if (number != MAP_NONE)
+        lines->kernels[number].is_ambiguous |= strcmp(lines->kernels[number].place, place) != 0;
+    size_t bytes = strlen(name) + strlen(place);
+    bool has_room = lines->count < KERNELS_MAX && bytes < TEXT_MAX && lines->text_bytes + bytes <= TEXTS_MAX;
+    if (number != MAP_NONE || !has_room) {
+        free(name);
+        free(place);
+        return;
+    }
+    lines->text_bytes += bytes;
+    lines->kernels = xgrow(lines->kernels, &lines->capacity, lines->count + 1, sizeof *lines->kernels);
+    int_map_set(&lines->numbers, key, (uint32_t)lines->count);
+    lines->kernels[lines->count++] = (struct kernel){name, place, false};
+}
+
+static void take_cubin(void *context, const uint8_t *bytes, size_t len)
+{
+    cubin_lines_visit(bytes, len, take_line, context);
+}
+
+/* False, with errno: it cannot be read. */
+static bool read_file(struct kernel_lines *lines, int fd)
+{
+    struct stat facts;
+    if (fstat(fd, &facts) != 0)
+        return false;
+    if (!S_ISREG(facts.st_mode) || facts.st_size <= 0)
+        return true;
+    void *bytes = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (bytes == MAP_FAILED)
+        return false;
+    fatbin_visit(bytes, (size_t)facts.st_size, take_cubin, lines);
+    munmap(bytes, (size_t)facts.st_size);
+    return true;
+}
+
+static bool is_cubin(const char *name)
+{
+    size_t len = strlen(name);
+    return len > 6 && strcmp(name + len - 6, ".cubin") == 0;
+}
+
+/* Closes `folder`. */
+static void visit(struct kernel_lines *lines, int folder, int depth)
+{
+    DIR *entries = folder < 0 ? NULL : fdopendir(folder);
+    const struct dirent *entry;
+    if (!entries && folder >= 0)
+        close(folder);
+    while (entries && lines->names < NAMES_MAX && (entry = readdir(entries))) {
+        bool may_be_folder = entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN;
+        lines->names++;
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+            continue;
+        int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+        if (is_cubin(entry->d_name)) {
+            int fd = openat(folder, entry->d_name, flags);
+            if (fd < 0)
+                continue;
+            read_file(lines, fd);
+            close(fd);
+        } else if (may_be_folder && depth < DEPTH_MAX) {
+            visit(lines, openat(folder, entry->d_name, flags | O_DIRECTORY), depth + 1);
+        }
+    }
+    if (entries)
+        closedir(entries);
+}
+
+enum status kernel_lines_add(struct kernel_lines *lines, const char *path, struct error *err)
+{
+    struct stat facts;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    bool is_read = fd >= 0 && fstat(fd, &facts) == 0;
+    bool is_folder = is_read && S_ISDIR(facts.st_mode);
+    lines->names = 0;
+    lines->has_any = false;
+    if (is_folder)
+        visit(lines, fd, 0);
+    else
+        is_read = is_read && read_file(lines, fd);
+    int code = errno;
+    if (fd >= 0 && !is_folder)
+        close(fd);
+    if (!is_read)
+        return error_set(err, STATUS_IO, "--kernel-lines %.300s: %s", path, strerror(code));
+    if (!lines->has_any)
+        return error_set(err, STATUS_NOT_FOUND,
+                         "--kernel-lines %.300s: no kernel has a line; compile it with nvcc -lineinfo", path);
+    return STATUS_OK;
+}
+
+/* --- tables --- */
+
+const char *kernel_lines_find(const struct kernel_lines *lines, const char *kernel)
+{
+    uint64_t key;
+    uint32_t number = number_of(lines, kernel, &key);
+    return number == MAP_NONE || lines->kernels[number].is_ambiguous ? NULL : lines->kernels[number].place;
+}
+
+static size_t column_of(const struct stat_table *table, const char *key)
+{
+    size_t c = 0;
+    while (c < table->column_count && strcmp(table->columns[c].key, key) != 0)
+        c++;
+    return c;
+}
+
+void kernel_lines_fill(const struct kernel_lines *lines, struct stat_table *table, const char *name,
+                       const char *place)
+{
+    size_t from = column_of(table, name), to = column_of(table, place);
+    for (size_t r = 0; from < table->column_count && to < table->column_count && r < table->row_count; r++) {
+        struct stat_value *row = table->values + r * table->column_count;
+        const char *found = row[from].is_missing ? NULL : kernel_lines_find(lines, row[from].text);
+        if (found)
+            row[to] = stat_table_own(table, xstrdup(found));
+    }
+}

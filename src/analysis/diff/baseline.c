@@ -1,0 +1,197 @@
+/* Reads and writes baselines: text for git, with one fact per line in a stable order. */
+#include "analysis/diff/runs.h"
+#include "cli/util/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <yyjson.h>
+
+#define BASELINE_VERSION  1
+#define BASELINE_RUNS_MAX 10000
+#define EXACT_MAX         9007199254740992.0 /* 2^53: the largest integer that a JSON number represents exactly */
+
+static const struct {
+    const char *name;
+    enum stat_unit unit;
+} units[] = {{"ns", STAT_NS}, {"bytes", STAT_BYTES}, {"count", STAT_COUNT}};
+
+static const char *unit_name(enum stat_unit unit)
+{
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (units[i].unit == unit)
+            return units[i].name;
+    }
+    return units[0].name;
+}
+
+static void write_string(FILE *out, const char *string)
+{
+    struct text escaped = {0};
+    text_add_json_string(&escaped, string);
+    fputs(escaped.data, out);
+    text_deinit(&escaped);
+}
+
+static void write_run(FILE *out, const struct run_item *run)
+{
+    if (!run->count) {
+        fputs(" null", out);
+        return;
+    }
+    fprintf(out, " {\"count\":%" PRIu64 ",\"total\":%" PRIu64 ",\"median\":%" PRIu64 ",\"values\":[",
+            run->count, run->total, run->median);
+    for (uint32_t i = 0; i < run->value_count; i++)
+        fprintf(out, "%s%" PRIu64, i ? "," : "", run->values[i]);
+    fputs("]}", out);
+}
+
+static void write_set(FILE *out, const struct run_set *set)
+{
+    fprintf(out, "{\"cuspan_baseline\":%d,\n\"runs\":%zu,\n\"gpus\":", BASELINE_VERSION, set->run_count);
+    write_string(out, set->gpus ? set->gpus : "");
+    fputs(",\n\"items\":[", out);
+    for (size_t i = 0; i < set->count; i++) {
+        const struct measure *item = &set->items[i];
+        fprintf(out, "%s\n{\"kind\":\"%s\",\"name\":", i ? "," : "", measure_kind_name(item->kind));
+        write_string(out, item->name);
+        fprintf(out, ",\"unit\":\"%s\",\"runs\":[", unit_name(item->unit));
+        for (size_t r = 0; r < set->run_count; r++) {
+            fputs(r ? ",\n" : "\n", out);
+            write_run(out, &item->runs[r]);
+        }
+        fputs("]}", out);
+    }
+    fputs("\n]}\n", out);
+}
+
+enum status run_set_save(const struct run_set *set, const char *path, struct error *err)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+    if (out)
+        write_set(out, set);
+    bool is_bad = !out || ferror(out) != 0;
+    if ((out && fclose(out) != 0) || is_bad)
+        return error_set(err, STATUS_IO, "%.400s: %s", path, strerror(errno));
+    return STATUS_OK;
+}
+
+/* --- reading --- */
+
+static bool read_whole(yyjson_val *json, uint64_t *value)
+{
+    double number = yyjson_get_num(json);
+    if (!yyjson_is_num(json) || !(number >= 0) || number > EXACT_MAX || floor(number) != number)
+        return false;
+    *value = (uint64_t)number;
+    return true;
+}
+
+static bool read_member(yyjson_val *json, const char *key, uint64_t *value)
+{
+    return read_whole(yyjson_obj_get(json, key), value);
+}
+
+static bool read_run(yyjson_val *json, struct run_item *run)
+{
+    *run = (struct run_item){0};
+    if (yyjson_is_null(json))
+        return true;
+    yyjson_val *values = yyjson_obj_get(json, "values"), *value;
+    size_t i, count;
+    if (!read_member(json, "count", &run->count) || !read_member(json, "total", &run->total) ||
+        !read_member(json, "median", &run->median) || !yyjson_is_arr(values) || !run->count)
+        return false;
+    yyjson_arr_foreach(values, i, count, value)
+    {
+        uint32_t at = run->value_count;
+        if (at == RUN_VALUES_MAX || !read_whole(value, &run->values[at]) ||
+            (at && run->values[at] < run->values[at - 1]))
+            return false;
+        run->value_count++;
+    }
+    return run->value_count > 0 && run->value_count <= run->count;
+}
+
+static bool read_kind(yyjson_val *json, enum measure_kind *kind)
+{
+    for (size_t i = 0; yyjson_is_str(json) && i < MEASURE_KIND_COUNT; i++) {
+        *kind = (enum measure_kind)i;
+        if (strcmp(yyjson_get_str(json), measure_kind_name(*kind)) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool read_unit(yyjson_val *json, enum stat_unit *unit)
+{
+    for (size_t i = 0; yyjson_is_str(json) && i < sizeof units / sizeof *units; i++) {
+        *unit = units[i].unit;
+        if (strcmp(yyjson_get_str(json), units[i].name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool read_item(struct run_set *set, yyjson_val *json, size_t run_count)
+{
+    yyjson_val *name = yyjson_obj_get(json, "name"), *runs = yyjson_obj_get(json, "runs"), *run;
+    size_t i, count;
+    enum measure_kind kind;
+    enum stat_unit unit = units[0].unit;
+    if (!yyjson_is_str(name) || !read_kind(yyjson_obj_get(json, "kind"), &kind) ||
+        !read_unit(yyjson_obj_get(json, "unit"), &unit) || yyjson_arr_size(runs) != run_count)
+        return false;
+    struct measure *item = run_set_measure(set, kind, yyjson_get_str(name), unit);
+    size_t at = set->run_count - run_count;
+    yyjson_arr_foreach(runs, i, count, run)
+    {
+        if (item->runs[at].count || !read_run(run, &item->runs[at++]))
+            return false;
+    }
+    return true;
+}
+
+static enum status take_document(struct run_set *set, yyjson_val *json, const char *name, struct error *err)
+{
+    uint64_t version = 0, runs = 0;
+    yyjson_val *items = yyjson_obj_get(json, "items"), *gpus = yyjson_obj_get(json, "gpus"), *item;
+    size_t i, count;
+    if (!read_member(json, "cuspan_baseline", &version) || version != BASELINE_VERSION)
+        return error_set(err, STATUS_INVALID,
+                         "%.300s: a baseline of version %" PRIu64
+                         ", but this cuspan reads version %d; save it again with cuspan stat --save",
+                         name, version, BASELINE_VERSION);
+    if (!read_member(json, "runs", &runs) || runs == 0 || runs > BASELINE_RUNS_MAX || !yyjson_is_arr(items))
+        return error_set(err, STATUS_INVALID, "%.300s: a baseline without \"runs\" (1 to %d) and \"items\"",
+                         name, BASELINE_RUNS_MAX);
+    run_set_grow(set, (size_t)runs);
+    if (yyjson_is_str(gpus))
+        run_set_add_gpus(set, yyjson_get_str(gpus));
+    yyjson_arr_foreach(items, i, count, item)
+    {
+        if (!read_item(set, item, (size_t)runs))
+            return error_set(
+                err, STATUS_INVALID,
+                "%.300s: item %zu of the baseline is damaged; save it again with cuspan stat --save", name,
+                i + 1);
+    }
+    return STATUS_OK;
+}
+
+enum status run_set_add_baseline(struct run_set *set, const char *text, const char *name, struct error *err)
+{
+    yyjson_doc *document = yyjson_read(text, strlen(text), 0);
+    if (!document)
+        return error_set(err, STATUS_INVALID,
+                         "%.300s: this baseline is not valid JSON (edited or merged by hand?); save it again "
+                         "with cuspan stat --save",
+                         name);
+    enum status status = take_document(set, yyjson_doc_get_root(document), name, err);
+    yyjson_doc_free(document);
+    return status;
+}

@@ -1,0 +1,334 @@
+#include "analysis/export/fleet_group.h"
+
+#include "analysis/trace/otlp_value.h"
+#include "cli/util/json_object.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define NS_PER_HOUR UINT64_C(3600000000000)
+
+/* The columns of fields, in the order of `enum field`. */
+enum field {
+    SPAN_ID,
+    PARENT_ID,
+    NAME,
+    START,
+    DURATION,
+    TRACE_ID,
+    SPAN_KIND,
+    FLAGS,
+    STATUS,
+    STATUS_MESSAGE,
+    TRACE_STATE,
+    SCOPE,
+    DROPPED_ATTRIBUTES,
+    DROPPED_EVENTS,
+    DROPPED_LINKS,
+    EVENTS,
+    LINKS,
+    FIELD_COUNT
+};
+
+static const char *const field_names[FIELD_COUNT] = {"span_id",
+                                                     "parent_id",
+                                                     "name",
+                                                     "start_ns",
+                                                     "duration_ns",
+                                                     "trace_id",
+                                                     "span_kind",
+                                                     "flags",
+                                                     "status",
+                                                     "status_message",
+                                                     "trace_state",
+                                                     "scope",
+                                                     "dropped_attributes",
+                                                     "dropped_events",
+                                                     "dropped_links",
+                                                     "events",
+                                                     "links"};
+
+static size_t columns_of_fields[FIELD_COUNT];
+
+size_t fleet_span_column(const char *name)
+{
+    size_t i = 0;
+    while (i < fleet_span_column_count && strcmp(fleet_span_columns[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+static uint32_t add_key(struct fleet_collector *collector, uint32_t key, uint32_t column)
+{
+    collector->infos = xgrow(collector->infos, &collector->info_capacity, collector->info_count + 1,
+                             sizeof *collector->infos);
+    collector->infos[collector->info_count] = (struct fleet_key){.column = column};
+    int_map_set(&collector->keys, key, (uint32_t)collector->info_count);
+    return (uint32_t)collector->info_count++;
+}
+
+void fleet_collector_init(struct fleet_collector *collector, const struct trace *trace)
+{
+    *collector = (struct fleet_collector){.trace = trace};
+    for (size_t i = 0; i < FIELD_COUNT; i++)
+        columns_of_fields[i] = fleet_span_column(field_names[i]);
+    for (size_t i = 0; i < fleet_span_column_count; i++) {
+        if (fleet_span_columns[i].source != FLEET_ATTRIBUTE)
+            continue;
+        uint32_t key = trace_find_string(trace, fleet_span_columns[i].keys);
+        if (key != MAP_NONE)
+            add_key(collector, key, (uint32_t)i);
+    }
+}
+
+void fleet_collector_deinit(struct fleet_collector *collector)
+{
+    int_map_deinit(&collector->keys);
+    free(collector->infos);
+    text_deinit(&collector->text);
+}
+
+void fleet_group_clear(struct fleet_group *group)
+{
+    group->rows = group->entry_count = group->texts.len = 0;
+    group->hash = 0;
+    for (size_t i = 0; i < FLEET_COLUMNS_MAX; i++)
+        group->columns[i].count = 0;
+}
+
+void fleet_group_deinit(struct fleet_group *group)
+{
+    for (size_t i = 0; i < FLEET_COLUMNS_MAX; i++) {
+        free(group->columns[i].values);
+        free(group->columns[i].rows);
+    }
+    free(group->entries);
+    free(group->texts.data);
+}
+
+bool fleet_group_is_full(const struct fleet_group *group)
+{
+    return group->rows >= FLEET_GROUP_ROWS || group->entry_count >= FLEET_GROUP_ENTRIES ||
+           group->texts.len >= FLEET_GROUP_TEXT;
+}
+
+struct slice fleet_text(const struct fleet_group *group, const struct trace *trace, uint64_t value)
+{
+    if (!(value & FLEET_TEXT_BIT)) {
+        const char *string = trace_string(trace, (uint32_t)value);
+        return (struct slice){string, strlen(string)};
+    }
+    const uint8_t *at = group->texts.data + (value & ~FLEET_TEXT_BIT);
+    uint32_t len;
+    memcpy(&len, at, sizeof len);
+    return (struct slice){(const char *)at + sizeof len, le32toh(len)};
+}
+
+static uint64_t keep_text(struct fleet_group *group, const char *text, size_t len)
+{
+    uint64_t at = group->texts.len;
+    bytes_add_le32(&group->texts, (uint32_t)len);
+    bytes_add(&group->texts, text, len);
+    return FLEET_TEXT_BIT | at;
+}
+
+static inline void push(struct fleet_group *group, size_t column, uint64_t value)
+{
+    struct fleet_values *values = &group->columns[column];
+    if (values->count >= values->row_capacity)
+        values->rows = xgrow(values->rows, &values->row_capacity, values->count + 1, sizeof *values->rows);
+    if (values->count >= values->value_capacity)
+        values->values =
+            xgrow(values->values, &values->value_capacity, values->count + 1, sizeof *values->values);
+    values->rows[values->count] = (uint32_t)group->rows;
+    values->values[values->count++] = value;
+}
+
+static inline void push_field(struct fleet_group *group, enum field field, uint64_t value)
+{
+    push(group, columns_of_fields[field], value);
+}
+
+/* --- attributes --- */
+
+static bool fits(const struct fleet_column *column, uint32_t type)
+{
+    if (column->is_flag)
+        return type == TRACE_BOOL;
+    return column->type == PARQUET_INT64 ? type == TRACE_INT : type == TRACE_STRING;
+}
+
+static void take_attr(struct fleet_collector *collector, struct fleet_group *group,
+                      const struct trace_attr *attr, const char *texts)
+{
+    uint32_t index = int_map_get(&collector->keys, attr->key), type = attr->type & ~RECORD_TEXT;
+    if (index == MAP_NONE)
+        index = add_key(collector, attr->key, MAP_NONE);
+    struct fleet_key *info = &collector->infos[index];
+    if (info->last_row == collector->row) {
+        collector->repeated++;
+        return;
+    }
+    info->last_row = collector->row;
+    uint64_t bits = attr->type & RECORD_TEXT
+                        ? keep_text(group, texts + (attr->value >> 32), (uint32_t)attr->value)
+                        : attr->value;
+    if (info->column != MAP_NONE && fits(&fleet_span_columns[info->column], type)) {
+        push(group, info->column, bits);
+        return;
+    }
+    if (group->entry_count >= group->entry_capacity)
+        group->entries =
+            xgrow(group->entries, &group->entry_capacity, group->entry_count + 1, sizeof *group->entries);
+    group->entries[group->entry_count++] =
+        (struct fleet_entry){.bits = bits,
+                             .key = attr->key,
+                             .row = (uint32_t)group->rows,
+                             .type = attr->type & RECORD_TEXT ? type | RECORD_TEXT : type};
+}
+
+/* For fields of the span that are stored together, and arrive in any order. */
+struct details {
+    uint64_t trace_high, trace_low;
+    uint64_t name;
+};
+
+static void take_detail(struct fleet_group *group, const struct trace_attr *attr, const char *texts,
+                        struct details *details)
+{
+    static const enum field fields[SPAN_FIELD_COUNT] = {[SPAN_FIELD_KIND] = SPAN_KIND,
+                                                        [SPAN_FIELD_FLAGS] = FLAGS,
+                                                        [SPAN_FIELD_STATUS] = STATUS,
+                                                        [SPAN_FIELD_MESSAGE] = STATUS_MESSAGE,
+                                                        [SPAN_FIELD_TRACE_STATE] = TRACE_STATE,
+                                                        [SPAN_FIELD_LINKS] = LINKS,
+                                                        [SPAN_FIELD_SCOPE] = SCOPE,
+                                                        [SPAN_FIELD_DROPPED_ATTRIBUTES] = DROPPED_ATTRIBUTES,
+                                                        [SPAN_FIELD_DROPPED_EVENTS] = DROPPED_EVENTS,
+                                                        [SPAN_FIELD_DROPPED_LINKS] = DROPPED_LINKS};
+    uint64_t value = attr->type & RECORD_TEXT
+                         ? keep_text(group, texts + (attr->value >> 32), (uint32_t)attr->value)
+                         : attr->value;
+    if (attr->key == SPAN_FIELD_TRACE_HIGH)
+        details->trace_high = value;
+    else if (attr->key == SPAN_FIELD_TRACE_LOW)
+        details->trace_low = value;
+    else if (attr->key == SPAN_FIELD_NAME)
+        details->name = value;
+    else {
+        /* A field of a message may be repeated; the last one counts. */
+        struct fleet_values *values = &group->columns[columns_of_fields[fields[attr->key]]];
+        if (values->count && values->rows[values->count - 1] == group->rows)
+            values->values[values->count - 1] = value;
+        else
+            push_field(group, fields[attr->key], value);
+    }
+}
+
+/* --- events --- */
+
+static void add_attr_json(struct fleet_collector *collector, struct json_object *object,
+                          const struct trace_attr *attr, const char *texts)
+{
+    struct text *text = object->text;
+    const char *key = trace_string(collector->trace, attr->key);
+    uint32_t type = attr->type & ~RECORD_TEXT;
+    const char *string = attr->type & RECORD_TEXT ? texts + (attr->value >> 32) : NULL;
+    size_t len = (uint32_t)attr->value;
+    json_object_key(object, key, strlen(key));
+    if (!string && (type == TRACE_STRING || type == TRACE_JSON)) {
+        string = trace_string(collector->trace, (uint32_t)attr->value);
+        len = strlen(string);
+    }
+    struct otlp_value value = {.type = type, .bits = attr->value, .text = {string, len}};
+    if (type == TRACE_JSON)
+        text_add_bytes(text, string, len);
+    else
+        otlp_value_add_json(text, &value);
+}
+
+static void take_events(struct fleet_collector *collector, struct fleet_group *group,
+                        const struct span_record *record, const char *texts)
+{
+    const struct trace_attr *attr =
+        (const struct trace_attr *)(const void *)(record + 1) + record->span_attrs;
+    const struct record_event *events =
+        (const void *)((const struct trace_attr *)(const void *)(record + 1) + record->attr_count);
+    struct text *text = &collector->text;
+    text_clear(text);
+    for (uint32_t i = 0; i < record->event_count; i++) {
+        const char *name = trace_string(collector->trace, events[i].name);
+        text_add(text, i ? "," : "[");
+        struct json_object object = json_object_begin(text);
+        json_object_number(&object, "time_ns", events[i].time_ns);
+        json_object_text(&object, "name", name, strlen(name));
+        if (events[i].attr_count) {
+            json_object_key(&object, "attributes", strlen("attributes"));
+            struct json_object attributes = json_object_begin(text);
+            for (uint32_t k = 0; k < events[i].attr_count; k++)
+                add_attr_json(collector, &attributes, attr++, texts);
+            json_object_end(&attributes);
+        }
+        json_object_end(&object);
+    }
+    text_add(text, "]");
+    push_field(group, EVENTS, keep_text(group, text->data, text->len));
+}
+
+/* --- spans --- */
+
+static uint64_t mix_ids(uint64_t hash, const struct span_record *record, const struct details *details)
+{
+    hash = int_map_mix(hash ^ details->trace_high);
+    hash = int_map_mix(hash + details->trace_low);
+    hash = int_map_mix(hash ^ record->id);
+    return int_map_mix(hash + record->start_ns);
+}
+
+static void push_trace_id(struct fleet_group *group, const struct details *details)
+{
+    struct fleet_values *values = &group->columns[columns_of_fields[TRACE_ID]];
+    values->values =
+        xgrow(values->values, &values->value_capacity, 2 * (values->count + 1), sizeof *values->values);
+    values->values[2 * values->count] = htobe64(details->trace_high);
+    values->values[2 * values->count + 1] = htobe64(details->trace_low);
+    values->count++;
+}
+
+void fleet_group_add(struct fleet_collector *collector, struct fleet_group *group,
+                     const struct span_record *record)
+{
+    const struct trace_attr *attrs = (const void *)(record + 1);
+    const struct record_event *events = (const void *)(attrs + record->attr_count);
+    const char *texts = (const char *)(events + record->event_count);
+    struct details details = {.name = record->name};
+    bool is_late = record->start_ns > INT64_MAX;
+    collector->row++;
+    collector->late += is_late;
+    if (group->rows == 0) {
+        group->resource = record->resource;
+        group->hour = fleet_hour(record->start_ns);
+    }
+    for (uint32_t i = 0; i < record->span_attrs; i++) {
+        if (attrs[i].type & RECORD_FIELD)
+            take_detail(group, &attrs[i], texts, &details);
+        else
+            take_attr(collector, group, &attrs[i], texts);
+    }
+    if (record->event_count)
+        take_events(collector, group, record, texts);
+    push_trace_id(group, &details);
+    push_field(group, SPAN_ID, record->id);
+    if (record->parent_id)
+        push_field(group, PARENT_ID, record->parent_id);
+    push_field(group, NAME, details.name);
+    push_field(group, START, is_late ? INT64_MAX : record->start_ns);
+    push_field(group, DURATION, record->end_ns - record->start_ns);
+    group->hash = mix_ids(group->hash, record, &details);
+    group->rows++;
+}
+
+uint64_t fleet_hour(uint64_t start_ns)
+{
+    return (start_ns > INT64_MAX ? INT64_MAX : start_ns) / NS_PER_HOUR;
+}

@@ -1,0 +1,13 @@
+/* Names of folders from foreign text. */
+#ifndef CUSPAN_ANALYSIS_EXPORT_FLEET_PATH_H
+#define CUSPAN_ANALYSIS_EXPORT_FLEET_PATH_H
+
+#include "cli/util/text.h"
+
+#define FLEET_NO_SERVICE  "__HIVE_DEFAULT_PARTITION__"
+#define FLEET_SERVICE_MAX 180 /* bytes; a file name has 255 */
+
+/* Adds "date=2026-11-26/hour=03/service=NAME". `hour`: since 1970. `service`: NULL: none. */
+void fleet_path_add_partition(struct text *path, uint64_t hour, const char *service);
+
+#endif

@@ -1,0 +1,80 @@
+/* How a rank stands among its peers, for the files that look for late ranks and hosts. */
+#ifndef CUSPAN_ANALYSIS_RANKS_RANKS_STANDING_H
+#define CUSPAN_ANALYSIS_RANKS_RANKS_STANDING_H
+
+#include "analysis/ranks/ranks_data.h"
+
+#define LATE_SHARE      0.01  /* of the peers' own time */
+#define LATE_NS         150e3 /* enough in a step that is long */
+#define LATE_PEERS_MIN  6     /* with fewer, the deviation is too uncertain: LATE_SHARE alone decides */
+#define LATE_STEPS      0.33 /* of all steps: a rank that is late half of the time passes in spite of noise */
+#define LATE_STEPS_MIN  3
+#define LATE_OVER_EARLY 4 /* late steps per early one; noise is as often early as late */
+
+/* Steps of ranks of a job that have the same role, by number. */
+struct team {
+    struct rank_step **steps;
+    size_t count;
+};
+
+struct peer {
+    uint32_t rank;
+    struct rank_step *step;
+    double own_ns, late_ns;
+    double over_ns; /* own_ns - the median of the others */
+};
+
+/* Sums of one rank in its team. */
+struct standing {
+    uint64_t steps, late, early;
+    uint64_t slowest;         /* of the late steps: with the longest own time of all */
+    double late_ns, early_ns; /* how much, all late and all early steps together */
+    bool is_late_on_average, is_rarely_late, is_always_late;
+    double saving_ns, duration_ns, own_ns;
+    struct ranks_series excess, compute, copies, idle, loader; /* of late steps, against the peers' medians */
+    struct ranks_series lateness, own, peers_own, over;        /* of all steps; over: own - peers_own */
+    double over_ns, over_squares; /* sums of `over` and its squares, without outliers */
+    double lateness_total_ns, worst_ns;
+    const struct rank_step *worst;
+};
+
+struct threshold {
+    double median_ns, second_ns, limit_ns;
+};
+
+/* Memory for the comparison of teams. */
+struct standing_work {
+    struct peer *peers, *others; /* of a step */
+    double *scratch;
+    struct standing *standings; /* by rank or host; zeroed between teams */
+    size_t count;               /* of standings */
+};
+
+/* Of a delay. */
+struct cause {
+    const char *text, *advice;
+    bool is_idle; /* its GPU has no work during most of the delay */
+    bool is_work; /* of its own: kernels, copies, or before the first call */
+};
+
+/* Calls `examine` for each team, with `count` standings. */
+void standing_each_team(struct ranks *ranks, struct ranks_report *report, size_t count,
+                        void (*examine)(struct ranks *, struct ranks_report *, const struct team *,
+                                        struct standing_work *));
+/* Frees it and zeroes it. */
+void standing_deinit(struct standing *standing);
+/* The peers in the step at `first` of the team; returns where the next one begins. */
+size_t standing_peers(const struct team *team, size_t first, struct peer *peers, size_t *count);
+/* The threshold for the rank at `of`, from the own times of the others. Leaves their distances from the
+ * median, sorted. */
+struct threshold standing_threshold(const struct peer *peers, size_t count, size_t of, double *scratch);
+/* Fills over_ns of all peers of a step, at least two. Returns the late one: it arrived last, and is above its
+ * threshold, which is filled in; `count`: none. */
+size_t standing_compare(struct peer *peers, size_t count, struct threshold *threshold, double *scratch);
+/* A step in which the peer at `of` is late. */
+void standing_add_late(struct standing *standing, const struct peer *peers, size_t count, size_t of,
+                       const struct threshold *threshold, double *scratch);
+/* The part of the step that more than half of the delay is in. */
+struct cause standing_cause(struct standing *standing);
+
+#endif

@@ -1,0 +1,464 @@
+/* Stragglers: ranks on which the others wait because their own work takes longer.
+ *
+ * Ranks of a job with the same role are compared, one step at a time. In a step, only the rank that arrived
+ * last on the whole can be the late one, unless it is above its peers in nearly all steps. It is late if its
+ * own time, which is the step's duration without waiting and transfers, is above that of its peers. A rank
+ * that only inherits lateness from another communicator waits there, so that its own time is not longer. In a
+ * pipeline it may wait before it asks for the data. */
+#include "analysis/ranks/ranks.h"
+
+#include "analysis/ranks/ranks_standing.h"
+#include "cli/util/xalloc.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OUTLIER_MADS     4.5    /* a step counts at most this much for the mean: 3 standard deviations */
+#define MEAN_DEVIATIONS  4.5    /* standard deviations of a mean: chance has one such rank in 300,000 */
+#define MEAN_STEPS       0.2    /* of all steps: then the mean says more than their number */
+#define MAD_DEVIATION    1.4826 /* of a normal distribution: the standard deviation divided by the MAD */
+#define ALWAYS_STEPS     0.8    /* of all steps */
+#define ALWAYS_STEPS_MIN 5
+#define SLOWEST_STEPS                                                                                        \
+    0.1 /* of its late steps: otherwise another one is slower, and no rank waits for this one */
+#define DELAY_ROUNDS     20
+#define INHERITED_SHARE  0.5  /* of a delay that is inherited: the cause is at least so late */
+#define PASSED_ON_SHARE  0.5  /* in another pipeline: the finding's delay is at most so large a part */
+#define PASSED_ON_SAVING 0.25 /* or its saving */
+#define SURE_STEPS       0.75 /* of all steps: a rank that is late in this many is not late by chance */
+#define SURE_DEVIATIONS  4.0  /* of single steps, if it is late in fewer */
+#define NOISE_RANKS_MIN  4    /* that the median of the ranks says how much they differ by chance */
+#define RARE_STEPS       0.1 /* of all steps: late in few of them, but by much, such as in garbage collections */
+#define RARE_SHARE       0.05 /* of the peers' own time */
+#define RARE_CHANCE      16.0 /* jobs for each one with such a rank by chance, if no other rank is ever late */
+#define ROUNDING         1e-6 /* of shares of steps */
+#define RARE_OVER_OTHERS 3    /* times as often as any other rank is late by half as much */
+/* Or fewer, if the late steps cost much more time than the early ones: another rank was late first. */
+#define LATE_OVER_EARLY_MIN 2
+#define LATE_OVER_EARLY_NS  8.0
+
+static void add_early(struct standing *standing, const struct peer *peer)
+{
+    standing->early++;
+    standing->early_ns -= peer->over_ns;
+}
+
+static void add_step(struct standing *standings, struct peer *peers, size_t count, double *scratch)
+{
+    struct threshold threshold;
+    size_t quickest = 0, late = standing_compare(peers, count, &threshold, scratch);
+    for (size_t i = 0; i < count; i++) {
+        struct standing *standing = &standings[peers[i].rank];
+        peers[i].step->has_delay = true;
+        peers[i].step->is_late = i == late;
+        peers[i].step->delay_ns = peers[i].over_ns;
+        standing->steps++;
+        standing->lateness_total_ns += peers[i].late_ns;
+        standing->duration_ns += (double)ranks_parts_of(peers[i].step).duration_ns;
+        standing->own_ns += peers[i].own_ns;
+        ranks_series_add(&standing->lateness, peers[i].late_ns);
+        ranks_series_add(&standing->own, peers[i].own_ns);
+        ranks_series_add(&standing->peers_own, peers[i].own_ns - peers[i].over_ns);
+        ranks_series_add(&standing->over, peers[i].over_ns);
+        quickest = peers[i].own_ns < peers[quickest].own_ns ? i : quickest;
+    }
+    if (late < count)
+        standing_add_late(&standings[peers[late].rank], peers, count, late, &threshold, scratch);
+    threshold = standing_threshold(peers, count, quickest, scratch);
+    if (-peers[quickest].over_ns > threshold.limit_ns)
+        add_early(&standings[peers[quickest].rank], &peers[quickest]);
+    for (size_t i = 0; i < count; i++)
+        scratch[i] = peers[i].own_ns;
+    double middle_ns = ranks_median(scratch, count);
+    double usual_ns = OUTLIER_MADS * ranks_mad(scratch, count, middle_ns);
+    for (size_t i = 0; i < count; i++) {
+        double over = fmax(fmin(peers[i].over_ns, usual_ns), -usual_ns);
+        standings[peers[i].rank].over_ns += over;
+        standings[peers[i].rank].over_squares += over * over;
+    }
+}
+
+static bool is_late_more_than_early(const struct standing *standing)
+{
+    return standing->late >= LATE_OVER_EARLY * standing->early ||
+           (standing->late >= LATE_OVER_EARLY_MIN * standing->early &&
+            standing->late_ns >= LATE_OVER_EARLY_NS * standing->early_ns);
+}
+
+static double half_spread(const struct ranks_sample *sorted, size_t count)
+{
+    return count ? (sorted[(count - 1) * 3 / 4].value - sorted[(count - 1) / 4].value) / 2 : 0;
+}
+
+/* The spread of the larger part of the values, which are split where two neighbors differ the most. */
+static double spread_of_part(struct ranks_series *series)
+{
+    const struct ranks_sample *items = series->items;
+    size_t split = 0;
+    (void)ranks_series_quantile(series, 1); /* sorts it */
+    for (size_t i = 1; i < series->count; i++)
+        if (!split || items[i].value - items[i - 1].value > items[split].value - items[split - 1].value)
+            split = i;
+    return 2 * split > series->count ? half_spread(items, split)
+                                     : half_spread(items + split, series->count - split);
+}
+
+/* How much single steps of a rank differ from its peers by chance, in the median of the ranks. Of two or
+ * three ranks, all differ from their peers in the steps where one is late. */
+static double noise_of(struct standing *standings, size_t count, double *scratch)
+{
+    size_t kept = 0, team = 0;
+    for (size_t i = 0; i < count; i++)
+        team += standings[i].steps > 0;
+    for (size_t i = 0; i < count; i++) {
+        struct ranks_series *over = &standings[i].over;
+        if (standings[i].steps)
+            scratch[kept++] =
+                team < NOISE_RANKS_MIN
+                    ? spread_of_part(over)
+                    : (ranks_series_quantile(over, 0.75) - ranks_series_quantile(over, 0.25)) / 2;
+    }
+    return MAD_DEVIATION * ranks_median(scratch, kept);
+}
+
+/* A rank that is late in some steps only must be so by more than chance. */
+static bool is_beyond(struct standing *standing, double noise_ns)
+{
+    return (double)standing->late >= SURE_STEPS * (double)standing->steps ||
+           ranks_series_quantile(&standing->excess, 0.5) > SURE_DEVIATIONS * noise_ns;
+}
+
+static bool is_often_late(struct standing *standing, double noise_ns)
+{
+    uint64_t late_min = standing->steps < LATE_STEPS_MIN ? standing->steps : LATE_STEPS_MIN;
+    double share = standing->is_late_on_average ? MEAN_STEPS : LATE_STEPS;
+    if (standing->is_always_late)
+        return true;
+    return standing->late && standing->late >= late_min &&
+           (double)standing->late >= share * (double)standing->steps && is_late_more_than_early(standing) &&
+           (standing->is_late_on_average || is_beyond(standing, noise_ns));
+}
+
+/* The rank's delay in its late steps, which are those where it is above half of the delay. It starts with the
+ * delay of a rank that is late half of the time. */
+static double typical_delay(struct standing *standing, double *late_share)
+{
+    struct ranks_series *over = &standing->over;
+    double delay = 2 * standing->over_ns / (double)standing->steps, before = 0;
+    size_t first = 0;
+    (void)ranks_series_quantile(over, 1); /* sorts it */
+    for (int i = 0; i < DELAY_ROUNDS && delay != before; i++) {
+        before = delay;
+        for (first = over->count - 1; first && over->items[first - 1].value > delay / 2;)
+            first--;
+        size_t low = first + (over->count - 1 - first) / 2, high = first + (over->count - first) / 2;
+        delay = (over->items[low].value + over->items[high].value) / 2;
+    }
+    *late_share = (double)(over->count - first) / (double)over->count;
+    return delay;
+}
+
+/* In the steps that count as late, noise adds to the delay more often than not; but if these are few, the
+ * rest says nothing about it. */
+static double delay_of(struct standing *standing)
+{
+    double share, excess = ranks_series_quantile(&standing->excess, 0.5);
+    double typical = typical_delay(standing, &share);
+    bool is_often = (double)standing->late >= LATE_STEPS * (double)standing->steps;
+    return is_often && typical > 0 && typical < excess ? typical : excess;
+}
+
+static void offer_straggler(const struct ranks *ranks, struct ranks_report *report, uint32_t rank,
+                            struct standing *standing)
+{
+    char *who = ranks_describe(ranks, rank);
+    struct cause cause = standing_cause(standing);
+    double steps = (double)standing->steps;
+    struct ranks_finding finding = {
+        .kind = RANKS_STRAGGLER,
+        .job = ranks->ranks[rank].job,
+        .rank = rank,
+        .is_idle = cause.is_idle,
+        .is_work = cause.is_work,
+        .steps = standing->late,
+        .steps_seen = standing->steps,
+        .delay_ns = delay_of(standing),
+        .saving_ns = standing->saving_ns / steps,
+        .saving_share = standing->saving_ns / standing->duration_ns,
+        .step = standing->worst->step.number,
+        .advice = cause.advice,
+    };
+    memcpy(finding.trace_id, standing->worst->step.trace_id, RANKS_ID_BYTES);
+    finding.evidence = xasprintf("%s was late in %llu of %llu steps, by %.2f ms against its peers; %s", who,
+                                 (unsigned long long)standing->late, (unsigned long long)standing->steps,
+                                 finding.delay_ns / 1e6, cause.text);
+    free(who);
+    ranks_offer(report, &finding);
+}
+
+static void fill_row(struct ranks_rank_row *row, struct standing *standing)
+{
+    row->steps = standing->steps;
+    row->lateness_ns = ranks_series_quantile(&standing->lateness, 0.5);
+    row->lateness_total_ns = standing->lateness_total_ns;
+    row->own_ns = ranks_series_quantile(&standing->own, 0.5);
+    row->peers_own_ns = ranks_series_quantile(&standing->peers_own, 0.5);
+    row->delay_ns = ranks_series_quantile(&standing->over, 0.5);
+    row->score = row->own_ns > 0 ? row->peers_own_ns / row->own_ns : 1;
+}
+
+/* Counts the steps again where a rank is above `least_ns`, whether it was the last one or not. */
+static void add_late_steps(const struct team *team, uint32_t rank, double least_ns,
+                           struct standing_work *work)
+{
+    struct standing *standing = &work->standings[rank];
+    struct ranks_series *late[] = {&standing->excess, &standing->compute, &standing->copies, &standing->idle,
+                                   &standing->loader};
+    for (size_t i = 0; i < sizeof late / sizeof *late; i++)
+        ranks_series_deinit(late[i]);
+    standing->late = standing->slowest = 0;
+    standing->late_ns = 0;
+    standing->saving_ns = standing->worst_ns = 0;
+    for (size_t at = 0, count; at < team->count;) {
+        at = standing_peers(team, at, work->peers, &count);
+        size_t of = 0;
+        while (of < count && work->peers[of].rank != rank)
+            of++;
+        if (of == count || count < 2)
+            continue;
+        struct threshold threshold = standing_threshold(work->peers, count, of, work->scratch);
+        work->peers[of].over_ns = work->peers[of].own_ns - threshold.median_ns;
+        if (work->peers[of].over_ns > least_ns)
+            standing_add_late(standing, work->peers, count, of, &threshold, work->scratch);
+    }
+}
+
+/* How the ranks' means of `over` are distributed. Their deviation is that of the ranks or that of the steps,
+ * whichever is larger: both are estimates, and the ranks may differ permanently. */
+struct means {
+    size_t ranks;
+    double median_ns, deviation_ns, own_ns;
+};
+
+static struct means means_of(const struct standing *standings, size_t count, double *scratch)
+{
+    struct means means = {0};
+    double squares = 0, steps = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct standing *standing = &standings[i];
+        if (!standing->steps)
+            continue;
+        scratch[means.ranks++] = standing->over_ns / (double)standing->steps;
+        squares += standing->over_squares;
+        steps += (double)standing->steps;
+        means.own_ns += standing->own_ns;
+    }
+    if (!means.ranks)
+        return means;
+    means.own_ns /= steps;
+    means.median_ns = ranks_median(scratch, means.ranks);
+    means.deviation_ns = fmax(MAD_DEVIATION * ranks_mad(scratch, means.ranks, means.median_ns),
+                              sqrt(squares / steps / (steps / (double)means.ranks)));
+    return means;
+}
+
+/* Finds ranks that are late on average, if ranks differ too much in single steps. */
+static void find_late_on_average(const struct team *team, struct standing_work *work, double noise_ns)
+{
+    struct means means = means_of(work->standings, work->count, work->scratch);
+    double share_ns = fmin(LATE_SHARE * means.own_ns, LATE_NS);
+    for (size_t i = 0; means.ranks > LATE_PEERS_MIN && i < work->count; i++) {
+        struct standing *standing = &work->standings[i];
+        double late_share = 0, mean_ns = standing->steps ? standing->over_ns / (double)standing->steps : 0;
+        if (is_often_late(standing, noise_ns) || standing->lateness_total_ns <= 0 ||
+            mean_ns - means.median_ns <= MEAN_DEVIATIONS * means.deviation_ns)
+            continue;
+        double delay = typical_delay(standing, &late_share);
+        standing->is_late_on_average = delay > share_ns && late_share >= MEAN_STEPS;
+        if (standing->is_late_on_average)
+            add_late_steps(team, (uint32_t)i, delay / 2, work);
+    }
+}
+
+/* The share of the steps in which the rank is late by so much; `sign` -1: early. */
+static double share_above(const struct ranks_series *over, double least_ns, int sign)
+{
+    size_t above = 0;
+    for (size_t i = 0; i < over->count; i++)
+        above += sign * over->items[i].value > least_ns;
+    return over->count ? (double)above / (double)over->count : 0;
+}
+
+/* Half of the delay in the steps where the rank is late by more than `least_ns`: what is less is something
+ * else, such as the noise of single steps. */
+static double rare_limit(struct standing *standing, double least_ns)
+{
+    const struct ranks_series *over = &standing->over;
+    size_t first = over->count;
+    (void)ranks_series_quantile(&standing->over, 1); /* sorts it */
+    while (first && over->items[first - 1].value > least_ns)
+        first--;
+    return first < over->count ? fmax(least_ns, over->items[(first + over->count) / 2].value / 2) : least_ns;
+}
+
+/* If the late steps of a job fell on its ranks by chance, how many jobs there would be for each one in which
+ * so many are on the same rank. `others`: late steps of the other ranks. */
+static double jobs_by_chance(double ranks, double late, double others)
+{
+    double log_choices = lgamma(late + others + 1) - lgamma(late + 1) - lgamma(others + 1);
+    return exp((late - 1) * log(ranks) - log_choices);
+}
+
+/* Compared with all ranks of the job, because few ranks may do the same work. The more often others are late,
+ * the more certain it must be: then ranks are late in turn. */
+static bool is_rarely_late(const struct ranks *ranks, const struct standing *standing, size_t at,
+                           double limit_ns)
+{
+    uint32_t job = ranks->ranks[at].job;
+    double share = share_above(&standing->over, limit_ns, 1), late = share * (double)standing->steps,
+           others = 0;
+    bool is_late = share >= RARE_STEPS && late >= LATE_STEPS_MIN &&
+                   share >= LATE_OVER_EARLY * share_above(&standing->over, limit_ns, -1);
+    for (size_t i = 0; is_late && i < ranks->rank_count; i++) {
+        if (i == at || ranks->ranks[i].job != job)
+            continue;
+        double other_share = share_above(&ranks->ranks[i].over, limit_ns, 1);
+        others += other_share * (double)ranks->ranks[i].over.count;
+        is_late = share > RARE_OVER_OTHERS * other_share - ROUNDING;
+    }
+    return is_late && jobs_by_chance((double)ranks->jobs[job].rank_count, late, others) >=
+                          RARE_CHANCE * fmax(1, others) * (1 - ROUNDING);
+}
+
+/* Finds ranks that are late in few steps, but by much, and that no other one resembles: one that collects
+ * garbage or writes a log in each tenth step. Others may be late by less in as many steps. */
+static void find_rarely_late(const struct ranks *ranks, const struct team *team, struct standing_work *work,
+                             double noise_ns)
+{
+    double least_ns = 0;
+    for (size_t i = 0; i < work->count; i++)
+        least_ns = fmax(least_ns, RARE_SHARE * ranks_series_quantile(&work->standings[i].peers_own, 0.5));
+    least_ns = fmax(least_ns, SURE_DEVIATIONS * noise_ns);
+    for (size_t i = 0; i < work->count; i++) {
+        struct standing *standing = &work->standings[i];
+        double limit_ns = rare_limit(standing, least_ns);
+        if (!is_rarely_late(ranks, standing, i, limit_ns) || is_often_late(standing, noise_ns))
+            continue;
+        standing->is_rarely_late = true;
+        add_late_steps(team, (uint32_t)i, limit_ns, work);
+    }
+}
+
+/* Finds ranks that are late in nearly all steps. Such a constant delay is not chance, even if few
+ * peers differ by as much. */
+static void find_always_late(const struct team *team, struct standing_work *work)
+{
+    for (size_t i = 0; i < work->count; i++) {
+        struct standing *standing = &work->standings[i];
+        double least_ns = fmin(LATE_SHARE * ranks_series_quantile(&standing->peers_own, 0.5), LATE_NS);
+        if (standing->steps < ALWAYS_STEPS_MIN || standing->lateness_total_ns <= 0 ||
+            share_above(&standing->over, least_ns, 1) < ALWAYS_STEPS)
+            continue;
+        add_late_steps(team, (uint32_t)i, least_ns, work);
+        standing->is_always_late = true;
+    }
+}
+
+/* Delays of all ranks in all steps. */
+static void note_delays(struct ranks *ranks, struct ranks_report *report, const struct team *team,
+                        struct standing_work *work)
+{
+    struct threshold threshold;
+    (void)report;
+    for (size_t at = 0, count; at < team->count;) {
+        at = standing_peers(team, at, work->peers, &count);
+        if (count < 2)
+            continue;
+        (void)standing_compare(work->peers, count, &threshold, work->scratch);
+        for (size_t i = 0; i < count; i++)
+            ranks_series_add(&ranks->ranks[work->peers[i].rank].over, work->peers[i].over_ns);
+    }
+}
+
+static void examine(struct ranks *ranks, struct ranks_report *report, const struct team *team,
+                    struct standing_work *work)
+{
+    for (size_t at = 0, count; at < team->count;) {
+        at = standing_peers(team, at, work->peers, &count);
+        if (count >= 2)
+            add_step(work->standings, work->peers, count, work->scratch);
+    }
+    double noise_ns = noise_of(work->standings, work->count, work->scratch);
+    find_always_late(team, work);
+    find_late_on_average(team, work, noise_ns);
+    find_rarely_late(ranks, team, work, noise_ns);
+    for (size_t i = 0; i < work->count; i++) {
+        struct standing *standing = &work->standings[i];
+        if (!standing->steps)
+            continue;
+        fill_row(&report->ranks[i], standing);
+        bool is_late = is_often_late(standing, noise_ns) || standing->is_rarely_late;
+        if (is_late && (double)standing->slowest >= SLOWEST_STEPS * (double)standing->late)
+            offer_straggler(ranks, report, (uint32_t)i, standing);
+        standing_deinit(standing);
+    }
+}
+
+/* Whether it explains the finding, whose rank does no more work than its peers: a straggler of its pipeline
+ * whose own work takes longer, or, if nobody's does, one that is later. Tensor parallelism passes on the
+ * lateness to other pipelines, where less of it arrives. */
+static bool explains(const struct ranks *ranks, const struct ranks_finding *other,
+                     const struct ranks_finding *finding)
+{
+    const struct process_rank *cause = &ranks->ranks[other->rank], *rank = &ranks->ranks[finding->rank];
+    if (cause->job != rank->job)
+        return false;
+    if (cause->pipeline == rank->pipeline)
+        return (other->is_work || other->delay_ns > finding->delay_ns) &&
+               other->delay_ns > INHERITED_SHARE * finding->delay_ns;
+    return cause->is_in_pipeline && rank->is_in_pipeline && other->is_work &&
+           (finding->delay_ns < PASSED_ON_SHARE * other->delay_ns ||
+            finding->saving_ns < PASSED_ON_SAVING * other->saving_ns);
+}
+
+static bool is_inherited(const struct ranks *ranks, const struct ranks_report *report, size_t at)
+{
+    const struct ranks_finding *finding = &report->findings[at];
+    for (size_t i = 0; !finding->is_work && i < report->finding_count; i++)
+        if (i != at && explains(ranks, &report->findings[i], finding))
+            return true;
+    return false;
+}
+
+static void drop_inherited(const struct ranks *ranks, struct ranks_report *report)
+{
+    bool *drops = xcalloc(report->finding_count + 1, sizeof *drops);
+    for (size_t i = 0; i < report->finding_count; i++)
+        drops[i] = is_inherited(ranks, report, i);
+    ranks_drop(report, drops);
+    free(drops);
+}
+
+void ranks_find_stragglers(struct ranks *ranks, struct ranks_report *report)
+{
+    report->ranks = xcalloc(ranks->rank_count + 1, sizeof *report->ranks);
+    report->rank_count = ranks->rank_count;
+    for (size_t i = 0; i < ranks->rank_count; i++) {
+        const struct process_rank *rank = &ranks->ranks[i];
+        report->ranks[i] = (struct ranks_rank_row){.rank = (uint32_t)i,
+                                                   .number = rank->number,
+                                                   .job = rank->job,
+                                                   .host = ranks->hosts[rank->host].name,
+                                                   .gpu = rank->gpu,
+                                                   .score = 1,
+                                                   .last_count = rank->last_count,
+                                                   .instance_count = rank->instance_count,
+                                                   .step_shift = rank->shift};
+    }
+    standing_each_team(ranks, report, ranks->rank_count, note_delays);
+    standing_each_team(ranks, report, ranks->rank_count, examine);
+    for (size_t i = 0; i < ranks->rank_count; i++)
+        ranks_series_deinit(&ranks->ranks[i].over);
+    drop_inherited(ranks, report);
+}

@@ -1,0 +1,429 @@
+#include "analysis/show/perfetto.h"
+
+#include "base/files.h"
+#include "cli/util/xalloc.h"
+#include "cli/util/progress.h"
+#include "cli/util/text.h"
+#include "model/semconv.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+/* Numbers above every pid and tid of Linux, so that no GPU or stream looks like a process or a thread. */
+#define GPU_PID_FIRST  10000000u
+#define LANE_TID_FIRST 10000000u
+/* JavaScript cannot represent integers with more digits: they are written as strings. */
+#define SAFE_DIGITS     15
+#define NESTING_MAX     512 /* open slices per track */
+#define SPREAD_TID_STEP 100000000u
+/* Spans that overlap even more go to the last track, where the viewer truncates them. */
+#define SPREAD_MAX 40
+/* Ranks come first, in order, each followed by its GPUs; then other processes, then other GPUs. */
+#define ORDER_OTHERS 1000000u
+
+/* Slices of one track must nest. Overlapping spans go to additional tracks. */
+struct track {
+    uint64_t key;    /* process << 32 | thread */
+    uint32_t next;   /* the next additional track, or TRACE_NONE */
+    uint32_t spread; /* 0 for the track itself, 1 for the first additional one */
+    size_t depth;
+    uint64_t ends[NESTING_MAX];
+};
+
+struct writer {
+    FILE *out;
+    const struct trace *trace;
+    struct text line;
+    bool is_first;
+    uint32_t *pids; /* by resource */
+    struct track *tracks;
+    size_t track_count, track_capacity;
+    struct int_map track_map;
+};
+
+static void begin_event(struct writer *writer, const char *phase)
+{
+    text_clear(&writer->line);
+    text_add_format(&writer->line, "%s{\"ph\":\"%s\"", writer->is_first ? "" : ",\n", phase);
+    writer->is_first = false;
+}
+
+static void end_event(struct writer *writer)
+{
+    text_add(&writer->line, "}");
+    fwrite(writer->line.data, 1, writer->line.len, writer->out);
+}
+
+static void add_string(struct text *text, const char *key, const char *value)
+{
+    text_add_format(text, ",\"%s\":", key);
+    text_add_json_string(text, value);
+}
+
+static void add_track(struct text *text, uint64_t key)
+{
+    text_add_format(text, ",\"pid\":%" PRIu64 ",\"tid\":%" PRIu64, key >> 32, key & UINT32_MAX);
+}
+
+/* Times count from the trace's start: ns since 1970 exceed JSON's numbers. */
+static void add_time(struct text *text, const char *key, uint64_t ns)
+{
+    text_add_format(text, ",\"%s\":%" PRIu64 ".%03u", key, ns / 1000, (unsigned)(ns % 1000));
+}
+
+static bool is_safe_integer(const char *value)
+{
+    size_t digits = strspn(value + (*value == '-'), "0123456789");
+    const char *first = value + (*value == '-');
+    return digits > 0 && digits <= SAFE_DIGITS && first[digits] == 0 && (first[0] != '0' || digits == 1);
+}
+
+static bool is_safe_real(const char *value)
+{
+    char *end;
+    const char *first = value + (*value == '-');
+    if (!isdigit((unsigned char)*first) || strpbrk(value, "xXnN"))
+        return false;
+    bool has_leading_zero = first[0] == '0' && isdigit((unsigned char)first[1]);
+    double number = strtod(value, &end);
+    return isfinite(number) && *end == 0 && end[-1] != '.' && !has_leading_zero;
+}
+
+static void add_argument(struct text *text, const char *key, const char *value, uint32_t type)
+{
+    bool is_raw = (type == TRACE_INT && is_safe_integer(value)) ||
+                  (type == TRACE_DOUBLE && is_safe_real(value)) ||
+                  (type == TRACE_BOOL && (strcmp(value, "true") == 0 || strcmp(value, "false") == 0));
+    text_add_json_string(text, key);
+    text_add(text, ":");
+    (is_raw ? text_add : text_add_json_string)(text, value);
+}
+
+/* The call that submitted GPU work has the attributes of the program's line. */
+static void add_code(struct writer *writer, const struct trace_span *work)
+{
+    static const char *const keys[] = {SEMCONV_CODE_FILE_PATH, SEMCONV_CODE_LINE_NUMBER,
+                                       SEMCONV_CODE_FUNCTION_NAME};
+    const struct trace *trace = writer->trace;
+    uint32_t at = work->parent;
+    bool has_own = trace_span_attr(trace, work, keys[0]) || trace_span_attr(trace, work, keys[2]);
+    if (at == TRACE_NONE || trace->spans[at].class != CLASS_CALL || has_own)
+        return;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const char *value = trace_span_attr(trace, &trace->spans[at], keys[i]);
+        if (!value)
+            continue;
+        text_add(&writer->line, ",");
+        add_argument(&writer->line, keys[i], value, i == 1 ? TRACE_INT : TRACE_STRING);
+    }
+}
+
+static void add_arguments(struct writer *writer, const struct trace_span *span)
+{
+    const struct trace *trace = writer->trace;
+    struct text *text = &writer->line;
+    text_add_format(text, ",\"args\":{\"span_id\":\"%016" PRIx64 "\"", span->id);
+    if (span->error) {
+        text_add(text, ",");
+        add_argument(text, "error", trace_string(trace, span->error), TRACE_STRING);
+    }
+    for (uint32_t i = span->attr_first; i < span->attr_first + span->attr_count; i++) {
+        const struct trace_attr *attr = &trace->attrs[i];
+        text_add(text, ",");
+        add_argument(text, trace_string(trace, attr->key), trace_attr_text(trace, attr), attr->type);
+    }
+    if (trace_class_is_gpu(span->class))
+        add_code(writer, span);
+    text_add(text, "}");
+}
+
+/* `what`: "process" or "thread". */
+static void write_name(struct writer *writer, uint64_t track, const char *what, const char *name,
+                       size_t order)
+{
+    begin_event(writer, "M");
+    add_track(&writer->line, track);
+    text_add_format(&writer->line, ",\"name\":\"%s_name\",\"args\":{\"name\":", what);
+    text_add_json_string(&writer->line, name);
+    text_add(&writer->line, "}");
+    end_event(writer);
+    begin_event(writer, "M");
+    add_track(&writer->line, track);
+    text_add_format(&writer->line, ",\"name\":\"%s_sort_index\",\"args\":{\"sort_index\":%zu}", what, order);
+    end_event(writer);
+}
+
+static bool has_same(const struct trace *trace, const struct trace_resource *a,
+                     const struct trace_resource *b, const char *key)
+{
+    const char *one = trace_resource_attr(trace, a, key), *other = trace_resource_attr(trace, b, key);
+    return one && other ? strcmp(one, other) == 0 : !one && !other;
+}
+
+/* A PID belongs to the first process that has it. Others with it are on other hosts or in other containers.
+ */
+static bool is_pid_taken(const struct trace *trace, struct int_map *pids, uint32_t resource)
+{
+    const struct trace_resource *own = &trace->resources[resource];
+    uint32_t first = int_map_get(pids, own->pid);
+    if (first == MAP_NONE) {
+        int_map_set(pids, own->pid, resource);
+        return false;
+    }
+    const struct trace_resource *other = &trace->resources[first];
+    return !(has_same(trace, own, other, SEMCONV_HOST_NAME) &&
+             has_same(trace, own, other, SEMCONV_CONTAINER_ID) &&
+             has_same(trace, own, other, SEMCONV_CUDA_PROCESS_RANK));
+}
+
+static uint32_t find_pid(const struct trace *trace, struct int_map *pids, uint32_t resource)
+{
+    const struct trace_resource *r = &trace->resources[resource];
+    unsigned long pid = r->device ? 0 : strtoul(trace_string(trace, r->pid), NULL, 10);
+    bool is_usable = pid && pid < GPU_PID_FIRST && !is_pid_taken(trace, pids, resource);
+    return is_usable ? (uint32_t)pid : GPU_PID_FIRST + resource;
+}
+
+static uint64_t track_key(const struct writer *writer, const struct trace_span *span)
+{
+    const struct trace *trace = writer->trace;
+    uint32_t tid = 0;
+    if (span->lane != TRACE_NONE) {
+        tid = LANE_TID_FIRST + span->lane;
+    } else if (span->thread != TRACE_NONE) {
+        unsigned long id = strtoul(trace_string(trace, trace->threads[span->thread].id), NULL, 10);
+        tid = id && id < LANE_TID_FIRST ? (uint32_t)id : LANE_TID_FIRST / 2 + span->thread;
+    }
+    return (uint64_t)writer->pids[span->resource] << 32 | tid;
+}
+
+static uint32_t add_new_track(struct writer *writer, uint64_t key, uint32_t spread)
+{
+    writer->tracks =
+        xgrow(writer->tracks, &writer->track_capacity, writer->track_count + 1, sizeof *writer->tracks);
+    struct track *track = &writer->tracks[writer->track_count];
+    track->key = key + (uint64_t)spread * SPREAD_TID_STEP;
+    track->next = TRACE_NONE;
+    track->spread = spread;
+    track->depth = 0;
+    return (uint32_t)writer->track_count++;
+}
+
+/* Opens the span as the innermost slice of the track if it nests there. */
+static bool nest(struct track *track, const struct trace_span *span)
+{
+    while (track->depth > 0 && track->ends[track->depth - 1] <= span->start_ns)
+        track->depth--;
+    bool fits = track->depth == 0 || span->end_ns <= track->ends[track->depth - 1];
+    if (!fits || track->depth == NESTING_MAX)
+        return false;
+    track->ends[track->depth++] = span->end_ns;
+    return true;
+}
+
+static void name_track(struct writer *writer, const struct trace_span *span, const struct track *track)
+{
+    const struct trace *trace = writer->trace;
+    struct text name = {0};
+    if (span->lane != TRACE_NONE) {
+        const struct trace_lane *lane = &trace->lanes[span->lane];
+        text_add_format(&name, "stream %s", trace_string(trace, lane->stream));
+        if (lane->context)
+            text_add_format(&name, " (context %s)", trace_string(trace, lane->context));
+    } else if (span->thread != TRACE_NONE) {
+        const struct trace_thread *thread = &trace->threads[span->thread];
+        text_add_format(&name, "%s", thread->name ? trace_string(trace, thread->name) : "thread");
+        text_add_format(&name, " %s", trace_string(trace, thread->id));
+    } else {
+        text_add(&name, "session");
+    }
+    if (track->spread)
+        text_add_format(&name, ", overlapping (%u)", track->spread);
+    write_name(writer, track->key, "thread", name.data, writer->track_count);
+    text_deinit(&name);
+}
+
+static uint64_t find_track(struct writer *writer, const struct trace_span *span)
+{
+    uint64_t key = track_key(writer, span);
+    uint32_t index = int_map_get(&writer->track_map, key), last = TRACE_NONE, spread = 0;
+    while (index != TRACE_NONE && !nest(&writer->tracks[index], span)) {
+        last = index;
+        spread = writer->tracks[index].spread + 1;
+        index = writer->tracks[index].next;
+    }
+    if (index == TRACE_NONE && spread > SPREAD_MAX)
+        return writer->tracks[last].key;
+    if (index == TRACE_NONE) {
+        index = add_new_track(writer, key, spread);
+        if (last == TRACE_NONE)
+            int_map_set(&writer->track_map, key, index);
+        else
+            writer->tracks[last].next = index;
+        nest(&writer->tracks[index], span);
+        name_track(writer, span, &writer->tracks[index]);
+    }
+    return writer->tracks[index].key;
+}
+
+/* "rank 3 node-1 trainer", "rank 3 GPU 0 NVIDIA H100". Without a rank: "trainer", "GPU 0 NVIDIA H100". */
+static void write_process(struct writer *writer, uint32_t index)
+{
+    const struct trace *trace = writer->trace;
+    const struct trace_resource *resource = &trace->resources[index];
+    const char *rank = trace_resource_attr(trace, resource, SEMCONV_CUDA_PROCESS_RANK);
+    const char *host = trace_resource_attr(trace, resource, SEMCONV_HOST_NAME);
+    size_t order = rank ? 2 * strtoul(rank, NULL, 10) + (resource->device != 0)
+                        : index + (resource->device ? 2 : 1) * (size_t)ORDER_OTHERS;
+    struct text name = {0};
+    text_clear(&name);
+    if (rank)
+        text_add_format(&name, "rank %s ", rank);
+    if (resource->device)
+        text_add_format(&name, "GPU %s %s", trace_string(trace, resource->device),
+                        trace_string(trace, resource->device_name));
+    else if (rank && host)
+        text_add_format(&name, "%s ", host);
+    if (!resource->device)
+        text_add(&name, resource->service ? trace_string(trace, resource->service) : "process");
+    write_name(writer, (uint64_t)writer->pids[index] << 32, "process", name.data, order);
+    text_deinit(&name);
+}
+
+/* From inside the call's slice to the start of the GPU's slice. */
+static void write_arrow(struct writer *writer, const struct trace_span *from, const struct trace_span *to,
+                        uint64_t from_track, uint64_t to_track)
+{
+    const struct trace *trace = writer->trace;
+    begin_event(writer, "s");
+    text_add_format(&writer->line, ",\"cat\":\"cuda\",\"name\":\"causes\",\"id\":\"%016" PRIx64 "\"", to->id);
+    add_track(&writer->line, from_track);
+    add_time(&writer->line, "ts", from->start_ns - trace->start_ns);
+    end_event(writer);
+    begin_event(writer, "f");
+    text_add_format(&writer->line,
+                    ",\"cat\":\"cuda\",\"name\":\"causes\",\"id\":\"%016" PRIx64 "\",\"bp\":\"e\"", to->id);
+    add_track(&writer->line, to_track);
+    add_time(&writer->line, "ts", to->start_ns - trace->start_ns);
+    end_event(writer);
+}
+
+static void write_span(struct writer *writer, uint32_t index, uint64_t *tracks)
+{
+    const struct trace *trace = writer->trace;
+    const struct trace_span *span = &trace->spans[index];
+    tracks[index] = find_track(writer, span);
+    begin_event(writer, "X");
+    add_string(&writer->line, "name", trace_string(trace, span->name));
+    add_string(&writer->line, "cat", trace_class_name(span->class));
+    add_track(&writer->line, tracks[index]);
+    add_time(&writer->line, "ts", span->start_ns - trace->start_ns);
+    add_time(&writer->line, "dur", span->end_ns - span->start_ns);
+    if (span->error)
+        text_add(&writer->line, ",\"cname\":\"terrible\"");
+    add_arguments(writer, span);
+    end_event(writer);
+}
+
+static void write_head(struct writer *writer)
+{
+    const struct trace *trace = writer->trace;
+    text_add(&writer->line, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"trace_id\":\"");
+    text_add_json(&writer->line, trace_string(trace, trace->id));
+    text_add_format(&writer->line,
+                    "\",\"start_unix_ns\":\"%" PRIu64 "\",\"producer\":\"cuspan " CUSPAN_VERSION "\"},\n",
+                    trace->start_ns);
+    text_add(&writer->line, "\"traceEvents\":[\n");
+    fwrite(writer->line.data, 1, writer->line.len, writer->out);
+}
+
+void perfetto_write(FILE *out, const struct trace *trace)
+{
+    struct writer writer = {.out = out, .trace = trace, .is_first = true};
+    uint64_t *tracks = xcalloc(trace->span_count, sizeof *tracks);
+    struct int_map pids = {0}; /* by string: the first resource */
+    struct progress progress;
+    progress_begin(&progress, "writing for Perfetto");
+    writer.pids = xcalloc(trace->resource_count, sizeof *writer.pids);
+    for (uint32_t i = 0; i < trace->resource_count; i++)
+        writer.pids[i] = find_pid(trace, &pids, i);
+    int_map_deinit(&pids);
+    write_head(&writer);
+    for (uint32_t i = 0; i < trace->resource_count; i++)
+        write_process(&writer, i);
+    for (uint32_t i = 0; i < trace->span_count; i++) {
+        write_span(&writer, i, tracks);
+        progress_update(&progress, i, trace->span_count * 2);
+    }
+    for (uint32_t i = 0; i < trace->span_count; i++) {
+        const struct trace_span *span = &trace->spans[i];
+        if (span->lane != TRACE_NONE && span->parent != TRACE_NONE &&
+            trace->spans[span->parent].lane == TRACE_NONE)
+            write_arrow(&writer, &trace->spans[span->parent], span, tracks[span->parent], tracks[i]);
+        progress_update(&progress, trace->span_count + i, trace->span_count * 2);
+    }
+    fputs("\n]}\n", out);
+    progress_end(&progress);
+    free(tracks);
+    free(writer.tracks);
+    free(writer.pids);
+    int_map_deinit(&writer.track_map);
+    text_deinit(&writer.line);
+}
+
+/* --- files --- */
+
+static ssize_t write_packed(void *file, const char *bytes, size_t count)
+{
+    return gzwrite(file, bytes, (unsigned)count) == (int)count ? (ssize_t)count : -1;
+}
+
+static int close_packed(void *file)
+{
+    return gzclose(file) == Z_OK ? 0 : -1;
+}
+
+static FILE *open_stream(int fd, bool is_packed)
+{
+    const cookie_io_functions_t functions = {.write = write_packed, .close = close_packed};
+    if (!is_packed)
+        return fdopen(fd, "w");
+    gzFile file = gzdopen(fd, "w");
+    return file ? fopencookie(file, "w", functions) : NULL;
+}
+
+static void say_written(const char *path, const struct trace *trace, const char *command)
+{
+    fprintf(stderr, "cuspan %s: %s: %zu spans; open it at https://ui.perfetto.dev\n", command, path,
+            trace->span_count);
+    if (trace->others)
+        fprintf(stderr,
+                "cuspan %s: it has one trace, %.8s; the %zu other%s of the input %s not in it (choose with "
+                "--trace ID; cuspan show names them)\n",
+                command, trace_string(trace, trace->id), trace->others, trace->others == 1 ? "" : "s",
+                trace->others == 1 ? "is" : "are");
+}
+
+enum status perfetto_write_file(const char *path, const struct trace *trace, const char *command,
+                                bool is_quiet, struct error *err)
+{
+    size_t len = strlen(path);
+    bool is_stdout = strcmp(path, "-") == 0, is_packed = len > 3 && strcmp(path + len - 3, ".gz") == 0;
+    int fd = is_stdout ? dup(STDOUT_FILENO) : files_create(path);
+    FILE *out = fd < 0 ? NULL : open_stream(fd, is_packed);
+    if (!out)
+        return error_set(err, STATUS_IO, "%.400s: %s", path, strerror(errno));
+    perfetto_write(out, trace);
+    bool is_bad = ferror(out) != 0;
+    if (fclose(out) != 0 || is_bad)
+        return error_set(err, STATUS_IO, "%.400s: %s", path, strerror(errno));
+    if (!is_quiet && (!is_stdout || trace->others))
+        say_written(is_stdout ? "standard output" : path, trace, command);
+    return STATUS_OK;
+}

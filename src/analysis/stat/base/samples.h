@@ -1,0 +1,56 @@
+/* Distributions of values by group. The definitions of median and percentile are here only.
+ *
+ * Distinct values are counted, so memory does not grow with the number of values. Values keep only their
+ * first digits, see samples_error(), beyond SAMPLES_DISTINCT_MAX distinct values of all groups together, and
+ * if all the program's tables of values together have samples_slots_max slots: `stat --by` has thousands.
+ * Counts, totals, minima and maxima always stay exact. */
+#ifndef CUSPAN_ANALYSIS_STAT_BASE_SAMPLES_H
+#define CUSPAN_ANALYSIS_STAT_BASE_SAMPLES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SAMPLES_DISTINCT_MAX 1000000
+#define SAMPLES_SLOTS_MAX    (1u << 25) /* 16 bytes each */
+
+extern size_t samples_slots_max; /* SAMPLES_SLOTS_MAX, except in tests */
+
+/* A value of a group and how often it occurred. */
+struct sample {
+    uint64_t value;
+    uint32_t group;
+    uint32_t count; /* a value that occurs more often has several */
+};
+
+struct samples {
+    struct sample *items; /* a hash table; after samples_sort() a list sorted by group and value */
+    size_t count, capacity;
+    size_t distinct_max; /* 0: SAMPLES_DISTINCT_MAX */
+    unsigned bits;       /* of a value that are kept; 0: all */
+    struct spread *sums; /* by group: count, total, min and max */
+    size_t sum_count, sum_capacity;
+};
+
+/* Percentiles are nearest-rank: the smallest value that is not below that share of all values. */
+struct spread {
+    uint32_t group;
+    uint64_t count, total, min, median, p99, max;
+};
+
+void samples_add(struct samples *samples, uint32_t group, uint64_t value);
+/* The largest relative error of medians and percentiles; 0: they are exact. */
+double samples_error(const struct samples *samples);
+/* The sum of all values. */
+uint64_t samples_total(const struct samples *samples);
+/* The median of one group, before or after sorting; 0 if it has no samples. */
+uint64_t samples_median(const struct samples *samples, uint32_t group);
+/* Sorts them by group and value. No more values can be added. */
+void samples_sort(struct samples *samples);
+/* The spread of the group that starts at *at in sorted samples. *at advances to the next group. False at the
+ * end. */
+int samples_next(const struct samples *samples, size_t *at, struct spread *spread);
+/* The spread of one group in sorted samples; zero if it has no samples. */
+struct spread samples_spread(const struct samples *samples, uint32_t group);
+void samples_deinit(struct samples *samples);
+
+#endif

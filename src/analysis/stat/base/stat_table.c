@@ -1,0 +1,143 @@
+#include "analysis/stat/base/stat_table.h"
+
+#include "cli/util/xalloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct stat_table stat_table_of(const char *key, const char *title, const char *note,
+                                const struct stat_column *columns, size_t column_count)
+{
+    return (struct stat_table){
+        .key = key, .title = title, .note = note, .columns = columns, .column_count = column_count};
+}
+
+void stat_table_deinit(struct stat_table *table)
+{
+    free(table->values);
+    for (size_t i = 0; i < table->text_count; i++)
+        free(table->texts[i]);
+    free(table->texts);
+    free(table->own_columns);
+    *table = (struct stat_table){0};
+}
+
+struct stat_value *stat_table_add(struct stat_table *table)
+{
+    size_t first = table->row_count * table->column_count;
+    table->values =
+        xgrow(table->values, &table->capacity, first + table->column_count, sizeof *table->values);
+    for (size_t i = 0; i < table->column_count; i++)
+        table->values[first + i] = (struct stat_value){.is_missing = true};
+    table->row_count++;
+    return table->values + first;
+}
+
+struct stat_value stat_table_own(struct stat_table *table, char *text)
+{
+    table->texts = xgrow(table->texts, &table->text_capacity, table->text_count + 1, sizeof *table->texts);
+    table->texts[table->text_count++] = text;
+    return stat_text(text);
+}
+
+void stat_table_adopt(struct stat_table *to, struct stat_table *from)
+{
+    for (size_t i = 0; i < from->text_count; i++)
+        stat_table_own(to, from->texts[i]);
+    from->text_count = 0;
+}
+
+void stat_table_rounds(struct stat_table *table, double error)
+{
+    table->error = error > table->error ? error : table->error;
+}
+
+/* qsort takes no context; this program has one thread. */
+static struct {
+    size_t column;
+    bool has_names; /* in column 0 */
+} order;
+
+static int compare_names(const struct stat_value *x, const struct stat_value *y)
+{
+    return order.has_names ? strcmp(x[0].text ? x[0].text : "", y[0].text ? y[0].text : "") : 0;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    const struct stat_value *x = a, *y = b;
+    int64_t p = x[order.column].is_missing ? INT64_MIN : x[order.column].i;
+    int64_t q = y[order.column].is_missing ? INT64_MIN : y[order.column].i;
+    if (p != q)
+        return p > q ? -1 : 1;
+    return compare_names(x, y);
+}
+
+static int compare_bytes(const void *a, const void *b)
+{
+    const struct stat_value *x = a, *y = b;
+    const struct stat_value *p = &x[order.column], *q = &y[order.column];
+    if (p->is_missing != q->is_missing)
+        return p->is_missing ? 1 : -1;
+    if (!p->is_missing && p->i != q->i)
+        return (uint64_t)p->i > (uint64_t)q->i ? -1 : 1;
+    return compare_names(x, y);
+}
+
+static int compare_reals(const void *a, const void *b)
+{
+    const struct stat_value *x = a, *y = b;
+    const struct stat_value *p = &x[order.column], *q = &y[order.column];
+    if (p->is_missing != q->is_missing)
+        return p->is_missing ? 1 : -1;
+    if (!p->is_missing && p->d != q->d)
+        return p->d > q->d ? -1 : 1;
+    return compare_names(x, y);
+}
+
+static void sort(struct stat_table *table, size_t column, int (*compare)(const void *, const void *))
+{
+    order.column = column;
+    order.has_names = table->columns[0].unit == STAT_TEXT;
+    if (table->row_count > 1)
+        qsort(table->values, table->row_count, table->column_count * sizeof *table->values, compare);
+}
+
+void stat_table_sort(struct stat_table *table, size_t column)
+{
+    sort(table, column, table->columns[column].unit == STAT_BYTES ? compare_bytes : compare_rows);
+}
+
+size_t stat_table_numbers(const struct stat_table *table, const char *column)
+{
+    size_t c = 0;
+    for (; c < table->column_count; c++) {
+        const struct stat_column *of = &table->columns[c];
+        if (of->unit != STAT_TEXT && (strcmp(of->key, column) == 0 || strcmp(of->title, column) == 0))
+            break;
+    }
+    return c;
+}
+
+void stat_table_order(struct stat_table *table, const char *column)
+{
+    size_t c = stat_table_numbers(table, column);
+    if (c == table->column_count)
+        return;
+    enum stat_unit unit = table->columns[c].unit;
+    bool is_int = unit == STAT_COUNT || unit == STAT_NS;
+    sort(table, c, unit == STAT_BYTES ? compare_bytes : is_int ? compare_rows : compare_reals);
+}
+
+void stat_table_keep(struct stat_table *table, size_t rows)
+{
+    if (rows == 0 || rows >= table->row_count)
+        return;
+    table->left_out += table->row_count - rows;
+    table->row_count = rows;
+}
+
+struct stat_value stat_ratio(double part, double whole)
+{
+    return whole > 0 ? stat_real(part / whole) : (struct stat_value){.is_missing = true};
+}

@@ -1,0 +1,135 @@
+#include "analysis/stat/clock_offsets.h"
+
+#include "analysis/stat/tables/rank_job.h"
+#include "analysis/stat/sections.h"
+#include "cli/util/xalloc.h"
+#include "model/semconv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct offset {
+    char *host;
+    uint64_t origin_ns;
+    double offset_ns, drift;
+};
+
+struct clock_offsets {
+    struct offset *list; /* known ones; the first is the reference */
+    size_t count, unknown;
+    uint32_t *of; /* by resource of the segments: index in `list`, or `count` */
+    size_t of_count, of_capacity;
+};
+
+struct reading {
+    struct stat stat;
+    struct rank_job job;
+};
+
+static enum status take(void *context, struct trace *segment, struct error *err)
+{
+    struct reading *reading = context;
+    (void)err;
+    stat_learn(&reading->stat, segment);
+    stat_take(&reading->stat, segment);
+    for (size_t i = 0; i < segment->span_count; i++)
+        if (!segment->spans[i].is_margin)
+            rank_job_take(&reading->job, &reading->stat, &segment->spans[i]);
+    return STATUS_OK;
+}
+
+static struct clock_offsets *offsets_of(struct rank_job *job)
+{
+    struct clock_offsets *offsets = xcalloc(1, sizeof *offsets);
+    struct ranks_report report = {0};
+    if (job->ranks)
+        ranks_finish(job->ranks, &report);
+    offsets->list = xcalloc(report.clock_count + 1, sizeof *offsets->list);
+    for (size_t i = 0; i < report.clock_count; i++) {
+        const struct ranks_clock_row *row = &report.clocks[i];
+        offsets->unknown += !row->is_known;
+        if (row->is_known)
+            offsets->list[offsets->count++] =
+                (struct offset){xstrdup(row->host), row->origin_ns, row->offset_ns, row->drift};
+    }
+    ranks_report_deinit(&report);
+    return offsets;
+}
+
+enum status clock_offsets_read(const struct trace_input *input, struct clock_offsets **offsets,
+                               struct error *err)
+{
+    struct trace_input all = *input;
+    struct reading *reading = xcalloc(1, sizeof *reading);
+    struct trace trace;
+    struct trace_facts facts;
+    all.wanted = stat_wanted;
+    stat_init(&reading->stat);
+    enum status status = trace_read(&all, &trace, take, reading, &facts, err);
+    *offsets = status == STATUS_OK ? offsets_of(&reading->job) : NULL;
+    rank_job_deinit(&reading->job);
+    stat_deinit(&reading->stat);
+    trace_deinit(&trace);
+    free(reading);
+    return status;
+}
+
+size_t clock_offsets_known(const struct clock_offsets *offsets)
+{
+    return offsets->count ? offsets->count - 1 : 0;
+}
+
+size_t clock_offsets_unknown(const struct clock_offsets *offsets)
+{
+    return offsets->unknown;
+}
+
+static uint32_t offset_of(const struct clock_offsets *offsets, const char *host)
+{
+    uint32_t at = 0;
+    while (at < offsets->count && !(host && !strcmp(offsets->list[at].host, host)))
+        at++;
+    return at;
+}
+
+/* Resources keep their numbers in all segments. */
+static void learn_resources(struct clock_offsets *offsets, const struct trace *trace)
+{
+    offsets->of = xgrow(offsets->of, &offsets->of_capacity, trace->resource_count + 1, sizeof *offsets->of);
+    for (; offsets->of_count < trace->resource_count; offsets->of_count++)
+        offsets->of[offsets->of_count] = offset_of(
+            offsets, trace_resource_attr(trace, &trace->resources[offsets->of_count], SEMCONV_HOST_NAME));
+}
+
+static uint64_t correct(const struct offset *offset, uint64_t time_ns)
+{
+    double since = (double)(int64_t)(time_ns - offset->origin_ns);
+    return time_ns - (uint64_t)(int64_t)(offset->offset_ns + offset->drift * since);
+}
+
+void clock_offsets_apply(struct clock_offsets *offsets, struct trace *trace)
+{
+    learn_resources(offsets, trace);
+    for (size_t i = 0; i < trace->span_count; i++) {
+        struct trace_span *span = &trace->spans[i];
+        uint32_t at = offsets->of[span->resource];
+        if (at == offsets->count)
+            continue;
+        span->start_ns = correct(&offsets->list[at], span->start_ns);
+        span->end_ns = correct(&offsets->list[at], span->end_ns);
+        for (uint32_t e = span->event_first; e < span->event_first + span->event_count; e++)
+            trace->events[e].time_ns = correct(&offsets->list[at], trace->events[e].time_ns);
+    }
+    trace_finish(trace);
+}
+
+void clock_offsets_destroy(struct clock_offsets *offsets)
+{
+    if (!offsets)
+        return;
+    for (size_t i = 0; i < offsets->count; i++)
+        free(offsets->list[i].host);
+    free(offsets->list);
+    free(offsets->of);
+    free(offsets);
+}

@@ -1,0 +1,429 @@
+/* Findings about copies: synchronous, pageable, too small, or back and forth. */
+#include "cli/util/xalloc.h"
+#include "analysis/stat/findings/detectors.h"
+#include "model/semconv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ARRIVALS_MAX 262144  /* host addresses; beyond, all are forgotten */
+#define PAGEABLE_MAX 1000000 /* copies that wait for the final rate of pinned copies */
+
+/* The latest copy to a host address. */
+struct arrival {
+    bool is_there;
+    uint64_t end_ns, duration_ns, bytes;
+};
+
+#define ROW_ORIGINS_MAX 16 /* places in the program that a row's copies come from */
+
+/* Consecutive copies on a stream in one direction. */
+struct row {
+    const char *kind; /* kept */
+    struct trace_span first;
+    uint64_t count, bytes_max, call_ns, saving_ns;
+    struct idle_time *idle; /* of calls that have not ended yet, or not long ago */
+    size_t idle_count, idle_capacity;
+    struct row_origin {
+        uint32_t origin;
+        uint64_t count;
+    } origins[ROW_ORIGINS_MAX];
+    size_t origin_count;
+};
+
+/* A pageable copy whose saving depends on the rate of pinned copies. */
+struct slow_copy {
+    uint64_t bytes, duration_ns;
+    uint64_t held_ns; /* an asynchronous call was blocked for so long */
+    uint32_t tally;
+};
+
+struct copies {
+    struct samples pinned; /* ns per GiB of pinned copies, by direction and device */
+    struct int_map links;  /* direction and device → number */
+    struct tallies waiting, pageable, tiny, trips;
+    struct slow_copy *slow;
+    size_t slow_count, slow_capacity;
+    struct int_map arrivals; /* process and address of the host → arrival */
+    struct arrival *arrived;
+    size_t arrived_count, arrived_capacity;
+    struct paged rows; /* by lane */
+};
+
+struct copy {
+    const struct trace_span *work;
+    const struct trace_span *call;
+    const char *kind; /* kept */
+    uint64_t bytes;
+    bool to_host, from_host, is_pageable;
+};
+
+static bool copy_of(const struct survey *survey, const struct trace_span *work, struct copy *copy)
+{
+    const struct stat *stat = survey->stat;
+    *copy = (struct copy){.work = work,
+                          .call = stat_call_of_work(stat, work),
+                          .bytes = stat_attr_int(stat, work, KEY_COPY_BYTES, 0)};
+    if (work->class != CLASS_COPY || !copy->call || stat_has(stat, work, KEY_GRAPH))
+        return false;
+    copy->kind = stat_keep(stat, stat_attr(stat, work, KEY_COPY_KIND));
+    if (!copy->kind)
+        return false;
+    copy->to_host = stat_is(copy->kind, "DeviceToHost");
+    copy->from_host = stat_is(copy->kind, "HostToDevice");
+    copy->is_pageable = stat_is(stat_attr(stat, work, KEY_COPY_FROM), "pageable") ||
+                        stat_is(stat_attr(stat, work, KEY_COPY_TO), "pageable");
+    return true;
+}
+
+/* Equal texts that are kept are the same pointer. */
+static uint64_t direction_key(const char *kind, uint32_t resource)
+{
+    return int_map_mix((uint64_t)(uintptr_t)kind) ^ resource;
+}
+
+static uint64_t key_of(const struct copy *copy)
+{
+    return direction_key(copy->kind, copy->work->resource);
+}
+
+/* --- pageable copies --- */
+
+#define NS_OF_GIB(bytes_per_s) (1e9 * 1073741824.0 / (bytes_per_s))
+
+static void measure_pinned(struct copies *copies, const struct copy *copy)
+{
+    if (copy->is_pageable || copy->bytes < MEASURED_BYTES_MIN || (!copy->from_host && !copy->to_host))
+        return;
+    uint64_t duration = stat_duration(copy->work);
+    double rate = (double)copy->bytes * 1e9 / (double)(duration ? duration : 1);
+    samples_add(&copies->pinned, stat_number(&copies->links, key_of(copy)), (uint64_t)NS_OF_GIB(rate));
+}
+
+/* `source`: the origin of the rate, for the evidence. */
+static double link_rate(const struct copies *copies, const struct stat *stat, const struct tally *tally,
+                        const char **source)
+{
+    uint32_t resource = tally->first.resource;
+    uint32_t link = int_map_get(&copies->links, direction_key(tally->text, resource));
+    double told = stat_device_number(stat, resource, SEMCONV_CUDA_DEVICE_PCIE_BANDWIDTH);
+    uint64_t generation = stat_device_of(stat, resource)->major;
+    if (link != MAP_NONE) {
+        uint64_t median = samples_median(&copies->pinned, link);
+        *source = "median of this run's pinned copies";
+        return NS_OF_GIB((double)(median ? median : 1));
+    }
+    *source = "two thirds of the PCIe link's peak";
+    if (told > 0)
+        return PCIE_SHARE * told;
+    *source = "assumed for this GPU";
+    if (generation >= 9)
+        return PCIE5_BYTES_PER_S;
+    return generation >= 8 ? PCIE4_BYTES_PER_S : PCIE3_BYTES_PER_S;
+}
+
+/* Two savings within the same time: the time a copy takes longer than a pinned one, and the time that an
+ * asynchronous call is blocked by it. The larger one counts. */
+static void settle_slow(struct copies *copies, const struct stat *stat)
+{
+    double *rates = xcalloc(copies->pageable.count + 1, sizeof *rates);
+    const char *source;
+    for (size_t i = 0; i < copies->pageable.count; i++)
+        rates[i] = link_rate(copies, stat, &copies->pageable.items[i], &source);
+    for (size_t i = 0; i < copies->slow_count; i++) {
+        const struct slow_copy *copy = &copies->slow[i];
+        struct tally *tally = &copies->pageable.items[copy->tally];
+        double pinned = (double)copy->bytes * 1e9 / rates[copy->tally];
+        double slower = (double)copy->duration_ns - pinned;
+        double saving = slower > (double)copy->held_ns ? slower : (double)copy->held_ns;
+        tally->extra += (uint64_t)pinned;
+        tally->saving_ns += (uint64_t)saving;
+    }
+    free(rates);
+    copies->slow_count = 0;
+}
+
+/* ns that an asynchronous call waited for its copy. */
+static uint64_t held_ns(const struct stat *stat, const struct copy *copy)
+{
+    if (!stat_call_of(stat, copy->call).is_async)
+        return 0;
+    uint64_t end = copy->call->end_ns < copy->work->end_ns ? copy->call->end_ns : copy->work->end_ns;
+    uint64_t start = copy->work->start_ns + PINNED_CALL_NS;
+    return end > start ? end - start : 0;
+}
+
+static void count_pageable(struct copies *copies, const struct survey *survey, const struct copy *copy,
+                           uint32_t process)
+{
+    const struct stat *stat = survey->stat;
+    if (!copy->is_pageable || copy->bytes <= PAGEABLE_BYTES_MIN || (!copy->from_host && !copy->to_host))
+        return;
+    struct tally *tally = tallies_at(&copies->pageable, key_of(copy), process, copy->work);
+    tally->text = copy->kind;
+    tally->count++;
+    tally->ns += stat_duration(copy->work);
+    tally->bytes += copy->bytes;
+    tallies_add_origin(&copies->pageable, tallies_number(&copies->pageable, tally),
+                       survey_origin(survey, copy->work), 1);
+    if (copies->slow_count == PAGEABLE_MAX)
+        settle_slow(copies, stat);
+    copies->slow = xgrow(copies->slow, &copies->slow_capacity, copies->slow_count + 1, sizeof *copies->slow);
+    copies->slow[copies->slow_count++] =
+        (struct slow_copy){copy->bytes, stat_duration(copy->work), held_ns(stat, copy),
+                           tallies_number(&copies->pageable, tally)};
+}
+
+static char *pageable_evidence(const struct survey *survey, const struct tally *tally,
+                               struct finding *finding, const void *context)
+{
+    const char *source;
+    double rate = link_rate(context, survey->stat, tally, &source);
+    char time[EVIDENCE_TIME_BYTES], pinned[EVIDENCE_TIME_BYTES];
+    finding->where = tally->text;
+    return xasprintf("%llu bytes from or to pageable memory took %s; with pinned memory, at %.1f "
+                     "GB/s (%s), they take %s, and asynchronous calls return immediately",
+                     (unsigned long long)tally->bytes, evidence_time(time, tally->ns), rate / 1e9, source,
+                     evidence_time(pinned, tally->extra));
+}
+
+/* --- synchronous copies --- */
+
+/* The saving is the part of the call in which no kernel ran. */
+static struct idle_time idle_of(const struct copy *copy)
+{
+    return (struct idle_time){copy->call->start_ns, copy->call->end_ns, copy->work->resource, true};
+}
+
+static void count_waiting(struct copies *copies, struct survey *survey, const struct copy *copy,
+                          uint32_t process)
+{
+    if ((!copy->from_host && !copy->to_host) || stat_call_of(survey->stat, copy->call).is_async)
+        return;
+    struct tally *tally =
+        tallies_at(&copies->waiting, key_of(copy) ^ int_map_mix(copy->call->thread), process, copy->work);
+    if (tally->count++ == 0)
+        tally->call = *copy->call;
+    tally->ns += stat_duration(copy->call);
+    struct idle_time idle = idle_of(copy);
+    uint32_t number = tallies_number(&copies->waiting, tally);
+    tallies_add_origin(&copies->waiting, number, survey_origin(survey, copy->work), 1);
+    survey_ask(survey, &idle, &copies->waiting, number);
+}
+
+static char *waiting_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
+                              const void *context)
+{
+    const struct trace_span *call = &tally->call;
+    char time[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES];
+    return xasprintf("%llu calls such as %s blocked thread %s for %s; for %s of that no kernel ran",
+                     (unsigned long long)tally->count, trace_string(survey->stat->trace, call->name),
+                     places_thread(survey->stat->places, call->thread), evidence_time(time, tally->ns),
+                     evidence_time(idle, tally->saving_ns));
+}
+
+/* --- tiny copies --- */
+
+static void end_row(struct copies *copies, struct survey *survey, struct row *row)
+{
+    if (row->count >= TINY_COPY_ROW) {
+        struct tally *tally = tallies_at(&copies->tiny, direction_key(row->kind, row->first.lane),
+                                         places_process(survey->stat->places, &row->first), &row->first);
+        tally->count += row->count;
+        tally->ns += row->call_ns;
+        tally->bytes = row->bytes_max > tally->bytes ? row->bytes_max : tally->bytes;
+        tally->extra++;
+        tally->saving_ns += row->saving_ns;
+        uint32_t number = tallies_number(&copies->tiny, tally);
+        for (size_t i = 0; i < row->idle_count; i++)
+            survey_ask(survey, &row->idle[i], &copies->tiny, number);
+        for (size_t i = 0; i < row->origin_count; i++)
+            tallies_add_origin(&copies->tiny, number, row->origins[i].origin, row->origins[i].count);
+    }
+    *row = (struct row){.idle = row->idle, .idle_capacity = row->idle_capacity};
+}
+
+static struct row *row_at(struct copies *copies, uint32_t lane)
+{
+    return paged_at(&copies->rows, lane, sizeof(struct row));
+}
+
+static void add_origin(struct row *row, uint32_t origin)
+{
+    size_t i = 0;
+    while (i < row->origin_count && row->origins[i].origin != origin)
+        i++;
+    if (i == ROW_ORIGINS_MAX)
+        return;
+    if (i == row->origin_count)
+        row->origins[row->origin_count++] = (struct row_origin){origin, 0};
+    row->origins[i].count++;
+}
+
+/* The saving is the part of all but the first call of a row in which no kernel ran. */
+static void count_tiny(struct copies *copies, struct survey *survey, const struct copy *copy)
+{
+    struct row *row = row_at(copies, copy->work->lane);
+    if (row->kind != copy->kind || copy->bytes > TINY_COPY_BYTES)
+        end_row(copies, survey, row);
+    if (copy->bytes > TINY_COPY_BYTES)
+        return;
+    if (row->count++ == 0) {
+        row->kind = copy->kind;
+        row->first = *copy->work;
+    } else {
+        row->idle = xgrow(row->idle, &row->idle_capacity, row->idle_count + 1, sizeof *row->idle);
+        row->idle[row->idle_count++] = idle_of(copy);
+    }
+    row->call_ns += stat_duration(copy->call);
+    row->bytes_max = copy->bytes > row->bytes_max ? copy->bytes : row->bytes_max;
+    add_origin(row, survey_origin(survey, copy->work));
+}
+
+/* A row can be long: what is known already is added up. */
+static void end_segment(void *state, struct survey *survey)
+{
+    struct copies *copies = state;
+    struct row *row;
+    for (size_t lane = 0; (row = paged_next(&copies->rows, &lane, sizeof *row)); lane++) {
+        size_t kept = 0;
+        for (size_t i = 0; i < row->idle_count; i++) {
+            if (row->idle[i].until_ns <= survey->now_ns)
+                row->saving_ns += survey_idle(survey, &row->idle[i]);
+            else
+                row->idle[kept++] = row->idle[i];
+        }
+        row->idle_count = kept;
+    }
+}
+
+static char *tiny_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
+                           const void *context)
+{
+    char time[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES];
+    return xasprintf(
+        "%llu copies of at most %llu bytes in %llu rows directly after each other on a stream; their "
+        "calls took %s, and for %s of those after the first of each row no kernel ran",
+        (unsigned long long)tally->count, (unsigned long long)tally->bytes, (unsigned long long)tally->extra,
+        evidence_time(time, tally->ns), evidence_time(idle, tally->saving_ns));
+}
+
+/* --- round trips --- */
+
+static uint64_t host_key(const struct stat *stat, const struct copy *copy, enum stat_key key,
+                         uint32_t process)
+{
+    const char *address = stat_attr(stat, copy->call, key);
+    return address ? int_map_mix(strtoull(address, NULL, 0)) ^ process : 0;
+}
+
+static void record_arrival(struct copies *copies, const struct stat *stat, const struct copy *copy,
+                           uint32_t process)
+{
+    uint64_t key = host_key(stat, copy, KEY_ARG_DST, process);
+    if (!key)
+        return;
+    if (copies->arrived_count == ARRIVALS_MAX) {
+        int_map_deinit(&copies->arrivals);
+        copies->arrived_count = 0;
+    }
+    uint32_t number = int_map_get(&copies->arrivals, key);
+    if (number == MAP_NONE) {
+        number = (uint32_t)copies->arrived_count;
+        copies->arrived = xgrow(copies->arrived, &copies->arrived_capacity, copies->arrived_count + 1,
+                                sizeof *copies->arrived);
+        copies->arrived_count++;
+        int_map_set(&copies->arrivals, key, number);
+    }
+    copies->arrived[number] =
+        (struct arrival){true, copy->work->end_ns, stat_duration(copy->work), copy->bytes};
+}
+
+/* The data came from a GPU, and the host had no time to rewrite all of it. */
+static void count_return(struct copies *copies, const struct survey *survey, const struct copy *copy,
+                         uint32_t process)
+{
+    const struct stat *stat = survey->stat;
+    uint32_t number = int_map_get(&copies->arrivals, host_key(stat, copy, KEY_ARG_SRC, process));
+    struct arrival *arrival = number == MAP_NONE ? NULL : &copies->arrived[number];
+    if (!arrival || !arrival->is_there || arrival->bytes != copy->bytes)
+        return;
+    double gap = (double)copy->call->start_ns - (double)arrival->end_ns;
+    if (gap < (double)copy->bytes * 1e9 / HOST_WRITE_BYTES_PER_S) {
+        struct tally *tally = tallies_at(&copies->trips, copy->work->lane, process, copy->work);
+        tally->count++;
+        tally->bytes += copy->bytes;
+        tally->saving_ns += stat_duration(copy->work) + arrival->duration_ns;
+        tallies_add_origin(&copies->trips, tallies_number(&copies->trips, tally),
+                           survey_origin(survey, copy->work), 1);
+    }
+    arrival->is_there = false;
+}
+
+static char *trip_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
+                           const void *context)
+{
+    char time[EVIDENCE_TIME_BYTES];
+    return xasprintf("%llu times a host buffer was copied from the GPU and copied back completely before one "
+                     "core could have rewritten it: %llu bytes each way, %s for both copies",
+                     (unsigned long long)tally->count, (unsigned long long)tally->bytes,
+                     evidence_time(time, tally->saving_ns));
+}
+
+/* --- the detector --- */
+
+static void take(void *state, struct survey *survey, const struct trace_span *work)
+{
+    struct copies *copies = state;
+    const struct stat *stat = survey->stat;
+    struct copy copy;
+    if (!trace_class_is_gpu(work->class))
+        return;
+    if (!copy_of(survey, work, &copy)) {
+        end_row(copies, survey, row_at(copies, work->lane));
+        return;
+    }
+    uint32_t process = places_process(stat->places, work);
+    measure_pinned(copies, &copy);
+    count_pageable(copies, survey, &copy, process);
+    count_waiting(copies, survey, &copy, process);
+    count_tiny(copies, survey, &copy);
+    if (copy.to_host)
+        record_arrival(copies, stat, &copy, process);
+    else if (copy.from_host)
+        count_return(copies, survey, &copy, process);
+}
+
+static void offer(struct copies *copies, struct findings *findings)
+{
+    struct row *row;
+    for (size_t lane = 0; (row = paged_next(&copies->rows, &lane, sizeof *row)); lane++)
+        end_row(copies, findings->survey, row);
+    settle_slow(copies, findings->survey->stat);
+    findings_offer(findings, FINDING_SYNC_COPIES, &copies->waiting, REPEATED_MIN, waiting_evidence, NULL);
+    findings_offer(findings, FINDING_PAGEABLE, &copies->pageable, 1, pageable_evidence, copies);
+    findings_offer(findings, FINDING_TINY_COPIES, &copies->tiny, TINY_COPY_RUNS, tiny_evidence, NULL);
+    findings_offer(findings, FINDING_ROUND_TRIPS, &copies->trips, REPEATED_MIN, trip_evidence, NULL);
+}
+
+static void finish(void *state, struct findings *findings)
+{
+    struct copies *copies = state;
+    struct row *row;
+    if (findings)
+        offer(copies, findings);
+    samples_deinit(&copies->pinned);
+    int_map_deinit(&copies->links);
+    int_map_deinit(&copies->arrivals);
+    tallies_deinit(&copies->waiting);
+    tallies_deinit(&copies->pageable);
+    tallies_deinit(&copies->tiny);
+    tallies_deinit(&copies->trips);
+    for (size_t lane = 0; (row = paged_next(&copies->rows, &lane, sizeof *row)); lane++)
+        free(row->idle);
+    paged_deinit(&copies->rows);
+    free(copies->arrived);
+    free(copies->slow);
+}
+
+const struct detector find_copies = {sizeof(struct copies), take, end_segment, finish};

@@ -1,0 +1,319 @@
+/* Findings about repeated sequences of launches and asynchronous copies: candidates for CUDA graphs. */
+#include "cli/util/xalloc.h"
+#include "base/hash.h"
+#include "analysis/stat/findings/detectors.h"
+#include "analysis/stat/findings/repeats.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Steps of a thread that are searched together. A repetition that crosses the border counts as two. */
+#define STEPS_MAX       65536
+#define STEPS_MIN       1024 /* of each thread, if there are many */
+#define STEPS_TOTAL_MAX 524288
+
+/* A call that can be a graph node, or that separates graphs: a wait, a blocking copy, an allocation. */
+struct step {
+    uint64_t start_ns, duration_ns; /* of the call */
+    uint64_t work_ns;               /* start of its work */
+    /* The time before the call and before its work in which the work's GPU was busy. */
+    uint64_t busy_before_call_ns, busy_before_work_ns;
+    uint32_t resource, work_name; /* of its work */
+    uint32_t origin;              /* of its work */
+    bool is_node;                 /* it has work; otherwise it separates graphs */
+    bool is_settled;              /* busy_before_work_ns is known */
+};
+
+struct sequence {
+    struct step *steps;
+    uint32_t *tokens;
+    bool *is_used; /* by a previous repetition */
+    size_t count, capacity, token_capacity;
+    size_t settled; /* steps that need no more attention */
+    bool is_counted;
+};
+
+struct candidates {
+    struct paged sequences; /* by thread */
+    size_t count;           /* of threads with steps */
+    struct int_map words;   /* hash of a step → its token */
+    struct tallies tallies; /* by the nodes of a graph; ns: host time of its calls, bytes: its nodes, extra:
+                               the GPU's idle time */
+};
+
+static uint64_t text_key(const char *text)
+{
+    return int_map_mix(hash_text(HASH_START, text ? text : ""));
+}
+
+/* Nodes are equal if name, dimensions, size and stream are. Addresses may differ, because graph nodes can be
+ * updated. */
+static uint64_t word_of(const struct stat *stat, const struct trace_span *call, const struct trace_span *work)
+{
+    static const enum stat_key texts[] = {KEY_GRID, KEY_BLOCK, KEY_COPY_KIND};
+    uint64_t key = call->name;
+    if (!work)
+        return int_map_mix(key);
+    key = int_map_mix(key ^ (uint64_t)work->name << 32) ^ work->lane;
+    key = int_map_mix(key) ^ stat_kernel_key(stat, work);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        key = int_map_mix(key) ^ text_key(stat_attr(stat, work, texts[i]));
+    key = int_map_mix(key) ^ stat_attr_int(stat, work, KEY_COPY_BYTES, 0);
+    key = int_map_mix(key) ^ stat_attr_int(stat, work, KEY_FILL_BYTES, 0);
+    return int_map_mix(key + 1);
+}
+
+/* False: the call neither belongs to a sequence nor ends it (a query, an event record). */
+static bool is_step(const struct survey *survey, const struct trace_span *call,
+                    const struct trace_span **work)
+{
+    struct stat_call what = stat_call_of(survey->stat, call);
+    *work = NULL;
+    if (what.group == CALL_GROUP_ALLOC || what.group == CALL_GROUP_FREE || what.waits)
+        return true;
+    if (!what.submits)
+        return false;
+    if (what.group == CALL_GROUP_LAUNCH)
+        *work = survey_work(survey, call, CLASS_KERNEL);
+    else if (what.is_async)
+        *work = survey_work(survey, call, CLASS_COUNT);
+    if (*work && stat_has(survey->stat, *work, KEY_GRAPH))
+        *work = NULL; /* it is one */
+    return true;
+}
+
+static uint64_t busy_before(const struct survey *survey, uint32_t resource, uint64_t time_ns)
+{
+    return intervals_covered(&survey_device(survey, resource)->busy, time_ns);
+}
+
+static struct sequence *sequence_of(struct candidates *candidates, uint32_t thread)
+{
+    struct sequence *sequence = paged_at(&candidates->sequences, thread, sizeof *sequence);
+    candidates->count += !sequence->is_counted;
+    sequence->is_counted = true;
+    return sequence;
+}
+
+static void add_step(struct candidates *candidates, const struct survey *survey, struct sequence *sequence,
+                     const struct trace_span *call, const struct trace_span *work)
+{
+    struct step step = {.start_ns = call->start_ns, .duration_ns = stat_duration(call)};
+    if (work) {
+        step.is_node = true;
+        step.work_ns = work->start_ns;
+        step.resource = work->resource;
+        step.work_name = work->name;
+        step.origin = survey_origin(survey, work);
+        step.busy_before_call_ns = busy_before(survey, work->resource, call->start_ns);
+    }
+    size_t at = sequence->count++;
+    sequence->steps = xgrow(sequence->steps, &sequence->capacity, sequence->count, sizeof *sequence->steps);
+    sequence->tokens =
+        xgrow(sequence->tokens, &sequence->token_capacity, sequence->count, sizeof *sequence->tokens);
+    sequence->steps[at] = step;
+    sequence->tokens[at] = stat_number(&candidates->words, word_of(survey->stat, call, work));
+}
+
+/* The idle time of a GPU from the first call to the work of the last. Of steps on several GPUs, those on the
+ * last one's count. */
+static uint64_t idle_between(const struct sequence *sequence, size_t first, size_t last)
+{
+    const struct step *end = &sequence->steps[last], *start = &sequence->steps[first];
+    while (start->resource != end->resource)
+        start++;
+    if (end->work_ns <= start->start_ns)
+        return 0;
+    uint64_t busy = end->busy_before_work_ns - start->busy_before_call_ns;
+    uint64_t whole = end->work_ns - start->start_ns;
+    return whole > busy ? whole - busy : 0;
+}
+
+/* Counts a graph of the steps from `first` to `last`: the host time that it saves, limited to the GPU's idle
+ * time. */
+static void take_graph(const struct sequence *sequence, struct tally *tally, size_t first, size_t last)
+{
+    uint64_t host_ns = 0, idle_ns = idle_between(sequence, first, last);
+    for (size_t i = first; i <= last; i++)
+        host_ns += sequence->steps[i].duration_ns;
+    tally->count++;
+    tally->ns += host_ns;
+    tally->extra += idle_ns;
+    uint64_t spared = host_ns > GRAPH_LAUNCH_NS ? host_ns - GRAPH_LAUNCH_NS : 0;
+    tally->saving_ns += spared < idle_ns ? spared : idle_ns;
+}
+
+/* Independent of the rotation of the repeated sequence. */
+static uint64_t key_of(const struct sequence *sequence, size_t first, size_t nodes)
+{
+    uint64_t key = nodes;
+    for (size_t i = first; i < first + nodes; i++)
+        key += int_map_mix(sequence->tokens[i] + 1ull);
+    return key;
+}
+
+static struct trace_span first_work(const struct stat *stat, const struct step *step, uint32_t thread)
+{
+    return (struct trace_span){.start_ns = step->work_ns,
+                               .name = step->work_name,
+                               .resource = stat->trace->threads[thread].resource,
+                               .thread = thread};
+}
+
+/* Splits a repetition into graphs, at steps that cannot be nodes and at the ends of rounds. */
+static void take_repeat(struct candidates *candidates, const struct stat *stat, struct sequence *sequence,
+                        const struct repeat *repeat, uint32_t thread)
+{
+    size_t nodes = 0;
+    for (size_t i = 0; i < repeat->length; i++) {
+        size_t at = repeat->start + i;
+        bool is_node = sequence->steps[at].is_node && !sequence->is_used[at];
+        bool ends_round = (i + 1) % repeat->period == 0;
+        nodes = is_node ? nodes + 1 : 0;
+        bool is_next_node =
+            i + 1 < repeat->length && sequence->steps[at + 1].is_node && !sequence->is_used[at + 1];
+        sequence->is_used[at] = true;
+        if (nodes < GRAPH_NODES_MIN || (is_next_node && !ends_round))
+            continue;
+        size_t first = at + 1 - nodes;
+        struct trace_span work = first_work(stat, &sequence->steps[first], thread);
+        struct tally *tally =
+            tallies_at(&candidates->tallies, int_map_mix(key_of(sequence, first, nodes)) ^ thread,
+                       places_process(stat->places, &work), &work);
+        tally->bytes = nodes;
+        take_graph(sequence, tally, first, at);
+        tallies_add_origin(&candidates->tallies, tallies_number(&candidates->tallies, tally),
+                           sequence->steps[first].origin, 1);
+        nodes = 0;
+    }
+}
+
+static int longest_first(const void *a, const void *b)
+{
+    const struct repeat *x = a, *y = b;
+    if (x->length != y->length)
+        return x->length > y->length ? -1 : 1;
+    return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* Searches the steps of a thread and forgets them. */
+static void search(struct candidates *candidates, const struct stat *stat, struct sequence *sequence,
+                   uint32_t thread, size_t count)
+{
+    struct repeat *repeats;
+    size_t found = repeats_find(sequence->tokens, count, GRAPH_PERIOD_MAX, GRAPH_TIMES_MIN, &repeats);
+    if (found > 1)
+        qsort(repeats, found, sizeof *repeats, longest_first);
+    sequence->is_used = xcalloc(count + 1, sizeof *sequence->is_used);
+    for (size_t i = 0; i < found; i++)
+        take_repeat(candidates, stat, sequence, &repeats[i], thread);
+    free(sequence->is_used);
+    free(repeats);
+    sequence->count -= count;
+    sequence->settled -= count;
+    if (!sequence->count) /* there may be no arrays */
+        return;
+    memmove(sequence->steps, sequence->steps + count, sequence->count * sizeof *sequence->steps);
+    memmove(sequence->tokens, sequence->tokens + count, sequence->count * sizeof *sequence->tokens);
+}
+
+static void take(void *state, struct survey *survey, const struct trace_span *call)
+{
+    const struct trace_span *work;
+    if (call->class != CLASS_CALL || call->thread == TRACE_NONE || !is_step(survey, call, &work))
+        return;
+    add_step(state, survey, sequence_of(state, call->thread), call, work);
+}
+
+/* Looks up how long the GPUs were busy before the work of steps, which is known once it has started. */
+static void settle(struct sequence *sequence, const struct survey *survey)
+{
+    bool is_complete = true;
+    for (size_t i = sequence->settled; i < sequence->count; i++) {
+        struct step *step = &sequence->steps[i];
+        if (step->is_node && !step->is_settled && step->work_ns <= survey->now_ns) {
+            step->busy_before_work_ns = busy_before(survey, step->resource, step->work_ns);
+            step->is_settled = true;
+        }
+        is_complete &= !step->is_node || step->is_settled;
+        sequence->settled += is_complete;
+    }
+}
+
+static size_t steps_at_once(const struct candidates *candidates)
+{
+    size_t most = STEPS_TOTAL_MAX / (candidates->count ? candidates->count : 1);
+    if (most > STEPS_MAX)
+        return STEPS_MAX;
+    return most > STEPS_MIN ? most : STEPS_MIN;
+}
+
+static void free_arrays(struct sequence *sequence)
+{
+    free(sequence->steps);
+    free(sequence->tokens);
+    *sequence = (struct sequence){.is_counted = sequence->is_counted};
+}
+
+static bool has_ended(const struct survey *survey, uint32_t thread)
+{
+    const struct trace *trace = survey->stat->trace;
+    return trace->resources[trace->threads[thread].resource].end_ns < survey->now_ns;
+}
+
+/* Of a thread whose process has ended, nothing stays: a fleet has thousands of them. */
+static void end_segment(void *state, struct survey *survey)
+{
+    struct candidates *candidates = state;
+    struct sequence *sequence;
+    size_t most = steps_at_once(candidates);
+    for (size_t i = 0; (sequence = paged_next(&candidates->sequences, &i, sizeof *sequence)); i++) {
+        uint32_t thread = (uint32_t)i;
+        settle(sequence, survey);
+        while (sequence->settled >= most)
+            search(candidates, survey->stat, sequence, thread, most);
+        if (sequence->steps && sequence->settled == sequence->count && has_ended(survey, thread)) {
+            search(candidates, survey->stat, sequence, thread, sequence->count);
+            free_arrays(sequence);
+        }
+    }
+}
+
+static char *evidence_of(const struct survey *survey, const struct tally *tally, struct finding *finding,
+                         const void *context)
+{
+    char host[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES], launch[EVIDENCE_TIME_BYTES];
+    return xasprintf(
+        "a sequence of %llu launches and copies that starts with %s repeats %llu times; its calls take "
+        "%s of host time each, a graph launch takes %s; the GPU was idle for %s meanwhile",
+        (unsigned long long)tally->bytes, finding->where, (unsigned long long)tally->count,
+        evidence_time(host, tally->ns / tally->count), evidence_time(launch, GRAPH_LAUNCH_NS),
+        evidence_time(idle, tally->extra));
+}
+
+static void offer(struct candidates *candidates, struct findings *findings)
+{
+    struct sequence *sequence;
+    for (size_t thread = 0; (sequence = paged_next(&candidates->sequences, &thread, sizeof *sequence));
+         thread++) {
+        settle(sequence, findings->survey);
+        search(candidates, findings->survey->stat, sequence, (uint32_t)thread, sequence->count);
+    }
+    findings_offer(findings, FINDING_GRAPH_CANDIDATE, &candidates->tallies, GRAPH_TIMES_MIN, evidence_of,
+                   NULL);
+}
+
+static void finish(void *state, struct findings *findings)
+{
+    struct candidates *candidates = state;
+    struct sequence *sequence;
+    if (findings)
+        offer(candidates, findings);
+    for (size_t i = 0; (sequence = paged_next(&candidates->sequences, &i, sizeof *sequence)); i++)
+        free_arrays(sequence);
+    paged_deinit(&candidates->sequences);
+    tallies_deinit(&candidates->tallies);
+    int_map_deinit(&candidates->words);
+}
+
+const struct detector find_graph_candidates = {sizeof(struct candidates), take, end_segment, finish};

@@ -1,0 +1,286 @@
+/* Findings about kernels that leave most of the GPU unused: low occupancy, small grids, serialization. */
+#include "cli/util/xalloc.h"
+#include "analysis/stat/findings/detectors.h"
+#include "cli/util/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Kernels that the program cannot change, by parts of their names. */
+static const char *const libraries[] = {"cublas",   "cudnn", "nccl", "nvjet",    "cutlass",
+                                        "xmma",     "cub::", "at::", "thrust::", "cusparse",
+                                        "cusolver", "cufft", "npp",  "gemm",     "cask"};
+
+/* Of one execution. */
+struct use {
+    struct stat_launch launch;
+    uint32_t resource;
+    double occupancy; /* of warps, times the share of their threads in use; negative: unknown */
+    double threads;   /* share of the warps' threads in use */
+    uint64_t blocks;
+    uint64_t multiprocessors;
+    uint64_t blocks_at_once; /* of one multiprocessor */
+    uint64_t max_warps, warp_threads;
+};
+
+static struct use use_of(const struct stat *stat, const struct trace_span *kernel)
+{
+    const struct stat_device *device = stat_device_of(stat, kernel->resource);
+    struct use use = {.launch = stat_launch_of(stat, kernel),
+                      .resource = kernel->resource,
+                      .blocks = stat_product(stat_attr(stat, kernel, KEY_GRID)),
+                      .multiprocessors = device->multiprocessors,
+                      .max_warps = device->max_warps,
+                      .warp_threads = device->warp_threads};
+    use.occupancy = use.launch.occupancy;
+    if (use.occupancy > 0) {
+        uint64_t warps = (use.launch.threads + use.warp_threads - 1) / use.warp_threads;
+        use.blocks_at_once = (uint64_t)(use.occupancy * (double)use.max_warps / (double)warps + 0.5);
+        use.threads = (double)use.launch.threads / (double)(warps * use.warp_threads);
+        use.occupancy *= use.threads;
+    }
+    return use;
+}
+
+/* The occupancy with other limits. */
+static double occupancy_with(const struct stat *stat, const struct use *use, const struct stat_launch *launch)
+{
+    return use->threads * stat_occupancy(stat, use->resource, launch);
+}
+
+static bool is_of_library(const char *name)
+{
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
+        if (strstr(name, libraries[i]))
+            return true;
+    }
+    return false;
+}
+
+/* A kernel that prefetches into shared memory needs few warps. */
+static bool is_pipeline(const struct stat *stat, const struct use *use)
+{
+    double all = (double)stat_device_of(stat, use->resource)->shared_bytes;
+    return use->launch.threads >= PIPELINE_THREADS &&
+           (double)use->launch.shared_bytes >= PIPELINE_SHARED_SHARE * all;
+}
+
+static bool is_small(const struct use *use)
+{
+    return use->multiprocessors && use->blocks &&
+           (double)use->blocks <= SMALL_GRID_SHARE * (double)use->multiprocessors;
+}
+
+static bool is_low(const struct stat *stat, const struct use *use)
+{
+    bool is_idle = use->occupancy >= 0 && use->occupancy <= LOW_OCCUPANCY && !is_pipeline(stat, use);
+    return is_small(use) || is_idle;
+}
+
+/* The largest share of the GPU that the kernel can use. */
+static double fill_of(const struct use *use)
+{
+    double multiprocessors = is_small(use) ? (double)use->blocks / (double)use->multiprocessors : 1;
+    return multiprocessors * (use->occupancy >= 0 ? use->occupancy : 1);
+}
+
+/* A limit applies if the occupancy is higher without it. */
+static void add_reasons(struct text *text, const struct stat *stat, const struct use *use)
+{
+    struct stat_launch without_registers = use->launch, without_shared = use->launch, bare = use->launch;
+    without_registers.registers = bare.registers = 0;
+    without_shared.shared_bytes = bare.shared_bytes = 0;
+    const double least = 0.5 / (double)(use->max_warps ? use->max_warps : 1); /* below one warp */
+    if (is_small(use))
+        text_add_format(text, "; the grid has %llu blocks for %llu multiprocessors",
+                        (unsigned long long)use->blocks, (unsigned long long)use->multiprocessors);
+    if (use->occupancy < 0 || use->occupancy > LOW_OCCUPANCY)
+        return;
+    if (occupancy_with(stat, use, &without_shared) > use->occupancy + least)
+        text_add_format(text, "; limited by shared memory: %llu bytes per block",
+                        (unsigned long long)use->launch.shared_bytes);
+    if (occupancy_with(stat, use, &without_registers) > use->occupancy + least)
+        text_add_format(text, "; limited by registers: %llu per thread",
+                        (unsigned long long)use->launch.registers);
+    if (occupancy_with(stat, use, &bare) <= LOW_OCCUPANCY)
+        text_add_format(text, "; limited by the block size: %llu threads",
+                        (unsigned long long)use->launch.threads);
+}
+
+struct low {
+    struct tallies tallies; /* by full name */
+    struct use *uses;       /* of each tally's first kernel */
+    size_t capacity;
+    struct int_map libraries; /* kernel → whether the program cannot change it */
+};
+
+static char *low_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
+                          const void *context)
+{
+    uint64_t kernel_ns = survey_process_at(survey, tally->process)->kernel_ns;
+    if ((double)tally->ns / (double)kernel_ns < OCCUPANCY_TIME_SHARE ||
+        tally->ns / tally->count < OCCUPANCY_KERNEL_NS)
+        return NULL;
+    const struct low *low = context;
+    const struct use *use = &low->uses[tally - low->tallies.items];
+    struct text text = {0};
+    char time[EVIDENCE_TIME_BYTES];
+    text_add_format(
+        &text,
+        "%llu runs take %s in total, %.0f %% of the process's kernel time; theoretical occupancy %.1f %%",
+        (unsigned long long)tally->count, evidence_time(time, tally->ns),
+        100.0 * (double)tally->ns / (double)kernel_ns, 100 * use->occupancy);
+    add_reasons(&text, survey->stat, use);
+    return text.data;
+}
+
+static bool can_change(struct low *low, const struct stat *stat, const struct trace_span *kernel)
+{
+    uint64_t key = stat_kernel_key(stat, kernel);
+    uint32_t is_library = int_map_get(&low->libraries, key);
+    if (is_library == MAP_NONE) {
+        is_library = is_of_library(stat_kernel_name(stat, kernel));
+        int_map_set(&low->libraries, key, is_library);
+    }
+    return !is_library;
+}
+
+static void take_low(void *state, struct survey *survey, const struct trace_span *kernel)
+{
+    struct low *low = state;
+    const struct stat *stat = survey->stat;
+    if (kernel->class != CLASS_KERNEL || !can_change(low, stat, kernel))
+        return;
+    struct use use = use_of(stat, kernel);
+    if (!is_low(stat, &use))
+        return;
+    size_t known = low->tallies.count;
+    struct tally *tally = tallies_at(&low->tallies, stat_kernel_key(stat, kernel),
+                                     places_process(stat->places, kernel), kernel);
+    low->uses = xgrow(low->uses, &low->capacity, low->tallies.count, sizeof *low->uses);
+    if (low->tallies.count > known)
+        low->uses[known] = use;
+    tally->count++;
+    tally->ns += stat_duration(kernel);
+    tally->saving_ns += (uint64_t)((1 - fill_of(&use)) * (double)stat_duration(kernel));
+    tallies_add_origin(&low->tallies, tallies_number(&low->tallies, tally), survey_origin(survey, kernel), 1);
+}
+
+static void finish_low(void *state, struct findings *findings)
+{
+    struct low *low = state;
+    if (findings)
+        findings_offer(findings, FINDING_OCCUPANCY, &low->tallies, 1, low_evidence, low);
+    tallies_deinit(&low->tallies);
+    int_map_deinit(&low->libraries);
+    free(low->uses);
+}
+
+const struct detector find_low_occupancy = {sizeof(struct low), take_low, NULL, finish_low};
+
+/* --- serialized kernels --- */
+
+/* The share of the GPU that all blocks of the kernel occupy; 2: unknown, or more than the GPU has. */
+static double room_of(const struct use *use)
+{
+    uint64_t room = use->blocks_at_once * use->multiprocessors;
+    return room ? (double)use->blocks / (double)room : 2;
+}
+
+/* The latest work of a stream. */
+struct latest {
+    const struct trace_span *span; /* NULL: it is in an earlier segment */
+    bool is_kernel, has_call;
+    uint32_t thread; /* of the call */
+    uint64_t end_ns, duration_ns;
+    double room; /* if `span` is NULL */
+};
+
+struct serialized {
+    struct tallies tallies;
+    struct paged streams; /* by lane */
+};
+
+static double room_of_kernel(const struct stat *stat, const struct trace_span *kernel)
+{
+    struct use use = use_of(stat, kernel);
+    return room_of(&use);
+}
+
+/* Kernels of two threads, the second one waiting only for the stream, and room for both: no visible
+ * dependency. */
+static bool could_be_beside(const struct stat *stat, const struct latest *a, const struct trace_span *b)
+{
+    const struct trace_span *call = stat_call_of_work(stat, b);
+    if (!a->has_call || !call || a->thread == call->thread || call->end_ns > a->end_ns ||
+        b->start_ns < a->end_ns || b->start_ns - a->end_ns > HANDOVER_NS)
+        return false;
+    return (a->span ? room_of_kernel(stat, a->span) : a->room) + room_of_kernel(stat, b) <= 1;
+}
+
+static char *serialized_evidence(const struct survey *survey, const struct tally *tally,
+                                 struct finding *finding, const void *context)
+{
+    const struct trace *trace = survey->stat->trace;
+    char time[EVIDENCE_TIME_BYTES];
+    return xasprintf(
+        "%llu times a kernel of one thread waited on stream %s for a kernel of another thread, although the "
+        "GPU had room for both; running them concurrently saves %s",
+        (unsigned long long)tally->count, trace_string(trace, trace->lanes[tally->first.lane].stream),
+        evidence_time(time, tally->saving_ns));
+}
+
+static struct latest *latest_at(struct serialized *serialized, uint32_t lane)
+{
+    return paged_at(&serialized->streams, lane, sizeof(struct latest));
+}
+
+static void take_serialized(void *state, struct survey *survey, const struct trace_span *work)
+{
+    struct serialized *serialized = state;
+    const struct stat *stat = survey->stat;
+    if (!trace_class_is_gpu(work->class))
+        return;
+    struct latest *before = latest_at(serialized, work->lane);
+    if (before->is_kernel && work->class == CLASS_KERNEL && could_be_beside(stat, before, work)) {
+        uint64_t duration = stat_duration(work);
+        struct tally *tally =
+            tallies_at(&serialized->tallies, work->lane, places_process(stat->places, work), work);
+        tally->count++;
+        tally->saving_ns += before->duration_ns < duration ? before->duration_ns : duration;
+        tallies_add_origin(&serialized->tallies, tallies_number(&serialized->tallies, tally),
+                           survey_origin(survey, work), 1);
+    }
+    const struct trace_span *call = stat_call_of_work(stat, work);
+    *before = (struct latest){.span = work,
+                              .is_kernel = work->class == CLASS_KERNEL,
+                              .has_call = call != NULL,
+                              .thread = call ? call->thread : TRACE_NONE,
+                              .end_ns = work->end_ns,
+                              .duration_ns = stat_duration(work)};
+}
+
+/* The attributes end with the segment. */
+static void end_serialized(void *state, struct survey *survey)
+{
+    struct serialized *serialized = state;
+    struct latest *latest;
+    for (size_t i = 0; (latest = paged_next(&serialized->streams, &i, sizeof *latest)); i++) {
+        if (latest->span && latest->is_kernel)
+            latest->room = room_of_kernel(survey->stat, latest->span);
+        latest->span = NULL;
+    }
+}
+
+static void finish_serialized(void *state, struct findings *findings)
+{
+    struct serialized *serialized = state;
+    if (findings)
+        findings_offer(findings, FINDING_SERIALIZED, &serialized->tallies, REPEATED_MIN, serialized_evidence,
+                       NULL);
+    tallies_deinit(&serialized->tallies);
+    paged_deinit(&serialized->streams);
+}
+
+const struct detector find_serialized = {sizeof(struct serialized), take_serialized, end_serialized,
+                                         finish_serialized};

@@ -1,0 +1,216 @@
+/* Findings about launches that the GPU waits for: launch-bound phases and tiny kernels. */
+#include "cli/util/xalloc.h"
+#include "analysis/stat/findings/detectors.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Consecutive pieces of a device's work without a pause. */
+struct window {
+    bool has_call;
+    struct trace_span first_call;
+    uint64_t start_ns;
+    uint64_t works, gaps, idle_ns, submit_ns, call_ns;
+    uint32_t origins[WINDOW_WORK]; /* of the works */
+};
+
+struct phases {
+    struct tallies tallies; /* by device; ns: of the phases, bytes: pieces of work, extra: several threads */
+    struct tallies hosts;   /* beside each: ns in calls that give work, extra: in other calls */
+    struct paged devices;   /* struct phase by resource */
+};
+
+struct phase {
+    struct window window;
+    uint64_t busy_until_ns; /* 0: no work yet */
+};
+
+static uint64_t within(const struct intervals *intervals, uint64_t from_ns, uint64_t until_ns)
+{
+    return until_ns - from_ns - intervals_gaps(intervals, from_ns, until_ns);
+}
+
+/* Counts a gap if the GPU was idle because the host, although it did not wait, had not submitted more. */
+static void count_gap(const struct survey *survey, struct window *window, const struct trace_span *work,
+                      uint64_t from_ns)
+{
+    const struct trace_span *call = stat_call_of_work(survey->stat, work);
+    const struct process_survey *process = survey_process(survey, work);
+    if (!call || call->end_ns <= from_ns || intervals_cover(&process->waits, from_ns))
+        return;
+    window->gaps++;
+    window->idle_ns += work->start_ns - from_ns;
+    window->submit_ns += within(&process->submits, from_ns, work->start_ns);
+    window->call_ns += within(&process->calls, from_ns, work->start_ns);
+}
+
+/* Most pieces of work must follow a gap: one long gap (module loading, graph creation) is not a phase. */
+static bool is_bound(const struct window *window, uint64_t length)
+{
+    return window->has_call && window->works >= WINDOW_WORK / 2 && 2 * window->gaps >= window->works &&
+           (double)window->idle_ns >= WINDOW_IDLE_SHARE * (double)length;
+}
+
+static void end_window(struct phases *phases, const struct survey *survey, struct window *window,
+                       uint32_t device, uint64_t end_ns)
+{
+    uint64_t length = end_ns - window->start_ns;
+    if (survey_device(survey, device)->busy.count && is_bound(window, length)) {
+        const struct trace_span *call = &window->first_call;
+        uint32_t process = places_process(survey->stat->places, call);
+        struct tally *tally = tallies_at(&phases->tallies, device, process, call);
+        struct tally *host = tallies_at(&phases->hosts, device, process, call);
+        tally->extra |= tally->first.thread != call->thread;
+        tally->ns += length;
+        tally->bytes += window->works;
+        tally->saving_ns += window->idle_ns;
+        host->ns += window->submit_ns;
+        host->extra += window->call_ns - window->submit_ns;
+        for (size_t i = 0; i < window->works; i++)
+            tallies_add_origin(&phases->tallies, tallies_number(&phases->tallies, tally), window->origins[i],
+                               1);
+    }
+    *window = (struct window){0};
+}
+
+static struct phase *phase_at(struct phases *phases, uint32_t device)
+{
+    return paged_at(&phases->devices, device, sizeof(struct phase));
+}
+
+static void take_phase(void *state, struct survey *survey, const struct trace_span *work)
+{
+    if (!trace_class_is_gpu(work->class))
+        return;
+    struct phase *phase = phase_at(state, work->resource);
+    struct window *window = &phase->window;
+    uint64_t busy_until = phase->busy_until_ns;
+    bool has_gap = busy_until && work->start_ns > busy_until;
+    if (window->works >= WINDOW_WORK || (has_gap && work->start_ns - busy_until > PAUSE_NS)) {
+        end_window(state, survey, window, work->resource, busy_until);
+        has_gap &= work->start_ns - busy_until <= PAUSE_NS;
+    }
+    if (!window->works)
+        window->start_ns = has_gap ? busy_until : work->start_ns;
+    if (has_gap)
+        count_gap(survey, window, work, busy_until);
+    const struct trace_span *call = window->has_call ? NULL : stat_call_of_work(survey->stat, work);
+    if (call) {
+        window->has_call = true;
+        window->first_call = *call;
+    }
+    window->origins[window->works++] = survey_origin(survey, work);
+    phase->busy_until_ns = work->end_ns > busy_until ? work->end_ns : busy_until;
+}
+
+static char *phase_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
+                            const void *context)
+{
+    const struct tallies *all = &((const struct phases *)context)->tallies;
+    const struct tally *host = &((const struct phases *)context)->hosts.items[tally - all->items];
+    char whole[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES];
+    double share = 100.0 / (double)tally->saving_ns;
+    finding->where =
+        tally->extra ? "several threads" : places_thread(survey->stat->places, tally->first.thread);
+    finding->count = tally->bytes;
+    return xasprintf("in %s with %llu pieces of work the GPU was idle for %s (%.0f %%) because "
+                     "no work was submitted; the host spent %.0f %% of that in launches and "
+                     "copies, %.0f %% in other CUDA calls, and the rest in its own code",
+                     evidence_time(whole, tally->ns), (unsigned long long)tally->bytes,
+                     evidence_time(idle, tally->saving_ns),
+                     100.0 * (double)tally->saving_ns / (double)tally->ns, share * (double)host->ns,
+                     share * (double)host->extra);
+}
+
+static void finish_phases(void *state, struct findings *findings)
+{
+    struct phases *phases = state;
+    struct phase *phase;
+    for (size_t i = 0; findings && (phase = paged_next(&phases->devices, &i, sizeof *phase)); i++)
+        end_window(phases, findings->survey, &phase->window, (uint32_t)i, phase->busy_until_ns);
+    if (findings)
+        findings_offer(findings, FINDING_LAUNCH_BOUND, &phases->tallies, 0, phase_evidence, phases);
+    tallies_deinit(&phases->tallies);
+    tallies_deinit(&phases->hosts);
+    paged_deinit(&phases->devices);
+}
+
+const struct detector find_launch_bound = {sizeof(struct phases), take_phase, NULL, finish_phases};
+
+struct tiny {
+    struct tallies tallies;
+    struct paged counted_until_ns; /* uint64_t by resource; 0: no work yet */
+    struct int_map
+        steps; /* traces of training steps; beside them, with a resource: those that have work there */
+};
+
+/* The GPU's idle time from the start of the call to the start of its kernel. Concurrent launches of several
+ * threads share that time; it counts once. */
+static void count_tiny(struct tiny *tiny, struct survey *survey, const struct trace_span *kernel,
+                       const struct trace_span *call)
+{
+    uint64_t *counted_until = paged_at(&tiny->counted_until_ns, kernel->resource, sizeof *counted_until);
+    uint64_t from = call->start_ns > *counted_until ? call->start_ns : *counted_until;
+    struct tally *tally =
+        tallies_at(&tiny->tallies, kernel->name, places_process(survey->stat->places, kernel), kernel);
+    tally->count++;
+    tally->ns += stat_duration(kernel);
+    tally->extra += stat_duration(call);
+    struct idle_time idle = {from, kernel->start_ns, kernel->resource, false};
+    uint32_t number = tallies_number(&tiny->tallies, tally);
+    tallies_add_origin(&tiny->tallies, number, survey_origin(survey, kernel), 1);
+    survey_ask(survey, &idle, &tiny->tallies, number);
+    *counted_until = kernel->start_ns > *counted_until ? kernel->start_ns : *counted_until;
+}
+
+/* Before the first work of the input, and before that of a step, the GPU may do work that has no spans. */
+static void skip_unknown(struct tiny *tiny, const struct survey *survey, const struct trace_span *work)
+{
+    uint64_t *counted_until = paged_at(&tiny->counted_until_ns, work->resource, sizeof *counted_until);
+    uint64_t key = (uint64_t)(work->resource + 1) << 32 | work->trace;
+    bool is_first =
+        int_map_get(&tiny->steps, work->trace) != MAP_NONE && int_map_get(&tiny->steps, key) == MAP_NONE;
+    if (!stat_is_work(survey->stat, work) || (*counted_until && !is_first))
+        return;
+    *counted_until = work->start_ns > *counted_until ? work->start_ns : *counted_until;
+    if (is_first)
+        int_map_set(&tiny->steps, key, 0);
+}
+
+static void take_tiny(void *state, struct survey *survey, const struct trace_span *span)
+{
+    struct tiny *tiny = state;
+    if (stat_has(survey->stat, span, KEY_STEP_NUMBER))
+        int_map_set(&tiny->steps, span->trace, 0);
+    if (trace_class_is_gpu(span->class))
+        skip_unknown(tiny, survey, span);
+    const struct trace_span *call =
+        span->class == CLASS_KERNEL ? stat_call_of_work(survey->stat, span) : NULL;
+    if (!call || stat_duration(span) > TINY_KERNEL_NS || stat_has(survey->stat, span, KEY_GRAPH))
+        return;
+    count_tiny(tiny, survey, span, call);
+}
+
+static char *tiny_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
+                           const void *context)
+{
+    char kernel[EVIDENCE_TIME_BYTES], call[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES];
+    return xasprintf(
+        "%llu runs take %s each on the GPU and %s each on the host; between call and kernel the GPU was "
+        "idle for %s",
+        (unsigned long long)tally->count, evidence_time(kernel, tally->ns / tally->count),
+        evidence_time(call, tally->extra / tally->count), evidence_time(idle, tally->saving_ns));
+}
+
+static void finish_tiny(void *state, struct findings *findings)
+{
+    struct tiny *tiny = state;
+    if (findings)
+        findings_offer(findings, FINDING_TINY_LAUNCHES, &tiny->tallies, TINY_KERNEL_RUNS, tiny_evidence,
+                       NULL);
+    tallies_deinit(&tiny->tallies);
+    paged_deinit(&tiny->counted_until_ns);
+    int_map_deinit(&tiny->steps);
+}
+
+const struct detector find_tiny_launches = {sizeof(struct tiny), take_tiny, NULL, finish_tiny};

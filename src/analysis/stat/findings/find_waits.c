@@ -1,0 +1,135 @@
+/* Findings about unnecessary waits for the GPU. */
+#include "cli/util/xalloc.h"
+#include "analysis/stat/findings/detectors.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A thread's work since its last wait. The next work that it submits shows whether the wait was needed. */
+struct worker {
+    bool has_wait; /* one that waited for work without results for the host */
+    struct trace_span wait;
+    uint32_t origin;  /* of the wait */
+    uint64_t given;   /* pieces of work since the previous wait */
+    bool has_results; /* one of them copies to the host */
+};
+
+struct waits {
+    struct paged workers; /* by thread */
+    /* uint64_t by the device's resource: idle time counts for one thread only. */
+    struct paged counted_until_ns;
+    struct tallies nothing; /* by call */
+    struct tallies between;
+};
+
+static struct tally *tally_at(const struct survey *survey, struct tallies *tallies,
+                              const struct trace_span *call)
+{
+    return tallies_at(tallies, call->name, places_process(survey->stat->places, call), call);
+}
+
+static struct worker *worker_at(struct waits *waits, uint32_t thread)
+{
+    return paged_at(&waits->workers, thread, sizeof(struct worker));
+}
+
+/* Work is pending from the start of its call. The start of the wait decides. */
+static void count_wait(struct waits *waits, const struct survey *survey, struct worker *worker,
+                       const struct trace_span *call)
+{
+    const struct process_survey *process = survey_process(survey, call);
+    bool is_pending = process->pending_until_ns > call->start_ns;
+    bool is_short = stat_duration(call) <= NEEDLESS_WAIT_NS;
+    uint32_t origin = survey_origin(survey, call);
+    if (!is_pending && is_short && process->has_work && call->start_ns >= process->start_ns) {
+        struct tally *tally = tally_at(survey, &waits->nothing, call);
+        tally->count++;
+        tally->saving_ns += stat_duration(call);
+        tallies_add_origin(&waits->nothing, tallies_number(&waits->nothing, tally), origin, 1);
+    }
+    worker->has_wait = is_pending && worker->given && !worker->has_results;
+    worker->wait = *call;
+    worker->origin = origin;
+    worker->given = 0;
+    worker->has_results = false;
+}
+
+/* The GPU's idle time from the wait to the next work, if the host submitted it immediately. */
+static void count_work(struct waits *waits, struct survey *survey, struct worker *worker,
+                       const struct trace_span *call, const struct trace_span *work)
+{
+    const struct trace_span *wait = &worker->wait;
+    const char *kind = stat_attr(survey->stat, work, KEY_COPY_KIND);
+    bool is_between = worker->has_wait && call->start_ns <= wait->end_ns + SYNC_TO_NEXT_NS;
+    worker->given++;
+    worker->has_results |= work->class == CLASS_COPY && (!kind || strstr(kind, "ToHost"));
+    worker->has_wait = false;
+    if (!is_between)
+        return;
+    struct tally *tally = tally_at(survey, &waits->between, wait);
+    uint64_t *counted = paged_at(&waits->counted_until_ns, work->resource, sizeof *counted);
+    tally->count++;
+    tally->ns += stat_duration(wait);
+    struct idle_time idle = {wait->start_ns > *counted ? wait->start_ns : *counted, work->start_ns,
+                             work->resource, false};
+    uint32_t number = tallies_number(&waits->between, tally);
+    tallies_add_origin(&waits->between, number, worker->origin, 1);
+    survey_ask(survey, &idle, &waits->between, number);
+    *counted = work->start_ns > *counted ? work->start_ns : *counted;
+}
+
+static void take(void *state, struct survey *survey, const struct trace_span *call)
+{
+    struct waits *waits = state;
+    if (call->class != CLASS_CALL || call->thread == TRACE_NONE || call->error)
+        return;
+    struct stat_call what = stat_call_of(survey->stat, call);
+    if (what.waits) {
+        count_wait(waits, survey, worker_at(waits, call->thread), call);
+        return;
+    }
+    const struct trace_span *work = what.submits ? survey_work(survey, call, CLASS_COUNT) : NULL;
+    if (work)
+        count_work(waits, survey, worker_at(waits, call->thread), call, work);
+}
+
+static char *nothing_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
+                              const void *context)
+{
+    char time[EVIDENCE_TIME_BYTES];
+    return xasprintf("%llu calls (first on thread %s) waited although no work of the process "
+                     "was pending; they took %s",
+                     (unsigned long long)tally->count,
+                     places_thread(survey->stat->places, tally->first.thread),
+                     evidence_time(time, tally->saving_ns));
+}
+
+static char *between_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
+                              const void *context)
+{
+    /* With managed memory, the host may have read results without a copy. */
+    if (survey_process_at(survey, tally->process)->has_managed)
+        return NULL;
+    char waited[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES], next[EVIDENCE_TIME_BYTES];
+    return xasprintf(
+        "%llu times a thread (first %s) waited, %s in total, for work that copies nothing to the host, "
+        "and submitted more within %s; from the start of the wait to that work the GPU was idle for %s",
+        (unsigned long long)tally->count, places_thread(survey->stat->places, tally->first.thread),
+        evidence_time(waited, tally->ns), evidence_time(next, SYNC_TO_NEXT_NS),
+        evidence_time(idle, tally->saving_ns));
+}
+
+static void finish(void *state, struct findings *findings)
+{
+    struct waits *waits = state;
+    if (findings) {
+        findings_offer(findings, FINDING_SYNC_NOTHING, &waits->nothing, REPEATED_MIN, nothing_evidence, NULL);
+        findings_offer(findings, FINDING_SYNC_BETWEEN, &waits->between, REPEATED_MIN, between_evidence, NULL);
+    }
+    tallies_deinit(&waits->nothing);
+    tallies_deinit(&waits->between);
+    paged_deinit(&waits->workers);
+    paged_deinit(&waits->counted_until_ns);
+}
+
+const struct detector find_needless_waits = {sizeof(struct waits), take, NULL, finish};

@@ -1,0 +1,81 @@
+/* A finding: a possible improvement of the traced program, with evidence and an upper bound of the saving.
+ * docs/findings.md describes all kinds; findings_limits.h has their thresholds.
+ *
+ * A detector sees each span once, tallies its matches by process, place and name, and offers the tallies at
+ * the end. */
+#ifndef CUSPAN_ANALYSIS_STAT_FINDINGS_FINDING_H
+#define CUSPAN_ANALYSIS_STAT_FINDINGS_FINDING_H
+
+#include "analysis/stat/findings/findings_limits.h"
+#include "analysis/stat/findings/survey.h"
+#include "analysis/stat/findings/tally.h"
+
+/* X(identifier, word, action). The order is that of docs/findings.md. */
+#define FINDINGS(X)                                                                                          \
+    X(FINDING_LAUNCH_BOUND, "launch-bound",                                                                  \
+      "give the GPU more work per launch, use a CUDA graph, or launch from more threads")                    \
+    X(FINDING_TINY_LAUNCHES, "tiny-launches", "fuse the kernels, or do more work in each")                   \
+    X(FINDING_GRAPH_CANDIDATE, "graph-candidate",                                                            \
+      "capture the sequence once (cudaStreamBeginCapture) and launch it as a CUDA graph")                    \
+    X(FINDING_SERIALIZED, "serialized-kernels", "use a separate stream for each thread")                     \
+    X(FINDING_SYNC_COPIES, "synchronous-copies",                                                             \
+      "use cudaMemcpyAsync on a stream with pinned memory, and wait only where the data is needed")          \
+    X(FINDING_PAGEABLE, "pageable-copies",                                                                   \
+      "allocate the host buffer with cudaHostAlloc, or pin it with cudaHostRegister")                        \
+    X(FINDING_TINY_COPIES, "tiny-copies",                                                                    \
+      "combine them in one buffer, or pass small values as kernel arguments")                                \
+    X(FINDING_ROUND_TRIPS, "round-trips", "keep the data on the GPU: it is copied back unchanged")           \
+    X(FINDING_SYNC_NOTHING, "needless-sync", "remove the call: nothing is pending")                          \
+    X(FINDING_SYNC_BETWEEN, "sync-between-launches",                                                         \
+      "remove the call: a stream runs in order; use events to order work between streams")                   \
+    X(FINDING_OCCUPANCY, "low-occupancy", "change the limit named in the evidence")                          \
+    X(FINDING_STEADY_ALLOCATION, "steady-allocation",                                                        \
+      "allocate once before the loop, or use cudaMallocAsync, whose pool keeps the memory")                  \
+    X(FINDING_LEAK, "leak", "free the memory, or reuse it")                                                  \
+    X(FINDING_WRONG_FREE, "wrong-free", "free each address exactly once")
+
+enum finding_kind {
+#define FINDING_ID(id, word, advice) id,
+    FINDINGS(FINDING_ID)
+#undef FINDING_ID
+        FINDING_KINDS
+};
+
+struct finding {
+    enum finding_kind kind;
+    uint32_t process;
+    const char *where; /* borrowed from the trace or kept by it, or static */
+    uint64_t count;
+    uint64_t saving_ns;    /* saved at most */
+    uint64_t saving_bytes; /* LEAK */
+    uint64_t
+        base_ns; /* the saving is a share of it; 0: from the first GPU work to the last, without pauses */
+    uint64_t first_ns; /* since 1970 */
+    char *evidence;    /* owned */
+    char *code;        /* owned: the place in the program that most matches come from; NULL: unknown */
+};
+
+struct findings {
+    struct survey *survey;
+    struct finding *items;
+    size_t count, capacity;
+};
+
+/* Returns the evidence, allocated, or NULL to drop the finding. The finding is filled in from the tally,
+ * located by the name of its first span; the function may correct it. */
+typedef char *evidence_fn(const struct survey *survey, const struct tally *tally, struct finding *finding,
+                          const void *context);
+/* Makes a finding of each tally that counts at least `count_min`, unless it saves too little time. Frees the
+ * tallies. `context` is for the evidence function. */
+void findings_offer(struct findings *findings, enum finding_kind kind, struct tallies *tallies,
+                    uint64_t count_min, evidence_fn *evidence, const void *context);
+/* Findings about time have a saving in ns; leaks and wrong frees do not. */
+bool finding_is_of_time(enum finding_kind kind);
+/* The time of which the saving is a share. */
+uint64_t findings_base_ns(const struct findings *findings, const struct finding *finding);
+
+#define EVIDENCE_TIME_BYTES 40
+/* "12.3 us", for evidence; returns `out`. */
+const char *evidence_time(char out[EVIDENCE_TIME_BYTES], uint64_t ns);
+
+#endif

@@ -1,0 +1,78 @@
+/* Thresholds of findings, with their reasons. docs/findings.md lists them, too; findings_test.py compares. */
+#ifndef CUSPAN_ANALYSIS_STAT_FINDINGS_FINDINGS_LIMITS_H
+#define CUSPAN_ANALYSIS_STAT_FINDINGS_FINDINGS_LIMITS_H
+
+/* All findings: two runs of a program differ by less. Share of the time from first to last GPU work, without
+ * pauses in which nothing runs: loading of modules, initialization of NCCL, time between sampled steps. */
+#define SAVING_SHARE_MIN 0.02
+#define WORK_PAUSE_NS    20000000
+#define SAVING_NS_MIN    100000 /* 2 % of a short program are negligible */
+
+/* tiny-launches: a launch takes the host 2.5 to 4 us (docs/performance.md), so one thread cannot launch
+ * shorter kernels as fast as the GPU runs them. */
+#define TINY_KERNEL_NS   5000
+#define TINY_KERNEL_RUNS 100
+
+/* launch-bound: windows of work, to find one phase among others. Half idle is more than latency. */
+#define WINDOW_WORK       32 /* pieces */
+#define WINDOW_IDLE_SHARE 0.5
+#define PAUSE_NS          1000000 /* a longer gap has other causes than the next launch */
+
+/* synchronous-copies and other findings that matter only if they repeat. */
+#define REPEATED_MIN 10
+
+/* pageable-copies: CUDA stages up to 64 KiB in its own buffer (CUDA's "API synchronization behavior"). Pinned
+ * copies of at least 1 MiB show the link's rate. Without them it is assumed to be about two thirds of the
+ * peak that the device reports (cuda.device.pcie.bandwidth), otherwise of an x16 link of its generation:
+ * PCIe 5.0 from compute capability 9, 4.0 from 8, 3.0 before. */
+#define PAGEABLE_BYTES_MIN 65536
+#define MEASURED_BYTES_MIN 1048576
+#define PCIE5_BYTES_PER_S  40e9
+#define PCIE4_BYTES_PER_S  20e9
+#define PCIE3_BYTES_PER_S  10e9
+#define PCIE_SHARE         0.63
+#define PINNED_CALL_NS     5000 /* duration of an asynchronous copy's call */
+
+/* needless-sync: such a call takes 1 to 2 us. A longer one waited for work whose spans were lost or not
+ * sampled. */
+#define NEEDLESS_WAIT_NS 10000
+
+/* sync-between-launches: a host that continues within this time has hardly read the results. */
+#define SYNC_TO_NEXT_NS 50000
+
+/* low-occupancy: eight of 64 warps per multiprocessor, two per scheduler, hide almost no latency. Kernels
+ * that fill shared memory by design (pipelines of asynchronous copies) need only four warps. */
+#define LOW_OCCUPANCY         0.125
+#define PIPELINE_SHARED_SHARE 0.5 /* of a multiprocessor's shared memory, by one block */
+#define PIPELINE_THREADS      128
+#define SMALL_GRID_SHARE      0.5   /* blocks per multiprocessor: fewer leave half of the GPU unused */
+#define OCCUPANCY_TIME_SHARE  0.05  /* of the process's kernel time: less is not worth the effort */
+#define OCCUPANCY_KERNEL_NS   10000 /* on average: launches dominate shorter kernels */
+
+/* serialized-kernels: B starts when A ends, because of the stream. */
+#define HANDOVER_NS 5000
+
+/* graph-candidates: four launches take longer than the launch of a graph (8 us, p99 27 us, in
+ * examples/recordings/graph.cuspanrec); capturing and instantiating takes 200 us, ten rounds at 20 us. */
+#define GRAPH_NODES_MIN  4
+#define GRAPH_TIMES_MIN  10
+#define GRAPH_PERIOD_MAX 4096
+#define GRAPH_LAUNCH_NS  10000
+
+/* round-trips: the maximum write rate of one core. Data that is copied back sooner cannot have been rewritten
+ * completely. */
+#define HOST_WRITE_BYTES_PER_S 20e9
+
+/* leak: a leak grows with the work, so most slices of the second half have some of its blocks. Setup and the
+ * growth of a caching allocator come in bursts. PyTorch's allocator asks for multiples of 2 MiB, which it
+ * keeps on purpose. */
+#define LEAK_SLICES          8
+#define LEAK_SLICES_MIN      6
+#define CACHED_SEGMENT_BYTES 2097152
+
+/* tiny-copies: copies of up to 16 KiB take as long as a copy of one byte. */
+#define TINY_COPY_BYTES 16384
+#define TINY_COPY_RUNS  100
+#define TINY_COPY_ROW   4 /* consecutive copies in one direction, which one copy could replace */
+
+#endif

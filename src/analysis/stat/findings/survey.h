@@ -1,0 +1,81 @@
+/* Work and calls of a trace up to now, prepared for the detectors of findings.
+ *
+ * Spans arrive sorted by start, so at each span everything before its start is known. Detectors ask about the
+ * past. A question about the future (how long is the GPU idle until a call ends?) is answered when the time
+ * has come, into a tally. Between segments, only the latest intervals are kept: SURVEY_INTERVALS_MAX in all.
+ * Detectors that look back further see a GPU that was busy, so they claim less. */
+#ifndef CUSPAN_ANALYSIS_STAT_FINDINGS_SURVEY_H
+#define CUSPAN_ANALYSIS_STAT_FINDINGS_SURVEY_H
+
+#include "analysis/stat/base/intervals.h"
+#include "analysis/stat/memory/ledger.h"
+#include "cli/util/paged.h"
+
+#define SURVEY_INTERVALS_MAX (1u << 20) /* 24 bytes each */
+#define SURVEY_INTERVALS_MIN 256        /* of each list, however many there are */
+
+struct tallies;
+
+struct device_survey {
+    struct intervals busy;    /* any work */
+    struct intervals kernels; /* kernels and graphs */
+};
+
+struct process_survey {
+    uint64_t start_ns, end_ns; /* of all GPU work; equal: there is none */
+    uint64_t paused_ns;        /* of it: long pauses of all GPU work */
+    bool has_work;
+    bool is_pytorch;           /* by the names of its kernels */
+    uint64_t pending_until_ns; /* end of all work whose submitting call has started */
+    struct intervals calls;    /* the host was in a call */
+    struct intervals submits;  /* in a call that submits work */
+    struct intervals waits;    /* in a call that waits for the GPU */
+    uint64_t kernel_ns;        /* all kernels' time */
+    bool has_managed;          /* memory that the host can read without a copy; known at the end */
+};
+
+/* How long is a GPU idle, from one time to another? */
+struct idle_time {
+    uint64_t from_ns, until_ns;
+    uint32_t resource;
+    bool of_kernels; /* time without kernels, rather than without any work */
+};
+
+struct survey {
+    const struct stat *stat;
+    struct paged devices;   /* by resource */
+    struct paged processes; /* by the process numbers of places */
+    uint64_t now_ns;        /* everything that starts earlier is known */
+    struct question {
+        struct idle_time time;
+        struct tallies *tallies;
+        uint32_t tally; /* the answer is added to its saving */
+    } * questions;
+    size_t question_count, question_capacity;
+};
+
+/* A span of the current segment. */
+void survey_take(struct survey *survey, const struct stat *stat, const struct trace_span *span);
+/* All spans that start before stat->now_ns are known. `stat` may have moved, and may have had no span. */
+void survey_advance(struct survey *survey, const struct stat *stat);
+void survey_end_segment(struct survey *survey);
+/* Answers all questions, once all spans were taken. */
+void survey_finish(struct survey *survey, const struct stat *stat);
+void survey_deinit(struct survey *survey);
+
+/* ns; all of the time must be in the past. */
+uint64_t survey_idle(const struct survey *survey, const struct idle_time *time);
+/* Adds the answer to the saving of the tally with this number, now or later. */
+void survey_ask(struct survey *survey, const struct idle_time *time, struct tallies *tallies, uint32_t tally);
+/* A device or process as it is known up to now; zeroed if it is unknown. */
+const struct device_survey *survey_device(const struct survey *survey, uint32_t resource);
+const struct process_survey *survey_process_at(const struct survey *survey, uint32_t process);
+/* The process of a span. */
+const struct process_survey *survey_process(const struct survey *survey, const struct trace_span *span);
+/* The place in the program that a call or work comes from (analysis/code/code_book.h). */
+uint32_t survey_origin(const struct survey *survey, const struct trace_span *span);
+/* The first work of a class that the call submitted; CLASS_COUNT: any class. NULL: none. */
+const struct trace_span *survey_work(const struct survey *survey, const struct trace_span *call,
+                                     enum trace_class class);
+
+#endif

@@ -1,0 +1,504 @@
+#include "analysis/stat/memory/ledger.h"
+
+#include "analysis/code/code_book.h"
+#include "cli/util/xalloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum operation { TAKE, GIVE, RELEASE, MAP, UNMAP };
+
+/* Addresses and handles are separate number spaces. */
+enum space { SPACE_ADDRESS, SPACE_ARRAY, SPACE_VIRTUAL, SPACE_MAPPED };
+
+/* The parameters that give the size of an allocation. */
+enum size { SIZE_BYTES, SIZE_PITCH, SIZE_CHANNELS, SIZE_FORMAT };
+
+/* Names without "_ptsz". Calls that only reserve addresses or create a pool allocate no memory. */
+static const struct function {
+    const char *name;
+    enum stat_key key; /* the address or handle */
+    uint8_t operation, space, kind, size;
+} functions[] = {
+    {"cudaMalloc", KEY_ARG_PTR, TAKE, SPACE_ADDRESS, MEMORY_DEVICE, SIZE_BYTES},
+    {"cuMemAlloc", KEY_ARG_PTR, TAKE, SPACE_ADDRESS, MEMORY_DEVICE, SIZE_BYTES},
+    {"cudaMallocPitch", KEY_ARG_PTR, TAKE, SPACE_ADDRESS, MEMORY_DEVICE, SIZE_PITCH},
+    {"cuMemAllocPitch", KEY_ARG_PTR, TAKE, SPACE_ADDRESS, MEMORY_DEVICE, SIZE_PITCH},
+    {"cudaMalloc3D", KEY_ARG_PTR, TAKE, SPACE_ADDRESS, MEMORY_DEVICE, SIZE_PITCH},
+    {"cudaMallocAsync", KEY_ARG_PTR, TAKE, SPACE_ADDRESS, MEMORY_POOL, SIZE_BYTES},
+    {"cuMemAllocAsync", KEY_ARG_PTR, TAKE, SPACE_ADDRESS, MEMORY_POOL, SIZE_BYTES},
+    {"cudaMallocFromPoolAsync", KEY_ARG_PTR, TAKE, SPACE_ADDRESS, MEMORY_POOL, SIZE_BYTES},
+    {"cuMemAllocFromPoolAsync", KEY_ARG_PTR, TAKE, SPACE_ADDRESS, MEMORY_POOL, SIZE_BYTES},
+    {"cudaMallocManaged", KEY_ARG_PTR, TAKE, SPACE_ADDRESS, MEMORY_MANAGED, SIZE_BYTES},
+    {"cuMemAllocManaged", KEY_ARG_PTR, TAKE, SPACE_ADDRESS, MEMORY_MANAGED, SIZE_BYTES},
+    {"cudaMallocHost", KEY_ARG_PTR, TAKE, SPACE_ADDRESS, MEMORY_PINNED, SIZE_BYTES},
+    {"cudaHostAlloc", KEY_ARG_PTR, TAKE, SPACE_ADDRESS, MEMORY_PINNED, SIZE_BYTES},
+    {"cuMemAllocHost", KEY_ARG_PTR, TAKE, SPACE_ADDRESS, MEMORY_PINNED, SIZE_BYTES},
+    {"cuMemHostAlloc", KEY_ARG_PTR, TAKE, SPACE_ADDRESS, MEMORY_PINNED, SIZE_BYTES},
+    {"cudaHostRegister", KEY_ARG_PTR, TAKE, SPACE_ADDRESS, MEMORY_REGISTERED, SIZE_BYTES},
+    {"cuMemHostRegister", KEY_ARG_PTR, TAKE, SPACE_ADDRESS, MEMORY_REGISTERED, SIZE_BYTES},
+    {"cudaMallocArray", KEY_ARG_ARRAY, TAKE, SPACE_ARRAY, MEMORY_ARRAY, SIZE_CHANNELS},
+    {"cudaMalloc3DArray", KEY_ARG_ARRAY, TAKE, SPACE_ARRAY, MEMORY_ARRAY, SIZE_CHANNELS},
+    {"cudaMallocMipmappedArray", KEY_ARG_MIPMAPPED_ARRAY, TAKE, SPACE_ARRAY, MEMORY_ARRAY, SIZE_CHANNELS},
+    {"cuArrayCreate", KEY_ARG_HANDLE, TAKE, SPACE_ARRAY, MEMORY_ARRAY, SIZE_FORMAT},
+    {"cuArray3DCreate", KEY_ARG_HANDLE, TAKE, SPACE_ARRAY, MEMORY_ARRAY, SIZE_FORMAT},
+    {"cuMipmappedArrayCreate", KEY_ARG_HANDLE, TAKE, SPACE_ARRAY, MEMORY_ARRAY, SIZE_FORMAT},
+    {"cuMemCreate", KEY_ARG_HANDLE, TAKE, SPACE_VIRTUAL, MEMORY_VIRTUAL, SIZE_BYTES},
+    {"cuMemMap", KEY_ARG_PTR, MAP, SPACE_MAPPED, MEMORY_VIRTUAL, SIZE_BYTES},
+    {"cuMemUnmap", KEY_ARG_PTR, UNMAP, SPACE_MAPPED, MEMORY_VIRTUAL, SIZE_BYTES},
+    {"cuMemRelease", KEY_ARG_HANDLE, RELEASE, SPACE_VIRTUAL, MEMORY_VIRTUAL, SIZE_BYTES},
+    {"cudaFree", KEY_ARG_PTR, GIVE, SPACE_ADDRESS, MEMORY_DEVICE, SIZE_BYTES},
+    {"cuMemFree", KEY_ARG_PTR, GIVE, SPACE_ADDRESS, MEMORY_DEVICE, SIZE_BYTES},
+    {"cudaFreeAsync", KEY_ARG_PTR, GIVE, SPACE_ADDRESS, MEMORY_POOL, SIZE_BYTES},
+    {"cuMemFreeAsync", KEY_ARG_PTR, GIVE, SPACE_ADDRESS, MEMORY_POOL, SIZE_BYTES},
+    {"cudaFreeHost", KEY_ARG_PTR, GIVE, SPACE_ADDRESS, MEMORY_PINNED, SIZE_BYTES},
+    {"cuMemFreeHost", KEY_ARG_PTR, GIVE, SPACE_ADDRESS, MEMORY_PINNED, SIZE_BYTES},
+    {"cudaHostUnregister", KEY_ARG_PTR, GIVE, SPACE_ADDRESS, MEMORY_REGISTERED, SIZE_BYTES},
+    {"cuMemHostUnregister", KEY_ARG_PTR, GIVE, SPACE_ADDRESS, MEMORY_REGISTERED, SIZE_BYTES},
+    {"cudaFreeArray", KEY_ARG_ARRAY, GIVE, SPACE_ARRAY, MEMORY_ARRAY, SIZE_BYTES},
+    {"cuArrayDestroy", KEY_ARG_ARRAY, GIVE, SPACE_ARRAY, MEMORY_ARRAY, SIZE_BYTES},
+    {"cudaFreeMipmappedArray", KEY_ARG_MIPMAPPED_ARRAY, GIVE, SPACE_ARRAY, MEMORY_ARRAY, SIZE_BYTES},
+    {"cuMipmappedArrayDestroy", KEY_ARG_MIPMAPPED_ARRAY, GIVE, SPACE_ARRAY, MEMORY_ARRAY, SIZE_BYTES},
+};
+
+/* Errors of a process or context that is ending: everything is freed anyway, so the free is not invalid. */
+static const char *const endings[] = {"cudaErrorCudartUnloading", "CUDA_ERROR_DEINITIALIZED",
+                                      "cudaErrorContextIsDestroyed", "CUDA_ERROR_CONTEXT_IS_DESTROYED"};
+
+struct replay {
+    struct ledger *ledger;
+    struct int_map blocks; /* space, process and address → latest block at the address, live or freed */
+};
+
+static const struct function *function_of(const struct stat *stat, const struct trace_span *call)
+{
+    enum call_group group = stat_call_of(stat, call).group;
+    if (group != CALL_GROUP_ALLOC && group != CALL_GROUP_FREE)
+        return NULL;
+    const char *name = trace_string(stat->trace, call->name);
+    const char *suffix = strstr(name, "_pts");
+    size_t len = suffix ? (size_t)(suffix - name) : strlen(name);
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        if (strncmp(functions[i].name, name, len) == 0 && !functions[i].name[len])
+            return &functions[i];
+    }
+    return NULL;
+}
+
+static uint64_t number_of(const struct stat *stat, const struct trace_span *call, enum stat_key key,
+                          uint64_t otherwise)
+{
+    const struct trace_attr *attr = stat_find(stat, call, key);
+    if (attr && attr->type == TRACE_STRING) /* addresses are hexadecimal */
+        return strtoull(trace_attr_text(stat->trace, attr), NULL, 0);
+    return attr ? trace_attr_int(stat->trace, attr) : otherwise;
+}
+
+static uint64_t extent(const struct stat *stat, const struct trace_span *call, enum stat_key key)
+{
+    uint64_t value = number_of(stat, call, key, 1);
+    return value ? value : 1; /* the array lacks this dimension */
+}
+
+/* Bits of a channel by its format's name, "UnsignedInt8" or "Half"; 0: another kind, of
+ * unknown size. */
+static uint64_t format_bits(const char *format)
+{
+    static const struct {
+        const char *name;
+        uint64_t bits;
+    } formats[] = {{"UnsignedInt8", 8}, {"UnsignedInt16", 16}, {"UnsignedInt32", 32}, {"SignedInt8", 8},
+                   {"SignedInt16", 16}, {"SignedInt32", 32},   {"Half", 16},          {"Float", 32}};
+    for (size_t i = 0; format && i < sizeof formats / sizeof *formats; i++) {
+        if (strcmp(format, formats[i].name) == 0)
+            return formats[i].bits;
+    }
+    return 0;
+}
+
+static uint64_t element_bytes(const struct stat *stat, const struct trace_span *call, uint8_t size)
+{
+    if (size == SIZE_FORMAT)
+        return format_bits(stat_attr(stat, call, KEY_ARG_FORMAT)) *
+               number_of(stat, call, KEY_ARG_CHANNELS, 1) / 8;
+    return (number_of(stat, call, KEY_ARG_CHANNEL_X, 0) + number_of(stat, call, KEY_ARG_CHANNEL_Y, 0) +
+            number_of(stat, call, KEY_ARG_CHANNEL_Z, 0) + number_of(stat, call, KEY_ARG_CHANNEL_W, 0)) /
+           8;
+}
+
+/* All levels of a mipmapped array, each half as large in every dimension. */
+static uint64_t array_bytes(const struct stat *stat, const struct trace_span *call, uint8_t size)
+{
+    uint64_t width = extent(stat, call, KEY_ARG_WIDTH), height = extent(stat, call, KEY_ARG_HEIGHT),
+             depth = extent(stat, call, KEY_ARG_DEPTH), elements = 0;
+    uint64_t levels = number_of(stat, call, size == SIZE_FORMAT ? KEY_ARG_MIPMAP_LEVELS : KEY_ARG_LEVELS, 1);
+    for (uint64_t level = 0; level < levels && level < 64; level++) {
+        elements += width * height * depth;
+        width = width > 1 ? width / 2 : 1;
+        height = height > 1 ? height / 2 : 1;
+        depth = depth > 1 ? depth / 2 : 1;
+    }
+    return elements * element_bytes(stat, call, size);
+}
+
+static uint64_t bytes_of(const struct stat *stat, const struct trace_span *call,
+                         const struct function *function)
+{
+    switch (function->size) {
+    case SIZE_PITCH: /* a failed call has none; then the requested size */
+        return number_of(stat, call, KEY_ARG_PITCH, number_of(stat, call, KEY_ARG_WIDTH, 0)) *
+               extent(stat, call, KEY_ARG_HEIGHT) * extent(stat, call, KEY_ARG_DEPTH);
+    case SIZE_CHANNELS:
+    case SIZE_FORMAT:
+        return array_bytes(stat, call, function->size);
+    default:
+        return number_of(stat, call, KEY_ARG_BYTES, 0);
+    }
+}
+
+enum memory_kind ledger_kind_of(const struct ledger_call *call)
+{
+    return (enum memory_kind)functions[call->function].kind;
+}
+
+const char *ledger_kind_name(enum memory_kind kind)
+{
+    static const char *const names[MEMORY_KINDS] = {"device",  "pool",   "virtual",   "array",
+                                                    "managed", "pinned", "registered"};
+    return names[kind];
+}
+
+/* --- taking spans --- */
+
+static bool takes_effect_at_end(const struct function *function)
+{
+    return function->operation == TAKE || function->operation == MAP;
+}
+
+static uint64_t effect_ns(const struct ledger_call *call)
+{
+    return takes_effect_at_end(&functions[call->function]) ? call->end_ns : call->start_ns;
+}
+
+/* Of a process: calls whose used_ns is still unknown. */
+struct awaiting {
+    uint32_t *calls;
+    size_t count, capacity;
+};
+
+static struct awaiting *awaiting_of(struct ledger *ledger, uint32_t process)
+{
+    return paged_at(&ledger->awaiting, process, sizeof(struct awaiting));
+}
+
+static const char *location_of(const struct stat *stat, const struct trace_span *span)
+{
+    bool is_gpu = stat_is(stat_attr(stat, span, KEY_ARG_LOCATION_TYPE), "Device");
+    return is_gpu ? stat_keep(stat, stat_attr(stat, span, KEY_ARG_LOCATION_ID)) : NULL;
+}
+
+static uint32_t origin_of(struct ledger *ledger, const struct stat *stat, const struct trace_span *span)
+{
+    uint32_t origin = code_book_origin(stat->code, stat, span);
+    const char *text = stat_attr(stat, span, KEY_STACK);
+    if (!text)
+        return origin;
+    size_t known = ledger->text_numbers.count;
+    uint32_t number = stat_number(&ledger->text_numbers, origin);
+    if (number == known) {
+        ledger->texts = xgrow(ledger->texts, &ledger->text_capacity, known + 1, sizeof *ledger->texts);
+        ledger->texts[number] = stat_keep_some(stat, text);
+    }
+    return origin;
+}
+
+const char *ledger_stack_text(const struct ledger *ledger, const struct ledger_call *call)
+{
+    uint32_t number = int_map_get(&ledger->text_numbers, call->origin);
+    return number == MAP_NONE ? NULL : ledger->texts[number];
+}
+
+static void take_call(struct ledger *ledger, const struct stat *stat, const struct trace_span *span,
+                      const struct function *function)
+{
+    if (ledger->call_count == LEDGER_EVENTS_MAX) {
+        ledger->left_out++;
+        return;
+    }
+    uint32_t number = (uint32_t)ledger->call_count, process = places_process(stat->places, span);
+    ledger->calls =
+        xgrow(ledger->calls, &ledger->call_capacity, ledger->call_count + 1, sizeof *ledger->calls);
+    ledger->calls[ledger->call_count++] = (struct ledger_call){
+        .start_ns = span->start_ns,
+        .end_ns = span->end_ns,
+        .used_ns = UINT64_MAX,
+        .address = number_of(stat, span, function->key, 0),
+        .bytes = bytes_of(stat, span, function),
+        .mapped = function->operation == MAP ? number_of(stat, span, KEY_ARG_HANDLE, 0) : 0,
+        .pool = stat_keep_some(stat, stat_attr(stat, span, KEY_ARG_POOL)),
+        .gpu = function->kind == MEMORY_VIRTUAL ? location_of(stat, span) : NULL,
+        .name = span->name,
+        .error = span->error,
+        .range = places_range(stat, span),
+        .thread = span->thread,
+        .process = process,
+        .context = places_context(stat, span),
+        .order = number,
+        .origin = function->operation == TAKE ? origin_of(ledger, stat, span) : 0,
+        .function = (uint8_t)(function - functions),
+        .is_address = function->key == KEY_ARG_PTR,
+    };
+    struct awaiting *awaiting = awaiting_of(ledger, process);
+    awaiting->calls =
+        xgrow(awaiting->calls, &awaiting->capacity, awaiting->count + 1, sizeof *awaiting->calls);
+    awaiting->calls[awaiting->count++] = number;
+}
+
+/* Work that starts at `work_ns` was submitted at `submitted_ns`. */
+static void answer(struct ledger *ledger, struct awaiting *awaiting, uint64_t submitted_ns, uint64_t work_ns)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < awaiting->count; i++) {
+        struct ledger_call *call = &ledger->calls[awaiting->calls[i]];
+        if (effect_ns(call) <= submitted_ns)
+            call->used_ns = work_ns;
+        else
+            awaiting->calls[kept++] = awaiting->calls[i];
+    }
+    awaiting->count = kept;
+}
+
+/* The first work that the call submitted, if it started later than the call; UINT64_MAX: there is none. */
+static uint64_t submitted_by(const struct stat *stat, const struct trace_span *call)
+{
+    const struct trace_span *spans = stat->trace->spans;
+    uint64_t first_ns = UINT64_MAX;
+    for (uint32_t at = call->first_child; at != TRACE_NONE; at = spans[at].next_sibling) {
+        if (spans[at].start_ns > call->start_ns && spans[at].start_ns < first_ns &&
+            stat_is_work(stat, &spans[at]))
+            first_ns = spans[at].start_ns;
+    }
+    return first_ns;
+}
+
+static void take_submission(struct ledger *ledger, const struct stat *stat, const struct trace_span *span)
+{
+    uint32_t process = places_process(stat->places, span);
+    struct awaiting *awaiting = paged_find(&ledger->awaiting, process, sizeof *awaiting);
+    if (!awaiting || !awaiting->count)
+        return;
+    if (span->class == CLASS_CALL) {
+        uint64_t first_ns = submitted_by(stat, span);
+        if (first_ns != UINT64_MAX)
+            answer(ledger, awaiting, span->start_ns, first_ns);
+    } else if (stat_is_work(stat, span)) {
+        const struct trace_span *call = stat_call_of_work(stat, span);
+        if (!call || call->start_ns >= span->start_ns)
+            answer(ledger, awaiting, span->start_ns, span->start_ns);
+    }
+}
+
+void ledger_take(struct ledger *ledger, const struct stat *stat, const struct trace_span *span)
+{
+    take_submission(ledger, stat, span);
+    const struct function *function = span->class == CLASS_CALL ? function_of(stat, span) : NULL;
+    if (function)
+        take_call(ledger, stat, span, function);
+}
+
+/* --- the replay --- */
+
+static uint64_t key_of(enum space space, uint32_t process, uint64_t address)
+{
+    return int_map_mix(address + ((uint64_t)space << 61)) ^ process;
+}
+
+static bool is_ending(const struct trace *trace, const struct ledger_call *call)
+{
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        if (strcmp(trace_string(trace, call->error), endings[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static uint32_t device_of(const struct places *places, const struct ledger_call *call)
+{
+    enum memory_kind kind = ledger_kind_of(call);
+    if (ledger_is_host(kind))
+        return TRACE_NONE;
+    if (kind == MEMORY_VIRTUAL)
+        return call->gpu ? places_device_named(places, call->process, call->gpu) : TRACE_NONE;
+    return places_device(places, call->process, call->context);
+}
+
+static void end_block(struct ledger_block *block, const struct ledger_call *call)
+{
+    block->until_ns = effect_ns(call);
+    block->freed_by = call;
+}
+
+static bool is_living(const struct ledger_block *block)
+{
+    return block->until_ns == UINT64_MAX && !block->is_released;
+}
+
+static uint64_t key_of_call(const struct ledger_call *call, uint64_t address)
+{
+    return key_of((enum space)functions[call->function].space, call->process, address);
+}
+
+static void take(struct replay *replay, const struct ledger_call *call)
+{
+    struct ledger *ledger = replay->ledger;
+    uint64_t key = key_of_call(call, call->address);
+    uint32_t old = int_map_get(&replay->blocks, key);
+    if (old != MAP_NONE && ledger->blocks[old].until_ns == UINT64_MAX) {
+        ledger->blocks[old].until_ns = effect_ns(call);
+        ledger->reused++;
+    }
+    ledger->blocks =
+        xgrow(ledger->blocks, &ledger->block_capacity, ledger->block_count + 1, sizeof *ledger->blocks);
+    ledger->blocks[ledger->block_count] = (struct ledger_block){
+        .call = call,
+        .bytes = call->bytes,
+        .from_ns = effect_ns(call),
+        .until_ns = UINT64_MAX,
+        .process = call->process,
+        .device = device_of(ledger->places, call),
+        .pool = call->pool,
+        .kind = functions[call->function].kind,
+    };
+    int_map_set(&replay->blocks, key, (uint32_t)ledger->block_count++);
+}
+
+static void add_wrong(struct ledger *ledger, const struct ledger_call *call, uint32_t block,
+                      enum ledger_wrong wrong)
+{
+    ledger->frees =
+        xgrow(ledger->frees, &ledger->free_capacity, ledger->free_count + 1, sizeof *ledger->frees);
+    ledger->frees[ledger->free_count++] = (struct ledger_free){call, block, (uint8_t)wrong};
+}
+
+/* The live block at the address. MAP_NONE: there is none, and the free is recorded as invalid. */
+static uint32_t living(struct replay *replay, const struct ledger_call *call)
+{
+    struct ledger *ledger = replay->ledger;
+    uint32_t number = int_map_get(&replay->blocks, key_of_call(call, call->address));
+    if (number != MAP_NONE && is_living(&ledger->blocks[number]))
+        return number;
+    if (is_ending(ledger->places->stat->trace, call))
+        return MAP_NONE;
+    if (!call->error)
+        add_wrong(ledger, call, TRACE_NONE, LEDGER_FOREIGN);
+    else if (number != MAP_NONE)
+        add_wrong(ledger, call, number, LEDGER_TWICE);
+    else
+        add_wrong(ledger, call, TRACE_NONE, LEDGER_UNKNOWN);
+    return MAP_NONE;
+}
+
+static void give(struct replay *replay, const struct ledger_call *call)
+{
+    struct ledger *ledger = replay->ledger;
+    uint32_t number = living(replay, call);
+    if (number == MAP_NONE || (call->error && !is_ending(ledger->places->stat->trace, call)))
+        return;
+    if (functions[call->function].operation == RELEASE && ledger->blocks[number].maps) {
+        ledger->blocks[number].is_released = true;
+        return;
+    }
+    end_block(&ledger->blocks[number], call);
+}
+
+/* A mapped address keeps a block of physical memory alive. */
+static void map_block(struct replay *replay, const struct ledger_call *call)
+{
+    struct ledger *ledger = replay->ledger;
+    uint32_t number = int_map_get(&replay->blocks, key_of(SPACE_VIRTUAL, call->process, call->mapped));
+    if (number == MAP_NONE || ledger->blocks[number].until_ns != UINT64_MAX)
+        return;
+    ledger->blocks[number].maps++;
+    int_map_set(&replay->blocks, key_of(SPACE_MAPPED, call->process, call->address), number);
+}
+
+/* Unmaps all blocks from the address on: one call can unmap several. Blocks are assumed to be mapped
+ * completely. */
+static void unmap_blocks(struct replay *replay, const struct ledger_call *call)
+{
+    struct ledger *ledger = replay->ledger;
+    uint64_t address = call->address, end = address + call->bytes;
+    while (address < end) {
+        uint32_t number = int_map_get(&replay->blocks, key_of(SPACE_MAPPED, call->process, address));
+        struct ledger_block *block = number == MAP_NONE ? NULL : &ledger->blocks[number];
+        if (!block || !block->maps || !block->bytes)
+            return;
+        address += block->bytes;
+        if (--block->maps == 0 && block->is_released)
+            end_block(block, call);
+    }
+}
+
+static void play(struct replay *replay, const struct ledger_call *call)
+{
+    struct ledger *ledger = replay->ledger;
+    uint8_t operation = functions[call->function].operation;
+    if (operation == TAKE && call->error) {
+        ledger->failed =
+            xgrow(ledger->failed, &ledger->failed_capacity, ledger->failed_count + 1, sizeof *ledger->failed);
+        ledger->failed[ledger->failed_count++] = call;
+        return;
+    }
+    if (!call->address) /* cudaFree(NULL) frees nothing; without `capture.parameters` there are no addresses
+                         */
+        return;
+    if (operation == TAKE)
+        take(replay, call);
+    else if (operation == GIVE || operation == RELEASE)
+        give(replay, call);
+    else if (operation == MAP && !call->error)
+        map_block(replay, call);
+    else if (operation == UNMAP && !call->error)
+        unmap_blocks(replay, call);
+}
+
+/* By time; within the same ns allocations first: an address can be freed as soon as it is allocated, but not
+ * allocated before its free has started. */
+static int compare_calls(const void *a, const void *b)
+{
+    const struct ledger_call *x = a, *y = b;
+    uint64_t x_ns = effect_ns(x), y_ns = effect_ns(y);
+    if (x_ns != y_ns)
+        return x_ns < y_ns ? -1 : 1;
+    bool x_takes = takes_effect_at_end(&functions[x->function]),
+         y_takes = takes_effect_at_end(&functions[y->function]);
+    if (x_takes != y_takes)
+        return x_takes ? -1 : 1;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+void ledger_finish(struct ledger *ledger, const struct stat *stat)
+{
+    struct replay replay = {.ledger = ledger};
+    ledger->places = stat->places;
+    if (ledger->call_count > 1)
+        qsort(ledger->calls, ledger->call_count, sizeof *ledger->calls, compare_calls);
+    for (size_t i = 0; i < ledger->call_count; i++)
+        play(&replay, &ledger->calls[i]);
+    int_map_deinit(&replay.blocks);
+}
+
+void ledger_deinit(struct ledger *ledger)
+{
+    struct awaiting *awaiting;
+    for (size_t i = 0; (awaiting = paged_next(&ledger->awaiting, &i, sizeof *awaiting)); i++)
+        free(awaiting->calls);
+    paged_deinit(&ledger->awaiting);
+    int_map_deinit(&ledger->text_numbers);
+    free(ledger->texts);
+    free(ledger->calls);
+    free(ledger->blocks);
+    free(ledger->frees);
+    free(ledger->failed);
+    *ledger = (struct ledger){0};
+}

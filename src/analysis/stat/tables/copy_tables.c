@@ -1,0 +1,216 @@
+/* Tables of copies and fills: bytes, rates, kinds of memory, and sizes. */
+#include "base/hash.h"
+#include "cli/util/xalloc.h"
+#include "analysis/stat/tables/peak.h"
+#include "analysis/stat/base/stat.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MOVE_COLUMNS(X)                                                                                      \
+    X(MOVE_KIND, "kind", "kind", STAT_TEXT)                                                                  \
+    X(MOVE_FROM, "from", "from", STAT_TEXT)                                                                  \
+    X(MOVE_TO, "to", "to", STAT_TEXT)                                                                        \
+    X(MOVE_COUNT, "count", "runs", STAT_COUNT)                                                               \
+    X(MOVE_BYTES, "bytes", "bytes", STAT_BYTES)                                                              \
+    X(MOVE_TOTAL_NS, "total_ns", "total", STAT_NS)                                                           \
+    X(MOVE_BYTES_PER_S, "bytes_per_s", "rate", STAT_RATE)                                                    \
+    X(MOVE_PEAK_SHARE, "peak_share", "of the peak", STAT_SHARE)                                              \
+    X(MOVE_PEAK_OF, "peak_of", "of", STAT_TEXT)                                                              \
+    X(MOVE_PEAK_BYTES_PER_S, "peak_bytes_per_s", "peak", STAT_RATE)                                          \
+    X(MOVE_AVG_BYTES, "avg_bytes", "average", STAT_BYTES)                                                    \
+    X(MOVE_MEDIAN_BYTES, "median_bytes", "median", STAT_BYTES)                                               \
+    X(MOVE_MIN_BYTES, "min_bytes", "min", STAT_BYTES)                                                        \
+    X(MOVE_MAX_BYTES, "max_bytes", "max", STAT_BYTES)                                                        \
+    X(MOVE_MEDIAN_NS, "median_ns", "median time", STAT_NS)
+STAT_COLUMNS_OF(move_columns, MOVE_COLUMNS);
+
+#define SIZE_COLUMNS(X)                                                                                      \
+    X(SIZE_FROM_BYTES, "from_bytes", "from", STAT_BYTES)                                                     \
+    X(SIZE_BELOW_BYTES, "below_bytes", "below", STAT_BYTES)                                                  \
+    X(SIZE_COPIES, "copies", "copies", STAT_COUNT)                                                           \
+    X(SIZE_FILLS, "fills", "fills", STAT_COUNT)                                                              \
+    X(SIZE_ALLOCATIONS, "allocations", "allocations", STAT_COUNT)
+STAT_COLUMNS_OF(size_columns, SIZE_COLUMNS);
+
+#define SIZES 24 /* by powers of four: up to 64 TiB */
+
+/* All copies of one kind, or fills of one kind of memory. */
+struct kind {
+    const char *word, *from, *to; /* NULL: unknown */
+    uint64_t total_ns;
+    struct peak peak;
+    bool has_other_peaks; /* its copies took different links */
+};
+
+struct copies {
+    struct int_map numbers;
+    struct samples sizes, times;
+    struct kind *kinds;
+    size_t capacity;
+    struct peaks peaks;
+    uint64_t counts[SIZES][3]; /* copies, fills and allocations by size */
+};
+
+/* Half of a key. */
+static uint64_t text_key(const char *text)
+{
+    return text ? hash_text(HASH_START, text) : 0;
+}
+
+static uint64_t key_of(const struct stat *stat, const struct trace_span *span)
+{
+    if (span->class == CLASS_FILL)
+        return int_map_mix(text_key(stat_attr(stat, span, KEY_FILL_KIND)) + 1);
+    uint64_t key = text_key(stat_attr(stat, span, KEY_COPY_KIND));
+    key = int_map_mix(key) ^ text_key(stat_attr(stat, span, KEY_COPY_FROM));
+    return int_map_mix(key) ^ text_key(stat_attr(stat, span, KEY_COPY_TO));
+}
+
+static uint64_t bytes_of(const struct stat *stat, const struct trace_span *span)
+{
+    return stat_attr_int(stat, span, span->class == CLASS_FILL ? KEY_FILL_BYTES : KEY_COPY_BYTES, 0);
+}
+
+static struct stat_value text_or_missing(const char *text)
+{
+    return text ? stat_text(text) : (struct stat_value){.is_missing = true};
+}
+
+static void fill_peak(struct stat_table *table, struct stat_value *row, const struct kind *kind, double rate)
+{
+    const struct peak *peak = &kind->peak;
+    double share = peak->bytes_per_s > 0 ? rate / peak->bytes_per_s : 0;
+    /* A rate above the peak means that the copy took an unknown link. */
+    if (kind->has_other_peaks || share <= 0 || share > 1) {
+        row[MOVE_PEAK_OF] = text_or_missing(peak->is_link ? "unknown" : NULL);
+        return;
+    }
+    row[MOVE_PEAK_SHARE] = stat_real(share);
+    row[MOVE_PEAK_OF] = stat_table_own(table, xstrdup(peak->name));
+    row[MOVE_PEAK_BYTES_PER_S] = stat_real(peak->bytes_per_s);
+}
+
+static void fill_row(struct stat_table *table, const struct kind *kind, const struct spread *sizes,
+                     const struct spread *times)
+{
+    struct stat_value *row = stat_table_add(table);
+    double rate = kind->total_ns ? (double)sizes->total * 1e9 / (double)kind->total_ns : 0;
+    row[MOVE_KIND] = stat_text(kind->word);
+    row[MOVE_FROM] = text_or_missing(kind->from);
+    row[MOVE_TO] = text_or_missing(kind->to);
+    row[MOVE_COUNT] = stat_int(sizes->count);
+    row[MOVE_BYTES] = stat_int(sizes->total);
+    row[MOVE_TOTAL_NS] = stat_int(kind->total_ns);
+    if (rate > 0) {
+        row[MOVE_BYTES_PER_S] = stat_real(rate);
+        fill_peak(table, row, kind, rate);
+    }
+    row[MOVE_AVG_BYTES] = stat_int(sizes->total / sizes->count);
+    row[MOVE_MEDIAN_BYTES] = stat_int(sizes->median);
+    row[MOVE_MIN_BYTES] = stat_int(sizes->min);
+    row[MOVE_MAX_BYTES] = stat_int(sizes->max);
+    row[MOVE_MEDIAN_NS] = stat_int(times->median);
+}
+
+static struct kind kind_of(const struct stat *stat, const struct trace_span *span, const struct peak *peak)
+{
+    bool is_fill = span->class == CLASS_FILL;
+    const char *word = is_fill ? "fill" : stat_attr(stat, span, KEY_COPY_KIND);
+    return (struct kind){
+        .word = stat_keep(stat, word ? word : trace_string(stat->trace, span->name)),
+        .from = is_fill ? NULL : stat_keep(stat, stat_attr(stat, span, KEY_COPY_FROM)),
+        .to = stat_keep(stat, stat_attr(stat, span, is_fill ? KEY_FILL_KIND : KEY_COPY_TO)),
+        .peak = *peak,
+    };
+}
+
+static void take_move(struct copies *copies, const struct stat *stat, const struct trace_span *span)
+{
+    size_t known = copies->numbers.count;
+    uint32_t number = stat_number(&copies->numbers, key_of(stat, span));
+    struct peak peak = peak_of(&copies->peaks, stat, span);
+    if (number == known) {
+        copies->kinds = xgrow(copies->kinds, &copies->capacity, known + 1, sizeof *copies->kinds);
+        copies->kinds[number] = kind_of(stat, span, &peak);
+    }
+    struct kind *kind = &copies->kinds[number];
+    kind->has_other_peaks |= !peak_is(&peak, &kind->peak);
+    kind->total_ns += stat_duration(span);
+    samples_add(&copies->sizes, number, bytes_of(stat, span));
+    samples_add(&copies->times, number, stat_duration(span));
+}
+
+static void add_moves(struct stat_table *table, struct copies *copies)
+{
+    struct spread spread;
+    samples_sort(&copies->sizes);
+    samples_sort(&copies->times);
+    stat_table_rounds(table, samples_error(&copies->sizes));
+    stat_table_rounds(table, samples_error(&copies->times));
+    for (size_t at = 0; samples_next(&copies->sizes, &at, &spread);) {
+        struct spread time = samples_spread(&copies->times, spread.group);
+        fill_row(table, &copies->kinds[spread.group], &spread, &time);
+    }
+    stat_table_sort(table, MOVE_TOTAL_NS);
+}
+
+static size_t size_class(uint64_t bytes)
+{
+    size_t class = 0;
+    for (; bytes >= 4 && class + 1 < SIZES; bytes /= 4)
+        class ++;
+    return class;
+}
+
+static void take(void *state, const struct stat *stat, const struct trace_span *span)
+{
+    struct copies *copies = state;
+    if (span->class == CLASS_COPY || span->class == CLASS_FILL) {
+        take_move(copies, stat, span);
+        copies->counts[size_class(bytes_of(stat, span))][span->class == CLASS_FILL]++;
+    } else if (span->class == CLASS_CALL && stat_call_of(stat, span).group == CALL_GROUP_ALLOC) {
+        uint64_t bytes = stat_attr_int(stat, span, KEY_ARG_BYTES, UINT64_MAX);
+        if (bytes != UINT64_MAX)
+            copies->counts[size_class(bytes)][2]++;
+    }
+}
+
+static void end_segment(void *state, const struct stat *stat)
+{
+    ((struct copies *)state)->peaks.last = NULL;
+}
+
+static void add_sizes(struct stat_table *table, const struct copies *copies)
+{
+    for (size_t class = 0; class < SIZES; class ++) {
+        const uint64_t *counts = copies->counts[class];
+        if (!counts[0] && !counts[1] && !counts[2])
+            continue;
+        struct stat_value *row = stat_table_add(table);
+        row[SIZE_FROM_BYTES] = stat_int(class ? 1ull << 2 * class : 0);
+        row[SIZE_BELOW_BYTES] = stat_int(1ull << 2 * (class + 1));
+        for (size_t i = 0; i < 3; i++)
+            row[SIZE_COPIES + i] = stat_int(counts[i]);
+    }
+}
+
+static void finish(void *state, const struct stat *stat, struct stat_report *report)
+{
+    struct copies *copies = state;
+    if (report) {
+        add_moves(STAT_ADD_TABLE(
+                      report, "copies", "Copies and fills",
+                      "By direction and kind of memory. Peak: that of the GPU's memory (half of it for "
+                      "copies within the GPU) or of the link in one direction, including packet headers.",
+                      move_columns),
+                  copies);
+        add_sizes(STAT_ADD_TABLE(report, "sizes", "Sizes", NULL, size_columns), copies);
+    }
+    samples_deinit(&copies->sizes);
+    samples_deinit(&copies->times);
+    int_map_deinit(&copies->numbers);
+    free(copies->kinds);
+}
+
+const struct stat_section stat_copies = {sizeof(struct copies), take, end_segment, finish};

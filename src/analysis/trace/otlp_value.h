@@ -1,0 +1,19 @@
+/* Values in spans, for both encodings of OTLP. */
+#ifndef CUSPAN_ANALYSIS_TRACE_OTLP_VALUE_H
+#define CUSPAN_ANALYSIS_TRACE_OTLP_VALUE_H
+
+#include "analysis/trace/span_store.h"
+
+#define OTLP_DEPTH_MAX 64 /* of lists in attributes; deeper ones are null */
+
+/* Adds a scalar as JSON, which has no NaN and no infinity: they are strings, as in OTLP JSON. */
+void otlp_value_add_json(struct text *text, const struct otlp_value *value);
+
+/* Lists are appended to a text first, which may move. `bits` is the offset there until all were added. */
+static inline struct otlp_value otlp_value_at(enum trace_value type, const struct text *texts, size_t offset)
+{
+    return (struct otlp_value){.type = type, .bits = offset, .text = {NULL, texts->len - offset}};
+}
+void otlp_value_place(struct otlp_value *value, const struct text *texts);
+
+#endif

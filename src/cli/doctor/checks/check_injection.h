@@ -1,8 +1,0 @@
-/* Finding the program that cuspan doctor checks. */
-#ifndef CUSPAN_CLI_DOCTOR_CHECKS_CHECK_INJECTION_H
-#define CUSPAN_CLI_DOCTOR_CHECKS_CHECK_INJECTION_H
-
-/* Searches PATH like execvp; allocated, or NULL with errno. */
-char *doctor_find_program(const char *name);
-
-#endif

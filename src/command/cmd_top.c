@@ -1,0 +1,415 @@
+#include "agent/operate/agents/agents.h"
+
+#include "base/clock.h"
+#include "cli/util/xalloc.h"
+#include "cli/args/options.h"
+#include "cli/util/terminal.h"
+#include "command/top/top_watch.h"
+#include "command/top/top_poll.h"
+#include "command/top/top_ranks.h"
+#include "command/top/top_screen.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define INTERVAL_MS     2000 /* CUPTI delivers its records once a second */
+#define INTERVAL_MS_MIN 100
+#define INTERVAL_MS_MAX 9000 /* an agent counts for 10 s after a request */
+#define ANSWER_MS       1000
+#define STEP_MS         500
+#define TRIES_ONCE      3
+
+struct top {
+    struct agents_choice choice;
+    struct top_poll poll;
+    uint64_t interval_ms;
+    bool is_once, is_json, is_paused, is_all;
+    int color; /* enum color_when */
+    uint32_t columns, lines;
+    int sort;      /* enum top_sort */
+    long selected; /* PID; 0: none is named */
+};
+
+/* --- the screen --- */
+
+static size_t selected_row(const struct top *top)
+{
+    if (top->is_all && top->poll.count > 1)
+        return top->poll.count;
+    for (size_t i = 0; i < top->poll.count; i++)
+        if (top->poll.agents[i].pid == top->selected)
+            return i;
+    return 0;
+}
+
+static void make_screen(const struct top *top, size_t columns, size_t lines, bool has_keys,
+                        struct top_screen *screen)
+{
+    struct top_row *rows = xcalloc(top->poll.count, sizeof *rows);
+    char moment[32] = "";
+    time_t now = time(NULL);
+    struct tm parts;
+    for (size_t i = 0; i < top->poll.count; i++) {
+        const struct top_agent *agent = &top->poll.agents[i];
+        rows[i] = (struct top_row){.pid = agent->pid,
+                                   .program = agent->program,
+                                   .state = agent->state,
+                                   .why = agent->why,
+                                   .lost = agent->lost,
+                                   .has_figures = agent->has_figures,
+                                   .figures = &agent->figures};
+    }
+    if (localtime_r(&now, &parts))
+        strftime(moment, sizeof moment, "%H:%M:%S", &parts);
+    struct top_view view = {.rows = rows,
+                            .row_count = top->poll.count,
+                            .selected = selected_row(top),
+                            .sort = (enum top_sort)top->sort,
+                            .is_paused = top->is_paused,
+                            .interval_ms = top->interval_ms,
+                            .clock = moment,
+                            .columns = columns,
+                            .lines = lines,
+                            .utf8 = text_locale_is_utf8(),
+                            .has_keys = has_keys};
+    top_screen_make(&view, screen);
+    free(rows);
+}
+
+static void nap(uint64_t ms)
+{
+    struct timespec left = {(time_t)(ms / 1000), (long)(ms % 1000 * NS_PER_MS)};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+    }
+}
+
+/* --- for pipes and programs --- */
+
+static void print_screen(const struct top *top)
+{
+    struct top_screen screen;
+    size_t columns = top->columns ? top->columns : terminal_columns(STDOUT_FILENO);
+    make_screen(top, columns, top->lines, false, &screen);
+    for (size_t i = 0; i < screen.count; i++)
+        printf("%s\n", screen.lines[i].text.data ? screen.lines[i].text.data : "");
+    top_screen_deinit(&screen);
+}
+
+static void add_string(struct text *line, const char *key, const char *value)
+{
+    text_add_format(line, ",\"%s\":", key);
+    text_add_json_string(line, value);
+}
+
+static void add_number(struct text *line, const char *key, uint64_t value)
+{
+    text_add_format(line, ",\"%s\":%" PRIu64, key, value);
+}
+
+static void add_devices(struct text *line, const struct top_sample *figures)
+{
+    for (size_t i = 0; i < figures->device_count; i++) {
+        const struct top_device *device = &figures->devices[i];
+        text_add_format(line, "%s{\"index\":%u", i ? "," : "", device->index);
+        add_number(line, "busy_ns", device->busy_ns);
+        add_number(line, "kernels", device->kernels);
+        add_number(line, "kernel_ns", device->kernel_ns);
+        add_number(line, "copies", device->copies);
+        add_number(line, "copy_bytes", device->copy_bytes);
+        add_number(line, "fills", device->fills);
+        add_number(line, "memory_live", device->memory_live);
+        add_number(line, "memory_peak", device->memory_peak);
+        add_string(line, "id", device->id);
+        add_string(line, "name", device->name);
+        text_add(line, "}");
+    }
+}
+
+static void add_kernels(struct text *line, const struct top_sample *figures)
+{
+    for (size_t i = 0; i < figures->kernel_count; i++) {
+        const struct top_kernel *kernel = &figures->kernels[i];
+        text_add_format(line, "%s{\"count\":%" PRIu64, i ? "," : "", kernel->count);
+        add_number(line, "total_ns", kernel->total_ns);
+        add_string(line, "name", kernel->name);
+        text_add(line, "}");
+    }
+}
+
+/* As an agent reports them, but `count` and `total_ns` are of the interval. */
+static void add_steps(struct text *line, const struct top_steps *steps)
+{
+    text_add(line, ",\"steps\":{\"job\":");
+    text_add_json_string(line, steps->job);
+    if (steps->rank >= 0)
+        add_number(line, "rank", (uint64_t)steps->rank);
+    text_add_format(line, ",\"number\":%" PRId64, steps->number);
+    if (*steps->kind)
+        add_string(line, "kind", steps->kind);
+    add_number(line, "count", steps->count);
+    add_number(line, "total_ns", steps->total_ns);
+    add_number(line, "last_ns", steps->last_ns);
+    text_add(line, ",\"sampled\":[");
+    for (size_t i = 0; i < steps->sampled_count; i++) {
+        const struct top_step *step = &steps->sampled[i];
+        text_add_format(line, "%s{\"number\":%" PRId64, i ? "," : "", step->number);
+        add_number(line, "compute_ns", step->compute_ns);
+        add_number(line, "exposed_communication_ns", step->exposed_ns);
+        add_number(line, "copies_ns", step->copies_ns);
+        add_number(line, "idle_ns", step->idle_ns);
+        add_number(line, "communication_ns", step->communication_ns);
+        if (step->host_ns)
+            add_number(line, "host_ns", step->host_ns);
+        text_add_format(line, ",\"whole\":%s}", step->is_whole ? "true" : "false");
+    }
+    text_add(line, "]}");
+}
+
+/* Without window_ns, the elapsed time is unknown. */
+static void add_figures(struct text *line, const struct top_sample *figures)
+{
+    add_number(line, "window_ns", figures->window_ns);
+    add_number(line, "calls", figures->calls);
+    add_number(line, "call_ns", figures->call_ns);
+    add_number(line, "errors", figures->errors);
+    add_number(line, "waiting_ns", figures->waiting_ns);
+    add_number(line, "launches", figures->launches);
+    text_add(line, ",\"devices\":[");
+    add_devices(line, figures);
+    text_add(line, "],\"kernels\":[");
+    add_kernels(line, figures);
+    text_add_format(line, "],\"kernels_other\":{\"count\":%" PRIu64, figures->others_count);
+    add_number(line, "total_ns", figures->others_ns);
+    text_add_format(line, "},\"own\":{\"spans\":%" PRIu64, figures->spans);
+    add_number(line, "lost", figures->lost);
+    if (figures->has_callbacks)
+        add_number(line, "callback_ns", figures->callback_ns);
+    add_number(line, "threads_ns", figures->threads_ns);
+    add_number(line, "cupti_ns", figures->cupti_ns);
+    text_add(line, "}");
+    if (figures->steps.is_there)
+        add_steps(line, &figures->steps);
+}
+
+/* Those that were compared, in a step that all ranks of the job here have measured. */
+static void add_ranks(struct text *line, const struct top_poll *poll)
+{
+    const struct top_sample **figures = xcalloc(poll->count + 1, sizeof *figures);
+    long *pids = xcalloc(poll->count + 1, sizeof *pids);
+    struct top_rank *ranks;
+    for (size_t i = 0; i < poll->count; i++) {
+        figures[i] = poll->agents[i].has_figures ? &poll->agents[i].figures : NULL;
+        pids[i] = poll->agents[i].pid;
+    }
+    size_t count = top_ranks_find(figures, pids, poll->count, &ranks);
+    bool is_first = true;
+    text_add(line, "],\"ranks\":[");
+    for (size_t i = 0; i < count; i++) {
+        if (!ranks[i].is_compared)
+            continue;
+        text_add_format(line, "%s{\"pid\":%ld,\"rank\":%" PRId64 ",\"step\":%" PRId64, is_first ? "" : ",",
+                        ranks[i].pid, ranks[i].steps->rank, ranks[i].sampled->number);
+        text_add_format(line, ",\"delay_ns\":%" PRId64 ",\"late\":%s}", ranks[i].delay_ns,
+                        ranks[i].is_late ? "true" : "false");
+        is_first = false;
+    }
+    free(figures);
+    free(pids);
+    free(ranks);
+}
+
+static void print_json(const struct top *top)
+{
+    struct text line = {0};
+    text_add_format(&line, "{\"time_ns\":%" PRIu64 ",\"agents\":[", clock_read_ns(CLOCK_REALTIME));
+    for (size_t i = 0; i < top->poll.count; i++) {
+        const struct top_agent *agent = &top->poll.agents[i];
+        text_add_format(&line, "%s{\"pid\":%ld", i ? "," : "", agent->pid);
+        add_string(&line, "program", agent->program);
+        add_string(&line, "state", agent->state);
+        add_string(&line, "why", agent->why);
+        add_number(&line, "lost_since_begin", agent->lost);
+        if (agent->has_figures)
+            add_figures(&line, &agent->figures);
+        text_add(&line, "}");
+    }
+    add_ranks(&line, &top->poll);
+    text_add(&line, "]}");
+    puts(line.data);
+    text_deinit(&line);
+}
+
+/* An agent that was still starting began to count with the second poll. */
+static bool all_tell(const struct top *top)
+{
+    for (size_t i = 0; i < top->poll.count; i++)
+        if (top->poll.agents[i].has_before && !top->poll.agents[i].has_figures)
+            return false;
+    return true;
+}
+
+static void take_next(struct top *top)
+{
+    int tries = top->is_once ? TRIES_ONCE : 1;
+    do {
+        nap(top->interval_ms);
+        top_poll_take(&top->poll, &top->choice);
+    } while (--tries > 0 && !all_tell(top));
+}
+
+/* One line, or one screen, per interval. The first poll only starts the counting. */
+static int print_each(struct top *top)
+{
+    struct agents agents;
+    top_poll_take(&top->poll, &top->choice);
+    if (top->poll.count == 0) {
+        agents_find(&agents, top->choice.folder);
+        int status = agents_complain_none(&agents, &top->choice);
+        agents_deinit(&agents);
+        return status;
+    }
+    do {
+        take_next(top);
+        if (top->is_json)
+            print_json(top);
+        else
+            print_screen(top);
+        if (fflush(stdout) != 0)
+            return EXIT_FAILED;
+    } while (!top->is_once && top->poll.count);
+    return EXIT_OK;
+}
+
+/* --- on a terminal --- */
+
+static void draw(const struct top *top)
+{
+    struct top_screen screen;
+    size_t columns, lines;
+    top_watch_size(&columns, &lines);
+    make_screen(top, columns, lines, true, &screen);
+    top_watch_draw(&screen);
+    top_screen_deinit(&screen);
+}
+
+static void select_row(struct top *top, int step)
+{
+    size_t row = selected_row(top), count = top->poll.count;
+    if (count == 0)
+        return;
+    if (top->is_all || row >= count)
+        row = step > 0 ? 0 : count - 1;
+    else
+        row = (row + count + (size_t)step) % count;
+    top->is_all = false;
+    top->selected = top->poll.agents[row].pid;
+}
+
+static void change_interval(struct top *top, int step_ms)
+{
+    int64_t wanted = (int64_t)top->interval_ms + step_ms;
+    if (wanted >= INTERVAL_MS_MIN && wanted <= INTERVAL_MS_MAX)
+        top->interval_ms = (uint64_t)wanted;
+}
+
+static void follow_key(struct top *top, enum live_key key)
+{
+    if (key == LIVE_PAUSE)
+        top->is_paused = !top->is_paused;
+    else if (key == LIVE_SORT)
+        top->sort = (top->sort + 1) % TOP_SORTS;
+    else if (key == LIVE_UP || key == LIVE_DOWN)
+        select_row(top, key == LIVE_DOWN ? 1 : -1);
+    else if (key == LIVE_ALL)
+        top->is_all = !top->is_all;
+    else if (key == LIVE_FASTER || key == LIVE_SLOWER)
+        change_interval(top, key == LIVE_SLOWER ? STEP_MS : -STEP_MS);
+}
+
+/* While paused, no agent is polled, so agents stop counting. The first values come soon. */
+static void watch(struct top *top)
+{
+    uint64_t next_ns = 0, first_ms = top->interval_ms < STEP_MS ? top->interval_ms : STEP_MS;
+    bool is_first = true;
+    for (;;) {
+        uint64_t now_ns = clock_monotonic_ns();
+        if (!top->is_paused && now_ns >= next_ns) {
+            top_poll_take(&top->poll, &top->choice);
+            next_ns = now_ns + (is_first ? first_ms : top->interval_ms) * NS_PER_MS;
+            is_first = false;
+        }
+        draw(top);
+        now_ns = clock_monotonic_ns();
+        uint64_t wait_ms = next_ns > now_ns ? (next_ns - now_ns) / NS_PER_MS + 1 : 1;
+        enum live_key key = top_watch_wait(top->is_paused ? INTERVAL_MS_MAX : wait_ms);
+        if (key == LIVE_QUIT)
+            return;
+        follow_key(top, key);
+    }
+}
+
+static int show(struct top *top)
+{
+    struct error err = {""};
+    if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO)) {
+        fputs("cuspan top: standard output is not a terminal: use --once for one screen as text, or --json "
+              "for one line per interval\n",
+              stderr);
+        return EXIT_FAILED;
+    }
+    top_poll_take(&top->poll, &top->choice); /* errors are printed before the screen is drawn */
+    if (top_watch_start(terminal_wants_color((enum color_when)top->color, STDOUT_FILENO), &err) !=
+        STATUS_OK) {
+        fprintf(stderr, "cuspan top: %s\n", err.text);
+        return EXIT_FAILED;
+    }
+    watch(top);
+    top_watch_end();
+    return EXIT_OK;
+}
+
+/* --- arguments --- */
+
+static int take_interval(struct top *top, const struct options *options)
+{
+    char *end;
+    double seconds = strtod(options->value, &end);
+    if (end == options->value || *end || !(seconds * 1000 >= INTERVAL_MS_MIN) ||
+        !(seconds * 1000 <= INTERVAL_MS_MAX))
+        return options_complain(options, "--interval needs seconds from 0.1 to 9, not \"%s\"",
+                                options->value);
+    top->interval_ms = (uint64_t)(seconds * 1000 + 0.5);
+    return EXIT_OK;
+}
+
+static int take_option(void *context, struct options *options, int option)
+{
+    struct top *top = context;
+    return option == OPTION_INTERVAL ? take_interval(top, options)
+                                     : agents_take_operand(&top->choice, options, option);
+}
+
+int cmd_top(int argc, char **argv)
+{
+    struct top top = {.choice = {.timeout_ms = ANSWER_MS}, .interval_ms = INTERVAL_MS};
+    struct options options;
+    const struct option_target targets[] = {
+        {OPTION_SORT, .choice = &top.sort},
+        {OPTION_ONCE, .flag = &top.is_once},
+        {OPTION_JSON, .flag = &top.is_json},
+        {OPTION_WIDTH, .number = &top.columns, .min = TERMINAL_COLUMNS_MIN, .max = TERMINAL_COLUMNS_MAX},
+        {OPTION_ROWS, .number = &top.lines, .min = 0, .max = 10000},
+        {OPTION_COLOR, .choice = &top.color},
+        {OPTION_DIRECTORY, .text = &top.choice.folder},
+        {0}};
+    options_init(&options, "top", argc, argv);
+    if (!options_read(&options, targets, take_option, &top))
+        return options.status;
+    int status = top.is_once || top.is_json ? print_each(&top) : show(&top);
+    top_poll_deinit(&top.poll);
+    return status;
+}
