@@ -37,7 +37,7 @@ target_compile_definitions(cupti_test PRIVATE FAKE_CUPTI_FOLDER="${CMAKE_BINARY_
 function(cuspan_sdk_context_test name)
   add_library(fake_sdk_${name} MODULE tests/unit/support/fake_sdk.c)
   target_compile_options(fake_sdk_${name} PRIVATE ${ARGN})
-  add_executable(sdk_context_${name}_test tests/unit/capture/sdk_context_test.c)
+  add_executable(sdk_context_${name}_test tests/unit/agent/capture/sdk_context_test.c)
   target_link_libraries(sdk_context_${name}_test PRIVATE cuspan_capture cuspan_cmocka)
   target_compile_definitions(sdk_context_${name}_test PRIVATE FAKE_SDK="$<TARGET_FILE:fake_sdk_${name}>")
   add_dependencies(sdk_context_${name}_test fake_sdk_${name})

@@ -1,4 +1,4 @@
-# cuspan_unit_test(NAME LIBS...): builds tests/unit/STAGE/NAME_test.c as a cmocka program with its own process.
+# cuspan_unit_test(NAME LIBS...): builds NAME_test.c in a folder of tests/unit/ as a cmocka program with its own process.
 find_library(CMOCKA_LIBRARY cmocka REQUIRED)
 find_path(CMOCKA_INCLUDE_DIR cmocka.h REQUIRED)
 # Not for the whole folder: programs have the same commands with and without tests, so they are compiled once for both.
@@ -6,7 +6,7 @@ add_library(cuspan_cmocka INTERFACE)
 target_include_directories(cuspan_cmocka SYSTEM INTERFACE ${CMOCKA_INCLUDE_DIR})
 target_link_libraries(cuspan_cmocka INTERFACE ${CMOCKA_LIBRARY})
 function(cuspan_unit_test name)
-  file(GLOB source CONFIGURE_DEPENDS tests/unit/*/${name}_test.c)
+  file(GLOB source CONFIGURE_DEPENDS tests/unit/*/${name}_test.c tests/unit/*/*/${name}_test.c)
   add_executable(${name}_test ${source})
   target_include_directories(${name}_test PRIVATE tests/unit)
   target_link_libraries(${name}_test PRIVATE ${ARGN} cuspan_cmocka)

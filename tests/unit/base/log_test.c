@@ -2,7 +2,7 @@
 
 #include "base/limits.h"
 #include "base/log/standard_fd.h"
-#include "../support/stderr_text.h"
+#include "support/stderr_text.h"
 
 #include <errno.h>
 #include <fcntl.h>

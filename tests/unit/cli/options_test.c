@@ -1,8 +1,8 @@
 #include "cli/args/options.h"
 
 #include "cli/args/help.h"
-#include "../support/cli_trace.h"
-#include "../support/stderr_text.h"
+#include "support/cli_trace.h"
+#include "support/stderr_text.h"
 
 #include <ctype.h>
 #include <setjmp.h>
