@@ -1,5 +1,6 @@
 # The functions that other tools call instead of CUPTI's. They are in the agent, and in a library to preload. The library needs only libc.
-add_library(cuspan_share SHARED ${CUSPAN_SHARE_SOURCES} src/agent/share/preload.c)
+cuspan_sources(share_sources agent/share)
+add_library(cuspan_share SHARED ${share_sources})
 set_target_properties(cuspan_share PROPERTIES OUTPUT_NAME cuspan-share LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}
                       LINK_DEPENDS ${CMAKE_SOURCE_DIR}/src/agent/share/libcuspan-share.map)
 target_link_libraries(cuspan_share PRIVATE ${CMAKE_DL_LIBS})

@@ -1,5 +1,5 @@
 /* cuspan cdi: adds the agent to containers whose image and command do not know of it, by a CDI file. */
-#include "cli/args/command_table.h"
+#include "command/table/command_table.h"
 
 #include "base/text/sanitize.h"
 #include "cli/args/options.h"
@@ -219,13 +219,13 @@ static int act(const struct options *options, struct command_line *line, const c
     return status;
 }
 
-int cmd_cdi(int argc, char **argv)
+int cmd_cdi(const struct command *command, int argc, char **argv)
 {
     struct options options;
     struct command_line line = {0};
     const char *directory = CDI_DIRECTORY;
     const struct option_target targets[] = {{OPTION_DIRECTORY, .text = &directory}, {0}};
-    options_init(&options, "cdi", argc, argv);
+    options_init(&options, command, argc, argv);
     int status = options_read(&options, targets, take_argument, &line) ? act(&options, &line, directory)
                                                                        : options.status;
     injection_deinit(&line.injection);

@@ -1,3 +1,5 @@
+#include "command/table/command_table.h"
+
 #include "cli/util/xalloc.h"
 #include "cli/args/options.h"
 #include "cli/util/text.h"
@@ -182,12 +184,12 @@ static int take_option(void *context, struct options *options, int option)
     return EXIT_OK;
 }
 
-int cmd_check(int argc, char **argv)
+int cmd_check(const struct command *command, int argc, char **argv)
 {
     struct options options;
     struct command_line line = {0};
     const struct option_target targets[] = {{OPTION_ALL, .flag = &line.is_full}, {0}};
-    options_init(&options, "check", argc, argv);
+    options_init(&options, command, argc, argv);
     int result = options_read(&options, targets, take_option, &line)
                      ? check(line.path, line.overrides.data, line.is_full)
                      : options.status;

@@ -1,6 +1,6 @@
 /* cuspan counters: lists what the machine's GPUs can count. The agent's library queries CUPTI as an agent
  * would. */
-#include "cli/args/command_table.h"
+#include "command/table/command_table.h"
 
 #include "agent/operate/run/injection.h"
 #include "cli/util/xalloc.h"
@@ -283,7 +283,7 @@ static int run_counters(struct counters *counters)
     return status == STATUS_OK ? EXIT_OK : EXIT_FAILED;
 }
 
-int cmd_counters(int argc, char **argv)
+int cmd_counters(const struct command *command, int argc, char **argv)
 {
     struct counters counters = {.ask.device = -1};
     struct options options;
@@ -291,7 +291,7 @@ int cmd_counters(int argc, char **argv)
                                             {OPTION_CUPTI, .text = &counters.ask.library},
                                             {OPTION_JSON, .flag = &counters.is_json},
                                             {0}};
-    options_init(&options, "counters", argc, argv);
+    options_init(&options, command, argc, argv);
     int result;
     if (!options_read(&options, targets, take_option, &counters))
         result = options.status;

@@ -1,4 +1,4 @@
-#include "cli/args/command_table.h"
+#include "command/table/command_table.h"
 
 #include "analysis/diff/diff.h"
 #include "analysis/diff/diff_code.h"
@@ -102,7 +102,7 @@ static bool has_side(const struct command_line *line, enum side side)
     return false;
 }
 
-static int read_and_compare(struct command_line *line, int argc, char **argv)
+static int read_and_compare(struct command_line *line, const struct command *command, int argc, char **argv)
 {
     struct options options;
     const struct option_target targets[] = {STAT_STYLE_TARGETS(&line->style),
@@ -110,7 +110,7 @@ static int read_and_compare(struct command_line *line, int argc, char **argv)
                                             {OPTION_BY, .choice = &line->code_by},
                                             {OPTION_LIMITS, .text = &line->limits_path},
                                             {0}};
-    options_init(&options, "diff", argc, argv);
+    options_init(&options, command, argc, argv);
     if (!options_read(&options, targets, take_option, line))
         return options.status;
     if (!has_side(line, SIDE_BASE) || !has_side(line, SIDE_NEW))
@@ -119,12 +119,12 @@ static int read_and_compare(struct command_line *line, int argc, char **argv)
     return trouble ? trouble : compare(line);
 }
 
-int cmd_diff(int argc, char **argv)
+int cmd_diff(const struct command *command, int argc, char **argv)
 {
     struct command_line line = {.side = SIDE_BASE};
     line.operands = xcalloc((size_t)argc + 1, sizeof *line.operands);
     diff_limits_init(&line.limits);
-    int result = read_and_compare(&line, argc, argv);
+    int result = read_and_compare(&line, command, argc, argv);
     diff_limits_deinit(&line.limits);
     free(line.operands);
     for (size_t s = 0; s < SIDE_COUNT; s++)

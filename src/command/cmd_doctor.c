@@ -1,4 +1,4 @@
-#include "cli/args/command_table.h"
+#include "command/table/command_table.h"
 
 #include "agent/operate/doctor/checks.h"
 #include "agent/operate/doctor/agent_library.h"
@@ -52,7 +52,7 @@ static void prepare(struct doctor *doctor)
     library_open(doctor);
 }
 
-int cmd_doctor(int argc, char **argv)
+int cmd_doctor(const struct command *command, int argc, char **argv)
 {
     struct doctor doctor = {.seconds = SECONDS_DEFAULT};
     struct options options;
@@ -66,7 +66,7 @@ int cmd_doctor(int argc, char **argv)
         {OPTION_COLOR, .choice = &color},
         {OPTION_LIST, .flag = &is_list},
         {0}};
-    options_init(&options, "doctor", argc, argv);
+    options_init(&options, command, argc, argv);
     int result = EXIT_OK;
     if (!options_read(&options, targets, injection_take_option, &doctor.injection)) {
         result = options.status;

@@ -1,4 +1,4 @@
-#include "cli/args/command_table.h"
+#include "command/table/command_table.h"
 
 #include "cli/args/options.h"
 #include "analysis/export/fleet_recordings.h"
@@ -243,7 +243,7 @@ static int take_option(void *context, struct options *options, int option)
     return EXIT_OK;
 }
 
-int cmd_export(int argc, char **argv)
+int cmd_export(const struct command *command, int argc, char **argv)
 {
     struct command_line line = {.format = FORMAT_BY_NAME};
     struct options options;
@@ -253,7 +253,7 @@ int cmd_export(int argc, char **argv)
                                             {'q', .flag = &line.is_quiet},
                                             {0}};
     line.paths = xcalloc((size_t)argc + 1, sizeof *line.paths);
-    options_init(&options, "export", argc, argv);
+    options_init(&options, command, argc, argv);
     bool is_read = options_read(&options, targets, take_option, &line);
     int result = is_read ? check(&line, &options) : options.status;
     if (is_read && result == EXIT_OK)

@@ -1,4 +1,4 @@
-#include "cli/args/command_table.h"
+#include "command/table/command_table.h"
 
 #include "base/files.h"
 #include "cli/args/options.h"
@@ -147,7 +147,7 @@ static int check(struct command_line *line, const struct options *options)
     return EXIT_OK;
 }
 
-int cmd_flame(int argc, char **argv)
+int cmd_flame(const struct command *command, int argc, char **argv)
 {
     struct command_line line = {.format = FORMAT_BY_NAME};
     struct options options;
@@ -157,7 +157,7 @@ int cmd_flame(int argc, char **argv)
                                             {OPTION_FORMAT, .choice = &line.format},
                                             {0}};
     line.paths = xcalloc((size_t)argc + 1, sizeof *line.paths);
-    options_init(&options, "flame", argc, argv);
+    options_init(&options, command, argc, argv);
     bool is_read = options_read(&options, targets, take_option, &line);
     int result = is_read ? check(&line, &options) : options.status;
     if (is_read && result == EXIT_OK)

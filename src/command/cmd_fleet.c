@@ -1,4 +1,4 @@
-#include "cli/args/command_table.h"
+#include "command/table/command_table.h"
 
 #include "cli/args/help.h"
 
@@ -6,11 +6,11 @@
 #include <string.h>
 
 /* With the Python package, `cuspan` is a script that runs it and never comes here. */
-int cmd_fleet(int argc, char **argv)
+int cmd_fleet(const struct command *command, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0) {
-            help_print_command(stdout, command_find("fleet"));
+            help_print_command(stdout, command);
             return EXIT_OK;
         }
     }

@@ -1,3 +1,5 @@
+#include "command/table/command_table.h"
+
 #include "agent/operate/agents/agents.h"
 
 static bool say(const struct agent *agent, const cJSON *answer, uint32_t timeout_ms)
@@ -9,7 +11,7 @@ static bool say(const struct agent *agent, const cJSON *answer, uint32_t timeout
     return true;
 }
 
-int cmd_flush(int argc, char **argv)
+int cmd_flush(const struct command *command, int argc, char **argv)
 {
-    return agents_command(argc, argv, "flush", say);
+    return agents_command(command, argc, argv, "flush", say);
 }

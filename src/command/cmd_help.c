@@ -1,6 +1,7 @@
-#include "cli/args/command_table.h"
+#include "command/table/command_table.h"
 
 #include "cli/args/help.h"
+#include "command/table/table_text.h"
 #include "cli/args/options.h"
 
 #include "agent/config/config.h"
@@ -78,10 +79,10 @@ static int print_one(const struct options *options, int option)
     return EXIT_OK;
 }
 
-int cmd_help(int argc, char **argv)
+int cmd_help(const struct command *command, int argc, char **argv)
 {
     struct options options;
-    options_init(&options, "help", argc, argv);
+    options_init(&options, command, argc, argv);
     int option = options_next(&options);
     if (option == OPTION_HELP || option == OPTION_WRONG)
         return option == OPTION_HELP ? EXIT_OK : EXIT_USAGE;
@@ -89,6 +90,6 @@ int cmd_help(int argc, char **argv)
         return options_complain(&options, "one topic at a time, not also %s", argv[options.next]);
     if (option != OPTION_END)
         return print_one(&options, option);
-    help_print_overview(stdout);
+    overview_print(stdout);
     return EXIT_OK;
 }

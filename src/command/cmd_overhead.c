@@ -1,4 +1,4 @@
-#include "cli/args/command_table.h"
+#include "command/table/command_table.h"
 
 #include "agent/operate/run/injection.h"
 #include "agent/operate/run/launch.h"
@@ -165,7 +165,7 @@ static int check_and_measure(struct command_line *line, const struct options *op
     return measure(line, program);
 }
 
-int cmd_overhead(int argc, char **argv)
+int cmd_overhead(const struct command *command, int argc, char **argv)
 {
     struct command_line line = {.options = {.rounds = ROUNDS_DEFAULT, .warm_up = WARM_UP_DEFAULT}};
     struct options options;
@@ -179,7 +179,7 @@ int cmd_overhead(int argc, char **argv)
     int status;
     for (int level = 0; level < LEVEL_COUNT; level++)
         line.options.is_wanted[level] = level != LEVEL_COUNTERS;
-    options_init(&options, "overhead", argc, argv);
+    options_init(&options, command, argc, argv);
     if (!options_read(&options, targets, take_option, &line))
         status = options.status;
     else if (options.next >= argc)

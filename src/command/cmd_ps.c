@@ -1,3 +1,5 @@
+#include "command/table/command_table.h"
+
 #include "agent/operate/agents/agents.h"
 
 #include <pwd.h>
@@ -76,12 +78,12 @@ static void print_json(const struct agents *agents)
     cJSON_Delete(list);
 }
 
-int cmd_ps(int argc, char **argv)
+int cmd_ps(const struct command *command, int argc, char **argv)
 {
     struct agents_choice choice;
     struct agents agents;
     int status;
-    if (!agents_options(&choice, argc, argv, &status))
+    if (!agents_options(&choice, command, argc, argv, &status))
         return status;
     agents_find(&agents, choice.folder);
     if (choice.is_json)

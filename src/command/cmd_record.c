@@ -1,4 +1,4 @@
-#include "cli/args/command_table.h"
+#include "command/table/command_table.h"
 
 #include "base/files.h"
 #include "agent/operate/run/injection.h"
@@ -76,7 +76,7 @@ static int record_program(struct injection *injection, const char *path, char **
     return EXIT_OK;
 }
 
-int cmd_record(int argc, char **argv)
+int cmd_record(const struct command *command, int argc, char **argv)
 {
     struct injection injection = {0};
     struct options options;
@@ -84,7 +84,7 @@ int cmd_record(int argc, char **argv)
     const char *path = NULL;
     const struct option_target targets[] = {{'o', .text = &path}, {0}};
     int result = EXIT_OK;
-    options_init(&options, "record", argc, argv);
+    options_init(&options, command, argc, argv);
     if (!options_read(&options, targets, injection_take_option, &injection)) {
         injection_deinit(&injection);
         return options.status;

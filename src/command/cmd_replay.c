@@ -1,4 +1,4 @@
-#include "cli/args/command_table.h"
+#include "command/table/command_table.h"
 
 #include "agent/operate/run/injection.h"
 #include "agent/operate/run/launch.h"
@@ -401,7 +401,7 @@ static int run_replay(struct replay *replay, int *wait_status)
     return *wait_status == 0 ? print_outcome(replay) : EXIT_OK;
 }
 
-int cmd_replay(int argc, char **argv)
+int cmd_replay(const struct command *command, int argc, char **argv)
 {
     struct replay replay = {0};
     int result, wait_status = 0;
@@ -412,7 +412,7 @@ int cmd_replay(int argc, char **argv)
         {OPTION_NOW, .flag = &replay.ends_now},
         {OPTION_CUPTI_VERSION, .text = &replay.release},
         {0}};
-    options_init(&replay.options, "replay", argc, argv);
+    options_init(&replay.options, command, argc, argv);
     if (!options_read(&replay.options, targets, take_option, &replay))
         result = replay.options.status;
     else if ((result = check_options(&replay)) == EXIT_OK)

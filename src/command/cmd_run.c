@@ -1,4 +1,4 @@
-#include "cli/args/command_table.h"
+#include "command/table/command_table.h"
 
 #include "base/log/log.h"
 #include "agent/operate/run/command_root.h"
@@ -56,12 +56,12 @@ static int run_program(struct injection *injection, char **program, struct launc
     return result;
 }
 
-int cmd_run(int argc, char **argv)
+int cmd_run(const struct command *command, int argc, char **argv)
 {
     struct injection injection = {0};
     struct options options;
     struct launched launched;
-    options_init(&options, "run", argc, argv);
+    options_init(&options, command, argc, argv);
     if (!options_read(&options, NULL, injection_take_option, &injection)) {
         injection_deinit(&injection);
         return options.status;

@@ -1,4 +1,4 @@
-#include "cli/args/command_table.h"
+#include "command/table/command_table.h"
 
 #include "base/log/log.h"
 #include "agent/operate/run/command_root.h"
@@ -108,13 +108,13 @@ static int take_option(void *context, struct options *options, int option)
     return EXIT_OK;
 }
 
-int cmd_send(int argc, char **argv)
+int cmd_send(const struct command *command, int argc, char **argv)
 {
     struct sending sending = {.names = xcalloc((size_t)argc + 1, sizeof *sending.names)};
     struct options options;
     const struct option_target targets[] = {
         {OPTION_TIMEOUT, .number = &sending.patience_s, .min = 1, .max = PATIENCE_S_MAX}, {0}};
-    options_init(&options, "send", argc, argv);
+    options_init(&options, command, argc, argv);
     int result = options_read(&options, targets, take_option, &sending) ? run_send(&sending) : options.status;
     for (size_t i = 0; sending.inputs && i < sending.path_count; i++)
         send_input_close(&sending.inputs[i]);

@@ -1,4 +1,4 @@
-#include "cli/args/command_table.h"
+#include "command/table/command_table.h"
 
 #include "analysis/show/host_clocks.h"
 #include "analysis/show/span_lines.h"
@@ -131,7 +131,7 @@ static int read_and_show(const struct show *show)
     return result;
 }
 
-int cmd_show(int argc, char **argv)
+int cmd_show(const struct command *command, int argc, char **argv)
 {
     struct show show = {.rows = ROWS_NOT_GIVEN, .rank = RANK_ALL};
     struct options options;
@@ -145,7 +145,7 @@ int cmd_show(int argc, char **argv)
         {OPTION_ALIGN_CLOCKS, .flag = &show.aligns_clocks},
         {OPTION_COLOR, .choice = &show.color},
         {0}};
-    options_init(&options, "show", argc, argv);
+    options_init(&options, command, argc, argv);
     if (!options_read(&options, targets, take_option, &show))
         return options.status;
     if (!show.path)

@@ -1,3 +1,5 @@
+#include "command/table/command_table.h"
+
 #include "agent/operate/agents/agents.h"
 
 #include <string.h>
@@ -12,7 +14,7 @@ static bool say(const struct agent *agent, const cJSON *answer, uint32_t timeout
     return true;
 }
 
-int cmd_start(int argc, char **argv)
+int cmd_start(const struct command *command, int argc, char **argv)
 {
-    return agents_command(argc, argv, "start", say);
+    return agents_command(command, argc, argv, "start", say);
 }

@@ -1,4 +1,4 @@
-#include "cli/args/command_table.h"
+#include "command/table/command_table.h"
 
 #include "base/files.h"
 #include "analysis/code/inductor.h"
@@ -469,7 +469,7 @@ static void take_by(struct command_line *line)
         line->by = STAT_BY_NOTHING;
 }
 
-static int read_command_line(struct command_line *line, int argc, char **argv)
+static int read_command_line(struct command_line *line, const struct command *command, int argc, char **argv)
 {
     struct options options;
     const struct option_target targets[] = {STAT_STYLE_TARGETS(&line->style),
@@ -481,7 +481,7 @@ static int read_command_line(struct command_line *line, int argc, char **argv)
                                             {OPTION_SORT, .text = &line->sort},
                                             {OPTION_TOP, .number = &line->top, .min = 0, .max = INT_MAX},
                                             {0}};
-    options_init(&options, "stat", argc, argv);
+    options_init(&options, command, argc, argv);
     if (!options_read(&options, targets, take_option, line))
         return options.status;
     if (!line->path_count && !line->program)
@@ -517,11 +517,11 @@ static int read_command_line(struct command_line *line, int argc, char **argv)
     return close_output(line, line->program ? run_and_count(line, &options) : count(line));
 }
 
-int cmd_stat(int argc, char **argv)
+int cmd_stat(const struct command *command, int argc, char **argv)
 {
     struct command_line line = {.style.has_names = true, .top = TOP_NOT_GIVEN, .by = BY_NOT_GIVEN};
     line.paths = xcalloc((size_t)argc + 1, sizeof *line.paths);
-    int result = read_command_line(&line, argc, argv);
+    int result = read_command_line(&line, command, argc, argv);
     traced_program_deinit(&line.live);
     free(line.paths);
     return result;

@@ -1,3 +1,5 @@
+#include "command/table/command_table.h"
+
 #include "agent/operate/agents/agents.h"
 
 #include "base/accounting/balance.h"
@@ -300,12 +302,12 @@ static int show(const struct agents *agents, const struct agents_choice *choice)
     return is_well ? EXIT_OK : EXIT_FAILED;
 }
 
-int cmd_status(int argc, char **argv)
+int cmd_status(const struct command *command, int argc, char **argv)
 {
     struct agents_choice choice;
     struct agents agents;
     int status;
-    if (!agents_options(&choice, argc, argv, &status))
+    if (!agents_options(&choice, command, argc, argv, &status))
         return status;
     agents_find(&agents, choice.folder);
     status = show(&agents, &choice);

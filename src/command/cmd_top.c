@@ -1,3 +1,5 @@
+#include "command/table/command_table.h"
+
 #include "agent/operate/agents/agents.h"
 
 #include "base/clock.h"
@@ -393,7 +395,7 @@ static int take_option(void *context, struct options *options, int option)
                                      : agents_take_operand(&top->choice, options, option);
 }
 
-int cmd_top(int argc, char **argv)
+int cmd_top(const struct command *command, int argc, char **argv)
 {
     struct top top = {.choice = {.timeout_ms = ANSWER_MS}, .interval_ms = INTERVAL_MS};
     struct options options;
@@ -406,7 +408,7 @@ int cmd_top(int argc, char **argv)
         {OPTION_COLOR, .choice = &top.color},
         {OPTION_DIRECTORY, .text = &top.choice.folder},
         {0}};
-    options_init(&options, "top", argc, argv);
+    options_init(&options, command, argc, argv);
     if (!options_read(&options, targets, take_option, &top))
         return options.status;
     int status = top.is_once || top.is_json ? print_each(&top) : show(&top);

@@ -1,4 +1,4 @@
-#include "cli/args/command_table.h"
+#include "command/table/command_table.h"
 
 #include "cli/args/options.h"
 
@@ -45,12 +45,12 @@ static void print_text(void)
            CUPTI_MAJOR, CUPTI_MINOR, *CUSPAN_SANITIZERS ? ", sanitizers: " : "");
 }
 
-int cmd_version(int argc, char **argv)
+int cmd_version(const struct command *command, int argc, char **argv)
 {
     struct options options;
     bool is_json = false;
     const struct option_target targets[] = {{OPTION_JSON, .flag = &is_json}, {0}};
-    options_init(&options, "version", argc, argv);
+    options_init(&options, command, argc, argv);
     if (!options_read(&options, targets, NULL, NULL))
         return options.status;
     if (is_json)

@@ -1,8 +1,8 @@
-#include "cli/args/command_table.h"
+#include "command/table/command_table.h"
 
 #include "base/log/log.h"
 #include "base/text/sanitize.h"
-#include "cli/args/help.h"
+#include "command/table/table_text.h"
 #include "cli/args/options.h"
 
 #include <fcntl.h>
@@ -66,7 +66,7 @@ int main(int argc, char **argv)
     setlocale(LC_CTYPE, "");
     log_set_level(LOG_INFO);
     if (argc < 2) {
-        help_print_overview(stderr);
+        overview_print(stderr);
         return EXIT_USAGE;
     }
     const char *name = argv[1];
@@ -77,7 +77,7 @@ int main(int argc, char **argv)
     const struct command *command = command_find(name);
     if (!command)
         return complain_unknown(name);
-    int status = command->run(argc - 1, argv + 1);
+    int status = command->run(command, argc - 1, argv + 1);
     /* A full disk or a closed pipe may only show at the last flush. */
     if (fflush(stdout) == 0)
         return status;

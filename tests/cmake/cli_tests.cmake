@@ -1,6 +1,18 @@
-foreach(module parquet_encode dictionary fleet_writer stack_lines range_lines forward_lines kernel_lines code_book source_lines flame_tree text otlp_reader trace_read scale outline picture step_ranks span_lines perfetto outcome options doctor repeats samples paged intervals compare estimate overhead top_sample top_ranks top_screen cdi)
+foreach(module parquet_encode dictionary fleet_writer stack_lines range_lines forward_lines kernel_lines code_book source_lines flame_tree
+        otlp_reader trace_read scale outline picture step_ranks span_lines perfetto repeats samples intervals compare
+        ranks_match ranks_clocks ranks_delay ranks_stages)
+  cuspan_unit_test(${module} cuspan_analysis)
+endforeach()
+target_include_directories(perfetto_test PRIVATE ${CJSON_INCLUDE_DIR})
+target_link_libraries(perfetto_test PRIVATE ${CLI_CJSON})
+foreach(module text paged)
   cuspan_unit_test(${module} cuspan_cli)
-  target_include_directories(${module}_test PRIVATE ${CJSON_INCLUDE_DIR})
+endforeach()
+foreach(module outcome doctor cdi)
+  cuspan_unit_test(${module} cuspan_operate)
+endforeach()
+foreach(module options estimate overhead top_sample top_ranks top_screen)
+  cuspan_unit_test(${module} cuspan_command)
 endforeach()
 
 if(NOT CUSPAN_SANITIZE STREQUAL "thread") # the reader's second thread runs in unit/trace_read
@@ -17,14 +29,14 @@ if(NOT CUSPAN_SANITIZE STREQUAL "thread") # the reader's second thread runs in u
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/findings_test.py --build ${CMAKE_BINARY_DIR})
   add_executable(stat_read tests/support/stat_read.c)
   target_include_directories(stat_read PRIVATE src)
-  target_link_libraries(stat_read PRIVATE cuspan_cli)
+  target_link_libraries(stat_read PRIVATE cuspan_analysis)
   add_test(NAME integration/read
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/read_test.py --build ${CMAKE_BINARY_DIR})
   add_test(NAME integration/read_properties
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/read_property_test.sh ${CMAKE_BINARY_DIR})
   add_executable(stat_segments tests/support/stat_segments.c)
   target_include_directories(stat_segments PRIVATE src)
-  target_link_libraries(stat_segments PRIVATE cuspan_cli)
+  target_link_libraries(stat_segments PRIVATE cuspan_analysis)
   add_test(NAME integration/stat_segments
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/stat_segments_test.py --build ${CMAKE_BINARY_DIR})
   add_test(NAME integration/stat_memory
@@ -42,11 +54,8 @@ if(NOT CUSPAN_SANITIZE STREQUAL "thread") # the reader's second thread runs in u
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/diff_test.py --build ${CMAKE_BINARY_DIR} Statistics)
 endif()
 # The analysis across ranks; also on simulated jobs.
-foreach(module ranks_match ranks_clocks ranks_delay ranks_stages)
-  cuspan_unit_test(${module} cuspan_cli)
-endforeach()
 add_executable(ranks_driver tests/training/ranks_driver.c)
-target_link_libraries(ranks_driver PRIVATE cuspan_cli)
+target_link_libraries(ranks_driver PRIVATE cuspan_analysis)
 add_executable(records_to_otlp tests/training/records_to_otlp.c)
 if(NOT CUSPAN_SANITIZE STREQUAL "thread") # the reader's second thread runs in unit/trace_read
   add_test(NAME training/acceptance

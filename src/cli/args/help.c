@@ -28,18 +28,6 @@ static const char *print_paragraph(FILE *out, const char *text, int indent, int 
     return text + strspn(text, "\n");
 }
 
-void help_print_overview(FILE *out)
-{
-    fputs("cuspan: CUDA calls and GPU work as OpenTelemetry spans\n"
-          "\n"
-          "usage: cuspan COMMAND [OPTION...]\n"
-          "\n",
-          out);
-    for (size_t i = 0; i < command_count; i++)
-        fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].summary);
-    fputs("\ncuspan help COMMAND explains a command; cuspan help settings lists all settings.\n", out);
-}
-
 static void print_option(FILE *out, const struct command_option *option)
 {
     char left[64];

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-void options_init(struct options *options, const char *command_name, int argc, char **argv)
+void options_init(struct options *options, const struct command *command, int argc, char **argv)
 {
-    *options = (struct options){.command = command_find(command_name), .argc = argc, .argv = argv, .next = 1};
+    *options = (struct options){.command = command, .argc = argc, .argv = argv, .next = 1};
 }
 
 int options_complain(const struct options *options, const char *format, ...)

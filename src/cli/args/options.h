@@ -4,7 +4,7 @@
 #define CUSPAN_CLI_ARGS_OPTIONS_H
 
 #include "base/status.h"
-#include "cli/args/command_table.h"
+#include "cli/args/command.h"
 
 #include <stdint.h>
 
@@ -41,7 +41,7 @@ struct option_target {
 /* Processes an option or operand. Returns EXIT_OK, or after an error message the command's exit status. */
 typedef int options_take_fn(void *context, struct options *options, int option);
 
-void options_init(struct options *options, const char *command_name, int argc, char **argv);
+void options_init(struct options *options, const struct command *command, int argc, char **argv);
 /* Reads all arguments: sets the targets (NULL: none), and passes other options and operands to `take`. False:
  * the command ends with options->status, because of --help or after an error message. */
 bool options_read(struct options *options, const struct option_target *targets, options_take_fn *take,

@@ -1,6 +1,7 @@
 #include "cli/args/options.h"
 
 #include "cli/args/help.h"
+#include "command/table/table_text.h"
 #include "support/cli_trace.h"
 #include "support/stderr_text.h"
 
@@ -18,7 +19,7 @@ static void begin(const char *command, char **argv)
     int argc = 0;
     while (argv[argc])
         argc++;
-    options_init(&options, command, argc, argv);
+    options_init(&options, command_find(command), argc, argv);
 }
 
 static void test_options_and_operands_in_any_order(void **state)

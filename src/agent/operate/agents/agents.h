@@ -62,7 +62,8 @@ struct agents_choice {
 /* Takes the PID or program, for options_read(). The context is the choice. */
 int agents_take_operand(void *choice, struct options *options, int option);
 /* Parses the arguments of such a command. False: the command ends with *status. */
-bool agents_options(struct agents_choice *choice, int argc, char **argv, int *status);
+bool agents_options(struct agents_choice *choice, const struct command *command, int argc, char **argv,
+                    int *status);
 
 /* Whether the choice includes this agent. */
 bool agents_matches(const struct agents_choice *choice, const struct agent *agent);
@@ -73,7 +74,7 @@ int agents_complain_none(const struct agents *agents, const struct agents_choice
 void agents_complain(const struct agent *agent, enum reach reach, uint32_t timeout_ms);
 
 /* For start, stop, flush: sends the request to each chosen agent. `say` prints the result; false: failed. */
-int agents_command(int argc, char **argv, const char *verb,
+int agents_command(const struct command *command, int argc, char **argv, const char *verb,
                    bool (*say)(const struct agent *agent, const cJSON *answer, uint32_t timeout_ms));
 /* Prints a failure, for `say`. */
 bool agents_say_failure(const struct agent *agent, const cJSON *answer, const char *verb);

@@ -13,7 +13,8 @@ int agents_take_operand(void *context, struct options *options, int option)
     return EXIT_OK;
 }
 
-bool agents_options(struct agents_choice *choice, int argc, char **argv, int *status)
+bool agents_options(struct agents_choice *choice, const struct command *command, int argc, char **argv,
+                    int *status)
 {
     struct options options;
     const struct option_target targets[] = {
@@ -24,7 +25,7 @@ bool agents_options(struct agents_choice *choice, int argc, char **argv, int *st
         {OPTION_TIMEOUT, .number = &choice->timeout_ms, .min = 0, .max = AGENTS_TIMEOUT_MS_MAX},
         {0}};
     *choice = (struct agents_choice){.timeout_ms = AGENTS_TIMEOUT_MS};
-    options_init(&options, argv[0], argc, argv);
+    options_init(&options, command, argc, argv);
     bool is_complete = options_read(&options, targets, agents_take_operand, choice);
     *status = options.status;
     if (is_complete && choice->is_all && choice->which) {
@@ -118,13 +119,13 @@ static int ask_all(const struct agents *agents, const struct agents_choice *choi
     return is_well ? EXIT_OK : EXIT_FAILED;
 }
 
-int agents_command(int argc, char **argv, const char *verb,
+int agents_command(const struct command *command, int argc, char **argv, const char *verb,
                    bool (*say)(const struct agent *agent, const cJSON *answer, uint32_t timeout_ms))
 {
     struct agents_choice choice;
     struct agents agents;
     int status;
-    if (!agents_options(&choice, argc, argv, &status))
+    if (!agents_options(&choice, command, argc, argv, &status))
         return status;
     agents_find(&agents, choice.folder);
     status = ask_all(&agents, &choice, choice.is_release ? "release" : verb, say);

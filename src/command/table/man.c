@@ -1,4 +1,4 @@
-#include "cli/args/help.h"
+#include "command/table/table_text.h"
 
 #include <ctype.h>
 #include <string.h>

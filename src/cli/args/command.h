@@ -1,14 +1,10 @@
-/* The table of subcommands. Dispatch, help, man pages and shell completion are generated from it.
- *
- * A subcommand is a row in command_table.c and a file cmd_NAME.c with `int cmd_NAME(int argc, char **argv)`.
- * argv[0] is the subcommand's name; the result is the exit status. */
-#ifndef CUSPAN_CLI_ARGS_COMMAND_TABLE_H
-#define CUSPAN_CLI_ARGS_COMMAND_TABLE_H
+/* A subcommand with its options, as a row of the table of commands (command/table/command_table.h). */
+#ifndef CUSPAN_CLI_ARGS_COMMAND_H
+#define CUSPAN_CLI_ARGS_COMMAND_H
 
 #include "cli/util/exit_code.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 
 /* Options without a short form. */
 enum option_id {
@@ -122,7 +118,7 @@ struct command {
     const char *operands; /* as in the usage line; NULL: no operands */
     const char *summary;  /* one line */
     const char *text;     /* paragraphs, separated by an empty line; a newline within one is kept */
-    int (*run)(int argc, char **argv);
+    int (*run)(const struct command *command, int argc, char **argv); /* argv[0] is its name */
     bool is_launcher; /* options end at the first operand: the rest belongs to the launched program */
     enum completes completes;
     const char *words;                    /* COMPLETES_COMMAND: further operands */
@@ -130,35 +126,5 @@ struct command {
     const struct command_example *examples;
     const char *related; /* commands for SEE ALSO, separated by spaces; NULL: none */
 };
-
-extern const struct command commands[];
-extern const size_t command_count;
-
-/* NULL if there is no such command. */
-const struct command *command_find(const char *name);
-
-int cmd_run(int argc, char **argv);
-int cmd_record(int argc, char **argv);
-int cmd_replay(int argc, char **argv);
-int cmd_send(int argc, char **argv);
-int cmd_show(int argc, char **argv);
-int cmd_stat(int argc, char **argv);
-int cmd_diff(int argc, char **argv);
-int cmd_fleet(int argc, char **argv);
-int cmd_flame(int argc, char **argv);
-int cmd_export(int argc, char **argv);
-int cmd_overhead(int argc, char **argv);
-int cmd_counters(int argc, char **argv);
-int cmd_check(int argc, char **argv);
-int cmd_cdi(int argc, char **argv);
-int cmd_ps(int argc, char **argv);
-int cmd_status(int argc, char **argv);
-int cmd_top(int argc, char **argv);
-int cmd_start(int argc, char **argv);
-int cmd_stop(int argc, char **argv);
-int cmd_flush(int argc, char **argv);
-int cmd_doctor(int argc, char **argv);
-int cmd_version(int argc, char **argv);
-int cmd_help(int argc, char **argv);
 
 #endif
