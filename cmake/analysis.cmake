@@ -1,4 +1,4 @@
-# What reads spans.
+# The analysis, which reads spans.
 # The libraries with which spans are read: yyjson for JSON, zstd and zlib for compressed files. Static if available,
 # so the program can be copied to other machines.
 if(CUSPAN_LIBRARIES)

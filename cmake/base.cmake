@@ -1,4 +1,4 @@
-# What both houses use.
+# The libraries that both houses use.
 cuspan_library(base base)
 target_link_libraries(cuspan_base PUBLIC Threads::Threads)
 cuspan_library(model model)

@@ -1,4 +1,4 @@
-# What starts, finds and checks agents, from other processes.
+# The part of the agent in other processes: it starts, finds and checks agents.
 # cJSON: the static one of the export module if there is one, so the program can be copied to other machines.
 if(CUSPAN_CURL_KIND STREQUAL "static")
   set(CJSON_INCLUDE_DIR ${curl_place}/include)

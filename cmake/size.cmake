@@ -1,4 +1,4 @@
-# What is compiled for size, and without tables for unwinding: the agent's image has little room.
+# Compiled for size, because the agent's image has little room.
 
 if(CMAKE_BUILD_TYPE MATCHES "^Rel")
   # Whole libraries: they wait for people, programs and networks, or run once in a process.

@@ -9,7 +9,6 @@
 #include "agent/correlate/step_spans.h"
 #include "model/semconv.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static void emit_range(struct correlate *c, const struct range *range, struct account *account,
@@ -30,7 +29,9 @@ static void emit_range(struct correlate *c, const struct range *range, struct ac
     ranges_attributes(span, &range->start, c->ranges.keys, &keys);
     if (end) {
         span->status = end->status;
-        snprintf(c->ranges.message, sizeof c->ranges.message, "%.*s", end->name_bytes, end->text);
+        size_t bytes = end->name_bytes < RANGE_TEXT_BYTES ? end->name_bytes : RANGE_TEXT_BYTES;
+        memcpy(c->ranges.message, end->text, bytes);
+        c->ranges.message[bytes] = 0;
         span->status_message = *c->ranges.message ? c->ranges.message : NULL;
         span->attrs_dropped += end->attrs_dropped;
         ranges_attributes(span, end, c->ranges.keys, &keys);

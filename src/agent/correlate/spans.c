@@ -17,7 +17,8 @@ void spans_put_below(const struct correlate *c, struct span *span, const uint8_t
     memcpy(span->trace_id, trace_id, 16);
     memcpy(span->parent_span_id, parent_span_id, 8);
     span->flags = flags;
-    span->trace_state = tracestates_valid(&c->threads.tracestates, trace_id, trace_state);
+    span->trace_state =
+        trace_state ? tracestates_valid(&c->threads.tracestates, trace_id, trace_state) : NULL;
 }
 
 void spans_put_below_parent(const struct correlate *c, struct span *span, const struct parent *parent)

@@ -2,10 +2,10 @@
 
 #include "model/semconv.h"
 
-#include <stdio.h>
 #include <string.h>
 
-#define TID_MAX 4194304 /* the kernel's PID_MAX_LIMIT */
+#define TID_MAX    4194304 /* the kernel's PID_MAX_LIMIT */
+#define NAME_BYTES 64      /* of a name with its detail; longer ones are cut */
 
 static void add_id(struct fields *fields, uint8_t id)
 {
@@ -178,10 +178,21 @@ static const char *detail_of(const struct attribute_plan *plan, const struct act
     return enum_name(&activity_enum_names[field->names], (int64_t)record->values[id]);
 }
 
+static uint32_t append(char text[NAME_BYTES + 1], uint32_t used, const char *word)
+{
+    size_t bytes = strlen(word);
+    bytes = bytes < NAME_BYTES - used ? bytes : NAME_BYTES - used;
+    memcpy(text + used, word, bytes);
+    return used + (uint32_t)bytes;
+}
+
 struct profile_string attributes_name(const struct attribute_plan *plan, const struct activity_record *record)
 {
-    static char text[64];
-    const char *kind = activity_table[record->kind].name, *detail = detail_of(plan, record);
-    int bytes = snprintf(text, sizeof text, detail ? "%s %s" : "%s", kind, detail);
-    return (struct profile_string){text, (uint32_t)bytes};
+    static char text[NAME_BYTES + 1];
+    const char *detail = detail_of(plan, record);
+    uint32_t used = append(text, 0, activity_table[record->kind].name);
+    if (detail)
+        used = append(text, append(text, used, " "), detail);
+    text[used] = 0;
+    return (struct profile_string){text, used};
 }

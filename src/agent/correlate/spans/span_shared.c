@@ -24,7 +24,11 @@ static const uint64_t places[SHARED_KEY_WORDS] = {
 static uint64_t hash(const uint64_t *key, uint32_t count)
 {
     uint64_t sum = count;
-    for (uint32_t i = 0; i < count; i++)
+    uint32_t i = 0;
+    for (; i + 4 <= count; i += 4)
+        sum += key[i] * places[i] + key[i + 1] * places[i + 1] + key[i + 2] * places[i + 2] +
+               key[i + 3] * places[i + 3];
+    for (; i < count; i++)
         sum += key[i] * places[i];
     return fold(sum, 0x8ebc6af09c88c6e3u) | 1;
 }
