@@ -138,7 +138,7 @@ prepare_target() {
 }
 
 agent_options() {
-    OPTIONS=(--quiet --service-name cuspan-demo --set "report_file=$OUT/report")
+    OPTIONS=(--quiet --service-name cuspan-demo --set "accounts_file=$OUT/report")
     case $BACKEND in
     jaeger) OPTIONS+=(--set "endpoint=$OTLP") ;;
     collector) # a Collector cannot be queried for spans, so a second output is needed for the picture

@@ -161,7 +161,7 @@ def replay(build, name, compression, repeat):
             port = collector.stdout.readline().split()[1]
             began = time.monotonic()
             with subprocess.Popen([build / "cuspan", "replay", "--quiet", "--endpoint", f"http://127.0.0.1:{port}", "--set",
-                                   f"compression={compression}", "--set", f"report_file={folder}/report", "--repeat", str(repeat),
+                                   f"compression={compression}", "--set", f"accounts_file={folder}/report", "--repeat", str(repeat),
                                    recording(name)], stderr=subprocess.PIPE, text=True, env=clean_environment()) as process:
                 watch = watch_until_end(process)
             wall_s = time.monotonic() - began

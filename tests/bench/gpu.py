@@ -293,7 +293,7 @@ class Bench:
         env = {key: value for key, value in os.environ.items() if not OURS.match(key)}
         env.update(config.environment, BENCH_READY=str(self.work / "ready"), no_proxy="*", PYTHONDONTWRITEBYTECODE="1")
         if config.library:
-            settings = {"endpoint": f"http://127.0.0.1:{self.port}", "report_file": str(self.work / "report"),
+            settings = {"endpoint": f"http://127.0.0.1:{self.port}", "accounts_file": str(self.work / "report"),
                         **config.settings}
             if self.cupti:
                 settings["cupti.library"] = self.cupti

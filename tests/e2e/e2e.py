@@ -65,7 +65,7 @@ class Runner:
         environment = {key: value for key, value in os.environ.items()
                        if not key.startswith(("OTEL_", "CUSPAN_")) and key not in ("TRACEPARENT", "TRACESTATE")}
         environment.update(env or {})
-        command = [self.build / "cuspan", "replay", "--set", f"report_file={self.out}/report", *options, str(recording)]
+        command = [self.build / "cuspan", "replay", "--set", f"accounts_file={self.out}/report", *options, str(recording)]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment,
                               stdin=subprocess.DEVNULL, timeout=120, check=False)
         reports = list(self.out.glob("report.*"))
@@ -122,7 +122,7 @@ class Runner:
         environment = {key: value for key, value in os.environ.items()
                        if not key.startswith(("OTEL_", "CUSPAN_")) and key not in ("TRACEPARENT", "TRACESTATE")}
         command = [self.build / "cuspan", "run", "--set", f"cupti.library={self.build}/libcuspan-replay.so", "--set", "on_signal=",
-                   "--set", f"report_file={self.out}/report", *options, "sh", "-c", script]
+                   "--set", f"accounts_file={self.out}/report", *options, "sh", "-c", script]
         subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment, timeout=120, check=True)
         return [json.loads(report.read_text()) for report in self.out.glob("report.*")]
 

@@ -203,11 +203,11 @@ class Agent:
     def __init__(self, tier, endpoint, *options, paced=True, repeat=10, recording=RECORDING, environment=None, service=None, **settings):
         tier.agents += 1
         self.tier, self.endpoint = tier, endpoint
-        self.report_file = tier.folder / f"report-{tier.agents}"
+        self.accounts_file = tier.folder / f"report-{tier.agents}"
         self.log = tier.folder / f"agent-{tier.agents}.log"
         self.spool = tier.folder / "spool"
         # A paced replay does not wait for the agent. With this much memory, nothing is lost even if it gets no CPU for seconds.
-        settings = {"report_file": self.report_file, "spool.directory": self.spool, "rings.bytes": 1 << 20, "rings.total_bytes": 1 << 28,
+        settings = {"accounts_file": self.accounts_file, "spool.directory": self.spool, "rings.bytes": 1 << 20, "rings.total_bytes": 1 << 28,
                     "memory_bytes_max": 1 << 30, **settings}
         # The store keeps spans for days, and the recordings are older.
         command = [tier.build / "cuspan", "replay", "--now", "--endpoint", endpoint, "--repeat", repeat, *(["--paced"] if paced else []), *(["--service-name", service] if service else []),
@@ -231,7 +231,7 @@ class Agent:
         """The newest report, also while it runs."""
         def read():
             with contextlib.suppress(ValueError):
-                for path in self.tier.folder.glob(f"{self.report_file.name}.*"):
+                for path in self.tier.folder.glob(f"{self.accounts_file.name}.*"):
                     return json.loads(path.read_text())
 
         return wait_for(read, f"report of the agent; its log: {self.log}")

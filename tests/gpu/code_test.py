@@ -41,7 +41,7 @@ def traced(case, command, kind="python", **settings):
     spans, report = OUT / f"{case}.jsonl", OUT / f"{case}.report"
     for old in (spans, *OUT.glob(f"{case}.report*")):
         old.unlink(missing_ok=True)
-    chosen = {"cupti.library": CUPTI, "exit_deadline_ms": 20000, "report_file": report, "capture.launch_stacks": kind, **settings}
+    chosen = {"cupti.library": CUPTI, "exit_deadline_ms": 20000, "accounts_file": report, "capture.launch_stacks": kind, **settings}
     options = [word for key, value in chosen.items() for word in ("--set", f"{key}={value}")]
     env = {key: value for key, value in os.environ.items() if not re.match("CUSPAN_|OTEL_|CUDA_INJ|NVTX_INJ|TRACE|PYTHONPATH", key)}
     done = subprocess.run([str(word) for word in (BUILD / "cuspan", "run", "--file", spans, *options, "--", *command)],

@@ -42,7 +42,7 @@ class Run:
         self.trace.unlink(missing_ok=True)
         for old in OUT.glob(self.report.name + "*"):
             old.unlink()
-        chosen = {"report_file": self.report, **({"cupti.library": CUPTI} if CUPTI else {}), **settings}
+        chosen = {"accounts_file": self.report, **({"cupti.library": CUPTI} if CUPTI else {}), **settings}
         words = [word for key, value in chosen.items() for word in ("--set", f"{key}={value}")]
         try:
             self.done = command(BUILD / "cuspan", "run", "--file", self.trace, *words, "--", PROGRAM, what, *program)

@@ -95,7 +95,7 @@ class Ends(gpu_test.Test):
         for old in (trace, *self.out.glob("report.*")):
             old.unlink(missing_ok=True)
         environment = {"CUDA_INJECTION64_PATH": str(self.build.resolve() / "libcuspan.so"),
-                       "CUSPAN_SET": f"cupti.library={cupti};output_file={trace};report_file={self.out}/report;start_on=control"}
+                       "CUSPAN_SET": f"cupti.library={cupti};output_file={trace};accounts_file={self.out}/report;start_on=control"}
         clean = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "CUDA_INJ"))}
         with subprocess.Popen([str(self.out / "ends"), "return", "12"], env={**clean, **environment},
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:

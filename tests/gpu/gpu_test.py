@@ -58,7 +58,7 @@ class Test:
         done = self.run(program, **{
             "CUDA_INJECTION64_PATH": str(self.build.resolve() / "libcuspan.so"),
             "CUSPAN_SET": f"cupti.library={cupti};cupti.graph_records={graph_records};output_file={trace};"
-                          f"report_file={self.out}/report;detail={detail}{settings}", **environment})
+                          f"accounts_file={self.out}/report;detail={detail}{settings}", **environment})
         spans = [span for line in trace.read_text().splitlines() for span in spans_of(json.loads(line))]
         reports = [json.loads(path.read_text()) for path in self.out.glob("report.*")]
         return done, spans, reports

@@ -53,7 +53,7 @@ def table(options, folder, *settings):
     spans, report = Path(folder) / "spans.jsonl", Path(folder) / "report"
     for old in [spans, *Path(folder).glob("report*")]:
         old.unlink(missing_ok=True)
-    wanted = ["capture.launch_stacks=python", f"report_file={report}", *settings]
+    wanted = ["capture.launch_stacks=python", f"accounts_file={report}", *settings]
     if options.cupti:
         wanted.append(f"cupti.library={options.cupti}")
     sets = [word for setting in wanted for word in ("--set", setting)]

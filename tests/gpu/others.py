@@ -59,11 +59,11 @@ class Case:
         command = list(self.command)
         if self.way is not None:
             command += [str(BUILD / "cuspan"), "run", *([f"--{self.way}"] if self.way else []), "--file", str(target),
-                        "--set", f"report_file={OUT / self.name}.report", "--set", "exit_deadline_ms=20000"]
+                        "--set", f"accounts_file={OUT / self.name}.report", "--set", "exit_deadline_ms=20000"]
             for key, value in self.settings.items():
                 command += ["--set", f"{key}={value}"]
         elif self.settings:  # the program is not started by cuspan run
-            files = {"output_file": target, "report_file": f"{OUT / self.name}.report", "exit_deadline_ms": 20000}
+            files = {"output_file": target, "accounts_file": f"{OUT / self.name}.report", "exit_deadline_ms": 20000}
             env["CUSPAN_SET"] = "\n".join(f"{key}={value}" for key, value in {**files, **self.settings}.items())
         begin = time.monotonic()
         try:

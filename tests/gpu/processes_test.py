@@ -57,7 +57,7 @@ class Run:
                 process.wait()
 
     def settings(self, name, more):
-        chosen = {**SETTINGS, **more, "report_file": self.out / f"{name}.report"}
+        chosen = {**SETTINGS, **more, "accounts_file": self.out / f"{name}.report"}
         if os.environ.get("CUPTI_LIBRARY"):
             chosen["cupti.library"] = os.environ["CUPTI_LIBRARY"]
         return chosen

@@ -101,7 +101,7 @@ def run(command, out, settings):
     spans, report = out / "profiles.jsonl", out / "profiles.report"
     for old in (spans, *out.glob("profiles.report*")):
         old.unlink(missing_ok=True)
-    options = [word for key, value in {"report_file": report, **settings}.items() for word in ("--set", f"{key}={value}")]
+    options = [word for key, value in {"accounts_file": report, **settings}.items() for word in ("--set", f"{key}={value}")]
     env = {key: value for key, value in os.environ.items() if not re.match("CUSPAN_|OTEL_|CUDA_INJ|NVTX_INJ|TRACE|PYTHONPATH", key)}
     done = subprocess.run([*map(str, command[:2]), "--file", spans, *options, *map(str, command[2:])], env=env, text=True,
                           capture_output=True, timeout=CASE_S, check=False)

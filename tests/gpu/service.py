@@ -44,7 +44,7 @@ class Run:
         self.next_number = 0
         self.sink = Sink()
         agent = {"CUDA_INJECTION64_PATH": str(Path(build, "libcuspan.so").resolve()), "OTEL_PYTHON_CONTEXT": "cuspan",
-                 "CUSPAN_SET": f"report_file={self.work}/report;{os.environ.get('AGENT_SET', '')}".rstrip(";")}
+                 "CUSPAN_SET": f"accounts_file={self.work}/report;{os.environ.get('AGENT_SET', '')}".rstrip(";")}
         self.bare = Service("bare", work, self.sink.port, model)
         self.traced = Service("cuspan", work, self.sink.port, model, agent)
 

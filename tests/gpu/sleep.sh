@@ -18,7 +18,7 @@ export OUT LIBRARY
 # shellcheck disable=SC2016 # the inner shell's
 timeout "$2" bash -c 'seq 100000 | xargs -P '$JOBS' -I{} bash -c '\''
     LD_PRELOAD=$OUT/crash_report.so CUDA_INJECTION64_PATH=$PWD/build/libcuspan.so \
-        CUSPAN_SET="cupti.library=$LIBRARY;sampling.sleep=always;output_file=/dev/null;report_file=$OUT/{}.report" \
+        CUSPAN_SET="cupti.library=$LIBRARY;sampling.sleep=always;output_file=/dev/null;accounts_file=$OUT/{}.report" \
         timeout 60 "$OUT/naps" 8 4 6 >"$OUT/{}.out" 2>"$OUT/{}.err" || echo "run {}: status $?" >>"$OUT/failures"'\' || true
 lost=$(cat "$OUT"/*.report.* | grep -oE '"lost_[a-z_]*": *[1-9][0-9]*' | sort | uniq -c || true)
 sleeps=$(cat "$OUT"/*.report.* | grep -oE '"sleeps": *[0-9]+' | awk '{ sum += $NF } END { print sum + 0 }' FS='[: ]+')

@@ -33,10 +33,10 @@ class Run:
             old.unlink(missing_ok=True)
         program = [self.python, PROGRAM, library, how]
         if how == "injected":
-            options = ["--quiet", "--file", self.trace, "--set", f"report_file={self.report}"]
+            options = ["--quiet", "--file", self.trace, "--set", f"accounts_file={self.report}"]
             self.done = self.execute([self.python.with_name("cuspan"), "run", *options, "--", *program])
         else:
-            self.done = self.execute(program, CUSPAN_SET=f"report_file={self.report};output_file={self.trace}")
+            self.done = self.execute(program, CUSPAN_SET=f"accounts_file={self.report};output_file={self.trace}")
 
     def execute(self, command, **more):
         clean = {name: value for name, value in os.environ.items() if not name.startswith(DROPPED)}

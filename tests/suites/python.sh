@@ -36,7 +36,7 @@ traced() {
     (
         export SUITE_AGENT="$ROOT/tests/support:$ROOT/python" CUDA_INJECTION64_PATH="$BUILD/libcuspan.so"
         export HOST_DOUBLE="$BUILD/libcuspan-replay.so" HOST_RECORDING="$ROOT/examples/recordings/vector_add.cuspanrec"
-        export CUSPAN_SET="cupti.library=$BUILD/libcuspan-replay.so;output_file=$reports.jsonl;report_file=$reports/report"
+        export CUSPAN_SET="cupti.library=$BUILD/libcuspan-replay.so;output_file=$reports.jsonl;accounts_file=$reports/report"
         export OTEL_PYTHON_CONTEXT=cuspan
         "${@:2}"
     )

@@ -192,7 +192,7 @@ class Case(unittest.TestCase):
         self.runs += 1
         target = self.directory / f"{self.runs}.jsonl"
         report = self.directory / f"report-{self.runs}"
-        command = [BUILD / "cuspan", "replay", *options, "--set", f"report_file={report}"]
+        command = [BUILD / "cuspan", "replay", *options, "--set", f"accounts_file={report}"]
         if to_file:
             command += ["--file", target]
             settings = {**NO_HURRY, **(settings or {})}

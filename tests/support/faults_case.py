@@ -59,7 +59,7 @@ class Agent:
         self.clock = os.open(self.directory / "clock", os.O_RDWR | os.O_CREAT, 0o600)
         case.addCleanup(os.close, self.clock)
         self.set_haste(haste)
-        settings = {"cupti.library": BUILD / "libcuspan-replay.so", "control.directory": self.directory, "report_file": self.directory / "report",
+        settings = {"cupti.library": BUILD / "libcuspan-replay.so", "control.directory": self.directory, "accounts_file": self.directory / "report",
                     "exit_deadline_ms": LONGEST_MS, "compression": "none", **(settings or {})}
         environment = {key: value for key, value in os.environ.items() if not OTHER_ENVIRONMENT.match(key)}
         environment |= {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": endpoint + path, "FAULTS_CLOCK": self.directory / "clock",

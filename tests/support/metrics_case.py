@@ -82,7 +82,7 @@ class Case(unittest.TestCase):
         self.sink.requests.clear()
         base = {"OTEL_METRICS_EXPORTER": "otlp", "OTEL_TRACES_SAMPLER": "always_on",
                 "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": f"http://127.0.0.1:{self.sink.port}/v1/metrics"}
-        options = [word for setting in (f"report_file={report}", *settings) for word in ("--set", setting)]
+        options = [word for setting in (f"accounts_file={report}", *settings) for word in ("--set", setting)]
         done = cuspan("replay", "--file", self.file, *options, *arguments, recording, **{**base, **variables})
         self.stderr = done.stderr
         report = self.read_report(report)

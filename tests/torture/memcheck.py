@@ -42,7 +42,7 @@ CONFIGURATION = """file_format: "1.1"
 tracer_provider:
   processors: [{{batch: {{exporter: {{{output}}}}}}}]
 distribution:
-  cuspan: {{cupti: {{library: '{double}'}}, report_file: '{folder}/report', {settings}}}
+  cuspan: {{cupti: {{library: '{double}'}}, accounts_file: '{folder}/report', {settings}}}
 """
 OTHER_ENVIRONMENT = re.compile("CUSPAN_|OTEL_|TRACEPARENT|TRACESTATE|CUDA_INJECTION64_PATH|.*_proxy$", re.I)
 

@@ -64,7 +64,7 @@ tracer_provider:
 distribution:
   cuspan:
     cupti: {{library: '{build / double}'}}
-    report_file: '{folder}/report'
+    accounts_file: '{folder}/report'
     exit_deadline_ms: 3000
     {record}
 """

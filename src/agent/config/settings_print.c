@@ -103,7 +103,7 @@ void config_print_example(FILE *out)
     fputs(header_comment, out);
     fputs("file_format: \"1.1\"\n", out);
     for (size_t i = 0; i < settings_count; i++) {
-        if (settings_table[i].path)
+        if (settings_table[i].path && settings_table[i].comment)
             print_in_example(&example, &settings_table[i]);
     }
 }
@@ -127,6 +127,8 @@ void config_print_settings(FILE *out)
     char expected[SETTING_TEXT_BYTES];
     for (size_t i = 0; i < settings_count; i++) {
         const struct setting *setting = &settings_table[i];
+        if (!setting->comment)
+            continue;
         fprintf(out, "%s%s\n    %s\n", i ? "\n" : "", setting->path ? setting->path : setting->env[0],
                 setting->comment);
         if (setting->type != SETTING_STRUCTURE && setting->path) {
@@ -320,8 +322,8 @@ void config_print_effective(const struct settings *settings, FILE *out)
     print_sampler(settings, out);
     for (size_t i = 0; i < settings_count; i++) {
         const struct setting *setting = &settings_table[i];
-        bool is_shown = setting->path && setting->owner == IN_SETTINGS && setting->type != SETTING_PAIRS &&
-                        setting->type != SETTING_STRUCTURE &&
+        bool is_shown = setting->comment && setting->path && setting->owner == IN_SETTINGS &&
+                        setting->type != SETTING_PAIRS && setting->type != SETTING_STRUCTURE &&
                         (setting->type != SETTING_NUMBER || setting_is_own(setting)) &&
                         !(setting->flags & SETTING_NULL_IS_OTHER);
         if (!is_shown)

@@ -14,7 +14,7 @@
 struct root {
     char *const *argv;            /* NULL-terminated */
     struct trace_context context; /* set by begin, for the command's processes */
-    const char *report_file;      /* the report is written to report_file.PID */
+    const char *accounts_file;    /* the report is written to accounts_file.PID */
     pid_t pid;
     int wait_status; /* from waitpid() */
     uint64_t start_ns, end_ns;

@@ -47,7 +47,7 @@ void settings_deinit(struct settings *settings)
     free(settings->shutdown_report);
     free(settings->control.directory);
     free(settings->spool.directory);
-    free(settings->report_file);
+    free(settings->accounts_file);
     free(settings->record_file);
     memset(settings, 0, sizeof *settings);
 }

@@ -206,7 +206,7 @@ struct settings {
     bool publish_thread_context;   /* otel_thread_ctx_v1, for readers outside the process */
     struct pattern_list on_signal; /* names of signals to deliver on */
     char *shutdown_report;         /* at exit: its steps, to FILE.PID, or "stderr"; NULL: none */
-    char *report_file;             /* at exit: counters, trace IDs as JSON; NULL: none */
+    char *accounts_file;           /* at exit: counters, trace IDs as JSON; NULL: none */
     char *record_file;             /* NULL: none. Otherwise record instead of exporting */
 };
 

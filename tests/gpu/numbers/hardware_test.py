@@ -50,7 +50,7 @@ distribution:
     rings: {{total_bytes: 67108864}}
     memory_bytes_max: 268435456
     cupti: {{library: {cupti}}}
-    report_file: {report}
+    accounts_file: {report}
 """
 
 

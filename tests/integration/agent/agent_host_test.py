@@ -110,7 +110,7 @@ class Host(Case):
         deadline_ms = 700
         report = self.directory / "report"
         settings = {"endpoint": f"http://127.0.0.1:{self.closed_port()}", "exit_deadline_ms": deadline_ms,
-                    "report_file": report}
+                    "accounts_file": report}
         self.host(play="threads", settings=settings, line="captured records were lost", env=PATIENT)
         found = json.loads(next(self.directory.glob("report.*")).read_text())
         self.assertEqual(found["delivered"], 0)
@@ -258,7 +258,7 @@ class Host(Case):
                              for pipe in pipes)
         env = self.yaml(f'file_format: "1.1"\ntracer_provider:\n  processors:\n{processors}')
         result = self.host(play="threads", line="lost_deadline", env=env,
-                           settings={"exit_deadline_ms": 5000, "report_file": self.directory / "report"})
+                           settings={"exit_deadline_ms": 5000, "accounts_file": self.directory / "report"})
         for reader in readers:
             os.close(reader)
         found = json.loads(next(self.directory.glob("report.*")).read_text())
@@ -311,7 +311,7 @@ class Host(Case):
         cupti = agent_case.BUILD / "libfake_cupti_classic.so"
         extra = {"TSAN_OPTIONS": "report_thread_leaks=0:halt_on_error=1", "CUSPAN_SET": ";".join([
             f"cupti.library={cupti}", "cupti.api=classic", "detail=full", "output_file=/dev/null",
-            f"report_file={report}", f"exit_deadline_ms={FOREVER_MS}", f"rings.bytes={ring}", f"rings.total_bytes={16 * ring}"])}
+            f"accounts_file={report}", f"exit_deadline_ms={FOREVER_MS}", f"rings.bytes={ring}", f"rings.total_bytes={16 * ring}"])}
         result = self.start([agent_case.BUILD / "polling_host", agent_case.BUILD / "libcuspan.so", cupti], extra)
         self.assertEqual((result.status, result.out), (HOST_STATUS, HOST_OUTPUT), result.err)
         found = json.loads(next(self.directory.glob("report.*")).read_text())
@@ -341,7 +341,7 @@ class Control(Case):
         self.runs += 1
         target, report = self.directory / f"{self.runs}.jsonl", self.directory / f"control-{self.runs}"
         double = agent_case.BUILD / "libcuspan-replay.so"
-        chosen = {"cupti.library": double, "output_file": target, "report_file": report, "exit_deadline_ms": 60000,
+        chosen = {"cupti.library": double, "output_file": target, "accounts_file": report, "exit_deadline_ms": 60000,
                   **(settings or {})}
         result = self.start([agent_case.BUILD / "control_host", double, path_of(play), agent_case.BUILD / "libcuspan.so", *steps], {
             "CUSPAN_SET": ";".join(f"{key}={value}" for key, value in chosen.items() if value is not None), **(env or {})})
@@ -476,7 +476,7 @@ class Control(Case):
                 # The loader stands in for CUDA: the environment injects control_host's agent.
                 result = self.start([agent_case.BUILD / "control_host", double, recording_path, agent_case.BUILD / "libcuspan.so", "inject",
                                      attached, "nap", "nap", "on"], {**env, "CUSPAN_SET": (
-                                         f"cupti.library={double};report_file={report};"
+                                         f"cupti.library={double};accounts_file={report};"
                                          f"output_file={self.directory}/wakes-{wakes}.jsonl")})
                 self.assertEqual(result.out.splitlines()[-1], f"on: {int(wakes)}", result.err)
 

@@ -327,7 +327,7 @@ class Command(CommandCase):
 
     def test_only_agents_reports_are_kept(self):
         kept = self.directory / "kept"
-        self.run_command(self.program(), "--set", f"report_file={kept}")
+        self.run_command(self.program(), "--set", f"accounts_file={kept}")
         self.assertEqual(len(list(self.directory.glob("kept.*"))), 1)
 
 
@@ -372,7 +372,7 @@ def main():
         env = {"HOST_DOUBLE": str(agent_case.BUILD / "libcuspan-replay.so"), "HOST_RECORDING": path_of("vector_add"),
                "PYTHONDONTWRITEBYTECODE": "1", **FORKS, **(env or {})}
         reports = self.directory / f"reports-{self.runs}"
-        result = self.run_command([sys.executable, path], "--set", f"report_file={reports}", env=env, status=0, **arguments)
+        result = self.run_command([sys.executable, path], "--set", f"accounts_file={reports}", env=env, status=0, **arguments)
         result.reports = [json.loads(report.read_text()) for report in self.directory.glob(f"{reports.name}.*")]
         return result
 

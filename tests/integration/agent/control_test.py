@@ -71,7 +71,7 @@ class Case(unittest.TestCase):
         env = {key: value for key, value in os.environ.items()
                if not re.match("CUSPAN_|OTEL_|TRACEPARENT|TRACESTATE|CUDA_INJECTION64_PATH|XDG_RUNTIME_DIR|.*_proxy$", key, re.I)}
         chosen = {"control.directory": self.folder, "output_file": self.spans, "exit_deadline_ms": 60000,
-                  "cupti.library": BUILD / "libcuspan-replay.so", "report_file": self.directory / "report", **(settings or {})}
+                  "cupti.library": BUILD / "libcuspan-replay.so", "accounts_file": self.directory / "report", **(settings or {})}
         text = ";".join(f"{key}={value}" for key, value in chosen.items() if value is not None)
         return {**env, **IN_FORKS, "CUSPAN_SET": text, **more}
 

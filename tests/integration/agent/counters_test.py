@@ -146,7 +146,7 @@ class Counters(agent_case.Case):
         loops."""
         target, report = self.directory / "loop.jsonl", self.directory / "loop-report"
         target.unlink(missing_ok=True)
-        options = {"cupti.library": agent_case.BUILD / "libcuspan-replay.so", "output_file": target, "report_file": report,
+        options = {"cupti.library": agent_case.BUILD / "libcuspan-replay.so", "output_file": target, "accounts_file": report,
                    "counters.metrics": metrics, "counters.ranges": "looped", "counters.period": "1", **settings}
         result = self.start([agent_case.BUILD / "other_tool_host", self.sample(calls=100), agent_case.BUILD / "libcuspan.so", "inject", *steps],
                             {"CUSPAN_SET": ";".join(f"{key}={value}" for key, value in options.items()),

@@ -116,7 +116,7 @@ class ExitCase(agent_case.Case):
         self.runs += 1
         target, report = self.directory / f"{self.runs}.jsonl", self.directory / f"report-{self.runs}"
         chosen = {"cupti.library": agent_case.BUILD / "libcuspan-replay.so", "output_file": target,
-                  "report_file": report, "exit_deadline_ms": 60000, **(settings or {})}
+                  "accounts_file": report, "exit_deadline_ms": 60000, **(settings or {})}
         extra = {"CUSPAN_SET": ";".join(f"{key}={value}" for key, value in chosen.items() if value is not None),
                  **agent_case.FORKS, **(env or {})}
         if fail:

@@ -75,7 +75,7 @@ class Case:
             agent = argument / LIBRARIES[0]
         double = self.build / "libcuspan-replay.so"
         settings = {"cupti.library": double if how == "replay" else "/nowhere/libcupti.so", "output_file": place / "spans.jsonl",
-                    "report_file": place / "report", "exit_deadline_ms": FOREVER_MS, "on_signal": "TERM,INT,HUP",
+                    "accounts_file": place / "report", "exit_deadline_ms": FOREVER_MS, "on_signal": "TERM,INT,HUP",
                     "capture.launch_stacks": "python" if self.condition.startswith("python") else "none"}
         env = {"PATH": os.environ["PATH"], "HOME": "/nowhere", "HOSTILE_OUTPUT": str(place / "output"),
                "CUSPAN_SET": ";".join(f"{key}={value}" for key, value in settings.items()), "PYTHONDONTWRITEBYTECODE": "1"}

@@ -30,7 +30,7 @@ CONFIGURATION = """file_format: "1.1"
 tracer_provider:
   processors: [{{batch: {{exporter: {{otlp_http: {{endpoint: 'http://127.0.0.1:{port}/v1/traces', encoding: json}}}}}}}}]
 distribution:
-  cuspan: {{cupti: {{library: '{build}/libcuspan-replay.so'}}, report_file: '{folder}/report', exit_deadline_ms: 20000}}
+  cuspan: {{cupti: {{library: '{build}/libcuspan-replay.so'}}, accounts_file: '{folder}/report', exit_deadline_ms: 20000}}
 """
 BUILD = Path()
 

@@ -47,7 +47,7 @@ class Case(unittest.TestCase):
         for old in self.folder.glob("report*"):
             old.unlink()
         # The programs make calls and new stacks as fast as they can, so rings must hold all of them.
-        wanted = [f"cupti.library={cupti}", "cupti.api=classic", f"report_file={self.folder / 'report'}", "rings.bytes=16777216",
+        wanted = [f"cupti.library={cupti}", "cupti.api=classic", f"accounts_file={self.folder / 'report'}", "rings.bytes=16777216",
                   "rings.total_bytes=67108864", "memory_bytes_max=268435456", *settings]
         program = [sys.executable, PROGRAM] if part else [BUILD / "native_program"]
         done = subprocess.run([*program, BUILD / "libcuspan.so", cupti, *([part] * bool(part)), str(count)], capture_output=True, text=True,

@@ -199,7 +199,7 @@ class Standard(MannersCase):
         """Each has something to log, since its report cannot be written."""
         collector = exits_test.Collector()
         self.addCleanup(collector.close)
-        quiet = {"output_file": None, "report_file": "/nonexistent/report", "exit_deadline_ms": 3000}
+        quiet = {"output_file": None, "accounts_file": "/nonexistent/report", "exit_deadline_ms": 3000}
         return {"file": {**quiet, "output_file": self.directory / f"{name}.jsonl"},
                 "HTTP": {**self.to_collector(collector), **quiet},
                 "unresolved": {**quiet, "endpoint": "http://collector.invalid:4318", "exit_deadline_ms": 500},

@@ -42,7 +42,7 @@ class Operations(Case):
         self.replays += 1
         report = Path(self.folder.name, f"report{self.replays}")
         self.sink.requests.clear()
-        cuspan("replay", "--quiet", *self.SOON, "--repeat", repeat, "--set", f"report_file={report}", *arguments, self.RECORDING,
+        cuspan("replay", "--quiet", *self.SOON, "--repeat", repeat, "--set", f"accounts_file={report}", *arguments, self.RECORDING,
                status=status, **{"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{self.sink.port}", "OTEL_METRICS_EXPORTER": "otlp",
                                  "OTEL_TRACES_SAMPLER": "always_on", **self.INTERVALS, **variables})
         metrics = [otlp_metrics.from_protobuf(request.body) for request in self.sink.requests if request.path == "/v1/metrics"]

@@ -120,7 +120,7 @@ class Spool(Case):
     def test_spans_in_the_spool_are_a_metric(self):
         """Spans that no collector has accepted yet: backpressure shows in the metrics."""
         report = Path(self.folder.name, "spooled-report")
-        settings = [word for setting in (*ROOM, f"spool.directory={self.spool}", f"report_file={report}") for word in ("--set", setting)]
+        settings = [word for setting in (*ROOM, f"spool.directory={self.spool}", f"accounts_file={report}") for word in ("--set", setting)]
         cuspan("replay", "--endpoint", "http://127.0.0.1:9", "--paced", "--repeat", "4", *settings, self.RECORDING,
                OTEL_METRICS_EXPORTER="otlp", OTEL_METRIC_EXPORT_INTERVAL="30",
                OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=f"http://127.0.0.1:{self.sink.port}/v1/metrics")

@@ -25,7 +25,7 @@ class Steps(Case):
         self.replays += 1
         file, report = (Path(self.folder.name, f"{name}{self.replays}") for name in ("spans.jsonl", "report"))
         self.sink.requests.clear()
-        chosen = {"cupti.library": build("libcuspan-replay.so"), "output_file": file, "report_file": report,
+        chosen = {"cupti.library": build("libcuspan-replay.so"), "output_file": file, "accounts_file": report,
                   "exit_deadline_ms": 60000, "sampling.sleep": "always", **dict(settings)}
         done = subprocess.run(
             [build("control_host"), build("libcuspan-replay.so"), ROOT / "examples/recordings/vector_add.cuspanrec",

@@ -170,7 +170,7 @@ class Alone(Case):
         spans, _, _ = self.replay(recording)
         self.sink.requests.clear()
         report = Path(self.folder.name, "alone")
-        cuspan("replay", "--set", f"report_file={report}", recording, OTEL_TRACES_EXPORTER="none", OTEL_METRICS_EXPORTER="otlp",
+        cuspan("replay", "--set", f"accounts_file={report}", recording, OTEL_TRACES_EXPORTER="none", OTEL_METRICS_EXPORTER="otlp",
                OTEL_EXPORTER_OTLP_ENDPOINT=f"http://127.0.0.1:{self.sink.port}")
         requests = [otlp_metrics.from_protobuf(request.body) for request in self.sink.requests]
         self.assertEqual({request.path for request in self.sink.requests}, {"/v1/metrics"})

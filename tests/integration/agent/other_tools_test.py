@@ -45,7 +45,7 @@ class Case(agent_case.Case):
         self.runs += 1
         target, report = self.directory / f"{self.runs}.jsonl", self.directory / f"report-{self.runs}"
         double = double or self.build("libcuspan-replay.so")
-        options = {"cupti.library": double, "cupti.others": way, "output_file": target, "report_file": report,
+        options = {"cupti.library": double, "cupti.others": way, "output_file": target, "accounts_file": report,
                    "exit_deadline_ms": 60000, **(settings or {})}
         extra = {"CUSPAN_SET": ";".join(f"{key}={value}" for key, value in options.items())}
         if preload:

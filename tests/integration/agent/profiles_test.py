@@ -92,7 +92,7 @@ class Case(unittest.TestCase):
         for old in self.folder.glob("report*"):
             old.unlink()
         self.sink.requests.clear()
-        sets = [word for setting in (*SETTINGS, f"report_file={self.folder / 'report'}", *settings) for word in ("--set", setting)]
+        sets = [word for setting in (*SETTINGS, f"accounts_file={self.folder / 'report'}", *settings) for word in ("--set", setting)]
         done = cuspan("replay", "--endpoint", f"http://127.0.0.1:{self.sink.port}", "--protocol", "http/json", *sets, *options,
                       self.recording(name), **variables)
         self.stderr = done.stderr

@@ -65,7 +65,7 @@ class Case(agent_case.Case):
     def host(self, program, play="threads", env=None, settings=None, tls=False):
         """Runs a host with the agent, which sends to a collector."""
         collector = self.collector(tls)
-        settings = {"cupti.library": agent_case.BUILD / "libcuspan-replay.so", "report_file": self.directory / "report",
+        settings = {"cupti.library": agent_case.BUILD / "libcuspan-replay.so", "accounts_file": self.directory / "report",
                     "tls_verify": "false", **agent_case.NO_HURRY, **(settings or {})}
         env = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http{'s' if tls else ''}://127.0.0.1:{collector.port}",
                "CUSPAN_SET": ";".join(f"{key}={value}" for key, value in settings.items()), **(env or {})}
@@ -375,7 +375,7 @@ class Files(Case):
                 "os.execv(sys.argv[1], sys.argv[1:])")
         result = self.start([sys.executable, "-c", code, agent_case.BUILD / "agent_host", agent_case.BUILD / "libcuspan.so",
                              agent_case.BUILD / "libcuspan-replay.so", path_of("vector_add")],
-                            {"CUSPAN_SET": f"cupti.library={agent_case.BUILD / 'libcuspan-replay.so'};report_file={folder / 'report'};"
+                            {"CUSPAN_SET": f"cupti.library={agent_case.BUILD / 'libcuspan-replay.so'};accounts_file={folder / 'report'};"
                                            f"output_file={folder / 'other.jsonl'}"})
         self.assertEqual(victim.read_text(), "precious")
         names = [path.name for path in (*folder.glob("report.*"), *folder.glob(".report.*")) if not path.is_symlink()]

@@ -103,7 +103,7 @@ class Stacks(Case):
     def test_a_burst_loses_no_call(self):
         """More calls at once than copies of stacks: what has no stack is counted, and what has one has the right one."""
         report = self.folder / "report"
-        calls = self.play("capture.allocation_stacks=true", f"report_file={report}", times=500)
+        calls = self.play("capture.allocation_stacks=true", f"accounts_file={report}", times=500)
         self.assertEqual(len(calls), 1001)
         texts = self.texts_of(calls)
         counters = json.loads(next(self.folder.glob("report*")).read_text())["counters"]

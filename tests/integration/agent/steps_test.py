@@ -22,7 +22,7 @@ class Steps(Case):
         self.runs += 1
         target, report = self.directory / f"{self.runs}.jsonl", self.directory / f"steps-{self.runs}"
         double = agent_case.BUILD / "libcuspan-replay.so"
-        chosen = {"cupti.library": double, "output_file": target, "report_file": report, "exit_deadline_ms": 60000,
+        chosen = {"cupti.library": double, "output_file": target, "accounts_file": report, "exit_deadline_ms": 60000,
                   "sampling.sleep": "never", **(settings or {})}
         launcher = {} if rank is None else {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2"}
         result = self.start(
@@ -207,7 +207,7 @@ class CollectiveSteps(Case):
         self.runs += 1
         target, report = self.directory / f"{self.runs}.jsonl", self.directory / f"steps-{self.runs}"
         double = agent_case.BUILD / "libcuspan-replay.so"
-        chosen = {"cupti.library": double, "output_file": target, "report_file": report, "exit_deadline_ms": 60000,
+        chosen = {"cupti.library": double, "output_file": target, "accounts_file": report, "exit_deadline_ms": 60000,
                   "sampling.sleep": "never", "steps.traced": "all", "steps.spans_max": 0, "rings.bytes": 1 << 20,
                   **(settings or {})}
         result = self.start(

@@ -264,7 +264,7 @@ export CUSPAN_LIBRARY=$work/libcuspan.so OTEL_TRACES_EXPORTER=none
 cat >app <<'APP'
 #!/usr/bin/env bash
 # Stands in for a CUDA program with the agent.
-report=$(sed -n 's/^report_file=//p' <<<"$CUSPAN_SET" | tail -1)
+report=$(sed -n 's/^accounts_file=//p' <<<"$CUSPAN_SET" | tail -1)
 file=$(sed -n 's/^output_file=//p' <<<"$CUSPAN_SET" | tail -1)
 record=$(sed -n 's/^record_file=//p' <<<"$CUSPAN_SET" | tail -1)
 echo "args:$*"
@@ -313,11 +313,11 @@ PY
 expect "run" 0 "$cuspan" run ./app one "two words" --file
 says "run" "$out" "args:one two words --file"
 says "run" "$err" "cuspan: 5 spans delivered to http://localhost:4318/v1/traces*http://localhost:16686/trace/0af7651916cd43dd8448eb211c80319c"
-says "run" "$(<env.txt)" "library:$work/libcuspan.so nvtx:$work/libcuspan.so config: set:on_signal=TERM,INT,HUP|report_file=$TMPDIR/cuspan-run-*"
+says "run" "$(<env.txt)" "library:$work/libcuspan.so nvtx:$work/libcuspan.so config: set:on_signal=TERM,INT,HUP|accounts_file=$TMPDIR/cuspan-run-*"
 expect "run with options" 0 env CUSPAN_SET=detail=full "$cuspan" run --service-name svc --detail graph-nodes --file t.jsonl \
     --set session.spans_max=7 --config good.yaml ./app
 says "run with options" "$(<env.txt)" \
-    "*config:$work/good.yaml set:on_signal=TERM,INT,HUP|detail=full|service_name=svc|detail=graph-nodes|output_file=$work/t.jsonl|session.spans_max=7|report_file=*"
+    "*config:$work/good.yaml set:on_signal=TERM,INT,HUP|detail=full|service_name=svc|detail=graph-nodes|output_file=$work/t.jsonl|session.spans_max=7|accounts_file=*"
 says "run with options" "$err" "cuspan: 6 spans delivered to $work/t.jsonl*cuspan show $work/t.jsonl"
 expect "the root span" 0 "$cuspan" show --lines t.jsonl
 says "the root span" "$out" "*  app  *process.exit.code=0*"
@@ -396,11 +396,11 @@ expect "--set corrects --config" 0 "$cuspan" run --config small.yaml --set memor
 printf 'file_format: "1.1"\ndistribution: {cuspan: {memory_bytes_max: 33554432, on_signal: [USR1]}}\n' >usr1.yaml
 expect "on_signal of a file that --set corrects" 0 env CUSPAN_CONFIG_FILE="$work/usr1.yaml" \
     "$cuspan" run --set memory_bytes_max=67108864 ./app
-says "on_signal of a file that --set corrects" "$(<env.txt)" "*set:memory_bytes_max=67108864|report_file=*"
+says "on_signal of a file that --set corrects" "$(<env.txt)" "*set:memory_bytes_max=67108864|accounts_file=*"
 
 # A report that is kept is readable only by the user, like all files that we write.
 rm -f kept.*
-expect "a report" 0 "$cuspan" run --set report_file=kept ./app
+expect "a report" 0 "$cuspan" run --set accounts_file=kept ./app
 says "a report's mode" "$(stat -c %a kept.*)" "600"
 expect "a recording to standard output" 2 "$cuspan" record -o - ./app
 says "a recording to standard output" "$err" "*cannot go to standard output*"
@@ -483,7 +483,7 @@ checks=$((checks + 9))
 ### record
 
 expect "record" 5 "$cuspan" record -o r.cuspan ./app exit 5
-says "record" "$(<env.txt)" "*set:on_signal=TERM,INT,HUP|record_file=$work/r.cuspan|report_file=*"
+says "record" "$(<env.txt)" "*set:on_signal=TERM,INT,HUP|record_file=$work/r.cuspan|accounts_file=*"
 says "record" "$err" "cuspan: $work/r.cuspan: 1 B, 42 events; view it: cuspan show $work/r.cuspan"
 expect "record over something else" 2 "$cuspan" record -o good.yaml ./app
 says "record over something else" "$err" "*good.yaml exists and is not a recording*"

@@ -30,7 +30,7 @@ class Permissions(doctor_case.Case):
     def test_files(self):
         cuspan = shutil.copy(doctor_case.BUILD / "cuspan", self.directory / "cuspan")
         self.says("permissions.files", "skipped")
-        for setting in "record_file", "output_file", "report_file":
+        for setting in "record_file", "output_file", "accounts_file":
             self.says("permissions.files", "ok", f"{setting}.*is writable", arguments=["--set", f"{setting}={self.directory}/x"])
             self.says("permissions.files", "problem", f"{setting} is /nowhere/x.*No such file", "create the folder", arguments=["--set", f"{setting}=/nowhere/x"])
         closed = self.directory / "closed"

@@ -118,7 +118,7 @@ class Writable(Case):
         (self.directory / "here").mkdir()
         command = self.traced()
         done = self.start(command[:command.index("--console")] + ["sh", "-c", "cd /; echo $CUSPAN_SET"], {"TMPDIR": "here"})
-        self.assertRegex(done.out, rf"report_file={re.escape(str(self.directory.resolve()))}/here/cuspan-run")
+        self.assertRegex(done.out, rf"accounts_file={re.escape(str(self.directory.resolve()))}/here/cuspan-run")
 
     def start(self, command, env):
         done = subprocess.run(command, env={**self.environment({}), **env}, cwd=self.directory, capture_output=True, text=True,

@@ -92,13 +92,13 @@ class Case(unittest.TestCase):
                                    stderr=err, env={**clean, "no_proxy": "*", "OTEL_LOG_LEVEL": "info", **(env or {})},
                                    cwd=self.directory, preexec_fn=prepare, start_new_session=True)
         process.err = err
-        process.report_file = self.directory / f"report-{self.runs}"
+        process.accounts_file = self.directory / f"report-{self.runs}"
         self.processes.append(process)
         return process
 
     def agent(self, sink, *options, protocol="http/protobuf", spool=True, prepare=None, env=None, **settings):
         command = [BUILD / "cuspan", "replay", "--endpoint", sink.endpoint, "--protocol", protocol,
-                   "--set", f"report_file={self.directory / f'report-{self.runs + 1}'}"]
+                   "--set", f"accounts_file={self.directory / f'report-{self.runs + 1}'}"]
         if spool:
             command += ["--set", f"spool.directory={self.spool}"]
         for key, value in settings.items():
@@ -111,7 +111,7 @@ class Case(unittest.TestCase):
         process.err.seek(0)
         process.said = process.err.read()
         self.assertNotRegex(process.said, "Sanitizer|runtime error:")
-        reports = list(self.directory.glob(f"{process.report_file.name}.*"))
+        reports = list(self.directory.glob(f"{process.accounts_file.name}.*"))
         if not reports:
             return None
         report = json.loads(reports[0].read_text())
@@ -437,7 +437,7 @@ class Disk(Case):
         self.spool.mkdir(mode=0o700)
         command = (f"mount -t tmpfs -o {options},mode=0700 none {self.spool} && {script} && "
                    f"exec '{BUILD}/cuspan' replay --endpoint {sink.endpoint} --set spool.directory={self.spool} "
-                   f"--set exit_deadline_ms=600000 --set report_file={self.directory}/report-{self.runs + 2} "
+                   f"--set exit_deadline_ms=600000 --set accounts_file={self.directory}/report-{self.runs + 2} "
                    f"--repeat 25 '{RECORDING}'")
         probe = self.start(["unshare", "-m", "sh", "-c", f"mount -t tmpfs none {self.spool}"])
         if probe.wait(LIMIT_S) != 0:

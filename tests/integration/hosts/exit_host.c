@@ -73,7 +73,7 @@ static void say(const char *text)
 /* The count in the agent's report, whose name is in its settings. */
 static unsigned delivered(void)
 {
-    const char *settings = getenv("CUSPAN_SET"), *key = "report_file=";
+    const char *settings = getenv("CUSPAN_SET"), *key = "accounts_file=";
     const char *start = settings ? strstr(settings, key) : NULL;
     char path[4096], report[65536] = "";
     if (!start)

@@ -43,7 +43,7 @@ if library == "libcuspan.so" and not asleep and fails != "agent":
     if "output_file" in settings:
         shutil.copy(os.environ["STAND_IN_SPANS"], settings["output_file"])
     metrics = {"metrics": {"delivered": 3}} if "OTEL_METRICS_EXPORTER" in os.environ and fails != "metrics" else {}
-    json.dump({"spans": 7, "delivered": 7, "losses": {}, "own": {"callback_ns": 150, "callback_calls": 1}, **metrics}, open(f"{settings['report_file']}.{os.getpid()}", "w"))
+    json.dump({"spans": 7, "delivered": 7, "losses": {}, "own": {"callback_ns": 150, "callback_calls": 1}, **metrics}, open(f"{settings['accounts_file']}.{os.getpid()}", "w"))
 if "CUSPAN_FLOOR_OFF_FILE" in os.environ and fails != "floor":
     print("floor: all off after 3 buffers", file=sys.stderr)
 if "CUSPAN_TIMED_FILE" in os.environ:
@@ -476,7 +476,7 @@ class Timed(unittest.TestCase):
         shutil.copy(BUILD / "libcuspan-timed.so", folder / "libcuspan.so")
         (folder / "libcuspan-export.so").symlink_to(BUILD / "libcuspan-export.so")
         settings = {"cupti.library": BUILD / "libcuspan-replay.so", "output_file": folder / "spans.jsonl",
-                    "report_file": folder / "report", "exit_deadline_ms": 60000}
+                    "accounts_file": folder / "report", "exit_deadline_ms": 60000}
         env = {key: value for key, value in os.environ.items() if not key.startswith(("CUSPAN_", "OTEL_"))}
         env.update(CUSPAN_SET=";".join(f"{key}={value}" for key, value in settings.items()),
                    CUSPAN_TIMED_FILE=str(folder / "timed"))

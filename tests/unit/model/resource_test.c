@@ -124,9 +124,9 @@ static void test_deinit_is_safe_on_zeroes_and_twice(void **state)
     struct output_settings output = {0};
     settings_deinit(&settings);
     output_settings_deinit(&output);
-    settings.report_file = strdup("x");
+    settings.accounts_file = strdup("x");
     settings_deinit(&settings);
-    assert_null(settings.report_file);
+    assert_null(settings.accounts_file);
     settings_deinit(&settings);
 }
 

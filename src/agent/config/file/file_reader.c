@@ -131,7 +131,7 @@ static void find_known_keys(struct known_keys *keys, const char *word, const cha
     memset(keys, 0, sizeof *keys);
     suggest_init(&keys->suggest, word);
     for (size_t i = 0; i < settings_count; i++)
-        know(keys, settings_table[i].path, prefix);
+        know(keys, settings_table[i].comment ? settings_table[i].path : NULL, prefix);
     for (unsigned i = 0; i < schema_key_count; i++)
         know(keys, schema_keys[i].path, prefix);
     for (size_t i = 0; read_views_path(i); i++)

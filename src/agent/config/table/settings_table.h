@@ -56,7 +56,7 @@ struct setting_word {
 
 struct setting {
     const char *path;         /* in the file; "[]" follows a list */
-    const char *comment;      /* one line */
+    const char *comment;      /* one line; NULL: an earlier name of the next row, accepted but not listed */
     const char *default_text; /* in YAML; NULL: null */
     const char *example;
     const char *env[2];        /* OpenTelemetry's variables by precedence */

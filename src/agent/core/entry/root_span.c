@@ -123,8 +123,8 @@ static void end(const struct root *root)
             "the resource has too many attributes, and some are dropped; set fewer in resource.attributes");
     send_span(root, report.program);
     memcpy(report.traces[0], root->context.trace_id, 16);
-    free(settings.report_file);
-    settings.report_file = strdup(root->report_file);
+    free(settings.accounts_file);
+    settings.accounts_file = strdup(root->accounts_file);
     (void)report_write(&report);
 }
 

@@ -59,15 +59,15 @@ static _Atomic pid_t starter; /* the process that at_exit() is for */
 static _Atomic pid_t owner;   /* the process that runs the agent, not its forked children; 0: none */
 
 /* The program may change its directory before the last report is written. */
-static void keep_report_file_in_place(void)
+static void keep_accounts_file_in_place(void)
 {
     char *path = NULL, *directory = NULL;
-    if (!settings.report_file || settings.report_file[0] == '/')
+    if (!settings.accounts_file || settings.accounts_file[0] == '/')
         return;
     directory = getcwd(NULL, 0);
-    if (directory && asprintf(&path, "%s/%s", directory, settings.report_file) > 0) {
-        free(settings.report_file);
-        settings.report_file = path;
+    if (directory && asprintf(&path, "%s/%s", directory, settings.accounts_file) > 0) {
+        free(settings.accounts_file);
+        settings.accounts_file = path;
     }
     free(directory);
 }
@@ -88,7 +88,7 @@ static bool read_settings(void)
     }
     for (uint32_t i = 0; i < report->count; i++)
         log_warn("%s", report->messages[i].text);
-    keep_report_file_in_place();
+    keep_accounts_file_in_place();
     return true;
 }
 

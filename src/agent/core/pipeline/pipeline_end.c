@@ -112,12 +112,12 @@ static void deliver(struct report *report)
 static void write_report(const struct report *report)
 {
     shutdown_is_open(SHUTDOWN_OPEN_descriptors, file_output_open_count());
-    if (report->settings->report_file)
+    if (report->settings->accounts_file)
         shutdown_step_begin(SHUTDOWN_report);
     else
         shutdown_step_skip(SHUTDOWN_report);
     bool written = report_write(report);
-    if (report->settings->report_file)
+    if (report->settings->accounts_file)
         shutdown_step_end(SHUTDOWN_report, written, written ? NULL : "it could not be written");
     shutdown_write(report->settings);
 }

@@ -64,19 +64,19 @@ void pipeline_report_start(void)
 {
     running.start_ns = clock_read_ns(CLOCK_REALTIME);
     running.delivered = delivered_now();
-    if (pipeline.settings->report_file)
+    if (pipeline.settings->accounts_file)
         write_unfinished(REPORT_RUNNING);
 }
 
 void pipeline_report_exit(void)
 {
-    if (pipeline.settings->report_file && !running.has_failed)
+    if (pipeline.settings->accounts_file && !running.has_failed)
         write_unfinished(REPORT_EXITING);
 }
 
 void pipeline_report_checkpoint(bool is_complete)
 {
-    if (!pipeline.settings->report_file || running.has_failed)
+    if (!pipeline.settings->accounts_file || running.has_failed)
         return;
     running.progress = progress_now();
     write_unfinished(is_complete ? REPORT_COMPLETE : REPORT_EXITING);
@@ -84,7 +84,7 @@ void pipeline_report_checkpoint(bool is_complete)
 
 void pipeline_report_if_due(uint64_t now_ns)
 {
-    if (!pipeline.settings->report_file || running.has_failed || now_ns < running.due_ns)
+    if (!pipeline.settings->accounts_file || running.has_failed || now_ns < running.due_ns)
         return;
     uint64_t progress = progress_now();
     if (progress == running.progress)

@@ -76,7 +76,7 @@ void pipeline_abandon_waiter(void);
 /* Exact, because no round is in progress. */
 void pipeline_take_snapshot(struct pipeline_snapshot *view);
 
-/* pipeline_report.c: the report of a running process (settings.report_file). The first is written by the
+/* pipeline_report.c: the report of a running process (settings.accounts_file). The first is written by the
  * thread that starts the pipeline. */
 void pipeline_report_start(void);
 void pipeline_report_if_due(uint64_t now_ns);

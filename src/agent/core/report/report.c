@@ -315,7 +315,7 @@ static bool name_report(const char *temporary, const char *name, char path[sizeo
 bool report_write(const struct report *report)
 {
     static atomic_bool has_ended;
-    const char *name = report->settings->report_file;
+    const char *name = report->settings->accounts_file;
     char path[sizeof chosen], temporary[sizeof path + 32];
     bool is_last = report->state == REPORT_ENDED;
     if (!name)

@@ -1,4 +1,5 @@
-/* The fate of the spans: a log line if some were lost, and the JSON file that settings.report_file names. */
+/* The fate of the spans: a log line if some were lost, and the JSON file that settings.accounts_file names.
+ */
 #ifndef CUSPAN_AGENT_CORE_REPORT_REPORT_H
 #define CUSPAN_AGENT_CORE_REPORT_REPORT_H
 
@@ -39,7 +40,7 @@ struct report {
  * or NULL. `balance`: as in struct report. */
 void report_log_losses(const struct balance *balance, const char *trouble);
 
-/* Writes settings->report_file with ".PID" appended, completely or not at all (false). Any thread. Failures
+/* Writes settings->accounts_file with ".PID" appended, completely or not at all (false). Any thread. Failures
  * are logged for the state ENDED only. After ENDED no other state is written. */
 bool report_write(const struct report *report);
 /* Logs one line if the counters do not add up at the end, when nothing is held or in transit. */

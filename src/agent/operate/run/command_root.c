@@ -59,8 +59,8 @@ void command_root_end(struct command_root *root, const struct injection *injecti
 {
     if (!root->api || command_root_is_left_out(root) || !outcome_has_arrived(outcome))
         return;
-    root->report_file = xasprintf("%s/" OUTCOME_ROOT_REPORT, injection->report_dir);
-    root->root.report_file = root->report_file;
+    root->accounts_file = xasprintf("%s/" OUTCOME_ROOT_REPORT, injection->report_dir);
+    root->root.accounts_file = root->accounts_file;
     root->api->end(&root->root);
     outcome_deinit(outcome);
     outcome_read(outcome, injection->report_dir);
@@ -68,6 +68,6 @@ void command_root_end(struct command_root *root, const struct injection *injecti
 
 void command_root_deinit(struct command_root *root)
 {
-    free(root->report_file);
+    free(root->accounts_file);
     *root = (struct command_root){0};
 }

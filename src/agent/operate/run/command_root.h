@@ -15,7 +15,7 @@ struct outcome;
 struct command_root {
     const struct root_api *api; /* NULL: no root span is sent */
     struct root root;
-    char *report_file; /* owned */
+    char *accounts_file; /* owned */
 };
 
 /* The agent library's functions for root spans and `cuspan send`; NULL: err says why there are none. */

@@ -79,11 +79,11 @@ static int take_setting(struct injection *injection, const struct options *optio
     if (!equals || equals == options->value)
         return options_complain(options, "--set needs KEY=VALUE, not \"%s\"", options->value);
     char *key = xasprintf("%.*s", (int)(equals - options->value), options->value);
-    if (strcmp(key, "report_file") == 0) {
+    if (strcmp(key, "accounts_file") == 0) {
         /* Reports first go to a directory of ours, because this program reads them, too. */
         free(key);
-        free(injection->report_file);
-        injection->report_file = make_absolute(equals + 1);
+        free(injection->accounts_file);
+        injection->accounts_file = make_absolute(equals + 1);
         return EXIT_OK;
     }
     int status = injection_set(injection, options, key, equals + 1);
@@ -397,9 +397,9 @@ void injection_apply(const struct injection *injection)
     if (injection->set.len)
         text_add_format(&set, "%s\n", injection->set.data);
     if (injection->report_dir)
-        text_add_format(&set, "report_file=%s/report", injection->report_dir);
-    else if (injection->report_file)
-        text_add_format(&set, "report_file=%s", injection->report_file);
+        text_add_format(&set, "accounts_file=%s/report", injection->report_dir);
+    else if (injection->accounts_file)
+        text_add_format(&set, "accounts_file=%s", injection->accounts_file);
     else if (set.len)
         set.data[--set.len] = 0; /* the last line's end */
     setenv("CUSPAN_SET", set.data, 1);
@@ -460,7 +460,7 @@ static void keep_reports(const struct injection *injection)
         if (entry->d_name[0] == '.' || !pid || strncmp(entry->d_name, "report.", 7) != 0)
             continue; /* the report of the root span is not of an agent */
         char *from = xasprintf("%s/%s", injection->report_dir, entry->d_name);
-        char *to = xasprintf("%s%s", injection->report_file, pid);
+        char *to = xasprintf("%s%s", injection->accounts_file, pid);
         keep_report(from, to);
         free(from);
         free(to);
@@ -471,14 +471,14 @@ static void keep_reports(const struct injection *injection)
 
 void injection_deinit(struct injection *injection)
 {
-    if (injection->report_dir && injection->report_file)
+    if (injection->report_dir && injection->accounts_file)
         keep_reports(injection);
     if (injection->report_dir) {
         remove_files(injection->report_dir);
         rmdir(injection->report_dir);
     }
     free(injection->report_dir);
-    free(injection->report_file);
+    free(injection->accounts_file);
     free(injection->config_path);
     free(injection->library);
     free(injection->tool);

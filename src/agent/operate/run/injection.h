@@ -12,12 +12,12 @@
 #define PYTHON_VARIABLE "PYTHONPATH"
 
 struct injection {
-    char *library;      /* libcuspan.so; owned */
-    const char *config; /* CUSPAN_CONFIG_FILE, or NULL: unchanged */
-    char *config_path;  /* owned; absolute, because the program may change its directory */
-    struct text set;    /* lines of CUSPAN_SET */
-    char *report_file;  /* from --set report_file=, where the reports are kept; owned */
-    char *report_dir;   /* our directory for reports; owned; NULL: none can be written */
+    char *library;       /* libcuspan.so; owned */
+    const char *config;  /* CUSPAN_CONFIG_FILE, or NULL: unchanged */
+    char *config_path;   /* owned; absolute, because the program may change its directory */
+    struct text set;     /* lines of CUSPAN_SET */
+    char *accounts_file; /* from --set accounts_file=, where the reports are kept; owned */
+    char *report_dir;    /* our directory for reports; owned; NULL: none can be written */
     bool has_endpoint, has_file, has_console; /* --endpoint or --protocol, --file, --console */
     const char *file;                         /* of --file, or NULL */
     const char *others;                       /* "share" or "give-way"; NULL: as the settings say */
@@ -60,8 +60,8 @@ bool injection_list_has(const char *list, const char *path);
 /* Removes the reports of a run before the next. */
 void injection_clear_reports(const struct injection *injection);
 
-/* Removes the directory for reports. Reports are kept as report_file.PID if the user set report_file. Safe
- * on a zeroed struct. */
+/* Removes the directory for reports. Reports are kept as accounts_file.PID if the user set accounts_file.
+ * Safe on a zeroed struct. */
 void injection_deinit(struct injection *injection);
 
 #endif

@@ -51,7 +51,7 @@ static const char *get_variable(const char *name, void *context)
         {"OTEL_EXPORTER_OTLP_CERTIFICATE", "/ca"},
         {"OTEL_BSP_SCHEDULE_DELAY", "5"},
         {"CUSPAN_CAPTURE_CALLS_ALLOW", "launch,cudaMalloc"},
-        {"CUSPAN_REPORT_FILE", "/r"},
+        {"CUSPAN_ACCOUNTS_FILE", "/r"},
     };
     if (strcmp(name, "CUSPAN_CONFIG_FILE") == 0)
         return context;

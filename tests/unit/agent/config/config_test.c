@@ -116,7 +116,7 @@ static void assert_error(enum status status, const char *text)
     assert_true(report.errors > 0);
     assert_says(CONFIG_ERROR, text);
     assert_int_equal(settings.output_count, 0); /* emptied */
-    assert_null(settings.report_file);
+    assert_null(settings.accounts_file);
 }
 
 static void assert_warns(enum status status, const char *text)
@@ -370,8 +370,8 @@ static void test_wrong_keys_and_values_are_errors_in_words(void **state)
         {"session: {spans_max: [1]}", "expected an integer from 1 to 1000000000, not a list"},
         {"session: 5", "distribution.cuspan.session: expected a mapping, not an integer"},
         {"tls_verify: \"yes\"", "tls_verify: expected true or false, not \"yes\""},
-        {"report_file: 5", "report_file: expected a string, not an integer: put it in quotes"},
-        {"report_file: \"\"", "report_file: expected a string, not \"\""},
+        {"accounts_file: 5", "accounts_file: expected a string, not an integer: put it in quotes"},
+        {"accounts_file: \"\"", "accounts_file: expected a string, not \"\""},
         {"rings: {bytes: 100000}", "rings.bytes: expected a power of two"},
         {"rings: {bytes: 1048576, total_bytes: 524288}", "rings.total_bytes: expected at least rings.bytes"},
         {"cupti: {device_buffer_preallocate: 40}",
@@ -1065,6 +1065,25 @@ static void test_span_limits_go_before_general_ones(void **state)
 
 /* ---- overrides ---- */
 
+static void test_an_earlier_name_is_accepted(void **state)
+{
+    assert_quiet(load_own("report_file: /r"));
+    assert_string_equal(settings.accounts_file, "/r");
+    settings_deinit(&settings);
+    set_variable("OTEL_CONFIG_FILE", NULL);
+    set_variable("CUSPAN_REPORT_FILE", "/s");
+    assert_quiet(load());
+    assert_string_equal(settings.accounts_file, "/s");
+    settings_deinit(&settings);
+    set_variable("CUSPAN_ACCOUNTS_FILE", "/a"); /* the name of today wins */
+    assert_quiet(load());
+    assert_string_equal(settings.accounts_file, "/a");
+    settings_deinit(&settings);
+    set_variable("CUSPAN_SET", "report_file=/t");
+    assert_quiet(load());
+    assert_string_equal(settings.accounts_file, "/t");
+}
+
 static void test_overrides_go_on_top(void **state)
 {
     set_variable("CUSPAN_DETAIL", "graph-nodes");
@@ -1302,6 +1321,7 @@ int main(void)
         TEST(test_a_sampler_argument_counts_only_for_a_ratio),
         TEST(test_the_service_has_the_name_that_goes_first),
         TEST(test_span_limits_go_before_general_ones),
+        TEST(test_an_earlier_name_is_accepted),
         TEST(test_overrides_go_on_top),
         TEST(test_overrides_name_the_path_of_spans_once),
         TEST(test_an_endpoints_query_stays),

@@ -67,7 +67,11 @@ static void test_every_row_is_complete(void **state)
     for (size_t i = 0; i < settings_count; i++) {
         const struct setting *setting = &settings_table[i];
         char expected[SETTING_TEXT_BYTES];
-        assert_non_null(setting->comment);
+        if (!setting->comment) { /* an earlier name */
+            assert_int_equal(setting->offset, setting[1].offset);
+            assert_int_equal(setting->type, setting[1].type);
+            continue;
+        }
         assert_null(strchr(setting->comment, '\n'));
         assert_true(setting->path || setting->env[0]);
         assert_int_equal(setting->type == SETTING_WORD, setting->words != NULL);
@@ -154,8 +158,9 @@ static void test_the_help_has_every_setting(void **state)
     char *help = printed(config_print_settings);
     for (size_t i = 0; i < settings_count; i++) {
         const struct setting *setting = &settings_table[i];
-        assert_non_null(strstr(help, setting->comment));
-        assert_non_null(strstr(help, setting->path ? setting->path : setting->env[0]));
+        assert_non_null(strstr(help, setting->comment ? setting->comment : setting[1].path));
+        const char *name = setting->path ? setting->path : setting->env[0];
+        assert_int_equal(strstr(help, name) != NULL, setting->comment != NULL);
     }
     assert_non_null(strstr(help, "CUSPAN_SESSION_SPANS_MAX"));
     free(help);

@@ -36,7 +36,7 @@ static int setup(void **state)
 {
     (void)state;
     counters_reset();
-    settings = (struct settings){.report_file = file};
+    settings = (struct settings){.accounts_file = file};
     report = (struct report){.program = "program", .settings = &settings};
     return 0;
 }
@@ -240,7 +240,7 @@ static void test_only_its_owner_may_read_it(void **state)
 static void test_none_is_asked_for(void **state)
 {
     (void)state;
-    settings.report_file = NULL;
+    settings.accounts_file = NULL;
     report_write(&report);
     assert_int_equal(access(path, F_OK), -1);
 }
@@ -248,14 +248,14 @@ static void test_none_is_asked_for(void **state)
 static void test_what_cannot_be_written_is_told(void **state)
 {
     (void)state;
-    settings.report_file = "/nowhere/report";
+    settings.accounts_file = "/nowhere/report";
     stderr_begin();
     report_write(&report);
     char *said = stderr_end();
     assert_int_equal(times_in(said, "\n"), 1);
     assert_int_equal(times_in(said, "/nowhere/report"), 1);
     free(said);
-    settings.report_file = file;
+    settings.accounts_file = file;
     assert_int_equal(mkdir(path, 0700), 0); /* in the way of the rename */
     stderr_begin();
     report_write(&report);

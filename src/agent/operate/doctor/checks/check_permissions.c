@@ -50,9 +50,9 @@ static size_t find_targets(const struct doctor *doctor, struct target targets[FI
     const struct settings *settings = &doctor->settings;
     size_t count = 0;
     const char *report =
-        doctor->injection.report_file ? doctor->injection.report_file : settings->report_file;
+        doctor->injection.accounts_file ? doctor->injection.accounts_file : settings->accounts_file;
     if (report)
-        targets[count++] = (struct target){"report_file", report};
+        targets[count++] = (struct target){"accounts_file", report};
     if (settings->record_file)
         targets[count++] = (struct target){"record_file", settings->record_file};
     for (size_t i = 0; i < settings->output_count; i++) {
@@ -75,7 +75,7 @@ static void check_target(struct doctor *doctor, const struct target *target)
     struct stat about;
     char *folder = folder_of(target->path);
     /* A report's name is FILE.PID, so the file itself says nothing. */
-    bool exists = strcmp(target->key, "report_file") != 0 && stat(target->path, &about) == 0;
+    bool exists = strcmp(target->key, "accounts_file") != 0 && stat(target->path, &about) == 0;
     if (exists && S_ISDIR(about.st_mode)) {
         doctor_result(doctor, RESULT_PROBLEM, "%s is %s, which is a folder", target->key, target->path);
         doctor_fix(doctor, "specify a file in it");
