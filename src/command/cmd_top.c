@@ -3,6 +3,7 @@
 #include "agent/operate/agents/agents.h"
 
 #include "base/clock.h"
+#include "base/text/json_writer.h"
 #include "cli/util/xalloc.h"
 #include "cli/args/options.h"
 #include "cli/util/terminal.h"
@@ -101,104 +102,106 @@ static void print_screen(const struct top *top)
     top_screen_deinit(&screen);
 }
 
-static void add_string(struct text *line, const char *key, const char *value)
+static void write_devices(struct json_writer *json, const struct top_sample *figures)
 {
-    text_add_format(line, ",\"%s\":", key);
-    text_add_json_string(line, value);
-}
-
-static void add_number(struct text *line, const char *key, uint64_t value)
-{
-    text_add_format(line, ",\"%s\":%" PRIu64, key, value);
-}
-
-static void add_devices(struct text *line, const struct top_sample *figures)
-{
+    json_write_array(json, "devices");
     for (size_t i = 0; i < figures->device_count; i++) {
         const struct top_device *device = &figures->devices[i];
-        text_add_format(line, "%s{\"index\":%u", i ? "," : "", device->index);
-        add_number(line, "busy_ns", device->busy_ns);
-        add_number(line, "kernels", device->kernels);
-        add_number(line, "kernel_ns", device->kernel_ns);
-        add_number(line, "copies", device->copies);
-        add_number(line, "copy_bytes", device->copy_bytes);
-        add_number(line, "fills", device->fills);
-        add_number(line, "memory_live", device->memory_live);
-        add_number(line, "memory_peak", device->memory_peak);
-        add_string(line, "id", device->id);
-        add_string(line, "name", device->name);
-        text_add(line, "}");
+        json_write_object(json, NULL);
+        json_write_unsigned(json, "index", device->index);
+        json_write_unsigned(json, "busy_ns", device->busy_ns);
+        json_write_unsigned(json, "kernels", device->kernels);
+        json_write_unsigned(json, "kernel_ns", device->kernel_ns);
+        json_write_unsigned(json, "copies", device->copies);
+        json_write_unsigned(json, "copy_bytes", device->copy_bytes);
+        json_write_unsigned(json, "fills", device->fills);
+        json_write_unsigned(json, "memory_live", device->memory_live);
+        json_write_unsigned(json, "memory_peak", device->memory_peak);
+        json_write_text(json, "id", device->id);
+        json_write_text(json, "name", device->name);
+        json_write_object_end(json);
     }
+    json_write_array_end(json);
 }
 
-static void add_kernels(struct text *line, const struct top_sample *figures)
+static void write_kernels(struct json_writer *json, const struct top_sample *figures)
 {
+    json_write_array(json, "kernels");
     for (size_t i = 0; i < figures->kernel_count; i++) {
         const struct top_kernel *kernel = &figures->kernels[i];
-        text_add_format(line, "%s{\"count\":%" PRIu64, i ? "," : "", kernel->count);
-        add_number(line, "total_ns", kernel->total_ns);
-        add_string(line, "name", kernel->name);
-        text_add(line, "}");
+        json_write_object(json, NULL);
+        json_write_unsigned(json, "count", kernel->count);
+        json_write_unsigned(json, "total_ns", kernel->total_ns);
+        json_write_text(json, "name", kernel->name);
+        json_write_object_end(json);
     }
+    json_write_array_end(json);
+}
+
+static void write_sampled_step(struct json_writer *json, const struct top_step *step)
+{
+    json_write_object(json, NULL);
+    json_write_signed(json, "number", step->number);
+    json_write_unsigned(json, "compute_ns", step->compute_ns);
+    json_write_unsigned(json, "exposed_communication_ns", step->exposed_ns);
+    json_write_unsigned(json, "copies_ns", step->copies_ns);
+    json_write_unsigned(json, "idle_ns", step->idle_ns);
+    json_write_unsigned(json, "communication_ns", step->communication_ns);
+    if (step->host_ns)
+        json_write_unsigned(json, "host_ns", step->host_ns);
+    json_write_bool(json, "whole", step->is_whole);
+    json_write_object_end(json);
 }
 
 /* As an agent reports them, but `count` and `total_ns` are of the interval. */
-static void add_steps(struct text *line, const struct top_steps *steps)
+static void write_steps(struct json_writer *json, const struct top_steps *steps)
 {
-    text_add(line, ",\"steps\":{\"job\":");
-    text_add_json_string(line, steps->job);
+    json_write_object(json, "steps");
+    json_write_text(json, "job", steps->job);
     if (steps->rank >= 0)
-        add_number(line, "rank", (uint64_t)steps->rank);
-    text_add_format(line, ",\"number\":%" PRId64, steps->number);
+        json_write_signed(json, "rank", steps->rank);
+    json_write_signed(json, "number", steps->number);
     if (*steps->kind)
-        add_string(line, "kind", steps->kind);
-    add_number(line, "count", steps->count);
-    add_number(line, "total_ns", steps->total_ns);
-    add_number(line, "last_ns", steps->last_ns);
-    text_add(line, ",\"sampled\":[");
-    for (size_t i = 0; i < steps->sampled_count; i++) {
-        const struct top_step *step = &steps->sampled[i];
-        text_add_format(line, "%s{\"number\":%" PRId64, i ? "," : "", step->number);
-        add_number(line, "compute_ns", step->compute_ns);
-        add_number(line, "exposed_communication_ns", step->exposed_ns);
-        add_number(line, "copies_ns", step->copies_ns);
-        add_number(line, "idle_ns", step->idle_ns);
-        add_number(line, "communication_ns", step->communication_ns);
-        if (step->host_ns)
-            add_number(line, "host_ns", step->host_ns);
-        text_add_format(line, ",\"whole\":%s}", step->is_whole ? "true" : "false");
-    }
-    text_add(line, "]}");
+        json_write_text(json, "kind", steps->kind);
+    json_write_unsigned(json, "count", steps->count);
+    json_write_unsigned(json, "total_ns", steps->total_ns);
+    json_write_unsigned(json, "last_ns", steps->last_ns);
+    json_write_array(json, "sampled");
+    for (size_t i = 0; i < steps->sampled_count; i++)
+        write_sampled_step(json, &steps->sampled[i]);
+    json_write_array_end(json);
+    json_write_object_end(json);
 }
 
 /* Without window_ns, the elapsed time is unknown. */
-static void add_figures(struct text *line, const struct top_sample *figures)
+static void write_figures(struct json_writer *json, const struct top_sample *figures)
 {
-    add_number(line, "window_ns", figures->window_ns);
-    add_number(line, "calls", figures->calls);
-    add_number(line, "call_ns", figures->call_ns);
-    add_number(line, "errors", figures->errors);
-    add_number(line, "waiting_ns", figures->waiting_ns);
-    add_number(line, "launches", figures->launches);
-    text_add(line, ",\"devices\":[");
-    add_devices(line, figures);
-    text_add(line, "],\"kernels\":[");
-    add_kernels(line, figures);
-    text_add_format(line, "],\"kernels_other\":{\"count\":%" PRIu64, figures->others_count);
-    add_number(line, "total_ns", figures->others_ns);
-    text_add_format(line, "},\"own\":{\"spans\":%" PRIu64, figures->spans);
-    add_number(line, "lost", figures->lost);
+    json_write_unsigned(json, "window_ns", figures->window_ns);
+    json_write_unsigned(json, "calls", figures->calls);
+    json_write_unsigned(json, "call_ns", figures->call_ns);
+    json_write_unsigned(json, "errors", figures->errors);
+    json_write_unsigned(json, "waiting_ns", figures->waiting_ns);
+    json_write_unsigned(json, "launches", figures->launches);
+    write_devices(json, figures);
+    write_kernels(json, figures);
+    json_write_object(json, "kernels_other");
+    json_write_unsigned(json, "count", figures->others_count);
+    json_write_unsigned(json, "total_ns", figures->others_ns);
+    json_write_object_end(json);
+    json_write_object(json, "own");
+    json_write_unsigned(json, "spans", figures->spans);
+    json_write_unsigned(json, "lost", figures->lost);
     if (figures->has_callbacks)
-        add_number(line, "callback_ns", figures->callback_ns);
-    add_number(line, "threads_ns", figures->threads_ns);
-    add_number(line, "cupti_ns", figures->cupti_ns);
-    text_add(line, "}");
+        json_write_unsigned(json, "callback_ns", figures->callback_ns);
+    json_write_unsigned(json, "threads_ns", figures->threads_ns);
+    json_write_unsigned(json, "cupti_ns", figures->cupti_ns);
+    json_write_object_end(json);
     if (figures->steps.is_there)
-        add_steps(line, &figures->steps);
+        write_steps(json, &figures->steps);
 }
 
 /* Those that were compared, in a step that all ranks of the job here have measured. */
-static void add_ranks(struct text *line, const struct top_poll *poll)
+static void write_ranks(struct json_writer *json, const struct top_poll *poll)
 {
     const struct top_sample **figures = xcalloc(poll->count + 1, sizeof *figures);
     long *pids = xcalloc(poll->count + 1, sizeof *pids);
@@ -208,17 +211,19 @@ static void add_ranks(struct text *line, const struct top_poll *poll)
         pids[i] = poll->agents[i].pid;
     }
     size_t count = top_ranks_find(figures, pids, poll->count, &ranks);
-    bool is_first = true;
-    text_add(line, "],\"ranks\":[");
+    json_write_array(json, "ranks");
     for (size_t i = 0; i < count; i++) {
         if (!ranks[i].is_compared)
             continue;
-        text_add_format(line, "%s{\"pid\":%ld,\"rank\":%" PRId64 ",\"step\":%" PRId64, is_first ? "" : ",",
-                        ranks[i].pid, ranks[i].steps->rank, ranks[i].sampled->number);
-        text_add_format(line, ",\"delay_ns\":%" PRId64 ",\"late\":%s}", ranks[i].delay_ns,
-                        ranks[i].is_late ? "true" : "false");
-        is_first = false;
+        json_write_object(json, NULL);
+        json_write_signed(json, "pid", ranks[i].pid);
+        json_write_signed(json, "rank", ranks[i].steps->rank);
+        json_write_signed(json, "step", ranks[i].sampled->number);
+        json_write_signed(json, "delay_ns", ranks[i].delay_ns);
+        json_write_bool(json, "late", ranks[i].is_late);
+        json_write_object_end(json);
     }
+    json_write_array_end(json);
     free(figures);
     free(pids);
     free(ranks);
@@ -226,23 +231,26 @@ static void add_ranks(struct text *line, const struct top_poll *poll)
 
 static void print_json(const struct top *top)
 {
-    struct text line = {0};
-    text_add_format(&line, "{\"time_ns\":%" PRIu64 ",\"agents\":[", clock_read_ns(CLOCK_REALTIME));
+    struct json_writer json = JSON_WRITER(stdout);
+    json_write_object(&json, NULL);
+    json_write_unsigned(&json, "time_ns", clock_read_ns(CLOCK_REALTIME));
+    json_write_array(&json, "agents");
     for (size_t i = 0; i < top->poll.count; i++) {
         const struct top_agent *agent = &top->poll.agents[i];
-        text_add_format(&line, "%s{\"pid\":%ld", i ? "," : "", agent->pid);
-        add_string(&line, "program", agent->program);
-        add_string(&line, "state", agent->state);
-        add_string(&line, "why", agent->why);
-        add_number(&line, "lost_since_begin", agent->lost);
+        json_write_object(&json, NULL);
+        json_write_signed(&json, "pid", agent->pid);
+        json_write_text(&json, "program", agent->program);
+        json_write_text(&json, "state", agent->state);
+        json_write_text(&json, "why", agent->why);
+        json_write_unsigned(&json, "lost_since_begin", agent->lost);
         if (agent->has_figures)
-            add_figures(&line, &agent->figures);
-        text_add(&line, "}");
+            write_figures(&json, &agent->figures);
+        json_write_object_end(&json);
     }
-    add_ranks(&line, &top->poll);
-    text_add(&line, "]}");
-    puts(line.data);
-    text_deinit(&line);
+    json_write_array_end(&json);
+    write_ranks(&json, &top->poll);
+    json_write_object_end(&json);
+    putchar('\n');
 }
 
 /* An agent that was still starting began to count with the second poll. */

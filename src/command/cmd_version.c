@@ -1,10 +1,11 @@
 #include "command/table/command_table.h"
 
+#include "base/text/json_writer.h"
 #include "cli/args/options.h"
 
 #include <stdio.h>
 
-/* Defined by the build; see cmake/cli.cmake. */
+/* Defined by the build; see cmake/command.cmake. */
 #ifndef CUSPAN_BUILD_TYPE
 #define CUSPAN_BUILD_TYPE "unknown"
 #endif
@@ -29,11 +30,21 @@
 
 static void print_json(void)
 {
-    printf("{\"version\":\"" CUSPAN_VERSION "\",\"cupti\":{\"oldest\":\"" CUPTI_OLDEST
-           "\",\"newest\":\"%d.%d\"},"
-           "\"architecture\":\"" ARCHITECTURE "\",\"compiler\":\"" __VERSION__
-           "\",\"build_type\":\"" CUSPAN_BUILD_TYPE "\",\"sanitizers\":\"" CUSPAN_SANITIZERS "\"}\n",
-           CUPTI_MAJOR, CUPTI_MINOR);
+    struct json_writer json = JSON_WRITER(stdout);
+    char newest[16];
+    snprintf(newest, sizeof newest, "%d.%d", CUPTI_MAJOR, CUPTI_MINOR);
+    json_write_object(&json, NULL);
+    json_write_text(&json, "version", CUSPAN_VERSION);
+    json_write_object(&json, "cupti");
+    json_write_text(&json, "oldest", CUPTI_OLDEST);
+    json_write_text(&json, "newest", newest);
+    json_write_object_end(&json);
+    json_write_text(&json, "architecture", ARCHITECTURE);
+    json_write_text(&json, "compiler", __VERSION__);
+    json_write_text(&json, "build_type", CUSPAN_BUILD_TYPE);
+    json_write_text(&json, "sanitizers", CUSPAN_SANITIZERS);
+    json_write_object_end(&json);
+    putchar('\n');
 }
 
 static void print_text(void)

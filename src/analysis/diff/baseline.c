@@ -1,6 +1,6 @@
 /* Reads and writes baselines: text for git, with one fact per line in a stable order. */
 #include "analysis/diff/runs.h"
-#include "cli/util/text.h"
+#include "base/text/json_writer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,44 +28,55 @@ static const char *unit_name(enum stat_unit unit)
     return units[0].name;
 }
 
-static void write_string(FILE *out, const char *string)
+static void write_run(struct json_writer *json, const struct run_item *run)
 {
-    struct text escaped = {0};
-    text_add_json_string(&escaped, string);
-    fputs(escaped.data, out);
-    text_deinit(&escaped);
-}
-
-static void write_run(FILE *out, const struct run_item *run)
-{
+    json_write_space(json, "\n ");
     if (!run->count) {
-        fputs(" null", out);
+        json_write_raw(json, NULL, "null", strlen("null"));
         return;
     }
-    fprintf(out, " {\"count\":%" PRIu64 ",\"total\":%" PRIu64 ",\"median\":%" PRIu64 ",\"values\":[",
-            run->count, run->total, run->median);
+    json_write_object(json, NULL);
+    json_write_unsigned(json, "count", run->count);
+    json_write_unsigned(json, "total", run->total);
+    json_write_unsigned(json, "median", run->median);
+    json_write_array(json, "values");
     for (uint32_t i = 0; i < run->value_count; i++)
-        fprintf(out, "%s%" PRIu64, i ? "," : "", run->values[i]);
-    fputs("]}", out);
+        json_write_unsigned(json, NULL, run->values[i]);
+    json_write_array_end(json);
+    json_write_object_end(json);
+}
+
+static void write_item(struct json_writer *json, const struct measure *item, size_t run_count)
+{
+    json_write_space(json, "\n");
+    json_write_object(json, NULL);
+    json_write_text(json, "kind", measure_kind_name(item->kind));
+    json_write_text(json, "name", item->name);
+    json_write_text(json, "unit", unit_name(item->unit));
+    json_write_array(json, "runs");
+    for (size_t r = 0; r < run_count; r++)
+        write_run(json, &item->runs[r]);
+    json_write_array_end(json);
+    json_write_object_end(json);
 }
 
 static void write_set(FILE *out, const struct run_set *set)
 {
-    fprintf(out, "{\"cuspan_baseline\":%d,\n\"runs\":%zu,\n\"gpus\":", BASELINE_VERSION, set->run_count);
-    write_string(out, set->gpus ? set->gpus : "");
-    fputs(",\n\"items\":[", out);
-    for (size_t i = 0; i < set->count; i++) {
-        const struct measure *item = &set->items[i];
-        fprintf(out, "%s\n{\"kind\":\"%s\",\"name\":", i ? "," : "", measure_kind_name(item->kind));
-        write_string(out, item->name);
-        fprintf(out, ",\"unit\":\"%s\",\"runs\":[", unit_name(item->unit));
-        for (size_t r = 0; r < set->run_count; r++) {
-            fputs(r ? ",\n" : "\n", out);
-            write_run(out, &item->runs[r]);
-        }
-        fputs("]}", out);
-    }
-    fputs("\n]}\n", out);
+    struct json_writer json = JSON_WRITER(out);
+    json_write_object(&json, NULL);
+    json_write_unsigned(&json, "cuspan_baseline", BASELINE_VERSION);
+    json_write_space(&json, "\n");
+    json_write_unsigned(&json, "runs", set->run_count);
+    json_write_space(&json, "\n");
+    json_write_text(&json, "gpus", set->gpus ? set->gpus : "");
+    json_write_space(&json, "\n");
+    json_write_array(&json, "items");
+    for (size_t i = 0; i < set->count; i++)
+        write_item(&json, &set->items[i], set->run_count);
+    fputc('\n', out);
+    json_write_array_end(&json);
+    json_write_object_end(&json);
+    fputc('\n', out);
 }
 
 enum status run_set_save(const struct run_set *set, const char *path, struct error *err)

@@ -1,7 +1,7 @@
 #include "analysis/export/fleet_group.h"
 
 #include "analysis/trace/otlp_value.h"
-#include "cli/util/json_object.h"
+#include "base/text/json_writer.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -227,24 +227,23 @@ static void take_detail(struct fleet_group *group, const struct trace_attr *attr
 
 /* --- events --- */
 
-static void add_attr_json(struct fleet_collector *collector, struct json_object *object,
-                          const struct trace_attr *attr, const char *texts)
+static void write_attr(struct fleet_collector *collector, struct json_writer *json,
+                       const struct trace_attr *attr, const char *texts)
 {
-    struct text *text = object->text;
     const char *key = trace_string(collector->trace, attr->key);
     uint32_t type = attr->type & ~RECORD_TEXT;
     const char *string = attr->type & RECORD_TEXT ? texts + (attr->value >> 32) : NULL;
     size_t len = (uint32_t)attr->value;
-    json_object_key(object, key, strlen(key));
+    json_write_key(json, key, strlen(key));
     if (!string && (type == TRACE_STRING || type == TRACE_JSON)) {
         string = trace_string(collector->trace, (uint32_t)attr->value);
         len = strlen(string);
     }
     struct otlp_value value = {.type = type, .bits = attr->value, .text = {string, len}};
     if (type == TRACE_JSON)
-        text_add_bytes(text, string, len);
+        json_write_raw(json, NULL, string, len);
     else
-        otlp_value_add_json(text, &value);
+        otlp_value_write(json, &value);
 }
 
 static void take_events(struct fleet_collector *collector, struct fleet_group *group,
@@ -255,23 +254,23 @@ static void take_events(struct fleet_collector *collector, struct fleet_group *g
     const struct record_event *events =
         (const void *)((const struct trace_attr *)(const void *)(record + 1) + record->attr_count);
     struct text *text = &collector->text;
+    struct json_writer json = JSON_TEXT(text);
     text_clear(text);
+    json_write_array(&json, NULL);
     for (uint32_t i = 0; i < record->event_count; i++) {
         const char *name = trace_string(collector->trace, events[i].name);
-        text_add(text, i ? "," : "[");
-        struct json_object object = json_object_begin(text);
-        json_object_number(&object, "time_ns", events[i].time_ns);
-        json_object_text(&object, "name", name, strlen(name));
+        json_write_object(&json, NULL);
+        otlp_number_write(&json, "time_ns", events[i].time_ns);
+        otlp_text_write(&json, "name", (struct slice){name, strlen(name)});
         if (events[i].attr_count) {
-            json_object_key(&object, "attributes", strlen("attributes"));
-            struct json_object attributes = json_object_begin(text);
+            json_write_object(&json, "attributes");
             for (uint32_t k = 0; k < events[i].attr_count; k++)
-                add_attr_json(collector, &attributes, attr++, texts);
-            json_object_end(&attributes);
+                write_attr(collector, &json, attr++, texts);
+            json_write_object_end(&json);
         }
-        json_object_end(&object);
+        json_write_object_end(&json);
     }
-    text_add(text, "]");
+    json_write_array_end(&json);
     push_field(group, EVENTS, keep_text(group, text->data, text->len));
 }
 

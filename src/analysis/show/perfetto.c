@@ -37,44 +37,34 @@ struct track {
 };
 
 struct writer {
-    FILE *out;
     const struct trace *trace;
-    struct text line;
-    bool is_first;
+    struct json_writer json;
     uint32_t *pids; /* by resource */
     struct track *tracks;
     size_t track_count, track_capacity;
     struct int_map track_map;
 };
 
-static void begin_event(struct writer *writer, const char *phase)
+static struct json_writer *begin_event(struct writer *writer, const char *phase)
 {
-    text_clear(&writer->line);
-    text_add_format(&writer->line, "%s{\"ph\":\"%s\"", writer->is_first ? "" : ",\n", phase);
-    writer->is_first = false;
+    json_write_space(&writer->json, "\n");
+    json_write_object(&writer->json, NULL);
+    json_write_text(&writer->json, "ph", phase);
+    return &writer->json;
 }
 
-static void end_event(struct writer *writer)
+static void write_track(struct json_writer *json, uint64_t key)
 {
-    text_add(&writer->line, "}");
-    fwrite(writer->line.data, 1, writer->line.len, writer->out);
-}
-
-static void add_string(struct text *text, const char *key, const char *value)
-{
-    text_add_format(text, ",\"%s\":", key);
-    text_add_json_string(text, value);
-}
-
-static void add_track(struct text *text, uint64_t key)
-{
-    text_add_format(text, ",\"pid\":%" PRIu64 ",\"tid\":%" PRIu64, key >> 32, key & UINT32_MAX);
+    json_write_unsigned(json, "pid", key >> 32);
+    json_write_unsigned(json, "tid", key & UINT32_MAX);
 }
 
 /* Times count from the trace's start: ns since 1970 exceed JSON's numbers. */
-static void add_time(struct text *text, const char *key, uint64_t ns)
+static void write_time(struct json_writer *json, const char *key, uint64_t ns)
 {
-    text_add_format(text, ",\"%s\":%" PRIu64 ".%03u", key, ns / 1000, (unsigned)(ns % 1000));
+    char us[32];
+    int len = snprintf(us, sizeof us, "%" PRIu64 ".%03u", ns / 1000, (unsigned)(ns % 1000));
+    json_write_raw(json, key, us, (size_t)len);
 }
 
 static bool is_safe_integer(const char *value)
@@ -95,18 +85,16 @@ static bool is_safe_real(const char *value)
     return isfinite(number) && *end == 0 && end[-1] != '.' && !has_leading_zero;
 }
 
-static void add_argument(struct text *text, const char *key, const char *value, uint32_t type)
+static void write_argument(struct json_writer *json, const char *key, const char *value, uint32_t type)
 {
     bool is_raw = (type == TRACE_INT && is_safe_integer(value)) ||
                   (type == TRACE_DOUBLE && is_safe_real(value)) ||
                   (type == TRACE_BOOL && (strcmp(value, "true") == 0 || strcmp(value, "false") == 0));
-    text_add_json_string(text, key);
-    text_add(text, ":");
-    (is_raw ? text_add : text_add_json_string)(text, value);
+    (is_raw ? json_write_raw : json_write_bytes)(json, key, value, strlen(value));
 }
 
 /* The call that submitted GPU work has the attributes of the program's line. */
-static void add_code(struct writer *writer, const struct trace_span *work)
+static void write_code(struct writer *writer, const struct trace_span *work)
 {
     static const char *const keys[] = {SEMCONV_CODE_FILE_PATH, SEMCONV_CODE_LINE_NUMBER,
                                        SEMCONV_CODE_FUNCTION_NAME};
@@ -117,46 +105,58 @@ static void add_code(struct writer *writer, const struct trace_span *work)
         return;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const char *value = trace_span_attr(trace, &trace->spans[at], keys[i]);
-        if (!value)
-            continue;
-        text_add(&writer->line, ",");
-        add_argument(&writer->line, keys[i], value, i == 1 ? TRACE_INT : TRACE_STRING);
+        if (value)
+            write_argument(&writer->json, keys[i], value, i == 1 ? TRACE_INT : TRACE_STRING);
     }
 }
 
-static void add_arguments(struct writer *writer, const struct trace_span *span)
+static void write_id(struct json_writer *json, const char *key, uint64_t id)
+{
+    char digits[17];
+    snprintf(digits, sizeof digits, "%016" PRIx64, id);
+    json_write_text(json, key, digits);
+}
+
+static void write_arguments(struct writer *writer, const struct trace_span *span)
 {
     const struct trace *trace = writer->trace;
-    struct text *text = &writer->line;
-    text_add_format(text, ",\"args\":{\"span_id\":\"%016" PRIx64 "\"", span->id);
-    if (span->error) {
-        text_add(text, ",");
-        add_argument(text, "error", trace_string(trace, span->error), TRACE_STRING);
-    }
+    struct json_writer *json = &writer->json;
+    json_write_object(json, "args");
+    write_id(json, "span_id", span->id);
+    if (span->error)
+        json_write_text(json, "error", trace_string(trace, span->error));
     for (uint32_t i = span->attr_first; i < span->attr_first + span->attr_count; i++) {
         const struct trace_attr *attr = &trace->attrs[i];
-        text_add(text, ",");
-        add_argument(text, trace_string(trace, attr->key), trace_attr_text(trace, attr), attr->type);
+        write_argument(json, trace_string(trace, attr->key), trace_attr_text(trace, attr), attr->type);
     }
     if (trace_class_is_gpu(span->class))
-        add_code(writer, span);
-    text_add(text, "}");
+        write_code(writer, span);
+    json_write_object_end(json);
 }
 
-/* `what`: "process" or "thread". */
-static void write_name(struct writer *writer, uint64_t track, const char *what, const char *name,
-                       size_t order)
+static void begin_metadata(struct writer *writer, uint64_t track, const char *name)
 {
-    begin_event(writer, "M");
-    add_track(&writer->line, track);
-    text_add_format(&writer->line, ",\"name\":\"%s_name\",\"args\":{\"name\":", what);
-    text_add_json_string(&writer->line, name);
-    text_add(&writer->line, "}");
-    end_event(writer);
-    begin_event(writer, "M");
-    add_track(&writer->line, track);
-    text_add_format(&writer->line, ",\"name\":\"%s_sort_index\",\"args\":{\"sort_index\":%zu}", what, order);
-    end_event(writer);
+    struct json_writer *json = begin_event(writer, "M");
+    write_track(json, track);
+    json_write_text(json, "name", name);
+    json_write_object(json, "args");
+}
+
+static void end_metadata(struct json_writer *json)
+{
+    json_write_object_end(json);
+    json_write_object_end(json);
+}
+
+static void write_name(struct writer *writer, uint64_t track, bool is_process, const char *name, size_t order)
+{
+    struct json_writer *json = &writer->json;
+    begin_metadata(writer, track, is_process ? "process_name" : "thread_name");
+    json_write_text(json, "name", name);
+    end_metadata(json);
+    begin_metadata(writer, track, is_process ? "process_sort_index" : "thread_sort_index");
+    json_write_unsigned(json, "sort_index", order);
+    end_metadata(json);
 }
 
 static bool has_same(const struct trace *trace, const struct trace_resource *a,
@@ -245,7 +245,7 @@ static void name_track(struct writer *writer, const struct trace_span *span, con
     }
     if (track->spread)
         text_add_format(&name, ", overlapping (%u)", track->spread);
-    write_name(writer, track->key, "thread", name.data, writer->track_count);
+    write_name(writer, track->key, false, name.data, writer->track_count);
     text_deinit(&name);
 }
 
@@ -292,7 +292,7 @@ static void write_process(struct writer *writer, uint32_t index)
         text_add_format(&name, "%s ", host);
     if (!resource->device)
         text_add(&name, resource->service ? trace_string(trace, resource->service) : "process");
-    write_name(writer, (uint64_t)writer->pids[index] << 32, "process", name.data, order);
+    write_name(writer, (uint64_t)writer->pids[index] << 32, true, name.data, order);
     text_deinit(&name);
 }
 
@@ -301,17 +301,18 @@ static void write_arrow(struct writer *writer, const struct trace_span *from, co
                         uint64_t from_track, uint64_t to_track)
 {
     const struct trace *trace = writer->trace;
-    begin_event(writer, "s");
-    text_add_format(&writer->line, ",\"cat\":\"cuda\",\"name\":\"causes\",\"id\":\"%016" PRIx64 "\"", to->id);
-    add_track(&writer->line, from_track);
-    add_time(&writer->line, "ts", from->start_ns - trace->start_ns);
-    end_event(writer);
-    begin_event(writer, "f");
-    text_add_format(&writer->line,
-                    ",\"cat\":\"cuda\",\"name\":\"causes\",\"id\":\"%016" PRIx64 "\",\"bp\":\"e\"", to->id);
-    add_track(&writer->line, to_track);
-    add_time(&writer->line, "ts", to->start_ns - trace->start_ns);
-    end_event(writer);
+    struct json_writer *json = &writer->json;
+    for (int is_end = 0; is_end <= 1; is_end++) {
+        begin_event(writer, is_end ? "f" : "s");
+        json_write_text(json, "cat", "cuda");
+        json_write_text(json, "name", "causes");
+        write_id(json, "id", to->id);
+        if (is_end)
+            json_write_text(json, "bp", "e");
+        write_track(json, is_end ? to_track : from_track);
+        write_time(json, "ts", (is_end ? to : from)->start_ns - trace->start_ns);
+        json_write_object_end(json);
+    }
 }
 
 static void write_span(struct writer *writer, uint32_t index, uint64_t *tracks)
@@ -319,33 +320,38 @@ static void write_span(struct writer *writer, uint32_t index, uint64_t *tracks)
     const struct trace *trace = writer->trace;
     const struct trace_span *span = &trace->spans[index];
     tracks[index] = find_track(writer, span);
-    begin_event(writer, "X");
-    add_string(&writer->line, "name", trace_string(trace, span->name));
-    add_string(&writer->line, "cat", trace_class_name(span->class));
-    add_track(&writer->line, tracks[index]);
-    add_time(&writer->line, "ts", span->start_ns - trace->start_ns);
-    add_time(&writer->line, "dur", span->end_ns - span->start_ns);
+    struct json_writer *json = begin_event(writer, "X");
+    json_write_text(json, "name", trace_string(trace, span->name));
+    json_write_text(json, "cat", trace_class_name(span->class));
+    write_track(json, tracks[index]);
+    write_time(json, "ts", span->start_ns - trace->start_ns);
+    write_time(json, "dur", span->end_ns - span->start_ns);
     if (span->error)
-        text_add(&writer->line, ",\"cname\":\"terrible\"");
-    add_arguments(writer, span);
-    end_event(writer);
+        json_write_text(json, "cname", "terrible");
+    write_arguments(writer, span);
+    json_write_object_end(json);
 }
 
 static void write_head(struct writer *writer)
 {
     const struct trace *trace = writer->trace;
-    text_add(&writer->line, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"trace_id\":\"");
-    text_add_json(&writer->line, trace_string(trace, trace->id));
-    text_add_format(&writer->line,
-                    "\",\"start_unix_ns\":\"%" PRIu64 "\",\"producer\":\"cuspan " CUSPAN_VERSION "\"},\n",
-                    trace->start_ns);
-    text_add(&writer->line, "\"traceEvents\":[\n");
-    fwrite(writer->line.data, 1, writer->line.len, writer->out);
+    struct json_writer *json = &writer->json;
+    char start[24];
+    snprintf(start, sizeof start, "%" PRIu64, trace->start_ns);
+    json_write_object(json, NULL);
+    json_write_text(json, "displayTimeUnit", "ns");
+    json_write_object(json, "otherData");
+    json_write_text(json, "trace_id", trace_string(trace, trace->id));
+    json_write_text(json, "start_unix_ns", start);
+    json_write_text(json, "producer", "cuspan " CUSPAN_VERSION);
+    json_write_object_end(json);
+    json_write_space(json, "\n");
+    json_write_array(json, "traceEvents");
 }
 
 void perfetto_write(FILE *out, const struct trace *trace)
 {
-    struct writer writer = {.out = out, .trace = trace, .is_first = true};
+    struct writer writer = {.json = JSON_WRITER(out), .trace = trace};
     uint64_t *tracks = xcalloc(trace->span_count, sizeof *tracks);
     struct int_map pids = {0}; /* by string: the first resource */
     struct progress progress;
@@ -368,13 +374,15 @@ void perfetto_write(FILE *out, const struct trace *trace)
             write_arrow(&writer, &trace->spans[span->parent], span, tracks[span->parent], tracks[i]);
         progress_update(&progress, trace->span_count + i, trace->span_count * 2);
     }
-    fputs("\n]}\n", out);
+    fputc('\n', out);
+    json_write_array_end(&writer.json);
+    json_write_object_end(&writer.json);
+    fputc('\n', out);
     progress_end(&progress);
     free(tracks);
     free(writer.tracks);
     free(writer.pids);
     int_map_deinit(&writer.track_map);
-    text_deinit(&writer.line);
 }
 
 /* --- files --- */

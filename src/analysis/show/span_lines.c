@@ -43,11 +43,9 @@ static void add_value(struct text *text, const char *value, bool utf8)
         return;
     }
     struct text escaped = {0};
-    text_clear(&escaped);
-    text_add_json(&escaped, value);
-    text_add(text, "\"");
+    struct json_writer json = JSON_TEXT(&escaped);
+    json_write_text(&json, NULL, value);
     text_add_clean(text, escaped.data, utf8);
-    text_add(text, "\"");
     text_deinit(&escaped);
 }
 

@@ -416,56 +416,61 @@ static void print_csv(FILE *out, const struct stat_table *table)
     fputc('\n', out);
 }
 
-static void print_json_row(FILE *out, const struct stat_table *table, const struct stat_value *values)
+static void print_json_row(struct json_writer *json, const struct stat_table *table,
+                           const struct stat_value *values)
 {
-    struct text string = {0};
-    fputc('{', out);
-    bool is_first = true;
+    json_write_object(json, NULL);
     for (size_t c = 0; c < table->column_count; c++) {
+        const char *key = table->columns[c].key;
         if (values[c].is_missing)
             continue;
-        fprintf(out, "%s\"%s\":", is_first ? "" : ",", table->columns[c].key);
-        is_first = false;
-        if (is_number(table->columns[c].unit)) {
-            print_number(out, &values[c], table->columns[c].unit);
+        if (!is_number(table->columns[c].unit)) {
+            json_write_text(json, key, values[c].text);
             continue;
         }
-        text_clear(&string);
-        text_add_json_string(&string, values[c].text);
-        fputs(string.data, out);
+        json_write_raw(json, key, "", 0);
+        print_number(json->to, &values[c], table->columns[c].unit);
     }
-    fputc('}', out);
-    text_deinit(&string);
+    json_write_object_end(json);
 }
 
 /* The relative errors of tables that are not exact; nothing if all are. */
-static void print_json_errors(FILE *out, const struct stat_report *report)
+static void print_json_errors(struct json_writer *json, const struct stat_report *report)
 {
-    bool is_first = true;
+    bool has_some = false;
     for (size_t t = 0; t < report->count; t++) {
+        char error[32];
         if (report->tables[t].error <= 0)
             continue;
-        fprintf(out, "%s\"%s\":%.9g", is_first ? ",\n\"percentile_errors\":{" : ",", report->tables[t].key,
-                report->tables[t].error);
-        is_first = false;
+        json_write_space(json, has_some ? NULL : "\n");
+        if (!has_some)
+            json_write_object(json, "percentile_errors");
+        has_some = true;
+        int len = snprintf(error, sizeof error, "%.9g", report->tables[t].error);
+        json_write_raw(json, report->tables[t].key, error, (size_t)len);
     }
-    fputs(is_first ? "" : "}", out);
+    if (has_some)
+        json_write_object_end(json);
 }
 
 static void print_json(FILE *out, const struct stat_report *report)
 {
-    fputs("{", out);
+    struct json_writer json = JSON_WRITER(out);
+    json_write_object(&json, NULL);
     for (size_t t = 0; t < report->count; t++) {
         const struct stat_table *table = &report->tables[t];
-        fprintf(out, "%s\n\"%s\":[", t ? "," : "", table->key);
+        json_write_space(&json, "\n");
+        json_write_array(&json, table->key);
         for (size_t r = 0; r < table->row_count; r++) {
-            fputs(r ? ",\n " : "\n ", out);
-            print_json_row(out, table, table->values + r * table->column_count);
+            json_write_space(&json, "\n ");
+            print_json_row(&json, table, table->values + r * table->column_count);
         }
-        fputc(']', out);
+        json_write_array_end(&json);
     }
-    print_json_errors(out, report);
-    fputs("\n}\n", out);
+    print_json_errors(&json, report);
+    fputc('\n', out);
+    json_write_object_end(&json);
+    fputc('\n', out);
 }
 
 /* Pipes and files have no width. */

@@ -2,7 +2,7 @@
 
 #include "analysis/trace/json_clean.h"
 #include "analysis/trace/otlp_value.h"
-#include "cli/util/json_object.h"
+#include "base/text/json_writer.h"
 #include "cli/util/xalloc.h"
 
 #include <ctype.h>
@@ -180,7 +180,7 @@ static bool read_double(struct slice text, struct otlp_value *value)
 
 /* --- attributes --- */
 
-static void add_json_value(struct text *text, yyjson_val *any, int depth);
+static void write_value(struct json_writer *json, yyjson_val *any, int depth);
 
 /* The digits of {"intValue":"128"}: grids and blocks of kernels are lists of them. Empty: it is another
  * value. */
@@ -195,28 +195,25 @@ static struct slice int_digits(yyjson_val *any)
     return is_good ? text : (struct slice){"", 0};
 }
 
-static void add_json_list(struct text *text, yyjson_val *list, bool is_map, int depth)
+static void write_list(struct json_writer *json, yyjson_val *list, bool is_map, int depth)
 {
     size_t i, count;
     yyjson_val *item;
-    text_add(text, is_map ? "{" : "[");
+    (is_map ? json_write_object : json_write_array)(json, NULL);
     yyjson_arr_foreach(yyjson_obj_get(list, "values"), i, count, item)
     {
         struct slice digits = is_map ? (struct slice){"", 0} : int_digits(item);
-        if (i)
-            text_add_bytes(text, ",", 1);
         if (digits.len) {
-            text_add_bytes(text, digits.at, digits.len);
+            json_write_raw(json, NULL, digits.at, digits.len);
             continue;
         }
         if (is_map) {
             struct slice key = slice_of(yyjson_obj_get(item, "key"));
-            json_add_string(text, key.at, key.len);
-            text_add(text, ":");
+            json_write_key(json, key.at, key.len);
         }
-        add_json_value(text, is_map ? yyjson_obj_get(item, "value") : item, depth);
+        write_value(json, is_map ? yyjson_obj_get(item, "value") : item, depth);
     }
-    text_add(text, is_map ? "}" : "]");
+    (is_map ? json_write_object_end : json_write_array_end)(json);
 }
 
 static bool is_value_field(yyjson_val *key)
@@ -277,18 +274,18 @@ static bool read_scalar(const char *kind, yyjson_val *content, struct otlp_value
     return true;
 }
 
-static void add_json_value(struct text *text, yyjson_val *any, int depth)
+static void write_value(struct json_writer *json, yyjson_val *any, int depth)
 {
     const char *kind;
     struct otlp_value scalar;
     yyjson_val *content = content_of(any, &kind);
     bool is_map = strcmp(kind, "kvlistValue") == 0;
     if (read_scalar(kind, content, &scalar))
-        otlp_value_add_json(text, &scalar);
+        otlp_value_write(json, &scalar);
     else if (depth < OTLP_DEPTH_MAX && (is_map || strcmp(kind, "arrayValue") == 0))
-        add_json_list(text, content, is_map, depth + 1);
+        write_list(json, content, is_map, depth + 1);
     else
-        text_add(text, "null");
+        json_write_raw(json, NULL, "null", strlen("null"));
 }
 
 /* Lists are appended to `texts`; their text is then only an offset there until all have been added. */
@@ -299,7 +296,8 @@ static void read_value(yyjson_val *any, struct text *texts, struct otlp_value *v
     if (read_scalar(kind, content, value))
         return;
     size_t at = texts->len;
-    add_json_value(texts, any, 0);
+    struct json_writer json = JSON_TEXT(texts);
+    write_value(&json, any, 0);
     *value = otlp_value_at(TRACE_JSON, texts, at);
 }
 
@@ -418,43 +416,36 @@ struct fields {
 };
 
 /* Left out if it is empty. */
-static void add_attributes_field(struct json_object *object, yyjson_val *attributes)
+static void write_attributes(struct json_writer *json, yyjson_val *attributes)
 {
     size_t i, count;
     yyjson_val *item, *any;
     if (yyjson_arr_size(attributes) == 0)
         return;
-    json_object_key(object, "attributes", strlen("attributes"));
-    struct json_object inner = json_object_begin(object->text);
+    json_write_object(json, "attributes");
     yyjson_arr_foreach(attributes, i, count, item)
     {
         struct slice key;
         if (!read_attribute(item, &key, &any))
             continue;
-        json_object_key(&inner, key.at, key.len);
-        add_json_value(object->text, any, 0);
+        json_write_key(json, key.at, key.len);
+        write_value(json, any, 0);
     }
-    json_object_end(&inner);
+    json_write_object_end(json);
 }
 
-static void add_text_field(struct json_object *object, const char *key, yyjson_val *value)
-{
-    struct slice text = slice_of(value);
-    json_object_text(object, key, text.at, text.len);
-}
-
-static void add_id_field(struct json_object *object, const char *key, size_t words, yyjson_val *value)
+static void write_id(struct json_writer *json, const char *key, size_t words, yyjson_val *value)
 {
     struct slice text = slice_of(value);
     uint64_t id[2] = {0};
     char digits[33];
     if (!read_id(value, words, id)) {
-        json_object_text(object, key, text.at, text.len < 32 ? text.len : 32);
+        otlp_text_write(json, key, (struct slice){text.at, text.len < 32 ? text.len : 32});
         return;
     }
     for (size_t i = 0; i < words; i++)
         snprintf(digits + 16 * i, sizeof digits - 16 * i, "%016" PRIx64, id[i]);
-    json_object_text(object, key, digits, 16 * words);
+    otlp_text_write(json, key, (struct slice){digits, 16 * words});
 }
 
 static uint64_t number_of(yyjson_val *object, const char *name)
@@ -463,43 +454,47 @@ static uint64_t number_of(yyjson_val *object, const char *name)
     return read_uint64(yyjson_obj_get(object, name), &number) ? number : 0;
 }
 
-static void take_scope(struct otlp_json *json, yyjson_val *batch, yyjson_val *scope_spans,
+static void take_scope(struct otlp_json *source, yyjson_val *batch, yyjson_val *scope_spans,
                        struct store *store)
 {
     yyjson_val *scope = yyjson_obj_get(scope_spans, "scope");
-    text_clear(&json->texts);
-    struct json_object object = json_object_begin(&json->texts);
-    add_text_field(&object, "name", yyjson_obj_get(scope, "name"));
-    add_text_field(&object, "version", yyjson_obj_get(scope, "version"));
-    add_attributes_field(&object, yyjson_obj_get(scope, "attributes"));
-    add_text_field(&object, "schema_url", yyjson_obj_get(scope_spans, "schemaUrl"));
-    add_text_field(&object, "resource_schema_url", yyjson_obj_get(batch, "schemaUrl"));
-    json_object_end(&object);
+    struct text *text = &source->texts;
+    struct json_writer json = JSON_TEXT(text);
+    text_clear(text);
+    json_write_object(&json, NULL);
+    otlp_text_write(&json, "name", slice_of(yyjson_obj_get(scope, "name")));
+    otlp_text_write(&json, "version", slice_of(yyjson_obj_get(scope, "version")));
+    write_attributes(&json, yyjson_obj_get(scope, "attributes"));
+    otlp_text_write(&json, "schema_url", slice_of(yyjson_obj_get(scope_spans, "schemaUrl")));
+    otlp_text_write(&json, "resource_schema_url", slice_of(yyjson_obj_get(batch, "schemaUrl")));
+    json_write_object_end(&json);
     count_dropped(scope, store);
-    store_scope(store, (struct slice){json->texts.data, object.has_fields ? json->texts.len : 0});
+    store_scope(store, (struct slice){text->data, text->len == strlen("{}") ? 0 : text->len});
 }
 
-static void take_links(struct otlp_json *json, yyjson_val *links, struct store *store)
+static void take_links(struct otlp_json *source, yyjson_val *links, struct store *store)
 {
     size_t i, count;
     yyjson_val *item;
-    text_clear(&json->texts);
+    struct text *text = &source->texts;
+    struct json_writer json = JSON_TEXT(text);
+    if (yyjson_arr_size(links) == 0)
+        return;
+    text_clear(text);
+    json_write_array(&json, NULL);
     yyjson_arr_foreach(links, i, count, item)
     {
-        text_add(&json->texts, i ? "," : "[");
-        struct json_object object = json_object_begin(&json->texts);
-        add_id_field(&object, "trace_id", 2, yyjson_obj_get(item, "traceId"));
-        add_id_field(&object, "span_id", 1, yyjson_obj_get(item, "spanId"));
-        add_text_field(&object, "trace_state", yyjson_obj_get(item, "traceState"));
-        json_object_number(&object, "flags", number_of(item, "flags"));
-        json_object_number(&object, "dropped_attributes", number_of(item, "droppedAttributesCount"));
-        add_attributes_field(&object, yyjson_obj_get(item, "attributes"));
-        json_object_end(&object);
+        json_write_object(&json, NULL);
+        write_id(&json, "trace_id", 2, yyjson_obj_get(item, "traceId"));
+        write_id(&json, "span_id", 1, yyjson_obj_get(item, "spanId"));
+        otlp_text_write(&json, "trace_state", slice_of(yyjson_obj_get(item, "traceState")));
+        otlp_number_write(&json, "flags", number_of(item, "flags"));
+        otlp_number_write(&json, "dropped_attributes", number_of(item, "droppedAttributesCount"));
+        write_attributes(&json, yyjson_obj_get(item, "attributes"));
+        json_write_object_end(&json);
     }
-    if (json->texts.len == 0)
-        return;
-    text_add(&json->texts, "]");
-    store_field_text(store, SPAN_FIELD_LINKS, (struct slice){json->texts.data, json->texts.len});
+    json_write_array_end(&json);
+    store_field_text(store, SPAN_FIELD_LINKS, (struct slice){text->data, text->len});
 }
 
 static void take_details(struct otlp_json *json, yyjson_val *object, const struct fields *fields,

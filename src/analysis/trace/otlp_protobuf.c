@@ -3,7 +3,7 @@
 #include "base/text/protobuf_reader.h"
 #include "base/text/utf8.h"
 #include "analysis/trace/otlp_value.h"
-#include "cli/util/json_object.h"
+#include "base/text/json_writer.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>
@@ -118,7 +118,8 @@ static struct slice text_of(struct otlp_protobuf *protobuf, struct slice bytes)
     return (struct slice){repaired->text, len};
 }
 
-static bool add_json_value(struct otlp_protobuf *protobuf, struct text *text, struct slice any, int depth);
+static bool write_value(struct otlp_protobuf *protobuf, struct json_writer *json, struct slice any,
+                        int depth);
 
 /* A key and a value. */
 static bool split_attribute(struct otlp_protobuf *protobuf, struct slice attribute, struct slice *key,
@@ -137,27 +138,24 @@ static bool split_attribute(struct otlp_protobuf *protobuf, struct slice attribu
     return !reader.is_bad;
 }
 
-static bool add_json_list(struct otlp_protobuf *protobuf, struct text *text, struct slice list, bool is_map,
-                          int depth)
+static bool write_list(struct otlp_protobuf *protobuf, struct json_writer *json, struct slice list,
+                       bool is_map, int depth)
 {
     struct protobuf_reader reader = reader_of(list);
     struct protobuf_field field;
-    bool is_good = true, is_first = true;
-    text_add(text, is_map ? "{" : "[");
+    bool is_good = true;
+    (is_map ? json_write_object : json_write_array)(json, NULL);
     while (is_good && protobuf_next(&reader, &field)) {
         struct slice key, any = bytes_of(&field);
         if (!protobuf_is(&field, LIST_VALUES, PROTOBUF_BYTES))
             continue;
-        text_add(text, is_first ? "" : ",");
-        is_first = false;
         if (is_map) {
             is_good = split_attribute(protobuf, bytes_of(&field), &key, &any);
-            json_add_string(text, key.at, key.len);
-            text_add(text, ":");
+            json_write_key(json, key.at, key.len);
         }
-        is_good = is_good && add_json_value(protobuf, text, any, depth);
+        is_good = is_good && write_value(protobuf, json, any, depth);
     }
-    text_add(text, is_map ? "}" : "]");
+    (is_map ? json_write_object_end : json_write_array_end)(json);
     return is_good && !reader.is_bad;
 }
 
@@ -214,29 +212,30 @@ static bool read_scalar(struct otlp_protobuf *protobuf, const struct protobuf_fi
     return true;
 }
 
-static bool add_json_content(struct otlp_protobuf *protobuf, struct text *text,
-                             const struct protobuf_field *content, int depth)
+static bool write_content(struct otlp_protobuf *protobuf, struct json_writer *json,
+                          const struct protobuf_field *content, int depth)
 {
     struct otlp_value value;
     bool is_map = content->number == VALUE_MAP;
     if ((is_map || content->number == VALUE_ARRAY) && depth < OTLP_DEPTH_MAX)
-        return add_json_list(protobuf, text, bytes_of(content), is_map, depth + 1);
+        return write_list(protobuf, json, bytes_of(content), is_map, depth + 1);
     if (read_scalar(protobuf, content, &value)) {
-        otlp_value_add_json(text, &value);
+        otlp_value_write(json, &value);
     } else if (content->number == VALUE_BYTES) {
-        text_add(text, "\"");
-        add_base64(text, bytes_of(content));
-        text_add(text, "\"");
+        struct text base64 = {0};
+        add_base64(&base64, bytes_of(content));
+        json_write_bytes(json, NULL, base64.data ? base64.data : "", base64.len);
+        text_deinit(&base64);
     } else {
-        text_add(text, "null");
+        json_write_raw(json, NULL, "null", strlen("null"));
     }
     return true;
 }
 
-static bool add_json_value(struct otlp_protobuf *protobuf, struct text *text, struct slice any, int depth)
+static bool write_value(struct otlp_protobuf *protobuf, struct json_writer *json, struct slice any, int depth)
 {
     struct protobuf_field content;
-    return content_of(any, &content) && add_json_content(protobuf, text, &content, depth);
+    return content_of(any, &content) && write_content(protobuf, json, &content, depth);
 }
 
 /* Lists and bytes are appended to `texts`. */
@@ -249,10 +248,11 @@ static bool read_value(struct otlp_protobuf *protobuf, struct slice any, struct 
     if (is_good && read_scalar(protobuf, &content, value))
         return true;
     bool is_bytes = content.number == VALUE_BYTES;
+    struct json_writer json = JSON_TEXT(texts);
     if (is_bytes)
         add_base64(texts, bytes_of(&content));
     else
-        is_good = is_good && add_json_content(protobuf, texts, &content, 0);
+        is_good = is_good && write_content(protobuf, &json, &content, 0);
     *value = otlp_value_at(is_bytes ? TRACE_STRING : TRACE_JSON, texts, at);
     return is_good;
 }
@@ -364,50 +364,47 @@ static uint64_t big_endian(const char *at)
 
 /* --- what only an export keeps --- */
 
-static bool add_attribute_field(struct otlp_protobuf *protobuf, struct json_object *attributes,
-                                struct slice attribute)
+static bool write_attribute(struct otlp_protobuf *protobuf, struct json_writer *json, struct slice attribute)
 {
     struct slice key, any;
     if (!split_attribute(protobuf, attribute, &key, &any))
         return false;
     if (key.len == 0)
         return true;
-    json_object_key(attributes, key.at, key.len);
-    return add_json_value(protobuf, attributes->text, any, 0);
+    json_write_key(json, key.at, key.len);
+    return write_value(protobuf, json, any, 0);
 }
 
 /* The attributes among the fields of a message. Left out if there are none. */
-static bool add_attributes_field(struct otlp_protobuf *protobuf, struct json_object *object,
-                                 struct slice message, uint32_t number)
+static bool write_attributes(struct otlp_protobuf *protobuf, struct json_writer *json, struct slice message,
+                             uint32_t number)
 {
     struct protobuf_reader reader = reader_of(message);
     struct protobuf_field field;
-    struct json_object attributes = {.text = NULL};
-    bool is_good = true;
+    bool is_good = true, has_some = false;
     while (is_good && protobuf_next(&reader, &field)) {
         if (!protobuf_is(&field, number, PROTOBUF_BYTES))
             continue;
-        if (!attributes.text) {
-            json_object_key(object, "attributes", strlen("attributes"));
-            attributes = json_object_begin(object->text);
-        }
-        is_good = add_attribute_field(protobuf, &attributes, bytes_of(&field));
+        if (!has_some)
+            json_write_object(json, "attributes");
+        has_some = true;
+        is_good = write_attribute(protobuf, json, bytes_of(&field));
     }
-    if (attributes.text)
-        json_object_end(&attributes);
+    if (has_some)
+        json_write_object_end(json);
     return is_good && !reader.is_bad;
 }
 
-static void add_hex_field(struct json_object *object, const char *key, struct slice bytes)
+static void write_hex(struct json_writer *json, const char *key, struct slice bytes)
 {
     char digits[33];
     size_t len = bytes.len < sizeof digits / 2 ? bytes.len : sizeof digits / 2;
     for (size_t i = 0; i < len; i++)
         snprintf(digits + 2 * i, 3, "%02x", (unsigned char)bytes.at[i]);
-    json_object_text(object, key, digits, 2 * len);
+    otlp_text_write(json, key, (struct slice){digits, 2 * len});
 }
 
-static bool add_link(struct otlp_protobuf *protobuf, struct text *text, struct slice link)
+static bool write_link(struct otlp_protobuf *protobuf, struct json_writer *json, struct slice link)
 {
     struct protobuf_reader reader = reader_of(link);
     struct protobuf_field field;
@@ -425,15 +422,14 @@ static bool add_link(struct otlp_protobuf *protobuf, struct text *text, struct s
         else if (protobuf_is(&field, LINK_DROPPED, PROTOBUF_VARINT))
             dropped = field.value;
     }
-    struct json_object object = json_object_begin(text);
-    add_hex_field(&object, "trace_id", trace);
-    add_hex_field(&object, "span_id", span);
-    state = text_of(protobuf, state);
-    json_object_text(&object, "trace_state", state.at, state.len);
-    json_object_number(&object, "flags", flags);
-    json_object_number(&object, "dropped_attributes", dropped);
-    bool is_good = add_attributes_field(protobuf, &object, link, LINK_ATTRIBUTES);
-    json_object_end(&object);
+    json_write_object(json, NULL);
+    write_hex(json, "trace_id", trace);
+    write_hex(json, "span_id", span);
+    otlp_text_write(json, "trace_state", text_of(protobuf, state));
+    otlp_number_write(json, "flags", flags);
+    otlp_number_write(json, "dropped_attributes", dropped);
+    bool is_good = write_attributes(protobuf, json, link, LINK_ATTRIBUTES);
+    json_write_object_end(json);
     return is_good && !reader.is_bad;
 }
 
@@ -454,16 +450,18 @@ static bool take_links(struct otlp_protobuf *protobuf, struct slice span, struct
     struct protobuf_reader reader = reader_of(span);
     struct text *text = &protobuf->texts;
     struct protobuf_field field;
+    struct json_writer json = JSON_TEXT(text);
     text_clear(text);
     while (protobuf_next(&reader, &field)) {
         if (!protobuf_is(&field, SPAN_LINKS, PROTOBUF_BYTES))
             continue;
-        text_add(text, text->len ? "," : "[");
-        if (!add_link(protobuf, text, bytes_of(&field)))
+        if (!text->len)
+            json_write_array(&json, NULL);
+        if (!write_link(protobuf, &json, bytes_of(&field)))
             return false;
     }
     if (text->len) {
-        text_add(text, "]");
+        json_write_array_end(&json);
         store_field_text(store, SPAN_FIELD_LINKS, (struct slice){text->data, text->len});
     }
     return true;
@@ -498,27 +496,20 @@ static bool take_details(struct otlp_protobuf *protobuf, struct slice span, stru
     return take_links(protobuf, span, store);
 }
 
-static void add_text_field(struct otlp_protobuf *protobuf, struct json_object *object, const char *key,
-                           struct slice bytes)
-{
-    struct slice text = text_of(protobuf, bytes);
-    json_object_text(object, key, text.at, text.len);
-}
-
-static bool add_scope(struct otlp_protobuf *protobuf, struct json_object *object, struct slice scope,
-                      struct store *store)
+static bool write_scope(struct otlp_protobuf *protobuf, struct json_writer *json, struct slice scope,
+                        struct store *store)
 {
     struct protobuf_reader reader = reader_of(scope);
     struct protobuf_field field;
     while (protobuf_next(&reader, &field)) {
         if (protobuf_is(&field, SCOPE_NAME, PROTOBUF_BYTES))
-            add_text_field(protobuf, object, "name", bytes_of(&field));
+            otlp_text_write(json, "name", text_of(protobuf, bytes_of(&field)));
         else if (protobuf_is(&field, SCOPE_VERSION, PROTOBUF_BYTES))
-            add_text_field(protobuf, object, "version", bytes_of(&field));
+            otlp_text_write(json, "version", text_of(protobuf, bytes_of(&field)));
         else if (protobuf_is(&field, SCOPE_DROPPED, PROTOBUF_VARINT))
             store->omissions.fields += field.value > 0;
     }
-    return add_attributes_field(protobuf, object, scope, SCOPE_ATTRIBUTES) && !reader.is_bad;
+    return write_attributes(protobuf, json, scope, SCOPE_ATTRIBUTES) && !reader.is_bad;
 }
 
 /* `resource_schema`: the schema URL of the resource. */
@@ -530,17 +521,19 @@ static bool take_scope_details(struct otlp_protobuf *protobuf, struct slice scop
     struct slice schema = {"", 0};
     bool is_good = true;
     text_clear(&protobuf->texts);
-    struct json_object object = json_object_begin(&protobuf->texts);
+    struct json_writer json = JSON_TEXT(&protobuf->texts);
+    json_write_object(&json, NULL);
     while (is_good && protobuf_next(&reader, &field)) {
         if (protobuf_is(&field, SCOPE_SPANS_SCOPE, PROTOBUF_BYTES))
-            is_good = add_scope(protobuf, &object, bytes_of(&field), store);
+            is_good = write_scope(protobuf, &json, bytes_of(&field), store);
         else if (protobuf_is(&field, SCOPE_SPANS_SCHEMA, PROTOBUF_BYTES))
             schema = bytes_of(&field);
     }
-    add_text_field(protobuf, &object, "schema_url", schema);
-    add_text_field(protobuf, &object, "resource_schema_url", resource_schema);
-    json_object_end(&object);
-    store_scope(store, (struct slice){protobuf->texts.data, object.has_fields ? protobuf->texts.len : 0});
+    otlp_text_write(&json, "schema_url", text_of(protobuf, schema));
+    otlp_text_write(&json, "resource_schema_url", text_of(protobuf, resource_schema));
+    json_write_object_end(&json);
+    bool is_empty = protobuf->texts.len == strlen("{}");
+    store_scope(store, (struct slice){protobuf->texts.data, is_empty ? 0 : protobuf->texts.len});
     return is_good && !reader.is_bad;
 }
 

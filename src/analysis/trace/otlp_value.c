@@ -1,36 +1,32 @@
 #include "analysis/trace/otlp_value.h"
 
-#include "cli/util/json_object.h"
-
 #include <string.h>
 
-/* Grids and blocks of kernels are lists of integers: without printf. */
-static void add_int(struct text *text, int64_t value)
-{
-    char digits[24];
-    char *at = digits + sizeof digits;
-    uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-    do
-        *--at = (char)('0' + rest % 10);
-    while (rest /= 10);
-    if (value < 0)
-        *--at = '-';
-    text_add_bytes(text, at, (size_t)(digits + sizeof digits - at));
-}
-
-void otlp_value_add_json(struct text *text, const struct otlp_value *value)
+void otlp_value_write(struct json_writer *json, const struct otlp_value *value)
 {
     char number[TRACE_NUMBER_BYTES];
     if (value->type == TRACE_STRING)
-        json_add_string(text, value->text.at, value->text.len);
+        json_write_bytes(json, NULL, value->text.at, value->text.len);
     else if (value->type == TRACE_BOOL)
-        text_add(text, value->bits ? "true" : "false");
+        json_write_bool(json, NULL, value->bits);
     else if (value->type == TRACE_INT)
-        add_int(text, (int64_t)value->bits);
+        json_write_signed(json, NULL, (int64_t)value->bits);
     else if (trace_write_double(number, value->bits))
-        text_add(text, number);
+        json_write_raw(json, NULL, number, strlen(number));
     else
-        text_add_format(text, "\"%s\"", number);
+        json_write_text(json, NULL, number);
+}
+
+void otlp_text_write(struct json_writer *json, const char *key, struct slice text)
+{
+    if (text.len)
+        json_write_bytes(json, key, text.at, text.len);
+}
+
+void otlp_number_write(struct json_writer *json, const char *key, uint64_t number)
+{
+    if (number)
+        json_write_unsigned(json, key, number);
 }
 
 void otlp_value_place(struct otlp_value *value, const struct text *texts)

@@ -169,24 +169,9 @@ void text_add_column(struct text *text, const char *string, size_t columns, bool
         text_add_char(text, ' ', columns - used);
 }
 
-void text_add_json(struct text *text, const char *string)
+void text_put_json(void *text, const char *bytes, size_t len)
 {
-    while (*string) {
-        uint32_t code = text_next_char(&string);
-        if (code == '"' || code == '\\')
-            text_add_format(text, "\\%c", (char)code);
-        else if (code < 0x20 || code == 0x7f)
-            text_add_format(text, "\\u%04x", code);
-        else
-            add_code(text, code);
-    }
-}
-
-void text_add_json_string(struct text *text, const char *string)
-{
-    text_add(text, "\"");
-    text_add_json(text, string);
-    text_add(text, "\"");
+    text_add_bytes(text, bytes, len);
 }
 
 /* Three significant digits. */

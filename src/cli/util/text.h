@@ -5,6 +5,8 @@
 #ifndef CUSPAN_CLI_UTIL_TEXT_H
 #define CUSPAN_CLI_UTIL_TEXT_H
 
+#include "base/text/json_writer.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -44,10 +46,9 @@ void text_add_column(struct text *text, const char *string, size_t columns, bool
 /* The same as text_add_fitted() without a limit. */
 void text_add_clean(struct text *text, const char *string, bool utf8);
 
-/* Adds the string as the content of a JSON string: escaped, invalid UTF-8 as U+FFFD. */
-void text_add_json(struct text *text, const char *string);
-/* The same in quotes: a JSON string. */
-void text_add_json_string(struct text *text, const char *string);
+/* A writer that appends JSON to the text. */
+#define JSON_TEXT(text) ((struct json_writer){.put = text_put_json, .to = (text)})
+json_put_fn text_put_json;
 
 #define TEXT_NUMBER_BYTES 40
 /* "812 ns", "41.3 µs" ("us" without UTF-8), "1.20 ms", "128 ms", "3.25 s", "1234 s"; returns `out`. */

@@ -37,10 +37,10 @@ static void test_text_is_escaped(void **state)
     char text[100];
     FILE *file = fmemopen(text, sizeof text, "w");
     struct json_writer writer = JSON_WRITER(file);
-    json_write_text(&writer, NULL, "a\"b\\c\n\x01\x7f\xc3\xa9");
+    json_write_text(&writer, NULL, "a\"b\\c\n\x01\x7f\xc3\xa9\xc3");
     json_write_text(&writer, NULL, "");
     fclose(file);
-    assert_string_equal(text, "\"a\\\"b\\\\c\\u000a\\u0001\x7f\xc3\xa9\",\"\"");
+    assert_string_equal(text, "\"a\\\"b\\\\c\\u000a\\u0001\\u007f\xc3\xa9\xef\xbf\xbd\",\"\"");
 }
 
 int main(void)

@@ -97,9 +97,17 @@ static void test_nothing_foreign_reaches_the_terminal(void **state)
 static void test_json_is_escaped_and_valid(void **state)
 {
     struct text text = {0};
-    text_clear(&text);
-    text_add_json(&text, "a\"b\\c\n\x01 é 😀 \xed\xa0\x80");
-    assert_string_equal(text.data, "a\\\"b\\\\c\\u000a\\u0001 é 😀 \ufffd\ufffd\ufffd");
+    struct json_writer json = JSON_TEXT(&text);
+    json_write_object(&json, NULL);
+    json_write_text(&json, "\n", "a\"b\\c\x01 é 😀 \xed\xa0\x80");
+    json_write_key(&json, "k\0", 2);
+    json_write_bytes(&json, NULL, "\0", 1);
+    json_write_space(&json, "\n");
+    json_write_raw(&json, "r", "[1]", 3);
+    json_write_object_end(&json);
+    assert_string_equal(
+        text.data,
+        "{\"\\u000a\":\"a\\\"b\\\\c\\u0001 é 😀 \ufffd\ufffd\ufffd\",\"k\\u0000\":\"\\u0000\",\n\"r\":[1]}");
     text_deinit(&text);
 }
 

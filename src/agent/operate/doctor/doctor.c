@@ -1,5 +1,6 @@
 #include "agent/operate/doctor/doctor.h"
 
+#include "base/text/json_writer.h"
 #include "base/text/sanitize.h"
 #include "cli/util/exit_code.h"
 #include "cli/util/xalloc.h"
@@ -78,33 +79,31 @@ void doctor_fix(struct doctor *doctor, const char *format, ...)
         sanitize_secrets(line->fix);
 }
 
-static void add_json_member(struct text *json, const char *key, const char *value)
-{
-    text_add_format(json, "%s\"%s\":", json->data[json->len - 1] == '{' ? "" : ",", key);
-    text_add_json_string(json, value);
-}
-
 static void print_json(const struct doctor *doctor)
 {
-    struct text json = {0};
-    text_add(&json, "{\"version\":1");
-    add_json_member(&json, "cuspan", CUSPAN_VERSION);
-    text_add(&json, ",\"checks\":[");
+    struct json_writer json = JSON_WRITER(stdout);
+    json_write_object(&json, NULL);
+    json_write_unsigned(&json, "version", 1);
+    json_write_text(&json, "cuspan", CUSPAN_VERSION);
+    json_write_array(&json, "checks");
     for (size_t i = 0; i < doctor->line_count; i++) {
         const struct doctor_line *line = &doctor->lines[i];
-        text_add(&json, i ? ",\n{" : "\n{");
-        add_json_member(&json, "group", line->group);
-        add_json_member(&json, "name", line->name);
-        add_json_member(&json, "finding", results[line->result].name);
-        add_json_member(&json, "found", line->found);
+        json_write_space(&json, "\n");
+        json_write_object(&json, NULL);
+        json_write_text(&json, "group", line->group);
+        json_write_text(&json, "name", line->name);
+        json_write_text(&json, "finding", results[line->result].name);
+        json_write_text(&json, "found", line->found);
         if (line->fix)
-            add_json_member(&json, "mend", line->fix);
-        text_add(&json, "}");
+            json_write_text(&json, "mend", line->fix);
+        json_write_object_end(&json);
     }
-    text_add_format(&json, "],\n\"problems\":%zu,\"warnings\":%zu}\n", doctor->counts[RESULT_PROBLEM],
-                    doctor->counts[RESULT_WARNING]);
-    fputs(json.data, stdout);
-    text_deinit(&json);
+    json_write_array_end(&json);
+    json_write_space(&json, "\n");
+    json_write_unsigned(&json, "problems", doctor->counts[RESULT_PROBLEM]);
+    json_write_unsigned(&json, "warnings", doctor->counts[RESULT_WARNING]);
+    json_write_object_end(&json);
+    putchar('\n');
 }
 
 static void print_summary(const struct doctor *doctor)

@@ -1,7 +1,6 @@
 /* Dictionaries, names of folders, and JSON: everything that makes foreign text safe in an export. */
 #include "analysis/export/dictionary.h"
 #include "analysis/export/fleet_path.h"
-#include "cli/util/json_object.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -122,31 +121,6 @@ static void test_long_names_are_cut_and_distinct(void **state)
     text_deinit(&two);
 }
 
-static void test_json_keeps_nuls_and_long_texts(void **state)
-{
-    struct text text = {0};
-    char long_text[3 * 700 + 1] = "";
-    (void)state;
-    struct json_object object = json_object_begin(&text);
-    json_object_text(&object, "a", "x\0\"y", 4);
-    json_object_text(&object, "none", "", 0);
-    json_object_number(&object, "n", UINT64_MAX);
-    json_object_number(&object, "zero", 0);
-    json_object_key(&object, "o", 1);
-    struct json_object inner = json_object_begin(&text);
-    json_object_end(&inner);
-    json_object_end(&object);
-    assert_string_equal(text.data, "{\"a\":\"x\\u0000\\\"y\",\"n\":18446744073709551615,\"o\":{}}");
-    for (size_t i = 0; i < 700; i++)
-        memcpy(long_text + 3 * i, "\xe2\x82\xac",
-               3); /* characters across the parts that are escaped at once */
-    text_clear(&text);
-    json_add_string(&text, long_text, strlen(long_text));
-    assert_int_equal(text.len, strlen(long_text) + 2);
-    assert_memory_equal(text.data + 1, long_text, strlen(long_text));
-    text_deinit(&text);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -155,7 +129,6 @@ int main(void)
         cmocka_unit_test(test_only_utf8_is_stored),
         cmocka_unit_test(test_names_of_services_stay_in_one_folder),
         cmocka_unit_test(test_long_names_are_cut_and_distinct),
-        cmocka_unit_test(test_json_keeps_nuls_and_long_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
