@@ -3,7 +3,7 @@
  *   nvcc -o threads examples/threads.cu
  *   cuspan run ./threads
  *
- * prints PASS. In the trace, each call has the thread that made it (thread.id, thread.name "worker-N"), and
+ * prints PASS. In the trace, each call has the thread that made it (cuspan.thread.id, thread.name "worker-N"), and
  * each piece of GPU work has its stream. The work of different threads overlaps in time, and still each copy,
  * memset and kernel is a child of the call that caused it. Four calls of the main thread fail on purpose:
  * their spans have status Error and the reason in error.type (cudaErrorMemoryAllocation,

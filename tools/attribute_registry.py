@@ -42,6 +42,11 @@ def read(path=FILE):
     return groups
 
 
+def renamed(path=FILE):
+    """{name of an earlier version: name of today}"""
+    return {name: entry["renamed_to"] for name, entry in read(path)["cuspan.renamed"].items()}
+
+
 def metrics(path=METRICS):
     """{name: {"brief": ..., "instrument": ..., "unit": ..., "attributes": [names], ...}}, annotations among the others, in the order of the
     file."""
@@ -85,8 +90,11 @@ def problems(path=FILE):
                 seen.add(value)
         if depth in (6, 8) and key not in KEYS:
             yield f"{name}: Weaver knows no `{key}` of an attribute; make it an annotation"
-    for entries in read(path).values():
+    groups = read(path)
+    for entries in groups.values():
         for name, entry in entries.items():
+            if "renamed_to" in entry and not any(entry["renamed_to"] in group for group in groups.values()):
+                yield f"{name}: renamed to {entry['renamed_to']}, which there is not"
             if entry.get("type") not in TYPES:
                 yield f"{name}: no type of Weaver: {entry.get('type')}"
             if entry.get("stability") not in STABILITY:

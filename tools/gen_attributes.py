@@ -23,6 +23,8 @@ HEADER = ROOT / "src/model/semconv.h"
 GROUPS = attribute_registry.read()
 METRIC_ATTRIBUTES = attribute_registry.read(attribute_registry.METRICS)["cuspan.metric"]
 METRICS = ROOT / "src/model/metrics/metrics_list.h"
+RENAMED = attribute_registry.renamed()
+del GROUPS["cuspan.renamed"]
 NAMES = {attribute_registry.macro(name): f'"{name}"' for group in (*GROUPS.values(), METRIC_ATTRIBUTES) for name in group}
 
 # How the page names the types of the code.
@@ -257,8 +259,8 @@ TEXT = """# Attributes
 
 This page lists every attribute of cuspan's spans and resources. Units follow UCUM (By: bytes; a word in braces is a
 count). An attribute without a unit is a name, an ID or true. IDs of CUDA contexts, streams, graphs and calls are CUPTI's
-own, and unique within one process. Names that start with `cuda.`, `cuspan.`, `nvtx.` or `slurm.` are cuspan's own. All
-others follow OpenTelemetry's semantic conventions. `tools/gen_attributes.py` generates this page from the code: do not
+own, and unique within one process. Names that start with `collective.`, `cuda.`, `cuspan.`, `nvtx.`, `slurm.` or `training.`
+are cuspan's own. All others follow OpenTelemetry's semantic conventions. `tools/gen_attributes.py` generates this page from the code: do not
 edit it.
 
 ## Attributes set by name
@@ -314,7 +316,9 @@ def header():
     read_by = {macro for path in sources() for macro in re.findall(r"\bSEMCONV_\w+", path.read_text(encoding="utf-8"))}
     used = {macro: name for macro, name in NAMES.items() if not name.startswith('"cuda.arg.') or macro in read_by}
     width = max(map(len, used))
-    return HEAD + "".join(f"#define {macro:<{width}} {name}\n" for macro, name in sorted(used.items())) + "\n#endif\n"
+    renamed = "".join(f' \\\n    X("{old}", {attribute_registry.macro(new)})' for old, new in sorted(RENAMED.items()))
+    return (HEAD + "".join(f"#define {macro:<{width}} {name}\n" for macro, name in sorted(used.items())) +
+            f"\n/* Names of earlier versions, for readers. */\n#define SEMCONV_RENAMED(X){renamed}\n\n#endif\n")
 
 
 HEAD = """/* The names of attributes, by tools/gen_attributes.py from attributes.yaml: do not edit. */

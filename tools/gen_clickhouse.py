@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import gen_attributes
+import attribute_registry
 import gen_fleet_schema
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -72,15 +73,19 @@ MANY_VALUES = {"stack_id", "collective_key"}
 CODECS = {"correlation": "Delta(8), ZSTD(1)"}
 
 
+RENAMED = attribute_registry.renamed()
+
+
+def keys_of(column):
+    """Its attributes, then their names in earlier versions: other agents may still send those."""
+    return [*column.keys, *(old for old, now in RENAMED.items() if now in column.keys)]
+
+
 def value_of(column, source):
     """The first of the column's attributes that is present, and not empty."""
-    values = [f"{source}['{key}']" for key in column.keys]
-    if column.type == "flag":
-        return f"CAST(transform({values[0]}, ['true', 'false'], [1, 0], NULL), 'Nullable(Int64)')"
-    if column.type == "int64":
-        return f"toInt64OrNull({values[0]})"
-    texts = [f"nullIf({value}, '')" for value in values]
-    return texts[0] if len(texts) == 1 else f"coalesce({', '.join(texts)})"
+    forms = {"flag": "CAST(transform({}, ['true', 'false'], [1, 0], NULL), 'Nullable(Int64)')", "int64": "toInt64OrNull({})"}
+    values = [forms.get(column.type, "nullIf({}, '')").format(f"{source}['{key}']") for key in keys_of(column)]
+    return values[0] if len(values) == 1 else f"coalesce({', '.join(values)})"
 
 
 def type_of(column):
@@ -94,7 +99,7 @@ def stored(columns):
     source = {"resource": "ResourceAttributes", "attribute": "SpanAttributes"}
     of_attributes = [(column.name, type_of(column), CODECS.get(column.name, "ZSTD(1)"), value_of(column, source[column.source]))
                      for column in columns if column.keys and column.name != "service_name"]
-    keys = {kind: [key for column in columns if column.source == "attribute" and column.type == kind for key in column.keys]
+    keys = {kind: [key for column in columns if column.source == "attribute" and column.type == kind for key in keys_of(column)]
             for kind in ("string", "int64", "flag")}
     rest = (f"mapFilter((key, value) -> NOT ((value != '' AND key IN (\n        {quoted(keys['string'])}))\n"
             f"    OR (key IN (\n        {quoted(keys['int64'])})\n    AND toInt64OrNull(value) IS NOT NULL)\n"

@@ -178,7 +178,7 @@ ORDER BY time, label"""
 
 
 def step_times(names):
-    return f"""SELECT time, process AS label, greatest(duration_ns - coalesce(toInt64OrNull(attributes['cuda.step.gpu_backlog']), 0), 0) AS duration
+    return f"""SELECT time, process AS label, greatest(duration_ns - coalesce(toInt64OrNull(attributes['training.step.gpu_backlog']), 0), 0) AS duration
 {spans(names, "step IS NOT NULL", "coalesce(step_kind, 'train') = 'train'", "NOT startsWith(name, 'step ')")}
 ORDER BY time
 LIMIT 20000"""

@@ -43,7 +43,7 @@ enum collective_operation collective_of_kernel(const char *name);
 
 /* The span's name, such as "AllReduce". */
 const char *collective_name(enum collective_operation operation);
-/* The value of cuda.collective.operation, such as "all_reduce"; NULL: unknown. */
+/* The value of collective.operation, such as "all_reduce"; NULL: unknown. */
 const char *collective_text(enum collective_operation operation);
 
 /* Send, receive, or both. */

@@ -7,6 +7,23 @@
 #define SEMCONV_CODE_FUNCTION_NAME                           "code.function.name"
 #define SEMCONV_CODE_LINE_NUMBER                             "code.line.number"
 #define SEMCONV_CODE_STACKTRACE                              "code.stacktrace"
+#define SEMCONV_COLLECTIVE_ALGBW                             "collective.algbw"
+#define SEMCONV_COLLECTIVE_ALGORITHM                         "collective.algorithm"
+#define SEMCONV_COLLECTIVE_BUSBW                             "collective.busbw"
+#define SEMCONV_COLLECTIVE_BYTES                             "collective.bytes"
+#define SEMCONV_COLLECTIVE_COMMUNICATOR                      "collective.communicator"
+#define SEMCONV_COLLECTIVE_DATATYPE                          "collective.datatype"
+#define SEMCONV_COLLECTIVE_GROUPED                           "collective.grouped"
+#define SEMCONV_COLLECTIVE_KEY                               "collective.key"
+#define SEMCONV_COLLECTIVE_OPERATION                         "collective.operation"
+#define SEMCONV_COLLECTIVE_ORDINAL                           "collective.ordinal"
+#define SEMCONV_COLLECTIVE_PEER                              "collective.peer"
+#define SEMCONV_COLLECTIVE_PROTOCOL                          "collective.protocol"
+#define SEMCONV_COLLECTIVE_RANK                              "collective.rank"
+#define SEMCONV_COLLECTIVE_RANKS                             "collective.ranks"
+#define SEMCONV_COLLECTIVE_REDUCTION                         "collective.reduction"
+#define SEMCONV_COLLECTIVE_ROOT                              "collective.root"
+#define SEMCONV_COLLECTIVE_SOURCE                            "collective.source"
 #define SEMCONV_CONTAINER_ID                                 "container.id"
 #define SEMCONV_CUDA_ACTIVITY                                "cuda.activity"
 #define SEMCONV_CUDA_API                                     "cuda.api"
@@ -38,23 +55,6 @@
 #define SEMCONV_CUDA_ARG_WIDTH                               "cuda.arg.width"
 #define SEMCONV_CUDA_CHANNEL_ID                              "cuda.channel.id"
 #define SEMCONV_CUDA_CHANNEL_TYPE                            "cuda.channel.type"
-#define SEMCONV_CUDA_COLLECTIVE_ALGBW                        "cuda.collective.algbw"
-#define SEMCONV_CUDA_COLLECTIVE_ALGORITHM                    "cuda.collective.algorithm"
-#define SEMCONV_CUDA_COLLECTIVE_BUSBW                        "cuda.collective.busbw"
-#define SEMCONV_CUDA_COLLECTIVE_BYTES                        "cuda.collective.bytes"
-#define SEMCONV_CUDA_COLLECTIVE_COMMUNICATOR                 "cuda.collective.communicator"
-#define SEMCONV_CUDA_COLLECTIVE_DATATYPE                     "cuda.collective.datatype"
-#define SEMCONV_CUDA_COLLECTIVE_GROUPED                      "cuda.collective.grouped"
-#define SEMCONV_CUDA_COLLECTIVE_KEY                          "cuda.collective.key"
-#define SEMCONV_CUDA_COLLECTIVE_OPERATION                    "cuda.collective.operation"
-#define SEMCONV_CUDA_COLLECTIVE_ORDINAL                      "cuda.collective.ordinal"
-#define SEMCONV_CUDA_COLLECTIVE_PEER                         "cuda.collective.peer"
-#define SEMCONV_CUDA_COLLECTIVE_PROTOCOL                     "cuda.collective.protocol"
-#define SEMCONV_CUDA_COLLECTIVE_RANK                         "cuda.collective.rank"
-#define SEMCONV_CUDA_COLLECTIVE_RANKS                        "cuda.collective.ranks"
-#define SEMCONV_CUDA_COLLECTIVE_REDUCTION                    "cuda.collective.reduction"
-#define SEMCONV_CUDA_COLLECTIVE_ROOT                         "cuda.collective.root"
-#define SEMCONV_CUDA_COLLECTIVE_SOURCE                       "cuda.collective.source"
 #define SEMCONV_CUDA_COMPUTE_ENGINE_CONTEXT_SWITCH_OPERATION "cuda.compute_engine_context_switch.operation"
 #define SEMCONV_CUDA_CONFIDENTIAL_COMPUTE_ROTATION_EVENT     "cuda.confidential_compute_rotation.event"
 #define SEMCONV_CUDA_CONTEXT_HANDLE                          "cuda.context.handle"
@@ -204,16 +204,6 @@
 #define SEMCONV_CUDA_SESSION_NUMBER                          "cuda.session.number"
 #define SEMCONV_CUDA_SESSION_SPANS                           "cuda.session.spans"
 #define SEMCONV_CUDA_START_DELAY                             "cuda.start_delay"
-#define SEMCONV_CUDA_STEP_COMPUTE_TIME                       "cuda.step.compute_time"
-#define SEMCONV_CUDA_STEP_COPY                               "cuda.step.copy"
-#define SEMCONV_CUDA_STEP_COPY_TIME                          "cuda.step.copy_time"
-#define SEMCONV_CUDA_STEP_EXPOSED_TIME                       "cuda.step.exposed_time"
-#define SEMCONV_CUDA_STEP_GPU_BACKLOG                        "cuda.step.gpu_backlog"
-#define SEMCONV_CUDA_STEP_KIND                               "cuda.step.kind"
-#define SEMCONV_CUDA_STEP_LEFT_OUT                           "cuda.step.left_out"
-#define SEMCONV_CUDA_STEP_NUMBER                             "cuda.step.number"
-#define SEMCONV_CUDA_STEP_PART                               "cuda.step.part"
-#define SEMCONV_CUDA_STEP_SOURCE                             "cuda.step.source"
 #define SEMCONV_CUDA_STREAM_DEFAULT                          "cuda.stream.default"
 #define SEMCONV_CUDA_STREAM_ID                               "cuda.stream.id"
 #define SEMCONV_CUDA_STREAM_NAME                             "cuda.stream.name"
@@ -290,6 +280,7 @@
 #define SEMCONV_CUSPAN_OWN_PIPELINE_TIME                     "cuspan.own.pipeline_time"
 #define SEMCONV_CUSPAN_OWN_SENDER_TIME                       "cuspan.own.sender_time"
 #define SEMCONV_CUSPAN_STACK_ID                              "cuspan.stack.id"
+#define SEMCONV_CUSPAN_THREAD_ID                             "cuspan.thread.id"
 #define SEMCONV_ERROR_TYPE                                   "error.type"
 #define SEMCONV_HOST_ARCH                                    "host.arch"
 #define SEMCONV_HOST_ID                                      "host.id"
@@ -331,7 +322,46 @@
 #define SEMCONV_TELEMETRY_SDK_LANGUAGE                       "telemetry.sdk.language"
 #define SEMCONV_TELEMETRY_SDK_NAME                           "telemetry.sdk.name"
 #define SEMCONV_TELEMETRY_SDK_VERSION                        "telemetry.sdk.version"
-#define SEMCONV_THREAD_ID                                    "thread.id"
 #define SEMCONV_THREAD_NAME                                  "thread.name"
+#define SEMCONV_TRAINING_STEP_COMPUTE_TIME                   "training.step.compute_time"
+#define SEMCONV_TRAINING_STEP_COPY                           "training.step.copy"
+#define SEMCONV_TRAINING_STEP_COPY_TIME                      "training.step.copy_time"
+#define SEMCONV_TRAINING_STEP_EXPOSED_TIME                   "training.step.exposed_time"
+#define SEMCONV_TRAINING_STEP_GPU_BACKLOG                    "training.step.gpu_backlog"
+#define SEMCONV_TRAINING_STEP_KIND                           "training.step.kind"
+#define SEMCONV_TRAINING_STEP_LEFT_OUT                       "training.step.left_out"
+#define SEMCONV_TRAINING_STEP_NUMBER                         "training.step.number"
+#define SEMCONV_TRAINING_STEP_PART                           "training.step.part"
+#define SEMCONV_TRAINING_STEP_SOURCE                         "training.step.source"
+
+/* Names of earlier versions, for readers. */
+#define SEMCONV_RENAMED(X) \
+    X("cuda.collective.algbw", SEMCONV_COLLECTIVE_ALGBW) \
+    X("cuda.collective.algorithm", SEMCONV_COLLECTIVE_ALGORITHM) \
+    X("cuda.collective.busbw", SEMCONV_COLLECTIVE_BUSBW) \
+    X("cuda.collective.bytes", SEMCONV_COLLECTIVE_BYTES) \
+    X("cuda.collective.communicator", SEMCONV_COLLECTIVE_COMMUNICATOR) \
+    X("cuda.collective.datatype", SEMCONV_COLLECTIVE_DATATYPE) \
+    X("cuda.collective.grouped", SEMCONV_COLLECTIVE_GROUPED) \
+    X("cuda.collective.key", SEMCONV_COLLECTIVE_KEY) \
+    X("cuda.collective.operation", SEMCONV_COLLECTIVE_OPERATION) \
+    X("cuda.collective.ordinal", SEMCONV_COLLECTIVE_ORDINAL) \
+    X("cuda.collective.peer", SEMCONV_COLLECTIVE_PEER) \
+    X("cuda.collective.protocol", SEMCONV_COLLECTIVE_PROTOCOL) \
+    X("cuda.collective.rank", SEMCONV_COLLECTIVE_RANK) \
+    X("cuda.collective.ranks", SEMCONV_COLLECTIVE_RANKS) \
+    X("cuda.collective.reduction", SEMCONV_COLLECTIVE_REDUCTION) \
+    X("cuda.collective.root", SEMCONV_COLLECTIVE_ROOT) \
+    X("cuda.collective.source", SEMCONV_COLLECTIVE_SOURCE) \
+    X("cuda.step.compute_time", SEMCONV_TRAINING_STEP_COMPUTE_TIME) \
+    X("cuda.step.copy", SEMCONV_TRAINING_STEP_COPY) \
+    X("cuda.step.copy_time", SEMCONV_TRAINING_STEP_COPY_TIME) \
+    X("cuda.step.exposed_time", SEMCONV_TRAINING_STEP_EXPOSED_TIME) \
+    X("cuda.step.gpu_backlog", SEMCONV_TRAINING_STEP_GPU_BACKLOG) \
+    X("cuda.step.kind", SEMCONV_TRAINING_STEP_KIND) \
+    X("cuda.step.left_out", SEMCONV_TRAINING_STEP_LEFT_OUT) \
+    X("cuda.step.number", SEMCONV_TRAINING_STEP_NUMBER) \
+    X("cuda.step.source", SEMCONV_TRAINING_STEP_SOURCE) \
+    X("thread.id", SEMCONV_CUSPAN_THREAD_ID)
 
 #endif

@@ -15,8 +15,8 @@ enum step_source { STEP_BY_API, STEP_BY_OPTIMIZER, STEP_BY_NVTX, STEP_BY_COLLECT
 /* The purpose of the time. NONE: no step. */
 enum step_kind { STEP_TRAIN, STEP_EVALUATION, STEP_CHECKPOINT, STEP_NONE };
 
-/* As in the attributes cuda.step.source and cuda.step.kind; valid for the values above except the last of
- * each. */
+/* As in the attributes training.step.source and training.step.kind; valid for the values above except the
+ * last of each. */
 const char *step_source_name(uint8_t source);
 const char *step_kind_name(uint8_t kind);
 

@@ -52,7 +52,7 @@ def tail(name, *attributes):
 
 
 def tails():
-    call = (("cuda.api", "runtime"), ("thread.id", 77), ("cuda.context.id", 1))
+    call = (("cuda.api", "runtime"), ("cuspan.thread.id", 77), ("cuda.context.id", 1))
     kernel = tail("gemm", ("cuda.activity", "kernel"), ("cuda.stream.id", 7), ("cuda.context.id", 1),
                   ("cuda.kernel.name", "void gemm<float, 128>(float*, float const*, int)"), ("cuda.kernel.grid", "[32,8,1]"),
                   ("cuda.kernel.block", "[128,1,1]"), ("cuda.kernel.registers", 64))

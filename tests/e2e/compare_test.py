@@ -28,8 +28,8 @@ def its_spans():
     spans = [Span(TRACE, "root", "", "vector_add", 1000, 9100, 0, {}, resource)]
     for i in range(1, 5):
         spans.append(Span(TRACE, f"call{i}", "root", "cudaLaunchKernel", 1000 * i, 1000 * i + 500, 0,
-                          {"cuda.api": "runtime", "thread.id": 7}, resource))
-    spans.append(Span(TRACE, "failed", "root", "cudaMemcpy", 9000, 9100, 2, {"cuda.api": "runtime", "thread.id": 7}, resource))
+                          {"cuda.api": "runtime", "cuspan.thread.id": 7}, resource))
+    spans.append(Span(TRACE, "failed", "root", "cudaMemcpy", 9000, 9100, 2, {"cuda.api": "runtime", "cuspan.thread.id": 7}, resource))
 
     def gpu(name, kind, parent, start_ns, end_ns, stream, correlation, **more):
         attributes = {"cuda.activity": kind, "cuda.context.id": 1, "cuda.stream.id": stream,
@@ -82,7 +82,7 @@ class CompareTest(unittest.TestCase):
             "one is missing": lambda spans: spans.pop(7), "one stands twice": lambda spans: spans.append(spans[7]),
             "one too many": lambda spans: spans.append(with_another_id(spans[7])),
             "a call is missing": lambda spans: spans.pop(5), "a failure is no failure": member(5, "status", 0),
-            "a call's time": member(5, "end_ns", 9101), "a call's thread": attribute(5, "thread.id", 8),
+            "a call's time": member(5, "end_ns", 9101), "a call's thread": attribute(5, "cuspan.thread.id", 8),
         }
         for name, lie in lies.items():
             with self.subTest(name):

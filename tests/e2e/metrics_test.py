@@ -169,15 +169,15 @@ class Metrics(unittest.TestCase):
 
     def test_steps_of_each_rank(self):
         for rank in range(RANKS):
-            labels = f'{{job="{TRAINING}",cuda_process_rank="{rank}",cuda_step_kind="train"}}'
-            count, = self.prometheus.query(f"cuda_step_duration_seconds_count{labels}").values()
-            seconds, = self.prometheus.query(f"cuda_step_duration_seconds_sum{labels}").values()
+            labels = f'{{job="{TRAINING}",cuda_process_rank="{rank}",training_step_kind="train"}}'
+            count, = self.prometheus.query(f"training_step_duration_seconds_count{labels}").values()
+            seconds, = self.prometheus.query(f"training_step_duration_seconds_sum{labels}").values()
             spans = [span for line in Path(OUT, f"rank-{rank}.jsonl").read_text().splitlines() for span in spans_of(json.loads(line))]
             starts = sorted(span.start_ns for span in spans if span.name == f"rank {rank}")
             self.assertEqual((count, len(starts)), (STEPS - 1, STEPS))  # the last one is in progress
             self.assertAlmostEqual(seconds, (starts[-1] - starts[0]) / 1e9)
-            parts = self.prometheus.query(f"cuda_step_part_duration_seconds_count{labels}")
-            self.assertEqual({dict(key)["cuda_step_part"]: value for key, value in parts.items()},
+            parts = self.prometheus.query(f"training_step_part_duration_seconds_count{labels}")
+            self.assertEqual({dict(key)["training_step_part"]: value for key, value in parts.items()},
                              dict.fromkeys(("compute", "exposed_communication", "copies", "idle"), STEPS))
 
     def test_by_grpc(self):

@@ -7,6 +7,7 @@ spans; versions; retention.
 It needs chdb and duckdb: clickhouse_test.sh gets them from PyPI."""
 
 import json
+import re
 import time
 import unittest
 
@@ -143,12 +144,12 @@ class Rows(ClickHouse):
             self.assertEqual(texts, {})
 
     def test_numbers_that_are_none_stay_attributes(self):
-        attributes = {"cuda.stream.id": "seven", "cuda.context.id": "5", "cuda.activity": "", "cuda.step.copy": "maybe", "other": "x"}
+        attributes = {"cuda.stream.id": "seven", "cuda.context.id": "5", "cuda.activity": "", "training.step.copy": "maybe", "other": "x"}
         made = made_span(900, attributes=[{"key": key, "value": {"stringValue": value}} for key, value in attributes.items()])
         self.insert({"resourceSpans": [{"scopeSpans": [{"spans": [made]}]}]})
         row = self.dicts(f"SELECT stream, context, activity, step_copy, attributes FROM cuspan.spans WHERE span_id = {int(made['spanId'], 16)}")[0]
         self.assertEqual(row, {"stream": None, "context": 5, "activity": None, "step_copy": None,
-                               "attributes": {"cuda.stream.id": "seven", "cuda.activity": "", "cuda.step.copy": "maybe", "other": "x"}})
+                               "attributes": {"cuda.stream.id": "seven", "cuda.activity": "", "training.step.copy": "maybe", "other": "x"}})
 
 
 class Shape(ClickHouse):
@@ -186,8 +187,8 @@ class Shape(ClickHouse):
         def without_steps(text):
             lines = [line for line in text.splitlines() if not line.split()[:1] in (["step"], ["step_kind"]) and " AS step" not in line
                      and "EXISTS step" not in line]
-            return "\n".join(lines).replace("'cuda.step.number', 'cuda.step.kind',", "").replace("'cuda.step.kind',", "").replace(
-                "'cuda.step.number'", "'x'").split("-- The columns of docs/fleet-schema.md")[0]
+            text = "\n".join(lines).split("-- The columns of docs/fleet-schema.md")[0]
+            return re.sub(r"'(?:cuda|training)\.step\.(?:number|kind)'", "'x'", text)
 
         made = [document([span(number, cuda__step__number=number, cuda__activity="kernel")]) for number in (1, 2)]
         self.create(without_steps)

@@ -88,8 +88,8 @@ def read_spans(run, rank):
 
 
 def own(span):
-    return {key.removeprefix("cuda.collective."): value for key, value in span.attributes.items()
-            if key.startswith("cuda.collective.")}
+    return {key.removeprefix("collective."): value for key, value in span.attributes.items()
+            if key.startswith("collective.")}
 
 
 def check_rank(run, rank, spans, printed):

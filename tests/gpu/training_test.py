@@ -70,8 +70,8 @@ def ranks_of(case):
             if "rank " not in line:
                 continue
             for span in backend.spans_of(json.loads(line)):
-                if span.name in ("rank 0", "rank 1") and span.attributes.get("cuda.step.kind", "train") == "train":
-                    ranks[int(span.name[-1])][span.attributes["cuda.step.number"]] = span
+                if span.name in ("rank 0", "rank 1") and span.attributes.get("training.step.kind", "train") == "train":
+                    ranks[int(span.name[-1])][span.attributes["training.step.number"]] = span
     return ranks
 
 
@@ -83,7 +83,7 @@ def check_same_traces(ranks, source="optimizer"):
     apart = [n for n in first if (first[n].trace_id, first[n].parent_id) != (second[n].trace_id, second[n].parent_id)]
     if apart:
         yield f"steps {apart} have different traces"
-    sources = {span.attributes["cuda.step.source"] for steps in ranks for span in steps.values()}
+    sources = {span.attributes["training.step.source"] for steps in ranks for span in steps.values()}
     if sources != {source}:
         yield f"sources {sources}"
 

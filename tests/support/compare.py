@@ -88,7 +88,7 @@ class Comparison:
         """Each call of the program is one span, with its times and its error."""
         recorded = Counter((c.start_ns, max(c.end_ns, c.start_ns + 1), c.result != 0, c.tid)
                            for c in self.recording.own_calls())
-        seen = Counter((s.start_ns, s.end_ns, s.status == 2, s.attributes.get("thread.id"))
+        seen = Counter((s.start_ns, s.end_ns, s.status == 2, s.attributes.get("cuspan.thread.id"))
                        for s in self.spans if "cuda.api" in s.attributes)
         if self.every_call:
             self.differ("calls without a span", recorded - seen)

@@ -40,7 +40,7 @@ class Program(Trace):
         context = args.pop("context", 1)
         self.correlation += 1
         attrs = {"cuda.api": "driver" if name.startswith("cu") and not name.startswith("cuda") else "runtime",
-                 "thread.id": self.thread[0], "thread.name": self.thread[1], "cuda.context.id": context,
+                 "cuspan.thread.id": self.thread[0], "thread.name": self.thread[1], "cuda.context.id": context,
                  "cuda.correlation.id": self.correlation}
         attrs.update({f"cuda.arg.{key}": v for key, v in args.items()})
         span = self.add("process", name, self.now, self.now + duration, (self.parents or [self.session])[-1], attrs, error)

@@ -68,7 +68,7 @@ class CodeTrace(Trace):
     def range(self, name, parent=None, thread=4711, **attributes):
         """An NVTX range around what happens within."""
         number = self.add("process", name, self.at, self.at, parent or self.session,
-                          {"cuda.range": "nvtx", "thread.id": thread, **attributes})
+                          {"cuda.range": "nvtx", "cuspan.thread.id": thread, **attributes})
         self.at += 100
         yield number
         self.at += 100
@@ -158,7 +158,7 @@ def training(seed, slower=False):
         for _ in range(2):
             t.launch_at(mm_backward, "gemm", 150_000, thread=autograd)
             t.launch_at(relu_backward, "relu_backward", 12_000, thread=autograd)
-        range_ = t.add("process", "AddmmBackward0, seq = 17", t.at, t.at + 7_000, t.session, {"cuda.range": "nvtx", "thread.id": 4720})
+        range_ = t.add("process", "AddmmBackward0, seq = 17", t.at, t.at + 7_000, t.session, {"cuda.range": "nvtx", "cuspan.thread.id": 4720})
         t.launch_at(no_python, "gemm_wgrad", 40_000, thread=autograd, parent=range_)
         t.launch_at(no_python, "cleanup_kernel", 5_000, thread=(4730, "worker"))
         t.launch_at(helper, "helper_kernel", 1_000, thread=(4730, "worker"))
@@ -299,7 +299,7 @@ def wide(count=100_000):
         text = f'  File \\"file_{i % 100}.py\\", line {i + 1}, in function_{i}\\n  File \\"train.py\\", line 9, in main'
         yield (f'{{"resourceSpans":[{{"resource":{process},"scopeSpans":[{{"spans":[{{"traceId":"{7:032x}","spanId":"{2 * i + 1:016x}",'
                f'"name":"cudaLaunchKernel","startTimeUnixNano":"{start}","endTimeUnixNano":"{start + 4_000}","attributes":['
-               '{"key":"cuda.api","value":{"stringValue":"runtime"}},{"key":"thread.id","value":{"intValue":"7"}},'
+               '{"key":"cuda.api","value":{"stringValue":"runtime"}},{"key":"cuspan.thread.id","value":{"intValue":"7"}},'
                f'{{"key":"cuspan.stack.id","value":{{"stringValue":"{i + 1:016x}"}}}},'
                f'{{"key":"code.file.path","value":{{"stringValue":"file_{i % 100}.py"}}}},'
                f'{{"key":"code.line.number","value":{{"intValue":"{i + 1}"}}}},'

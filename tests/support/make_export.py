@@ -34,9 +34,9 @@ def span(number, **fields):
 
 ALL_TYPES = {"text": "x\0y", "quotes": "é\n\"\\", "int": 1, "double": 1.5, "bool": True, "list": [1, "two", 3.5, [False]],
              "map": {"k": [1], "x": "\t"}, "least": -2**63, "largest": 2**63 - 1, "empty": "", "no": False,
-             "cuda.stream.id": "text in a column of numbers", "cuda.context.id": -5, "cuda.activity": 3, "cuda.step.copy": 1}
-COLUMNS = {"cuda.activity": "kernel", "cuda.kernel.name": "void f<int>()", "cuda.stream.id": 7, "thread.id": 9,
-           "thread.name": "main", "cuda.correlation.id": 4294967295, "cuda.start_delay": -3, "error.type": "cudaErrorInvalidValue", "cuda.step.copy": True,
+             "cuda.stream.id": "text in a column of numbers", "cuda.context.id": -5, "cuda.activity": 3, "training.step.copy": 1}
+COLUMNS = {"cuda.activity": "kernel", "cuda.kernel.name": "void f<int>()", "cuda.stream.id": 7, "cuspan.thread.id": 9,
+           "thread.name": "main", "cuda.correlation.id": 4294967295, "cuda.start_delay": -3, "error.type": "cudaErrorInvalidValue", "training.step.copy": True,
            "code.function.name": "step", "code.file.path": "train.py", "code.line.number": 88, "cuspan.stack.id": "00ff",
            "cuda.kernel.grid": [1, 2, 3]}
 

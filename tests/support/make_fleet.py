@@ -78,7 +78,7 @@ def columns(pairs, kind):
 
 TIMES = re.compile(rb'"(traceId|spanId|parentSpanId)":"([0-9a-f]+)"|"(startTimeUnixNano|endTimeUnixNano|timeUnixNano)":"(\d+)"')
 NAMES = re.compile(rb"0x([0-9a-f]+)")
-SHARED_NAMES = ("cuda.collective.key", "cuda.collective.communicator", "nvtx.payload.NCCL communicator ID")
+SHARED_NAMES = ("collective.key", "collective.communicator", "nvtx.payload.NCCL communicator ID")
 
 
 def shared_names(item):
@@ -186,7 +186,7 @@ def spans_of(batch):
 
 def make_template(name, documents, is_json):
     shared = {item["traceId"] for document in documents for batch in document["resourceSpans"] for item in spans_of(batch)
-              if any(each["key"] == "cuda.step.number" for each in item.get("attributes", []))}
+              if any(each["key"] == "training.step.number" for each in item.get("attributes", []))}
     template = Template(name, is_json)
     for document in documents:
         pieces = []

@@ -67,7 +67,7 @@ class Trace:
 
     def call(self, name, start, duration, thread=(4711, "main"), error=None, **args):
         self.correlation += 1
-        attrs = {"cuda.api": "runtime", "thread.id": thread[0], "thread.name": thread[1],
+        attrs = {"cuda.api": "runtime", "cuspan.thread.id": thread[0], "thread.name": thread[1],
                  "cuda.correlation.id": self.correlation}
         attrs.update({f"cuda.arg.{k}": v for k, v in args.items()})
         return self.add("process", name, start, start + duration, self.session, attrs, error)

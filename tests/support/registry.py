@@ -17,7 +17,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "tools"))
 
 import attribute_registry  # noqa: E402
 
-OURS = ("cuda.", "cuspan.", "hw.")  # names below these must be known
+OURS = ("collective.", "cuda.", "cuspan.", "hw.", "training.")  # names below these must be known
 TYPES = {"stringValue": "string", "intValue": "int", "doubleValue": "double", "boolValue": "boolean"}
 FORMATS = {"hex": re.compile("0x(0|[1-9a-f][0-9a-f]*)"),
            "uuid": re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")}
@@ -25,10 +25,10 @@ COUNTERS = re.compile(r"cuda\.counter\.")
 EPOCHS_NS = 946684800 * 10**9, 4102444800 * 10**9  # of this century
 # If a span has the first attribute, then also the others.
 TOGETHER = {
-    "cuda.collective.key": ("cuda.collective.communicator", "cuda.collective.ordinal", "cuda.collective.operation"),
-    "cuda.collective.operation": ("cuda.collective.source",),
-    "cuda.step.number": ("cuda.step.kind", "cuda.step.source"),
-    "cuda.step.gpu_backlog": ("cuda.step.number", "cuda.session.end_reason"),
+    "collective.key": ("collective.communicator", "collective.ordinal", "collective.operation"),
+    "collective.operation": ("collective.source",),
+    "training.step.number": ("training.step.kind", "training.step.source"),
+    "training.step.gpu_backlog": ("training.step.number", "cuda.session.end_reason"),
 }
 
 

@@ -92,20 +92,20 @@ class Writer:
         end = max([step["end"], *(end for _, end in works)])
         backlog = max(0, int(step["gpu_free"] - step["start"]))
         is_last = step is rank.steps[-1]
-        values = {"cuda.step.number": step["number"], "cuda.step.kind": "train", "cuda.step.source": "optimizer"}
+        values = {"training.step.number": step["number"], "training.step.kind": "train", "training.step.source": "optimizer"}
         root = [self.span(rank, f"step {step['number']}", trace, "", step["start"], step["end"], values)] if rank.number == 0 else []
         for span in root:
             span["spanId"] = parent
         own = self.span(rank, f"rank {rank.number}", trace, parent, step["start"], end,
                         {**values, "cuda.session.spans": len(step["calls"]) + 2 * len(works), "cuda.session.end_reason":
-                         "exit" if is_last else "step", **({} if rank.steps[0] is step else {"cuda.step.gpu_backlog": backlog})})
+                         "exit" if is_last else "step", **({} if rank.steps[0] is step else {"training.step.gpu_backlog": backlog})})
         host, gpu = self.work_spans(rank, step, trace, own["spanId"])
         if self.selection and len(host) + len(gpu) > self.selection:
-            own["attributes"] += attributes({"cuda.step.left_out": self.select(host, gpu, own["spanId"]), **self.totals(step)})
+            own["attributes"] += attributes({"training.step.left_out": self.select(host, gpu, own["spanId"]), **self.totals(step)})
         return host + root + [own], gpu
 
     def work_spans(self, rank, step, trace, parent):
-        calls = [self.span(rank, name, trace, parent, start, end, {"cuda.api": "runtime", "thread.id": 1000 + rank.number,
+        calls = [self.span(rank, name, trace, parent, start, end, {"cuda.api": "runtime", "cuspan.thread.id": 1000 + rank.number,
                                                                   "cuda.context.id": 1, "cuda.correlation.id": index + 1})
                  for index, (name, start, end) in enumerate(step["calls"])]
         streams = {"compute": 7}
@@ -129,14 +129,14 @@ class Writer:
         ranks = len(communicator.members)
         seconds = (part.end - part.start) / 1e9
         values = {"cuda.activity": "collective", "cuda.context.id": 1, "cuda.stream.id": stream,
-                  "cuda.collective.operation": part.operation,
-                  "cuda.collective.communicator": self.number_format.format(communicator.key),
-                  "cuda.collective.ordinal": part.ordinal, "cuda.collective.key": self.number_format.format(int(key, 16)),
-                  "cuda.collective.ranks": ranks, "cuda.collective.rank": communicator.members.index(rank.number),
-                  **({"cuda.collective.peer": part.peer} if part.peer >= 0 else {}),
-                  "cuda.collective.bytes": part.size, "cuda.collective.algbw": part.size / seconds,
-                  "cuda.collective.busbw": part.size / seconds * factor(2 if part.peer >= 0 else ranks),
-                  "cuda.collective.source": "nvtx"}
+                  "collective.operation": part.operation,
+                  "collective.communicator": self.number_format.format(communicator.key),
+                  "collective.ordinal": part.ordinal, "collective.key": self.number_format.format(int(key, 16)),
+                  "collective.ranks": ranks, "collective.rank": communicator.members.index(rank.number),
+                  **({"collective.peer": part.peer} if part.peer >= 0 else {}),
+                  "collective.bytes": part.size, "collective.algbw": part.size / seconds,
+                  "collective.busbw": part.size / seconds * factor(2 if part.peer >= 0 else ranks),
+                  "collective.source": "nvtx"}
         collective = self.span(rank, title, trace, parent, part.start, part.end, values)
         kernel = self.span(rank, f"ncclDevKernel_{title}_Sum_f32_RING_LL", trace, collective["spanId"], part.start, part.end,
                            {"cuda.activity": "kernel", "cuda.context.id": 1, "cuda.stream.id": stream})
@@ -161,8 +161,8 @@ class Writer:
         compute = union([(start, end) for kind, _, _, start, end, _ in step["works"] if kind == "kernel"])
         transfers = union([(part.start, part.end) for part, _, _ in step["collectives"]])
         copies = union([(start, end) for kind, _, _, start, end, _ in step["works"] if kind in COPIES])
-        return {"cuda.step.compute_time": int(total(compute)), "cuda.step.exposed_time": int(total(union(compute + transfers)) - total(compute)),
-                "cuda.step.copy_time": int(total(union(compute + transfers + copies)) - total(union(compute + transfers)))}
+        return {"training.step.compute_time": int(total(compute)), "training.step.exposed_time": int(total(union(compute + transfers)) - total(compute)),
+                "training.step.copy_time": int(total(union(compute + transfers + copies)) - total(union(compute + transfers)))}
 
 
 def union(intervals):

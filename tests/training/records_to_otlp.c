@@ -122,12 +122,12 @@ static void put_step(struct span_writer *writer, const struct record *record, st
     writer->step_id = ++writer->next_id;
     writer->ordinal = 0;
     snprintf(name, sizeof name, "rank %u", record->rank);
-    put_attribute(writer, attributes, 9, "cuda.step.number", NULL, record->step);
-    put_attribute(writer, attributes, 9, "cuda.step.kind", "train", 0);
-    put_attribute(writer, attributes, 9, "cuda.step.source", "nvtx", 0);
+    put_attribute(writer, attributes, 9, "training.step.number", NULL, record->step);
+    put_attribute(writer, attributes, 9, "training.step.kind", "train", 0);
+    put_attribute(writer, attributes, 9, "training.step.source", "nvtx", 0);
     put_attribute(writer, attributes, 9, "cuda.session.end_reason", "step", 0);
     if (record->key)
-        put_attribute(writer, attributes, 9, "cuda.step.gpu_backlog", NULL, record->key - 1);
+        put_attribute(writer, attributes, 9, "training.step.gpu_backlog", NULL, record->key - 1);
     put_span(writer, record, attributes, name, writer->step_id, record->end_ns);
 }
 
@@ -135,15 +135,15 @@ static void put_collective(struct span_writer *writer, const struct record *reco
 {
     char text[32];
     put_attribute(writer, attributes, 9, "cuda.activity", "collective", 0);
-    put_attribute(writer, attributes, 9, "cuda.collective.operation", "all_reduce", 0);
-    put_attribute(writer, attributes, 9, "cuda.collective.source", "nvtx", 0);
-    put_attribute(writer, attributes, 9, "cuda.collective.ordinal", NULL, writer->ordinal++);
-    put_attribute(writer, attributes, 9, "cuda.collective.ranks", NULL, record->participants);
-    put_attribute(writer, attributes, 9, "cuda.collective.bytes", NULL, record->bytes);
+    put_attribute(writer, attributes, 9, "collective.operation", "all_reduce", 0);
+    put_attribute(writer, attributes, 9, "collective.source", "nvtx", 0);
+    put_attribute(writer, attributes, 9, "collective.ordinal", NULL, writer->ordinal++);
+    put_attribute(writer, attributes, 9, "collective.ranks", NULL, record->participants);
+    put_attribute(writer, attributes, 9, "collective.bytes", NULL, record->bytes);
     snprintf(text, sizeof text, "0x%llx", (unsigned long long)record->communicator);
-    put_attribute(writer, attributes, 9, "cuda.collective.communicator", text, 0);
+    put_attribute(writer, attributes, 9, "collective.communicator", text, 0);
     snprintf(text, sizeof text, "0x%llx", (unsigned long long)record->key);
-    put_attribute(writer, attributes, 9, "cuda.collective.key", text, 0);
+    put_attribute(writer, attributes, 9, "collective.key", text, 0);
     put_span(writer, record, attributes, "AllReduce", ++writer->next_id, record->end_ns);
 }
 

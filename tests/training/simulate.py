@@ -324,7 +324,7 @@ def read_work(path):
                         continue
                     work.setdefault(span["traceId"], {}).setdefault(rank, []).append(
                         (int(span["startTimeUnixNano"]), int(span["endTimeUnixNano"]), kind,
-                         values.get("cuda.collective.key"), int(values.get("cuda.collective.bytes", 0))))
+                         values.get("collective.key"), int(values.get("collective.bytes", 0))))
     for ranks in work.values():
         for spans in ranks.values():
             spans.sort()
@@ -397,10 +397,10 @@ class OtlpWriter:
         trace = f"{mix(self.seed, step):016x}{mix(step, self.seed, 1):016x}"
         if kind == STEP:
             self.flush(rank)
-            values = {"cuda.step.number": step, "cuda.step.source": "api", "cuda.step.kind": "train",
+            values = {"training.step.number": step, "training.step.source": "api", "training.step.kind": "train",
                       "cuda.session.end_reason": "step"}
             if key:
-                values["cuda.step.gpu_backlog"] = key - 1
+                values["training.step.gpu_backlog"] = key - 1
             self.step_of[rank] = {"traceId": trace, "spanId": self.id(), "name": f"rank {rank}", "kind": 1,
                                   "startTimeUnixNano": str(start), "endTimeUnixNano": str(end),
                                   "attributes": attributes(values)}
@@ -412,11 +412,11 @@ class OtlpWriter:
         if kind == COLLECTIVE:
             name = OPERATIONS[word].title().replace("_", "")
             ordinal = self.ordinals[rank, communicator, word] = self.ordinals.get((rank, communicator, word), -1) + 1
-            values.update({"cuda.activity": "collective", "cuda.collective.operation": OPERATIONS[word], "cuda.collective.ranks": participants,
-                           "cuda.collective.communicator": f"0x{communicator:x}", "cuda.collective.bytes": size,
-                           "cuda.collective.key": f"0x{key:x}", "cuda.collective.source": "nvtx", "cuda.collective.ordinal": ordinal})
+            values.update({"cuda.activity": "collective", "collective.operation": OPERATIONS[word], "collective.ranks": participants,
+                           "collective.communicator": f"0x{communicator:x}", "collective.bytes": size,
+                           "collective.key": f"0x{key:x}", "collective.source": "nvtx", "collective.ordinal": ordinal})
         if kind == COLLECTIVE and word == SEND_RECV:
-            values["cuda.collective.peer"] = 1 - rank % 2
+            values["collective.peer"] = 1 - rank % 2
         self.spans[rank].append({"traceId": trace, "spanId": self.id(), "parentSpanId": self.step_of[rank]["spanId"],
                                  "name": name, "kind": 1, "startTimeUnixNano": str(start), "endTimeUnixNano": str(end),
                                  "attributes": attributes(values)})
@@ -457,7 +457,7 @@ def parser():
     options.add_argument("--bandwidth", type=float, default=1, help="of all links, times the usual one")
     options.add_argument("--ahead", action="store_true", help="hosts submit work up to one step ahead of the GPU")
     options.add_argument("--sampled", type=int, default=1, help="each N-th step is recorded")
-    options.add_argument("--no-backlog", action="store_true", help="without cuda.step.gpu_backlog, as in old files")
+    options.add_argument("--no-backlog", action="store_true", help="without training.step.gpu_backlog, as in old files")
     options.add_argument("--shift", type=int, default=0, help="added to the step numbers of the last rank")
     options.add_argument("--no-clocks", action="store_true", help="all clocks are equal")
     options.add_argument("--profile", help="OTLP JSON of a real job with two ranks, for the durations")

@@ -125,7 +125,7 @@ class Ranks(unittest.TestCase):
         """In turn, a rank with too many spans sends all of them in a trace of its own, and some of them twice."""
         job, _ = self.simulate("--ranks", 4, "--steps", 3)
         before = stat(job, "--top", "0")
-        copy = {"key": "cuda.step.copy", "value": {"boolValue": True}}
+        copy = {"key": "training.step.copy", "value": {"boolValue": True}}
         lines = [json.loads(line) for line in job.read_text(encoding="utf-8").splitlines()]
         spans = [span for line in lines for span in line["resourceSpans"][0]["scopeSpans"][0]["spans"] if span["name"] == "compute"]
         for span in spans[:10]:
@@ -174,7 +174,7 @@ class Ranks(unittest.TestCase):
             done = subprocess.run([CUSPAN, "stat", *options, job], capture_output=True, text=True)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertIn(reason, done.stderr)
-        job.write_text(job.read_text(encoding="utf-8").replace("cuda.step.", "other.step."), encoding="utf-8")
+        job.write_text(job.read_text(encoding="utf-8").replace("training.step.", "other.step."), encoding="utf-8")
         done = subprocess.run([CUSPAN, "stat", "--table", "steps", job], capture_output=True, text=True)
         self.assertEqual(done.returncode, 2)
         self.assertIn("no spans of training steps", done.stderr)
@@ -189,7 +189,7 @@ class Ranks(unittest.TestCase):
 
     def test_a_program_without_steps_has_no_such_tables(self):
         job, _ = self.simulate("--ranks", 2, "--steps", 1)
-        text = job.read_text(encoding="utf-8").replace("cuda.step.", "other.step.")
+        text = job.read_text(encoding="utf-8").replace("training.step.", "other.step.")
         job.write_text(text, encoding="utf-8")
         self.assertNotIn("ranks", stat(job))
 
@@ -325,7 +325,7 @@ class Jobs(unittest.TestCase):
     def test_a_selection_loads_no_data(self):
         """Its calls have no spans, so when the first one began is unknown."""
         folder, _ = self.write(program="ddp", ranks=8, selection=16)
-        self.assertIn("cuda.step.left_out", (folder / "rank1.jsonl").read_text(encoding="utf-8"))
+        self.assertIn("training.step.left_out", (folder / "rank1.jsonl").read_text(encoding="utf-8"))
         self.assertEqual(self.findings(folder), (0, []))
 
 

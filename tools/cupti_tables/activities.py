@@ -15,7 +15,7 @@ _FLAGS = {"CUpti_ActivityFlag"}
 
 def attribute(key):
     """The complete name of the attribute: OpenTelemetry's own where one exists."""
-    return key if key == "thread.id" else f"cuda.{key}"
+    return key if key == "cuspan.thread.id" else f"cuda.{key}"
 
 
 def _copy_words(parts):

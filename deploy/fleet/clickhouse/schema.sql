@@ -189,7 +189,7 @@ SELECT
     nullIf(SpanAttributes['error.type'], '') AS error,
     toInt64OrNull(SpanAttributes['cuda.context.id']) AS context,
     toInt64OrNull(SpanAttributes['cuda.stream.id']) AS stream,
-    toInt64OrNull(SpanAttributes['thread.id']) AS thread,
+    coalesce(toInt64OrNull(SpanAttributes['cuspan.thread.id']), toInt64OrNull(SpanAttributes['thread.id'])) AS thread,
     nullIf(SpanAttributes['thread.name'], '') AS thread_name,
     toInt64OrNull(SpanAttributes['cuda.correlation.id']) AS correlation,
     toInt64OrNull(SpanAttributes['cuda.start_delay']) AS start_delay,
@@ -201,29 +201,31 @@ SELECT
     toInt64OrNull(SpanAttributes['cuda.memset.bytes']) AS fill_bytes,
     toInt64OrNull(SpanAttributes['cuda.graph.node.id']) AS graph_node,
     toInt64OrNull(SpanAttributes['cuda.session.spans']) AS session_spans,
-    toInt64OrNull(SpanAttributes['cuda.step.number']) AS step,
-    nullIf(SpanAttributes['cuda.step.kind'], '') AS step_kind,
-    CAST(transform(SpanAttributes['cuda.step.copy'], ['true', 'false'], [1, 0], NULL), 'Nullable(Int64)') AS step_copy,
-    nullIf(SpanAttributes['cuda.collective.operation'], '') AS collective_operation,
-    nullIf(SpanAttributes['cuda.collective.key'], '') AS collective_key,
-    nullIf(SpanAttributes['cuda.collective.communicator'], '') AS collective_communicator,
-    toInt64OrNull(SpanAttributes['cuda.collective.ranks']) AS collective_ranks,
-    toInt64OrNull(SpanAttributes['cuda.collective.bytes']) AS collective_bytes,
+    coalesce(toInt64OrNull(SpanAttributes['training.step.number']), toInt64OrNull(SpanAttributes['cuda.step.number'])) AS step,
+    coalesce(nullIf(SpanAttributes['training.step.kind'], ''), nullIf(SpanAttributes['cuda.step.kind'], '')) AS step_kind,
+    coalesce(CAST(transform(SpanAttributes['training.step.copy'], ['true', 'false'], [1, 0], NULL), 'Nullable(Int64)'), CAST(transform(SpanAttributes['cuda.step.copy'], ['true', 'false'], [1, 0], NULL), 'Nullable(Int64)')) AS step_copy,
+    coalesce(nullIf(SpanAttributes['collective.operation'], ''), nullIf(SpanAttributes['cuda.collective.operation'], '')) AS collective_operation,
+    coalesce(nullIf(SpanAttributes['collective.key'], ''), nullIf(SpanAttributes['cuda.collective.key'], '')) AS collective_key,
+    coalesce(nullIf(SpanAttributes['collective.communicator'], ''), nullIf(SpanAttributes['cuda.collective.communicator'], '')) AS collective_communicator,
+    coalesce(toInt64OrNull(SpanAttributes['collective.ranks']), toInt64OrNull(SpanAttributes['cuda.collective.ranks'])) AS collective_ranks,
+    coalesce(toInt64OrNull(SpanAttributes['collective.bytes']), toInt64OrNull(SpanAttributes['cuda.collective.bytes'])) AS collective_bytes,
     nullIf(SpanAttributes['code.function.name'], '') AS code_function,
     nullIf(SpanAttributes['code.file.path'], '') AS code_file,
     toInt64OrNull(SpanAttributes['code.line.number']) AS code_line,
     nullIf(SpanAttributes['cuspan.stack.id'], '') AS stack_id,
     mapFilter((key, value) -> NOT ((value != '' AND key IN (
         'cuda.activity', 'cuda.api', 'cuda.kernel.name', 'error.type', 'thread.name', 'cuda.memcpy.kind',
-        'cuda.memcpy.src_kind', 'cuda.memcpy.dst_kind', 'cuda.memset.memory_kind', 'cuda.step.kind',
-        'cuda.collective.operation', 'cuda.collective.key', 'cuda.collective.communicator',
-        'code.function.name', 'code.file.path', 'cuspan.stack.id'))
+        'cuda.memcpy.src_kind', 'cuda.memcpy.dst_kind', 'cuda.memset.memory_kind', 'training.step.kind',
+        'cuda.step.kind', 'collective.operation', 'cuda.collective.operation', 'collective.key',
+        'cuda.collective.key', 'collective.communicator', 'cuda.collective.communicator', 'code.function.name',
+        'code.file.path', 'cuspan.stack.id'))
     OR (key IN (
-        'cuda.context.id', 'cuda.stream.id', 'thread.id', 'cuda.correlation.id', 'cuda.start_delay',
-        'cuda.memcpy.bytes', 'cuda.memset.bytes', 'cuda.graph.node.id', 'cuda.session.spans',
-        'cuda.step.number', 'cuda.collective.ranks', 'cuda.collective.bytes', 'code.line.number')
+        'cuda.context.id', 'cuda.stream.id', 'cuspan.thread.id', 'thread.id', 'cuda.correlation.id',
+        'cuda.start_delay', 'cuda.memcpy.bytes', 'cuda.memset.bytes', 'cuda.graph.node.id',
+        'cuda.session.spans', 'training.step.number', 'cuda.step.number', 'collective.ranks',
+        'cuda.collective.ranks', 'collective.bytes', 'cuda.collective.bytes', 'code.line.number')
     AND toInt64OrNull(value) IS NOT NULL)
-    OR (key IN ('cuda.step.copy') AND value IN ('true', 'false'))), SpanAttributes) AS attributes
+    OR (key IN ('training.step.copy', 'cuda.step.copy') AND value IN ('true', 'false'))), SpanAttributes) AS attributes
 FROM cuspan.otel_traces;
 
 -- The same in the view of an earlier release.
@@ -263,7 +265,7 @@ SELECT
     nullIf(SpanAttributes['error.type'], '') AS error,
     toInt64OrNull(SpanAttributes['cuda.context.id']) AS context,
     toInt64OrNull(SpanAttributes['cuda.stream.id']) AS stream,
-    toInt64OrNull(SpanAttributes['thread.id']) AS thread,
+    coalesce(toInt64OrNull(SpanAttributes['cuspan.thread.id']), toInt64OrNull(SpanAttributes['thread.id'])) AS thread,
     nullIf(SpanAttributes['thread.name'], '') AS thread_name,
     toInt64OrNull(SpanAttributes['cuda.correlation.id']) AS correlation,
     toInt64OrNull(SpanAttributes['cuda.start_delay']) AS start_delay,
@@ -275,29 +277,31 @@ SELECT
     toInt64OrNull(SpanAttributes['cuda.memset.bytes']) AS fill_bytes,
     toInt64OrNull(SpanAttributes['cuda.graph.node.id']) AS graph_node,
     toInt64OrNull(SpanAttributes['cuda.session.spans']) AS session_spans,
-    toInt64OrNull(SpanAttributes['cuda.step.number']) AS step,
-    nullIf(SpanAttributes['cuda.step.kind'], '') AS step_kind,
-    CAST(transform(SpanAttributes['cuda.step.copy'], ['true', 'false'], [1, 0], NULL), 'Nullable(Int64)') AS step_copy,
-    nullIf(SpanAttributes['cuda.collective.operation'], '') AS collective_operation,
-    nullIf(SpanAttributes['cuda.collective.key'], '') AS collective_key,
-    nullIf(SpanAttributes['cuda.collective.communicator'], '') AS collective_communicator,
-    toInt64OrNull(SpanAttributes['cuda.collective.ranks']) AS collective_ranks,
-    toInt64OrNull(SpanAttributes['cuda.collective.bytes']) AS collective_bytes,
+    coalesce(toInt64OrNull(SpanAttributes['training.step.number']), toInt64OrNull(SpanAttributes['cuda.step.number'])) AS step,
+    coalesce(nullIf(SpanAttributes['training.step.kind'], ''), nullIf(SpanAttributes['cuda.step.kind'], '')) AS step_kind,
+    coalesce(CAST(transform(SpanAttributes['training.step.copy'], ['true', 'false'], [1, 0], NULL), 'Nullable(Int64)'), CAST(transform(SpanAttributes['cuda.step.copy'], ['true', 'false'], [1, 0], NULL), 'Nullable(Int64)')) AS step_copy,
+    coalesce(nullIf(SpanAttributes['collective.operation'], ''), nullIf(SpanAttributes['cuda.collective.operation'], '')) AS collective_operation,
+    coalesce(nullIf(SpanAttributes['collective.key'], ''), nullIf(SpanAttributes['cuda.collective.key'], '')) AS collective_key,
+    coalesce(nullIf(SpanAttributes['collective.communicator'], ''), nullIf(SpanAttributes['cuda.collective.communicator'], '')) AS collective_communicator,
+    coalesce(toInt64OrNull(SpanAttributes['collective.ranks']), toInt64OrNull(SpanAttributes['cuda.collective.ranks'])) AS collective_ranks,
+    coalesce(toInt64OrNull(SpanAttributes['collective.bytes']), toInt64OrNull(SpanAttributes['cuda.collective.bytes'])) AS collective_bytes,
     nullIf(SpanAttributes['code.function.name'], '') AS code_function,
     nullIf(SpanAttributes['code.file.path'], '') AS code_file,
     toInt64OrNull(SpanAttributes['code.line.number']) AS code_line,
     nullIf(SpanAttributes['cuspan.stack.id'], '') AS stack_id,
     mapFilter((key, value) -> NOT ((value != '' AND key IN (
         'cuda.activity', 'cuda.api', 'cuda.kernel.name', 'error.type', 'thread.name', 'cuda.memcpy.kind',
-        'cuda.memcpy.src_kind', 'cuda.memcpy.dst_kind', 'cuda.memset.memory_kind', 'cuda.step.kind',
-        'cuda.collective.operation', 'cuda.collective.key', 'cuda.collective.communicator',
-        'code.function.name', 'code.file.path', 'cuspan.stack.id'))
+        'cuda.memcpy.src_kind', 'cuda.memcpy.dst_kind', 'cuda.memset.memory_kind', 'training.step.kind',
+        'cuda.step.kind', 'collective.operation', 'cuda.collective.operation', 'collective.key',
+        'cuda.collective.key', 'collective.communicator', 'cuda.collective.communicator', 'code.function.name',
+        'code.file.path', 'cuspan.stack.id'))
     OR (key IN (
-        'cuda.context.id', 'cuda.stream.id', 'thread.id', 'cuda.correlation.id', 'cuda.start_delay',
-        'cuda.memcpy.bytes', 'cuda.memset.bytes', 'cuda.graph.node.id', 'cuda.session.spans',
-        'cuda.step.number', 'cuda.collective.ranks', 'cuda.collective.bytes', 'code.line.number')
+        'cuda.context.id', 'cuda.stream.id', 'cuspan.thread.id', 'thread.id', 'cuda.correlation.id',
+        'cuda.start_delay', 'cuda.memcpy.bytes', 'cuda.memset.bytes', 'cuda.graph.node.id',
+        'cuda.session.spans', 'training.step.number', 'cuda.step.number', 'collective.ranks',
+        'cuda.collective.ranks', 'collective.bytes', 'cuda.collective.bytes', 'code.line.number')
     AND toInt64OrNull(value) IS NOT NULL)
-    OR (key IN ('cuda.step.copy') AND value IN ('true', 'false'))), SpanAttributes) AS attributes
+    OR (key IN ('training.step.copy', 'cuda.step.copy') AND value IN ('true', 'false'))), SpanAttributes) AS attributes
 FROM cuspan.otel_traces;
 
 -- One row for each process and each of its devices.

@@ -140,9 +140,9 @@ values_of AS (
 _STEP_TIMES = """
 rank_steps AS @once (
     SELECT grp, trace_id, step, coalesce(nullif(step_kind, 'train'), '') AS kind, coalesce(instance, process) AS who, process,
-        coalesce(rank, 0) AS rank, host, start_ns, duration_ns, number_of(attribute('cuda.step.gpu_backlog')) AS backlog_ns,
-        attribute('cuda.session.end_reason') AS reason, number_of(attribute('cuda.step.exposed_time')) AS exposed_ns,
-        coalesce(number_of(attribute('cuda.step.left_out')), 0) AS left_out
+        coalesce(rank, 0) AS rank, host, start_ns, duration_ns, number_of(attribute('training.step.gpu_backlog')) AS backlog_ns,
+        attribute('cuda.session.end_reason') AS reason, number_of(attribute('training.step.exposed_time')) AS exposed_ns,
+        coalesce(number_of(attribute('training.step.left_out')), 0) AS left_out
     FROM spans WHERE step IS NOT NULL AND NOT begins_with(name, 'step ')
 ),
 call_times AS @once (

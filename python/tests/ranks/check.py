@@ -65,7 +65,7 @@ def steps_of(spans):
         if span.name in ("rank 0", "rank 1"):
             own = below[span.trace_id, span.resource.get("process.pid")] - 1
             roots = span.name == "rank 0"  # sends the step's span, too
-            ranks[int(span.name[-1])][span.attributes["cuda.step.number"]] = span, own - roots
+            ranks[int(span.name[-1])][span.attributes["training.step.number"]] = span, own - roots
     return ranks
 
 
@@ -78,7 +78,7 @@ def check_ranks(ranks):
         a, b = first[number][0], second[number][0]
         if (a.trace_id, a.parent_id) != (b.trace_id, b.parent_id):
             yield f"step {number}: traces {a.trace_id} and {b.trace_id}"
-        sources = {a.attributes["cuda.step.source"], b.attributes["cuda.step.source"]}
+        sources = {a.attributes["training.step.source"], b.attributes["training.step.source"]}
         if sources != {"optimizer"}:
             yield f"step {number}: sources {sources}"
     if len({span.trace_id for span, _ in first.values()}) != len(first):

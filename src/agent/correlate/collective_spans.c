@@ -222,23 +222,23 @@ static void put_identity(struct span *span, const struct carried *carried)
 {
     const struct collective *first = carried->first;
     if (carried->communicator)
-        span_attr_pointer(span, ATTR(SEMCONV_CUDA_COLLECTIVE_COMMUNICATOR), carried->communicator);
+        span_attr_pointer(span, ATTR(SEMCONV_COLLECTIVE_COMMUNICATOR), carried->communicator);
     if (!first)
         return;
     if (first->has & COLLECTIVE_HAS_ORDINAL) {
-        span_attr_int(span, ATTR(SEMCONV_CUDA_COLLECTIVE_ORDINAL), (int64_t)first->ordinal);
-        span_attr_pointer(span, ATTR(SEMCONV_CUDA_COLLECTIVE_KEY), key_of(carried));
+        span_attr_int(span, ATTR(SEMCONV_COLLECTIVE_ORDINAL), (int64_t)first->ordinal);
+        span_attr_pointer(span, ATTR(SEMCONV_COLLECTIVE_KEY), key_of(carried));
     }
     if (first->has & COLLECTIVE_HAS_RANKS)
-        span_attr_int(span, ATTR(SEMCONV_CUDA_COLLECTIVE_RANKS), first->ranks);
+        span_attr_int(span, ATTR(SEMCONV_COLLECTIVE_RANKS), first->ranks);
     if (first->has & COLLECTIVE_HAS_RANK)
-        span_attr_int(span, ATTR(SEMCONV_CUDA_COLLECTIVE_RANK), first->rank);
+        span_attr_int(span, ATTR(SEMCONV_COLLECTIVE_RANK), first->rank);
     if (first->has & COLLECTIVE_HAS_PEER && carried->has_one_peer)
-        span_attr_int(span, ATTR(SEMCONV_CUDA_COLLECTIVE_PEER), first->peer);
+        span_attr_int(span, ATTR(SEMCONV_COLLECTIVE_PEER), first->peer);
     if (first->has & COLLECTIVE_HAS_ROOT)
-        span_attr_int(span, ATTR(SEMCONV_CUDA_COLLECTIVE_ROOT), first->root);
+        span_attr_int(span, ATTR(SEMCONV_COLLECTIVE_ROOT), first->root);
     if (carried->count > 1)
-        span_attr_int(span, ATTR(SEMCONV_CUDA_COLLECTIVE_GROUPED), carried->count);
+        span_attr_int(span, ATTR(SEMCONV_COLLECTIVE_GROUPED), carried->count);
 }
 
 static void put_bytes(struct span *span, const struct carried *carried)
@@ -246,10 +246,10 @@ static void put_bytes(struct span *span, const struct carried *carried)
     double seconds = (double)(span->end_ns - span->start_ns) / NS_PER_SECOND;
     if (!carried->first || !carried->knows_bytes)
         return;
-    span_attr_int(span, ATTR(SEMCONV_CUDA_COLLECTIVE_BYTES), (int64_t)carried->bytes);
-    put_double(span, ATTR(SEMCONV_CUDA_COLLECTIVE_ALGBW), (double)carried->bytes / seconds);
+    span_attr_int(span, ATTR(SEMCONV_COLLECTIVE_BYTES), (int64_t)carried->bytes);
+    put_double(span, ATTR(SEMCONV_COLLECTIVE_ALGBW), (double)carried->bytes / seconds);
     if (ranks_of(carried->first) || collective_is_p2p(carried->operation))
-        put_double(span, ATTR(SEMCONV_CUDA_COLLECTIVE_BUSBW), carried->bus_bytes / seconds);
+        put_double(span, ATTR(SEMCONV_COLLECTIVE_BUSBW), carried->bus_bytes / seconds);
 }
 
 static const char *reduction_name(int32_t number)
@@ -267,13 +267,13 @@ static void put_how(const struct correlate *c, struct span *span, const struct c
     const char *algorithm = collectives_word(c->collectives, first->algorithm);
     const char *protocol = collectives_word(c->collectives, first->protocol);
     if (first->has & COLLECTIVE_HAS_REDUCTION)
-        span_attr_string(span, ATTR(SEMCONV_CUDA_COLLECTIVE_REDUCTION), reduction_name(first->reduction));
+        span_attr_string(span, ATTR(SEMCONV_COLLECTIVE_REDUCTION), reduction_name(first->reduction));
     if (datatype)
-        span_attr_string(span, ATTR(SEMCONV_CUDA_COLLECTIVE_DATATYPE), datatype);
+        span_attr_string(span, ATTR(SEMCONV_COLLECTIVE_DATATYPE), datatype);
     if (algorithm)
-        span_attr_string(span, ATTR(SEMCONV_CUDA_COLLECTIVE_ALGORITHM), algorithm);
+        span_attr_string(span, ATTR(SEMCONV_COLLECTIVE_ALGORITHM), algorithm);
     if (protocol)
-        span_attr_string(span, ATTR(SEMCONV_CUDA_COLLECTIVE_PROTOCOL), protocol);
+        span_attr_string(span, ATTR(SEMCONV_COLLECTIVE_PROTOCOL), protocol);
 }
 
 static const char *source_of(const struct carried *carried)
@@ -311,11 +311,11 @@ static void emit(struct correlate *c, const struct activity_record *record, cons
     span_attr_int(span, ATTR(SEMCONV_CUDA_CONTEXT_ID), record->context_id);
     span_attr_int(span, ATTR(SEMCONV_CUDA_STREAM_ID), record->stream_id);
     if (text)
-        span_attr_string(span, ATTR(SEMCONV_CUDA_COLLECTIVE_OPERATION), text);
+        span_attr_string(span, ATTR(SEMCONV_COLLECTIVE_OPERATION), text);
     put_identity(span, carried);
     put_bytes(span, carried);
     put_how(c, span, carried);
-    span_attr_string(span, ATTR(SEMCONV_CUDA_COLLECTIVE_SOURCE), source_of(carried));
+    span_attr_string(span, ATTR(SEMCONV_COLLECTIVE_SOURCE), source_of(carried));
     if (!step_spans_emit_work(c, step, span, is_wanted(c, step, carried), 0))
         return;
     counter_add_alone(COUNTER_collectives, 1);

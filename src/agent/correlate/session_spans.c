@@ -22,7 +22,7 @@ static void emit_step_root(struct correlate *c, const struct span *rank)
 {
     struct span *span = &c->sessions.root;
     char name[32];
-    int64_t number = rank->attrs[0].i; /* cuda.step.number */
+    int64_t number = rank->attrs[0].i; /* training.step.number */
     span_begin(span, rank->start_ns, rank->end_ns);
     memcpy(span->trace_id, rank->trace_id, 16);
     memcpy(span->span_id, rank->parent_span_id, 8);
@@ -87,7 +87,7 @@ static uint64_t put_backlog(struct correlate *c, struct span *span)
     if (!c->ended.is_of_step ||
         !steps_gpu_ready(&c->sessions.steps, c->ended.step_index, c->options.slept_between, &ready_ns))
         return 0;
-    span_attr_int(span, ATTR(SEMCONV_CUDA_STEP_GPU_BACKLOG),
+    span_attr_int(span, ATTR(SEMCONV_TRAINING_STEP_GPU_BACKLOG),
                   ready_ns > span->start_ns ? (int64_t)(ready_ns - span->start_ns) : 0);
     return ready_ns;
 }
@@ -104,10 +104,10 @@ static void put_parts(struct correlate *c, const struct account *account, struct
     struct measured_step parts;
     if (!step_stats_close(c->step_stats, account->measured, &end, &parts))
         return;
-    span_attr_int(span, ATTR(SEMCONV_CUDA_STEP_COMPUTE_TIME), (int64_t)parts.parts_ns[STEP_COMPUTE]);
-    span_attr_int(span, ATTR(SEMCONV_CUDA_STEP_EXPOSED_TIME),
+    span_attr_int(span, ATTR(SEMCONV_TRAINING_STEP_COMPUTE_TIME), (int64_t)parts.parts_ns[STEP_COMPUTE]);
+    span_attr_int(span, ATTR(SEMCONV_TRAINING_STEP_EXPOSED_TIME),
                   (int64_t)parts.parts_ns[STEP_EXPOSED_COMMUNICATION]);
-    span_attr_int(span, ATTR(SEMCONV_CUDA_STEP_COPY_TIME), (int64_t)parts.parts_ns[STEP_COPIES]);
+    span_attr_int(span, ATTR(SEMCONV_TRAINING_STEP_COPY_TIME), (int64_t)parts.parts_ns[STEP_COPIES]);
 }
 
 /* The session covers the work that counts for it, also GPU work after its last call. */
@@ -126,7 +126,7 @@ static void emit_session(struct correlate *c, struct account *account, struct sp
     if (account->measured)
         put_parts(c, account, span, ready_ns);
     if (account->left_out)
-        span_attr_int(span, ATTR(SEMCONV_CUDA_STEP_LEFT_OUT), account->left_out);
+        span_attr_int(span, ATTR(SEMCONV_TRAINING_STEP_LEFT_OUT), account->left_out);
     counting_put_error(c, &account->totals);
     counting_emit(c, account, events, SPAN_EVENTS_MAX);
 }

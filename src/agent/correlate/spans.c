@@ -29,7 +29,7 @@ void spans_put_below_parent(const struct correlate *c, struct span *span, const 
 void spans_put_thread(const struct correlate *c, struct span *span, const struct thread_info *thread)
 {
     const char *named = named_objects_text_of(&c->objects, NAMED_THREAD, thread->tid);
-    span_attr_int(span, ATTR(SEMCONV_THREAD_ID), (int64_t)thread->tid);
+    span_attr_int(span, ATTR(SEMCONV_CUSPAN_THREAD_ID), (int64_t)thread->tid);
     if (named || *thread->name)
         span_attr_string(span, ATTR(SEMCONV_THREAD_NAME), named ? named : thread->name);
 }

@@ -109,7 +109,7 @@ static void emit_joint(struct correlate *c, struct step *step, struct span *span
                     TRACE_FLAG_RANDOM | TRACE_FLAG_SAMPLED | SPAN_FLAG_REMOTE_KNOWN,
                     *step->trace_state ? step->trace_state : NULL);
     if (is_copy)
-        span_attr_bool(span, ATTR(SEMCONV_CUDA_STEP_COPY), true);
+        span_attr_bool(span, ATTR(SEMCONV_TRAINING_STEP_COPY), true);
     step_budget_spend(joint_budget(c, step), span);
     spans_emit(c, span);
 }

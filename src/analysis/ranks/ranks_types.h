@@ -10,7 +10,7 @@
 #define RANKS_ID_BYTES  16
 #define RANKS_TEXT_NONE "-"
 
-/* X(identifier, word of cuda.collective.operation, bus factor, all need all). The bus factor is that of
+/* X(identifier, word of collective.operation, bus factor, all need all). The bus factor is that of
  * nccl-tests for n ranks. "All need all": no rank can end before the last one has started. */
 #define RANKS_OPERATIONS(X)                                                                                  \
     X(RANKS_ALL_REDUCE, "all_reduce", 2 * (n - 1) / n, true)                                                 \

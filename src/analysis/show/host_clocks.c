@@ -55,7 +55,7 @@ static uint32_t host_index(struct clocks *clocks, uint32_t name)
 static bool needs_all(const struct trace *trace, const struct trace_span *span)
 {
     static const char *const operations[] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"};
-    const char *operation = trace_span_attr(trace, span, SEMCONV_CUDA_COLLECTIVE_OPERATION);
+    const char *operation = trace_span_attr(trace, span, SEMCONV_COLLECTIVE_OPERATION);
     for (size_t i = 0; operation && i < sizeof operations / sizeof *operations; i++)
         if (strcmp(operation, operations[i]) == 0)
             return true;
@@ -72,7 +72,7 @@ static int by_instance(const void *a, const void *b)
 
 static void find_ends(struct clocks *clocks, const struct trace *trace, const struct step_ranks *ranks)
 {
-    uint32_t key = trace_find_string(trace, SEMCONV_CUDA_COLLECTIVE_KEY);
+    uint32_t key = trace_find_string(trace, SEMCONV_COLLECTIVE_KEY);
     for (size_t i = 0; i < ranks->count; i++)
         host_index(clocks, ranks->items[i].host); /* in the order of the ranks */
     for (uint32_t i = 0; key != MAP_NONE && i < trace->span_count; i++) {

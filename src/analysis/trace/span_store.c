@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "cli/util/xalloc.h"
+#include "model/renamed.h"
 #include "model/semconv.h"
 
 #include <inttypes.h>
@@ -15,10 +16,10 @@
 static const struct {
     const char *key;
     enum key_role role;
-} roles[] = {{SEMCONV_THREAD_ID, ROLE_THREAD},       {SEMCONV_THREAD_NAME, ROLE_THREAD_NAME},
-             {SEMCONV_CUDA_STREAM_ID, ROLE_STREAM},  {SEMCONV_CUDA_CONTEXT_ID, ROLE_CONTEXT},
-             {SEMCONV_CUDA_ACTIVITY, ROLE_ACTIVITY}, {SEMCONV_CUDA_API, ROLE_API},
-             {SEMCONV_ERROR_TYPE, ROLE_ERROR},       {"cuda.session", ROLE_SESSION}};
+} roles[] = {{SEMCONV_CUSPAN_THREAD_ID, ROLE_THREAD}, {SEMCONV_THREAD_NAME, ROLE_THREAD_NAME},
+             {SEMCONV_CUDA_STREAM_ID, ROLE_STREAM},   {SEMCONV_CUDA_CONTEXT_ID, ROLE_CONTEXT},
+             {SEMCONV_CUDA_ACTIVITY, ROLE_ACTIVITY},  {SEMCONV_CUDA_API, ROLE_API},
+             {SEMCONV_ERROR_TYPE, ROLE_ERROR},        {"cuda.session", ROLE_SESSION}};
 
 void store_init(struct store *store, struct trace *trace, struct span_sort *sort, const char *const *wanted)
 {
@@ -131,7 +132,12 @@ static uint32_t find_key(struct store *store, struct slice key)
     uint32_t index = int_map_get(&store->key_map, string);
     if (index != MAP_NONE)
         return index;
-    const char *name = trace_string(store->trace, string);
+    const char *name = trace_string(store->trace, string), *today = renamed_attribute(name);
+    if (today != name) {
+        index = find_key(store, (struct slice){today, strlen(today)});
+        int_map_set(&store->key_map, string, index);
+        return index;
+    }
     enum key_role role = role_of(name);
     index = (uint32_t)store->key_count;
     store->omissions.cut += strlen(name) != key.len;

@@ -314,7 +314,7 @@ static const struct activity_field overhead_fields[] = {
     {NO_KEY, FIELD_UINT, ACTIVITY_ALWAYS, ROLE_NONE, 4, 0}, /* KIND */
     {ATTR_KEY("cuda.overhead.kind"), FIELD_ENUM, ACTIVITY_DEFAULT, ROLE_NONE, 4, 10}, /* OVERHEAD_KIND */
     {NO_KEY, FIELD_UINT, ACTIVITY_NEVER, ROLE_NONE, 4, 0}, /* PROCESS_ID */
-    {ATTR_KEY("thread.id"), FIELD_UINT, ACTIVITY_DEFAULT, ROLE_NONE, 8, 0}, /* THREAD_ID */
+    {ATTR_KEY("cuspan.thread.id"), FIELD_UINT, ACTIVITY_DEFAULT, ROLE_NONE, 8, 0}, /* THREAD_ID */
     {NO_KEY, FIELD_UINT, ACTIVITY_ALWAYS, ROLE_START, 8, 0}, /* START */
     {NO_KEY, FIELD_UINT, ACTIVITY_ALWAYS, ROLE_END, 8, 0}, /* END */
     {ATTR_KEY("cuda.correlation.id"), FIELD_UINT, ACTIVITY_ALWAYS, ROLE_CORRELATION, 8, 0}, /* CORRELATION_ID */
@@ -404,7 +404,7 @@ static const struct activity_field marker_fields[] = {
     {NO_KEY, FIELD_UINT, ACTIVITY_ALWAYS, ROLE_START, 8, 0}, /* TIMESTAMP */
     {ATTR_KEY("cuda.marker.id"), FIELD_UINT, ACTIVITY_ALWAYS, ROLE_NONE, 4, 0}, /* ID */
     {NO_KEY, FIELD_UINT, ACTIVITY_NEVER, ROLE_NONE, 4, 0}, /* PROCESS_ID */
-    {ATTR_KEY("thread.id"), FIELD_UINT, ACTIVITY_ALWAYS, ROLE_NONE, 8, 0}, /* THREAD_ID */
+    {ATTR_KEY("cuspan.thread.id"), FIELD_UINT, ACTIVITY_ALWAYS, ROLE_NONE, 8, 0}, /* THREAD_ID */
     {ATTR_KEY("cuda.marker.name"), FIELD_STRING, ACTIVITY_ALWAYS, ROLE_NAME, 8, 0}, /* NAME */
     {ATTR_KEY("cuda.marker.domain"), FIELD_STRING, ACTIVITY_ALWAYS, ROLE_NONE, 8, 0}, /* DOMAIN */
 };
@@ -537,7 +537,7 @@ static const struct activity_field jit_fields[] = {
     {ATTR_KEY("cuda.jit.cache.bytes"), FIELD_UINT, ACTIVITY_DEFAULT, ROLE_NONE, 8, 0}, /* CACHE_SIZE */
     {ATTR_KEY("cuda.jit.cache.path"), FIELD_STRING, ACTIVITY_DEFAULT, ROLE_NONE, 8, 0}, /* CACHE_PATH */
     {NO_KEY, FIELD_UINT, ACTIVITY_NEVER, ROLE_NONE, 4, 0}, /* PROCESS_ID */
-    {ATTR_KEY("thread.id"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 8, 0}, /* THREAD_ID */
+    {ATTR_KEY("cuspan.thread.id"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 8, 0}, /* THREAD_ID */
 };
 
 static const struct activity_field graph_host_node_fields[] = {
@@ -549,7 +549,7 @@ static const struct activity_field graph_host_node_fields[] = {
     {ATTR_KEY("cuda.graph.id"), FIELD_UINT, ACTIVITY_ALWAYS, ROLE_GRAPH, 4, 0}, /* GRAPH_ID */
     {ATTR_KEY("cuda.graph.node.id"), FIELD_UINT, ACTIVITY_ALWAYS, ROLE_GRAPH_NODE, 8, 0}, /* GRAPH_NODE_ID */
     {NO_KEY, FIELD_UINT, ACTIVITY_NEVER, ROLE_NONE, 4, 0}, /* PROCESS_ID */
-    {ATTR_KEY("thread.id"), FIELD_UINT, ACTIVITY_DEFAULT, ROLE_NONE, 8, 0}, /* THREAD_ID */
+    {ATTR_KEY("cuspan.thread.id"), FIELD_UINT, ACTIVITY_DEFAULT, ROLE_NONE, 8, 0}, /* THREAD_ID */
     {NO_KEY, FIELD_UINT, ACTIVITY_ALWAYS, ROLE_START, 8, 0}, /* START */
     {NO_KEY, FIELD_UINT, ACTIVITY_ALWAYS, ROLE_END, 8, 0}, /* END */
 };
@@ -561,7 +561,7 @@ static const struct activity_field host_launch_fields[] = {
     {ATTR_KEY("cuda.device.id"), FIELD_UINT, ACTIVITY_ALWAYS, ROLE_DEVICE, 4, 0}, /* DEVICE_ID */
     {ATTR_KEY("cuda.correlation.id"), FIELD_UINT, ACTIVITY_ALWAYS, ROLE_CORRELATION, 8, 0}, /* CORRELATION_ID */
     {NO_KEY, FIELD_UINT, ACTIVITY_NEVER, ROLE_NONE, 4, 0}, /* PROCESS_ID */
-    {ATTR_KEY("thread.id"), FIELD_UINT, ACTIVITY_DEFAULT, ROLE_NONE, 8, 0}, /* THREAD_ID */
+    {ATTR_KEY("cuspan.thread.id"), FIELD_UINT, ACTIVITY_DEFAULT, ROLE_NONE, 8, 0}, /* THREAD_ID */
     {NO_KEY, FIELD_UINT, ACTIVITY_ALWAYS, ROLE_START, 8, 0}, /* START */
     {NO_KEY, FIELD_UINT, ACTIVITY_ALWAYS, ROLE_END, 8, 0}, /* END */
 };
@@ -572,7 +572,7 @@ static const struct activity_field internal_launch_fields[] = {
     {NO_KEY, FIELD_UINT, ACTIVITY_ALWAYS, ROLE_START, 8, 0}, /* START */
     {NO_KEY, FIELD_UINT, ACTIVITY_ALWAYS, ROLE_END, 8, 0}, /* END */
     {NO_KEY, FIELD_UINT, ACTIVITY_NEVER, ROLE_NONE, 4, 0}, /* PROCESS_ID */
-    {ATTR_KEY("thread.id"), FIELD_UINT, ACTIVITY_DEFAULT, ROLE_NONE, 8, 0}, /* THREAD_ID */
+    {ATTR_KEY("cuspan.thread.id"), FIELD_UINT, ACTIVITY_DEFAULT, ROLE_NONE, 8, 0}, /* THREAD_ID */
     {ATTR_KEY("cuda.correlation.id"), FIELD_UINT, ACTIVITY_ALWAYS, ROLE_CORRELATION, 8, 0}, /* CORRELATION_ID */
     {ATTR_KEY("cuda.internal_launch.result"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 4, 0}, /* RETURN_VALUE */
 };

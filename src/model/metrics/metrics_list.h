@@ -19,9 +19,9 @@
     X(FILL_DURATION, "cuda.memset.duration", "s", HISTOGRAM, SECONDS, "hw.id, cuda.device.id", "Duration of fills.") \
     X(FILL_BYTES, "cuda.memset.io", "By", SUM, INT, "hw.id, cuda.device.id", "Bytes filled.") \
     X(BUSY_TIME, "cuda.gpu.busy_time", "s", SUM, SECONDS, "hw.id, cuda.device.id", "Time in which the GPU worked for the process; overlapping work counts once.") \
-    X(STEP_DURATION, "cuda.step.duration", "s", HISTOGRAM, SECONDS, "cuda.process.rank, cuda.step.kind, cuda.step.source", "Duration of the steps of a training job, also of those that are not sampled.") \
-    X(STEP_PART_DURATION, "cuda.step.part.duration", "s", HISTOGRAM, SECONDS, "cuda.process.rank, cuda.step.kind, cuda.step.part", "Parts of sampled steps on the GPU: compute, exposed_communication, copies and idle.") \
-    X(STEP_COMMUNICATION_DURATION, "cuda.step.communication.duration", "s", HISTOGRAM, SECONDS, "cuda.process.rank, cuda.step.kind", "Time of sampled steps in collectives, also while compute ran, with the wait for other ranks.") \
+    X(STEP_DURATION, "training.step.duration", "s", HISTOGRAM, SECONDS, "cuda.process.rank, training.step.kind, training.step.source", "Duration of the steps of a training job, also of those that are not sampled.") \
+    X(STEP_PART_DURATION, "training.step.part.duration", "s", HISTOGRAM, SECONDS, "cuda.process.rank, training.step.kind, training.step.part", "Parts of sampled steps on the GPU: compute, exposed_communication, copies and idle.") \
+    X(STEP_COMMUNICATION_DURATION, "training.step.communication.duration", "s", HISTOGRAM, SECONDS, "cuda.process.rank, training.step.kind", "Time of sampled steps in collectives, also while compute ran, with the wait for other ranks.") \
     X(MEMORY_LIVE, "cuda.memory.live", "By", GAUGE, INT, "hw.id, cuda.device.id, cuda.memory.kind", "Memory allocated by the program.") \
     X(MEMORY_PEAK, "cuda.memory.peak", "By", GAUGE, INT, "hw.id, cuda.device.id, cuda.memory.kind", "Peak of the memory allocated by the program.") \
     X(COUNTER_THROUGHPUT_MEAN, "cuda.counter.throughput.mean", "By/s", GAUGE, DOUBLE, "hw.id, cuda.device.id, cuda.counter.name", "Bytes per second counted on the whole GPU, mean over the interval.") \

@@ -43,31 +43,31 @@ class Collectives(Case):
             self.assertEqual(call.name, "cudaLaunchKernelExC")
             self.assertEqual(by_id[call.parent_id].name, "ncclAllReduce" if span.name == "AllReduce" else "ncclGroupEnd")
             got = span.attributes
-            self.assertEqual(got["cuda.collective.communicator"], "0xf00df00df00df00d")
-            self.assertEqual((got["cuda.collective.ranks"], got["cuda.collective.rank"]), (4, 1))
+            self.assertEqual(got["collective.communicator"], "0xf00df00df00df00d")
+            self.assertEqual((got["collective.ranks"], got["collective.rank"]), (4, 1))
         self.all_reduces([span.attributes for span in found if span.name == "AllReduce"], has_plugin)
         self.all_gathers([span.attributes for span in found if span.name == "AllGather"])
         own = [span for span in result.spans if span.name == "own"]
         self.assertEqual({by_id[span.parent_id].name for span in own}, {"cudaLaunchKernelExC"})
-        self.assertEqual(len({span.attributes["cuda.collective.key"] for span in found}), 2 * STEPS)
+        self.assertEqual(len({span.attributes["collective.key"] for span in found}), 2 * STEPS)
 
     def all_reduces(self, attributes, has_plugin):
-        self.assertEqual(sorted(a["cuda.collective.ordinal"] for a in attributes), list(range(STEPS)))
+        self.assertEqual(sorted(a["collective.ordinal"] for a in attributes), list(range(STEPS)))
         for got in attributes:
-            self.assertEqual(got["cuda.collective.operation"], "all_reduce")
-            self.assertEqual(got["cuda.collective.bytes"], SHARE)
-            self.assertAlmostEqual(got["cuda.collective.algbw"] * DURATION_S, SHARE)
-            self.assertAlmostEqual(got["cuda.collective.busbw"] * DURATION_S, SHARE * 1.5)
-            self.assertNotIn("cuda.collective.grouped", got)
-            how = [got.get(f"cuda.collective.{key}") for key in ("source", "datatype", "algorithm", "protocol")]
+            self.assertEqual(got["collective.operation"], "all_reduce")
+            self.assertEqual(got["collective.bytes"], SHARE)
+            self.assertAlmostEqual(got["collective.algbw"] * DURATION_S, SHARE)
+            self.assertAlmostEqual(got["collective.busbw"] * DURATION_S, SHARE * 1.5)
+            self.assertNotIn("collective.grouped", got)
+            how = [got.get(f"collective.{key}") for key in ("source", "datatype", "algorithm", "protocol")]
             self.assertEqual(how, ["plugin", "float32", "RING", "SIMPLE"] if has_plugin else ["nvtx", None, None, None])
 
     def all_gathers(self, attributes):
-        self.assertEqual(sorted(a["cuda.collective.ordinal"] for a in attributes), list(range(0, 3 * STEPS, 3)))
+        self.assertEqual(sorted(a["collective.ordinal"] for a in attributes), list(range(0, 3 * STEPS, 3)))
         for got in attributes:
-            self.assertEqual(got["cuda.collective.bytes"], 3 * SHARE * 4)
-            self.assertEqual(got["cuda.collective.grouped"], 3)
-            self.assertEqual(got["cuda.collective.source"], "nvtx")
+            self.assertEqual(got["collective.bytes"], 3 * SHARE * 4)
+            self.assertEqual(got["collective.grouped"], 3)
+            self.assertEqual(got["collective.source"], "nvtx")
 
     def test_a_recording(self):
         for options in ([], ["--api", "classic"], ["--repeat", "1"]):
@@ -80,7 +80,7 @@ class Collectives(Case):
         self.check(self.replay(copy))
 
     def test_keys_do_not_depend_on_the_run(self):
-        keys = [sorted(span.attributes["cuda.collective.key"] for span in self.collectives(self.replay(self.sample)))
+        keys = [sorted(span.attributes["collective.key"] for span in self.collectives(self.replay(self.sample)))
                 for _ in range(2)]
         self.assertEqual(*keys)
 

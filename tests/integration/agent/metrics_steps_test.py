@@ -36,7 +36,7 @@ class Steps(Case):
         self.assertEqual((done.returncode, "lost" in done.stderr), (0, False), done.stderr)
         self.on = [int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("on:")]
         self.spans = [span for line in file.read_text().splitlines() for span in spans_of(json.loads(line))]
-        self.ranks = {int(span.attributes["cuda.step.number"]): span for span in self.spans
+        self.ranks = {int(span.attributes["training.step.number"]): span for span in self.spans
                       if span.name.startswith("rank ")}
         requests = [otlp_metrics.from_protobuf(request.body) for request in self.sink.requests]
         self.metrics = self.totals(requests)
@@ -46,12 +46,12 @@ class Steps(Case):
 
     def durations(self, kind="train"):
         """(count, seconds)"""
-        return self.metrics["cuda.step.duration"].get(
-            (("cuda.process.rank", 1), ("cuda.step.kind", kind), ("cuda.step.source", "api")), (0, 0))
+        return self.metrics["training.step.duration"].get(
+            (("cuda.process.rank", 1), ("training.step.kind", kind), ("training.step.source", "api")), (0, 0))
 
     def part(self, name):
-        return self.metrics["cuda.step.part.duration"].get(
-            (("cuda.process.rank", 1), ("cuda.step.kind", "train"), ("cuda.step.part", name)), (0, 0))
+        return self.metrics["training.step.part.duration"].get(
+            (("cuda.process.rank", 1), ("training.step.kind", "train"), ("training.step.part", name)), (0, 0))
 
     def expect_parts(self):
         """The parts equal those of the spans, in which there is no collective."""
@@ -112,13 +112,13 @@ class Steps(Case):
     def test_exemplars_are_spans_of_the_rank(self):
         requests = self.play("step=3", "play", "step=4", "play", "step=5", settings={"steps.ratio": 1 / 1024})
         found = {exemplar.span_id.hex() for (name, _), points in otlp_metrics.series(requests).items()
-                 if name == "cuda.step.duration" for _, point in points for exemplar in point.exemplars}
+                 if name == "training.step.duration" for _, point in points for exemplar in point.exemplars}
         self.assertTrue(found)
         self.assertLessEqual(found, {span.span_id for span in self.ranks.values()})
 
     def test_a_program_without_steps_has_no_such_metrics(self):
         self.play("play")
-        self.assertFalse([name for name in self.metrics if name.startswith("cuda.step")])
+        self.assertFalse([name for name in self.metrics if name.startswith("training.step")])
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ class Totals(Case):
         _, requests, _ = self.replay(
             ROOT / "examples/training/slow_step.cuspanrec",
             OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION="base2_exponential_bucket_histogram")
-        zeros = [point for (name, _), found in otlp_metrics.series(requests).items() if name == "cuda.step.communication.duration"
+        zeros = [point for (name, _), found in otlp_metrics.series(requests).items() if name == "training.step.communication.duration"
                  for _, point in found if point.count == point.zero_count]
         self.assertTrue(zeros)
         self.assertEqual({len(point.positive.bucket_counts) for point in zeros}, {0})

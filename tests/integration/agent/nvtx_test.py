@@ -50,13 +50,13 @@ PAYLOAD = f"""push a step {STEP}|push unnamed nvtx.domain=steps nvtx.payload=-4|
 mark a step {STEP}|start a step {STEP}|end 1 nvtx.payload=-4
 mark by attributes nvtx.domain=steps nvtx.payload=-4"""
 NCCL_OF = "nvtx.domain=NCCL nvtx.payload.NCCL communicator ID=17297745686452629517 nvtx.payload.Message size [bytes]"
-NCCL_RANKS = "cuda.collective.ranks=8 cuda.collective.rank=5"
+NCCL_RANKS = "collective.ranks=8 collective.rank=5"
 NCCL = "\n".join([
     "push ncclCommInitRankConfig nvtx.domain=NCCL",
     "it ends nvtx.payload.NCCL communicator ID=17297745686452629517 nvtx.payload.No. of ranks=8 nvtx.payload.Rank=5 nvtx.payload.CUDA device=0",
     "pop",
-    *(f"push ncclAllReduce {NCCL_OF}=4096 nvtx.payload.Reduction operation=4 cuda.collective.ordinal={n} {NCCL_RANKS}|pop" for n in range(2)),
-    *(f"push ncclSend {NCCL_OF}=512 nvtx.payload.Peer rank={peer} cuda.collective.ordinal={n} {NCCL_RANKS}|pop"
+    *(f"push ncclAllReduce {NCCL_OF}=4096 nvtx.payload.Reduction operation=4 collective.ordinal={n} {NCCL_RANKS}|pop" for n in range(2)),
+    *(f"push ncclSend {NCCL_OF}=512 nvtx.payload.Peer rank={peer} collective.ordinal={n} {NCCL_RANKS}|pop"
       for peer, n in ((6, 0), (7, 0), (6, 1)))])
 CPP = """push scoped
 push registered by c++ nvtx.domain=c++ library nvtx.category=copies nvtx.payload=7

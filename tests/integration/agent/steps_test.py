@@ -33,8 +33,8 @@ class Steps(Case):
         result.text = target.read_text()
         for path in self.directory.glob(f"steps-{self.runs}.*"):
             result.report = json.loads(path.read_text())
-        self.ranks = {span.attributes["cuda.step.number"]: span for span in spans_in(result.text)
-                      if "cuda.session.spans" in span.attributes and "cuda.step.number" in span.attributes}
+        self.ranks = {span.attributes["training.step.number"]: span for span in spans_in(result.text)
+                      if "cuda.session.spans" in span.attributes and "training.step.number" in span.attributes}
         return result
 
     def below(self, result, span):
@@ -113,13 +113,13 @@ class Steps(Case):
         root = next(span for span in result.spans if span.name == "step 3, rank 1")
         self.assertEqual(self.below(result, root), IN_ONE + 1)
         copies = [span for span in result.spans if span.trace_id == detailed.trace_id and span != detailed]
-        self.assertEqual({span.attributes.get("cuda.step.copy") for span in copies}, {True})
+        self.assertEqual({span.attributes.get("training.step.copy") for span in copies}, {True})
         counters = result.report["counters"]
-        self.assertEqual(counters["step_copies"], sum("cuda.step.copy" in span.attributes for span in result.spans))
+        self.assertEqual(counters["step_copies"], sum("training.step.copy" in span.attributes for span in result.spans))
         # Some of CUPTI's overhead is known only after the rank's span has left.
         missing = {rank.span_id: IN_ONE + 1 - self.below(result, rank) for rank in self.ranks.values()}
         for rank in self.ranks.values():
-            self.assertTrue(0 < rank.attributes["cuda.step.left_out"] <= missing[rank.span_id], rank)
+            self.assertTrue(0 < rank.attributes["training.step.left_out"] <= missing[rank.span_id], rank)
         self.assertEqual(counters["spans_left_out"], sum(missing.values()) - missing[detailed.span_id])
 
     def test_capture_sleeps_between_sampled_steps(self):
@@ -131,7 +131,7 @@ class Steps(Case):
         self.assertEqual(sorted(self.ranks), [3, 4])
         self.assertEqual(self.below(result, self.ranks[4]), IN_ONE + 2)
         # Step 2 is not sampled, but the end of its GPU work is known. Nothing is known of the time before step 3.
-        self.assertEqual(["cuda.step.gpu_backlog" in self.ranks[number].attributes for number in (3, 4)], [False, True])
+        self.assertEqual(["training.step.gpu_backlog" in self.ranks[number].attributes for number in (3, 4)], [False, True])
 
     def record(self, *steps, rank, settings=None):
         """Plays and records the same steps as play(), and returns the recording."""
@@ -153,8 +153,8 @@ class Steps(Case):
         result = self.start([agent_case.BUILD / "cuspan", "replay", "--quiet", "--file", target, *options, recording],
                             {"RANK": "7", "SLURM_JOB_ID": "5", "SLURM_STEP_ID": "0", "CUSPAN_JOB_ID": "another", **(env or {})})
         self.assertEqual((result.status, result.err), (0, ""))
-        return {span.attributes["cuda.step.number"]: span for span in spans_in(target.read_text())
-                if "cuda.session.spans" in span.attributes and "cuda.step.number" in span.attributes}
+        return {span.attributes["training.step.number"]: span for span in spans_in(target.read_text())
+                if "cuda.session.spans" in span.attributes and "training.step.number" in span.attributes}
 
     def test_a_recording_has_the_steps(self):
         steps = ["step=2", "play", "step=3", "play", "step=4", "play", "step-end", "play"]
@@ -168,7 +168,7 @@ class Steps(Case):
                 here = self.ranks[number]
                 self.assertEqual((span.name, span.trace_id, span.parent_id), (f"rank {rank}", here.trace_id, here.parent_id))
                 self.assertEqual(span.start_ns, here.start_ns)
-                self.assertEqual(span.attributes["cuda.step.source"], "api")
+                self.assertEqual(span.attributes["training.step.source"], "api")
         everything = self.replay(recordings[0], "--set", "steps.traced=all")
         self.assertEqual(sorted(everything), [2, 3, 4])
         other = self.replay(recordings[0], "--set", "steps.job_id=mine")
@@ -220,16 +220,16 @@ class CollectiveSteps(Case):
         for path in self.directory.glob(f"steps-{self.runs}.*"):
             result.report = json.loads(path.read_text())
         self.assertEqual(result.report["counters"]["steps_missed"], 0)
-        ranks = [span for span in result.spans if "cuda.step.source" in span.attributes and span.name == f"rank {rank}"]
+        ranks = [span for span in result.spans if "training.step.source" in span.attributes and span.name == f"rank {rank}"]
         iterations = {span.trace_id: int(span.name.split()[1]) for span in result.spans if span.name.startswith("iteration ")}
-        result.ranks = {span.attributes["cuda.step.number"]: span for span in ranks if span.trace_id in iterations}
+        result.ranks = {span.attributes["training.step.number"]: span for span in ranks if span.trace_id in iterations}
         result.iterations = {number: iterations[span.trace_id] for number, span in result.ranks.items()}
         for span in result.ranks.values():
             self.assertGreaterEqual(sum(other.trace_id == span.trace_id for other in result.spans), IN_ONE + 1)
         return result
 
     def sources(self, result):
-        return {number: span.attributes["cuda.step.source"] for number, span in result.ranks.items()}
+        return {number: span.attributes["training.step.source"] for number, span in result.ranks.items()}
 
     def assert_joint(self, first, second):
         """Both ranks have the same steps, in the same traces."""
@@ -280,7 +280,7 @@ class CollectiveSteps(Case):
             for number in numbers:
                 self.assertEqual(on[number - self.WARM], 1)
             # Four all-reduces in each iteration, with that of the loss: the step begins with the second one.
-            ordinals = {span.attributes["cuda.collective.ordinal"] for span in result.spans
+            ordinals = {span.attributes["collective.ordinal"] for span in result.spans
                         if span.name == "ncclAllReduce" and span.trace_id == result.ranks[numbers[1]].trace_id}
             self.assertIn(4 * numbers[1] + 1, ordinals)
 

@@ -57,7 +57,7 @@ class Model:
                 self.texts[span.attributes["cuspan.stack.id"]] = span.attributes["code.stacktrace"].split("\n")
         self.work = [span for span in self.spans if "cuda.device.id" in span.resource]
         self.calls = [span for span in self.spans if "cuda.api" in span.attributes]
-        self.sampled_threads = {call.attributes["thread.id"] for call in self.calls if "cuspan.stack.id" in call.attributes}
+        self.sampled_threads = {call.attributes["cuspan.thread.id"] for call in self.calls if "cuspan.stack.id" in call.attributes}
         self.launches = [call for call in self.calls if "Launch" in call.name]
         self.waits = [call for call in self.calls if "Synchronize" in call.name or call.name == "cudaMemcpy"]
         self.copies = [work for work in self.work if "cuda.memcpy.bytes" in work.attributes]
@@ -87,7 +87,7 @@ class Model:
     def line_of_node(self, node):
         """The forward call whose line counts: the first one with a line in the last operator, or None."""
         operators = [at for at in self.forward.get(self.number(node), []) if at.start_ns < node.start_ns]
-        if len({at.attributes["thread.id"] for at in operators}) != 1:
+        if len({at.attributes["cuspan.thread.id"] for at in operators}) != 1:
             return None
         last = max(operators, key=lambda at: at.start_ns)
         inside = [call for call in self.calls if "code.file.path" in call.attributes and last in self.up(call)]
@@ -134,7 +134,7 @@ class Model:
         if around:
             return f"(backward: {around})", [], 0
         caller = next(at for at in self.up(span) if "cuda.api" in at.attributes)
-        if number is None and caller.attributes["thread.id"] not in self.sampled_threads:
+        if number is None and caller.attributes["cuspan.thread.id"] not in self.sampled_threads:
             return "(no Python)", [], 0
         label = "(not sampled)" if number is None else "(no Python)" if frames or not int(number, 16) else "(unknown stack)"
         return label, frames, 0
@@ -444,7 +444,7 @@ place,function,self_ns,share,total_ns,launches,wait_ns,copied_bytes,top,top_plac
                     span["spanId"] = "f" + span["spanId"][1:]
                     if "parentSpanId" in span:
                         span["parentSpanId"] = "f" + span["parentSpanId"][1:]
-                    span["attributes"].append({"key": "cuda.step.copy", "value": {"boolValue": True}})
+                    span["attributes"].append({"key": "training.step.copy", "value": {"boolValue": True}})
         copies = self.path("copies_of_steps.jsonl")
         copies.write_text("".join(json.dumps(document) + "\n" for document in documents))
         both = self.ok("stat", "--json", "--top", 0, "--table", "code", self.files["training"], copies)
@@ -514,7 +514,7 @@ place,function,self_ns,share,total_ns,launches,wait_ns,copied_bytes,top,top_plac
             parent = deep.session
             for number in range(depth):
                 name = f"Depth{depth}Backward0, seq = 7" if number == 0 else "range"
-                parent = deep.add("process", name, deep.at, deep.at + 9_000, parent, {"cuda.range": "nvtx", "thread.id": 4720})
+                parent = deep.add("process", name, deep.at, deep.at + 9_000, parent, {"cuda.range": "nvtx", "cuspan.thread.id": 4720})
             deep.launch_at((0, [], None), f"kernel_{depth}", depth, thread=(4720, "autograd"), parent=parent)
             deep.at += 10_000
         deep.finish()

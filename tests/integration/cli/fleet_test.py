@@ -382,7 +382,7 @@ class Made(Folder):
     def test_spans_repeated_for_the_step_of_all_ranks_do_not_count(self):
         """The step of a rank is in another file, hours before."""
         copy = kernel(2, 100, start=START + 3 * HOUR_NS)
-        copy["attributes"].append({"key": "cuda.step.copy", "value": {"boolValue": True}})
+        copy["attributes"].append({"key": "training.step.copy", "value": {"boolValue": True}})
         step = document([span(9, cuda__step__number=1)], cuda__device__id=None, hw__id=None)
         work = document([kernel(1, 100, start=START + 3 * HOUR_NS), copy])
         fleet = self.open(self.export(work, step))

@@ -203,11 +203,11 @@ class MemoryByCode(Case):
         """The thread of autograd has no stack, but ranges of emit_nvtx."""
         p = Made()
         with p.range("aten::mm, seq = 12"):
-            p.put({"thread.id": 4711, "thread.name": "main"})
+            p.put({"cuspan.thread.id": 4711, "thread.name": "main"})
             p.launch("gemm", 5_000)
             p.spans[-2][1]["attributes"] += encode(Line(1, "model.py", 31, "Block.forward").attributes())
         with p.on(4720, "pt_autograd_0"), p.range("autograd::engine::evaluate_function: MmBackward0, seq = 12"):
-            p.put({"thread.id": 4720, "thread.name": "pt_autograd_0"})
+            p.put({"cuspan.thread.id": 4720, "thread.name": "pt_autograd_0"})
             p.take("", MIB)
         p.take(Line(2, "model.py", 31, "Block.forward"), 2 * MIB)
         self.write(p)

@@ -70,7 +70,7 @@ class Groups:
     def __init__(self, file):
         self.documents = [json.loads(line) for line in file.read_text().splitlines()]
         self.spans = {span.span_id: span for document in self.documents for span in spans_of(document)}
-        self.thread_names = {span.attributes["thread.id"]: span.attributes["thread.name"] for span in self.spans.values()
+        self.thread_names = {span.attributes["cuspan.thread.id"]: span.attributes["thread.name"] for span in self.spans.values()
                              if "thread.name" in span.attributes}
         self.work = defaultdict(list)
         for span in self.spans.values():
@@ -98,9 +98,9 @@ class Groups:
         if word == "thread":
             caller = next((at for at in self.up(span) if not self.is_work(at)), None)
             attributes = caller.attributes if caller else {}
-            if "thread.id" not in attributes:
+            if "cuspan.thread.id" not in attributes:
                 return none
-            return f'{attributes["thread.id"]} {self.thread_names.get(attributes["thread.id"], "")}'.strip()
+            return f'{attributes["cuspan.thread.id"]} {self.thread_names.get(attributes["cuspan.thread.id"], "")}'.strip()
         if word == "request":
             return none if any(map(self.is_session, self.up(span))) else span.trace_id
         if word == "range":
@@ -499,7 +499,7 @@ class Sqlite(unittest.TestCase):
                                     "FROM CUPTI_ACTIVITY_KIND_RUNTIME")
             self.assertEqual(sorted((*row[:5], names[row[5]], row[6]) for row in rows), sorted(
                 (s.start_ns - start, s.end_ns - start, ["runtime", "driver"].index(s.attributes["cuda.api"]),
-                 pid << 24 | s.attributes["thread.id"], s.attributes["cuda.correlation.id"], s.name,
+                 pid << 24 | s.attributes["cuspan.thread.id"], s.attributes["cuda.correlation.id"], s.name,
                  s.attributes.get("cuda.error.code", 0)) for s in calls))
             ranges = [span for span in spans if "cuda.range" in span.attributes]
             self.check_ranges(database, ranges, names, start)
@@ -508,7 +508,7 @@ class Sqlite(unittest.TestCase):
     def check_ranges(self, database, ranges, names, start):
         """Each range and mark, including marks within ranges. Returns the number of the latter."""
         def common(span, domain_of):
-            return (int(span.resource["process.pid"]) << 24 | span.attributes["thread.id"], domain_of.get("nvtx.domain"),
+            return (int(span.resource["process.pid"]) << 24 | span.attributes["cuspan.thread.id"], domain_of.get("nvtx.domain"),
                     domain_of.get("nvtx.category"), span.span_id)
         wanted = [(s.start_ns - start, s.end_ns - start if kind != "mark" else None, {"mark": 34, "range": 59, "span": 60}[kind],
                    s.name, s.name, *common(s, s.attributes)) for s in ranges for kind in [s.attributes["cuda.range"]]]
@@ -553,7 +553,7 @@ class Sqlite(unittest.TestCase):
         program = Program()
         with program.range("outer"):
             program.call("cudaMalloc")
-        program.spans[0][1]["attributes"] += attributes({"nvtx.domain": "of the range", "thread.id": 4711})
+        program.spans[0][1]["attributes"] += attributes({"nvtx.domain": "of the range", "cuspan.thread.id": 4711})
         program.spans[0][1]["events"] = [
             {"timeUnixNano": str(START_NS + 1_000_500), "name": "in a domain",
              "attributes": attributes({"nvtx.domain": "own", "nvtx.category": "c"})},
@@ -577,7 +577,7 @@ class Sqlite(unittest.TestCase):
         kernels = [span for span in spans if span.attributes.get("cuda.activity") == "kernel"]
         self.assertEqual(sorted(rows), sorted(
             (s.start_ns - by_id[s.parent_id].start_ns, int(s.resource["process.pid"]),
-             by_id[s.parent_id].attributes["thread.id"], s.name) for s in kernels))
+             by_id[s.parent_id].attributes["cuspan.thread.id"], s.name) for s in kernels))
         rows = dict(database.execute("SELECT label, sum(bytes) FROM CUPTI_ACTIVITY_KIND_MEMCPY JOIN ENUM_CUDA_MEMCPY_OPER e "
                                      "ON e.id = copyKind GROUP BY label").fetchall())
         copies = [span for span in spans if span.attributes.get("cuda.activity") == "memcpy"]

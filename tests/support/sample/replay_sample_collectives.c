@@ -84,9 +84,9 @@ static void push(struct maker *maker, const char *function, int64_t ordinal)
         add_attr(&range, "nvtx.payload.NCCL communicator ID", ATTR_STRING, COMMUNICATOR_TEXT,
                  strlen(COMMUNICATOR_TEXT));
         add_int(&range, "nvtx.payload.Message size [bytes]", SAMPLE_COLLECTIVE_BYTES);
-        add_int(&range, "cuda.collective.ordinal", ordinal);
-        add_int(&range, "cuda.collective.ranks", 4);
-        add_int(&range, "cuda.collective.rank", 1);
+        add_int(&range, "collective.ordinal", ordinal);
+        add_int(&range, "collective.ranks", 4);
+        add_int(&range, "collective.rank", 1);
     }
     write_range(maker, &range);
 }

@@ -91,7 +91,7 @@ static bool count_call(const struct communicator *communicator, enum collective_
     if (!count) {
         log_once(log_warn,
                  "the program uses NCCL with more than %d communicators and operations; further ones "
-                 "have no cuda.collective.ordinal",
+                 "have no collective.ordinal",
                  NCCL_COUNTS_MAX);
         return false;
     }
@@ -133,17 +133,17 @@ uint32_t nccl_note_call(const char *name, uint32_t name_bytes, const struct nccl
         return 0;
     const struct communicator *communicator = communicator_of(id, false);
     if (count_call(communicator, operation, values, &ordinal))
-        SET_INT(&attrs[used++], SEMCONV_CUDA_COLLECTIVE_ORDINAL, ordinal);
+        SET_INT(&attrs[used++], SEMCONV_COLLECTIVE_ORDINAL, ordinal);
     nccl_collective_hook *hook = atomic_load_explicit(&nccl_on_collective, memory_order_relaxed);
     if (hook)
         tell(hook, communicator, operation, values);
     uint32_t ranks = communicator ? atomic_load_explicit(&communicator->ranks, memory_order_acquire) : 0;
     if (!ranks)
         return used;
-    SET_INT(&attrs[used++], SEMCONV_CUDA_COLLECTIVE_RANKS, ranks);
+    SET_INT(&attrs[used++], SEMCONV_COLLECTIVE_RANKS, ranks);
     uint64_t local = atomic_load_explicit(&communicator->local_ranks, memory_order_relaxed);
     if ((local & (local - 1)) == 0) /* one rank in this process: it is this one */
-        SET_INT(&attrs[used++], SEMCONV_CUDA_COLLECTIVE_RANK,
+        SET_INT(&attrs[used++], SEMCONV_COLLECTIVE_RANK,
                 atomic_load_explicit(&communicator->rank, memory_order_relaxed));
     return used;
 }
@@ -154,7 +154,7 @@ static void note(uint64_t id, uint32_t ranks, uint32_t rank, uint64_t local_rank
     if (id && !communicator)
         log_once(log_warn,
                  "the program uses more than %d communicators of NCCL; the collectives of further ones have "
-                 "no cuda.collective.ranks and rank",
+                 "no collective.ranks and rank",
                  NCCL_COMMUNICATORS_MAX);
     if (!communicator || !ranks)
         return;

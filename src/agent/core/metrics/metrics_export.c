@@ -297,7 +297,7 @@ static void put_step(struct metric_point *point, const struct step_times *steps,
     if (steps->rank >= 0)
         put(point,
             (struct span_attr){.key = ATTR(SEMCONV_CUDA_PROCESS_RANK), .type = ATTR_INT, .i = steps->rank});
-    put_text(point, ATTR(SEMCONV_CUDA_STEP_KIND), step_kind_name((uint8_t)kind));
+    put_text(point, ATTR(SEMCONV_TRAINING_STEP_KIND), step_kind_name((uint8_t)kind));
 }
 
 static void add_step_durations(struct metrics *m, const struct step_times *steps)
@@ -307,7 +307,7 @@ static void add_step_durations(struct metrics *m, const struct step_times *steps
             struct metric_point *point =
                 add_histogram(m, METRIC_STEP_DURATION, steps->durations[kind][source]);
             put_step(point, steps, kind);
-            put_text(point, ATTR(SEMCONV_CUDA_STEP_SOURCE), step_source_name((uint8_t)source));
+            put_text(point, ATTR(SEMCONV_TRAINING_STEP_SOURCE), step_source_name((uint8_t)source));
         }
     }
 }
@@ -319,7 +319,7 @@ static void add_step_parts(struct metrics *m, const struct step_times *steps)
             struct metric_point *point =
                 add_histogram(m, METRIC_STEP_PART_DURATION, steps->parts[kind][part]);
             put_step(point, steps, kind);
-            put_text(point, ATTR(SEMCONV_CUDA_STEP_PART), step_part_name((enum step_part)part));
+            put_text(point, ATTR(SEMCONV_TRAINING_STEP_PART), step_part_name((enum step_part)part));
         }
     }
     for (unsigned kind = 0; kind < STEP_NONE; kind++)

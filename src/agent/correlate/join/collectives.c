@@ -87,11 +87,11 @@ static void set_number(struct collective *collective, const char *key, size_t by
     else if (is(key, bytes, PAYLOAD_KEY "Peer rank") || is(key, bytes, PAYLOAD_KEY "Peer") ||
              is(key, bytes, NCCL_MARK_PEER))
         SET(peer, int32_t, COLLECTIVE_HAS_PEER);
-    else if (is(key, bytes, SEMCONV_CUDA_COLLECTIVE_ORDINAL) || is(key, bytes, NCCL_MARK_ORDINAL))
+    else if (is(key, bytes, SEMCONV_COLLECTIVE_ORDINAL) || is(key, bytes, NCCL_MARK_ORDINAL))
         SET(ordinal, uint64_t, COLLECTIVE_HAS_ORDINAL);
-    else if (is(key, bytes, SEMCONV_CUDA_COLLECTIVE_RANKS))
+    else if (is(key, bytes, SEMCONV_COLLECTIVE_RANKS))
         SET(ranks, uint32_t, COLLECTIVE_HAS_RANKS);
-    else if (is(key, bytes, SEMCONV_CUDA_COLLECTIVE_RANK))
+    else if (is(key, bytes, SEMCONV_COLLECTIVE_RANK))
         SET(rank, uint32_t, COLLECTIVE_HAS_RANK);
 #undef SET
 }

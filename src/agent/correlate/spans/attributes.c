@@ -118,7 +118,7 @@ void attributes_of_call(struct span *span, const struct call_info *info, const s
  * would show as another thread. */
 static bool is_thread_handle(const struct activity_field *field, uint64_t value)
 {
-    return value > TID_MAX && strcmp(field->key.name, SEMCONV_THREAD_ID) == 0;
+    return value > TID_MAX && strcmp(field->key.name, SEMCONV_CUSPAN_THREAD_ID) == 0;
 }
 
 static void add_field(struct span *span, const struct activity_field *field,

@@ -210,9 +210,9 @@ static void add_losses(struct span *span)
 
 static void add_step(const struct step *step, struct span *span)
 {
-    span_attr_int(span, ATTR(SEMCONV_CUDA_STEP_NUMBER), step->at.number);
-    span_attr_string(span, ATTR(SEMCONV_CUDA_STEP_KIND), step_kind_name(step->at.kind));
-    span_attr_string(span, ATTR(SEMCONV_CUDA_STEP_SOURCE), step_source_name(step->at.source));
+    span_attr_int(span, ATTR(SEMCONV_TRAINING_STEP_NUMBER), step->at.number);
+    span_attr_string(span, ATTR(SEMCONV_TRAINING_STEP_KIND), step_kind_name(step->at.kind));
+    span_attr_string(span, ATTR(SEMCONV_TRAINING_STEP_SOURCE), step_source_name(step->at.source));
 }
 
 void session_close(struct session *session, const char *reason, struct span *span, struct span_link *links)

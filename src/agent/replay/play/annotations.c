@@ -1,6 +1,7 @@
 #include "agent/replay/play/annotations.h"
 
 #include "cuspan/cuspan.h"
+#include "model/renamed.h"
 #include "model/span.h"
 #include "agent/replay/play/replay_names.h"
 
@@ -78,7 +79,9 @@ static void read_text(const struct range_record *record, struct text *text)
         cuspan_attribute *attribute = &text->attributes[text->count++];
         memcpy(key, at, head.key_bytes);
         key[head.key_bytes] = 0;
-        *attribute = (cuspan_attribute){.key = key, .type = head.type, .bytes = head.value_bytes};
+        /* Only those of NCCL's ranges are ours. */
+        bool is_ours = strncmp(key, "cuda.", strlen("cuda.")) == 0;
+        *attribute = (cuspan_attribute){.key = is_ours ? renamed_attribute(key) : key, .type = head.type, .bytes = head.value_bytes};
         if (head.type == ATTR_STRING)
             attribute->value.s = at + head.key_bytes;
         else

@@ -74,21 +74,21 @@
     X(KEY_ARG_SRC, SEMCONV_CUDA_ARG_SRC)                                                                     \
     X(KEY_ARG_DST, SEMCONV_CUDA_ARG_DST)                                                                     \
     X(KEY_ARG_STREAM, SEMCONV_CUDA_ARG_STREAM)                                                               \
-    X(KEY_STEP_NUMBER, SEMCONV_CUDA_STEP_NUMBER)                                                             \
-    X(KEY_STEP_KIND, SEMCONV_CUDA_STEP_KIND)                                                                 \
-    X(KEY_STEP_BACKLOG, SEMCONV_CUDA_STEP_GPU_BACKLOG)                                                       \
-    X(KEY_STEP_LEFT_OUT, SEMCONV_CUDA_STEP_LEFT_OUT)                                                         \
-    X(KEY_STEP_COMPUTE, SEMCONV_CUDA_STEP_COMPUTE_TIME)                                                      \
-    X(KEY_STEP_EXPOSED, SEMCONV_CUDA_STEP_EXPOSED_TIME)                                                      \
-    X(KEY_STEP_COPY, SEMCONV_CUDA_STEP_COPY_TIME)                                                            \
-    X(KEY_STEP_COPIED, SEMCONV_CUDA_STEP_COPY)                                                               \
-    X(KEY_COLLECTIVE_KEY, SEMCONV_CUDA_COLLECTIVE_KEY)                                                       \
-    X(KEY_COLLECTIVE_OPERATION, SEMCONV_CUDA_COLLECTIVE_OPERATION)                                           \
-    X(KEY_COLLECTIVE_COMMUNICATOR, SEMCONV_CUDA_COLLECTIVE_COMMUNICATOR)                                     \
-    X(KEY_COLLECTIVE_RANKS, SEMCONV_CUDA_COLLECTIVE_RANKS)                                                   \
-    X(KEY_COLLECTIVE_GROUPED, SEMCONV_CUDA_COLLECTIVE_GROUPED)                                               \
-    X(KEY_COLLECTIVE_PEER, SEMCONV_CUDA_COLLECTIVE_PEER)                                                     \
-    X(KEY_COLLECTIVE_BYTES, SEMCONV_CUDA_COLLECTIVE_BYTES)                                                   \
+    X(KEY_STEP_NUMBER, SEMCONV_TRAINING_STEP_NUMBER)                                                         \
+    X(KEY_STEP_KIND, SEMCONV_TRAINING_STEP_KIND)                                                             \
+    X(KEY_STEP_BACKLOG, SEMCONV_TRAINING_STEP_GPU_BACKLOG)                                                   \
+    X(KEY_STEP_LEFT_OUT, SEMCONV_TRAINING_STEP_LEFT_OUT)                                                     \
+    X(KEY_STEP_COMPUTE, SEMCONV_TRAINING_STEP_COMPUTE_TIME)                                                  \
+    X(KEY_STEP_EXPOSED, SEMCONV_TRAINING_STEP_EXPOSED_TIME)                                                  \
+    X(KEY_STEP_COPY, SEMCONV_TRAINING_STEP_COPY_TIME)                                                        \
+    X(KEY_STEP_COPIED, SEMCONV_TRAINING_STEP_COPY)                                                           \
+    X(KEY_COLLECTIVE_KEY, SEMCONV_COLLECTIVE_KEY)                                                            \
+    X(KEY_COLLECTIVE_OPERATION, SEMCONV_COLLECTIVE_OPERATION)                                                \
+    X(KEY_COLLECTIVE_COMMUNICATOR, SEMCONV_COLLECTIVE_COMMUNICATOR)                                          \
+    X(KEY_COLLECTIVE_RANKS, SEMCONV_COLLECTIVE_RANKS)                                                        \
+    X(KEY_COLLECTIVE_GROUPED, SEMCONV_COLLECTIVE_GROUPED)                                                    \
+    X(KEY_COLLECTIVE_PEER, SEMCONV_COLLECTIVE_PEER)                                                          \
+    X(KEY_COLLECTIVE_BYTES, SEMCONV_COLLECTIVE_BYTES)                                                        \
     X(KEY_OWN_CALLBACKS, SEMCONV_CUSPAN_OWN_CALLBACK_TIME)                                                   \
     X(KEY_OWN_CALLS, SEMCONV_CUSPAN_OWN_CALLBACK_CALLS)                                                      \
     X(KEY_OWN_PIPELINE, SEMCONV_CUSPAN_OWN_PIPELINE_TIME)                                                    \

@@ -60,15 +60,15 @@ static void test_counts_by_communicator_and_operation(void **state)
     (void)state;
     for (int64_t i = 0; i < 3; i++) {
         call("ncclAllReduce", 100);
-        assert_int_equal(attr("cuda.collective.ordinal"), i);
+        assert_int_equal(attr("collective.ordinal"), i);
         assert_int_equal(attr_count, 1); /* ranks and rank are unknown */
     }
     call("ncclAllGather", 100);
-    assert_int_equal(attr("cuda.collective.ordinal"), 0);
+    assert_int_equal(attr("collective.ordinal"), 0);
     call("ncclAllReduce", 101);
-    assert_int_equal(attr("cuda.collective.ordinal"), 0);
+    assert_int_equal(attr("collective.ordinal"), 0);
     call("ncclAllReduce", 100);
-    assert_int_equal(attr("cuda.collective.ordinal"), 3);
+    assert_int_equal(attr("collective.ordinal"), 3);
 }
 
 static void test_send_and_recv_count_by_peer(void **state)
@@ -77,14 +77,14 @@ static void test_send_and_recv_count_by_peer(void **state)
     struct nccl_values values = values_of(200);
     set(&values, NCCL_PEER, 1);
     call_with("ncclSend", &values);
-    assert_int_equal(attr("cuda.collective.ordinal"), 0);
+    assert_int_equal(attr("collective.ordinal"), 0);
     call_with("ncclRecv", &values);
-    assert_int_equal(attr("cuda.collective.ordinal"), 0);
+    assert_int_equal(attr("collective.ordinal"), 0);
     call_with("ncclSend", &values);
-    assert_int_equal(attr("cuda.collective.ordinal"), 1);
+    assert_int_equal(attr("collective.ordinal"), 1);
     set(&values, NCCL_PEER, 2);
     call_with("ncclSend", &values);
-    assert_int_equal(attr("cuda.collective.ordinal"), 0);
+    assert_int_equal(attr("collective.ordinal"), 0);
 }
 
 static void test_other_functions_are_not_counted(void **state)
@@ -108,12 +108,12 @@ static void test_knows_ranks_and_rank(void **state)
     (void)state;
     init(400, 16, 5);
     call("ncclAllReduce", 400);
-    assert_int_equal(attr("cuda.collective.ranks"), 16);
-    assert_int_equal(attr("cuda.collective.rank"), 5);
+    assert_int_equal(attr("collective.ranks"), 16);
+    assert_int_equal(attr("collective.rank"), 5);
     init(400, 16, 5); /* ncclCommDestroy has the same payload */
     call("ncclAllReduce", 400);
-    assert_int_equal(attr("cuda.collective.ordinal"), 1);
-    assert_int_equal(attr("cuda.collective.rank"), 5);
+    assert_int_equal(attr("collective.ordinal"), 1);
+    assert_int_equal(attr("collective.rank"), 5);
 }
 
 static void test_payloads_of_a_parent_are_no_ranks(void **state)
@@ -125,7 +125,7 @@ static void test_payloads_of_a_parent_are_no_ranks(void **state)
     set(&values, NCCL_OF_PARENT, 400);
     nccl_note_values(&values);
     call("ncclAllReduce", 500);
-    assert_int_equal(attr("cuda.collective.ranks"), -1);
+    assert_int_equal(attr("collective.ranks"), -1);
 }
 
 static void test_several_ranks_in_a_process_share_ordinals(void **state)
@@ -139,9 +139,9 @@ static void test_several_ranks_in_a_process_share_ordinals(void **state)
     for (uint64_t communicator = 600; communicator <= 601; communicator++) {
         for (int64_t i = 0; i < 6; i++) {
             call("ncclAllReduce", communicator);
-            assert_int_equal(attr("cuda.collective.ordinal"), i / 2);
-            assert_int_equal(attr("cuda.collective.ranks"), communicator == 600 ? 2 : 4);
-            assert_int_equal(attr("cuda.collective.rank"), -1); /* one of two */
+            assert_int_equal(attr("collective.ordinal"), i / 2);
+            assert_int_equal(attr("collective.ranks"), communicator == 600 ? 2 : 4);
+            assert_int_equal(attr("collective.rank"), -1); /* one of two */
         }
     }
 }
@@ -244,7 +244,7 @@ static void test_threads_lose_no_count(void **state)
         pthread_join(threads[i], NULL);
     for (uint64_t i = 0; i < 500; i++) {
         call("ncclReduce", 1000 + i);
-        assert_int_equal(attr("cuda.collective.ordinal"), 4 * CALLS / 500);
+        assert_int_equal(attr("collective.ordinal"), 4 * CALLS / 500);
     }
 }
 
@@ -256,7 +256,7 @@ static void test_full_tables_give_no_wrong_numbers(void **state)
     for (uint64_t i = 0; i < NCCL_COUNTS_MAX + 1000; i++) {
         init(100000 + i, 2, 1);
         call("ncclBroadcast", 100000 + i);
-        int64_t ordinal = attr("cuda.collective.ordinal");
+        int64_t ordinal = attr("collective.ordinal");
         assert_true(ordinal == 0 || ordinal == -1);
         without += ordinal == -1;
     }

@@ -30,7 +30,7 @@ static void test_a_kernel_hangs_below_its_call(void **state)
     assert_int_equal(call->span.end_ns, BASE_NS + 1100);
     expect_text(call, "cuda.api", "runtime");
     expect_text(call, "thread.name", "main");
-    assert_int_equal(attr_int(call, "thread.id"), 42);
+    assert_int_equal(attr_int(call, "cuspan.thread.id"), 42);
     assert_int_equal(attr_int(call, "cuda.correlation.id"), 1);
     assert_int_equal(session->span.start_ns, BASE_NS + 1000);
     assert_int_equal(session->span.end_ns, BASE_NS + 1900);

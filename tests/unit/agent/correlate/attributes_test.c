@@ -221,13 +221,13 @@ static void test_a_pthread_handle_is_no_thread_id(void **state)
 {
     (void)state;
     record.kind = ACTIVITY_OVERHEAD;
-    set("thread.id", 4711);
+    set("cuspan.thread.id", 4711);
     put_fields();
-    assert_int_equal(has("thread.id", ATTR_INT)->i, 4711);
-    set("thread.id", 139822679822464);
+    assert_int_equal(has("cuspan.thread.id", ATTR_INT)->i, 4711);
+    set("cuspan.thread.id", 139822679822464);
     span.attr_count = 0;
     put_fields();
-    assert_null(attr("thread.id"));
+    assert_null(attr("cuspan.thread.id"));
 }
 
 static void test_graphs_only_where_there_is_one(void **state)

@@ -73,10 +73,10 @@ static void push_call(const char *function, int64_t ordinal, int64_t share, cons
     add_int("nvtx.payload.Message size [bytes]", share);
     if (key)
         add_int(key, value);
-    add_int("cuda.collective.ordinal", ordinal);
+    add_int("collective.ordinal", ordinal);
     if (ranks_here) {
-        add_int("cuda.collective.ranks", (int64_t)ranks_here);
-        add_int("cuda.collective.rank", (int64_t)rank_here);
+        add_int("collective.ranks", (int64_t)ranks_here);
+        add_int("collective.rank", (int64_t)rank_here);
     }
     send_range();
 }
@@ -119,7 +119,7 @@ static void expect_pointer(const struct kept *kept, const char *key, uint64_t va
 
 static int64_t key_of(const struct kept *kept)
 {
-    return attr(kept, "cuda.collective.key")->i;
+    return attr(kept, "collective.key")->i;
 }
 
 static void test_a_call_has_a_span_around_its_kernel(void **state)
@@ -137,17 +137,17 @@ static void test_a_call_has_a_span_around_its_kernel(void **state)
     assert_int_equal(span->span.end_ns, BASE_NS + 2500);
     assert_int_equal(span->span.resource, only("ncclDevKernel_AllReduce_Sum_bf16_RING_LL")->span.resource);
     expect_text(span, "cuda.activity", "collective");
-    expect_text(span, "cuda.collective.operation", "all_reduce");
-    expect_text(span, "cuda.collective.source", "nvtx");
-    expect_text(span, "cuda.collective.reduction", "sum");
-    expect_pointer(span, "cuda.collective.communicator", 0xabc);
-    assert_int_equal(attr_int(span, "cuda.collective.ordinal"), 41);
-    assert_int_equal(attr_int(span, "cuda.collective.ranks"), 8);
-    assert_int_equal(attr_int(span, "cuda.collective.rank"), 3);
-    assert_int_equal(attr_int(span, "cuda.collective.bytes"), 1000);
-    assert_true(attr(span, "cuda.collective.algbw")->d == 2e9);
-    assert_true(attr(span, "cuda.collective.busbw")->d == 3.5e9);
-    assert_null(attr(span, "cuda.collective.grouped"));
+    expect_text(span, "collective.operation", "all_reduce");
+    expect_text(span, "collective.source", "nvtx");
+    expect_text(span, "collective.reduction", "sum");
+    expect_pointer(span, "collective.communicator", 0xabc);
+    assert_int_equal(attr_int(span, "collective.ordinal"), 41);
+    assert_int_equal(attr_int(span, "collective.ranks"), 8);
+    assert_int_equal(attr_int(span, "collective.rank"), 3);
+    assert_int_equal(attr_int(span, "collective.bytes"), 1000);
+    assert_true(attr(span, "collective.algbw")->d == 2e9);
+    assert_true(attr(span, "collective.busbw")->d == 3.5e9);
+    assert_null(attr(span, "collective.grouped"));
     assert_int_equal(counter_get(COUNTER_collectives), 1);
 }
 
@@ -159,16 +159,16 @@ static void test_gathered_bytes_are_those_of_all_ranks(void **state)
     launch(1, 1000);
     pop();
     kernel(ALL_GATHER, 1, 2000, 3000);
-    assert_int_equal(attr_int(only("AllGather"), "cuda.collective.bytes"), 8000);
-    assert_true(attr(only("AllGather"), "cuda.collective.busbw")->d == 7e9);
+    assert_int_equal(attr_int(only("AllGather"), "collective.bytes"), 8000);
+    assert_true(attr(only("AllGather"), "collective.busbw")->d == 7e9);
     ranks_here = 0; /* of ncclCommSplit: unknown */
     push_call("ncclReduceScatter", 0, 1000, REDUCTION, 7);
     launch(2, 4000);
     pop();
     kernel("_Z44ncclDevKernel_ReduceScatter_Sum_bf16_RING_LLv", 2, 5000, 6000);
-    assert_null(attr(only("ReduceScatter"), "cuda.collective.bytes"));
-    assert_null(attr(only("ReduceScatter"), "cuda.collective.busbw"));
-    expect_text(only("ReduceScatter"), "cuda.collective.reduction", "custom");
+    assert_null(attr(only("ReduceScatter"), "collective.bytes"));
+    assert_null(attr(only("ReduceScatter"), "collective.busbw"));
+    expect_text(only("ReduceScatter"), "collective.reduction", "custom");
 }
 
 static void test_all_ranks_have_the_same_key(void **state)
@@ -215,9 +215,9 @@ static void test_a_group_is_one_span(void **state)
     kernel(ALL_REDUCE, 2, 2000, 3000);
     kernel("own", 3, 3000, 3100);
     const struct kept *span = only("AllReduce");
-    assert_int_equal(attr_int(span, "cuda.collective.grouped"), 3);
-    assert_int_equal(attr_int(span, "cuda.collective.ordinal"), 10);
-    assert_int_equal(attr_int(span, "cuda.collective.bytes"), 3000);
+    assert_int_equal(attr_int(span, "collective.grouped"), 3);
+    assert_int_equal(attr_int(span, "collective.ordinal"), 10);
+    assert_int_equal(attr_int(span, "collective.bytes"), 3000);
     expect_child(span, named("cudaLaunchKernel", 1));
     expect_child(named("own", 0), named("cudaLaunchKernel", 0));
     expect_child(named("own", 1), named("cudaLaunchKernel", 2));
@@ -243,14 +243,14 @@ static void test_a_group_of_both_kinds_has_a_kernel_of_each(void **state)
     pop();
     kernel(SEND_RECV, 2, 2000, 3000);
     kernel(ALL_REDUCE, 1, 2000, 4000);
-    assert_int_equal(attr_int(only("AllReduce"), "cuda.collective.bytes"), 1000);
-    assert_null(attr(only("AllReduce"), "cuda.collective.grouped"));
+    assert_int_equal(attr_int(only("AllReduce"), "collective.bytes"), 1000);
+    assert_null(attr(only("AllReduce"), "collective.grouped"));
     const struct kept *span = only("SendRecv");
-    expect_text(span, "cuda.collective.operation", "send_recv");
-    assert_int_equal(attr_int(span, "cuda.collective.grouped"), 2);
-    assert_int_equal(attr_int(span, "cuda.collective.bytes"), 300); /* the larger direction */
-    assert_true(attr(span, "cuda.collective.busbw")->d == 3e8);
-    assert_null(attr(span, "cuda.collective.peer"));
+    expect_text(span, "collective.operation", "send_recv");
+    assert_int_equal(attr_int(span, "collective.grouped"), 2);
+    assert_int_equal(attr_int(span, "collective.bytes"), 300); /* the larger direction */
+    assert_true(attr(span, "collective.busbw")->d == 3e8);
+    assert_null(attr(span, "collective.peer"));
 }
 
 static void test_both_sides_of_a_pair_have_the_same_key(void **state)
@@ -273,8 +273,8 @@ static void test_both_sides_of_a_pair_have_the_same_key(void **state)
     kernel(SEND_RECV, 3, 2000, 3000);
     assert_int_equal(key_of(named("Send", 0)), key_of(only("Recv")));
     assert_int_not_equal(key_of(named("Send", 1)), key_of(only("Recv")));
-    assert_int_equal(attr_int(only("Recv"), "cuda.collective.peer"), 3);
-    expect_text(only("Recv"), "cuda.collective.operation", "recv");
+    assert_int_equal(attr_int(only("Recv"), "collective.peer"), 3);
+    expect_text(only("Recv"), "collective.operation", "recv");
 }
 
 static void exchange(uint64_t rank, int64_t sends, int64_t receives, uint32_t id)
@@ -316,9 +316,9 @@ static void test_communicators_of_a_group_have_a_kernel_each(void **state)
     pop();
     kernel(ALL_REDUCE, 2, 2000, 3000); /* in any order */
     kernel(ALL_REDUCE, 1, 2000, 3000);
-    expect_pointer(named("AllReduce", 0), "cuda.collective.communicator", 0xdef);
-    assert_int_equal(attr_int(named("AllReduce", 0), "cuda.collective.bytes"), 200);
-    expect_pointer(named("AllReduce", 1), "cuda.collective.communicator", 0xabc);
+    expect_pointer(named("AllReduce", 0), "collective.communicator", 0xdef);
+    assert_int_equal(attr_int(named("AllReduce", 0), "collective.bytes"), 200);
+    expect_pointer(named("AllReduce", 1), "collective.communicator", 0xabc);
 }
 
 static void test_ranks_of_one_process_have_a_kernel_each(void **state)
@@ -336,8 +336,8 @@ static void test_ranks_of_one_process_have_a_kernel_each(void **state)
     kernel(ALL_REDUCE, 1, 2000, 3000);
     kernel(ALL_REDUCE, 2, 2000, 3000);
     for (uint32_t i = 0; i < 2; i++) {
-        assert_int_equal(attr_int(named("AllReduce", i), "cuda.collective.ordinal"), 1);
-        assert_null(attr(named("AllReduce", i), "cuda.collective.grouped"));
+        assert_int_equal(attr_int(named("AllReduce", i), "collective.ordinal"), 1);
+        assert_null(attr(named("AllReduce", i), "collective.grouped"));
     }
 }
 
@@ -351,9 +351,9 @@ static void test_a_further_kernel_of_a_group_has_its_communicator(void **state)
     pop();
     kernel(ALL_REDUCE, 1, 2000, 3000);
     kernel(ALL_REDUCE, 2, 3000, 4000);
-    expect_text(named("AllReduce", 1), "cuda.collective.source", "kernel");
-    expect_pointer(named("AllReduce", 1), "cuda.collective.communicator", 0xabc);
-    assert_null(attr(named("AllReduce", 1), "cuda.collective.key"));
+    expect_text(named("AllReduce", 1), "collective.source", "kernel");
+    expect_pointer(named("AllReduce", 1), "collective.communicator", 0xabc);
+    assert_null(attr(named("AllReduce", 1), "collective.key"));
 }
 
 static void test_a_group_whose_end_was_missed_ends(void **state)
@@ -367,13 +367,13 @@ static void test_a_group_whose_end_was_missed_ends(void **state)
     launch(1, 1000);
     pop();
     kernel(ALL_REDUCE, 1, 2000, 3000);
-    assert_int_equal(attr_int(only("AllReduce"), "cuda.collective.ordinal"), 2);
-    assert_null(attr(only("AllReduce"), "cuda.collective.grouped"));
+    assert_int_equal(attr_int(only("AllReduce"), "collective.ordinal"), 2);
+    assert_null(attr(only("AllReduce"), "collective.grouped"));
     push_call("ncclAllReduce", 3, 100, REDUCTION, 0);
     launch(2, 1000);
     pop();
     kernel(ALL_REDUCE, 2, 2000, 3000);
-    assert_int_equal(attr_int(named("AllReduce", 1), "cuda.collective.ordinal"), 3);
+    assert_int_equal(attr_int(named("AllReduce", 1), "collective.ordinal"), 3);
 }
 
 static void copy(uint32_t id, uint64_t start)
@@ -399,7 +399,7 @@ static void test_copies_run_a_collective_without_a_kernel(void **state)
     copy(3, 6000);
     assert_int_equal(only("AllGather")->span.start_ns, BASE_NS + 6000);
     expect_child(only("AllGather"), named("cudaMemcpyAsync", 1));
-    assert_int_equal(attr_int(only("AllGather"), "cuda.collective.ordinal"), 1);
+    assert_int_equal(attr_int(only("AllGather"), "collective.ordinal"), 1);
 }
 
 static void test_kernels_alone_are_named(void **state)
@@ -425,11 +425,11 @@ static void test_kernels_alone_are_named(void **state)
         kernel(kernels[i].kernel, 1, 2000, 3000);
         const struct kept *span = only(kernels[i].span);
         expect_child(span, only("cudaLaunchKernel"));
-        expect_text(span, "cuda.collective.source", "kernel");
+        expect_text(span, "collective.source", "kernel");
         if (kernels[i].operation)
-            expect_text(span, "cuda.collective.operation", kernels[i].operation);
+            expect_text(span, "collective.operation", kernels[i].operation);
         else
-            assert_null(attr(span, "cuda.collective.operation"));
+            assert_null(attr(span, "collective.operation"));
         assert_int_equal(span_count, 3);
         correlate_destroy(correlate);
         correlate = NULL;
@@ -494,16 +494,16 @@ static void test_the_plugin_adds_how(void **state)
     pop();
     kernel(ALL_REDUCE, 1, 2000, 2500);
     const struct kept *span = only("AllReduce");
-    expect_text(span, "cuda.collective.source", "plugin");
-    expect_text(span, "cuda.collective.datatype", "bfloat16");
-    expect_text(span, "cuda.collective.algorithm", "RING");
-    expect_text(span, "cuda.collective.protocol", "LL128");
+    expect_text(span, "collective.source", "plugin");
+    expect_text(span, "collective.datatype", "bfloat16");
+    expect_text(span, "collective.algorithm", "RING");
+    expect_text(span, "collective.protocol", "LL128");
     push_call("ncclAllReduce", 42, 1000, REDUCTION, 0);
     launch(2, 1000);
     mark_of_plugin("Reduce", 0, -1, "ncclInt8");
     pop();
     kernel(ALL_REDUCE, 2, 2000, 2500);
-    assert_null(attr(named("AllReduce", 1), "cuda.collective.datatype"));
+    assert_null(attr(named("AllReduce", 1), "collective.datatype"));
     assert_int_equal(counter_get(COUNTER_facts), 4);
     assert_int_equal(counter_get(COUNTER_marks_captured), 4);
 }
@@ -517,7 +517,7 @@ static void test_the_plugin_may_number_otherwise_and_late(void **state)
     pop();
     mark_of_plugin("AllReduce", 7, -1, "ncclFloat32"); /* captured ones have no number; after the range */
     kernel(ALL_REDUCE, 1, 2000, 2500);
-    expect_text(only("AllReduce"), "cuda.collective.datatype", "float32");
+    expect_text(only("AllReduce"), "collective.datatype", "float32");
     push("ncclGroupStart");
     pop();
     enqueue("ncclSend", 0, 100, "nvtx.payload.Peer rank", 4);
@@ -528,7 +528,7 @@ static void test_the_plugin_may_number_otherwise_and_late(void **state)
     mark_of_plugin("Send", 0, 4, "ncclUint8");
     pop();
     kernel(SEND_RECV, 2, 2000, 2500);
-    expect_text(only("Send"), "cuda.collective.datatype", "uint8"); /* that of the first */
+    expect_text(only("Send"), "collective.datatype", "uint8"); /* that of the first */
 }
 
 static void test_many_collectives_in_flight(void **state)
@@ -543,9 +543,9 @@ static void test_many_collectives_in_flight(void **state)
     }
     kernel(ALL_REDUCE, 5, 2000, 3000);                    /* overwritten */
     kernel(ALL_REDUCE, COLLECTIVES_MAX + 10, 2000, 3000); /* the last */
-    expect_text(named("AllReduce", 0), "cuda.collective.source", "kernel");
+    expect_text(named("AllReduce", 0), "collective.source", "kernel");
     assert_int_equal(counter_get(COUNTER_collectives_forgotten), 1);
-    assert_int_equal(attr_int(named("AllReduce", 1), "cuda.collective.ordinal"), COLLECTIVES_MAX + 9);
+    assert_int_equal(attr_int(named("AllReduce", 1), "collective.ordinal"), COLLECTIVES_MAX + 9);
 }
 
 #define IN_A_STEP 40
@@ -584,7 +584,7 @@ static uint64_t chosen_by(int64_t rank)
     uint64_t chosen = 0;
     for (uint32_t i = 0; i < span_count; i++) {
         assert_string_equal(spans[i].name, "AllReduce"); /* without kernels and calls */
-        chosen |= 1ull << (attr_int(&spans[i], "cuda.collective.ordinal") - 2 * IN_A_STEP);
+        chosen |= 1ull << (attr_int(&spans[i], "collective.ordinal") - 2 * IN_A_STEP);
     }
     correlate_destroy(correlate);
     correlate = NULL;

@@ -22,7 +22,7 @@ static void test_ranges_nest(void **state)
     assert_int_equal(only("outer")->span.start_ns, BASE_NS + 900);
     assert_int_equal(only("outer")->span.end_ns, BASE_NS + 1500);
     expect_text(only("outer"), "cuda.range", "range");
-    assert_int_equal(attr_int(only("outer"), "thread.id"), 42);
+    assert_int_equal(attr_int(only("outer"), "cuspan.thread.id"), 42);
 }
 
 static void test_a_range_counts_while_its_context_is_there(void **state)

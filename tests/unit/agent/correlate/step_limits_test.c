@@ -69,7 +69,7 @@ static uint32_t spans_in(const uint8_t trace_id[16], const char *name)
 static const struct kept *rank_span(int64_t number)
 {
     for (uint32_t i = 0; i < span_count; i++)
-        if (attr(&spans[i], "cuda.session.spans") && attr_int(&spans[i], "cuda.step.number") == number)
+        if (attr(&spans[i], "cuda.session.spans") && attr_int(&spans[i], "training.step.number") == number)
             return &spans[i];
     fail_msg("no span of a rank in step %d", (int)number);
     return NULL;
@@ -116,7 +116,7 @@ static void test_the_longest_work_stands_for_a_step(void **state)
     for (uint32_t i = 0; i < span_count; i++)
         if (strcmp(spans[i].name, "long") == 0 && spans[i].span.start_ns > BASE_NS + 2 * STEP)
             expect_child(&spans[i], rank);
-    assert_int_equal(attr_int(rank, "cuda.step.left_out"), 2 * CALLS - (sent - 1));
+    assert_int_equal(attr_int(rank, "training.step.left_out"), 2 * CALLS - (sent - 1));
     assert_int_equal(attr_int(rank, "cuda.total.calls"), CALLS);
     assert_int_equal(attr_int(rank, "cuda.total.kernels"), CALLS);
     assert_int_equal(rank->span.end_ns, BASE_NS + 2 * STEP + 50 + 2000 * CALLS + 100);
@@ -202,7 +202,7 @@ static void test_a_small_step_is_complete(void **state)
     }
     correlate_finish(correlate);
     assert_int_equal(spans_in(identity_of(2).trace_id, NULL), 15); /* and the step's: all of the share */
-    assert_null(attr(rank_span(2), "cuda.step.left_out"));
+    assert_null(attr(rank_span(2), "training.step.left_out"));
     expect_balance(28);
 }
 
@@ -226,13 +226,13 @@ static void test_a_rank_in_full_detail(void **state)
     assert_memory_equal(root->links[0].span_id, rank->span.span_id, 8);
     assert_int_equal(spans_in(second.trace_id, "long"), CALLS / 10);
     for (uint32_t i = 0; i < span_count; i++)
-        if (attr(&spans[i], "cuda.step.copy"))
+        if (attr(&spans[i], "training.step.copy"))
             expect_child(&spans[i], rank);
         else if (strcmp(spans[i].name, "cudaLaunchKernel") == 0 &&
                  spans[i].span.start_ns > BASE_NS + 2 * STEP)
             expect_child(&spans[i], root);
     assert_int_equal(spans_in(second.trace_id, NULL), 1 + counter_get(COUNTER_step_copies));
-    assert_int_equal(attr_int(rank, "cuda.step.left_out"), 2 * CALLS - counter_get(COUNTER_step_copies));
+    assert_int_equal(attr_int(rank, "training.step.left_out"), 2 * CALLS - counter_get(COUNTER_step_copies));
     expect_balance(4 * CALLS);
 }
 
@@ -258,7 +258,7 @@ static void test_ranges(void **state)
     for (uint32_t i = 0; i < span_count; i++)
         if (strcmp(spans[i].name, "long") == 0 && spans[i].span.start_ns > BASE_NS + 2 * STEP)
             expect_child(&spans[i], rank_span(2));
-    assert_int_equal(attr_int(rank_span(2), "cuda.step.left_out"),
+    assert_int_equal(attr_int(rank_span(2), "training.step.left_out"),
                      2 * CALLS + 2 - (spans_in(second.trace_id, NULL) - 1));
     assert_int_equal(attr_int(rank_span(2), "cuda.total.kernels"), CALLS);
     expect_balance(4 * CALLS + 4 - counter_get(COUNTER_marks_as_events));
@@ -344,7 +344,7 @@ static void test_a_trace_in_full_detail_is_limited(void **state)
     step_detail_trace(&rules, &second, detail);
     assert_in_range(spans_in(detail, NULL), WORLD, 2 * WORLD);
     uint32_t sent = spans_in(detail, NULL) - 1 + spans_in(second.trace_id, NULL) - 1;
-    assert_int_equal(attr_int(rank_span(2), "cuda.step.left_out"),
+    assert_int_equal(attr_int(rank_span(2), "training.step.left_out"),
                      4 * WORLD - (spans_in(second.trace_id, NULL) - 1));
     assert_true(sent > 0);
     expect_balance(6 * WORLD);

@@ -29,8 +29,8 @@ static struct step_identity identity_of(int64_t number)
 static struct kept *rank_span(const char *name, int64_t number)
 {
     for (uint32_t i = 0; i < span_count; i++)
-        if (strcmp(spans[i].name, name) == 0 && attr(&spans[i], "cuda.step.number") &&
-            attr_int(&spans[i], "cuda.step.number") == number)
+        if (strcmp(spans[i].name, name) == 0 && attr(&spans[i], "training.step.number") &&
+            attr_int(&spans[i], "training.step.number") == number)
             return &spans[i];
     fail_msg("no %s of step %d", name, (int)number);
     return NULL;
@@ -79,8 +79,8 @@ static void test_each_step_is_a_trace(void **state)
     struct step_identity id = identity_of(1);
     assert_memory_equal(first->span.trace_id, id.trace_id, 16);
     assert_memory_equal(first->span.parent_span_id, id.span_id, 8);
-    expect_text(first, "cuda.step.source", "optimizer");
-    expect_text(first, "cuda.step.kind", "train");
+    expect_text(first, "training.step.source", "optimizer");
+    expect_text(first, "training.step.kind", "train");
     assert_memory_equal(only("step 1")->span.span_id, id.span_id, 8);
     expect_child(first, only("step 1"));
     expect_child(second, only("step 2"));
@@ -187,7 +187,7 @@ static void test_unsampled_steps_have_no_spans(void **state)
         if (strcmp(spans[i].name, "rank 0") != 0)
             continue;
         ranks++;
-        assert_true(step_is_sampled(&rules, attr_int(&spans[i], "cuda.step.number"), STEP_TRAIN));
+        assert_true(step_is_sampled(&rules, attr_int(&spans[i], "training.step.number"), STEP_TRAIN));
     }
     assert_int_equal(ranks, 8);
     assert_int_equal(span_count, 8 * 3); /* step, rank and call */
@@ -246,7 +246,7 @@ static void test_a_program_that_runs_ahead(void **state)
     struct kept *rank = rank_span("rank 1", sampled);
     assert_int_equal(rank->span.start_ns, BASE_NS + 3000);
     assert_int_equal(rank->span.end_ns, BASE_NS + 6700);
-    assert_int_equal(attr_int(rank, "cuda.step.gpu_backlog"), 1800);
+    assert_int_equal(attr_int(rank, "training.step.gpu_backlog"), 1800);
     expect_no("before");
     expect_no("last before");
     assert_int_equal(counter_get(COUNTER_orphans), 0);
@@ -263,7 +263,7 @@ static void test_an_idle_gpu_has_no_backlog(void **state)
     launch(12, 3100);
     kernel("sampled", 12, 3200, 3300);
     correlate_finish(correlate);
-    assert_int_equal(attr_int(rank_span("rank 1", sampled), "cuda.step.gpu_backlog"), 0);
+    assert_int_equal(attr_int(rank_span("rank 1", sampled), "training.step.gpu_backlog"), 0);
 }
 
 /* Capture slept when the step before submitted its last work, so the end of that work is unknown. */
@@ -279,7 +279,7 @@ static void expect_no_backlog(bool has_early_work)
     launch(12, 3100);
     kernel("sampled", 12, 3200, 3300);
     correlate_finish(correlate);
-    assert_null(attr(rank_span("rank 1", sampled), "cuda.step.gpu_backlog"));
+    assert_null(attr(rank_span("rank 1", sampled), "training.step.gpu_backlog"));
 }
 
 static void test_the_backlog_is_unknown_after_a_sleep(void **state)
@@ -308,8 +308,8 @@ static void test_the_backlog_of_the_last_step_with_work(void **state)
     kernel("first", 11, 1200, 2500);
     kernel("second", 12, 2500, 2600);
     correlate_finish(correlate);
-    assert_int_equal(attr_int(rank_span("rank 0", 2), "cuda.step.gpu_backlog"), 300);
-    assert_null(attr(rank_span("rank 0", 1), "cuda.step.gpu_backlog")); /* nothing is known before it */
+    assert_int_equal(attr_int(rank_span("rank 0", 2), "training.step.gpu_backlog"), 300);
+    assert_null(attr(rank_span("rank 0", 1), "training.step.gpu_backlog")); /* nothing is known before it */
 }
 
 static void test_the_tracestate_is_honest(void **state)

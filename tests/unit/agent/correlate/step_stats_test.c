@@ -277,7 +277,7 @@ static void test_a_sampled_step_behind_one_that_is_not(void **state)
     settle();
     assert_int_equal(times()->measured_count, 1);
     expect_measured(number + 1, 500, 0, 0, 100, 0);
-    assert_int_equal(attr_int(only("rank 1"), "cuda.step.gpu_backlog"), 9000 - 1200);
+    assert_int_equal(attr_int(only("rank 1"), "training.step.gpu_backlog"), 9000 - 1200);
 }
 
 /* Without metrics: the analysis of ranks needs them if a step has too many spans. */
@@ -296,9 +296,9 @@ static void test_the_parts_are_on_the_span_of_the_rank(void **state)
     step(6, 2100, STEP_TRAIN);
     settle();
     const struct kept *rank = only("rank 1");
-    assert_int_equal(attr_int(rank, "cuda.step.compute_time"), 400);
-    assert_int_equal(attr_int(rank, "cuda.step.exposed_time"), 300);
-    assert_int_equal(attr_int(rank, "cuda.step.copy_time"), 200);
+    assert_int_equal(attr_int(rank, "training.step.compute_time"), 400);
+    assert_int_equal(attr_int(rank, "training.step.exposed_time"), 300);
+    assert_int_equal(attr_int(rank, "training.step.copy_time"), 200);
 }
 
 static void test_records_in_any_order(void **state)

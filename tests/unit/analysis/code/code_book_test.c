@@ -221,7 +221,7 @@ static void test_without_python(void **state)
     close_fixture(&f);
 }
 
-#define THREAD(id) "," ATTR_NUMBER("thread.id", id)
+#define THREAD(id) "," ATTR_NUMBER("cuspan.thread.id", id)
 #define RANGE(id, name, start, end, thread)                                                                  \
     SPAN(TRACE_A, id, "", name, start, end, ATTRS(ATTR_TEXT("cuda.range", "nvtx") THREAD(thread)))
 

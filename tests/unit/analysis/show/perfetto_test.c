@@ -11,34 +11,32 @@
 
 static const char sample[] = LINE(
     PROCESS_RESOURCE,
-    SPAN(TRACE_A, "00000000000000a1", "", "app \\\"q\\\" \\\\ \\u0001", "000000000", "000100000",
-         "") "," SPAN(TRACE_A, "00000000000000a2", "00000000000000a1", "cudaLaunchKernel", "000010123",
-                      "000020000",
-                      ATTRS(ATTR_TEXT("cuda.api", "runtime") "," ATTR_NUMBER("thread.id", "7") "," ATTR_TEXT(
-                          "thread.name",
-                          "main") "," ATTR_NUMBER("big",
-                                                  "9223372036854775807") "," ATTR_NUMBER("small",
-                                                                                         "-12") ",{\"key\":"
-                                                                                                "\"d\","
-                                                                                                "\"value\":{"
-                                                                                                "\"doubleValu"
-                                                                                                "e\":0.25}},{"
-                                                                                                "\"key\":"
-                                                                                                "\"b\","
-                                                                                                "\"value\":{"
-                                                                                                "\"boolValue"
-                                                                                                "\":false}}"
-                                                                                                ",{\"key\":"
-                                                                                                "\"odd\","
-                                                                                                "\"value\":{"
-                                                                                                "\"intValue\""
-                                                                                                ":\"007\"}},{"
-                                                                                                "\"key\":"
-                                                                                                "\"nan\","
-                                                                                                "\"value\":{"
-                                                                                                "\"doubleValu"
-                                                                                                "e\":\"NaN\"}"
-                                                                                                "}")))
+    SPAN(TRACE_A, "00000000000000a1", "", "app \\\"q\\\" \\\\ \\u0001", "000000000", "000100000", "") "," SPAN(
+        TRACE_A, "00000000000000a2", "00000000000000a1", "cudaLaunchKernel", "000010123", "000020000",
+        ATTRS(ATTR_TEXT("cuda.api", "runtime") "," ATTR_NUMBER("cuspan.thread.id", "7") "," ATTR_TEXT(
+            "thread.name",
+            "main") "," ATTR_NUMBER("big", "9223372036854775807") "," ATTR_NUMBER("small",
+                                                                                  "-12") ",{\"key\":"
+                                                                                         "\"d\","
+                                                                                         "\"value\":{"
+                                                                                         "\"doubleValu"
+                                                                                         "e\":0.25}},{"
+                                                                                         "\"key\":"
+                                                                                         "\"b\","
+                                                                                         "\"value\":{"
+                                                                                         "\"boolValue"
+                                                                                         "\":false}}"
+                                                                                         ",{\"key\":"
+                                                                                         "\"odd\","
+                                                                                         "\"value\":{"
+                                                                                         "\"intValue\""
+                                                                                         ":\"007\"}},{"
+                                                                                         "\"key\":"
+                                                                                         "\"nan\","
+                                                                                         "\"value\":{"
+                                                                                         "\"doubleValu"
+                                                                                         "e\":\"NaN\"}"
+                                                                                         "}")))
     LINE(GPU_RESOURCE, SPAN(TRACE_A, "00000000000000a3", "00000000000000a2", "k1", "000030000", "000080000",
                             ATTRS(ATTR_TEXT("cuda.activity", "kernel") "," ATTR_NUMBER(
                                 "cuda.stream.id",

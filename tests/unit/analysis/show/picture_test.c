@@ -15,7 +15,7 @@
 
 #define CALL(id, name, start, end, more)                                                                     \
     SPAN(TRACE_A, id, "00000000000000a1", name, start, end,                                                  \
-         ATTRS(ATTR_TEXT("cuda.api", "runtime") "," ATTR_NUMBER("thread.id", "7") more))
+         ATTRS(ATTR_TEXT("cuda.api", "runtime") "," ATTR_NUMBER("cuspan.thread.id", "7") more))
 
 static const char sample[] = LINE(
     PROCESS_RESOURCE,

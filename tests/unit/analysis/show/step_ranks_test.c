@@ -45,8 +45,8 @@ static int teardown(void **state)
 
 /* Of a whole step's rank. */
 #define STEP_ATTRS                                                                                           \
-    ATTR_NUMBER("cuda.step.number", "8")                                                                     \
-    "," ATTR_NUMBER("cuda.step.gpu_backlog", "0") "," ATTR_TEXT("cuda.session.end_reason", "step")
+    ATTR_NUMBER("training.step.number", "8")                                                                 \
+    "," ATTR_NUMBER("training.step.gpu_backlog", "0") "," ATTR_TEXT("cuda.session.end_reason", "step")
 
 static void add_span(unsigned id, unsigned parent, const char *name, uint64_t start_ns, uint64_t end_ns,
                      const char *attrs)
@@ -80,17 +80,16 @@ static void add_rank(unsigned number, const char *host, uint64_t compute_ns, con
     add_span(++next_id, rank, "gemm", 0, compute_ns,
              ATTR_TEXT("cuda.activity", "kernel") "," ATTR_NUMBER("cuda.stream.id", "7"));
     text_add(&input, ",");
-    snprintf(
-        attrs, sizeof attrs,
-        ATTR_NUMBER("cuda.stream.id", "8") "," ATTR_TEXT("cuda.activity", "collective") "," ATTR_TEXT(
-            "cuda.collective.operation", "all_reduce") "," ATTR_TEXT("cuda.collective.communicator",
-                                                                     "0xc0") ",{\"key\":\"cuda.collective."
+    snprintf(attrs, sizeof attrs,
+             ATTR_NUMBER("cuda.stream.id", "8") "," ATTR_TEXT("cuda.activity", "collective") "," ATTR_TEXT(
+                 "collective.operation", "all_reduce") "," ATTR_TEXT("collective.communicator",
+                                                                     "0xc0") ",{\"key\":\"collective."
                                                                              "key\",\"value\":{"
                                                                              "\"stringValue\":\"%s\"}},"
-                                                                             "{\"key\":\"cuda.collective."
+                                                                             "{\"key\":\"collective."
                                                                              "ranks\",\"value\":{"
                                                                              "\"intValue\":\"%u\"}}",
-        key, members);
+             key, members);
     add_span(collective, rank, "AllReduce", compute_ns, STEP_NS * 8 / 10, attrs);
     text_add(&input, ",");
     add_span(++next_id, collective, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", compute_ns, STEP_NS * 8 / 10,
@@ -295,7 +294,7 @@ static void test_clocks_without_a_rank(void **state)
     text_add(&input, ",");
     add_span(2, 1, "AllReduce", 0, STEP_NS,
              ATTR_TEXT("cuda.activity", "collective") "," ATTR_TEXT(
-                 "cuda.collective.operation", "all_reduce") "," ATTR_TEXT("cuda.collective.key", "0xa1"));
+                 "collective.operation", "all_reduce") "," ATTR_TEXT("collective.key", "0xa1"));
     text_add(&input, "]}]}]}\n");
     trace = trace_of(input.data);
     struct host_clocks clocks = host_clocks_align(&trace);
@@ -341,15 +340,14 @@ static void add_chained_rank(unsigned number)
         snprintf(
             attrs, sizeof attrs,
             ATTR_NUMBER("cuda.stream.id", "8") "," ATTR_TEXT("cuda.activity", "collective") "," ATTR_TEXT(
-                "cuda.collective.operation",
-                "all_reduce") "," ATTR_NUMBER("cuda.collective.ranks",
-                                              "2") ",{\"key\":\"cuda.collective.key\","
-                                                   "\"value\":{\"stringValue\":"
-                                                   "\"0x%x\"}},"
-                                                   "{\"key\":"
-                                                   "\"cuda.collective.communicator\","
-                                                   "\"value\":{\"stringValue\":"
-                                                   "\"0x%x\"}}",
+                "collective.operation", "all_reduce") "," ATTR_NUMBER("collective.ranks",
+                                                                      "2") ",{\"key\":\"collective.key\","
+                                                                           "\"value\":{\"stringValue\":"
+                                                                           "\"0x%x\"}},"
+                                                                           "{\"key\":"
+                                                                           "\"collective.communicator\","
+                                                                           "\"value\":{\"stringValue\":"
+                                                                           "\"0x%x\"}}",
             number + i, number + i);
         text_add(&input, ",");
         add_span(++next_id, rank, "AllReduce", STEP_NS * i / 4, STEP_NS * (i + 1) / 4, attrs);
@@ -390,7 +388,7 @@ static void test_very_deep_calls(void **state)
         add_span(i, i + 1, "call", i, STEP_NS, "");
         text_add(&input, ",");
     }
-    add_span(MANY, 0, "rank 3", MANY, STEP_NS, ATTR_NUMBER("cuda.step.number", "8"));
+    add_span(MANY, 0, "rank 3", MANY, STEP_NS, ATTR_NUMBER("training.step.number", "8"));
     text_add(&input, "]}]}]}\n");
     find();
     assert_int_equal(ranks.count, 1);

@@ -216,7 +216,7 @@ static void test_classes_lanes_and_errors_come_from_the_attributes(void **state)
                                     "1"))) "," SPAN(TRACE_A, "00000000000000a2", "00000000000000a1",
                                                     "cudaMalloc", "000000100", "000000900",
                                                     ATTRS(ATTR_TEXT("cuda.api", "runtime") "," ATTR_NUMBER(
-                                                        "thread.id",
+                                                        "cuspan.thread.id",
                                                         "7") "," ATTR_TEXT("error.type",
                                                                            "cudaErrorMemoryAllocation"))
                                                         FAILED))
@@ -231,6 +231,20 @@ static void test_classes_lanes_and_errors_come_from_the_attributes(void **state)
     assert_int_equal(trace.thread_count, 1);
     assert_int_equal(trace.lane_count, 1);
     assert_string_equal(trace_string(&trace, trace.lanes[0].stream), "13");
+    trace_deinit(&trace);
+}
+
+/* Spans of an earlier version, and among them one of this version. */
+static void test_earlier_names_are_read_as_those_of_today(void **state)
+{
+#define STEP(id, key) SPAN(TRACE_A, id, "", "s", "000000000", "000009000", ATTRS(ATTR_NUMBER(key, "7")))
+    struct trace trace = trace_of(
+        LINE(PROCESS_RESOURCE, STEP("00000000000000a1", "cuda.step.number") "," STEP(
+                                   "00000000000000a2", "training.step.number") "," STEP("00000000000000a3",
+                                                                                        "cuda.step.number")));
+    for (size_t i = 0; i < 3; i++)
+        assert_string_equal(trace_span_attr(&trace, &trace.spans[i], "training.step.number"), "7");
+    assert_null(trace_span_attr(&trace, &trace.spans[0], "cuda.step.number"));
     trace_deinit(&trace);
 }
 
@@ -295,6 +309,7 @@ int main(void)
         cmocka_unit_test(test_attributes_keep_their_value_and_type),
         cmocka_unit_test(test_lists_of_integers),
         cmocka_unit_test(test_classes_lanes_and_errors_come_from_the_attributes),
+        cmocka_unit_test(test_earlier_names_are_read_as_those_of_today),
         cmocka_unit_test(test_circles_of_parents_and_double_ids_do_no_harm),
         cmocka_unit_test(test_events_stay_with_their_span_when_spans_are_sorted),
     };
