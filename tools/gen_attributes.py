@@ -11,6 +11,7 @@ comes from the code: the tables of src/model and the keys in src/agent/correlate
 import difflib
 import re
 import sys
+import textwrap
 from collections import defaultdict
 from pathlib import Path
 
@@ -192,8 +193,12 @@ def code(text):
     return f"`{text}`"
 
 
+def typed(kind, unit):
+    return f"{kind}, {unit}" if unit else kind
+
+
 def row(key, kind, entry, *columns):
-    return code(key), kind, *(entry.get(column, "") for column in columns)
+    return code(key), typed(kind, entry.get("unit")), *(entry.get(column, "") for column in columns)
 
 
 def where(places):
@@ -207,8 +212,22 @@ def where(places):
     return "; ".join(parts)
 
 
-def with_values(meaning, values):
-    return f"{meaning} ({', '.join(values)})" if values else meaning
+def meaning_of(key, entry, values, first):
+    """With the values of an enumeration. `first`: {values: key} of the rows above, which rows with the same values name."""
+    meaning = entry.get("of_work") or entry.get("brief", "")
+    if not values:
+        return meaning
+    known = first.setdefault(tuple(values), key)
+    return f"{meaning} ({', '.join(values)})" if known == key else f"{meaning} (as {known})"
+
+
+def losses_text(of_spans):
+    """The reasons, with the units that are not spans. The page of the counters explains them."""
+    found = []
+    for key in losses():
+        unit = of_spans[key]["unit"]
+        found.append(code(key.removeprefix("cuspan.lost.")) + ("" if unit == "{span}" else f" ({unit})"))
+    return "\n".join(textwrap.wrap(", ".join(sorted(found)) + ".", 120, break_long_words=False, break_on_hyphens=False))
 
 
 def type_of_argument(types):
@@ -223,7 +242,7 @@ def argument_rows(arguments, registered, usual):
         if bool(default_calls) == usual and (default_calls or other_calls):
             names[type_of_argument(types), registered[key].get("unit", "")].append(code(key.removeprefix("cuda.arg.")))
     for (kind, unit), keys in sorted(names.items()):
-        yield kind, unit, ", ".join(keys)
+        yield typed(kind, unit), ", ".join(keys)
 
 
 def page():
@@ -239,33 +258,42 @@ def page():
     unknown = {key for key, entry in of_spans.items() if "unknown" in entry}
     if wrong := unknown ^ enumerations(fields):
         raise Missing(f"{REGISTRY.name}: `unknown: int` is for enumerations, and only for these: {', '.join(sorted(wrong))}")
-    by_name = [row(key, kind, of_spans[key], "unit", "where", "brief") for key, kind in sorted(spans.items())]
+    # Losses have a sentence, and the second and third of the slowest kernels are named with the first.
+    by_name = [row(key, kind, of_spans[key], "where", "brief") for key, kind in sorted(spans.items())
+               if key not in losses() and not re.match(r"cuda\.total\.slowest\.[23]", key)]
     # The generic names are written by the tables, too: `of_work` is what they mean there.
-    by_table = [(code(key), fields[key].type, of_spans[key].get("unit"), where(places[key]),
-                 with_values(of_spans[key].get("of_work") or of_spans[key].get("brief", ""), fields[key].values)) for key in sorted(fields)]
-    of_device = [row(key, kind, of_resources[key], "unit", "brief") for key, kind in devices.items() if key not in resources]
+    first = {}
+    by_table = [(code(key), typed(fields[key].type, of_spans[key].get("unit")), where(places[key]),
+                 meaning_of(key, of_spans[key], fields[key].values, first)) for key in sorted(fields)]
+    of_device = [row(key, kind, of_resources[key], "brief") for key, kind in devices.items() if key not in resources]
     by_resource = [row(key, kind, of_resources[key], "where", "brief") for key, kind in resources.items()]
     return TEXT.format(
-        names=table(("attribute", "type", "unit", "where", "meaning"), by_name),
+        names=table(("attribute", "type, unit", "where", "meaning"), by_name),
+        losses=losses_text(of_spans),
         facts=", ".join(code(name) for name in facts_of(kinds)),
-        fields=table(("attribute", "type", "unit", "kind of work", "meaning"), by_table),
-        resources=table(("attribute", "type", "where", "meaning"), by_resource),
-        devices=table(("attribute", "type", "unit", "meaning"), of_device),
-        usual=table(("type", "unit", "parameters"), argument_rows(arguments, of_spans, True)),
-        others=table(("type", "unit", "parameters"), argument_rows(arguments, of_spans, False)))
+        fields=table(("attribute", "type, unit", "kind of work", "meaning"), by_table),
+        resources=table(("attribute", "type, unit", "where", "meaning"), by_resource),
+        devices=table(("attribute", "type, unit", "meaning"), of_device),
+        usual=table(("type, unit", "parameters"), argument_rows(arguments, of_spans, True)),
+        others=table(("type, unit", "parameters"), argument_rows(arguments, of_spans, False)))
 
 
 TEXT = """# Attributes
 
-This page lists every attribute of cuspan's spans and resources. Units follow UCUM (By: bytes; a word in braces is a
-count). An attribute without a unit is a name, an ID or true. IDs of CUDA contexts, streams, graphs and calls are CUPTI's
-own, and unique within one process. Names that start with `collective.`, `cuda.`, `cuspan.`, `nvtx.`, `slurm.` or `training.`
-are cuspan's own. All others follow OpenTelemetry's semantic conventions. `tools/gen_attributes.py` generates this page from the code: do not
-edit it.
+Every attribute of cuspan's spans and resources. Units follow UCUM (By: bytes; a word in braces is a count). IDs of CUDA
+contexts, streams, graphs and calls are CUPTI's numbers, unique in a process. Names that start with `collective.`, `cuda.`,
+`cuspan.`, `nvtx.`, `slurm.` or `training.` are cuspan's own. All others follow OpenTelemetry's semantic conventions.
+`tools/gen_attributes.py` generates this page: do not edit it.
 
 ## Attributes set by name
 
 {names}
+
+Session spans also have `cuspan.lost.REASON` (int, {{span}}) for each counter of losses that is not 0, of the process so far.
+[troubleshooting.md](troubleshooting.md#something-is-missing-in-the-traces) explains each as `lost_REASON`. The reasons:
+{losses}
+
+The totals of kernels, copies and memsets leave out work inside graphs that are traced as a whole.
 
 A session span has up to 128 events, a call span up to 8: `cuda.module.loaded`, `cuda.context.created`,
 `cuda.context.destroyed`. An event belongs to the call in which it happened, or to the session if there was none.
@@ -273,7 +301,7 @@ A session span has up to 128 events, a call span up to 8: `cuda.module.loaded`, 
 ## GPU work and other CUPTI records
 
 Each field of a CUPTI record becomes one attribute. Kinds after "full:" have it only with `detail: full` or, for kinds
-that are off by default, if `capture.activities.allow` lists the kind. A value unknown to this version is a number.
+that are off by default, if `capture.activities.allow` lists the kind. Unknown values of enumerations are numbers.
 
 {fields}
 
@@ -282,15 +310,14 @@ the others are only stored in recordings: {facts}.
 
 ## Resources
 
-The resource of call and session spans is the process. The resource of GPU spans is the process and the device.
+The resource of call and session spans is the process, that of GPU spans the process and the device.
 
 {resources}
 
 The configuration (`resource.attributes`, `OTEL_RESOURCE_ATTRIBUTES`) has precedence. Next is the process context that an
-OpenTelemetry SDK in the process publishes (OTEP 4719: a mapping named `OTEL_CTX`), except `telemetry.*`. A process
-context that is published or changed later is detected within 1 to 10 s and applies to spans from then on. A program that
-runs with another user's rights gets no attributes from its environment. A device has these attributes in addition, as
-reported by CUPTI:
+OpenTelemetry SDK in the process publishes (OTEP 4719: a mapping named `OTEL_CTX`), except `telemetry.*`. Later changes of
+it are detected within 1 to 10 s, and apply to spans from then on. A program that runs with another user's rights gets no
+attributes from its environment. Devices also have these attributes, as CUPTI reports them:
 
 {devices}
 
@@ -298,10 +325,9 @@ reported by CUPTI:
 
 `cuda.arg.NAME` is a parameter of the call, with `capture.parameters` enabled. A name has the same meaning in all calls:
 `bytes` stands for the parameters count, sizeBytes and ByteCount. Output parameters are present if the call succeeded.
-Addresses and handles are hexadecimal strings, dimensions are three integers, flags are numbers, and enumerations have
-the names in CUDA's headers. Strings are truncated after 120 bytes. cuspan follows pointers only to handles, strings and
-the structs that describe the call, never to data. Widths and offsets without a unit are bytes or elements, as CUDA
-documents the call. Calls in the default profile have these:
+Enumerations have the names in CUDA's headers. Strings are truncated after 120 bytes. cuspan follows pointers only to
+handles, strings and the structs that describe the call, never to data. Widths and offsets without a unit are bytes or
+elements, as CUDA documents the call. Calls in the default profile have these:
 
 {usual}
 

@@ -27,7 +27,7 @@ VERSION = 1
 # COLUMN | TYPE | SOURCE | UNIT | MEANING
 # TYPE: int64, uint64, flag (of a bool), string, id (16 bytes), map; with "!", it is never null; with "+", it was added after the first
 # release with this version, so older files lack it. SOURCE: "field", "resource KEY[ KEY...]" (the
-# first that is present) or "attribute KEY"; unit and meaning of the last two come from the registry.
+# first that is present) or "attribute KEY"; the unit of the last two comes from the registry.
 SPAN_COLUMNS = """
 resource_id | uint64! | field | | the resource, as in the table of resources
 service_name | string | resource service.name
@@ -134,13 +134,12 @@ def complete(columns):
         if not known:
             raise gen_attributes.Missing(f"fleet schema: {column.name}: no such attribute: {' '.join(column.keys)}")
         facts = known[0]
-        column.unit, text = facts.get("unit", ""), facts.get("brief")
+        column.unit = facts.get("unit", "")
         if facts["type"] != ATTRIBUTE_TYPES[column.type]:
             raise gen_attributes.Missing(f"fleet schema: {column.name} is {column.type}, but {column.keys[0]} is {facts['type']}")
-        names = " or ".join(f"`{key}`" for key in column.keys)
-        column.meaning = f"{names}: {text}" if text else names
+        column.meaning = " or ".join(f"`{key}`" for key in column.keys)
         if column.type == "flag":
-            column.meaning += ". 1: true, 0: false"
+            column.meaning += "; 1: true, 0: false"
     return columns
 
 
@@ -172,20 +171,24 @@ def list_of(**tables):
 
 
 def rows_of(columns):
-    return [(f"`{column.name}`", PARQUET[column.type], "yes" if column.is_optional else "", column.unit, column.meaning)
-            for column in columns]
+    def kind(column):
+        return gen_attributes.typed(PARQUET[column.type], column.unit) + ("" if column.is_optional else ", required")
+    return [(f"`{column.name}`", kind(column), column.meaning) for column in columns]
 
 
 def page(spans, resources):
-    head = ("column", "type", "null", "unit", "meaning")
+    head = ("column", "type, unit", "meaning")
+    of_spans = {column.name for column in spans if column.source == "resource"}
+    same = [f"`{column.name}`" for column in resources if column.name in of_spans]
+    own = [column for column in resources if column.name not in of_spans]
     return TEXT.format(version=VERSION, spans=gen_attributes.table(head, rows_of(spans)),
-                       resources=gen_attributes.table(head, rows_of(resources)))
+                       same=", ".join(same), resources=gen_attributes.table(head, rows_of(own)))
 
 
 TEXT = """# Schema of exported spans
 
-This page describes the Parquet files that `cuspan export` writes, for queries with DuckDB, ClickHouse, pandas or Spark.
-`tools/gen_fleet_schema.py` generates it, and the programs' lists of columns: do not edit it.
+The Parquet files that `cuspan export` writes, for queries with DuckDB, ClickHouse, pandas or Spark.
+`tools/gen_fleet_schema.py` generates this page: do not edit it.
 
 ```
 cuspan export -o fleet trace.jsonl
@@ -213,10 +216,10 @@ fleet/recordings/77d1e0f9a8b3c2d4
 
 | part | meaning |
 |---|---|
-| `cuspan-schema.json` | the version of the schema. `cuspan export` refuses a folder with another one |
+| `cuspan-schema.json` | the version of the schema. `cuspan export` refuses others |
 | `date=`, `hour=` | the start of the spans in UTC. A span belongs to the hour in which it starts, so a query for an hour that follows spans to their parents or GPU work reads the hour before, too |
 | `service=` | `service.name`, percent-encoded: every byte except letters, digits, `.`, `_` and `-` is `%` and two hexadecimal digits. Longer than 180 bytes: cut, `~` and a hash. `__HIVE_DEFAULT_PARTITION__`: the resource has none. The exact name is in the column `service_name` |
-| file of spans | the spans of one resource in one hour: one process's work on one device, or its calls. Its name is the resource's ID and a hash of all IDs of its spans, so that a second export of the same spans replaces the file. A file larger than about 64 MB is continued by another one |
+| file of spans | the spans of one resource in one hour: one process's work on one device, or its calls. Its name is the resource's ID and a hash of all IDs of its spans, so a second export of the same spans replaces it. Above about 64 MB, another file follows |
 | file of resources | all resources of one export; its name is a hash of their IDs. A resource may be in several files |
 | `_closed.json` | in the folder of an hour and service that `cuspan fleet close` has closed: `files` has the names of its files, which have no repeated spans. Files that appear later are not in it. Most engines ignore names that start with `_`. Closed files are named by their resource and a hash |
 | `closing` | the work of `cuspan fleet close`. `cuspan fleet` completes or discards what a killed run has left |
@@ -227,14 +230,16 @@ fleet/recordings/77d1e0f9a8b3c2d4
 - Files appear under their names when they are complete.
 - The names of `date`, `hour` and `service` exist in paths only, not in files. Engines guess the type of `service`: a name
   like `2024` becomes a number.
-- A file has at least 5 kB, so processes with few spans take more per span: 10,000 processes with 33 spans each make 20,000
-  files with 500 bytes a span, and each question takes 20 s of CPU time for opening them. `cuspan fleet close` merges
-  files of one process only. For many short processes, use ClickHouse (`deploy/fleet`), or read
-  their span files with `cuspan stat`.
-- A killed export leaves a file that ends in `.tmp`, which can be deleted.
+- A file has at least 5 kB: 10,000 processes with 33 spans each make 20,000 files with 500 bytes a span, and each question
+  takes 20 s of CPU time for opening them. `cuspan fleet close` merges files of one process only. For many short processes,
+  use ClickHouse (`deploy/fleet`), or read their span files with `cuspan stat`.
+- A killed export leaves a file that ends in `.tmp`: delete it.
 - The footer of each file has the key `cuspan.schema` with the version, and `cuspan.table`: `spans` or `resources`.
 
 ## Spans
+
+Columns may be null unless they are required. [attributes.md](attributes.md) describes the attributes that are named as the
+meaning of a column.
 
 {spans}
 
@@ -243,7 +248,8 @@ column, which happens in spans of other programs.
 
 ## Resources
 
-Repeated for each span, the attributes of a GPU's resource would take most of the space. They are in a table of their own:
+The attributes of resources are in a table of their own, which also has these columns of spans:
+{same}.
 
 {resources}
 
@@ -261,8 +267,8 @@ An export has every span and every attribute. These have no place in the files; 
 
 Bytes in attributes are base64 text, as in OTLP JSON.
 
-Retries of an exporter can deliver a span twice, and exports of overlapping files repeat spans. Remove duplicates by
-`(trace_id, span_id)`, for each partition once, when it is complete: `cuspan fleet close` does that, and merges small files.
+Spans can be [repeated](fleet.md#repeated-spans). Remove duplicates by `(trace_id, span_id)`, for each partition once, when
+it is complete, as `cuspan fleet close` does.
 
 ## Versions
 
@@ -274,8 +280,8 @@ This is version {version}. These changes keep the version, so queries must name 
 - a new value in a column, a new key in `cuspan-schema.json` or in a footer.
 
 Everything else is a new version: a column that is removed, renamed, has another type, unit or meaning, becomes nullable, or
-other names of files and folders. A new version goes into a folder of its own, and `cuspan export` of the release before
-reads and writes only its own.
+other names of files and folders. A new version goes into a folder of its own; an older `cuspan export` reads and writes
+only its own version.
 """
 
 

@@ -34,6 +34,7 @@ BENCH, DOCS = ROOT / "tests/bench", ROOT / "docs"
 # today's sleep: GPU records stay enabled.
 LEVELS = {"none", "summary", "default", "graph-nodes", "full", "floor-default"}
 BUDGETS_ONLY = {"no configuration"}
+UNSHOWN_APPS = {"gpu.json": {"calls"}}  # a later run has more of them
 GPU_RUNS = [("A PyTorch step, many rounds", "gpu-torch.json", "many-", None, False),
             ("A service with 1 % of its requests sampled", "gpu-sampled.json", "sampled-", {"none", "one-percent", "default", "floor-off"}, False),
             ("The default settings", "gpu.json", "", {"none", "default", "floor-default", "kineto"}, False),
@@ -51,6 +52,7 @@ MODEL_RUNS = [("Training", ["gpt2", "gpt2-2", "gpt2-3", "ddp", "ddp-2", "ddp-3",
 CODE_RUN = ("Lines of code", ["code-infer", "code-train"], "code", set())
 UNSHOWN_MODELS = "asleep", "default-no-plugin", "default-batch", "default-idle"  # they made no difference
 MODEL_ROUNDS = 8  # a cell with fewer tells their number
+LOSS_SHOWN = 0.001  # smaller shares of lost spans are not on the page
 OURS = "cuspan"  # as rivals/measure.py names it
 GPU, ANYWHERE, MODELS = "tests/bench/run.sh gpu", "tests/bench/run.sh anywhere", "tests/bench/run.sh models"
 CODE = "tests/bench/run.sh code"
@@ -117,7 +119,7 @@ class Check:
             is_open = self.low <= self.limit < self.high
             said = "met" if self.is_met else f"missed by {self.number(self.value - self.limit)} {self.unit}"
             few = "" if self.is_sure else ", too few pairs for an interval"
-            return said + few + (", but the interval includes the limit" if is_open else "")
+            return said + few + (" (open)" if is_open else "")
         if self.is_met:
             return "met"
         if not self.low <= 1 <= self.high:
@@ -149,36 +151,31 @@ class Budget:
     what: str
     limit: str
     checks: tuple = ()
-    command: str = ANYWHERE
     wants: int = None  # number of checks of a complete row
 
 
 BUDGETS = [
     Budget("launch", "one traced kernel launch, default settings", "at most 100 ns above the floor",
-           (gpu_check("floor +", paired.difference, ("calls", "default", "floor-default", "launch.median"), 100, "ns"),),
-           f"{GPU} --apps calls"),
+           (gpu_check("floor +", paired.difference, ("calls", "default", "floor-default", "launch.median"), 100, "ns"),)),
     Budget("torch", "a launch-bound PyTorch step", "at most 1.02 × the floor and 1.12 × no tracer",
            (ratio_check("floor", "torch", "default", "floor-default", "torch-step.median", 1.02),
-            ratio_check("none", "torch", "default", "none", "torch-step.median", 1.12)), f"{GPU} --apps torch"),
+            ratio_check("none", "torch", "default", "none", "torch-step.median", 1.12))),
     Budget("one-percent", "1 % of requests sampled (the service)", "at most 1.01 × the program with CUPTI enabled once and disabled again",
-           (ratio_check("disabled again", "service", "one-percent", "floor-off", "request-time", 1.01),), f"{GPU} --apps service"),
+           (ratio_check("disabled again", "service", "one-percent", "floor-off", "request-time", 1.01),)),
     Budget("profiler", "a PyTorch step with PyTorch's profiler, both complete", "at most 1.05 × that profiler alone",
-           (ratio_check("kineto", "torch", "beside-kineto", "kineto", "torch-step.median", 1.05),),
-           f"{GPU} --apps torch --configs kineto,beside-kineto"),
+           (ratio_check("kineto", "torch", "beside-kineto", "kineto", "torch-step.median", 1.05),)),
     Budget("untraced", "a call that isn't traced by default", "none: the 95 % interval includes 1.00",
            (ratio_check("cudaGetDevice", "calls", "default", "none", "get-device.median"),
-            ratio_check("cudaStreamQuery", "calls", "default", "none", "stream-query.median")), f"{GPU} --apps calls"),
+            ratio_check("cudaStreamQuery", "calls", "default", "none", "stream-query.median"))),
     Budget("graph", "a graph launch, default settings", "at most 1.05 ×",
            (ratio_check("to its end, none", "graphs", "default", "none", "graph-node.median", 1.05),
-            ratio_check("the call, floor", "graphs", "default", "floor-default", "graph-launch.median", 1.05)),
-           f"{GPU} --apps graphs"),
+            ratio_check("the call, floor", "graphs", "default", "floor-default", "graph-launch.median", 1.05))),
     Budget("asleep", "loaded and asleep", "the 95 % interval includes 1.00 and is narrower than 1 %",
-           (*(ratio_check(name, app, "asleep", "none", figure, width=0.01) for app, (figure, name) in LATE.items()),),
-           f"{GPU} --rounds 0 --pairs asleep:30"),
+           (*(ratio_check(name, app, "asleep", "none", figure, width=0.01) for app, (figure, name) in LATE.items()),)),
     Budget("numbers", "metrics every half second, and `cuspan stat`, beside tracing alone: a step bound by launches", "at most 1.02 ×",
            tuple(ratio_check(f"{config}, {name}", app, config, "default", figure, 1.02)
                  for app, figure, name in (("steps", "step.median", "200 launches"), ("torch", "torch-step.median", "PyTorch"))
-                 for config in OVER_TRACING), f"{GPU} --apps steps,torch --configs default,metrics,stat"),
+                 for config in OVER_TRACING)),
     Budget("encode", "from raw record to encoded OTLP, a span of ten attributes", "at most 200 ns of CPU time"),
     Budget("wire", "from raw record to the wire, gzip included", "at most 500 ns of CPU time per span"),
     Budget("bytes", "on the wire", "at most 40 bytes per span with gzip, 28 with zstd", wants=2),
@@ -187,7 +184,7 @@ BUDGETS = [
            "5 ms more than CUPTI alone; 50 ms; the configured deadline",
            (gpu_check("start, floor +", paired.difference, ("start", "default", "floor-default", "start.median"), 5, "ms"),
             gpu_check("exit, live, floor +", paired.difference, ("start", "default", "floor-default", "exit.median"), 50, "ms")),
-           f"{GPU} --apps start; {ANYWHERE}", wants=3),
+           wants=3),
 ]
 
 
@@ -207,7 +204,7 @@ def checks_of(budget, gpus, anywhere):
 
 
 def budgets_table(gpus, anywhere):
-    lines = ["| cost | budget | measured | result | command |", "|---|---|---|---|---|"]
+    lines = ["| cost | budget | measured | result |", "|---|---|---|---|"]
     for budget in BUDGETS:
         checks = checks_of(budget, gpus, anywhere)
         figures = "; ".join(check.figure() for check in checks) or "no result yet"
@@ -217,7 +214,7 @@ def budgets_table(gpus, anywhere):
             verdicts.append(f"{wanted - len(checks)} not measured")
         if len({*verdicts}) == 1:
             verdicts = verdicts[:1]
-        lines.append(f"| {budget.what} | {budget.limit} | {figures} | {'; '.join(verdicts)} | `{budget.command}` |")
+        lines.append(f"| {budget.what} | {budget.limit} | {figures} | {'; '.join(verdicts)} |")
     return "\n".join(lines)
 
 
@@ -247,8 +244,7 @@ def figure_cell(runs, app, config, figure, unit):
     if not value:
         return ""
     ratio = paired.ratio(runs, app, config, "none", figure) if config != "none" else None
-    compared = f", {interval(ratio, 2)}" if ratio else ""
-    return f"{number(value.median)} {unit}{compared}"
+    return interval(ratio, 2) if ratio else f"{number(value.median)} {unit}"
 
 
 def app_table(gpu, app):
@@ -289,8 +285,8 @@ def losses(gpu):
         if count:
             key = (run["app"], run["config"])
             lost[key] = max(lost.get(key, 0), count / (count + spans))
-    said = [f"{app} with {config} up to {100 * share:.2g} %" for (app, config), share in sorted(lost.items())]
-    return f"Lost spans, as counted by the agent: {', '.join(said)}.\n" if said else ""
+    said = [f"{app} with {config} up to {100 * share:.2g} %" for (app, config), share in sorted(lost.items()) if share >= LOSS_SHOWN]
+    return f"Lost spans: {', '.join(said)}.\n" if said else ""
 
 
 def machine_name(results):
@@ -303,10 +299,11 @@ def machine_name(results):
 
 
 def machine_line(results, last=None):
-    """`last`: the results whose machine the page named last."""
-    named = "The same kind of machine" if last and machine_name(last) == machine_name(results) else machine_name(results)
+    """`last`: the results whose machine the page named last. A file of results has the command; without one, the page names it."""
+    named = "Same kind of machine" if last and machine_name(last) == machine_name(results) else machine_name(results)
     command = re.sub(r" --commit \S+| \S+\.json", "", results["command"])  # they change no figure
-    return f"{named}; commit {results['commit']}, {results['date']}; `{command}`"
+    source = f"[{results['file']}](../tests/bench/results/{results['file']})" if "file" in results else f"`{command}`"
+    return f"{named}; commit {results['commit']}, {results['date']}; {source}"
 
 
 def gpu_sections(gpus):
@@ -314,8 +311,8 @@ def gpu_sections(gpus):
         return f"There is no result of `{GPU}` in `tests/bench/results` yet.\n"
     with_tables = [gpu for gpu in gpus if gpu.get("shown") != BUDGETS_ONLY]
     sections = [gpu_section(gpu, last) for gpu, last in zip(with_tables, [None, *with_tables])]
-    others = [f"- {gpu['title']}: {machine_line(gpu, gpus[0])}{rounds_of(gpu)}." for gpu in gpus if gpu not in with_tables]
-    return "\n".join(sections + (["### Runs for budgets only\n", *others] if others else []))
+    others = [f"[{gpu['title']}](../tests/bench/results/{gpu['file']})" for gpu in gpus if gpu not in with_tables]
+    return "\n".join(sections + ([f"Runs for budgets only: {', '.join(others)}."] if others else []))
 
 
 def rounds_of(gpu):
@@ -327,11 +324,11 @@ def gpu_section(gpu, last=None):
     if gpu["problems"]:
         lines.append("Problems in this run: " + "; ".join(gpu["problems"]) + ".\n")
     for app, title in TITLES.items():
-        if not configs_of(gpu["runs"], app):
+        if not configs_of(gpu["runs"], app) or app in UNSHOWN_APPS.get(gpu.get("file"), ()):
             continue
         lines.append(f"#### {title}\n")
         if gpu.get("has_plots", True):
-            lines.append(f"![{title}: each configuration as a multiple of no tracer](images/performance-{gpu['prefix']}{app}.svg)\n")
+            lines.append(f"![{title}, as multiples of no tracer](images/performance-{gpu['prefix']}{app}.svg)\n")
         lines.append(app_table(gpu, app) + "\n")
         if app == "service":
             lines.append(asleep_share(gpu))
@@ -362,7 +359,7 @@ def models_section(gpus):
         runs, models = gpu["runs"], models_of(gpu)
         times = [paired.value(runs, model, "none", f"{model}.median") for model in models]
         lines += [f"### {gpu['title']}\n", f"{machine_line(gpu, last)}.\n",
-                  f"![{gpu['title']}: each configuration as a multiple of no tracer](images/performance-models-{gpu['prefix']}.svg)\n"
+                  f"![{gpu['title']}, as multiples of no tracer](images/performance-models-{gpu['prefix']}.svg)\n"
                   if has_model_plot(gpu) else "",
                   "| | " + " | ".join(models) + " |", "|---" * (len(models) + 1) + "|",
                   "| none, a step | " + " | ".join(f"{time.median / 1000:.2f} ms, {len(time.values)} rounds" for time in times) + " |"]
@@ -546,7 +543,7 @@ def read(name):
 
 
 def read_gpus(runs):
-    found = [(read(file), {"title": title, "prefix": prefix, "shown": shown, "has_plots": has_plots})
+    found = [(read(file), {"title": title, "file": file, "prefix": prefix, "shown": shown, "has_plots": has_plots})
              for title, file, prefix, shown, has_plots in runs]
     return [{**gpu, **about} for gpu, about in found if gpu]
 
@@ -590,7 +587,7 @@ def fleet_cell(row):
 def fleet_section(fleet):
     if not fleet:
         return f"There is no result of `{FLEET}` in `tests/bench/results` yet.\n"
-    sizes = fleet["sizes"]
+    sizes = [fleet["sizes"][0], fleet["sizes"][-1]]  # the plots have all
     lines = [f"{machine_line(fleet)}.\n"]
     lines += [f"![{title}]({f'images/performance-{name}.svg'})\n" for name, (title, _, _) in FLEET_PLOTS.items()]
     lines += ["| | " + " | ".join(f"{size['spans']:,} spans, {size['processes']:,} processes" for size in sizes) + " |",

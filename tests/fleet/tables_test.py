@@ -277,7 +277,7 @@ class Retention(ClickHouse):
         self.insert(document([span(1, start=now - 9 * 24 * HOUR_NS), span(2, start=now - 6 * 24 * HOUR_NS), span(3, start=now)]))
         self.connection.query("OPTIMIZE TABLE cuspan.stored_spans FINAL")
         self.assertEqual(self.rows("SELECT span_id FROM cuspan.spans ORDER BY span_id"), [[2], [3]])
-        # As docs/fleet-clickhouse.md has it.
+        # As deploy/fleet/clickhouse/apply.sh has it.
         self.connection.query("ALTER TABLE cuspan.stored_spans MODIFY TTL toDateTime(time) + INTERVAL 3 DAY SETTINGS mutations_sync = 1")
         self.connection.query("OPTIMIZE TABLE cuspan.stored_spans FINAL")
         self.assertEqual(self.rows("SELECT span_id FROM cuspan.spans"), [[3]])

@@ -81,7 +81,8 @@ static void read_text(const struct range_record *record, struct text *text)
         key[head.key_bytes] = 0;
         /* Only those of NCCL's ranges are ours. */
         bool is_ours = strncmp(key, "cuda.", strlen("cuda.")) == 0;
-        *attribute = (cuspan_attribute){.key = is_ours ? renamed_attribute(key) : key, .type = head.type, .bytes = head.value_bytes};
+        *attribute = (cuspan_attribute){
+            .key = is_ours ? renamed_attribute(key) : key, .type = head.type, .bytes = head.value_bytes};
         if (head.type == ATTR_STRING)
             attribute->value.s = at + head.key_bytes;
         else
