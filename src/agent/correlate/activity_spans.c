@@ -19,7 +19,8 @@
 
 #include <string.h>
 
-/* Span names have few distinct values: kernels by short name, the others by kind. */
+/* Names the span so that names have few distinct values: a kernel by its short name, other work by its kind.
+ */
 static void name_activity(struct correlate *c, const struct activity_record *record)
 {
     struct span *span = &c->span;
@@ -36,7 +37,8 @@ static void name_activity(struct correlate *c, const struct activity_record *rec
     span->name_len = name.bytes;
 }
 
-/* CUPTI converts the GPU's clock. A start before the call is kept, and counted as skew. */
+/* Adds the time from the call to the work's start. It can be negative, because CUPTI converts the GPU's
+ * clock; this is counted as skew. */
 static void note_delay(struct span *span, uint64_t call_start_ns)
 {
     int64_t delay_ns = (int64_t)(span->start_ns - call_start_ns);
@@ -47,7 +49,7 @@ static void note_delay(struct span *span, uint64_t call_start_ns)
     span_attr_int(span, ATTR(SEMCONV_CUDA_START_DELAY), delay_ns);
 }
 
-/* The code that captured a graph's node. If its text was forgotten, an earlier span has it. */
+/* Adds the code that captured a graph's node. If the stack's text was forgotten, an earlier span has it. */
 __attribute__((noinline)) static void put_code(struct correlate *c, uint64_t id)
 {
     struct span *span = &c->span;
@@ -61,8 +63,8 @@ __attribute__((noinline)) static void put_code(struct correlate *c, uint64_t id)
     span_attr_string(span, ATTR(SEMCONV_CUSPAN_STACK_ID), c->activities.stack_id);
 }
 
-/* A graph execution says how many nodes it has. A node links to the call that captured it, and has the
- * code that made this call. */
+/* Adds the number of nodes to a graph's execution. To a node's span, adds a link to the call that captured
+ * the node, and the code that made that call. */
 static void describe_graph(struct correlate *c, const struct activity_record *record)
 {
     struct span *span = &c->span;
@@ -86,7 +88,7 @@ static void describe_graph(struct correlate *c, const struct activity_record *re
     span->link_count = 1;
 }
 
-/* Name and attributes that repeated work has in common: its kind, name and launch parameters. */
+/* Adds the name and attributes that repeated work has in common: its kind, name and launch parameters. */
 static void put_lasting(struct correlate *c, const struct activity_record *record, bool is_null_stream)
 {
     struct span *span = &c->span;
@@ -129,7 +131,7 @@ static void put_error(struct span *span, const struct context_error *error)
     span_attr_bool(span, ATTR(SEMCONV_CUDA_UNFINISHED), true);
 }
 
-/* Whether the work belongs to the open session's trace. */
+/* Makes the span a child of its call, or of the session if the call is unknown. */
 static void put_below_call_or_session(const struct correlate *c, const struct pending_call *call,
                                       const struct session *session, struct span *span)
 {
@@ -141,7 +143,7 @@ static void put_below_call_or_session(const struct correlate *c, const struct pe
                         session->trace_state);
 }
 
-/* Everything but IDs and times. */
+/* Fills the span with everything but IDs and times. */
 static void describe(struct correlate *c, const struct gpu_work *work)
 {
     const struct pending_call *call = work->call;
@@ -169,7 +171,8 @@ static void describe(struct correlate *c, const struct gpu_work *work)
         put_error(span, work->error);
 }
 
-/* Sends the span, if it is among those of its step. A collective stands for its kernel. */
+/* Sends the span unless the step's limit leaves it out. A kernel of a collective is left out while selecting,
+ * because the collective's span represents it. Returns whether the span was sent. */
 __attribute__((noinline)) static bool emit_work_of_step(struct correlate *c, struct step *step,
                                                         bool is_on_gpu, bool is_of_collective,
                                                         uint32_t account)
@@ -195,7 +198,8 @@ void activity_spans_add(struct correlate *c, const struct gpu_work *work)
     struct span *span = &c->span;
     bool is_in_stats = c->stats_are_on && work->is_on_gpu;
     uint16_t resource = facts_resource(c, record);
-    /* the call has settled the trace: no session starts or ends for its work; NULL: not of an open one */
+    /* the call has decided the trace, so its work starts or ends no session; NULL: the trace is not an open
+     * session's */
     struct session *session =
         call ? session_spans_of_trace(c, call->trace_id) : session_spans_at(c, record->start_ns);
     bool is_sampled = call ? !(call->flags & PENDING_UNSAMPLED) : session->is_sampled;
@@ -220,7 +224,7 @@ void activity_spans_add(struct correlate *c, const struct gpu_work *work)
     c->activities.operation = COLLECTIVE_NONE;
     c->activities.new_code = NULL;
     describe(c, work);
-    struct step *step = NULL; /* whose spans are limited */
+    struct step *step = NULL; /* the step whose limit of spans applies; NULL: none */
     if (__builtin_expect(c->sessions.steps.count != 0, 0))
         step = step_spans_limit(c, span->trace_id, call ? call->start_ns : record->start_ns);
     bool is_of_collective = false;

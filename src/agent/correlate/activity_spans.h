@@ -1,4 +1,4 @@
-/* The spans of GPU work, and of CUPTI's own work on the host. */
+/* Makes the spans of GPU work, and of CUPTI's own work on the host. */
 #ifndef CUSPAN_AGENT_CORRELATE_ACTIVITY_SPANS_H
 #define CUSPAN_AGENT_CORRELATE_ACTIVITY_SPANS_H
 
@@ -6,7 +6,8 @@
 
 struct correlate;
 
-/* Counts the work, and sends its span if it is sampled and among those of its step. */
+/* Counts the work, and sends its span, unless the trace is not sampled or the step's limit leaves the span
+ * out. */
 void activity_spans_add(struct correlate *correlate, const struct gpu_work *work);
 
 #endif

@@ -10,8 +10,8 @@ bool activity_times_capture_slept(void)
     return counter_get(COUNTER_sleeps) || counter_get(COUNTER_releases);
 }
 
-/* Work of an unsampled call; or work without a call after a sleep, to which CUPTI before 13.3 sometimes
- * gives no times. */
+/* Whether no span is expected of this work: its call is not sampled, or is unknown after a sleep, when CUPTI
+ * before 13.3 sometimes gives no times. */
 static bool is_unwanted(const struct pending_call *call)
 {
     return call ? call->flags & PENDING_UNSAMPLED : activity_times_capture_slept();
@@ -39,7 +39,8 @@ static void lose(const struct activity_record *record)
              "CUPTI gives activity that ends before it starts; such records are left out and counted");
 }
 
-/* The time that an execution of a graph has been seen at, of those that can be its own. 0: none. */
+/* Returns the time in the record that can be the execution's own, or else the start of its call; 0: unknown.
+ */
 static uint64_t time_of_graph(const struct activity_record *record, const struct pending_call *call)
 {
     uint64_t earliest_ns = call ? call->start_ns : 1;

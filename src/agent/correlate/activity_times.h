@@ -1,4 +1,4 @@
-/* Records whose times are missing or impossible, and instants.
+/* Handles activity records whose times are missing or impossible, and instants.
  *
  * CUPTI gives a zero if it had no device buffer for timestamps, if a fatal error stopped the work, or if
  * several threads launch the same executable graph: its executions share the memory of their timestamps,
@@ -16,8 +16,8 @@
 
 struct correlate;
 
-/* An instant: a kind with one timestamp, or a record without an end, such as a page fault on the host. GPU
- * work always has a length. */
+/* Whether the record is an instant: its kind has one timestamp, or it has no end, such as a page fault on the
+ * host. GPU work always has a length. */
 static inline bool activity_is_instant(const struct activity_record *record)
 {
     const struct activity_info *info = &activity_table[record->kind];
@@ -29,8 +29,9 @@ static inline bool activity_times_are_sound(const struct activity_record *record
     return record->start_ns != 0 && (record->end_ns >= record->start_ns || activity_is_instant(record));
 }
 
-/* Fills `completed` with a record whose times are not sound, and `error` with what stopped it (NULL:
- * nothing). `call` NULL: unknown. False: the record is lost or left out, and counted. */
+/* Copies a record whose times are not sound to `completed`, with usable times. `*error` becomes the error
+ * that stopped the work (NULL: none). `call` is NULL if the record's call is unknown. False: the record is
+ * lost or left out, which is counted here. */
 bool activity_times_complete(struct correlate *correlate, const struct activity_record *record,
                              const struct pending_call *call, struct activity_record *completed,
                              const struct context_error **error);
@@ -38,7 +39,7 @@ bool activity_times_complete(struct correlate *correlate, const struct activity_
 /* Whether capture has slept, or was released to another tool. */
 bool activity_times_capture_slept(void);
 
-/* Marks a span without a duration, and lets it end after 1 ns. */
+/* Marks a span without a duration by an attribute, and makes it 1 ns long. */
 void activity_times_mark(struct span *span, const struct activity_record *record, bool are_unknown);
 
 #endif

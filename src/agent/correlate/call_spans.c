@@ -66,7 +66,7 @@ static uint32_t expectations(const struct correlate *c, const struct call_record
     return PENDING_EXPECTED | (graph ? PENDING_GRAPH : 0);
 }
 
-/* True: the parent's account expects a GPU record. */
+/* Adds the call to the table of pending calls. True: a GPU record is due for the parent's account. */
 static bool remember(struct correlate *c, const struct call_record *call, const struct parent *parent,
                      const uint8_t span_id[8], uint32_t expected)
 {
@@ -84,7 +84,7 @@ static bool remember(struct correlate *c, const struct call_record *call, const 
     return (expected & PENDING_EXPECTED) != 0;
 }
 
-/* The value of a handle parameter; 0: none. */
+/* Returns the value of the span's handle attribute with this name; 0: none. */
 static uint64_t handle_in(const struct span *span, const char *param)
 {
     for (uint32_t i = 0; i < span->attr_count; i++)
@@ -93,7 +93,8 @@ static uint64_t handle_in(const struct span *span, const char *param)
     return 0;
 }
 
-/* Adds the name of the call's stream or event. GPU work takes a stream's from the table of pending calls. */
+/* Adds the name of the call's stream or event. The call's GPU work finds the stream's name by the index in
+ * the table of pending calls. */
 static void put_object_name(struct correlate *c, enum named_object kind, const struct call_info *info,
                             const struct call_record *call)
 {
@@ -132,7 +133,7 @@ __attribute__((noinline)) static bool makes_device_graph(const struct call_recor
         if (strcmp(call_param_keys[param->key].name, SEMCONV_CUDA_ARG_FLAGS) == 0)
             return (*value & GRAPH_DEVICE_LAUNCH) != 0;
         if (param->type == PARAM_STRING || param->type == PARAM_DIM3)
-            return false; /* no such call has these */
+            return false; /* no instantiating call has parameters of these types */
         value++;
     }
     return false;
@@ -146,7 +147,8 @@ static void note_device_graph(void)
              "executions, which therefore have no spans");
 }
 
-/* The link outlives a request's tracestate. */
+/* Tells graphs.h the call's span, to which captured nodes link. The link lives longer than a request's
+ * tracestate, so it has only a session's. */
 __attribute__((noinline)) static void link_nodes(struct correlate *c, uint64_t tid,
                                                  const struct call_record *call, const struct parent *parent)
 {
@@ -157,7 +159,8 @@ __attribute__((noinline)) static void link_nodes(struct correlate *c, uint64_t t
     graphs_call(c->graphs, tid, call, parent->is_sampled ? &link : NULL);
 }
 
-/* Tells graphs.h what the call launched, captured or added. Most calls do neither: inlined. */
+/* Tells graphs.h about a graph that the call launched, and nodes that it captured or added. Inlined, because
+ * most calls do neither. */
 static inline void note_graphs(struct correlate *c, uint64_t tid, const struct call_record *call,
                                const struct call_info *info, const struct parent *parent)
 {
@@ -169,7 +172,7 @@ static inline void note_graphs(struct correlate *c, uint64_t tid, const struct c
         link_nodes(c, tid, call, parent);
 }
 
-/* The call gets no span: it counts for its ranges and its request or session. */
+/* Counts a call, which gets no span, for its ranges and its request or session. */
 static void summarize(struct correlate *c, const struct thread_state *state, const struct call_record *call,
                       const struct call_info *info, const struct parent *parent)
 {
@@ -196,14 +199,15 @@ void call_spans_add_asleep(struct correlate *c, const struct thread_info *thread
     c->calls.code = NULL; /* capture fell asleep while the record was written */
 }
 
-/* Launches repeat their parameters. Other calls have new addresses and sizes. */
+/* Whether the call's parameters are worth sharing: launches repeat them, but other calls have new addresses
+ * and sizes. */
 static bool repeats_itself(const struct call_info *info, const struct call_record *call)
 {
     return info->group == CALL_GROUP_LAUNCH &&
            call->head.bytes <= sizeof *call + REPEATED_WORDS_MAX * sizeof *call->values;
 }
 
-/* Name and attributes that the thread's calls of this function have in common. */
+/* Adds the name and attributes that the thread's calls of this function have in common. */
 static void put_lasting(struct correlate *c, const struct thread_info *thread, const struct call_info *info,
                         const struct call_record *call, bool is_repeated)
 {
@@ -218,7 +222,8 @@ static void put_lasting(struct correlate *c, const struct thread_info *thread, c
         attributes_of_call(span, info, call);
 }
 
-/* For programs that name no objects: a name could change between calls. */
+/* Like put_lasting(), with a shared part. Only for programs that name no objects, because a name could change
+ * between calls. */
 static void put_lasting_shared(struct correlate *c, const struct thread_info *thread,
                                const struct call_info *info, const struct call_record *call, bool is_repeated)
 {
@@ -236,7 +241,7 @@ static void put_lasting_shared(struct correlate *c, const struct thread_info *th
     span_shared_offer(&c->shared, &c->span);
 }
 
-/* All but IDs and times. */
+/* Fills the span with all but IDs and times. */
 static void describe(struct correlate *c, const struct thread_info *thread, const struct call_info *info,
                      const struct call_record *call, const struct parent *parent)
 {
@@ -259,11 +264,12 @@ void call_spans_code(struct correlate *c, const struct code_record *record)
         return;
     struct code_stack *code = code_stacks_note(c->code, record);
     if (record->flags & CODE_IS_OF_NODES)
-        return; /* their record follows */
+        return; /* the graph nodes' record follows */
     c->calls.code = code;
 }
 
-/* Few programs have steps: not inlined. */
+/* Whether the step's limit leaves the call's span out. `*step` becomes the step whose limit applies (NULL:
+ * none). Not inlined, because few programs have steps. */
 __attribute__((noinline)) static bool is_left_out(struct correlate *c, const struct call_record *call,
                                                   const struct parent *parent, uint32_t expected,
                                                   struct step **step)
@@ -278,9 +284,9 @@ static void make_span(struct correlate *c, const struct thread_info *thread, con
 {
     struct span *span = &c->span;
     uint32_t expected = expectations(c, call, info);
-    struct step *step = NULL; /* whose spans are limited */
-    /* It only counts: its GPU work becomes a child of its own parent, its events are those of the session,
-     * and streams and events keep their names. */
+    struct step *step = NULL; /* the step whose limit of spans applies; NULL: none */
+    /* The call is only counted and gets no span: its GPU work becomes a child of the call's parent, its
+     * events are added to the session, and streams and events keep their names. */
     bool only_counts =
         __builtin_expect(c->sessions.steps.count != 0, 0) && is_left_out(c, call, parent, expected, &step);
     span_begin(span, call->start_ns, call->end_ns > call->start_ns ? call->end_ns : call->start_ns + 1);
@@ -317,8 +323,8 @@ static void make_span(struct correlate *c, const struct thread_info *thread, con
         spans_emit(c, span);
 }
 
-/* Links lead to the request that the call works for, or to the session or step: fewer spans than ranges and
- * calls, so that equal stacks add up. */
+/* Returns the call's place in profiles. Its link leads to the request, session or step that the call works
+ * for: these are fewer than ranges and calls, so that equal stacks add up. */
 static uint32_t profile_place(struct correlate *c, const struct thread_state *state,
                               const struct parent *parent)
 {

@@ -1,4 +1,4 @@
-/* Spans of runtime and driver calls, and the resource events (modules, contexts) that happen inside them. */
+/* Makes the spans of runtime and driver calls, with the resource events (modules, contexts) inside them. */
 #ifndef CUSPAN_AGENT_CORRELATE_CALL_SPANS_H
 #define CUSPAN_AGENT_CORRELATE_CALL_SPANS_H
 
@@ -6,14 +6,14 @@
 
 struct correlate;
 
-/* The code that makes the next call: the attributes of its stack. */
+/* Keeps the stack of the code that makes the next call, for that call's span. */
 void call_spans_code(struct correlate *correlate, const struct code_record *record);
 void call_spans_add(struct correlate *correlate, const struct thread_info *thread,
                     const struct call_record *call);
-/* A call that made or changed a graph while capture slept. */
+/* Notes the graph that a call made or changed while capture slept. The call gets no span. */
 void call_spans_add_asleep(struct correlate *correlate, const struct thread_info *thread,
                            const struct call_record *call);
-/* An event of the call that is in progress on the thread, or of a graph. */
+/* Keeps an event for the span of the call that is in progress on the thread, or notes one about a graph. */
 void call_spans_resource(struct correlate *correlate, const struct thread_info *thread,
                          const struct resource_record *resource);
 

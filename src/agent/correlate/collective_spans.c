@@ -9,7 +9,7 @@
 #include "agent/correlate/step_spans.h"
 #include "model/semconv.h"
 
-/* The collectives of one kernel. */
+/* The collectives that one kernel or copy runs, added up. */
 struct carried {
     const struct collective *first; /* NULL: known by the kernel's name only */
     enum collective_operation operation;
@@ -17,10 +17,10 @@ struct carried {
     uint64_t communicator; /* 0: unknown */
     uint64_t ordinal_max;
     uint32_t sends, recvs;
-    uint64_t bytes;    /* of all messages */
+    uint64_t bytes;    /* bytes of all messages */
     double bus_bytes;  /* the same, weighted for busbw */
-    bool knows_bytes;  /* of each */
-    bool has_one_peer; /* in all */
+    bool knows_bytes;  /* the size of each collective is known */
+    bool has_one_peer; /* all have the same peer */
     uint64_t send_bytes, recv_bytes, send_ordinal, recv_ordinal;
 };
 
@@ -40,7 +40,8 @@ static enum collective_operation operation_of(const struct collective *one)
     return (enum collective_operation)one->operation;
 }
 
-/* NCCL runs these with Send and Recv, unless it uses copy engines or symmetric memory. */
+/* Whether NCCL may run the operation with kernels of Send and Recv. It does so unless it uses copy engines or
+ * symmetric memory. */
 static bool may_use_p2p(enum collective_operation operation)
 {
     return collective_is_p2p(operation) || operation == COLLECTIVE_ALL_TO_ALL ||
@@ -56,9 +57,9 @@ static bool fits(const struct collective *one, enum collective_operation kernel)
 }
 
 struct choice {
-    struct collective *first; /* of the list */
+    struct collective *first; /* the list's first collective */
     enum collective_operation kernel;
-    bool by_name; /* only those of the kernel's operation */
+    bool by_name; /* only collectives of the kernel's operation are chosen */
     uint64_t communicator;
 };
 
@@ -68,7 +69,8 @@ static bool is_chosen(const struct choice *choice, const struct collective *one)
            (!choice->by_name || operation_of(one) == choice->kernel);
 }
 
-/* The n-th communicator of the list; `*count`: how many it has. */
+/* Returns the n-th communicator of the list (0: fewer), and sets `*count` to the list's number of
+ * communicators. */
 static uint64_t communicator_at(struct collectives *all, struct collective *first, uint32_t n,
                                 uint32_t *count)
 {
@@ -84,8 +86,9 @@ static uint64_t communicator_at(struct collectives *all, struct collective *firs
     return found;
 }
 
-/* One kernel runs all of the list, as far as its name allows. Several kernels: of several communicators one
- * each, in the order of the launches; of one communicator by their names. */
+/* Chooses which collectives of its list a kernel runs: all that its name allows, if the list has one kernel.
+ * If it has several, each kernel runs those of one communicator, in the order of the launches, or with one
+ * communicator those of its name. False: none fits. */
 static bool choose(struct collectives *all, const struct pending_call *call, struct choice *choice)
 {
     struct collective *first = choice->first, *fitting = NULL;
@@ -142,7 +145,7 @@ static void add(struct carried *carried, const struct collective *one)
     add_bytes(carried, one);
 }
 
-/* Several ranks of this process make the same collective, each with a kernel of its own. */
+/* Whether `one` is the same collective on another rank of this process, which has a kernel of its own. */
 static bool is_of_another_rank(const struct carried *carried, const struct collective *one)
 {
     const struct collective *first = carried->first;
@@ -150,7 +153,7 @@ static bool is_of_another_rank(const struct carried *carried, const struct colle
            one->ordinal == first->ordinal && one->peer == first->peer;
 }
 
-/* Sends and receives together move as much as the larger part, in each direction. */
+/* Corrects the totals of sends and receives: each direction moves at most the bytes of the larger part. */
 static void settle_p2p(struct carried *carried)
 {
     if (!carried->first || carried->sends + carried->recvs != carried->count)
@@ -166,12 +169,12 @@ static struct carried take(struct correlate *c, const struct pending_call *call,
 {
     struct carried carried = {.operation = kernel, .count = 1};
     struct choice choice = {.first = collectives_of(c->collectives, call), .kernel = kernel};
-    if (!choice.first) { /* overwritten */
+    if (!choice.first) { /* the list was overwritten */
         counter_add_alone(COUNTER_collectives_forgotten, 1);
         return carried;
     }
     if (!choose(c->collectives, call, &choice)) {
-        carried.communicator = choice.first->communicator; /* another kernel of the same group */
+        carried.communicator = choice.first->communicator; /* a kernel of this group for no collective */
         return carried;
     }
     for (struct collective *one = choice.first; one; one = collectives_next(c->collectives, one)) {
@@ -184,9 +187,9 @@ static struct carried take(struct correlate *c, const struct pending_call *call,
     return carried;
 }
 
-/* Equal on all ranks of the collective. Of one Send or Recv: on both sides. Of one pair of them with one
- * peer: on both sides, too. Of others: on all ranks that exchange in the same pattern, as far as they have
- * done it equally often. */
+/* Returns a key that all ranks of the collective compute alike. A single Send or Recv, or a pair of them with
+ * one peer, has the same key on both sides. Other groups of Send and Recv have the same key on all ranks that
+ * have exchanged in the same pattern equally often. */
 static uint64_t key_of(const struct carried *carried)
 {
     const struct collective *first = carried->first;
@@ -324,8 +327,8 @@ static void emit(struct correlate *c, const struct activity_record *record, cons
     memcpy(c->span.parent_span_id, span->span_id, sizeof span->span_id);
 }
 
-/* Copies run the collective if its call has returned without launching a kernel: copy engines, or one rank.
- * Before a kernel, NCCL also copies data of its own. */
+/* Whether the call's copy runs a collective: NCCL's call has returned without launching a kernel, because it
+ * used copy engines or has one rank. Before a kernel, NCCL also copies data of its own. */
 static bool is_copy_of_collective(struct correlate *c, const struct pending_call *call)
 {
     const struct collective *first = collectives_of(c->collectives, call);

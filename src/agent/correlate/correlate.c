@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMES_BYTES (3 * 512 * 1024) /* and the table of kernel_names.c */
+#define NAMES_BYTES (3 * 512 * 1024) /* without the table of kernel_names.c */
 #define LEASE_NS    (10 * NS_PER_SECOND)
 
 static enum status create_code(struct correlate *c)
@@ -57,7 +57,7 @@ static enum status create_parts(struct correlate *c, const struct correlate_opti
     return is_created && create_code(c) == STATUS_OK ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
-/* The span of a step in this process: "rank 3", or the program's name. */
+/* Chooses the name of this process's span in each step: "rank 3", or the program's name. */
 static void name_rank(struct correlate *c)
 {
     const struct step_rules *rules = c->options.steps;

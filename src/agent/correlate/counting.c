@@ -14,7 +14,7 @@
 #define SETTLE_NS                                                                                            \
     (100 * NS_PER_MS) /* tasks of an event loop mostly return to their request within this time */
 #define LINGERING_BYTES (1024 * 1024)
-#define MAKE_WAY_MAX    64 /* evicted at once */
+#define MAKE_WAY_MAX    64 /* lingering entries emitted early at once */
 #define SUMMARY_NAME    "cuda summary"
 
 enum status counting_init(struct counting *counting, bool is_summary,
@@ -56,7 +56,7 @@ void counting_emit(struct correlate *c, struct account *account, struct span_eve
     spans_emit(c, span);
 }
 
-/* A request in which only ranges were opened has no summary. */
+/* Emits the summary and frees it. A request in which only ranges were opened gets no span. */
 static void send_summary(struct correlate *c, struct summary *summary)
 {
     struct account *account = account_at(c, summary->account);
@@ -98,7 +98,8 @@ struct making_way {
     uint32_t count;
 };
 
-/* Later work will be missing in the accounts around it, too. */
+/* Marks the account and those around it as incomplete if GPU records are due, which will be missing in all of
+ * them. */
 static void mark_incomplete(struct correlate *c, struct account *account)
 {
     if (account->due)
@@ -208,8 +209,9 @@ void counting_release(struct correlate *c, struct thread_state *state)
     summaries_touch(c->counting.summaries, summary, c->now_ns);
 }
 
-/* The account beyond all ranges, if the original one has closed: another summary of the request, or the
- * open session. Only with `summary`; otherwise the spans of calls and work are complete. */
+/* Returns the outermost account if the original one has closed: another summary of the request, or the open
+ * session's account. NULL: none, and always without `detail: summary`, where calls and GPU work have spans.
+ */
 static struct account *root_of(struct correlate *c, const struct origin *origin)
 {
     if (!c->is_summary)
@@ -324,8 +326,8 @@ static bool leave_if_due(void *context, const void *entry, uint64_t ended_ns)
     return true;
 }
 
-/* Due if no thread holds it and no work is due, or if nothing has happened for long. While work is due,
- * add the time for which CUPTI keeps records. */
+/* Whether to send the summary: no thread holds it and no GPU record is due, or it has been idle for long.
+ * While a record is due, that time includes the one for which CUPTI keeps records. */
 static bool summary_is_due(struct correlate *c, const struct summary *summary)
 {
     uint32_t due = account_at(c, summary->account)->due;

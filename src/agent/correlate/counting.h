@@ -1,8 +1,8 @@
-/* Counts work for its range, the ranges around that, and its request or session. Emits summaries, and the
- * spans of ranges and sessions that waited for GPU records after their end.
+/* Counts calls and GPU work for the range around them, the ranges around that one, and the request or
+ * session. Emits summaries, and the spans of ended ranges and sessions that waited for GPU records.
  *
- * A call may never get a record, for example while a stream is captured. Its ranges and its session
- * then wait for wait_ms plus flush_interval_ms. */
+ * A call may never get a record, for example while a stream is captured. Its ranges and its session then wait
+ * for wait_ms plus flush_interval_ms. */
 #ifndef CUSPAN_AGENT_CORRELATE_COUNTING_H
 #define CUSPAN_AGENT_CORRELATE_COUNTING_H
 
@@ -23,7 +23,7 @@ enum status counting_init(struct counting *counting, bool is_summary,
                           uint32_t (*session_account)(struct correlate *, uint64_t time_ns)) MUST_CHECK;
 void counting_deinit(struct counting *counting);
 
-/* Where work belongs, to open a summary for it. */
+/* The request or session that work belongs to, to open a summary for it. */
 struct origin {
     const uint8_t *context; /* trace and span ID of the request; NULL: the session's */
     uint32_t flags;
@@ -31,44 +31,46 @@ struct origin {
     uint64_t time_ns;
 };
 
-/* Returns an account's handle, or 0. To free one, emits ranges and sessions that have ended and still wait.
- */
+/* Opens an account inside the account `outer` (0: none) and returns its handle; 0: none is free. If all are
+ * used, first emits ended ranges and sessions that still wait for GPU records. */
 uint32_t counting_open(struct correlate *correlate, uint32_t outer);
-/* The same for a request or session, which has no account around it. */
+/* Opens the account of a request or session, which has no account around it. Returns as counting_open(). */
 uint32_t counting_open_root(struct correlate *correlate);
-/* With `summary`: returns the account of the thread's request. The thread holds it from now on. */
+/* Only with `detail: summary`: returns the account of the thread's request; 0: none is free. The thread holds
+ * the request's summary until counting_release(). */
 uint32_t counting_hold(struct correlate *correlate, struct thread_state *state);
-/* The thread leaves its request. */
+/* Ends the thread's hold of its request's summary, because its context changes or the thread has ended. */
 void counting_release(struct correlate *correlate, struct thread_state *state);
 
-/* `is_due`: its GPU record is still missing. */
+/* Counts a call. `is_due`: the call's GPU record is still to come. */
 void counting_add_call(struct correlate *correlate, uint32_t account, const struct origin *origin,
                        const struct call_info *info, const struct call_record *call, bool is_due);
-/* The account is the call's, or the session's if the call is unknown. */
+/* Counts GPU work. `account` is that of the work's call, or the session's if the call is unknown. */
 void counting_add_work(struct correlate *correlate, uint32_t account, const struct gpu_work *work);
-/* A call, a range or GPU work of this account has no span in the step's trace, because the step has too many.
- */
+/* Counts a call, a range or GPU work that has no span in the step's trace, because the step has too many. */
 void counting_note_left_out(struct correlate *correlate, uint32_t account);
-/* The same, and it has no span at all. */
+/* Like counting_note_left_out(), for one that has no span in any trace. */
 void counting_leave_out(struct correlate *correlate, uint32_t account);
-/* The first record of a call with this account has come. */
+/* Notes that the first GPU record of a call with this account has arrived: one record less is due. */
 void counting_answer(struct correlate *correlate, uint32_t account);
 
-/* Adds the account's totals to `ended.span` and emits it. `events` holds the span's events and has room
- * for `events_max`. */
+/* Adds the account's totals to correlate->ended.span and emits that span. `events` holds the span's events
+ * and has room for `events_max`. */
 void counting_emit(struct correlate *correlate, struct account *account, struct span_event *events,
                    uint32_t events_max);
-/* With `summary`: puts the error of the first failed call on `ended.span`. */
+/* Only with `detail: summary`: sets the error of correlate->ended.span by the first failed call. */
 void counting_put_error(struct correlate *correlate, const struct totals *totals);
-/* A range or session that has ended lingers until its account's GPU records have come; then `emit` makes its
- * span. Returns `bytes` for the caller to fill at once; may evict others. NULL: it is too large. */
+/* Keeps an ended range or session until its account's GPU records have arrived. Then `emit` makes its span
+ * from the body. Returns the body of `bytes` bytes, which the caller fills at once and the queue owns; NULL:
+ * it is too large. Emits other lingering entries early if the queue is full. */
 typedef void counting_emit_ended(struct correlate *correlate, struct account *account, const void *body);
 void *counting_linger(struct correlate *correlate, const struct account *account, size_t bytes,
                       counting_emit_ended *emit);
 /* Whether many summaries wait for GPU records; at most once a sweep interval. */
 bool counting_wants_records(struct correlate *correlate);
 
-/* Emits what has ended and expects no work, or has waited too long; at the end all. */
+/* Emits lingering ranges, sessions and summaries that expect no more GPU work or have waited too long; at
+ * exit, all. */
 void counting_sweep(struct correlate *correlate);
 
 #endif

@@ -4,7 +4,7 @@
 #include "agent/correlate/state.h"
 #include "agent/correlate/totals/allocations.h"
 
-/* With the device's NVTX name, if it has one. */
+/* Sends the device's description to the outputs, with its NVTX name if it has one. */
 static void tell_of_device(struct correlate *c, uint32_t device)
 {
     const char *label = named_objects_text_of(&c->objects, NAMED_DEVICE, device);

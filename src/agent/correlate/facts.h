@@ -1,4 +1,4 @@
-/* Records that describe something and become no span: devices and contexts. */
+/* Handles facts, the activity records that become no span: those of devices and contexts. */
 #ifndef CUSPAN_AGENT_CORRELATE_FACTS_H
 #define CUSPAN_AGENT_CORRELATE_FACTS_H
 
@@ -7,9 +7,10 @@
 struct correlate;
 
 void facts_note(struct correlate *correlate, const struct activity_record *record);
-/* The resource of the record's work. Tells the outputs of a device that is not known yet. */
+/* Returns the index of the resource of the record's work. Describes a device to the outputs if they do not
+ * know it yet. */
 uint16_t facts_resource(struct correlate *correlate, const struct activity_record *record);
-/* The device has a new NVTX name: tells the outputs, if they know the device. */
+/* Sends a device's description with its new NVTX name to the outputs, if they know the device. */
 void facts_name_device(struct correlate *correlate, uint64_t device);
 
 #endif

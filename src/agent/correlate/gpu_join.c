@@ -35,7 +35,7 @@ void gpu_join_deinit(struct gpu_join *join)
     gpu_counted_destroy(join->gpu_counted);
 }
 
-/* Few programs have steps: not inlined. */
+/* Not inlined, because few programs have steps. */
 __attribute__((noinline)) static bool communicates(struct correlate *c, const struct activity_record *record,
                                                    const struct pending_call *call,
                                                    const struct kernel_name *name)
@@ -71,14 +71,14 @@ static void add_joined(struct correlate *c, const struct activity_record *record
     activity_spans_add(c, &work);
 }
 
-/* Work that started while capture slept is wanted only if its call is known. */
+/* Whether the work started while capture slept. It is then wanted only if its call is known. */
 static bool is_of_sleep(const struct correlate *c, const struct activity_record *record)
 {
     return c->options.slept_between && c->options.slept_between(record->start_ns, record->start_ns);
 }
 
-/* Whether the record should have a call. After a sleep, one without a call was probably launched in the
- * sleep. */
+/* Whether the record should have a call. After a sleep, work whose call is unknown was probably launched
+ * during the sleep. */
 static bool has_a_call(const struct correlate *c, const struct activity_record *record)
 {
     return c->options.expects_calls && (record->correlation_id || graphs_lack_launch(record)) &&
@@ -116,7 +116,8 @@ static inline struct pending_call *answer_call(struct correlate *c, const struct
     return call;
 }
 
-/* The launch of work in the body of a conditional node is known a little later. */
+/* The launch of work in the body of a conditional node may be unknown until later records arrive (`is_late`).
+ */
 __attribute__((noinline)) static struct pending_call *
 find_call_of_node(struct correlate *c, const struct activity_record *record, bool is_late)
 {
@@ -150,15 +151,15 @@ static bool is_filtered(struct correlate *c, const struct activity_record *recor
 {
     const struct filter *kernels = &c->options.settings->capture.kernels;
     if (c->join.is_kind_filtered[record->kind])
-        return true; /* CUPTI enabled it together with another kind */
+        return true; /* CUPTI enabled the kind together with another one */
     if (record->kind != ACTIVITY_KERNEL || (!kernels->allow.count && !kernels->deny.count) || !record->name)
         return false;
     const struct kernel_name *name = kernel_names_resolve(c->names, record->name);
     return !filter_passes(kernels, name->text, name->full);
 }
 
-/* Whether the device's description is still missing. Buffers arrive in any order, so it can be in one that
- * is not full yet. Without it the span's resource has no name and UUID. */
+/* Whether the device's description is still missing. Buffers arrive in any order, so the description can be
+ * in one that is not full yet. Without it the span's resource has no name and UUID. */
 static bool lacks_device(struct correlate *c, const struct activity_record *record)
 {
     bool lacks = c->options.expects_devices && activity_table[record->kind].is_gpu_work &&
@@ -167,14 +168,14 @@ static bool lacks_device(struct correlate *c, const struct activity_record *reco
     return lacks;
 }
 
-/* CUPTI's own kernel around a counted kernel. */
+/* Whether the record is of CUPTI's own kernel around a kernel with hardware counters. */
 static bool is_profilers(const struct correlate *c, const struct activity_record *record)
 {
     return c->join.gpu_counted && record->kind == ACTIVITY_KERNEL && record->name &&
            strcmp(record->name, GPU_COUNTERS_OWN_KERNEL) == 0;
 }
 
-/* Whether its counter values are still missing: they are read in batches. */
+/* Whether the kernel's counter values are still to come: they are read in batches. */
 static bool lacks_counts(const struct correlate *c, const struct activity_record *record)
 {
     return c->join.gpu_counted && record->kind == ACTIVITY_KERNEL &&
@@ -212,7 +213,7 @@ void gpu_join_add(struct correlate *c, const struct activity_record *record)
         session_overhead_add(record, attributes_value(record, c->plan.detail[ACTIVITY_OVERHEAD]));
 }
 
-/* False: the record continues to wait. */
+/* Handles a waiting record. False: the record continues to wait. */
 static bool sweep_one(void *context, const void *entry, uint64_t since_ns)
 {
     static struct activity_record record;

@@ -1,6 +1,6 @@
 /* Joins each GPU record with its call (join/gpu_work.h) and passes it on to its span (activity_spans.h). A
- * record waits, in a bounded queue, for what is not there yet: its call, its device's description, the values
- * of its hardware counters.
+ * record waits, in a bounded queue, until its call, its device's description and its hardware counter values
+ * are known.
  *
  * If the settings leave calls out, a record without a call does not wait, because its call may never come. */
 #ifndef CUSPAN_AGENT_CORRELATE_GPU_JOIN_H
@@ -17,7 +17,7 @@ enum status gpu_join_init(struct gpu_join *join, const struct settings *settings
 void gpu_join_deinit(struct gpu_join *join);
 
 void gpu_join_add(struct correlate *correlate, const struct activity_record *record);
-/* Retries the waiting records and gives up those that are too old, or at the end all. */
+/* Retries the waiting records, and gives up those that have waited too long; at exit, all. */
 void gpu_join_sweep(struct correlate *correlate);
 
 #endif

@@ -20,8 +20,8 @@ void observers_add_call(struct correlate *c, const struct call_info *info, const
         program_stats_add_call(c->stats, info, call);
 }
 
-/* In profiles, a graph's node belongs to the code that captured it, and to the span that its launch worked
- * for. */
+/* Returns the place of a graph's node in profiles: the code that captured the node, and the span that its
+ * launch worked for. */
 __attribute__((noinline)) static uint32_t place_of_node(struct correlate *c,
                                                         const struct activity_record *record, uint32_t place)
 {
@@ -51,7 +51,7 @@ __attribute__((noinline)) static void add_to_profile(struct correlate *c, const 
                      kernel ? kernel->number : 0, record->end_ns - record->start_ns);
 }
 
-/* Few programs have steps: not inlined. */
+/* Not inlined, because few programs have steps. */
 __attribute__((noinline)) static void add_to_step(struct correlate *c, const struct gpu_work *work)
 {
     const struct activity_record *record = work->record;

@@ -1,4 +1,4 @@
-/* The counts of calls and GPU work besides their spans: one list for each. */
+/* Counts calls and GPU work besides their spans. Each function lists all counts that see its kind of work. */
 #ifndef CUSPAN_AGENT_CORRELATE_OBSERVERS_H
 #define CUSPAN_AGENT_CORRELATE_OBSERVERS_H
 
@@ -8,11 +8,12 @@
 
 struct correlate;
 
-/* Before the call's span, sampled or not: errors of contexts, memory, statistics. */
+/* Counts a call, sampled or not, for context errors, allocations and statistics. Call it before the call's
+ * span. */
 void observers_add_call(struct correlate *correlate, const struct call_info *info,
                         const struct call_record *call);
-/* Before the work's span. Sampled or not: statistics, profiles, steps. If it is sampled: the totals of its
- * ranges and its request or session, from `account` on. */
+/* Counts GPU work for statistics, profiles and steps, and if it is sampled, for `account` and the accounts
+ * around it. Call it before the work's span. */
 void observers_add_work(struct correlate *correlate, const struct gpu_work *work, bool is_sampled,
                         uint32_t account);
 

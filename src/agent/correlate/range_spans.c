@@ -43,11 +43,11 @@ static void emit_range(struct correlate *c, const struct range *range, struct ac
         spans_emit(c, span);
 }
 
-/* A range that waits for its calls' GPU records. Then follow the used parts of the range: up to the end of
- * its text, and its marks; and aligned to 8 the record of its end. */
+/* The body of a lingering range. `range` holds the used parts of struct range: up to the end of its text,
+ * then its marks. The record of its end follows, aligned to 8. */
 struct ended_range {
     uint64_t end_ns;
-    uint32_t end_at; /* offset of the end's record; 0: not ended by the program */
+    uint32_t end_at; /* offset of the end's record; 0: the program did not end the range */
     uint32_t reserved;
     char range[];
 };

@@ -16,8 +16,8 @@
 
 #define STEP_ATTRS 3 /* the first attributes of a rank's span: the step's number, kind and source */
 
-/* The step's span, the parent of all ranks' spans. Its trace context is known to all ranks, so one sends it.
- * It has no link: Jaeger calls a trace incomplete if its root has links only. */
+/* Emits the step's span, the parent of all ranks' spans. All ranks know its IDs, so only one rank sends it.
+ * The span has no links, because Jaeger calls a trace incomplete if its root has links only. */
 static void emit_step_root(struct correlate *c, const struct span *rank)
 {
     struct span *span = &c->sessions.root;
@@ -47,7 +47,7 @@ static struct span_link link_to(const uint8_t trace_id[16], const uint8_t span_i
     return link;
 }
 
-/* TRACEPARENT's span, of a rank in a trace of all ranks. */
+/* Links a rank's span in a trace of all ranks to the span of TRACEPARENT, if the process has one. */
 static void link_to_process(const struct correlate *c, struct ended_span *ended)
 {
     const struct trace_context *parent = &c->sessions.current.parent;
@@ -58,7 +58,7 @@ static void link_to_process(const struct correlate *c, struct ended_span *ended)
     link->trace_state = *parent->trace_state ? parent->trace_state : NULL;
 }
 
-/* The parent of all of the rank's spans, in a trace of its own. */
+/* Emits the root of the rank's detailed trace, which is the parent of all of the rank's spans. */
 static void emit_detail_root(struct correlate *c, const struct span *rank)
 {
     struct span *span = &c->sessions.root;
@@ -79,8 +79,8 @@ static void emit_detail_root(struct correlate *c, const struct span *rank)
     spans_emit(c, span);
 }
 
-/* The GPU may still do the work of earlier steps when the program begins a step. Returns when it had finished
- * that; 0: unknown. */
+/* Adds the GPU's backlog: for how long it still does the work of earlier steps after the program has started
+ * this one. Returns when the GPU had finished that work, in ns; 0: unknown. */
 static uint64_t put_backlog(struct correlate *c, struct span *span)
 {
     uint64_t ready_ns;
@@ -92,7 +92,7 @@ static uint64_t put_backlog(struct correlate *c, struct span *span)
     return ready_ns;
 }
 
-/* Also of work that has no span, because the step has too many. */
+/* Adds the parts of the step's GPU time, also of work without a span because the step has too many. */
 static void put_parts(struct correlate *c, const struct account *account, struct span *span,
                       uint64_t ready_ns)
 {
@@ -110,7 +110,8 @@ static void put_parts(struct correlate *c, const struct account *account, struct
     span_attr_int(span, ATTR(SEMCONV_TRAINING_STEP_COPY_TIME), (int64_t)parts.parts_ns[STEP_COPIES]);
 }
 
-/* The session covers the work that counts for it, also GPU work after its last call. */
+/* Emits the session's span with its totals. The span covers the work that counts for the session, also GPU
+ * work after its last call. */
 static void emit_session(struct correlate *c, struct account *account, struct span_event *events)
 {
     struct span *span = &c->ended.span;
@@ -131,7 +132,7 @@ static void emit_session(struct correlate *c, struct account *account, struct sp
     counting_emit(c, account, events, SPAN_EVENTS_MAX);
 }
 
-/* Of a session that waits for its calls' GPU records. */
+/* Returns the size of the body of a lingering session: struct ended_span up to its last event. */
 static size_t ended_bytes(uint32_t event_count)
 {
     return offsetof(struct ended_span, events) + event_count * sizeof(struct span_event);
@@ -146,7 +147,8 @@ static void emit_ended(struct correlate *c, struct account *account, const void 
     emit_session(c, account, c->ended.events);
 }
 
-/* One rank sends the step's span, once, even if an evaluation or a checkpoint divides the step. */
+/* Whether this process must send the step's span. Rank 0 sends it once, even if an evaluation or a checkpoint
+ * divides the step. */
 static bool is_root_due(struct correlate *c, const struct step *step)
 {
     struct steps *steps = &c->sessions.steps;
@@ -178,8 +180,8 @@ static void close_session(struct correlate *c, struct session *session, const ch
         session_overhead_write(&c->sessions.overhead, c->options.take_overhead, &ended->span);
 }
 
-/* False: the queue is full. Must come before the span is made: the queue may evict others, which use the
- * same scratch. */
+/* Lets the session linger until its GPU records arrive. False: the queue is full. Call it before filling
+ * c->ended, because the queue may emit other entries, which use that scratch span, too. */
 static bool linger(struct correlate *c, struct session *session, const struct account *account,
                    const char *reason)
 {
@@ -191,7 +193,7 @@ static bool linger(struct correlate *c, struct session *session, const struct ac
     return true;
 }
 
-/* Without totals, for lack of space. */
+/* Emits the span of a session without totals, because no account was free. */
 static void emit_uncounted(struct correlate *c)
 {
     if (c->ended.is_step_root_due)
@@ -264,9 +266,9 @@ static void tell_session(struct correlate *c, const uint8_t trace_id[16], const 
         c->options.sink.on_session(c->options.sink.context, trace_id, span_id, flags);
 }
 
-#define STEPS_BEFORE_COMMUNICATOR 2 /* the first step may create it, which then tells the job */
+#define STEPS_BEFORE_COMMUNICATOR 2 /* the first step may create the communicator that identifies the job */
 
-/* Once, if the user may expect one trace of all ranks. */
+/* Warns once if each rank has traces of its own where the user may expect one trace of all ranks. */
 static void log_if_alone(const struct correlate *c, const struct step *step)
 {
     const struct step_rules *rules = c->options.steps;
@@ -278,7 +280,8 @@ static void log_if_alone(const struct correlate *c, const struct step *step)
             "know; set CUSPAN_JOB_ID to the same value on all ranks");
 }
 
-/* From the first step on, because few programs have steps. The spans of ranks have the parts. */
+/* Tells step_stats.h about the step. Creates it with the first step, because few programs have steps: for
+ * statistics, or for the parts on ranks' spans. */
 static void measure_step(struct correlate *c, const struct step *step)
 {
     struct step_stats_options options = {.rules = c->options.steps,
@@ -314,8 +317,8 @@ void session_spans_step(struct correlate *c, const struct step_boundary *boundar
                  TRACE_FLAG_RANDOM | (step->is_sampled ? TRACE_FLAG_SAMPLED : 0));
 }
 
-/* The account of an open session, or none if its step's span has left. Few programs have steps, so it is not
- * inlined. */
+/* Returns the step's session, which this opens if needed; for a late call, after the step's span was sent, a
+ * scratch session that is not open. Not inlined, because few programs have steps. */
 __attribute__((noinline)) static struct session *session_of_step(struct correlate *c, struct step *step,
                                                                  uint64_t time_ns)
 {
@@ -324,7 +327,7 @@ __attribute__((noinline)) static struct session *session_of_step(struct correlat
         return &steps->unsampled;
     if (step->session)
         return step->session;
-    if (step->is_used) { /* a late call: its trace is that of the step, whose span has left */
+    if (step->is_used) { /* a late call: it gets the step's trace, whose span was sent already */
         struct session *late = &c->sessions.late;
         session_open_step(late, step, c->sessions.rank, step->span_id, time_ns);
         late->is_open = false;
@@ -335,7 +338,7 @@ __attribute__((noinline)) static struct session *session_of_step(struct correlat
     step->session = steps_free_session(steps);
     step->is_used = true;
     step_spans_open(c, step);
-    /* From the step's beginning on, so that the time before its first call is seen: loading of data. */
+    /* The session starts with the step, so that it shows the time before the first call: loading of data. */
     uint64_t begin_ns = step->at.time && step->at.time < time_ns ? step->at.time : time_ns;
     session_open_step(step->session, step, c->sessions.rank, step->span_id, begin_ns);
     step->session->account = counting_open_root(c);

@@ -1,4 +1,4 @@
-/* Session spans: starts, cuts and ends sessions. */
+/* Starts, cuts and ends sessions, and emits their spans. */
 #ifndef CUSPAN_AGENT_CORRELATE_SESSION_SPANS_H
 #define CUSPAN_AGENT_CORRELATE_SESSION_SPANS_H
 
@@ -8,24 +8,26 @@
 
 struct correlate;
 
-/* A step begins or ends: before the calls that started after it. */
+/* Notes that a step starts or ends. Call it before the calls that started after this boundary. */
 void session_spans_step(struct correlate *correlate, const struct step_boundary *boundary);
 /* Ends the open sessions with this reason. */
 void session_spans_end(struct correlate *correlate, const char *reason);
 
-/* Returns the session for work at this time that belongs to nothing else: that of a step, or of the process.
- * Ends one that is due and starts the next. A step that is not sampled has one that is never open. */
+/* Returns the session for work at `time_ns` that belongs to no request: the step's, or outside steps the
+ * process's. Ends a session that is due and starts the next one. The session of a step that is not sampled is
+ * never open. Never NULL. */
 struct session *session_spans_at(struct correlate *correlate, uint64_t time_ns);
-/* Its account (struct counting). */
+/* Returns the account of session_spans_at(); 0: the session has none. */
 uint32_t session_spans_account_at(struct correlate *correlate, uint64_t time_ns);
-/* The open session with this trace, or NULL. */
+/* Returns the open session with this trace; NULL: none. */
 struct session *session_spans_of_trace(struct correlate *correlate, const uint8_t trace_id[16]);
 void session_spans_end_if_due(struct correlate *correlate, uint64_t time_ns);
-/* Between rounds: ends the sessions of earlier steps. */
+/* Call it between rounds: ends the sessions of earlier steps. */
 void session_spans_end_steps(struct correlate *correlate);
-/* How many are open. */
+/* Returns the number of open sessions. */
 uint32_t session_spans_open(const struct correlate *correlate);
-/* Extends the session over a child of its trace, sampled or not: the number of children limits a session. */
+/* If `parent` is an open session, extends that session to cover a child with these times. Counts the child,
+ * sampled or not, because the number of children limits a session. */
 void session_spans_cover(struct correlate *correlate, const struct parent *parent, uint64_t start_ns,
                          uint64_t end_ns);
 

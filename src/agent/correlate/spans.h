@@ -13,7 +13,7 @@ void spans_put_below(const struct correlate *correlate, struct span *span, const
                      const uint8_t *parent_span_id, uint32_t flags, const char *trace_state);
 void spans_put_below_parent(const struct correlate *correlate, struct span *span,
                             const struct parent *parent);
-/* Adds the thread's ID and name. An NVTX name goes before the kernel's. */
+/* Adds the thread's ID and name: the NVTX name, or else the kernel's. */
 void spans_put_thread(const struct correlate *correlate, struct span *span, const struct thread_info *thread);
 /* Adds the context's NVTX name, by CUPTI's context ID. */
 void spans_put_context_name(const struct correlate *correlate, struct span *span, uint32_t context_id);

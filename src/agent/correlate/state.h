@@ -1,5 +1,5 @@
-/* The state of the stages in this folder: a struct for each, then what several of them share. Only the
- * stages include it. */
+/* The state of correlate: a struct for each header of this folder, then the state that several of them share.
+ * Only files of this folder include it. */
 #ifndef CUSPAN_AGENT_CORRELATE_STATE_H
 #define CUSPAN_AGENT_CORRELATE_STATE_H
 
@@ -32,27 +32,27 @@ struct held_resource {
 };
 
 struct call_spans {
-    struct code_stack *code; /* of the next call, not owned; NULL: none */
-    uint32_t place;          /* of the current call, in profiles */
+    struct code_stack *code; /* the next call's, not owned; NULL: none */
+    uint32_t place;          /* the current call's, in profiles (code_profile.h) */
     uint32_t held_count;
-    struct held_resource held[RESOURCES_HELD]; /* until their call returns */
-    struct span_event events[CALL_EVENTS_MAX]; /* of the current span */
+    struct held_resource held[RESOURCES_HELD]; /* events that wait until their call returns */
+    struct span_event events[CALL_EVENTS_MAX]; /* the current span's events */
 };
 
 /* gpu_join.h */
 struct gpu_join {
-    bool is_kind_filtered[ACTIVITY_KINDS_MAX]; /* by the settings */
-    bool lacks_device, has_asked_for_device;   /* work waits for a device's description */
+    bool is_kind_filtered[ACTIVITY_KINDS_MAX]; /* the settings leave the kind out */
+    bool lacks_device, has_asked_for_device;   /* work waits for a description; CUPTI was flushed */
     struct entry_queue *waiting;               /* records (waiting.h) */
     struct gpu_counted *gpu_counted;           /* NULL: hardware counters are off */
 };
 
-/* activity_spans.h, of the current span */
+/* activity_spans.h: scratch for the current span */
 struct activity_spans {
     struct span_link link;
     char stack_id[CODE_ID_CHARS + 1];
-    struct code_stack *new_code; /* whose text was in no span before; NULL: none */
-    uint8_t operation;           /* enum collective_operation, of the kernel's name */
+    struct code_stack *new_code; /* a stack whose text is first in this span; NULL: none */
+    uint8_t operation;           /* enum collective_operation, by the kernel's name */
 };
 
 /* range_spans.h */
@@ -71,12 +71,12 @@ struct range_spans {
 
 /* session_spans.h */
 struct session_spans {
-    struct session current; /* of the process */
-    uint64_t cut_ns;        /* when the first step since its beginning began; 0: none did */
-    char rank[32];          /* name of the sessions of steps */
+    struct session current; /* the process's session */
+    uint64_t cut_ns;        /* start of the first step after the session's own; 0: none */
+    char rank[32];          /* name of the session spans of steps */
     struct steps steps;
-    struct session late; /* scratch: of a step whose span has left */
-    struct span root;    /* scratch */
+    struct session late; /* scratch: session of a step whose span was sent already */
+    struct span root;    /* scratch: span of a step, or of its detailed trace */
     struct session_overhead overhead;
 };
 
@@ -84,21 +84,21 @@ struct session_spans {
 struct counting {
     struct accounts *accounts;
     struct entry_queue *lingering; /* ranges and sessions that have ended and wait for GPU records */
-    struct summaries *summaries;   /* NULL unless the detail is summary */
-    uint64_t asked_for_records_ns; /* for counting_wants_records() */
-    /* The account of the session at this time, which may start for it (session_spans.h). */
+    struct summaries *summaries;   /* NULL unless detail is `summary` */
+    uint64_t asked_for_records_ns; /* when counting_wants_records() last returned true */
+    /* Returns the account of the session at this time, which it may start (session_spans.h). */
     uint32_t (*session_account)(struct correlate *correlate, uint64_t time_ns);
 };
 
 /* The state of a host thread: the attached context and the open ranges. */
 struct thread_state {
-    uint64_t serial; /* of the thread */
+    uint64_t serial; /* thread_info.serial of the thread */
     uint64_t seen_ns;
     bool has_context, is_sampled;
     uint8_t context[24]; /* trace and span ID; all zero: none */
     uint8_t flags;
     const char *trace_state;
-    uint32_t summary; /* account of the request whose summary it holds; 0: none */
+    uint32_t summary; /* account of the request whose summary the thread holds; 0: none */
     uint32_t depth;
     uint64_t open[RANGE_PARENTS_MAX]; /* range IDs, the innermost last; further ranges have no children */
 };
@@ -112,18 +112,18 @@ struct decision {
 struct thread_events {
     struct thread_state states[THREADS_MAX]; /* by slot */
     struct tracestates tracestates;
-    struct decision decisions[DECISIONS_KEPT]; /* by trace, if the sampler is not parent-based */
+    struct decision decisions[DECISIONS_KEPT]; /* by trace ID; used if the sampler is not parent-based */
 };
 
-/* Scratch for the spans of ranges, marks, sessions and summaries. One of them may leave while a call's span
- * is being made, so they do not share the call's scratch span. */
+/* Scratch for the spans of ranges, marks, sessions and summaries. One of them may be emitted while a call's
+ * span is being made, so they do not share the call's scratch span. */
 struct ended_span {
     struct span span;
-    bool is_step_root_due; /* of a rank that also sends the step's span */
+    bool is_step_root_due; /* this rank must also send the step's span */
     bool is_of_step;
-    bool is_cut;         /* the step did not end because the next one began */
-    bool is_detailed;    /* links[0] is the span of all of the rank's spans */
-    uint64_t step_index; /* struct step's, if it is of a step */
+    bool is_cut;         /* no boundary ended the step, but for example exit */
+    bool is_detailed;    /* links[0] leads to the root of the rank's detailed trace */
+    uint64_t step_index; /* step.index, if is_of_step */
     struct span_link links[SPAN_LINKS_MAX];
     struct span_event events[SPAN_EVENTS_MAX];
 };
@@ -148,7 +148,7 @@ struct correlate {
     struct allocations *allocations;
     struct program_stats *stats;
     bool stats_are_on;             /* as of the last tick */
-    struct step_stats *step_stats; /* NULL: no step so far, of several ranks or while statistics are on */
+    struct step_stats *step_stats; /* NULL: no step has needed it so far */
     struct attribute_plan plan;
     struct kernel_names *names;
     struct shared_table shared;
@@ -158,7 +158,7 @@ struct correlate {
     struct code_stacks *code;     /* NULL: no stacks of launches */
     struct code_profile *profile; /* NULL: no profiles */
 
-    struct span span; /* scratch, of a call or its GPU work */
+    struct span span; /* scratch: span of a call or of GPU work */
     struct ended_span ended;
 };
 

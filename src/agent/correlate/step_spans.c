@@ -13,7 +13,7 @@ static struct step_budget *joint_budget(struct correlate *c, struct step *step)
     return &steps_first_part(&c->sessions.steps, step)->budget;
 }
 
-/* Of the trace that the step's calls are in. */
+/* Returns the budget of the trace that the step's calls are in. */
 static struct step_budget *budget_of(struct correlate *c, struct step *step)
 {
     return step->is_detailed ? &step->detail_budget : joint_budget(c, step);
@@ -67,7 +67,7 @@ struct step *step_spans_limit_of(struct correlate *c, const struct parent *paren
     return parent->is_session && parent->is_sampled ? step_spans_limit(c, parent->trace_id, time_ns) : NULL;
 }
 
-/* A failed call is rare and matters. */
+/* A failed call gets a span as long as there is room, because it is rare and matters. */
 bool step_spans_takes_call(struct correlate *c, struct step *step, bool is_failed)
 {
     if (!step)
@@ -101,7 +101,7 @@ void step_spans_emit(struct correlate *c, struct step *step, const struct span *
     emit(c, step, span);
 }
 
-/* Below the rank's span in the trace of all ranks. */
+/* Emits the span as a child of the rank's span in the trace of all ranks. */
 static void emit_joint(struct correlate *c, struct step *step, struct span *span, bool is_copy)
 {
     session_next_span_id(&c->sessions.current, span->span_id);

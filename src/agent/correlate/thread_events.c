@@ -29,7 +29,7 @@ struct thread_state *thread_events_state(struct correlate *c, const struct threa
     return state;
 }
 
-/* If the thread's context is still the one in which it started; else NULL. */
+/* Returns the innermost open range that started in the thread's current context; NULL: none. */
 static struct range *innermost_range(struct correlate *c, const struct thread_state *state)
 {
     for (uint32_t i = state->depth; i > 0; i--) {
@@ -73,7 +73,8 @@ struct parent thread_events_parent(struct correlate *c, struct thread_state *sta
     return parent;
 }
 
-/* A trace keeps its decision when it is attached again, on any thread: the limit counts traces. */
+/* Returns the slot of the trace's sampling decision. A trace keeps it when it is attached again, on any
+ * thread, because the limit counts traces. */
 static struct decision *decision_of(struct correlate *c, const uint8_t trace_id[16])
 {
     uint64_t low;
@@ -132,7 +133,7 @@ static void remove_from_thread(struct thread_state *state, uint64_t id)
     }
 }
 
-/* It is no parent any more. */
+/* Removes the range from its thread's open ranges, so that it gets no more children. */
 static void leave_thread(struct correlate *c, const struct range *range)
 {
     struct thread_state *state = &c->threads.states[range->thread.slot % THREADS_MAX];

@@ -8,7 +8,7 @@
 struct correlate;
 struct thread_state;
 
-/* A thread's contexts, ranges and marks come in order between its calls. */
+/* The caller passes a thread's contexts, ranges and marks in the order of the thread's calls. */
 void thread_events_context(struct correlate *correlate, const struct thread_info *thread,
                            const struct context_record *attached);
 void thread_events_range(struct correlate *correlate, const struct thread_info *thread,

@@ -25,7 +25,7 @@ bool collectives_is_nccl(const struct range_record *start)
            is(value, head.value_bytes, NCCL_DOMAIN);
 }
 
-/* Numbers above INT64_MAX are decimal texts. */
+/* Returns an attribute's number. Numbers above INT64_MAX are decimal texts. */
 static uint64_t number_of(const struct range_attr_head *head, const char *value)
 {
     uint64_t number = 0;
@@ -38,7 +38,7 @@ static uint64_t number_of(const struct range_attr_head *head, const char *value)
     return number;
 }
 
-/* The index of a word, which is added if it is new; 0: no room. */
+/* Returns the index of a word, and adds a new one; 0: no room. */
 static uint8_t index_of_word(struct collectives *collectives, const char *text, size_t bytes)
 {
     bytes = bytes < COLLECTIVE_WORD_BYTES ? bytes : COLLECTIVE_WORD_BYTES - 1;
@@ -67,8 +67,8 @@ const char *collectives_word(const struct collectives *collectives, uint8_t inde
     return index ? collectives->words[index - 1] : NULL;
 }
 
-/* Keys with numbers: of NCCL's payloads (also before 2.25, which says "Bytes"), of capture, and of the
- * plugin. */
+/* Sets the field for a key with a number. Keys come from NCCL's payloads (also before 2.25, which says
+ * "Bytes"), from capture, and from the plugin. */
 static void set_number(struct collective *collective, const char *key, size_t bytes, uint64_t number)
 {
 #define SET(field, type, flag)                                                                               \
@@ -114,7 +114,7 @@ static void read_attrs(struct collectives *collectives, struct collective *colle
     }
 }
 
-/* The operation of the range; NONE: another function of NCCL. */
+/* Returns the operation of the range's function; NONE: the function is no collective. */
 static enum collective_operation operation_of(const struct range_record *start)
 {
     bool is_nccls = start->name_bytes > 4 && memcmp(start->text, "nccl", 4) == 0;
@@ -164,7 +164,7 @@ static void append(struct collectives *collectives, struct collective_thread *th
                    const struct range_record *start, enum collective_operation operation)
 {
     if (thread->count == COLLECTIVE_LIST_MAX)
-        return; /* their kernels still have spans, as part of the group */
+        return; /* further collectives have no entry, but their kernel has the group's span */
     collectives->used += collectives->used == UINT32_MAX ? 2 : 1; /* 0 is none */
     struct collective *made = &collectives->entries[collectives->used % COLLECTIVES_MAX];
     *made = (struct collective){.serial = collectives->used, .operation = (uint8_t)operation};
@@ -213,8 +213,8 @@ void collectives_end(struct collectives *collectives, const struct thread_info *
         close_list(collectives, thread);
 }
 
-/* In a group, NCCL launches at its end only. A launch inside a collective therefore shows that the end of an
- * earlier group was not captured. */
+/* Drops a group whose end was not captured, except its last collective. In a group, NCCL launches only at the
+ * group's end, so a launch inside a collective shows that an earlier end is missing. */
 static void leave_missed_group(struct collectives *collectives, struct collective_thread *thread)
 {
     uint32_t this_one = thread->last;
@@ -254,8 +254,9 @@ struct collective *collectives_next(struct collectives *collectives, const struc
     return at_serial(collectives, collective->next);
 }
 
-/* `by_number`: with this ordinal. Otherwise the first one that the plugin has not described: NCCL's numbers
- * do not count captured collectives, and Send and Recv have none. */
+/* Returns the collective of the list that the plugin's mark `said` describes; NULL: none. `by_number`: the
+ * one with the mark's ordinal. Otherwise the first one that the plugin has not described: NCCL's numbers do
+ * not count captured collectives, and Send and Recv have none. */
 static struct collective *described(struct collectives *collectives, struct collective *first,
                                     const struct collective *said, bool by_number)
 {

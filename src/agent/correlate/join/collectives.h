@@ -1,9 +1,9 @@
-/* NCCL's collectives on their way from the range of the call to the kernels that run them.
+/* Keeps NCCL's collectives from the NVTX range of their call until the records of the kernels that run them.
  *
  * NCCL pushes a range (NVTX) around each call. A single call launches its kernel inside its range. The calls
  * of a group (ncclGroupStart, ncclGroupEnd) only enqueue, and ncclGroupEnd launches: one kernel for all, or
- * several. So each thread has a list of collectives, which its launches refer to. The kernel's name decides
- * which of the list it runs, when the GPU's record arrives.
+ * several. So each thread has a list of collectives, to which its launches refer. When the GPU record
+ * arrives, the kernel's name decides which collectives of the list the kernel runs.
  *
  * The memory is allocated with the first range of NCCL. A ring of entries is overwritten in order; a launch
  * whose collectives are overwritten has a span with the kernel's name only, and is counted
@@ -36,65 +36,66 @@ enum collective_has {
 
 struct collective {
     uint32_t serial; /* counts up from 1 */
-    uint32_t next;   /* serial of the next one of the list; 0: the last */
+    uint32_t next;   /* serial of the list's next collective; 0: this is the last */
     uint64_t communicator;
     uint64_t ordinal;
-    uint64_t share; /* bytes of one rank */
+    uint64_t share; /* bytes that one rank contributes */
     uint32_t ranks, rank;
     int32_t root, peer, reduction;
     uint8_t has;                           /* enum collective_has */
     uint8_t operation;                     /* enum collective_operation */
     uint8_t datatype, algorithm, protocol; /* index of a word; 0: unknown */
-    bool is_taken;                         /* a kernel has it */
-    bool is_closed;                        /* first of a list: its call has returned, so no launch follows */
-    uint16_t kernels;                      /* first of a list: kernels launched */
+    bool is_taken;                         /* the span of a kernel or copy has taken it */
+    bool is_closed;   /* only in a list's first: NCCL's call has returned, so no launch follows */
+    uint16_t kernels; /* only in a list's first: kernels launched for the list */
 };
 
-/* A thread's NCCL calls. */
+/* The state of a thread's NCCL calls. */
 struct collective_thread {
-    uint64_t serial;      /* of the thread */
-    uint32_t first, last; /* serials of the open list; 0: empty */
-    uint32_t previous;    /* first of the latest closed list */
-    uint32_t count;       /* of the open list */
-    uint32_t depth;       /* open groups */
-    bool is_calling;      /* inside the range of a collective */
-    bool is_ending;       /* inside that of ncclGroupEnd */
+    uint64_t serial;      /* thread_info.serial of the thread */
+    uint32_t first, last; /* serials of the open list's ends; 0: the list is empty */
+    uint32_t previous;    /* serial of the first of the latest closed list */
+    uint32_t count;       /* collectives in the open list */
+    uint32_t depth;       /* groups that are open (ncclGroupStart) */
+    bool is_calling;      /* the thread is inside the range of a collective */
+    bool is_ending;       /* the thread is inside the range of ncclGroupEnd */
 };
 
 struct collectives { /* 0.3 MiB */
-    uint32_t used;   /* the latest serial */
+    uint32_t used;   /* the latest collective's serial */
     uint32_t word_count;
     char words[COLLECTIVE_WORDS_MAX][COLLECTIVE_WORD_BYTES];
     struct collective entries[COLLECTIVES_MAX];
     struct collective_thread threads[THREADS_MAX]; /* by slot */
 };
 
-/* Whether this is the start of a range of NCCL. */
+/* Whether the record starts a range of NCCL. */
 bool collectives_is_nccl(const struct range_record *start);
-/* Whether a range of NCCL is that of a collective. */
+/* Whether a range of NCCL is the call of a collective, and not one such as ncclGroupEnd. */
 bool collectives_is_operation(const struct range_record *start);
 
-/* A range of NCCL starts or ends on the thread. `*collectives` is allocated if it is NULL, and stays NULL
- * without memory. `start` is the start's record in both cases. */
+/* Notes the start or the end of a range of NCCL on the thread. collectives_begin() allocates `*collectives`
+ * if it is NULL; it stays NULL if there is no memory. `start` is the start's record in both functions. */
 void collectives_begin(struct collectives **collectives, const struct thread_info *thread,
                        const struct range_record *start);
 void collectives_end(struct collectives *collectives, const struct thread_info *thread,
                      const struct range_record *start);
 
-/* The thread has launched work (`is_kernel`) or a copy, if NCCL did it: then the call's entry refers to the
- * thread's collectives. */
+/* Notes a launch on the thread: of a kernel or graph (`is_kernel`), or of a copy. If NCCL made the call,
+ * `call` refers to the thread's list of collectives from now on. `call` may be NULL. */
 void collectives_launch(struct collectives *collectives, const struct thread_info *thread,
                         struct pending_call *call, bool is_kernel);
 
-/* False: not a mark of NCCL's profiler plugin. Otherwise what the plugin says is added to the collective. */
+/* Adds the values in a mark of NCCL's profiler plugin to its collective. False: the mark is not the plugin's.
+ */
 bool collectives_note_plugin(struct collectives *collectives, const struct thread_info *thread,
                              const struct range_record *mark);
 
-/* The first collective of the call's list, or NULL: overwritten. */
+/* Returns the first collective of the call's list; NULL: it was overwritten. */
 struct collective *collectives_of(struct collectives *collectives, const struct pending_call *call);
 struct collective *collectives_next(struct collectives *collectives, const struct collective *collective);
 
-/* NUL-terminated; NULL: unknown. */
+/* Returns the word with this index, NUL-terminated; NULL: index 0, unknown. */
 const char *collectives_word(const struct collectives *collectives, uint8_t index);
 
 #endif

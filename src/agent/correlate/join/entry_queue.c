@@ -5,7 +5,7 @@
 
 struct entry {
     uint64_t pushed_ns;
-    size_t bytes; /* of the body, a multiple of 8 */
+    size_t bytes; /* size of the body, a multiple of 8 */
     uint64_t body[];
 };
 

@@ -13,7 +13,8 @@ struct entry_queue;
 enum status entry_queue_create(size_t bytes, struct entry_queue **queue) MUST_CHECK;
 void entry_queue_destroy(struct entry_queue *queue);
 
-/* Returns a new entry of `bytes`, aligned to 8, to be filled at once; NULL: the queue is full. */
+/* Adds an entry and returns its `bytes` bytes, aligned to 8, which the caller fills at once; NULL: the queue
+ * is full. The queue owns it. */
 void *entry_queue_push(struct entry_queue *queue, size_t bytes, uint64_t now_ns);
 
 /* Visits each entry, the oldest first, and removes those for which `visit` returns true. `visit` must not

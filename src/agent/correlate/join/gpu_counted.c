@@ -8,7 +8,7 @@
 
 struct launch {
     uint32_t correlation_id; /* 0: free */
-    uint32_t count;          /* 0: the values follow */
+    uint32_t count;          /* number of values; 0: they were announced and follow */
     double range_ns;
     double values[GPU_COUNTERS_MAX];
 };
@@ -67,7 +67,8 @@ bool gpu_counted_awaits(struct gpu_counted *counted, uint32_t correlation_id)
     return correlation_id && launch->correlation_id == correlation_id && launch->count == 0;
 }
 
-/* A rate refers to the counted time, in which only this kernel ran. */
+/* Returns a value for the span. A rate refers to the counted time, in which only this kernel ran, so it is
+ * scaled to the kernel's own time. */
 static double value_of(const struct gpu_counted *counted, const struct launch *launch, uint32_t i,
                        const struct span *span)
 {

@@ -1,5 +1,5 @@
-/* Hardware counter values of launches by correlation ID, kept until the kernel's record arrives. IDs count
- * up; a newer launch in the same slot replaces the older one. */
+/* Keeps the hardware counter values of launches by correlation ID until the kernel's record arrives. IDs
+ * count up; a newer launch in the same slot replaces the older one. */
 #ifndef CUSPAN_AGENT_CORRELATE_JOIN_GPU_COUNTED_H
 #define CUSPAN_AGENT_CORRELATE_JOIN_GPU_COUNTED_H
 
@@ -13,16 +13,17 @@
 
 struct gpu_counted;
 
-/* `*counted` is NULL if the settings ask for no counters. NO_MEMORY. */
+/* `*counted` becomes NULL if the settings name no counters. Fails with NO_MEMORY only. */
 enum status gpu_counted_create(const struct settings *settings, struct gpu_counted **counted) MUST_CHECK;
 void gpu_counted_destroy(struct gpu_counted *counted);
 
 void gpu_counted_add(struct gpu_counted *counted, const struct gpu_counters_record *record);
 
-/* Whether the values of this launch were announced and have not arrived. The kernel's span has to wait. */
+/* Whether the values of this launch were announced but have not arrived, so that the kernel's record must
+ * wait. */
 bool gpu_counted_awaits(struct gpu_counted *counted, uint32_t correlation_id);
 
-/* Adds the launch's values to its kernel's span, which has its times. Once a launch. */
+/* Adds the launch's values to its kernel's span, whose times must be set, and forgets them. */
 void gpu_counted_put(struct gpu_counted *counted, uint32_t correlation_id, struct span *span);
 
 #endif

@@ -1,5 +1,5 @@
-/* A record of GPU work, or of CUPTI's work on the host, joined with its call: what all later stages know of
- * it. */
+/* A record of GPU work, or of CUPTI's work on the host, joined with its call: all that the functions after
+ * gpu_join.h know about it. */
 #ifndef CUSPAN_AGENT_CORRELATE_JOIN_GPU_WORK_H
 #define CUSPAN_AGENT_CORRELATE_JOIN_GPU_WORK_H
 
@@ -14,15 +14,15 @@ struct kernel_name;
 
 struct gpu_work {
     const struct activity_record *record;
-    const struct pending_call *call;   /* NULL: unknown; the session becomes the parent */
-    const struct context_error *error; /* what stopped the work; NULL: nothing */
-    const struct kernel_name *name;    /* only for program_stats.h, of a kernel; NULL: none */
+    const struct pending_call *call;   /* NULL: unknown, and the session becomes the parent */
+    const struct context_error *error; /* the error that stopped the work; NULL: none */
+    const struct kernel_name *name;    /* the kernel's, for statistics and steps; NULL: none */
     uint64_t call_start_ns;            /* 0: unknown */
-    uint64_t bytes;                    /* copies and fills */
-    uint32_t copy_kind;                /* CUPTI's */
+    uint64_t bytes;                    /* bytes moved by a copy or fill; 0: other work */
+    uint32_t copy_kind;                /* CUpti_ActivityMemcpyKind; 0: not a copy */
     bool is_on_gpu;                    /* false: CUPTI's own work, such as loading a module */
-    bool is_time_unknown;              /* of an execution of a graph (activity_times.h) */
-    bool communicates;                 /* only for step_stats.h: runs a collective */
+    bool is_time_unknown;              /* an execution of a graph without times (activity_times.h) */
+    bool communicates;                 /* it runs a collective; only for step_stats.h */
 };
 
 #endif

@@ -7,8 +7,8 @@
 
 struct run {
     uint32_t correlation_id; /* 0: free */
-    bool has_run;            /* a node's record has come */
-    uint64_t start_ns;       /* of its first node, until then of the call */
+    bool has_run;            /* the record of a node has arrived */
+    uint64_t start_ns;       /* start of its first node; until one is known, of its call */
 };
 
 /* The latest executions of a graph, in the order of their launches. */
@@ -32,7 +32,7 @@ void graph_runs_destroy(struct graph_runs *runs)
     free(runs);
 }
 
-/* A later graph with the same place replaces an older one. */
+/* Returns the graph with this ID, empty if it is new. It replaces an older graph in the same slot. */
 static struct graph *graph_of(struct graph_runs *runs, uint32_t id)
 {
     struct graph *graph = &runs->graphs[id % GRAPHS];
@@ -51,8 +51,8 @@ static uint32_t oldest(const struct graph *graph)
     return graph->count > RUNS_OF_GRAPH ? graph->count - RUNS_OF_GRAPH : 0;
 }
 
-/* Rings of threads are drained one after the other: launches come almost in the order of their IDs, which
- * wrap around. */
+/* Finds or inserts an execution. Threads' rings are drained one after the other, so launches arrive almost in
+ * the order of their IDs, which wrap around. NULL: it is older than all that are kept. */
 static struct run *find_or_add(struct graph *graph, uint32_t correlation_id)
 {
     uint32_t number = graph->count, first = oldest(graph);
@@ -89,7 +89,7 @@ uint32_t graph_runs_find(const struct graph_runs *runs, uint32_t graph_id, uint6
 {
     const struct graph *graph = &runs->graphs[graph_id % GRAPHS];
     const struct run *launched = NULL;
-    bool is_before_next = false; /* all that comes after starts later */
+    bool is_before_next = false; /* the next execution has started later than this work */
     if (graph->id != graph_id)
         return 0;
     for (uint32_t number = graph->count; number > oldest(graph); number--) {

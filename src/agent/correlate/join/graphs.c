@@ -34,7 +34,7 @@ struct launch {
 struct node {
     uint64_t id; /* 0: free */
     union {
-        uint64_t original;       /* a clone's */
+        uint64_t original;       /* a clone's original node */
         const char *trace_state; /* of the call that captured it; lives as long as the process */
     };
     uint8_t trace_id[16];
@@ -53,7 +53,7 @@ struct node_table {
 };
 static_assert(sizeof(struct node_table) <= SETTINGS_GRAPH_NODES_BYTES, "the settings count on it");
 
-/* Nodes that a thread created. */
+/* Nodes with consecutive IDs that a thread has created in a call that has not returned. */
 struct made_run {
     uint64_t tid; /* 0: free */
     uint64_t time_ns;
@@ -68,7 +68,7 @@ struct graphs {
     uint32_t made_count, next_made;
     struct made_run made[RUNS_MADE];
     struct node_table *table; /* NULL: nodes have no links */
-    uint64_t *codes;          /* of the table's nodes, 0: unknown; NULL: all are */
+    uint64_t *codes;          /* code IDs of the table's nodes, 0: unknown; NULL: not kept */
     struct graph_runs *runs;  /* NULL: nodes are not traced */
 };
 
@@ -189,7 +189,7 @@ static struct node *add_node(struct node_table *table, uint64_t id)
     return node;
 }
 
-/* More nodes than the table holds would only evict each other. */
+/* Limits a number of nodes to the table's size: more would only evict each other. */
 static uint32_t nodes_kept(uint32_t nodes)
 {
     return nodes < GRAPH_NODES_MAX ? nodes : GRAPH_NODES_MAX;
@@ -216,7 +216,7 @@ static struct node *find_or_add(struct graphs *graphs, uint64_t id)
     return node;
 }
 
-/* Whether their call has a span or not. */
+/* Keeps the code of nodes, whether their call has a span or not. */
 static void note_code(struct graphs *graphs, const struct resource_record *resource)
 {
     for (uint32_t i = 0; i < nodes_kept(resource->nodes); i++) {
@@ -235,7 +235,8 @@ static void note_created(struct graphs *graphs, uint64_t tid, const struct resou
     *run = (struct made_run){tid, resource->time_ns, resource->handle, nodes_kept(resource->nodes)};
 }
 
-/* CUPTI reports clones of an instantiation as created, too, before or after this. They remain clones. */
+/* Notes cloned nodes. CUPTI reports clones of an instantiation as created, too, before or after this. They
+ * remain clones. */
 static void note_cloned(struct graphs *graphs, const struct resource_record *resource)
 {
     for (uint32_t i = 0; i < nodes_kept(resource->nodes); i++) {

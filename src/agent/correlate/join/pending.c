@@ -58,7 +58,7 @@ static bool is_waiting(const struct pending_call *call)
     return (call->flags & (PENDING_EXPECTED | PENDING_ANSWERED)) == PENDING_EXPECTED;
 }
 
-/* True if `a` should be evicted before `b`. */
+/* Whether `a` should be evicted before `b`. */
 static bool goes_before(const struct pending_call *a, const struct pending_call *b)
 {
     if (is_waiting(a) != is_waiting(b))
@@ -66,7 +66,8 @@ static bool goes_before(const struct pending_call *a, const struct pending_call 
     return a->start_ns < b->start_ns;
 }
 
-/* Only graph launches count: other calls may have no GPU work, such as a copy of 0 bytes. */
+/* Counts the missing record of a graph launch. Other calls are not counted, because they may have no GPU
+ * work, such as a copy of 0 bytes. */
 static void give_up(const struct pending_call *call)
 {
     if (call->flags & PENDING_GRAPH && !(call->flags & PENDING_UNSAMPLED))

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* The part before `values`, then the values whose bits are set in `present`. */
+/* An entry has the record's part before `values`, then the values whose bits are set in `present`. */
 #define HEAD_BYTES offsetof(struct activity_record, values)
 
 bool waiting_push(struct entry_queue *queue, const struct activity_record *record, uint64_t now_ns)

@@ -7,8 +7,8 @@
 
 #define NESTING_MAX 64 /* nested template arguments whose parentheses are tracked */
 
-/* From the C++ runtime, linked statically: no C++ runtime is loaded. It emits its result in pieces and
- * allocates nothing. */
+/* The demangler of the C++ runtime, linked statically, so that no C++ runtime is loaded. It emits its result
+ * in pieces and allocates nothing. */
 int __gcclibcxx_demangle_callback(const char *mangled, void (*on_piece)(const char *, size_t, void *),
                                   void *context);
 
@@ -44,8 +44,8 @@ static bool is_word(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$';
 }
 
-/* Length of an operator's name, such as "operator<<", at `c`, whose brackets are not a template's; 0: none.
- */
+/* Returns the length of an operator's name at `c`, such as "operator<<", whose brackets are not a template's;
+ * 0: no operator. */
 static size_t operator_length(const char *begin, const char *c)
 {
     static const char *const symbols[] = {
@@ -101,8 +101,8 @@ static size_t copy_without_templates(const char *full, char *to)
     return length;
 }
 
-/* The rest of the name behind an argument list that ends at `text`, as in "f(int) const::inner"; NULL:
- * none. */
+/* Returns the rest of the name behind an argument list that ends at `text`, as in "f(int) const::inner";
+ * NULL: none. */
 static char *find_inner_name(char *text)
 {
     static const char *const qualifiers[] = {" const", " volatile", " &&", " &"};

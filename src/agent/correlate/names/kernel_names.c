@@ -14,13 +14,13 @@
 #define SWEEPS_KEPT    16 /* sweeps that a repeated name survives without being seen */
 #define CHANCES        65536u
 
-/* Entries lie one after the other in the arena, each followed by its texts. */
+/* A cached name. Entries lie one after the other in the arena, each followed by its texts. */
 struct entry {
     const char *address; /* CUPTI's string; NULL: its memory holds another name now */
     uint64_t filled;     /* the round in which it was added */
     uint64_t checked;    /* the last round in which the text was compared */
-    uint32_t bytes;      /* of all this */
-    uint32_t sweep;      /* number of sweeps when it was last seen */
+    uint32_t bytes;      /* size of the entry with its texts */
+    uint32_t sweep;      /* number of sweeps when the name was last seen */
     struct kernel_name name;
     char mangled[]; /* our copy, followed by the full and short names where they differ */
 };
@@ -29,7 +29,7 @@ struct kernel_names {
     uint64_t numbers, round;
     size_t bytes_max, bytes_used;
     uint8_t *arena;
-    uint32_t used; /* slots */
+    uint32_t used; /* slots in use */
     uint32_t sweeps;
     uint32_t slots[SLOTS];       /* offset in the arena in 8-byte words, + 1; 0: free */
     struct kernel_name uncached; /* a name too long for the arena */
@@ -63,7 +63,7 @@ static struct entry *entry_at(const struct kernel_names *names, size_t offset)
     return (struct entry *)(void *)(names->arena + offset);
 }
 
-/* The name's slot, or the free slot where it belongs. */
+/* Returns the name's slot, or the free slot where it belongs. */
 static uint32_t *find_slot(struct kernel_names *names, const char *mangled)
 {
     for (uint64_t i = (uint64_t)(uintptr_t)mangled * HASH_SPREAD >> 40;; i++) {

@@ -17,17 +17,18 @@ struct kernel_name {
     uint32_t text_len;
     uint32_t full_len;
     uint64_t number;   /* unique for each entry, also at a reused address */
-    uint8_t operation; /* enum collective_operation, if the name is that of a kernel that communicates */
+    uint8_t operation; /* enum collective_operation of a kernel that communicates; else NONE */
 };
 
 struct kernel_names;
 
-/* `bytes_max` is for names. A table of 128 KiB and room for one name come on top. */
+/* `bytes_max` limits the memory for names. A table of 128 KiB and room for one name are added to it. */
 enum status kernel_names_create(size_t bytes_max, struct kernel_names **names) MUST_CHECK;
 void kernel_names_destroy(struct kernel_names *names);
 
-/* `mangled` is NUL-terminated. Its address is the key, whose text is compared once a round. A name is cut
- * at SPAN_STRING_MAX. The result is valid until the next call. */
+/* Returns the names of the kernel `mangled`, a NUL-terminated string. The cache finds them by its address and
+ * compares its text once a round. A name is cut at SPAN_STRING_MAX. The result is never NULL, not owned, and
+ * valid until the next call. */
 const struct kernel_name *kernel_names_resolve(struct kernel_names *names, const char *mangled);
 
 /* Starts a round of records: an address may hold another name from now on. */

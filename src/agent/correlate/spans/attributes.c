@@ -17,7 +17,8 @@ static bool has_key(const struct activity_field *field, const char *key)
     return strcmp(field->key.name, key) == 0;
 }
 
-/* Left out: times, the kernel's name, and what the device's resource says. */
+/* Whether a field becomes no attribute, because the span has it elsewhere: times, the kernel's name, and
+ * fields of the device's resource. */
 static bool is_elsewhere(const struct activity_field *field, unsigned kind)
 {
     return field->role == ROLE_START || field->role == ROLE_END || field->role == ROLE_DEVICE ||
@@ -168,7 +169,7 @@ void attributes_of_activity(struct span *span, const struct fields *fields,
     }
 }
 
-/* The text of the kind's `detail` field, such as "HostToDevice"; NULL: none. */
+/* Returns the text of the kind's `detail` field, such as "HostToDevice"; NULL: none. */
 static const char *detail_of(const struct attribute_plan *plan, const struct activity_record *record)
 {
     uint8_t id = plan->detail[record->kind];

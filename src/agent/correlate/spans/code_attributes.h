@@ -1,4 +1,4 @@
-/* The attributes of the code that made a call, or captured a graph's node. */
+/* Adds the attributes of the code that made a call, or captured a graph's node. */
 #ifndef CUSPAN_AGENT_CORRELATE_SPANS_CODE_ATTRIBUTES_H
 #define CUSPAN_AGENT_CORRELATE_SPANS_CODE_ATTRIBUTES_H
 
@@ -7,8 +7,8 @@
 
 struct code_stack;
 
-/* By default the text of a stack is sent once, and the other spans refer to it by its ID. `code` remembers
- * that. */
+/* By default only the first span of a stack gets the stack's text, and the others refer to it by its ID. Sets
+ * code->is_sent when the text is added. */
 void code_attributes_put(const struct settings *settings, struct span *span, struct code_stack *code);
 
 #endif

@@ -38,7 +38,7 @@ static bool is_equal(const struct shared_part *part, const uint64_t *key, uint32
     return part->key_count == count && memcmp(part->key, key, count * sizeof *key) == 0;
 }
 
-/* A key can be in two adjacent slots. */
+/* Returns the first of the two adjacent slots that a key can be in. */
 static struct shared_part *first_place(struct shared_table *table)
 {
     return &table->parts[table->asked_hash >> 32 & (SPAN_SHARED_MAX - 2)];
@@ -89,7 +89,8 @@ static void fill(struct shared_part *part, const struct span *span)
             part->attrs[i].s = keep_text(&text, part->attrs[i].s, part->attrs[i].len);
 }
 
-/* One-time keys must not evict recurring ones, so a key is stored when it is seen again. */
+/* Whether the key of the last lookup was seen before. Only such keys are stored, so that one-time keys do not
+ * evict recurring ones. */
 static bool was_seen(struct shared_table *table)
 {
     uint64_t *seen = &table->seen[table->asked_hash >> 16 & (SHARED_SEEN_MAX - 1)];

@@ -1,5 +1,5 @@
-/* Common parts of many spans (struct span_shared), by a key of numbers: a kernel launched again with the
- * same grid on the same stream, a call that a thread repeats.
+/* Keeps the parts that many spans have in common (struct span_shared), by a key of numbers: those of a kernel
+ * launched again with the same grid on the same stream, or of a call that a thread repeats.
  *
  * A part is stored when its key is seen a second time, so one-time keys cost only a lookup. The table is
  * bounded and evicts the least recently used entry.
@@ -35,12 +35,13 @@ struct shared_table {
     struct shared_part parts[SPAN_SHARED_MAX];
 };
 
-/* Sets the span's common part if the key is known. The span must not have attributes yet. False: the
- * caller adds them and then calls span_shared_offer(). `count` is at most SHARED_KEY_WORDS. */
+/* Sets the span's shared part if the table has the key. The span must not have attributes yet. False: the
+ * caller adds them and then calls span_shared_offer(), until which `key` must stay valid. `count` is at most
+ * SHARED_KEY_WORDS. */
 bool span_shared_take(struct shared_table *table, const uint64_t *key, uint32_t count, struct span *span);
 
-/* Offers the span's name and attributes for the key of the last span_shared_take(). If stored, they become
- * the span's common part. */
+/* Offers the span's name and attributes for the key of the last span_shared_take(). If they are stored, they
+ * become the span's shared part. */
 void span_shared_offer(struct shared_table *table, struct span *span);
 
 #endif

@@ -28,14 +28,15 @@ struct table {
 };
 
 struct sample_place {
-    uint64_t stack; /* its number; 0: none */
+    uint64_t stack; /* the stack's number; 0: none */
     struct profile_link link;
     bool has_link;
-    uint32_t interval; /* in which these two are valid */
+    uint32_t interval; /* the interval in which node and link_index are valid */
     uint32_t node, link_index;
 };
 
-/* Places leave half by half, so that a call that was just made keeps its own. */
+/* Half of the places. The older half is emptied when the other one is full, so that a call that was just made
+ * keeps its place. */
 struct half {
     uint32_t version, count;
     uint16_t slots[2 * PLACES_MAX]; /* index + 1; 0: free */
@@ -50,7 +51,7 @@ struct kept_name {
 struct code_profile {
     struct code_stacks *stacks;
     uint32_t interval; /* counts up from 1 */
-    uint32_t version;  /* of the half that takes new places */
+    uint32_t version;  /* version of the half that takes new places */
     struct profile view;
     struct table tables[TABLES];
     uint32_t string_count;
@@ -98,7 +99,7 @@ static enum status table_init(struct table *table, enum table_id id)
     return table->slots && table->entries ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
-/* Of whole 32-bit words. */
+/* Hashes `count` bytes, a multiple of 4. */
 static uint32_t hash_of(const void *bytes, uint32_t count)
 {
     uint64_t hash = HASH_START;
@@ -126,7 +127,7 @@ static uint32_t intern(struct table *table, const void *entry)
     }
 }
 
-/* 0: "", or the table is full. */
+/* Returns the string's index; 0: it is empty, or the table is full. */
 static uint32_t intern_string(struct code_profile *p, struct profile_string string)
 {
     if (!string.bytes)
@@ -192,14 +193,15 @@ static void begin_half(struct code_profile *p)
     half->version = p->version;
 }
 
-/* "libstdc++.so.6" of "libstdc++.so.6+0x1189". */
+/* Returns "libstdc++.so.6" for "libstdc++.so.6+0x1189". */
 static struct profile_string module_of(struct profile_string file)
 {
     const char *offset = memrchr(file.text, '+', file.bytes);
     return (struct profile_string){file.text, offset ? (uint32_t)(offset - file.text) : file.bytes};
 }
 
-/* A frame has a function at least, so one without a name has that of its file, or "?". */
+/* Returns the index of the frame's location; 0: no room. In a profile a frame must have a function, so one
+ * without a name gets its file's, or "?". */
 static uint32_t intern_frame(struct code_profile *p, const struct code_stack_frame *frame)
 {
     struct profile_string file = {frame->file, frame->file_bytes};
@@ -220,7 +222,7 @@ static uint32_t intern_frame(struct code_profile *p, const struct code_stack_fra
     return location.function ? intern(&p->tables[LOCATIONS], &location) : 0;
 }
 
-/* 0: no frames, or no room for them. */
+/* Returns the node of the stack's innermost frame; 0: no frames, or no room for them. */
 static uint32_t intern_stack(struct code_profile *p, const struct code_stack *stack)
 {
     uint32_t locations[CODE_FRAMES_MAX], count = 0, at = 0, node = 0;
@@ -273,7 +275,7 @@ uint32_t code_profile_place(struct code_profile *p, const struct code_stack *sta
     }
 }
 
-/* NULL: it has been forgotten. */
+/* Returns the place with this number; NULL: it was forgotten. */
 static struct sample_place *find_place(struct code_profile *p, uint32_t number)
 {
     uint32_t version = number >> INDEX_BITS, index = (number & INDEX_MASK) - 1;
@@ -307,7 +309,7 @@ static uint32_t intern_kernel(struct code_profile *p, struct profile_string name
     return index;
 }
 
-/* 0: no room. */
+/* Returns the sample's index; 0: no room. */
 static uint32_t intern_sample(struct code_profile *p, uint32_t caller, uint32_t location, uint32_t link,
                               enum profile_kind kind)
 {

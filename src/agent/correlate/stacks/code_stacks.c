@@ -15,7 +15,7 @@ struct code_stacks {
     uint32_t count;
     uint32_t places[PLACES]; /* index in entries + 1; 0: free */
     struct code_stack entries[CODE_STACKS_MAX];
-    size_t used, bytes; /* of `text` */
+    size_t used, bytes; /* bytes used in `text`, and its size */
     _Alignas(8) char text[];
 };
 
@@ -90,7 +90,7 @@ struct text {
     size_t bytes;
 };
 
-/* NULL: no room. */
+/* Copies a text and returns the copy, NUL-terminated; NULL: no room. */
 static char *keep(struct code_stacks *stacks, struct text text)
 {
     if (text.bytes + 1 > stacks->bytes - stacks->used)
@@ -103,7 +103,7 @@ static char *keep(struct code_stacks *stacks, struct text text)
     return to;
 }
 
-/* A copy of the record, with its frames. NULL: no room. */
+/* Copies the record with its frames and returns the copy; NULL: no room. */
 static const struct code_record *keep_record(struct code_stacks *stacks, const struct code_record *record)
 {
     size_t at = (stacks->used + 7) & ~(size_t)7;
@@ -119,7 +119,7 @@ struct frame {
     uint8_t flags;
 };
 
-/* False: the record ends within the frame. */
+/* Reads the frame at offset `*at` of the record. False: the record ends within the frame. */
 static bool next_frame(const struct code_record *record, uint32_t *at, struct frame *frame)
 {
     struct code_frame head;
@@ -136,7 +136,7 @@ static bool next_frame(const struct code_record *record, uint32_t *at, struct fr
     return true;
 }
 
-/* Each returns the text's size, less than `max`; 0: no room. */
+/* This and write_frame() write a frame's line and return its size, less than `max`; 0: no room. */
 static size_t write_native(const struct frame *frame, char *to, size_t max)
 {
     int bytes = frame->function.bytes ? snprintf(to, max, "%.*s (%.*s)\n", (int)frame->function.bytes,
@@ -154,7 +154,7 @@ static size_t write_frame(const struct frame *frame, char *to, size_t max)
     return bytes < 0 || (size_t)bytes >= max ? 0 : (size_t)bytes;
 }
 
-/* "f" of "f+0x1c". */
+/* Returns "f" for "f+0x1c". */
 static struct text without_offset(struct text name)
 {
     size_t bytes = name.bytes;
@@ -163,14 +163,15 @@ static struct text without_offset(struct text name)
     return (struct text){name.at, bytes ? bytes - 1 : name.bytes};
 }
 
-/* The program's innermost frame; without one the innermost, which is no native caller of Python. */
+/* Whether `frame` describes the stack better than `than`, which is further in. The program's innermost frame
+ * is best, then the innermost one that is not native. */
 static bool counts_more(const struct frame *frame, const struct frame *than)
 {
     return frame->flags & ~than->flags & CODE_FRAME_IS_PROGRAMS ||
            (than->flags & ~frame->flags & CODE_FRAME_IS_NATIVE && !(than->flags & CODE_FRAME_IS_PROGRAMS));
 }
 
-/* False: no room. */
+/* Fills the stack's texts and program frame from the record. False: no room. */
 static bool describe(struct code_stacks *stacks, const struct code_record *record, struct code_stack *stack)
 {
     char text[STACK_TEXT_MAX];
@@ -245,7 +246,7 @@ const struct code_stack *code_stacks_find(struct code_stacks *stacks, uint64_t n
     return place ? &stacks->entries[place - 1] : NULL;
 }
 
-/* `at` counts from the first frame. */
+/* `*at` is an offset in bytes from the record's first frame. */
 bool code_stack_next(const struct code_stack *stack, uint32_t *at, struct code_stack_frame *frame)
 {
     struct frame next;

@@ -1,7 +1,7 @@
-/* Stacks of the code that made calls, by their ID: the text of each, and its innermost frame that belongs to
- * the program. Memory is bounded: if it is full, all stacks are forgotten, and the threads that made them
- * describe them again. Those of graph nodes, which are captured once and run for long, are kept if their
- * nodes were captured or ran since the last time, up to half of the memory. */
+/* Keeps the stacks of the code that made calls, by their ID: the text of each, and its innermost frame that
+ * belongs to the program. Memory is bounded: if it is full, all stacks are forgotten, and the threads that
+ * made them describe them again. A graph node is captured once and runs for long, so its stack is kept, in up
+ * to half of the memory, if such a node was captured or ran since stacks were last forgotten. */
 #ifndef CUSPAN_AGENT_CORRELATE_STACKS_CODE_STACKS_H
 #define CUSPAN_AGENT_CORRELATE_STACKS_CODE_STACKS_H
 
@@ -17,12 +17,12 @@
 struct code_stack {
     uint64_t number;
     char id[CODE_ID_CHARS + 1];  /* `number` in hexadecimal */
-    const char *file, *function; /* of the program's frame. file NULL: a native one; function "": unknown */
+    const char *file, *function; /* of the program's frame. file NULL: it is native; function "": unknown */
     uint32_t line;               /* 0: unknown */
     const char *text;            /* all frames: code.stacktrace */
-    bool is_sent;                /* some span has the text */
-    bool is_of_nodes;            /* since stacks were last forgotten */
-    const struct code_record *frames; /* all of them; NULL: they are not kept */
+    bool is_sent;                /* a span was given the text */
+    bool is_of_nodes;            /* a node with it was captured or ran since stacks were last forgotten */
+    const struct code_record *frames; /* all frames; NULL: frames are not kept */
 };
 
 /* A frame of a stack, whose texts are not NUL-terminated. */
@@ -30,30 +30,31 @@ struct code_stack_frame {
     const char *file, *function;
     uint32_t file_bytes, function_bytes;
     uint32_t line;  /* 0: unknown */
-    bool is_native; /* "file" is "module+0x1189"; the function has no offset, and is empty if it is unknown */
+    bool is_native; /* `file` is "module+0x1189"; `function` has no offset, and is empty if unknown */
 };
 
 struct code_stacks;
 
-/* `forget` is called when all stacks are forgotten; may be NULL. `keeps_frames`: for code_stack_next().
- * NO_MEMORY. */
+/* `forget` is called when all stacks are forgotten; may be NULL. `keeps_frames`: code_stack_next() will be
+ * used. Fails with NO_MEMORY only. */
 enum status code_stacks_create(void (*forget)(void), bool keeps_frames,
                                struct code_stacks **stacks) MUST_CHECK;
 void code_stacks_destroy(struct code_stacks *stacks);
 
-/* The record's stack, valid until the next call of this function. NULL: it was described in a record that is
- * missing, and is counted. */
+/* Returns the record's stack, and adds it if it is new. Not owned, valid until the next call of this
+ * function. NULL: an earlier record described the stack, but is missing (code_unknown). */
 struct code_stack *code_stacks_note(struct code_stacks *stacks, const struct code_record *record);
 
-/* The stack of a graph's node that is captured or runs, valid as above. NULL: unknown. */
+/* Returns the stack of a graph node that is captured or runs, valid as above. NULL: unknown. */
 struct code_stack *code_stacks_of_nodes(struct code_stacks *stacks, uint64_t id);
 
-/* As in code_stack.id. */
+/* Writes an ID as hexadecimal digits, as in code_stack.id. */
 void code_id_text(uint64_t id, char text[CODE_ID_CHARS + 1]);
-/* The stack with this number. NULL: it is unknown, or was forgotten. */
+/* Returns the stack with this number; NULL: it is unknown, or was forgotten. */
 const struct code_stack *code_stacks_find(struct code_stacks *stacks, uint64_t number);
 
-/* The next frame of a stack, innermost first. `at` is 0 at the start. False: there are no more. */
+/* Reads the next frame of a stack, innermost first, and moves `*at`, which the caller sets to 0 at the start.
+ * False: there are no more frames. */
 bool code_stack_next(const struct code_stack *stack, uint32_t *at, struct code_stack_frame *frame);
 
 #endif

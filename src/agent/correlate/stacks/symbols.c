@@ -32,13 +32,14 @@
 #define SIZE_BITS       30
 #define SIZE_MASK       ((1u << SIZE_BITS) - 1)
 
-/* Where the file's symbols are. */
+/* Offsets and sizes of the file's symbols and of their names. */
 struct table {
     uint64_t at, count;
     uint64_t names_at, names_bytes;
 };
 
-/* 12 bytes. Functions of the same address are in ascending rank: exported ones last. */
+/* A function in the list of a file, 12 bytes. Functions of the same address are in ascending rank: exported
+ * ones last. */
 struct function {
     uint32_t at;
     uint32_t bytes : SIZE_BITS;
@@ -47,13 +48,13 @@ struct function {
 };
 
 struct file {
-    uint64_t key; /* of the module: its path and what is in memory; 0: free */
+    uint64_t key; /* hash of the module's path, headers and build ID; 0: free */
     uint64_t last_use;
-    struct stat about; /* of the file when it was checked */
-    bool is_checked;   /* it is the module's, and has a table */
+    struct stat about; /* state of the file when it was checked */
+    bool is_checked;   /* the file is the module's, and has a symbol table */
     bool is_large;     /* too large for a list, so each lookup searches the file */
     struct table table;
-    struct function *functions; /* may be NULL */
+    struct function *functions; /* the list; NULL: there is none */
     size_t function_count;
 };
 
@@ -63,9 +64,9 @@ struct job {
     uint64_t offset;               /* of the function that is looked up */
     uint64_t at;                   /* the next symbol */
     struct function *list, *spare; /* NULL: there is no list */
-    size_t count, places;          /* of functions; in the list */
+    size_t count, places;          /* number of functions; room in the list */
     int pass;                      /* of the sort */
-    struct function best;          /* for the offset, so far */
+    struct function best;          /* the best function for `offset` so far */
 };
 
 struct symbols {
@@ -80,7 +81,7 @@ struct symbols {
 /* ---- The module in memory ------------------------------------------------------------------------------ */
 
 struct module {
-    uint64_t address; /* looked up */
+    uint64_t address; /* the address that is looked up */
     char *path;       /* PATH_MAX */
     struct symbol_frame *frame;
     uint64_t base, key;
@@ -99,7 +100,7 @@ static uint64_t rounded(uint64_t bytes, uint64_t to)
     return (bytes + to - 1) & ~(to - 1);
 }
 
-/* Reads a segment or a copy of one. */
+/* Reads the build ID from a segment of notes or a copy of one. */
 static void read_build_id(const uint8_t *notes, uint64_t bytes, uint64_t alignment,
                           struct symbol_frame *frame)
 {
@@ -185,7 +186,8 @@ static bool read_at(int fd, uint64_t at, void *to, size_t bytes)
     return at <= INT64_MAX && pread(fd, to, bytes, (off_t)at) == (ssize_t)bytes;
 }
 
-/* The program itself may have been deleted or replaced. */
+/* Opens the module's file; -1: not possible. The program itself is opened by /proc/self/exe, because its file
+ * may have been deleted or replaced. */
 static int open_file(const struct module *module, struct stat *about)
 {
     if (!module->is_program && !strchr(module->path, '/'))
@@ -234,7 +236,7 @@ static bool read_section(int fd, const Elf64_Ehdr *header, uint64_t number, Elf6
            read_at(fd, header->e_shoff + number * sizeof *section, section, sizeof *section);
 }
 
-/* .symtab has the static functions, too. */
+/* Finds the symbol table: .symtab if there is one, because it has the static functions, too. */
 static bool find_table(int fd, const Elf64_Ehdr *header, uint64_t file_bytes, struct table *table)
 {
     Elf64_Shdr section, names, chosen = {.sh_type = SHT_NULL};
@@ -261,7 +263,8 @@ static bool find_table(int fd, const Elf64_Ehdr *header, uint64_t file_bytes, st
     return true;
 }
 
-/* Without functions that no list has room for. */
+/* Reads a function from its symbol. False: the symbol is no function, or does not fit into struct function.
+ */
 static bool is_function(const Elf64_Sym *symbol, struct function *function)
 {
     unsigned type = ELF64_ST_TYPE(symbol->st_info), binding = ELF64_ST_BIND(symbol->st_info);
@@ -320,7 +323,7 @@ static void drop_list(struct symbols *symbols, struct file *file)
     file->function_count = 0;
 }
 
-/* A free place, or that of the least recently used file. */
+/* Returns a free entry, or the least recently used one. `with_list`: only among files with a list. */
 static struct file *oldest(struct symbols *symbols, bool with_list)
 {
     struct file *found = NULL;
@@ -351,7 +354,7 @@ static void drop_job(struct symbols *symbols)
     symbols->job = (struct job){.file = NULL};
 }
 
-/* The pages of a list become resident when they are filled. */
+/* Starts a job. The pages of its list become resident only when they are filled. */
 static void begin_job(struct symbols *symbols, const struct file *file, uint64_t offset)
 {
     size_t places_max = symbols->bytes_max / sizeof *file->functions;
@@ -379,8 +382,8 @@ static bool is_over(uint64_t until_ns)
     return until_ns != UINT64_MAX && clock_monotonic_ns() >= until_ns;
 }
 
-/* The file may change meanwhile. False: the time is over, but each call makes some progress, as in the
- * following ones. */
+/* Reads the functions that are left, although the file may change meanwhile. False: the time is over. Each
+ * call makes some progress, also in the functions below. */
 static bool read_functions(struct symbols *symbols, int fd, struct file *file, uint64_t until_ns)
 {
     struct job *job = &symbols->job;
@@ -399,7 +402,8 @@ static bool read_functions(struct symbols *symbols, int fd, struct file *file, u
     return true;
 }
 
-/* Gives up the list if there are no functions or there is no memory. False: the time is over. */
+/* Sorts the list and hands it to the file. Gives the list up if it is empty or there is no memory. False: the
+ * time is over. */
 static bool sort_list(struct symbols *symbols, struct file *file, uint64_t until_ns)
 {
     struct job *job = &symbols->job;
@@ -428,7 +432,7 @@ static bool sort_list(struct symbols *symbols, struct file *file, uint64_t until
     return true;
 }
 
-/* Makes the file's list, or without one finds job.best. False: the time is over; call it again. */
+/* Makes the file's list, or if there is none, finds job.best. False: the time is over; call it again. */
 static bool prepare(struct symbols *symbols, int fd, struct file *file, uint64_t offset, uint64_t until_ns)
 {
     struct job *job = &symbols->job;
@@ -500,7 +504,7 @@ static void name_in_file(struct symbols *symbols, int fd, const struct file *fil
                           : symbols->name;
 }
 
-/* False: the time is over. */
+/* Fills the frame's function, if the file has one. False: the time is over; call it again. */
 static bool name_function(struct symbols *symbols, const struct module *module, uint64_t until_ns,
                           struct symbol_frame *frame)
 {

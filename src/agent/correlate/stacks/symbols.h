@@ -1,5 +1,5 @@
-/* Names of native frames: module, build ID, offset, and the function by the symbol table of the module's own
- * file (.symtab, else .dynsym).
+/* Finds the names of native frames: module, build ID, offset, and the function by the symbol table of the
+ * module's own file (.symtab, else .dynsym).
  *
  * A file is opened only if the loader has it mapped, and used only if it is the mapped one: its program
  * headers and its build ID are those in memory. It is read, not mapped, because a mapped file that someone
@@ -8,9 +8,8 @@
  * Memory is bounded: the functions of a file are kept as a sorted list of 12 bytes each. If all lists are
  * larger than the limit together, the least recently used ones are dropped. A list that is larger alone is
  * not made, and each lookup searches the file. A list that is being made takes its size twice, besides the
- * others. Names are
- * demangled by the demangler that is linked in for kernels, so it adds nothing to the size and loads nothing.
- */
+ * others. Names are demangled by the demangler that is linked in for kernels, so it adds nothing to the size
+ * and loads nothing. */
 #ifndef CUSPAN_AGENT_CORRELATE_STACKS_SYMBOLS_H
 #define CUSPAN_AGENT_CORRELATE_STACKS_SYMBOLS_H
 
@@ -21,7 +20,7 @@
 #include <stdint.h>
 
 #define SYMBOLS_FILES_MAX      64
-#define SYMBOLS_BUILD_ID_BYTES 20 /* of a SHA-1; longer ones are cut */
+#define SYMBOLS_BUILD_ID_BYTES 20 /* the size of a SHA-1; longer build IDs are cut */
 
 struct symbols;
 
@@ -29,27 +28,28 @@ struct symbols;
 struct symbol_frame {
     const char *module;   /* path; NULL: the address is in no library */
     const char *function; /* demangled, perhaps cut; NULL: unknown */
-    uint64_t offset;      /* of the frame, as in the module's ELF file; without a module, the address */
+    uint64_t offset;      /* the frame's in the module's ELF file; without a module, its address */
     uint64_t in_function; /* distance from the function's start to the frame */
     uint8_t build_id[SYMBOLS_BUILD_ID_BYTES];
     uint8_t build_id_bytes; /* 0: none */
 };
 
-/* `bytes_max` is for the lists of functions. */
+/* `bytes_max` limits the memory of all lists of functions together. Fails with NO_MEMORY only. */
 enum status symbols_create(size_t bytes_max, struct symbols **symbols) MUST_CHECK;
 void symbols_destroy(struct symbols *symbols);
 
-/* `frame` is a return address. Takes 4 to 10 us, half of it with the loader's lock. The first lookup in a
- * file reads its symbol table: 10 ms for the 350,000 functions of libtorch_cpu.so. Without a list of its
- * functions, each lookup takes half of that. */
+/* Looks up the return address `frame`, which takes 4 to 10 us, half of it under the loader's lock. The first
+ * lookup in a file reads its symbol table: 10 ms for the 350,000 functions of libtorch_cpu.so. If the file
+ * has no list of functions, each lookup in it takes half of that. */
 void symbols_look_up(struct symbols *symbols, uint64_t frame, struct symbol_frame *result);
 
-/* The same in parts. False: at `until_ns` (clock_monotonic_ns()) it was not done, and the same call continues
- * it. It may overrun by 1.5 ms. Lookups in other files meanwhile make it start again. */
+/* Looks up `frame` in parts, each until the time `until_ns` (clock_monotonic_ns()), which a part may overrun
+ * by 1.5 ms. False: the lookup is not finished; repeat the call to continue it. A lookup in another file in
+ * between makes it start again. */
 bool symbols_look_up_until(struct symbols *symbols, uint64_t frame, uint64_t until_ns,
                            struct symbol_frame *result);
 
-/* Size of all lists of functions, for tests. */
+/* Returns the size of all lists of functions in bytes, for tests. */
 size_t symbols_bytes(const struct symbols *symbols);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A handle is index + 1 in the low bits, and above them how often the slot was used. */
+/* A handle has the index + 1 in its low bits, and above them how often the slot was used. */
 #define INDEX_BITS 14
 #define INDEX_MASK ((1u << INDEX_BITS) - 1)
 static_assert(ACCOUNTS_MAX < INDEX_MASK, "an index and one fit into a handle");

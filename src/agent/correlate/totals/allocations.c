@@ -74,7 +74,7 @@ static struct holdings *holdings_of(struct allocations *a, uint32_t context)
     return memory->device_id < DEVICES_MAX ? &a->devices[memory->device_id] : &memory->own;
 }
 
-/* Adds the allocation to its holdings, or removes it. */
+/* Adds the allocation to the numbers of its device or context (`is_held`), or subtracts it. */
 static void hold(struct allocations *a, const struct allocation *allocation, bool is_held)
 {
     struct holdings *holdings = holdings_of(a, allocation->context);
@@ -117,7 +117,7 @@ static bool make_room(struct allocations *a)
     return true;
 }
 
-/* Closes the gap: moves up entries that were displaced past it. */
+/* Removes an entry and closes the gap: moves up entries that were displaced past it. */
 static void take_out(struct allocations *a, uint32_t at)
 {
     uint32_t next = at;
@@ -138,7 +138,7 @@ static void take_out(struct allocations *a, uint32_t at)
 static void put(struct allocations *a, const struct allocation *allocation)
 {
     uint32_t at = find(a, allocation->address);
-    if (a->table[at].address) { /* its free was not seen */
+    if (a->table[at].address) { /* the free of the old allocation was not seen */
         hold(a, &a->table[at], false);
     } else if (make_room(a)) {
         at = find(a, allocation->address);
@@ -190,7 +190,7 @@ static void settle(struct allocations *a, struct context_memory *memory, uint32_
     move(&device->total, &memory->own.total);
 }
 
-/* A call that creates the context has number 0. Its memory belongs to the first context that appears. */
+/* A call that creates its context names context 0. Its memory belongs to the first context that appears. */
 void allocations_learn(struct allocations *a, uint32_t context_id, uint32_t device_id)
 {
     if (device_id >= DEVICES_MAX || !context_id)

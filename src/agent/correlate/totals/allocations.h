@@ -1,11 +1,11 @@
-/* Memory that the program has allocated: live and peak, by kind and device. It is always tracked, since these
- * calls are rare and live memory cannot be learned later. Left out: arrays, whose size
+/* Tracks memory that the program has allocated: live and peak bytes, by kind and device. It is always
+ * tracked, since these calls are rare and live memory cannot be learned later. Left out: arrays, whose size
  * is unknown; and allocations from before the agent, during sleep, or by calls that are not captured.
  *
- * A call names its context. The device is learned later; until then the context holds the numbers. The
+ * A call names its CUDA context. The device is learned later; until then the numbers are kept by context. The
  * table is bounded. Allocations beyond it are counted (allocations_untracked) and left out.
  *
- * The first call of a program names neither, because cudaMalloc() creates the context. */
+ * The first allocation of a program names no context, because cudaMalloc() creates it. */
 #ifndef CUSPAN_AGENT_CORRELATE_TOTALS_ALLOCATIONS_H
 #define CUSPAN_AGENT_CORRELATE_TOTALS_ALLOCATIONS_H
 
@@ -21,15 +21,16 @@ struct allocations;
 enum status allocations_create(struct allocations **allocations) MUST_CHECK;
 void allocations_destroy(struct allocations *allocations);
 
-/* Counts a call of the groups ALLOC and FREE. */
+/* Counts a call of the group ALLOC or FREE. Ignores others. */
 void allocations_note(struct allocations *allocations, const struct call_info *info,
                       const struct call_record *call);
-/* The context belongs to this device. */
+/* Notes the device to which the context belongs. */
 void allocations_learn(struct allocations *allocations, uint32_t context_id, uint32_t device_id);
-/* The context is destroyed, and its memory with it. */
+/* Forgets the memory of a context that is destroyed. */
 void allocations_end_context(struct allocations *allocations, uint32_t context_id);
 
-/* By kind, and in all; zeros if the device has none. Host memory belongs to no device. */
+/* Fills `kinds` and `total` with the device's memory by kind and in all; zeros: none. allocations_pinned()
+ * returns that of the host, which belongs to no device. */
 void allocations_of_device(const struct allocations *allocations, uint32_t device_id,
                            struct memory_use kinds[MEMORY_KINDS], struct memory_use *total);
 struct memory_use allocations_pinned(const struct allocations *allocations);

@@ -7,10 +7,10 @@ struct interval {
     uint32_t before, after;
 };
 
-/* Disjoint intervals of one busy_time, ordered by time from `first` on. */
+/* The disjoint intervals of each busy_time, linked in order of time from its `first` on. */
 struct busy_pool {
     uint32_t size, list_max;
-    uint32_t used, free; /* free: a list of those that were used */
+    uint32_t used, free; /* used: intervals ever used; free: list of those returned */
     struct interval intervals[];
 };
 
@@ -35,7 +35,7 @@ static struct interval *interval_at(struct busy_pool *pool, uint32_t at)
     return &pool->intervals[at - 1];
 }
 
-/* 0: all are in use. */
+/* Returns an unused interval's index + 1; 0: all are in use. */
 static uint32_t take_interval(struct busy_pool *pool)
 {
     uint32_t at = pool->free;

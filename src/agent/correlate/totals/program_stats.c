@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INTERVALS_MAX 4096 /* of all devices */
+#define INTERVALS_MAX 4096 /* busy intervals of all devices */
 #define PLACES        512  /* hash table of names, twice the kernels */
 #define RECENT        256
 
@@ -38,8 +38,8 @@ struct program_stats {
         uint32_t device_id;
         struct kernel_stats *kernel;
     } recent[RECENT];
-    struct mark marks[2 * STREAMS_MAX]; /* of the last work, for its exemplar */
-    uint64_t marked_ns;                 /* its time */
+    struct mark marks[2 * STREAMS_MAX]; /* the histograms' entries of the last work, for its exemplar */
+    uint64_t marked_ns;                 /* time of the last work */
     unsigned mark_count;
     uint32_t known_context; /* the last context whose device was learned */
 };
@@ -72,7 +72,7 @@ static void destroy_device(struct device *device)
     free(device);
 }
 
-/* Allocations stay known. */
+/* Forgets all numbers but the allocations. */
 static void forget(struct program_stats *store)
 {
     struct live_stats *stats = &store->stats;
@@ -128,7 +128,7 @@ void program_stats_add_call(struct program_stats *store, const struct call_info 
     stats->waiting_ns += info->group == CALL_GROUP_SYNC ? duration_ns : 0;
 }
 
-/* NULL: no memory, or the metric is off. */
+/* Returns a new, owned histogram; NULL: no memory, or the metric is off. */
 static struct histogram *new_histogram(const struct program_stats *store, enum metric metric)
 {
     struct histogram *made = NULL;
@@ -175,7 +175,8 @@ static struct kernel_stats *new_kernel(struct program_stats *store, const char *
     return made;
 }
 
-/* NULL: it counts with the others. */
+/* Returns the kernel's entry, new if needed; NULL: the table is full, and the kernel counts with the others.
+ */
 static struct kernel_stats *find_kernel(struct program_stats *store, const struct kernel_name *name,
                                         uint32_t device_id)
 {
@@ -300,7 +301,7 @@ void program_stats_exemplify(struct program_stats *store, const uint8_t trace_id
     store->mark_count = 0;
 }
 
-/* A device may have memory and no work yet. */
+/* Updates a device's memory numbers, and adds the device if it is new: it may have memory and no work yet. */
 static void update_memory(struct program_stats *store, uint32_t device_id)
 {
     struct memory_use kinds[MEMORY_KINDS], total;

@@ -1,5 +1,5 @@
-/* The cost of tracing, on session spans: CUPTI's by its overhead records, and cuspan's. Each session span
- * has the growth since the one before, so they add up.
+/* Adds the cost of tracing to session spans: CUPTI's, by its overhead records, and cuspan's. Each session
+ * span has the growth since the one before, so they add up.
  *
  * The time of sending after the last session span is only in the report. CUPTI's overhead records cover
  * buffers, resources and instrumentation, and little of what CUPTI adds to each call; `cuspan overhead`
@@ -17,10 +17,11 @@ struct session_overhead {
     uint64_t cupti_told_ns[COUNTER_COUNT]; /* by counter of CUPTI's kinds */
 };
 
-/* Counts an overhead record with times. `kind` is CUPTI's. */
+/* Counts an overhead record that has times. `kind` is its CUpti_ActivityOverheadKind. */
 void session_overhead_add(const struct activity_record *record, uint64_t kind);
 
-/* Adds the cost to a session span. `take` reads cuspan's own; NULL: not measured, or from another run. */
+/* Adds the cost to a session span. `take` reads cuspan's own cost; NULL: it was not measured, or is of
+ * another run. */
 void session_overhead_write(struct session_overhead *overhead, void (*take)(struct agent_overhead *),
                             struct span *span);
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Unions of intervals. The parts are their differences. */
+/* Unions of a step's intervals of GPU work. The parts of its time are their differences. */
 enum cover { COVER_COMPUTE, COVER_COMMUNICATION, COVER_BOTH, COVER_ALL, COVERS };
 
 /* The span of this process in the step's trace; all zero: not sampled. */
@@ -18,7 +18,7 @@ struct rank_span {
     uint8_t span_id[8];
 };
 
-/* Calls of one step, as they came. The last block of a step has room. */
+/* Calls of one step, in order of arrival. Only the last block of a step has room. */
 #define BLOCK_CALLS 128
 #define BLOCKS      (STEP_STATS_CALLS / BLOCK_CALLS)
 struct step_call {
@@ -33,17 +33,17 @@ struct call_block {
 /* A sampled step whose GPU records are not complete. */
 struct open_step {
     bool is_used;
-    bool is_closed; /* all work is known, and is_complete says whether some is missing */
+    bool is_closed; /* step_stats_close() was called, and is_complete is set */
     bool is_complete;
-    bool is_inexact; /* out of intervals, some of its GPU time does not count */
-    bool has_calls;  /* all of them are in its blocks */
+    bool is_inexact; /* some of its GPU time is not counted, because intervals ran out */
+    bool has_calls;  /* all of its calls are in its blocks */
     uint8_t kind;
     int64_t number;
-    uint64_t begin_ns;      /* on the host */
-    uint64_t first_work_ns; /* start; 0: none */
+    uint64_t begin_ns;      /* start on the host */
+    uint64_t first_work_ns; /* start of its first GPU work; 0: none */
     struct step_end end;
-    uint64_t lost;  /* work before it */
-    uint32_t calls; /* its last block, index + 1; 0: none */
+    uint64_t lost;  /* records of work that were lost before it */
+    uint32_t calls; /* its last block of calls, index + 1; 0: none */
     struct rank_span span;
     struct busy_time covers[COVERS];
 };
@@ -51,7 +51,7 @@ struct open_step {
 /* The training step so far. */
 struct training {
     bool is_open;
-    bool is_whole; /* its beginning is known */
+    bool is_whole; /* its start is known */
     int64_t number;
     uint8_t source;
     uint64_t elapsed_ns; /* without evaluations and checkpoints */
@@ -61,7 +61,7 @@ struct training {
 struct step_stats {
     struct step_stats_options options;
     struct step_times times;
-    uint64_t since_ns; /* of the current kind of time; 0: unknown */
+    uint64_t since_ns; /* start of the current step or other time; 0: unknown */
     struct rank_span span;
     struct training training;
     struct busy_pool *pool;
@@ -141,7 +141,7 @@ static void measure(struct step_stats *stats, enum metric metric, struct histogr
     }
 }
 
-/* Durations. */
+/* Durations of steps. */
 
 static void add_duration(struct step_stats *stats, enum step_kind kind, uint8_t source, uint64_t duration_ns,
                          uint64_t end_ns, const struct rank_span *span)
@@ -161,7 +161,7 @@ static void end_training(struct step_stats *stats, uint64_t end_ns)
     training->is_open = false;
 }
 
-/* The time since the last boundary. */
+/* Ends the time since the last boundary, and adds it to its step. */
 static void end_time(struct step_stats *stats, uint64_t end_ns)
 {
     struct step_times *times = &stats->times;
@@ -205,7 +205,7 @@ void step_stats_begin(struct step_stats *stats, const struct step *step)
                                       .span = stats->span};
 }
 
-/* The GPU's time. */
+/* Parts of the GPU's time. */
 
 uint32_t step_stats_open(struct step_stats *stats, const struct step *step)
 {
@@ -225,7 +225,7 @@ uint32_t step_stats_open(struct step_stats *stats, const struct step *step)
     return 0;
 }
 
-/* 0: all are in use. */
+/* Returns an unused block's index + 1; 0: all are in use. */
 static uint32_t take_block(struct step_stats *stats)
 {
     uint32_t block = stats->free_block;
@@ -295,7 +295,8 @@ static bool follows(const struct step_stats *stats, const struct open_step *open
     return stats->finished.end_ns && is_next && stats->finished.begin_ns < open->begin_ns;
 }
 
-/* Where the step starts on the GPU: the program has started it, and the GPU has finished earlier work. */
+/* Returns when the step starts on the GPU: the program has started it, and the GPU has finished earlier work.
+ */
 static uint64_t start_of(const struct step_stats *stats, const struct open_step *open)
 {
     uint64_t start_ns = open->begin_ns > open->end.ready_ns ? open->begin_ns : open->end.ready_ns;
@@ -309,7 +310,7 @@ static uint64_t beyond(uint64_t whole_ns, uint64_t part_ns)
     return whole_ns > part_ns ? whole_ns - part_ns : 0;
 }
 
-/* Without the idle time. */
+/* Returns the parts of the step's time, without the idle time. */
 static struct measured_step parts_of(const struct step_stats *stats, const struct open_step *open)
 {
     uint64_t covered_ns[COVERS];
@@ -342,7 +343,7 @@ static int compare_calls(const void *a, const void *b)
     return one->start_ns < other->start_ns ? -1 : one->start_ns > other->start_ns;
 }
 
-/* Of the step, by start. Threads' calls come one thread after the other. Returns their number. */
+/* Sorts the step's calls by start, because they arrive one thread after the other. Returns their number. */
 static uint32_t sort_calls(struct step_stats *stats, const struct open_step *open)
 {
     uint32_t count = 0, at = 0;
@@ -373,7 +374,8 @@ static uint64_t host_ns(struct step_stats *stats, const struct open_step *open)
     return host.worked_ns;
 }
 
-/* As in analysis/ranks/ranks_jobs.c. Whether the step is divided is seen later. */
+/* Whether the step was measured from start to end, as in analysis/ranks/ranks_jobs.c. Divided steps are only
+ * found later (is_divided()). */
 static bool is_whole(const struct step_stats *stats, const struct open_step *open)
 {
     bool is_first = open->number <= 1 && !stats->finished.begin_ns;
@@ -428,7 +430,8 @@ static struct open_step *oldest(struct step_stats *stats)
     return found;
 }
 
-/* Its start on the GPU is known when the step before is closed, too. */
+/* The step is measured when the one before is closed, too, because only then its start on the GPU is known.
+ */
 bool step_stats_close(struct step_stats *stats, uint32_t handle, const struct step_end *end,
                       struct measured_step *parts)
 {
@@ -468,7 +471,8 @@ void step_stats_begin_interval(struct step_stats *stats, bool is_delta)
         for_histograms(&stats->times, is_delta ? reset : forget_exemplars);
 }
 
-/* By an evaluation or a checkpoint: its other part was measured, too, or is in progress. */
+/* Whether an evaluation or a checkpoint divides the step: its other part was measured, too, or is in
+ * progress. */
 static bool is_divided(const struct step_stats *stats, const struct step_view *view, uint32_t at)
 {
     int64_t number = view->measured[at].number;

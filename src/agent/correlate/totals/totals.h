@@ -1,7 +1,7 @@
-/* Totals of calls, GPU work and times, for a range, a session or a summary.
+/* Adds up calls, GPU work and times for a range, a session or a summary.
  *
- * GPU time is the union of intervals (busy.h), in a pool that all totals share. Work in order of time is
- * exact; `is_estimated` tells of cut intervals.
+ * GPU time is the union of intervals (busy.h), in a pool that all totals share. It is exact for work in order
+ * of time. `is_estimated` is set if intervals were cut.
  *
  * The slowest kernels are those with the longest single execution, because few entries keep them exactly, in
  * any order of arrival. Those with the largest total time would need a table of all names for each account.
@@ -23,12 +23,12 @@
 
 struct totals {
     uint64_t first_ns, last_ns;           /* first start and last end; 0: nothing counted */
-    uint64_t call_ns, launch_ns, sync_ns; /* on the host: all calls, launches, waits */
-    uint64_t delay_ns;                    /* from the start of each call to the start of its work */
+    uint64_t call_ns, launch_ns, sync_ns; /* host time of all calls, of launches, and of waits */
+    uint64_t delay_ns;                    /* sum of the times from a call's start to its work's start */
     uint64_t copied_bytes, filled_bytes;
     uint32_t calls, errors;
     uint32_t kernels, copies, fills, graphs;
-    int32_t first_error; /* result of the first failed call, in this domain */
+    int32_t first_error; /* result of the first failed call, of first_error_domain */
     uint8_t first_error_domain;
     bool is_estimated; /* the GPU time is too low */
     bool is_incomplete;

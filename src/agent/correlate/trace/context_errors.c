@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* Both APIs use the same numbers for these. */
+/* Whether the result ends the CUDA context. Both APIs use the same numbers for these errors. */
 static bool is_fatal(int32_t result)
 {
     switch (result) {

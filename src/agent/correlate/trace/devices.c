@@ -12,7 +12,7 @@
 #define PEER_FIELD_DST_DEVICE_ID     13
 #define UUID_BYTES                   16
 
-/* "GPU-8-4-4-4-12" or "MIG-...", as NVIDIA's tools print it. */
+/* Writes a UUID as NVIDIA's tools print it: "GPU-8-4-4-4-12" or "MIG-...". */
 static void format_uuid(const uint8_t *bytes, const char *prefix, char text[DEVICE_ID_BYTES])
 {
     char *to = text + sprintf(text, "%s-", prefix);
@@ -151,7 +151,7 @@ void devices_add_ends(const struct devices *devices, const struct activity_recor
         span_attr_string(span, ATTR(SEMCONV_CUDA_MEMCPY_DST_DEVICE_HW_ID), dst);
 }
 
-/* Context IDs count up from 1, and programs have few. */
+/* Takes the slot with the context's low bits: IDs count up from 1, and programs have few contexts. */
 static unsigned take_slot(struct devices *devices, uint32_t context_id)
 {
     unsigned slot = context_id % CONTEXTS_KEPT;

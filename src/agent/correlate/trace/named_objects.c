@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* The object's bucket, or the free one where it belongs. */
+/* Returns the object's bucket, or the free one where it belongs. */
 static uint32_t bucket_of(const struct named_objects *objects, enum named_object kind, uint64_t handle)
 {
     uint32_t at = (uint32_t)((handle + kind) * HASH_SPREAD >> 40) % OBJECT_BUCKETS;

@@ -1,5 +1,5 @@
-/* NVTX names of streams, contexts, devices, events and threads. A bounded table; an entry's index never
- * changes. */
+/* Keeps the NVTX names of streams, CUDA contexts, devices, events and threads. A bounded table; an entry's
+ * index never changes. */
 #ifndef CUSPAN_AGENT_CORRELATE_TRACE_NAMED_OBJECTS_H
 #define CUSPAN_AGENT_CORRELATE_TRACE_NAMED_OBJECTS_H
 
@@ -14,9 +14,9 @@
 
 /* All zero: empty. */
 struct named_objects {
-    bool has[NAMED_THREAD + 1]; /* any of this kind has ever had a name: otherwise a lookup is not needed */
+    bool has[NAMED_THREAD + 1]; /* an object of this kind has had a name; if not, a lookup is not needed */
     uint32_t count;             /* objects that have ever had a name */
-    uint16_t buckets[OBJECT_BUCKETS]; /* index; 0: free */
+    uint16_t buckets[OBJECT_BUCKETS]; /* index in entries; 0: free */
     struct {
         uint64_t handle;
         uint8_t kind;
@@ -28,14 +28,15 @@ struct named_objects {
 /* Names the object. Beyond OBJECTS_MAX objects, new ones get no name. */
 void named_objects_name(struct named_objects *objects, enum named_object kind, uint64_t handle,
                         const char *name, uint32_t bytes);
-/* The object was destroyed; its handle may be reused. The text stays valid until the entry is named again. */
+/* Removes the name of a destroyed object, whose handle CUDA may reuse. The text stays valid until the entry
+ * is named again. */
 void named_objects_forget(struct named_objects *objects, enum named_object kind, uint64_t handle);
 
-/* Returns the index, from 1; 0: no name. */
+/* Returns the index of the object, from 1; 0: it has no name. */
 uint32_t named_objects_find(const struct named_objects *objects, enum named_object kind, uint64_t handle);
-/* NUL-terminated. Index 0, or without a name: NULL. */
+/* Returns the name of the object with this index, NUL-terminated; NULL: index 0, or no name. */
 const char *named_objects_text(const struct named_objects *objects, uint32_t index);
-/* The same by handle. */
+/* Returns the name of the object with this handle; NULL: no name. */
 const char *named_objects_text_of(const struct named_objects *objects, enum named_object kind,
                                   uint64_t handle);
 

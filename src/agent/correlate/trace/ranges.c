@@ -31,7 +31,7 @@ static bool has_room(const struct ranges *ranges)
     return ranges->free || ranges->used < RANGES_OPEN_MAX;
 }
 
-/* With the record's text. NULL: no room. */
+/* Adds an entry with the record and its text; NULL: no room. */
 static struct range *add(struct ranges *ranges, const struct range_record *record)
 {
     uint32_t at = ranges->free, *bucket = bucket_of(ranges, record->id);
@@ -90,7 +90,7 @@ void ranges_visit(struct ranges *ranges, void (*visit)(void *, struct range *), 
             visit(context, &ranges->entries[i]);
 }
 
-/* Those before it have been taken. NULL: there is none. */
+/* Returns the oldest early end, and drops stale entries before it; NULL: there is none. */
 static struct range *oldest_early(struct ranges *ranges)
 {
     for (; ranges->early_count > 0; ranges->early_count--, ranges->early_first++) {
@@ -102,7 +102,8 @@ static struct range *oldest_early(struct ranges *ranges)
     return NULL;
 }
 
-/* It is probably that of a range that has no slot or lost it, if there is one, and is counted with it. */
+/* Counts a forgotten end, unless it is probably that of a range that got no slot or lost it, which was
+ * counted already. */
 static void count_lost_end(struct ranges *ranges)
 {
     if (ranges->refused)
@@ -137,7 +138,7 @@ struct range *ranges_make_room(struct ranges *ranges)
     if (has_room(ranges) || forget_early(ranges) || counter_get(COUNTER_range_ends_lost) == ranges->reclaimed)
         return NULL;
     ranges->reclaimed++;
-    ranges->refused++; /* if it was not the end of this one that was lost */
+    ranges->refused++; /* its end may still arrive, if another range's end was lost */
     return oldest_range(ranges);
 }
 
@@ -215,7 +216,7 @@ void ranges_attributes(struct span *span, const struct range_record *record, str
     }
 }
 
-/* In range.marks: the head of a mark, followed by its text. */
+/* The head of a mark in range.marks, followed by the mark's text. */
 struct mark_head {
     uint64_t time_ns;
     uint16_t attr_count, name_bytes, text_bytes, reserved;

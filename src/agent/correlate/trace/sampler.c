@@ -11,10 +11,10 @@
 #define THRESHOLD_MAX 17  /* "th:" and digits */
 #define NO_VALUE      UINT64_MAX
 
-/* OpenTelemetry's member of a tracestate. */
+/* The member `ot` of a tracestate, which is OpenTelemetry's. */
 struct ot_member {
     uint64_t threshold, randomness; /* NO_VALUE: missing or invalid */
-    char rest[OT_VALUE_MAX + 1];    /* its other parts, `rv` included: "rv:...;x:y" */
+    char rest[OT_VALUE_MAX + 1];    /* its parts without `th`, such as "rv:...;x:y" */
 };
 
 /* Rounds half to even, as other SDKs do. Without libm, which the agent does not link. */
@@ -30,7 +30,7 @@ uint64_t sampler_threshold(double ratio)
     return SAMPLER_NEVER - round_to_even(ratio * (double)SAMPLER_NEVER);
 }
 
-/* "th:" and the digits without trailing zeros. */
+/* Writes "th:" and the threshold's digits without trailing zeros. */
 static void format_threshold(uint64_t threshold, char text[THRESHOLD_MAX + 1])
 {
     int length = snprintf(text, THRESHOLD_MAX + 1, "th:%014llx", (unsigned long long)threshold);
@@ -46,7 +46,7 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Missing trailing digits are zeros. */
+/* Reads up to 14 hexadecimal digits, to which missing trailing zeros are added; NO_VALUE: invalid. */
 static uint64_t parse_digits(const char *text, size_t length, size_t length_min)
 {
     uint64_t value = 0;
@@ -103,8 +103,9 @@ static void read_ot(const char *trace_state, struct ot_member *ot)
     }
 }
 
-/* Puts the changed member first. Members at the end that no longer fit are dropped: their vendors changed
- * them least recently. `threshold` NO_VALUE: none. */
+/* Writes the tracestate with the changed member `ot` first, as the specification asks. Members at the end
+ * that no longer fit are dropped: their vendors changed them least recently. `threshold` NO_VALUE: no
+ * threshold. */
 static void write_state(const char *before, const struct ot_member *ot, uint64_t threshold,
                         char after[TRACE_STATE_MAX])
 {
@@ -163,7 +164,7 @@ const char *sampler_root_state(const struct sampler *sampler)
     return *sampler->root_state ? sampler->root_state : NULL;
 }
 
-/* A token bucket for one second of traces, at least one. */
+/* The bucket holds the tokens of one second, at least one. */
 bool sampler_admits(struct sampler *sampler, uint64_t now_ns)
 {
     double rate = sampler->traces_per_second;
@@ -185,7 +186,8 @@ bool sampler_admits(struct sampler *sampler, uint64_t now_ns)
     return true;
 }
 
-/* The parent's decision and threshold apply, unless they contradict each other. */
+/* Returns the parent's decision, and keeps its threshold in `trace_state` unless it contradicts the decision.
+ */
 static bool follow(const struct trace_context *context, char trace_state[TRACE_STATE_MAX])
 {
     struct ot_member ot;

@@ -14,18 +14,18 @@
 #define SAMPLER_NEVER (1ull << 56) /* above every randomness */
 
 struct sampler {
-    bool is_parent_based;     /* a context's sampled flag decides */
+    bool is_parent_based;     /* the sampled flag of a context decides */
     double traces_per_second; /* limit on new traces; 0: none */
-    uint64_t threshold;       /* SAMPLER_NEVER: samples none */
+    uint64_t threshold;       /* SAMPLER_NEVER: no trace is sampled */
     char root_state[24];      /* "ot=th:c", or empty */
-    double traces_left;       /* tokens of the limit */
+    double traces_left;       /* tokens left of the limit */
     uint64_t refilled_ns;
 };
 
 void sampler_init(struct sampler *sampler, const struct settings *settings);
 
-/* Decides for one trace at `now_ns`. `context` comes from outside, with its trace ID; NULL: a new trace
- * with `trace_id`. If parent-based, the context's flag decides, regardless of ratio and limit.
+/* Returns whether one trace is sampled at `now_ns`. `context` comes from outside, with its trace ID; NULL: a
+ * new trace with `trace_id`. If parent-based, the context's flag decides, regardless of ratio and limit.
  * `trace_state` receives the tracestate for the spans ("": none); it may be NULL. */
 bool sampler_decide(struct sampler *sampler, const struct trace_context *context, const uint8_t trace_id[16],
                     uint64_t now_ns, char trace_state[TRACE_STATE_MAX]);
@@ -34,13 +34,13 @@ bool sampler_decide(struct sampler *sampler, const struct trace_context *context
  * thread may call it. */
 bool sampler_may_sample(const struct settings *settings, const struct trace_context *context);
 
-/* The tracestate of each new sampled trace, valid as long as the sampler; NULL: none. */
+/* Returns the tracestate of each new sampled trace, valid as long as the sampler; NULL: none. */
 const char *sampler_root_state(const struct sampler *sampler);
 
-/* Takes a token of the limit; false if none is left. Always true without a limit. */
+/* Takes a token of the limit. False: none is left. Without a limit, always true. */
 bool sampler_admits(struct sampler *sampler, uint64_t now_ns);
 
-/* T for a ratio from 0 to 1. */
+/* Returns the threshold T for a ratio from 0 to 1. */
 uint64_t sampler_threshold(double ratio);
 
 #endif

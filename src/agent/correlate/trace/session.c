@@ -14,7 +14,7 @@
 
 #define LOSS_PREFIX "cuspan.lost."
 
-/* A seccomp filter may forbid getrandom(), from some moment on. */
+/* Fills random bytes without getrandom(), which a seccomp filter may forbid at any time. */
 static void fill_without_system(uint8_t *to, size_t bytes)
 {
     static uint64_t count;
@@ -127,7 +127,8 @@ void session_open_step(struct session *session, const struct step *step, const c
     }
 }
 
-/* The span of a rank is in the trace of all ranks, also if its children have another trace. */
+/* Sets the IDs of a rank's span, which is in the trace of all ranks, even if its children have another trace.
+ */
 static void put_step_ids(const struct step *step, struct span *span)
 {
     memcpy(span->trace_id, step->identity.trace_id, 16);
@@ -185,7 +186,7 @@ static uint32_t add_links(const struct session *session, struct span_link *links
     return count;
 }
 
-/* "cuspan.lost.ring_full" of the counter lost_ring_full. */
+/* Returns the attribute key of a loss, such as "cuspan.lost.ring_full" for the counter lost_ring_full. */
 static const struct attr_key *loss_key(enum counter counter)
 {
     static struct attr_key keys[COUNTER_COUNT]; /* used by one thread */
@@ -199,7 +200,7 @@ static const struct attr_key *loss_key(enum counter counter)
     return key;
 }
 
-/* Losses of the whole process: those before capture belong to no session. */
+/* Adds the losses of the whole process so far, because a loss in capture belongs to no session. */
 static void add_losses(struct span *span)
 {
     span_attr_int(span, ATTR(SEMCONV_CUDA_SESSION_LOST), (int64_t)counters_lost());

@@ -18,8 +18,8 @@ struct step;
 
 struct session {
     const struct settings *settings;
-    const char *name; /* of the program */
-    bool has_parent;  /* TRACEPARENT */
+    const char *name; /* the program's name, not owned */
+    bool has_parent;  /* `parent` is the process's TRACEPARENT */
     struct trace_context parent;
     struct sampler sampler;
     char child_state[TRACE_STATE_MAX]; /* tracestate of the first session, if it is the process's child */
@@ -36,10 +36,10 @@ struct session {
     uint32_t spans;
     uint32_t event_count, events_dropped;
     struct span_event events[SPAN_EVENTS_MAX];
-    uint32_t account;        /* of the open session (accounts.h); 0: none */
-    const struct step *step; /* of a training job, whose session this is; NULL: the process's */
+    uint32_t account;        /* handle of the open session's account (accounts.h); 0: none */
+    const struct step *step; /* the step that this is the session of; NULL: the process's session */
     struct span_link previous;
-    uint8_t traces[SESSION_TRACES_KEPT][16]; /* the first traces, for the report */
+    uint8_t traces[SESSION_TRACES_KEPT][16]; /* trace IDs of the first sessions, for the report */
 };
 
 /* `settings` and `name` must outlive the session. `parent` NULL: none. */
@@ -59,8 +59,8 @@ bool session_is_due(const struct session *session, uint64_t time_ns);
 /* Counts a child and extends the session to cover it. */
 void session_cover(struct session *session, uint64_t start_ns, uint64_t end_ns);
 void session_add_event(struct session *session, const struct span_event *event);
-/* Ends the session and fills its span. `reason` is "spans", "age", "stop", "release" or "exit". `links`
- * holds SPAN_LINKS_MAX. */
+/* Ends the session and fills its span. `reason` is "spans", "age", "step", "stop", "release" or "exit", and
+ * must be static. `links` has room for SPAN_LINKS_MAX. */
 void session_close(struct session *session, const char *reason, struct span *span, struct span_link *links);
 
 #endif

@@ -2,18 +2,18 @@
 
 #include "model/collective.h"
 
-#define RESERVED_SPANS   2 /* the rank's, and of rank 0 the step's; on all ranks, so that they choose alike */
-#define RESERVED_BYTES   2000 /* of both */
+#define RESERVED_SPANS   2 /* the rank's, and (sent by rank 0) the step's; on all ranks: they choose alike */
+#define RESERVED_BYTES   2000 /* size of both reserved spans */
 #define SPAN_BASE_BYTES  110  /* IDs, times, flags, tracestate */
-#define ATTR_BYTES       14   /* of an attribute, besides its key and a text */
-#define POINTER_BYTES    16   /* of its text */
-#define COLLECTIVE_BYTES 800  /* their spans have more attributes than most */
-#define MEASURED_MIN     8    /* spans, before their average size counts */
+#define ATTR_BYTES       14   /* an attribute's size without its key and text */
+#define POINTER_BYTES    16   /* size of a pointer's text */
+#define COLLECTIVE_BYTES 800  /* a collective's span has more attributes than most */
+#define MEASURED_MIN     8    /* spans after which their average size counts */
 #define LENGTHS_COUNTED  (1u << 20)
 #define CLASSES_OF_A_BIT 4
 #define COLLECTIVES_USED 0.8
-#define ROOM_USED        0.9 /* the rest is for a step with more long work than expected */
-#define CHOICE_INTERVAL  64  /* GPU work between two looks at the histogram */
+#define ROOM_USED        0.9 /* the rest is kept for a step with more long work than expected */
+#define CHOICE_INTERVAL  64  /* GPU work between two choices of the minimum length */
 
 static uint32_t class_of(uint64_t ns)
 {
@@ -39,14 +39,14 @@ void step_budget_init(struct step_budget *budget, uint32_t spans_max)
     *budget = (struct step_budget){.spans_max = spans_max, .spans = RESERVED_SPANS, .bytes = RESERVED_BYTES};
 }
 
-/* GPU work besides collectives. */
+/* Returns the number of GPU work besides collectives. */
 static uint32_t work_of(const struct step_load *load)
 {
     return load->work > load->collectives ? load->work - load->collectives : load->work;
 }
 
-/* Three quarters of what is left for collectives, as far as they need it. The hash of a key is evenly
- * distributed, so the number that it chooses varies. */
+/* Starts the selection: collectives get up to three quarters of the spans that are left, GPU work the rest.
+ * COLLECTIVES_USED leaves a margin, because the number of keys below a hash varies. */
 static void begin_selecting(struct step_budget *budget, const struct step_load *load)
 {
     uint32_t left = budget->spans_max > budget->spans ? budget->spans_max - budget->spans : 0;
@@ -76,7 +76,8 @@ bool step_budget_has_room(const struct step_budget *budget)
            budget->bytes + STEP_SPAN_BYTES <= (uint64_t)budget->spans_max * STEP_SPAN_BYTES;
 }
 
-/* If a step was not foreseen to be so large, the last quarter of its share is for selected work. */
+/* Whether the step is selected from. If its size was not foreseen, selection starts with the last quarter of
+ * its share. */
 static bool is_selecting(struct step_budget *budget, const struct step_load *load)
 {
     uint64_t bytes_max = (uint64_t)budget->spans_max * STEP_SPAN_BYTES;
@@ -113,7 +114,8 @@ bool step_budget_takes_collective(struct step_budget *budget, const struct step_
     return step_budget_has_room(budget);
 }
 
-/* On average, so far. Work with few attributes leaves no room for more: the number is limited, too. */
+/* Returns the average size of a span so far, at least STEP_SPAN_BYTES: smaller spans leave no room for more,
+ * because their number is limited, too. */
 static double bytes_of_chosen(const struct step_budget *budget)
 {
     uint32_t spans = budget->spans - RESERVED_SPANS;
@@ -121,8 +123,8 @@ static double bytes_of_chosen(const struct step_budget *budget)
     return average > STEP_SPAN_BYTES ? average : STEP_SPAN_BYTES;
 }
 
-/* From the longest class on, as many as there is room for if this step's work is like that of the histogram.
- */
+/* Sets the minimum length: chooses classes from the longest on, as many as there is room for if this step's
+ * work is distributed like the histogram. */
 static void choose_length(struct step_budget *budget, const struct step_load *load,
                           const struct step_lengths *lengths)
 {

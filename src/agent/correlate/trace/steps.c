@@ -23,7 +23,7 @@ struct step *steps_oldest(struct steps *steps)
     return steps->count >= STEPS_KEPT ? at_index(steps, steps->count) : NULL;
 }
 
-/* The threshold that applied, without trailing zeros, and the randomness. */
+/* Writes the step's tracestate: the threshold that applied, without trailing zeros, and the randomness. */
 static void write_state(struct step *step, const struct step_rules *rules)
 {
     char threshold[16];
@@ -77,7 +77,8 @@ struct step *steps_add(struct steps *steps, const struct step_rules *rules,
     return step;
 }
 
-/* Before the first boundary there was no step; older ones than those kept are forgotten. */
+/* Before the first boundary there was no step. For times before the oldest boundary kept, it returns that
+ * one's step. */
 struct step *steps_boundary_before(struct steps *steps, uint64_t time_ns)
 {
     uint64_t first = first_index(steps);
@@ -100,7 +101,8 @@ void steps_note_work(struct steps *steps, uint64_t call_ns, uint64_t end_ns)
         step->gpu_until_ns = end_ns;
 }
 
-/* A step's last work on the GPU is that of its last calls, so only the second half of its calls is needed. */
+/* Sleep matters only in the second half of the earlier step: a step's last work on the GPU is that of its
+ * last calls. */
 bool steps_gpu_ready(const struct steps *steps, uint64_t index,
                      bool (*slept_between)(uint64_t from_ns, uint64_t until_ns), uint64_t *ready_ns)
 {
@@ -138,10 +140,11 @@ struct step *steps_of_trace(struct steps *steps, const uint8_t trace_id[16], uin
     return NULL;
 }
 
-/* Capture woke up just before the step, by another clock. */
-#define AWAKE_SLACK 16 /* of the step's time */
+/* Capture wakes up just before a step, by another clock, so sleep in the step's first part is tolerated. */
+#define AWAKE_SLACK 16 /* this part is 1/16 of the step's time */
 
-/* Adds up the parts of the step whose last part this is. Returns the first one's index. */
+/* Adds up the load of all parts of the step whose last part has the index `last`. Returns the first part's
+ * index. */
 static uint64_t add_parts(const struct steps *steps, uint64_t last, struct step_load *load)
 {
     const struct step *step = known_at(steps, last);
@@ -209,7 +212,8 @@ static struct step *oldest_open(struct steps *steps, uint64_t end)
 
 struct step *steps_next_ended(struct steps *steps)
 {
-    return steps->settled ? oldest_open(steps, steps->settled - 1) : NULL; /* the last one is in progress */
+    return steps->settled ? oldest_open(steps, steps->settled - 1)
+                          : NULL; /* the last of these steps is still in progress */
 }
 
 struct step *steps_oldest_open(struct steps *steps)

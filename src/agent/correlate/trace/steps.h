@@ -1,5 +1,5 @@
-/* The steps of a training job over time: which step a call without a context belongs to, by the time at which
- * it started.
+/* Keeps the latest steps of a training job. A call without a context belongs to the step in which the call
+ * started.
  *
  * Each thread has its own ring, so calls arrive out of order around a boundary. A step's session therefore
  * stays open for two more rounds. Calls that started in an older step and return later still than that get
@@ -19,53 +19,54 @@
 /* All zero: no steps so far. */
 struct steps {
     uint64_t count;   /* boundaries so far; boundary n is in kept[n % STEPS_KEPT] */
-    uint64_t settled; /* boundaries before this one are older than one complete round, */
-    uint64_t seen;    /* and before this one were there at the end of the last round */
+    uint64_t settled; /* number of boundaries at the end of the last but one round */
+    uint64_t seen;    /* number of boundaries at the end of the last round */
     struct step kept[STEPS_KEPT];
     struct session sessions[STEPS_OPEN_MAX];
-    struct step_lengths lengths; /* of GPU work besides collectives */
-    struct session unsampled;    /* of calls in steps that are not sampled; never open */
+    struct step_lengths lengths; /* lengths of GPU work besides collectives */
+    struct session unsampled;    /* for calls in steps that are not sampled; never open */
     struct {
         bool is_sent;
         int64_t number;
-    } roots[STEP_NONE]; /* the last step whose own span was sent, by kind */
+    } roots[STEP_NONE]; /* by kind: the last step whose own span this rank sent */
 };
 
-/* Adds a boundary, whose time must not be before the previous one's. The oldest one is forgotten; its session
- * must be closed. */
+/* Adds a boundary, whose time must not be before the previous one's, and returns the step that it starts,
+ * owned by `steps`. Forgets the oldest step, whose session must be closed. */
 struct step *steps_add(struct steps *steps, const struct step_rules *rules,
                        const struct step_boundary *boundary);
-/* The one that steps_add() is going to forget, or NULL. */
+/* Returns the step that the next steps_add() will forget; NULL: none. */
 struct step *steps_oldest(struct steps *steps);
-/* The step at this time. NULL: none. */
+/* Returns the step at this time; NULL: the time is outside all steps. */
 struct step *steps_at(struct steps *steps, uint64_t time_ns);
-/* GPU work of a call that started at this time ended. */
+/* Notes that GPU work of a call that started at `call_ns` ended at `end_ns`. */
 void steps_note_work(struct steps *steps, uint64_t call_ns, uint64_t end_ns);
-/* When the GPU had finished the work of all steps before this one, by the records so far. False: unknown,
- * because the step before was forgotten, or capture slept while it launched its last work. `slept_between` as
- * in struct correlate_options. */
+/* Sets `*ready_ns` to the time when the GPU had finished the work of all steps before this one, by the
+ * records so far. False: unknown, because the step before was forgotten, or capture slept while it launched
+ * its last work. `slept_between` as in struct correlate_options. */
 bool steps_gpu_ready(const struct steps *steps, uint64_t index,
                      bool (*slept_between)(uint64_t from_ns, uint64_t until_ns), uint64_t *ready_ns);
-/* The step of a call that started at this time, whatever its kind, or the oldest one known. NULL: none. */
+/* Returns the step or the time outside steps (STEP_NONE) in which a call started at `time_ns`, or the oldest
+ * one known. NULL: no boundary was before it. */
 struct step *steps_boundary_before(struct steps *steps, uint64_t time_ns);
-/* The step with this trace; `time_ns`, at which it probably was in progress, makes the search short. NULL:
- * another trace, or forgotten. */
+/* Returns the step with this trace. `time_ns` is a time at which it probably was in progress, to make the
+ * search short. NULL: the trace is not a step's, or the step was forgotten. */
 struct step *steps_of_trace(struct steps *steps, const uint8_t trace_id[16], uint64_t time_ns);
-/* The first part of the same step, as far as it is known. */
+/* Returns the first part of the same step, or `step` itself if that part was forgotten. */
 struct step *steps_first_part(struct steps *steps, struct step *step);
-/* The load of the latest step of the same kind before this one, with all its parts, during which capture was
- * awake. False: there is none. */
+/* Fills `load` with that of the latest earlier step of the same kind, with all its parts, during which
+ * capture was awake. False: there is none. */
 bool steps_earlier_load(const struct steps *steps, const struct step *step,
                         bool (*slept_between)(uint64_t from_ns, uint64_t until_ns), struct step_load *load);
-/* A session that is not open, or NULL. */
+/* Returns a session that is not open; NULL: all are open. */
 struct session *steps_free_session(struct steps *steps);
-/* The open session of a step with this trace, or NULL. */
+/* Returns the open session of the step with this trace; NULL: none. */
 struct session *steps_session_of(struct steps *steps, const uint8_t trace_id[16]);
-/* A round is complete. Then steps_next_ended() returns the steps with a session that ended before the round,
- * oldest first; the caller closes the session. */
+/* Notes that a round is complete. Then each call of steps_next_ended() returns the oldest step with an open
+ * session that ended before this round, and the caller closes that session; NULL: no more. */
 void steps_end_round(struct steps *steps);
 struct step *steps_next_ended(struct steps *steps);
-/* The oldest step with an open session, ended or not; NULL: none. */
+/* Returns the oldest step with an open session, ended or not; NULL: none. */
 struct step *steps_oldest_open(struct steps *steps);
 
 #endif

@@ -1,5 +1,5 @@
-/* The tracestates of the latest attached contexts. Before each use, tracestates_valid() tells whether one
- * still exists. */
+/* Keeps the tracestates of the latest attached contexts. Before each use of one, tracestates_valid() tells
+ * whether it still exists. */
 #ifndef CUSPAN_AGENT_CORRELATE_TRACE_TRACESTATES_H
 #define CUSPAN_AGENT_CORRELATE_TRACE_TRACESTATES_H
 
@@ -19,12 +19,13 @@ struct tracestates {
     } kept[TRACESTATES_KEPT];
 };
 
-/* Keeps `bytes` of `text` for this trace, until a few hundred later ones replace it. */
+/* Copies `bytes` of `text` for this trace and returns the copy, NUL-terminated, until a few hundred later
+ * ones replace it. NULL: `bytes` is 0 or too large. */
 const char *tracestates_keep(struct tracestates *states, const uint8_t trace_id[16], const char *text,
                              size_t bytes);
 
-/* Returns a text of tracestates_keep() while it is this trace's, else NULL. Other pointers are returned
- * unchanged. */
+/* Returns `text` if tracestates_keep() returned it and it is still this trace's, else NULL. Other pointers
+ * are returned unchanged. */
 const char *tracestates_valid(const struct tracestates *states, const uint8_t trace_id[16], const char *text);
 
 #endif
