@@ -78,9 +78,9 @@ static void connect_replay(void)
         *cupti.replay_room = replay_room;
 }
 
-#define NAMES_KEPT_NS (10 * NS_PER_SECOND) /* longer than a record waits for anything but its call */
+#define NAMES_KEPT_NS (10 * NS_PER_SECOND) /* longer than a GPU record waits, except for its call */
 
-/* Where CUPTI does not keep the names of kernels. */
+/* Sets up copying of kernels' names, where CUPTI does not keep them. */
 static enum status take_names(struct error *err)
 {
     uint64_t kept_ns = NAMES_KEPT_NS + settings->correlation.wait_ms * NS_PER_MS;
@@ -126,13 +126,13 @@ static void describe(struct capture_info *info)
     info->is_patient = cupti.replay_waits && cupti.replay_waits();
 }
 
-/* Runs on the thread that found the broken invariant. */
+/* Turns capture off, on the thread that found the broken invariant. */
 static void turn_off(void)
 {
     mode_off();
 }
 
-/* Another tool was subscribed first: wait until it is gone. */
+/* Starts as released, because another tool was subscribed first: capture waits until that tool is gone. */
 static void start_released(const struct error *why)
 {
     log_warn("%s; cuspan traces nothing until CUPTI is free", why->text);
@@ -182,12 +182,13 @@ struct round {
     const struct capture_sink *sink;
     uint64_t until, next; /* end of the slice, and time of the first record after it; UINT64_MAX: none */
     size_t records;
-    uint32_t fullest_percent; /* of the rings, before the drain */
+    uint32_t fullest_percent; /* fill level of the fullest ring before the drain */
     uint32_t busy_count;
     struct host_thread *busy[THREADS_MAX]; /* threads with records that are not drained yet */
 };
 
-/* Converts the ticks that host threads write to nanoseconds. False: the sink takes the record later. */
+/* Passes a record to the sink, with its ticks converted to nanoseconds. False: the sink takes the record
+ * later. */
 static bool hand_over(const struct capture_sink *sink, const struct thread_info *thread,
                       struct record_head *head)
 {
@@ -257,7 +258,8 @@ static void take_steps(const struct capture_sink *sink)
     counter_add(COUNTER_steps_missed, all_missed + missed);
 }
 
-/* When it was written, in ticks. A stack of code has no time: it goes before the call that follows it. */
+/* Returns when a record was written, in ticks. A stack of code has no time and must be delivered right before
+ * the next record: for it, returns `until`. */
 static uint64_t written_at(const struct record_head *head, uint64_t until)
 {
     if (head->type == RECORD_CODE)
@@ -272,7 +274,8 @@ static void note_next(struct round *round, uint64_t ticks)
     round->next = ticks < round->next ? ticks : round->next;
 }
 
-/* False: nothing is left of what was there when the round began. */
+/* Drains the thread's records up to the end of the slice. False: no record is left of those that the ring
+ * held when the round started. */
 static bool drain_slice(struct host_thread *thread, struct round *round)
 {
     struct record_head *head;
@@ -284,7 +287,7 @@ static bool drain_slice(struct host_thread *thread, struct round *round)
             return true;
         }
         follows_code = head->type == RECORD_CODE;
-        round->records++; /* also one for later: rounds then follow sooner */
+        round->records++; /* also a record that the sink takes later, so that rounds follow sooner */
         if (!hand_over(round->sink, &thread->info, head))
             return false;
         ring_release(&thread->ring);
@@ -332,7 +335,7 @@ uint32_t capture_fullest_ring(void)
     return fullest_percent;
 }
 
-/* Half of a small ring fills in a millisecond. */
+/* The pipeline may wait below these limits. Half of a small ring fills in a millisecond. */
 #define WAIT_RING_PERCENT  50
 #define WAIT_BUFFERS_SHARE 8
 
@@ -353,9 +356,9 @@ static void drain_rings(struct round *round)
     round->next = UINT64_MAX;
     round->busy_count = 0;
     threads_visit(begin_drain, round);
-    take_steps(round->sink); /* after the ends of the rings: no call before them misses its step */
+    take_steps(round->sink); /* after reading the rings' heads, so that no call before them misses its step */
     drain_slices(round);
-    take_steps(round->sink); /* for records of the buffers taken before */
+    take_steps(round->sink); /* for the records of the buffers that were taken before */
 }
 
 static uint64_t buffers_taken;
@@ -458,8 +461,8 @@ static void find_open_call(struct host_thread *thread, void *found)
     *(bool *)found |= thread_calls(thread) != 0;
 }
 
-/* Otherwise they would look like calls in progress after capture resumes. Their threads no longer write
- * here. */
+/* Forgets the thread's open calls, which would look like calls in progress after capture resumes. The thread
+ * no longer writes these members. */
 static void forget_open_call(struct host_thread *thread, void *context)
 {
     (void)context;
@@ -473,7 +476,7 @@ static void count_open_calls(struct host_thread *thread, void *context)
     counter_add(COUNTER_lost_in_flight, thread_calls(thread));
 }
 
-/* Otherwise the threads' call state is stale. */
+/* Whether callbacks track calls in this mode. In others, the threads' call state is stale. */
 static bool follows_calls(uint8_t mode)
 {
     return mode == MODE_ON || mode == MODE_ENDING;
@@ -553,7 +556,7 @@ static void ignore_record(void *context, const struct activity_record *record)
     (void)context, (void)record;
 }
 
-/* A buffer that completes after capture_end(), on any thread. */
+/* Counts the records of a buffer that completes after capture_end(), on any thread. */
 static void count_late(uint8_t *data, size_t valid)
 {
     static atomic_flag is_counting = ATOMIC_FLAG_INIT;
@@ -566,7 +569,7 @@ static void count_late(uint8_t *data, size_t valid)
     atomic_flag_clear_explicit(&is_counting, memory_order_release);
 }
 
-static bool was_on; /* at capture_stop() */
+static bool was_on; /* capture was on at capture_stop() */
 
 void capture_end(void)
 {

@@ -16,7 +16,8 @@
 struct capture_sink {
     void *context;
     void (*on_call)(void *context, const struct thread_info *thread, const struct call_record *call);
-    /* A call that created a graph while capture was asleep. It has no span, but its graph may have some. */
+    /* Receives a call that made or changed a graph while capture was asleep. The call has no span, but the
+     * graph's work may have some. */
     void (*on_call_asleep)(void *context, const struct thread_info *thread, const struct call_record *call);
     void (*on_resource)(void *context, const struct thread_info *thread,
                         const struct resource_record *resource);
@@ -24,10 +25,10 @@ struct capture_sink {
     void (*on_context)(void *context, const struct thread_info *thread,
                        const struct context_record *attached);
     void (*on_range)(void *context, const struct thread_info *thread, const struct range_record *range);
-    /* Before the calls that started after it. */
+    /* Receives a step's boundary, before the calls that started after it. */
     void (*on_step)(void *context, const struct step_boundary *boundary);
-    /* Belongs to the next call, or to graph nodes. False: later. It and all that its thread did afterwards
-     * stay in the ring, and capture_pump() passes it on again. */
+    /* Receives the stack of the code that makes the next call or captures graph nodes. False: not now. The
+     * record and all later ones of its thread stay in the ring, and a later capture_pump() delivers them. */
     bool (*on_code)(void *context, const struct code_record *code);
     void (*on_name)(void *context, const struct thread_info *thread, const struct name_record *name);
     void (*on_gpu_counters)(void *context, const struct thread_info *thread,
@@ -46,8 +47,8 @@ struct capture_info {
 /* Whether calls and ranges are being captured. Any thread. */
 bool capture_is_on(void);
 
-/* In a replay: the recorded interconnect links of the device with this UUID, as a line of
- * model/metrics/links.h. NULL if there are none or this is no replay. Valid after capture_start(). */
+/* Returns the recorded interconnect links of the device with this UUID, as a line of model/metrics/links.h.
+ * NULL: there are none, or this is no replay. Call it after capture_start(). */
 const char *capture_recorded_links(const char *uuid);
 
 /* Loads CUPTI, subscribes, and enables what the settings select. `self_env_folder` is the folder of
@@ -56,15 +57,15 @@ const char *capture_recorded_links(const char *uuid);
 enum status capture_start(const struct settings *settings, const char *self_env_folder,
                           struct capture_info *info, struct error *err) MUST_CHECK;
 
-/* Delivers what was captured since the last round: first the calls, then the activity records of buffers that
- * completed before those calls were read, so that most records find their call. Takes at most
- * CAPTURE_BUFFERS_A_ROUND buffers. Returns the number of records. */
+/* capture_pump() delivers the records since the last round: first the calls, then the activity records of
+ * buffers that completed before those calls were read, so that most records find their call. It takes at most
+ * CAPTURE_BUFFERS_A_ROUND buffers and returns the number of records and buffers. */
 #define CAPTURE_BUFFERS_A_ROUND 64
-/* The last round reached that limit: more buffers may be waiting. */
+/* Whether the last round took that many buffers, so that more may be waiting. */
 bool capture_has_more_buffers(void);
 size_t capture_pump(const struct capture_sink *sink);
-/* Fill level of the fullest ring at the start of the last round, in percent. Calls are lost when rounds are
- * too far apart. */
+/* Returns the fill level of the fullest ring at the start of the last round, in percent. Calls are lost when
+ * rounds are too far apart. */
 uint32_t capture_fullest_ring(void);
 /* Whether the consumer may pause for a fraction of a millisecond within a round without losing records.
  * Pipeline thread. */
@@ -73,11 +74,11 @@ bool capture_can_wait(void);
 /* Makes the next capture_service() flush CUPTI. Any thread. */
 void capture_flush_soon(void);
 
-/* Called every few milliseconds: flushes CUPTI when `flush_interval_ms` has passed and counts the records
- * that CUPTI dropped. */
+/* Call it every few milliseconds: flushes CUPTI when `flush_interval_ms` has passed, decides about sleep, and
+ * does other periodic work. */
 void capture_service(uint64_t now_monotonic_ns);
 
-/* The reason why CUPTI failed permanently, or NULL. */
+/* Returns the reason why CUPTI failed permanently; NULL: it has not. */
 const char *capture_failure(void);
 
 /* Releases CUPTI to another tool, in steps, on the pipeline thread, which keeps pumping in between. First
@@ -87,29 +88,31 @@ const char *capture_failure(void);
 bool capture_quiet(bool at_once);
 void capture_release(void);
 bool capture_is_released(void);
-/* Subscribes again. UNAVAILABLE: another tool uses CUPTI now, and nothing has changed. */
+/* Subscribes again after capture_release(). UNAVAILABLE: another tool uses CUPTI now, and nothing has
+ * changed. */
 enum status capture_resume(struct error *err) MUST_CHECK;
 /* Whether to try capture_resume() now: the settings ask for it and CUPTI may be free. */
 bool capture_may_resume(uint64_t now_monotonic_ns);
 
-/* Pipeline thread, after each round, with the number of calls that wait for their GPU work: warns once when
- * CUPTI no longer returns buffers. */
+/* Warns once when CUPTI no longer returns buffers. Call it after each round, with the number of calls that
+ * wait for their GPU work. */
 void capture_watch_buffers(uint32_t waiting);
 
-/* Flushes finished records, or everything, which may block inside CUPTI. */
+/* Flushes CUPTI's finished records, or `everything`, which may block inside CUPTI. */
 void capture_flush(bool everything);
 
 /* Disables everything and unsubscribes. Frees nothing that CUPTI may still access. */
 void capture_stop(void);
 
-/* After the last pump. Records that CUPTI delivers later are counted as lost. */
+/* Call it after the last capture_pump(). Records that CUPTI delivers later are counted as lost. */
 void capture_end(void);
 
-/* In a forked child: no CUPTI function is called again in this process. Async-signal-safe. */
+/* Call it in a forked child: afterwards capture calls no CUPTI function in this process. Async-signal-safe.
+ */
 void capture_abandon(void);
 
-/* A replay proceeds only while the calling thread's ring and the buffers have room and `downstream` returns
- * true. */
+/* Sets a function that tells a replay whether later stages have room. The replay proceeds only while it
+ * returns true and the calling thread's ring and the buffers have room. */
 void capture_set_downstream_room(bool (*downstream)(void));
 
 #endif

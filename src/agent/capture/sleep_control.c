@@ -15,17 +15,17 @@
 #define TIMES_KEPT 1024 /* sleep periods; at most a thousand per second */
 
 static struct {
-    atomic_bool runs;       /* between start and stop */
-    atomic_bool is_tracing; /* requested by the program */
-    atomic_bool sleeps;     /* no sampled request in flight */
+    atomic_bool runs;       /* between sleep_control_start() and sleep_control_stop() */
+    atomic_bool is_tracing; /* tracing is requested by the program */
+    atomic_bool sleeps;     /* capture may sleep while no sampled request is in flight */
     struct {
-        uint64_t begin_ns, end_ns; /* UINT64_MAX: not over */
+        uint64_t begin_ns, end_ns; /* end_ns UINT64_MAX: not ended */
     } times[TIMES_KEPT]; /* ring of sleep periods, indexed by `asleep_count`; guarded by sleep_lock(), as
                             is every change of active_contexts_is_asleep */
     uint32_t asleep_count;
-    uint64_t asleep_since_ns;         /* by the timer's clock */
-    _Atomic uint64_t ending_ns;       /* limit for calls in progress to return */
-    _Atomic uint64_t ending_until_ns; /* changed under sleep_lock() */
+    uint64_t asleep_since_ns;         /* start of the current sleep by clock_monotonic_ns() */
+    _Atomic uint64_t ending_ns;       /* time for calls in progress to return, in ns */
+    _Atomic uint64_t ending_until_ns; /* end of that time; changed under sleep_lock() */
 
     /* Set at the start, or owned by the pipeline thread. */
     enum sleep_when when;
@@ -39,7 +39,8 @@ static bool is_wanted(void)
     return atomic_load(&state.is_tracing) && (!atomic_load(&state.sleeps) || active_contexts_count() > 0);
 }
 
-/* CUPTI's records stay enabled in sleep. GPU work without a captured call is handled by correlate. */
+/* Wakes capture if it is asleep and something needs it. CUPTI's records stay enabled in sleep; correlate
+ * handles GPU work without a captured call. */
 static void wake_up(void)
 {
     if (!atomic_load(&state.runs)) /* in a forked child the lock might never be released */
@@ -59,15 +60,16 @@ static void wake_up(void)
     host_call_end(call);
 }
 
-/* With the lock held. */
+/* Starts a sleep period. The caller holds the lock. */
 static void begin_time_asleep(void)
 {
     state.times[state.asleep_count % TIMES_KEPT].begin_ns = clock_now_ns();
     state.times[state.asleep_count++ % TIMES_KEPT].end_ns = UINT64_MAX;
 }
 
-/* A thread that attaches after this store sees the flag and wakes capture. One that attached before is seen
- * by is_wanted(). After a stop by the program, only if its calls need not be waited for any more. */
+/* Puts capture to sleep if nothing needs it. A thread that attaches a context after this store sees the flag
+ * and wakes capture. is_wanted() sees one that attached before. `has_ended`: after the program has stopped
+ * tracing, calls in progress need not be waited for. Returns whether capture fell asleep. */
 static bool fall_asleep(bool has_ended)
 {
     sleep_lock();
@@ -86,8 +88,9 @@ static bool fall_asleep(bool has_ended)
     return falls;
 }
 
-/* The program stops tracing: new calls are ignored from now on, and those in progress are waited for. Both
- * under one lock, otherwise capture could fall asleep in between, as if nothing had to be waited for. */
+/* Stops tracing for the program: from now on new calls are ignored, and those in progress are waited for.
+ * Both change under one lock. Otherwise capture could fall asleep in between, as if there were no calls to
+ * wait for. */
 static bool begin_to_end(void)
 {
     sleep_lock();
@@ -155,7 +158,8 @@ bool sleep_control_is_tracing(void)
     return atomic_load(&state.is_tracing);
 }
 
-/* In the callback of cudaProfilerStart or cudaProfilerStop, if the user asked for it. */
+/* Starts or stops tracing in the callback of cudaProfilerStart or cudaProfilerStop, if the settings say so.
+ */
 static void on_bound(bool begins)
 {
     struct host_call call = host_call_begin();
@@ -226,7 +230,8 @@ void sleep_control_set_session(bool is_sampled)
     state.is_session_unsampled = !is_sampled;
 }
 
-/* An SDK's context is read by callbacks, which must therefore stay active. */
+/* Whether capture may sleep. It may not if an SDK publishes contexts, because callbacks read them and must
+ * stay active. */
 static bool may_sleep(void)
 {
     if (state.when == SLEEP_NEVER || atomic_load_explicit(&sdk_context_is_there, memory_order_relaxed))

@@ -18,7 +18,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Starts or stops tracing for the program. False: no change. Any thread. */
+/* Start and stop tracing for the program, and tell whether it is tracing. False from the first two: no
+ * change. Any thread. */
 bool sleep_control_begin_tracing(void);
 bool sleep_control_end_tracing(void);
 bool sleep_control_is_tracing(void);
@@ -28,29 +29,30 @@ bool sleep_control_is_tracing(void);
  * appear a few ns after its call has returned. */
 void sleep_control_set_ending(uint32_t wait_ms);
 
-/* Capture started and is awake; it may sleep from now on. */
+/* Call it when capture has started and is awake: it may sleep from now on. */
 void sleep_control_start(const struct settings *settings, bool is_replay);
-/* Capture stops. Async-signal-safe. */
+/* Call it when capture stops: it no longer sleeps or wakes. Async-signal-safe. */
 void sleep_control_stop(void);
-/* Capture stops permanently: closes the last sleep period. Pipeline thread. */
+/* Call it when capture stops permanently: ends the last sleep period, too. Pipeline thread. */
 void sleep_control_finish(void);
 
-/* Length of the current sleep period; 0: awake. Any thread. */
+/* Returns the length of the current sleep period in ns; 0: capture is awake. Any thread. */
 uint64_t sleep_control_asleep_ns(void);
 
-/* Around the time in which CUPTI is released to another tool; capture is on afterwards, or
- * asleep if nothing needs it. Only sleep_control_slept_between() counts this time as asleep. Repeated
- * suspends have no effect. Pipeline thread. */
+/* Call them around the time in which CUPTI is released to another tool. Afterwards capture is on, or asleep
+ * if nothing needs it. Only sleep_control_slept_between() counts this time as asleep. Repeated suspends have
+ * no effect. Pipeline thread. */
 void sleep_control_suspend(void);
 void sleep_control_resume(void);
 
-/* Whether capture was asleep at any time from `from_ns` until `until_ns`, both included. Limited to the
- * remembered periods. Pipeline thread. */
+/* Whether capture was asleep at any time from `from_ns` until `until_ns`, both included. Only the latest
+ * 1,024 sleep periods are remembered. Pipeline thread. */
 bool sleep_control_slept_between(uint64_t from_ns, uint64_t until_ns);
 
 /* Sets whether work without a context is sampled. Pipeline thread. */
 void sleep_control_set_session(bool is_sampled);
-/* Falls asleep if nothing needs capture. True: it just did. Pipeline thread, every few milliseconds. */
+/* Puts capture to sleep if nothing needs it, and wakes it if something does. True: it has just fallen asleep.
+ * Pipeline thread, every few milliseconds. */
 bool sleep_control_service(void);
 
 #endif

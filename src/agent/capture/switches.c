@@ -20,9 +20,9 @@
 #include <string.h>
 #include <time.h>
 
-#define FLUSH_WAIT_MS  1000 /* for another tool's flush, in a flush of everything */
-#define GRAPHS_WAIT_MS 2000 /* for another thread that enables graph records, once, the turn included */
-#define TURN_WAIT_MS   1000 /* for a flush or a switch that does not end, once */
+#define FLUSH_WAIT_MS  1000 /* wait for another tool's flush, in a flush of everything */
+#define GRAPHS_WAIT_MS 2000 /* wait for another thread that enables graph records, once, with the turn */
+#define TURN_WAIT_MS   1000 /* wait for a flush or a switch that does not end, once */
 #define SLICE_NS       1000000
 
 static const struct cupti *cupti;
@@ -32,15 +32,15 @@ static bool uses_subscriber_api;
 static bool is_held_by_another;
 static bool is_paused;                  /* guarded by `switching`, which the pausing thread holds */
 static atomic_bool graphs_are_due;      /* enable graph records once the program starts to make a graph */
-static _Atomic uint32_t graphs_refusal; /* CUPTI's result for them, until it is logged */
+static _Atomic uint32_t graphs_refusal; /* CUPTI's result for enabling graph records, until it is logged */
 static bool unified_memory_is_due; /* enable once CUDA is initialized, which the first captured call shows */
 
 /* Held by a flush, and by a switch of records before it takes `switching`: a switch during a flush crashes
- * CUPTI or never returns (13.5; tests/gpu/programs/buffer_race.cu). Where CUPTI is shared, the lock of
- * other_tools_turn_begin() instead, which excludes the other tool's flushes, too. */
+ * CUPTI or never returns (13.5; tests/gpu/programs/buffer_race.cu). Where CUPTI is shared,
+ * other_tools_turn_begin() replaces this lock, and excludes the other tool's flushes, too. */
 static pthread_mutex_t turns;
-/* CUPTI requires serialized enable and disable calls. Held for microseconds, except when graph records are
- * enabled (0.2 to 0.4 ms). */
+/* Serializes calls that enable and disable, as CUPTI requires. Held for microseconds, except when graph
+ * records are enabled (0.2 to 0.4 ms). */
 static pthread_mutex_t switching;
 static atomic_bool is_turn_stuck; /* a wait took TURN_WAIT_MS: no further one until the turn ends */
 static bool has_pause_turn;       /* guarded by `switching` */
@@ -54,7 +54,8 @@ static void make_mutexes(void)
     host_mutex_init(&turns);
 }
 
-/* pthread_mutex_timedlock(), unlike nanosleep(), is no cancellation point. False: not locked. */
+/* Locks within SLICE_NS. pthread_mutex_timedlock(), unlike nanosleep(), is no cancellation point. False: not
+ * locked. */
 static bool lock_within_slice(pthread_mutex_t *mutex)
 {
     struct timespec slice;
@@ -65,7 +66,8 @@ static bool lock_within_slice(pthread_mutex_t *mutex)
     return pthread_mutex_timedlock(mutex, &slice) == 0;
 }
 
-/* False: no turn. The caller then goes on, because a program that waits for CUPTI forever would be worse. */
+/* Takes a turn, which excludes flushes and switches by others. False: no turn. The caller then goes on
+ * without it, because a program that waits for CUPTI forever would be worse. */
 static bool turn_begin(void)
 {
     bool is_shared = other_tools_share();
@@ -116,7 +118,7 @@ static bool shares(void)
     return uses_subscriber_api && other_tools_share();
 }
 
-/* CUPTI rejects a struct larger than its own version of it. */
+/* Returns the size of the struct's version in this CUPTI, which rejects a larger one. */
 static size_t params_bytes(void)
 {
     return cupti->version >= CUPTI_VERSION_13_2
@@ -171,7 +173,7 @@ static void set_flag(enum cupti_attr attribute, const char *name, bool value)
     log_if_rejected(set_attribute(attribute, sizeof flag, &flag), name);
 }
 
-/* Kernel thread IDs, as calls have, instead of pthread handles. */
+/* Makes CUPTI use kernel thread IDs, as calls have, instead of pthread handles. */
 static void set_thread_ids(void)
 {
     uint32_t type = CUPTI_THREAD_ID_SYSTEM;
@@ -197,7 +199,7 @@ static enum status set_attributes(struct error *err)
     set_flag(CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, "zeroed buffers", true);
     set_flag(CUPTI_ATTR_PER_THREAD_ACTIVITY_BUFFER, "per_thread_buffers", settings->cupti.per_thread_buffers);
     set_thread_ids();
-    if (shares()) /* the first choice is permanent for all subscribers: nodes */
+    if (shares()) /* the first subscriber chooses for all, permanently: graphs show their nodes */
         set_flag(CUPTI_ATTR_ENABLE_MULTI_SUBSCRIBER_GRAPH_TRACE, "node-level tracing of graphs", false);
     return STATUS_OK;
 }
@@ -219,15 +221,15 @@ static uint32_t enable_kind(uint16_t kind)
     return cupti->cuptiActivityEnable_v2(subscriber, kind, &config);
 }
 
-/* The order in which kinds are enabled; they are disabled in reverse. Kernels come first when enabling and
- * last when disabling: if kernel records are toggled while other kinds are enabled and threads launch, none
- * arrive from then on (12.9, 13.0, 13.5; tests/bench/programs/sleeping.cu, crew). */
+/* Returns the kind at this place of the order of enabling; kinds are disabled in reverse. So kernels are
+ * enabled first and disabled last: if kernel records are toggled while other kinds are enabled and threads
+ * launch, none arrive from then on (12.9, 13.0, 13.5; tests/bench/programs/sleeping.cu, crew). */
 static uint16_t kind_at(uint16_t place)
 {
     return place == 0 ? ACTIVITY_KERNEL : place <= ACTIVITY_KERNEL ? place - 1 : place;
 }
 
-/* Expected results for calls or kinds that this CUPTI or GPU does not support. */
+/* Whether CUPTI returns this result for calls or kinds that this CUPTI or GPU does not support. */
 static bool is_foreseen(uint32_t result)
 {
     switch (result) {
@@ -245,7 +247,8 @@ static bool is_foreseen(uint32_t result)
     }
 }
 
-/* Skips kinds that this CUPTI or GPU does not support, with a warning if the user named the kind. */
+/* Enables the kinds that have fields. Skips those that this CUPTI or GPU does not support, with a warning if
+ * the user named the kind. */
 static enum status enable_kinds(const uint64_t fields[ACTIVITY_KINDS_MAX], struct error *err)
 {
     for (uint16_t place = 0; place < ACTIVITY_KINDS_MAX; place++) {
@@ -285,16 +288,17 @@ static bool has_driver_calls(void)
     return cbid < call_count_driver;
 }
 
-/* Calls that trigger graph records (see graphs_start_late) need callbacks even if they have no span. Driver
- * calls suffice where runtime calls are not captured, because these make driver calls. */
+/* Whether the call enables graph records (see graphs_start_late()), and so needs a callback even if it has no
+ * span. If runtime calls are not captured, callbacks of driver calls suffice, because runtime calls make
+ * driver calls. */
 static bool announces_graphs(enum call_domain domain, uint32_t cbid)
 {
     bool is_needed = domain == CALL_DRIVER || settings->capture.runtime;
     return atomic_load(&graphs_are_due) && is_needed && callbacks_flags(domain, cbid) & PLAN_MAKES_GRAPH;
 }
 
-/* cudaProfilerStart and cudaProfilerStop, if they bound the tracing. They need callbacks even if they have no
- * span. */
+/* Returns the plan's flags of cudaProfilerStart and cudaProfilerStop, if they start and stop tracing; 0:
+ * another call. They need callbacks even if they have no span. */
 static uint8_t bound_flags(enum call_domain domain, uint32_t cbid)
 {
     return settings->capture.cuda_profiler ? callbacks_bound_flags(domain, cbid) : 0;
@@ -314,8 +318,9 @@ static void enable_call(enum call_domain domain, uint32_t cbid, struct refusals 
         refusals->news = result;
 }
 
-/* With stacks of launches: of the calls that make the GPU work, wait for it, or take memory. With those of
- * allocations, each one that takes memory. */
+/* Returns the plan's flags for stacks. With launch_stacks, calls that launch GPU work, wait for it, or
+ * allocate memory have stacks. With allocation_stacks, each call that allocates memory has one, without
+ * sampling. */
 static uint8_t code_flags(uint8_t group)
 {
     bool has_all = settings_have_launch_stacks(settings);
@@ -326,8 +331,9 @@ static uint8_t code_flags(uint8_t group)
     return has_all && is_one ? PLAN_TAKES_CODE : 0;
 }
 
-/* Launches of one kernel need callbacks even if they have no span, where CUPTI does not keep their names.
- * Callbacks of other calls have no name, but CUPTI need not pass NULL for it. */
+/* Whether the call launches one kernel whose name must be copied, where CUPTI does not keep names. Such a
+ * call needs a callback even if it has no span. Callbacks of other calls have no name, but CUPTI may pass
+ * another value than NULL for it. */
 static bool takes_name(enum call_domain domain, uint32_t cbid)
 {
     const struct call_info *info = call_info(domain, cbid);
@@ -389,12 +395,13 @@ static void enable_resource(enum cupti_resource_cbid cbid)
     cupti->cuptiEnableCallback(1, subscriber, CUPTI_DOMAIN_RESOURCE, cbid);
 }
 
-/* Counting nodes costs one callback per node when a graph is instantiated, and nothing later. */
+/* Enables the callbacks about graphs. Counting nodes costs one callback per node when a graph is
+ * instantiated, and nothing later. */
 static void enable_graphs(void)
 {
     bool nodes = settings_have_graph_nodes(settings);
     graph_nodes_id_source = nodes ? cupti->cuptiGetGraphNodeId : NULL;
-    /* Later versions say which launch a node's work belongs to (agent/correlate/join/graph_runs.h). */
+    /* In later versions, the records of nodes name their launch (agent/correlate/join/graph_runs.h). */
     graph_nodes_exec_id_source =
         nodes && cupti->version < CUPTI_VERSION_13_2 ? cupti->cuptiGetGraphExecId : NULL;
     enable_resource(CUPTI_RESOURCE_GRAPHNODE_CLONED);
@@ -425,9 +432,9 @@ static enum status register_buffers(struct error *err)
     return result == CUPTI_OK ? STATUS_OK : fail(err, "activity buffers", result);
 }
 
-/* Graph records add 0.1 us to every CUDA call of the process, traced or not (H200, CUPTI 13.5: cudaGetDevice
- * 26 -> 135 ns). They therefore stay disabled until the program starts to make its first graph, and stay
- * enabled from then on.
+/* Whether graph records are enabled only with the program's first graph. They add 0.1 us to every CUDA call
+ * of the process, traced or not (H200, CUPTI 13.5: cudaGetDevice 26 -> 135 ns). They therefore stay disabled
+ * until the program starts to make its first graph, and stay enabled from then on.
  *
  * A graph that is instantiated before they are enabled gives no record at all from then on (13.5). Whether an
  * execution has a span of its own must not depend on timing, so the call that starts the first capture or
@@ -446,7 +453,7 @@ static bool graphs_start_late(void)
            (settings->capture.runtime || settings->capture.driver);
 }
 
-/* With the lock held. */
+/* Enables graph records. The caller holds `switching`. */
 static void start_graphs(void)
 {
     if (!atomic_load(&graphs_are_due) || !subscriber || atomic_load(&mode_now) == MODE_OFF)
@@ -457,8 +464,8 @@ static void start_graphs(void)
     atomic_store(&graphs_are_due, false); /* last: other threads need not wait any more */
 }
 
-/* On a host thread. In slices, because a stop of the agent may hold the lock and wait for this thread. False:
- * not locked. */
+/* Locks `switching` on a host thread, in slices, because a stop of the agent may hold the lock and wait for
+ * this thread. False: not locked. */
 static bool lock_for_graphs(uint64_t give_up_ns)
 {
     while (atomic_load(&graphs_are_due) && atomic_load(&mode_now) != MODE_OFF) {
@@ -583,8 +590,8 @@ enum status switches_on(const struct cupti *loaded, const struct settings *froze
     return status == STATUS_OK ? subscribe_and_enable(false, err) : status;
 }
 
-/* After another tool has recorded with the classic API, CUPTI refuses the subscriber API (NOT_COMPATIBLE;
- * seen with 13.5). */
+/* Falls back to the classic API: after another tool has recorded with that API, CUPTI refuses the subscriber
+ * API (NOT_COMPATIBLE; seen with 13.5). */
 enum status switches_on_again(struct error *err)
 {
     enum status status = subscribe_and_enable(true, err);
@@ -643,7 +650,8 @@ const char *switches_take_error(void)
     return atomic_exchange(&last_error, NULL);
 }
 
-/* A flush affects all subscribers, and a forced one would take the other tool's unfinished records. */
+/* Flushes CUPTI. A flush affects all subscribers, and a forced one would take another tool's unfinished
+ * records, so it is not forced while such a tool records. */
 static void flush_all(bool everything)
 {
     bool is_forced = everything && !other_tools_are_recording(), has_turn = turn_begin();
@@ -712,6 +720,6 @@ void switches_off(void)
     disable_kinds();
     subscriber = NULL;
     switching_end(has_turn);
-    /* Without the lock, for which a callback may wait that CUPTI waits for. */
+    /* Called without the lock, because CUPTI may wait for a callback that waits for the lock. */
     note_error(cupti->cuptiUnsubscribe(ended));
 }

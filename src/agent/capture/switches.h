@@ -1,6 +1,6 @@
-/* Enables and disables CUPTI's callbacks and records, according to the settings. capture.c handles what CUPTI
- * then delivers. Called at start and on the pipeline thread, unless noted. The program's first graph enables
- * graph records, on the host thread that makes it. */
+/* Enables and disables CUPTI's callbacks and records, according to the settings. capture.c handles the
+ * records that CUPTI then delivers. The starting thread and the pipeline thread call these functions, unless
+ * noted. The program's first graph enables graph records, on the host thread that makes it. */
 #ifndef CUSPAN_AGENT_CAPTURE_SWITCHES_H
 #define CUSPAN_AGENT_CAPTURE_SWITCHES_H
 
@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-/* Whether this CUPTI accepts several subscribers, and the settings its API for that. */
+/* Whether this CUPTI accepts several subscribers, and the settings permit the API for that. */
 bool switches_can_share(const struct cupti *cupti, const struct settings *settings);
 
 /* Chooses one of CUPTI's two APIs, subscribes, and enables calls, kinds and fields, which stay enabled in
@@ -18,22 +18,22 @@ bool switches_can_share(const struct cupti *cupti, const struct settings *settin
 enum status switches_on(const struct cupti *cupti, const struct settings *settings,
                         struct error *err) MUST_CHECK;
 
-/* The chosen API; false before switches_on(). */
+/* Whether the subscriber API was chosen; false before switches_on(). */
 bool switches_use_subscriber_api(void);
 
-/* Called periodically: enables what needs an initialized CUDA, and logs what CUPTI refused on host
- * threads. */
+/* Call it periodically: enables records that need an initialized CUDA, and logs which ones CUPTI refused on
+ * host threads. */
 void switches_follow(void);
 
-/* Flushes finished records, or everything. */
+/* Flushes CUPTI's finished records, or `everything`. */
 void switches_flush(bool everything);
 
 /* Counts the records that CUPTI had dropped at the last flush. Call it after reading the calls from the
  * rings: the reason depends on whether one of them failed with a fatal error. */
 void switches_count_dropped(void);
 
-/* Returns, and resets, why CUPTI refused to flush or to be disabled; NULL if it did not. The text is
- * static. */
+/* Returns and forgets the reason for which CUPTI refused to flush or to be disabled; NULL: it did not. The
+ * text is static. */
 const char *switches_take_error(void);
 
 /* Stops all records and callbacks. Records of earlier work still arrive. */
@@ -45,8 +45,9 @@ enum status switches_on_again(struct error *err) MUST_CHECK;
 /* Whether the last switches_on() or switches_on_again() failed because another tool is subscribed. */
 bool switches_are_held(void);
 
-/* Disables our records between the two calls, which come from one thread, so that another subscriber can set
- * its timestamp source. Any thread; no effect while nothing is enabled. */
+/* Disables our records (`begins`), and enables them again with a second call on the same thread, so that
+ * another subscriber can set its timestamp source in between. Any thread; no effect while nothing is enabled.
+ */
 void switches_pause(bool begins);
 
 /* Disables everything and unsubscribes; no effect while nothing is enabled. */

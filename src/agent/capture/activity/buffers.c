@@ -24,9 +24,9 @@ static _Atomic int32_t finished_head = NONE; /* newest first */
 static int32_t taken_head = NONE;            /* oldest first; owned by the pipeline thread */
 static uint8_t *memory_begin;
 static uint32_t buffer_bytes, buffer_count;
-static uint32_t discarded_record_bytes; /* 0: CUPTI accepts NULL */
-/* Lent out when no buffer is free and NULL would crash CUPTI. All requests share it because nobody reads
- * it. */
+static uint32_t discarded_record_bytes; /* assumed size of a record in `discard`; 0: CUPTI accepts NULL */
+/* The buffer lent out when no other is free and NULL would crash CUPTI. All requests share it because nobody
+ * reads it. */
 static _Alignas(CUPTI_RECORD_ALIGNMENT) uint8_t discard[DISCARD_BYTES];
 
 enum status buffers_init(uint32_t bytes, uint32_t count, uint32_t record_bytes)
@@ -141,7 +141,7 @@ void buffers_complete_v2(uint8_t *data, size_t size, size_t valid, struct cupti_
     finish(data, valid);
 }
 
-/* Reverses the shared newest-first list into the pipeline thread's oldest-first list. */
+/* Moves all finished buffers from the shared newest-first list to the pipeline thread's oldest-first list. */
 static void take_all(void)
 {
     int32_t index = atomic_exchange(&finished_head, NONE);

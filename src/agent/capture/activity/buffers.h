@@ -23,9 +23,9 @@ struct activity_buffer {
     _Atomic int32_t next; /* next finished buffer; -1: last */
 };
 
-/* Can fail with NO_MEMORY. `record_bytes` 0 means that CUPTI takes NULL for "no buffer" (12.9 and later).
- * Otherwise CUPTI gets a small buffer whose records are discarded and counted, assuming `record_bytes` per
- * record. */
+/* Allocates `count` buffers of `bytes`. Can fail with NO_MEMORY. `record_bytes` 0: CUPTI takes NULL for "no
+ * buffer" (12.9 and later). Otherwise CUPTI gets a small buffer whose records are discarded and counted,
+ * assuming `record_bytes` per record. */
 enum status buffers_init(uint32_t bytes, uint32_t count, uint32_t record_bytes) MUST_CHECK;
 
 /* CUPTI's buffer callbacks for both APIs. */
@@ -34,22 +34,23 @@ cupti_complete_fn buffers_complete;
 cupti_request_v2_fn buffers_request_v2;
 cupti_complete_v2_fn buffers_complete_v2;
 
-/* Receives the layouts that come with a buffer of user-defined records. Set before the callbacks are
+/* Called with the layouts that come with a buffer of user-defined records. Set it before the callbacks are
  * registered. */
 extern void (*buffers_on_layouts)(struct cupti_record_layout *const *layouts, size_t count);
 
-/* Pipeline thread, at the end: `on_late` gets the finished buffers that were not taken, and each buffer that
- * completes later, on the completing thread. */
+/* Passes the finished buffers that were not taken to `on_late`, and from now on each buffer that completes,
+ * on the completing thread. Pipeline thread, at exit. */
 void buffers_end(void (*on_late)(uint8_t *data, size_t valid));
 
-/* Pipeline thread: the oldest finished buffer, or NULL. Return it after decoding. */
+/* Returns the oldest finished buffer, which the caller gives back after decoding; NULL: none. Pipeline
+ * thread. */
 struct activity_buffer *buffers_take_finished(void);
 void buffers_give_back(struct activity_buffer *buffer);
 
-/* Buffers that are neither lent nor finished. */
+/* Returns the number of buffers that are neither lent nor finished. */
 uint32_t buffers_free(void);
 
-/* Buffers that CUPTI holds. */
+/* Returns the number of buffers that CUPTI holds. */
 uint32_t buffers_lent(void);
 
 #endif

@@ -8,7 +8,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Dense, for the switch in extract(): those of numbers are in the order of their sizes. */
+/* The ways to read a field. Values are dense, for the switch in extract(), and those of numbers are in the
+ * order of their sizes. */
 enum extract {
     EXTRACT_1,
     EXTRACT_2,
@@ -109,7 +110,7 @@ void decode_init_classic(uint32_t cupti_version, const uint64_t fields[ACTIVITY_
     }
 }
 
-/* Rejects a layout field that exceeds the record or has an impossible size. */
+/* Whether a layout's field lies inside the record and has a possible size. */
 static bool is_sound(const struct activity_field *field, const struct cupti_field_layout *entry,
                      size_t record_bytes)
 {
@@ -237,8 +238,9 @@ static const struct program *program_at(const uint8_t *data, size_t rest, uint16
     return programs[found].record_bytes <= rest ? &programs[found] : NULL;
 }
 
-/* In the kind of a record that CUPTI 13.5 delivers although the work has not ended, probably because its
- * kind was disabled meanwhile. Its times are zero, and it stays as it is. CUPTI refuses to step over it. */
+/* Set in the kind of a record that CUPTI 13.5 delivers although the work has not ended, probably because the
+ * kind was disabled meanwhile. The record's times are zero and never filled later. CUPTI refuses to step over
+ * it. */
 #define UNFINISHED 0x80000000u
 
 static bool accept_unfinished(uint8_t *data, size_t at, size_t valid)
@@ -265,7 +267,7 @@ static void count_malformed(const uint8_t *data, size_t at, size_t valid)
              kind, at, valid);
 }
 
-/* User-defined records are contiguous, with the sizes of their layouts. */
+/* Visits user-defined records, which are contiguous, with the sizes of their layouts. */
 static size_t walk_packed(uint8_t *data, size_t valid, decode_visit *visit, void *context,
                           struct activity_record *record)
 {
@@ -286,7 +288,8 @@ static size_t walk_packed(uint8_t *data, size_t valid, decode_visit *visit, void
     return count;
 }
 
-/* Once more, if the record at `end`, where the one before ends, is unfinished. */
+/* Steps to the next classic record, with a second attempt if the record at `end`, where the one before ends,
+ * is unfinished. */
 static uint32_t next_classic(const struct cupti *cupti, uint8_t *data, size_t valid, size_t end,
                              struct cupti_activity **next)
 {
@@ -298,13 +301,13 @@ static uint32_t next_classic(const struct cupti *cupti, uint8_t *data, size_t va
     return cupti->cuptiActivityGetNextRecord(data, valid, next);
 }
 
-/* CUPTI itself steps through classic records, so that a newer version than our tables know is still read
- * correctly. */
+/* Visits classic records. CUPTI itself steps through them, so that records of a newer version than our tables
+ * are still read correctly. */
 static size_t walk_classic(const struct cupti *cupti, uint8_t *data, size_t valid, decode_visit *visit,
                            void *context, struct activity_record *record)
 {
     struct cupti_activity *next = NULL;
-    size_t count = 0, end = 0; /* of the record before, if its size is known */
+    size_t count = 0, end = 0; /* end of the record before, if its size is known */
     uint32_t result;
     while ((result = next_classic(cupti, data, valid, end, &next)) == CUPTI_OK) {
         const uint8_t *at = (const uint8_t *)next;

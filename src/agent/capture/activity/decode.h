@@ -8,14 +8,16 @@
 #include "agent/capture/cupti/cupti.h"
 #include "model/record.h"
 
-/* Decodes the fields in `fields` (bit masks, indexed by kind) from classic records of this CUPTI version. */
+/* Prepares decoding of the fields in `fields` (bit masks, indexed by kind) from classic records of this CUPTI
+ * version. */
 void decode_init_classic(uint32_t cupti_version, const uint64_t fields[ACTIVITY_KINDS_MAX]);
 
-/* Decodes all fields that the layouts contain. Called in CUPTI's callback, where the layouts are valid. The
- * layout of a kind never changes because the selection of fields never changes. */
+/* Prepares decoding of all fields that the layouts contain. Call it in CUPTI's callback, where the layouts
+ * are valid. The layout of a kind never changes because the selection of fields never changes. */
 void decode_learn_layouts(struct cupti_record_layout *const *layouts, size_t count);
 
-/* Set if CUPTI's names of kernels may be gone: returns a text that lasts, or NULL. */
+/* Returns a lasting copy of a kernel's name; NULL: unknown. Set it if CUPTI may have freed the name that a
+ * record points to; otherwise NULL. */
 extern const char *(*decode_name)(const struct activity_record *record);
 
 typedef void decode_visit(void *context, const struct activity_record *record);

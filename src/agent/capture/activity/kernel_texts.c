@@ -11,27 +11,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXT_BYTES (384 * 1024) /* of a half */
-#define NAMES      4096         /* the same */
+#define TEXT_BYTES (384 * 1024) /* text bytes in a half */
+#define NAMES      4096         /* names in a half */
 #define BUCKETS    4096
-#define LAUNCHES   32768 /* whose records may still come */
+#define LAUNCHES   32768 /* launches whose records may still arrive */
 
-#define PREVIOUS       (1u << 31)   /* in struct launch.text: not of the first half */
-#define OF_RECORDS     (1ull << 63) /* in an address: CUPTI's pointer, not that of the callback */
-#define CANDIDATES_MAX 8            /* names of an address that are compared */
+#define PREVIOUS       (1u << 31)   /* in launch.text: the text is in the second half */
+#define OF_RECORDS     (1ull << 63) /* in an address: it is from a record, not from a callback */
+#define CANDIDATES_MAX 8            /* names of an address that are compared at most */
 #define NO_ERA         1ull
-#define CALLS_LATE_MAX (1u << 24)       /* a launch may be so much older than its address's latest name */
+#define CALLS_LATE_MAX (1u << 24)       /* a launch is older than its address's latest name by at most this */
 #define CLOCK_ERROR_NS (10 * NS_PER_MS) /* CUPTI converts the GPU's clock */
 
-/* A text that an address has from a launch on. */
+/* The text of an address from one launch on. */
 struct name {
     uint64_t address;
-    uint64_t era; /* of launch_names, in which it was read */
+    uint64_t era; /* era of launch_names in which the text was read */
     uint32_t correlation_id;
     uint32_t text;  /* offset in the half */
-    uint32_t older; /* with the same hash of the address: index + 1; 0: none */
+    uint32_t older; /* older name with the same hash of the address: index + 1; 0: none */
     uint32_t text_hash;
-    uint32_t older_text; /* the same for texts */
+    uint32_t older_text; /* older name with the same hash of the text, as above */
 };
 
 struct half {
@@ -81,14 +81,15 @@ static uint32_t *bucket_of(struct half *half, uint64_t address)
     return &half->by_address[(address * HASH_SPREAD >> 40) % BUCKETS];
 }
 
-/* IDs wrap around: one that seems to be much older is newer. */
+/* Whether the name is valid for the launch with this ID. IDs wrap around: one that seems to be much older is
+ * newer. */
 static bool is_since(const struct name *name, uint32_t correlation_id)
 {
     return correlation_id - name->correlation_id < UINT32_MAX - CALLS_LATE_MAX;
 }
 
-/* The latest one that the launch can have. Threads' rings are drained one after the other, so names do not
- * come in the order of the launches. */
+/* Returns the latest name of the address that is valid for the launch; NULL: none. Threads' rings are drained
+ * one after the other, so names do not arrive in the order of the launches. */
 static struct name *name_in(struct half *half, uint64_t address, uint32_t correlation_id)
 {
     struct name *found = NULL;
@@ -121,7 +122,7 @@ static void empty(struct half *half)
             texts->launches[i].correlation_id = 0;
 }
 
-/* False: there is no room yet. */
+/* Empties the older half and makes it the current one. False: its texts must still be kept. */
 static bool swap(void)
 {
     uint64_t now_ns = clock_monotonic_ns();
@@ -139,7 +140,8 @@ static bool has_room(uint32_t text_bytes)
     return current()->name_count < NAMES && text_bytes < TEXT_BYTES - current()->text_used;
 }
 
-/* Modules that are loaded again have the same names. */
+/* Returns the offset of the text in the half, and adds it if it is new. Modules that are loaded again have
+ * the same names. */
 static uint32_t put_text(struct half *half, uint32_t hash, const char *text, uint32_t text_bytes)
 {
     for (uint32_t at = half->by_text[hash % BUCKETS]; at; at = half->names[at - 1].older_text)
@@ -152,7 +154,7 @@ static uint32_t put_text(struct half *half, uint32_t hash, const char *text, uin
     return at;
 }
 
-/* NULL: no room. */
+/* Adds a name to the current half, unless its latest text is the same; NULL: no room. */
 static struct name *note(uint64_t address, uint32_t correlation_id, const char *text, uint32_t text_bytes)
 {
     struct name *latest = name_in(current(), address, correlation_id);
@@ -209,8 +211,9 @@ static bool has_module(const struct activity_record *record)
     return !unloaded || record->start_ns > clock_ticks_to_ns(unloaded) + CLOCK_ERROR_NS;
 }
 
-/* Reads CUPTI's text. While no module is unloaded, what was read before is still right. Otherwise the text is
- * right if the module is still there, or if it is that of before. */
+/* Returns the text at the record's name pointer; NULL: unknown. While no module is unloaded, a text read
+ * before is still right. Otherwise the text is right if the module is surely still loaded, or if it equals
+ * the one read before. */
 static const char *read_name(const struct activity_record *record)
 {
     uint64_t address = (uint64_t)(uintptr_t)record->name | OF_RECORDS;
@@ -227,13 +230,14 @@ static const char *read_name(const struct activity_record *record)
     struct name *name = note(address, 0, texts->read, (uint32_t)length);
     if (!name)
         return NULL;
-    /* Otherwise the unloading that has started may free the text at any moment. */
+    /* If an unload has started, it may free the text at any moment. */
     bool lasts = has && era == atomic_load_explicit(&launch_names.era, memory_order_acquire);
     name->era = lasts ? era : NO_ERA;
     return current()->texts + name->text;
 }
 
-/* Reads by system calls for each record, but only with hardware counters. */
+/* Whether the record is of CUPTI's own kernel. Makes a system call for each record, but only with hardware
+ * counters. */
 static bool is_own_kernel_of_cupti(const struct activity_record *record)
 {
     char text[sizeof GPU_COUNTERS_OWN_KERNEL + 1];

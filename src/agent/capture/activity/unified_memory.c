@@ -9,7 +9,7 @@
 #define DEVICES_TRIED                                                                                        \
     16 /* CUPTI accepts numbers of devices that do not exist, and returns no error for them */
 
-/* CUPTI's layout. */
+/* CUPTI's struct for one counter. */
 struct counter_config {
     uint32_t scope;
     uint32_t counter;
@@ -19,7 +19,8 @@ struct counter_config {
 
 typedef uint32_t configure_fn(struct counter_config *configs, uint32_t count);
 
-/* Returns a mask of the enabled counters. One call per counter because a GPU may lack some. */
+/* Requests the device's counters, one call for each, because a GPU may lack some. Returns a mask of the
+ * enabled ones. */
 static unsigned configure_device(configure_fn *configure, uint32_t device_id, uint32_t *result)
 {
     unsigned taken = 0;

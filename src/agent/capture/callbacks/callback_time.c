@@ -11,12 +11,13 @@
 #define INTERRUPTED_NS (20 * 1000)
 #define TRIES          63
 
-/* Over the timed calls, weighted by the number of calls that each stands for. */
+/* Sums over the timed calls, weighted by the number of calls that each stands for. */
 static _Atomic uint64_t weighted_ticks, weight, timed_calls;
 static uint64_t reading_ticks; /* median cost of two counter readings */
 static _Atomic uint64_t first_ticks, first_ns;
 
-/* aarch64 reports the counter's frequency. No known x86-64 TSC runs below 1 GHz. */
+/* Returns INTERRUPTED_NS in ticks. aarch64 reports the counter's frequency. No known x86-64 TSC runs below 1
+ * GHz. */
 static uint64_t interrupted_ticks(void)
 {
 #if defined(__aarch64__)
@@ -28,7 +29,8 @@ static uint64_t interrupted_ticks(void)
 #endif
 }
 
-/* The median, because the shortest pair takes a quarter less than most. Runs about 3 us. */
+/* Returns the median cost of two counter readings in ticks: the shortest pair takes a quarter less than most.
+ * Runs for about 3 us. */
 static uint64_t time_readings(void)
 {
     uint64_t took[TRIES];
@@ -104,7 +106,7 @@ void callback_time_turn(struct host_thread *thread)
         draw_interval(thread); /* the first call is not timed because it claims the slot */
 }
 
-/* Skips an interrupted call; its neighbors then stand for its interval. */
+/* Adds the timed call to the sums, unless it was interrupted; its neighbors then stand for its interval. */
 static void settle(struct host_thread *thread)
 {
     const struct callback_time *time = &thread->time;

@@ -20,27 +20,28 @@
 
 #include "agent/capture/threads/threads.h"
 
-/* Once, before the first callback. */
+/* Call it once, before the first callback. */
 void callback_time_init(void);
 
-/* On the host thread, at the end of the call in which its countdown reached 0. */
+/* Starts or ends the timing of a call. Called on the host thread, at the end of the call in which its
+ * countdown reached 0. */
 void callback_time_turn(struct host_thread *thread);
-/* On the same thread while it is being timed: adds a callback that took this many ticks of the processor's
- * counter. */
+/* Adds a callback that took this many ticks of the processor's counter. Called on the thread that is being
+ * timed. */
 void callback_time_add(struct host_thread *thread, uint64_t ticks);
 
-/* Ticks subtracted from each timed callback for the two readings around it. */
+/* Returns the ticks that are subtracted from each timed callback for the two readings around it. */
 uint64_t callback_time_of_reading(void);
 
-/* The sum over all threads so far. */
+/* The estimate over all threads so far. */
 struct callback_time_sum {
     uint64_t timed_calls; /* 0: no estimate yet */
     uint64_t call_ns;     /* mean time of one call's callbacks */
 };
-/* Any thread. */
+/* Returns the estimate so far. Any thread. */
 struct callback_time_sum callback_time_get(void);
 
-/* For tests and forked processes. */
+/* Forgets the estimate. For tests and forked processes. */
 void callback_time_reset(void);
 
 #endif

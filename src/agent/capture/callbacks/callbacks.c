@@ -23,7 +23,7 @@
 
 #define NO_RING_MARK UINT64_MAX /* stored in CUPTI's 64 bits: the call started on a thread without a ring */
 
-/* An older start is not ours: another tool left it in CUPTI's 64 bits. One day at 10 GHz. */
+/* A call that seems longer, one day at 10 GHz, has a start that another tool left in CUPTI's 64 bits. */
 #define CALL_TICKS_MAX (10 * 86400 * NS_PER_SECOND)
 
 static_assert((int)RESOURCE_CONTEXT_CREATED == (int)CUPTI_RESOURCE_CONTEXT_CREATED &&
@@ -219,8 +219,8 @@ static inline uint32_t copy_param(uint64_t *to, const uint8_t *at, const struct 
     return 1;
 }
 
-/* The common case, including all launches: every parameter is an integer or a triple of integers in CUPTI's
- * struct itself. */
+/* Copies parameters that are all integers or triples of integers in CUPTI's struct itself: the common case,
+ * including all launches. */
 static inline uint32_t copy_plain_params(struct call_record *record, const struct call_plan *plan,
                                          const uint8_t *params)
 {
@@ -276,7 +276,7 @@ struct call_site {
     const struct cupti_callback_data *data;
 };
 
-/* Returns the record's size in bytes. */
+/* Fills the call's record and returns its size in bytes. */
 static inline __attribute__((always_inline)) uint32_t
 fill_call(struct call_record *record, const struct call_site *site, uint64_t start, uint64_t end)
 {
@@ -300,7 +300,8 @@ fill_call(struct call_record *record, const struct call_site *site, uint64_t sta
     return bytes;
 }
 
-/* False: the ring is full, and the call would get another context's parent. */
+/* Writes the thread's context if it is new. False: the ring is full, and the call would get another context's
+ * parent. */
 static inline __attribute__((always_inline)) bool
 write_new_context(struct host_thread *thread, const struct cupti_callback_data *data, uint64_t start)
 {
@@ -387,7 +388,7 @@ static void enter_call(struct host_thread *thread, enum call_domain domain, cons
     } else {
         uint32_t runtime = atomic_load_explicit(&thread->runtime_correlation, memory_order_relaxed);
         if (runtime && runtime == data->correlationId) {
-            *data->correlationData = 0; /* nested in the runtime call whose correlation ID it has: no span */
+            *data->correlationData = 0; /* a driver call, nested in the runtime call with its ID: no span */
             return;
         }
         atomic_store_explicit(&thread->is_in_driver_call, true, memory_order_relaxed);
@@ -413,8 +414,9 @@ RARE static void note_no_record(uint64_t start)
         counter_add(COUNTER_lost_no_ring, 1);
 }
 
-/* No record for a call that stops tracing, started before it, or has no span. The time spent reading counters
- * does not count as the call's. */
+/* Finishes a call that concerns graphs, hardware counters or tracing itself. It gets no record if it stops
+ * tracing, started before tracing did, or has no span. The time spent reading counters does not count as the
+ * call's. */
 RARE static void finish_special_call(struct host_thread *thread, enum call_domain domain, uint32_t cbid,
                                      const struct call_plan *plan, const struct cupti_callback_data *data,
                                      uint64_t start)
@@ -438,8 +440,8 @@ RARE static void finish_special_call(struct host_thread *thread, enum call_domai
         callback_time_turn(thread);
 }
 
-/* After the call's record is in the ring: a stop waits for the calls in progress, and a record that is made
- * after it is ignored. */
+/* Notes that no call is in progress. Called after the call's record is in the ring: a stop of tracing waits
+ * for calls in progress, and ignores later records. */
 static inline void note_end_of_call(struct host_thread *thread, enum call_domain domain)
 {
     if (domain == CALL_RUNTIME)
@@ -470,7 +472,8 @@ __attribute__((noinline)) static void finish_call(struct host_thread *thread, en
         callback_time_turn(thread);
 }
 
-/* start: 0 if the call is nested in a runtime call, has no span, or began before the callback was enabled. */
+/* Writes the record of a call that ends. `start`: 0 if the call is nested in a runtime call, has no span, or
+ * started before the callback was enabled. */
 static inline void end_call(struct host_thread *thread, enum call_domain domain, uint32_t cbid,
                             const struct call_plan *plan, const struct cupti_callback_data *data,
                             uint64_t start)
@@ -534,7 +537,8 @@ static inline void handle_call_on(struct host_thread *thread, enum call_domain d
         exit_call(thread, domain, cbid, plan, data);
 }
 
-/* Times the common code itself, because a copy of it would not be in the caches. */
+/* Handles and times a callback. It times the common code itself, because a copy of it would not be in the
+ * caches. */
 static void time_call(struct host_thread *thread, enum call_domain domain, uint32_t cbid,
                       const struct cupti_callback_data *data)
 {
@@ -559,7 +563,7 @@ RARE static void handle_call_on_new_thread(enum call_domain domain, uint32_t cbi
         handle_call_without_ring(domain, cbid, data);
 }
 
-/* Only tail calls from here to the end of the hot path, so that it saves no registers. */
+/* The start of the hot path, which from here on makes only tail calls, so that it saves no registers. */
 static void handle_call(enum call_domain domain, uint32_t cbid, const struct cupti_callback_data *data)
 {
     struct host_thread *thread = thread_self;
@@ -569,7 +573,8 @@ static void handle_call(enum call_domain domain, uint32_t cbid, const struct cup
         handle_call_on_new_thread(domain, cbid, data);
 }
 
-/* Contexts, modules and graphs, all rare. The record precedes that of the enclosing call in the ring. */
+/* Handles events of CUDA contexts, modules and graphs, all rare. An event's record precedes that of the
+ * enclosing call in the ring. */
 RARE static void handle_resource(uint32_t cbid, const struct cupti_resource_data *data)
 {
     if (launch_names_concern(cbid))
@@ -621,7 +626,8 @@ RARE static void handle_state(uint32_t cbid, const struct cupti_state_data *data
     atomic_store_explicit(&callbacks_signals.fatal, true, memory_order_release);
 }
 
-/* A thread that starts a call is in no other: an older one ended while capture was asleep. */
+/* Forgets the thread's call in progress. A thread that starts a call is in no other: an older one ended while
+ * capture was asleep. */
 static void forget_call(struct host_thread *thread, uint32_t domain, uint32_t correlation_id)
 {
     if (domain == CUPTI_DOMAIN_RUNTIME)

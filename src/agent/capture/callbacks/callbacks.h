@@ -25,9 +25,9 @@ struct call_plan {
 };
 
 enum call_plan_flags {
-    PLAN_MAKES_GRAPH = 1, /* calls callbacks_on_graph */
+    PLAN_MAKES_GRAPH = 1, /* the call makes a graph: callbacks_on_graph is called */
     PLAN_INSTANTIATES_GRAPH = 2,
-    PLAN_NO_SPAN = 4, /* callback enabled for its graph or bound, or to recognize nested driver calls */
+    PLAN_NO_SPAN = 4,        /* only for its graph or bound, or to recognize nested driver calls */
     PLAN_BEGINS_TRACING = 8, /* cudaProfilerStart, if it bounds the tracing */
     PLAN_ENDS_TRACING = 16,
     PLAN_COUNTS = 32,      /* hardware counters of its kernel may be read */
@@ -36,18 +36,19 @@ enum call_plan_flags {
     PLAN_TAKES_NAME = 256  /* a launch whose kernel's name is recorded (launch_names.h) */
 };
 
-/* Passed to cuptiSubscribe. */
+/* CUPTI's callback function, passed to cuptiSubscribe. */
 cupti_callback_fn callbacks_handle;
 
-/* Builds the plans. With `parameters` false, records have no parameters. Can fail with NO_MEMORY. */
+/* Builds the plans of all calls. `parameters` false: records have no parameters. Fails with NO_MEMORY only.
+ */
 enum status callbacks_init(bool parameters) MUST_CHECK;
 
-/* The flags of a call's plan, after callbacks_init(). Those of graphs are already set. */
+/* Add and return flags of a call's plan, after callbacks_init(), which sets the flags of graphs. */
 void callbacks_add_flags(enum call_domain domain, uint32_t cbid, uint16_t flags);
 uint16_t callbacks_flags(enum call_domain domain, uint32_t cbid);
 
-/* The flag that makes cudaProfilerStart or cudaProfilerStop, of both APIs, call callbacks_on_bound. 0:
- * another call. */
+/* Returns the flag with which a call of cudaProfilerStart or cudaProfilerStop (of both APIs) calls
+ * callbacks_on_bound; 0: another call. */
 uint8_t callbacks_bound_flags(enum call_domain domain, uint32_t cbid);
 /* Called when tracing starts (at the end of cudaProfilerStart) or stops. */
 extern void (*callbacks_on_bound)(bool begins);
@@ -65,7 +66,7 @@ struct callbacks_signals {
 };
 extern struct callbacks_signals callbacks_signals;
 
-/* Sets flush_soon, and clears it and returns its value. Any thread. */
+/* The first sets flush_soon. The second clears it and returns its value. Any thread. */
 void callbacks_flush_soon(void);
 bool callbacks_take_flush_soon(void);
 

@@ -8,7 +8,7 @@ cuptiGetGraphNodeId_fn *graph_nodes_id_source;
 cuptiGetGraphExecId_fn *graph_nodes_exec_id_source;
 bool graph_nodes_have_code;
 
-/* If the ring is full, spans lack a node count or links, but none is lost. */
+/* Writes a record to the ring. If the ring is full, spans lack a node count or links, but no span is lost. */
 static void write_record(struct host_thread *thread, const struct resource_record *record)
 {
     struct resource_record *place = ring_reserve(&thread->ring, sizeof *place);
@@ -41,7 +41,8 @@ void graph_nodes_write_runs(struct host_thread *thread)
     thread->graphs.code_call = 0; /* IDs of calls are used again after 2^32 calls */
 }
 
-/* `origin`: a clone's original, or the code of a created node. */
+/* Adds a node to the run, or writes the run and starts another one. `origin` is a clone's original, or the ID
+ * of a created node's code. */
 static void add_to_run(struct host_thread *thread, struct resource_record *run, uint32_t cbid, uint64_t id,
                        uint64_t origin)
 {
@@ -71,7 +72,7 @@ static uint32_t exec_id_of(void *exec)
     return graph_nodes_exec_id_source && graph_nodes_exec_id_source(exec, &id) == CUPTI_OK ? id : 0;
 }
 
-/* Describes the stack in the ring. False: no room. */
+/* Writes the stack's description to the ring. False: no room. */
 static bool describe(struct host_thread *thread, const struct launch_stack *stack)
 {
     struct code_record *record = ring_reserve(&thread->ring, stack->bytes_max);
@@ -93,8 +94,8 @@ static uint64_t take_code(struct host_thread *thread)
     return launch_stack_is_known(&stack) || describe(thread, &stack) ? stack.id : 0;
 }
 
-/* The runtime call in progress, during which the stack does not change. 0: none that is known for sure: it is
- * excluded, a driver call, or began before a sleep. */
+/* Returns the runtime call in progress, during which the stack does not change. 0: the call is not known for
+ * sure, because it is excluded, a driver call, or started before a sleep. */
 static uint32_t call_in_progress(const struct host_thread *thread)
 {
     uint32_t call = atomic_load_explicit(&thread->runtime_correlation, memory_order_relaxed);
@@ -102,7 +103,8 @@ static uint32_t call_in_progress(const struct host_thread *thread)
     return !is_old && atomic_load_explicit(&mode_now, memory_order_relaxed) == MODE_ON ? call : 0;
 }
 
-/* Takes the stack once per runtime call, else for each node. */
+/* Returns the ID of the code that creates a node. Walks the stack once per runtime call, or for each node if
+ * the call is unknown. */
 static uint64_t code_of_call(struct host_thread *thread)
 {
     uint32_t call = call_in_progress(thread);

@@ -11,7 +11,7 @@ struct launch_names launch_names;
 /* A longer name is cut, so that it fits into an empty ring of any size. */
 #define BYTES_MAX (RING_BYTES_MIN / 2)
 
-/* False: no room. */
+/* Writes a record with the launch's address and the first `text_bytes` of the name. False: no room. */
 static bool write(struct host_thread *thread, const struct cupti_callback_data *data, uint32_t text_bytes)
 {
     uint32_t bytes = (uint32_t)(sizeof(struct kernel_name_record) + text_bytes + 8) & ~7u;
@@ -36,7 +36,7 @@ void launch_names_take(struct host_thread *thread, const struct cupti_callback_d
     const char *symbol = data->symbolName;
     if (!symbol)
         return;
-    uint64_t mark = launch_names_mark(symbol); /* first: an unloading meanwhile is of another module */
+    uint64_t mark = launch_names_mark(symbol); /* read first: a module unloaded meanwhile is another one */
     _Atomic uint64_t *known = &launch_names.known[mark >> (64 - LAUNCH_NAMES_PLACES_LOG2)];
     if (atomic_load_explicit(known, memory_order_relaxed) == mark) {
         (void)write(thread, data, 0);

@@ -1,11 +1,11 @@
-/* Names of kernels, taken on the host thread at the launch.
+/* Copies the names of kernels on the host thread, at the launch.
  *
  * A kernel's record points to its name. Before CUPTI_VERSION_KEEPS_NAMES this text is freed when the program
  * unloads the module, maybe before the record comes. The launch's callback has the name, too, at an address
  * of its own, where it is valid. So the first launch of each function writes its name to the thread's ring,
  * and each one the address (activity/kernel_texts.h). A table of known addresses, which all threads share,
- * says which ones are new. It forgets all when a module is unloaded: another name may have the address after
- * that. */
+ * tells which ones are new. It is emptied when a module is unloaded, because another name may then have the
+ * address. */
 #ifndef CUSPAN_AGENT_CAPTURE_CALLBACKS_LAUNCH_NAMES_H
 #define CUSPAN_AGENT_CAPTURE_CALLBACKS_LAUNCH_NAMES_H
 
@@ -19,13 +19,13 @@
 #define LAUNCH_NAMES_PLACES_LOG2 12
 
 struct launch_names {
-    _Atomic uint64_t era;      /* changes when all is forgotten; never has the same value again */
+    _Atomic uint64_t era;      /* changes when all addresses are forgotten; never repeats */
     _Atomic uint64_t unloaded; /* ticks of the last unloading; 0: none */
-    _Atomic uint64_t *known;   /* launch_names_mark(), by its upper bits; NULL: names are not taken */
+    _Atomic uint64_t *known; /* table of launch_names_mark(), by its upper bits; NULL: names are not copied */
 };
 extern struct launch_names launch_names;
 
-/* Differs between the eras of one address: the factor is odd. */
+/* Returns a value for the table, which differs between eras of one address, because the factor is odd. */
 static inline uint64_t launch_names_mark(const char *symbol)
 {
     uint64_t era = atomic_load_explicit(&launch_names.era, memory_order_acquire);
@@ -34,25 +34,27 @@ static inline uint64_t launch_names_mark(const char *symbol)
 
 #define LAUNCH_NAMES_BYTES (sizeof(uint64_t) << LAUNCH_NAMES_PLACES_LOG2)
 
-/* Before callbacks are enabled. `known`: zeroed memory. */
+/* Starts copying names. `known` is LAUNCH_NAMES_BYTES of zeroed memory, not owned. Call it before callbacks
+ * are enabled. */
 static inline void launch_names_start(_Atomic uint64_t *known)
 {
     launch_names.known = known;
 }
 
-/* At the start of a launch, so that what it writes is read before the kernel's record. */
+/* Writes the launch's name. Called at the start of the launch, so that its record is read before the
+ * kernel's. */
 void launch_names_take(struct host_thread *thread, const struct cupti_callback_data *data);
 
-/* Of CUPTI's resource callbacks. */
+/* Whether a resource callback of CUPTI concerns names: call launch_names_unload(). */
 static inline bool launch_names_concern(uint32_t cbid)
 {
     return cbid == CUPTI_RESOURCE_MODULE_UNLOAD_STARTING || cbid == CUPTI_RESOURCE_CONTEXT_DESTROY_STARTING;
 }
 
-/* A module is about to be unloaded, or a context destroyed. */
+/* Notes that a module is about to be unloaded, or a CUDA context destroyed. */
 void launch_names_unload(void);
 
-/* Every function is to be named again. */
+/* Forgets all known addresses, so that the next launch of each function writes its name again. */
 void launch_names_forget(void);
 
 #endif

@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 struct buffer_stall {
-    uint64_t buffers; /* requested and finished, at the last change */
-    uint64_t flushes; /* at the last change */
+    uint64_t buffers; /* buffers requested and finished, at the last change */
+    uint64_t flushes; /* flushes at the last change of `buffers` */
     uint32_t waiting; /* minimum of waiting calls since then */
     bool is_known;
 };

@@ -10,17 +10,18 @@ void (*other_tools_on_use)(void);
 
 static share_api_fn *built_in;
 static const struct share_api *share; /* NULL: there is none, or the preloaded one has another version */
-static enum share_way way;            /* as joined */
+static enum share_way way;            /* the way that other_tools_join() has set */
 static bool may_give_way;
-static const char *cupti_path;        /* once other tools' calls are redirected */
-static unsigned long long loads_seen; /* libraries that had been loaded then */
+static const char *cupti_path;        /* set once other tools' calls are redirected */
+static unsigned long long loads_seen; /* the loader's count of loaded libraries at the last redirection */
 
 void other_tools_set_built_in(share_api_fn *give)
 {
     built_in = give;
 }
 
-/* A preloaded library already has the other tools' calls. */
+/* Finds src/agent/share/. A preloaded one is preferred, because it already receives the other tools' calls.
+ */
 static const struct share_api *find(void)
 {
     share_api_fn *give = NULL;
@@ -58,8 +59,8 @@ static void on_tool(void)
 
 static struct share_agent agent = {.on_tool = on_tool};
 
-/* With auto, tools share CUPTI only where graphs show their nodes anyway, because the first subscriber
- * chooses that for all. */
+/* Returns how the settings treat other tools. With auto, tools share CUPTI only where graphs show their nodes
+ * anyway, because the first subscriber chooses that for all. */
 static enum share_way wanted_way(const struct settings *settings, bool can_share)
 {
     switch (settings->cupti.others) {

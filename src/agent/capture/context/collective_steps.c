@@ -6,14 +6,15 @@
 
 #include <stdatomic.h>
 
-/* Steps of another communicator, after which one is given up, as a multiple of the most so far. */
+/* A communicator is given up after this many steps of others without its own, or a multiple of the most so
+ * far. */
 #define SILENT_MIN   1024
 #define SILENT_TIMES 16
 #define NUMBERS_GAP  1000 /* so that a new communicator's numbers differ from those that were used */
 
 struct observed {
-    _Atomic uint64_t id;   /* of the communicator; 0: free */
-    atomic_bool is_in_use; /* by a thread, which owns first_number and period */
+    _Atomic uint64_t id;   /* communicator's ID; 0: free */
+    atomic_bool is_in_use; /* a thread uses it and owns first_number and period */
     atomic_bool has_no_order;
     int64_t first_number;
     struct collective_period period;
@@ -23,11 +24,11 @@ struct observed {
 };
 
 static struct observed all[COLLECTIVE_STEPS_COMMUNICATORS];
-static _Atomic(const struct observed *) reporting; /* the last one that reported a step */
+static _Atomic(const struct observed *) reporting; /* the communicator that reported the last step */
 static _Atomic int64_t last_number = -1;
 static atomic_bool is_started;
 
-/* NULL: too many. */
+/* Returns the entry of a communicator, new if needed; NULL: there are too many. */
 static struct observed *observed_of(uint64_t id)
 {
     for (unsigned i = 0; i < COLLECTIVE_STEPS_COMMUNICATORS; i++) {
@@ -41,7 +42,8 @@ static struct observed *observed_of(uint64_t id)
 
 #define GET(observed, what) atomic_load_explicit(&(observed)->what, memory_order_relaxed)
 
-/* The same on all ranks. The ID decides only between communicators that do the same. */
+/* Whether communicator `a` is preferred to `b`. All ranks decide alike. The ID decides only between
+ * communicators that do the same. */
 static bool is_better(const struct observed *a, const struct observed *b)
 {
     if (GET(a, ranks) != GET(b, ranks))
@@ -53,7 +55,7 @@ static bool is_better(const struct observed *a, const struct observed *b)
     return GET(a, id) > GET(b, id);
 }
 
-/* Destroyed, probably. */
+/* Whether the communicator is given up: it has been silent for so long that it was probably destroyed. */
 static bool is_given_up(const struct observed *observed)
 {
     uint32_t usual = SILENT_TIMES * GET(observed, silent_max);
@@ -67,15 +69,15 @@ static void end_silence(struct observed *observed)
         atomic_store_explicit(&observed->silent_max, silent, memory_order_relaxed);
 }
 
-/* A larger communicator counts before its period is known, so that its steps do not repeat the numbers of
- * this one's. */
+/* Whether `other` may be the one that reports steps, instead of `observed`. A larger communicator counts
+ * before its period is known, so that its steps do not repeat the numbers of this one's. */
 static bool may_have_steps(const struct observed *other, const struct observed *observed)
 {
     bool is_larger = GET(other, ranks) > GET(observed, ranks) && !GET(other, has_no_order);
     return (GET(other, length) || is_larger) && is_better(other, observed) && !is_given_up(other);
 }
 
-/* Whether a better communicator has steps, too. The best of them is silent for one more step. */
+/* Whether a better communicator has steps, too. Counts one more silent step for the best of them. */
 static bool is_second(const struct observed *observed)
 {
     struct observed *best = NULL;
@@ -89,7 +91,8 @@ static bool is_second(const struct observed *observed)
     return best != NULL;
 }
 
-/* Numbers are used up even before capture starts, which may be at another time on each rank. */
+/* Reports a step. Before capture starts, which may be at another time on each rank, it only counts the
+ * number. */
 static void report(const struct observed *observed, int64_t number, enum step_kind kind)
 {
     if (kind == STEP_NONE && atomic_load_explicit(&reporting, memory_order_relaxed) != observed)
@@ -126,14 +129,15 @@ static void note(struct observed *observed, const struct nccl_collective *collec
         report(observed, observed->first_number + number, STEP_TRAIN);
 }
 
-/* Its last step ends, and none follows. */
+/* Gives up a communicator: its last step ends, and none follows. */
 static void give_up(struct observed *observed)
 {
     atomic_store_explicit(&observed->length, 0, memory_order_relaxed);
     report(observed, -1, STEP_NONE);
 }
 
-/* Threads that use a communicator at once break NCCL's rules: the order is not that of other ranks. */
+/* Observes a collective. If several threads use a communicator at once, its order is not that of other ranks,
+ * and it is given up. */
 static void on_collective(const struct nccl_collective *collective)
 {
     if (collective->bytes < COLLECTIVE_STEPS_BYTES_MIN || collective->is_shared)

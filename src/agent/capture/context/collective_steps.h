@@ -1,12 +1,12 @@
-/* Steps of a program that does not report any: the period of NCCL's collectives
- * (agent/capture/nccl/collective_period.h) on the communicator with the most ranks that has one.
+/* Reports the steps of a program that does not report any. A step is one period of NCCL's collectives
+ * (agent/capture/nccl/collective_period.h) on the communicator with the most ranks that has a period.
  *
  * A communicator's sequence is the same on all its ranks, and each one is observed apart, from its first
  * collective on. So all ranks count the same steps, however their threads and communicators take turns.
  *
- * A collective takes the program's thread about 20 ns more (tests/bench/programs/step_bench.c), also
- * while capture sleeps. It takes a lock only if the step that begins wakes capture. Once another source has
- * reported a step, it takes one branch. */
+ * A collective takes the program's thread about 20 ns more (tests/bench/programs/step_bench.c), also while
+ * capture sleeps. It takes a lock only if it starts a step that wakes capture. Once another source has
+ * reported a step, it costs one branch. */
 #ifndef CUSPAN_AGENT_CAPTURE_CONTEXT_COLLECTIVE_STEPS_H
 #define CUSPAN_AGENT_CAPTURE_CONTEXT_COLLECTIVE_STEPS_H
 
@@ -15,11 +15,12 @@
 #define COLLECTIVE_STEPS_BYTES_MIN     1024 /* smaller collectives are losses, norms, flags and barriers */
 #define COLLECTIVE_STEPS_COMMUNICATORS 8    /* the first ones of a process; further ones are ignored */
 
-/* From now on collectives are observed. Before the program's first one: all ranks count from it. */
+/* Observes collectives from now on. Call it before the program's first collective, because all ranks count
+ * from that one. */
 void collective_steps_observe(void);
 
-/* After steps_start(): steps may be reported. `is_rank` false: the process is no rank of a job, and
- * nothing is observed any more. */
+/* Lets steps be reported from now on. Call it after steps_start(). `is_rank` false: the process is no rank of
+ * a job, and observing ends. */
 void collective_steps_start(bool is_rank);
 
 #endif

@@ -70,8 +70,8 @@ static void forget_lost_ends(struct open_contexts *contexts)
     contexts->shared.has_lost_ends = false;
 }
 
-/* Only the forking thread exists in the child. The child may get its own agent in the same trace, so its
- * range IDs must differ from those of its parent and siblings. */
+/* Resets the state in a forked child, where only the forking thread exists. The child may get its own agent
+ * in the same trace, so its range IDs must differ from those of its parent and siblings. */
 static void in_child(void)
 {
     struct open_contexts *contexts = open_contexts_there();
@@ -143,7 +143,8 @@ static bool is_attached(const struct thread_context *context)
     return context && !same_context(&context->ids, &none);
 }
 
-/* The innermost open range whose context is the thread's, or NULL. Correlate applies the same rule. */
+/* Returns the innermost open range that was opened in the thread's current context; NULL: none. Correlate
+ * applies the same rule. */
 static const struct open_range *innermost_range(const struct open_contexts *contexts,
                                                 const struct trace_id_pair *context)
 {
@@ -310,7 +311,7 @@ const char *context_trace_state(void)
     return innermost->lasting;
 }
 
-/* False: the ring is full; the caller retries before the next record. */
+/* Writes a context's record. False: the ring is full; the caller retries before the next record. */
 static bool write_context(struct host_thread *thread, uint64_t ticks, const struct trace_id_pair *ids,
                           uint8_t flags, const char *state)
 {
@@ -375,7 +376,7 @@ void open_contexts_keep_end(struct open_contexts *contexts, const struct lost_en
         shared->written_to = thread_known() ? thread_known()->serial : 0;
     }
     shared->written_before = shared->written;
-    shared->written = 0; /* never a version */
+    shared->written = 0; /* 0 is never a version */
 }
 
 bool thread_context_write(struct host_thread *thread, struct thread_context *context)
@@ -398,7 +399,7 @@ bool thread_context_follow_sdk(struct host_thread *thread, uint64_t ticks)
     struct trace_id_pair ids;
     uint8_t flags;
     if (is_attached(thread_context_self)) {
-        memset(&thread->sdk_ids, 0, sizeof thread->sdk_ids); /* so that it is written again afterwards */
+        memset(&thread->sdk_ids, 0, sizeof thread->sdk_ids); /* so that the IDs are written again later */
         return true;
     }
     sdk_context_read(&ids, &flags);
@@ -431,7 +432,7 @@ bool open_contexts_settle(struct host_thread *thread)
            thread_context_follow_sdk(thread, clock_ticks());
 }
 
-/* A part that does not fit is written later. */
+/* Writes pending records, if the ring has room. Those that do not fit are written later. */
 static void try_to_settle(void)
 {
     struct host_thread *thread = open_contexts_capturing_thread(true);
@@ -439,8 +440,8 @@ static void try_to_settle(void)
         (void)open_contexts_settle(thread);
 }
 
-/* If the ring knows the context, writes its end at once; otherwise a consumer would learn of it only at the
- * thread's next call. Contexts without calls or ranges cost one comparison. */
+/* Writes the end of a context at once if the ring has the context, because correlate would otherwise learn of
+ * the end only at the thread's next call. Contexts without calls or ranges cost one comparison. */
 static void write_context_end(const struct thread_context *context)
 {
     static const struct trace_id_pair none;
@@ -448,7 +449,7 @@ static void write_context_end(const struct thread_context *context)
         try_to_settle();
 }
 
-/* `shape` is the record without its text. False: the ring is full. */
+/* Writes a name. `shape` is the record without its text. False: the ring is full. */
 static bool write_name(struct host_thread *thread, struct name_record shape, const char *text)
 {
     uint32_t bytes = ((uint32_t)sizeof shape + shape.name_bytes + 7) & ~7u;

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BYTES_MIN 64 /* each place grows from here by factors of two; what it had before stays */
+#define BYTES_MIN 64 /* first size of a kept text; it grows by factors of two, and old memory stays */
 
 static struct {
     pthread_mutex_t lock;
-    uint32_t used, next; /* the oldest is replaced */
+    uint32_t used, next; /* next: the entry to replace, the oldest */
     struct {
         char *text;
         uint32_t bytes, hash;

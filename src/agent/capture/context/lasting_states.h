@@ -1,5 +1,5 @@
-/* Tracestates that the program was given (cuspan_current), which stay valid after their contexts are
- * detached. */
+/* Keeps the tracestates that cuspan_current() has given to the program, which stay valid after their contexts
+ * are detached. */
 #ifndef CUSPAN_AGENT_CAPTURE_CONTEXT_LASTING_STATES_H
 #define CUSPAN_AGENT_CAPTURE_CONTEXT_LASTING_STATES_H
 
@@ -7,12 +7,12 @@
 
 #define LASTING_STATES_MAX 1024 /* different ones; at most 960 KiB */
 
-/* Returns a copy of `text`, of less than TRACE_STATE_MAX bytes: the same one for equal texts. It is valid
- * until LASTING_STATES_MAX other texts were given; its memory is never freed, and always ends with a NUL.
- * NULL: out of memory. Any thread. */
+/* Returns a copy of `text`, of less than TRACE_STATE_MAX bytes: the same one for equal texts. Its content is
+ * valid until LASTING_STATES_MAX other texts were kept. Its memory is never freed, and always has a NUL at
+ * its end. NULL: out of memory. Any thread. */
 const char *lasting_states_keep(const char *text);
 
-/* In a forked child: another thread may have held the lock. */
+/* Call it in a forked child: makes the lock usable, which another thread may have held. */
 void lasting_states_forked(void);
 
 #endif

@@ -14,9 +14,9 @@ struct attached {
     uint64_t token;
     struct trace_id_pair ids;
     uint8_t flags;
-    bool may_be_sampled; /* and keeps capture awake */
+    bool may_be_sampled; /* the context may be sampled, so it keeps capture awake */
     char *state;         /* tracestate, owned; NULL: none */
-    const char *lasting; /* its copy for the program; NULL: none yet */
+    const char *lasting; /* copy of `state` for the program (lasting_states.h); NULL: none yet */
 };
 
 struct open_range {
@@ -25,7 +25,7 @@ struct open_range {
     struct trace_id_pair context; /* the thread's context when the range was opened */
 };
 
-/* An end that found the ring full. */
+/* A range's end that could not be written because the ring was full. */
 struct lost_end {
     uint64_t id, ticks;
     uint8_t status;
@@ -45,27 +45,30 @@ struct open_contexts {
     struct published published;
 };
 
-/* The calling thread's contexts. NULL: it has none yet; or, if needed, out of memory. */
+/* Return the calling thread's contexts, owned by the thread. The first returns NULL if there are none yet.
+ * The second creates them; NULL: out of memory. */
 struct open_contexts *open_contexts_there(void);
 struct open_contexts *open_contexts_needed(void);
-/* Makes room for one more entry. False: RANGE_DEPTH_MAX is reached, or out of memory. */
+/* Makes room for one more entry of `size` bytes in `*entries`. False: RANGE_DEPTH_MAX is reached, or out of
+ * memory. */
 bool open_contexts_grow(void **entries, uint32_t count, uint32_t *max, size_t size);
 
-/* Shows external readers the active span of the thread's request. Outside a request there is nothing to show:
- * the session's trace can end without the thread's involvement. */
+/* Publishes the active span of the thread's request for external readers. Outside a request it publishes
+ * nothing, because the session's trace can end without the thread's involvement. */
 void open_contexts_publish(struct open_contexts *contexts);
 
-/* The thread's context: from cuspan.h, else from its SDK, else none. */
+/* Returns the thread's context: from cuspan.h, else from its SDK, else none (all zero). */
 struct trace_id_pair open_contexts_current(const struct thread_context *context, uint8_t *flags);
 
-/* The calling thread's slot. NULL if nothing is captured now. `even_asleep` is for records that create no
- * span, which are also captured while asleep. */
+/* Returns the calling thread's slot; NULL: nothing is captured now. `even_asleep` is for records that create
+ * no span, which are also captured while asleep. */
 struct host_thread *open_contexts_capturing_thread(bool even_asleep);
 
-/* Writes what must precede the thread's next record. False: the ring is full. */
+/* Writes the records that must precede the thread's next one: its new context and lost ends of ranges. False:
+ * the ring is full. */
 bool open_contexts_settle(struct host_thread *thread);
 
-/* Keeps an end that could not be written now, so that later work gets the right parent. */
+/* Keeps a copy of a range's end that could not be written now, so that later work gets the right parent. */
 void open_contexts_keep_end(struct open_contexts *contexts, const struct lost_end *end);
 
 #endif

@@ -13,11 +13,11 @@ _Atomic bool publish_is_on;
 
 typedef struct thread_record **variable_fn(void);
 
-/* NULL until the library is loaded. */
+/* The library's function that returns a thread's variable; NULL until the library is loaded. */
 static _Atomic(variable_fn *) find_variable;
 
-/* Held while the library is in the process but not known as ours yet: the pipeline thread would take it for
- * an SDK's. */
+/* Held while the library is loaded but `find_variable` is not set: the pipeline thread would take its
+ * variable for an SDK's. */
 static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 
 static enum status fail_taken(struct error *err)
@@ -87,7 +87,7 @@ const void *publish_variable(void)
     return function ? function() : NULL;
 }
 
-/* Readers interrupt the thread, so a compiler fence suffices. */
+/* Marks the record. Readers interrupt the thread, so a compiler fence suffices. */
 static void set_valid(struct published *published, uint8_t valid)
 {
     atomic_signal_fence(memory_order_seq_cst);

@@ -15,36 +15,38 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether threads publish. */
+/* Whether threads publish their contexts. */
 extern _Atomic bool publish_is_on;
 
 /* Makes threads publish, each from its next attach, detach or range on. `folder` is that of
- * libcuspan-thread-ctx.so, which this loads; do not call it in a callback. Any thread, any number of times.
- * UNAVAILABLE: an SDK in this process already publishes, and only one publisher is allowed. NOT_FOUND: the
- * library cannot be loaded. */
+ * libcuspan-thread-ctx.so, which this function loads; do not call it in a callback. Any thread, any number of
+ * times. UNAVAILABLE: an SDK in this process already publishes, and only one publisher is allowed. NOT_FOUND:
+ * the library cannot be loaded. */
 enum status publish_begin(const char *folder, struct error *err) MUST_CHECK;
 
-/* The threads' records become invalid, each at its thread's next attach, detach or range. */
+/* Ends publishing: each thread marks its record invalid at its next attach, detach or range. */
 void publish_end(void);
-/* An SDK publishes now: only one publisher is allowed, and the SDK knows more. */
+/* Ends publishing because an SDK publishes now: only one publisher is allowed, and the SDK knows more. */
 void publish_give_way(void);
 
-/* In a forked child: another thread may have been loading the library at the fork. */
+/* Call it in a forked child, because another thread may have been loading the library at the fork. */
 void publish_forget(void);
 
-/* Address of the calling thread's pointer in our library; NULL: not loaded. Not in a callback. */
+/* Returns the address of the calling thread's pointer in our library; NULL: not loaded. Do not call it in a
+ * callback. */
 const void *publish_variable(void);
 
-/* State of one thread, owned by it; initially zero. */
+/* Publishing state of one thread, which owns it; initially zero. */
 struct published {
     struct thread_record record;
     struct thread_record *volatile *variable; /* the thread's pointer; NULL: never published */
 };
 
-/* For the calling thread: writes its record, or marks it invalid. */
+/* Write the calling thread's record, or mark it invalid. */
 void publish_write(struct published *published, const struct trace_id_pair *ids, uint8_t flags);
 void publish_clear(struct published *published);
-/* On the owning thread, before the record's memory is freed. */
+/* Clears the thread's pointer to its record. Call it on the owning thread, before the record's memory is
+ * freed. */
 void publish_deinit(struct published *published);
 
 #endif

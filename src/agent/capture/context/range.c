@@ -30,7 +30,8 @@ static uint32_t attr_bytes(const struct range_attr *attr)
     return (uint32_t)sizeof(struct range_attr_head) + attr->key_bytes + value_bytes(attr);
 }
 
-/* Returns the bytes of text that fit. Attributes without a usable key count as dropped. */
+/* Counts the attributes that fit, and returns the bytes of text with them. The first one that does not fit or
+ * has no usable key is dropped, with all after it. */
 static uint32_t measure(struct range_record *record, const struct range_attr *attrs, uint32_t count)
 {
     uint32_t bytes = record->name_bytes;
@@ -60,12 +61,13 @@ static void put_text(const struct range_record *record, uint8_t *at, const char 
     }
 }
 
-/* `shape` is the record without its text. False: nothing is captured, or the ring is full. */
+/* Writes a range's record. `shape` is the record without its text. False: nothing is captured, or the ring is
+ * full. */
 static bool write_range(enum record_type type, struct range_record shape, const char *name,
                         uint32_t name_bytes, const struct range_attr *attrs, uint32_t attr_count)
 {
     struct host_thread *thread =
-        open_contexts_capturing_thread(type == RECORD_RANGE_END); /* its start was captured */
+        open_contexts_capturing_thread(type == RECORD_RANGE_END); /* whose start was captured */
     if (!thread)
         return false;
     shape.name_bytes = (uint16_t)cut(name_bytes);
@@ -104,7 +106,8 @@ static uint64_t begin(const struct range_text *text, uint8_t flags)
     return is_captured ? shape.id : 0;
 }
 
-/* An NVTX end names no range: the end of one that was too deep must not close another. */
+/* Counts a range that is nested too deeply. An NVTX end names no range, so the end of this one must not close
+ * another. */
 static uint64_t refuse_depth(struct open_contexts *contexts, uint32_t domain)
 {
     contexts->deeper += domain != 0;
@@ -123,7 +126,7 @@ uint64_t range_push(const struct range_text *text)
         return refuse_depth(contexts, text->domain);
     uint64_t id = begin(text, RANGE_ON_THREAD);
     if (!id && !text->domain)
-        return 0; /* its end will carry no ID */
+        return 0; /* the range's end will have no ID */
     /* An NVTX end names no range, so ranges that are not captured are tracked as well. */
     contexts->ranges[contexts->range_count++] =
         (struct open_range){id, text->domain, open_contexts_current(&contexts->shared, &flags)};
@@ -154,7 +157,7 @@ static void write_end_with(uint64_t id, const struct range_end *end, const struc
     open_contexts_keep_end(open_contexts_needed(), &lost);
 }
 
-/* Adds the hardware counters read during the range, if any. */
+/* Writes a range's end with the hardware counters read during the range, if any. */
 static void write_counted_end(uint64_t id, const struct range_end *end)
 {
     struct range_attr attrs[SPAN_ATTRS_MAX + GPU_COUNTERS_MAX];

@@ -1,5 +1,5 @@
-/* Ranges and marks on the host threads, from cuspan.h and NVTX. As in context.h, all functions run on the
- * host thread. */
+/* Records ranges and marks of the host threads, from cuspan.h and NVTX. As in context.h, all functions run on
+ * the host thread. */
 #ifndef CUSPAN_AGENT_CAPTURE_CONTEXT_RANGE_H
 #define CUSPAN_AGENT_CAPTURE_CONTEXT_RANGE_H
 
@@ -12,12 +12,11 @@
 struct range_text {
     const char *name;
     uint32_t name_bytes;
-    uint32_t
-        domain; /* 0: cuspan.h; otherwise NVTX's, numbered from 1 by nvtx.c. Each domain nests separately */
+    uint32_t domain; /* 0: cuspan.h; otherwise NVTX's, numbered from 1 by nvtx.c. Each nests separately */
     uint32_t attr_count;
-    uint32_t attrs_dropped;         /* attributes the caller already dropped */
+    uint32_t attrs_dropped;         /* attributes that the caller has already dropped */
     const struct range_attr *attrs; /* model/record.h */
-    bool is_loop;                   /* the program repeats it when asked to (range_again) */
+    bool is_loop;                   /* the program repeats the range when range_again() says so */
 };
 
 /* Details given when a range ends; borrowed. */
@@ -38,7 +37,7 @@ uint64_t range_push(const struct range_text *text);
 uint64_t range_pop(uint32_t domain, const struct range_end *end);
 /* Number of open ranges of this domain on this thread. */
 uint32_t range_depth(uint32_t domain);
-/* Starts a span that may end on any thread and is nobody's parent. 0: not captured. */
+/* Starts a span that may end on any thread and is no parent. Returns its span ID; 0: not captured. */
 uint64_t range_start(const struct range_text *text);
 
 /* Ends a range or span by its ID, on any thread. `end` may be NULL. False: the ID is 0. */
@@ -49,7 +48,7 @@ bool range_again(uint64_t id);
 /* Whether ranges and marks of this thread are captured now. If not, their text is not read. */
 bool range_is_captured(void);
 
-/* A point event. False: not captured. */
+/* Records a mark, an event at one point in time. False: not captured. */
 bool range_mark(const struct range_text *text);
 
 #endif

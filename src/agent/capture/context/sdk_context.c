@@ -14,7 +14,7 @@
 
 _Atomic bool sdk_context_is_there;
 
-/* Written once, before sdk_context_is_there is set. */
+/* Where a callback finds the SDK's pointer. Written once, before sdk_context_is_there is set. */
 static struct {
     bool is_static;
     ptrdiff_t distance; /* if is_static: from the thread pointer to the variable */
@@ -45,7 +45,8 @@ static inline char *thread_pointer(void)
 #endif
 }
 
-/* The entry before the table is its length; its first entry is the generation. */
+/* Returns the thread's table of TLS blocks (DTV). The entry before the table is its length; its first entry
+ * is the generation. */
 static inline const union dtv_entry *block_table(void)
 {
 #if defined(__x86_64__)
@@ -92,8 +93,8 @@ struct library {
     sdk_context_own_fn *own;
 };
 
-/* The variable of the calling thread; NULL: none, or it is our own. dlerror() text is thread-local, so the
- * host's is not affected. */
+/* Returns the SDK's variable for the calling thread; NULL: none, or it is our own. dlerror()'s text is
+ * thread-local, so the host's is not affected. */
 static char *look_up(const char *name, sdk_context_own_fn *own)
 {
     void *library = dlopen(*name ? name : NULL, RTLD_LAZY | RTLD_NOLOAD);

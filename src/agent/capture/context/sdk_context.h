@@ -15,7 +15,8 @@
 /* Whether an SDK's pointer was found. */
 extern _Atomic bool sdk_context_is_there;
 
-/* The calling thread's variable of cuspan itself, which is not an SDK's; or NULL. */
+/* Returns the address of cuspan's own variable for the calling thread, which is not an SDK's; NULL: none
+ * (publish_variable()). */
 typedef const void *sdk_context_own_fn(void);
 
 /* Searches the libraries loaded since the last call; takes the loader's lock. True: an SDK was just found.
@@ -26,7 +27,8 @@ bool sdk_context_poll(sdk_context_own_fn *own);
  * library. Any thread, but not in a callback. */
 bool sdk_context_is_published(sdk_context_own_fn *own);
 
-/* The calling thread's SDK context; all zero if there is none or it is invalid. */
+/* Fills `ids` and `flags` with the calling thread's SDK context; all zero: there is none, or it is invalid.
+ */
 void sdk_context_read(struct trace_id_pair *ids, uint8_t *flags);
 
 #endif

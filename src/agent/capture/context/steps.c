@@ -11,16 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_BYTES 256 /* of an NVTX range; a longer one is no step */
+#define NAME_BYTES 256 /* size of an NVTX range's name; a range with a longer one is no step */
 #define KEPT       1024 /* boundaries between two rounds of the pipeline thread, which are at most 0.1 s apart */
 
 /* A slot's sequence is 2 x index + 1 while it is written and 2 x index + 2 afterwards. A thread that was
  * interrupted while it wrote keeps its slot, and a boundary that would need the slot meanwhile is dropped. */
 struct slot {
     _Atomic uint64_t sequence;
-    _Atomic uint64_t dropped; /* index of the latest one + 1 */
+    _Atomic uint64_t dropped; /* index + 1 of the latest boundary dropped for lack of this slot */
     _Atomic uint64_t time, number, nonce, lost;
-    _Atomic uint32_t what; /* kind, source << 8 */
+    _Atomic uint32_t what; /* kind | source << 8 */
 };
 
 static struct slot slots[KEPT];
@@ -40,7 +40,7 @@ bool steps_are_held(void)
     return atomic_load(&is_held);
 }
 
-/* The exchange makes each change of `is_held` happen once. */
+/* Holds capture awake for a step, or releases it. The exchange makes each change of `is_held` happen once. */
 static void hold(bool is_watched)
 {
     bool was_held = atomic_exchange(&is_held, is_watched);
@@ -52,7 +52,8 @@ static void hold(bool is_watched)
         active_contexts_attached_unsampled();
 }
 
-/* False: another thread has it, for an older boundary that is not written completely, or for a newer one. */
+/* Claims the slot for a boundary. False: the slot belongs to an older boundary that another thread is still
+ * writing, or to a newer one. */
 static bool claim(struct slot *slot, uint64_t index)
 {
     uint64_t now = atomic_load_explicit(&slot->sequence, memory_order_relaxed);
@@ -98,7 +99,7 @@ bool steps_begin(int64_t number, enum step_kind kind, enum step_source source)
         if (source < STEP_BY_COLLECTIVES)
             nccl_set_collective_hook(NULL);
     }
-    /* After the end of a step, the next one is still that of the next number. */
+    /* The end of a step does not change the number, from which the next step's is counted. */
     if (kind != STEP_NONE)
         atomic_store_explicit(&number_now, number, memory_order_relaxed);
     atomic_store_explicit(&kind_now, kind, memory_order_relaxed);
@@ -126,7 +127,7 @@ void steps_set_nonce(uint64_t nonce)
         atomic_compare_exchange_strong(&nonce_now, &none, nonce);
 }
 
-/* On the thread that initializes a communicator. */
+/* Keeps the ID of a communicator as large as the job. Called on the thread that initializes it. */
 static void note_communicator(uint64_t communicator, uint32_t ranks, uint32_t rank)
 {
     const struct step_rules *rules = atomic_load_explicit(&rules_now, memory_order_acquire);
@@ -180,7 +181,7 @@ bool steps_take(struct step_boundary *boundary, uint64_t *missed)
     while (read_index < end) {
         if (read_slot(read_index, boundary, &is_gone)) {
             read_index++;
-            /* Two threads may take their ticks in the other order. */
+            /* Two threads may have taken their ticks in another order than their slots. */
             if (boundary->time < last_time)
                 boundary->time = last_time;
             last_time = boundary->time;
@@ -194,7 +195,7 @@ bool steps_take(struct step_boundary *boundary, uint64_t *missed)
     return false;
 }
 
-/* The digits at the end of the name. */
+/* Reads the number in the digits at the end of the name. False: the name has none. */
 static bool number_of(const char *name, int64_t *number)
 {
     size_t length = strlen(name), at = length;

@@ -1,9 +1,10 @@
-/* The steps of a training job, as the program's threads report them. A step is to a job what a session is to
- * a process: it holds for all threads that have no context, such as PyTorch's autograd thread.
+/* Passes the steps of a training job, which the program's threads report, to the pipeline thread. A step is
+ * to a job what a session is to a process: it holds for all threads that have no context, such as PyTorch's
+ * autograd thread.
  *
- * Boundaries go to the pipeline thread through a lock-free list. While a sampled step or the one before is in
- * progress, it counts as an attached context (active_contexts.h): capture is on before steps_begin() returns.
- * During other steps, capture sleeps.
+ * Boundaries go to the pipeline thread through a lock-free list. While a sampled step or the one before it is
+ * in progress, the step counts as an attached context (active_contexts.h): capture is on before steps_begin()
+ * returns. During other steps, capture sleeps.
  *
  * A boundary takes the program's thread about 60 ns, and one from an NVTX range 160 ns. With
  * steps.nvtx_pattern, each other range takes 20 to 30 ns more, otherwise 2 ns
@@ -22,32 +23,32 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Ends the current step and begins this one (STEP_NONE: none; with a negative number, none follows soon). A
- * source that is less reliable than one seen before is ignored: false. Any thread, also before capture
+/* Ends the current step and starts this one. STEP_NONE starts none; with a negative number, none follows
+ * soon. False: ignored, because a more reliable source was seen before. Any thread, also before capture
  * starts. If capture has to wake up, it waits for CUPTI's switch of records. */
 bool steps_begin(int64_t number, enum step_kind kind, enum step_source source);
 
-/* The most reliable source so far. Any thread. */
+/* Returns the most reliable source so far. Any thread. */
 enum step_source steps_source(void);
 
-/* Begins a step if `name` matches steps.nvtx_pattern: the one numbered by the digits at the end of the name,
- * else the next one. For each range that NVTX pushes, in any domain; without a pattern it costs one load. Any
- * thread. */
+/* Starts a step if `name` matches steps.nvtx_pattern: the step numbered by the digits at the end of the name,
+ * else the next one. Called for each range that NVTX pushes, in any domain; without a pattern it costs one
+ * load. Any thread. */
 static inline void steps_begin_from_nvtx(const char *name, size_t bytes);
 
-/* The ID of the first communicator as large as the job; further calls are ignored. Steps that begin later
- * have it in their identity, and only those: a rank leaves the initialization of a communicator after all
- * have entered it, so in a program that is the same on all ranks, each rank learns it in the same step.
- * steps_start() registers it for NCCL's communicators. Any thread. */
+/* Sets the ID of the first communicator as large as the job; further calls are ignored. Only steps that start
+ * later have it in their identity: a rank leaves the initialization of a communicator after all have entered
+ * it, so in a program that is the same on all ranks, each rank learns it in the same step. steps_start()
+ * registers it for NCCL's communicators. Any thread. */
 void steps_set_nonce(uint64_t nonce);
 
-/* Capture starts: the current step, if any, is decided by these rules. `rules` and `nvtx_pattern` (fnmatch;
- * NULL: none) must stay valid. */
+/* Call it when capture starts: these rules decide about the current step, if any, and later ones. `rules` and
+ * `nvtx_pattern` (fnmatch; NULL: none) must stay valid. */
 void steps_start(const struct step_rules *rules, const char *nvtx_pattern);
 
-/* The next boundary, with its time in ticks, in the order of the times. False: none so far. Pipeline thread.
- * To assign a thread's calls, first take the head of its ring, then all boundaries: a boundary before one of
- * these calls is among them. `missed` receives how many were overwritten. */
+/* Takes the next boundary, with its time in ticks, in the order of the times. False: none so far. `*missed`
+ * becomes the number of boundaries lost before it. Pipeline thread. To assign a thread's calls, first take
+ * the head of its ring, then all boundaries: a boundary before one of these calls is among them. */
 bool steps_take(struct step_boundary *boundary, uint64_t *missed);
 
 /* Whether a step that needs capture is in progress. Async-signal-safe. */
@@ -63,7 +64,7 @@ static inline void steps_begin_from_nvtx(const char *name, size_t bytes)
         steps_match_nvtx(pattern, name, bytes);
 }
 
-/* Whether names of ranges matter even if they are not captured. */
+/* Whether the names of ranges are needed even if the ranges are not captured. */
 static inline bool steps_need_names(void)
 {
     return atomic_load_explicit(&steps_nvtx_pattern, memory_order_relaxed) != NULL;

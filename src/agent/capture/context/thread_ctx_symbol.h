@@ -1,4 +1,4 @@
-/* The export of libcuspan-thread-ctx.so. */
+/* The symbols that libcuspan-thread-ctx.so exports. */
 #ifndef CUSPAN_AGENT_CAPTURE_CONTEXT_THREAD_CTX_SYMBOL_H
 #define CUSPAN_AGENT_CAPTURE_CONTEXT_THREAD_CTX_SYMBOL_H
 
@@ -9,7 +9,7 @@
 
 extern __attribute__((visibility("default"))) __thread struct thread_record *otel_thread_ctx_v1;
 
-/* Address of the calling thread's pointer. */
+/* Returns the address of the calling thread's pointer. */
 __attribute__((visibility("default"))) struct thread_record **cuspan_thread_ctx(void);
 
 #endif

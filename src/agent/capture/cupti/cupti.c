@@ -17,14 +17,14 @@
  * need. */
 #define VERSION_GOOD_ENOUGH CUPTI_VERSION_SUBSCRIBER_API
 
-/* CUPTI works with drivers of its own major version and later. */
+/* Whether the driver supports this CUPTI, which works with drivers of its own major version and later. */
 static bool driver_takes(int driver_version, uint32_t cupti_version)
 {
     int needed = cupti_version >= CUPTI_VERSION_13_0 ? (int)(cupti_version / 10000) : 12;
     return driver_version == 0 || driver_version / 1000 >= needed;
 }
 
-/* Looks up all functions; false if a required one is missing. */
+/* Looks up all functions. False: a required one is missing. */
 static bool resolve(struct cupti *cupti)
 {
     bool complete = true;
@@ -70,7 +70,8 @@ static bool is_of_other_architecture(const char *path)
            (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != OWN_MACHINE);
 }
 
-/* The loader says of such a file only that it does not exist. */
+/* Explains why a library cannot be loaded. For one of another architecture, the loader only reports that the
+ * file does not exist. */
 static enum status refuse_library(const char *path, const char *reason, struct error *err)
 {
     if (is_of_other_architecture(path))
@@ -80,9 +81,9 @@ static enum status refuse_library(const char *path, const char *reason, struct e
     return error_set(err, STATUS_NOT_FOUND, "cannot load CUPTI: %s", reason);
 }
 
-/* Without NVIDIA's driver, cuptiGetVersion() of CUPTI 13.2 crashes, and those of other versions fail. The
- * driver is already loaded if it loaded us. If the program starts the agent first, this loads it, as CUPTI
- * would. */
+/* Whether NVIDIA's driver is installed. Without it, cuptiGetVersion() of CUPTI 13.2 crashes, and those of
+ * other versions fail. The driver is already loaded if it loaded the agent. If the program starts the agent
+ * first, this function loads it, as CUPTI would. */
 static bool has_driver(void)
 {
     void *loaded = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD | RTLD_LOCAL);
@@ -123,8 +124,9 @@ static enum status open_library(const char *path, struct cupti *cupti, struct er
     return STATUS_OK;
 }
 
-/* The driver is already loaded if it loaded us. If the program starts the agent first, the search loads it,
- * as CUPTI would: without its version, a CUPTI that is too new could be selected. A replay has none. */
+/* Returns the driver's version; 0: unknown. The driver is already loaded if it loaded the agent. If the
+ * program starts the agent first, the search loads it, as CUPTI would: without its version, a CUPTI that is
+ * too new could be selected. A replay has no driver. */
 static int find_driver_version(bool is_search)
 {
     int version = 0;
@@ -140,7 +142,8 @@ static int find_driver_version(bool is_search)
     return version;
 }
 
-/* Checks the driver only for candidates of the search; a library named in the settings is used regardless. */
+/* Opens a candidate of the search if the driver supports it. A library named in the settings is used without
+ * this check. */
 static enum status open_candidate(const char *path, int driver_version, struct cupti *candidate,
                                   struct error *err)
 {
@@ -160,7 +163,8 @@ static enum status complain_about_none(int driver_version, struct error *err)
                      driver_version && driver_version < 13000 ? "-cu12" : "");
 }
 
-/* If none is usable, the error is that of the first one, from the best place. */
+/* Takes the newest usable candidate. If none is usable, the error is that of the first one, from the best
+ * place. */
 static enum status take_newest(const struct cupti_search *search, int driver_version, struct cupti *cupti,
                                struct error *err)
 {

@@ -33,27 +33,27 @@ struct cupti {
 #define CUPTI_ORIGIN_NAMED "set by cupti.library"
 
 /* Loads the CUPTI at `path`. With NULL, loads the newest one that the driver supports among those that
- * cupti_search() finds. NOT_FOUND, UNAVAILABLE (no driver, or too old), UNSUPPORTED (older than 12.0, or for
- * another architecture). */
+ * cupti_search() finds. Fails with NOT_FOUND, UNAVAILABLE (no driver, or too old), UNSUPPORTED (older than
+ * 12.0, or for another architecture). */
 enum status cupti_load(const char *path, const char *self_env_folder, struct cupti *cupti,
                        struct error *err) MUST_CHECK;
 
-/* For `cuspan doctor` and similar: opens every candidate of the search, including those after the selected
- * one; with a `path`, only that one. */
+/* A CUPTI that cupti_survey() has opened. For `cuspan doctor` and similar, it opens every candidate of the
+ * search, including those after the selected one; with a `path`, only that one. */
 struct cupti_sight {
     const char *path;
     const char *origin;
     uint32_t version; /* 0: not reported */
     enum status status;
-    const char *error; /* unless OK */
+    const char *error; /* the reason, unless `status` is OK */
 };
 typedef void cupti_see_fn(void *context, const struct cupti_sight *sight);
 void cupti_survey(const char *path, const char *self_env_folder, cupti_see_fn *see, void *context);
 
-/* CUPTI's text for a result. */
+/* Returns CUPTI's text for a result. */
 const char *cupti_result_text(const struct cupti *cupti, uint32_t result);
 
-/* The CUDA release of a CUPTI version, such as "12.9". */
+/* Writes the CUDA release of a CUPTI version, such as "12.9". */
 void cupti_version_text(uint32_t version, char text[16]);
 
 #endif

@@ -55,8 +55,8 @@ static void add_folder(struct cupti_search *search, const char *origin, const ch
     add(search, origin, "%.*s/libcupti.so.12", length, folder);
 }
 
-/* `root` is a folder of Python packages. nvidia-cuda-cupti has the first path, nvidia-cuda-cupti-cu12 the
- * second. */
+/* Adds the CUPTIs in `root`, a folder of Python packages. nvidia-cuda-cupti has the first path,
+ * nvidia-cuda-cupti-cu12 the second. */
 static void add_packages(struct cupti_search *search, const char *origin, const char *root, size_t length)
 {
     if (strlen(search->last_root) == length && strncmp(search->last_root, root, length) == 0)
@@ -76,7 +76,7 @@ static void add_own_packages(struct cupti_search *search, const char *folder)
         add_packages(search, BESIDE_PACKAGE, folder, length - tail);
 }
 
-/* The length of `path` without its last `count` components; 0 if it has fewer. */
+/* Returns the length of `path` without its last `count` components; 0: it has fewer. */
 static size_t without_last(const char *path, size_t length, int count)
 {
     while (count > 0 && length > 0)
@@ -84,7 +84,7 @@ static size_t without_last(const char *path, size_t length, int count)
     return count ? 0 : length;
 }
 
-/* The length up to and including the last `part` in `path`, 0 if there is none. */
+/* Returns the length of `path` up to and including the last `part` in it; 0: `part` is not in it. */
 static size_t through(const char *path, const char *part)
 {
     size_t length = 0;
@@ -93,7 +93,8 @@ static size_t through(const char *path, const char *part)
     return length;
 }
 
-/* The folder of packages that a loaded library belongs to; 0: none. `folder_length`: that of its folder. */
+/* Returns the length of the folder of packages to which a loaded library belongs; 0: none. `folder_length` is
+ * the length of the library's folder. */
 static size_t root_of_library(const char *path, size_t folder_length)
 {
     const char *file = path + folder_length + 1;
@@ -108,7 +109,8 @@ static size_t root_of_library(const char *path, size_t folder_length)
     return longer ? longer - 1 : 0;
 }
 
-/* PREFIX/lib/python3.12/lib-dynload has the interpreter's own modules. */
+/* Notes the interpreter's PREFIX if the library is one of its own modules, in
+ * PREFIX/lib/python3.12/lib-dynload. */
 static void note_base_prefix(struct cupti_search *search, const char *path, size_t folder_length)
 {
     static const char dynload[] = "/lib-dynload";
@@ -143,7 +145,7 @@ static int visit_loaded_library(struct dl_phdr_info *info, size_t size, void *co
     return 0;
 }
 
-/* PREFIX/LIB/python3.12/site-packages, or Debian's dist-packages, for every version. */
+/* Adds PREFIX/LIB/python3.12/site-packages, or Debian's dist-packages, for every version. */
 static void add_versions(struct cupti_search *search, const char *prefix, const char *lib)
 {
     char folder[CUPTI_PATH_MAX];
@@ -164,7 +166,8 @@ static void add_versions(struct cupti_search *search, const char *prefix, const 
         closedir(directory);
 }
 
-/* A Python environment: of venv, conda (which also has CUDA libraries in lib), or the system. */
+/* Adds the packages of a Python environment: of venv, conda (which also has CUDA libraries in lib), or the
+ * system. */
 static void add_prefix(struct cupti_search *search, const char *prefix)
 {
     char lib[CUPTI_PATH_MAX];
@@ -178,7 +181,7 @@ static void add_prefix(struct cupti_search *search, const char *prefix)
         add_versions(search, "/usr/local", "lib");
 }
 
-/* The first file that execvp would run; false if there is none. */
+/* Finds the file that execvp() would run for `name`. False: there is none. */
 static bool find_in_path(const char *name, char path[CUPTI_PATH_MAX])
 {
     const char *folders = variables_get("PATH");
@@ -192,7 +195,8 @@ static bool find_in_path(const char *name, char path[CUPTI_PATH_MAX])
     return false;
 }
 
-/* The parent of the folder of argv[0]. In a virtual environment that is a link, whose target says nothing. */
+/* Adds the Python environment of the program, the parent of argv[0]'s folder. In a virtual environment
+ * argv[0] is a link, whose target is in another environment. */
 static void add_prefix_of_program(struct cupti_search *search)
 {
     char path[CUPTI_PATH_MAX], folder[CUPTI_PATH_MAX];
@@ -210,8 +214,8 @@ static void add_prefix_of_program(struct cupti_search *search)
     free(prefix);
 }
 
-/* argv[0] and the environment are the caller's. They must not choose a library of a program that runs with
- * another user's rights. */
+/* Adds the program's Python environment. argv[0] and the environment variables are the caller's, so they must
+ * not choose a library for a program that runs with another user's rights. */
 static void add_environment(struct cupti_search *search)
 {
     static const char *const variables[] = {"VIRTUAL_ENV", "CONDA_PREFIX"};

@@ -1,4 +1,4 @@
-/* Where a CUPTI can be: files that exist, the best place first. Nothing is loaded here.
+/* Searches for CUPTI: lists the files that exist, from the best place first. It loads nothing.
  *
  * The driver loads the agent in cuInit. PyTorch has loaded its CUDA libraries by then. JAX and CuPy load
  * theirs later, but some extension module of a Python package is always loaded, and its folder leads to the
@@ -15,7 +15,7 @@
 struct cupti_candidate {
     char path[CUPTI_PATH_MAX];
     const char *origin; /* a phrase for messages: "beside libcuspan.so" */
-    dev_t device;       /* with `inode`, recognizes a file that has two paths */
+    dev_t device;       /* with `inode`, identifies a file that has two paths */
     ino_t inode;
 };
 
@@ -23,12 +23,13 @@ struct cupti_search {
     size_t count;
     size_t left_out; /* existing files that did not fit */
     struct cupti_candidate found[CUPTI_CANDIDATES_MAX];
-    char last_root[CUPTI_PATH_MAX];   /* libraries of one folder of packages are mostly visited together */
-    char base_prefix[CUPTI_PATH_MAX]; /* of the interpreter in this process; empty: none */
+    char last_root[CUPTI_PATH_MAX];   /* the last folder of packages that was searched, mostly also the next
+                                         library's */
+    char base_prefix[CUPTI_PATH_MAX]; /* of the Python interpreter in this process; empty: none */
 };
 
-/* Fills `search` in this order: `self_env_folder`/cupti, the Python packages beside cuspan's own, what the
- * loaded libraries hint at, the program's Python environment, and the toolkit. */
+/* Fills `search` in this order: `self_env_folder`/cupti, the Python packages beside cuspan's own, the folders
+ * of loaded libraries, the program's Python environment, and the toolkit. */
 void cupti_search(const char *self_env_folder, struct cupti_search *search);
 
 #endif

@@ -14,7 +14,8 @@ static bool is_domain_on(const struct settings *settings, enum call_domain domai
     return domain == CALL_RUNTIME ? settings->capture.runtime : settings->capture.driver;
 }
 
-/* Groups kept with detail "summary": launches, copies, synchronization and allocation. */
+/* Whether calls of the group are kept with `detail: summary`: launches, copies, synchronization and
+ * allocation. */
 static bool is_summed(enum call_group group)
 {
     return group == CALL_GROUP_LAUNCH || group == CALL_GROUP_COPY || group == CALL_GROUP_FILL ||
@@ -70,7 +71,7 @@ bool selection_has_activity(const struct settings *settings, uint16_t kind)
     return filter_passes(filter, info->name, NULL);
 }
 
-/* Times, places, kernel names and sizes. */
+/* Whether `detail: summary` needs the field: times, devices, kernel names, sizes and the like. */
 static bool is_summed_field(const struct activity_field *field)
 {
     return field->detail == ACTIVITY_ALWAYS || field->role == ROLE_START || field->role == ROLE_END ||

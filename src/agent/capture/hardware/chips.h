@@ -7,8 +7,8 @@
 #include "agent/capture/cupti/cupti.h"
 #include "model/entries/doctor_entry.h"
 
-/* NOT_FOUND: no driver, or no such GPU. UNAVAILABLE: counters are not available, with the reason. Others as
- * for profiler_open(). */
+/* Lists the GPUs and counters that `ask` selects. NOT_FOUND: no driver, or no such GPU. UNAVAILABLE: counters
+ * are not available, with the reason. Other errors are those of profiler_open(). */
 enum status chips_list(const struct cupti *cupti, const struct doctor_counters *ask,
                        struct error *err) MUST_CHECK;
 

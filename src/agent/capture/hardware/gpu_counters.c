@@ -25,10 +25,11 @@
 #define NAME_BYTES    1024 /* prefix of a kernel's mangled name that patterns are matched with */
 #define SPIN_NS       NS_PER_MS
 #define PAUSE_NS      50000
-#define READ_AFTER_NS NS_PER_SECOND /* spans wait for their counts */
+#define READ_AFTER_NS NS_PER_SECOND /* the latest time to read counts, for which spans wait */
 #define EXIT_WAIT_MS  100
 
-/* Kernels that wait for other GPUs or for each other: waiting for a single one could deadlock. */
+/* Parts of the names of kernels that wait for other GPUs or for each other: waiting for a single one could
+ * deadlock. */
 static const char *const talkative[] = {"nccl",       "nvshmem",   "cross_device",   "multimem",
                                         "all_reduce", "allreduce", "all_gather",     "allgather",
                                         "all_to_all", "alltoall",  "reduce_scatter", "deep_ep",
@@ -49,7 +50,7 @@ struct counted_context {
     struct counted_launch launches[PROFILER_RANGES_MAX];
 };
 
-/* Values on their way to the pipeline. */
+/* A launch's values in the list for the pipeline thread. */
 struct read_counts {
     struct read_counts *next;
     struct thread_info thread;
@@ -66,8 +67,8 @@ static struct {
     struct counted_context contexts[CONTEXTS_MAX];
     size_t context_count;
     struct counted_context *counting;
-    cuda_stream_handle stream; /* of the launch */
-    uint32_t entered_before;   /* launches, when counting of this one started */
+    cuda_stream_handle stream; /* the counted launch's stream */
+    uint32_t entered_before;   /* launches started when counting of this one started */
     bool is_spoilt;
 #define DRIVER_MEMBER(name, params) name##_fn *name;
     PROFILER_DRIVER_CALLS(DRIVER_MEMBER)
@@ -118,7 +119,7 @@ void gpu_counters_start(const struct settings *settings, const struct cupti *cup
     atomic_store(&state.is_on, true);
 }
 
-/* Permanently: the same failure would repeat at each launch. */
+/* Stops counting permanently, because the same failure would repeat at each launch. */
 static void give_up(const char *why)
 {
     if (atomic_exchange(&state.is_on, false))
@@ -177,7 +178,7 @@ static bool contains_one_of(const char *name, const struct pattern_list *list)
     return false;
 }
 
-/* An unsampled launch has no span to attach counts to. */
+/* Whether the launch is sampled. An unsampled one has no span to attach counts to. */
 static bool is_sampled(void)
 {
     static const struct trace_id_pair none;
@@ -186,7 +187,8 @@ static bool is_sampled(void)
     return !has_context || !state.settings->sampler_parent_based || context->flags & TRACE_FLAG_SAMPLED;
 }
 
-/* Names are mangled here, but contain the function's name verbatim. */
+/* Whether a kernel with this name may be counted. The name is mangled, but contains the function's name
+ * verbatim. */
 static bool may_count_kernel(const char *name)
 {
     const struct filter *kernels = &state.settings->counters.kernels;
@@ -197,7 +199,7 @@ static bool may_count_kernel(const char *name)
            !contains_one_of(name, &kernels->deny);
 }
 
-/* Every Nth launch, over all threads. */
+/* Whether this launch is due: every Nth one, over all threads. */
 static bool is_turn(void)
 {
     uint32_t number = atomic_fetch_add_explicit(&state.entered, 1, memory_order_relaxed) + 1;
@@ -240,15 +242,15 @@ static cuda_stream_handle stream_of(enum call_domain domain, uint32_t cbid,
     return (cuda_stream_handle)stream;
 }
 
-/* False: the stream is being captured into a graph. Nothing runs now, and waiting would invalidate the
- * capture. */
+/* Whether the launch runs now. False: its stream is being captured into a graph, and waiting would invalidate
+ * the capture. */
 static bool runs_now(cuda_stream_handle stream)
 {
     uint32_t status = 1;
     return state.cuStreamIsCapturing(stream, &status) == CUDA_OK && status == 0;
 }
 
-/* False: timed out. */
+/* Waits until the stream's work is done. False: timed out. */
 static bool wait_for_stream(cuda_stream_handle stream)
 {
     uint64_t begin = clock_monotonic_ns(), waited_ns = 0;
@@ -284,13 +286,13 @@ static struct counted_context *place_of(cuda_context_handle context)
     return &state.contexts[i];
 }
 
-/* Counts only ranges that the program repeats. */
+/* Whether the settings count only ranges that the program repeats. */
 static bool loops(void)
 {
     return state.settings->counters.replay == REPLAY_LOOP;
 }
 
-/* Creates the context's profiler at first use. NULL: not available. */
+/* Returns the context's entry, and creates its profiler at first use. NULL: not available. */
 static struct counted_context *open_context(cuda_context_handle context)
 {
     struct error err = {"too many contexts"};
@@ -312,7 +314,7 @@ static void hand_over(struct read_counts *counts)
     pthread_mutex_unlock(&ready.lock);
 }
 
-/* The span waits for this record even if it has no values. */
+/* Passes a launch's values to the pipeline. The span waits for this record even if it has no values. */
 static bool pass_on(const struct counted_launch *launch, const struct profiler_counts *counts, size_t count)
 {
     struct read_counts *passed = calloc(1, sizeof *passed + count * sizeof(double));
@@ -330,7 +332,7 @@ static bool pass_on(const struct counted_launch *launch, const struct profiler_c
     return true;
 }
 
-/* A failed launch has none. */
+/* Whether any value is finite. A failed launch has none. */
 static bool has_values(const double *values, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -369,7 +371,7 @@ static void read_launches(struct counted_context *context, bool goes_on)
         give_up(err.text);
 }
 
-/* On any thread. False: the context or the driver is gone. */
+/* Makes the CUDA context current. Any thread. False: the context or the driver is gone. */
 static bool enter_context(const struct counted_context *context)
 {
     return state.cuCtxPushCurrent_v2(context->handle) == CUDA_OK;
@@ -469,7 +471,8 @@ void gpu_counters_enter(struct host_thread *thread, enum call_domain domain, uin
     host_call_end(call);
 }
 
-/* `values` NULL: they will follow. */
+/* Writes the launch's values to the ring. `values` NULL: announces that they follow. False: the ring is full.
+ */
 static bool write_counts(struct host_thread *thread, uint32_t correlation_id, const double *values,
                          size_t count)
 {
@@ -487,7 +490,7 @@ static bool write_counts(struct host_thread *thread, uint32_t correlation_id, co
     return true;
 }
 
-/* Launches of other threads were counted, too, and cannot be distinguished. */
+/* Whether launches of other threads were counted, too, which cannot be distinguished. */
 static bool is_spoilt(void)
 {
     return state.is_spoilt || atomic_load(&state.entered) != state.entered_before;
@@ -512,7 +515,7 @@ static void finish_range(struct host_thread *thread, uint32_t correlation_id)
         read_in_context(context, true);
 }
 
-/* A failed launch has no counts. */
+/* Ends the counting of replayed kernels and writes their values. A failed launch has none. */
 static void finish_replays(struct host_thread *thread, uint32_t correlation_id)
 {
     double values[GPU_COUNTERS_MAX + 1];
@@ -626,7 +629,8 @@ static void keep_counts(void *context, size_t range, const struct profiler_count
         *(struct profiler_counts *)context = *counts;
 }
 
-/* No counts if the program left the loop before the last pass. */
+/* Reads the counts of a loop. False: there are none, because the program left the loop before the last pass.
+ */
 static bool read_loop(struct profiler_counts *counts)
 {
     struct error err;
@@ -670,7 +674,8 @@ uint32_t gpu_counters_exit_range(uint64_t id, struct range_attr *attrs)
     return count;
 }
 
-/* Reads pending counts first. With `is_exit`, CUPTI's objects are left to the process exit. */
+/* Reads a context's pending counts and closes it. With `is_exit`, CUPTI's objects are left to the process
+ * exit. */
 static void close_context(size_t i, bool is_exit)
 {
     struct counted_context *context = &state.contexts[i];

@@ -6,15 +6,16 @@
  * that could deadlock. If a kernel exceeds counters.wait_ms, counting stops permanently.
  *
  * Counts are read later, for many launches at once: by the launch that fills the profiler's buffer, by the
- * pipeline thread after a second, and before a context or capture ends. A record without values therefore
- * precedes the launch's call in the ring and announces them; the kernel's span waits.
+ * pipeline thread after a second, and before a CUDA context or capture ends. A record without values
+ * therefore precedes the launch's call in the ring and announces the values; the kernel's span waits for
+ * them.
  *
- * With counters on, a launch that is not counted costs an addition and three moves. With counters off,
- * nothing here is called. A launch that is due but must not be counted passes its turn to the next one.
+ * With counters on, a launch that is not counted costs an addition and three moves. With counters off, none
+ * of these functions is called. A launch that is due but must not be counted passes its turn to the next one.
  *
  * The counts reach the pipeline on a list of their own, not through the rings, and may arrive before the
- * record that announces them. Launches are numbered, and each thread publishes the number of its current
- * one: so a launch of another thread during a count is detected, and makes the count invalid. */
+ * record that announces them. Launches are numbered, and each thread publishes the number of its current one:
+ * so a launch of another thread during a count is detected, and makes the count invalid. */
 #ifndef CUSPAN_AGENT_CAPTURE_HARDWARE_GPU_COUNTERS_H
 #define CUSPAN_AGENT_CAPTURE_HARDWARE_GPU_COUNTERS_H
 
@@ -27,13 +28,13 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* The settings name metrics, and CUPTI is loaded. */
+/* Enables counting if the settings name metrics. Call it when CUPTI is loaded. */
 void gpu_counters_start(const struct settings *settings, const struct cupti *cupti);
 
 /* Whether this call launches kernels that may be counted. */
 bool gpu_counters_concern(enum call_domain domain, uint32_t cbid);
 
-/* Around the launch, on its thread. */
+/* Start and end counting if the launch is due. Called around the launch, on its thread. */
 void gpu_counters_enter(struct host_thread *thread, enum call_domain domain, uint32_t cbid,
                         const struct cupti_callback_data *data);
 void gpu_counters_exit(struct host_thread *thread, const struct cupti_callback_data *data);
@@ -46,15 +47,18 @@ typedef void gpu_counters_see_fn(void *context, const struct thread_info *thread
                                  const struct gpu_counters_record *counters);
 void gpu_counters_take(gpu_counters_see_fn *see, void *context);
 
-/* Whether ranges with certain names are counted as a whole, which synchronizes the context at both ends. */
+/* Whether ranges with certain names are counted as a whole, which synchronizes the CUDA context at both ends.
+ */
 extern _Atomic bool gpu_counters_have_ranges;
 void gpu_counters_enter_range(uint64_t id, const char *name, uint32_t name_bytes, bool is_loop);
-/* After each iteration of a loop range: whether to run it again. */
+/* Whether to run a loop range again. Call it after each iteration. */
 bool gpu_counters_again(uint64_t id);
-/* Writes the values to `attrs` (GPU_COUNTERS_MAX) and returns how many. 0: this range was not counted. */
+/* Writes the range's values to `attrs`, which has room for GPU_COUNTERS_MAX, and returns their number; 0: the
+ * range was not counted. */
 uint32_t gpu_counters_exit_range(uint64_t id, struct range_attr *attrs);
 
-/* A context is about to be destroyed; on the destroying thread. */
+/* Reads and closes the counters of a CUDA context that is about to be destroyed. Call it on the destroying
+ * thread. */
 void gpu_counters_end_context(cuda_context_handle context);
 
 /* Stops counting and reads pending counts if the driver still exists. Releases CUPTI's objects unless

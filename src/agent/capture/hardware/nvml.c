@@ -43,7 +43,7 @@ struct nvml_pci {
     char address[32];
 };
 
-/* Each returns 0 on success. */
+/* NVML's functions; each returns 0 on success. */
 #define NVML_CALLS(X)                                                                                        \
     X(init, "nvmlInit_v2", (void))                                                                           \
     X(handle_by_uuid, "nvmlDeviceGetHandleByUUID", (const char *uuid, void **device))                        \
@@ -61,7 +61,7 @@ struct nvml_pci {
     X(link_remote_pci, "nvmlDeviceGetNvLinkRemotePciInfo_v2",                                                \
       (void *device, unsigned link, struct nvml_pci *pci))
 
-/* A member is NULL if this driver lacks the function. */
+/* NVML's functions in this driver; a member is NULL if the driver lacks the function. */
 struct nvml {
 #define MEMBER(call, symbol, params) int(*call) params;
     NVML_CALLS(MEMBER)
@@ -157,7 +157,8 @@ static void ask_end(const struct nvml *nvml, void *device, unsigned link, char e
         links_address(pci.address, end);
 }
 
-/* A GPU without NVLinks returns "not supported" for link 0. The link after the last returns "invalid". */
+/* Queries the GPU's NVLinks. A GPU without NVLinks returns "not supported" for link 0. The link after the
+ * last returns "invalid". */
 static void ask_nvlinks(const struct nvml *nvml, void *device, struct device_links *links)
 {
     struct nvml_field speed = {.id = FIELD_NVLINK_SPEED};

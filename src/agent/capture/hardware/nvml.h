@@ -1,6 +1,6 @@
-/* NVML, the driver's management library. Runs on its own thread, because its initialization takes tens of
- * milliseconds and a query up to a few. Loaded when metrics need hardware figures or device-to-device copies
- * need link data. */
+/* Queries NVML, the driver's management library, on a thread of its own, because NVML's initialization takes
+ * tens of milliseconds and a query up to a few. NVML is loaded when metrics need hardware figures or
+ * device-to-device copies need link data. */
 #ifndef CUSPAN_AGENT_CAPTURE_HARDWARE_NVML_H
 #define CUSPAN_AGENT_CAPTURE_HARDWARE_NVML_H
 
@@ -14,13 +14,13 @@
  * the thread. Without NVML, or without permission, there is never a result, and one line is logged. Not in a
  * forked child. Not thread-safe. */
 void nvml_ask(const char (*ids)[HARDWARE_ID_BYTES], uint32_t count);
-/* The latest result; false: none yet. */
+/* Copies the latest result to `hardware`. False: there is none yet. */
 bool nvml_take(struct hardware *hardware);
 /* Requests the PCI address and NVLinks of these GPUs once, by `id`; at most HARDWARE_GPUS_MAX. Otherwise as
  * nvml_ask(), and on the same thread. */
 void nvml_ask_links(const struct device_links *devices, uint32_t count);
-/* Takes the result once: fills `devices` (room for HARDWARE_GPUS_MAX) and returns how many. 0: none yet. A
- * GPU unknown to NVML has only its `id` set. */
+/* Takes the result once: fills `devices`, which has room for HARDWARE_GPUS_MAX, and returns the number of
+ * GPUs; 0: no result yet. A GPU unknown to NVML has only its `id` set. */
 uint32_t nvml_take_links(struct device_links *devices);
 /* Ends the thread. If it is inside NVML for more than 50 ms, it is left running. */
 void nvml_end(void);

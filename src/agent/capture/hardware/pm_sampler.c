@@ -6,11 +6,11 @@
 #define ROUNDS_MAX 64 /* bounds one read, however fast samples arrive */
 /* A sample takes 1.5 KB with memory counters, and more with counters of all SMs (H200). */
 #define HARDWARE_BUFFER_BYTES (16 * 1024 * 1024)
-#define CYCLES_A_US           1410 /* of GA100, at its highest clock */
+#define CYCLES_A_US           1410 /* cycles per us of GA100, at its highest clock */
 
 struct pm_sampler {
     uint32_t device;
-    const struct pattern_list *metrics; /* borrowed, while it opens */
+    const struct pattern_list *metrics; /* borrowed while the sampler opens */
     uint64_t interval_ns;
     pm_sampling_handle handle;
     bool is_started;
@@ -54,7 +54,8 @@ static uint32_t configure(struct pm_sampler *sampler, enum pm_sampling_trigger t
     return profiler_calls.cuptiPmSamplingSetConfig(&params);
 }
 
-/* Turing and GA100 cannot sample by time, only by a clock of variable frequency. */
+/* Sets the interval: by time, or on Turing and GA100, which cannot do that, by a clock of variable frequency.
+ */
 static enum status set_config(struct pm_sampler *sampler, struct error *err)
 {
     uint64_t interval_ns = sampler->interval_ns;
@@ -142,7 +143,7 @@ static enum status see_sample(struct pm_sampler *sampler, size_t index, pm_sampl
     return status;
 }
 
-/* Reads as many samples as fit into the image. `goes_on`: more are left. */
+/* Reads as many samples as fit into the image. `*goes_on` becomes true if more are left. */
 static enum status read_some(struct pm_sampler *sampler, pm_sampler_see_fn *see, void *seer, bool *goes_on,
                              struct error *err)
 {

@@ -8,7 +8,7 @@
 
 #include "agent/capture/hardware/profiler_host.h"
 
-/* Read before this many samples accumulate: CUPTI loses their times when its image is full. */
+/* Read before this many samples accumulate, because CUPTI loses their times when its image is full. */
 #define PM_SAMPLES_AT_ONCE 128
 
 struct pm_sampler;
@@ -34,7 +34,7 @@ enum status pm_sampler_open(uint32_t device, const struct pattern_list *metrics,
 enum status pm_sampler_read(struct pm_sampler *sampler, pm_sampler_see_fn *see, void *seer,
                             struct error *err) MUST_CHECK;
 
-/* Unread samples are lost. NULL is allowed. */
+/* Ends sampling and frees the sampler. Unread samples are lost. NULL is allowed. */
 void pm_sampler_close(struct pm_sampler *sampler);
 
 #endif

@@ -13,13 +13,13 @@
 #include <string.h>
 
 #define STACK_BYTES       (512 * 1024)
-#define READ_INTERVAL_NS  (500 * NS_PER_MS)   /* maximum: a read takes 1 to 20 ms (H200) */
-#define END_NS            (2 * NS_PER_SECOND) /* more than a step of an opening or a read takes */
-#define EXIT_HANDLERS_MAX 16                  /* two openings */
+#define READ_INTERVAL_NS  (500 * NS_PER_MS) /* maximum: a read takes 1 to 20 ms (H200) */
+#define END_NS            (2 * NS_PER_SECOND) /* wait for the thread; a step of an opening or a read takes less */
+#define EXIT_HANDLERS_MAX 16                  /* exit handlers registered at most, enough for two openings */
 
 void (*pm_sampling_follow_exit)(void);
 
-/* One metric since the last export. */
+/* Sums of one metric since the last export. */
 struct sum {
     uint64_t samples;
     double level_ns, ns; /* time-weighted sum of levels, and the total time */
@@ -67,7 +67,8 @@ static uint64_t interval_ns(void)
     return state.settings->counters.sampling.interval_us * 1000ull;
 }
 
-/* Adjacent samples have no gap. The first sample's start is unknown; assume the nominal length. */
+/* Returns the number of samples lost before this one: adjacent samples have no gap. The first sample's start
+ * is unknown; it is assumed to have the nominal length. */
 static uint64_t missing_before(const struct sampled_device *device, const struct pm_sample *sample)
 {
     uint64_t length_ns = sample->start_ns ? sample->end_ns - sample->start_ns : interval_ns();
@@ -105,7 +106,8 @@ static void close_device(struct sampled_device *device)
     *device = (struct sampled_device){.sampler = NULL};
 }
 
-/* Permanently: the same failure would repeat. Only one of several GPUs logs the reason. */
+/* Stops sampling a device permanently, because the same failure would repeat. Only the first of several GPUs
+ * logs a warning. */
 static void give_up(uint32_t i, const char *why)
 {
     if (sampling.has_failed)
@@ -129,8 +131,9 @@ static void wait_for_end_locked(void)
     state.is_stuck = state.is_stuck || (state.has_thread && !state.has_ended);
 }
 
-/* CUPTI's libraries make static objects during the first opening, whose destructors run before all exit
- * handlers that were registered earlier. One more handler after each step ends the agent before them. */
+/* Registers the agent's exit handler again. CUPTI's libraries make static objects during the first opening,
+ * whose destructors run before all exit handlers that were registered earlier. With one more handler after
+ * each step, the agent ends before them. */
 static void follow_exit(void)
 {
     static unsigned handlers; /* only this thread uses it */
@@ -157,7 +160,7 @@ static void open_device(uint32_t i)
         give_up(i, err.text);
 }
 
-/* The gap is counted when samples arrive again. */
+/* Opens the device's sampler again. The gap is counted when samples arrive again. */
 static void open_anew(uint32_t i)
 {
     log_once(log_warn,

@@ -14,13 +14,13 @@ struct profiler {
     profiler_range_handle ranges;
     struct profiler_host host; /* its names: the metrics, then RANGE_TIME if needed */
     size_t ranges_max;
-    size_t ranges_marked; /* since the last read */
+    size_t ranges_marked; /* ranges marked since the last read */
     bool is_looping;      /* a pass of the loop is being counted */
     struct profiler_image data;
 };
 
-/* Such metrics are counted by code that CUPTI patches into the kernel, and not during a run whose time CUPTI
- * takes, which is the last of several (13.5 on an H200). */
+/* Whether the metric is counted by code that CUPTI patches into the kernel. CUPTI does not count it in the
+ * run whose time it takes, which is the last of several (13.5 on an H200). */
 static bool is_patched(const char *metric)
 {
     return strstr(metric, "__sass_") != NULL;
@@ -35,7 +35,7 @@ static size_t split(const struct profiler *profiler, bool are_patched, const cha
     return count;
 }
 
-/* A range takes longer than its kernel. */
+/* Adds the range's time to the metrics if there are rates, because a range takes longer than its kernel. */
 static void time_ranges(struct profiler *profiler)
 {
     bool has_rates = false;
@@ -105,7 +105,7 @@ static enum status size_data(struct profiler *profiler, size_t *bytes, struct er
     return status;
 }
 
-/* As many ranges as fit. */
+/* Makes the data image, with as many ranges as fit. */
 static enum status make_data(struct profiler *profiler, struct error *err)
 {
     static const size_t most[] = {
@@ -205,7 +205,7 @@ size_t profiler_metric_count(const struct profiler *profiler)
     return profiler->host.metric_count;
 }
 
-/* Unique names, because ranges with equal names could be merged. */
+/* Each range gets a unique name, because ranges with equal names could be merged. */
 enum status profiler_push(struct profiler *profiler, struct error *err)
 {
     char name[16];
@@ -231,7 +231,7 @@ static enum status stop(struct profiler *profiler, bool *has_all, struct error *
     return status;
 }
 
-/* Returns the number of ranges. */
+/* Decodes the counted data, and sets `*ranges` and `*dropped` to the numbers of ranges. */
 static enum status decode(struct profiler *profiler, size_t *ranges, size_t *dropped, struct error *err)
 {
     PROFILER_PARAMS(decode, profiler_decode, numOfRangeDropped, .pRangeProfilerObject = profiler->ranges);
@@ -288,7 +288,7 @@ enum status profiler_end(struct profiler *profiler, double *values, size_t *coun
     return status == STATUS_OK && ranges > 0 ? evaluate(profiler, 0, values, err) : status;
 }
 
-/* CUPTI continues with the next pass as long as its data are not cleared. */
+/* Starts a pass. CUPTI continues with the next one as long as its data are not cleared. */
 static enum status begin_pass(struct profiler *profiler, struct error *err)
 {
     PROFILER_PARAMS(params, profiler_object, pRangeProfilerObject, .pRangeProfilerObject = profiler->ranges);

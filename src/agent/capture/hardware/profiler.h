@@ -1,8 +1,8 @@
-/* Hardware counters of one CUDA context, with CUPTI's Range Profiler.
+/* Counts hardware events in one CUDA context, with CUPTI's Range Profiler.
  *
- * Metrics are those of the settings: the chip's names or cuspan's short ones
- * (model/gpu_counter_names.h). A set of metrics may need several passes, and a kernel's run is one
- * pass. Sets with more than one pass are refused unless kernels may be replayed (PROFILER_REPLAYS).
+ * Metrics are those of the settings: the chip's names or cuspan's short ones (model/gpu_counter_names.h). A
+ * set of metrics may need several passes, and a kernel's run is one pass. Sets with more than one pass are
+ * refused unless kernels may be replayed (PROFILER_REPLAYS).
  *
  * Starting to count (0.4 s the first time) and reading (13 ms, with counting stopped) are slow. Where kernels
  * run once, counting therefore starts when the profiler is opened; ranges are marked (a few us, and 40 to 80
@@ -24,18 +24,19 @@ enum profiler_scope {
     PROFILER_LOOPS      /* ranges that the program itself repeats as often as told */
 };
 
-#define PROFILER_RANGES_MAX 256 /* before they must be read; fewer if they take much memory */
+#define PROFILER_RANGES_MAX 256 /* ranges before a read is needed; fewer if they take much memory */
 
 struct profiler;
 
-/* INVALID: the chip lacks a metric, or the metrics cannot be counted in one run. UNAVAILABLE: counters are
- * not available now (no permission, in use by another tool, or not on this device). NO_MEMORY. */
+/* Opens a profiler for the metrics, which profiler_close() frees. INVALID: the chip lacks a metric, or the
+ * metrics cannot be counted in one run. UNAVAILABLE: counters are not available now (no permission, in use by
+ * another tool, or not on this device). Also NO_MEMORY. */
 enum status profiler_open(cuda_context_handle context, const struct pattern_list *metrics,
                           enum profiler_scope scope, struct profiler **profiler,
                           struct error *err) MUST_CHECK;
 void profiler_close(struct profiler *profiler);
 
-/* RUNS_ONCE: around what is counted together. */
+/* RUNS_ONCE: start and end a range, whose work is counted together. */
 enum status profiler_push(struct profiler *profiler, struct error *err) MUST_CHECK;
 enum status profiler_pop(struct profiler *profiler, struct error *err) MUST_CHECK;
 
@@ -46,7 +47,7 @@ struct profiler_counts {
     double range_ns;
 };
 
-/* How many ranges may be marked before a read; at most PROFILER_RANGES_MAX. */
+/* Returns how many ranges may be marked before a read; at most PROFILER_RANGES_MAX. */
 size_t profiler_ranges_max(const struct profiler *profiler);
 
 /* Visits the ranges since the last read, in order. `goes_on`: more ranges will follow. */
@@ -54,32 +55,33 @@ typedef void profiler_counts_fn(void *context, size_t range, const struct profil
 enum status profiler_read(struct profiler *profiler, bool goes_on, profiler_counts_fn *see, void *seer,
                           struct error *err) MUST_CHECK;
 
-/* LOOPS: before the first iteration; after each, where `*again` tells whether to repeat; and after the last.
- * Not OK: passes are missing. */
+/* LOOPS: call the first function before the first iteration, the second after each one, where `*again` tells
+ * whether to repeat it, and the third after the last one. Not OK from the third: passes are missing. */
 enum status profiler_loop_begin(struct profiler *profiler, struct error *err) MUST_CHECK;
 enum status profiler_loop_again(struct profiler *profiler, bool *again, struct error *err) MUST_CHECK;
 enum status profiler_loop_end(struct profiler *profiler, double *values, struct error *err) MUST_CHECK;
 
-/* REPLAYS: around the launch. `*count` kernels were counted; `values` are those of the first. */
+/* REPLAYS: call them around the launch. `*count` becomes the number of kernels counted; `values` are those of
+ * the first. */
 enum status profiler_begin(struct profiler *profiler, struct error *err) MUST_CHECK;
 enum status profiler_end(struct profiler *profiler, double *values, size_t *count,
                          struct error *err) MUST_CHECK;
 
 size_t profiler_metric_count(const struct profiler *profiler);
 
-/* The rest lists what a chip can count, for the command line. */
+/* The functions from here on list the metrics of a chip, for the command line. */
 
 typedef void profiler_see_fn(void *context, const struct doctor_metric *metric);
 
-/* The chip's name, at most PROFILER_CHIP_BYTES. */
+/* Writes the name of the context's chip to `chip`, which has room for PROFILER_CHIP_BYTES. */
 enum status profiler_learn_chip(cuda_context_handle context, enum profiler_type type, char *chip,
                                 struct error *err) MUST_CHECK;
 
-/* All metrics of the context's device. Strings are valid only in `see`. */
+/* Visits all metrics of the context's device. Strings are valid only in `see`. */
 enum status profiler_list(cuda_context_handle context, enum profiler_type type, profiler_see_fn *see,
                           void *seer, struct error *err) MUST_CHECK;
 
-/* Number of passes that these metrics need. INVALID: the chip lacks one. */
+/* Sets `*passes` to the number of passes that these metrics need. INVALID: the chip lacks one. */
 enum status profiler_plan(cuda_context_handle context, enum profiler_type type,
                           const struct pattern_list *metrics, size_t *passes, struct error *err) MUST_CHECK;
 

@@ -10,11 +10,13 @@
 
 struct profiler_calls profiler_calls;
 
-/* CUPTI loads it by name only, which finds a library that is already loaded. It is in CUPTI's folder, in a
- * folder per version for the CUPTIs that ship with cuspan, or where the linker searches. Never closed.
+/* Loads one of CUPTI's helper libraries and never closes it. CUPTI loads it by name only, which finds a
+ * library that is already loaded. The file is in CUPTI's folder, in a folder per version for the CUPTIs that
+ * ship with cuspan, or where the linker searches.
  *
- * It is loaded before the agent registers its exit handler, which therefore runs before the library's
- * destructors. If CUPTI loaded it later, our last reads at exit would use what its destructors have freed. */
+ * The library is loaded before the agent registers its exit handler, which therefore runs before the
+ * library's destructors. If CUPTI loaded it later, our last reads at exit would use memory that its
+ * destructors have freed. */
 static void load_helper(const struct cupti *cupti, const char *name)
 {
     const char *slash = strrchr(cupti->path, '/');
@@ -146,8 +148,8 @@ enum status profiler_host_make_image(struct profiler_image *image, size_t size, 
     return image->bytes ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "cannot allocate memory for %s", what);
 }
 
-/* The counters that are available now on this GPU. Both functions are called twice, first for the image's
- * size. */
+/* Asks which counters are available now on the context's GPU. This and the next function are called twice,
+ * first for the image's size. */
 static uint32_t ask_ranges(struct profiler_image *image, cuda_context_handle context)
 {
     PROFILER_PARAMS(params, profiler_availability, pCounterAvailabilityImage, .ctx = context,
@@ -187,7 +189,7 @@ static enum status learn_availability(struct profiler_host *host, cuda_context_h
                                : status;
 }
 
-/* The chip's metrics, to plan which are counted. */
+/* Opens the chip's metrics, from which a plan chooses. */
 static enum status open_metrics(const struct profiler_host *host, profiler_host_handle *handle,
                                 struct error *err)
 {
@@ -255,8 +257,8 @@ uint32_t profiler_host_add(profiler_host_handle handle, const char **names, size
     return count ? profiler_calls.cuptiProfilerHostConfigAddMetrics(&params) : CUPTI_OK;
 }
 
-/* For a short name, the first of its candidates that the chip has. `scratch` is a host that candidates are
- * added to as a test. */
+/* Finds the chip's name of a setting's metric; for a short name, the first of its candidates that the chip
+ * has. `scratch` is a host to which candidates are added as a test. */
 static enum status find_metric(struct profiler_host *host, profiler_host_handle scratch, const char *setting,
                                struct error *err)
 {

@@ -51,11 +51,11 @@ enum status profiler_host_load(const struct cupti *cupti, struct error *err) MUS
 /* Converts `result` to OK or an error that explains why `doing` ("start the counters") failed. */
 enum status profiler_host_explain(uint32_t result, const char *doing, struct error *err) MUST_CHECK;
 
-/* Zeroed; the caller frees it. `what` is for the error text: "the counters' values". */
+/* Allocates a zeroed image, which the caller frees. `what` is for the error text: "the counters' values". */
 enum status profiler_host_make_image(struct profiler_image *image, size_t size, const char *what,
                                      struct error *err) MUST_CHECK;
 
-/* Creates a host with the chip's metrics for this type of counting, from the context's device or a device
+/* Create a host with the chip's metrics for this type of counting, from the CUDA context's device or a device
  * number (samples need no context). UNSUPPORTED: CUPTI lacks this type. UNAVAILABLE: the device has no
  * counters now. Close it in any case. */
 enum status profiler_host_open_context(struct profiler_host *host, enum profiler_type type,
@@ -69,18 +69,18 @@ void profiler_host_close(struct profiler_host *host);
 enum status profiler_host_find(struct profiler_host *host, const struct pattern_list *metrics,
                                struct error *err) MUST_CHECK;
 
-/* Add all metrics in one call so that they share passes; each call gets separate passes. Returns CUPTI's
+/* Adds metrics, which share passes with the others of the same call, so add all in one. Returns CUPTI's
  * result. */
 uint32_t profiler_host_add(profiler_host_handle handle, const char **names, size_t count);
 
-/* Builds the plan for all added metrics and returns its number of passes. */
+/* Builds the plan for all added metrics and sets `*passes` to its number of passes. */
 enum status profiler_host_configure(struct profiler_host *host, size_t *passes, struct error *err) MUST_CHECK;
 
-/* All three steps, for samples. */
+/* Does all three steps (find, add, configure) for samples. */
 enum status profiler_host_plan_samples(struct profiler_host *host, const struct pattern_list *metrics,
                                        size_t *passes, struct error *err) MUST_CHECK;
 
-/* The values of all names, for one range or sample of a data image. */
+/* Computes the values of all names for one range or sample of a data image. */
 enum status profiler_host_evaluate(const struct profiler_host *host, const struct profiler_image *data,
                                    size_t index, double *values, struct error *err) MUST_CHECK;
 

@@ -1,6 +1,7 @@
 #include "agent/capture/nccl/collective_period.h"
 
-/* A hash. Its lowest bit says whether the collective reduces, as the sum of gradients does. */
+/* Returns a hash of the collective. Its lowest bit is set if the collective reduces, as the sum of gradients
+ * does. */
 static uint32_t describe(enum collective_operation operation, uint64_t bytes)
 {
     bool sums = operation == COLLECTIVE_ALL_REDUCE || operation == COLLECTIVE_REDUCE_SCATTER ||
@@ -46,8 +47,8 @@ static uint32_t proof_of(const struct collective_period *period)
     return period->proof ? period->proof : PERIOD_PROOF;
 }
 
-/* Whether the window is enough to tell that its period is a step: of PERIOD_MAX collectives at most, because
- * the window has no more than three times as many. */
+/* Whether the window proves that its period is a step. A step has PERIOD_MAX collectives at most, because the
+ * window holds three times as many. */
 static bool is_step(const struct collective_period *period, uint32_t length)
 {
     uint32_t proof = proof_of(period), repeated = PERIOD_REPETITIONS * length;
@@ -55,8 +56,9 @@ static bool is_step(const struct collective_period *period, uint32_t length)
            has_reduction(period, period->window.start, length);
 }
 
-/* Which of the repeated collectives begins a step: the first one of the longest series that reduces nothing.
- * With sharded parameters, that is the forward pass. Without such a series, it is the first one. */
+/* Returns the index of the repeated collective that starts a step: the first one of the longest series that
+ * reduces nothing. With sharded parameters, that series is the forward pass. Without such a series, returns
+ * 0. */
 static uint32_t find_begin(const struct collective_period *period, uint64_t first, uint32_t length)
 {
     uint32_t begin = 0, longest = 0, series = 0;
@@ -70,7 +72,7 @@ static uint32_t find_begin(const struct collective_period *period, uint64_t firs
     return begin;
 }
 
-/* The window has this period. Returns whether a step begins with its last collective. */
+/* Sets the period that the window has. Returns whether a step starts with the window's last collective. */
 static bool find(struct collective_period *period, uint32_t length)
 {
     uint64_t last = period->count - 1, first = period->window.start;
@@ -102,7 +104,7 @@ static void end_window(struct collective_period *period, uint32_t length)
     period->window.length_max = 2 * max > PERIOD_WINDOW_MAX ? PERIOD_WINDOW_MIN : 2 * max;
 }
 
-/* Returns whether a step begins with the latest collective. */
+/* Searches for a period. Returns whether one was found and a step starts with the latest collective. */
 static bool search(struct collective_period *period, uint32_t collective)
 {
     if (period->window.length == 0)
@@ -116,13 +118,15 @@ static bool search(struct collective_period *period, uint32_t collective)
     return false;
 }
 
-/* A repetition that is longer than the longest step is not a part of a step. */
+/* Whether the period has repeated for longer than the longest step, so that it is not only a part of a step.
+ */
 static bool is_certain(const struct collective_period *period)
 {
     return period->matched + proof_of(period) > PERIOD_MAX;
 }
 
-/* A period that was short-lived was a part of a step, so the next one needs more proof. Others may go on. */
+/* Loses the period. A short-lived one was only a part of a step, so it is forgotten and the next one needs
+ * more proof. Others may go on. */
 static void lose(struct collective_period *period)
 {
     if (!is_certain(period)) {
@@ -135,7 +139,7 @@ static void lose(struct collective_period *period)
     period->window.length = period->window.length_max = 0;
 }
 
-/* A lost period goes on after one complete repetition. */
+/* Follows a lost period, which goes on after one complete repetition. */
 static void resume(struct collective_period *period, uint32_t collective)
 {
     if (collective != period->step[period->at])
@@ -155,7 +159,7 @@ static enum period_event begin_step(struct collective_period *period, int64_t *n
     return PERIOD_STEP;
 }
 
-/* The period is known. */
+/* Compares the next collective with a known period. */
 static enum period_event follow(struct collective_period *period, uint32_t collective, int64_t *number)
 {
     bool begins = period->at == 0;

@@ -8,7 +8,7 @@
  * positions and double in length, so the program's first collectives disturb only a few of them. A period
  * counts after three repetitions and PERIOD_PROOF collectives, because the equal layers of a model repeat,
  * too: 126 layers have up to 504 equal collectives in a row. A period without a reduction is an evaluation or
- * a forward pass.
+ * a forward pass, and no step.
  *
  * A collective takes one comparison if the period is known, else two on average, and about 10 us at most if a
  * long repetition ends.
@@ -30,21 +30,21 @@
 /* All zero: nothing seen so far. */
 struct collective_period {
     uint64_t count;             /* collectives so far */
-    uint32_t kept[PERIOD_KEPT]; /* the latest: collective n is at n % PERIOD_KEPT */
+    uint32_t kept[PERIOD_KEPT]; /* the latest ones: collective n is at n % PERIOD_KEPT */
     struct {
         uint64_t start;
         uint32_t length;
-        uint32_t length_max; /* it ends there unless it has repeated */
+        uint32_t length_max; /* the window ends there unless it has repeated */
         uint16_t
             border[PERIOD_WINDOW_MAX]; /* [n]: of the first n + 1, the longest prefix that also ends them */
     } window;
-    uint32_t length; /* of a step; 0: unknown */
+    uint32_t length; /* collectives of a step; 0: unknown */
     uint32_t step[PERIOD_MAX];
-    uint32_t hash;    /* of the step's collectives */
-    uint32_t at;      /* which one is next. While lost: how many have come again */
-    uint32_t others;  /* since the last step's end */
-    uint32_t proof;   /* collectives after which a period counts; 0: PERIOD_PROOF */
-    uint64_t matched; /* collectives as expected since then */
+    uint32_t hash;   /* hash of the step's collectives */
+    uint32_t at;     /* index of the step's next collective; while lost, number of those that matched again */
+    uint32_t others; /* other collectives since the last step's end */
+    uint32_t proof;  /* collectives after which a period counts; 0: PERIOD_PROOF */
+    uint64_t matched; /* collectives that matched the period since it was found */
     bool is_lost;
     bool has_number;
     int64_t next_number;
@@ -53,8 +53,8 @@ struct collective_period {
 /* LOST: the repetition is interrupted, for example by an evaluation, and no step is in progress. */
 enum period_event { PERIOD_NOTHING, PERIOD_STEP, PERIOD_LOST };
 
-/* The next collective. STEP: a step begins with it, and `number` receives its number. They count from 0, with
- * the first repetition, which is long past when the period is known. */
+/* Adds the communicator's next collective. STEP: a step starts with it, and `*number` becomes the step's
+ * number. Numbers count from 0 for the first repetition, which is long past when the period is known. */
 enum period_event collective_period_note(struct collective_period *period,
                                          enum collective_operation operation, uint64_t bytes,
                                          int64_t *number);

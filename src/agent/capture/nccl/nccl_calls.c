@@ -25,7 +25,7 @@ static struct count counts[NCCL_COUNTS_MAX];
 static nccl_communicator_hook *_Atomic communicator_hook;
 nccl_collective_hook *_Atomic nccl_on_collective;
 
-/* The place of `key`, which is taken if free. False: full near the place. */
+/* Whether the place has `key`, which takes the place if it is free. */
 static bool claim(_Atomic uint64_t *place, uint64_t key)
 {
     uint64_t found = atomic_load_explicit(place, memory_order_relaxed);
@@ -79,8 +79,8 @@ static void set_int(struct range_attr *attr, const char *key, size_t key_bytes, 
 }
 #define SET_INT(attr, key, value) set_int(attr, key, sizeof(key) - 1, value)
 
-/* NCCL serializes the calls of one communicator, so the order of counting is that of all ranks. Several ranks
- * of a communicator in one process make the same calls. */
+/* Counts a call and sets its ordinal. NCCL serializes the calls of one communicator, so the order of counting
+ * is that of all ranks. Several ranks of a communicator in one process make the same calls. */
 static bool count_call(const struct communicator *communicator, enum collective_operation operation,
                        const struct nccl_values *values, uint64_t *ordinal)
 {
@@ -142,7 +142,7 @@ uint32_t nccl_note_call(const char *name, uint32_t name_bytes, const struct nccl
         return used;
     SET_INT(&attrs[used++], SEMCONV_COLLECTIVE_RANKS, ranks);
     uint64_t local = atomic_load_explicit(&communicator->local_ranks, memory_order_relaxed);
-    if ((local & (local - 1)) == 0) /* one rank in this process: it is this one */
+    if ((local & (local - 1)) == 0) /* one rank in this process, which is the caller's */
         SET_INT(&attrs[used++], SEMCONV_COLLECTIVE_RANK,
                 atomic_load_explicit(&communicator->rank, memory_order_relaxed));
     return used;

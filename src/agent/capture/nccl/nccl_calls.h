@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 
 #define NCCL_COMMUNICATORS_MAX 1024 /* per process; further ones have no ranks */
-#define NCCL_COUNTS_MAX        4096 /* of communicator and operation, for Send and Recv also peer */
+#define NCCL_COUNTS_MAX        4096 /* by communicator and operation, for Send and Recv also by peer */
 #define NCCL_CALL_ATTRS_MAX    3
 
 /* Values in the payloads of NCCL's NVTX ranges. */
@@ -31,18 +31,18 @@ struct nccl_values {
     uint64_t value[NCCL_VALUES];
     uint32_t present; /* bit: enum nccl_value */
 };
-/* The meaning of a payload's entry, by its name; NULL: none. */
+/* Returns the meaning of a payload's entry by its name (NULL: unnamed); NCCL_NOTHING: none. */
 enum nccl_value nccl_value_of(const char *entry_name);
 
-/* A range of NCCL starts. `name` is the function's, such as "ncclAllReduce". Counts it if it is a collective,
- * and sets attributes for the range: its ordinal from 0, and the communicator's ranks and rank where known.
- * Returns their number. */
+/* Notes that a range of NCCL starts. `name` is the function's, such as "ncclAllReduce". Counts a collective,
+ * and sets attributes for its range: its ordinal from 0, and the communicator's ranks and rank where known.
+ * Returns the number of attributes. */
 uint32_t nccl_note_call(const char *name, uint32_t name_bytes, const struct nccl_values *values,
                         struct range_attr attrs[NCCL_CALL_ATTRS_MAX]);
 
-/* A range of NCCL with this payload has initialized a communicator, or does something else with one. */
+/* Notes the payload of a range of NCCL, which has perhaps initialized a communicator. */
 void nccl_note_values(const struct nccl_values *values);
-/* This process has this rank of the communicator. */
+/* Notes that this process has this rank of the communicator. */
 void nccl_note_communicator(uint64_t communicator, uint32_t ranks, uint32_t rank);
 
 /* Calls `hook` for each communicator of this process, on the thread that initializes it. NULL: none. */
@@ -57,7 +57,8 @@ struct nccl_collective {
     uint32_t ranks; /* 0: unknown */
     bool is_shared; /* several ranks of the communicator are in this process */
 };
-/* Calls `hook` for each of them, on the thread that enqueues it. NULL: none, and NCCL_BYTES is not needed. */
+/* Calls `hook` for each such collective, on the thread that enqueues it. NULL: no hook, and NCCL_BYTES is not
+ * needed. */
 typedef void nccl_collective_hook(const struct nccl_collective *collective);
 void nccl_set_collective_hook(nccl_collective_hook *hook);
 

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define REPLACEMENT 0xfffdu /* U+FFFD, for invalid characters */
-#define OBJECT_BITS 3       /* of enum named_object, in a name's key */
+#define OBJECT_BITS 3       /* bits of enum named_object in a name's key */
 
 /* NVTX's signatures pass domains and strings as handles. */
 typedef const struct nvtx_name *domain_handle;
@@ -53,7 +53,7 @@ static uint32_t put_utf8(char *to, uint32_t character)
     return bytes;
 }
 
-/* The longest prefix of whole characters that fits. */
+/* Converts a wide text to UTF-8: the longest prefix of whole characters that fits. */
 static struct text text_of_wide(const wchar_t *wide, char to[RANGE_TEXT_BYTES])
 {
     uint32_t bytes = 0;
@@ -79,7 +79,7 @@ static struct text text_of_message(int32_t type, union nvtx_message message, cha
     }
 }
 
-/* A range or mark as context.h takes it. */
+/* A range or mark in the form that range.h takes. */
 struct event {
     struct range_text text;
     struct range_attr attrs[3 + NVTX_PAYLOAD_ATTRS_MAX + NCCL_CALL_ATTRS_MAX];
@@ -135,7 +135,7 @@ static void begin_event(struct event *event, domain_handle domain)
     attr->bytes = domain->bytes;
 }
 
-/* A span needs a name. */
+/* Sets the event's name, or "unnamed", because a span needs a name. */
 static void set_name(struct event *event, struct text name)
 {
     static const char unnamed[] = "unnamed";
@@ -156,7 +156,7 @@ static void add_category(struct event *event, uint32_t category)
     attr->bytes = name->bytes;
 }
 
-/* Returns the payload's message for the event, if any. */
+/* Adds the values of structured payloads. Returns the payload's message for the event, if any. */
 static struct text add_structured(struct event *event, const struct nvtx_payload_data *data, size_t count)
 {
     struct nvtx_payload *payload = &event->payload;
@@ -224,7 +224,7 @@ static bool is_nccl(const struct event *event)
     return event->text.domain == atomic_load_explicit(&nccl_domain, memory_order_relaxed);
 }
 
-/* Counts collectives, whether captured or not: with the lookups about 50 ns. */
+/* Counts collectives of NCCL, whether captured or not. Takes about 50 ns with the lookups. */
 static void note_nccl(struct event *event, const struct nvtx_payload_data *data, size_t count)
 {
     struct nccl_values values;
@@ -234,7 +234,7 @@ static void note_nccl(struct event *event, const struct nvtx_payload_data *data,
                                              &event->attrs[event->text.attr_count]);
 }
 
-/* Without the texts that only a captured range needs. */
+/* Reads an event that is not captured, without the texts that only a captured one needs. */
 static void read_uncaptured(struct event *event, domain_handle domain, event_attributes given)
 {
     struct text name = {NULL, 0};
@@ -290,7 +290,7 @@ static void read_wide(struct event *event, const wchar_t *message)
     set_name(event, text_of_wide(message, event->wide));
 }
 
-/* Returns the range's depth, from 0. */
+/* Opens a range and returns its depth, from 0; NVTX_NOT_TRACKED: it was not opened. */
 static int push(const struct event *event)
 {
     steps_begin_from_nvtx(event->text.name, event->text.name_bytes);
@@ -370,7 +370,7 @@ static uint64_t on_RangeStartW(const wchar_t *message)
     return range_start(&event.text);
 }
 
-/* Ranges also end after NVTX was disabled. */
+/* Ends a range, also after NVTX was disabled. */
 static void on_RangeEnd(uint64_t id)
 {
     range_end(id, NULL);
@@ -512,8 +512,8 @@ static const struct nvtx_name *on_DomainCreateW(const wchar_t *name)
     return create_domain(text_of_wide(name, wide));
 }
 
-/* The name stays: ranges on other threads may refer to it, and creating the domain again returns the same
- * entry. */
+/* Does nothing: ranges on other threads may refer to the domain's name, and creating the domain again returns
+ * the same entry. */
 static void on_DomainDestroy(domain_handle domain)
 {
     (void)domain;
@@ -609,7 +609,7 @@ NAMES(NameCudaDevice, uint32_t, NAMED_DEVICE)
 NAMES(NameCudaStream, uintptr_t, NAMED_STREAM)
 NAMES(NameCudaEvent, uintptr_t, NAMED_EVENT)
 
-/* The same for a resource. A pthread's kernel ID is known only for the calling thread. */
+/* Names a resource. A pthread's kernel ID is known only for the calling thread. */
 static void name_resource(const struct nvtx_resource_attributes *given, struct text name)
 {
     uint64_t handle = given->identifier.ullValue;
@@ -641,7 +641,7 @@ static void name_resource(const struct nvtx_resource_attributes *given, struct t
     }
 }
 
-/* The handle can only be destroyed, so all resources share one. */
+/* Names a resource and returns its handle. The program can only destroy it, so all resources share one. */
 static const void *on_DomainResourceCreate(domain_handle domain, const struct nvtx_resource_attributes *given)
 {
     static const char resource;
@@ -664,7 +664,8 @@ static nvtx_function *const cuda[] = {NVTX_CUDA_CALLS(ENTRY)};
 static nvtx_function *const cudart[] = {NVTX_CUDART_CALLS(ENTRY)};
 #undef ENTRY
 
-/* A table shorter than ours, from an older NVTX, gets the functions that fit. */
+/* Installs our functions in a module's table. A table shorter than ours, from an older NVTX, gets the
+ * functions that fit. */
 static bool fill(const struct nvtx_callbacks_table *callbacks, enum nvtx_module module,
                  nvtx_function *const ours[], unsigned int count)
 {

@@ -1,5 +1,5 @@
-/* NVTX: ranges, marks and names from NVIDIA's annotation API (C, C++, Python's nvtx, torch.cuda.nvtx), passed
- * on to context.h.
+/* Receives ranges, marks and names from NVTX, NVIDIA's annotation API (C, C++, Python's nvtx,
+ * torch.cuda.nvtx), and passes them to context.h and range.h.
  *
  * The agent is NVTX's injection library. Each copy of NVTX in the process attaches to it once, in its first
  * call, before or after CUDA loads the agent. Domains, strings, categories, and names of threads and devices
@@ -7,9 +7,9 @@
  *
  * CUPTI has callbacks for NVTX, but they would need NVTX_INJECTION64_PATH to name libcupti. A push and a pop
  * take 23 to 55 ns more than those of context.h (nvtx_bench). A program names a CUDA context by its handle,
- * and CUPTI's records have its number. cuptiGetContextId() would dereference the program's pointer. So, once
- * a context has been named, each thread writes the handle of each context in which it makes calls into its
- * ring, once, for the first 64 contexts: a callback has both. */
+ * but CUPTI's records have CUPTI's context ID. cuptiGetContextId() would dereference the program's pointer. A
+ * callback has both. So, once a context has been named, each thread writes the handle of each CUDA context in
+ * which it makes calls into its ring, once, for the first 64 contexts. */
 #ifndef CUSPAN_AGENT_CAPTURE_NVTX_NVTX_H
 #define CUSPAN_AGENT_CAPTURE_NVTX_NVTX_H
 
@@ -20,8 +20,8 @@
  * disabled (nvtx_switch) or the tables are unknown; that copy then stays disabled permanently. Any thread. */
 bool nvtx_attach(const void *(*export_table)(uint32_t id));
 
-/* The same for a copy of an NVTX extension; only structured payloads are supported. False: another extension,
- * or NVTX is disabled; that copy then stays disabled permanently. */
+/* Installs our functions in a copy of an NVTX extension; only structured payloads are supported. False: it is
+ * another extension, or NVTX is disabled; that copy then stays disabled permanently. */
 struct nvtx_ext_module;
 bool nvtx_attach_extension(const struct nvtx_ext_module *module);
 
@@ -29,7 +29,7 @@ bool nvtx_attach_extension(const struct nvtx_ext_module *module);
  * present, and new ones are rejected permanently. */
 void nvtx_switch(bool is_wanted);
 
-/* Capture started: writes the names given before. */
+/* Writes the names that were given before capture started. Call it when capture has started. */
 void nvtx_begin(void);
 
 #endif

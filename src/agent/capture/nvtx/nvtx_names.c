@@ -21,7 +21,7 @@ static _Atomic uint32_t memory_used;
 static _Atomic(const struct nvtx_name *) buckets[BUCKETS]; /* lists that grow only at their heads */
 static _Atomic uint32_t domains = NVTX_DOMAIN_FIRST;
 
-/* Stand-ins for all entries after memory is exhausted. */
+/* The entries shared by all names after memory is exhausted. */
 static const struct nvtx_name domain_beyond = {
     .text = "", .number = NVTX_DOMAIN_BEYOND, .kind = NVTX_NAME_DOMAIN};
 static const struct nvtx_name string_beyond = {
@@ -47,7 +47,7 @@ static bool has_text(const struct nvtx_name *name, const char *text, uint32_t by
     return name->bytes == bytes && memcmp(name->text, text, bytes) == 0;
 }
 
-/* The first matching entry of the list; with `text` NULL, any text matches. */
+/* Returns the first matching entry of the list; NULL: none. With `text` NULL, any text matches. */
 static const struct nvtx_name *find(const struct nvtx_name *list, enum nvtx_name_kind kind, uint64_t key,
                                     const char *text, uint32_t bytes)
 {
@@ -79,8 +79,8 @@ static struct nvtx_name *take(enum nvtx_name_kind kind, uint32_t text_bytes)
     return (struct nvtx_name *)(void *)(memory + at);
 }
 
-/* `is_unique`: return an existing entry with this key and text; otherwise the newest entry of the key must
- * have the text. */
+/* Adds an entry unless it exists; NULL: no memory. `is_unique`: any entry with this key and text counts;
+ * otherwise only the newest entry of the key. */
 static const struct nvtx_name *add(enum nvtx_name_kind kind, uint64_t key, const char *text, uint32_t bytes,
                                    bool is_unique)
 {

@@ -1,5 +1,5 @@
-/* Names that programs register with NVTX and refer to later: domains, strings, categories. The programs'
- * handles are pointers to the entries.
+/* Keeps the names that programs register with NVTX and refer to later: domains, strings, categories. The
+ * handles that programs get are pointers to the entries.
  *
  * Entries live in fixed memory (NVTX_NAMES_BYTES) forever: a range may refer to a domain that another thread
  * destroys, and creating the same domain or string again returns the same entry. Lock-free and without
@@ -28,21 +28,23 @@ struct nvtx_name {
     uint8_t kind;
 };
 
-/* Domain numbers: the default domain, the stand-in after memory is exhausted, and the first regular one. */
+/* Domain numbers: the default domain, the one shared by all domains after memory is exhausted, and the first
+ * regular one. */
 enum { NVTX_DOMAIN_DEFAULT = 1, NVTX_DOMAIN_BEYOND = 2, NVTX_DOMAIN_FIRST = 3 };
 
-/* The entry of a DOMAIN or STRING with this text (truncated to RANGE_TEXT_BYTES). When memory is exhausted,
- * returns a stand-in and logs one line. */
+/* Returns the entry of a DOMAIN or STRING with this text (truncated to RANGE_TEXT_BYTES), and adds it if it
+ * is new. When memory is exhausted, returns a shared entry and logs one line. Never NULL. */
 const struct nvtx_name *nvtx_names_register(enum nvtx_name_kind kind, const char *text, uint32_t bytes);
 
-/* Sets the key's text. When memory is exhausted, the old text stays. */
+/* Sets the text of a CATEGORY or OBJECT. When memory is exhausted, the old text stays. */
 void nvtx_names_set(enum nvtx_name_kind kind, uint64_t key, const char *text, uint32_t bytes);
-/* The key's text, or NULL. */
+/* Returns the entry with the key's text; NULL: it has none. */
 const struct nvtx_name *nvtx_names_get(enum nvtx_name_kind kind, uint64_t key);
 /* Visits all entries of a kind, with the newest text of each key. */
 void nvtx_names_visit(enum nvtx_name_kind kind, void (*visit)(const struct nvtx_name *name));
 
-/* The entry behind a handle; NULL if the handle is not one of this kind. Safe with any value. */
+/* Returns the entry that a handle points to; NULL: the handle is not one of this kind. Safe with any value.
+ */
 const struct nvtx_name *nvtx_names_of_handle(enum nvtx_name_kind kind, const void *handle);
 
 #endif

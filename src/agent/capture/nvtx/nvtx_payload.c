@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define UNKNOWN      SIZE_MAX     /* offset or size */
+#define UNKNOWN      SIZE_MAX     /* an unknown offset or size */
 #define SIZE_BOUND   (1ull << 32) /* no payload is larger, so sums and products cannot overflow */
 #define PAYLOAD_KEY  SEMCONV_NVTX_PAYLOAD
 #define PAYLOADS_MAX 64 /* per event */
@@ -24,10 +24,10 @@ struct value_type {
 };
 
 struct entry {
-    char key[sizeof "nvtx.payload." + NVTX_ENTRY_NAME_BYTES]; /* of the attribute */
+    char key[sizeof "nvtx.payload." + NVTX_ENTRY_NAME_BYTES]; /* the attribute's key */
     uint32_t key_bytes;
     size_t offset; /* UNKNOWN: follows an entry of unknown size */
-    size_t bytes;  /* UNKNOWN */
+    size_t bytes;  /* size, or UNKNOWN */
     struct value_type type;
     bool is_value; /* a single number or text, which becomes an attribute */
     bool is_pointer, is_message, is_hidden;
@@ -40,8 +40,8 @@ struct schema {
     uint32_t domain;
     uint32_t entry_count, entries_beyond;
     uint64_t id;
-    size_t bytes;                 /* of a payload; UNKNOWN */
-    struct value_type enumerated; /* of an enum: the type of its values */
+    size_t bytes;                 /* size of a payload, or UNKNOWN */
+    struct value_type enumerated; /* only of an enum: the type of its values */
     struct entry entries[NVTX_ENTRIES_MAX];
 };
 
@@ -96,7 +96,7 @@ static const struct schema *find(uint32_t domain, uint64_t id)
     return NULL;
 }
 
-/* A schema with its ID; NULL: no room. */
+/* Takes a new schema and sets its ID; NULL: no room. */
 static struct schema *take(uint32_t domain, uint64_t wanted_id)
 {
     uint32_t slot = atomic_load(&schemas_used);
@@ -112,13 +112,13 @@ static struct schema *take(uint32_t domain, uint64_t wanted_id)
     return &schemas[slot];
 }
 
-/* The ID that the program chose; 0: none. */
+/* Returns the ID that the program chose; 0: none. */
 static uint64_t static_id(uint64_t has_id, uint64_t id)
 {
     return has_id && id >= NVTX_SCHEMA_ID_STATIC && id < NVTX_SCHEMA_ID_DYNAMIC ? id : 0;
 }
 
-/* Size of the entry in the payload. */
+/* Returns the size of the entry in the payload, or UNKNOWN. */
 static size_t bytes_of(const struct nvtx_schema_entry *given, struct value_type type,
                        const struct schema *nested)
 {
@@ -148,8 +148,8 @@ static bool is_scalar(const struct nvtx_schema_entry *given)
              (NVTX_ENTRY_ARRAY | NVTX_ENTRY_OFFSETS | NVTX_ENTRY_POINTER | NVTX_ENTRY_DEEP_COPY));
 }
 
-/* A text inside the payload has a fixed length; a text behind a pointer may be NUL-terminated. Texts whose
- * length is in another entry are ignored. */
+/* Whether the entry is a text that can be read: one inside the payload has a fixed length, one behind a
+ * pointer may be NUL-terminated. Texts whose length is in another entry are ignored. */
 static bool is_text(const struct entry *entry, const struct nvtx_schema_entry *given)
 {
     uint64_t array = given->flags & NVTX_ENTRY_ARRAY;
@@ -168,7 +168,7 @@ static void name_entry(struct entry *entry, const char *name, size_t index)
     entry->key_bytes = (uint32_t)strlen(entry->key);
 }
 
-/* `cursor` is the entry's default offset; advances to the next entry's. */
+/* Reads a schema's entry. `*cursor` is the entry's default offset, and advances to the next entry's. */
 static void read_entry(struct entry *entry, uint32_t domain, const struct nvtx_schema_entry *given,
                        size_t index, size_t pack, size_t *cursor)
 {
@@ -252,7 +252,7 @@ static uint64_t read_unsigned(const uint8_t *at, unsigned bytes)
 {
     uint64_t value = 0;
     if (bytes == sizeof value)
-        memcpy(&value, at, sizeof value); /* without a call */
+        memcpy(&value, at, sizeof value); /* constant size: no call of memcpy() */
     else
         memcpy(&value, at, bytes); /* both supported machines are little-endian */
     return value;
@@ -276,7 +276,7 @@ static double read_real(const uint8_t *at, unsigned bytes)
     return (double)single;
 }
 
-/* `entry` NULL: the payload is a single value. NULL: no room. */
+/* Adds an attribute and returns it; NULL: no room. `entry` NULL: the payload is a single value. */
 static struct range_attr *add(struct nvtx_payload *payload, const struct entry *entry)
 {
     if (payload->attr_count == NVTX_PAYLOAD_ATTRS_MAX) {
@@ -381,7 +381,7 @@ static void read_structured(struct nvtx_payload *payload, const struct schema *s
     }
 }
 
-/* A payload without a schema: one number or one text. */
+/* Reads a payload without a schema: one number or one text. */
 static void read_plain(struct nvtx_payload *payload, const struct nvtx_payload_data *data, bool is_first)
 {
     struct value_type type = type_of(data->schemaId);

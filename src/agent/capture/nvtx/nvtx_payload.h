@@ -1,6 +1,6 @@
-/* Structured payloads of NVTX (its payload extension): registered schemas and enums, and how payloads become
- * attributes. Each number or text becomes `nvtx.payload.NAME`, or `nvtx.payload` if the payload is a single
- * value. Arrays, unions, nested schemas and addresses are counted but not exported.
+/* Registers the schemas and enums of NVTX's structured payloads (its payload extension), and turns payloads
+ * into attributes. Each number or text becomes `nvtx.payload.NAME`, or `nvtx.payload` if the payload is a
+ * single value. Arrays, unions, nested schemas and addresses are counted but not exported.
  *
  * Schemas live in fixed memory forever, without locks. A payload is the program's memory: nothing beyond its
  * given size is read, except texts that it points to.
@@ -23,8 +23,8 @@
 #define NVTX_PAYLOAD_ATTRS_MAX 16 /* per event; later ones are dropped */
 #define NVTX_NUMBER_BYTES      20 /* 2^64 - 1 in decimal */
 
-/* Returns the schema's ID, chosen by the program or by us; 0: refused. Registering the same schema again
- * returns the same ID. */
+/* Return the ID of the schema or enum, chosen by the program or by us; 0: refused. Registering the same one
+ * again returns the same ID. */
 uint64_t nvtx_payload_register_schema(uint32_t domain, const struct nvtx_schema_attributes *schema);
 uint64_t nvtx_payload_register_enum(uint32_t domain, const struct nvtx_enum_attributes *given);
 
@@ -37,11 +37,11 @@ struct nvtx_payload {
     uint32_t message_bytes;
 };
 
-/* Reads the payloads of one event. `payload` refers to the program's memory. */
+/* Reads the payloads of one event. The result borrows the program's memory. */
 void nvtx_payload_read(struct nvtx_payload *payload, uint32_t domain, const struct nvtx_payload_data *data,
                        size_t count);
 
-/* Reads only what NCCL's payloads say about the communicator. */
+/* Reads only the values of NCCL's payloads about the communicator. */
 void nvtx_payload_read_nccl(struct nccl_values *values, uint32_t domain, const struct nvtx_payload_data *data,
                             size_t count);
 

@@ -16,11 +16,12 @@ struct event {
     const char *function; /* such as "AllReduce" */
     const char *datatype, *algorithm, *protocol;
     bool is_p2p;
-    int peer;         /* p2p */
-    uint64_t ordinal; /* others */
+    int peer;         /* only with is_p2p */
+    uint64_t ordinal; /* only without is_p2p */
 };
 
-/* The context of a communicator is its ID; versions 1 to 3 have it in each event. */
+/* The plugin's context of a communicator is an entry with its ID. In versions 1 to 3, each event has the ID.
+ */
 static _Atomic uint64_t contexts[NCCL_COMMUNICATORS_MAX]; /* 0: free */
 static char no_context, group_handle;
 
@@ -40,7 +41,7 @@ static void add_int(struct range_text *mark, struct range_attr *attrs, const cha
         .key = key, .key_bytes = (uint32_t)strlen(key), .type = ATTR_INT, .i = (int64_t)value};
 }
 
-/* One record of 150 bytes in the thread's ring. */
+/* Writes a collective as a mark of 150 bytes to the thread's ring. */
 static void write_event(const struct event *event)
 {
     struct range_attr attrs[ATTRS_MAX];
@@ -65,7 +66,7 @@ static const char *name_at(const char *const *names, size_t count, uint8_t numbe
 }
 #define NAME_AT(names, number) name_at(names, sizeof(names) / sizeof *(names), number)
 
-/* The numbers of NCCL 2.23 and 2.24. */
+/* Functions and datatypes by their numbers in NCCL 2.23 and 2.24. */
 static const char *const functions[] = {"Broadcast", "Reduce",   "AllGather", "ReduceScatter",
                                         "AllReduce", "SendRecv", "Send",      "Recv"};
 static const char *const datatypes[] = {"ncclInt8",    "ncclUint8",    "ncclInt32",      "ncclUint32",
@@ -75,7 +76,8 @@ static const char *const algorithms[] = {"TREE",      "RING", "COLLNET_DIRECT", 
                                          "NVLS_TREE", "PAT"};
 static const char *const protocols[] = {"LL", "LL128", "SIMPLE"};
 
-/* Up to NCCL 2.27, collectives without a group's handle are not reported. */
+/* Sets the event's handle and returns the event's type. Up to NCCL 2.27, collectives without a group's handle
+ * are not reported. */
 static uint8_t start_of(void **handle, const struct nccl_event_head *head)
 {
     *handle = head->type_v1 == NCCL_PROFILE_GROUP ? &group_handle : NULL;
@@ -143,7 +145,7 @@ static int start_v3(void *context, void **handle, void *descriptor)
     return 0;
 }
 
-/* 0: without a communicator. */
+/* Returns the communicator's ID; 0: the context has none. */
 static uint64_t communicator_of(const void *context)
 {
     const _Atomic uint64_t *own = context;
@@ -162,7 +164,8 @@ static int start_v4(void *context, void **handle, void *descriptor)
     return 0;
 }
 
-/* Types beyond a byte are of no interest; NCCL passes some of them even so. */
+/* Handles the start of an event. NCCL passes some types beyond a byte, although the plugin does not request
+ * them; they are ignored. */
 static int start_v5(void *context, void **handle, void *descriptor)
 {
     *handle = NULL;

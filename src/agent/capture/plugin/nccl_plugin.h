@@ -1,10 +1,10 @@
-/* NCCL's profiler plugin: datatype, algorithm and protocol of collectives, which NVTX does not tell, and the
- * ranks of communicators made by ncclCommSplit. NCCL loads the agent's library for it if NCCL_PROFILER_PLUGIN
- * names it.
+/* Implements NCCL's profiler plugin, which learns the datatype, algorithm and protocol of collectives, which
+ * are not in NVTX ranges, and the ranks of communicators made by ncclCommSplit. NCCL loads the agent's
+ * library as its plugin if NCCL_PROFILER_PLUGIN names it.
  *
- * NCCL calls it on the thread that launches, right after the launch. Each collective becomes a mark in the
- * thread's ring; correlate adds it to the collective's span. While capture sleeps or is off, the functions
- * return at once. In a process that is not traced, NCCL is told to call nothing. */
+ * NCCL calls the plugin on the thread that launches, right after the launch. Each collective becomes a mark
+ * in the thread's ring; correlate adds it to the collective's span. While capture sleeps or is off, the
+ * functions return at once. In a process that is not traced, NCCL is told to call nothing. */
 #ifndef CUSPAN_AGENT_CAPTURE_PLUGIN_NCCL_PLUGIN_H
 #define CUSPAN_AGENT_CAPTURE_PLUGIN_NCCL_PLUGIN_H
 

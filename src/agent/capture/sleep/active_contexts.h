@@ -10,26 +10,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A context that may be sampled was attached; capture is awake on return. Any thread, also before capture
- * starts. */
+/* Count an attached or detached context that may be sampled. After the first, capture is awake. Any thread,
+ * also before capture starts. */
 void active_contexts_attached(void);
 void active_contexts_detached(void);
-/* A context that is certainly not sampled was attached. */
+/* Notes an attached context that is certainly not sampled. */
 void active_contexts_attached_unsampled(void);
-/* In a forked child, where only the forking thread's contexts are attached. Async-signal-safe. */
+/* Sets the count in a forked child, where only the forking thread's contexts are attached. Async-signal-safe.
+ */
 void active_contexts_set(uint32_t count);
 
-/* The number of contexts, a number that changes with each attach and detach, and whether any context was
- * unsampled. Any thread. */
+/* Return the number of contexts, a number that changes with each attach and detach, and whether any context
+ * was unsampled. Any thread. */
 uint32_t active_contexts_count(void);
 uint32_t active_contexts_changes(void);
 bool active_contexts_has_unsampled(void);
 /* Resets everything except the count. */
 void active_contexts_reset(void);
 
-/* Asleep, or falling asleep. */
+/* Capture is asleep, or falling asleep. */
 extern atomic_bool active_contexts_is_asleep;
-/* Called by a thread that attaches meanwhile. Set before active_contexts_is_asleep. */
+/* Called by a thread that attaches a context while capture is asleep. Set it before
+ * active_contexts_is_asleep. */
 extern void (*active_contexts_on_asleep)(void);
 
 #endif

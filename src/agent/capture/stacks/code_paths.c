@@ -31,7 +31,8 @@ static bool begins_with(struct text text, const char *start, size_t bytes)
     return bytes && text.bytes >= bytes && memcmp(text.at, start, bytes) == 0;
 }
 
-/* The part from the last `folder` in the path on, without its first slash, or nothing. */
+/* Returns the part from the last `folder` in the path on, without its first slash; empty: `folder` is not in
+ * it. */
 static struct text from(struct text path, const char *folder)
 {
     size_t bytes = strlen(folder);
@@ -41,8 +42,8 @@ static struct text from(struct text path, const char *folder)
     return (struct text){NULL, 0};
 }
 
-/* The path from the folder of installed packages, the standard library ("lib/python3.12/"), PyTorch's
- * compiler or cuspan's own archive on, or nothing. */
+/* Returns the path from the folder of installed packages, the standard library ("lib/python3.12/"), PyTorch's
+ * compiler or cuspan's own archive on; empty: it is in none of them. */
 static struct text in_library(struct text path)
 {
     static const char *const folders[] = {"/site-packages/", "/dist-packages/", "/lib/python3.",
@@ -55,7 +56,7 @@ static struct text in_library(struct text path)
     return (struct text){NULL, 0};
 }
 
-/* Code that a person typed into an interpreter. */
+/* Whether the path stands for code that a person typed into an interpreter. */
 static bool is_typed(struct text path)
 {
     static const char *const names[] = {"<stdin>", "<console>", "<ipython-input-", "<python-input-"};

@@ -8,7 +8,7 @@
 #define REGISTER_SP     31
 #define REGISTER_RETURN 30
 #define REGISTER_PC     UINT64_MAX
-#else /* the others have no rules of their own and use these in tests only */
+#else /* other machines use these registers, in tests only */
 #define REGISTER_FP     6
 #define REGISTER_SP     7
 #define REGISTER_RETURN 16
@@ -16,9 +16,9 @@
 #endif
 
 #define REMEMBERED_MAX 8 /* nested DW_CFA_remember_state; compilers use one */
-#define VALUES_MAX     8 /* on an expression's stack; the linkers' PLT uses four */
+#define VALUES_MAX     8 /* values on an expression's stack; the linkers' PLT uses four */
 
-/* DWARF 5, section 7.24, and the Linux Standard Base, section 10.5. */
+/* Encodings and instructions of DWARF 5, section 7.24, and the Linux Standard Base, section 10.5. */
 enum {
     ENCODED_OMIT = 0xff,
     ENCODED_PC_RELATIVE = 0x10,
@@ -59,7 +59,7 @@ enum {
 
 /* ---- Reading ------------------------------------------------------------------------------------------- */
 
-/* After a failure `at` is `end`, and numbers are 0. */
+/* Reads bytes. After a failure `at` is `end`, and numbers are 0. */
 struct reader {
     const uint8_t *at, *end;
     bool has_failed;
@@ -122,8 +122,8 @@ static int64_t take_sleb(struct reader *from)
     return (int64_t)take_leb(from, true);
 }
 
-/* An address in one of the encodings of .eh_frame. Fails with indirect ones, which only personalities have.
- */
+/* Reads an address in one of the encodings of .eh_frame. Fails with indirect ones, which only personalities
+ * have. */
 static uint64_t take_encoded(struct reader *from, uint8_t encoding, const uint8_t *header)
 {
     static const uint8_t sizes[8] = {8, 0, 2, 4, 8, 0, 0, 0}; /* the fourth bit: with sign */
@@ -175,7 +175,7 @@ static bool dereference(struct value *value)
     return true;
 }
 
-/* The operators take two values; `left` becomes the result. */
+/* Applies an operator of two values; `left` becomes the result. False: the operator is not supported. */
 static bool combine(uint8_t op, struct value *left, const struct value *right)
 {
     uint64_t a = (uint64_t)left->add, b = (uint64_t)right->add;
@@ -201,8 +201,8 @@ static bool combine(uint8_t op, struct value *left, const struct value *right)
     return true;
 }
 
-/* The operations in unwind tables of compilers, C libraries and linkers: registers, sums, one access to
- * memory, and the PLT's condition. */
+/* Evaluates an expression with the operations in unwind tables of compilers, C libraries and linkers:
+ * registers, sums, one access to memory, and the PLT's condition. False: another operation. */
 static bool evaluate(struct reader code, uint64_t address, struct value *result)
 {
     struct value values[VALUES_MAX];
@@ -269,7 +269,7 @@ struct description { /* a CIE and an FDE */
     uint64_t return_register;
     uint8_t encoding;
     bool has_augmentation, is_signal;
-    uint64_t begin, bytes; /* of the function */
+    uint64_t begin, bytes; /* address range of the function */
     struct reader common, own;
 };
 
@@ -291,7 +291,7 @@ static int64_t scaled(const struct description *about, uint64_t factored)
     return (int64_t)(factored * (uint64_t)about->data_align);
 }
 
-/* Instructions for one register. False: not one of these. */
+/* Runs an instruction about one register's place. False: the instruction is another one. */
 static bool run_place(struct reader *from, uint8_t op, const struct description *about, struct row *row,
                       const struct row *initial)
 {
@@ -368,7 +368,7 @@ static bool run_cfa(struct reader *from, uint8_t op, const struct description *a
     }
 }
 
-/* How far the instruction moves on; 0 also if it does not. */
+/* Returns by how much the instruction advances the address; 0: it does not. */
 static uint64_t advance(struct reader *from, uint8_t op)
 {
     if ((op & 0xc0) == CFA_ADVANCE)
@@ -379,7 +379,7 @@ static uint64_t advance(struct reader *from, uint8_t op)
                                  : 0;
 }
 
-/* Runs the instructions up to `address`. */
+/* Runs the instructions up to `address`. Returns UNWIND_NONE, or the problem. */
 static enum unwind_kind run(struct reader from, const struct description *about, uint64_t address,
                             struct row *row, const uint8_t *header)
 {
@@ -491,7 +491,8 @@ static void make_rule(const struct row *row, const struct description *about, ui
 
 /* ---- Finding the function ------------------------------------------------------------------------------ */
 
-/* An entry of .eh_frame, behind its length. False: it is not inside, or has a length of 64 bits. */
+/* Opens an entry of .eh_frame, behind its length. False: the entry is not inside the tables, or has a length
+ * of 64 bits. */
 static bool open_entry(const struct eh_frame *tables, uint64_t address, struct reader *entry)
 {
     uint64_t begin = (uint64_t)(uintptr_t)tables->begin, end = (uint64_t)(uintptr_t)tables->end;
@@ -558,7 +559,8 @@ static bool read_description(const struct eh_frame *tables, uint64_t at, struct 
     return !entry.has_failed;
 }
 
-/* The last function of the table that begins at the address or before it. 0: there is none. */
+/* Returns the entry of the last function in the table that starts at the address or before it; 0: there is
+ * none. */
 static uint64_t search(const struct eh_frame *tables, uint64_t address, enum unwind_kind *problem)
 {
     struct reader header = {.at = tables->header, .end = tables->end};

@@ -6,13 +6,13 @@
 
 #include "agent/capture/stacks/unwind_rule.h"
 
-/* Both sections lie between `begin` and `end`, which stay readable during a call. Addresses in the tables are
- * relative to where the bytes are. */
+/* The unwind tables of a library. Both sections lie between `begin` and `end`, which must stay readable
+ * during a call. Addresses in the tables are relative to the address of these bytes. */
 struct eh_frame {
     const uint8_t *header, *begin, *end;
 };
 
-/* The rule of the instruction at `address`. */
+/* Fills `rule` with the rule of the instruction at `address`. */
 void eh_frame_find_rule(const struct eh_frame *tables, uint64_t address, struct unwind_rule *rule);
 
 #endif

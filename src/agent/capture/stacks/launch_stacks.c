@@ -17,15 +17,15 @@
 
 static struct {
     uint32_t period;
-    _Atomic uint64_t *known; /* TABLES of KNOWN_MAX */
+    _Atomic uint64_t *known; /* TABLES tables of KNOWN_MAX marks */
     _Atomic uint32_t tables_used;
     _Atomic(const struct python *) python;
     struct python found;
     bool is_refused;
-    bool has_native; /* of the calls whose stacks are asked for, at least */
-    bool is_native;  /* of all calls */
+    bool has_native; /* native stacks are recorded, at least for PLAN_TAKES_EACH */
+    bool is_native;  /* native stacks are recorded for all calls */
     cuspan_replay_code_fn *replay;
-    _Atomic uint64_t epoch; /* stacks of an older one are not known */
+    _Atomic uint64_t epoch; /* stacks marked in an older epoch are not known */
 } stacks;
 
 enum status launch_stacks_start(const struct settings *settings, cuspan_replay_code_fn *replay)
@@ -67,8 +67,8 @@ void launch_stacks_forget(void)
     atomic_fetch_add_explicit(&stacks.epoch, 1, memory_order_relaxed);
 }
 
-/* Whether this call's code is taken: each with a probability of 1 in the period, so that it does not beat
- * with the program's steps. */
+/* Whether this call's stack is recorded. Each is with a probability of 1 in `period`, so that sampling does
+ * not beat with the program's steps. */
 static bool is_due(struct host_thread *thread)
 {
     if (stacks.period <= 1)
@@ -110,12 +110,12 @@ void launch_stacks_service(void)
 
 static uint64_t mark_of(uint64_t id)
 {
-    /* With the epoch, so that one comparison decides. */
+    /* the mark includes the epoch, so that one comparison decides */
     return id + atomic_load_explicit(&stacks.epoch, memory_order_relaxed);
 }
 
-/* The thread's table. It belongs to the slot, and so to later threads there, too: what was described once is
- * known. */
+/* Returns the thread's table. It belongs to the slot, and so to later threads in the slot, too: stacks that
+ * were described once are known. */
 static _Atomic uint64_t *table_of(struct host_thread *thread)
 {
     if (__builtin_expect(!thread->code_table, 0))
@@ -137,7 +137,7 @@ static void look_up(struct host_thread *thread, struct launch_stack *stack, uint
     stack->bytes_max = is_known ? (uint32_t)sizeof(struct code_record) : bytes;
 }
 
-/* Instead of the one that was added before the last one. */
+/* Adds the stack to its set, and drops the older of the two stacks there. */
 static void remember(const struct launch_stack *stack)
 {
     _Atomic uint64_t *set = stack->known_set;
@@ -145,8 +145,8 @@ static void remember(const struct launch_stack *stack)
     atomic_store_explicit(&set[0], mark_of(stack->id), memory_order_relaxed);
 }
 
-/* The native caller becomes a part of the stack's ID. While the rules up to it are not known, the stack has
- * none, and so another ID. */
+/* Makes the native caller a part of the stack's ID. While the rules up to the caller are not known, the stack
+ * has no caller, and so another ID. */
 static void take_caller(struct host_thread *thread, struct launch_stack *stack)
 {
     struct native_walk walk;
@@ -162,7 +162,7 @@ static inline bool take_python(struct host_thread *thread, const struct python *
                                struct launch_stack *stack)
 {
     struct python_walk *walk = &stack->python.walk;
-    bool has_caller = stacks.is_native; /* instead of the outermost of 64 frames */
+    bool has_caller = stacks.is_native; /* the caller replaces the outermost of 64 frames */
     python_frames_walk(python, stack->python.frames, CODE_FRAMES_MAX - has_caller, walk);
     if (!walk->count) {
         if (walk->stack != PYTHON_STACK_NO_THREAD && walk->stack != PYTHON_STACK_EMPTY)
@@ -179,13 +179,14 @@ static inline bool take_python(struct host_thread *thread, const struct python *
     return true;
 }
 
-/* A stack that is not complete has an ID of its own and is not remembered, because others may begin alike. */
+/* Walks the native frames. An incomplete stack gets an ID of its own and is not remembered, because other
+ * stacks may start with the same frames. */
 static bool take_native(struct host_thread *thread, bool is_asked, struct launch_stack *stack)
 {
     struct native_walk *walk = &stack->native.walk;
     native_frames_walk(&thread->native, is_asked ? NATIVE_EACH_FROM_CALLER : NATIVE_FROM_CALLER,
                        stack->native.frames, CODE_FRAMES_MAX, walk);
-    if (!walk->count && !walk->ticket) { /* its rules are being learned from another call */
+    if (!walk->count && !walk->ticket) { /* the stack's rules are being learned from another call */
         counter_add(COUNTER_code_unknown, 1);
         return false;
     }
@@ -229,7 +230,7 @@ bool launch_stacks_take(struct host_thread *thread, bool is_asked, struct launch
     return (is_asked ? stacks.has_native : stacks.is_native) && take_native(thread, is_asked, stack);
 }
 
-/* Returns the frame's size in bytes; 0: no room. `is_callers`: as in struct code_path. */
+/* Writes a frame and returns its size in bytes; 0: no room. `is_callers` is that of struct code_path. */
 static uint32_t describe(const struct launch_stack *stack, const struct python_frame *frame, uint8_t *to,
                          uint32_t room, bool *is_callers)
 {
@@ -254,7 +255,7 @@ static uint32_t describe(const struct launch_stack *stack, const struct python_f
     return bytes;
 }
 
-/* Each writes all frames after the record's head, and returns its size. */
+/* This and write_native() write all frames after the record's head, and return the record's size. */
 static uint32_t write_python(const struct launch_stack *stack, struct code_record *record)
 {
     uint32_t bytes = sizeof *record;

@@ -1,9 +1,9 @@
-/* The code that makes CUDA calls, taken by a callback at the end of a call (capture.launch_stacks and
- * capture.allocation_stacks): Python frames, with `all` behind their native caller, or native frames on
- * threads without Python.
+/* Records the stack of the code that makes a CUDA call, in the callback at the call's end
+ * (capture.launch_stacks and capture.allocation_stacks): Python frames, with `all` behind their native
+ * caller, or native frames on threads without Python.
  *
- * A thread remembers the stacks that it has described, in a table of 2,048 places. A known stack costs a
- * walk and 24 bytes of the ring. For another one, each frame's file, function and line are copied, which is
+ * A thread remembers the stacks that it has described, in a table of 2,048 places. A known stack costs a walk
+ * and 24 bytes of the ring. For another one, each frame's file, function and line are copied, which is
  * possible only now: the code object may be gone later. */
 #ifndef CUSPAN_AGENT_CAPTURE_STACKS_LAUNCH_STACKS_H
 #define CUSPAN_AGENT_CAPTURE_STACKS_LAUNCH_STACKS_H
@@ -19,11 +19,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Before callbacks are enabled. `replay`: the recorded code of the call in progress, which replaces that of
- * this process; NULL: no replay. NO_MEMORY. */
+/* Prepares the settings' stacks. Call it before callbacks are enabled. `replay` returns the recorded code of
+ * the call in progress, which replaces that of this process; NULL: no replay. Fails with NO_MEMORY only. */
 enum status launch_stacks_start(const struct settings *settings, cuspan_replay_code_fn *replay) MUST_CHECK;
 
-/* Looks for a Python interpreter while there is none. Pipeline thread, now and then. */
+/* Looks for a Python interpreter while none was found. Pipeline thread, now and then. */
 void launch_stacks_look(void);
 /* With native stacks: follows libraries and threads. Pipeline thread, every few milliseconds. */
 void launch_stacks_service(void);
@@ -34,10 +34,10 @@ void launch_stacks_forget(void);
 
 enum launch_stack_kind { STACK_PYTHON, STACK_NATIVE, STACK_RECORDED };
 
-/* A stack on its way into the ring. */
+/* A stack that was walked but not yet written to the ring. */
 struct launch_stack {
     enum launch_stack_kind kind;
-    uint32_t bytes_max; /* of its record */
+    uint32_t bytes_max; /* size of its record */
     uint64_t id;
     _Atomic uint64_t *known_set; /* two places in the thread's table; NULL: it is not remembered */
     union {
@@ -55,8 +55,8 @@ struct launch_stack {
     };
 };
 
-/* Walks the calling thread's frames. `is_asked`: not only if the call is sampled, and native frames, too.
- * False: this call is not sampled, or has no Python code. */
+/* Walks the calling thread's frames. `is_asked`: walk whether the call is sampled or not, and native frames,
+ * too. False: this call is not sampled, or has no frames to record. */
 bool launch_stacks_take(struct host_thread *thread, bool is_asked, struct launch_stack *stack);
 
 /* Whether the record will have the ID alone. */

@@ -15,8 +15,8 @@ struct cursor {
 /* A walk's state between two frames. */
 struct state {
     struct cursor at;
-    bool is_first;    /* the frame of the walk itself, which is none of the result */
-    bool is_skipping; /* tools */
+    bool is_first;    /* the walk is at its own frame, which is not in the result */
+    bool is_skipping; /* the walk is still in the leading frames of tools */
 };
 
 /* Readable memory: at least 8 bytes from the address `low` on, whose content is at `shift` from there. */
@@ -28,9 +28,9 @@ enum copy_state { COPY_FREE, COPY_TAKEN, COPY_READY };
 
 struct copy {
     _Atomic uint32_t state;    /* enum copy_state */
-    uint32_t polls;            /* since it is ready */
-    bool is_for_caller;        /* NATIVE_CALLER: nobody finishes it */
-    _Atomic uint64_t waits_at; /* the address without a rule; 0: free */
+    uint32_t polls;            /* polls since the copy is ready */
+    bool is_for_caller;        /* made for NATIVE_CALLER: nobody finishes the copy */
+    _Atomic uint64_t waits_at; /* address whose rule is missing; 0: free */
     uint64_t serial;
     struct state walk;
     struct memory memory;
@@ -60,8 +60,8 @@ READS_STACK static inline enum native_end read_word(const struct memory *memory,
     return NATIVE_END_OUTERMOST;
 }
 
-/* Where the kernel stores registers: offsets from the stack pointer in the function that the handler returns
- * to. Part of its binary interface (struct rt_sigframe). */
+/* Offsets at which the kernel stores registers, from the stack pointer in the function that the handler
+ * returns to. They are part of the kernel's binary interface (struct rt_sigframe). */
 #if defined(__aarch64__)
 enum { SAVED_FP = 544, SAVED_LINK = 552, SAVED_SP = 560, SAVED_PC = 568 };
 #else
@@ -83,7 +83,7 @@ READS_STACK static enum native_end leave_signal(struct cursor *at, const struct 
                                                                           : NATIVE_END_STACK;
 }
 
-/* From a frame to its caller's. OUTERMOST: none of the ends below. */
+/* Moves from a frame to its caller's. Returns OUTERMOST if the walk can go on, else the reason of its end. */
 READS_STACK static inline enum native_end step(const struct unwind_rule *rule, struct cursor *at,
                                                const struct memory *memory)
 {
@@ -143,8 +143,8 @@ READS_STACK static inline enum native_end step(const struct unwind_rule *rule, s
 
 /* ---- Walks --------------------------------------------------------------------------------------------- */
 
-/* Adds frames until the end. `is_ours`: learns unknown rules, and `frames` may be NULL; the caller has the
- * loader's lock. */
+/* Adds frames until the walk ends. `is_ours`: the walk also learns unknown rules, and `frames` may be NULL;
+ * the caller holds the loader's lock. */
 READS_STACK static inline __attribute__((always_inline)) void
 walk_on(struct native_rules *rules, struct state *state, const struct memory *memory, bool is_ours,
         uint64_t *frames, uint32_t max, struct native_walk *walk)
@@ -182,7 +182,8 @@ walk_on(struct native_rules *rules, struct state *state, const struct memory *me
     walk->end = end;
 }
 
-/* A loop may launch many times from one new place, so only a few copies wait for the same address. */
+/* Takes a free copy. A loop may launch many times from one new place, so at most `same_max` copies wait for
+ * the same address. */
 static struct copy *take_copy(struct stacks *stacks, uint64_t address, int same_max)
 {
     int same = 0;
@@ -200,7 +201,7 @@ static struct copy *take_copy(struct stacks *stacks, uint64_t address, int same_
     return NULL;
 }
 
-/* The rest of the stack, for our thread. Without a free copy, the frame itself is added at least. */
+/* Copies the rest of the stack for our thread. If no copy is free, at least the frame itself is added. */
 READS_STACK static uint64_t copy_stack(struct stacks *stacks, const struct state *state,
                                        const struct memory *memory, enum native_from from)
 {
@@ -309,8 +310,8 @@ bool native_frames_are_current(uint32_t generation, const uint64_t *frames, uint
     return is_current;
 }
 
-/* Learns all rules of a stack, and leaves the copy as it is for native_frames_finish(). Of a copy for a
- * caller, only those up to the caller. */
+/* Learns all rules of each copied stack, and leaves the copy for native_frames_finish(). From a copy for a
+ * caller, learns only the rules up to the caller. */
 static void learn_copies(void *context)
 {
     struct stacks *stacks = context;
@@ -340,7 +341,7 @@ enum status native_frames_start(void)
     struct stacks *stacks = atomic_load_explicit(&shared, memory_order_relaxed);
     if (stacks)
         return STATUS_OK;
-    /* Zero; pages become resident when they are first used. */
+    /* The memory is zero, and pages become resident when they are first used. */
     stacks = mmap(NULL, sizeof *stacks, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (stacks == MAP_FAILED)
         return STATUS_NO_MEMORY;

@@ -1,4 +1,5 @@
-/* Stacks of native code, for the callbacks of CUDA calls: the return addresses of the calling thread.
+/* Walks stacks of native code for the callbacks of CUDA calls: collects the return addresses of the calling
+ * thread.
  *
  * A walk reads only the thread's own stack and a table of ours with the unwind rule of each return address,
  * and never a library's tables, which a dlclose() could unmap meanwhile. It takes no lock, allocates nothing
@@ -27,7 +28,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define NATIVE_COPY_BYTES (32 * 1024) /* of a stack that is completed later */
+#define NATIVE_COPY_BYTES (32 * 1024) /* copied of a stack that is completed later */
 #define NATIVE_COPIES     64          /* at most 256; only memory that was used is resident */
 /* A copy that nobody finishes is free again after so many polls. A stack waits up to 250 ms for the names of
  * those before it, with a poll each millisecond. */
@@ -35,7 +36,7 @@
 
 /* Why a stack has no further frame. */
 enum native_end {
-    NATIVE_END_OUTERMOST,   /* it is complete */
+    NATIVE_END_OUTERMOST,   /* the stack is complete */
     NATIVE_END_FULL,        /* there is no room for more frames */
     NATIVE_END_UNKNOWN,     /* the last frame's rule is not known yet */
     NATIVE_END_NO_TABLES,   /* the last frame's code has no unwind tables (generated code, assembly) */
@@ -44,47 +45,48 @@ enum native_end {
     NATIVE_END_STACK        /* the rest is outside the known part of the thread's stack */
 };
 
-/* Which frames are wanted. */
+/* Which frames a walk collects. */
 enum native_from {
-    NATIVE_FROM_HERE,        /* all */
+    NATIVE_FROM_HERE,        /* all frames */
     NATIVE_FROM_CALLER,      /* without the leading ones in cuspan, CUPTI and the libraries of CUDA */
-    NATIVE_EACH_FROM_CALLER, /* the same for rare calls: any number of copies wait for one address */
-    NATIVE_CALLER /* the same, with max 1, but without a ticket: a copy only serves to learn rules */
+    NATIVE_EACH_FROM_CALLER, /* FROM_CALLER for rare calls: any number of copies may wait for one address */
+    NATIVE_CALLER            /* FROM_CALLER with max 1, without a ticket: a copy only serves to learn rules */
 };
 
 struct native_walk {
-    uint64_t ticket; /* not 0: native_frames_finish() has the rest */
+    uint64_t ticket; /* not 0: native_frames_finish() returns the remaining frames */
     uint32_t count;
     /* Changes when a library was unloaded: equal addresses may then be other functions. */
     uint32_t generation;
     enum native_end end;
 };
 
-/* Allocates the tables (2.5 MiB, of which a part is used; kept for the rest of the process). NO_MEMORY.
- * Thread of ours. */
+/* Allocates the tables (2.5 MiB, of which a part is used; kept for the rest of the process). Fails with
+ * NO_MEMORY only. Thread of ours. */
 enum status native_frames_start(void) MUST_CHECK;
 
-/* Writes the calling thread's frames, innermost first, at most `max` (at least 1). They are return addresses;
- * of a function that a signal has interrupted, the instruction's address plus 1. Subtract 1 to look up a
- * frame. `stack` may be NULL. */
+/* Writes the calling thread's frames, innermost first, at most `max` (at least 1). A frame is a return
+ * address, or for a function that a signal has interrupted, the instruction's address plus 1. Subtract 1 to
+ * look up a frame. `stack` may be NULL. */
 void native_frames_walk(struct native_stack *stack, enum native_from from, uint64_t *frames, uint32_t max,
                         struct native_walk *walk);
 
-/* The thread of ours that polls: writes the frames that follow those of the walk with the ticket, and gives
- * the copy back. NATIVE_END_UNKNOWN: the copy is gone. Takes the loader's lock for at most some 100 us. */
+/* Writes the frames that follow those of the walk with this ticket, and gives the copy back.
+ * NATIVE_END_UNKNOWN: the copy is gone. Takes the loader's lock for at most some 100 us. The thread of ours
+ * that polls. */
 void native_frames_finish(uint64_t ticket, uint64_t *frames, uint32_t max, struct native_walk *walk);
 
-/* The thread of ours that polls: whether the frames of a walk are in the libraries in which they were. False:
- * since the walk's generation, a library was unloaded and another one may have taken its place; or this is
- * not known now. */
+/* Whether the frames of a walk are still in the same libraries. False: since the walk's generation, a library
+ * was unloaded and another one may have taken its place; or this is not known now. The thread of ours that
+ * polls. */
 bool native_frames_are_current(uint32_t generation, const uint64_t *frames, uint32_t count);
 
-/* The thread of ours, every few milliseconds: follows loaded and unloaded libraries, and learns the rules of
- * all copies. A copy that nobody finishes is free again after NATIVE_COPY_POLLS, and that of a NATIVE_CALLER
- * at once. */
+/* Follows loaded and unloaded libraries, and learns the rules of all copies. A thread of ours, every few
+ * milliseconds. A copy that nobody finishes is free again after NATIVE_COPY_POLLS, and that of a
+ * NATIVE_CALLER at once. */
 void native_frames_poll(void);
 
-/* "complete", "cut" and so on. */
+/* Returns a text such as "complete" or "cut". */
 const char *native_end_text(enum native_end end);
 
 #endif

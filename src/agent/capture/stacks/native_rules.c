@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#define LIBRARY_ATTEMPTS 3   /* until the list does not change between two passes */
-#define IDENTITY_BYTES   64  /* of .eh_frame_hdr */
-#define ENTRY_BYTES      128 /* of the program's entry point, which has no tables in some C libraries */
+#define LIBRARY_ATTEMPTS 3   /* attempts until the list does not change between two passes */
+#define IDENTITY_BYTES   64  /* bytes of .eh_frame_hdr that identify a library */
+#define ENTRY_BYTES      128 /* code at the program's entry point, which some C libraries have no tables for */
 
 /* ---- Rules --------------------------------------------------------------------------------------------- */
 
@@ -26,7 +26,8 @@ static const struct library *find_library(const struct libraries *list, uint64_t
     return low > 0 && address < list->all[low - 1].end ? &list->all[low - 1] : NULL;
 }
 
-/* musl has no tables for the function to which signal handlers return, which calls rt_sigreturn. */
+/* Whether the code at the address calls rt_sigreturn: it is the function to which signal handlers return, for
+ * which musl has no tables. */
 static bool is_signal_return(const struct library *library, uint64_t address)
 {
 #if defined(__aarch64__)
@@ -38,7 +39,7 @@ static bool is_signal_return(const struct library *library, uint64_t address)
            memcmp((const void *)(uintptr_t)address, code, sizeof code) == 0;
 }
 
-/* Returns the number of the rule. */
+/* Returns the number of the rule, and adds a new one. */
 static uint64_t keep_rule(struct native_rules *rules, const struct unwind_rule *rule)
 {
     uint64_t hash = hash_bytes(HASH_START, rule, sizeof *rule);
@@ -49,7 +50,7 @@ static uint64_t keep_rule(struct native_rules *rules, const struct unwind_rule *
         if (*number)
             continue;
         if (rules->rule_count == RULES_MAX - 1)
-            return RULE_NOWHERE; /* far more than there are in any program: stacks end here */
+            return RULE_NOWHERE; /* the table is full, which no program needs: stacks end here */
         *number = (uint16_t)++rules->rule_count;
         rules->rules[*number] = *rule;
         return *number;
@@ -136,7 +137,8 @@ struct pass {
     bool is_current, has_begun;
 };
 
-/* If our list is that of the loader, the work is done under its lock. Otherwise, a new list is made. */
+/* Visits a library. If our list equals the loader's, does the work under the loader's lock; otherwise adds
+ * the library to a new list. */
 static int on_library(struct dl_phdr_info *info, size_t size, void *context)
 {
     struct pass *pass = context;
@@ -230,6 +232,6 @@ bool native_rules_had(const struct native_rules *rules, uint64_t address, uint32
 void native_rules_init(struct native_rules *rules)
 {
     rules->now = &rules->lists[0];
-    rules->now->adds = UINT64_MAX; /* as of no list: musl counts from 0 in static programs */
+    rules->now->adds = UINT64_MAX; /* no list yet: musl counts from 0 in static programs */
     rules->next = &rules->lists[1];
 }

@@ -1,5 +1,5 @@
-/* The rules of return addresses (native_frames.h): a table that walks read without a lock, and its writer,
- * the polling thread, which takes them from the unwind tables of the loaded libraries. */
+/* Keeps the unwind rules of return addresses (native_frames.h), in a table that walks read without a lock.
+ * The polling thread writes it, from the unwind tables of the loaded libraries. */
 #ifndef CUSPAN_AGENT_CAPTURE_STACKS_NATIVE_RULES_H
 #define CUSPAN_AGENT_CAPTURE_STACKS_NATIVE_RULES_H
 
@@ -12,9 +12,9 @@
 
 #define RULE_SETS     2048 /* of RULE_WAYS return addresses each */
 #define RULE_WAYS     8    /* a cache line */
-#define RULES_MAX     4096 /* different ones */
+#define RULES_MAX     4096 /* distinct rules */
 #define RULE_PLACES   8192
-#define RULE_NOWHERE  0    /* the number of the rule of addresses outside all libraries */
+#define RULE_NOWHERE  0    /* rule number of addresses outside all libraries */
 #define LIBRARIES_MAX 1024 /* further ones have no rules */
 
 /* A return address with its rule, in one word, so that readers never see half of it: 48 bits of the address,
@@ -25,16 +25,16 @@
 #define ADDRESS_MASK         0xffffffffffffu
 
 struct library {
-    uint64_t begin, end; /* of its code */
+    uint64_t begin, end; /* address range of its code */
     uint64_t identity;
-    uint32_t since;         /* generation */
+    uint32_t since;         /* generation in which it was first seen */
     struct eh_frame tables; /* header NULL: none */
     bool is_tool, is_gone, is_old;
 };
 
 struct libraries {
     uint32_t count;
-    unsigned long long adds, subs;     /* the loader's counts */
+    unsigned long long adds, subs;     /* the loader's counts of loaded and unloaded objects */
     struct library all[LIBRARIES_MAX]; /* by address */
 };
 
@@ -44,7 +44,7 @@ struct native_rules {
      * a few cache lines. */
     struct unwind_rule rules[RULES_MAX];
     _Atomic uint32_t generation; /* changes when a library was unloaded */
-    /* Of the polling thread. */
+    /* Used by the polling thread only. */
     uint16_t numbers[RULE_PLACES]; /* hash table of the rules; 0: free */
     uint32_t rule_count;
     uint32_t victim; /* the next entry that is replaced in a full set */
@@ -58,7 +58,7 @@ static inline _Atomic uint64_t *native_rules_set(struct native_rules *rules, uin
 
 static_assert(RULE_SETS == 1 << 11, "see native_rules_set()");
 
-/* The entry of a return address; 0: not known. Any thread. */
+/* Returns the entry of a return address; 0: not known. Any thread. */
 static inline uint64_t native_rules_find(struct native_rules *rules, uint64_t address)
 {
     _Atomic uint64_t *set = native_rules_set(rules, address);
@@ -70,18 +70,19 @@ static inline uint64_t native_rules_find(struct native_rules *rules, uint64_t ad
     return 0;
 }
 
-/* For memory that is all zero. */
+/* Initializes `rules`, whose memory must be all zero. */
 void native_rules_init(struct native_rules *rules);
 
-/* Calls `work` under the loader's lock, when the list of libraries is current. Drops the rules of those that
- * are gone. False: not now, because libraries were loaded all the time or a thread forks. Polling thread. */
+/* Updates the list of libraries, drops the rules of those that are gone, and calls `work` under the loader's
+ * lock. False: not possible now, because libraries were loaded all the time or a thread forks. Polling
+ * thread. */
 bool native_rules_update(struct native_rules *rules, void (*work)(void *context), void *context);
 
-/* Whether the library of a return address was there in that generation, or it has none. Polling thread, after
- * an update. */
+/* Whether the library of a return address was loaded in that generation already, or the address has no
+ * library. Polling thread, after an update. */
 bool native_rules_had(const struct native_rules *rules, uint64_t address, uint32_t generation);
 
-/* Finds the rule of an address of at most 48 bits, and returns its entry. In `work` only. */
+/* Finds the rule of an address of at most 48 bits, and returns its new entry. Call it in `work` only. */
 uint64_t native_rules_learn(struct native_rules *rules, uint64_t address);
 
 #endif

@@ -40,7 +40,7 @@ static int count_loads(struct dl_phdr_info *info, size_t size, void *loads)
     return 1;
 }
 
-/* 0: not known now. */
+/* Returns the loader's count of loaded objects; 0: not known now. */
 static unsigned long long load_count(void)
 {
     unsigned long long loads = 0;
@@ -56,7 +56,7 @@ static bool find_next(struct search *search)
     return search->has_next;
 }
 
-/* A handle of the object that has `_PyRuntime`; NULL: none. RTLD_NODELETE keeps it loaded. */
+/* Returns a handle of the object that has `_PyRuntime`; NULL: none. RTLD_NODELETE keeps the object loaded. */
 static void *find_library(bool *is_interrupted)
 {
     /* Not inside dl_iterate_phdr(), whose lock dlopen() must not wait for. */
@@ -85,13 +85,13 @@ static uint64_t word_at(uintptr_t address)
 
 struct version {
     unsigned minor;
-    bool is_release; /* or a candidate of one */
+    bool is_release; /* a release or a release candidate */
     bool is_free_threaded;
     char text[24];
 };
 
-/* Py_GetVersion() is there in all versions, can be called before Python is initialized, and begins like
- * "3.13.0rc2 (". */
+/* Reads the version from Py_GetVersion(), which exists in all versions, can be called before Python is
+ * initialized, and returns a text such as "3.13.0rc2 (...". */
 static bool read_version(void *library, uintptr_t runtime, struct version *version)
 {
     const char *(*get_version)(void) = NULL;
@@ -128,7 +128,7 @@ static bool has_size(const struct python_layout *layout, void *type, enum python
     return type && word_at((uintptr_t)type + layout->at[PYTHON_TYPE_SIZE]) == layout->at[size];
 }
 
-/* Why the layout is not that of this interpreter; NULL: it is. */
+/* Returns why the layout is not that of this interpreter; NULL: it is. */
 static const char *check_layout(const struct python_layout *layout, void *library, uintptr_t runtime)
 {
     if (layout->minor >= 13) {

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Filled by python_find(), then constant. */
+/* A Python interpreter. python_find() fills it, then it is constant. */
 struct python {
     const struct python_layout *layout;
     void *(*thread_state)(void);

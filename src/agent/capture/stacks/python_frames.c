@@ -6,8 +6,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define OWNER_INTERPRETER 3 /* and above: a frame that stands for a call from C */
-#define SKIPS_PER_FRAME   2 /* of these frames, for each one that is wanted */
+#define OWNER_INTERPRETER 3 /* this owner and above: the frame stands for a call from C */
+#define SKIPS_PER_FRAME   2 /* frames of such calls that are skipped, for each wanted one */
 #define POINTER_MIN       ((uintptr_t)0x10000)
 #define POINTER_MAX       (((uintptr_t)1 << 48) - 0x10000)
 #define STRING_CHARS_MAX  4096
@@ -15,7 +15,7 @@
 
 /* ---- Reading the interpreter's memory ---- */
 
-/* Neither in the first 64 KiB nor in the kernel's part. */
+/* Whether the address is neither in the first 64 KiB nor in the kernel's part. */
 static inline bool is_pointer(uintptr_t address)
 {
     return address - POINTER_MIN <= POINTER_MAX - POINTER_MIN;
@@ -52,8 +52,8 @@ static inline uint64_t rotate(uint64_t word, unsigned bits)
     return word << bits | word >> (64 - bits);
 }
 
-/* Pointers to objects of one interpreter differ in bits 4 to 40, so two fit into one word without much
- * overlap. */
+/* Hashes a code object's identity. Pointers to objects of one interpreter differ in bits 4 to 40, so two fit
+ * into one word without much overlap. */
 static inline uint64_t identify(uint64_t code, uint64_t file, uint64_t name, uint64_t lines, uint64_t number)
 {
     __extension__ typedef unsigned __int128 wide;
@@ -61,7 +61,7 @@ static inline uint64_t identify(uint64_t code, uint64_t file, uint64_t name, uin
     return (uint64_t)(product ^ product >> 64);
 }
 
-/* The innermost frame; 0: none, see walk->stack. */
+/* Returns the address of the innermost frame; 0: none, for the reason in walk->stack. */
 static uintptr_t innermost(const struct python *python, struct python_walk *walk)
 {
     const uint16_t *at = python->layout->at;
@@ -126,7 +126,7 @@ static inline __attribute__((always_inline)) void walk_from(const struct python 
         uint64_t name = word_at(code, at.name), number = 0;
         if (at.has_version)
             number = (uint64_t)half_at(code, at.version) << 32;
-        if (!number) { /* also after 2^32 code objects */
+        if (!number) { /* no version before 3.12, and after 2^32 code objects */
             if (!(is_readable = is_pointer(name)))
                 break;
             number = word_at(name, at.name_hash) + half_at(code, at.first_line);
@@ -148,9 +148,9 @@ static inline __attribute__((always_inline)) void walk_from(const struct python 
         walk->stack = PYTHON_STACK_FRAMES;
 }
 
-/* Three loops with constants where the versions agree: 20 frames of 3.12 take 1,080 instructions, and 1,600
- * if all fields are variables. python_frames_test.c makes its objects by the layouts and notices a wrong
- * constant. */
+/* The walk is three loops with constants where the versions agree: 20 frames of 3.12 take 1,080 instructions,
+ * and 1,600 if all fields are variables. python_frames_test.c makes its objects by the layouts and notices a
+ * wrong constant. */
 void python_frames_walk(const struct python *python, struct python_frame *frames, uint32_t max,
                         struct python_walk *walk)
 {
@@ -215,7 +215,7 @@ struct table {
     const uint8_t *at, *end;
 };
 
-/* Two's complement; sums of lines may wrap. */
+/* Extends the sign of a byte, in two's complement; sums of lines may wrap. */
 static uint32_t signed_byte(uint8_t byte)
 {
     return byte - 2 * (byte & 0x80u);
@@ -235,7 +235,7 @@ static bool open_table(const struct python *python, uintptr_t code, struct table
     return true;
 }
 
-/* 3.9: pairs of how many bytes of code and how many lines further. */
+/* Decodes the table of 3.9: pairs of a number of code bytes and a number of lines to advance. */
 static uint32_t line_of_pairs(struct table table, uint32_t position, uint32_t line)
 {
     uint32_t start = 0;
@@ -248,7 +248,8 @@ static uint32_t line_of_pairs(struct table table, uint32_t position, uint32_t li
     return line;
 }
 
-/* 3.10: pairs of how many bytes of code have the line that is so many lines further; -128: no line. */
+/* Decodes the table of 3.10: pairs of a number of code bytes and the number of lines by which their line is
+ * further; -128: no line. */
 static uint32_t line_of_ranges(struct table table, uint32_t position, uint32_t line)
 {
     uint32_t end = 0;
@@ -262,7 +263,7 @@ static uint32_t line_of_ranges(struct table table, uint32_t position, uint32_t l
     return 0;
 }
 
-/* Groups of 6 bits, the lowest first; the sign is the lowest bit. */
+/* Reads a number in groups of 6 bits, the lowest first; its lowest bit is the sign. */
 static uint32_t read_signed(struct table *table)
 {
     uint32_t value = 0, shift = 0;
@@ -277,7 +278,8 @@ static uint32_t read_signed(struct table *table)
     return value & 1 ? 0u - (value >> 1) : value >> 1;
 }
 
-/* From 3.11 on: entries of 1 to 8 code units, whose first byte alone has its top bit set. */
+/* Decodes the table from 3.11 on: entries for 1 to 8 code units each. Only the first byte of an entry has its
+ * top bit set. */
 static uint32_t line_of_entries(struct table table, uint32_t position, uint32_t line)
 {
     uint32_t end = 0;
@@ -330,7 +332,8 @@ static uint32_t char_at(const struct string *string, size_t index)
     return code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff) ? 0xfffd : code;
 }
 
-/* The end of a string is its terminator, even if its length says more. */
+/* Opens a string object. The string ends at its terminator, even if its length is larger. False: the object
+ * is no readable string. */
 static bool open_string(const struct python *python, uintptr_t object, struct string *string)
 {
     const uint16_t *at = python->layout->at;
@@ -366,7 +369,7 @@ static void put_char(char *to, uint32_t code, size_t bytes)
     to[0] = (char)(marks[bytes] | code);
 }
 
-/* Copies from character `from` on, as many as fit. */
+/* Copies the characters from `from` on, as many as fit. */
 static size_t copy_chars(const struct string *string, size_t from, char *to, size_t max)
 {
     size_t length = string->chars - from < max ? string->chars - from : max;
@@ -384,7 +387,7 @@ static size_t copy_chars(const struct string *string, size_t from, char *to, siz
     return length;
 }
 
-/* The first character of those at the end that fit into `max` bytes. */
+/* Returns the index of the first character of the longest end that fits into `max` bytes. */
 static size_t start_of_end(const struct string *string, size_t max)
 {
     size_t start = string->chars, length = 0;

@@ -1,6 +1,7 @@
-/* Where each minor version of CPython keeps what python_frames.c reads. The figures come from the headers of
- * these versions (tools/gen_python_layouts.py, tools/python_layouts/print_layout.c). They hold for every
- * 64-bit processor, and from the first release candidate on for all releases of a minor version. */
+/* The offsets at which each minor version of CPython keeps the fields that python_frames.c reads. They come
+ * from the headers of these versions (tools/gen_python_layouts.py, tools/python_layouts/print_layout.c). They
+ * hold for every 64-bit processor, and from the first release candidate on for all releases of a minor
+ * version. */
 #ifndef CUSPAN_AGENT_CAPTURE_STACKS_PYTHON_LAYOUTS_H
 #define CUSPAN_AGENT_CAPTURE_STACKS_PYTHON_LAYOUTS_H
 
@@ -15,11 +16,11 @@
 enum python_field {
     PYTHON_RUNTIME_INTERPRETERS, /* _PyRuntime: the newest interpreter */
     PYTHON_INTERPRETER_NEXT,     /* PyInterpreterState: the next older one */
-    PYTHON_STATE_INTERPRETER,    /* PyThreadState */
+    PYTHON_STATE_INTERPRETER,    /* PyThreadState: its interpreter */
     PYTHON_STATE_THREAD,         /* pthread_self() of its thread */
     PYTHON_STATE_FRAME,          /* the innermost frame; in 3.11 and 3.12 a _PyCFrame with it */
-    PYTHON_CFRAME_FRAME,         /* _PyCFrame, only there */
-    PYTHON_FRAME_CODE,           /* PyFrameObject; from 3.11 on _PyInterpreterFrame */
+    PYTHON_CFRAME_FRAME,         /* _PyCFrame, only in 3.11 and 3.12: the innermost frame */
+    PYTHON_FRAME_CODE,           /* PyFrameObject, from 3.11 on _PyInterpreterFrame: the code object */
     PYTHON_FRAME_PREVIOUS,
     PYTHON_FRAME_POSITION, /* index of the instruction; from 3.11 on a pointer */
     PYTHON_FRAME_OWNER,    /* from 3.12 on: which frames are the interpreter's own */
@@ -58,7 +59,7 @@ struct python_layout {
     uint8_t debug_word[PYTHON_FIELDS];
 };
 
-/* NULL: this build of cuspan does not know the version. */
+/* Returns the layout of a minor version; NULL: this build of cuspan does not know it. */
 const struct python_layout *python_layout_find(unsigned minor, bool is_free_threaded);
 
 #endif

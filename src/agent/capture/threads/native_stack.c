@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 
 #define PAGE_BYTES 4096 /* the smallest that Linux has */
-#define NOTES_MAX  8    /* of one thread: a program may switch between stacks all the time */
+#define NOTES_MAX  8    /* notes of one thread: a program may switch between stacks all the time */
 /* Linux puts no other mapping closer below the main stack, which may still grow. */
 #define MAIN_STACK_BYTES_MAX  ((uint64_t)128 * 1024 * 1024)
 #define MAIN_STACK_BYTES_NEAR ((uint64_t)1024 * 1024)
@@ -41,8 +41,8 @@ void native_stack_begin(struct native_stack *stack)
     note(stack, (uint64_t)(uintptr_t)__builtin_frame_address(0));
 }
 
-/* While the limits are not known: the rest of the page; of the main stack, which is the only mapping near its
- * end, up to what the kernel passes to a program. */
+/* Returns the end of the readable part while the limits are not known: the end of the page, or on the main
+ * stack, which is the only mapping near its end, the data that the kernel passes to a program. */
 static uint64_t end_meanwhile(uint64_t sp, uint64_t page_end)
 {
     uint64_t of_program = (uint64_t)getauxval(AT_RANDOM) & ~(uint64_t)7;
@@ -61,7 +61,8 @@ uint64_t native_stack_end(struct native_stack *stack, uint64_t sp)
     uint64_t high = atomic_load_explicit(&stack->high, memory_order_relaxed);
     if (noted && sp >= atomic_load_explicit(&stack->low, memory_order_relaxed) && sp < high)
         return high;
-    /* Never noted, or noted while the thread was on another stack. Once its own is known, it stays known. */
+    /* The stack was never noted, or noted while the thread was on another one. Once the thread's own is
+     * known, it stays known. */
     if (noted == 0)
         native_stack_begin(stack);
     else if (high == 0)
@@ -81,8 +82,9 @@ struct mapping {
     bool is_writable;
 };
 
-/* The thread's registers and variables (the thread pointer) are in the same mapping as a stack that pthread
- * made, above it. The main stack contains what the kernel passes to a program. */
+/* Sets the limits if the mapping is the thread's own stack. A stack that pthread made is in one mapping with
+ * the thread's variables (the thread pointer), which are above it. The main stack contains the data that the
+ * kernel passes to a program. */
 static void answer(struct native_stack *stack, uint32_t number, const struct mapping *in)
 {
     uint64_t sp = atomic_load_explicit(&stack->noted_sp, memory_order_relaxed);
@@ -135,7 +137,7 @@ bool native_stacks_find(struct native_stack *const stacks[], size_t count)
         is_line_start = strchr(line, '\n') != NULL;
     }
     fclose(maps);
-    /* The thread has ended. */
+    /* Stacks still waiting here are in no mapping, because their threads have ended. */
     for (size_t i = 0; i < count; i++)
         if (native_stack_is_waiting(stacks[i]))
             answer(stacks[i], atomic_load_explicit(&stacks[i]->noted, memory_order_acquire), &nowhere);

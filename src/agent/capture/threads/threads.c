@@ -31,7 +31,7 @@ static uint32_t power_of_two_below(uint32_t value)
     return 1u << (31 - __builtin_clz(value));
 }
 
-/* Runs on the exiting thread. Calls made by later exit hooks register the thread again. */
+/* Returns the slot, on the exiting thread. Calls made by later exit hooks register the thread again. */
 static void on_thread_exit(void *value)
 {
     struct host_thread *thread = value;
@@ -49,8 +49,8 @@ static uint8_t *add_slots(uint8_t *memory, uint64_t bytes, uint32_t ring_bytes)
     return memory;
 }
 
-/* With more threads, each makes fewer calls, so later ones get smaller rings. By default 16 of 256 KiB, 24 of
- * 64, 96 of 16 and 128 of 8. */
+/* Divides the memory into rings. With more threads, each makes fewer calls, so later threads get smaller
+ * rings: by default 16 of 256 KiB, 24 of 64, 96 of 16 and 128 of 8. */
 static void divide(uint8_t *memory, uint32_t total_bytes, uint32_t ring_bytes)
 {
     static const struct {

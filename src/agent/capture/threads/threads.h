@@ -1,4 +1,4 @@
-/* Capture's state of the host threads. Each thread has a ring that its callbacks write and the pipeline
+/* Keeps capture's state of the host threads. Each thread has a ring that its callbacks write and the pipeline
  * thread reads.
  *
  * All memory is allocated at start and divided into slots: half of it into rings of the configured size, the
@@ -15,7 +15,7 @@
 
 #include <stdbool.h>
 
-/* All zero: none. */
+/* A trace ID and a span ID; all zero: none. */
 struct trace_id_pair {
     uint8_t trace_id[16];
     uint8_t span_id[8];
@@ -26,10 +26,10 @@ enum host_thread_state { THREAD_FREE, THREAD_CLAIMED, THREAD_LIVE, THREAD_DEAD }
 /* State of the graphs that the thread is creating (graph_nodes.h). */
 struct host_thread_graphs {
     bool has_runs;
-    uint32_t cloned; /* nodes since the current instantiation started */
+    uint32_t cloned; /* nodes cloned since the current instantiation started */
     struct resource_record created_run, cloned_run;
-    uint32_t code_call; /* runtime call in progress whose code is known; 0: none */
-    uint64_t code;      /* its ID; 0: unknown */
+    uint32_t code_call; /* correlation ID of the runtime call in progress whose code is known; 0: none */
+    uint64_t code;      /* ID of that code; 0: unknown */
 };
 
 /* Per-thread state of the callback timing (callback_time.h). */
@@ -38,22 +38,22 @@ struct callback_time {
     uint32_t mean_calls; /* current mean of the intervals */
     uint32_t random;
     bool is_over, is_interrupted;
-    uint64_t ticks; /* of the call being timed, so far */
+    uint64_t ticks; /* ticks of the call being timed, so far */
 };
 
 struct host_thread {
     struct ring ring;
-    uint64_t serial; /* of the current owner, as in info; constant while it lives */
+    uint64_t serial; /* serial of the slot's current thread, as in info */
     /* Written by the host thread. */
-    _Atomic uint32_t runtime_correlation; /* runtime call in progress; 0: none */
+    _Atomic uint32_t runtime_correlation; /* correlation ID of the runtime call in progress; 0: none */
     uint32_t calls_until_turn;            /* countdown to the next timed call (callback_time.h); at least 1 */
-    _Atomic bool is_in_driver_call;       /* not counting driver calls nested in a runtime call */
-    _Atomic uint64_t lost;                /* calls lost because the ring was full */
-    _Atomic uint64_t notes_lost;          /* other records lost because the ring was full */
-    struct trace_id_pair sdk_ids;         /* the SDK's context last written to the ring; zero: none */
+    _Atomic bool is_in_driver_call; /* a driver call that is not nested in a runtime call is in progress */
+    _Atomic uint64_t lost;          /* calls lost because the ring was full */
+    _Atomic uint64_t notes_lost;    /* other records lost because the ring was full */
+    struct trace_id_pair sdk_ids;   /* the SDK's context last written to the ring; zero: none */
     uint8_t sdk_flags;
     _Atomic uint32_t launch; /* correlation ID of the launch in progress, with counters on (gpu_counters.h) */
-    bool is_counted;         /* the launch */
+    bool is_counted;         /* the launch in progress is counted */
     uint64_t handles_written; /* bit i: the ring has the handle of context i + 1 (thread_context.h) */
     struct host_thread_graphs graphs;
     struct callback_time time;
@@ -66,14 +66,16 @@ struct host_thread {
     /* Written by the pipeline thread. */
     uint64_t lost_seen, notes_lost_seen;
     uint64_t drain_end; /* where the current round of draining ends */
-    /* State when capture last woke. While it is unchanged, the call in progress will have no record. */
+    /* The call state when capture last woke. While it is unchanged, the call in progress will have no record.
+     */
     _Atomic uint32_t old_correlation;
     _Atomic bool was_in_driver_call;
     _Atomic uint64_t old_end;
 };
 
-/* NULL until the thread's first traced call, and while a call is timed. Initial-exec TLS makes an access one
- * instruction instead of a call. Every libc reserves room for the few words that such libraries need. */
+/* The calling thread's slot; NULL until its first traced call, and while a call is timed. Initial-exec TLS
+ * makes an access one instruction instead of a call. Every libc reserves room for the few words that such
+ * libraries need. */
 extern __thread struct host_thread *thread_self __attribute__((tls_model("initial-exec")));
 /* The thread while one of its calls is timed and thread_self is NULL (callback_time.h). */
 extern __thread struct host_thread *thread_timed __attribute__((tls_model("initial-exec")));
@@ -83,7 +85,7 @@ extern __thread bool thread_is_ours __attribute__((tls_model("initial-exec")));
 /* Correlation ID of the runtime call that a thread without a ring is in; 0: none. */
 extern __thread uint32_t thread_runtime_without_ring __attribute__((tls_model("initial-exec")));
 
-/* NO_MEMORY, or UNAVAILABLE if no thread-exit hook can be installed. */
+/* Allocates the slots. NO_MEMORY, or UNAVAILABLE if no thread-exit hook can be installed. */
 enum status threads_init(uint32_t ring_bytes, uint32_t total_bytes) MUST_CHECK;
 
 /* Replaces the kernel's thread ID and name (for a replay); NULL: use the kernel's. */
@@ -98,21 +100,21 @@ static inline struct host_thread *thread_current(void)
     return __builtin_expect(self != NULL, 1) ? self : thread_register();
 }
 
-/* NULL: the thread has no slot. */
+/* Returns the calling thread's slot, also while a call is timed; NULL: it has none. */
 static inline struct host_thread *thread_known(void)
 {
     struct host_thread *self = thread_self;
     return __builtin_expect(self != NULL, 1) ? self : thread_timed;
 }
 
-/* The thread's ring was full. */
+/* Counts a call that was lost because the thread's ring was full. */
 static inline void thread_count_lost(struct host_thread *thread)
 {
     uint64_t lost = atomic_load_explicit(&thread->lost, memory_order_relaxed);
     atomic_store_explicit(&thread->lost, lost + 1, memory_order_relaxed);
 }
 
-/* The same for a record that would not have become a span of its own but adds to others. */
+/* Counts another lost record, which would not have become a span but would have added to others. */
 static inline void thread_count_note_lost(struct host_thread *thread)
 {
     uint64_t lost = atomic_load_explicit(&thread->notes_lost, memory_order_relaxed);
@@ -126,14 +128,15 @@ void threads_visit(void (*visit)(struct host_thread *, void *), void *context);
 /* Whether another thread is inside a launch, according to `launch`. Any thread. */
 bool threads_launch_besides(const struct host_thread *thread);
 
-/* Fill level of the fullest ring, in percent. Pipeline thread, also during a visit. */
+/* Returns the fill level of the fullest ring, in percent. Pipeline thread, also during a visit. */
 uint32_t threads_fullest_ring(void);
 
-/* Calls in progress that will get a record. Any thread. Excludes calls that started before capture last woke:
- * callbacks do not track calls while asleep, so those may have ended. */
+/* Return the number of calls in progress that will get a record, of all threads or of one. Any thread. They
+ * exclude calls that started before capture last woke: callbacks do not track calls while asleep, so those
+ * may have ended. */
 uint32_t threads_in_call(void);
 uint32_t thread_calls(const struct host_thread *thread);
-/* Capture is about to wake: calls in progress now will get no record. */
+/* Call it when capture is about to wake: calls in progress now will get no record. */
 void threads_wake(void);
 
 /* Pipeline thread: reads the names of live threads again because some programs set them late. */
