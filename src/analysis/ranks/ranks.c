@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PENDING_MAX       256 /* collectives of a rank in flight */
+#define PENDING_MAX       256 /* collectives of a rank that are in flight at most */
 #define BLOCKED_OVER_BUSY 4
 
 const struct ranks_limits ranks_default_limits = {
@@ -118,7 +118,7 @@ struct rank_step *ranks_find_step(const struct ranks *ranks, uint32_t rank, uint
     return at == MAP_NONE ? NULL : &ranks->steps[at];
 }
 
-/* The end of what the GPU is known to do for a step. */
+/* Returns the end of the GPU's known work for a step. */
 static uint64_t work_end(const struct rank_step *step)
 {
     uint64_t end = 0;
@@ -127,7 +127,7 @@ static uint64_t work_end(const struct rank_step *step)
     return end;
 }
 
-/* The step, created if it is new; NULL beyond the limit. */
+/* Returns the rank's step, new if needed; NULL: the limit is reached. */
 static struct rank_step *step_at(struct ranks *ranks, uint32_t rank, uint64_t number)
 {
     struct process_rank *process = &ranks->ranks[rank];
@@ -149,7 +149,7 @@ static struct rank_step *step_at(struct ranks *ranks, uint32_t rank, uint64_t nu
     return &ranks->steps[ranks->step_count++];
 }
 
-/* Not the step's own span, which says nothing about the rank. */
+/* Whether the data are from a rank's span. The step's own span has no values of the rank. */
 static bool is_complete_part(const struct ranks_step *step)
 {
     return step->has_backlog || step->has_totals || step->is_partial;
@@ -182,9 +182,10 @@ void ranks_add_call(struct ranks *ranks, uint32_t rank, uint64_t number, uint64_
                        waits, step->until_ns[RANKS_COMMUNICATION]);
 }
 
-/* A step's time on the GPU starts where its predecessor's ends, so that consecutive steps add up to the time
- * of the job although the GPU is behind the host. If that is unknown, because the step before was not
- * sampled, the GPU may have worked for it, so that nothing before the first work is known to be idle. */
+/* Sets the start of the step's time on the GPU. It starts where its predecessor's ends, so that consecutive
+ * steps add up to the time of the job although the GPU is behind the host. If that end is unknown, because
+ * the step before was not sampled, the GPU may still have worked for that step, so that no time before the
+ * first work is known to be idle. */
 static void open_window(const struct ranks *ranks, struct rank_step *step, uint64_t first_work_ns)
 {
     const struct rank_step *before =
@@ -198,7 +199,8 @@ static void open_window(const struct ranks *ranks, struct rank_step *step, uint6
     step->window_ns = step->swept_ns = start < first_work_ns ? start : first_work_ns;
 }
 
-/* Adds exposed time. A short kernel in between, of another stream, does not end the waiting. */
+/* Adds exposed time to a collective. A short kernel in between, of another stream, does not end the waiting.
+ */
 static void block(struct pending *pending, uint64_t from_ns, uint64_t until_ns)
 {
     if (from_ns - pending->blocked_until_ns > pending->blocked_ns / BLOCKED_OVER_BUSY)
@@ -207,7 +209,7 @@ static void block(struct pending *pending, uint64_t from_ns, uint64_t until_ns)
     pending->blocked_until_ns = until_ns;
 }
 
-/* `next_ns`: the start of the next work of the step. */
+/* Returns the effect of a collective. `next_ns` is the start of the next work of the step. */
 static struct blocking blocking_of(const struct pending *pending, const struct rank_step *step,
                                    uint64_t next_ns)
 {
@@ -217,7 +219,8 @@ static struct blocking blocking_of(const struct pending *pending, const struct r
                              .idle_ns = next_ns > end && work_end(step) <= end ? (float)(next_ns - end) : 0};
 }
 
-/* The collective of the step that ends first after the time, and, of equal ones, started last; or NULL. */
+/* Returns the collective of the step that ends first after the time, and of equal ones, the one that started
+ * last; NULL: none. */
 static struct pending *first_to_end(struct process_rank *process, uint32_t step, uint64_t time_ns)
 {
     struct pending *first = NULL;
@@ -230,8 +233,9 @@ static struct pending *first_to_end(struct process_rank *process, uint32_t step,
     return first;
 }
 
-/* Exposed communication belongs to the collective that ends first, so that no time counts twice: compute goes
- * on when that one has ended. A send of a pipeline may go on for longer, beside that compute. */
+/* Assigns exposed communication to collectives. It belongs to the one that ends first, so that no time counts
+ * twice: compute goes on when that one has ended. A send of a pipeline may last longer, beside that compute.
+ */
 static void expose(struct ranks *ranks, struct rank_step *step, uint64_t from_ns, uint64_t until_ns)
 {
     struct process_rank *process = &ranks->ranks[step->rank];
@@ -264,8 +268,8 @@ static void sweep(struct ranks *ranks, struct rank_step *step, uint64_t time_ns)
     step->swept_ns = time_ns;
 }
 
-/* Matches pending collectives that end until `time_ns`, which is the start of the next work of `current`, and
- * the oldest ones if there are too many. */
+/* Matches the pending collectives that end until `time_ns`, which is the start of the next work of `current`,
+ * and the oldest ones if more than `keep_max` would remain. */
 static void match_pending(struct ranks *ranks, uint32_t rank, const struct rank_step *current,
                           uint64_t time_ns, size_t keep_max)
 {
@@ -274,7 +278,7 @@ static void match_pending(struct ranks *ranks, uint32_t rank, const struct rank_
     for (size_t i = 0; i < count; i++) {
         struct rank_step *step = &ranks->steps[process->pending[i].step];
         uint64_t end_ns = process->pending[i].collective.end_ns;
-        if (end_ns <= time_ns && end_ns > step->swept_ns) /* of an earlier step, whose work is complete */
+        if (end_ns <= time_ns && end_ns > step->swept_ns) /* an earlier step, whose work is complete */
             sweep(ranks, step, end_ns);
     }
     for (size_t i = 0; i < count; i++) {
@@ -290,7 +294,7 @@ static void match_pending(struct ranks *ranks, uint32_t rank, const struct rank_
     process->pending_count = kept;
 }
 
-/* The step, swept until the start of its next work. */
+/* Returns the step, swept until the start of its next work; NULL: the limit is reached. */
 static struct rank_step *sweep_to(struct ranks *ranks, uint32_t rank, uint64_t number, uint64_t start_ns)
 {
     struct rank_step *step = rank < ranks->rank_count ? step_at(ranks, rank, number) : NULL;
@@ -372,8 +376,9 @@ struct ranks_parts ranks_parts_of(const struct rank_step *step)
     return parts;
 }
 
-/* A rank that waits for another one on its GPU may hide that its own host would need almost as long. So its
- * own time is not below that of the host. Collectives of several streams may overlap. */
+/* The own time is not below that of the host: a rank that waits for another one on its GPU may hide that its
+ * own host would need almost as long. Collectives of several streams may overlap, so `others_ns` may exceed
+ * the duration. */
 uint64_t ranks_own_time(uint64_t duration_ns, uint64_t others_ns, uint64_t host_ns)
 {
     uint64_t own_ns = duration_ns > others_ns ? duration_ns - others_ns : 0;
@@ -412,7 +417,7 @@ static void end_steps(struct ranks *ranks)
         match_pending(ranks, (uint32_t)i, NULL, UINT64_MAX, 0);
 }
 
-/* Afterward, equal numbers mean the same step of the job. */
+/* Corrects the step numbers of shifted ranks. Afterward, equal numbers mean the same step of the job. */
 static void number_steps(struct ranks *ranks)
 {
     for (size_t i = 0; i < ranks->rank_count; i++) {
@@ -472,7 +477,7 @@ static void divide_parts(struct ranks_step_row *sum)
         sum->parts.duration_ns - sum->parts.compute_ns - sum->parts.exposed_ns - sum->parts.copies_ns;
 }
 
-/* The row of all ranks follows those of the step's ranks. */
+/* Fills the report's rows of steps. The mean row of all ranks follows those of the step's ranks. */
 static void report_steps(const struct ranks *ranks, struct ranks_report *report)
 {
     size_t count = ranks->step_count;
@@ -528,8 +533,8 @@ static int compare_findings(const void *a, const void *b)
     return (int)x->kind - (int)y->kind;
 }
 
-/* Moves exposed communication behind the late ranks and slow links of its job: they lengthen it, and all of
- * it is saved only where no communication is left without compute beside it. */
+/* Moves findings of exposed communication behind the late ranks and slow links of their job. These lengthen
+ * the communication, and its saving is reached only if no communication remains without compute beside it. */
 static void sort_exposed(struct ranks_report *report)
 {
     for (size_t i = report->finding_count; i-- > 0;) {

@@ -1,7 +1,7 @@
-/* Offsets and drift of the hosts' clocks. In a collective where all ranks need the data of all, all ranks end
- * at nearly the same time, however late one of them started. So the difference of two hosts' end times is the
- * offset of their clocks, give or take the last hop. The middle of the bounds [start_i - end_j, end_i -
- * start_j] is not used: a rank that is always late moves it. The bounds check the result. */
+/* Estimates offsets and drift of the hosts' clocks. In a collective where all ranks need the data of all, all
+ * ranks end at nearly the same time, however late one of them started. So the difference of two hosts' end
+ * times is the offset of their clocks, give or take the last hop. The middle of the bounds [start_i - end_j,
+ * end_i - start_j] is not used: a rank that is always late moves it. The bounds check the result. */
 #include "analysis/ranks/ranks.h"
 
 #include "analysis/ranks/ranks_data.h"
@@ -12,10 +12,10 @@
 #include <string.h>
 
 #define PAIR_SAMPLES_MAX 1024
-#define FIT_SAMPLES_MAX  256 /* the fit compares each two: 32,640 slopes */
-#define FIT_SAMPLES_MIN  16  /* below, a slope is noise: no drift */
+#define FIT_SAMPLES_MAX  256 /* samples of a fit, which compares each two: 32,640 slopes */
+#define FIT_SAMPLES_MIN  16  /* with fewer samples, a slope is noise: no drift */
 #define HOST_SAMPLES_MIN 3
-#define GPU_CLOCK_NS     1000 /* CUPTI's times of two GPUs of one host differ by so much, all the time */
+#define GPU_CLOCK_NS     1000 /* permanent difference of CUPTI's times of two GPUs of one host */
 
 static struct host_pair *pair_at(struct ranks *ranks, uint32_t first, uint32_t second)
 {
@@ -50,7 +50,8 @@ static void add_sample(struct host_pair *pair, struct clock_sample sample)
     pair->samples[pair->count++] = sample;
 }
 
-/* Times differ by far less than 2^53 ns between hosts, so that a difference is exact as a double. */
+/* Returns the difference of two times, exact as a double, because times of hosts differ by far less than 2^53
+ * ns. */
 static double minus(uint64_t a, uint64_t b)
 {
     return (double)(int64_t)(a - b);
@@ -68,8 +69,8 @@ static struct clock_sample sample_of(const struct arrival *first, const struct a
     };
 }
 
-/* The first arrival of each host stands for it, and is compared with that of the host that is known longest.
- * The arrivals are sorted by rank. */
+/* The first arrival on each host stands for the host, and is compared with that on the host that was added
+ * first. The arrivals are sorted by rank. */
 void ranks_clocks_add(struct ranks *ranks, const struct instance *instance, double shortest_ns)
 {
     const struct arrival *first = instance->arrivals;
@@ -99,7 +100,8 @@ static int compare_shortest(const void *a, const void *b)
     return x->shortest_ns < y->shortest_ns ? -1 : x->shortest_ns > y->shortest_ns;
 }
 
-/* Short collectives are the best ones: their last hop is short too. */
+/* Moves the best samples to the front and returns their number. Short collectives are best, because their
+ * last hop is short, too. */
 static size_t choose(struct host_pair *pair)
 {
     qsort(pair->samples, pair->count, sizeof *pair->samples, compare_shortest);
@@ -109,7 +111,7 @@ static size_t choose(struct host_pair *pair)
     return chosen < FIT_SAMPLES_MAX ? chosen : FIT_SAMPLES_MAX;
 }
 
-/* Theil and Sen: the median of all slopes. */
+/* Returns the drift by Theil and Sen: the median of all slopes. */
 static double slope_of(const struct clock_sample *samples, size_t count)
 {
     size_t slopes = 0;
@@ -125,8 +127,8 @@ static double slope_of(const struct clock_sample *samples, size_t count)
     return slope;
 }
 
-/* How much more uncertain than a sample's noise the line is at its worse end, as a share of the noise's
- * variance. The chosen samples are the first ones, and may all be from a part of the job. */
+/* Returns the uncertainty of the line at its worse end, as a share of the noise's variance. The chosen
+ * samples are the first ones, and may all be from a part of the job. */
 static double leverage_of(const struct host_pair *pair, size_t chosen)
 {
     const struct clock_sample *samples = pair->samples;
@@ -176,7 +178,8 @@ static uint64_t contradictions_of(const struct host_pair *pair, const struct fit
     return count;
 }
 
-/* Continues from `from`, whose clock is known, through the pair. All rows have the same origin. */
+/* Computes the clock of `to` from that of `from`, which is known, through the pair. All rows have the same
+ * origin. */
 static void extend(struct ranks_report *report, struct host_pair *pair, uint32_t from, uint32_t to)
 {
     struct fit fit = fit_pair(pair);
@@ -200,7 +203,8 @@ static int compare_pairs(const void *a, const void *b)
     return x->seen > y->seen ? -1 : x->seen < y->seen;
 }
 
-/* Of the pairs that join a known clock with an unknown one, the one with the most samples; false: none. */
+/* Extends the known clocks by one host, through the pair with the most samples that joins a known and an
+ * unknown clock. False: there is none. */
 static bool extend_once(struct ranks *ranks, struct ranks_report *report)
 {
     for (size_t i = 0; i < ranks->pair_count; i++) {

@@ -8,12 +8,12 @@
 
 #include <stdlib.h>
 
-#define REPEATED_SHARE   0.5 /* of a rank's steps: its file was given twice, not a batch delivered twice */
-#define INCOMPLETE_SHARE 0.5 /* of the collectives: most of what the ranks have in common is not there */
+#define REPEATED_SHARE   0.5 /* of a rank's steps; more: its file was given twice, no batch was sent twice */
+#define INCOMPLETE_SHARE 0.5 /* of the collectives; more: most of the ranks' common data are missing */
 
 struct compared {
-    uint64_t steps;       /* of one rank or more */
-    uint64_t joint_steps; /* whole ones of two ranks or more */
+    uint64_t steps;       /* steps of one rank or more */
+    uint64_t joint_steps; /* whole steps of two ranks or more */
 };
 
 static struct compared compared_of(const struct ranks_report *report, uint32_t job)
@@ -38,7 +38,7 @@ static uint64_t collectives_of(const struct ranks_report *report, uint32_t job)
     return count;
 }
 
-/* The numbers of ranks that are not there: "2, 5, 7". */
+/* Returns the numbers of the job's missing ranks, such as "2, 5, 7". The caller frees the text. */
 static char *missing_ranks(const struct ranks *ranks, uint32_t job)
 {
     uint32_t world = ranks->jobs[job].world, shown = 0;
@@ -56,8 +56,8 @@ static char *missing_ranks(const struct ranks *ranks, uint32_t job)
     return text.data ? text.data : xcalloc(1, 1);
 }
 
-/* The steps that are there more than once, of ranks whose file was given twice. One such rank is enough: its
- * times are wrong, and it seems to be late. */
+/* Returns the number of repeated steps of ranks whose file was given twice. One such rank is enough to
+ * prevent a comparison: its times are wrong, and it seems to be late. */
 static uint64_t repeated_of(const struct ranks *ranks, uint32_t job)
 {
     uint64_t repeated = 0;
@@ -69,7 +69,7 @@ static uint64_t repeated_of(const struct ranks *ranks, uint32_t job)
     return repeated;
 }
 
-/* NULL: the ranks of the job were compared. Allocated. */
+/* Returns why the ranks of the job were not compared, a text that the caller frees; NULL: they were. */
 static char *reason_of(const struct ranks *ranks, const struct ranks_report *report, uint32_t at)
 {
     const struct job *job = &ranks->jobs[at];

@@ -1,4 +1,4 @@
-/* Findings about the job as a whole: exposed communication, imbalance, data loading. */
+/* Looks for findings about the job as a whole: exposed communication, imbalance, data loading. */
 #include "analysis/ranks/ranks.h"
 
 #include "analysis/ranks/ranks_data.h"
@@ -12,10 +12,10 @@
 #define IMBALANCE_SHARE 0.05
 #define LOADER_SHARE    0.05
 #define JOB_STEPS_MIN   3
-#define STAGE_STEPS     0.5 /* of all steps: then the stage with the most work is named */
-#define FOUND_STEPS     0.5 /* of all steps: a finding about the job is in most of them, and not in one */
+#define STAGE_STEPS     0.5 /* share of all steps from which on the stage with the most work is named */
+#define FOUND_STEPS     0.5 /* share of all steps that must show a finding about the job */
 
-/* A step of all ranks, from rows of the report that follow each other. */
+/* Facts about a step of all ranks, from consecutive rows of the report. */
 struct step_facts {
     uint64_t number;
     double duration_ns;
@@ -39,7 +39,8 @@ static bool is_straggler(const struct ranks *ranks, const struct ranks_report *r
     return false;
 }
 
-/* On the GPU: idle time is mostly that of a host, or, in a pipeline, waiting for another stage. */
+/* Returns the rank's work on the GPU, in ns. Idle time is left out: it is mostly due to the host, or in a
+ * pipeline, spent waiting for another stage. */
 static double work_of(const struct ranks_step_row *row)
 {
     return (double)(row->parts.compute_ns + row->parts.copies_ns);
@@ -62,7 +63,7 @@ static double above_mean(const struct spread *spread)
     return spread->count ? spread->most - spread->total / (double)spread->count : 0;
 }
 
-/* By stage. */
+/* The own times of a stage's ranks, added up. */
 struct stage_sum {
     double own_ns;
     size_t count;
@@ -76,7 +77,7 @@ static void add_to_stage(const struct ranks *ranks, struct stage_sum *stages,
     sum->count++;
 }
 
-/* Leaves the sums at 0. */
+/* Returns the stage with the largest mean; RANKS_NONE: none. Sets the sums to 0. */
 static uint32_t heaviest_of(const struct ranks *ranks, struct stage_sum *stages)
 {
     uint32_t result = RANKS_NONE;
@@ -92,8 +93,8 @@ static uint32_t heaviest_of(const struct ranks *ranks, struct stage_sum *stages)
     return result;
 }
 
-/* Work that a rank hides, for example because its host needs longer for its launches, delays nobody. In a
- * pipeline, idle time is mostly waiting, so that the own times say nothing. */
+/* Returns the facts of a step. Work that a rank hides, for example because its host needs longer for its
+ * launches, delays no rank. In a pipeline, idle time is mostly waiting, so own times cannot be compared. */
 static struct step_facts facts_of(const struct ranks *ranks, const struct ranks_report *report,
                                   const struct ranks_step_row *rows, size_t count, double *scratch,
                                   struct stage_sum *stages)
@@ -124,10 +125,10 @@ static struct step_facts facts_of(const struct ranks *ranks, const struct ranks_
     return facts;
 }
 
-/* One kind of finding, over the steps of a job. */
+/* The sums of one kind of finding over the steps of a job. */
 struct job_sum {
     enum ranks_finding_kind kind;
-    double share_min; /* of a step, so that the step shows it */
+    double share_min; /* share of a step's duration from which on the step shows the finding */
     struct ranks_series saving, duration;
     uint64_t found, steps, worst_step;
     double worst_ns;
@@ -147,7 +148,8 @@ static void sum_step(struct job_sum *sum, const struct step_facts *facts, double
     }
 }
 
-/* The stage or rank that has the most work in most of the steps, or RANKS_NONE. `steps`: by stage or rank. */
+/* Returns the stage or rank that has the most work in most of the steps; RANKS_NONE: none. `steps` counts by
+ * stage or rank. */
 static uint32_t usual_one(const struct ranks *ranks, const uint64_t *steps, uint64_t count)
 {
     for (uint32_t i = 0; i < ranks->rank_count; i++)
@@ -156,8 +158,8 @@ static uint32_t usual_one(const struct ranks *ranks, const uint64_t *steps, uint
     return RANKS_NONE;
 }
 
-/* Says which stage or rank the imbalance comes from, if it is known; allocated. `stages`, `heaviest`: how
- * often each has the most work. */
+/* Returns a text with the stage or rank that causes the imbalance, if it is known, which the caller frees.
+ * `stages` and `heaviest` count the steps in which each has the most work. */
 static char *describe_imbalance(const struct ranks *ranks, uint32_t job, const uint64_t *stages,
                                 const uint64_t *heaviest, uint64_t count)
 {
@@ -184,7 +186,7 @@ static char *describe_imbalance(const struct ranks *ranks, uint32_t job, const u
     return text;
 }
 
-/* The median over the steps: one step cannot fill it. */
+/* Offers the finding, with the median over the steps as its saving, so that a single step cannot cause it. */
 static void offer_sum(struct ranks_report *report, uint32_t job, struct job_sum *sum, const char *text,
                       const char *advice)
 {
@@ -210,14 +212,15 @@ static void offer_sum(struct ranks_report *report, uint32_t job, struct job_sum 
     ranks_offer(report, &finding);
 }
 
-/* By rank, or by stage, whose number is that of a rank. */
+/* Memory for one job, by rank, or by stage, whose number is that of a rank. */
 struct job_work {
     double *scratch;
     struct stage_sum *sums;
     uint64_t *stages, *heaviest; /* steps where the stage or rank has the most work */
 };
 
-/* The steps of a job, from rows `first` to `end` of the report. `work`: zeroed. */
+/* Looks for findings in the steps of one job, in the report's rows from `first` to `last`. `work` must be
+ * zeroed. */
 static void find_in_one(const struct ranks *ranks, struct ranks_report *report, size_t first, size_t last,
                         const struct job_work *work)
 {

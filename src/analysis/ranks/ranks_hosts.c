@@ -11,8 +11,8 @@
 #include <string.h>
 
 #define HOST_RANKS_MIN 2
-#define HOST_SHARE     0.75 /* of a host's ranks */
-#define BEYOND_HOST    2.0  /* times the host's delay: a rank that is so late is not explained by its host */
+#define HOST_SHARE     0.75 /* share of a host's ranks that must be late */
+#define BEYOND_HOST    2.0 /* a rank with more than this times its host's delay is not explained by the host */
 
 static int compare_own(const void *a, const void *b)
 {
@@ -20,8 +20,9 @@ static int compare_own(const void *a, const void *b)
     return x->own_ns < y->own_ns ? -1 : x->own_ns > y->own_ns;
 }
 
-/* How late the host is in the step: the rank below three quarters of its ranks, against the median of the
- * others. Fills `others`: the host's median rank first. False: nothing to compare. */
+/* Sets `*low_ns` to the own time that three quarters of the host's ranks reach in the step. Fills
+ * work->others with the ranks of other hosts, after the host's median rank. False: there is nothing to
+ * compare. */
 static bool compare_host(const struct ranks *ranks, struct standing_work *work, size_t count, uint32_t host,
                          size_t *other_count, double *low_ns)
 {
@@ -44,7 +45,7 @@ static bool compare_host(const struct ranks *ranks, struct standing_work *work, 
     return is_comparable;
 }
 
-/* In a step, one host can be the late one. */
+/* Adds one step to the hosts' standings. Only one host can be late in a step. */
 static void add_block(const struct ranks *ranks, struct standing_work *work, size_t count)
 {
     uint32_t late = RANKS_NONE;
@@ -74,7 +75,8 @@ static void add_block(const struct ranks *ranks, struct standing_work *work, siz
     standing_add_late(&work->standings[late], work->others, others, 0, &threshold, work->scratch);
 }
 
-/* The numbers of the host's ranks in the job: "8 to 15" or "1, 3 and 2 more". */
+/* Returns the numbers of the host's ranks in the job, such as "8 to 15" or "1, 3 and 2 more". The caller
+ * frees the text. */
 static char *numbers_of(const struct ranks *ranks, uint32_t job, uint32_t host, uint32_t *count)
 {
     uint32_t first = RANKS_NONE, last = 0;
@@ -109,7 +111,7 @@ static void offer(struct ranks *ranks, struct ranks_report *report, const struct
     ranks_offer(report, &finding);
 }
 
-/* The finding of the host, or NULL. */
+/* Returns the finding that names the host; NULL: none. */
 static const struct ranks_finding *named(const struct ranks_report *report, const char *host, uint32_t job)
 {
     for (size_t i = 0; i < report->finding_count; i++)
@@ -159,8 +161,8 @@ static void examine(struct ranks *ranks, struct ranks_report *report, const stru
     }
 }
 
-/* The straggler of the host with the largest saving, if all of the host's ranks are stragglers; NULL: they
- * are not. */
+/* If all of the host's ranks are stragglers, returns the finding with the largest saving among them; NULL:
+ * they are not. */
 static const struct ranks_finding *all_late(const struct ranks *ranks, const struct ranks_report *report,
                                             uint32_t job, uint32_t host)
 {
@@ -181,8 +183,8 @@ static const struct ranks_finding *all_late(const struct ranks *ranks, const str
     return count >= HOST_RANKS_MIN && others && (double)late >= HOST_SHARE * (double)count ? most : NULL;
 }
 
-/* The ranks of a late host are explained by it. With few hosts, their peers may seem late or early because of
- * it. A rank that is later by far has a cause of its own. */
+/* Whether a late host explains the finding about one of its ranks. With few hosts, their peers may seem late
+ * or early because of the host. A rank that is later by far has a cause of its own. */
 static bool is_explained(const struct ranks *ranks, const struct ranks_report *report,
                          const struct ranks_finding *finding)
 {

@@ -7,11 +7,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define ARRIVALS_FEW 24 /* that an insertion sort is the fastest for */
+#define ARRIVALS_FEW 24 /* arrivals up to which an insertion sort is the fastest */
 #define LAST_SHARE                                                                                           \
     0.1                /* a rank that waited less than this share of the transfer arrived with the last one  \
                         */
-#define QUEUE_NS 20000 /* most time between two collectives of which the second waits for the first */
+#define QUEUE_NS 20000 /* longest time between two collectives of which the second waits for the first */
 
 static void close_instance(struct ranks *ranks, struct instance *instance)
 {
@@ -25,7 +25,7 @@ static void close_instance(struct ranks *ranks, struct instance *instance)
     ranks->free_instance = at;
 }
 
-/* How long its ranks waited in it is unknown. */
+/* Drops an incomplete instance. The time for which its ranks waited in it is unknown. */
 static void drop_instance(struct ranks *ranks, struct instance *instance)
 {
     ranks->losses.incomplete++;
@@ -55,7 +55,7 @@ static struct instance *new_instance(struct ranks *ranks)
     return &ranks->instances[ranks->instance_count++];
 }
 
-/* Entries of closed instances at the front of the order. */
+/* Skips entries of closed instances at the front of the order. */
 static void skip_closed(struct ranks *ranks)
 {
     while (ranks->order_first < ranks->order_count) {
@@ -79,7 +79,7 @@ static void append_order(struct ranks *ranks, uint32_t at, uint64_t opened)
     ranks->order[ranks->order_count++] = (struct order){at, opened};
 }
 
-/* Open keys are few, so the map is built again when closed keys fill it. */
+/* Builds the map of open keys again when closed keys fill it, because open ones are few. */
 static void renew_map(struct ranks *ranks)
 {
     size_t in_use = 0;
@@ -140,7 +140,8 @@ static uint32_t communicator_at(struct ranks *ranks, const struct instance *inst
     return at;
 }
 
-/* `likely`: slots and arrivals are both in the order of the ranks, mostly. */
+/* Returns the rank's slot in the communicator. `likely` is the slot to try first: slots and arrivals are
+ * mostly both in the order of the ranks. */
 static uint32_t slot_of(struct ranks *ranks, uint32_t at, uint32_t rank, size_t likely)
 {
     if (likely < ranks->communicators[at].member_count &&
@@ -167,7 +168,8 @@ static uint32_t count_hosts(struct ranks *ranks, const struct instance *instance
     return count;
 }
 
-/* A pair of ranks has a row of its own for send and recv, since it is a link of its own. */
+/* Returns the instance's class, new if needed; NULL: the limit is reached. A pair of ranks has a class of its
+ * own for send and recv, since it is a link of its own. */
 static struct class *class_at(struct ranks *ranks, const struct instance *instance, uint32_t communicator)
 {
     uint32_t low = instance->arrivals[0].rank, high = instance->arrivals[instance->count - 1].rank;
@@ -322,7 +324,7 @@ static void add_lateness(struct ranks *ranks, uint32_t communicator, const struc
     }
 }
 
-/* The part of the transfer that blocks the median rank. Of two ranks, that of the one that it blocks less. */
+/* Returns the part of the transfer that blocks the median rank; of two ranks, the one that it blocks less. */
 static double blocked_of_all(struct ranks *ranks, const struct instance *instance, double transfer)
 {
     for (size_t i = 0; i < instance->count; i++)
@@ -338,8 +340,8 @@ static const struct member *member_of(struct ranks *ranks, uint32_t communicator
     return &ranks->communicators[communicator].members[slot];
 }
 
-/* The same among the ranks that hardly waited for others in this collective and in those before it, without
- * what they waited in it. */
+/* Returns the same among the ranks that hardly waited for others in this collective and in those before it,
+ * minus the time that they waited in it. */
 static double blocked_of_last(struct ranks *ranks, uint32_t communicator, const struct instance *instance,
                               double transfer)
 {
@@ -357,9 +359,9 @@ static double blocked_of_last(struct ranks *ranks, uint32_t communicator, const 
     return ranks->scratch[(count - 1) / 2];
 }
 
-/* The part of the transfer that would block the ranks if none had waited for another one. A rank that waited
- * has no work left that could hide the transfer, so the ranks that arrived last decide; but not if these are
- * late with their next work, which blocks them alone. */
+/* Returns the part of the transfer that would block the ranks if none had waited for another one. A rank that
+ * waited has no work left that could hide the transfer, so the ranks that arrived last decide; but not if
+ * these are late with their next work, which blocks them alone. */
 static double usually_blocked(struct ranks *ranks, uint32_t communicator, const struct instance *instance,
                               double transfer)
 {
@@ -367,7 +369,7 @@ static double usually_blocked(struct ranks *ranks, uint32_t communicator, const 
     return fmin(all, blocked_of_last(ranks, communicator, instance, transfer));
 }
 
-/* The idle time of the median rank after the collective, which is mostly 0. */
+/* Returns the idle time of the median rank after the collective, which is mostly 0. */
 static double usually_idle(struct ranks *ranks, const struct instance *instance)
 {
     size_t busy = 0;
@@ -397,9 +399,9 @@ static void update_leads(struct ranks *ranks, uint32_t communicator, const struc
     }
 }
 
-/* The exposed time that a rank spent for other ranks. Without them, the collective would have ended earlier
- * by at least the rank's wait, and by at most the lead. In between, it is the time beyond the usual transfer.
- * A rank that has no work after the collective was not blocked by it, but by its host. */
+/* Returns the exposed time that a rank spent waiting for other ranks. Without them, the collective would have
+ * ended earlier by at least the rank's wait, and by at most the lead. In between, it is the time beyond the
+ * usual transfer. A rank that has no work after the collective was not blocked by it, but by its host. */
 static double waiting_of(const struct arrival *arrival, double waited, double lead, double usual,
                          double usual_idle)
 {
@@ -409,9 +411,9 @@ static double waiting_of(const struct arrival *arrival, double waited, double le
 }
 
 /* Divides the exposed time of each rank. The transfer counts alike on all ranks: if a rank hides more of it
- * behind longer work, that work makes it less late. The rest is the rank's own matter, for example that of a
- * host that launched the next kernel late. If the shortest duration is not the transfer, all of it counts as
- * waiting. */
+ * behind longer work, that work makes the rank less late. The rest is caused by the rank itself, for example
+ * by a host that launched the next kernel late. If the shortest duration is not the transfer, all of it
+ * counts as waiting. */
 static void add_waits(struct ranks *ranks, uint32_t communicator, const struct instance *instance,
                       double shortest_ns)
 {
@@ -443,7 +445,7 @@ static void vote_shift(struct process_rank *rank, int64_t shift)
         rank->shift_votes--;
 }
 
-/* The step number of most ranks, as a difference to the instance's. */
+/* Returns the step number of most ranks, as a difference to the instance's. */
 static int32_t usual_difference(struct ranks *ranks, const struct instance *instance)
 {
     bool is_equal = true;
@@ -570,7 +572,8 @@ static void finish_class(struct ranks *ranks, struct class *class)
         }
 }
 
-/* Equals of a rank take part in the same kinds of collectives, in communicators of the same size. */
+/* Adds a class of collectives to its ranks' roles. Ranks with the same role take part in the same kinds of
+ * collectives, in communicators of the same size. */
 static void add_role(struct ranks *ranks, const struct class *class)
 {
     const struct ranks_collective_row *row = &class->row;

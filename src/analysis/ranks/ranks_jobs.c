@@ -1,10 +1,10 @@
-/* Jobs, and which of their steps count.
+/* Finds the jobs, and which of their steps count.
  *
  * Files may hold several jobs: two runs in one folder, or a job that was started again. Ranks belong to one
  * job if their steps have the same trace, or if they share a communicator, whose ID is new at each start.
  *
- * A step counts if it is a whole training step. The first one in the files may lack what the GPU did before,
- * or be that in which a program compiles and allocates. The last one ends with the program. */
+ * A step counts if it is a whole training step. The first step in the files may lack the GPU's earlier work,
+ * or be the one in which a program compiles and allocates. The last step ends with the program. */
 #include "analysis/ranks/ranks.h"
 
 #include "analysis/ranks/ranks_data.h"
@@ -58,7 +58,7 @@ static void join_by_communicator(const struct ranks *ranks, uint32_t *sets)
                            ranks->communicators[i].members[j].rank);
 }
 
-/* Jobs are counted in the order of their first ranks. */
+/* Numbers the jobs in the order of their first ranks. */
 static void number_jobs(struct ranks *ranks, uint32_t *sets)
 {
     ranks->jobs = xcalloc(ranks->rank_count + 1, sizeof *ranks->jobs);
@@ -76,7 +76,7 @@ static void number_jobs(struct ranks *ranks, uint32_t *sets)
     }
 }
 
-/* A number that no evaluation or checkpoint has. */
+/* Whether the step is a training step, also a divided one. */
 static bool is_training(const struct rank_step *step)
 {
     return step->step.kind == RANKS_TRAIN || step->step.kind == RANKS_DIVIDED;

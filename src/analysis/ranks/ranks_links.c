@@ -1,6 +1,6 @@
-/* Slow links: communicators, or pairs of ranks, whose transfers take longer than those of their equals, or
- * than their own in other steps. A rank that is late does not change the transfer, which is the shortest
- * duration. */
+/* Looks for slow links: communicators, or pairs of ranks, whose transfers take longer than those of their
+ * equals, or than their own in other steps. A rank that is late does not change the transfer, which is the
+ * shortest duration. */
 #include "analysis/ranks/ranks.h"
 
 #include "analysis/ranks/ranks_data.h"
@@ -10,21 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINK_EQUALS_MIN    2 /* other communicators or pairs of the same kind */
+#define LINK_EQUALS_MIN    2 /* other communicators or pairs of the same kind, to compare with */
 #define LINK_INSTANCES_MIN 3
 #define LINK_FACTOR        1.4  /* a link at half speed has 2.0, less the latency */
-#define LINK_SKEW          0.5  /* of the excess: with so much more skew, a late rank explains it */
-#define LINK_STEPS_MIN     3    /* slow ones, and others */
-#define LINK_SLOW_SHARE    0.1  /* of the steps, at least */
-#define LINK_USUAL_SHARE   0.2  /* this quantile of the steps is the usual speed: more may be slow than not */
+#define LINK_SKEW          0.5  /* share of the excess: with more additional skew, a late rank explains it */
+#define LINK_STEPS_MIN     3    /* slow steps, and other steps, each */
+#define LINK_SLOW_SHARE    0.1  /* share of the steps that must be slow */
+#define LINK_USUAL_SHARE   0.2  /* quantile of the steps with the usual speed: more than half may be slow */
 #define LINK_RUN_MIN       3    /* slow steps in a row, on average: congestion comes and goes */
-#define LINK_SPREAD_MAX    0.15 /* MAD of the other steps, of their median */
+#define LINK_SPREAD_MAX    0.15 /* MAD of the other steps, as a share of their median */
 
 struct slow {
     const struct ranks_collective_row *row;
-    double usual_ns, slow_ns; /* of one transfer */
-    uint64_t steps;           /* slow ones; 0: all */
-    uint64_t first, last;     /* of these */
+    double usual_ns, slow_ns; /* durations of one transfer */
+    uint64_t steps;           /* slow steps; 0: all */
+    uint64_t first, last;     /* first and last slow step */
     double saving_ns;         /* over all steps */
 };
 
@@ -40,7 +40,8 @@ static bool is_same_link(const struct ranks_collective_row *a, const struct rank
             (a->first_rank == b->first_rank && a->second_rank == b->second_rank));
 }
 
-/* A link has one finding. The row with the largest saving stands for it, and the saving is that of all. */
+/* Adds a slow row. A link has one finding: the row with the largest saving represents it, with the saving of
+ * all its rows. */
 static void add_slow(struct slow_list *list, const struct slow *slow)
 {
     for (size_t i = 0; i < list->count; i++) {
@@ -125,8 +126,8 @@ static int compare_speeds(const void *a, const void *b)
     return x->step < y->step ? -1 : x->step > y->step;
 }
 
-/* The usual transfer in ns per byte: the median of the steps that are not slow. False: they differ too much.
- */
+/* Sets `*usual` to the usual transfer in ns per byte: the median of the steps that are not slow. False: these
+ * differ too much. */
 static bool usual_speed(const struct class *class, double *scratch, double *usual)
 {
     size_t kept = 0;
@@ -140,7 +141,7 @@ static bool usual_speed(const struct class *class, double *scratch, double *usua
     return kept >= LINK_STEPS_MIN && ranks_mad(scratch, kept, *usual) <= LINK_SPREAD_MAX * *usual;
 }
 
-/* Sums of the slow steps; false if they are too few, or come and go. */
+/* Adds up the slow steps. False: they are too few, or come and go. */
 static bool slow_steps(const struct class *class, double usual, double *scratch, struct slow *slow)
 {
     size_t runs = 0, count = 0;
@@ -188,7 +189,8 @@ static void examine_steps(struct class *class, const struct ranks_collective_row
     free(scratch);
 }
 
-/* Links that are slow against equals have their finding already. */
+/* Finds links that are slow in some steps only. Links that are slow against equals have their finding
+ * already. */
 static void compare_with_other_steps(struct ranks *ranks, const struct ranks_report *report,
                                      struct slow_list *list)
 {

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define FEW 24 /* values that an insertion sort is the fastest for */
+#define FEW 24 /* values up to which an insertion sort is the fastest */
 
 static void thin(struct ranks_series *series)
 {
@@ -60,7 +60,7 @@ static int compare_doubles(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Most collectives have few ranks. */
+/* Sorts few values, which is the common case: most collectives have few ranks. */
 static void sort_few(double *values, size_t count)
 {
     for (size_t i = 1; i < count; i++) {

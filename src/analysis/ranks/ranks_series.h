@@ -1,35 +1,37 @@
-/* Series of values in bounded memory, and the robust statistics of the analysis: median and median absolute
- * deviation (MAD). */
+/* Keeps series of values in bounded memory, and computes the robust statistics of the analysis: median and
+ * median absolute deviation (MAD). */
 #ifndef CUSPAN_ANALYSIS_RANKS_RANKS_SERIES_H
 #define CUSPAN_ANALYSIS_RANKS_RANKS_SERIES_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#define RANKS_SERIES_MAX 1024 /* values kept; beyond that, a random half is dropped each time */
+#define RANKS_SERIES_MAX 1024 /* values kept; when there are more, a random half is dropped */
 
 /* A zeroed one is empty. Up to RANKS_SERIES_MAX values it is exact. */
 struct ranks_series {
     struct ranks_sample {
-        uint32_t tag; /* of the value's position: decides whether it stays when the series is thinned */
+        uint32_t tag; /* hash of the value's position: decides whether thinning keeps the value */
         double value;
     } * items;
     size_t count, capacity;
-    uint32_t mask; /* values stay whose tag has none of these bits */
+    uint32_t mask; /* thinning keeps values whose tag has none of these bits */
     uint64_t seen;
 };
 
 void ranks_series_add(struct ranks_series *series, double value);
-/* Interpolated between two values; 0 <= share <= 1; 0 if the series is empty. Sorts the series. */
+/* Returns a quantile, interpolated between two values; 0: the series is empty. 0 <= share <= 1. Sorts the
+ * series. */
 double ranks_series_quantile(struct ranks_series *series, double share);
 void ranks_series_deinit(struct ranks_series *series);
 
 void ranks_sort(double *values, size_t count);
-/* Of sorted values; the mean of the two middle ones if the count is even, 0 if it is 0. */
+/* Returns the median of sorted values: the mean of the two middle ones if the count is even; 0: there are
+ * none. */
 double ranks_median_sorted(const double *sorted, size_t count);
-/* Both sort the values. */
+/* This and ranks_mad() sort the values. */
 double ranks_median(double *values, size_t count);
-/* Median distance from `center`; replaces the values with the distances. */
+/* Returns the median distance from `center`. Replaces the values with the distances. */
 double ranks_mad(double *values, size_t count, double center);
 
 #endif

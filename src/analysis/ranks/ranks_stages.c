@@ -1,6 +1,7 @@
-/* Stages of pipelines. Ranks that send to each other form a pipeline. Of a communicator without two ranks of
- * one pipeline, all members have the same stage: they hold other parts, or other copies, of the same layers.
- * Ranks of different stages have different work, and must not be compared with each other. */
+/* Finds the stages of pipelines. Ranks that send to each other form a pipeline. If no two ranks of a
+ * communicator are in one pipeline, all its members have the same stage: they hold other parts, or other
+ * copies, of the same layers. Ranks of different stages have different work, and must not be compared with
+ * each other. */
 #include "analysis/ranks/ranks.h"
 
 #include "analysis/ranks/ranks_data.h"
@@ -16,7 +17,8 @@ static uint32_t *new_sets(size_t count)
     return sets;
 }
 
-/* `seen`: by pipeline, where it was seen last. */
+/* Whether no two members are in one pipeline. `seen`: by pipeline, the index of the communicator in which it
+ * was seen last. */
 static bool is_within_stage(const struct communicator *communicator, uint32_t *pipelines, uint32_t *seen,
                             uint32_t at)
 {
@@ -41,7 +43,8 @@ static void join_stages(struct ranks *ranks, uint32_t *pipelines, uint32_t *stag
     free(seen);
 }
 
-/* False: some rank of a pipeline has no equal. Then other ranks are better than none to compare it with. */
+/* Whether each rank of a pipeline has another one in its stage. If not, a comparison with ranks of other
+ * stages is better than none. */
 static bool have_equals(const struct ranks *ranks, uint32_t *stages)
 {
     uint32_t *sizes = xcalloc(ranks->rank_count + 1, sizeof *sizes);

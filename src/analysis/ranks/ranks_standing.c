@@ -17,7 +17,7 @@ void standing_deinit(struct standing *standing)
     *standing = (struct standing){0};
 }
 
-/* Lateness in all communicators of the rank. */
+/* Adds up each step's lateness over all communicators of its rank. */
 static void sum_lateness(struct ranks *ranks)
 {
     for (size_t i = 0; i < ranks->step_count; i++)
@@ -60,7 +60,7 @@ static int compare_sorted(const void *a, const void *b)
     return order ? order : x->step->rank < y->step->rank ? -1 : x->step->rank > y->step->rank;
 }
 
-/* All steps that count, in the order of their teams. */
+/* Returns all steps that count, in the order of their teams. */
 static struct team steps_of(struct ranks *ranks)
 {
     struct team all = {.steps = xcalloc(ranks->step_count + 1, sizeof *all.steps)};
@@ -126,7 +126,7 @@ size_t standing_peers(const struct team *team, size_t first, struct peer *peers,
     return at;
 }
 
-/* The median over the peers without the one at `without`, of one part of their steps. */
+/* Returns the median of one part of the peers' steps, without the peer at index `without`. */
 static double others_median(const struct peer *peers, size_t count, size_t without, size_t offset,
                             double *scratch)
 {
@@ -162,7 +162,7 @@ struct threshold standing_threshold(const struct peer *peers, size_t count, size
     return threshold;
 }
 
-/* The median of the sorted values without one of them. */
+/* Returns the median of the sorted values without one of them. */
 static double median_without(const double *sorted, size_t count, double value)
 {
     size_t low = (count - 2) / 2, high = (count - 1) / 2;
@@ -208,7 +208,7 @@ void standing_add_late(struct standing *standing, const struct peer *peers, size
     }
 }
 
-/* The first one that more than half of the delay is in. */
+/* The causes in the order of the search: the first one with more than half of the delay is taken. */
 static const struct {
     size_t part; /* series of struct standing */
     struct cause cause;

@@ -1,12 +1,12 @@
-/* How a rank stands among its peers, for the files that look for late ranks and hosts. */
+/* Compares each rank with its peers, for the files that look for late ranks and hosts. */
 #ifndef CUSPAN_ANALYSIS_RANKS_RANKS_STANDING_H
 #define CUSPAN_ANALYSIS_RANKS_RANKS_STANDING_H
 
 #include "analysis/ranks/ranks_data.h"
 
-#define LATE_SHARE      0.01  /* of the peers' own time */
-#define LATE_NS         150e3 /* enough in a step that is long */
-#define LATE_PEERS_MIN  6     /* with fewer, the deviation is too uncertain: LATE_SHARE alone decides */
+#define LATE_SHARE      0.01  /* lateness counts from this share of the peers' own time on */
+#define LATE_NS         150e3 /* limit of that share in long steps, ns */
+#define LATE_PEERS_MIN  6     /* with fewer peers, the deviation is too uncertain: LATE_SHARE alone decides */
 #define LATE_STEPS      0.33 /* of all steps: a rank that is late half of the time passes in spite of noise */
 #define LATE_STEPS_MIN  3
 #define LATE_OVER_EARLY 4 /* late steps per early one; noise is as often early as late */
@@ -21,18 +21,18 @@ struct peer {
     uint32_t rank;
     struct rank_step *step;
     double own_ns, late_ns;
-    double over_ns; /* own_ns - the median of the others */
+    double over_ns; /* own_ns minus the median of the others */
 };
 
 /* Sums of one rank in its team. */
 struct standing {
     uint64_t steps, late, early;
-    uint64_t slowest;         /* of the late steps: with the longest own time of all */
-    double late_ns, early_ns; /* how much, all late and all early steps together */
+    uint64_t slowest;         /* late steps in which it had the longest own time of all */
+    double late_ns, early_ns; /* sums over all late and over all early steps */
     bool is_late_on_average, is_rarely_late, is_always_late;
     double saving_ns, duration_ns, own_ns;
-    struct ranks_series excess, compute, copies, idle, loader; /* of late steps, against the peers' medians */
-    struct ranks_series lateness, own, peers_own, over;        /* of all steps; over: own - peers_own */
+    struct ranks_series excess, compute, copies, idle, loader; /* of late steps, minus the peers' medians */
+    struct ranks_series lateness, own, peers_own, over;        /* of all steps; over is own minus peers_own */
     double over_ns, over_squares; /* sums of `over` and its squares, without outliers */
     double lateness_total_ns, worst_ns;
     const struct rank_step *worst;
@@ -44,37 +44,38 @@ struct threshold {
 
 /* Memory for the comparison of teams. */
 struct standing_work {
-    struct peer *peers, *others; /* of a step */
+    struct peer *peers, *others; /* the peers of one step */
     double *scratch;
     struct standing *standings; /* by rank or host; zeroed between teams */
-    size_t count;               /* of standings */
+    size_t count;               /* number of standings */
 };
 
-/* Of a delay. */
+/* The cause of a delay, for a finding. */
 struct cause {
     const char *text, *advice;
-    bool is_idle; /* its GPU has no work during most of the delay */
-    bool is_work; /* of its own: kernels, copies, or before the first call */
+    bool is_idle; /* the rank's GPU has no work during most of the delay */
+    bool is_work; /* the rank's own work takes longer: kernels, copies, or before the first call */
 };
 
 /* Calls `examine` for each team, with `count` standings. */
 void standing_each_team(struct ranks *ranks, struct ranks_report *report, size_t count,
                         void (*examine)(struct ranks *, struct ranks_report *, const struct team *,
                                         struct standing_work *));
-/* Frees it and zeroes it. */
+/* Frees the standing's memory and zeroes it. */
 void standing_deinit(struct standing *standing);
-/* The peers in the step at `first` of the team; returns where the next one begins. */
+/* Fills `peers` with those in the team's step at index `first`. Returns the index of the next step's first
+ * entry. */
 size_t standing_peers(const struct team *team, size_t first, struct peer *peers, size_t *count);
-/* The threshold for the rank at `of`, from the own times of the others. Leaves their distances from the
- * median, sorted. */
+/* Returns the threshold for the peer at index `of`, from the own times of the others. Leaves the sorted
+ * distances of these from the median in `scratch`. */
 struct threshold standing_threshold(const struct peer *peers, size_t count, size_t of, double *scratch);
-/* Fills over_ns of all peers of a step, at least two. Returns the late one: it arrived last, and is above its
- * threshold, which is filled in; `count`: none. */
+/* Fills over_ns of all peers of a step, at least two. Returns the index of the late one, which arrived last
+ * and is above its threshold; `count`: none is late. Fills `threshold` with that of the last one. */
 size_t standing_compare(struct peer *peers, size_t count, struct threshold *threshold, double *scratch);
-/* A step in which the peer at `of` is late. */
+/* Adds a step in which the peer at index `of` is late to its standing. */
 void standing_add_late(struct standing *standing, const struct peer *peers, size_t count, size_t of,
                        const struct threshold *threshold, double *scratch);
-/* The part of the step that more than half of the delay is in. */
+/* Returns the cause of the delay: the part of the step with more than half of it. */
 struct cause standing_cause(struct standing *standing);
 
 #endif

@@ -1,4 +1,4 @@
-/* Stragglers: ranks on which the others wait because their own work takes longer.
+/* Looks for stragglers: ranks for which the others wait because their own work takes longer.
  *
  * Ranks of a job with the same role are compared, one step at a time. In a step, only the rank that arrived
  * last on the whole can be the late one, unless it is above its peers in nearly all steps. It is late if its
@@ -14,27 +14,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OUTLIER_MADS     4.5    /* a step counts at most this much for the mean: 3 standard deviations */
+#define OUTLIER_MADS     4.5    /* limit of a step in the mean, in MADs: 3 standard deviations */
 #define MEAN_DEVIATIONS  4.5    /* standard deviations of a mean: chance has one such rank in 300,000 */
-#define MEAN_STEPS       0.2    /* of all steps: then the mean says more than their number */
-#define MAD_DEVIATION    1.4826 /* of a normal distribution: the standard deviation divided by the MAD */
-#define ALWAYS_STEPS     0.8    /* of all steps */
+#define MEAN_STEPS       0.2    /* share of all steps that must be late if the mean decides */
+#define MAD_DEVIATION    1.4826 /* standard deviation divided by the MAD, of a normal distribution */
+#define ALWAYS_STEPS     0.8    /* share of all steps in which such a rank is late */
 #define ALWAYS_STEPS_MIN 5
 #define SLOWEST_STEPS                                                                                        \
-    0.1 /* of its late steps: otherwise another one is slower, and no rank waits for this one */
+    0.1 /* share of its late steps: with less, another rank is slower and is the one waited for */
 #define DELAY_ROUNDS     20
-#define INHERITED_SHARE  0.5  /* of a delay that is inherited: the cause is at least so late */
-#define PASSED_ON_SHARE  0.5  /* in another pipeline: the finding's delay is at most so large a part */
-#define PASSED_ON_SAVING 0.25 /* or its saving */
-#define SURE_STEPS       0.75 /* of all steps: a rank that is late in this many is not late by chance */
-#define SURE_DEVIATIONS  4.0  /* of single steps, if it is late in fewer */
-#define NOISE_RANKS_MIN  4    /* that the median of the ranks says how much they differ by chance */
-#define RARE_STEPS       0.1 /* of all steps: late in few of them, but by much, such as in garbage collections */
-#define RARE_SHARE       0.05 /* of the peers' own time */
-#define RARE_CHANCE      16.0 /* jobs for each one with such a rank by chance, if no other rank is ever late */
+#define INHERITED_SHARE  0.5  /* share of an inherited delay that its cause must have at least */
+#define PASSED_ON_SHARE  0.5  /* share of the cause's delay that a finding in another pipeline has at most */
+#define PASSED_ON_SAVING 0.25 /* the same for its saving */
+#define SURE_STEPS       0.75 /* share of all steps from which on a rank is not late by chance */
+#define SURE_DEVIATIONS  4.0  /* deviations of single steps that are needed with fewer late steps */
+#define NOISE_RANKS_MIN  4    /* ranks for a median that shows how much they differ by chance */
+#define RARE_STEPS       0.1  /* least share of late steps, late by much, as in garbage collections */
+#define RARE_SHARE       0.05 /* share of the peers' own time by which it must be late */
+#define RARE_CHANCE      16.0 /* one job in this many has such a rank by chance, if no other rank is ever late */
 #define ROUNDING         1e-6 /* of shares of steps */
-#define RARE_OVER_OTHERS 3    /* times as often as any other rank is late by half as much */
-/* Or fewer, if the late steps cost much more time than the early ones: another rank was late first. */
+#define RARE_OVER_OTHERS 3    /* times as often late as any other rank is by half as much */
+/* A lower limit than LATE_OVER_EARLY applies if the late steps cost much more time than the early ones:
+ * another rank was late first. */
 #define LATE_OVER_EARLY_MIN 2
 #define LATE_OVER_EARLY_NS  8.0
 
@@ -91,7 +92,8 @@ static double half_spread(const struct ranks_sample *sorted, size_t count)
     return count ? (sorted[(count - 1) * 3 / 4].value - sorted[(count - 1) / 4].value) / 2 : 0;
 }
 
-/* The spread of the larger part of the values, which are split where two neighbors differ the most. */
+/* Returns the spread of the larger part of the values, which are split where two neighbors differ the most.
+ */
 static double spread_of_part(struct ranks_series *series)
 {
     const struct ranks_sample *items = series->items;
@@ -104,8 +106,8 @@ static double spread_of_part(struct ranks_series *series)
                                      : half_spread(items + split, series->count - split);
 }
 
-/* How much single steps of a rank differ from its peers by chance, in the median of the ranks. Of two or
- * three ranks, all differ from their peers in the steps where one is late. */
+/* Returns by how much single steps of a rank differ from its peers by chance, as the median over the ranks.
+ * With two or three ranks, all differ from their peers in the steps where one is late. */
 static double noise_of(struct standing *standings, size_t count, double *scratch)
 {
     size_t kept = 0, team = 0;
@@ -122,7 +124,8 @@ static double noise_of(struct standing *standings, size_t count, double *scratch
     return MAD_DEVIATION * ranks_median(scratch, kept);
 }
 
-/* A rank that is late in some steps only must be so by more than chance. */
+/* Whether the rank is late by more than chance. One that is late in some steps only must be late by more than
+ * the noise. */
 static bool is_beyond(struct standing *standing, double noise_ns)
 {
     return (double)standing->late >= SURE_STEPS * (double)standing->steps ||
@@ -140,8 +143,8 @@ static bool is_often_late(struct standing *standing, double noise_ns)
            (standing->is_late_on_average || is_beyond(standing, noise_ns));
 }
 
-/* The rank's delay in its late steps, which are those where it is above half of the delay. It starts with the
- * delay of a rank that is late half of the time. */
+/* Returns the rank's delay in its late steps, which are those above half of that delay. The search starts
+ * with the delay of a rank that is late half of the time. */
 static double typical_delay(struct standing *standing, double *late_share)
 {
     struct ranks_series *over = &standing->over;
@@ -159,8 +162,8 @@ static double typical_delay(struct standing *standing, double *late_share)
     return delay;
 }
 
-/* In the steps that count as late, noise adds to the delay more often than not; but if these are few, the
- * rest says nothing about it. */
+/* Returns the rank's delay. In the steps that count as late, noise mostly adds to the delay; but if these are
+ * few, the other steps tell nothing about it. */
 static double delay_of(struct standing *standing)
 {
     double share, excess = ranks_series_quantile(&standing->excess, 0.5);
@@ -208,7 +211,8 @@ static void fill_row(struct ranks_rank_row *row, struct standing *standing)
     row->score = row->own_ns > 0 ? row->peers_own_ns / row->own_ns : 1;
 }
 
-/* Counts the steps again where a rank is above `least_ns`, whether it was the last one or not. */
+/* Counts the late steps of a rank again: those where it is above `least_ns`, whether it arrived last or not.
+ */
 static void add_late_steps(const struct team *team, uint32_t rank, double least_ns,
                            struct standing_work *work)
 {
@@ -234,7 +238,7 @@ static void add_late_steps(const struct team *team, uint32_t rank, double least_
     }
 }
 
-/* How the ranks' means of `over` are distributed. Their deviation is that of the ranks or that of the steps,
+/* The distribution of the ranks' means of `over`. Its deviation is that of the ranks or that of the steps,
  * whichever is larger: both are estimates, and the ranks may differ permanently. */
 struct means {
     size_t ranks;
@@ -281,7 +285,7 @@ static void find_late_on_average(const struct team *team, struct standing_work *
     }
 }
 
-/* The share of the steps in which the rank is late by so much; `sign` -1: early. */
+/* Returns the share of the steps in which the rank is late by at least `least_ns`; `sign` -1: early. */
 static double share_above(const struct ranks_series *over, double least_ns, int sign)
 {
     size_t above = 0;
@@ -290,8 +294,8 @@ static double share_above(const struct ranks_series *over, double least_ns, int 
     return over->count ? (double)above / (double)over->count : 0;
 }
 
-/* Half of the delay in the steps where the rank is late by more than `least_ns`: what is less is something
- * else, such as the noise of single steps. */
+/* Returns half of the delay in the steps where the rank is late by more than `least_ns`. Smaller delays have
+ * other causes, such as the noise of single steps. */
 static double rare_limit(struct standing *standing, double least_ns)
 {
     const struct ranks_series *over = &standing->over;
@@ -302,16 +306,17 @@ static double rare_limit(struct standing *standing, double least_ns)
     return first < over->count ? fmax(least_ns, over->items[(first + over->count) / 2].value / 2) : least_ns;
 }
 
-/* If the late steps of a job fell on its ranks by chance, how many jobs there would be for each one in which
- * so many are on the same rank. `others`: late steps of the other ranks. */
+/* Returns one job in how many would have so many late steps on the same rank, if late steps fell on ranks by
+ * chance. `others` is the number of late steps of the other ranks. */
 static double jobs_by_chance(double ranks, double late, double others)
 {
     double log_choices = lgamma(late + others + 1) - lgamma(late + 1) - lgamma(others + 1);
     return exp((late - 1) * log(ranks) - log_choices);
 }
 
-/* Compared with all ranks of the job, because few ranks may do the same work. The more often others are late,
- * the more certain it must be: then ranks are late in turn. */
+/* Whether the rank is late rarely, but by much, compared with all ranks of the job, because few ranks may do
+ * the same work. The more often others are late, the more certain it must be, because ranks are then late in
+ * turn. */
 static bool is_rarely_late(const struct ranks *ranks, const struct standing *standing, size_t at,
                            double limit_ns)
 {
@@ -365,7 +370,7 @@ static void find_always_late(const struct team *team, struct standing_work *work
     }
 }
 
-/* Delays of all ranks in all steps. */
+/* Notes the delays of all ranks in all steps. */
 static void note_delays(struct ranks *ranks, struct ranks_report *report, const struct team *team,
                         struct standing_work *work)
 {
@@ -405,9 +410,9 @@ static void examine(struct ranks *ranks, struct ranks_report *report, const stru
     }
 }
 
-/* Whether it explains the finding, whose rank does no more work than its peers: a straggler of its pipeline
- * whose own work takes longer, or, if nobody's does, one that is later. Tensor parallelism passes on the
- * lateness to other pipelines, where less of it arrives. */
+/* Whether the finding `other` explains `finding`, whose rank does no more work than its peers. `other` is a
+ * straggler of the same pipeline whose own work takes longer, or if no rank's does, one that is later. Tensor
+ * parallelism passes on the lateness to other pipelines, where less of it arrives. */
 static bool explains(const struct ranks *ranks, const struct ranks_finding *other,
                      const struct ranks_finding *finding)
 {

@@ -1,4 +1,4 @@
-/* Data that the analysis across ranks takes and returns (ranks.h). All times are ns. */
+/* The data that the analysis across ranks takes and returns (ranks.h). All times are ns. */
 #ifndef CUSPAN_ANALYSIS_RANKS_RANKS_TYPES_H
 #define CUSPAN_ANALYSIS_RANKS_RANKS_TYPES_H
 
@@ -35,22 +35,22 @@ enum ranks_operation {
 
 enum ranks_category { RANKS_COMPUTE, RANKS_COMMUNICATION, RANKS_COPY, RANKS_CATEGORIES };
 
-/* Only RANKS_TRAIN is compared. RANKS_DIVIDED: a training step with an evaluation or a checkpoint in between,
- * as the analysis finds out. */
+/* Only steps of RANKS_TRAIN are compared. RANKS_DIVIDED is set by the analysis: a training step with an
+ * evaluation or a checkpoint in between. */
 enum ranks_step_kind { RANKS_TRAIN, RANKS_EVALUATION, RANKS_CHECKPOINT, RANKS_DIVIDED };
 
-/* An evaluation or a checkpoint has the number of the training step that it interrupts. The analysis, and its
- * rows, have these instead, which no training step has. */
+/* Returns the number that the analysis and its rows use for a step. An evaluation or a checkpoint has the
+ * number of the training step that it interrupts, and gets one here that no training step has. */
 static inline uint64_t ranks_step_number(uint64_t number, enum ranks_step_kind kind)
 {
     return number ^ (uint64_t)kind << 62;
 }
 
-/* How a step ended. Unknown in files of older versions. */
+/* How a step ended: by the next step (STEP) or otherwise (CUT). Unknown in files of older versions. */
 enum ranks_step_end { RANKS_END_UNKNOWN, RANKS_END_STEP, RANKS_END_CUT };
 
 struct ranks_limits {
-    size_t ranks_max;        /* more are refused */
+    size_t ranks_max;        /* ranks; more are refused */
     size_t steps_max;        /* steps of one rank, over all ranks */
     size_t open_entries_max; /* ranks' parts of collectives that have not been seen on all ranks yet */
     size_t classes_max;      /* rows of collectives */
@@ -63,26 +63,27 @@ struct ranks_step {
     uint64_t number;
     uint64_t start_ns, end_ns; /* on the host thread */
     enum ranks_step_kind kind;
-    enum ranks_step_end end;          /* CUT: by the program's exit, for example, and not by the next step */
+    enum ranks_step_end end;          /* CUT: for example by the program's exit, not by the next step */
     uint8_t trace_id[RANKS_ID_BYTES]; /* zeros: unknown */
-    /* From start_ns until the GPU had finished the work of earlier steps. Without it, the work of the step
-     * before must be known; otherwise the step's time starts with its first work. */
+    /* The backlog lasts from start_ns until the GPU had finished the work of earlier steps. Without it, the
+     * work of the step before must be known; otherwise the step's time starts with its first work. */
     bool has_backlog;
     uint64_t backlog_ns;
-    /* Only some of its work is passed. Then its parts, without idle time, come from the totals, if known. */
+    /* Only some of the step's work is passed. Its parts, without idle time, then come from the totals, if
+     * these are known. */
     bool is_partial;
     bool has_totals;
     uint64_t compute_ns, exposed_ns, copies_ns;
 };
 
 struct ranks_collective {
-    uint64_t key;          /* the same on all ranks, and only for this instance */
-    uint64_t communicator; /* the same on all ranks */
+    uint64_t key;          /* equal on all ranks, and unique for this instance */
+    uint64_t communicator; /* equal on all ranks */
     enum ranks_operation operation;
     uint32_t participants; /* ranks of the communicator; 2 for send and recv, whose sides have the same key */
     uint64_t bytes;
     uint64_t step;
-    uint64_t start_ns, end_ns; /* of the kernel on the GPU */
+    uint64_t start_ns, end_ns; /* times of the kernel on the GPU */
 };
 
 /* Parts of a step's time on one rank. They are disjoint and add up to the duration: compute counts before
@@ -91,7 +92,7 @@ struct ranks_parts {
     uint64_t duration_ns;
     uint64_t compute_ns;
     uint64_t exposed_ns; /* communication that no compute overlaps */
-    uint64_t copies_ns;  /* that neither overlaps */
+    uint64_t copies_ns;  /* copies that neither compute nor communication overlaps */
     uint64_t idle_ns;
     uint64_t loader_ns; /* part of idle: before the first CUDA call of the step; 0 if that call is unknown */
 };
@@ -116,17 +117,17 @@ struct ranks_step_row {
     uint64_t number;
     uint32_t job;         /* index */
     uint32_t rank;        /* RANKS_NONE: the mean of all ranks */
-    uint32_t rank_number; /* in the job; RANKS_NONE: the same */
+    uint32_t rank_number; /* rank number in the job; RANKS_NONE: the mean of all ranks */
     uint32_t rank_count;
     enum ranks_step_kind kind;
-    enum ranks_partial partial; /* WHOLE: it is compared */
-    uint64_t communication_ns;  /* overlapped or not */
-    uint64_t waiting_ns;        /* part of exposed_ns: for other ranks */
+    enum ranks_partial partial; /* WHOLE: the step is compared */
+    uint64_t communication_ns;  /* communication, overlapped or not */
+    uint64_t waiting_ns;        /* part of exposed_ns spent waiting for other ranks */
     uint64_t own_ns;            /* the duration without waiting and transfers */
-    bool has_delay;             /* it was compared with other ranks in this step */
-    bool is_late;               /* it arrived last, and its delay is beyond the limit for single steps */
-    int64_t delay_ns;           /* own_ns minus the median of its peers */
-    bool has_parts;             /* false: only duration_ns of parts is known */
+    bool has_delay;             /* the rank was compared with others in this step */
+    bool is_late;     /* the rank arrived last, and its delay is beyond the limit for single steps */
+    int64_t delay_ns; /* own_ns minus the median of its peers */
+    bool has_parts;   /* false: only duration_ns of parts is known */
     struct ranks_parts parts;
     uint8_t trace_id[RANKS_ID_BYTES];
 };
@@ -136,12 +137,12 @@ struct ranks_collective_row {
     uint64_t communicator;
     enum ranks_operation operation;
     uint32_t participants;
-    uint32_t first_rank, second_rank; /* the two lowest indexes; both ranks of a pair */
+    uint32_t first_rank, second_rank; /* the two lowest indexes of its ranks; for a pair, both */
     uint32_t host_count;
     uint64_t count; /* complete instances */
-    uint64_t bytes; /* of all */
+    uint64_t bytes; /* sum of all instances */
     uint64_t bytes_min, bytes_max;
-    bool has_transfer;  /* the shortest duration is the transfer */
+    bool has_transfer;  /* the shortest duration of an instance is its transfer time */
     double transfer_ns; /* median of the shortest durations */
     double algbw, busbw;
     double wait_ns; /* mean over instances and ranks of the duration beyond the shortest */
@@ -156,17 +157,17 @@ struct ranks_rank_row {
     uint32_t job;           /* index */
     const char *host, *gpu; /* of struct ranks */
     uint64_t steps;
-    double score;       /* own time: that of its peers divided by its own; below 1: slower */
+    double score;       /* own time of its peers divided by its own; below 1: slower */
     double lateness_ns; /* median over steps: sum of arrivals after the median arrival */
     double lateness_total_ns;
     uint64_t last_count, instance_count; /* collectives where it was last, and all of its collectives */
     double own_ns, peers_own_ns;         /* medians over steps */
-    double delay_ns;                     /* the same of own_ns - peers_own_ns */
-    int64_t step_shift;                  /* its step numbers minus those of the others */
+    double delay_ns;                     /* median over steps of own time minus that of the peers */
+    int64_t step_shift;                  /* its step numbers minus those of the other ranks */
 };
 
-/* Clocks of hosts against that of the first host: offset(t) = offset_ns + drift * (t - origin_ns). Which
- * host's clock shows t hardly matters, since drifts are small. */
+/* The clock of a host against that of the first host: offset(t) = offset_ns + drift * (t - origin_ns). t may
+ * be by either clock, since drifts are small. */
 struct ranks_clock_row {
     const char *host; /* of struct ranks */
     bool is_known;
@@ -196,16 +197,16 @@ struct ranks_finding {
     enum ranks_finding_kind kind;
     uint32_t job;          /* index */
     uint32_t rank;         /* RANKS_NONE: no single one */
-    const char *host;      /* of struct ranks; NULL: no single one. STRAGGLER: all of its ranks are late */
+    const char *host;      /* borrowed; NULL: no single one. STRAGGLER: all ranks of the host are late */
     uint64_t communicator; /* 0: none */
     bool is_idle;          /* STRAGGLER: its GPU has no work during most of the delay */
     bool is_work;          /* STRAGGLER: work of its own takes longer */
-    uint64_t steps;        /* that show it */
+    uint64_t steps;        /* steps that show it */
     uint64_t steps_seen;
-    double delay_ns;     /* STRAGGLER: in a step that shows it; SLOW_LINK: longer than the others */
-    double saving_ns;    /* at most, per step */
-    double saving_share; /* of the step's duration */
-    uint64_t step;       /* shows it best */
+    double delay_ns;     /* STRAGGLER: delay in a step that shows it; SLOW_LINK: excess over the others */
+    double saving_ns;    /* upper bound, per step */
+    double saving_share; /* the saving as a share of the step's duration */
+    uint64_t step;       /* the step that shows it best */
     uint8_t trace_id[RANKS_ID_BYTES];
     char *evidence;     /* owned */
     const char *advice; /* what to do; static */
@@ -213,17 +214,17 @@ struct ranks_finding {
 
 /* Counts of data that the report could not use. */
 struct ranks_losses {
-    uint64_t incomplete; /* collectives that some rank's data lack */
-    uint64_t evicted;    /* of these: given up because too many were open */
-    uint64_t ambiguous;  /* one rank appeared twice under one key */
-    uint64_t unreadable; /* key or communicator */
-    uint64_t repeated;   /* steps of a rank that are there more than once */
+    uint64_t incomplete; /* collectives missing in the data of some rank */
+    uint64_t evicted;    /* incomplete ones given up because too many were open */
+    uint64_t ambiguous;  /* collectives in which a rank appeared twice under one key */
+    uint64_t unreadable; /* collectives whose key or communicator cannot be read */
+    uint64_t repeated;   /* steps of a rank that were added more than once */
     uint64_t ranks, steps, classes, blocks, host_pairs, speeds; /* beyond the limits */
     uint64_t unsorted;                                          /* GPU work that came after later work */
 };
 
 struct ranks_report {
-    struct ranks_step_row *steps; /* by number, then by rank_number: the mean is the last one */
+    struct ranks_step_row *steps; /* by number, then by rank_number; the mean row is the last one */
     size_t step_count;
     struct ranks_collective_row *collectives;
     size_t collective_count;
