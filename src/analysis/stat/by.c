@@ -15,10 +15,10 @@ struct stat_views {
     struct stat_groups groups;
     struct view *list; /* by the groups' numbers */
     size_t count, capacity;
-    size_t left_out; /* groups */
-    /* Of the current segment: its spans sorted by group. */
+    size_t left_out; /* groups that were left out */
+    /* Of the current segment, whose spans are sorted by group: */
     uint32_t *of;             /* the group of each span, in the segment's order */
-    uint32_t *places;         /* of each span, within its group */
+    uint32_t *places;         /* index of each span within its group */
     struct trace_span *spans; /* copies; their indexes refer to spans of the same group */
     uint32_t *last_child;
     size_t of_capacity, place_capacity, span_capacity, child_capacity;
@@ -37,7 +37,7 @@ struct ordered {
     const struct stat_group *group;
     const char *name; /* "": groups that are equal otherwise stay in the order of their first spans */
     uint32_t number;
-    uint64_t place; /* of ranks and steps: their number */
+    uint64_t place; /* number of a rank or step */
 };
 
 static int compare_groups(const void *a, const void *b)
@@ -55,14 +55,14 @@ static int compare_groups(const void *a, const void *b)
     return by_name ? by_name : x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Numbers come first; UINT64_MAX: a word. */
+/* Returns a group's place in the order: numbers come first; UINT64_MAX: its name is a word. */
 static uint64_t place_of(const char *name)
 {
     return *name >= '0' && *name <= '9' ? strtoull(name, NULL, 10) : UINT64_MAX;
 }
 
-/* Largest first, or ranks and steps by number if names are wanted. Names are made only for the report,
- * because they are kept until the end. The caller frees the list. */
+/* Returns the groups sorted by size, the largest first, or with `by_name` ranks and steps by number. Names
+ * are made only for the report, because they are kept until the end. The caller frees the list. */
 static struct ordered *sort_groups(const struct stat_views *views, const struct stat *stat, bool by_name)
 {
     struct ordered *order = xcalloc(views->count + 1, sizeof *order);
@@ -115,7 +115,7 @@ static void assign(struct stat_views *views, const struct stat *stat)
     add_views(views, stat);
 }
 
-/* Children are linked again, because some of a span's children may be in other groups. */
+/* Links a span to its parent again, because some of a span's children may be in other groups. */
 static void link_span(struct trace_span *spans, uint32_t *last_child, uint32_t at, uint32_t parent)
 {
     spans[at].parent = parent;
@@ -160,7 +160,8 @@ static void copy_spans(struct stat_views *views, const struct trace *trace, uint
     free(next);
 }
 
-/* A group without spans in the segment may have ended, so that its tables can free something. */
+/* Passes a segment to a group, also one without spans in it: its processes may have ended, so that its tables
+ * can free memory. */
 static void take_view(struct view *view, const struct stat *stat, struct trace_span *spans, size_t count)
 {
     struct trace segment = *stat->trace;
@@ -236,7 +237,8 @@ static void append_rows(struct stat_table *to, const struct stat_table *of, cons
         to->note = of->note;
 }
 
-/* The table of all groups; a group may lack some tables. */
+/* Returns the report's table for all groups that corresponds to `of`, new if needed, because a group may lack
+ * some tables. */
 static struct stat_table *joined(struct stat_report *report, const struct stat_table *of, enum stat_by by)
 {
     for (size_t i = 0; i < report->count; i++)
@@ -251,7 +253,7 @@ static void order_rows(struct stat_report *report, const char *sort)
         stat_table_order(&report->tables[i], sort);
 }
 
-/* With one row for each group, --sort orders the groups. */
+/* Whether --sort orders the groups, because the table has one row for each group. */
 static bool orders_groups(const struct stat_table *table, const char *sort)
 {
     return sort && !strcmp(table->key, "headline") && stat_table_numbers(table, sort) < table->column_count;

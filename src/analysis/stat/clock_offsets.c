@@ -15,7 +15,7 @@ struct offset {
 };
 
 struct clock_offsets {
-    struct offset *list; /* known ones; the first is the reference */
+    struct offset *list; /* known offsets; the first host is the reference */
     size_t count, unknown;
     uint32_t *of; /* by resource of the segments: index in `list`, or `count` */
     size_t of_count, of_capacity;
@@ -92,7 +92,7 @@ static uint32_t offset_of(const struct clock_offsets *offsets, const char *host)
     return at;
 }
 
-/* Resources keep their numbers in all segments. */
+/* Learns the hosts of new resources. Resources keep their numbers in all segments. */
 static void learn_resources(struct clock_offsets *offsets, const struct trace *trace)
 {
     offsets->of = xgrow(offsets->of, &offsets->of_capacity, trace->resource_count + 1, sizeof *offsets->of);

@@ -18,7 +18,7 @@ const char *stat_by_name(enum stat_by by)
 
 /* --- the group of a span --- */
 
-/* The span itself or its first child that ran on a GPU. */
+/* Returns the span itself, or its first child that ran on a GPU; NULL: none. */
 static const struct trace_span *work_of(const struct trace *trace, const struct trace_span *span)
 {
     if (trace_class_is_gpu(span->class))
@@ -34,7 +34,7 @@ static const struct trace_span *parent_of(const struct trace *trace, const struc
     return span->parent == TRACE_NONE ? NULL : &trace->spans[span->parent];
 }
 
-/* A resource. */
+/* Returns the resource of the span's GPU; STAT_GROUP_NONE: unknown. */
 static uint32_t by_device(const struct stat *stat, const struct trace_span *span)
 {
     const struct trace_span *work = work_of(stat->trace, span);
@@ -59,7 +59,7 @@ static uint32_t by_thread(const struct stat *stat, const struct trace_span *span
     return at && at->thread != TRACE_NONE ? at->thread : STAT_GROUP_NONE;
 }
 
-/* A string. */
+/* Returns the name of the range around the span, a string of the trace; STAT_GROUP_NONE: none. */
 static uint32_t by_range(const struct stat *stat, const struct trace_span *span)
 {
     const struct trace_span *at = span;
@@ -68,7 +68,7 @@ static uint32_t by_range(const struct stat *stat, const struct trace_span *span)
     return at && at->class == CLASS_OTHER ? at->name : STAT_GROUP_NONE;
 }
 
-/* A trace. */
+/* Returns the index of the span's trace; STAT_GROUP_NONE: it belongs to a session. */
 static uint32_t by_request(const struct stat *stat, const struct trace_span *span)
 {
     for (const struct trace_span *at = span; at; at = parent_of(stat->trace, at)) {
@@ -84,7 +84,7 @@ static uint32_t by_rank(const struct stat *stat, const struct trace_span *span)
     return stat->places->list[process].rank ? process : STAT_GROUP_NONE;
 }
 
-/* "48", "48 (evaluation)". */
+/* Returns the name of a step, such as "48" or "48 (evaluation)". */
 static const char *step_name(const struct stat *stat, const struct trace_span *span, uint64_t number)
 {
     const char *kind = stat_attr(stat, span, KEY_STEP_KIND);
@@ -96,7 +96,8 @@ static const char *step_name(const struct stat *stat, const struct trace_span *s
     return kept;
 }
 
-/* Each rank has its own trace of a step if the job has no identity. */
+/* Learns the step of a span's trace. Several traces may belong to one step: each rank has its own if the job
+ * has no identity. */
 static void learn_step(struct stat_groups *groups, const struct stat *stat, const struct trace_span *span)
 {
     const char *name = step_name(stat, span, stat_attr_int(stat, span, KEY_STEP_NUMBER, 0));
@@ -142,7 +143,8 @@ static uint32_t what_of(struct stat_groups *groups, const struct stat *stat, con
     return STAT_GROUP_NONE;
 }
 
-/* Several resources, lanes and threads of the trace can be the same for people. */
+/* Returns the identity of a group: several resources, lanes and threads of the trace can be one group for
+ * people. */
 static uint64_t identity(enum stat_by by, const struct stat *stat, uint32_t what)
 {
     const struct trace *trace = stat->trace;
@@ -170,7 +172,7 @@ static uint64_t identity(enum stat_by by, const struct stat *stat, uint32_t what
 
 /* --- groups that are left out --- */
 
-/* A trace by its index: there may be millions. */
+/* Whether the key is a request, a trace by its index. There may be millions, so one bit is kept for each. */
 static bool is_request(const struct stat_groups *groups, uint64_t key)
 {
     return groups->by == STAT_BY_REQUEST && key < STAT_GROUP_NONE;
@@ -259,7 +261,7 @@ static const char *keep_and_free(const struct stat *stat, char *text)
     return kept;
 }
 
-/* " of" and the process, if there is more than one; otherwise "". The caller frees it. */
+/* Returns " of" and the process's name, if there are several processes; otherwise "". The caller frees it. */
 static char *of_process(const struct stat *stat, uint32_t resource)
 {
     const char *name = places_name(stat->places, stat->places->process_of[resource]);
@@ -277,7 +279,7 @@ static const char *device_name(const struct stat *stat, uint32_t resource)
                                          has_uuid ? " " : "", has_uuid ? uuid : ""));
 }
 
-/* "GPU 0, context 1, stream 7". */
+/* Returns the name of a lane, such as "GPU 0, context 1, stream 7". */
 static const char *lane_name(const struct stat *stat, uint32_t lane)
 {
     const struct trace *trace = stat->trace;
@@ -290,7 +292,7 @@ static const char *lane_name(const struct stat *stat, uint32_t lane)
     return keep_and_free(stat, text);
 }
 
-/* "4243 worker". */
+/* Returns the name of a thread, such as "4243 worker". */
 static const char *thread_name(const struct stat *stat, uint32_t thread)
 {
     const struct trace *trace = stat->trace;

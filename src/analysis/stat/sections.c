@@ -89,7 +89,8 @@ void stat_tables_take(struct stat_tables *tables, const struct stat *stat)
         const struct trace_span *span = &trace->spans[i];
         if (span->is_margin)
             continue;
-        /* The trace of all work of a rank has the span, too. Only the step of all ranks needs the copy. */
+        /* The span is also in the detailed trace of its rank. Only the tables of the step of all ranks need
+         * the copy. */
         bool is_copy = stat_has(stat, span, KEY_STEP_COPIED);
         if (!stat->is_part && !is_copy)
             ledger_take(stat->ledger, stat, span);

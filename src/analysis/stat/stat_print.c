@@ -41,7 +41,7 @@ static void add_rate(struct text *cell, double bytes_per_s)
     text_add_format(cell, "%.*f %s", fabs(bytes_per_s) < 100 ? 1 : 0, bytes_per_s, units[unit]);
 }
 
-/* `cell` becomes the value's text. */
+/* Sets `cell` to the value's text. */
 static void make_cell(struct text *cell, const struct stat_value *value, enum stat_unit unit, bool utf8)
 {
     char number[TEXT_NUMBER_BYTES];
@@ -56,7 +56,7 @@ static void make_cell(struct text *cell, const struct stat_value *value, enum st
         text_add(cell, text_count(number, (uint64_t)value->i));
         return;
     case STAT_NS:
-        if (value->i < 0) /* earlier, in tables of ranks */
+        if (value->i < 0) /* an earlier time, in tables of ranks */
             text_add(cell, "-");
         text_add(cell, text_duration(number, (uint64_t)llabs(value->i), utf8));
         return;
@@ -92,7 +92,8 @@ static void measure(const struct stat_table *table, const struct stat_look *look
     text_deinit(&cell);
 }
 
-/* Whether any row has a value in each column: empty columns are not printed. The caller frees the result. */
+/* Returns for each column whether any row has a value in it: empty columns are not printed. The caller frees
+ * the result. */
 static bool *find_filled(const struct stat_table *table)
 {
     bool *filled = xcalloc(table->column_count + 1, sizeof *filled);
@@ -105,7 +106,8 @@ static bool *find_filled(const struct stat_table *table)
     return filled;
 }
 
-/* The same for a terminal, whose rows have no space for full names and sentences of findings. */
+/* Returns the columns to show on a terminal, whose rows have no space for full names and sentences of
+ * findings. The caller frees the result. */
 static bool *find_shown(const struct stat_table *table)
 {
     static const char *const long_ones[] = {"full_name", "evidence", "advice"};
@@ -116,7 +118,7 @@ static bool *find_shown(const struct stat_table *table)
     return shown;
 }
 
-/* The column to shorten if the row is too wide. */
+/* Returns the column to shorten if the row is too wide. */
 static size_t widest_text(const struct stat_table *table, const bool *shown, const size_t *widths)
 {
     size_t widest = 0;
@@ -160,7 +162,7 @@ static void print_line(FILE *out, struct text *line)
     text_clear(line);
 }
 
-/* One row of many columns reads better as lines. */
+/* Prints the only row of a table as lines, one for each column. */
 static void print_as_lines(FILE *out, const struct stat_table *table, const struct stat_look *look)
 {
     struct text cell = {0};
@@ -212,7 +214,7 @@ static void print_rows(FILE *out, const struct stat_table *table, const struct s
     free(shown);
 }
 
-/* Indented by two columns, broken between words. */
+/* Prints a text indented by two columns and wrapped between words. */
 static void print_wrapped(FILE *out, const char *text, const struct stat_look *look)
 {
     size_t used = 0;
@@ -273,7 +275,7 @@ static void print_findings(FILE *out, const struct stat_table *table, const stru
     free(shown);
 }
 
-/* The note below a table's title, or NULL. The caller frees it. */
+/* Returns the note below a table's title, which the caller frees; NULL: none. */
 static char *make_note(const struct stat_table *table)
 {
     if (table->error <= 0)
@@ -282,7 +284,7 @@ static char *make_note(const struct stat_table *table)
                      table->note ? table->note : "", table->note ? " " : "", 100 * table->error);
 }
 
-/* Whether the report has nothing else. */
+/* Whether the report has only findings. */
 static bool is_of_findings(const struct stat_report *report)
 {
     for (size_t i = 0; i < report->count; i++)
@@ -376,7 +378,7 @@ static void print_markdown(FILE *out, const struct stat_table *table, bool utf8)
 
 /* --- for programs --- */
 
-/* Nine digits for shares and rates: precise enough, and identical on each machine. */
+/* Prints a number, with nine digits for shares and rates: precise enough, and identical on each machine. */
 static void print_number(FILE *out, const struct stat_value *value, enum stat_unit unit)
 {
     if (is_real(unit))
@@ -434,7 +436,7 @@ static void print_json_row(struct json_writer *json, const struct stat_table *ta
     json_write_object_end(json);
 }
 
-/* The relative errors of tables that are not exact; nothing if all are. */
+/* Prints the relative errors of tables that are not exact; nothing if all are. */
 static void print_json_errors(struct json_writer *json, const struct stat_report *report)
 {
     bool has_some = false;
@@ -473,7 +475,7 @@ static void print_json(FILE *out, const struct stat_report *report)
     fputc('\n', out);
 }
 
-/* Pipes and files have no width. */
+/* Returns how to print to `out`. Pipes and files have no width. */
 static struct stat_look look_of(FILE *out, const struct stat_style *style)
 {
     int fd = fileno(out);
@@ -484,7 +486,7 @@ static struct stat_look look_of(FILE *out, const struct stat_style *style)
                               .has_names = style->has_names};
 }
 
-/* Besides others that have rows, it is left out. */
+/* Prints an empty table. A report leaves it out if other tables have rows. */
 static void print_empty(FILE *out, const struct stat_table *table, enum stat_format format)
 {
     if (format == STAT_FORMAT_CSV)

@@ -15,10 +15,10 @@ struct stat_style {
     int format;       /* enum stat_format */
     int color;        /* enum color_when */
     bool has_names;   /* the titles show the tables' names for --table */
-    uint32_t columns; /* the widest text columns are shortened to this; 0: the terminal's */
+    uint32_t columns; /* width to which the widest text columns are shortened; 0: the terminal's */
 };
 
-/* The options that set it, for options_read(). */
+/* The command-line options that set `style`, for options_read(). */
 #define STAT_STYLE_TARGETS(style)                                                                            \
     {OPTION_JSON, .choice = &(style)->format, .value = STAT_FORMAT_JSON},                                    \
         {OPTION_CSV, .choice = &(style)->format, .value = STAT_FORMAT_CSV},                                  \
@@ -28,7 +28,7 @@ struct stat_style {
         OPTION_WIDTH, .number = &(style)->columns, .min = TERMINAL_COLUMNS_MIN, .max = TERMINAL_COLUMNS_MAX  \
     }
 
-/* Omits empty tables, except in JSON, where each is a list under its key. */
+/* Prints the report's tables. Omits empty ones, except in JSON, where each is a list under its key. */
 void stat_print(FILE *out, const struct stat_report *report, const struct stat_style *style);
 
 #endif

@@ -11,9 +11,9 @@
 struct stat_stream {
     struct stat stat;
     struct stat_tables *tables; /* NULL: there are groups, or the report is made */
-    struct stat_views *views;   /* the same for groups */
+    struct stat_views *views;   /* NULL: there are no groups, or the report is made */
     struct trace nothing;       /* the segment of an empty input */
-    const char *sort;           /* or NULL */
+    const char *sort;           /* column to sort by; NULL: none */
 };
 
 struct stat_stream *stat_stream_create(enum stat_by by)

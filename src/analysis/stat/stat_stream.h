@@ -1,4 +1,4 @@
-/* The report of `cuspan stat`, from segments of spans (see stat.h). */
+/* Computes the report of `cuspan stat` from segments of spans (see stat.h). */
 #ifndef CUSPAN_ANALYSIS_STAT_STAT_STREAM_H
 #define CUSPAN_ANALYSIS_STAT_STAT_STREAM_H
 
@@ -7,21 +7,21 @@
 struct stat_stream;
 
 struct stat_stream *stat_stream_create(enum stat_by by);
-/* Before the first segment. */
+/* Sets the rows of the table of code. Call it before the first segment. */
 void stat_stream_set_code_by(struct stat_stream *stream, enum stat_code_by code_by);
-/* Orders the rows of each table that has this column of numbers; NULL: by the table's own rule. */
+/* Sets the column of numbers by which each table that has it is sorted; NULL: tables keep their own order. */
 void stat_stream_set_sort(struct stat_stream *stream, const char *column);
 void stat_stream_take(struct stat_stream *stream, const struct trace *segment);
-/* After the last segment: see code_book_resolve(). */
+/* Resolves places in the code, as code_book_resolve(). Call it after the last segment. */
 struct inductor;
 void stat_stream_resolve_code(struct stat_stream *stream, struct inductor *inductor);
-/* Call it once, after the last segment, which must still exist: its names become part of the report. With
- * groups, keeps the first `top` rows and groups of each table (0: all). Without any segment, the report is
- * that of an empty trace. */
+/* Fills the report. Call it once, after the last segment, which must still exist: its names become part of
+ * the report. With groups, keeps the first `top` rows and groups of each table (0: all). Without any segment,
+ * the report is that of an empty trace. */
 void stat_stream_report(struct stat_stream *stream, size_t top, struct stat_report *report);
-/* Spans that the traced processes lost. */
+/* Returns the number of spans that the traced processes lost. */
 uint64_t stat_stream_lost(const struct stat_stream *stream);
-/* Delete the report first. */
+/* Frees the stream. Free the report first, which borrows its texts. */
 void stat_stream_destroy(struct stat_stream *stream);
 
 #endif

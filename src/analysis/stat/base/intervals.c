@@ -18,7 +18,8 @@ void intervals_add(struct intervals *intervals, uint64_t start_ns, uint64_t end_
     intervals->items[intervals->count++] = (struct interval){start_ns, end_ns, before_ns};
 }
 
-/* The number of intervals that start at the time or earlier. Most questions are about the last ones. */
+/* Returns the number of intervals that start at the time or earlier. Searches from the end, because most
+ * questions are about the last ones. */
 static size_t started(const struct intervals *intervals, uint64_t time_ns)
 {
     size_t low = 0, high = intervals->count;
@@ -52,7 +53,7 @@ uint64_t intervals_covered(const struct intervals *intervals, uint64_t until_ns)
 uint64_t intervals_gaps(const struct intervals *intervals, uint64_t from_ns, uint64_t until_ns)
 {
     if (intervals->count && intervals->items[0].before_ns && from_ns < intervals->items[0].start_ns)
-        from_ns = intervals->items[0].start_ns; /* what was before is forgotten */
+        from_ns = intervals->items[0].start_ns; /* earlier intervals are forgotten */
     if (until_ns <= from_ns)
         return 0;
     return until_ns - from_ns -

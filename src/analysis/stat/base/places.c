@@ -13,14 +13,14 @@ static uint64_t context_key(uint32_t process, uint32_t context)
     return (uint64_t)process << 32 | context;
 }
 
-/* 0: none. */
+/* Returns the context's number from its text; 0: none. */
 static uint32_t context_number(const char *text)
 {
     return *text ? (uint32_t)strtoul(text, NULL, 10) + 1 : 0;
 }
 
-/* Processes of two hosts can have the same ID, but not the same instance ID. Resources of other tracers may
- * lack both. */
+/* Returns the key of a resource's process. Processes of two hosts can have the same process ID, but not the
+ * same instance ID. Resources of other tracers may lack both. */
 static uint64_t process_key(const struct trace *trace, const struct trace_resource *resource)
 {
     const char *instance = trace_resource_attr(trace, resource, SEMCONV_SERVICE_INSTANCE_ID);
@@ -112,7 +112,8 @@ uint32_t places_device_named(const struct places *places, uint32_t process, cons
     return TRACE_NONE;
 }
 
-/* SDKs and agents that were given no name use "unknown_service:" and that of the program. */
+/* Returns the service's name, or the program's from "unknown_service:PROGRAM", which SDKs and agents without
+ * a configured name use; "": unknown. */
 static const char *known_service(const char *service)
 {
     size_t unknown = strlen("unknown_service");
@@ -121,7 +122,8 @@ static const char *known_service(const char *service)
     return service[unknown] == ':' ? service + unknown + 1 : "";
 }
 
-/* `with_pid`: rather than the rank alone. The caller frees it. */
+/* Returns the name of a process, which the caller frees. `with_pid`: with its process ID, also if the rank is
+ * known. */
 static char *make_name(const struct process_facts *place, bool with_pid)
 {
     const char *host = place->host ? place->host : "", *service = known_service(place->service);

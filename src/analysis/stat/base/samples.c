@@ -12,14 +12,14 @@
 #define ROUNDED_MIN   1024 /* a table with fewer values is not rounded to leave room for others */
 
 size_t samples_slots_max = SAMPLES_SLOTS_MAX;
-static size_t slots; /* of all tables */
+static size_t slots; /* slots of all tables together */
 
 static size_t distinct_max(const struct samples *samples)
 {
     return samples->distinct_max ? samples->distinct_max : SAMPLES_DISTINCT_MAX;
 }
 
-/* The middle of all values with the same first bits. */
+/* Returns the middle of all values with the same first bits. */
 static uint64_t rounded(uint64_t value, unsigned bits)
 {
     unsigned length = value ? 64 - (unsigned)__builtin_clzll(value) : 0;
@@ -79,7 +79,7 @@ static bool is_full(const struct samples *samples)
     return samples->count >= samples->capacity / 4 * 3;
 }
 
-/* After rounding: fewer values need fewer slots. */
+/* Shrinks the table after rounding: fewer values need fewer slots. */
 static void shrink(struct samples *samples)
 {
     size_t capacity = samples->capacity;
@@ -205,7 +205,7 @@ uint64_t samples_median(const struct samples *samples, uint32_t group)
         if (samples->items[i].count && samples->items[i].group == group)
             own.items[own.count++] = samples->items[i];
     }
-    own.capacity = own.count; /* not counted in `slots`: it is gone at the end of this function */
+    own.capacity = own.count; /* the copy is not counted in `slots`, because this function frees it */
     samples_sort(&own);
     uint64_t median = samples_spread(&own, group).median;
     free(own.items);

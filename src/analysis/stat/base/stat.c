@@ -11,7 +11,7 @@
 
 static const char all_counters[] = GPU_COUNTER_PREFIX "*";
 
-/* In the order of the keys. */
+/* The names of the attributes, in the order of enum stat_key. */
 const char *const stat_wanted[] = {
 #define STAT_KEY_NAME(id, name) name,
     STAT_KEYS(STAT_KEY_NAME)
@@ -19,9 +19,9 @@ const char *const stat_wanted[] = {
         all_counters,
     NULL};
 
-/* Shared by all groups of a report. */
+/* Names and texts that all groups of a report share. */
 struct stat_words {
-    uint32_t keys[KEY_COUNT];       /* strings of the trace, MAP_NONE: no span has it up to now */
+    uint32_t keys[KEY_COUNT]; /* strings of the trace; MAP_NONE: no span has had the attribute up to now */
     struct int_map groups_of_names; /* hash of a call's name → enum call_group */
     struct int_map calls;           /* string of a call's name → struct stat_call, packed */
     struct int_map kept_numbers;    /* hash of a text → its number */
@@ -29,7 +29,7 @@ struct stat_words {
     size_t kept_count, kept_capacity, kept_bytes;
     struct stat_device *devices; /* by resource */
     size_t device_count, device_capacity;
-    const struct trace_span *launched; /* the kernel that `launch` belongs to; several sections need it */
+    const struct trace_span *launched; /* the kernel of `launch`, which several sections need */
     struct stat_launch launch;
 };
 

@@ -111,29 +111,30 @@ struct places;
 struct ledger;
 struct code_book;
 
-/* The meaning of a row in the table of code. In the order of the last words of `--by` (args/command_table.c).
- */
+/* The meaning of a row in the table of code. In the order of the last words of `--by`
+ * (src/command/table/command_table.c). */
 enum stat_code_by { STAT_CODE_BY_LINE, STAT_CODE_BY_FUNCTION, STAT_CODE_BY_MODULE };
 
-/* How much of a training job the spans are, for the tables across ranks. */
+/* The part of a training job that the spans cover, for the tables across ranks. */
 enum stat_scope {
     STAT_SCOPE_JOB,
     STAT_SCOPE_STEP, /* all ranks of one step */
-    STAT_SCOPE_PART  /* no tables */
+    STAT_SCOPE_PART  /* another part of a job: no tables */
 };
 
 struct stat {
     const struct trace *trace; /* the current segment; at the end, the last one, for names and resources */
     bool has_spans;
-    uint64_t start_ns, end_ns; /* of all spans up to now */
+    uint64_t start_ns, end_ns; /* first start and last end of all spans up to now */
     uint64_t now_ns;           /* start of the segment's last span, also of other groups */
-    /* A group of a process's spans: its frees may belong to other groups, so memory is not reported. */
+    /* The stat is of a group with a part of a process's spans. Frees may be in other groups, so memory is not
+     * reported. */
     bool is_part;
     enum stat_scope scope;
     struct stat_words *words;
     struct places *places;
     struct ledger *ledger;  /* memory; empty if is_part */
-    struct code_book *code; /* stacks; that of the whole, so a group finds texts that came with another one */
+    struct code_book *code; /* stacks; shared by all groups, because a stack's text may be in another group */
     enum stat_code_by code_by;
 };
 
@@ -145,15 +146,16 @@ struct stat_report {
     size_t count;
 };
 
-/* Names of attributes and calls, and texts that are kept: one for all groups. */
+/* Keeps the names of attributes and calls, and texts. All groups share one, which stat_words_destroy() frees.
+ */
 struct stat_words *stat_words_create(void);
 void stat_words_learn(struct stat_words *words, const struct trace *segment);
 void stat_words_destroy(struct stat_words *words);
 void stat_make_current(struct stat *stat, const struct trace *segment);
 
-/* The attribute's text, valid as long as the segment, or NULL. Slow for numbers. */
+/* Returns the attribute's text, valid as long as the segment; NULL: the span lacks it. Slow for numbers. */
 const char *stat_attr(const struct stat *stat, const struct trace_span *span, enum stat_key key);
-/* NULL: the span lacks the attribute. */
+/* Returns the span's attribute, valid as long as the segment; NULL: the span lacks it. */
 const struct trace_attr *stat_find(const struct stat *stat, const struct trace_span *span, enum stat_key key);
 /* Whether any span up to now can have the attribute. */
 bool stat_knows(const struct stat *stat, enum stat_key key);
@@ -161,27 +163,28 @@ static inline bool stat_has(const struct stat *stat, const struct trace_span *sp
 {
     return stat_find(stat, span, key) != NULL;
 }
-/* As a number, or the number that a text starts with; `otherwise` if the span lacks the attribute. */
+/* Returns the attribute as a number, or the number that its text starts with; `otherwise`: the span lacks it.
+ */
 uint64_t stat_attr_int(const struct stat *stat, const struct trace_span *span, enum stat_key key,
                        uint64_t otherwise);
 static inline bool stat_is(const char *text, const char *word)
 {
     return text && strcmp(text, word) == 0;
 }
-/* The full name of a kernel, if known. */
+/* Returns the full name of a kernel, if known, or else the span's name. */
 const char *stat_kernel_name(const struct stat *stat, const struct trace_span *kernel);
-/* Equal for kernels of the same full name. */
+/* Returns a key that is equal for kernels of the same full name. */
 uint64_t stat_kernel_key(const struct stat *stat, const struct trace_span *kernel);
-/* Five columns: average, median, p99, min and max. */
+/* Fills five columns: average, median, p99, min and max. */
 void stat_fill_spread(struct stat_value *cells, const struct spread *spread);
-/* The product of a list such as "[32,8,1]"; of NULL: 0. */
+/* Returns the product of a list such as "[32,8,1]"; 0: `list` is NULL. */
 uint64_t stat_product(const char *list);
 /* Properties of a call, by its name. */
 struct stat_call {
     enum call_group group;
-    bool is_async; /* returns before its work is done */
-    bool waits;    /* for the GPU */
-    bool submits;  /* GPU work: a launch, copy or fill */
+    bool is_async; /* the call returns before its work is done */
+    bool waits;    /* the call waits for the GPU */
+    bool submits;  /* the call submits GPU work: a launch, copy or fill */
 };
 struct stat_call stat_call_of(const struct stat *stat, const struct trace_span *span);
 static inline uint64_t stat_duration(const struct trace_span *span)
@@ -190,13 +193,13 @@ static inline uint64_t stat_duration(const struct trace_span *span)
 }
 /* Whether the span is work on a GPU. With `detail: full` there are records of GPUs without work. */
 bool stat_is_work(const struct stat *stat, const struct trace_span *span);
-/* The call that submitted the work; NULL: unknown. */
+/* Returns the call that submitted the work; NULL: unknown. */
 const struct trace_span *stat_call_of_work(const struct stat *stat, const struct trace_span *work);
-/* A numeric attribute of a resource; 0: unknown. */
+/* Returns a numeric attribute of a resource; 0: unknown. */
 double stat_device_number(const struct stat *stat, uint32_t resource, const char *attribute);
-/* The next table of the report. */
+/* Adds a table to the report, which takes ownership, and returns it. */
 struct stat_table *stat_report_add(struct stat_report *report, struct stat_table table);
-/* A new table with the columns of an array. */
+/* Adds a new table with the columns of an array, and returns it. */
 #define STAT_ADD_TABLE(report, key, title, note, columns)                                                    \
     stat_report_add(report, stat_table_of(key, title, note, columns, sizeof(columns) / sizeof *(columns)))
 void stat_report_deinit(struct stat_report *report);
@@ -204,18 +207,20 @@ void stat_report_deinit(struct stat_report *report);
 /* Assigns dense numbers from 0 to 64-bit keys, in the order of their first appearance. */
 uint32_t stat_number(struct int_map *numbers, uint64_t key);
 
-/* A text that stays valid until the report is deleted. Equal texts are the same pointer. NULL: NULL. */
+/* Returns a copy of `text` that stays valid until the report is deleted. Equal texts are the same pointer.
+ * NULL for NULL. */
 const char *stat_keep(const struct stat *stat, const char *text);
-/* For texts of which there may be very many, as stacks of calls: "(other)" beyond STAT_KEPT_BYTES_MAX. */
+/* Like stat_keep(), for texts of which there may be very many, such as stacks of calls: returns "(other)"
+ * beyond STAT_KEPT_BYTES_MAX. */
 const char *stat_keep_some(const struct stat *stat, const char *text);
 
-/* The sections, in the order of the output. */
+/* A section of the report. The sections are declared in the order of the output. */
 struct stat_section {
-    size_t bytes; /* of the state, which starts zeroed */
-    /* A span of the current segment, in their order. */
+    size_t bytes; /* size of the state, which starts zeroed */
+    /* Takes a span of the current segment. Spans come in their order in it. */
     void (*take)(void *state, const struct stat *stat, const struct trace_span *span);
     void (*end_segment)(void *state, const struct stat *stat); /* NULL: nothing to do */
-    /* `report` may be NULL: only the state is freed. */
+    /* Adds the tables to `report` and frees what the state refers to. `report` NULL: only frees it. */
     void (*finish)(void *state, const struct stat *stat, struct stat_report *report);
 };
 extern const struct stat_section stat_headline, stat_calls, stat_kernels, stat_code, stat_counters,
@@ -223,19 +228,19 @@ extern const struct stat_section stat_headline, stat_calls, stat_kernels, stat_c
 
 /* How a kernel was launched. */
 struct stat_launch {
-    uint64_t threads; /* of a block */
+    uint64_t threads; /* threads of a block */
     uint64_t registers;
-    uint64_t shared_bytes; /* of a block, static and dynamic */
+    uint64_t shared_bytes; /* bytes of a block, static and dynamic */
     double occupancy;      /* theoretical, 0 to 1; negative: unknown */
 };
 struct stat_launch stat_launch_of(const struct stat *stat, const struct trace_span *kernel);
-/* The theoretical occupancy from registers, shared memory, block size and the device's limits by CUDA's
- * rules; negative if one of them is unknown. */
+/* Returns the theoretical occupancy from registers, shared memory, block size and the device's limits by
+ * CUDA's rules; negative: one of them is unknown. */
 double stat_occupancy(const struct stat *stat, uint32_t resource, const struct stat_launch *launch);
 
 /* Attributes of a GPU's resource; 0: unknown. */
 struct stat_device {
-    bool is_known; /* the others were read */
+    bool is_known; /* the other members were read */
     uint64_t multiprocessors, max_warps, max_blocks, registers, shared_bytes, warp_threads, major;
 };
 const struct stat_device *stat_device_of(const struct stat *stat, uint32_t resource);

@@ -52,10 +52,10 @@ void stat_table_rounds(struct stat_table *table, double error)
     table->error = error > table->error ? error : table->error;
 }
 
-/* qsort takes no context; this program has one thread. */
+/* The context of qsort(), which takes none. The command has one thread. */
 static struct {
     size_t column;
-    bool has_names; /* in column 0 */
+    bool has_names; /* column 0 has names */
 } order;
 
 static int compare_names(const struct stat_value *x, const struct stat_value *y)

@@ -27,12 +27,13 @@ enum stat_unit {
 };
 
 struct stat_column {
-    const char *key;   /* in JSON and CSV; times end with _ns, shares with _share and so on */
-    const char *title; /* for people */
+    const char *key;   /* name in JSON and CSV; times end with _ns, shares with _share and so on */
+    const char *title; /* name in tables for people */
     enum stat_unit unit;
 };
 
-/* The member depends on the column's unit. `is_missing`: no value, or unknown. */
+/* A cell. The column's unit decides which member is used. `is_missing`: the cell has no value, or it is
+ * unknown. */
 struct stat_value {
     union {
         int64_t i;
@@ -51,9 +52,9 @@ struct stat_table {
     size_t column_count;
     struct stat_value *values; /* row by row */
     size_t row_count, capacity;
-    size_t left_out; /* number of rows that stat_table_keep() removed */
+    size_t left_out; /* rows that stat_table_keep() removed */
     double error;    /* the largest relative error of medians and percentiles; 0: they are exact */
-    char **texts;    /* owned texts that its values borrow */
+    char **texts;    /* owned texts that the values borrow */
     size_t text_count, text_capacity;
 };
 
@@ -69,13 +70,13 @@ struct stat_value stat_table_own(struct stat_table *table, char *text);
 void stat_table_adopt(struct stat_table *to, struct stat_table *from);
 /* Notes the relative error of medians and percentiles; the largest one counts. */
 void stat_table_rounds(struct stat_table *table, double error);
-/* Sorts by an int column, descending, then by the text of column 0. */
+/* Sorts the rows by an int column, descending, then by the text of column 0. */
 void stat_table_sort(struct stat_table *table, size_t column);
-/* The index of the column of numbers with this key or title; column_count: there is none. */
+/* Returns the index of the column of numbers with this key or title; column_count: there is none. */
 size_t stat_table_numbers(const struct stat_table *table, const char *column);
-/* Sorts by that column, if there is one. */
+/* Sorts the rows by the column of numbers with this key or title, if there is one. */
 void stat_table_order(struct stat_table *table, const char *column);
-/* Keeps the first `rows` rows; 0: all. */
+/* Keeps the first `rows` rows (0: all) and counts the others in `left_out`. */
 void stat_table_keep(struct stat_table *table, size_t rows);
 
 static inline struct stat_value stat_int(uint64_t value)
@@ -93,7 +94,7 @@ static inline struct stat_value stat_text(const char *text)
     return (struct stat_value){.text = text};
 }
 
-/* `part` divided by `whole`; missing if `whole` is 0. */
+/* Returns `part` divided by `whole`; missing: `whole` is 0. */
 struct stat_value stat_ratio(double part, double whole);
 
 #endif

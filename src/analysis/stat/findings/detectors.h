@@ -1,13 +1,14 @@
-/* The detectors: each looks for some kinds of findings in the spans that it is given, and offers them at the
- * end. */
+/* The detectors of findings. Each looks for some kinds of findings in the spans that it is given, and offers
+ * them at the end. */
 #ifndef CUSPAN_ANALYSIS_STAT_FINDINGS_DETECTORS_H
 #define CUSPAN_ANALYSIS_STAT_FINDINGS_DETECTORS_H
 
 #include "analysis/stat/findings/finding.h"
 
 struct detector {
-    size_t bytes; /* of the state, which starts zeroed */
-    /* A span of the current segment, which the survey has taken. NULL: the detector needs none. */
+    size_t bytes; /* size of the state, which starts zeroed */
+    /* Takes a span of the current segment, which the survey has taken before. NULL: the detector needs no
+     * spans. */
     void (*take)(void *state, struct survey *survey, const struct trace_span *span);
     void (*end_segment)(void *state, struct survey *survey); /* NULL: nothing to do */
     /* Offers findings, unless `findings` is NULL, and frees what the state refers to. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ARRIVALS_MAX 262144  /* host addresses; beyond, all are forgotten */
+#define ARRIVALS_MAX 262144  /* host addresses kept; if there are more, all are forgotten */
 #define PAGEABLE_MAX 1000000 /* copies that wait for the final rate of pinned copies */
 
 /* The latest copy to a host address. */
@@ -22,7 +22,7 @@ struct row {
     const char *kind; /* kept */
     struct trace_span first;
     uint64_t count, bytes_max, call_ns, saving_ns;
-    struct idle_time *idle; /* of calls that have not ended yet, or not long ago */
+    struct idle_time *idle; /* questions about calls that have not ended, or ended recently */
     size_t idle_count, idle_capacity;
     struct row_origin {
         uint32_t origin;
@@ -76,7 +76,7 @@ static bool copy_of(const struct survey *survey, const struct trace_span *work, 
     return true;
 }
 
-/* Equal texts that are kept are the same pointer. */
+/* Returns a key for a direction on a device. `kind` is kept, so equal texts are the same pointer. */
 static uint64_t direction_key(const char *kind, uint32_t resource)
 {
     return int_map_mix((uint64_t)(uintptr_t)kind) ^ resource;
@@ -100,7 +100,7 @@ static void measure_pinned(struct copies *copies, const struct copy *copy)
     samples_add(&copies->pinned, stat_number(&copies->links, key_of(copy)), (uint64_t)NS_OF_GIB(rate));
 }
 
-/* `source`: the origin of the rate, for the evidence. */
+/* Returns the rate of the tally's link. `*source` becomes the origin of the rate, for the evidence. */
 static double link_rate(const struct copies *copies, const struct stat *stat, const struct tally *tally,
                         const char **source)
 {
@@ -122,8 +122,8 @@ static double link_rate(const struct copies *copies, const struct stat *stat, co
     return generation >= 8 ? PCIE4_BYTES_PER_S : PCIE3_BYTES_PER_S;
 }
 
-/* Two savings within the same time: the time a copy takes longer than a pinned one, and the time that an
- * asynchronous call is blocked by it. The larger one counts. */
+/* Adds the savings of pageable copies. A copy has two within the same time: the time that it takes longer
+ * than a pinned one, and the time that it blocks an asynchronous call. The larger one counts. */
 static void settle_slow(struct copies *copies, const struct stat *stat)
 {
     double *rates = xcalloc(copies->pageable.count + 1, sizeof *rates);
@@ -143,7 +143,7 @@ static void settle_slow(struct copies *copies, const struct stat *stat)
     copies->slow_count = 0;
 }
 
-/* ns that an asynchronous call waited for its copy. */
+/* Returns how many ns an asynchronous call waited for its copy. */
 static uint64_t held_ns(const struct stat *stat, const struct copy *copy)
 {
     if (!stat_call_of(stat, copy->call).is_async)
@@ -189,7 +189,7 @@ static char *pageable_evidence(const struct survey *survey, const struct tally *
 
 /* --- synchronous copies --- */
 
-/* The saving is the part of the call in which no kernel ran. */
+/* Returns the question that gives a copy's saving: the part of its call in which no kernel ran. */
 static struct idle_time idle_of(const struct copy *copy)
 {
     return (struct idle_time){copy->call->start_ns, copy->call->end_ns, copy->work->resource, true};
@@ -260,7 +260,8 @@ static void add_origin(struct row *row, uint32_t origin)
     row->origins[i].count++;
 }
 
-/* The saving is the part of all but the first call of a row in which no kernel ran. */
+/* Counts a tiny copy in its row. The row's saving is the part of all but its first call in which no kernel
+ * ran. */
 static void count_tiny(struct copies *copies, struct survey *survey, const struct copy *copy)
 {
     struct row *row = row_at(copies, copy->work->lane);
@@ -280,7 +281,7 @@ static void count_tiny(struct copies *copies, struct survey *survey, const struc
     add_origin(row, survey_origin(survey, copy->work));
 }
 
-/* A row can be long: what is known already is added up. */
+/* Adds up the idle times of rows that are known already, because a row can be long. */
 static void end_segment(void *state, struct survey *survey)
 {
     struct copies *copies = state;
@@ -339,7 +340,8 @@ static void record_arrival(struct copies *copies, const struct stat *stat, const
         (struct arrival){true, copy->work->end_ns, stat_duration(copy->work), copy->bytes};
 }
 
-/* The data came from a GPU, and the host had no time to rewrite all of it. */
+/* Counts a copy back to the GPU if its data came from a GPU, and the host had no time to rewrite all of them.
+ */
 static void count_return(struct copies *copies, const struct survey *survey, const struct copy *copy,
                          uint32_t process)
 {

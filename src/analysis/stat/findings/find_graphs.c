@@ -7,38 +7,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Steps of a thread that are searched together. A repetition that crosses the border counts as two. */
+/* Limits of the steps of a thread that are searched together. A repetition that crosses the border of two
+ * searches counts as two. */
 #define STEPS_MAX       65536
-#define STEPS_MIN       1024 /* of each thread, if there are many */
+#define STEPS_MIN       1024 /* limit for each thread, if there are many threads */
 #define STEPS_TOTAL_MAX 524288
 
 /* A call that can be a graph node, or that separates graphs: a wait, a blocking copy, an allocation. */
 struct step {
-    uint64_t start_ns, duration_ns; /* of the call */
-    uint64_t work_ns;               /* start of its work */
+    uint64_t start_ns, duration_ns; /* times of the call */
+    uint64_t work_ns;               /* start of the call's work */
     /* The time before the call and before its work in which the work's GPU was busy. */
     uint64_t busy_before_call_ns, busy_before_work_ns;
     uint32_t resource, work_name; /* of its work */
     uint32_t origin;              /* of its work */
-    bool is_node;                 /* it has work; otherwise it separates graphs */
+    bool is_node;                 /* the call has work; otherwise it separates graphs */
     bool is_settled;              /* busy_before_work_ns is known */
 };
 
 struct sequence {
     struct step *steps;
     uint32_t *tokens;
-    bool *is_used; /* by a previous repetition */
+    bool *is_used; /* the step is in a previous repetition */
     size_t count, capacity, token_capacity;
-    size_t settled; /* steps that need no more attention */
+    size_t settled; /* number of first steps that are settled */
     bool is_counted;
 };
 
 struct candidates {
     struct paged sequences; /* by thread */
-    size_t count;           /* of threads with steps */
+    size_t count;           /* threads with steps */
     struct int_map words;   /* hash of a step → its token */
-    struct tallies tallies; /* by the nodes of a graph; ns: host time of its calls, bytes: its nodes, extra:
-                               the GPU's idle time */
+    struct tallies tallies; /* by the nodes of a graph. ns: host time of the calls; bytes: number of nodes;
+                               extra: the GPU's idle time */
 };
 
 static uint64_t text_key(const char *text)
@@ -46,8 +47,8 @@ static uint64_t text_key(const char *text)
     return int_map_mix(hash_text(HASH_START, text ? text : ""));
 }
 
-/* Nodes are equal if name, dimensions, size and stream are. Addresses may differ, because graph nodes can be
- * updated. */
+/* Returns a key for a node. Nodes are equal if their name, dimensions, size and stream are. Addresses may
+ * differ, because graph nodes can be updated. */
 static uint64_t word_of(const struct stat *stat, const struct trace_span *call, const struct trace_span *work)
 {
     static const enum stat_key texts[] = {KEY_GRID, KEY_BLOCK, KEY_COPY_KIND};
@@ -63,7 +64,8 @@ static uint64_t word_of(const struct stat *stat, const struct trace_span *call, 
     return int_map_mix(key + 1);
 }
 
-/* False: the call neither belongs to a sequence nor ends it (a query, an event record). */
+/* Whether the call is a step of a sequence. False: it neither belongs to a sequence nor ends it (a query, an
+ * event record). */
 static bool is_step(const struct survey *survey, const struct trace_span *call,
                     const struct trace_span **work)
 {
@@ -115,8 +117,8 @@ static void add_step(struct candidates *candidates, const struct survey *survey,
     sequence->tokens[at] = stat_number(&candidates->words, word_of(survey->stat, call, work));
 }
 
-/* The idle time of a GPU from the first call to the work of the last. Of steps on several GPUs, those on the
- * last one's count. */
+/* Returns the idle time of a GPU from the first call to the work of the last. If the steps are on several
+ * GPUs, only those on the last step's GPU count. */
 static uint64_t idle_between(const struct sequence *sequence, size_t first, size_t last)
 {
     const struct step *end = &sequence->steps[last], *start = &sequence->steps[first];
@@ -143,7 +145,7 @@ static void take_graph(const struct sequence *sequence, struct tally *tally, siz
     tally->saving_ns += spared < idle_ns ? spared : idle_ns;
 }
 
-/* Independent of the rotation of the repeated sequence. */
+/* Returns a key of the nodes that does not depend on the rotation of the repeated sequence. */
 static uint64_t key_of(const struct sequence *sequence, size_t first, size_t nodes)
 {
     uint64_t key = nodes;
@@ -211,7 +213,7 @@ static void search(struct candidates *candidates, const struct stat *stat, struc
     free(repeats);
     sequence->count -= count;
     sequence->settled -= count;
-    if (!sequence->count) /* there may be no arrays */
+    if (!sequence->count) /* the sequence may have no arrays */
         return;
     memmove(sequence->steps, sequence->steps + count, sequence->count * sizeof *sequence->steps);
     memmove(sequence->tokens, sequence->tokens + count, sequence->count * sizeof *sequence->tokens);
@@ -261,7 +263,8 @@ static bool has_ended(const struct survey *survey, uint32_t thread)
     return trace->resources[trace->threads[thread].resource].end_ns < survey->now_ns;
 }
 
-/* Of a thread whose process has ended, nothing stays: a fleet has thousands of them. */
+/* Searches long sequences, and frees those of threads whose process has ended: a fleet has thousands of such
+ * threads. */
 static void end_segment(void *state, struct survey *survey)
 {
     struct candidates *candidates = state;

@@ -11,15 +11,15 @@ static const char *const libraries[] = {"cublas",   "cudnn", "nccl", "nvjet",   
                                         "xmma",     "cub::", "at::", "thrust::", "cusparse",
                                         "cusolver", "cufft", "npp",  "gemm",     "cask"};
 
-/* Of one execution. */
+/* How one execution of a kernel uses the GPU. */
 struct use {
     struct stat_launch launch;
     uint32_t resource;
-    double occupancy; /* of warps, times the share of their threads in use; negative: unknown */
+    double occupancy; /* occupancy of warps, times the share of their threads in use; negative: unknown */
     double threads;   /* share of the warps' threads in use */
     uint64_t blocks;
     uint64_t multiprocessors;
-    uint64_t blocks_at_once; /* of one multiprocessor */
+    uint64_t blocks_at_once; /* blocks that one multiprocessor can run at once */
     uint64_t max_warps, warp_threads;
 };
 
@@ -42,7 +42,7 @@ static struct use use_of(const struct stat *stat, const struct trace_span *kerne
     return use;
 }
 
-/* The occupancy with other limits. */
+/* Returns the occupancy with other limits. */
 static double occupancy_with(const struct stat *stat, const struct use *use, const struct stat_launch *launch)
 {
     return use->threads * stat_occupancy(stat, use->resource, launch);
@@ -57,7 +57,7 @@ static bool is_of_library(const char *name)
     return false;
 }
 
-/* A kernel that prefetches into shared memory needs few warps. */
+/* Whether the kernel prefetches into shared memory by design. Such a kernel needs few warps. */
 static bool is_pipeline(const struct stat *stat, const struct use *use)
 {
     double all = (double)stat_device_of(stat, use->resource)->shared_bytes;
@@ -77,14 +77,14 @@ static bool is_low(const struct stat *stat, const struct use *use)
     return is_small(use) || is_idle;
 }
 
-/* The largest share of the GPU that the kernel can use. */
+/* Returns the largest share of the GPU that the kernel can use. */
 static double fill_of(const struct use *use)
 {
     double multiprocessors = is_small(use) ? (double)use->blocks / (double)use->multiprocessors : 1;
     return multiprocessors * (use->occupancy >= 0 ? use->occupancy : 1);
 }
 
-/* A limit applies if the occupancy is higher without it. */
+/* Adds the reasons of a low occupancy. A limit is a reason if the occupancy is higher without it. */
 static void add_reasons(struct text *text, const struct stat *stat, const struct use *use)
 {
     struct stat_launch without_registers = use->launch, without_shared = use->launch, bare = use->launch;
@@ -180,7 +180,7 @@ const struct detector find_low_occupancy = {sizeof(struct low), take_low, NULL, 
 
 /* --- serialized kernels --- */
 
-/* The share of the GPU that all blocks of the kernel occupy; 2: unknown, or more than the GPU has. */
+/* Returns the share of the GPU that all blocks of the kernel occupy, which can exceed 1; 2: unknown. */
 static double room_of(const struct use *use)
 {
     uint64_t room = use->blocks_at_once * use->multiprocessors;
@@ -189,11 +189,11 @@ static double room_of(const struct use *use)
 
 /* The latest work of a stream. */
 struct latest {
-    const struct trace_span *span; /* NULL: it is in an earlier segment */
+    const struct trace_span *span; /* NULL: the work is in an earlier segment */
     bool is_kernel, has_call;
-    uint32_t thread; /* of the call */
+    uint32_t thread; /* thread of the call */
     uint64_t end_ns, duration_ns;
-    double room; /* if `span` is NULL */
+    double room; /* share of the GPU (room_of()), if `span` is NULL */
 };
 
 struct serialized {
@@ -207,8 +207,8 @@ static double room_of_kernel(const struct stat *stat, const struct trace_span *k
     return room_of(&use);
 }
 
-/* Kernels of two threads, the second one waiting only for the stream, and room for both: no visible
- * dependency. */
+/* Whether two kernels could run at the same time: two threads launched them, the second one waits only for
+ * the stream, and the GPU has room for both. They have no visible dependency. */
 static bool could_be_beside(const struct stat *stat, const struct latest *a, const struct trace_span *b)
 {
     const struct trace_span *call = stat_call_of_work(stat, b);
@@ -260,7 +260,7 @@ static void take_serialized(void *state, struct survey *survey, const struct tra
                               .duration_ns = stat_duration(work)};
 }
 
-/* The attributes end with the segment. */
+/* Computes the room of each stream's latest kernel, whose attributes end with the segment. */
 static void end_serialized(void *state, struct survey *survey)
 {
     struct serialized *serialized = state;

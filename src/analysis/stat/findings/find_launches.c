@@ -11,12 +11,13 @@ struct window {
     struct trace_span first_call;
     uint64_t start_ns;
     uint64_t works, gaps, idle_ns, submit_ns, call_ns;
-    uint32_t origins[WINDOW_WORK]; /* of the works */
+    uint32_t origins[WINDOW_WORK]; /* origins of the pieces of work */
 };
 
 struct phases {
-    struct tallies tallies; /* by device; ns: of the phases, bytes: pieces of work, extra: several threads */
-    struct tallies hosts;   /* beside each: ns in calls that give work, extra: in other calls */
+    struct tallies tallies; /* by device. ns: length of the phases; bytes: pieces of work; extra: several
+                               threads launch */
+    struct tallies hosts;   /* one each. ns: time in calls that submit work; extra: time in other calls */
     struct paged devices;   /* struct phase by resource */
 };
 
@@ -44,7 +45,8 @@ static void count_gap(const struct survey *survey, struct window *window, const 
     window->call_ns += within(&process->calls, from_ns, work->start_ns);
 }
 
-/* Most pieces of work must follow a gap: one long gap (module loading, graph creation) is not a phase. */
+/* Whether the window is launch-bound. Most pieces of work must follow a gap: one long gap (module loading,
+ * graph creation) is not a phase. */
 static bool is_bound(const struct window *window, uint64_t length)
 {
     return window->has_call && window->works >= WINDOW_WORK / 2 && 2 * window->gaps >= window->works &&
@@ -144,8 +146,8 @@ struct tiny {
         steps; /* traces of training steps; beside them, with a resource: those that have work there */
 };
 
-/* The GPU's idle time from the start of the call to the start of its kernel. Concurrent launches of several
- * threads share that time; it counts once. */
+/* Counts a tiny launch. Its saving is the GPU's idle time from the start of the call to the start of its
+ * kernel. Concurrent launches of several threads share that time, which counts once. */
 static void count_tiny(struct tiny *tiny, struct survey *survey, const struct trace_span *kernel,
                        const struct trace_span *call)
 {
@@ -163,7 +165,8 @@ static void count_tiny(struct tiny *tiny, struct survey *survey, const struct tr
     *counted_until = kernel->start_ns > *counted_until ? kernel->start_ns : *counted_until;
 }
 
-/* Before the first work of the input, and before that of a step, the GPU may do work that has no spans. */
+/* Skips the time before the first work of the input or of a step, in which the GPU may do work that has no
+ * spans. */
 static void skip_unknown(struct tiny *tiny, const struct survey *survey, const struct trace_span *work)
 {
     uint64_t *counted_until = paged_at(&tiny->counted_until_ns, work->resource, sizeof *counted_until);

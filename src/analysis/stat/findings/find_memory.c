@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* The start of the second half of the process's GPU work. Setup is complete by then. */
+/* Returns the start of the second half of the process's GPU work. Setup is complete by then. */
 static uint64_t steady_from(const struct process_survey *process)
 {
     return process->start_ns + (process->end_ns - process->start_ns) / 2;
@@ -33,7 +33,8 @@ static uint64_t duration(const struct ledger_call *call)
 
 /* --- allocations and frees in the steady state --- */
 
-/* Pools are the recommended way, and mapped physical memory belongs to some pool. */
+/* Whether repeated allocation of such a block is costly. Pools are the recommended way, and mapped physical
+ * memory belongs to some pool. */
 static bool is_costly(const struct ledger_block *block)
 {
     return block->kind != MEMORY_POOL && block->kind != MEMORY_VIRTUAL;
@@ -75,9 +76,9 @@ static void find_steady(struct findings *findings)
 
 /* --- leaks --- */
 
-/* Blocks that one place allocated for the work of most slices of the second half, and that still exist, so
- * they grow with the work. The time of the work counts, not that of the calls: a host that does not wait has
- * made all calls when half of the GPU work is done. */
+/* Returns the evidence of a leak: blocks that one place allocated for the work of most slices of the second
+ * half, and that still exist, so they grow with the work. A block's time is that of its work, not of its
+ * call: a host that does not wait has made all calls when half of the GPU work is done. */
 static char *leak_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
                            const void *context)
 {
@@ -97,13 +98,13 @@ static char *leak_evidence(const struct survey *survey, const struct tally *tall
                      evidence_time(time, half), (double)tally->bytes * 1e3 / (double)half);
 }
 
-/* A segment of PyTorch's caching allocator. Its blocks inside are not visible. */
+/* Whether the block is a segment of PyTorch's caching allocator, whose inner blocks are not visible. */
 static bool is_cached(const struct process_survey *process, const struct ledger_block *block)
 {
     return process->is_pytorch && block->bytes && block->bytes % CACHED_SEGMENT_BYTES == 0;
 }
 
-/* The bit of the slice of the second half that the time is in. */
+/* Returns the bit of the slice of the second half that the time is in. */
 static uint64_t slice_of(const struct process_survey *process, uint64_t time_ns)
 {
     uint64_t half = process->end_ns - steady_from(process);
@@ -114,7 +115,7 @@ static void find_leaks(struct findings *findings)
 {
     const struct survey *survey = findings->survey;
     const struct ledger *ledger = survey->stat->ledger;
-    struct tallies tallies = {0}; /* extra: their slices, as bits; text: the range, or "" */
+    struct tallies tallies = {0}; /* extra: slices with such blocks, as bits; text: the range, or "" */
     if (ledger->left_out)         /* blocks may have been freed by calls that are unknown */
         return;
     for (size_t i = 0; i < ledger->block_count; i++) {

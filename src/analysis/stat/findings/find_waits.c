@@ -7,11 +7,11 @@
 
 /* A thread's work since its last wait. The next work that it submits shows whether the wait was needed. */
 struct worker {
-    bool has_wait; /* one that waited for work without results for the host */
+    bool has_wait; /* `wait` waited for work without results for the host */
     struct trace_span wait;
-    uint32_t origin;  /* of the wait */
-    uint64_t given;   /* pieces of work since the previous wait */
-    bool has_results; /* one of them copies to the host */
+    uint32_t origin;  /* origin of the wait */
+    uint64_t given;   /* pieces of work submitted since the previous wait */
+    bool has_results; /* one of these copies to the host */
 };
 
 struct waits {
@@ -33,7 +33,8 @@ static struct worker *worker_at(struct waits *waits, uint32_t thread)
     return paged_at(&waits->workers, thread, sizeof(struct worker));
 }
 
-/* Work is pending from the start of its call. The start of the wait decides. */
+/* Counts a wait. It is needless if no work was pending at its start; work is pending from the start of its
+ * call. */
 static void count_wait(struct waits *waits, const struct survey *survey, struct worker *worker,
                        const struct trace_span *call)
 {
@@ -54,7 +55,8 @@ static void count_wait(struct waits *waits, const struct survey *survey, struct 
     worker->has_results = false;
 }
 
-/* The GPU's idle time from the wait to the next work, if the host submitted it immediately. */
+/* Counts a wait between launches: its saving is the GPU's idle time from the wait to the next work, if the
+ * host submitted that immediately. */
 static void count_work(struct waits *waits, struct survey *survey, struct worker *worker,
                        const struct trace_span *call, const struct trace_span *work)
 {

@@ -29,7 +29,7 @@ static bool is_worthwhile(const struct findings *findings, const struct finding 
             (double)finding->saving_ns >= SAVING_SHARE_MIN * (double)findings_base_ns(findings, finding));
 }
 
-/* A place of a tally. */
+/* A place in the program of a tally, with the number of its matches. */
 struct tally_place {
     uint32_t tally, place;
     uint64_t count;
@@ -43,7 +43,8 @@ static int compare_places(const void *a, const void *b)
     return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* The places of all tallies, by tally; several stacks have one place. The caller frees the list. */
+/* Returns the places of all tallies, sorted by tally. Several stacks can have one place. The caller frees the
+ * list. */
 static struct tally_place *find_places(const struct stat *stat, const struct tallies *tallies, size_t *count)
 {
     size_t origins = tallies->origin_numbers.count, kept = 0;
@@ -66,7 +67,8 @@ static struct tally_place *find_places(const struct stat *stat, const struct tal
     return list;
 }
 
-/* Adds the place that most of the matches come from, if any is known. `places` begins with the tally's. */
+/* Adds the place that most of the matches come from, if any is known. The tally's places are at the start of
+ * `places`. */
 static void name_place(const struct stat *stat, const struct tally_place *places, size_t count,
                        uint32_t tally, struct finding *finding)
 {

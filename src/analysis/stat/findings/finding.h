@@ -44,15 +44,15 @@ enum finding_kind {
 struct finding {
     enum finding_kind kind;
     uint32_t process;
-    const char *where; /* borrowed from the trace or kept by it, or static */
+    const char *where; /* borrowed from the trace, kept (stat_keep()), or static */
     uint64_t count;
-    uint64_t saving_ns;    /* saved at most */
-    uint64_t saving_bytes; /* LEAK */
+    uint64_t saving_ns;    /* upper bound of the saving */
+    uint64_t saving_bytes; /* LEAK: bytes that are leaked */
     uint64_t
         base_ns; /* the saving is a share of it; 0: from the first GPU work to the last, without pauses */
-    uint64_t first_ns; /* since 1970 */
+    uint64_t first_ns; /* time of the first match, in ns since 1970 */
     char *evidence;    /* owned */
-    char *code;        /* owned: the place in the program that most matches come from; NULL: unknown */
+    char *code;        /* the place in the program that most matches come from, owned; NULL: unknown */
 };
 
 struct findings {
@@ -61,21 +61,21 @@ struct findings {
     size_t count, capacity;
 };
 
-/* Returns the evidence, allocated, or NULL to drop the finding. The finding is filled in from the tally,
- * located by the name of its first span; the function may correct it. */
+/* Returns the evidence, which the finding then owns; NULL: drop the finding. `finding` is filled from the
+ * tally, with the name of the first span as its place; the function may correct it. */
 typedef char *evidence_fn(const struct survey *survey, const struct tally *tally, struct finding *finding,
                           const void *context);
 /* Makes a finding of each tally that counts at least `count_min`, unless it saves too little time. Frees the
  * tallies. `context` is for the evidence function. */
 void findings_offer(struct findings *findings, enum finding_kind kind, struct tallies *tallies,
                     uint64_t count_min, evidence_fn *evidence, const void *context);
-/* Findings about time have a saving in ns; leaks and wrong frees do not. */
+/* Whether findings of the kind have a saving in ns. Leaks and wrong frees do not. */
 bool finding_is_of_time(enum finding_kind kind);
-/* The time of which the saving is a share. */
+/* Returns the time of which the finding's saving is a share. */
 uint64_t findings_base_ns(const struct findings *findings, const struct finding *finding);
 
 #define EVIDENCE_TIME_BYTES 40
-/* "12.3 us", for evidence; returns `out`. */
+/* Writes a time such as "12.3 us" to `out`, for evidence, and returns `out`. */
 const char *evidence_time(char out[EVIDENCE_TIME_BYTES], uint64_t ns);
 
 #endif

@@ -1,4 +1,4 @@
-/* The table of findings. */
+/* Runs the detectors and makes the table of findings. */
 #include "analysis/stat/findings/detectors.h"
 #include "cli/util/xalloc.h"
 
@@ -18,7 +18,7 @@
     X(COL_ADVICE, "advice", "action", STAT_TEXT)
 STAT_COLUMNS_OF(columns, COLUMNS);
 
-/* Findings that are not about time first, then by saving. */
+/* Compares findings: those that are not about time come first, then by saving. */
 static int compare_findings(const void *a, const void *b)
 {
     const struct finding *x = a, *y = b;
@@ -70,7 +70,7 @@ static const struct detector *const detectors[] = {
 
 struct search {
     struct survey survey;
-    void *states[DETECTORS]; /* NULL until the first span */
+    void *states[DETECTORS]; /* states of the detectors; NULL until the first span */
 };
 
 static void take(void *state, const struct stat *stat, const struct trace_span *span)

@@ -2,8 +2,9 @@
 #ifndef CUSPAN_ANALYSIS_STAT_FINDINGS_FINDINGS_LIMITS_H
 #define CUSPAN_ANALYSIS_STAT_FINDINGS_FINDINGS_LIMITS_H
 
-/* All findings: two runs of a program differ by less. Share of the time from first to last GPU work, without
- * pauses in which nothing runs: loading of modules, initialization of NCCL, time between sampled steps. */
+/* All findings: minimum saving, because two runs of a program differ by less. It is a share of the time from
+ * first to last GPU work, without pauses in which nothing runs: loading of modules, initialization of NCCL,
+ * time between sampled steps. */
 #define SAVING_SHARE_MIN 0.02
 #define WORK_PAUSE_NS    20000000
 #define SAVING_NS_MIN    100000 /* 2 % of a short program are negligible */
@@ -13,8 +14,9 @@
 #define TINY_KERNEL_NS   5000
 #define TINY_KERNEL_RUNS 100
 
-/* launch-bound: windows of work, to find one phase among others. Half idle is more than latency. */
-#define WINDOW_WORK       32 /* pieces */
+/* launch-bound: windows of work are examined, to find one phase among others. A GPU that is idle for half of
+ * a window shows more than latency. */
+#define WINDOW_WORK       32 /* pieces of work in a window */
 #define WINDOW_IDLE_SHARE 0.5
 #define PAUSE_NS          1000000 /* a longer gap has other causes than the next launch */
 
@@ -46,10 +48,10 @@
 #define PIPELINE_SHARED_SHARE 0.5 /* of a multiprocessor's shared memory, by one block */
 #define PIPELINE_THREADS      128
 #define SMALL_GRID_SHARE      0.5   /* blocks per multiprocessor: fewer leave half of the GPU unused */
-#define OCCUPANCY_TIME_SHARE  0.05  /* of the process's kernel time: less is not worth the effort */
-#define OCCUPANCY_KERNEL_NS   10000 /* on average: launches dominate shorter kernels */
+#define OCCUPANCY_TIME_SHARE  0.05  /* share of the process's kernel time: less is not worth the effort */
+#define OCCUPANCY_KERNEL_NS   10000 /* average duration: launches dominate shorter kernels */
 
-/* serialized-kernels: B starts when A ends, because of the stream. */
+/* serialized-kernels: kernel B starts at most this many ns after kernel A ends, because of their stream. */
 #define HANDOVER_NS 5000
 
 /* graph-candidates: four launches take longer than the launch of a graph (8 us, p99 27 us, in
@@ -59,8 +61,8 @@
 #define GRAPH_PERIOD_MAX 4096
 #define GRAPH_LAUNCH_NS  10000
 
-/* round-trips: the maximum write rate of one core. Data that is copied back sooner cannot have been rewritten
- * completely. */
+/* round-trips: the maximum write rate of one core. Data that are copied back sooner cannot have been
+ * rewritten completely. */
 #define HOST_WRITE_BYTES_PER_S 20e9
 
 /* leak: a leak grows with the work, so most slices of the second half have some of its blocks. Setup and the

@@ -10,7 +10,7 @@
 
 struct search {
     const uint32_t *tokens;
-    uint64_t *mixed; /* by place: the token's bits mixed */
+    uint64_t *mixed; /* the tokens with their bits mixed */
     size_t count, period_max, times;
     struct int_map last; /* hash of a window → its last token */
     struct repeat *found;
@@ -39,7 +39,7 @@ static void keep(struct search *search, const struct repeat *repeat)
     search->found[search->found_count++] = *repeat;
 }
 
-/* The periods in (window / 2, window]. */
+/* Finds repetitions with periods in (window / 2, window]. */
 static void search_windows(struct search *search, size_t window)
 {
     struct repeat latest = {0};

@@ -1,4 +1,4 @@
-/* Repetitions in a sequence: intervals in which the same tokens repeat.
+/* Finds repetitions in a sequence: intervals in which the same tokens repeat.
  *
  * A repetition of period p is a maximal interval in which each token equals the one p before it, with p as
  * small as possible. All repetitions with at least REPEATS_LEAST periods are found, in O(n log p): the latest
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define REPEATS_LEAST 3 /* windows of powers of two cannot find fewer periods */
+#define REPEATS_LEAST 3 /* fewer periods cannot be found by windows of powers of two */
 
 struct repeat {
     size_t start;

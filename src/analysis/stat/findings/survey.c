@@ -58,7 +58,7 @@ static void take_work(struct survey *survey, const struct trace_span *span)
     set_pending(process, span->end_ns);
 }
 
-/* Work is pending from the start of its call. */
+/* Takes a call. Its work is pending from the start of the call on. */
 static void take_call(struct survey *survey, const struct trace_span *span)
 {
     const struct trace_span *spans = survey->stat->trace->spans;

@@ -1,15 +1,16 @@
-/* Sums that a detector keeps of its matches, by process, place and name. */
+/* Keeps a detector's sums of its matches, by process, place and name. */
 #ifndef CUSPAN_ANALYSIS_STAT_FINDINGS_TALLY_H
 #define CUSPAN_ANALYSIS_STAT_FINDINGS_TALLY_H
 
 #include "analysis/stat/base/stat.h"
 
-/* Sums of a detector. */
+/* A detector's sums of the matches with one key. */
 struct tally {
     uint32_t process;
-    /* The earliest one, typical of the others: a copy, without attributes, parents and children. */
+    /* The earliest match, typical of the others: a copy of its span, without attributes, parents and
+     * children. */
     struct trace_span first;
-    struct trace_span call; /* if the detector sets it: the call of `first` */
+    struct trace_span call; /* the call of `first`, if the detector sets it */
     const char *text;       /* meaning by detector */
     uint64_t count;
     uint64_t ns; /* meaning by detector */
@@ -31,17 +32,17 @@ struct tallies {
     struct int_map origin_numbers;
 };
 
-#define TALLY_ORIGINS_MAX (1u << 18) /* of all tallies; later ones are not counted */
+#define TALLY_ORIGINS_MAX (1u << 18) /* origins of all tallies; later ones are not counted */
 
-/* The tally of the key, created for its first span. The pointer is valid until the next call; the number that
- * tallies_number() returns stays valid. */
+/* Returns the tally of the key, created for its first span. The pointer is valid until the next call; the
+ * number that tallies_number() returns stays valid. */
 struct tally *tallies_at(struct tallies *tallies, uint64_t key, uint32_t process,
                          const struct trace_span *span);
 static inline uint32_t tallies_number(const struct tallies *tallies, const struct tally *tally)
 {
     return (uint32_t)(tally - tallies->items);
 }
-/* `count` of the tally's matches come from this origin. */
+/* Notes that `count` of the tally's matches come from this origin. */
 void tallies_add_origin(struct tallies *tallies, uint32_t tally, uint32_t origin, uint64_t count);
 void tallies_deinit(struct tallies *tallies);
 

@@ -14,10 +14,11 @@ enum space { SPACE_ADDRESS, SPACE_ARRAY, SPACE_VIRTUAL, SPACE_MAPPED };
 /* The parameters that give the size of an allocation. */
 enum size { SIZE_BYTES, SIZE_PITCH, SIZE_CHANNELS, SIZE_FORMAT };
 
-/* Names without "_ptsz". Calls that only reserve addresses or create a pool allocate no memory. */
+/* The calls that allocate or free, by names without "_ptsz". Calls that only reserve addresses or create a
+ * pool allocate no memory. */
 static const struct function {
     const char *name;
-    enum stat_key key; /* the address or handle */
+    enum stat_key key; /* attribute with the address or handle */
     uint8_t operation, space, kind, size;
 } functions[] = {
     {"cudaMalloc", KEY_ARG_PTR, TAKE, SPACE_ADDRESS, MEMORY_DEVICE, SIZE_BYTES},
@@ -100,7 +101,7 @@ static uint64_t extent(const struct stat *stat, const struct trace_span *call, e
     return value ? value : 1; /* the array lacks this dimension */
 }
 
-/* Bits of a channel by its format's name, "UnsignedInt8" or "Half"; 0: another kind, of
+/* Returns the bits of a channel by its format's name, such as "UnsignedInt8" or "Half"; 0: another kind, of
  * unknown size. */
 static uint64_t format_bits(const char *format)
 {
@@ -126,7 +127,8 @@ static uint64_t element_bytes(const struct stat *stat, const struct trace_span *
            8;
 }
 
-/* All levels of a mipmapped array, each half as large in every dimension. */
+/* Returns the bytes of an array, with all levels of a mipmapped one, each half as large in every dimension.
+ */
 static uint64_t array_bytes(const struct stat *stat, const struct trace_span *call, uint8_t size)
 {
     uint64_t width = extent(stat, call, KEY_ARG_WIDTH), height = extent(stat, call, KEY_ARG_HEIGHT),
@@ -145,7 +147,7 @@ static uint64_t bytes_of(const struct stat *stat, const struct trace_span *call,
                          const struct function *function)
 {
     switch (function->size) {
-    case SIZE_PITCH: /* a failed call has none; then the requested size */
+    case SIZE_PITCH: /* a failed call has no pitch: use the requested size */
         return number_of(stat, call, KEY_ARG_PITCH, number_of(stat, call, KEY_ARG_WIDTH, 0)) *
                extent(stat, call, KEY_ARG_HEIGHT) * extent(stat, call, KEY_ARG_DEPTH);
     case SIZE_CHANNELS:
@@ -180,7 +182,7 @@ static uint64_t effect_ns(const struct ledger_call *call)
     return takes_effect_at_end(&functions[call->function]) ? call->end_ns : call->start_ns;
 }
 
-/* Of a process: calls whose used_ns is still unknown. */
+/* The calls of a process whose used_ns is still unknown. */
 struct awaiting {
     uint32_t *calls;
     size_t count, capacity;
@@ -254,7 +256,7 @@ static void take_call(struct ledger *ledger, const struct stat *stat, const stru
     awaiting->calls[awaiting->count++] = number;
 }
 
-/* Work that starts at `work_ns` was submitted at `submitted_ns`. */
+/* Sets used_ns of the calls before `submitted_ns`, when work that starts at `work_ns` was submitted. */
 static void answer(struct ledger *ledger, struct awaiting *awaiting, uint64_t submitted_ns, uint64_t work_ns)
 {
     size_t kept = 0;
@@ -268,7 +270,8 @@ static void answer(struct ledger *ledger, struct awaiting *awaiting, uint64_t su
     awaiting->count = kept;
 }
 
-/* The first work that the call submitted, if it started later than the call; UINT64_MAX: there is none. */
+/* Returns the start of the first work that the call submitted, if it started later than the call; UINT64_MAX:
+ * there is none. */
 static uint64_t submitted_by(const struct stat *stat, const struct trace_span *call)
 {
     const struct trace_span *spans = stat->trace->spans;
@@ -380,7 +383,8 @@ static void add_wrong(struct ledger *ledger, const struct ledger_call *call, uin
     ledger->frees[ledger->free_count++] = (struct ledger_free){call, block, (uint8_t)wrong};
 }
 
-/* The live block at the address. MAP_NONE: there is none, and the free is recorded as invalid. */
+/* Returns the live block at the address; MAP_NONE: there is none, and the free is recorded as invalid unless
+ * its process or context is ending. */
 static uint32_t living(struct replay *replay, const struct ledger_call *call)
 {
     struct ledger *ledger = replay->ledger;
@@ -411,7 +415,7 @@ static void give(struct replay *replay, const struct ledger_call *call)
     end_block(&ledger->blocks[number], call);
 }
 
-/* A mapped address keeps a block of physical memory alive. */
+/* Maps a block of physical memory. A mapped address keeps the block alive. */
 static void map_block(struct replay *replay, const struct ledger_call *call)
 {
     struct ledger *ledger = replay->ledger;
@@ -462,8 +466,8 @@ static void play(struct replay *replay, const struct ledger_call *call)
         unmap_blocks(replay, call);
 }
 
-/* By time; within the same ns allocations first: an address can be freed as soon as it is allocated, but not
- * allocated before its free has started. */
+/* Compares calls by time, and within the same ns, allocations first: an address can be freed as soon as it is
+ * allocated, but not allocated before its free has started. */
 static int compare_calls(const void *a, const void *b)
 {
     const struct ledger_call *x = a, *y = b;

@@ -1,10 +1,11 @@
-/* Memory blocks of a trace, from the call that allocates to the call that frees, and failed calls.
+/* Keeps the memory blocks of a trace, from the call that allocates to the call that frees, and failed calls.
  *
  * A block lives from the end of the allocating call to the start of the freeing call. So it always ends
  * before its address is allocated again, even by another thread. Only traced calls are known, not allocations
  * before tracing started, inside graphs, by other processes (IPC) or by the driver for itself.
  *
- * All calls that allocate or free are kept until the end, up to LEDGER_EVENTS_MAX. Later ones are counted. */
+ * All calls that allocate or free are kept until the end, up to LEDGER_EVENTS_MAX. Later ones are only
+ * counted. */
 #ifndef CUSPAN_ANALYSIS_STAT_MEMORY_LEDGER_H
 #define CUSPAN_ANALYSIS_STAT_MEMORY_LEDGER_H
 
@@ -18,8 +19,8 @@ enum memory_kind {
     MEMORY_POOL,       /* stream-ordered: cudaMallocAsync */
     MEMORY_VIRTUAL,    /* cuMemCreate: freed when it is released and no longer mapped */
     MEMORY_ARRAY,      /* cudaMallocArray and mipmapped arrays: the requested size, without padding */
-    MEMORY_MANAGED,    /* of host and GPUs; its location is unknown */
-    MEMORY_PINNED,     /* of the host: cudaHostAlloc, cudaMallocHost */
+    MEMORY_MANAGED,    /* memory of host and GPUs; its location is unknown */
+    MEMORY_PINNED,     /* host memory of cudaHostAlloc and cudaMallocHost */
     MEMORY_REGISTERED, /* the program's memory, pinned by cudaHostRegister */
     MEMORY_KINDS
 };
@@ -28,17 +29,17 @@ enum memory_kind {
 struct ledger_call {
     uint64_t start_ns, end_ns;
     uint64_t used_ns; /* start of the GPU work that the process submitted next; UINT64_MAX: none */
-    uint64_t address; /* or handle */
+    uint64_t address; /* address or handle */
     uint64_t bytes;
-    uint64_t mapped;             /* MAP: the handle */
+    uint64_t mapped;             /* MAP: the handle of the mapped block */
     const char *pool;            /* the handle; NULL: none, or the default one */
-    const char *gpu;             /* VIRTUAL: the index of the location's GPU; NULL: not on a GPU */
+    const char *gpu;             /* VIRTUAL: index of the location's GPU; NULL: not on a GPU */
     uint32_t name, error, range; /* strings of the trace; 0: none */
     uint32_t thread, process, context;
-    uint32_t order;   /* among all calls */
-    uint32_t origin;  /* of an allocation (code_book.h) */
-    uint8_t function; /* in the ledger's table */
-    bool is_address;  /* not a handle */
+    uint32_t order;   /* number among all calls */
+    uint32_t origin;  /* an allocation's origin (code_book.h) */
+    uint8_t function; /* index in the table of functions (ledger.c) */
+    bool is_address;  /* `address` is no handle */
 };
 
 struct ledger_block {
@@ -47,12 +48,12 @@ struct ledger_block {
     uint64_t bytes;
     uint64_t from_ns;
     uint64_t until_ns; /* UINT64_MAX: live at the end of the trace */
-    uint32_t process;  /* of places */
-    uint32_t device;   /* resource of the GPU; TRACE_NONE: unknown, or host memory */
+    uint32_t process;  /* number of the process (places.h) */
+    uint32_t device;   /* the GPU's resource; TRACE_NONE: unknown, or host memory */
     const char *pool;  /* the handle; NULL: none, or the default one */
     uint32_t maps;     /* VIRTUAL: number of mapped addresses */
     uint8_t kind;      /* enum memory_kind */
-    bool is_released;  /* VIRTUAL */
+    bool is_released;  /* VIRTUAL: the handle was released */
 };
 
 enum ledger_wrong {
@@ -67,7 +68,7 @@ struct ledger_free {
     uint8_t wrong;  /* enum ledger_wrong */
 };
 
-/* Zeroed, it is empty. */
+/* A zeroed ledger is empty. */
 struct ledger {
     struct ledger_call *calls; /* sorted by the time of their effect, after ledger_finish() */
     size_t call_count, call_capacity;
@@ -76,27 +77,28 @@ struct ledger {
     struct int_map text_numbers; /* origin → index in texts, if an allocation had the text of its stack */
     const char **texts;
     size_t text_capacity;
-    /* The rest exists after ledger_finish(). */
+    /* The members below are set by ledger_finish(). */
     const struct places *places;
     struct ledger_block *blocks; /* sorted by start */
     size_t block_count, block_capacity;
-    struct ledger_free *frees; /* invalid ones, sorted by time */
+    struct ledger_free *frees; /* invalid frees, sorted by time */
     size_t free_count, free_capacity;
     const struct ledger_call **failed; /* failed allocations, sorted by time */
     size_t failed_count, failed_capacity;
     uint64_t reused; /* blocks without a traced free whose address was allocated again */
 };
 
-/* A span of the current segment. */
+/* Takes a span of the current segment. */
 void ledger_take(struct ledger *ledger, const struct stat *stat, const struct trace_span *span);
-/* Finds the blocks, once all spans were taken. */
+/* Finds the blocks. Call it once all spans were taken. */
 void ledger_finish(struct ledger *ledger, const struct stat *stat);
 void ledger_deinit(struct ledger *ledger);
 
-/* The text of the allocation's stack; NULL: no allocation had it. Equal texts are the same pointer. */
+/* Returns the text of the allocation's stack; NULL: no allocation had it. Equal texts are the same pointer.
+ */
 const char *ledger_stack_text(const struct ledger *ledger, const struct ledger_call *call);
 
-/* "device", "pool", "virtual", "array", "managed", "pinned" or "registered". */
+/* Returns "device", "pool", "virtual", "array", "managed", "pinned" or "registered". */
 const char *ledger_kind_name(enum memory_kind kind);
 static inline bool ledger_is_host(enum memory_kind kind)
 {

@@ -20,21 +20,21 @@
     X(COL_SOURCE, "source", "source", STAT_TEXT)
 STAT_COLUMNS_OF(columns, COLUMNS);
 
-#define DEVICE_MANAGED (MEMORY_HOST - 1) /* its location is unknown */
+#define DEVICE_MANAGED (MEMORY_HOST - 1) /* managed memory, whose location is unknown */
 
-/* The memory of one process on one GPU, in managed memory or pinned. */
+/* The bytes of one process on one GPU, in managed memory, or in pinned memory. */
 struct account {
     uint64_t live, peak, peak_ns;
 };
 
-/* Texts are kept, so equal ones are the same pointer. */
+/* A row of the table. Its texts are kept, so equal ones are the same pointer. */
 struct row {
     const char *place, *function, *device;
     uint64_t at_peak, at_peak_total, live, peak, total, allocations, frees;
-    uint32_t seen_by; /* the last sum that counted, so that recursion counts once */
+    uint32_t seen_by; /* the last sum that was counted here, so that recursion counts once */
 };
 
-/* An origin on one GPU: the bytes at the peak, which its callers get, too. */
+/* The bytes at the peak of one origin on one GPU, which are also added to its callers. */
 struct sum {
     uint32_t origin, row;
     uint64_t at_peak;
@@ -158,7 +158,7 @@ static void add_callers(struct rows *rows, uint32_t number)
     }
 }
 
-/* At the same time, allocations come before frees. */
+/* Whether the block is live at the time. Allocations at that time count, frees do not. */
 static bool is_live_at(const struct ledger_block *block, uint64_t time_ns)
 {
     return block->from_ns <= time_ns && block->until_ns >= time_ns;

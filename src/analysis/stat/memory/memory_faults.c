@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STACK_FRAMES 4 /* frames shown of a stack; the span has all */
+#define STACK_FRAMES 4 /* frames shown of a stack; the span has all frames */
 
 #define UNFREED_COLUMNS(X)                                                                                   \
     X(UNFREED_NAME, "name", "call", STAT_TEXT)                                                               \
@@ -72,7 +72,8 @@ static void add_frame(struct text *text, const struct code_frame *frame)
     free(place);
 }
 
-/* "fill+0x1c < load+0x40 < main+0x7": the functions of native frames, or their places in modules. */
+/* Adds native frames, such as "fill+0x1c < load+0x40 < main+0x7": their functions, or their places in
+ * modules. */
 static void add_native(struct text *text, const char *stack)
 {
     for (int i = 0; i < STACK_FRAMES && *stack; i++) {
@@ -84,7 +85,7 @@ static void add_native(struct text *text, const char *stack)
     }
 }
 
-/* "train.py:88 load < train.py:12 main": the program's innermost frames. */
+/* Adds the program's innermost frames, such as "train.py:88 load < train.py:12 main". */
 static void add_programs(struct text *text, const struct stat *stat, const struct code_stack *stack)
 {
     add_frame(text, code_book_frame(stat->code, stack->frames[stack->self]));
@@ -97,7 +98,7 @@ static void add_programs(struct text *text, const struct stat *stat, const struc
     }
 }
 
-/* NULL: there is none. */
+/* Returns a short text of the call's stack; NULL: the call has no stack. */
 static char *short_stack(const struct stat *stat, const struct ledger_call *call)
 {
     struct text text = {0};
@@ -116,7 +117,7 @@ static char *short_stack(const struct stat *stat, const struct ledger_call *call
     return text.data;
 }
 
-/* "exit", or the reason why the block may have been freed later. */
+/* Returns "exit", or the reason why the block may have been freed later. */
 static const char *until(const struct stat *stat, bool has_ended)
 {
     if (stat->ledger->left_out)
@@ -209,7 +210,7 @@ static void add_wrong(const struct stat *stat, struct stat_table *table)
     int_map_deinit(&numbers);
 }
 
-/* The live bytes of the GPU or the host at that time. */
+/* Returns the live bytes of the GPU or the host at that time. */
 static uint64_t live_at(const struct ledger *ledger, uint32_t process, uint32_t device, uint64_t time_ns)
 {
     uint64_t live = 0;

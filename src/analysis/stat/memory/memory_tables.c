@@ -45,7 +45,7 @@ STAT_COLUMNS_OF(time_columns, TIME_COLUMNS);
     X(ALLOCATOR_PEAK_BYTES, "peak_bytes", "peak", STAT_BYTES)
 STAT_COLUMNS_OF(allocator_columns, ALLOCATOR_COLUMNS);
 
-#define INTERVALS 10 /* of time, in the table of growth */
+#define INTERVALS 10 /* intervals of time in the table of growth */
 #define KIND_ALL  MEMORY_KINDS
 
 /* One row of the memory table. */
@@ -79,7 +79,7 @@ struct memory {
         bool has_ended; /* it exited, so its remaining blocks were never freed */
     } * processes;
     size_t count, capacity;
-    struct int_map others; /* names that are not PyTorch's, and whether of a kernel */
+    struct int_map others; /* keys of names, with whether of a kernel, that are not PyTorch's */
 };
 
 static int compare_changes(const void *a, const void *b)
@@ -88,7 +88,7 @@ static int compare_changes(const void *a, const void *b)
     if (x->time_ns != y->time_ns)
         return x->time_ns < y->time_ns ? -1 : 1;
     if (x->is_free != y->is_free)
-        return x->is_free ? 1 : -1; /* as in the ledger */
+        return x->is_free ? 1 : -1; /* allocations first, as in the ledger */
     return x->block < y->block ? -1 : x->block > y->block;
 }
 
@@ -151,7 +151,7 @@ static size_t interval_at(const struct books *books, uint64_t time_ns)
     return interval < INTERVALS ? interval : INTERVALS - 1;
 }
 
-/* settle_intervals() sets `live` and `peak` of intervals without changes. */
+/* Adds a change to an account. settle_intervals() sets `live` and `peak` of intervals without changes. */
 static void book(struct books *books, struct account *account, const struct memory_change *change)
 {
     uint64_t bytes = change->block->bytes;
@@ -177,7 +177,8 @@ static void book(struct books *books, struct account *account, const struct memo
         account->live_at_half = account->live;
 }
 
-/* The peak of an interval is at least the live bytes at the end of the previous one. */
+/* Fills the live bytes and peaks of all intervals. A peak is at least the live bytes at the end of the
+ * previous interval. */
 static void settle_intervals(struct account *account)
 {
     uint64_t live = 0;
@@ -288,17 +289,18 @@ static void add_accounts(struct books *books, struct stat_report *report)
 
 /* --- PyTorch's caching allocator ---
  *
- * It allocates segments from CUDA and divides them among tensors, so creating or deleting a tensor makes no
- * CUDA call. Segments are recognized by size: 2 MiB if less than 1 MiB is needed, 20 MiB below 10 MiB, else
- * the needed size rounded up to 2 MiB (c10/cuda/CUDACachingAllocator; its settings can change the last two).
- * Expandable segments consist of physical memory of 2 or 20 MiB in consecutive mappings. */
+ * The allocator gets segments from CUDA and divides them among tensors, so creating or deleting a tensor
+ * makes no CUDA call. Segments are recognized by size: 2 MiB if less than 1 MiB is needed, 20 MiB below 10
+ * MiB, else the needed size rounded up to 2 MiB (c10/cuda/CUDACachingAllocator; its settings can change the
+ * last two). Expandable segments consist of physical memory of 2 or 20 MiB in consecutive mappings. */
 
 #define PYTORCH_SMALL_BYTES (2ull << 20)
 #define PYTORCH_LARGE_BYTES (10ull << 20) /* segments of at least this size have the requested size */
 
 enum segment { SEGMENT_SMALL, SEGMENT_LARGE, SEGMENT_EXPANDABLE, SEGMENT_POOL, SEGMENT_OTHER, SEGMENTS };
 
-/* Recognized by PyTorch's kernels, or by the ranges of its operators (torch.autograd.profiler.emit_nvtx). */
+/* Whether the span shows that its process uses PyTorch: by PyTorch's kernels, or by the ranges of its
+ * operators (torch.autograd.profiler.emit_nvtx). */
 static bool is_pytorch(const struct stat *stat, const struct trace_span *span)
 {
     if (span->class == CLASS_KERNEL)

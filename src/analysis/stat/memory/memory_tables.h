@@ -5,38 +5,40 @@
 
 #include "analysis/stat/memory/ledger.h"
 
-#define MEMORY_HOST (TRACE_NONE - 1) /* instead of a GPU's resource */
+#define MEMORY_HOST (TRACE_NONE - 1) /* stands for host memory where a GPU's resource is expected */
 
-/* The GPU's resource, TRACE_NONE if it is unknown, or MEMORY_HOST. */
+/* Returns the resource of the block's GPU, TRACE_NONE if it is unknown, or MEMORY_HOST. */
 static inline uint32_t memory_device(const struct ledger_block *block)
 {
     return ledger_is_host((enum memory_kind)block->kind) ? MEMORY_HOST : block->device;
 }
 
-/* The GPU's index, "unknown" or "host". */
+/* Returns the GPU's index, "unknown" or "host". */
 static inline const char *memory_device_name(const struct places *places, uint32_t device)
 {
     return device == MEMORY_HOST ? "host" : places_device_name(places, device);
 }
 
-/* Not managed memory: it may be on the host, and larger than the memory of a GPU. */
+/* Whether the block counts in the sum of all kinds. Managed memory does not: it may be on the host, and
+ * larger than the memory of a GPU. */
 static inline bool memory_is_of_all(const struct ledger_block *block)
 {
     return block->kind != MEMORY_MANAGED;
 }
 
-/* An allocation or a free; in order of time. */
+/* An allocation or a free. Lists of changes are in order of time. */
 struct memory_change {
     uint64_t time_ns;
     const struct ledger_block *block;
     bool is_free;
 };
 
-/* By the line, function or module that allocated. */
+/* Adds the table of memory by the line, function or module that allocated it. */
 void stat_memory_code(const struct stat *stat, const struct memory_change *changes, size_t count,
                       struct stat_report *report);
 
-/* Leaks, invalid frees and failed allocations. `ended`: by process, whether it has exited. */
+/* Adds the tables of leaks, invalid frees and failed allocations. `ended`: by process, whether it has exited.
+ */
 void stat_memory_faults(const struct stat *stat, const bool *ended, struct stat_report *report);
 
 #endif

@@ -21,7 +21,7 @@
     X(COL_SOURCE, "source", "source", STAT_TEXT)
 STAT_COLUMNS_OF(columns, COLUMNS);
 
-#define PAIRS_MAX (1u << 20) /* of a place and a kernel; 24 bytes each */
+#define PAIRS_MAX (1u << 20) /* pairs of a place and a kernel; 24 bytes each */
 
 struct sums {
     uint32_t origin;
@@ -108,7 +108,7 @@ struct row {
     uint64_t self_ns, total_ns, launches, wait_ns, copied_bytes;
     uint64_t top_ns;
     const char *top;
-    uint32_t seen_by; /* the last stack that counted, so that recursion counts once */
+    uint32_t seen_by; /* the last stack that was counted here, so that recursion counts once */
     char *place;
 };
 
@@ -161,7 +161,7 @@ static void add_total(struct rows *rows, uint32_t number, const struct sums *sum
     row->total_ns += sums->self_ns;
 }
 
-/* The row of the origin, to whose callers it adds the time. */
+/* Returns the row of the origin, and adds the origin's time to it and its callers. */
 static uint32_t add_origin(struct rows *rows, const struct sums *sums)
 {
     const struct stat *stat = rows->stat;
@@ -182,7 +182,8 @@ static uint32_t add_origin(struct rows *rows, const struct sums *sums)
     return number;
 }
 
-/* Several origins are one row: their kernels' times add up. */
+/* Finds the kernel with the most time of each row. Several origins can be one row, so their kernels' times
+ * add up. */
 static void find_tops(struct rows *rows, const struct code *code, const uint32_t *row_of_sums)
 {
     struct int_map numbers = {0};
@@ -191,7 +192,7 @@ static void find_tops(struct rows *rows, const struct code *code, const uint32_t
     for (size_t i = 0; i < code->pair_numbers.count; i++) {
         const struct pair *of = &code->pairs[i];
         struct pair *pair = pair_at(&numbers, &pairs, &capacity, row_of_sums[of->of], of->name);
-        if (pair) /* there are at most as many as of origins */
+        if (pair) /* there are at most as many pairs as those of origins */
             pair->ns += of->ns;
     }
     for (size_t i = 0; pairs && i < numbers.count; i++) {

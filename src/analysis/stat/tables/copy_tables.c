@@ -33,14 +33,14 @@ STAT_COLUMNS_OF(move_columns, MOVE_COLUMNS);
     X(SIZE_ALLOCATIONS, "allocations", "allocations", STAT_COUNT)
 STAT_COLUMNS_OF(size_columns, SIZE_COLUMNS);
 
-#define SIZES 24 /* by powers of four: up to 64 TiB */
+#define SIZES 24 /* classes of sizes, by powers of four: up to 64 TiB */
 
 /* All copies of one kind, or fills of one kind of memory. */
 struct kind {
     const char *word, *from, *to; /* NULL: unknown */
     uint64_t total_ns;
     struct peak peak;
-    bool has_other_peaks; /* its copies took different links */
+    bool has_other_peaks; /* copies of the kind took different links */
 };
 
 struct copies {
@@ -52,7 +52,7 @@ struct copies {
     uint64_t counts[SIZES][3]; /* copies, fills and allocations by size */
 };
 
-/* Half of a key. */
+/* Returns one part of a kind's key. */
 static uint64_t text_key(const char *text)
 {
     return text ? hash_text(HASH_START, text) : 0;

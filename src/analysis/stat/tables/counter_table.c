@@ -1,4 +1,4 @@
-/* Hardware counters by kernel and range, for the counted runs. */
+/* The table of hardware counters by kernel and range, for the counted runs. */
 #include "cli/util/xalloc.h"
 #include "analysis/stat/base/stat.h"
 #include "model/gpu_counter_names.h"
@@ -32,7 +32,8 @@ struct counts {
     struct counted *list;
     size_t count, capacity;
     struct int_map index; /* name << 32 | key → place in the list */
-    /* A cache: every attribute of every span is looked at. A string's number is never 0. */
+    /* A cache of which keys are counters, because every attribute of every span is examined. A string's
+     * number is never 0. */
     struct known_key {
         uint32_t key;
         bool is_counter;
@@ -78,7 +79,7 @@ static void take(void *state, const struct stat *stat, const struct trace_span *
     }
 }
 
-/* Bytes and events have a total; ratios have none. */
+/* Whether the counter's values can be added up: bytes and events can, ratios cannot. */
 static bool adds_up(const char *counter, const struct gpu_counter_name *plain)
 {
     if (plain)

@@ -44,7 +44,7 @@ STAT_COLUMNS_OF(stream_columns, STREAM_COLUMNS);
 
 #define GAPS_OF_A_DEVICE 5
 
-/* Spans arrive sorted by start, so the union of intervals needs only the end of the last one. */
+/* A union of intervals. Spans arrive sorted by start, so it needs only the end of the last one. */
 struct cover {
     uint64_t end_ns, total_ns;
 };
@@ -59,8 +59,8 @@ static void cover_add(struct cover *cover, uint64_t start_ns, uint64_t end_ns)
     cover->end_ns = end_ns;
 }
 
-/* The time that an interval adds to `a` while `b`, of which all intervals that start earlier are known,
- * covers it, too. Summed over the intervals of both, it is the time that they have in common. */
+/* Returns the time that an interval adds to `a` and that `b` covers, too. All intervals of `b` that start
+ * earlier must be known. Summed over the intervals of both, this is the time that they have in common. */
 static uint64_t cover_common(const struct cover *a, const struct cover *b, uint64_t start_ns, uint64_t end_ns)
 {
     uint64_t from = start_ns > a->end_ns ? start_ns : a->end_ns;
@@ -83,7 +83,7 @@ struct gap {
 struct device {
     struct cover all, kernels, moves;
     uint64_t count, total_ns, start_ns, common_ns, gap_count;
-    uint32_t last;                     /* name of the work that ends last */
+    uint32_t last;                     /* name of the work that ended last so far */
     struct longest_call candidate;     /* in the current gap, among the calls that earlier segments contain */
     struct gap gaps[GAPS_OF_A_DEVICE]; /* the longest ones */
     size_t kept;
@@ -102,7 +102,7 @@ struct call_list {
 struct stream {
     struct cover busy;
     uint64_t count;
-    uint32_t number; /* in `waits` */
+    uint32_t number; /* number in `waits` */
 };
 
 struct devices {
@@ -134,7 +134,7 @@ static struct stream *stream_at(struct devices *devices, uint32_t lane)
 
 /* --- gaps --- */
 
-/* Considers the calls that end by `ended_ns`. */
+/* Finds the call that takes most of a gap, among those that end by `ended_ns`. */
 static void find_longest(struct longest_call *longest, const struct call_list *calls, uint64_t from_ns,
                          uint64_t until_ns, uint64_t ended_ns)
 {
@@ -219,7 +219,8 @@ static void take(void *state, const struct stat *stat, const struct trace_span *
     }
 }
 
-/* Calls that have ended matter only to the gap that each device is in. */
+/* Drops calls that have ended. They matter only to the gap that each device is in, whose longest call is
+ * kept. */
 static void end_segment(void *state, const struct stat *stat)
 {
     struct devices *devices = state;

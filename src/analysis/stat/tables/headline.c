@@ -23,7 +23,7 @@ STAT_COLUMNS_OF(columns, COLUMNS);
 struct sums {
     uint64_t calls, call_ns, errors, sync_ns, asynchronous, submitting;
     uint64_t kernels, kernel_ns, move_ns, moved_bytes, occupied_known_ns;
-    uint64_t host_bytes, pageable_bytes; /* copied from or to the host */
+    uint64_t host_bytes, pageable_bytes; /* bytes copied from or to the host, and those of pageable memory */
     double occupied_ns;
 };
 

@@ -24,9 +24,9 @@
     X(COL_PLACE, "place", "code", STAT_TEXT) /* filled by kernel_lines.h */
 STAT_COLUMNS_OF(columns, COLUMNS);
 
-#define REGISTERS_OF_A_WARP_STEP 256  /* allocation granularity of registers per warp */
-#define SCHEDULERS               4    /* of a multiprocessor; each has its share of the registers */
-#define SHARED_STEP_BYTES        128  /* allocation granularity of shared memory per block */
+#define REGISTERS_OF_A_WARP_STEP 256 /* allocation granularity of registers per warp */
+#define SCHEDULERS               4   /* schedulers of a multiprocessor; each has its share of the registers */
+#define SHARED_STEP_BYTES        128 /* allocation granularity of shared memory per block */
 #define SHARED_RESERVED_BYTES    1024 /* reserved by CUDA in each block, from compute capability 8.0 on */
 
 static uint64_t round_up(uint64_t value, uint64_t step)
@@ -63,10 +63,10 @@ double stat_occupancy(const struct stat *stat, uint32_t resource, const struct s
 /* All executions of one full name. */
 struct kind {
     uint32_t name;
-    const char *full, *grid, *block;                       /* those of the first one; NULL: unknown */
-    struct stat_launch launch;                             /* of the first one */
-    bool has_grids, has_blocks, has_registers, has_shared; /* more than one */
-    double occupied_ns;                                    /* occupancy times duration */
+    const char *full, *grid, *block;                       /* of the first execution; NULL: unknown */
+    struct stat_launch launch;                             /* launch of the first execution */
+    bool has_grids, has_blocks, has_registers, has_shared; /* executions differ in these */
+    double occupied_ns;                                    /* sum of occupancy times duration */
     uint64_t known_ns;
 };
 

@@ -1,4 +1,4 @@
-/* Launch latency: from the start of a call to the start of its work on the GPU. */
+/* Tables of launch latency: the time from the start of a call to the start of its work on the GPU. */
 #include "analysis/stat/base/stat.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ STAT_COLUMNS_OF(latency_columns, LATENCY_COLUMNS);
     X(BIN_SHARE, "share", "share", STAT_SHARE)
 STAT_COLUMNS_OF(histogram_columns, HISTOGRAM_COLUMNS);
 
-#define BUCKETS 32 /* by powers of two, from 1 us on */
+#define BUCKETS 32 /* classes of latency, by powers of two, from 1 us on */
 
 static void add_spreads(struct stat_table *table, const struct samples *samples)
 {
@@ -36,7 +36,7 @@ static void add_spreads(struct stat_table *table, const struct samples *samples)
 
 struct latency {
     struct samples samples;   /* by class */
-    uint64_t counts[BUCKETS]; /* of kernels */
+    uint64_t counts[BUCKETS]; /* kernels by class of latency */
     uint64_t kernels, negative;
 };
 

@@ -1,4 +1,5 @@
-/* Cost of tracing from the session spans: cuspan's part, and CUPTI's according to its overhead records. */
+/* The table of the cost of tracing, from session spans: cuspan's part, and CUPTI's by its overhead records.
+ */
 #include "analysis/stat/base/stat.h"
 
 #define COLUMNS(X)                                                                                           \
@@ -30,7 +31,7 @@ static const struct part {
 
 /* Sums over all sessions. */
 struct own {
-    bool is_there[PARTS]; /* a session has it */
+    bool is_there[PARTS]; /* a session span has the part */
     uint64_t total[PARTS];
     bool has_calls;
     uint64_t calls;

@@ -40,7 +40,7 @@ static const struct trace_resource *device_by_id(const struct stat *stat, const 
     return NULL;
 }
 
-/* The ends are a JSON array of texts. */
+/* Counts the ends that are `wanted`. `ends` is a JSON array of texts. */
 static unsigned count_ends(const char *ends, const char *wanted)
 {
     char quoted[64];

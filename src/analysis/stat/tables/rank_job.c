@@ -32,7 +32,7 @@ static uint64_t step_key(const struct stat *stat, const struct trace_span *span)
     return (uint64_t)places_process(stat->places, span) << 32 | span->trace;
 }
 
-/* 16 or more: no digit. */
+/* Returns the value of a hexadecimal digit; 16 or more: no digit. */
 static unsigned digit_of(char c)
 {
     if (c >= '0' && c <= '9')
@@ -46,10 +46,10 @@ static void fill_trace_id(uint8_t id[RANKS_ID_BYTES], const char *hex)
         id[i] = (uint8_t)(digit_of(hex[2 * i]) << 4 | digit_of(hex[2 * i + 1]));
 }
 
-/* Only equality of keys matters. The agent writes 0x and 16 digits; other writers may leave out 0x, write
- * decimal numbers, which OTLP's integers become too (then negative ones from 2^63 on), or more than 64 bits,
- * which are hashed. A number of up to 16 decimal digits without 0x reads as hexadecimal, on all ranks alike.
- * False: no key. */
+/* Reads a collective's key. Only equality of keys matters. The agent writes 0x and 16 digits; other writers
+ * may leave out 0x, write decimal numbers, which OTLP's integers become too (then negative ones from 2^63
+ * on), or more than 64 bits, which are hashed. A number of up to 16 decimal digits without 0x reads as
+ * hexadecimal, on all ranks alike. False: no key. */
 static bool read_key(const char *text, uint64_t *key)
 {
     bool is_decimal = true, has_prefix = text && text[0] == '0' && (text[1] | 0x20) == 'x';
@@ -85,8 +85,8 @@ static enum ranks_step_end end_of(const char *reason)
     return stat_is(reason, "step") ? RANKS_END_STEP : RANKS_END_CUT;
 }
 
-/* The span of a rank's step. The parent of all ranks has a number too, but nothing else about the first rank,
- * whose process sends it. */
+/* Takes the span of a rank's step. The step's own span, the parent of all ranks, has a number, too, but no
+ * other values of the first rank, whose process sends it. */
 static void take_step(struct rank_job *job, const struct stat *stat, const struct trace_span *span)
 {
     if (!job->ranks)
@@ -119,8 +119,9 @@ static void take_step(struct rank_job *job, const struct stat *stat, const struc
     int_map_set(&job->step_of, step_key(stat, span), (uint32_t)job->step_count++);
 }
 
-/* Without a key, for example from a kernel's name alone, nothing connects the ranks. Sends and receives of
- * one kernel match if they are one send, one receive, or one of each with the same peer. */
+/* Whether the collective can be matched between ranks. Without a key, for example if only the kernel's name
+ * is known, nothing connects the ranks. Sends and receives of one kernel match if they are one send, one
+ * receive, or one of each with the same peer. */
 static bool is_matchable(const struct stat *stat, const struct trace_span *span,
                          enum ranks_operation operation)
 {
@@ -129,7 +130,7 @@ static bool is_matchable(const struct stat *stat, const struct trace_span *span,
                                          stat_attr_int(stat, span, KEY_COLLECTIVE_GROUPED, 1) <= 2));
 }
 
-/* Of send and recv, the communicator has more ranks than take part. */
+/* Takes a collective. For send and recv, two ranks take part, although the communicator has more. */
 static void take_collective(struct rank_job *job, const struct stat *stat, const struct trace_span *span,
                             const struct rank_job_step *step)
 {

@@ -1,4 +1,4 @@
-/* Translates spans of a training job for the analysis across ranks (cli/ranks). */
+/* Translates spans of a training job for the analysis across ranks (src/analysis/ranks). */
 #ifndef CUSPAN_ANALYSIS_STAT_TABLES_RANK_JOB_H
 #define CUSPAN_ANALYSIS_STAT_TABLES_RANK_JOB_H
 
@@ -23,7 +23,7 @@ struct rank_job {
     size_t process_count, process_capacity;
 };
 
-/* A span of the current segment, in their order. */
+/* Takes a span of the current segment. Spans come in their order in it. */
 void rank_job_take(struct rank_job *job, const struct stat *stat, const struct trace_span *span);
 void rank_job_deinit(struct rank_job *job);
 

@@ -120,7 +120,7 @@ static void add_collectives(const struct rank_job *job, const struct stat *stat,
     X(RANK_DELAY_NS, "delay_ns", "delay", STAT_NS)
 STAT_COLUMNS_OF(rank_columns, RANK_COLUMNS);
 
-/* Data that the analysis could not use; "" if there is none. */
+/* Returns a text about the data that the analysis could not use; "": there are none. */
 static char *describe_losses(const struct ranks_losses *lost)
 {
     uint64_t beyond =
@@ -158,7 +158,7 @@ static int compare_numbers(const void *a, const void *b)
     return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-/* By number: findings name the late ones. */
+/* Adds the table of ranks, by number, because findings name the late ones. */
 static void add_ranks(const struct rank_job *job, const struct stat *stat, struct stat_report *report,
                       struct ranks_report *found)
 {
