@@ -158,8 +158,8 @@ bool sleep_control_is_tracing(void)
     return atomic_load(&state.is_tracing);
 }
 
-/* Starts or stops tracing in the callback of cudaProfilerStart or cudaProfilerStop, if the settings say so.
- */
+/* Starts or stops tracing in the callback of cudaProfilerStart or cudaProfilerStop, if capture.cuda_profiler
+ * is set. */
 static void on_bound(bool begins)
 {
     struct host_call call = host_call_begin();

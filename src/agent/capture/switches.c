@@ -66,8 +66,8 @@ static bool lock_within_slice(pthread_mutex_t *mutex)
     return pthread_mutex_timedlock(mutex, &slice) == 0;
 }
 
-/* Takes a turn, which excludes flushes and switches by others. False: no turn. The caller then goes on
- * without it, because a program that waits for CUPTI forever would be worse. */
+/* Takes a turn, which excludes flushes and switches by others. False: no turn. The caller then continues
+ * without a turn, because a program that waits for CUPTI forever would be worse. */
 static bool turn_begin(void)
 {
     bool is_shared = other_tools_share();

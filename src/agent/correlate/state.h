@@ -121,7 +121,7 @@ struct ended_span {
     struct span span;
     bool is_step_root_due; /* this rank must also send the step's span */
     bool is_of_step;
-    bool is_cut;         /* no boundary ended the step, but for example exit */
+    bool is_cut;         /* exit, for example, ended the step, and no boundary */
     bool is_detailed;    /* links[0] leads to the root of the rank's detailed trace */
     uint64_t step_index; /* step.index, if is_of_step */
     struct span_link links[SPAN_LINKS_MAX];

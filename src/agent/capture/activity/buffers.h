@@ -42,8 +42,8 @@ extern void (*buffers_on_layouts)(struct cupti_record_layout *const *layouts, si
  * on the completing thread. Pipeline thread, at exit. */
 void buffers_end(void (*on_late)(uint8_t *data, size_t valid));
 
-/* Returns the oldest finished buffer, which the caller gives back after decoding; NULL: none. Pipeline
- * thread. */
+/* Returns the oldest finished buffer; NULL: none. The caller passes it to buffers_give_back() after decoding.
+ * Pipeline thread. */
 struct activity_buffer *buffers_take_finished(void);
 void buffers_give_back(struct activity_buffer *buffer);
 

@@ -563,7 +563,8 @@ RARE static void handle_call_on_new_thread(enum call_domain domain, uint32_t cbi
         handle_call_without_ring(domain, cbid, data);
 }
 
-/* The start of the hot path, which from here on makes only tail calls, so that it saves no registers. */
+/* The start of the hot path. This and the functions below make only tail calls, so that the path saves no
+ * registers. */
 static void handle_call(enum call_domain domain, uint32_t cbid, const struct cupti_callback_data *data)
 {
     struct host_thread *thread = thread_self;

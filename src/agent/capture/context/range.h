@@ -16,7 +16,7 @@ struct range_text {
     uint32_t attr_count;
     uint32_t attrs_dropped;         /* attributes that the caller has already dropped */
     const struct range_attr *attrs; /* model/record.h */
-    bool is_loop;                   /* the program repeats the range when range_again() says so */
+    bool is_loop;                   /* the program repeats the range while range_again() returns true */
 };
 
 /* Details given when a range ends; borrowed. */

@@ -38,8 +38,8 @@ struct cupti {
 enum status cupti_load(const char *path, const char *self_env_folder, struct cupti *cupti,
                        struct error *err) MUST_CHECK;
 
-/* A CUPTI that cupti_survey() has opened. For `cuspan doctor` and similar, it opens every candidate of the
- * search, including those after the selected one; with a `path`, only that one. */
+/* A CUPTI that cupti_survey() has tried to open. For `cuspan doctor` and similar, it opens every candidate of
+ * the search, including those after the selected one; with a `path`, only that one. */
 struct cupti_sight {
     const char *path;
     const char *origin;

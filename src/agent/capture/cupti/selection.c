@@ -71,7 +71,7 @@ bool selection_has_activity(const struct settings *settings, uint16_t kind)
     return filter_passes(filter, info->name, NULL);
 }
 
-/* Whether `detail: summary` needs the field: times, devices, kernel names, sizes and the like. */
+/* Whether `detail: summary` needs the field: times, correlation IDs, devices, kernel names and sizes. */
 static bool is_summed_field(const struct activity_field *field)
 {
     return field->detail == ACTIVITY_ALWAYS || field->role == ROLE_START || field->role == ROLE_END ||

@@ -69,7 +69,7 @@ enum status profiler_end(struct profiler *profiler, double *values, size_t *coun
 
 size_t profiler_metric_count(const struct profiler *profiler);
 
-/* The functions from here on list the metrics of a chip, for the command line. */
+/* The functions below list the metrics of a chip, for the command line. */
 
 typedef void profiler_see_fn(void *context, const struct doctor_metric *metric);
 

@@ -46,7 +46,7 @@ struct step_end {
     uint64_t end_ns;   /* end of its last call or work */
     uint64_t ready_ns; /* when the GPU had finished the work of earlier steps; 0: unknown */
     bool is_complete;  /* false: some work is missing, so that the step does not count */
-    bool is_cut;       /* not ended by a boundary, but for example by exit */
+    bool is_cut;       /* ended by exit, for example, and not by a boundary */
     bool is_selection; /* some of its calls and work have no span */
 };
 
