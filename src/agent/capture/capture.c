@@ -274,8 +274,8 @@ static void note_next(struct round *round, uint64_t ticks)
     round->next = ticks < round->next ? ticks : round->next;
 }
 
-/* Drains the thread's records up to the end of the slice. False: no record is left of those that the ring
- * held when the round started. */
+/* Drains the thread's records up to the end of the slice. False: this round is done with the thread, because
+ * none of the records at its start is left, or the sink takes the next one later. */
 static bool drain_slice(struct host_thread *thread, struct round *round)
 {
     struct record_head *head;

@@ -31,7 +31,7 @@
 #define NOISE_RANKS_MIN  4    /* ranks for a median that shows how much they differ by chance */
 #define RARE_STEPS       0.1  /* least share of late steps, late by much, as in garbage collections */
 #define RARE_SHARE       0.05 /* share of the peers' own time by which it must be late */
-#define RARE_CHANCE      16.0 /* one job in this many has such a rank by chance, if no other rank is ever late */
+#define RARE_CHANCE      16.0 /* one job in this many has such a rank by chance, if no other is late */
 #define ROUNDING         1e-6 /* of shares of steps */
 #define RARE_OVER_OTHERS 3    /* times as often late as any other rank is by half as much */
 /* A lower limit than LATE_OVER_EARLY applies if the late steps cost much more time than the early ones:

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #define STACK_BYTES       (512 * 1024)
-#define READ_INTERVAL_NS  (500 * NS_PER_MS) /* maximum: a read takes 1 to 20 ms (H200) */
-#define END_NS            (2 * NS_PER_SECOND) /* wait for the thread; a step of an opening or a read takes less */
+#define READ_INTERVAL_NS  (500 * NS_PER_MS)   /* maximum: a read takes 1 to 20 ms (H200) */
+#define END_NS            (2 * NS_PER_SECOND) /* wait for the thread: a step or a read takes less */
 #define EXIT_HANDLERS_MAX 16                  /* exit handlers registered at most, enough for two openings */
 
 void (*pm_sampling_follow_exit)(void);
