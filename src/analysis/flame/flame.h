@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* In the order of the words of `--weight` (args/command_table.c). */
+/* In the order of the words of `--weight` (src/command/table/command_table.c). */
 enum flame_weight { FLAME_GPU_TIME, FLAME_WAIT, FLAME_BYTES, FLAME_LAUNCHES };
 
 /* In the order of the words of `--format`. */

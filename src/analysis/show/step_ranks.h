@@ -1,5 +1,5 @@
 /* The ranks of a training step in one trace: how the GPUs of each spent it, and which one was late, by the
- * analysis across ranks (cli/ranks), so that `cuspan stat` says the same. */
+ * analysis across ranks (src/analysis/ranks), so that `cuspan stat` says the same. */
 #ifndef CUSPAN_ANALYSIS_SHOW_STEP_RANKS_H
 #define CUSPAN_ANALYSIS_SHOW_STEP_RANKS_H
 

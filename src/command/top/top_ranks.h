@@ -12,7 +12,7 @@ struct top_rank {
      * rank; NULL: none. */
     const struct top_step *sampled;
     bool is_compared; /* with at least one other rank, in the same step */
-    bool is_late;     /* it is the one that the others waited for, by the limits of cli/ranks */
+    bool is_late;     /* it is the one that the others waited for, by the limits of src/analysis/ranks */
     int64_t delay_ns; /* its own time (ranks_own_time()) against that of its peers */
 };
 
