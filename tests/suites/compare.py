@@ -5,15 +5,18 @@
 
 FILE: lines of an outcome, a tab and a test (run_pytest.py, samples.py), or JUnit XML (regrtest --junit-xml). A last line "cut" says that
 the run was cut off by its limit. Tests that a cut run did not reach are counted, and not compared. A test whose result differs between
-two bare runs is flaky: it is listed, and not compared. Exit status: 0 if all others are equal. The last line is "N passed, N failed,
-N skipped": equal, different, and not compared."""
+two bare runs is flaky: it is listed, and not compared. A difference of explained.txt is listed with its reason. Exit status: 0 if all
+others are equal. The last line is "N passed, N failed, N skipped": equal, different, and neither."""
 
 import argparse
 import collections
+import re
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+EXPLAINED = [line.split("\t") for line in Path(__file__).with_name("explained.txt").read_text(encoding="utf-8").splitlines()
+             if not line.startswith("#")]
 OUTCOMES = ("failure", "error", "skipped")
 UNREACHED = ("not reached",)
 
@@ -61,6 +64,11 @@ def judge(bare, traced):
     return "equal" if traced in reached else "different"
 
 
+def reason_of(name):
+    """Why the test may differ; None: it may not."""
+    return next((why for pattern, why in EXPLAINED if re.search(f"{pattern}$", name)), None)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--bare", action="append", type=Path, required=True)
@@ -71,14 +79,17 @@ def main():
     verdicts = collections.Counter()
     for name in sorted(set(traced.results).union(*(run.results for run in bare))):
         outcomes = [run.of(name) for run in bare]
-        verdict = judge(outcomes, traced.of(name))
+        verdict, why = judge(outcomes, traced.of(name)), reason_of(name)
+        verdict = "explained" if verdict == "different" and why else verdict
         verdicts[verdict] += 1
-        if verdict in ("flaky", "different"):
-            print(f"{verdict}: {name}: bare {' and then '.join(dict.fromkeys(map(show, outcomes)))}, traced {show(traced.of(name))}")
+        if verdict in ("flaky", "different", "explained"):
+            print(f"{verdict}: {name}: bare {' and then '.join(dict.fromkeys(map(show, outcomes)))}, traced {show(traced.of(name))}"
+                  + (f": {why}" if verdict == "explained" else ""))
     counts = collections.Counter(outcome for outcomes in traced.results.values() for outcome in outcomes)
     print(f"{options.name or options.traced}: {verdicts.total()} tests, {verdicts['unreached']} of them not reached, "
-          f"{verdicts['flaky']} flaky; traced: " + ", ".join(f"{counts[one]} {one}" for one in ("passed", *OUTCOMES) if counts[one]))
-    print(f"{verdicts['equal']} passed, {verdicts['different']} failed, {verdicts['flaky'] + verdicts['unreached']} skipped")
+          f"{verdicts['flaky']} flaky, {verdicts['explained']} different for a known reason; traced: " + ", ".join(f"{counts[one]} {one}" for one in ("passed", *OUTCOMES) if counts[one]))
+    print(f"{verdicts['equal']} passed, {verdicts['different']} failed, "
+          f"{verdicts['flaky'] + verdicts['unreached'] + verdicts['explained']} skipped")
     return 1 if verdicts["different"] else 0
 
 

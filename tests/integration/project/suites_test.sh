@@ -18,6 +18,7 @@ number() { printf x >>"$work/$1" && wc -c <"$work/$1"; }
 
 equal() { results 'passed\ta::one\nfailure\ta::two\nskipped\ta::three\n' >"$1"; }
 different() { results 'passed\ta::one\n' "$([ $RUN = bare ] && echo passed || echo failure)"'\ta::two\n' >"$1"; }
+explained() { results 'passed\ta::one\n' "$([ $RUN = bare ] && echo passed || echo skipped)"'\ttest_os.A.test_closerange\n' >"$1"; }
 flaky() { results 'passed\ta::one\n' "$([ "$(number flaky)" = 3 ] && echo failure || echo passed)"'\ta::two\n' >"$1"; }
 slow() {
     results 'passed\ta::one\n' >"$1"
@@ -36,6 +37,7 @@ check() {
 }
 check equal 3 0 0
 check different 1 1 0
+check explained 1 0 1
 check flaky 1 0 1
 check slow 1 0 1
 check crashed 1 1 0
@@ -50,4 +52,4 @@ skipped: cupy-core.1: no sources in SUITES/cupy
 skipped: samples: no sources in SUITES/cuda-samples
 0 passed, 0 failed, 2 skipped
 END
-echo "7 suites"
+echo "8 suites"
