@@ -23,7 +23,7 @@ import json, re, shutil, sys
 seen, cache = set(), "ccache " if shutil.which("ccache") else ""
 for entry in json.load(open(sys.argv[1])):
     name = re.sub(r"^.*?/(src/[^.]+\.c)$", r"\1", entry["file"])
-    if (not name.startswith("src/") or re.match(r"src/(abi|model/cuda)/\w+_table\.c$", name) or name in seen
+    if (not name.startswith("src/") or re.match(r"src/(agent/abi|model/cuda)/\w+_table\.c$", name) or name in seen
             or "CUSPAN_BREAKABLE" in entry["command"] or sys.argv[3:] and not any(part in name for part in sys.argv[3:])):
         continue
     seen.add(name)

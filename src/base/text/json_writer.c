@@ -26,7 +26,9 @@ static void put_string(struct json_writer *writer, const char *text, size_t len)
     const uint8_t *at = (const uint8_t *)text, *end = at + len, *plain = at;
     put(writer, "\"");
     while (at < end) {
-        struct utf8_step step = *at < 0x80 ? (struct utf8_step){1, true} : utf8_next(at, (size_t)(end - at));
+        struct utf8_step step = {1, true};
+        if (*at >= 0x80)
+            step = utf8_next(at, (size_t)(end - at));
         const uint8_t *next = at + step.len;
         if (!step.valid || *at < 0x20 || *at == 0x7f || *at == '"' || *at == '\\') {
             writer->put(writer->to, (const char *)plain, (size_t)(at - plain));
@@ -56,14 +58,14 @@ static void begin(struct json_writer *writer, const char *key)
     put(writer, ":");
 }
 
-static void open(struct json_writer *writer, const char *key, const char *bracket)
+static void open_scope(struct json_writer *writer, const char *key, const char *bracket)
 {
     begin(writer, key);
     put(writer, bracket);
     writer->needs_comma = false;
 }
 
-static void end(struct json_writer *writer, const char *bracket)
+static void close_scope(struct json_writer *writer, const char *bracket)
 {
     put(writer, bracket);
     writer->needs_comma = true;
@@ -71,22 +73,22 @@ static void end(struct json_writer *writer, const char *bracket)
 
 void json_write_object(struct json_writer *writer, const char *key)
 {
-    open(writer, key, "{");
+    open_scope(writer, key, "{");
 }
 
 void json_write_object_end(struct json_writer *writer)
 {
-    end(writer, "}");
+    close_scope(writer, "}");
 }
 
 void json_write_array(struct json_writer *writer, const char *key)
 {
-    open(writer, key, "[");
+    open_scope(writer, key, "[");
 }
 
 void json_write_array_end(struct json_writer *writer)
 {
-    end(writer, "]");
+    close_scope(writer, "]");
 }
 
 void json_write_text(struct json_writer *writer, const char *key, const char *text)
