@@ -15,7 +15,7 @@ const struct ranks_limits ranks_default_limits = {
     .steps_max = 2000000,
     .open_entries_max = 12000000,
     .classes_max = 100000,
-    .block_values_max = 16000000,
+    .lateness_values_max = 16000000,
     .host_pairs_max = 20000,
     .speeds_max = 8000000,
 };
@@ -42,8 +42,8 @@ void ranks_destroy(struct ranks *ranks)
         free(ranks->instances[i].arrivals);
     for (size_t i = 0; i < ranks->communicator_count; i++)
         free(ranks->communicators[i].members);
-    for (size_t i = 0; i < ranks->block_count; i++)
-        free(ranks->blocks[i].late_ns);
+    for (size_t i = 0; i < ranks->lateness_count; i++)
+        free(ranks->lateness[i].late_ns);
     for (size_t i = 0; i < ranks->class_count; i++) {
         ranks_series_deinit(&ranks->classes[i].shortest);
         ranks_series_deinit(&ranks->classes[i].skew);
@@ -53,13 +53,13 @@ void ranks_destroy(struct ranks *ranks)
     }
     for (size_t i = 0; i < ranks->pair_count; i++)
         free(ranks->pairs[i].samples);
-    struct int_map *maps[] = {&ranks->step_numbers, &ranks->open,           &ranks->communicator_numbers,
-                              &ranks->slots,        &ranks->blocks_numbers, &ranks->class_numbers,
-                              &ranks->pair_numbers, &ranks->host_numbers};
+    struct int_map *maps[] = {
+        &ranks->step_numbers,     &ranks->open,          &ranks->communicator_numbers, &ranks->slots,
+        &ranks->lateness_numbers, &ranks->class_numbers, &ranks->pair_numbers,         &ranks->host_numbers};
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++)
         int_map_deinit(maps[i]);
     void *arrays[] = {ranks->jobs,      ranks->ranks, ranks->hosts,         ranks->steps,
-                      ranks->instances, ranks->order, ranks->communicators, ranks->blocks,
+                      ranks->instances, ranks->order, ranks->communicators, ranks->lateness,
                       ranks->classes,   ranks->pairs, ranks->scratch,       ranks};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);

@@ -100,12 +100,12 @@ struct communicator {
     uint32_t participants;
     struct member *members; /* in order of slots */
     size_t member_count, member_capacity;
-    uint32_t first_block; /* its first struct block; RANKS_NONE: none */
+    uint32_t first_lateness; /* its first struct lateness; RANKS_NONE: none */
     uint64_t host_count;
 };
 
 /* The lateness of a communicator's members in a step, by slot. Not related to blocked time. */
-struct block {
+struct lateness {
     uint32_t communicator, next;
     uint64_t step;
     double *late_ns;
@@ -186,10 +186,10 @@ struct ranks {
     struct communicator *communicators;
     size_t communicator_count, communicator_capacity;
     struct int_map communicator_numbers;
-    struct int_map slots;          /* communicator and rank → slot */
-    struct int_map blocks_numbers; /* communicator and step → index in blocks */
-    struct block *blocks;
-    size_t block_count, block_capacity, block_values;
+    struct int_map slots;            /* communicator and rank → slot */
+    struct int_map lateness_numbers; /* communicator and step → index in lateness */
+    struct lateness *lateness;
+    size_t lateness_count, lateness_capacity, lateness_values;
     struct class *classes;
     size_t class_count, class_capacity;
     struct int_map class_numbers;

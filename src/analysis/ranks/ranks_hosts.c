@@ -46,7 +46,7 @@ static bool compare_host(const struct ranks *ranks, struct standing_work *work, 
 }
 
 /* Adds one step to the hosts' standings. Only one host can be late in a step. */
-static void add_block(const struct ranks *ranks, struct standing_work *work, size_t count)
+static void add_step(const struct ranks *ranks, struct standing_work *work, size_t count)
 {
     uint32_t late = RANKS_NONE;
     double most_ns = 0, low_ns = 0;
@@ -138,7 +138,7 @@ static void examine(struct ranks *ranks, struct ranks_report *report, const stru
     for (size_t at = 0, count; at < team->count;) {
         at = standing_peers(team, at, work->peers, &count);
         if (count >= 2 * HOST_RANKS_MIN)
-            add_block(ranks, work, count);
+            add_step(ranks, work, count);
     }
     for (uint32_t host = 0; host < ranks->host_count; host++) {
         struct standing *standing = &work->standings[host];

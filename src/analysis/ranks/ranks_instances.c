@@ -135,7 +135,7 @@ static uint32_t communicator_at(struct ranks *ranks, const struct instance *inst
                                  ranks->communicator_count + 1, sizeof *ranks->communicators);
     at = (uint32_t)ranks->communicator_count++;
     ranks->communicators[at] = (struct communicator){
-        .key = instance->communicator, .participants = instance->participants, .first_block = RANKS_NONE};
+        .key = instance->communicator, .participants = instance->participants, .first_lateness = RANKS_NONE};
     int_map_set(&ranks->communicator_numbers, instance->communicator, at);
     return at;
 }
@@ -198,29 +198,29 @@ static struct class *class_at(struct ranks *ranks, const struct instance *instan
     return class;
 }
 
-static struct block *block_at(struct ranks *ranks, uint32_t at, uint64_t step)
+static struct lateness *lateness_at(struct ranks *ranks, uint32_t at, uint64_t step)
 {
     uint64_t key = ranks_pair_key(at, step);
-    uint32_t number = int_map_get(&ranks->blocks_numbers, key);
+    uint32_t number = int_map_get(&ranks->lateness_numbers, key);
     if (number != MAP_NONE)
-        return &ranks->blocks[number];
+        return &ranks->lateness[number];
     struct communicator *communicator = &ranks->communicators[at];
-    if (ranks->block_values + communicator->participants > ranks->limits.block_values_max) {
-        ranks->losses.blocks++;
+    if (ranks->lateness_values + communicator->participants > ranks->limits.lateness_values_max) {
+        ranks->losses.lateness++;
         return NULL;
     }
-    ranks->block_values += communicator->participants;
-    ranks->blocks =
-        xgrow(ranks->blocks, &ranks->block_capacity, ranks->block_count + 1, sizeof *ranks->blocks);
-    ranks->blocks[ranks->block_count] =
-        (struct block){.communicator = at,
-                       .next = communicator->first_block,
-                       .step = step,
-                       .slots = communicator->participants,
-                       .late_ns = xcalloc(communicator->participants, sizeof(double))};
-    communicator->first_block = (uint32_t)ranks->block_count;
-    int_map_set(&ranks->blocks_numbers, key, (uint32_t)ranks->block_count);
-    return &ranks->blocks[ranks->block_count++];
+    ranks->lateness_values += communicator->participants;
+    ranks->lateness =
+        xgrow(ranks->lateness, &ranks->lateness_capacity, ranks->lateness_count + 1, sizeof *ranks->lateness);
+    ranks->lateness[ranks->lateness_count] =
+        (struct lateness){.communicator = at,
+                          .next = communicator->first_lateness,
+                          .step = step,
+                          .slots = communicator->participants,
+                          .late_ns = xcalloc(communicator->participants, sizeof(double))};
+    communicator->first_lateness = (uint32_t)ranks->lateness_count;
+    int_map_set(&ranks->lateness_numbers, key, (uint32_t)ranks->lateness_count);
+    return &ranks->lateness[ranks->lateness_count++];
 }
 
 static bool all_need_all(enum ranks_operation operation)
@@ -315,12 +315,12 @@ static void add_speed(struct ranks *ranks, struct class *class, const struct ins
 static void add_lateness(struct ranks *ranks, uint32_t communicator, const struct instance *instance,
                          const struct durations *durations, uint64_t step)
 {
-    struct block *block = block_at(ranks, communicator, step);
-    for (size_t i = 0; block && i < instance->count; i++) {
+    struct lateness *lateness = lateness_at(ranks, communicator, step);
+    for (size_t i = 0; lateness && i < instance->count; i++) {
         const struct arrival *arrival = &instance->arrivals[i];
         uint32_t slot = slot_of(ranks, communicator, arrival->rank, i);
-        if (slot < block->slots)
-            block->late_ns[slot] += durations->median - (double)arrival->duration_ns;
+        if (slot < lateness->slots)
+            lateness->late_ns[slot] += durations->median - (double)arrival->duration_ns;
     }
 }
 

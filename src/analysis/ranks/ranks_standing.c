@@ -22,14 +22,14 @@ static void sum_lateness(struct ranks *ranks)
 {
     for (size_t i = 0; i < ranks->step_count; i++)
         ranks->steps[i].late_ns = 0;
-    for (size_t i = 0; i < ranks->block_count; i++) {
-        const struct block *block = &ranks->blocks[i];
-        const struct communicator *communicator = &ranks->communicators[block->communicator];
-        for (size_t j = 0; j < communicator->member_count && j < block->slots; j++) {
-            struct rank_step *step = ranks_find_step(ranks, communicator->members[j].rank, block->step);
+    for (size_t i = 0; i < ranks->lateness_count; i++) {
+        const struct lateness *lateness = &ranks->lateness[i];
+        const struct communicator *communicator = &ranks->communicators[lateness->communicator];
+        for (size_t j = 0; j < communicator->member_count && j < lateness->slots; j++) {
+            struct rank_step *step = ranks_find_step(ranks, communicator->members[j].rank, lateness->step);
             if (!step)
                 continue;
-            step->late_ns += block->late_ns[j];
+            step->late_ns += lateness->late_ns[j];
             step->has_late = true;
         }
     }

@@ -50,13 +50,13 @@ static inline uint64_t ranks_step_number(uint64_t number, enum ranks_step_kind k
 enum ranks_step_end { RANKS_END_UNKNOWN, RANKS_END_STEP, RANKS_END_CUT };
 
 struct ranks_limits {
-    size_t ranks_max;        /* ranks; more are refused */
-    size_t steps_max;        /* steps of one rank, over all ranks */
-    size_t open_entries_max; /* ranks' parts of collectives that have not been seen on all ranks yet */
-    size_t classes_max;      /* rows of collectives */
-    size_t block_values_max; /* ranks x steps, over all communicators */
-    size_t host_pairs_max;   /* pairs of hosts whose clocks are compared */
-    size_t speeds_max;       /* rows of collectives x steps, to find links that become slow */
+    size_t ranks_max;           /* ranks; more are refused */
+    size_t steps_max;           /* steps of one rank, over all ranks */
+    size_t open_entries_max;    /* ranks' parts of collectives that have not been seen on all ranks yet */
+    size_t classes_max;         /* rows of collectives */
+    size_t lateness_values_max; /* ranks x steps, over all communicators */
+    size_t host_pairs_max;      /* pairs of hosts whose clocks are compared */
+    size_t speeds_max;          /* rows of collectives x steps, to find links that become slow */
 };
 
 struct ranks_step {
@@ -219,8 +219,8 @@ struct ranks_losses {
     uint64_t ambiguous;  /* collectives in which a rank appeared twice under one key */
     uint64_t unreadable; /* collectives whose key or communicator cannot be read */
     uint64_t repeated;   /* steps of a rank that were added more than once */
-    uint64_t ranks, steps, classes, blocks, host_pairs, speeds; /* beyond the limits */
-    uint64_t unsorted;                                          /* GPU work that came after later work */
+    uint64_t ranks, steps, classes, lateness, host_pairs, speeds; /* beyond the limits */
+    uint64_t unsorted;                                            /* GPU work that came after later work */
 };
 
 struct ranks_report {

@@ -124,7 +124,7 @@ STAT_COLUMNS_OF(rank_columns, RANK_COLUMNS);
 static char *describe_losses(const struct ranks_losses *lost)
 {
     uint64_t beyond =
-        lost->ranks + lost->steps + lost->classes + lost->blocks + lost->host_pairs + lost->speeds;
+        lost->ranks + lost->steps + lost->classes + lost->lateness + lost->host_pairs + lost->speeds;
     struct text note = {0};
     if (lost->incomplete)
         text_add_format(&note, " %llu collectives are not used, because spans of some ranks are missing.",
