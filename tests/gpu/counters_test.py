@@ -106,9 +106,10 @@ def samples():
     found = {"dram.read": [], "dram.write": []}
     for body in Sink.bodies:
         for metric in (m for r in body["resourceMetrics"] for scope in r["scopeMetrics"] for m in scope["metrics"]):
-            for point in metric["gauge"]["dataPoints"] if metric["name"] == "cuda.counter.throughput.mean" else []:
-                name = next(a["value"]["stringValue"] for a in point["attributes"] if a["key"] == "cuda.counter.name")
-                found[name].append(point.get("asDouble", 0))
+            for point in metric["gauge"]["dataPoints"] if metric["name"] == "cuda.counter.throughput" else []:
+                key = {a["key"]: a["value"].get("stringValue") for a in point["attributes"]}
+                if key["cuda.counter.statistic"] == "mean":
+                    found[key["cuda.counter.name"]].append(point.get("asDouble", 0))
     said = re.search(r"rate ([0-9.e+]+)", told.stderr)
     rate = float(said[1]) if said else 0
     print(f"  over time: {[round(value / 1e9, 1) for value in found['dram.read']]} GB/s read, copies at {rate / 1e9:.1f} GB/s")

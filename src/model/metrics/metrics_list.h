@@ -22,18 +22,12 @@
     X(STEP_DURATION, "training.step.duration", "s", HISTOGRAM, SECONDS, "cuda.process.rank, training.step.kind, training.step.source", "Duration of the steps of a training job, also of those that are not sampled.") \
     X(STEP_PART_DURATION, "training.step.part.duration", "s", HISTOGRAM, SECONDS, "cuda.process.rank, training.step.kind, training.step.part", "Parts of sampled steps on the GPU: compute, exposed_communication, copies and idle.") \
     X(STEP_COMMUNICATION_DURATION, "training.step.communication.duration", "s", HISTOGRAM, SECONDS, "cuda.process.rank, training.step.kind", "Time of sampled steps in collectives, also while compute ran, with the wait for other ranks.") \
-    X(MEMORY_LIVE, "cuda.memory.live", "By", GAUGE, INT, "hw.id, cuda.device.id, cuda.memory.kind", "Memory allocated by the program.") \
+    X(MEMORY_USAGE, "cuda.memory.usage", "By", UP_DOWN, INT, "hw.id, cuda.device.id, cuda.memory.kind", "Memory allocated by the program.") \
     X(MEMORY_PEAK, "cuda.memory.peak", "By", GAUGE, INT, "hw.id, cuda.device.id, cuda.memory.kind", "Peak of the memory allocated by the program.") \
-    X(COUNTER_THROUGHPUT_MEAN, "cuda.counter.throughput.mean", "By/s", GAUGE, DOUBLE, "hw.id, cuda.device.id, cuda.counter.name", "Bytes per second counted on the whole GPU, mean over the interval.") \
-    X(COUNTER_THROUGHPUT_MIN, "cuda.counter.throughput.min", "By/s", GAUGE, DOUBLE, "hw.id, cuda.device.id, cuda.counter.name", "Bytes per second counted on the whole GPU, minimum of the samples.") \
-    X(COUNTER_THROUGHPUT_MAX, "cuda.counter.throughput.max", "By/s", GAUGE, DOUBLE, "hw.id, cuda.device.id, cuda.counter.name", "Bytes per second counted on the whole GPU, maximum of the samples.") \
-    X(COUNTER_RATE_MEAN, "cuda.counter.rate.mean", "{event}/s", GAUGE, DOUBLE, "hw.id, cuda.device.id, cuda.counter.name", "Events per second counted on the whole GPU, mean over the interval.") \
-    X(COUNTER_RATE_MIN, "cuda.counter.rate.min", "{event}/s", GAUGE, DOUBLE, "hw.id, cuda.device.id, cuda.counter.name", "Events per second counted on the whole GPU, minimum of the samples.") \
-    X(COUNTER_RATE_MAX, "cuda.counter.rate.max", "{event}/s", GAUGE, DOUBLE, "hw.id, cuda.device.id, cuda.counter.name", "Events per second counted on the whole GPU, maximum of the samples.") \
-    X(COUNTER_RATIO_MEAN, "cuda.counter.ratio.mean", "1", GAUGE, DOUBLE, "hw.id, cuda.device.id, cuda.counter.name", "Ratio or count per cycle of the whole GPU, mean over the interval.") \
-    X(COUNTER_RATIO_MIN, "cuda.counter.ratio.min", "1", GAUGE, DOUBLE, "hw.id, cuda.device.id, cuda.counter.name", "Ratio or count per cycle of the whole GPU, minimum of the samples.") \
-    X(COUNTER_RATIO_MAX, "cuda.counter.ratio.max", "1", GAUGE, DOUBLE, "hw.id, cuda.device.id, cuda.counter.name", "Ratio or count per cycle of the whole GPU, maximum of the samples.") \
-    X(HW_UTILIZATION, "hw.gpu.utilization", "1", GAUGE, DOUBLE, "hw.id, hw.name, hw.model, hw.vendor", "Fraction of time in which a kernel of any process ran, from NVML.") \
+    X(COUNTER_THROUGHPUT, "cuda.counter.throughput", "By/s", GAUGE, DOUBLE, "hw.id, cuda.device.id, cuda.counter.name, cuda.counter.statistic", "Bytes per second counted on the whole GPU.") \
+    X(COUNTER_RATE, "cuda.counter.rate", "{event}/s", GAUGE, DOUBLE, "hw.id, cuda.device.id, cuda.counter.name, cuda.counter.statistic", "Events per second counted on the whole GPU.") \
+    X(COUNTER_RATIO, "cuda.counter.ratio", "1", GAUGE, DOUBLE, "hw.id, cuda.device.id, cuda.counter.name, cuda.counter.statistic", "Ratio or count per cycle of the whole GPU.") \
+    X(HW_UTILIZATION, "hw.gpu.utilization", "1", GAUGE, DOUBLE, "hw.id, hw.name, hw.model, hw.vendor, hw.gpu.task", "Fraction of time in which a kernel of any process ran, from NVML.") \
     X(HW_MEMORY_LIMIT, "hw.gpu.memory.limit", "By", UP_DOWN, INT, "hw.id, hw.name, hw.model, hw.vendor", "Size of the GPU's memory.") \
     X(HW_MEMORY_USAGE, "hw.gpu.memory.usage", "By", UP_DOWN, INT, "hw.id, hw.name, hw.model, hw.vendor", "GPU memory in use by all processes.") \
     X(HW_MEMORY_UTILIZATION, "hw.gpu.memory.utilization", "1", GAUGE, DOUBLE, "hw.id, hw.name, hw.model, hw.vendor", "Fraction of the GPU memory in use.") \

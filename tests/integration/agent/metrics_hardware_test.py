@@ -79,11 +79,11 @@ class Samples(Case):
             if not metric.startswith("cuda.counter."):
                 continue
             key = dict(attributes)
-            self.assertEqual((key["cuda.device.id"], set(key)), (0, {"hw.id", "cuda.device.id", "cuda.counter.name"}))
+            self.assertEqual((key["cuda.device.id"], set(key)), (0, {"hw.id", "cuda.device.id", "cuda.counter.name", "cuda.counter.statistic"}))
             kind = metric.removeprefix("cuda.counter.")
-            self.assertEqual({point[0].unit for point in points}, {self.UNITS[kind.split(".")[0]]})
+            self.assertEqual({point[0].unit for point in points}, {self.UNITS[kind]})
             self.assertEqual({point[0].WhichOneof("data") for point in points}, {"gauge"})
-            found[kind][key["cuda.counter.name"]] = [otlp_metrics.value(point) for _, point in points]
+            found[f"{kind}.{key['cuda.counter.statistic']}"][key["cuda.counter.name"]] = [otlp_metrics.value(point) for _, point in points]
         return found
 
     def lines(self):
@@ -106,17 +106,18 @@ class Samples(Case):
         self.assertEqual((report["counters"]["gpu_samples_lost"], report["losses"], self.lines()), (0, {}, []))
 
     def test_each_interval_has_its_own(self):
-        view = "{selector: {instrument_name: cuda.counter.*.max}, stream: {aggregation: {drop: }}}"
-        other = "{selector: {instrument_name: cuda.counter.ratio.mean}, stream: {name: gpu.load}}"
+        view = "{selector: {instrument_name: cuda.counter.rate}, stream: {aggregation: {drop: }}}"
+        other = "{selector: {instrument_name: cuda.counter.ratio}, stream: {name: gpu.load}}"
         settings = [word for setting in self.WANTED for word in ("--set", setting)]
         requests = self.repeat_until(
             lambda requests: len(self.counted(requests).get("throughput.mean", {}).get("reads", ())) > 1,
             lambda: self.view([view, other], "--paced", "--repeat", 2, *settings, recording=self.SERVICE,
                               reader="interval: 100, ", CUSPAN_REPLAY_SAMPLES=self.CHIP)[1])
         counted = self.counted(requests)
-        self.assertEqual(set(counted), {"throughput.min", "throughput.mean", "rate.min", "rate.mean", "ratio.min"})
-        load = [otlp_metrics.value(point) for (name, _), points in otlp_metrics.series(requests, has_views=True).items() if name == "gpu.load" for _, point in points]
-        self.assertEqual(len(load), len(counted["ratio.min"]["dram.utilization"]))
+        self.assertEqual(set(counted), {"throughput.min", "throughput.mean", "throughput.max"})
+        load = {dict(attributes)["cuda.counter.statistic"]: len(points)
+                for (name, attributes), points in otlp_metrics.series(requests, has_views=True).items() if name == "gpu.load"}
+        self.assertEqual(load, dict.fromkeys(("mean", "min", "max"), len(counted["throughput.min"]["reads"])))
 
     def test_what_goes_wrong_is_one_line_and_costs_nothing_else(self):
         whole, _, _ = self.sampled(repeat=2)

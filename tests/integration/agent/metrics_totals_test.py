@@ -158,7 +158,7 @@ class Memory(Case):
             peak = max(peak, held)
         self.assertGreater(peak, 0)
         live, most = ({dict(key)["cuda.memory.kind"]: value for key, (_, value) in totals[name].items()}
-                      for name in ("cuda.memory.live", "cuda.memory.peak"))
+                      for name in ("cuda.memory.usage", "cuda.memory.peak"))
         self.assertEqual((live["device"], most["device"]), (held, peak))
 
 

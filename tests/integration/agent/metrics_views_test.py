@@ -147,7 +147,7 @@ class Views(Case):
                  "8:5: meter_provider.views[0]: cuda.calls is not a histogram, so it has no buckets: choose another"),
                 ("{selector: {instrument_name: '*'}, stream: {name: all}}", "which cannot all have the name all"),
                 ("{selector: {instrument_name: cuda.calls}, stream: {aggregation: {last_value: }}}", "cuda.calls is not a gauge"),
-                ("{selector: {instrument_name: cuda.memory.live}, stream: {aggregation: {sum: }}}", "cuda.memory.live is a gauge"),
+                ("{selector: {instrument_name: cuda.memory.peak}, stream: {aggregation: {sum: }}}", "cuda.memory.peak is a gauge"),
                 ("{selector: {instrument_name: cuda.calls}}", "expected selector and stream"),
                 ("{selector: {instrument_nam: cuda.calls}, stream: }", "selector.instrument_nam: unknown key; did you mean instrument_name?"),
                 ("{selector: , stream: {aggregation: {dorp: }}}", "stream.aggregation.dorp: unknown key; did you mean drop?"),

@@ -52,11 +52,13 @@ static void test_a_view_selects_by_all_that_it_names(void **state)
     assert_int_equal(selected(&view), 6);
     view.unit = "By";
     assert_int_equal(selected(&view), 4);
-    view.instrument_type = METRIC_GAUGE;
-    assert_int_equal(selected(&view), 2);
-    view.instrument_name = "cuda.memory.l?ve";
+    view.instrument_name = "cuda.memory.p?ak";
     assert_int_equal(selected(&view), 1);
-    view.instrument_name = "CUDA.memory.live";
+    view.instrument_type = METRIC_GAUGE;
+    assert_int_equal(selected(&view), 1);
+    view.instrument_type = METRIC_SUM;
+    assert_int_equal(selected(&view), 0);
+    view.instrument_name = "CUDA.memory.peak";
     assert_int_equal(selected(&view), 0);
     view = (struct view){.instrument_type = ANY_METRIC_TYPE, .selects_nothing = true};
     assert_int_equal(selected(&view), 0);
@@ -77,7 +79,7 @@ static void test_what_can_not_be_is_told(void **state)
         struct view view = {.aggregation = cases[i].aggregation};
         assert_int_equal(!view_obstacle(&view, METRIC_CALLS), cases[i].can_sum);
         assert_int_equal(!view_obstacle(&view, METRIC_QUEUE_SIZE), cases[i].can_sum);
-        assert_int_equal(!view_obstacle(&view, METRIC_MEMORY_LIVE), cases[i].can_gauge);
+        assert_int_equal(!view_obstacle(&view, METRIC_MEMORY_PEAK), cases[i].can_gauge);
         assert_int_equal(!view_obstacle(&view, METRIC_KERNEL_DURATION), cases[i].can_histogram);
     }
 }

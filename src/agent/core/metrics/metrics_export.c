@@ -278,7 +278,7 @@ static void add_memory(struct metrics *m, uint32_t device, const struct memory_u
     if (!use->peak)
         return;
     struct metric_point *point = add_point(m, metric);
-    point->i = metric == METRIC_MEMORY_LIVE ? use->live : use->peak;
+    point->i = metric == METRIC_MEMORY_USAGE ? use->live : use->peak;
     if (kind != MEMORY_PINNED)
         put_device(m, point, device);
     put_text(point, ATTR(SEMCONV_CUDA_MEMORY_KIND), memory_kind_name(kind));
@@ -346,7 +346,7 @@ static void add_figures(struct metrics *m, const struct live_stats *figures)
         add_step_parts(m, figures->steps);
     }
     if (are_all_allocations_seen(m->settings)) {
-        add_all_memory(m, figures, METRIC_MEMORY_LIVE);
+        add_all_memory(m, figures, METRIC_MEMORY_USAGE);
         add_all_memory(m, figures, METRIC_MEMORY_PEAK);
     }
 }
@@ -477,7 +477,8 @@ static void add_own(struct metrics *m)
 
 /* Samples of whole GPUs. */
 
-static void add_sampled(struct metrics *m, enum metric metric, const struct pm_sampled *sampled, double value)
+static void add_sampled(struct metrics *m, enum metric metric, const struct pm_sampled *sampled,
+                        const char *statistic, double value)
 {
     const char *setting = m->settings->counters.sampling.metrics.patterns[sampled->metric];
     struct metric_point *point = add_point(m, metric);
@@ -487,19 +488,22 @@ static void add_sampled(struct metrics *m, enum metric metric, const struct pm_s
                                   .type = ATTR_STRING,
                                   .s = setting,
                                   .len = (uint32_t)strcspn(setting, "=")});
+    put_text(point, ATTR(SEMCONV_CUDA_COUNTER_STATISTIC), statistic);
 }
 
 static void add_all_sampled(struct metrics *m)
 {
     const struct pattern_list *names = &m->settings->counters.sampling.metrics;
     size_t count = pm_sampling_take(m->sampled);
-    for (enum metric metric = METRIC_COUNTER_THROUGHPUT_MEAN; metric <= METRIC_COUNTER_RATIO_MAX; metric++) {
-        unsigned which = metric - METRIC_COUNTER_THROUGHPUT_MEAN; /* mean, minimum and maximum of each kind */
+    for (enum metric metric = METRIC_COUNTER_THROUGHPUT; metric <= METRIC_COUNTER_RATIO; metric++) {
         for (size_t i = 0; i < count; i++) {
             const struct pm_sampled *sampled = &m->sampled[i];
-            const double values[] = {sampled->mean, sampled->min, sampled->max};
-            if (gpu_counter_kind(names->patterns[sampled->metric]) == (enum gpu_counter_kind)(which / 3))
-                add_sampled(m, metric, sampled, values[which % 3]);
+            if ((enum metric)gpu_counter_kind(names->patterns[sampled->metric]) !=
+                metric - METRIC_COUNTER_THROUGHPUT)
+                continue;
+            add_sampled(m, metric, sampled, "mean", sampled->mean);
+            add_sampled(m, metric, sampled, "min", sampled->min);
+            add_sampled(m, metric, sampled, "max", sampled->max);
         }
     }
 }
@@ -522,6 +526,8 @@ static void put_hardware(struct metric_point *point, const struct gpu_hardware *
         put_text(point, ATTR(SEMCONV_HW_MODEL), gpu->name);
     }
     put_text(point, ATTR(SEMCONV_HW_VENDOR), "NVIDIA");
+    if (metric == METRIC_HW_UTILIZATION)
+        put_text(point, ATTR(SEMCONV_HW_GPU_TASK), "general");
     /* Metrics that are common to all hardware have the type. */
     if (metric == METRIC_HW_TEMPERATURE || metric == METRIC_HW_POWER || metric == METRIC_HW_ENERGY)
         put_text(point, ATTR(SEMCONV_HW_TYPE), "gpu");

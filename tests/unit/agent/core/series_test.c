@@ -140,9 +140,9 @@ static void test_sums_add_up_and_gauges_have_the_last_value(void **state)
     add(METRIC_CALLS, "a", 0, 3);
     add(METRIC_CALLS, "b", 0, 4);
     series_end(series, NULL, METRIC_CALLS, false);
-    add(METRIC_MEMORY_LIVE, "a", 0, 3);
-    add(METRIC_MEMORY_LIVE, "b", 0, 4);
-    series_end(series, NULL, METRIC_MEMORY_LIVE, false);
+    add(METRIC_MEMORY_PEAK, "a", 0, 3);
+    add(METRIC_MEMORY_PEAK, "b", 0, 4);
+    series_end(series, NULL, METRIC_MEMORY_PEAK, false);
     struct metric_point point = {.d = 0.5};
     series_add(series, NULL, METRIC_HW_ENERGY, false, &point, 1);
     series_add(series, NULL, METRIC_HW_ENERGY, false, &point, 1);
