@@ -275,6 +275,16 @@ static void take_job(const struct replay *replay)
     }
 }
 
+/* A file takes all spans, however long that takes on a busy machine. */
+static void wait_for_file(const struct replay *replay)
+{
+    const struct injection *injection = &replay->injection;
+    bool is_configured = injection->config || getenv("CUSPAN_CONFIG_FILE") || getenv("OTEL_CONFIG_FILE") ||
+                         getenv("CUSPAN_EXIT_DEADLINE_MS");
+    if ((injection->has_file || injection->has_console) && !is_configured)
+        set_default("exit_deadline_ms", "600000");
+}
+
 static enum status start_agent(const struct replay *replay, struct error *err)
 {
     void *initialize;
@@ -283,6 +293,7 @@ static enum status start_agent(const struct replay *replay, struct error *err)
     take_counters(replay);
     take_launch_stacks(replay);
     take_job(replay);
+    wait_for_file(replay);
     enum status status = open_library(replay->injection.library, "InitializeInjection", &initialize, err);
     if (status == STATUS_OK)
         ((int (*)(void))initialize)();

@@ -5,6 +5,7 @@
 """
 
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -86,6 +87,18 @@ distribution: {{cuspan: {{memory_bytes_max: 134217728}}}} # with libdeflate, thr
     def test_file_to_standard_output(self):
         result = self.replay("vector_add", "--file", "-", "-q", to_file=False)
         self.assert_same_work("vector_add", spans_in(result.out))
+
+    def test_a_slow_file_gets_all_spans(self):
+        """Its reader starts later than an agent in a program would wait (exit_deadline_ms)."""
+        fifo = self.directory / "fifo"
+        os.mkfifo(fifo)
+        clean = {key: value for key, value in os.environ.items() if not key.startswith(("CUSPAN_", "OTEL_"))}
+        program = subprocess.Popen([agent_case.BUILD / "cuspan", "replay", "-q", "--file", fifo, path_of("vector_add")], env=clean)
+        self.addCleanup(program.kill)
+        time.sleep(6)
+        read = subprocess.run(["cat", fifo], stdout=subprocess.PIPE, text=True, timeout=HANG_S, check=True)
+        self.assert_same_work("vector_add", spans_in(read.stdout))
+        self.assertEqual(program.wait(HANG_S), 0)
 
     def test_a_replay_that_delivers_nothing_has_failed(self):
         result = self.replay("vector_add", "--file", self.directory, to_file=False, status=1)

@@ -3,10 +3,10 @@
  *   control_host DOUBLE RECORDING AGENT STEP...
  *
  * inject (as CUDA does), start (loads AGENT if it is not loaded), stop, flush (5 s), flush-0 (no time at
- * all), on (is it tracing?), play (the recorded calls), nap (100 ms), attach=TRACEPARENT, detach,
- * step=NUMBER, step-end, child (runs the following steps in a forked child), leak (leaks a block of memory),
- * descriptors (closes all from 3 on, and opens its own listening socket at each of their numbers). Each step
- * prints "STEP: ANSWER". */
+ * all), on (is it tracing?), play (the recorded calls), play-waiting (for the agent, too), nap (100 ms),
+ * attach=TRACEPARENT, detach, step=NUMBER, step-end, child (runs the following steps in a forked child), leak
+ * (leaks a block of memory), descriptors (closes all from 3 on, and opens its own listening socket at each of
+ * their numbers). Each step prints "STEP: ANSWER". */
 #include "cuspan/cuspan.h"
 #include "forked_child.h"
 #include "agent/recording/replay_seam.h"
@@ -43,9 +43,10 @@ static void load_double(const char *path, const char *recording)
     }
 }
 
-static int play(void)
+/* `overload`: without waiting for the agent. */
+static int play(bool overload)
 {
-    static const struct replay_options options = {.overload = true};
+    const struct replay_options options = {.overload = overload};
     struct replay_result result;
     struct error err = {""};
     return run(&options, &result, &err) == STATUS_OK ? 0 : -1;
@@ -116,7 +117,9 @@ static int step(const char *name, const char *agent)
     if (strcmp(name, "on") == 0)
         return cuspan_is_on();
     if (strcmp(name, "play") == 0)
-        return play();
+        return play(true);
+    if (strcmp(name, "play-waiting") == 0)
+        return play(false);
     if (strcmp(name, "nap") == 0)
         return usleep(100000);
     if (strncmp(name, "attach=", 7) == 0)
