@@ -9,7 +9,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 [ "$prefix" = /usr ] || export PKG_CONFIG_PATH=$prefix/share/pkgconfig
 [ "$(pkg-config --modversion cuspan)" = "$version" ]
-read -ra flags < <(pkg-config --cflags --libs cuspan)
+flags=()
+eval "flags=($(pkg-config --cflags --libs cuspan))" # it quotes spaces and letters outside ASCII for a shell
 cc "$here/program.c" -o "$work/program" "${flags[@]}"
 "$work/program"
 cmake -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DVERSION="$version" -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF
