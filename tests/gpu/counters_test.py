@@ -114,8 +114,8 @@ def samples():
     rate = float(said[1]) if said else 0
     print(f"  over time: {[round(value / 1e9, 1) for value in found['dram.read']]} GB/s read, copies at {rate / 1e9:.1f} GB/s")
     for name, values in found.items():
-        # The last interval also has the time after the copies.
-        check(f"samples of {name}", off_by(values[:-1], rate) if rate and len(values) > 2 else told.stderr or values)
+        # The first interval also has the time before the copies, the last one the time after them.
+        check(f"samples of {name}", off_by(values[1:-1], rate) if rate and len(values) > 2 else told.stderr or values)
 
 
 def off_by(values, wanted):

@@ -1,7 +1,9 @@
 /* CUPTI's binary interface for hardware counters, 12.6 and later: the Range Profiler and PM sampling, which
  * count on the GPU, and the Profiler Host, which lists a chip's metrics and evaluates counts. As in
  * cupti_abi.h, structs have CUPTI's member names and order. Each struct starts with its size, by which CUPTI
- * recognizes the caller's version, so longer structs of later versions are compatible.
+ * recognizes the caller's version. CUPTI does not always keep to that size: that of 13.5 clears the last
+ * member of profiler_host_initialize, which 13.2 added, in any caller's struct. So each struct ends with room
+ * for members of later versions, which is zero and not part of its size.
  * tests/integration/project/cupti_abi_check.c checks this file against the real headers. */
 #ifndef CUSPAN_AGENT_ABI_PROFILER_ABI_H
 #define CUSPAN_AGENT_ABI_PROFILER_ABI_H
@@ -10,6 +12,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+#define PROFILER_LATER 4 /* pointers */
 
 /* The size stored in a struct. */
 #define PROFILER_SIZE(type, last) (offsetof(type, last) + sizeof(((type *)0)->last))
@@ -38,6 +42,7 @@ typedef struct profiler_range_object *profiler_range_handle;
 struct profiler_initialize { /* cuptiProfilerInitialize, cuptiProfilerDeInitialize */
     size_t structSize;
     void *pPriv;
+    void *later[PROFILER_LATER];
 };
 
 struct profiler_device_supported {
@@ -52,6 +57,7 @@ struct profiler_device_supported {
     uint32_t cmp;
     uint32_t wsl;
     uint32_t api; /* enum profiler_api */
+    void *later[PROFILER_LATER];
 };
 
 struct profiler_chip_name {
@@ -59,6 +65,7 @@ struct profiler_chip_name {
     void *pPriv;
     size_t deviceIndex;
     const char *pChipName;
+    void *later[PROFILER_LATER];
 };
 
 struct profiler_availability {
@@ -68,6 +75,7 @@ struct profiler_availability {
     size_t counterAvailabilityImageSize;
     uint8_t *pCounterAvailabilityImage;
     uint8_t bAllowDeviceLevelCounters; /* 13.1 and later; the size must include it */
+    void *later[PROFILER_LATER];
 };
 
 struct profiler_host_initialize {
@@ -77,12 +85,15 @@ struct profiler_host_initialize {
     const char *pChipName;
     const uint8_t *pCounterAvailabilityImage;
     profiler_host_handle pHostObject;
+    const char *pSinglePassMetricSetName; /* 13.2 and later */
+    void *later[PROFILER_LATER];
 };
 
 struct profiler_host_deinitialize {
     size_t structSize;
     void *pPriv;
     profiler_host_handle pHostObject;
+    void *later[PROFILER_LATER];
 };
 
 struct profiler_base_metrics {
@@ -92,6 +103,7 @@ struct profiler_base_metrics {
     uint32_t metricType; /* enum profiler_metric_type */
     const char **ppMetricNames;
     size_t numMetrics;
+    void *later[PROFILER_LATER];
 };
 
 struct profiler_sub_metrics {
@@ -102,6 +114,7 @@ struct profiler_sub_metrics {
     const char *pMetricName;
     size_t numOfSubmetrics;
     const char **ppSubMetrics;
+    void *later[PROFILER_LATER];
 };
 
 struct profiler_metric_properties {
@@ -113,6 +126,7 @@ struct profiler_metric_properties {
     const char *pHwUnit;
     const char *pDimUnit;
     uint32_t metricType;
+    void *later[PROFILER_LATER];
 };
 
 struct profiler_add_metrics {
@@ -121,6 +135,7 @@ struct profiler_add_metrics {
     profiler_host_handle pHostObject;
     const char **ppMetricNames;
     size_t numMetrics;
+    void *later[PROFILER_LATER];
 };
 
 struct profiler_config_size {
@@ -128,6 +143,7 @@ struct profiler_config_size {
     void *pPriv;
     profiler_host_handle pHostObject;
     size_t configImageSize;
+    void *later[PROFILER_LATER];
 };
 
 struct profiler_config_image {
@@ -136,6 +152,7 @@ struct profiler_config_image {
     profiler_host_handle pHostObject;
     size_t configImageSize;
     uint8_t *pConfigImage;
+    void *later[PROFILER_LATER];
 };
 
 struct profiler_passes {
@@ -144,6 +161,7 @@ struct profiler_passes {
     size_t configImageSize;
     uint8_t *pConfigImage;
     size_t numOfPasses;
+    void *later[PROFILER_LATER];
 };
 
 struct profiler_evaluate {
@@ -156,6 +174,7 @@ struct profiler_evaluate {
     const char **ppMetricNames;
     size_t numMetrics;
     double *pMetricValues;
+    void *later[PROFILER_LATER];
 };
 
 struct profiler_enable {
@@ -163,12 +182,14 @@ struct profiler_enable {
     void *pPriv;
     cuda_context_handle ctx;
     profiler_range_handle pRangeProfilerObject;
+    void *later[PROFILER_LATER];
 };
 
 struct profiler_object { /* cuptiRangeProfilerDisable, Start, PopRange */
     size_t structSize;
     void *pPriv;
     profiler_range_handle pRangeProfilerObject;
+    void *later[PROFILER_LATER];
 };
 
 struct profiler_stop {
@@ -178,6 +199,7 @@ struct profiler_stop {
     size_t passIndex;
     size_t targetNestingLevel;
     uint8_t isAllPassSubmitted;
+    void *later[PROFILER_LATER];
 };
 
 struct profiler_set_config {
@@ -195,6 +217,7 @@ struct profiler_set_config {
     uint16_t minNestingLevel;
     size_t passIndex;
     uint16_t targetNestingLevel;
+    void *later[PROFILER_LATER];
 };
 
 struct profiler_push_range {
@@ -202,6 +225,7 @@ struct profiler_push_range {
     void *pPriv;
     profiler_range_handle pRangeProfilerObject;
     const char *pRangeName;
+    void *later[PROFILER_LATER];
 };
 
 struct profiler_decode {
@@ -209,6 +233,7 @@ struct profiler_decode {
     void *pPriv;
     profiler_range_handle pRangeProfilerObject;
     size_t numOfRangeDropped;
+    void *later[PROFILER_LATER];
 };
 
 struct profiler_data_size {
@@ -220,6 +245,7 @@ struct profiler_data_size {
     size_t maxNumOfRanges;
     uint32_t maxNumRangeTreeNodes;
     size_t counterDataSize;
+    void *later[PROFILER_LATER];
 };
 
 struct profiler_data_initialize {
@@ -228,6 +254,7 @@ struct profiler_data_initialize {
     profiler_range_handle pRangeProfilerObject;
     size_t counterDataSize;
     uint8_t *pCounterData;
+    void *later[PROFILER_LATER];
 };
 
 struct profiler_data_info {
@@ -236,6 +263,7 @@ struct profiler_data_info {
     const uint8_t *pCounterDataImage;
     size_t counterDataImageSize;
     size_t numTotalRanges;
+    void *later[PROFILER_LATER];
 };
 
 /* PM sampling: periodic counts of a whole GPU. */
@@ -254,6 +282,7 @@ struct pm_sampling_set_config {
     size_t hardwareBufferSize;
     uint64_t samplingInterval; /* clock cycles or ns */
     uint32_t triggerMode;      /* enum pm_sampling_trigger */
+    void *later[PROFILER_LATER];
 };
 
 struct pm_sampling_enable {
@@ -261,12 +290,14 @@ struct pm_sampling_enable {
     void *pPriv;
     size_t deviceIndex;
     pm_sampling_handle pPmSamplingObject;
+    void *later[PROFILER_LATER];
 };
 
 struct pm_sampling_call { /* cuptiPmSamplingDisable, Start, Stop */
     size_t structSize;
     void *pPriv;
     pm_sampling_handle pPmSamplingObject;
+    void *later[PROFILER_LATER];
 };
 
 struct pm_sampling_decode {
@@ -277,6 +308,7 @@ struct pm_sampling_decode {
     size_t counterDataImageSize;
     uint32_t decodeStopReason; /* enum pm_sampling_decode_end */
     uint8_t overflow;
+    void *later[PROFILER_LATER];
 };
 
 struct pm_sampling_availability {
@@ -285,6 +317,7 @@ struct pm_sampling_availability {
     size_t deviceIndex;
     size_t counterAvailabilityImageSize;
     uint8_t *pCounterAvailabilityImage;
+    void *later[PROFILER_LATER];
 };
 
 struct pm_sampling_data_size {
@@ -295,6 +328,7 @@ struct pm_sampling_data_size {
     size_t numMetrics;
     uint32_t maxSamples;
     size_t counterDataSize;
+    void *later[PROFILER_LATER];
 };
 
 struct pm_sampling_data_initialize {
@@ -303,6 +337,7 @@ struct pm_sampling_data_initialize {
     pm_sampling_handle pPmSamplingObject;
     size_t counterDataSize;
     uint8_t *pCounterData;
+    void *later[PROFILER_LATER];
 };
 
 struct pm_sampling_data_info {
@@ -313,6 +348,7 @@ struct pm_sampling_data_info {
     size_t numTotalSamples;
     size_t numPopulatedSamples;
     size_t numCompletedSamples;
+    void *later[PROFILER_LATER];
 };
 
 struct pm_sampling_sample_info {
@@ -324,6 +360,7 @@ struct pm_sampling_sample_info {
     size_t sampleIndex;
     uint64_t startTimestamp; /* ns, by the GPU's clock */
     uint64_t endTimestamp;
+    void *later[PROFILER_LATER];
 };
 
 /* Same form as PROFILER_CALLS. */

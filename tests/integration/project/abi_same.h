@@ -5,6 +5,8 @@
 #include <assert.h>
 
 #define SAME_SIZE(ours, theirs) static_assert(sizeof(ours) == sizeof(theirs), "size of " #theirs);
+/* CUPTI may write the whole of its struct, whatever size the caller states. */
+#define HAS_ROOM(ours, theirs) static_assert(sizeof(ours) >= sizeof(theirs), "room for " #theirs);
 #define SAME_MEMBER(ours, theirs, member)                                                                    \
     static_assert(offsetof(ours, member) == offsetof(theirs, member), "offset of " #theirs "." #member);     \
     static_assert(sizeof(((ours *)0)->member) == sizeof(((theirs *)0)->member),                              \

@@ -37,9 +37,11 @@ SAME_NUMBER(PROFILER_COUNTER, CUPTI_METRIC_TYPE_COUNTER)
 SAME_NUMBER(PROFILER_RATIO, CUPTI_METRIC_TYPE_RATIO)
 SAME_NUMBER(PROFILER_THROUGHPUT, CUPTI_METRIC_TYPE_THROUGHPUT)
 
+HAS_ROOM(struct profiler_initialize, CUpti_Profiler_Initialize_Params)
 SAME_MEMBER(struct profiler_initialize, CUpti_Profiler_Initialize_Params, structSize)
 SAME_MEMBER(struct profiler_initialize, CUpti_Profiler_Initialize_Params, pPriv)
 
+HAS_ROOM(struct profiler_device_supported, CUpti_Profiler_DeviceSupported_Params)
 SAME_MEMBER(struct profiler_device_supported, CUpti_Profiler_DeviceSupported_Params, structSize)
 SAME_MEMBER(struct profiler_device_supported, CUpti_Profiler_DeviceSupported_Params, pPriv)
 SAME_MEMBER(struct profiler_device_supported, CUpti_Profiler_DeviceSupported_Params, cuDevice)
@@ -52,11 +54,13 @@ SAME_MEMBER(struct profiler_device_supported, CUpti_Profiler_DeviceSupported_Par
 SAME_MEMBER(struct profiler_device_supported, CUpti_Profiler_DeviceSupported_Params, wsl)
 SAME_MEMBER(struct profiler_device_supported, CUpti_Profiler_DeviceSupported_Params, api)
 
+HAS_ROOM(struct profiler_chip_name, CUpti_Device_GetChipName_Params)
 SAME_MEMBER(struct profiler_chip_name, CUpti_Device_GetChipName_Params, structSize)
 SAME_MEMBER(struct profiler_chip_name, CUpti_Device_GetChipName_Params, pPriv)
 SAME_MEMBER(struct profiler_chip_name, CUpti_Device_GetChipName_Params, deviceIndex)
 SAME_MEMBER(struct profiler_chip_name, CUpti_Device_GetChipName_Params, pChipName)
 
+HAS_ROOM(struct profiler_availability, CUpti_Profiler_GetCounterAvailability_Params)
 SAME_MEMBER(struct profiler_availability, CUpti_Profiler_GetCounterAvailability_Params, structSize)
 SAME_MEMBER(struct profiler_availability, CUpti_Profiler_GetCounterAvailability_Params, pPriv)
 SAME_MEMBER(struct profiler_availability, CUpti_Profiler_GetCounterAvailability_Params, ctx)
@@ -69,17 +73,23 @@ SAME_MEMBER(struct profiler_availability, CUpti_Profiler_GetCounterAvailability_
             bAllowDeviceLevelCounters)
 #endif
 
+HAS_ROOM(struct profiler_host_initialize, CUpti_Profiler_Host_Initialize_Params)
 SAME_MEMBER(struct profiler_host_initialize, CUpti_Profiler_Host_Initialize_Params, structSize)
 SAME_MEMBER(struct profiler_host_initialize, CUpti_Profiler_Host_Initialize_Params, pPriv)
 SAME_MEMBER(struct profiler_host_initialize, CUpti_Profiler_Host_Initialize_Params, profilerType)
 SAME_MEMBER(struct profiler_host_initialize, CUpti_Profiler_Host_Initialize_Params, pChipName)
 SAME_MEMBER(struct profiler_host_initialize, CUpti_Profiler_Host_Initialize_Params, pCounterAvailabilityImage)
 SAME_MEMBER(struct profiler_host_initialize, CUpti_Profiler_Host_Initialize_Params, pHostObject)
+#if CUPTI_API_VERSION >= 130200
+SAME_MEMBER(struct profiler_host_initialize, CUpti_Profiler_Host_Initialize_Params, pSinglePassMetricSetName)
+#endif
 
+HAS_ROOM(struct profiler_host_deinitialize, CUpti_Profiler_Host_Deinitialize_Params)
 SAME_MEMBER(struct profiler_host_deinitialize, CUpti_Profiler_Host_Deinitialize_Params, structSize)
 SAME_MEMBER(struct profiler_host_deinitialize, CUpti_Profiler_Host_Deinitialize_Params, pPriv)
 SAME_MEMBER(struct profiler_host_deinitialize, CUpti_Profiler_Host_Deinitialize_Params, pHostObject)
 
+HAS_ROOM(struct profiler_base_metrics, CUpti_Profiler_Host_GetBaseMetrics_Params)
 SAME_MEMBER(struct profiler_base_metrics, CUpti_Profiler_Host_GetBaseMetrics_Params, structSize)
 SAME_MEMBER(struct profiler_base_metrics, CUpti_Profiler_Host_GetBaseMetrics_Params, pPriv)
 SAME_MEMBER(struct profiler_base_metrics, CUpti_Profiler_Host_GetBaseMetrics_Params, pHostObject)
@@ -87,6 +97,7 @@ SAME_MEMBER(struct profiler_base_metrics, CUpti_Profiler_Host_GetBaseMetrics_Par
 SAME_MEMBER(struct profiler_base_metrics, CUpti_Profiler_Host_GetBaseMetrics_Params, ppMetricNames)
 SAME_MEMBER(struct profiler_base_metrics, CUpti_Profiler_Host_GetBaseMetrics_Params, numMetrics)
 
+HAS_ROOM(struct profiler_sub_metrics, CUpti_Profiler_Host_GetSubMetrics_Params)
 SAME_MEMBER(struct profiler_sub_metrics, CUpti_Profiler_Host_GetSubMetrics_Params, structSize)
 SAME_MEMBER(struct profiler_sub_metrics, CUpti_Profiler_Host_GetSubMetrics_Params, pPriv)
 SAME_MEMBER(struct profiler_sub_metrics, CUpti_Profiler_Host_GetSubMetrics_Params, pHostObject)
@@ -95,6 +106,7 @@ SAME_MEMBER(struct profiler_sub_metrics, CUpti_Profiler_Host_GetSubMetrics_Param
 SAME_MEMBER(struct profiler_sub_metrics, CUpti_Profiler_Host_GetSubMetrics_Params, numOfSubmetrics)
 SAME_MEMBER(struct profiler_sub_metrics, CUpti_Profiler_Host_GetSubMetrics_Params, ppSubMetrics)
 
+HAS_ROOM(struct profiler_metric_properties, CUpti_Profiler_Host_GetMetricProperties_Params)
 SAME_MEMBER(struct profiler_metric_properties, CUpti_Profiler_Host_GetMetricProperties_Params, structSize)
 SAME_MEMBER(struct profiler_metric_properties, CUpti_Profiler_Host_GetMetricProperties_Params, pPriv)
 SAME_MEMBER(struct profiler_metric_properties, CUpti_Profiler_Host_GetMetricProperties_Params, pHostObject)
@@ -104,29 +116,34 @@ SAME_MEMBER(struct profiler_metric_properties, CUpti_Profiler_Host_GetMetricProp
 SAME_MEMBER(struct profiler_metric_properties, CUpti_Profiler_Host_GetMetricProperties_Params, pDimUnit)
 SAME_MEMBER(struct profiler_metric_properties, CUpti_Profiler_Host_GetMetricProperties_Params, metricType)
 
+HAS_ROOM(struct profiler_add_metrics, CUpti_Profiler_Host_ConfigAddMetrics_Params)
 SAME_MEMBER(struct profiler_add_metrics, CUpti_Profiler_Host_ConfigAddMetrics_Params, structSize)
 SAME_MEMBER(struct profiler_add_metrics, CUpti_Profiler_Host_ConfigAddMetrics_Params, pPriv)
 SAME_MEMBER(struct profiler_add_metrics, CUpti_Profiler_Host_ConfigAddMetrics_Params, pHostObject)
 SAME_MEMBER(struct profiler_add_metrics, CUpti_Profiler_Host_ConfigAddMetrics_Params, ppMetricNames)
 SAME_MEMBER(struct profiler_add_metrics, CUpti_Profiler_Host_ConfigAddMetrics_Params, numMetrics)
 
+HAS_ROOM(struct profiler_config_size, CUpti_Profiler_Host_GetConfigImageSize_Params)
 SAME_MEMBER(struct profiler_config_size, CUpti_Profiler_Host_GetConfigImageSize_Params, structSize)
 SAME_MEMBER(struct profiler_config_size, CUpti_Profiler_Host_GetConfigImageSize_Params, pPriv)
 SAME_MEMBER(struct profiler_config_size, CUpti_Profiler_Host_GetConfigImageSize_Params, pHostObject)
 SAME_MEMBER(struct profiler_config_size, CUpti_Profiler_Host_GetConfigImageSize_Params, configImageSize)
 
+HAS_ROOM(struct profiler_config_image, CUpti_Profiler_Host_GetConfigImage_Params)
 SAME_MEMBER(struct profiler_config_image, CUpti_Profiler_Host_GetConfigImage_Params, structSize)
 SAME_MEMBER(struct profiler_config_image, CUpti_Profiler_Host_GetConfigImage_Params, pPriv)
 SAME_MEMBER(struct profiler_config_image, CUpti_Profiler_Host_GetConfigImage_Params, pHostObject)
 SAME_MEMBER(struct profiler_config_image, CUpti_Profiler_Host_GetConfigImage_Params, configImageSize)
 SAME_MEMBER(struct profiler_config_image, CUpti_Profiler_Host_GetConfigImage_Params, pConfigImage)
 
+HAS_ROOM(struct profiler_passes, CUpti_Profiler_Host_GetNumOfPasses_Params)
 SAME_MEMBER(struct profiler_passes, CUpti_Profiler_Host_GetNumOfPasses_Params, structSize)
 SAME_MEMBER(struct profiler_passes, CUpti_Profiler_Host_GetNumOfPasses_Params, pPriv)
 SAME_MEMBER(struct profiler_passes, CUpti_Profiler_Host_GetNumOfPasses_Params, configImageSize)
 SAME_MEMBER(struct profiler_passes, CUpti_Profiler_Host_GetNumOfPasses_Params, pConfigImage)
 SAME_MEMBER(struct profiler_passes, CUpti_Profiler_Host_GetNumOfPasses_Params, numOfPasses)
 
+HAS_ROOM(struct profiler_evaluate, CUpti_Profiler_Host_EvaluateToGpuValues_Params)
 SAME_MEMBER(struct profiler_evaluate, CUpti_Profiler_Host_EvaluateToGpuValues_Params, structSize)
 SAME_MEMBER(struct profiler_evaluate, CUpti_Profiler_Host_EvaluateToGpuValues_Params, pPriv)
 SAME_MEMBER(struct profiler_evaluate, CUpti_Profiler_Host_EvaluateToGpuValues_Params, pHostObject)
@@ -137,15 +154,18 @@ SAME_MEMBER(struct profiler_evaluate, CUpti_Profiler_Host_EvaluateToGpuValues_Pa
 SAME_MEMBER(struct profiler_evaluate, CUpti_Profiler_Host_EvaluateToGpuValues_Params, numMetrics)
 SAME_MEMBER(struct profiler_evaluate, CUpti_Profiler_Host_EvaluateToGpuValues_Params, pMetricValues)
 
+HAS_ROOM(struct profiler_enable, CUpti_RangeProfiler_Enable_Params)
 SAME_MEMBER(struct profiler_enable, CUpti_RangeProfiler_Enable_Params, structSize)
 SAME_MEMBER(struct profiler_enable, CUpti_RangeProfiler_Enable_Params, pPriv)
 SAME_MEMBER(struct profiler_enable, CUpti_RangeProfiler_Enable_Params, ctx)
 SAME_MEMBER(struct profiler_enable, CUpti_RangeProfiler_Enable_Params, pRangeProfilerObject)
 
+HAS_ROOM(struct profiler_object, CUpti_RangeProfiler_Start_Params)
 SAME_MEMBER(struct profiler_object, CUpti_RangeProfiler_Start_Params, structSize)
 SAME_MEMBER(struct profiler_object, CUpti_RangeProfiler_Start_Params, pPriv)
 SAME_MEMBER(struct profiler_object, CUpti_RangeProfiler_Start_Params, pRangeProfilerObject)
 
+HAS_ROOM(struct profiler_stop, CUpti_RangeProfiler_Stop_Params)
 SAME_MEMBER(struct profiler_stop, CUpti_RangeProfiler_Stop_Params, structSize)
 SAME_MEMBER(struct profiler_stop, CUpti_RangeProfiler_Stop_Params, pPriv)
 SAME_MEMBER(struct profiler_stop, CUpti_RangeProfiler_Stop_Params, pRangeProfilerObject)
@@ -153,6 +173,7 @@ SAME_MEMBER(struct profiler_stop, CUpti_RangeProfiler_Stop_Params, passIndex)
 SAME_MEMBER(struct profiler_stop, CUpti_RangeProfiler_Stop_Params, targetNestingLevel)
 SAME_MEMBER(struct profiler_stop, CUpti_RangeProfiler_Stop_Params, isAllPassSubmitted)
 
+HAS_ROOM(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params)
 SAME_MEMBER(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, structSize)
 SAME_MEMBER(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, pPriv)
 SAME_MEMBER(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, pRangeProfilerObject)
@@ -168,16 +189,19 @@ SAME_MEMBER(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, mi
 SAME_MEMBER(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, passIndex)
 SAME_MEMBER(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, targetNestingLevel)
 
+HAS_ROOM(struct profiler_push_range, CUpti_RangeProfiler_PushRange_Params)
 SAME_MEMBER(struct profiler_push_range, CUpti_RangeProfiler_PushRange_Params, structSize)
 SAME_MEMBER(struct profiler_push_range, CUpti_RangeProfiler_PushRange_Params, pPriv)
 SAME_MEMBER(struct profiler_push_range, CUpti_RangeProfiler_PushRange_Params, pRangeProfilerObject)
 SAME_MEMBER(struct profiler_push_range, CUpti_RangeProfiler_PushRange_Params, pRangeName)
 
+HAS_ROOM(struct profiler_decode, CUpti_RangeProfiler_DecodeData_Params)
 SAME_MEMBER(struct profiler_decode, CUpti_RangeProfiler_DecodeData_Params, structSize)
 SAME_MEMBER(struct profiler_decode, CUpti_RangeProfiler_DecodeData_Params, pPriv)
 SAME_MEMBER(struct profiler_decode, CUpti_RangeProfiler_DecodeData_Params, pRangeProfilerObject)
 SAME_MEMBER(struct profiler_decode, CUpti_RangeProfiler_DecodeData_Params, numOfRangeDropped)
 
+HAS_ROOM(struct profiler_data_size, CUpti_RangeProfiler_GetCounterDataSize_Params)
 SAME_MEMBER(struct profiler_data_size, CUpti_RangeProfiler_GetCounterDataSize_Params, structSize)
 SAME_MEMBER(struct profiler_data_size, CUpti_RangeProfiler_GetCounterDataSize_Params, pPriv)
 SAME_MEMBER(struct profiler_data_size, CUpti_RangeProfiler_GetCounterDataSize_Params, pRangeProfilerObject)
@@ -187,6 +211,7 @@ SAME_MEMBER(struct profiler_data_size, CUpti_RangeProfiler_GetCounterDataSize_Pa
 SAME_MEMBER(struct profiler_data_size, CUpti_RangeProfiler_GetCounterDataSize_Params, maxNumRangeTreeNodes)
 SAME_MEMBER(struct profiler_data_size, CUpti_RangeProfiler_GetCounterDataSize_Params, counterDataSize)
 
+HAS_ROOM(struct profiler_data_initialize, CUpti_RangeProfiler_CounterDataImage_Initialize_Params)
 SAME_MEMBER(struct profiler_data_initialize, CUpti_RangeProfiler_CounterDataImage_Initialize_Params,
             structSize)
 SAME_MEMBER(struct profiler_data_initialize, CUpti_RangeProfiler_CounterDataImage_Initialize_Params, pPriv)
@@ -197,12 +222,14 @@ SAME_MEMBER(struct profiler_data_initialize, CUpti_RangeProfiler_CounterDataImag
 SAME_MEMBER(struct profiler_data_initialize, CUpti_RangeProfiler_CounterDataImage_Initialize_Params,
             pCounterData)
 
+HAS_ROOM(struct profiler_data_info, CUpti_RangeProfiler_GetCounterDataInfo_Params)
 SAME_MEMBER(struct profiler_data_info, CUpti_RangeProfiler_GetCounterDataInfo_Params, structSize)
 SAME_MEMBER(struct profiler_data_info, CUpti_RangeProfiler_GetCounterDataInfo_Params, pPriv)
 SAME_MEMBER(struct profiler_data_info, CUpti_RangeProfiler_GetCounterDataInfo_Params, pCounterDataImage)
 SAME_MEMBER(struct profiler_data_info, CUpti_RangeProfiler_GetCounterDataInfo_Params, counterDataImageSize)
 SAME_MEMBER(struct profiler_data_info, CUpti_RangeProfiler_GetCounterDataInfo_Params, numTotalRanges)
 
+HAS_ROOM(struct pm_sampling_set_config, CUpti_PmSampling_SetConfig_Params)
 SAME_MEMBER(struct pm_sampling_set_config, CUpti_PmSampling_SetConfig_Params, structSize)
 SAME_MEMBER(struct pm_sampling_set_config, CUpti_PmSampling_SetConfig_Params, pPriv)
 SAME_MEMBER(struct pm_sampling_set_config, CUpti_PmSampling_SetConfig_Params, pPmSamplingObject)
@@ -212,15 +239,18 @@ SAME_MEMBER(struct pm_sampling_set_config, CUpti_PmSampling_SetConfig_Params, ha
 SAME_MEMBER(struct pm_sampling_set_config, CUpti_PmSampling_SetConfig_Params, samplingInterval)
 SAME_MEMBER(struct pm_sampling_set_config, CUpti_PmSampling_SetConfig_Params, triggerMode)
 
+HAS_ROOM(struct pm_sampling_enable, CUpti_PmSampling_Enable_Params)
 SAME_MEMBER(struct pm_sampling_enable, CUpti_PmSampling_Enable_Params, structSize)
 SAME_MEMBER(struct pm_sampling_enable, CUpti_PmSampling_Enable_Params, pPriv)
 SAME_MEMBER(struct pm_sampling_enable, CUpti_PmSampling_Enable_Params, deviceIndex)
 SAME_MEMBER(struct pm_sampling_enable, CUpti_PmSampling_Enable_Params, pPmSamplingObject)
 
+HAS_ROOM(struct pm_sampling_call, CUpti_PmSampling_Start_Params)
 SAME_MEMBER(struct pm_sampling_call, CUpti_PmSampling_Start_Params, structSize)
 SAME_MEMBER(struct pm_sampling_call, CUpti_PmSampling_Start_Params, pPriv)
 SAME_MEMBER(struct pm_sampling_call, CUpti_PmSampling_Start_Params, pPmSamplingObject)
 
+HAS_ROOM(struct pm_sampling_decode, CUpti_PmSampling_DecodeData_Params)
 SAME_MEMBER(struct pm_sampling_decode, CUpti_PmSampling_DecodeData_Params, structSize)
 SAME_MEMBER(struct pm_sampling_decode, CUpti_PmSampling_DecodeData_Params, pPriv)
 SAME_MEMBER(struct pm_sampling_decode, CUpti_PmSampling_DecodeData_Params, pPmSamplingObject)
@@ -229,6 +259,7 @@ SAME_MEMBER(struct pm_sampling_decode, CUpti_PmSampling_DecodeData_Params, count
 SAME_MEMBER(struct pm_sampling_decode, CUpti_PmSampling_DecodeData_Params, decodeStopReason)
 SAME_MEMBER(struct pm_sampling_decode, CUpti_PmSampling_DecodeData_Params, overflow)
 
+HAS_ROOM(struct pm_sampling_availability, CUpti_PmSampling_GetCounterAvailability_Params)
 SAME_MEMBER(struct pm_sampling_availability, CUpti_PmSampling_GetCounterAvailability_Params, structSize)
 SAME_MEMBER(struct pm_sampling_availability, CUpti_PmSampling_GetCounterAvailability_Params, pPriv)
 SAME_MEMBER(struct pm_sampling_availability, CUpti_PmSampling_GetCounterAvailability_Params, deviceIndex)
@@ -237,6 +268,7 @@ SAME_MEMBER(struct pm_sampling_availability, CUpti_PmSampling_GetCounterAvailabi
 SAME_MEMBER(struct pm_sampling_availability, CUpti_PmSampling_GetCounterAvailability_Params,
             pCounterAvailabilityImage)
 
+HAS_ROOM(struct pm_sampling_data_size, CUpti_PmSampling_GetCounterDataSize_Params)
 SAME_MEMBER(struct pm_sampling_data_size, CUpti_PmSampling_GetCounterDataSize_Params, structSize)
 SAME_MEMBER(struct pm_sampling_data_size, CUpti_PmSampling_GetCounterDataSize_Params, pPriv)
 SAME_MEMBER(struct pm_sampling_data_size, CUpti_PmSampling_GetCounterDataSize_Params, pPmSamplingObject)
@@ -245,6 +277,7 @@ SAME_MEMBER(struct pm_sampling_data_size, CUpti_PmSampling_GetCounterDataSize_Pa
 SAME_MEMBER(struct pm_sampling_data_size, CUpti_PmSampling_GetCounterDataSize_Params, maxSamples)
 SAME_MEMBER(struct pm_sampling_data_size, CUpti_PmSampling_GetCounterDataSize_Params, counterDataSize)
 
+HAS_ROOM(struct pm_sampling_data_initialize, CUpti_PmSampling_CounterDataImage_Initialize_Params)
 SAME_MEMBER(struct pm_sampling_data_initialize, CUpti_PmSampling_CounterDataImage_Initialize_Params,
             structSize)
 SAME_MEMBER(struct pm_sampling_data_initialize, CUpti_PmSampling_CounterDataImage_Initialize_Params, pPriv)
@@ -255,6 +288,7 @@ SAME_MEMBER(struct pm_sampling_data_initialize, CUpti_PmSampling_CounterDataImag
 SAME_MEMBER(struct pm_sampling_data_initialize, CUpti_PmSampling_CounterDataImage_Initialize_Params,
             pCounterData)
 
+HAS_ROOM(struct pm_sampling_data_info, CUpti_PmSampling_GetCounterDataInfo_Params)
 SAME_MEMBER(struct pm_sampling_data_info, CUpti_PmSampling_GetCounterDataInfo_Params, structSize)
 SAME_MEMBER(struct pm_sampling_data_info, CUpti_PmSampling_GetCounterDataInfo_Params, pPriv)
 SAME_MEMBER(struct pm_sampling_data_info, CUpti_PmSampling_GetCounterDataInfo_Params, pCounterDataImage)
@@ -263,6 +297,7 @@ SAME_MEMBER(struct pm_sampling_data_info, CUpti_PmSampling_GetCounterDataInfo_Pa
 SAME_MEMBER(struct pm_sampling_data_info, CUpti_PmSampling_GetCounterDataInfo_Params, numPopulatedSamples)
 SAME_MEMBER(struct pm_sampling_data_info, CUpti_PmSampling_GetCounterDataInfo_Params, numCompletedSamples)
 
+HAS_ROOM(struct pm_sampling_sample_info, CUpti_PmSampling_CounterData_GetSampleInfo_Params)
 SAME_MEMBER(struct pm_sampling_sample_info, CUpti_PmSampling_CounterData_GetSampleInfo_Params, structSize)
 SAME_MEMBER(struct pm_sampling_sample_info, CUpti_PmSampling_CounterData_GetSampleInfo_Params, pPriv)
 SAME_MEMBER(struct pm_sampling_sample_info, CUpti_PmSampling_CounterData_GetSampleInfo_Params,

@@ -90,6 +90,7 @@ uint32_t cuptiProfilerHostInitialize(struct profiler_host_initialize *params)
     if (!params->pHostObject)
         return CUPTI_OUT_OF_MEMORY;
     params->pHostObject->type = params->profilerType;
+    params->pSinglePassMetricSetName = NULL; /* whatever the struct's size, like CUPTI 13.5 */
     return CUPTI_OK;
 }
 
