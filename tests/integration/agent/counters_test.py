@@ -196,6 +196,30 @@ class Counters(agent_case.Case):
             self.assertRegex(result.agent_lines()[0], "no more hardware counters: .*" + line)
             self.assertEqual((len(result.spans), self.counted(result), result.report["losses"]), (whole, {}, {}))
 
+    def test_a_cupti_without_the_range_profiler(self):
+        """The line has CUPTI's reason, not one of the driver's."""
+        cupti = agent_case.BUILD / "libfake_cupti_classic.so"
+        result = self.start([agent_case.BUILD / "stack_host", agent_case.BUILD / "libcuspan.so", cupti, "1", "0"],
+                            {"CUSPAN_SET": f"cupti.library={cupti};cupti.api=classic;output_file=/dev/null;counters.metrics=dram.read"})
+        self.assertEqual(result.status, 0, result.err)
+        lines = [line for line in result.agent_lines() if "counters" in line]
+        self.assertEqual(len(lines), 1, result.err)
+        self.assertIn("no hardware counters: ", lines[0])
+        self.assertIn("has no Range Profiler, which CUDA 12.6 introduced", lines[0])
+
+    def test_a_cupti_that_cannot_run_kernels_again(self):
+        """12.9 counts nothing then, and 13.0 gives such kernels no times (seen on an H200)."""
+        path = self.sample()
+        again = {"counters.replay": "kernel", "counters.kernels.allow": "vecAdd"}
+        whole = self.replay(path, env={"CUSPAN_REPLAY_VERSION": "13.2"}, settings=again)
+        self.assertTrue(self.counted(whole))
+        for release in "12.9", "13.0", "13.1":
+            result = self.replay(path, env={"CUSPAN_REPLAY_VERSION": release}, settings=again)
+            self.assertEqual(len(result.agent_lines()), 1, result.err)
+            self.assertIn(f"no hardware counters: with CUPTI {release}, kernels that run again have no counts or no times; "
+                          "name one of 13.2 or later", result.agent_lines()[0])
+            self.assertEqual((len(result.spans), self.counted(result), result.report["losses"]), (len(whole.spans), {}, {}))
+
     def test_a_metric_that_the_chip_lacks(self):
         result = self.replay(self.sample(), settings={"counters.metrics": "dram.read,no__such.sum"})
         self.assertRegex(result.err, 'has no metric "no__such.sum"; `cuspan counters` lists')

@@ -84,7 +84,7 @@ _Atomic bool gpu_counters_have_ranges;
 static _Atomic uint64_t counted_range; /* ID of the counted range; 0: none */
 static struct attr_key keys[GPU_COUNTERS_MAX];
 
-static bool find_driver_calls(void)
+static enum status find_driver_calls(struct error *err)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD | RTLD_LOCAL);
     bool is_complete = true;
@@ -95,7 +95,22 @@ static bool find_driver_calls(void)
     is_complete &= state.name != NULL;
     PROFILER_DRIVER_CALLS(FIND)
 #undef FIND
-    return is_complete;
+    return is_complete ? STATUS_OK
+                       : error_set(err, STATUS_UNSUPPORTED, "the driver lacks required functions");
+}
+
+static enum status find_calls(const struct settings *settings, const struct cupti *cupti, struct error *err)
+{
+    char version[16];
+    cupti_version_text(cupti->version, version);
+    if (settings->counters.replay == REPLAY_KERNEL && cupti->version < CUPTI_VERSION_13_2)
+        return error_set(
+            err, STATUS_UNSUPPORTED,
+            "with CUPTI %s, kernels that run again have no counts or no times; name one of 13.2 or "
+            "later in distribution.cuspan.cupti.library, or set counters.replay to loop or none",
+            version);
+    enum status status = profiler_host_load(cupti, err);
+    return status == STATUS_OK ? find_driver_calls(err) : status;
 }
 
 void gpu_counters_start(const struct settings *settings, const struct cupti *cupti)
@@ -107,9 +122,8 @@ void gpu_counters_start(const struct settings *settings, const struct cupti *cup
     state.cupti = cupti;
     if (settings->counters.metrics.count == 0)
         return;
-    if (profiler_host_load(cupti, &err) != STATUS_OK || !find_driver_calls()) {
-        log_warn("no hardware counters: %s",
-                 state.cuCtxSynchronize ? err.text : "the driver lacks required functions");
+    if (find_calls(settings, cupti, &err) != STATUS_OK) {
+        log_warn("no hardware counters: %s", err.text);
         return;
     }
     for (size_t i = 0; i < settings->counters.metrics.count && i < GPU_COUNTERS_MAX; i++)

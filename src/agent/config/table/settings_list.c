@@ -323,7 +323,7 @@ const struct setting settings_table[] = {
      .comment = "names of ranges (NVTX, cuspan.h) to count instead of kernels"},
     {OWN(counters.replay), WORD(counters_replays, "none"),
      .comment = "for counters that need several passes: kernel runs each kernel in kernels.allow several "
-                "times, loop repeats the cuspan.h loops named in ranges"},
+                "times (CUPTI 13.2), loop repeats the cuspan.h loops named in ranges"},
     {OWN(counters.wait_ms), UINT32(1, MS_MAX, "1000"),
      .comment = "a counted kernel that takes longer ends counting"},
     {OWN(counters.sampling.metrics), PATTERNS,
