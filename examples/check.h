@@ -1,6 +1,5 @@
 /* Shared by the examples: checks every CUDA call and reports where and why one fails. */
-#ifndef EXAMPLES_CHECK_H
-#define EXAMPLES_CHECK_H
+#pragma once
 
 #include <cstdio>
 #include <cstdlib>
@@ -15,5 +14,3 @@
             std::exit(1);                                                                                    \
         }                                                                                                    \
     } while (0)
-
-#endif

@@ -344,13 +344,12 @@ def header():
     width = max(map(len, used))
     renamed = "".join(f' \\\n    X("{old}", {attribute_registry.macro(new)})' for old, new in sorted(RENAMED.items()))
     return (HEAD + "".join(f"#define {macro:<{width}} {name}\n" for macro, name in sorted(used.items())) +
-            f"\n/* Names of earlier versions, for readers. */\n#define SEMCONV_RENAMED(X){renamed}\n\n#endif\n")
+            f"\n/* Names of earlier versions, for readers. */\n#define SEMCONV_RENAMED(X){renamed}\n")
 
 
 HEAD = """/* The names of attributes, by tools/gen_attributes.py from attributes.yaml: do not edit. */
 /* clang-format off */
-#ifndef CUSPAN_MODEL_SEMCONV_H
-#define CUSPAN_MODEL_SEMCONV_H
+#pragma once
 
 """
 
@@ -375,13 +374,12 @@ def metrics_list():
         attributes = ", ".join(metric["attributes"]).replace(", otel.metric.overflow", " or otel.metric.overflow")
         rows.append(f'    X({metric["identifier"]}, "{name}", "{metric["unit"]}", {types[metric["instrument"]]}, {metric["value"].upper()}, '
                     f'"{attributes}", "{metric["brief"]}")')
-    return METRICS_HEAD + " \\\n".join(rows) + "\n\n#endif\n"
+    return METRICS_HEAD + " \\\n".join(rows) + "\n"
 
 
 METRICS_HEAD = """/* The table of metrics, by tools/gen_attributes.py from metrics.yaml: do not edit. */
 /* clang-format off */
-#ifndef CUSPAN_MODEL_METRICS_METRICS_LIST_H
-#define CUSPAN_MODEL_METRICS_METRICS_LIST_H
+#pragma once
 
 /* X(identifier, name, unit, type, value, attributes, description) */
 #define METRICS(X) \\

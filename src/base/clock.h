@@ -7,8 +7,7 @@
  * replaces CUPTI supplies the recorded time.
  *
  * clock_monotonic_ns() is for timers and deadlines, also in a replay. */
-#ifndef CUSPAN_BASE_CLOCK_H
-#define CUSPAN_BASE_CLOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -88,5 +87,3 @@ void clock_init(void);
  * round of conversions. */
 void clock_calibrate(void);
 uint64_t clock_ticks_to_ns(uint64_t ticks);
-
-#endif

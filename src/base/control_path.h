@@ -1,7 +1,6 @@
 /* The paths of control sockets, for the agent that creates one and the CLI that connects to it: PID.sock in a
  * directory of the user. */
-#ifndef CUSPAN_BASE_CONTROL_PATH_H
-#define CUSPAN_BASE_CONTROL_PATH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ int control_path_open_folder(const char *path, uid_t owner, bool make);
  * length of the path. Non-blocking and close-on-exec; a bound one has mode 0600. -1 with errno. */
 int control_path_connect(int folder, const char *folder_path, const char *name);
 int control_path_bind(int folder, const char *folder_path, const char *name);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * An existing file must belong to the user or to the owner of its directory. The kernel has the same rule for
  * sticky directories (fs.protected_symlinks, fs.protected_regular), but it can be disabled. */
-#ifndef CUSPAN_BASE_FILES_H
-#define CUSPAN_BASE_FILES_H
+#pragma once
 
 #include <dirent.h>
 #include <stdbool.h>
@@ -48,5 +47,3 @@ bool files_write(int fd, const void *data, size_t bytes);
 /* One read() of a kernel file such as those in /proc: at most `size` - 1 bytes, always NUL-terminated. -1 and
  * errno. */
 ssize_t files_read_small(const char *path, char *text, size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 /* FNV-1a, 64 bits: fast for short keys, and stable, so a hash may stand in a file. It does not withstand keys
  * chosen by an adversary: every table that uses it has a bound and compares keys. */
-#ifndef CUSPAN_BASE_HASH_H
-#define CUSPAN_BASE_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ static inline uint64_t hash_text(uint64_t hash, const char *text)
         hash = hash_word(hash, (uint8_t)*text);
     return hash;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The limits that are not settings, with checks of their relations. Limits that users may want to change are
  * settings (model/settings/settings.h) within these bounds. */
-#ifndef CUSPAN_BASE_LIMITS_H
-#define CUSPAN_BASE_LIMITS_H
+#pragma once
 
 #include <assert.h>
 
@@ -70,5 +69,3 @@
 static_assert(CALL_RECORD_BYTES * 4 <= RING_BYTES_MIN, "a ring holds several of the largest records");
 static_assert(CALL_STRING_BYTES % 8 == 0, "string parameters fill whole words");
 static_assert(SPAN_STRING_MAX <= CHUNK_BYTES / 2, "a span with a long string fits into a chunk");
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Results are returned through pointers, and callers must check the status. A function with a `struct error`
  * parameter fills it on failure with one line: what is wrong and what to do. */
-#ifndef CUSPAN_BASE_STATUS_H
-#define CUSPAN_BASE_STATUS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -36,5 +35,3 @@ const char *status_text(enum status status);
 /* Formats the error's text (truncated to ERROR_TEXT_MAX) and returns `status`, for `return error_set(err,
  * STATUS_INVALID, "...")`. `err` may be NULL. */
 enum status error_set(struct error *err, enum status status, const char *format, ...) PRINTF_LIKE(3, 4);
-
-#endif

@@ -1,6 +1,5 @@
 /* W3C Trace Context: traceparent and tracestate of a process or a request. */
-#ifndef CUSPAN_BASE_TRACE_CONTEXT_H
-#define CUSPAN_BASE_TRACE_CONTEXT_H
+#pragma once
 
 #include "base/limits.h"
 
@@ -38,5 +37,3 @@ void trace_context_format(const struct trace_context *context, char text[TRACEPA
 
 /* `count` bytes as lower-case hex, with a NUL. */
 void hex_format(const uint8_t *bytes, unsigned count, char *text);
-
-#endif

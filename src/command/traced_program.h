@@ -1,6 +1,5 @@
 /* Runs a program and collects its spans in a temporary file, which `cuspan stat PROGRAM` then reads. */
-#ifndef CUSPAN_COMMAND_TRACED_PROGRAM_H
-#define CUSPAN_COMMAND_TRACED_PROGRAM_H
+#pragma once
 
 #include "agent/operate/run/injection.h"
 #include "agent/operate/run/launch.h"
@@ -23,5 +22,3 @@ int traced_program_run(struct traced_program *live, const struct options *option
 
 /* Accepts a zeroed struct. */
 void traced_program_deinit(struct traced_program *live);
-
-#endif

@@ -1,8 +1,7 @@
 /* A batch: a complete request body on its way from encode to export. Its bytes, chunk after chunk, are sent
  * unchanged (before compression). Its holder owns the chunks; batch_release frees batch and chunks. The
  * header is in the first chunk's data, before `begin`, so that chunk is released last. */
-#ifndef CUSPAN_MODEL_BATCH_H
-#define CUSPAN_MODEL_BATCH_H
+#pragma once
 
 #include "base/buffers/chunk.h"
 
@@ -25,5 +24,3 @@ static inline void batch_release(struct batch *batch)
     if (batch)
         chunk_give_back(batch->pool, batch->chunks);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Collectives: NCCL's communication between GPUs, in the terms of OpenTelemetry attributes. */
-#ifndef CUSPAN_MODEL_COLLECTIVE_H
-#define CUSPAN_MODEL_COLLECTIVE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ double collective_bus_factor(enum collective_operation operation, uint32_t ranks
 
 /* Mixes a number into a hash, for keys that all ranks compute alike. */
 uint64_t collective_mix(uint64_t hash, uint64_t number);
-
-#endif

@@ -1,6 +1,5 @@
 /* Lists of patterns that names pass or not, as settings have them. */
-#ifndef CUSPAN_MODEL_FILTER_H
-#define CUSPAN_MODEL_FILTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ void pattern_list_deinit(struct pattern_list *list);
 void filter_deinit(struct filter *filter);
 /* Whether `name` or `alias` (a group or a longer name; may be NULL) passes the filter. */
 bool filter_passes(const struct filter *filter, const char *name, const char *alias);
-
-#endif

@@ -1,8 +1,7 @@
 /* Names of hardware counters in the settings: a common name ("dram.read"), which stands for different metrics
  * on different chips; a metric of the chip ("dram__bytes_read.sum"); or a metric with the user's name for it
  * ("reads=dram__bytes_read.sum"). */
-#ifndef CUSPAN_MODEL_GPU_COUNTER_NAMES_H
-#define CUSPAN_MODEL_GPU_COUNTER_NAMES_H
+#pragma once
 
 #include "model/span.h"
 
@@ -49,5 +48,3 @@ double gpu_counter_level(const char *setting, double value, double ns);
 const char *gpu_counter_metric(const char *setting);
 /* The key of its attribute: prefix and name. False: it was too long and is truncated. */
 bool gpu_counter_key(const char *setting, struct attr_key *key);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * All tables refer to each other by index. Entry 0 of each table stands for "none" (of strings: ""), as in
  * OTLP. Stacks are a tree: a node is a location below the node of its caller. */
-#ifndef CUSPAN_MODEL_PROFILE_H
-#define CUSPAN_MODEL_PROFILE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -83,5 +82,3 @@ struct profile {
         sample_count; /* entry 0 included */
     uint32_t samples_of[PROFILE_KINDS];
 };
-
-#endif

@@ -4,8 +4,7 @@
  * The host's thread writes a call record when the call returns; its length depends on its parameters. The
  * pipeline thread decodes one activity record at a time from CUPTI's buffer into a scratch struct. Times are
  * ns since 1970 in the clock of base/clock.h. IDs are CUPTI's. */
-#ifndef CUSPAN_MODEL_RECORD_H
-#define CUSPAN_MODEL_RECORD_H
+#pragma once
 
 #include "base/limits.h"
 
@@ -259,5 +258,3 @@ struct activity_record {
     uint64_t present;
     uint64_t values[ACTIVITY_FIELDS_MAX];
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* Resource attributes of the process or of one of its GPUs. The agent builds it, and encode encodes it once.
  * It owns copies of all strings. */
-#ifndef CUSPAN_MODEL_RESOURCE_H
-#define CUSPAN_MODEL_RESOURCE_H
+#pragma once
 
 #include "base/status.h"
 
@@ -62,5 +61,3 @@ enum status resource_merge(struct resource *to, const struct resource *from) MUS
 const struct resource_attr *resource_find(const struct resource *resource, const char *key);
 /* Safe on a zeroed struct, which it leaves behind. */
 void resource_deinit(struct resource *resource);
-
-#endif

@@ -1,7 +1,6 @@
 /* The names of attributes, by tools/gen_attributes.py from attributes.yaml: do not edit. */
 /* clang-format off */
-#ifndef CUSPAN_MODEL_SEMCONV_H
-#define CUSPAN_MODEL_SEMCONV_H
+#pragma once
 
 #define SEMCONV_CODE_FILE_PATH                               "code.file.path"
 #define SEMCONV_CODE_FUNCTION_NAME                           "code.function.name"
@@ -365,5 +364,3 @@
     X("cuda.step.number", SEMCONV_TRAINING_STEP_NUMBER) \
     X("cuda.step.source", SEMCONV_TRAINING_STEP_SOURCE) \
     X("thread.id", SEMCONV_CUSPAN_THREAD_ID)
-
-#endif

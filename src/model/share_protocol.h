@@ -2,8 +2,7 @@
  * of CUPTI's. It is part of the agent, which redirects these tools' calls once it has CUPTI, or once the
  * Python package expects a tool. A user may also preload it, as libcuspan-share.so. The size verifies that
  * both were built together. */
-#ifndef CUSPAN_MODEL_SHARE_PROTOCOL_H
-#define CUSPAN_MODEL_SHARE_PROTOCOL_H
+#pragma once
 
 #include <link.h>
 #include <stdbool.h>
@@ -68,5 +67,3 @@ struct share_api {
 
 typedef const struct share_api *share_api_fn(void);
 share_api_fn cuspan_share_api;
-
-#endif

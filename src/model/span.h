@@ -3,8 +3,7 @@
  *
  * Times are ns since 1970. IDs are bytes in wire order. Strings have a length, are not NUL-terminated unless
  * stated, and need not be valid UTF-8, which encode repairs. */
-#ifndef CUSPAN_MODEL_SPAN_H
-#define CUSPAN_MODEL_SPAN_H
+#pragma once
 
 #include "base/limits.h"
 
@@ -207,5 +206,3 @@ static inline void span_attr_dim3(struct span *span, const struct attr_key *key,
         attr->dim[2] = z;
     }
 }
-
-#endif

@@ -4,8 +4,7 @@
  * The trace ID and the ID of the step's span are hashes of the job, its nonce (one start of the job), the
  * step's number and kind. The randomness `rv` is the bit-reversed lower half of number + hash of the job, so
  * that a ratio of 1/2^k samples exactly each 2^k-th step, followed by 24 bits of the hash. */
-#ifndef CUSPAN_MODEL_STEP_H
-#define CUSPAN_MODEL_STEP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -77,5 +76,3 @@ bool step_is_sampled(const struct step_rules *rules, int64_t number, uint8_t kin
 bool step_is_watched(const struct step_rules *rules, int64_t number, uint8_t kind);
 /* Whether the step is sampled for its number alone, with probability 1. */
 bool step_is_certain(const struct step_rules *rules, int64_t number);
-
-#endif

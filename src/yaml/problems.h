@@ -1,7 +1,6 @@
 /* The errors and warnings of a configuration: a bounded list of lines that the agent logs and `cuspan check`
  * prints. A line has the place, the key, what is wrong and what is expected; never the value of a header. */
-#ifndef CUSPAN_YAML_PROBLEMS_H
-#define CUSPAN_YAML_PROBLEMS_H
+#pragma once
 
 #include "base/status.h"
 
@@ -37,5 +36,3 @@ void config_warning(struct config_report *report, const char *format, ...) PRINT
 
 /* The text of the first error, or NULL. */
 const char *config_first_error(const struct config_report *report);
-
-#endif

@@ -1,6 +1,5 @@
 /* The scalars of YAML 1.2's core schema, independent of the host's locale. */
-#ifndef CUSPAN_YAML_SCALAR_H
-#define CUSPAN_YAML_SCALAR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ bool scalar_parse_uint(const char *text, uint64_t *value);
 bool scalar_parse_float(const char *text, double *value);
 /* true, True, TRUE, false, False, FALSE. */
 bool scalar_parse_bool(const char *text, bool *value);
-
-#endif

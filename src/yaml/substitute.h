@@ -1,7 +1,6 @@
 /* References to environment variables in the scalars of a configuration file: ${VAR}, ${env:VAR},
  * ${VAR:-default}, and $$ for a dollar sign. Not recursive. */
-#ifndef CUSPAN_YAML_SUBSTITUTE_H
-#define CUSPAN_YAML_SUBSTITUTE_H
+#pragma once
 
 #include "base/status.h"
 
@@ -27,5 +26,3 @@ struct substitution {
  * NO_MEMORY. */
 enum status substitute(const char *text, const struct config_environment *environment,
                        struct substitution *result, struct error *err) MUST_CHECK;
-
-#endif

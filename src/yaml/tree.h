@@ -1,8 +1,7 @@
 /* A YAML document as a tree of nodes with their place in the file. References to environment variables are
  * replaced, and plain scalars have types of YAML 1.2's core schema. Duplicate keys and unknown tags are
  * errors. Size and depth are bounded. */
-#ifndef CUSPAN_YAML_TREE_H
-#define CUSPAN_YAML_TREE_H
+#pragma once
 
 #include "yaml/problems.h"
 #include "yaml/scalar.h"
@@ -67,5 +66,3 @@ static inline bool node_is_text(const struct node *node)
 const struct item *node_find(const struct node *node, const char *key);
 /* "a mapping", "a list", "an integer", ... */
 const char *node_kind_name(const struct node *node);
-
-#endif

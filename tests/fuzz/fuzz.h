@@ -1,6 +1,5 @@
 /* Shared by the fuzzers: a check that ends the run if it fails, and inputs in parts. */
-#ifndef CUSPAN_FUZZ_H
-#define CUSPAN_FUZZ_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,5 +49,3 @@ static inline uint64_t fuzz_number(struct fuzz_bytes *from, size_t bytes)
     from->at += bytes;
     return value;
 }
-
-#endif

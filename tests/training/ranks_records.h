@@ -1,6 +1,5 @@
 /* Records of simulate.py. */
-#ifndef CUSPAN_TESTS_TRAINING_RANKS_RECORDS_H
-#define CUSPAN_TESTS_TRAINING_RANKS_RECORDS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -12,5 +11,3 @@ struct record {
 };
 
 enum { RECORD_RANK, RECORD_STEP, RECORD_CALL, RECORD_WORK, RECORD_COLLECTIVE };
-
-#endif

@@ -4,8 +4,7 @@
  * tests/integration/project/cupti_abi_check.c checks this file against the headers of 12.0 to 13.5.
  *
  * Handles are opaque pointers; enums have 32 bits, as in CUPTI. */
-#ifndef CUSPAN_AGENT_ABI_CUPTI_ABI_H
-#define CUSPAN_AGENT_ABI_CUPTI_ABI_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -339,5 +338,3 @@ typedef const char *cuspan_replay_links_fn(const char *uuid);
 /* The recorded code of the call in progress on this thread, with its frames; NULL: none. */
 struct code_record;
 typedef const struct code_record *cuspan_replay_code_fn(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* Layouts of activity records, in one form for both of CUPTI's APIs: for classic records generated per CUPTI
  * version (layouts_table.c), for user-defined records supplied by CUPTI with the buffer. */
-#ifndef CUSPAN_AGENT_ABI_LAYOUTS_H
-#define CUSPAN_AGENT_ABI_LAYOUTS_H
+#pragma once
 
 #include "base/limits.h"
 
@@ -30,5 +29,3 @@ extern const struct activity_layout layout_records[];
 
 /* The newest version in the tables. */
 extern const uint32_t layout_newest_version;
-
-#endif

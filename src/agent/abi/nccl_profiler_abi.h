@@ -2,8 +2,7 @@
  * NVIDIA headers. NCCL calls the newest version that it and the plugin have: 1 came with NCCL 2.23, 2
  * with 2.24, 3 with 2.26, 4 with 2.27, 5 with 2.28, 6 with 2.29. Members have NCCL's names and order; those
  * behind the last one that we read are left out. */
-#ifndef CUSPAN_AGENT_ABI_NCCL_PROFILER_ABI_H
-#define CUSPAN_AGENT_ABI_NCCL_PROFILER_ABI_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -126,5 +125,3 @@ NCCL_PROFILER(4, (void **context, int *mask, const char *commName, uint64_t comm
 NCCL_PROFILER(5, (void **context, uint64_t commId, int *mask, const char *commName, int nNodes, int nranks,
                   int rank, nccl_logger *logger));
 #undef NCCL_PROFILER
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Each module of a program that uses NVTX has its own copy. Each copy has, for each NVTX module below, a
  * table of addresses of its function pointers; entry 0 is unused. */
-#ifndef CUSPAN_AGENT_ABI_NVTX_ABI_H
-#define CUSPAN_AGENT_ABI_NVTX_ABI_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -293,5 +292,3 @@ struct nvtx_resource_attributes {
     int32_t messageType;
     union nvtx_message message;
 };
-
-#endif

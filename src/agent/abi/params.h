@@ -1,7 +1,6 @@
 /* Locations of a call's parameters in CUpti_CallbackData.functionParams. Generated together with
  * model/cuda/calls_table.c: param_sources[i] belongs to call_params[i]. */
-#ifndef CUSPAN_AGENT_ABI_PARAMS_H
-#define CUSPAN_AGENT_ABI_PARAMS_H
+#pragma once
 
 #include "model/cuda/calls.h"
 
@@ -23,5 +22,3 @@ struct param_source {
 };
 
 extern const struct param_source param_sources[];
-
-#endif

@@ -5,8 +5,7 @@
  * member of profiler_host_initialize, which 13.2 added, in any caller's struct. So each struct ends with room
  * for members of later versions, which is zero and not part of its size.
  * tests/integration/project/cupti_abi_check.c checks this file against the real headers. */
-#ifndef CUSPAN_AGENT_ABI_PROFILER_ABI_H
-#define CUSPAN_AGENT_ABI_PROFILER_ABI_H
+#pragma once
 
 #include "agent/abi/cupti_abi.h"
 
@@ -426,5 +425,3 @@ PM_SAMPLING_CALLS(PROFILER_CALL_TYPE)
 #define PROFILER_DRIVER_CALL_TYPE(name, params) typedef int name##_fn params;
 PROFILER_DRIVER_CALLS(PROFILER_DRIVER_CALL_TYPE)
 #undef PROFILER_DRIVER_CALL_TYPE
-
-#endif

@@ -3,8 +3,7 @@
  * There is one capture per process because CUPTI's handlers are global. After capture_start(), only the
  * pipeline thread calls these functions, except those marked "Any thread" and capture_abandon(). The parts
  * that have no common state, such as sleep_control.h, threads.h and selection.h, are used directly. */
-#ifndef CUSPAN_AGENT_CAPTURE_CAPTURE_H
-#define CUSPAN_AGENT_CAPTURE_CAPTURE_H
+#pragma once
 
 #include "base/status.h"
 #include "model/record.h"
@@ -114,5 +113,3 @@ void capture_abandon(void);
 /* Sets a function that tells a replay whether later stages have room. The replay proceeds only while it
  * returns true and the calling thread's ring and the buffers have room. */
 void capture_set_downstream_room(bool (*downstream)(void));
-
-#endif

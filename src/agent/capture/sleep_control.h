@@ -10,8 +10,7 @@
  * orphans are recognized only in a process that has never slept. With `sampling.sleep: auto`, the first
  * unsampled context shows that the service samples its requests, and capture sleeps only from then on.
  * Replays sleep only with `always`, recordings never. */
-#ifndef CUSPAN_AGENT_CAPTURE_SLEEP_CONTROL_H
-#define CUSPAN_AGENT_CAPTURE_SLEEP_CONTROL_H
+#pragma once
 
 #include "model/settings/settings.h"
 
@@ -54,5 +53,3 @@ void sleep_control_set_session(bool is_sampled);
 /* Puts capture to sleep if nothing needs it, and wakes it if something does. True: it has just fallen asleep.
  * Pipeline thread, every few milliseconds. */
 bool sleep_control_service(void);
-
-#endif

@@ -1,8 +1,7 @@
 /* Enables and disables CUPTI's callbacks and records, according to the settings. capture.c handles the
  * records that CUPTI then delivers. The starting thread and the pipeline thread call these functions, unless
  * noted. The program's first graph enables graph records, on the host thread that makes it. */
-#ifndef CUSPAN_AGENT_CAPTURE_SWITCHES_H
-#define CUSPAN_AGENT_CAPTURE_SWITCHES_H
+#pragma once
 
 #include "agent/capture/cupti/cupti.h"
 #include "model/settings/settings.h"
@@ -52,5 +51,3 @@ void switches_pause(bool begins);
 
 /* Disables everything and unsubscribes; no effect while nothing is enabled. */
 void switches_off(void);
-
-#endif

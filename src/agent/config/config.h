@@ -2,8 +2,7 @@
  *
  * The file is the caller's, CUSPAN_CONFIG_FILE or OTEL_CONFIG_FILE. With a file, only the variables that it
  * refers to count; without one, OpenTelemetry's variables and CUSPAN_* do. CUSPAN_SET overrides both. */
-#ifndef CUSPAN_AGENT_CONFIG_CONFIG_H
-#define CUSPAN_AGENT_CONFIG_CONFIG_H
+#pragma once
 
 #include "yaml/problems.h"
 #include "model/settings/settings.h"
@@ -39,5 +38,3 @@ void config_print_example(FILE *out);
 void config_print_settings(FILE *out);
 /* `cuspan check`: every setting with its current value, without the values of headers. */
 void config_print_effective(const struct settings *settings, FILE *out);
-
-#endif

@@ -1,11 +1,8 @@
 /* The output of profiles: made from profiles.endpoint and from the exporter of spans. */
-#ifndef CUSPAN_AGENT_CONFIG_PROFILES_OUTPUT_H
-#define CUSPAN_AGENT_CONFIG_PROFILES_OUTPUT_H
+#pragma once
 
 #include "yaml/problems.h"
 #include "model/settings/settings.h"
 
 /* Disables profiles with a warning if they have no endpoint. NO_MEMORY. */
 enum status profiles_output_make(struct settings *settings, struct config_report *report) MUST_CHECK;
-
-#endif

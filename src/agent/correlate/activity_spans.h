@@ -1,6 +1,5 @@
 /* Makes the spans of GPU work, and of CUPTI's own work on the host. */
-#ifndef CUSPAN_AGENT_CORRELATE_ACTIVITY_SPANS_H
-#define CUSPAN_AGENT_CORRELATE_ACTIVITY_SPANS_H
+#pragma once
 
 #include "agent/correlate/join/gpu_work.h"
 
@@ -9,5 +8,3 @@ struct correlate;
 /* Counts the work, and sends its span, unless the trace is not sampled or the step's limit leaves the span
  * out. */
 void activity_spans_add(struct correlate *correlate, const struct gpu_work *work);
-
-#endif

@@ -5,8 +5,7 @@
  * which are then zero or of another execution. Stopped work that has a start becomes a span that ends with
  * the first report of the error. An execution of a graph becomes a span without a duration. All else is lost.
  */
-#ifndef CUSPAN_AGENT_CORRELATE_ACTIVITY_TIMES_H
-#define CUSPAN_AGENT_CORRELATE_ACTIVITY_TIMES_H
+#pragma once
 
 #include "agent/correlate/join/pending.h"
 #include "agent/correlate/trace/context_errors.h"
@@ -41,5 +40,3 @@ bool activity_times_capture_slept(void);
 
 /* Marks a span without a duration by an attribute, and makes it 1 ns long. */
 void activity_times_mark(struct span *span, const struct activity_record *record, bool are_unknown);
-
-#endif

@@ -1,6 +1,5 @@
 /* Makes the spans of runtime and driver calls, with the resource events (modules, contexts) inside them. */
-#ifndef CUSPAN_AGENT_CORRELATE_CALL_SPANS_H
-#define CUSPAN_AGENT_CORRELATE_CALL_SPANS_H
+#pragma once
 
 #include "model/record.h"
 
@@ -19,5 +18,3 @@ void call_spans_resource(struct correlate *correlate, const struct thread_info *
 
 /* At the end: adds the events of calls that never returned to the session. */
 void call_spans_finish(struct correlate *correlate);
-
-#endif

@@ -1,8 +1,7 @@
 /* Makes the spans of collectives: one for each kernel that communicates. It is a child of the call that
  * launched the kernel, and the parent of the kernel's span. If NCCL copies instead of launching a kernel, the
  * copy's span is the child. */
-#ifndef CUSPAN_AGENT_CORRELATE_COLLECTIVE_SPANS_H
-#define CUSPAN_AGENT_CORRELATE_COLLECTIVE_SPANS_H
+#pragma once
 
 #include "agent/correlate/join/collectives.h"
 
@@ -26,5 +25,3 @@ bool collective_spans_communicates(struct correlate *correlate, const struct act
 bool collective_spans_wrap(struct correlate *correlate, const struct activity_record *record,
                            const struct pending_call *call, enum collective_operation kernel,
                            struct step *step);
-
-#endif

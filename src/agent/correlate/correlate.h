@@ -3,8 +3,7 @@
  *
  * A GPU record whose call is not known yet waits for it in a bounded queue. After that it becomes a child
  * of the session, is marked `cuda.orphan` and counted. */
-#ifndef CUSPAN_AGENT_CORRELATE_CORRELATE_H
-#define CUSPAN_AGENT_CORRELATE_CORRELATE_H
+#pragma once
 
 #include "agent/correlate/options.h"
 #include "model/metrics/live_stats.h"
@@ -83,5 +82,3 @@ const char *correlate_device_id(const struct correlate *correlate, uint32_t devi
  * the number of sessions so far. Returns the number of copied IDs. */
 uint32_t correlate_traces(const struct correlate *correlate, uint8_t (*traces)[16], uint32_t max,
                           uint32_t *total);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * A call may never get a record, for example while a stream is captured. Its ranges and its session then wait
  * for wait_ms plus flush_interval_ms. */
-#ifndef CUSPAN_AGENT_CORRELATE_COUNTING_H
-#define CUSPAN_AGENT_CORRELATE_COUNTING_H
+#pragma once
 
 #include "base/status.h"
 #include "agent/correlate/join/entry_queue.h"
@@ -72,5 +71,3 @@ bool counting_wants_records(struct correlate *correlate);
 /* Emits lingering ranges, sessions and summaries that expect no more GPU work or have waited too long; at
  * exit, all. */
 void counting_sweep(struct correlate *correlate);
-
-#endif

@@ -1,6 +1,5 @@
 /* Handles facts, the activity records that become no span: those of devices and contexts. */
-#ifndef CUSPAN_AGENT_CORRELATE_FACTS_H
-#define CUSPAN_AGENT_CORRELATE_FACTS_H
+#pragma once
 
 #include "model/record.h"
 
@@ -12,5 +11,3 @@ void facts_note(struct correlate *correlate, const struct activity_record *recor
 uint16_t facts_resource(struct correlate *correlate, const struct activity_record *record);
 /* Sends a device's description with its new NVTX name to the outputs, if they know the device. */
 void facts_name_device(struct correlate *correlate, uint64_t device);
-
-#endif

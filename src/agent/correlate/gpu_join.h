@@ -3,8 +3,7 @@
  * are known.
  *
  * If the settings leave calls out, a record without a call does not wait, because its call may never come. */
-#ifndef CUSPAN_AGENT_CORRELATE_GPU_JOIN_H
-#define CUSPAN_AGENT_CORRELATE_GPU_JOIN_H
+#pragma once
 
 #include "base/status.h"
 #include "model/record.h"
@@ -19,5 +18,3 @@ void gpu_join_deinit(struct gpu_join *join);
 void gpu_join_add(struct correlate *correlate, const struct activity_record *record);
 /* Retries the waiting records, and gives up those that have waited too long; at exit, all. */
 void gpu_join_sweep(struct correlate *correlate);
-
-#endif

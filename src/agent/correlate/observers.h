@@ -1,6 +1,5 @@
 /* Counts calls and GPU work besides their spans. Each function lists all counts that see its kind of work. */
-#ifndef CUSPAN_AGENT_CORRELATE_OBSERVERS_H
-#define CUSPAN_AGENT_CORRELATE_OBSERVERS_H
+#pragma once
 
 #include "agent/correlate/join/gpu_work.h"
 #include "model/cuda/calls.h"
@@ -16,5 +15,3 @@ void observers_add_call(struct correlate *correlate, const struct call_info *inf
  * around it. Call it before the work's span. */
 void observers_add_work(struct correlate *correlate, const struct gpu_work *work, bool is_sampled,
                         uint32_t account);
-
-#endif

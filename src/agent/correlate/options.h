@@ -1,6 +1,5 @@
 /* The options with which correlate is created, and the receiver of its spans. */
-#ifndef CUSPAN_AGENT_CORRELATE_OPTIONS_H
-#define CUSPAN_AGENT_CORRELATE_OPTIONS_H
+#pragma once
 
 #include "base/trace_context.h"
 #include "model/metrics/tracing_overhead.h"
@@ -35,5 +34,3 @@ struct correlate_options {
     bool expects_devices;      /* work waits for its device's description */
     struct correlate_sink sink;
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* Makes the spans of the program's ranges and marks. */
-#ifndef CUSPAN_AGENT_CORRELATE_RANGE_SPANS_H
-#define CUSPAN_AGENT_CORRELATE_RANGE_SPANS_H
+#pragma once
 
 #include "agent/correlate/trace/parent.h"
 #include "model/record.h"
@@ -19,5 +18,3 @@ void range_spans_close(struct correlate *correlate, struct range *range, uint64_
                        const struct range_record *end);
 /* Closes all ranges that are still open. */
 void range_spans_finish(struct correlate *correlate);
-
-#endif

@@ -1,6 +1,5 @@
 /* Starts, cuts and ends sessions, and emits their spans. */
-#ifndef CUSPAN_AGENT_CORRELATE_SESSION_SPANS_H
-#define CUSPAN_AGENT_CORRELATE_SESSION_SPANS_H
+#pragma once
 
 #include "agent/correlate/trace/parent.h"
 #include "agent/correlate/trace/session.h"
@@ -30,5 +29,3 @@ uint32_t session_spans_open(const struct correlate *correlate);
  * sampled or not, because the number of children limits a session. */
 void session_spans_cover(struct correlate *correlate, const struct parent *parent, uint64_t start_ns,
                          uint64_t end_ns);
-
-#endif

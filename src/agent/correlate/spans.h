@@ -1,6 +1,5 @@
 /* Functions for spans of all kinds: begin, place in the trace, common attributes, emit. */
-#ifndef CUSPAN_AGENT_CORRELATE_SPANS_H
-#define CUSPAN_AGENT_CORRELATE_SPANS_H
+#pragma once
 
 #include "agent/correlate/trace/parent.h"
 #include "model/cuda/calls.h"
@@ -22,5 +21,3 @@ void spans_put_error(struct span *span, enum call_domain domain, int32_t result)
 
 /* Counts the span and hands it to the sink. */
 void spans_emit(struct correlate *correlate, const struct span *span);
-
-#endif

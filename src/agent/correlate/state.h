@@ -1,7 +1,6 @@
 /* The state of correlate: a struct for each header of this folder, then the state that several of them share.
  * Only files of this folder include it. */
-#ifndef CUSPAN_AGENT_CORRELATE_STATE_H
-#define CUSPAN_AGENT_CORRELATE_STATE_H
+#pragma once
 
 #include "agent/correlate/options.h"
 #include "agent/correlate/spans/attributes.h"
@@ -161,5 +160,3 @@ struct correlate {
     struct span span; /* scratch: span of a call or of GPU work */
     struct ended_span ended;
 };
-
-#endif

@@ -1,8 +1,7 @@
 /* Decides which spans of a step are sent, and into which trace. A rank may send only its share of the step's
  * trace (trace/step_budget.h). When it is a rank's turn, all its spans are sent in a trace of their own, and
  * copies of the selected ones in the step's trace. */
-#ifndef CUSPAN_AGENT_CORRELATE_STEP_SPANS_H
-#define CUSPAN_AGENT_CORRELATE_STEP_SPANS_H
+#pragma once
 
 #include "agent/correlate/trace/parent.h"
 #include "agent/correlate/trace/steps.h"
@@ -44,5 +43,3 @@ bool step_spans_wants_extra(struct correlate *correlate, struct step *step);
 bool step_spans_wants_collective(struct correlate *correlate, struct step *step, uint64_t key);
 /* Whether only a part of the step's spans is sent. Kernels of collectives are then left out. */
 bool step_spans_is_selecting(struct correlate *correlate, struct step *step);
-
-#endif

@@ -1,6 +1,5 @@
 /* Follows each thread's contexts and names, and chooses the parent of its calls and ranges. */
-#ifndef CUSPAN_AGENT_CORRELATE_THREAD_EVENTS_H
-#define CUSPAN_AGENT_CORRELATE_THREAD_EVENTS_H
+#pragma once
 
 #include "agent/correlate/trace/parent.h"
 #include "model/record.h"
@@ -19,5 +18,3 @@ struct thread_state *thread_events_state(struct correlate *correlate, const stru
                                          uint64_t now_ns);
 /* Returns the parent of new spans: the innermost open range, else the thread's context, else the session. */
 struct parent thread_events_parent(struct correlate *correlate, struct thread_state *state, uint64_t time_ns);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Keys of a span's attributes are copied unchanged, because they are printable ASCII by construction. Every
  * other string is made valid UTF-8. */
-#ifndef CUSPAN_AGENT_ENCODE_ENCODER_H
-#define CUSPAN_AGENT_ENCODE_ENCODER_H
+#pragma once
 
 #include "base/buffers/chunk.h"
 #include "model/batch.h"
@@ -77,5 +76,3 @@ uint32_t encoder_span_count(const struct encoder *encoder);
 /* The spans or points added since the last call, as a batch that the caller owns; NULL if there are none.
  * Never fails. */
 struct batch *encoder_seal(struct encoder *encoder);
-
-#endif

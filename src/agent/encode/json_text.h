@@ -1,6 +1,5 @@
 /* OTLP JSON: shared by json.c (spans, requests) and json_metrics.c. */
-#ifndef CUSPAN_AGENT_ENCODE_JSON_TEXT_H
-#define CUSPAN_AGENT_ENCODE_JSON_TEXT_H
+#pragma once
 
 #include "agent/encode/number.h"
 #include "base/text/utf8.h"
@@ -223,5 +222,3 @@ static inline void json_put_attrs(struct json_text *text, const struct span_attr
         JSON_PUT(text, "]");
     json_put_count(text, ",\"droppedAttributesCount\":", count - kept);
 }
-
-#endif

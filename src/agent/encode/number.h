@@ -1,8 +1,7 @@
 /* Numbers as text, for JSON and for attributes that hold addresses. Independent of the locale: the host may
  * have set one in which a decimal point is a comma. Each function returns the number of bytes written; there
  * is no NUL. */
-#ifndef CUSPAN_AGENT_ENCODE_NUMBER_H
-#define CUSPAN_AGENT_ENCODE_NUMBER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ size_t number_put_pointer(uint8_t *to, uint64_t value);
 size_t number_put_hex(uint8_t *to, const uint8_t *bytes, size_t len);
 /* The shortest decimal that reads back as the same double. For finite values only. */
 size_t number_put_double(uint8_t *to, double value);
-
-#endif

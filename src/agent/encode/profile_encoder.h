@@ -1,7 +1,6 @@
 /* Encodes profiles as requests of OTLP's signal `profiles` (alpha), in protobuf: the messages of
  * v1development in the PyPI package opentelemetry-proto 1.45.2. Only the pipeline thread uses it. */
-#ifndef CUSPAN_AGENT_ENCODE_PROFILE_ENCODER_H
-#define CUSPAN_AGENT_ENCODE_PROFILE_ENCODER_H
+#pragma once
 
 #include "base/buffers/chunk.h"
 #include "base/status.h"
@@ -21,5 +20,3 @@ void profile_encoder_set_resource(struct profile_encoder *encoder, const struct 
 /* Makes a request with a profile for each kind of work that has samples. The batch, which the caller owns,
  * counts samples as spans. NULL: the pool has too few chunks. */
 struct batch *profile_encoder_make(struct profile_encoder *encoder, const struct profile *profile);
-
-#endif

@@ -3,8 +3,7 @@
  * Fields are written forwards, in the order of their numbers. Lengths are either known before (attributes) or
  * inserted afterwards (spans, events). Room is checked once per field, for the field's maximum, so that the
  * writing itself needs no checks and may write a few bytes past its end. */
-#ifndef CUSPAN_AGENT_ENCODE_PROTOBUF_H
-#define CUSPAN_AGENT_ENCODE_PROTOBUF_H
+#pragma once
 
 #include "base/text/utf8.h"
 #include "agent/encode/wire.h"
@@ -134,5 +133,3 @@ uint8_t *protobuf_put_span(uint8_t *to, uint8_t *end, const struct span *span,
                            const struct wire_limits *limits, const struct wire_part *shared);
 uint8_t *protobuf_put_shared(uint8_t *to, uint8_t *end, const struct span_shared *shared,
                              const struct wire_limits *limits);
-
-#endif

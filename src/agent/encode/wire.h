@@ -12,8 +12,7 @@
  *
  * The messages around a Metric have the same field numbers in protobuf as those around a Span, and in JSON
  * only other names. So one encoder writes both. */
-#ifndef CUSPAN_AGENT_ENCODE_WIRE_H
-#define CUSPAN_AGENT_ENCODE_WIRE_H
+#pragma once
 
 #include "model/metrics/metrics.h"
 #include "model/resource.h"
@@ -83,5 +82,3 @@ static inline uint32_t wire_smaller(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
 }
-
-#endif

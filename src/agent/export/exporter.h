@@ -1,8 +1,7 @@
 /* An exporter: a bounded queue of finished requests and one thread that delivers them to an output. The
  * thread starts in exporter_create and ends in exporters_destroy; any agent thread may call the other
  * functions. Spans that are not delivered are counted by reason (base/accounting/counters.h). */
-#ifndef CUSPAN_AGENT_EXPORT_EXPORTER_H
-#define CUSPAN_AGENT_EXPORT_EXPORTER_H
+#pragma once
 
 #include "base/accounting/counters.h"
 #include "base/status.h"
@@ -51,5 +50,3 @@ enum status exporter_wait(struct exporter *exporter, uint64_t submitted, uint64_
  * reader) is abandoned with its memory and its batch. Then it returns false, and the batches' chunk pool must
  * not be freed. */
 bool exporters_destroy(struct exporter *const *exporters, size_t count, uint64_t deadline_ns);
-
-#endif

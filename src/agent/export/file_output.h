@@ -1,6 +1,5 @@
 /* The output for a file or standard output: JSON Lines, one request per line. */
-#ifndef CUSPAN_AGENT_EXPORT_FILE_OUTPUT_H
-#define CUSPAN_AGENT_EXPORT_FILE_OUTPUT_H
+#pragma once
 
 #include "base/status.h"
 #include "agent/export/delivery/delivery_control.h"
@@ -15,5 +14,3 @@ enum status file_output_create(const char *path, struct delivery_control *contro
 
 /* The number of files open now, in the process. Any thread. */
 uint32_t file_output_open_count(void);
-
-#endif

@@ -3,8 +3,7 @@
  * A recording is a stream of typed events in compressed blocks with checksums; recording_format.h describes
  * the file. The writer is used by one thread and has bounded memory. It returns its first failure, and counts
  * all later events as lost_recording. The reader validates everything it reads. */
-#ifndef CUSPAN_AGENT_RECORDING_RECORDING_H
-#define CUSPAN_AGENT_RECORDING_RECORDING_H
+#pragma once
 
 #include "base/status.h"
 #include "model/record.h"
@@ -137,5 +136,3 @@ uint64_t recording_bytes_read(const struct recording *recording);
 uint64_t recording_bytes_total(const struct recording *recording);
 
 void recording_close(struct recording *recording);
-
-#endif

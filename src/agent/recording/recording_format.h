@@ -18,8 +18,7 @@
  * One SCHEMA event precedes the activity records of a kind. It lists which fields are strings or bytes and
  * which repeat members of the record itself, so that the file can be read with any version of CUPTI's
  * tables. */
-#ifndef CUSPAN_AGENT_RECORDING_RECORDING_FORMAT_H
-#define CUSPAN_AGENT_RECORDING_RECORDING_FORMAT_H
+#pragma once
 
 #include "model/cuda/activities.h"
 #include "model/cuda/calls.h"
@@ -148,5 +147,3 @@ static inline uint64_t format_get_u64(const uint8_t *from)
 {
     return format_get_u32(from) | (uint64_t)format_get_u32(from + 4) << 32;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Table of numbered strings: the writer looks up a string's number, the reader a number's string. Both number
  * strings in order of appearance and have the same limits. */
-#ifndef CUSPAN_AGENT_RECORDING_RECORDING_STRINGS_H
-#define CUSPAN_AGENT_RECORDING_RECORDING_STRINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ bool recording_strings_find(const struct strings *strings, const char *text, siz
 /* NULL: no such number. */
 const char *recording_strings_get(const struct strings *strings, uint64_t index);
 void recording_strings_deinit(struct strings *strings);
-
-#endif

@@ -7,8 +7,7 @@
  *  CUSPAN_REPLAY_ENDS_NOW            number of repetitions, the last of which ends now; unset: the recorded
  * times CUSPAN_REPLAY_FIRST_CORRELATION   first correlation ID; default: as recorded CUSPAN_REPLAY_FAIL
  * faults to inject, "name[=number],..." (src/agent/replay/state/faults.h) */
-#ifndef CUSPAN_AGENT_RECORDING_REPLAY_SEAM_H
-#define CUSPAN_AGENT_RECORDING_REPLAY_SEAM_H
+#pragma once
 
 #include "base/status.h"
 
@@ -57,5 +56,3 @@ typedef const char *cuspan_replay_info_fn(const char *key);
  * that the agent calls meanwhile (by name), in a forked child at any time. `what` remains valid. */
 enum replay_watch { REPLAY_WATCH_BEGIN, REPLAY_WATCH_END, REPLAY_WATCH_CUPTI };
 typedef void cuspan_replay_watch_fn(enum replay_watch event, const char *what);
-
-#endif

@@ -1,7 +1,6 @@
 /* CUPTI functions that this library interposes: those listed in cupti_abi.h, and others that only other tools
  * call. */
-#ifndef CUSPAN_AGENT_SHARE_CUPTI_CALLS_H
-#define CUSPAN_AGENT_SHARE_CUPTI_CALLS_H
+#pragma once
 
 #include "agent/abi/cupti_abi.h"
 
@@ -56,5 +55,3 @@ struct real_calls {
     CUPTI_TOOL_SUBSCRIBER_CALLS(CUPTI_MEMBER)
 #undef CUPTI_MEMBER
 };
-
-#endif

@@ -4,8 +4,7 @@
  *
  * It is part of the agent, and a library of its own for users who preload it, into processes of which most
  * never use CUDA. It depends only on libc and does nothing before the first CUPTI call. */
-#ifndef CUSPAN_AGENT_SHARE_SHARE_H
-#define CUSPAN_AGENT_SHARE_SHARE_H
+#pragma once
 
 #include "model/share_protocol.h"
 #include "agent/share/cupti_calls.h"
@@ -116,5 +115,3 @@ int share_redirect(struct dl_phdr_info *info, size_t size, void *cupti);
 
 /* Registers what a forked child needs. */
 void share_follow_forks(void);
-
-#endif

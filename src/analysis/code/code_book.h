@@ -8,8 +8,7 @@
  * ignored, so that only the program's innermost frame is known.
  *
  * All groups of `stat --by` share one book. */
-#ifndef CUSPAN_ANALYSIS_CODE_CODE_BOOK_H
-#define CUSPAN_ANALYSIS_CODE_CODE_BOOK_H
+#pragma once
 
 #include "analysis/code/code_frame.h"
 #include "analysis/stat/base/stat.h"
@@ -63,5 +62,3 @@ static inline bool code_call_waits(const struct stat_call *call)
 {
     return call->waits || (call->group == CALL_GROUP_COPY && !call->is_async);
 }
-
-#endif

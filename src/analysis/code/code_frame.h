@@ -1,6 +1,5 @@
 /* Frames of call stacks, and the limits of a code book (code_book.h). */
-#ifndef CUSPAN_ANALYSIS_CODE_CODE_FRAME_H
-#define CUSPAN_ANALYSIS_CODE_CODE_FRAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ struct code_frame {
     bool is_native;
     bool is_backward; /* a place only: the backward of this line, which is a row of its own */
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* The parts of a code book that the files of this folder share. Others use code_book.h. */
-#ifndef CUSPAN_ANALYSIS_CODE_CODE_ORIGINS_H
-#define CUSPAN_ANALYSIS_CODE_CODE_ORIGINS_H
+#pragma once
 
 #include "analysis/code/code_frame.h"
 #include "analysis/code/forward_lines.h"
@@ -66,5 +65,3 @@ uint32_t code_ranges_xla(struct code_book *book, const struct stat *stat, const 
  * that of XLA's operation, if `by_name`. Otherwise MAP_NONE. */
 uint32_t code_ranges_node(struct code_book *book, const struct stat *stat, const struct trace_span *span,
                           bool by_name);
-
-#endif

@@ -2,8 +2,7 @@
  * write (DWARF 2 to 4).
  *
  * The file is untrusted: nothing outside it is read. */
-#ifndef CUSPAN_ANALYSIS_CODE_CUBIN_LINES_H
-#define CUSPAN_ANALYSIS_CODE_CUBIN_LINES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -14,5 +13,3 @@ typedef void cubin_line_fn(void *context, const char *symbol, const char *folder
                            uint32_t line);
 
 void cubin_lines_visit(const uint8_t *bytes, size_t len, cubin_line_fn *take, void *context);
-
-#endif

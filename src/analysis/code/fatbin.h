@@ -2,8 +2,7 @@
  * writes it, uncompressed, by LZ4 or by zstd. PTX is skipped.
  *
  * The file is untrusted: nothing outside it is read. */
-#ifndef CUSPAN_ANALYSIS_CODE_FATBIN_H
-#define CUSPAN_ANALYSIS_CODE_FATBIN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -15,5 +14,3 @@ typedef void fatbin_cubin_fn(void *context, const uint8_t *bytes, size_t len);
 
 /* The file's bytes are those of an ELF file of the host, of a fatbin, or of a cubin. */
 void fatbin_visit(const uint8_t *bytes, size_t len, fatbin_cubin_fn *take, void *context);
-
-#endif

@@ -5,8 +5,7 @@
  * whose number they have: if several threads of a process use one, it leads nowhere.
  *
  * Backward follows soon after forward, so only the latest numbers are kept. */
-#ifndef CUSPAN_ANALYSIS_CODE_FORWARD_LINES_H
-#define CUSPAN_ANALYSIS_CODE_FORWARD_LINES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ void forward_lines_note(struct forward_lines *lines, const struct forward_op *op
 /* The origin for a backward range that started at that time, or MAP_NONE. */
 uint32_t forward_lines_find(const struct forward_lines *lines, uint32_t process, uint64_t number,
                             uint64_t backward_ns);
-
-#endif

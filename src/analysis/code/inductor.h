@@ -9,8 +9,7 @@
  *
  * Numbers are unique within a generated file only. So an artifact belongs to a generated file if it has all
  * its launches, and the fewest others. Both are read only below the directories of `--source`. */
-#ifndef CUSPAN_ANALYSIS_CODE_INDUCTOR_H
-#define CUSPAN_ANALYSIS_CODE_INDUCTOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ const char *inductor_path(const struct inductor *inductor, size_t number);
 /* The place that the launch in this line of a generated file comes from: of several, the first. False: it is
  * unknown. */
 bool inductor_find(struct inductor *inductor, const char *file, uint32_t line, struct inductor_place *place);
-
-#endif

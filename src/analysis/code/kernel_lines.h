@@ -3,8 +3,7 @@
  *
  * Spans have the demangled names of kernels, and the code has mangled ones. Both are compared by the
  * qualified name without template arguments: all instances of a template are defined in the same line. */
-#ifndef CUSPAN_ANALYSIS_CODE_KERNEL_LINES_H
-#define CUSPAN_ANALYSIS_CODE_KERNEL_LINES_H
+#pragma once
 
 #include "base/status.h"
 #include "analysis/stat/base/stat_table.h"
@@ -25,5 +24,3 @@ void kernel_lines_fill(const struct kernel_lines *lines, struct stat_table *tabl
 
 /* "ns::gemm" of "_ZN2ns4gemmIfEEvPKT_". The caller frees it. */
 char *kernel_lines_name(const char *symbol);
-
-#endif

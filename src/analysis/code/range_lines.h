@@ -11,8 +11,7 @@
  *   -- /work/model.py:33:8[forward] add
  *
  * The text comes from a file that we do not control. */
-#ifndef CUSPAN_ANALYSIS_CODE_RANGE_LINES_H
-#define CUSPAN_ANALYSIS_CODE_RANGE_LINES_H
+#pragma once
 
 #include "analysis/code/stack_lines.h"
 
@@ -31,5 +30,3 @@ bool range_lines_next_xla(const char **at, struct xla_frame *frame);
 /* The operation in an XLA range's name, "Thunk:#name=jit(f)/dot_general,hlo_op=fusion.6,...#". Empty: it is
  * another range. */
 struct frame_text range_lines_xla_operation(const char *name);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Paths come from files that we do not control. A path is opened only below the directory: each part of it is
  * opened in the one before, never "..", and never through a symbolic link. */
-#ifndef CUSPAN_ANALYSIS_CODE_SOURCE_LINES_H
-#define CUSPAN_ANALYSIS_CODE_SOURCE_LINES_H
+#pragma once
 
 #include "base/status.h"
 #include "analysis/stat/base/stat_table.h"
@@ -35,5 +34,3 @@ char *source_lines_read(int fd, size_t *len);
 
 /* Fills the column "source" of a table whose column "place" has "PATH:LINE". */
 void source_lines_fill(struct source_lines *lines, struct stat_table *table);
-
-#endif

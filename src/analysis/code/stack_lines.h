@@ -7,8 +7,7 @@
  *   ...                                                further frames were cut
  *
  * The text comes from a file that we do not control. Any other line is a native frame whose symbol it is. */
-#ifndef CUSPAN_ANALYSIS_CODE_STACK_LINES_H
-#define CUSPAN_ANALYSIS_CODE_STACK_LINES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,5 +52,3 @@ bool stack_lines_is_inductor(const char *file);
 /* Whether a Python file belongs to the interpreter, an installed package, or generated code rather than to
  * the program, as far as its path shows. */
 bool stack_lines_is_library(const char *file);
-
-#endif

@@ -1,7 +1,6 @@
 /* Significance tests: do two sides of runs differ by more than noise? No names and no thresholds here.
  * docs/diff.md explains the method. */
-#ifndef CUSPAN_ANALYSIS_DIFF_COMPARE_H
-#define CUSPAN_ANALYSIS_DIFF_COMPARE_H
+#pragma once
 
 #include "analysis/stat/base/samples.h"
 
@@ -44,5 +43,3 @@ void run_item_of(struct run_item *item, const struct sample *sorted, const struc
 /* Deterministic: random permutations come from a fixed seed. */
 enum compare_method compare_all(struct comparison *items, size_t count, const size_t run_counts[SIDE_COUNT],
                                 double level);
-
-#endif

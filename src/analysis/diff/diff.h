@@ -1,6 +1,5 @@
 /* Compares the two sides of `cuspan diff` item by item, and creates the result tables. */
-#ifndef CUSPAN_ANALYSIS_DIFF_DIFF_H
-#define CUSPAN_ANALYSIS_DIFF_DIFF_H
+#pragma once
 
 #include "analysis/diff/diff_limits.h"
 #include "analysis/diff/runs.h"
@@ -42,5 +41,3 @@ void diff_deinit(struct diff *diff);
 /* Adds the tables "headline", "regressions", "limits" (exceeded absolute limits), "improvements", "new",
  * "gone" and, with `with_all`, "items". Returns the number of regressions and exceeded limits. */
 size_t diff_report(const struct diff *diff, bool with_all, struct stat_report *report);
-
-#endif

@@ -1,6 +1,5 @@
 /* The table of code of `cuspan diff`: the GPU time of each line, function or module on both sides. */
-#ifndef CUSPAN_ANALYSIS_DIFF_DIFF_CODE_H
-#define CUSPAN_ANALYSIS_DIFF_DIFF_CODE_H
+#pragma once
 
 #include "analysis/diff/runs.h"
 #include "analysis/stat/base/stat.h"
@@ -11,5 +10,3 @@
  * all rows, also those without a change. */
 void diff_code_report(const struct run_set sides[SIDE_COUNT], enum stat_code_by by, bool with_all,
                       struct stat_report *report);
-
-#endif

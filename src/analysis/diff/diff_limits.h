@@ -1,6 +1,5 @@
 /* Thresholds and absolute limits of `cuspan diff`, from a YAML file. docs/diff.md describes the keys. */
-#ifndef CUSPAN_ANALYSIS_DIFF_DIFF_LIMITS_H
-#define CUSPAN_ANALYSIS_DIFF_DIFF_LIMITS_H
+#pragma once
 
 #include "base/status.h"
 #include "analysis/diff/runs.h"
@@ -37,5 +36,3 @@ enum status diff_limits_parse(struct diff_limits *limits, const char *text, size
 enum status diff_limits_read(struct diff_limits *limits, const char *path, struct error *err) MUST_CHECK;
 
 struct limits_of diff_limits_find(const struct diff_limits *limits, enum measure_kind kind, const char *name);
-
-#endif

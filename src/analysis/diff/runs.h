@@ -1,7 +1,6 @@
 /* The data that `diff` compares and `stat --save` stores: the durations of each kernel, call and kind of copy
  * per run, and the run's totals. */
-#ifndef CUSPAN_ANALYSIS_DIFF_RUNS_H
-#define CUSPAN_ANALYSIS_DIFF_RUNS_H
+#pragma once
 
 #include "base/status.h"
 #include "analysis/diff/compare.h"
@@ -70,5 +69,3 @@ void run_set_add_gpus(struct run_set *set, const char *gpus);
 /* "kernel", "copy", "call", "total", "code". */
 const char *measure_kind_name(enum measure_kind kind);
 int measure_compare(const struct measure *a, const struct measure *b);
-
-#endif

@@ -1,6 +1,5 @@
 /* Binary output that grows. */
-#ifndef CUSPAN_ANALYSIS_EXPORT_BYTES_H
-#define CUSPAN_ANALYSIS_EXPORT_BYTES_H
+#pragma once
 
 #include "cli/util/xalloc.h"
 
@@ -61,5 +60,3 @@ static inline void bytes_add_zigzag(struct bytes *bytes, int64_t value)
 {
     bytes_add_varint(bytes, (uint64_t)value << 1 ^ (value < 0 ? UINT64_MAX : 0));
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The distinct values of a column chunk, in Parquet's PLAIN encoding. */
-#ifndef CUSPAN_ANALYSIS_EXPORT_DICTIONARY_H
-#define CUSPAN_ANALYSIS_EXPORT_DICTIONARY_H
+#pragma once
 
 #include "analysis/export/bytes.h"
 #include "cli/util/int_map.h"
@@ -33,5 +32,3 @@ uint32_t dictionary_add_fixed(struct dictionary *dictionary, const void *value, 
 
 /* Whether all bytes are UTF-8. */
 bool dictionary_is_utf8(const char *text, size_t len);
-
-#endif

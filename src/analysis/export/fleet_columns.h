@@ -1,7 +1,6 @@
 /* The columns of exported files. tools/gen_fleet_schema.py makes the table, together with
  * docs/fleet-schema.md. */
-#ifndef CUSPAN_ANALYSIS_EXPORT_FLEET_COLUMNS_H
-#define CUSPAN_ANALYSIS_EXPORT_FLEET_COLUMNS_H
+#pragma once
 
 #include "analysis/export/parquet.h"
 
@@ -25,5 +24,3 @@ extern const struct fleet_column fleet_span_columns[];
 extern const size_t fleet_span_column_count;
 extern const struct fleet_column fleet_resource_columns[];
 extern const size_t fleet_resource_column_count;
-
-#endif

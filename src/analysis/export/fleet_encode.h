@@ -1,6 +1,5 @@
 /* Turns collected spans and resources into the columns of a Parquet file. */
-#ifndef CUSPAN_ANALYSIS_EXPORT_FLEET_ENCODE_H
-#define CUSPAN_ANALYSIS_EXPORT_FLEET_ENCODE_H
+#pragma once
 
 #include "analysis/export/dictionary.h"
 #include "analysis/export/fleet_group.h"
@@ -26,5 +25,3 @@ enum status fleet_encode_group(struct fleet_encoder *encoder, const struct fleet
 enum status fleet_encode_resources(struct fleet_encoder *encoder, const struct trace *trace,
                                    const uint64_t *resource_ids, struct parquet_file *file,
                                    struct error *err) MUST_CHECK;
-
-#endif

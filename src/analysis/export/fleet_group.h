@@ -1,6 +1,5 @@
 /* Collects the spans of a row group by column, until they are written. */
-#ifndef CUSPAN_ANALYSIS_EXPORT_FLEET_GROUP_H
-#define CUSPAN_ANALYSIS_EXPORT_FLEET_GROUP_H
+#pragma once
 
 #include "analysis/export/fleet_columns.h"
 #include "analysis/trace/span_store.h"
@@ -71,5 +70,3 @@ uint64_t fleet_hour(uint64_t start_ns);
 struct slice fleet_text(const struct fleet_group *group, const struct trace *trace, uint64_t value);
 /* The column of this name in the table of spans. */
 size_t fleet_span_column(const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* Names of folders from foreign text. */
-#ifndef CUSPAN_ANALYSIS_EXPORT_FLEET_PATH_H
-#define CUSPAN_ANALYSIS_EXPORT_FLEET_PATH_H
+#pragma once
 
 #include "cli/util/text.h"
 
@@ -9,5 +8,3 @@
 
 /* Adds "date=2026-11-26/hour=03/service=NAME". `hour`: since 1970. `service`: NULL: none. */
 void fleet_path_add_partition(struct text *path, uint64_t hour, const char *service);
-
-#endif

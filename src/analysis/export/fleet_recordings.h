@@ -1,7 +1,6 @@
 /* Recordings that are already in an export: each replay gives its spans new IDs, so a second export would
  * double them. */
-#ifndef CUSPAN_ANALYSIS_EXPORT_FLEET_RECORDINGS_H
-#define CUSPAN_ANALYSIS_EXPORT_FLEET_RECORDINGS_H
+#pragma once
 
 #include "base/status.h"
 
@@ -13,5 +12,3 @@ enum status fleet_recordings_check(const char *folder, const char *const *paths,
 /* After the export. */
 enum status fleet_recordings_note(const char *folder, const char *const *paths, size_t count,
                                   struct error *err) MUST_CHECK;
-
-#endif

@@ -2,8 +2,7 @@
  * row group while the next one is collected.
  *
  * A resource is one process's work on one device, so only one file is open at a time. */
-#ifndef CUSPAN_ANALYSIS_EXPORT_FLEET_WRITER_H
-#define CUSPAN_ANALYSIS_EXPORT_FLEET_WRITER_H
+#pragma once
 
 #include "analysis/trace/span_store.h"
 #include "model/entries/zstd_entry.h"
@@ -33,5 +32,3 @@ enum status fleet_writer_add(struct fleet_writer *writer, const struct span_reco
 /* After the last span: also writes the resources. */
 enum status fleet_writer_finish(struct fleet_writer *writer, struct fleet_totals *totals,
                                 struct error *err) MUST_CHECK;
-
-#endif

@@ -6,8 +6,7 @@
  *
  * It is our own code because Debian has no C library for Parquet, and the one that exists (carquet, 500 kB)
  * does not fit into the agent's image. */
-#ifndef CUSPAN_ANALYSIS_EXPORT_PARQUET_H
-#define CUSPAN_ANALYSIS_EXPORT_PARQUET_H
+#pragma once
 
 #include "base/status.h"
 #include "analysis/export/bytes.h"
@@ -77,5 +76,3 @@ void parquet_end_group(struct parquet_file *file, size_t rows);
 enum status parquet_finish(struct parquet_file *file, struct error *err) MUST_CHECK;
 /* Written so far. */
 uint64_t parquet_bytes(const struct parquet_file *file);
-
-#endif

@@ -1,6 +1,5 @@
 /* Encodings of values in Parquet pages: https://parquet.apache.org/docs/file-format/data-pages/encodings/ */
-#ifndef CUSPAN_ANALYSIS_EXPORT_PARQUET_ENCODE_H
-#define CUSPAN_ANALYSIS_EXPORT_PARQUET_ENCODE_H
+#pragma once
 
 #include "analysis/export/bytes.h"
 
@@ -16,5 +15,3 @@ void parquet_add_run(struct bytes *out, uint32_t value, size_t count, unsigned w
 
 /* DELTA_BINARY_PACKED. */
 void parquet_add_delta(struct bytes *out, const uint64_t *values, size_t count);
-
-#endif

@@ -1,6 +1,5 @@
 /* Writes structs of Thrift's compact protocol, in which Parquet has its headers and footers. */
-#ifndef CUSPAN_ANALYSIS_EXPORT_THRIFT_H
-#define CUSPAN_ANALYSIS_EXPORT_THRIFT_H
+#pragma once
 
 #include "analysis/export/bytes.h"
 
@@ -41,5 +40,3 @@ void thrift_close(struct thrift *thrift);
 /* Elements of a list. */
 void thrift_add_int(struct thrift *thrift, int64_t value);
 void thrift_add_string(struct thrift *thrift, const char *text);
-
-#endif

@@ -1,6 +1,5 @@
 /* `cuspan flame`: what the GPU did, by call stack, as a flame graph and in the formats of other viewers. */
-#ifndef CUSPAN_ANALYSIS_FLAME_FLAME_H
-#define CUSPAN_ANALYSIS_FLAME_FLAME_H
+#pragma once
 
 #include "base/status.h"
 #include "analysis/flame/flame_tree.h"
@@ -32,5 +31,3 @@ const char *flame_value(const struct flame *flame, char *out, uint64_t value);
 void flame_write_svg(FILE *out, const struct flame *flame);
 void flame_write_folded(FILE *out, const struct flame *flame);
 void flame_write_pprof(FILE *out, const struct flame *flame);
-
-#endif

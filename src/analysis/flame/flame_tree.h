@@ -1,7 +1,6 @@
 /* A tree of call stacks with a value at each, for flame graphs. The root stands for everything; its children
  * are the outermost frames, and the leaves are kernels, copies or calls. Two runs can be in one tree. */
-#ifndef CUSPAN_ANALYSIS_FLAME_FLAME_TREE_H
-#define CUSPAN_ANALYSIS_FLAME_FLAME_TREE_H
+#pragma once
 
 #include "cli/util/int_map.h"
 
@@ -72,5 +71,3 @@ char *flame_frame_text(const struct flame_frame *frame);
 
 /* The next node in the order of a picture: a node, then its children. FLAME_NONE: the end. */
 uint32_t flame_tree_next(const struct flame_tree *tree, uint32_t node);
-
-#endif

@@ -7,8 +7,7 @@
  * report.
  *
  * All times are ns; points in time are since 1970, by the clock of the rank's host. */
-#ifndef CUSPAN_ANALYSIS_RANKS_RANKS_H
-#define CUSPAN_ANALYSIS_RANKS_RANKS_H
+#pragma once
 
 #include "analysis/ranks/ranks_types.h"
 
@@ -59,5 +58,3 @@ void ranks_finish(struct ranks *ranks, struct ranks_report *report);
 void ranks_report_deinit(struct ranks_report *report);
 const char *ranks_finding_word(enum ranks_finding_kind kind);
 const char *ranks_partial_word(enum ranks_partial partial);
-
-#endif

@@ -1,6 +1,5 @@
 /* The state of the analysis, shared by the files of this folder. */
-#ifndef CUSPAN_ANALYSIS_RANKS_RANKS_DATA_H
-#define CUSPAN_ANALYSIS_RANKS_RANKS_DATA_H
+#pragma once
 
 #include "base/hash.h"
 #include "analysis/ranks/ranks_types.h"
@@ -267,5 +266,3 @@ void ranks_offer(struct ranks_report *report, const struct ranks_finding *findin
 void ranks_drop(struct ranks_report *report, const bool *drops);
 /* Returns a text such as "rank 3 (node-2, NVIDIA H100)", which the caller frees. */
 char *ranks_describe(const struct ranks *ranks, uint32_t rank);
-
-#endif

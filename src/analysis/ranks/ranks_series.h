@@ -1,7 +1,6 @@
 /* Keeps series of values in bounded memory, and computes the robust statistics of the analysis: median and
  * median absolute deviation (MAD). */
-#ifndef CUSPAN_ANALYSIS_RANKS_RANKS_SERIES_H
-#define CUSPAN_ANALYSIS_RANKS_RANKS_SERIES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ double ranks_median_sorted(const double *sorted, size_t count);
 double ranks_median(double *values, size_t count);
 /* Returns the median distance from `center`. Replaces the values with the distances. */
 double ranks_mad(double *values, size_t count, double center);
-
-#endif

@@ -1,6 +1,5 @@
 /* Compares each rank with its peers, for the files that look for late ranks and hosts. */
-#ifndef CUSPAN_ANALYSIS_RANKS_RANKS_STANDING_H
-#define CUSPAN_ANALYSIS_RANKS_RANKS_STANDING_H
+#pragma once
 
 #include "analysis/ranks/ranks_data.h"
 
@@ -77,5 +76,3 @@ void standing_add_late(struct standing *standing, const struct peer *peers, size
                        const struct threshold *threshold, double *scratch);
 /* Returns the cause of the delay: the part of the step with more than half of it. */
 struct cause standing_cause(struct standing *standing);
-
-#endif

@@ -1,6 +1,5 @@
 /* The data that the analysis across ranks takes and returns (ranks.h). All times are ns. */
-#ifndef CUSPAN_ANALYSIS_RANKS_RANKS_TYPES_H
-#define CUSPAN_ANALYSIS_RANKS_RANKS_TYPES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -238,5 +237,3 @@ struct ranks_report {
     uint32_t job_count; /* jobs have no rank, trace or communicator in common */
     struct ranks_losses losses;
 };
-
-#endif

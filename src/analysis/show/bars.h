@@ -2,8 +2,7 @@
  *
  * A single span is drawn with its start and end to an eighth of a column. If a line stands for several spans,
  * the height of a column is the share of its time in which one of them was active. */
-#ifndef CUSPAN_ANALYSIS_SHOW_BARS_H
-#define CUSPAN_ANALYSIS_SHOW_BARS_H
+#pragma once
 
 #include "analysis/show/scale.h"
 #include "cli/util/text.h"
@@ -28,5 +27,3 @@ void bars_shares(const struct trace *trace, const uint32_t *spans, size_t count,
 
 /* ns in which at least one of the spans was active. */
 uint64_t bars_covered_ns(const struct trace *trace, const uint32_t *spans, size_t count);
-
-#endif

@@ -1,7 +1,6 @@
 /* The GPU work of a trace by device and by stream, so that each of them is drawn without a search through all
  * spans. */
-#ifndef CUSPAN_ANALYSIS_SHOW_GPU_WORK_H
-#define CUSPAN_ANALYSIS_SHOW_GPU_WORK_H
+#pragma once
 
 #include "analysis/trace/trace.h"
 
@@ -24,5 +23,3 @@ static inline const uint32_t *gpu_group(const struct gpu_groups *groups, uint32_
     *count = groups->first[group + 1] - groups->first[group];
     return groups->items + groups->first[group];
 }
-
-#endif

@@ -3,8 +3,7 @@
  * All ranks leave a collective that needs the data of all at nearly the same time. So the median difference
  * of its ends on two hosts is the difference of their clocks. Over many steps, `cuspan stat` estimates drift,
  * too. */
-#ifndef CUSPAN_ANALYSIS_SHOW_HOST_CLOCKS_H
-#define CUSPAN_ANALYSIS_SHOW_HOST_CLOCKS_H
+#pragma once
 
 #include "analysis/trace/trace.h"
 
@@ -16,5 +15,3 @@ struct host_clocks {
 
 /* Shifts the spans below the ranks, and sorts them again. */
 struct host_clocks host_clocks_align(struct trace *trace);
-
-#endif

@@ -1,6 +1,5 @@
 /* The left part of a line of the picture: the name, the count, and the most important facts. */
-#ifndef CUSPAN_ANALYSIS_SHOW_LABEL_H
-#define CUSPAN_ANALYSIS_SHOW_LABEL_H
+#pragma once
 
 #include "analysis/show/outline.h"
 #include "cli/util/text.h"
@@ -34,5 +33,3 @@ void label_add_whole(struct label_writer *writer, const char *string, unsigned s
 
 /* The columns that the whole label would take. */
 size_t label_columns(const struct trace *trace, const struct outline_row *row, bool utf8);
-
-#endif

@@ -3,8 +3,7 @@
  * Uses the first of three ways that fits the requested number of rows: one line per span, one line per run of
  * equal siblings, one line for all equal siblings. If none fits, it keeps the lines that took the most time
  * and all that failed, and shows the rest of each family as "… 12 more". */
-#ifndef CUSPAN_ANALYSIS_SHOW_OUTLINE_H
-#define CUSPAN_ANALYSIS_SHOW_OUTLINE_H
+#pragma once
 
 #include "analysis/trace/trace.h"
 
@@ -39,5 +38,3 @@ struct outline {
 /* rows_max 0: one row per span. */
 void outline_build(struct outline *outline, const struct trace *trace, size_t rows_max);
 void outline_deinit(struct outline *outline);
-
-#endif

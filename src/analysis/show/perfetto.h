@@ -1,8 +1,7 @@
 /* A trace in Chrome's trace event format (JSON), which ui.perfetto.dev opens: a process with a track per host
  * thread, a process for each GPU with a track per stream, an arrow from each call to its GPU work, and the
  * attributes as arguments. */
-#ifndef CUSPAN_ANALYSIS_SHOW_PERFETTO_H
-#define CUSPAN_ANALYSIS_SHOW_PERFETTO_H
+#pragma once
 
 #include "base/status.h"
 #include "analysis/trace/trace.h"
@@ -16,5 +15,3 @@ void perfetto_write(FILE *out, const struct trace *trace);
  * Unless `is_quiet`, standard error has what was written, and the number of traces that were not. */
 enum status perfetto_write_file(const char *path, const struct trace *trace, const char *command,
                                 bool is_quiet, struct error *err) MUST_CHECK;
-
-#endif

@@ -1,7 +1,6 @@
 /* A trace as a picture in the terminal: a header, the tree of spans with bars on one scale, and the GPU's
  * streams. */
-#ifndef CUSPAN_ANALYSIS_SHOW_PICTURE_H
-#define CUSPAN_ANALYSIS_SHOW_PICTURE_H
+#pragma once
 
 #include "analysis/trace/trace.h"
 
@@ -16,5 +15,3 @@ struct picture_options {
 };
 
 void picture_draw(FILE *out, const struct trace *trace, const struct picture_options *options);
-
-#endif

@@ -1,8 +1,7 @@
 /* One line for each rank of a training step, with what its GPUs did, on the scale of the picture. If there
  * are too many, neighboring ranks that spent their time alike share a line; a late rank always has its own.
  */
-#ifndef CUSPAN_ANALYSIS_SHOW_RANK_ROWS_H
-#define CUSPAN_ANALYSIS_SHOW_RANK_ROWS_H
+#pragma once
 
 #include "analysis/show/scale.h"
 #include "analysis/show/step_ranks.h"
@@ -38,5 +37,3 @@ void rank_rows_add_bar(struct text *text, const struct trace *trace, const struc
                        const struct rank_row *row, const struct scale *scale, bool color, bool utf8);
 /* Explains the bars: "█ compute  ░ communication  ..." */
 void rank_rows_add_legend(struct text *text, bool color, bool utf8);
-
-#endif

@@ -1,8 +1,7 @@
 /* Maps times to columns. The scale is linear except for a few long intervals in which nothing starts or ends:
  * each takes CUT_CELLS columns. A CUDA program spends 200 ms creating its context and 300 µs working, so on a
  * linear scale all of its work would share a column. */
-#ifndef CUSPAN_ANALYSIS_SHOW_SCALE_H
-#define CUSPAN_ANALYSIS_SHOW_SCALE_H
+#pragma once
 
 #include "analysis/trace/trace.h"
 
@@ -34,5 +33,3 @@ size_t scale_segment_cell(const struct scale *scale, int cut);
 
 /* The smallest of 1, 2 and 5 times a power of ten ns that takes at least `cells` cells. */
 uint64_t scale_step_ns(const struct scale *scale, size_t cells);
-
-#endif

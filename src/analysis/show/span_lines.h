@@ -1,6 +1,5 @@
 /* A trace as text, one line per span in order of time, for grep, awk and sort. */
-#ifndef CUSPAN_ANALYSIS_SHOW_SPAN_LINES_H
-#define CUSPAN_ANALYSIS_SHOW_SPAN_LINES_H
+#pragma once
 
 #include "analysis/trace/trace.h"
 
@@ -11,5 +10,3 @@
  * ID, parent's ID, name; then, after a tab, the attributes as key=value (quoted if they contain spaces). The
  * first line names the columns after a '#'. */
 void span_lines_write(FILE *out, const struct trace *trace, bool utf8);
-
-#endif

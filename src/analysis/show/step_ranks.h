@@ -1,7 +1,6 @@
 /* The ranks of a training step in one trace: how the GPUs of each spent it, and which one was late, by the
  * analysis across ranks (src/analysis/ranks), so that `cuspan stat` says the same. */
-#ifndef CUSPAN_ANALYSIS_SHOW_STEP_RANKS_H
-#define CUSPAN_ANALYSIS_SHOW_STEP_RANKS_H
+#pragma once
 
 #include "analysis/trace/trace.h"
 
@@ -32,5 +31,3 @@ void step_ranks_deinit(struct step_ranks *ranks);
 /* Leaves only the spans of one rank in the trace. False: there is no such rank, and the trace is unchanged.
  */
 bool step_ranks_keep(struct trace *trace, int64_t number);
-
-#endif

@@ -1,7 +1,6 @@
 /* Writes all spans, segment by segment, to an SQLite file, with the tables and columns of Nsight Systems'
  * export, so that queries written for those work. docs/sqlite.md describes them. */
-#ifndef CUSPAN_ANALYSIS_SQLITE_SQLITE_H
-#define CUSPAN_ANALYSIS_SQLITE_SQLITE_H
+#pragma once
 
 #include "base/status.h"
 #include "analysis/trace/trace.h"
@@ -15,5 +14,3 @@ enum status sqlite_begin(const char *path, struct sqlite_writer **writer, struct
 enum status sqlite_take(struct sqlite_writer *writer, struct trace *segment, struct error *err) MUST_CHECK;
 /* Ends the file and frees the writer. `trace`: the segments' one, or NULL if reading failed. */
 enum status sqlite_end(struct sqlite_writer *writer, struct trace *trace, struct error *err) MUST_CHECK;
-
-#endif

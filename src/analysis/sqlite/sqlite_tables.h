@@ -1,6 +1,5 @@
 /* The columns of sqlite.c's tables, and the sources of their values. */
-#ifndef CUSPAN_ANALYSIS_SQLITE_SQLITE_TABLES_H
-#define CUSPAN_ANALYSIS_SQLITE_SQLITE_TABLES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -55,5 +54,3 @@ extern const struct sqlite_table sqlite_tables[EXPORT_KIND_COUNT];
 
 /* "ENUM_CUDA_MEMCPY_OPER" and so on: statements that create and fill them. */
 extern const char *const sqlite_enums;
-
-#endif

@@ -1,7 +1,6 @@
 /* `stat --by`: computes every section for each group's spans as if the file contained no others, and joins
  * the groups' tables, with the group as the first column. The sections are unaware of groups. */
-#ifndef CUSPAN_ANALYSIS_STAT_BY_H
-#define CUSPAN_ANALYSIS_STAT_BY_H
+#pragma once
 
 #include "analysis/stat/groups.h"
 #include "analysis/stat/base/stat.h"
@@ -21,5 +20,3 @@ void stat_views_take(struct stat_views *views, const struct stat *stat);
  * a table with one row for each group, that column orders the groups. Destroys `views`. */
 void stat_views_finish(struct stat_views *views, const struct stat *stat, size_t top, const char *sort,
                        struct stat_report *report);
-
-#endif

@@ -1,7 +1,6 @@
 /* Estimates the offsets of the hosts' clocks against the first host from the collectives of a training job
  * (src/analysis/ranks), to draw or count the spans of all hosts on one time axis. */
-#ifndef CUSPAN_ANALYSIS_STAT_CLOCK_OFFSETS_H
-#define CUSPAN_ANALYSIS_STAT_CLOCK_OFFSETS_H
+#pragma once
 
 #include "base/status.h"
 #include "analysis/trace/trace_read.h"
@@ -20,5 +19,3 @@ size_t clock_offsets_unknown(const struct clock_offsets *offsets);
  * links and indices of spans are then invalid. */
 void clock_offsets_apply(struct clock_offsets *offsets, struct trace *segment);
 void clock_offsets_destroy(struct clock_offsets *offsets);
-
-#endif

@@ -1,7 +1,6 @@
 /* Finds the group of each span for `stat --by`. Every span is in exactly one group, so the groups add up to
  * the whole. */
-#ifndef CUSPAN_ANALYSIS_STAT_GROUPS_H
-#define CUSPAN_ANALYSIS_STAT_GROUPS_H
+#pragma once
 
 #include "analysis/stat/base/stat.h"
 
@@ -60,5 +59,3 @@ void stat_groups_deinit(struct stat_groups *groups);
 
 /* Returns the word for `by`, such as "range" or "stream". */
 const char *stat_by_name(enum stat_by by);
-
-#endif

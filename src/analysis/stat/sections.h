@@ -1,6 +1,5 @@
 /* Initializes and frees a stat, and computes all sections of its report. */
-#ifndef CUSPAN_ANALYSIS_STAT_SECTIONS_H
-#define CUSPAN_ANALYSIS_STAT_SECTIONS_H
+#pragma once
 
 #include "analysis/stat/base/stat.h"
 
@@ -26,5 +25,3 @@ struct stat_tables *stat_tables_create(void);
 void stat_tables_take(struct stat_tables *tables, const struct stat *stat);
 /* Adds the tables to the report; NULL: there is no report. Destroys `tables`. */
 void stat_tables_finish(struct stat_tables *tables, const struct stat *stat, struct stat_report *report);
-
-#endif

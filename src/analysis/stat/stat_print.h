@@ -1,6 +1,5 @@
 /* Prints tables to a terminal or as Markdown, CSV and JSON. */
-#ifndef CUSPAN_ANALYSIS_STAT_STAT_PRINT_H
-#define CUSPAN_ANALYSIS_STAT_STAT_PRINT_H
+#pragma once
 
 #include "cli/args/options.h"
 #include "analysis/stat/base/stat.h"
@@ -30,5 +29,3 @@ struct stat_style {
 
 /* Prints the report's tables. Omits empty ones, except in JSON, where each is a list under its key. */
 void stat_print(FILE *out, const struct stat_report *report, const struct stat_style *style);
-
-#endif

@@ -1,6 +1,5 @@
 /* Computes the report of `cuspan stat` from segments of spans (see stat.h). */
-#ifndef CUSPAN_ANALYSIS_STAT_STAT_STREAM_H
-#define CUSPAN_ANALYSIS_STAT_STAT_STREAM_H
+#pragma once
 
 #include "analysis/stat/groups.h"
 
@@ -23,5 +22,3 @@ void stat_stream_report(struct stat_stream *stream, size_t top, struct stat_repo
 uint64_t stat_stream_lost(const struct stat_stream *stream);
 /* Frees the stream. Free the report first, which borrows its texts. */
 void stat_stream_destroy(struct stat_stream *stream);
-
-#endif

@@ -1,6 +1,5 @@
 /* The bytes of a file, decompressed if it is compressed by gzip or zstd as a whole. */
-#ifndef CUSPAN_ANALYSIS_TRACE_BYTE_SOURCE_H
-#define CUSPAN_ANALYSIS_TRACE_BYTE_SOURCE_H
+#pragma once
 
 #include "base/status.h"
 
@@ -25,5 +24,3 @@ bool byte_source_is_cut(const struct byte_source *source);
 bool byte_source_is_packed(const struct byte_source *source);
 /* Of the file, for showing progress. */
 uint64_t byte_source_read_bytes(const struct byte_source *source);
-
-#endif

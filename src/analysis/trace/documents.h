@@ -1,7 +1,6 @@
 /* Splits a file into documents of OTLP: lines of JSON, or messages preceded by their length (4 bytes, big
  * endian), each of them possibly compressed by zstd, as the Collector's file exporter writes them. */
-#ifndef CUSPAN_ANALYSIS_TRACE_DOCUMENTS_H
-#define CUSPAN_ANALYSIS_TRACE_DOCUMENTS_H
+#pragma once
 
 #include "base/status.h"
 
@@ -52,5 +51,3 @@ const char *documents_damage(const struct documents *documents);
 bool documents_are_cut(const struct documents *documents);
 bool documents_are_messages(const struct documents *documents);
 uint64_t documents_read_bytes(const struct documents *documents);
-
-#endif

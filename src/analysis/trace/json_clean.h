@@ -1,6 +1,5 @@
 /* Makes the text of JSON valid Unicode before it is parsed. */
-#ifndef CUSPAN_ANALYSIS_TRACE_JSON_CLEAN_H
-#define CUSPAN_ANALYSIS_TRACE_JSON_CLEAN_H
+#pragma once
 
 #include <stddef.h>
 
@@ -9,5 +8,3 @@
  */
 size_t json_clean(char *bytes, size_t len, size_t *grown);
 void json_clean_copy(char *to, const char *bytes, size_t len);
-
-#endif

@@ -1,6 +1,5 @@
 /* Reads a document of OTLP JSON: a TracesData, or an answer of Jaeger's API ("result"). */
-#ifndef CUSPAN_ANALYSIS_TRACE_OTLP_JSON_H
-#define CUSPAN_ANALYSIS_TRACE_OTLP_JSON_H
+#pragma once
 
 #include "base/status.h"
 #include "analysis/trace/span_store.h"
@@ -37,5 +36,3 @@ enum status otlp_json_take(struct otlp_json *json, struct store *store, struct e
  * are documents that were taken, and error_at counts from there. */
 enum status otlp_json_take_all(struct otlp_json *json, const char *bytes, size_t len, struct store *store,
                                size_t *taken, struct error *err) MUST_CHECK;
-
-#endif

@@ -1,6 +1,5 @@
 /* Reads a message of OTLP protobuf: a TracesData or an ExportTraceServiceRequest, which look the same. */
-#ifndef CUSPAN_ANALYSIS_TRACE_OTLP_PROTOBUF_H
-#define CUSPAN_ANALYSIS_TRACE_OTLP_PROTOBUF_H
+#pragma once
 
 #include "base/status.h"
 #include "analysis/trace/span_store.h"
@@ -21,5 +20,3 @@ void otlp_protobuf_deinit(struct otlp_protobuf *protobuf);
  * there are stored; err says what is wrong, without the place. */
 enum status otlp_protobuf_read(struct otlp_protobuf *protobuf, const char *bytes, size_t len,
                                struct store *store, struct error *err) MUST_CHECK;
-
-#endif

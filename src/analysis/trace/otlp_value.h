@@ -1,6 +1,5 @@
 /* Values in spans, for both encodings of OTLP. */
-#ifndef CUSPAN_ANALYSIS_TRACE_OTLP_VALUE_H
-#define CUSPAN_ANALYSIS_TRACE_OTLP_VALUE_H
+#pragma once
 
 #include "analysis/trace/span_store.h"
 
@@ -18,5 +17,3 @@ static inline struct otlp_value otlp_value_at(enum trace_value type, const struc
     return (struct otlp_value){.type = type, .bits = offset, .text = {NULL, texts->len - offset}};
 }
 void otlp_value_place(struct otlp_value *value, const struct text *texts);
-
-#endif

@@ -1,7 +1,6 @@
 /* Reads, decompresses and parses the documents of a file on a second thread, some documents ahead of the
  * caller, who turns them into spans. A short file has no such thread. */
-#ifndef CUSPAN_ANALYSIS_TRACE_PARSE_AHEAD_H
-#define CUSPAN_ANALYSIS_TRACE_PARSE_AHEAD_H
+#pragma once
 
 #include "base/status.h"
 #include "analysis/trace/documents.h"
@@ -32,5 +31,3 @@ enum status parse_ahead_start(struct parse_ahead *ahead, struct documents *docum
 /* The next document, valid until the next call. After the end or an error, call parse_ahead_stop(). */
 struct parsed *parse_ahead_next(struct parse_ahead *ahead);
 void parse_ahead_stop(struct parse_ahead *ahead);
-
-#endif

@@ -1,7 +1,6 @@
 /* The operands of `cuspan send`: what is compressed or can only be read once becomes a file of plain lines.
  */
-#ifndef CUSPAN_ANALYSIS_TRACE_SEND_INPUT_H
-#define CUSPAN_ANALYSIS_TRACE_SEND_INPUT_H
+#pragma once
 
 #include "base/status.h"
 
@@ -16,5 +15,3 @@ struct send_input {
  * or missing, which the library reports. Close it in any case. */
 enum status send_input_open(const char *name, struct send_input *input, struct error *err) MUST_CHECK;
 void send_input_close(struct send_input *input);
-
-#endif

@@ -1,8 +1,7 @@
 /* Sorts records of spans by start, then longest first, then in the order of arrival. More than `bytes_max` of
  * them go to an unlinked file in TMPDIR, in sorted runs that are merged. A second thread writes a run while
  * the next records arrive, so up to twice `bytes_max` are in memory. */
-#ifndef CUSPAN_ANALYSIS_TRACE_SPAN_SORT_H
-#define CUSPAN_ANALYSIS_TRACE_SPAN_SORT_H
+#pragma once
 
 #include "base/status.h"
 
@@ -52,5 +51,3 @@ enum status span_sort_finish(struct span_sort *sort, struct error *err) MUST_CHE
 /* The next record, valid until the next call; NULL at the end. */
 enum status span_sort_next(struct span_sort *sort, const struct span_record **record,
                            struct error *err) MUST_CHECK;
-
-#endif

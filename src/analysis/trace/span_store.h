@@ -3,8 +3,7 @@
  *
  * A parser (otlp_json.c, otlp_protobuf.c) calls store_resource() once per batch, and for each span
  * store_attr() per attribute, store_event() with its attributes, and store_span(). */
-#ifndef CUSPAN_ANALYSIS_TRACE_SPAN_STORE_H
-#define CUSPAN_ANALYSIS_TRACE_SPAN_STORE_H
+#pragma once
 
 #include "base/status.h"
 #include "analysis/trace/span_sort.h"
@@ -167,5 +166,3 @@ enum status store_span(struct store *store, const struct otlp_span *span, struct
 void store_skip(struct store *store, uint64_t id, const char *why);
 /* Forgets what arrived since the last span. */
 void store_reset(struct store *store);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Each string is stored once and has a 32-bit number. Except for a few attributes that place a span (thread,
  * stream, device), a trace is plain OTLP, so spans of other programs are shown too. */
-#ifndef CUSPAN_ANALYSIS_TRACE_TRACE_H
-#define CUSPAN_ANALYSIS_TRACE_TRACE_H
+#pragma once
 
 #include "base/status.h"
 #include "analysis/trace/trace_strings.h"
@@ -214,5 +213,3 @@ const char *trace_class_name(uint32_t class);
 
 /* Takes one segment, which it may not keep. An error ends the reading. */
 typedef enum status trace_segment_fn(void *context, struct trace *segment, struct error *err);
-
-#endif

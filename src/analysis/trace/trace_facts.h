@@ -2,8 +2,7 @@
  * or span is skipped and counted, and so is what follows where a file is cut off or damaged. One line on
  * standard error each says how much that was and where the first one is. The exit status is that of a good
  * file, unless no span could be read. */
-#ifndef CUSPAN_ANALYSIS_TRACE_TRACE_FACTS_H
-#define CUSPAN_ANALYSIS_TRACE_TRACE_FACTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ void trace_note_add(struct trace_note *note, const char *format, ...) __attribut
 
 /* On standard error. `command`: "stat". */
 void trace_facts_print(const struct trace_facts *facts, const char *command);
-
-#endif

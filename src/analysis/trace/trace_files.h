@@ -1,6 +1,5 @@
 /* The files that the operands of a command name. */
-#ifndef CUSPAN_ANALYSIS_TRACE_TRACE_FILES_H
-#define CUSPAN_ANALYSIS_TRACE_TRACE_FILES_H
+#pragma once
 
 #include "base/status.h"
 #include "analysis/trace/trace_facts.h"
@@ -18,5 +17,3 @@ struct trace_files {
  * itself names it. A zeroed set is empty. NOT_FOUND: there are none. */
 enum status trace_files_add(struct trace_files *files, const char *path, struct error *err) MUST_CHECK;
 void trace_files_deinit(struct trace_files *files);
-
-#endif

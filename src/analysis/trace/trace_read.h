@@ -8,8 +8,7 @@
  * A segment also has margin spans (is_margin) of its neighbors, so that parents and children find each other:
  * earlier spans of the host that are still open or recent, and the next spans after it. Input that fits into
  * one segment has none. */
-#ifndef CUSPAN_ANALYSIS_TRACE_TRACE_READ_H
-#define CUSPAN_ANALYSIS_TRACE_TRACE_READ_H
+#pragma once
 
 #include "base/status.h"
 #include "analysis/trace/span_store.h"
@@ -64,5 +63,3 @@ enum status trace_read_records(const struct trace_input *input, struct trace *tr
  * `trace` in any case. */
 enum status trace_read_one(const struct trace_input *input, const char *trace_id, struct trace *trace,
                            struct trace_facts *facts, struct error *err) MUST_CHECK;
-
-#endif

@@ -1,6 +1,5 @@
 /* Passes sorted records on as segments with margins. */
-#ifndef CUSPAN_ANALYSIS_TRACE_TRACE_SEGMENTS_H
-#define CUSPAN_ANALYSIS_TRACE_TRACE_SEGMENTS_H
+#pragma once
 
 #include "analysis/trace/span_sort.h"
 #include "analysis/trace/trace.h"
@@ -10,5 +9,3 @@
 enum status trace_segments_pass(struct span_sort *sort, struct trace *trace, size_t segment_spans,
                                 size_t margin_spans, trace_segment_fn *take, void *context,
                                 struct trace_facts *facts, struct error *err) MUST_CHECK;
-
-#endif

@@ -1,6 +1,5 @@
 /* The input of `show`: a file, standard input, or a recording that the agent first converts to spans. */
-#ifndef CUSPAN_ANALYSIS_TRACE_TRACE_SOURCE_H
-#define CUSPAN_ANALYSIS_TRACE_TRACE_SOURCE_H
+#pragma once
 
 #include "base/status.h"
 
@@ -22,5 +21,3 @@ bool trace_source_is_stream(const char *path);
 
 /* Whether the file at `path` starts like a recording. False for what can only be read once. */
 bool trace_source_is_recording(const char *path);
-
-#endif

@@ -4,8 +4,7 @@
  * Long-lived strings (names, keys, values that repeat) stay until the end. Local ones (addresses, digits)
  * belong to one segment and are dropped with it, so that memory stays bounded. They are in one reserved range
  * of addresses: long-lived ones in its first three quarters. */
-#ifndef CUSPAN_ANALYSIS_TRACE_TRACE_STRINGS_H
-#define CUSPAN_ANALYSIS_TRACE_TRACE_STRINGS_H
+#pragma once
 
 #include "cli/util/int_map.h"
 
@@ -36,5 +35,3 @@ uint32_t trace_strings_add(struct trace_strings *strings, const char *text, size
 /* A string that only this segment needs, unless it is already a long-lived one. */
 uint32_t trace_strings_add_local(struct trace_strings *strings, const char *text, size_t len);
 void trace_strings_drop_local(struct trace_strings *strings);
-
-#endif

@@ -2,8 +2,7 @@
  * span was delivered, lost, or is still on its way, at each output.
  *
  * Losses before capture (a full ring, a record that CUPTI dropped) are in no sum. */
-#ifndef CUSPAN_BASE_ACCOUNTING_BALANCE_H
-#define CUSPAN_BASE_ACCOUNTING_BALANCE_H
+#pragma once
 
 #include "base/accounting/counters.h"
 
@@ -42,5 +41,3 @@ int64_t balance_output_unaccounted(const struct balance *balance, size_t output)
 /* The counters on both sides of the first sum, by index, up to COUNTER_COUNT. */
 enum counter balance_source(size_t index);
 enum counter balance_fate(size_t index);
-
-#endif

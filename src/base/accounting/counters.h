@@ -3,8 +3,7 @@
  * Counters are relaxed atomics for cuspan's own threads. Host threads count in their ring instead, and
  * capture adds those counts when it drains the ring, so no two host threads share a cache line. Reports, logs
  * and tests show the identifiers. */
-#ifndef CUSPAN_BASE_ACCOUNTING_COUNTERS_H
-#define CUSPAN_BASE_ACCOUNTING_COUNTERS_H
+#pragma once
 
 #include "base/limits.h"
 
@@ -193,5 +192,3 @@ static inline uint64_t counters_lost_work(void)
 
 /* For tests and for a process that forked. */
 void counters_reset(void);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Bad input (an activity record without a known layout, a response that is not protobuf) is no failed
  * invariant: its reader rejects and counts it. The agent does not catch SIGSEGV in its threads. */
-#ifndef CUSPAN_BASE_ACCOUNTING_INVARIANT_H
-#define CUSPAN_BASE_ACCOUNTING_INVARIANT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -46,5 +45,3 @@ bool invariant_any_failed(void);
 /* Sets the function to call at the first failure, on any thread; it makes callbacks on the host's threads
  * return immediately. */
 void invariant_on_failure(void (*stop)(void));
-
-#endif

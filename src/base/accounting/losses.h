@@ -1,6 +1,5 @@
 /* The reason for each loss and how to prevent it, for the agent's log and `cuspan status`. */
-#ifndef CUSPAN_BASE_ACCOUNTING_LOSSES_H
-#define CUSPAN_BASE_ACCOUNTING_LOSSES_H
+#pragma once
 
 #include "base/accounting/counters.h"
 
@@ -18,5 +17,3 @@ extern const size_t loss_count;
 
 /* NULL: the counter is not a loss. */
 const struct loss *loss_of(enum counter counter);
-
-#endif

@@ -3,8 +3,7 @@
  * The size of the pool limits the queued bytes of all outputs together; when it is empty the caller drops
  * spans and counts them. All memory is allocated at creation. A mutex protects the pool: only cuspan's own
  * threads use it, once per 64 KiB. */
-#ifndef CUSPAN_BASE_BUFFERS_CHUNK_H
-#define CUSPAN_BASE_BUFFERS_CHUNK_H
+#pragma once
 
 #include "base/limits.h"
 #include "base/status.h"
@@ -30,5 +29,3 @@ struct chunk *chunk_take(struct chunk_pool *pool);
 void chunk_give_back(struct chunk_pool *pool, struct chunk *list);
 size_t chunk_pool_free(struct chunk_pool *pool);
 size_t chunk_pool_size(const struct chunk_pool *pool);
-
-#endif

@@ -5,8 +5,7 @@
  * A record is a multiple of 8 bytes and starts with its length in bytes as a uint32_t. It is contiguous: if
  * it would cross the end of the memory, a record of type 0 (RECORD_SKIP), which the consumer never sees,
  * fills the rest. Positions are 64-bit byte counts and never wrap. */
-#ifndef CUSPAN_BASE_BUFFERS_RING_H
-#define CUSPAN_BASE_BUFFERS_RING_H
+#pragma once
 
 #include "base/limits.h"
 
@@ -81,5 +80,3 @@ static inline uint64_t ring_used(const struct ring *ring)
     return atomic_load_explicit(&ring->head, memory_order_acquire) -
            atomic_load_explicit(&ring->tail, memory_order_acquire);
 }
-
-#endif

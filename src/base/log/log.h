@@ -3,8 +3,7 @@
  * Logging allocates nothing, preserves errno and writes each line with one write(2). A line is dropped if
  * standard error is full or closed. After LOG_LINES_MAX lines a last line says that no more follow, so that
  * cuspan cannot fill the host's log. Never log from a callback on a host's thread. */
-#ifndef CUSPAN_BASE_LOG_LOG_H
-#define CUSPAN_BASE_LOG_LOG_H
+#pragma once
 
 #include "base/status.h"
 
@@ -33,5 +32,3 @@ void log_debug(const char *format, ...) PRINTF_LIKE(1, 2);
 
 /* Writes text as it is and does not count it as a line. Async-signal-safe. */
 void log_write(const char *text, size_t bytes);
-
-#endif

@@ -1,7 +1,6 @@
 /* Standard output and standard error as they were when the library was loaded. A daemon closes its
  * descriptors, and then its data files get these numbers: nothing of ours may be written there. */
-#ifndef CUSPAN_BASE_LOG_STANDARD_FD_H
-#define CUSPAN_BASE_LOG_STANDARD_FD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -11,5 +10,3 @@ bool standard_fd_is_usable(int number);
 
 /* Remembers the files that the numbers refer to now. Runs when the library is loaded; for tests otherwise. */
 void standard_fd_remember(void);
-
-#endif

@@ -1,8 +1,7 @@
 /* Writing on a thread of the host: a closed pipe raises SIGPIPE, and a file beyond the host's limit (ulimit
  * -f) raises SIGXFSZ, and both would end the host. Neither its handlers nor its signal masks change. Agent
  * threads block all signals and need none of this. */
-#ifndef CUSPAN_BASE_LOG_WRITE_SIGNALS_H
-#define CUSPAN_BASE_LOG_WRITE_SIGNALS_H
+#pragma once
 
 #include <signal.h>
 
@@ -14,5 +13,3 @@ struct write_signals {
 void write_signals_hold(struct write_signals *signals);
 /* Discards the signals that were raised since. */
 void write_signals_release(const struct write_signals *signals);
-
-#endif

@@ -1,7 +1,6 @@
 /* cuspan's threads in the host. They handle no signals, and do not inherit the CPU affinity and the real-time
  * priority of the host's thread that creates them. */
-#ifndef CUSPAN_BASE_PROCESS_AGENT_THREAD_H
-#define CUSPAN_BASE_PROCESS_AGENT_THREAD_H
+#pragma once
 
 #include <pthread.h>
 #include <stddef.h>
@@ -11,5 +10,3 @@ int agent_thread_start(pthread_t *thread, size_t stack_bytes, void *(*run)(void 
 
 /* Initializes a condition whose deadlines are those of clock_monotonic_ns(). */
 void agent_thread_init_cond(pthread_cond_t *cond);
-
-#endif

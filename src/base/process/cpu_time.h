@@ -2,8 +2,7 @@
  *
  * A thread registers its task when it starts; its time remains in the sum after it ends. Only cuspan's own
  * threads take the lock. Reading costs a system call for each running thread. */
-#ifndef CUSPAN_BASE_PROCESS_CPU_TIME_H
-#define CUSPAN_BASE_PROCESS_CPU_TIME_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ uint64_t cpu_time_ns(enum own_work work);
 
 /* In a forked child: none of these threads is there. */
 void cpu_time_forget(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* A file descriptor in a host that may close all descriptors and then open its own files. The number may then
  * be one of the host's files, which cuspan must neither write to nor close. */
-#ifndef CUSPAN_BASE_PROCESS_GUARDED_FD_H
-#define CUSPAN_BASE_PROCESS_GUARDED_FD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ bool guarded_fd_is_ours(const struct guarded_fd *fd);
 
 /* Closes it if it is still the same file, and forgets it. */
 void guarded_fd_close(struct guarded_fd *fd);
-
-#endif

@@ -1,7 +1,6 @@
 /* Surrounds what we do in a call of the host's thread: the thread keeps its errno, and pthread_cancel() takes
  * effect when the call has ended. No function makes a system call. */
-#ifndef CUSPAN_BASE_PROCESS_HOST_CALL_H
-#define CUSPAN_BASE_PROCESS_HOST_CALL_H
+#pragma once
 
 #include <errno.h>
 #include <pthread.h>
@@ -41,5 +40,3 @@ static inline void host_call_end(struct host_call call)
     pthread_setcancelstate(call.cancel_state, &unused);
     host_call_end_short(call);
 }
-
-#endif

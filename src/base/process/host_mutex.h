@@ -1,6 +1,5 @@
 /* A mutex for which threads of the host may wait. */
-#ifndef CUSPAN_BASE_PROCESS_HOST_MUTEX_H
-#define CUSPAN_BASE_PROCESS_HOST_MUTEX_H
+#pragma once
 
 #include <pthread.h>
 
@@ -13,5 +12,3 @@ static inline void host_mutex_init(pthread_mutex_t *mutex)
     pthread_mutex_init(mutex, &inherits);
     pthread_mutexattr_destroy(&inherits);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Visits the loaded libraries under the loader's lock, and keeps fork() away meanwhile: glibc does not reset
  * this lock in a child process, where dlopen() and (before glibc 2.35) exceptions would then wait forever. */
-#ifndef CUSPAN_BASE_PROCESS_LOADER_H
-#define CUSPAN_BASE_PROCESS_LOADER_H
+#pragma once
 
 #include <link.h>
 #include <stdbool.h>
@@ -14,5 +13,3 @@ bool loader_visit(int (*visit)(struct dl_phdr_info *info, size_t size, void *con
 
 #define LOADER_LOCK_WAIT_MS  50
 #define LOADER_VISIT_WAIT_MS 1000
-
-#endif

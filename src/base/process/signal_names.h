@@ -1,6 +1,5 @@
 /* Names of the signals whose default action ends a program. */
-#ifndef CUSPAN_BASE_PROCESS_SIGNAL_NAMES_H
-#define CUSPAN_BASE_PROCESS_SIGNAL_NAMES_H
+#pragma once
 
 /* All of them, for messages: "HUP, INT, ...". Not KILL, which no program can handle. */
 extern const char signal_names_all[];
@@ -10,5 +9,3 @@ int signal_by_name(const char *name);
 
 /* "SIGTERM"; "a signal" for any other. Static storage. */
 const char *signal_name(int number);
-
-#endif

@@ -1,7 +1,6 @@
 /* The environment for all threads of ours. The host may call setenv() at any time, and before glibc 2.41 that
  * frees the array that another thread's getenv() reads. */
-#ifndef CUSPAN_BASE_PROCESS_VARIABLES_H
-#define CUSPAN_BASE_PROCESS_VARIABLES_H
+#pragma once
 
 /* Copies the environment, on the host's thread that starts the agent. The first call counts. */
 void variables_take(void);
@@ -13,5 +12,3 @@ const char *variables_get(const char *name);
 /* All of them, like environ, as of then. NULL: before variables_take(), in a setuid process, or out of
  * memory. */
 char *const *variables_all(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* Writes JSON, without whitespace, and puts the commas. It goes to a stream, whose write errors stay there
  * (ferror), or to whatever else takes bytes, such as a text (cli/util/text.h). */
-#ifndef CUSPAN_BASE_TEXT_JSON_WRITER_H
-#define CUSPAN_BASE_TEXT_JSON_WRITER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ void json_write_raw(struct json_writer *writer, const char *key, const char *jso
 void json_write_key(struct json_writer *writer, const char *key, size_t len);
 /* Whitespace before the next value or key, behind its comma. A literal. */
 void json_write_space(struct json_writer *writer, const char *space);
-
-#endif

@@ -1,6 +1,5 @@
 /* Reads protobuf's wire format. Nothing is copied: fields point into the message. */
-#ifndef CUSPAN_BASE_TEXT_PROTOBUF_READER_H
-#define CUSPAN_BASE_TEXT_PROTOBUF_READER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,5 +52,3 @@ static inline bool protobuf_is(const struct protobuf_field *field, uint32_t numb
 {
     return field->number == number && field->wire == wire;
 }
-
-#endif

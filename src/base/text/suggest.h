@@ -1,6 +1,5 @@
 /* "Did you mean": the candidate most similar to a misspelled word. */
-#ifndef CUSPAN_BASE_TEXT_SUGGEST_H
-#define CUSPAN_BASE_TEXT_SUGGEST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,5 +15,3 @@ struct suggest {
 void suggest_init(struct suggest *suggest, const char *word);
 /* Of several equally similar candidates the first wins. The word itself is never suggested. */
 void suggest_offer(struct suggest *suggest, const char *candidate);
-
-#endif

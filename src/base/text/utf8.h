@@ -2,8 +2,7 @@
  * counts as one U+FFFD, as in the decoders of Python and of browsers.
  *
  * Nearly all of cuspan's strings are ASCII, so the hot path checks for it while it copies. */
-#ifndef CUSPAN_BASE_TEXT_UTF8_H
-#define CUSPAN_BASE_TEXT_UTF8_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -81,5 +80,3 @@ static inline bool utf8_copy_ascii(uint8_t *to, const char *from, size_t len)
     }
     return all < 0x80;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A subcommand with its options, as a row of the table of commands (command/table/command_table.h). */
-#ifndef CUSPAN_CLI_ARGS_COMMAND_H
-#define CUSPAN_CLI_ARGS_COMMAND_H
+#pragma once
 
 #include "cli/util/exit_code.h"
 
@@ -126,5 +125,3 @@ struct command {
     const struct command_example *examples;
     const char *related; /* commands for SEE ALSO, separated by spaces; NULL: none */
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* Parses a subcommand's arguments by its options in the table of commands. Errors go to standard error, with
  * the closest known name; the caller then exits with EXIT_USAGE. */
-#ifndef CUSPAN_CLI_ARGS_OPTIONS_H
-#define CUSPAN_CLI_ARGS_OPTIONS_H
+#pragma once
 
 #include "base/status.h"
 #include "cli/args/command.h"
@@ -55,5 +54,3 @@ bool options_number(const struct options *options, long min, long max, long *num
 
 /* The name in `names` that `wrong` most likely meant, or NULL if none is close. */
 const char *options_suggest(const char *wrong, const char *const *names, size_t count);
-
-#endif

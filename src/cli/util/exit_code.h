@@ -1,6 +1,5 @@
 /* The exit status of every subcommand. */
-#ifndef CUSPAN_CLI_UTIL_EXIT_CODE_H
-#define CUSPAN_CLI_UTIL_EXIT_CODE_H
+#pragma once
 
 enum exit_code {
     EXIT_OK = 0,
@@ -9,5 +8,3 @@ enum exit_code {
     EXIT_CANNOT_RUN = 126, /* as in shells: the program exists but cannot be executed */
     EXIT_NO_PROGRAM = 127  /* as in shells: the program does not exist */
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* A hash map from a 64-bit key to a 32-bit value: span IDs, groups, interned strings. */
-#ifndef CUSPAN_CLI_UTIL_INT_MAP_H
-#define CUSPAN_CLI_UTIL_INT_MAP_H
+#pragma once
 
 #include "base/hash.h"
 
@@ -48,5 +47,3 @@ uint32_t int_map_exchange(struct int_map *map, uint64_t key, uint32_t value);
 /* Removes all keys, and keeps the memory. */
 void int_map_clear(struct int_map *map);
 void int_map_deinit(struct int_map *map);
-
-#endif

@@ -1,8 +1,7 @@
 /* Records of one size by the number of a process, resource, lane or thread. Only pages that were written to
  * take memory: `stat --by` has such lists for thousands of groups, and each group sees a few numbers. A
  * zeroed list is empty; records never move. */
-#ifndef CUSPAN_CLI_UTIL_PAGED_H
-#define CUSPAN_CLI_UTIL_PAGED_H
+#pragma once
 
 #include <stddef.h>
 
@@ -28,5 +27,3 @@ static inline void *paged_find(const struct paged *list, size_t number, size_t s
 void *paged_next(const struct paged *list, size_t *number, size_t size);
 /* Frees the records, but nothing that they point to. */
 void paged_deinit(struct paged *list);
-
-#endif

@@ -1,7 +1,6 @@
 /* Shows on standard error, in one line, how far a long job is. Only if standard error is a terminal, and only
  * if the job takes longer than a moment. */
-#ifndef CUSPAN_CLI_UTIL_PROGRESS_H
-#define CUSPAN_CLI_UTIL_PROGRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ void progress_begin(struct progress *progress, const char *what);
 void progress_update(void *progress, uint64_t part, uint64_t whole);
 /* Removes the line. */
 void progress_end(struct progress *progress);
-
-#endif

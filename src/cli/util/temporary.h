@@ -1,7 +1,6 @@
 /* Folders and files that a command needs while it runs. They are in TMPDIR, or else in the first folder that
  * can be written: containers may have a read-only root, and disks may be full. */
-#ifndef CUSPAN_CLI_UTIL_TEMPORARY_H
-#define CUSPAN_CLI_UTIL_TEMPORARY_H
+#pragma once
 
 #include "base/status.h"
 
@@ -26,5 +25,3 @@ struct temporary {
 enum status temporary_choose(struct temporary *temporary, const char *name, struct error *err) MUST_CHECK;
 /* Removes the file. Accepts a zeroed struct. */
 void temporary_deinit(struct temporary *temporary);
-
-#endif

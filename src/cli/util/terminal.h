@@ -1,6 +1,5 @@
 /* The terminal's capabilities, and the user's choices. */
-#ifndef CUSPAN_CLI_UTIL_TERMINAL_H
-#define CUSPAN_CLI_UTIL_TERMINAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,5 +13,3 @@ enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 size_t terminal_columns(int fd);
 /* COLOR_AUTO: on a terminal that is not dumb, unless NO_COLOR is set (https://no-color.org). */
 bool terminal_wants_color(enum color_when when, int fd);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Names come from programs and files that we do not control. None of them may send a control character to the
  * terminal, and double-width or combining characters must not break the columns. */
-#ifndef CUSPAN_CLI_UTIL_TEXT_H
-#define CUSPAN_CLI_UTIL_TEXT_H
+#pragma once
 
 #include "base/text/json_writer.h"
 
@@ -59,5 +58,3 @@ const char *text_bytes(char out[TEXT_NUMBER_BYTES], uint64_t bytes);
 const char *text_count(char out[TEXT_NUMBER_BYTES], uint64_t count);
 /* "0.3 %", "42 %", "100 %"; of zero: "0 %". */
 const char *text_share(char out[TEXT_NUMBER_BYTES], uint64_t part, uint64_t whole);
-
-#endif

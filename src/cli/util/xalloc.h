@@ -1,7 +1,6 @@
 /* Memory for a short-lived program: a failed allocation prints one line and exits with EXIT_FAILED. Never
  * linked into the agent. */
-#ifndef CUSPAN_CLI_UTIL_XALLOC_H
-#define CUSPAN_CLI_UTIL_XALLOC_H
+#pragma once
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,5 +15,3 @@ char *xstrdup(const char *text);
 /* A new string, formatted as by printf. */
 char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 char *xvasprintf(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
-
-#endif

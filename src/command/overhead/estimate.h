@@ -1,6 +1,5 @@
 /* Estimates from repeated measurements: the median and its confidence interval. */
-#ifndef CUSPAN_COMMAND_OVERHEAD_ESTIMATE_H
-#define CUSPAN_COMMAND_OVERHEAD_ESTIMATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,5 +18,3 @@ struct estimate {
 
 /* For 1 to ESTIMATE_VALUES_MAX values, which it sorts. */
 struct estimate estimate_of(double *values, size_t count);
-
-#endif

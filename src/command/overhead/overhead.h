@@ -1,6 +1,5 @@
 /* `cuspan overhead`: runs a program with each level of tracing in turn and reports the cost of each level. */
-#ifndef CUSPAN_COMMAND_OVERHEAD_OVERHEAD_H
-#define CUSPAN_COMMAND_OVERHEAD_OVERHEAD_H
+#pragma once
 
 #include "base/status.h"
 #include "agent/operate/run/injection.h"
@@ -67,5 +66,3 @@ void overhead_add(struct overhead *overhead, const struct overhead_run *run);
 void overhead_tables(const struct overhead *overhead, bool is_for_people, struct stat_report *report);
 
 void overhead_deinit(struct overhead *overhead);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A subcommand is a row in command_table.c and a file cmd_NAME.c with `int cmd_NAME(const struct command *,
  * int argc, char **argv)`. The result is the exit status. */
-#ifndef CUSPAN_COMMAND_TABLE_COMMAND_TABLE_H
-#define CUSPAN_COMMAND_TABLE_COMMAND_TABLE_H
+#pragma once
 
 #include "cli/args/command.h"
 
@@ -38,5 +37,3 @@ int cmd_flush(const struct command *command, int argc, char **argv);
 int cmd_doctor(const struct command *command, int argc, char **argv);
 int cmd_version(const struct command *command, int argc, char **argv);
 int cmd_help(const struct command *command, int argc, char **argv);
-
-#endif

@@ -1,6 +1,5 @@
 /* The table of commands as an overview, man pages and completion scripts. */
-#ifndef CUSPAN_COMMAND_TABLE_TABLE_TEXT_H
-#define CUSPAN_COMMAND_TABLE_TABLE_TEXT_H
+#pragma once
 
 #include "command/table/command_table.h"
 
@@ -16,5 +15,3 @@ void man_print(FILE *out, const struct command *command);
 void completion_print_bash(FILE *out);
 void completion_print_zsh(FILE *out);
 void completion_print_fish(FILE *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* Polls the agents for `cuspan top` and computes the differences between polls. */
-#ifndef CUSPAN_COMMAND_TOP_TOP_POLL_H
-#define CUSPAN_COMMAND_TOP_TOP_POLL_H
+#pragma once
 
 #include "agent/operate/agents/agents.h"
 #include "command/top/top_sample.h"
@@ -25,5 +24,3 @@ struct top_poll {
 /* Polls all selected agents and removes those that have exited. */
 void top_poll_take(struct top_poll *poll, const struct agents_choice *choice);
 void top_poll_deinit(struct top_poll *poll);
-
-#endif

@@ -1,6 +1,5 @@
 /* The ranks of training jobs on this host, for `cuspan top`: their steps, compared within each job. */
-#ifndef CUSPAN_COMMAND_TOP_TOP_RANKS_H
-#define CUSPAN_COMMAND_TOP_TOP_RANKS_H
+#pragma once
 
 #include "command/top/top_sample.h"
 
@@ -20,5 +19,3 @@ struct top_rank {
  * their number; the caller frees `*ranks`, which borrows from `figures`. */
 size_t top_ranks_find(const struct top_sample *const *figures, const long *pids, size_t count,
                       struct top_rank **ranks);
-
-#endif

@@ -1,6 +1,5 @@
 /* The response of an agent to `figures` (docs/control.md), and the difference of two responses. */
-#ifndef CUSPAN_COMMAND_TOP_TOP_SAMPLE_H
-#define CUSPAN_COMMAND_TOP_TOP_SAMPLE_H
+#pragma once
 
 #include "base/limits.h"
 
@@ -68,5 +67,3 @@ bool top_sample_difference(const struct top_sample *before, const struct top_sam
 
 /* Adds another agent's difference. Values of the same device and kernel are summed, including memory. */
 void top_sample_add(struct top_sample *sum, const struct top_sample *other);
-
-#endif

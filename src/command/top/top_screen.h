@@ -1,6 +1,5 @@
 /* The screen of `cuspan top` as lines of text. Independent of the terminal. */
-#ifndef CUSPAN_COMMAND_TOP_TOP_SCREEN_H
-#define CUSPAN_COMMAND_TOP_TOP_SCREEN_H
+#pragma once
 
 #include "cli/util/text.h"
 #include "command/top/top_sample.h"
@@ -42,5 +41,3 @@ struct top_screen {
 /* Builds the screen again; every line has at most view->columns columns. */
 void top_screen_make(const struct top_view *view, struct top_screen *screen);
 void top_screen_deinit(struct top_screen *screen);
-
-#endif

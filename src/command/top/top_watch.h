@@ -1,6 +1,5 @@
 /* The terminal of `cuspan top`: the only file that uses ncurses. */
-#ifndef CUSPAN_COMMAND_TOP_TOP_WATCH_H
-#define CUSPAN_COMMAND_TOP_TOP_WATCH_H
+#pragma once
 
 #include "base/status.h"
 #include "command/top/top_screen.h"
@@ -27,5 +26,3 @@ void top_watch_size(size_t *columns, size_t *lines);
 void top_watch_draw(const struct top_screen *screen);
 /* Waits for a key until the timeout. */
 enum live_key top_watch_wait(uint64_t ms);
-
-#endif

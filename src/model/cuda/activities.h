@@ -1,7 +1,6 @@
 /* CUPTI's activity kinds and fields, with CUPTI's numbers. activities_table.c is generated like
  * calls_table.c. The offsets of fields in the records of a given CUPTI are in agent/abi/layouts.h. */
-#ifndef CUSPAN_MODEL_CUDA_ACTIVITIES_H
-#define CUSPAN_MODEL_CUDA_ACTIVITIES_H
+#pragma once
 
 #include "model/cuda/calls.h"
 
@@ -78,5 +77,3 @@ enum activity_kind {
     ACTIVITY_UNIFIED_MEMORY = 25,
     ACTIVITY_MEMORY2 = 49
 };
-
-#endif

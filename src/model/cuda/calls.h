@@ -4,8 +4,7 @@
  *
  * Names, groups and types are here, for filters, attributes and recordings, and offsets in src/agent/abi, for
  * CUPTI only. */
-#ifndef CUSPAN_MODEL_CUDA_CALLS_H
-#define CUSPAN_MODEL_CUDA_CALLS_H
+#pragma once
 
 #include "model/cuda/enum_names.h"
 #include "model/span.h"
@@ -85,5 +84,3 @@ static inline const char *call_name(const struct call_info *info)
 const char *call_group_name(enum call_group group);
 /* "cudaErrorInvalidValue" or "CUDA_ERROR_INVALID_VALUE"; NULL if unknown. */
 const char *call_result_name(enum call_domain domain, int32_t result);
-
-#endif

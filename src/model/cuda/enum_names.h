@@ -1,6 +1,5 @@
 /* Names of an enum's values; other values are shown as numbers. */
-#ifndef CUSPAN_MODEL_CUDA_ENUM_NAMES_H
-#define CUSPAN_MODEL_CUDA_ENUM_NAMES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ struct enum_names {
 
 /* The name of an enum's value, or NULL. */
 const char *enum_name(const struct enum_names *names, int64_t value);
-
-#endif

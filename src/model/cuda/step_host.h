@@ -4,8 +4,7 @@
  * The host works in its calls, without those that wait for the GPU, and between them. A call that takes long
  * blocks. After a collective that the host seems to have waited for without a call, little of the gap is
  * work. Overlapping calls of several threads count once. */
-#ifndef CUSPAN_MODEL_CUDA_STEP_HOST_H
-#define CUSPAN_MODEL_CUDA_STEP_HOST_H
+#pragma once
 
 #include "model/cuda/calls.h"
 
@@ -28,5 +27,3 @@ struct step_host {
  * of its collectives that started before the call; 0: none. */
 void step_host_add_call(struct step_host *host, uint64_t begin_ns, uint64_t start_ns, uint64_t end_ns,
                         bool waits, uint64_t communicated_ns);
-
-#endif

@@ -2,8 +2,7 @@
  * runs, and the CLI does not depend on capture and export. All structs are plain bytes: the CLI runs each
  * query in a child process, which a broken driver or CUPTI may crash or block. Version and size verify that
  * both were built together. */
-#ifndef CUSPAN_MODEL_ENTRIES_DOCTOR_ENTRY_H
-#define CUSPAN_MODEL_ENTRIES_DOCTOR_ENTRY_H
+#pragma once
 
 #include "base/status.h"
 #include "model/settings/settings.h"
@@ -85,5 +84,3 @@ struct doctor_api {
 
 #define DOCTOR_API_SYMBOL "cuspan_doctor_api"
 typedef const struct doctor_api *doctor_api_fn(void);
-
-#endif

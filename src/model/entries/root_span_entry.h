@@ -1,8 +1,7 @@
 /* The interface of the agent's library for the root span of `cuspan run`. The CLI runs the command and knows
  * how it ended; the library knows the settings, and creates and sends the span. The size verifies that both
  * were built together. */
-#ifndef CUSPAN_MODEL_ENTRIES_ROOT_SPAN_ENTRY_H
-#define CUSPAN_MODEL_ENTRIES_ROOT_SPAN_ENTRY_H
+#pragma once
 
 #include "base/trace_context.h"
 #include "model/entries/send_entry.h"
@@ -35,5 +34,3 @@ struct root_api {
 
 #define ROOT_API_SYMBOL "cuspan_root_api"
 typedef const struct root_api *root_api_fn(void);
-
-#endif

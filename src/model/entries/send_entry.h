@@ -1,6 +1,5 @@
 /* The interface of the agent's library for `cuspan send`, which sends files. */
-#ifndef CUSPAN_MODEL_ENTRIES_SEND_ENTRY_H
-#define CUSPAN_MODEL_ENTRIES_SEND_ENTRY_H
+#pragma once
 
 #include "base/status.h"
 
@@ -33,5 +32,3 @@ struct send_result {
  * logged. */
 typedef enum status send_fn(const struct send_request *request, struct send_result *result,
                             struct error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* The compressor of the agent's library, for `cuspan export`: the program itself has no second copy of it. */
-#ifndef CUSPAN_MODEL_ENTRIES_ZSTD_ENTRY_H
-#define CUSPAN_MODEL_ENTRIES_ZSTD_ENTRY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -13,5 +12,3 @@ struct zstd_api {
     /* A frame of the whole input, with a checksum, which all readers compare. 0: it failed. */
     size_t (*compress)(void *state, void *to, size_t capacity, const void *from, size_t len);
 };
-
-#endif

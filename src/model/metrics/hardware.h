@@ -1,7 +1,6 @@
 /* NVML's measurements of the GPUs that the process uses: capture queries them, the agent makes metrics of
  * them. */
-#ifndef CUSPAN_MODEL_METRICS_HARDWARE_H
-#define CUSPAN_MODEL_METRICS_HARDWARE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -31,5 +30,3 @@ struct hardware {
     uint32_t count;
     struct gpu_hardware gpus[HARDWARE_GPUS_MAX];
 };
-
-#endif

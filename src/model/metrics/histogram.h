@@ -1,7 +1,6 @@
 /* Histograms of durations (model/metrics/live_stats.h): explicit buckets, or base-2 exponential buckets whose
  * scale decreases automatically until the shape's maximum number of buckets is enough. */
-#ifndef CUSPAN_MODEL_METRICS_HISTOGRAM_H
-#define CUSPAN_MODEL_METRICS_HISTOGRAM_H
+#pragma once
 
 #include "base/status.h"
 #include "model/metrics/live_stats.h"
@@ -31,5 +30,3 @@ void histogram_merge(struct histogram *to, const struct histogram *from);
 void histogram_reset(struct histogram *histogram);
 /* Resets only the exemplars. */
 void histogram_forget_exemplars(struct histogram *histogram);
-
-#endif

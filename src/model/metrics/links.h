@@ -1,8 +1,7 @@
 /* The links of a GPU to the host and to other GPUs, whose peak bandwidth copies are compared with. Agent and
  * capture detect them, a recording stores them as a line of text, and they are exported as attributes of the
  * device. Nothing is guessed: what is not reported is unknown. */
-#ifndef CUSPAN_MODEL_METRICS_LINKS_H
-#define CUSPAN_MODEL_METRICS_LINKS_H
+#pragma once
 
 #include "base/status.h"
 #include "model/metrics/hardware.h"
@@ -49,5 +48,3 @@ enum status links_from_text(const char *text, struct device_links *links) MUST_C
 /* Adds the known fields to the device's resource, as cuda.device.pci.address, cuda.device.pcie.* and
  * cuda.device.nvlink.*. */
 enum status links_describe(const struct device_links *links, struct resource *resource) MUST_CHECK;
-
-#endif

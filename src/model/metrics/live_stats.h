@@ -3,8 +3,7 @@
  *
  * Everything is bounded. The first kernel names have their own entry, and the others share one. A device's
  * part is created when it is first seen. Only correlate's thread reads and writes them; a view is a copy. */
-#ifndef CUSPAN_MODEL_METRICS_LIVE_STATS_H
-#define CUSPAN_MODEL_METRICS_LIVE_STATS_H
+#pragma once
 
 #include "base/limits.h"
 #include "model/step.h"
@@ -195,5 +194,3 @@ struct live_stats_view {
         struct measured_step measured[MEASURED_STEPS_KEPT];
     } steps;
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* The metrics that cuspan exports (metrics_list.h), and their data points on the way from agent to encode.
  * docs/metrics.md has the table. */
-#ifndef CUSPAN_MODEL_METRICS_METRICS_H
-#define CUSPAN_MODEL_METRICS_METRICS_H
+#pragma once
 
 #include "model/metrics/live_stats.h"
 #include "model/metrics/metrics_list.h"
@@ -63,5 +62,3 @@ struct metric_points {
 
 /* The table of docs/metrics.md. */
 void metrics_print(FILE *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* The table of metrics, by tools/gen_attributes.py from metrics.yaml: do not edit. */
 /* clang-format off */
-#ifndef CUSPAN_MODEL_METRICS_METRICS_LIST_H
-#define CUSPAN_MODEL_METRICS_METRICS_LIST_H
+#pragma once
 
 /* X(identifier, name, unit, type, value, attributes, description) */
 #define METRICS(X) \
@@ -43,5 +42,3 @@
     X(SPOOLED, "cuspan.spool.size", "{span}", UP_DOWN, INT, "otel.component.type, otel.component.name", "Spans in the spool, which no collector has accepted yet.") \
     X(LOST, "cuspan.lost", "{item}", SUM, INT, "cuspan.lost.reason", "Captured items that were lost, by reason.") \
     X(CPU_TIME, "cuspan.cpu.time", "s", SUM, SECONDS, "", "CPU time of cuspan's pipeline thread.")
-
-#endif

@@ -1,6 +1,5 @@
 /* cuspan's own overhead, without that of CUPTI (the counters cupti_..._ns). */
-#ifndef CUSPAN_MODEL_METRICS_TRACING_OVERHEAD_H
-#define CUSPAN_MODEL_METRICS_TRACING_OVERHEAD_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@ struct agent_overhead {
     /* CPU time of cuspan's threads. */
     uint64_t pipeline_ns, sender_ns, control_ns;
 };
-
-#endif

@@ -3,8 +3,7 @@
  * view has one stream, as in model/metrics/metrics.h.
  *
  * A histogram has one set of buckets for each shape that its streams have. */
-#ifndef CUSPAN_MODEL_METRICS_VIEWS_H
-#define CUSPAN_MODEL_METRICS_VIEWS_H
+#pragma once
 
 #include "base/status.h"
 #include "model/filter.h"
@@ -74,5 +73,3 @@ enum status streams_create(const struct view *views, size_t count, enum histogra
                            struct streams **streams) MUST_CHECK;
 /* The maximum memory that they need in addition to metrics without views. */
 uint64_t streams_bytes(const struct streams *streams);
-
-#endif

@@ -1,8 +1,7 @@
 /* The settings: plain data that config fills, that is constant once the first thread starts, and that every
  * stage reads. agent/config/table/settings_list.c has the source, the default and the range of each. The
  * struct owns its strings and lists until settings_deinit. */
-#ifndef CUSPAN_MODEL_SETTINGS_SETTINGS_H
-#define CUSPAN_MODEL_SETTINGS_SETTINGS_H
+#pragma once
 
 #include "base/limits.h"
 #include "base/log/log.h"
@@ -263,5 +262,3 @@ static inline bool settings_keep_awake(const struct settings *settings)
 /* Whether there is an exporter. */
 bool settings_have_output(const struct settings *settings);
 uint64_t settings_queue_bytes(const struct settings *settings);
-
-#endif

@@ -1,7 +1,6 @@
 // Shared by the applications of the benchmark: timing rounds, and printing figures as lines "name value
 // unit".
-#ifndef CUSPAN_BENCH_FIGURES_H
-#define CUSPAN_BENCH_FIGURES_H
+#pragma once
 
 #include <algorithm>
 #include <cstdio>
@@ -81,5 +80,3 @@ static inline void print_rounds(const std::string &name, const std::vector<doubl
     print_figure((name + ".min").c_str(), least(rounds), unit);
     print_figure((name + ".median").c_str(), median(rounds), unit);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* The spans that the benchmarks of encoding and exporting share. The programs in tests/bench/rivals make the
  * same kernel spans with the same formula; they get the table of kernels from `own_exporter --kernels`. */
-#ifndef CUSPAN_BENCH_SPANS_H
-#define CUSPAN_BENCH_SPANS_H
+#pragma once
 
 #include "model/span.h"
 
@@ -119,5 +118,3 @@ static inline void fill_kernel(struct span *span, uint64_t i, uint64_t *state)
     span_attr_int(span, &key_stream, (int64_t)(7 + (h >> 60 & 3)));
     span_attr_int(span, &key_correlation, (int64_t)(1000 + i));
 }
-
-#endif

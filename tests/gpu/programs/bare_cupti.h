@@ -1,8 +1,7 @@
 /* A plain CUPTI consumer for the programs that measure CUPTI: loads a library, subscribes, and calls
  * functions of the program for each record and callback. It has the agent's decoder
  * (agent/capture/activity/decode.c), and nothing else of it. */
-#ifndef CUSPAN_GPU_PROGRAMS_BARE_CUPTI_H
-#define CUSPAN_GPU_PROGRAMS_BARE_CUPTI_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,4 @@ uint64_t bare_now_ns(void);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,6 +1,5 @@
 /* Shared by the hosts that end in many ways. */
-#ifndef CUSPAN_TESTS_EXIT_HOST_H
-#define CUSPAN_TESTS_EXIT_HOST_H
+#pragma once
 
 #ifdef __cplusplus
 extern "C" {
@@ -11,6 +10,4 @@ void exit_host_throw(void);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

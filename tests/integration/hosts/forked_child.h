@@ -2,8 +2,7 @@
  *
  * LeakSanitizer's check at exit takes the locks of its allocator and its thread registry. A thread of the
  * parent may have held one of them at the fork, and then the child waits forever. */
-#ifndef CUSPAN_TESTS_FORKED_CHILD_H
-#define CUSPAN_TESTS_FORKED_CHILD_H
+#pragma once
 
 #include <unistd.h>
 
@@ -20,5 +19,3 @@ __attribute__((visibility("default"), used)) int __lsan_is_turned_off(void)
 {
     return getpid() != first_process;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Shared by the *_abi_check.c files: compares our declarations with NVIDIA's. */
-#ifndef CUSPAN_TESTS_ABI_SAME_H
-#define CUSPAN_TESTS_ABI_SAME_H
+#pragma once
 
 #include <assert.h>
 
@@ -12,5 +11,3 @@
     static_assert(sizeof(((ours *)0)->member) == sizeof(((theirs *)0)->member),                              \
                   "size of " #theirs "." #member);
 #define SAME_NUMBER(ours, theirs) static_assert((int)(ours) == (int)(theirs), #theirs);
-
-#endif

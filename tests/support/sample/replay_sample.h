@@ -1,7 +1,6 @@
 /* Synthetic recordings for tests: host threads that allocate, copy, launch and fail, and the GPU's records,
  * with parameters of every type. */
-#ifndef CUSPAN_REPLAY_SAMPLE_H
-#define CUSPAN_REPLAY_SAMPLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -68,5 +67,3 @@ bool sample_write_graph_makers(const char *path);
 /* Rank 1 of 4 with NCCL's ranges. Each step has an AllReduce, which the profiler plugin describes, three
  * AllGathers in one group and kernel, and a kernel "own" of the program. */
 bool sample_write_collectives(const char *path);
-
-#endif

@@ -1,6 +1,5 @@
 /* Tests of global state: each in a process of its own. APART(test) is one in the list of cmocka's tests. */
-#ifndef CUSPAN_TESTS_APART_H
-#define CUSPAN_TESTS_APART_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,5 +36,3 @@ static void run_apart(void **state)
             name                                                                                             \
         }                                                                                                    \
     }
-
-#endif

@@ -1,7 +1,6 @@
 /* Batches for tests of export: arbitrary bytes in chunks of a pool, with the header in the first, as encode
  * writes it. */
-#ifndef CUSPAN_TESTS_BATCHES_H
-#define CUSPAN_TESTS_BATCHES_H
+#pragma once
 
 #include "model/batch.h"
 
@@ -30,5 +29,3 @@ static inline struct batch *make_batch(struct chunk_pool *pool, enum batch_forma
     }
     return batch;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Traces for the tests of the command line: OTLP JSON given as text, read as `cuspan show` reads it, and what
  * a function writes to a FILE as a string. */
-#ifndef TESTS_SUPPORT_CLI_TRACE_H
-#define TESTS_SUPPORT_CLI_TRACE_H
+#pragma once
 
 #include "analysis/trace/trace_read.h"
 
@@ -84,5 +83,3 @@ static inline char *contents_of(FILE *file)
         abort();
     return text;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Shared by the tests of correlate: passes records in and keeps the spans that come out. */
-#ifndef CUSPAN_TESTS_CORRELATE_HARNESS_H
-#define CUSPAN_TESTS_CORRELATE_HARNESS_H
+#pragma once
 
 #include "agent/abi/cupti_abi.h"
 #include "base/accounting/counters.h"
@@ -80,5 +79,3 @@ void push_range(uint64_t id, uint64_t time, const char *name);
 void end_range(uint64_t id, uint64_t time);
 void expect_below(const struct kept *span, uint8_t trace, uint64_t parent_id);
 void name_object(enum named_object object, uint64_t handle, const char *text);
-
-#endif

@@ -1,7 +1,6 @@
 /* A small real HTTP/1.1 server for tests, on a free port of 127.0.0.1, in its own threads. It replies
  * according to a script, one reply per request (the last repeats), and keeps the requests. */
-#ifndef CUSPAN_TESTS_HTTP_SERVER_H
-#define CUSPAN_TESTS_HTTP_SERVER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ const char *request_header(const struct request *request, const char *name);
 
 /* A port of 127.0.0.1 without a listener. */
 int free_port(void);
-
-#endif

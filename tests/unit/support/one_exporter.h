@@ -1,6 +1,5 @@
 /* Shorthands of exporter.h for tests with one exporter. */
-#ifndef CUSPAN_TESTS_ONE_EXPORTER_H
-#define CUSPAN_TESTS_ONE_EXPORTER_H
+#pragma once
 
 #include "agent/export/exporter.h"
 
@@ -13,5 +12,3 @@ static inline bool exporter_destroy(struct exporter *exporter, uint64_t deadline
 {
     return exporters_destroy(&exporter, 1, deadline_ns);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Stacks made at random: functions that call each other in an order that depends on a number. Built several
  * times with different compiler options, as libraries. */
-#ifndef CUSPAN_STACK_MAKER_H
-#define CUSPAN_STACK_MAKER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ static inline void stack_next(struct stack_plan *plan)
         plan->functions[stack_random(&plan->random) % (uint64_t)plan->function_count](plan);
     __asm__ volatile("" : : : "memory");
 }
-
-#endif

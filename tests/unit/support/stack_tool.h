@@ -1,6 +1,5 @@
 /* A library that poses as a tool by its file's name. */
-#ifndef CUSPAN_STACK_TOOL_H
-#define CUSPAN_STACK_TOOL_H
+#pragma once
 
 #include "agent/capture/stacks/native_frames.h"
 
@@ -22,5 +21,3 @@ typedef void stack_tool_call_fn(void (*function)(void *), void *argument, int de
 void stack_tool_call(void (*function)(void *), void *argument, int depth);
 /* Takes a struct stack_tool_order. */
 void stack_tool_walk(void *order);
-
-#endif

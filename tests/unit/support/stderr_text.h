@@ -1,6 +1,5 @@
 /* Captures standard error between two calls, for tests of messages. */
-#ifndef CUSPAN_TESTS_STDERR_TEXT_H
-#define CUSPAN_TESTS_STDERR_TEXT_H
+#pragma once
 
 #include "base/log/standard_fd.h"
 
@@ -44,5 +43,3 @@ static inline size_t times_in(const char *text, const char *wanted)
         times++;
     return times;
 }
-
-#endif

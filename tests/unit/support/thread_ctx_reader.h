@@ -1,8 +1,7 @@
 /* Reads the contexts that threads publish like an external reader (OTEP 4947, "Reading Protocol"): only
  * through the ELF tables of the loaded libraries and the thread pointer, without dlsym. It shares no code
  * with the agent. */
-#ifndef CUSPAN_TESTS_THREAD_CTX_READER_H
-#define CUSPAN_TESTS_THREAD_CTX_READER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ struct read_context {
 
 /* The calling thread's. Safe in a signal handler: then the thread stands where it was interrupted. */
 void reader_read(struct read_context *context);
-
-#endif

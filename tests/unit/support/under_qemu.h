@@ -1,5 +1,4 @@
-#ifndef CUSPAN_UNDER_QEMU_H
-#define CUSPAN_UNDER_QEMU_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -11,5 +10,3 @@ static inline bool is_under_qemu(void)
 {
     return getenv("CUSPAN_UNDER_QEMU") != NULL;
 }
-
-#endif

@@ -7,8 +7,7 @@
  * All threads share the buffer that CUPTI fills (docs/cupti.md). The size is 64 KiB although launches took
  * 111 ns less with 128 KiB, and 689 ns more with 32 KiB than with 128 KiB: medians of six rounds, H200,
  * empty handlers. */
-#ifndef CUSPAN_AGENT_CAPTURE_ACTIVITY_BUFFERS_H
-#define CUSPAN_AGENT_CAPTURE_ACTIVITY_BUFFERS_H
+#pragma once
 
 #include "base/status.h"
 #include "agent/abi/cupti_abi.h"
@@ -52,5 +51,3 @@ uint32_t buffers_free(void);
 
 /* Returns the number of buffers that CUPTI holds. */
 uint32_t buffers_lent(void);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Each kind has a small program that lists the offsets of its fields. It is built once, from the committed
  * layouts for classic records or from the layouts that CUPTI supplies with user-defined records. */
-#ifndef CUSPAN_AGENT_CAPTURE_ACTIVITY_DECODE_H
-#define CUSPAN_AGENT_CAPTURE_ACTIVITY_DECODE_H
+#pragma once
 
 #include "agent/capture/cupti/cupti.h"
 #include "model/record.h"
@@ -26,5 +25,3 @@ typedef void decode_visit(void *context, const struct activity_record *record);
  * record ends the buffer and is counted (lost_malformed). */
 size_t decode_buffer(const struct cupti *cupti, uint8_t *data, size_t valid, decode_visit *visit,
                      void *context);
-
-#endif

@@ -5,8 +5,7 @@
  * another text after its module was unloaded, so a text is valid from one launch on: correlation IDs count
  * up. Texts are kept in two halves. A full half replaces the other one, whose texts are forgotten and taken
  * again at the next launches. */
-#ifndef CUSPAN_AGENT_CAPTURE_ACTIVITY_KERNEL_TEXTS_H
-#define CUSPAN_AGENT_CAPTURE_ACTIVITY_KERNEL_TEXTS_H
+#pragma once
 
 #include "base/status.h"
 #include "model/record.h"
@@ -25,5 +24,3 @@ void kernel_texts_note(const struct kernel_name_record *record);
  * of its own, such as a node of a graph, gets the text at that pointer, if it surely still exists. NULL:
  * unknown, and counted (kernels_nameless). */
 const char *kernel_texts_find(const struct activity_record *record);
-
-#endif

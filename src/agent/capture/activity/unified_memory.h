@@ -1,7 +1,6 @@
 /* Unified memory counters (page faults and migrations). CUPTI needs to be told which ones, after CUDA is
  * initialized. */
-#ifndef CUSPAN_AGENT_CAPTURE_ACTIVITY_UNIFIED_MEMORY_H
-#define CUSPAN_AGENT_CAPTURE_ACTIVITY_UNIFIED_MEMORY_H
+#pragma once
 
 #include "agent/capture/cupti/cupti.h"
 
@@ -9,5 +8,3 @@
 
 /* Requests every counter of each device. False: none is available. */
 bool unified_memory_configure(const struct cupti *cupti);
-
-#endif

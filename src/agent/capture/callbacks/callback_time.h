@@ -15,8 +15,7 @@
  * ns more without these two corrections (callback_bench --sample, x86-64, a busy machine).
  *
  * A launch's four callbacks execute 400 instructions instead of 398, the share of the timed ones included. */
-#ifndef CUSPAN_AGENT_CAPTURE_CALLBACKS_CALLBACK_TIME_H
-#define CUSPAN_AGENT_CAPTURE_CALLBACKS_CALLBACK_TIME_H
+#pragma once
 
 #include "agent/capture/threads/threads.h"
 
@@ -43,5 +42,3 @@ struct callback_time_sum callback_time_get(void);
 
 /* Forgets the estimate. For tests and forked processes. */
 void callback_time_reset(void);
-
-#endif

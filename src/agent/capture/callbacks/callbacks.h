@@ -4,8 +4,7 @@
  * and one record of 40 bytes plus the parameters in the thread's ring. All parameters are read at exit, where
  * they are still valid and output parameters are set. There is no allocation, lock or system call, except
  * in callbacks_on_graph, once, and where the user enabled callbacks_on_bound. */
-#ifndef CUSPAN_AGENT_CAPTURE_CALLBACKS_CALLBACKS_H
-#define CUSPAN_AGENT_CAPTURE_CALLBACKS_CALLBACKS_H
+#pragma once
 
 #include "base/status.h"
 #include "agent/abi/cupti_abi.h"
@@ -69,5 +68,3 @@ extern struct callbacks_signals callbacks_signals;
 /* The first sets flush_soon. The second clears it and returns its value. Any thread. */
 void callbacks_flush_soon(void);
 bool callbacks_take_flush_soon(void);
-
-#endif

@@ -12,8 +12,7 @@
  * The pipeline thread could not get the IDs later: by then a node may be destroyed, and another node may have
  * its handle. CUPTI does not document whether cuptiGetGraphNodeId() takes a lock, so the other levels of
  * detail do not call it. */
-#ifndef CUSPAN_AGENT_CAPTURE_CALLBACKS_GRAPH_NODES_H
-#define CUSPAN_AGENT_CAPTURE_CALLBACKS_GRAPH_NODES_H
+#pragma once
 
 #include "agent/abi/cupti_abi.h"
 #include "agent/capture/threads/threads.h"
@@ -52,5 +51,3 @@ static inline void graph_nodes_flush(struct host_thread *thread)
     if (__builtin_expect(thread->graphs.has_runs, 0))
         graph_nodes_write_runs(thread);
 }
-
-#endif

@@ -6,8 +6,7 @@
  * and each one the address (activity/kernel_texts.h). A table of known addresses, which all threads share,
  * tells which ones are new. It is emptied when a module is unloaded, because another name may then have the
  * address. */
-#ifndef CUSPAN_AGENT_CAPTURE_CALLBACKS_LAUNCH_NAMES_H
-#define CUSPAN_AGENT_CAPTURE_CALLBACKS_LAUNCH_NAMES_H
+#pragma once
 
 #include "base/hash.h"
 #include "agent/abi/cupti_abi.h"
@@ -56,5 +55,3 @@ void launch_names_unload(void);
 
 /* Forgets all known addresses, so that the next launch of each function writes its name again. */
 void launch_names_forget(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* Detects that CUPTI no longer returns activity buffers. When another tool registers buffers with the classic
  * API, as PyTorch's profiler does, CUPTI silently drops ours (13.0). */
-#ifndef CUSPAN_AGENT_CAPTURE_COEXIST_BUFFER_STALL_H
-#define CUSPAN_AGENT_CAPTURE_COEXIST_BUFFER_STALL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ struct buffer_stall {
  * buffer in several flushes. */
 bool buffer_stall_check(struct buffer_stall *buffer_stall, uint64_t buffers, uint64_t flushes,
                         uint32_t waiting, uint32_t room);
-
-#endif

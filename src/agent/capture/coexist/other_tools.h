@@ -10,8 +10,7 @@
  *
  * If a tool subscribed before its calls were redirected, capture polls until CUPTI's subscription is free.
  * The clock of such a tool is unknown, and is replaced once cuspan has subscribed. */
-#ifndef CUSPAN_AGENT_CAPTURE_COEXIST_OTHER_TOOLS_H
-#define CUSPAN_AGENT_CAPTURE_COEXIST_OTHER_TOOLS_H
+#pragma once
 
 #include "model/settings/settings.h"
 #include "model/share_protocol.h"
@@ -72,5 +71,3 @@ void other_tools_turn_end(void);
 /* Whether CUPTI may be free again after capture released it. For this, unsubscribes another tool that has
  * nothing enabled and has made no call for `idle_ns`. CUPTI can still refuse. */
 bool other_tools_take_back(uint64_t idle_ns);
-
-#endif

@@ -7,8 +7,7 @@
  * A collective takes the program's thread about 20 ns more (tests/bench/programs/step_bench.c), also while
  * capture sleeps. It takes a lock only if it starts a step that wakes capture. Once another source has
  * reported a step, it costs one branch. */
-#ifndef CUSPAN_AGENT_CAPTURE_CONTEXT_COLLECTIVE_STEPS_H
-#define CUSPAN_AGENT_CAPTURE_CONTEXT_COLLECTIVE_STEPS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -22,5 +21,3 @@ void collective_steps_observe(void);
 /* Lets steps be reported from now on. Call it after steps_start(). `is_rank` false: the process is no rank of
  * a job, and observing ends. */
 void collective_steps_start(bool is_rank);
-
-#endif

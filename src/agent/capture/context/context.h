@@ -4,8 +4,7 @@
  *
  * All functions run on the host thread, in a call that the host made for this purpose. A thread's first call
  * may allocate. While nothing is captured, they only keep the thread's context. */
-#ifndef CUSPAN_AGENT_CAPTURE_CONTEXT_CONTEXT_H
-#define CUSPAN_AGENT_CAPTURE_CONTEXT_CONTEXT_H
+#pragma once
 
 #include "base/trace_context.h"
 #include "model/record.h"
@@ -34,5 +33,3 @@ void context_set_session(const uint8_t trace_id[16], const uint8_t span_id[8], u
 
 /* Names the object in attributes from now on. */
 void context_name_object(enum named_object object, uint64_t handle, const char *name, uint32_t name_bytes);
-
-#endif

@@ -1,7 +1,6 @@
 /* Keeps the tracestates that cuspan_current() has given to the program, which stay valid after their contexts
  * are detached. */
-#ifndef CUSPAN_AGENT_CAPTURE_CONTEXT_LASTING_STATES_H
-#define CUSPAN_AGENT_CAPTURE_CONTEXT_LASTING_STATES_H
+#pragma once
 
 #include "base/limits.h"
 
@@ -14,5 +13,3 @@ const char *lasting_states_keep(const char *text);
 
 /* Call it in a forked child: makes the lock usable, which another thread may have held. */
 void lasting_states_forked(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* The contexts of one thread: its attached contexts and open ranges. Private to context.c, which implements
  * this, and range.c. Only the thread itself accesses them. */
-#ifndef CUSPAN_AGENT_CAPTURE_CONTEXT_OPEN_CONTEXTS_H
-#define CUSPAN_AGENT_CAPTURE_CONTEXT_OPEN_CONTEXTS_H
+#pragma once
 
 #include "agent/capture/context/publish.h"
 #include "agent/capture/threads/thread_context.h"
@@ -70,5 +69,3 @@ bool open_contexts_settle(struct host_thread *thread);
 
 /* Keeps a copy of a range's end that could not be written now, so that later work gets the right parent. */
 void open_contexts_keep_end(struct open_contexts *contexts, const struct lost_end *end);
-
-#endif

@@ -4,8 +4,7 @@
  * threads' pointers live in it.
  *
  * A thread keeps one record and marks it valid or invalid. context.c owns it. */
-#ifndef CUSPAN_AGENT_CAPTURE_CONTEXT_PUBLISH_H
-#define CUSPAN_AGENT_CAPTURE_CONTEXT_PUBLISH_H
+#pragma once
 
 #include "base/status.h"
 #include "agent/capture/context/thread_record.h"
@@ -48,5 +47,3 @@ void publish_clear(struct published *published);
 /* Clears the thread's pointer to its record. Call it on the owning thread, before the record's memory is
  * freed. */
 void publish_deinit(struct published *published);
-
-#endif

@@ -1,7 +1,6 @@
 /* Records ranges and marks of the host threads, from cuspan.h and NVTX. As in context.h, all functions run on
  * the host thread. */
-#ifndef CUSPAN_AGENT_CAPTURE_CONTEXT_RANGE_H
-#define CUSPAN_AGENT_CAPTURE_CONTEXT_RANGE_H
+#pragma once
 
 #include "model/record.h"
 
@@ -50,5 +49,3 @@ bool range_is_captured(void);
 
 /* Records a mark, an event at one point in time. False: not captured. */
 bool range_mark(const struct range_text *text);
-
-#endif

@@ -4,8 +4,7 @@
  * A cuspan thread searches for it, also in libraries that are loaded late or privately, and prepares how a
  * callback finds the pointer of its thread: at a fixed distance from the thread pointer, or through the C
  * library's TLS table. A callback then reads two words and calls nothing. */
-#ifndef CUSPAN_AGENT_CAPTURE_CONTEXT_SDK_CONTEXT_H
-#define CUSPAN_AGENT_CAPTURE_CONTEXT_SDK_CONTEXT_H
+#pragma once
 
 #include "agent/capture/threads/thread_context.h"
 
@@ -30,5 +29,3 @@ bool sdk_context_is_published(sdk_context_own_fn *own);
 /* Fills `ids` and `flags` with the calling thread's SDK context; all zero: there is none, or it is invalid.
  */
 void sdk_context_read(struct trace_id_pair *ids, uint8_t *flags);
-
-#endif

@@ -13,8 +13,7 @@
  *
  * The pipeline thread reads the list after the head of each ring, and again before it decodes buffers, so
  * that no call or record comes before its boundary. */
-#ifndef CUSPAN_AGENT_CAPTURE_CONTEXT_STEPS_H
-#define CUSPAN_AGENT_CAPTURE_CONTEXT_STEPS_H
+#pragma once
 
 #include "model/step.h"
 
@@ -69,5 +68,3 @@ static inline bool steps_need_names(void)
 {
     return atomic_load_explicit(&steps_nvtx_pattern, memory_order_relaxed) != NULL;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The symbols that libcuspan-thread-ctx.so exports. */
-#ifndef CUSPAN_AGENT_CAPTURE_CONTEXT_THREAD_CTX_SYMBOL_H
-#define CUSPAN_AGENT_CAPTURE_CONTEXT_THREAD_CTX_SYMBOL_H
+#pragma once
 
 #include "agent/capture/context/thread_record.h"
 
@@ -11,5 +10,3 @@ extern __attribute__((visibility("default"))) __thread struct thread_record *ote
 
 /* Returns the address of the calling thread's pointer. */
 __attribute__((visibility("default"))) struct thread_record **cuspan_thread_ctx(void);
-
-#endif

@@ -1,8 +1,7 @@
 /* The record of a thread's context and the name of the thread-local pointer to it (OTEP 4947), which
  * sdk_context.c reads and publish.c writes. Only the thread itself writes its record; readers stop the thread
  * first. */
-#ifndef CUSPAN_AGENT_CAPTURE_CONTEXT_THREAD_RECORD_H
-#define CUSPAN_AGENT_CAPTURE_CONTEXT_THREAD_RECORD_H
+#pragma once
 
 #include <assert.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ struct thread_record {
 static_assert(offsetof(struct thread_record, valid) == 24 &&
                   offsetof(struct thread_record, attrs_bytes) == 26 && sizeof(struct thread_record) == 28,
               "offsets are defined by the OTEP");
-
-#endif

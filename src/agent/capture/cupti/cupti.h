@@ -1,6 +1,5 @@
 /* The CUPTI library of this process and its functions. Loaded once at start, never unloaded. */
-#ifndef CUSPAN_AGENT_CAPTURE_CUPTI_CUPTI_H
-#define CUSPAN_AGENT_CAPTURE_CUPTI_CUPTI_H
+#pragma once
 
 #include "base/status.h"
 #include "agent/abi/cupti_abi.h"
@@ -55,5 +54,3 @@ const char *cupti_result_text(const struct cupti *cupti, uint32_t result);
 
 /* Writes the CUDA release of a CUPTI version, such as "12.9". */
 void cupti_version_text(uint32_t version, char text[16]);
-
-#endif

@@ -3,8 +3,7 @@
  * The driver loads the agent in cuInit. PyTorch has loaded its CUDA libraries by then. JAX and CuPy load
  * theirs later, but some extension module of a Python package is always loaded, and its folder leads to the
  * others. */
-#ifndef CUSPAN_AGENT_CAPTURE_CUPTI_CUPTI_SEARCH_H
-#define CUSPAN_AGENT_CAPTURE_CUPTI_CUPTI_SEARCH_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -31,5 +30,3 @@ struct cupti_search {
 /* Fills `search` in this order: `self_env_folder`/cupti, the Python packages beside cuspan's own, the folders
  * of loaded libraries, the program's Python environment, and the toolkit. */
 void cupti_search(const char *self_env_folder, struct cupti_search *search);
-
-#endif

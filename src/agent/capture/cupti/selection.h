@@ -1,7 +1,6 @@
 /* Selects, from the settings, which calls have callbacks, and which activity kinds and fields CUPTI records.
  */
-#ifndef CUSPAN_AGENT_CAPTURE_CUPTI_SELECTION_H
-#define CUSPAN_AGENT_CAPTURE_CUPTI_SELECTION_H
+#pragma once
 
 #include "model/cuda/activities.h"
 #include "model/cuda/calls.h"
@@ -25,5 +24,3 @@ uint64_t selection_fields(const struct settings *settings, uint16_t kind);
 
 /* Whether every call that launches GPU work is traced, so that every GPU record should find its call. */
 bool selection_has_all_launches(const struct settings *settings);
-
-#endif

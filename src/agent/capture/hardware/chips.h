@@ -1,7 +1,6 @@
 /* Lists this machine's GPUs and their hardware counters, for the command line. Loads the driver and creates a
  * context on each GPU, so it is not for a process with other work. */
-#ifndef CUSPAN_AGENT_CAPTURE_HARDWARE_CHIPS_H
-#define CUSPAN_AGENT_CAPTURE_HARDWARE_CHIPS_H
+#pragma once
 
 #include "base/status.h"
 #include "agent/capture/cupti/cupti.h"
@@ -11,5 +10,3 @@
  * are not available, with the reason. Other errors are those of profiler_open(). */
 enum status chips_list(const struct cupti *cupti, const struct doctor_counters *ask,
                        struct error *err) MUST_CHECK;
-
-#endif

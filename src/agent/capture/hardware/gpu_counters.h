@@ -16,8 +16,7 @@
  * The counts reach the pipeline on a list of their own, not through the rings, and may arrive before the
  * record that announces them. Launches are numbered, and each thread publishes the number of its current one:
  * so a launch of another thread during a count is detected, and makes the count invalid. */
-#ifndef CUSPAN_AGENT_CAPTURE_HARDWARE_GPU_COUNTERS_H
-#define CUSPAN_AGENT_CAPTURE_HARDWARE_GPU_COUNTERS_H
+#pragma once
 
 #include "agent/capture/cupti/cupti.h"
 #include "agent/capture/threads/threads.h"
@@ -64,5 +63,3 @@ void gpu_counters_end_context(cuda_context_handle context);
 /* Stops counting and reads pending counts if the driver still exists. Releases CUPTI's objects unless
  * `is_exit`. */
 void gpu_counters_stop(bool is_exit);
-
-#endif

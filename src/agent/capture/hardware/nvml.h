@@ -1,8 +1,7 @@
 /* Queries NVML, the driver's management library, on a thread of its own, because NVML's initialization takes
  * tens of milliseconds and a query up to a few. NVML is loaded when metrics need hardware figures or
  * device-to-device copies need link data. */
-#ifndef CUSPAN_AGENT_CAPTURE_HARDWARE_NVML_H
-#define CUSPAN_AGENT_CAPTURE_HARDWARE_NVML_H
+#pragma once
 
 #include "base/status.h"
 #include "model/metrics/hardware.h"
@@ -24,5 +23,3 @@ void nvml_ask_links(const struct device_links *devices, uint32_t count);
 uint32_t nvml_take_links(struct device_links *devices);
 /* Ends the thread. If it is inside NVML for more than 50 ms, it is left running. */
 void nvml_end(void);
-
-#endif

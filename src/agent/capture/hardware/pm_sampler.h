@@ -3,8 +3,7 @@
  * buffer without blocking anyone. They are read from there a few times per second.
  *
  * Not thread-safe; needs no context. Call profiler_host_load() first. */
-#ifndef CUSPAN_AGENT_CAPTURE_HARDWARE_PM_SAMPLER_H
-#define CUSPAN_AGENT_CAPTURE_HARDWARE_PM_SAMPLER_H
+#pragma once
 
 #include "agent/capture/hardware/profiler_host.h"
 
@@ -36,5 +35,3 @@ enum status pm_sampler_read(struct pm_sampler *sampler, pm_sampler_see_fn *see, 
 
 /* Ends sampling and frees the sampler. Unread samples are lost. NULL is allowed. */
 void pm_sampler_close(struct pm_sampler *sampler);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * A device that cannot be sampled is logged once and not retried. Not thread-safe; called by the thread that
  * owns capture. */
-#ifndef CUSPAN_AGENT_CAPTURE_HARDWARE_PM_SAMPLING_H
-#define CUSPAN_AGENT_CAPTURE_HARDWARE_PM_SAMPLING_H
+#pragma once
 
 #include "base/limits.h"
 #include "agent/capture/cupti/cupti.h"
@@ -46,5 +45,3 @@ size_t pm_sampling_take(struct pm_sampled *sampled);
  * objects are left to the process exit, which ends CUPTI's libraries: a thread that still used them would
  * crash. */
 void pm_sampling_stop(bool is_exit);
-
-#endif

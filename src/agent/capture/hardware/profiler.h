@@ -10,8 +10,7 @@
  * docs/counters.md. Where kernels are replayed, each is counted separately.
  *
  * Not thread-safe; the context must be current. Call profiler_host_load() first. */
-#ifndef CUSPAN_AGENT_CAPTURE_HARDWARE_PROFILER_H
-#define CUSPAN_AGENT_CAPTURE_HARDWARE_PROFILER_H
+#pragma once
 
 #include "agent/capture/hardware/profiler_host.h"
 #include "model/entries/doctor_entry.h"
@@ -84,5 +83,3 @@ enum status profiler_list(cuda_context_handle context, enum profiler_type type, 
 /* Sets `*passes` to the number of passes that these metrics need. INVALID: the chip lacks one. */
 enum status profiler_plan(cuda_context_handle context, enum profiler_type type,
                           const struct pattern_list *metrics, size_t *passes, struct error *err) MUST_CHECK;
-
-#endif

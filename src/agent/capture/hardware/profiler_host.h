@@ -3,8 +3,7 @@
  *
  * Each host is used by one thread at a time. CUPTI needs libnvperf_host.so and libnvperf_target.so, which
  * NVIDIA's packages put into its folder. */
-#ifndef CUSPAN_AGENT_CAPTURE_HARDWARE_PROFILER_HOST_H
-#define CUSPAN_AGENT_CAPTURE_HARDWARE_PROFILER_HOST_H
+#pragma once
 
 #include "base/status.h"
 #include "agent/capture/cupti/cupti.h"
@@ -83,5 +82,3 @@ enum status profiler_host_plan_samples(struct profiler_host *host, const struct 
 /* Computes the values of all names for one range or sample of a data image. */
 enum status profiler_host_evaluate(const struct profiler_host *host, const struct profiler_image *data,
                                    size_t index, double *values, struct error *err) MUST_CHECK;
-
-#endif

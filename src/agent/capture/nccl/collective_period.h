@@ -14,8 +14,7 @@
  * long repetition ends.
  *
  * The memory is fixed: 53 KiB for each communicator, of which up to eight are searched. */
-#ifndef CUSPAN_AGENT_CAPTURE_NCCL_COLLECTIVE_PERIOD_H
-#define CUSPAN_AGENT_CAPTURE_NCCL_COLLECTIVE_PERIOD_H
+#pragma once
 
 #include "model/collective.h"
 
@@ -58,5 +57,3 @@ enum period_event { PERIOD_NOTHING, PERIOD_STEP, PERIOD_LOST };
 enum period_event collective_period_note(struct collective_period *period,
                                          enum collective_operation operation, uint64_t bytes,
                                          int64_t *number);
-
-#endif

@@ -3,8 +3,7 @@
  * initialization, or from NCCL's profiler plugin.
  *
  * All tables are fixed and lock-free. A collective takes one atomic addition and two lookups. */
-#ifndef CUSPAN_AGENT_CAPTURE_NCCL_NCCL_CALLS_H
-#define CUSPAN_AGENT_CAPTURE_NCCL_NCCL_CALLS_H
+#pragma once
 
 #include "model/collective.h"
 #include "model/record.h"
@@ -67,5 +66,3 @@ static inline bool nccl_follows_collectives(void)
 {
     return atomic_load_explicit(&nccl_on_collective, memory_order_relaxed) != NULL;
 }
-
-#endif

@@ -10,8 +10,7 @@
  * but CUPTI's records have CUPTI's context ID. cuptiGetContextId() would dereference the program's pointer. A
  * callback has both. So, once a context has been named, each thread writes the handle of each CUDA context in
  * which it makes calls into its ring, once, for the first 64 contexts. */
-#ifndef CUSPAN_AGENT_CAPTURE_NVTX_NVTX_H
-#define CUSPAN_AGENT_CAPTURE_NVTX_NVTX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ void nvtx_switch(bool is_wanted);
 
 /* Writes the names that were given before capture started. Call it when capture has started. */
 void nvtx_begin(void);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * When the memory is full, all later strings are one string and all later domains are one domain, whose
  * ranges nest among themselves and never with the default domain. */
-#ifndef CUSPAN_AGENT_CAPTURE_NVTX_NVTX_NAMES_H
-#define CUSPAN_AGENT_CAPTURE_NVTX_NVTX_NAMES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -46,5 +45,3 @@ void nvtx_names_visit(enum nvtx_name_kind kind, void (*visit)(const struct nvtx_
 /* Returns the entry that a handle points to; NULL: the handle is not one of this kind. Safe with any value.
  */
 const struct nvtx_name *nvtx_names_of_handle(enum nvtx_name_kind kind, const void *handle);
-
-#endif

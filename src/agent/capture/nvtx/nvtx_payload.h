@@ -8,8 +8,7 @@
  * A copy of NVTX asks for this extension separately (InitializeInjectionNvtxExtension). Without it, a push
  * with a payload would be unknown, and its pop, which comes through the plain interface, would end another
  * range. */
-#ifndef CUSPAN_AGENT_CAPTURE_NVTX_NVTX_PAYLOAD_H
-#define CUSPAN_AGENT_CAPTURE_NVTX_NVTX_PAYLOAD_H
+#pragma once
 
 #include "agent/abi/nvtx_abi.h"
 #include "agent/capture/nccl/nccl_calls.h"
@@ -47,5 +46,3 @@ void nvtx_payload_read_nccl(struct nccl_values *values, uint32_t domain, const s
 
 /* Writes the decimal number to the end of `to`; returns its first digit. */
 char *nvtx_payload_decimal(char to[NVTX_NUMBER_BYTES], uint64_t value);
-
-#endif

@@ -5,8 +5,7 @@
  * NCCL calls the plugin on the thread that launches, right after the launch. Each collective becomes a mark
  * in the thread's ring; correlate adds it to the collective's span. While capture sleeps or is off, the
  * functions return at once. In a process that is not traced, NCCL is told to call nothing. */
-#ifndef CUSPAN_AGENT_CAPTURE_PLUGIN_NCCL_PLUGIN_H
-#define CUSPAN_AGENT_CAPTURE_PLUGIN_NCCL_PLUGIN_H
+#pragma once
 
 #include "agent/abi/nccl_profiler_abi.h"
 
@@ -15,5 +14,3 @@
 NCCL_PLUGIN_EXPORT const struct nccl_profiler_v1 ncclProfiler_v1, ncclProfiler_v2, ncclProfiler_v3;
 NCCL_PLUGIN_EXPORT const struct nccl_profiler_v4 ncclProfiler_v4;
 NCCL_PLUGIN_EXPORT const struct nccl_profiler_v5 ncclProfiler_v5, ncclProfiler_v6;
-
-#endif

@@ -3,8 +3,7 @@
  *
  * sleep_control sets active_contexts_is_asleep and then reads the count. A thread that attaches increments
  * the count and then reads active_contexts_is_asleep. So at least one of the two sees the other. */
-#ifndef CUSPAN_AGENT_CAPTURE_SLEEP_ACTIVE_CONTEXTS_H
-#define CUSPAN_AGENT_CAPTURE_SLEEP_ACTIVE_CONTEXTS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -33,5 +32,3 @@ extern atomic_bool active_contexts_is_asleep;
 /* Called by a thread that attaches a context while capture is asleep. Set it before
  * active_contexts_is_asleep. */
 extern void (*active_contexts_on_asleep)(void);
-
-#endif

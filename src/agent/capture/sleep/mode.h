@@ -1,6 +1,5 @@
 /* The mode of the callbacks on host threads. */
-#ifndef CUSPAN_AGENT_CAPTURE_SLEEP_MODE_H
-#define CUSPAN_AGENT_CAPTURE_SLEEP_MODE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -29,5 +28,3 @@ void mode_sleep(void);
 void mode_end(void);
 void mode_resume(void);
 bool mode_is_ending(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* Shortens paths of source files for display: relative to their package or to the working directory. Opens no
  * file. */
-#ifndef CUSPAN_AGENT_CAPTURE_STACKS_CODE_PATHS_H
-#define CUSPAN_AGENT_CAPTURE_STACKS_CODE_PATHS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,5 +17,3 @@ void code_paths_start(bool full);
 
 /* Returns the part of `path`, which has `bytes` bytes, to show. Takes no lock, allocates nothing. */
 struct code_path code_path_of(const char *path, size_t bytes);
-
-#endif

@@ -1,8 +1,7 @@
 /* Reads the unwind rule of an address from a library's .eh_frame, found by the binary search table of its
  * .eh_frame_hdr. Understands what compilers and C libraries write for x86-64 and arm64. With damaged bytes,
  * it reads no others, and its time is bounded by their number. */
-#ifndef CUSPAN_AGENT_CAPTURE_STACKS_EH_FRAME_H
-#define CUSPAN_AGENT_CAPTURE_STACKS_EH_FRAME_H
+#pragma once
 
 #include "agent/capture/stacks/unwind_rule.h"
 
@@ -14,5 +13,3 @@ struct eh_frame {
 
 /* Fills `rule` with the rule of the instruction at `address`. */
 void eh_frame_find_rule(const struct eh_frame *tables, uint64_t address, struct unwind_rule *rule);
-
-#endif

@@ -5,8 +5,7 @@
  * A thread remembers the stacks that it has described, in a table of 2,048 places. A known stack costs a walk
  * and 24 bytes of the ring. For another one, each frame's file, function and line are copied, which is
  * possible only now: the code object may be gone later. */
-#ifndef CUSPAN_AGENT_CAPTURE_STACKS_LAUNCH_STACKS_H
-#define CUSPAN_AGENT_CAPTURE_STACKS_LAUNCH_STACKS_H
+#pragma once
 
 #include "agent/abi/cupti_abi.h"
 #include "base/status.h"
@@ -67,5 +66,3 @@ static inline bool launch_stack_is_known(const struct launch_stack *stack)
 
 /* Writes the record into room for bytes_max, and returns its size. */
 uint32_t launch_stacks_write(const struct launch_stack *stack, struct code_record *record);
-
-#endif

@@ -19,8 +19,7 @@
  *
  * Frames of signal handlers are followed, but not onto another stack. On arm64, the signature of return
  * addresses is removed. */
-#ifndef CUSPAN_AGENT_CAPTURE_STACKS_NATIVE_FRAMES_H
-#define CUSPAN_AGENT_CAPTURE_STACKS_NATIVE_FRAMES_H
+#pragma once
 
 #include "base/status.h"
 #include "agent/capture/threads/native_stack.h"
@@ -88,5 +87,3 @@ void native_frames_poll(void);
 
 /* Returns a text such as "complete" or "cut". */
 const char *native_end_text(enum native_end end);
-
-#endif

@@ -1,7 +1,6 @@
 /* Keeps the unwind rules of return addresses (native_frames.h), in a table that walks read without a lock.
  * The polling thread writes it, from the unwind tables of the loaded libraries. */
-#ifndef CUSPAN_AGENT_CAPTURE_STACKS_NATIVE_RULES_H
-#define CUSPAN_AGENT_CAPTURE_STACKS_NATIVE_RULES_H
+#pragma once
 
 #include "base/hash.h"
 #include "agent/capture/stacks/eh_frame.h"
@@ -84,5 +83,3 @@ bool native_rules_had(const struct native_rules *rules, uint64_t address, uint32
 
 /* Finds the rule of an address of at most 48 bits, and returns its new entry. Call it in `work` only. */
 uint64_t native_rules_learn(struct native_rules *rules, uint64_t address);
-
-#endif

@@ -3,8 +3,7 @@
  * Python may be the program, a library that the program is linked with, or an embedded interpreter that a
  * plugin loads at any time. So all loaded objects are searched for `_PyRuntime`. With two Pythons in a
  * process, the one that was loaded first is used. */
-#ifndef CUSPAN_AGENT_CAPTURE_STACKS_PYTHON_FIND_H
-#define CUSPAN_AGENT_CAPTURE_STACKS_PYTHON_FIND_H
+#pragma once
 
 #include "base/status.h"
 #include "agent/capture/stacks/python_layouts.h"
@@ -31,5 +30,3 @@ struct python {
  * library. Not on a host's thread: it uses the loader. To hand `python` to other threads, publish it with a
  * release store. */
 enum status python_find(struct python *python, struct error *err) MUST_CHECK;
-
-#endif

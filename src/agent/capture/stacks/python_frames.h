@@ -22,8 +22,7 @@
  * the address, the pointers to name, file and table of lines, and `co_version`. Before Python 3.12, and after
  * 2^32 code objects, the hash of the name and the first line replace `co_version`. CPython 3.14's count of
  * freed code objects is not part of it, because each freed one would make all stacks new. */
-#ifndef CUSPAN_AGENT_CAPTURE_STACKS_PYTHON_FRAMES_H
-#define CUSPAN_AGENT_CAPTURE_STACKS_PYTHON_FRAMES_H
+#pragma once
 
 #include "agent/capture/stacks/python_find.h"
 
@@ -73,5 +72,3 @@ void python_frames_walk(const struct python *python, struct python_frame *frames
  * begins with "...". About 40 ns, more in functions of thousands of lines. */
 void python_frame_describe(const struct python *python, const struct python_frame *frame,
                            struct python_frame_text *text);
-
-#endif

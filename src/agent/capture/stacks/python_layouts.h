@@ -2,8 +2,7 @@
  * from the headers of these versions (tools/gen_python_layouts.py, tools/python_layouts/print_layout.c). They
  * hold for every 64-bit processor, and from the first release candidate on for all releases of a minor
  * version. */
-#ifndef CUSPAN_AGENT_CAPTURE_STACKS_PYTHON_LAYOUTS_H
-#define CUSPAN_AGENT_CAPTURE_STACKS_PYTHON_LAYOUTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ struct python_layout {
 
 /* Returns the layout of a minor version; NULL: this build of cuspan does not know it. */
 const struct python_layout *python_layout_find(unsigned minor, bool is_free_threaded);
-
-#endif

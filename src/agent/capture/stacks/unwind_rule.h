@@ -1,8 +1,7 @@
 /* How to find the caller's frame from a frame at one address: the unwind tables (.eh_frame) at that address,
  * reduced to what stacks of native code need. Registers other than the stack pointer, the frame pointer (rbp,
  * x29) and the link register (x30) are not followed. */
-#ifndef CUSPAN_AGENT_CAPTURE_STACKS_UNWIND_RULE_H
-#define CUSPAN_AGENT_CAPTURE_STACKS_UNWIND_RULE_H
+#pragma once
 
 #include <assert.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ struct unwind_rule {
 };
 
 static_assert(sizeof(struct unwind_rule) == 20, "no padding");
-
-#endif

@@ -5,8 +5,7 @@
  * main thread reads that file. Until then, and on stacks that are not the thread's own (fibers, alternate
  * signal stacks), a walk reads the page that the stack pointer is in and nothing beyond it, except on the
  * main stack, which is recognized by the random bytes (AT_RANDOM) that the kernel stores above it. */
-#ifndef CUSPAN_AGENT_CAPTURE_THREADS_NATIVE_STACK_H
-#define CUSPAN_AGENT_CAPTURE_THREADS_NATIVE_STACK_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -37,5 +36,3 @@ bool native_stack_is_waiting(const struct native_stack *stack);
 /* Looks up the limits of all these stacks, by one pass over /proc/self/maps (about 0.3 us per mapping).
  * False: the file could not be read. Thread of ours. */
 bool native_stacks_find(struct native_stack *const stacks[], size_t count);
-
-#endif

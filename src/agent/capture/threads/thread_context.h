@@ -1,7 +1,6 @@
 /* A host thread's trace context as its callbacks see it: two words to compare per call, and a record for the
  * ring after a change. context.c writes it; only the thread itself accesses it. */
-#ifndef CUSPAN_AGENT_CAPTURE_THREADS_THREAD_CONTEXT_H
-#define CUSPAN_AGENT_CAPTURE_THREADS_THREAD_CONTEXT_H
+#pragma once
 
 #include "agent/capture/threads/threads.h"
 
@@ -49,5 +48,3 @@ void thread_context_write_handle(struct host_thread *thread, uint32_t context_id
 /* Writes the context to the ring, and the ends of ranges that did not fit before. False: the ring is full,
  * and the context stays new. The caller must then not write its own record, whose parent would be wrong. */
 bool thread_context_write(struct host_thread *thread, struct thread_context *context);
-
-#endif

@@ -5,8 +5,7 @@
  * rest into smaller ones for programs with hundreds of threads. A thread claims a slot at its first traced
  * call (the only system calls made in a callback) and returns it at exit. If no slot is left, its calls are
  * counted as lost. */
-#ifndef CUSPAN_AGENT_CAPTURE_THREADS_THREADS_H
-#define CUSPAN_AGENT_CAPTURE_THREADS_THREADS_H
+#pragma once
 
 #include "base/buffers/ring.h"
 #include "base/status.h"
@@ -141,5 +140,3 @@ void threads_wake(void);
 
 /* Pipeline thread: reads the names of live threads again because some programs set them late. */
 void threads_refresh_names(void);
-
-#endif

@@ -1,8 +1,7 @@
 /* Settings from OpenTelemetry's environment variables and CUSPAN_*, used without a configuration file. As the
  * specification requires, an invalid value causes a warning and the default is used. An invalid endpoint is
  * an error. */
-#ifndef CUSPAN_AGENT_CONFIG_ENVIRONMENT_ENVIRONMENT_H
-#define CUSPAN_AGENT_CONFIG_ENVIRONMENT_ENVIRONMENT_H
+#pragma once
 
 #include "agent/config/environment/values.h"
 #include "agent/config/table/settings_table.h"
@@ -29,5 +28,3 @@ bool endpoint_has_path(const char *url, enum signal signal);
 /* ".../v1/traces?key=1" to ".../v1development/profiles?key=1". NULL: `url` does not end in the path of spans,
  * or no memory. */
 char *endpoint_of_profiles(const char *url);
-
-#endif

@@ -1,7 +1,6 @@
 /* The values of environment variables without blanks and line breaks around them, and variables that no
  * setting has. */
-#ifndef CUSPAN_AGENT_CONFIG_ENVIRONMENT_VALUES_H
-#define CUSPAN_AGENT_CONFIG_ENVIRONMENT_VALUES_H
+#pragma once
 
 #include "yaml/substitute.h"
 #include "yaml/problems.h"
@@ -20,5 +19,3 @@ void environment_values_deinit(struct environment_values *values);
 
 /* Warns of each CUSPAN_* variable that is not one of ours. `variables`: like environ, or NULL. */
 void environment_warn_unknown(char *const *variables, struct config_report *report);
-
-#endif

@@ -1,7 +1,6 @@
 /* Shared by the files that turn a tree of YAML nodes into settings. file_reader.c has places and messages;
  * read_file.c reads mappings by the tables; the other read_*.c files read what a table cannot describe. */
-#ifndef CUSPAN_AGENT_CONFIG_FILE_FILE_READER_H
-#define CUSPAN_AGENT_CONFIG_FILE_FILE_READER_H
+#pragma once
 
 #include "yaml/problems.h"
 #include "agent/config/table/settings_table.h"
@@ -74,5 +73,3 @@ void read_metric_readers(struct file_reader *reader, const struct node_place *pl
 
 /* Reads the whole document. The settings have their defaults and no output. */
 enum status read_document(struct file_reader *reader, const struct node *root) MUST_CHECK;
-
-#endif

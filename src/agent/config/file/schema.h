@@ -1,8 +1,7 @@
 /* The keys of OpenTelemetry's declarative configuration, 1.0 and 1.1, that are not in the table of settings:
  * keys with their own reader, and keys that cuspan does not support. Keys below an ignored or unsupported one
  * are not checked. */
-#ifndef CUSPAN_AGENT_CONFIG_FILE_SCHEMA_H
-#define CUSPAN_AGENT_CONFIG_FILE_SCHEMA_H
+#pragma once
 
 enum schema_kind {
     SCHEMA_MAP,        /* in no row: other paths in this table or in that of settings continue the path */
@@ -23,5 +22,3 @@ extern const unsigned schema_key_count;
 
 /* NULL if there is none. A mapping has neither path nor effect. */
 const struct schema_key *schema_find(const char *path);
-
-#endif

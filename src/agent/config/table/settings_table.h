@@ -1,7 +1,6 @@
 /* The table of settings. It drives the parsing of files, variables and overrides, the checks, the defaults,
  * config/cuspan.yaml and the help text. */
-#ifndef CUSPAN_AGENT_CONFIG_TABLE_SETTINGS_TABLE_H
-#define CUSPAN_AGENT_CONFIG_TABLE_SETTINGS_TABLE_H
+#pragma once
 
 #include "yaml/scalar.h"
 #include "model/settings/settings.h"
@@ -97,5 +96,3 @@ enum status settings_init(struct settings *settings) MUST_CHECK;
 /* An output with its defaults. On failure it is empty. */
 enum status output_init(struct output_settings *output, enum signal signal,
                         enum exporter_kind kind) MUST_CHECK;
-
-#endif

@@ -1,6 +1,5 @@
 /* Percent-encoded key=value,key=value, as in OTEL_RESOURCE_ATTRIBUTES and OTEL_EXPORTER_OTLP_HEADERS. */
-#ifndef CUSPAN_AGENT_CONFIG_TEXT_PAIRS_H
-#define CUSPAN_AGENT_CONFIG_TEXT_PAIRS_H
+#pragma once
 
 #include "model/settings/settings.h"
 
@@ -20,5 +19,3 @@ enum status pairs_to_headers(const char *text, struct exporter_settings *exporte
 /* Sets or replaces a header. INVALID: the name or the value is not allowed in HTTP. */
 enum status header_set(struct exporter_settings *exporter, const char *name, const char *value,
                        struct error *err) MUST_CHECK;
-
-#endif

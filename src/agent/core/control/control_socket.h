@@ -6,8 +6,7 @@
  *
  * The host may close all descriptors and reuse their numbers. So the socket is checked before each use, and
  * if it is not the one that was created, the control ends. */
-#ifndef CUSPAN_AGENT_CORE_CONTROL_CONTROL_SOCKET_H
-#define CUSPAN_AGENT_CORE_CONTROL_CONTROL_SOCKET_H
+#pragma once
 
 #include "base/status.h"
 
@@ -39,5 +38,3 @@ void control_socket_hide(void);
 
 /* In a forked child, which inherits the descriptors but not the thread. Async-signal-safe. */
 void control_socket_forget(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* The state of the running agent as JSON, for `cuspan ps` and `cuspan status`. */
-#ifndef CUSPAN_AGENT_CORE_ENTRY_AGENT_STATUS_H
-#define CUSPAN_AGENT_CORE_ENTRY_AGENT_STATUS_H
+#pragma once
 
 #include "agent/core/control/control_socket.h"
 
@@ -9,5 +8,3 @@ control_answer_fn agent_status_describe;
 /* The same, and all counters, sums, outputs, memory and CUPTI. Waits for the pipeline thread, for a second
  * at most; "exact" says whether it answered. */
 control_answer_fn agent_status_write;
-
-#endif

@@ -2,10 +2,7 @@
  *
  * describe: process and state, a line of `cuspan ps`. status: everything that is known. start, stop [MS],
  * flush [MS]: like cuspan_start(), cuspan_stop() and cuspan_flush(), with the maximum time. */
-#ifndef CUSPAN_AGENT_CORE_ENTRY_CONTROL_VERBS_H
-#define CUSPAN_AGENT_CORE_ENTRY_CONTROL_VERBS_H
+#pragma once
 
 /* Gives them to the socket, before the agent starts. Any thread, any number of times. */
 void control_verbs_serve(void);
-
-#endif

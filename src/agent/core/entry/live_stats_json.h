@@ -1,6 +1,5 @@
 /* The statistics of the program as a JSON object on the control socket, for `cuspan top`. */
-#ifndef CUSPAN_AGENT_CORE_ENTRY_LIVE_STATS_JSON_H
-#define CUSPAN_AGENT_CORE_ENTRY_LIVE_STATS_JSON_H
+#pragma once
 
 #include "agent/core/control/control_socket.h"
 
@@ -8,5 +7,3 @@
  * nothing is counted (the agent waits, records, or has ended), all values are 0 and "is_on" is false. The
  * first answer is such, because it starts the counting. One thread. */
 control_answer_fn live_stats_write_json;
-
-#endif

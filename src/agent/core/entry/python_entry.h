@@ -2,8 +2,7 @@
  * is propagating, which Python code would lose. This one saves the exception, calls a Python function, and
  * restores it. It is called with the interpreter lock. Nothing here links with Python: the package passes
  * the functions of the interpreter. */
-#ifndef CUSPAN_AGENT_CORE_ENTRY_PYTHON_ENTRY_H
-#define CUSPAN_AGENT_CORE_ENTRY_PYTHON_ENTRY_H
+#pragma once
 
 struct cuspan_python {
     void *(*get_raised)(void);             /* PyErr_GetRaisedException */
@@ -22,5 +21,3 @@ typedef int (*cuspan_python_watcher_fn)(int event, void *context);
  * process has it. */
 __attribute__((visibility("default"))) cuspan_python_watcher_fn
 cuspan_python_watcher(const struct cuspan_python *python);
-
-#endif

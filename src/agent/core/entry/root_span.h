@@ -1,9 +1,6 @@
 /* The root span of a command, for `cuspan run`, which loads the library without an agent. */
-#ifndef CUSPAN_AGENT_CORE_ENTRY_ROOT_SPAN_H
-#define CUSPAN_AGENT_CORE_ENTRY_ROOT_SPAN_H
+#pragma once
 
 #include "model/entries/root_span_entry.h"
 
 __attribute__((visibility("default"))) const struct root_api *cuspan_root_api(void);
-
-#endif

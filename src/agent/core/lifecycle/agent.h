@@ -4,8 +4,7 @@
  * Nothing that CUPTI may still touch is freed, and the library stays loaded even after dlclose(). A child
  * that is forked while the library is only loaded, which cuspan.h does, gets an agent of its own when it
  * uses CUDA. Any other forked child never calls CUPTI and has no thread of ours. */
-#ifndef CUSPAN_AGENT_CORE_LIFECYCLE_AGENT_H
-#define CUSPAN_AGENT_CORE_LIFECYCLE_AGENT_H
+#pragma once
 
 #include "base/trace_context.h"
 #include "agent/capture/capture.h"
@@ -56,5 +55,3 @@ bool agent_may_sample(const struct trace_context *context);
 /* Ends like an exit: delivers within exit_deadline_ms and stops tracing. False: no agent runs in this
  * process, as in a forked child, or it has ended. Any thread. */
 bool agent_finish(void);
-
-#endif

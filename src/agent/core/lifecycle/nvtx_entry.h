@@ -1,7 +1,6 @@
 /* The entry of NVTX: each copy of NVTX in the process calls this function of the library in
  * NVTX_INJECTION64_PATH, before or after CUDA is initialized. */
-#ifndef CUSPAN_AGENT_CORE_LIFECYCLE_NVTX_ENTRY_H
-#define CUSPAN_AGENT_CORE_LIFECYCLE_NVTX_ENTRY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ InitializeInjectionNvtxExtension(const struct nvtx_ext_module *module);
 
 /* Logs at level info if NVTX ranges will not be captured. `value` is NVTX_INJECTION64_PATH, or NULL. */
 void nvtx_entry_check(const char *value);
-
-#endif

@@ -3,8 +3,7 @@
  * So the agent registers with the interpreter (Py_AtExit) and then delivers everything
  * (pipeline_checkpoint). Tracing goes on, because the program may continue without Python. If an exit
  * follows, this time counts for its deadline. */
-#ifndef CUSPAN_AGENT_CORE_LIFECYCLE_PYTHON_END_H
-#define CUSPAN_AGENT_CORE_LIFECYCLE_PYTHON_END_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -14,5 +13,3 @@ void python_end_follow(void (*end)(void));
 
 /* Whether a Python is in the process that is not initialized now, but may be later. */
 bool python_may_begin(void);
-
-#endif

@@ -6,8 +6,7 @@
  * its pause of at most 4 ms, and polls until that thread has ended or the time is over. Then it restores the
  * default action and queues the signal again. A flush of this thread that the signal interrupted counts as
  * lost. */
-#ifndef CUSPAN_AGENT_CORE_LIFECYCLE_SIGNALS_H
-#define CUSPAN_AGENT_CORE_LIFECYCLE_SIGNALS_H
+#pragma once
 
 #include "model/settings/settings.h"
 
@@ -28,5 +27,3 @@ bool signals_are_named(const struct settings *settings, int signal_number);
 
 /* Restores the default action if the handler is still ours. */
 void signals_end(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* cuspan's own overhead, as measured by the parts that cause it. */
-#ifndef CUSPAN_AGENT_CORE_METRICS_AGENT_OVERHEAD_H
-#define CUSPAN_AGENT_CORE_METRICS_AGENT_OVERHEAD_H
+#pragma once
 
 #include "base/accounting/balance.h"
 #include "base/text/json_writer.h"
@@ -11,5 +10,3 @@ void agent_overhead_take(struct agent_overhead *figures);
 
 /* Writes the current overhead as a JSON object, which includes the overhead that CUPTI reports. */
 void agent_overhead_write(struct json_writer *json, const char *key, const struct balance *balance);
-
-#endif

@@ -1,7 +1,6 @@
 /* Metrics: in each interval, the sums of correlate, the state of outputs and counters, and the data of NVML
  * become data points (model/metrics/metrics.h) for the output of metrics. Only for the pipeline thread. */
-#ifndef CUSPAN_AGENT_CORE_METRICS_METRICS_EXPORT_H
-#define CUSPAN_AGENT_CORE_METRICS_METRICS_EXPORT_H
+#pragma once
 
 #include "agent/core/outputs/outputs.h"
 #include "agent/correlate/correlate.h"
@@ -18,5 +17,3 @@ void metrics_export_tick(struct metrics *metrics, struct correlate *correlate, s
                          uint64_t now_ns);
 /* Exports now, at a flush and at exit. */
 void metrics_export(struct metrics *metrics, struct correlate *correlate, struct outputs *outputs);
-
-#endif

@@ -1,7 +1,6 @@
 /* Profiles (settings.profiles): in each interval, correlate's GPU time by stack becomes a request. An
  * interval also ends at a flush, at the exit, and when a table fills. Only for the pipeline thread. */
-#ifndef CUSPAN_AGENT_CORE_METRICS_PROFILES_EXPORT_H
-#define CUSPAN_AGENT_CORE_METRICS_PROFILES_EXPORT_H
+#pragma once
 
 #include "agent/core/outputs/outputs.h"
 #include "agent/correlate/correlate.h"
@@ -12,5 +11,3 @@ void profiles_export_start(const struct settings *settings);
 void profiles_export_tick(struct correlate *correlate, struct outputs *outputs, uint64_t now_ns);
 /* Sends one now. */
 void profiles_export(struct correlate *correlate, struct outputs *outputs);
-
-#endif

@@ -2,8 +2,7 @@
  * another form and fewer attributes. Series that become equal without an attribute are added up. Beyond the
  * limit of a stream, the first series stay and the others together are otel.metric.overflow. Only for the
  * pipeline thread. */
-#ifndef CUSPAN_AGENT_CORE_METRICS_SERIES_H
-#define CUSPAN_AGENT_CORE_METRICS_SERIES_H
+#pragma once
 
 #include "agent/core/outputs/outputs.h"
 #include "model/metrics/views.h"
@@ -25,5 +24,3 @@ void series_add(struct series *series, struct outputs *outputs, enum metric metr
                 const struct metric_point *points, uint32_t count);
 /* Ends the points of this metric. */
 void series_end(struct series *series, struct outputs *outputs, enum metric metric, bool is_delta);
-
-#endif

@@ -1,8 +1,7 @@
 /* The outputs: an encoder and an exporter for each configured exporter. The pipeline thread adds spans. A
  * batch is sent when it is full or old enough. All chunks come from one pool, whose size limits the queues.
  */
-#ifndef CUSPAN_AGENT_CORE_OUTPUTS_OUTPUTS_H
-#define CUSPAN_AGENT_CORE_OUTPUTS_OUTPUTS_H
+#pragma once
 
 #include "base/accounting/counters.h"
 #include "base/status.h"
@@ -86,5 +85,3 @@ struct outputs_left {
     size_t bytes;     /* of queues still in use */
 };
 void outputs_end(struct outputs *outputs, uint64_t deadline_ns, struct outputs_left *left);
-
-#endif

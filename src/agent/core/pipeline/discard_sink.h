@@ -1,7 +1,6 @@
 /* A sink for captured records that are no longer made into spans: it counts them as lost and reads nothing
  * else. */
-#ifndef CUSPAN_AGENT_CORE_PIPELINE_DISCARD_SINK_H
-#define CUSPAN_AGENT_CORE_PIPELINE_DISCARD_SINK_H
+#pragma once
 
 #include "agent/capture/capture.h"
 
@@ -11,5 +10,3 @@ extern const struct capture_sink discard_sink;
 /* For the end of the process: passes records to `sink`, but counts calls and activity records that come after
  * `deadline_ns` of clock_monotonic_ns() as lost_unmade. One at a time. */
 struct capture_sink discard_sink_after(const struct capture_sink *sink, uint64_t deadline_ns);
-
-#endif

@@ -1,7 +1,6 @@
 /* Native stacks of launches: return addresses become modules and functions. Only for the pipeline thread:
  * looking up names takes the loader's lock and reads symbol tables. */
-#ifndef CUSPAN_AGENT_CORE_PIPELINE_NATIVE_CODE_H
-#define CUSPAN_AGENT_CORE_PIPELINE_NATIVE_CODE_H
+#pragma once
 
 #include "base/status.h"
 #include "model/record.h"
@@ -27,5 +26,3 @@ const struct code_record *native_code_name(const struct code_record *code);
 /* Uses the rest of the allowed time to read the symbols of libraries that have at least so much code, before
  * a stack needs them: spans that wait for names fill their thread's ring. True: there is more to read. */
 bool native_code_prepare(uint64_t now_ns, uint64_t code_bytes_min);
-
-#endif

@@ -1,7 +1,6 @@
 /* The pipeline thread: drains captured records, correlates and encodes them, and passes batches to the
  * exporters. */
-#ifndef CUSPAN_AGENT_CORE_PIPELINE_PIPELINE_H
-#define CUSPAN_AGENT_CORE_PIPELINE_PIPELINE_H
+#pragma once
 
 #include "base/accounting/balance.h"
 #include "base/status.h"
@@ -67,5 +66,3 @@ void pipeline_stop(const char *why);
  * async-signal-safe. The interrupted thread is assumed never to continue. */
 void pipeline_ask_to_stop(int signal_number);
 bool pipeline_has_ended(void);
-
-#endif

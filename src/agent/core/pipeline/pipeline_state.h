@@ -1,7 +1,6 @@
 /* The state and functions that the files of the pipeline share. Only for the pipeline thread, unless marked.
  */
-#ifndef CUSPAN_AGENT_CORE_PIPELINE_PIPELINE_STATE_H
-#define CUSPAN_AGENT_CORE_PIPELINE_PIPELINE_STATE_H
+#pragma once
 
 #include "agent/core/metrics/metrics_export.h"
 #include "agent/core/metrics/profiles_export.h"
@@ -92,5 +91,3 @@ void pipeline_finish(void);
 /* Called by a thread of the host while the pipeline thread is still busy, perhaps stuck inside CUPTI. Spans
  * are counted; records in rings and buffers cannot be counted any more, which the log line reports. */
 void pipeline_report_missed_deadline(void);
-
-#endif

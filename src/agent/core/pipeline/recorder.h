@@ -1,6 +1,5 @@
 /* Writes captured records to a recording instead of exporting spans. */
-#ifndef CUSPAN_AGENT_CORE_PIPELINE_RECORDER_H
-#define CUSPAN_AGENT_CORE_PIPELINE_RECORDER_H
+#pragma once
 
 #include "base/status.h"
 #include "agent/capture/capture.h"
@@ -27,5 +26,3 @@ void recorder_checkpoint(struct recorder *recorder);
 /* Writes the end and the losses. Returns the number of events. The recorder stays allocated and its path
  * valid. */
 uint64_t recorder_close(struct recorder *recorder);
-
-#endif

@@ -1,7 +1,6 @@
 /* The fate of the spans: a log line if some were lost, and the JSON file that settings.accounts_file names.
  */
-#ifndef CUSPAN_AGENT_CORE_REPORT_REPORT_H
-#define CUSPAN_AGENT_CORE_REPORT_REPORT_H
+#pragma once
 
 #include "base/accounting/balance.h"
 #include "base/text/json_writer.h"
@@ -49,5 +48,3 @@ void report_log_imbalance(size_t output_count);
 /* Writes members of a JSON object: counters, losses, outputs and sums. */
 void report_accounts(struct json_writer *json, const struct settings *settings,
                      const struct balance *balance);
-
-#endif

@@ -1,7 +1,6 @@
 /* The steps of the shutdown with their results, and what is still open afterwards. The pipeline thread
  * performs the steps; after a missed deadline another thread writes the report. One per process. */
-#ifndef CUSPAN_AGENT_CORE_REPORT_SHUTDOWN_H
-#define CUSPAN_AGENT_CORE_REPORT_SHUTDOWN_H
+#pragma once
 
 #include "base/text/json_writer.h"
 #include "model/settings/settings.h"
@@ -67,5 +66,3 @@ void shutdown_write_json(struct json_writer *json);
 
 /* Writes text to settings->shutdown_report: standard error, or FILE.PID. NULL: nothing. */
 void shutdown_write(const struct settings *settings);
-
-#endif

@@ -1,6 +1,5 @@
 /* Where the process runs: rank, Slurm job, container and pod. */
-#ifndef CUSPAN_AGENT_CORE_RESOURCE_DEPLOYMENT_H
-#define CUSPAN_AGENT_CORE_RESOURCE_DEPLOYMENT_H
+#pragma once
 
 #include "base/status.h"
 #include "model/resource.h"
@@ -15,5 +14,3 @@ extern const struct deployment deployment_own;
 
 /* Adds the attributes that `resource` lacks. Unknown ones are omitted. */
 enum status deployment_add(struct resource *resource, const struct deployment *from) MUST_CHECK;
-
-#endif

@@ -1,6 +1,5 @@
 /* Detects program, host and container of this process, and the program name for the session. */
-#ifndef CUSPAN_AGENT_CORE_RESOURCE_DETECT_H
-#define CUSPAN_AGENT_CORE_RESOURCE_DETECT_H
+#pragma once
 
 #include "base/status.h"
 #include "model/resource.h"
@@ -27,5 +26,3 @@ enum status detect_device(struct resource *resource, const char *folder) MUST_CH
  * storage), and what is known from outside. */
 const char *detect_command(char *const *argv);
 enum status detect_command_resource(struct resource *resource, const char *program, pid_t pid) MUST_CHECK;
-
-#endif

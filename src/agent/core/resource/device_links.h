@@ -5,8 +5,7 @@
  *
  * Spans that left before NVML's answer have a resource without NVLinks; readers take the more complete one
  * of a device. */
-#ifndef CUSPAN_AGENT_CORE_RESOURCE_DEVICE_LINKS_H
-#define CUSPAN_AGENT_CORE_RESOURCE_DEVICE_LINKS_H
+#pragma once
 
 #include "base/status.h"
 #include "model/metrics/links.h"
@@ -43,5 +42,3 @@ const struct device_links *device_links_known(uint32_t number);
 
 /* Waits for NVML as nvml_end() does. */
 void device_links_end(void);
-
-#endif

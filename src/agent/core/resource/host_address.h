@@ -1,6 +1,5 @@
 /* The address by which this host is known on its network. */
-#ifndef CUSPAN_AGENT_CORE_RESOURCE_HOST_ADDRESS_H
-#define CUSPAN_AGENT_CORE_RESOURCE_HOST_ADDRESS_H
+#pragma once
 
 #define HOST_ADDRESS_BYTES 46 /* INET6_ADDRSTRLEN */
 
@@ -8,5 +7,3 @@
  * nothing and resolves no name. Without a network: 127.0.0.1. `root` is the prefix of /proc, "" except in
  * tests. */
 void host_address(const char *root, char address[HOST_ADDRESS_BYTES]);
-
-#endif

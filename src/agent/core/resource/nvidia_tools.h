@@ -1,13 +1,10 @@
 /* Detects whether this process was started under a tool of NVIDIA that needs CUPTI for itself.
  *
  * The agent then logs one line and loads nothing. */
-#ifndef CUSPAN_AGENT_CORE_RESOURCE_NVIDIA_TOOLS_H
-#define CUSPAN_AGENT_CORE_RESOURCE_NVIDIA_TOOLS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
 /* False: no known tool. Otherwise `text` has the tool and how it was detected. */
 bool nvidia_tools_present(char *text, size_t size);
-
-#endif

@@ -1,8 +1,7 @@
 /* The process context of an OpenTelemetry SDK in this process (OTEP 4719): the attributes of its resource,
  * in a mapping named OTEL_CTX. With them, our spans belong to the same service instance. It may appear,
  * change and disappear at any time. */
-#ifndef CUSPAN_AGENT_CORE_RESOURCE_PROCESS_CONTEXT_H
-#define CUSPAN_AGENT_CORE_RESOURCE_PROCESS_CONTEXT_H
+#pragma once
 
 #include "base/status.h"
 #include "model/resource.h"
@@ -44,5 +43,3 @@ bool process_context_read(struct process_context *context, struct resource *reso
  * ProcessContext. */
 enum status process_context_decode(const uint8_t *payload, size_t bytes,
                                    struct resource *resource) MUST_CHECK;
-
-#endif

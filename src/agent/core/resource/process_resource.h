@@ -4,8 +4,7 @@
  *
  * A new resource is valid from the next batch on, and the open batch is sealed at once. A trace then has
  * both resources, because spans that were sent cannot be changed. */
-#ifndef CUSPAN_AGENT_CORE_RESOURCE_PROCESS_RESOURCE_H
-#define CUSPAN_AGENT_CORE_RESOURCE_PROCESS_RESOURCE_H
+#pragma once
 
 #include "base/status.h"
 #include "model/resource.h"
@@ -27,5 +26,3 @@ bool process_resource_poll(uint64_t now_ns, void (*meanwhile)(void));
 
 /* As of the last poll that returned true, or the start. */
 const struct resource *process_resource(void);
-
-#endif

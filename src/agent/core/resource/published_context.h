@@ -1,8 +1,7 @@
 /* Our own process context (OTEP 4719). Readers of thread contexts (agent/capture/context/publish.h) look for
  * those only if a process context announces them. So we publish one while our threads publish and no SDK has
  * published a process context; there should be only one. */
-#ifndef CUSPAN_AGENT_CORE_RESOURCE_PUBLISHED_CONTEXT_H
-#define CUSPAN_AGENT_CORE_RESOURCE_PUBLISHED_CONTEXT_H
+#pragma once
 
 #include "base/status.h"
 #include "model/resource.h"
@@ -16,5 +15,3 @@ enum status published_context_begin(const struct resource *resource) MUST_CHECK;
 uint64_t published_context_address(void);
 /* Removes it, if there is one. */
 void published_context_end(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* The settings from the environment, the directory of the library, and its threads. */
-#ifndef CUSPAN_AGENT_CORE_RESOURCE_SELF_ENV_H
-#define CUSPAN_AGENT_CORE_RESOURCE_SELF_ENV_H
+#pragma once
 
 #include "base/status.h"
 
@@ -17,5 +16,3 @@ const char *self_env_folder(void);
 
 /* Starts a thread of ours with a small stack. Returns 0, or an error number. */
 int self_env_thread(pthread_t *thread, void *(*run)(void *));
-
-#endif

@@ -1,7 +1,6 @@
 /* The training job that this process belongs to, by the variables of its launcher: torchrun, Slurm, PMIx,
  * Ray. */
-#ifndef CUSPAN_AGENT_CORE_RESOURCE_TRAINING_JOB_H
-#define CUSPAN_AGENT_CORE_RESOURCE_TRAINING_JOB_H
+#pragma once
 
 #include "agent/core/resource/deployment.h"
 #include "model/settings/settings.h"
@@ -18,5 +17,3 @@ void training_job_identity(const struct deployment *from, const char *job_id, ch
 
 /* The rules for steps. `is_limited` is set where only some steps are sampled. */
 struct step_rules training_job_rules(const struct deployment *from, const struct settings *settings);
-
-#endif

@@ -8,8 +8,7 @@
  * The memory is allocated with the first range of NCCL. A ring of entries is overwritten in order; a launch
  * whose collectives are overwritten has a span with the kernel's name only, and is counted
  * (collectives_forgotten). */
-#ifndef CUSPAN_AGENT_CORRELATE_JOIN_COLLECTIVES_H
-#define CUSPAN_AGENT_CORRELATE_JOIN_COLLECTIVES_H
+#pragma once
 
 #include "base/limits.h"
 #include "agent/correlate/join/pending.h"
@@ -97,5 +96,3 @@ struct collective *collectives_next(struct collectives *collectives, const struc
 
 /* Returns the word with this index, NUL-terminated; NULL: index 0, unknown. */
 const char *collectives_word(const struct collectives *collectives, uint8_t index);
-
-#endif

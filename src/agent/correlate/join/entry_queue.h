@@ -1,6 +1,5 @@
 /* A bounded queue of entries of any size, the oldest first. */
-#ifndef CUSPAN_AGENT_CORRELATE_JOIN_ENTRY_QUEUE_H
-#define CUSPAN_AGENT_CORRELATE_JOIN_ENTRY_QUEUE_H
+#pragma once
 
 #include "base/status.h"
 
@@ -23,5 +22,3 @@ typedef bool entry_queue_visit(void *context, const void *entry, uint64_t pushed
 void entry_queue_sweep(struct entry_queue *queue, entry_queue_visit *visit, void *context);
 
 uint32_t entry_queue_count(const struct entry_queue *queue);
-
-#endif

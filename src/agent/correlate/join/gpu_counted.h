@@ -1,7 +1,6 @@
 /* Keeps the hardware counter values of launches by correlation ID until the kernel's record arrives. IDs
  * count up; a newer launch in the same slot replaces the older one. */
-#ifndef CUSPAN_AGENT_CORRELATE_JOIN_GPU_COUNTED_H
-#define CUSPAN_AGENT_CORRELATE_JOIN_GPU_COUNTED_H
+#pragma once
 
 #include "base/status.h"
 #include "model/gpu_counter_names.h"
@@ -25,5 +24,3 @@ bool gpu_counted_awaits(struct gpu_counted *counted, uint32_t correlation_id);
 
 /* Adds the launch's values to its kernel's span, whose times must be set, and forgets them. */
 void gpu_counted_put(struct gpu_counted *counted, uint32_t correlation_id, struct span *span);
-
-#endif

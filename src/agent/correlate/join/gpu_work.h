@@ -1,7 +1,6 @@
 /* A record of GPU work, or of CUPTI's work on the host, joined with its call: all that the functions after
  * gpu_join.h know about it. */
-#ifndef CUSPAN_AGENT_CORRELATE_JOIN_GPU_WORK_H
-#define CUSPAN_AGENT_CORRELATE_JOIN_GPU_WORK_H
+#pragma once
 
 #include "agent/correlate/join/pending.h"
 #include "model/record.h"
@@ -24,5 +23,3 @@ struct gpu_work {
     bool is_time_unknown;              /* an execution of a graph without times (activity_times.h) */
     bool communicates;                 /* it runs a collective; only for step_stats.h */
 };
-
-#endif

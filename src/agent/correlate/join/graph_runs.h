@@ -5,8 +5,7 @@
  * correlation ID. An execution of a graph ends before its next one starts, so such work belongs to the latest
  * execution that started before it. The records of an execution's other nodes show when it started. If it has
  * no other nodes, it started with its launch. */
-#ifndef CUSPAN_AGENT_CORRELATE_JOIN_GRAPH_RUNS_H
-#define CUSPAN_AGENT_CORRELATE_JOIN_GRAPH_RUNS_H
+#pragma once
 
 #include "base/status.h"
 
@@ -28,5 +27,3 @@ void graph_runs_ran(struct graph_runs *runs, uint32_t graph_id, uint32_t correla
 /* Returns the correlation ID of the execution that work of the graph belongs to. 0: unknown; or, unless
  * `is_late`, a record that shows it may still arrive. */
 uint32_t graph_runs_find(const struct graph_runs *runs, uint32_t graph_id, uint64_t start_ns, bool is_late);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * All tables are bounded and evict the oldest entries (of nodes: the least recently run). Evicted entries
  * have no count or link. */
-#ifndef CUSPAN_AGENT_CORRELATE_JOIN_GRAPHS_H
-#define CUSPAN_AGENT_CORRELATE_JOIN_GRAPHS_H
+#pragma once
 
 #include "base/status.h"
 #include "model/record.h"
@@ -54,5 +53,3 @@ uint32_t graphs_execution_of(const struct graphs *graphs, const struct activity_
 
 /* Whether nodes are tracked for links. */
 bool graphs_link_nodes(const struct graphs *graphs);
-
-#endif

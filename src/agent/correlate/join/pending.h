@@ -7,8 +7,7 @@
  * 2^32: an entry older than an hour does not match.
  *
  * Entries are never deleted, only replaced, because a call can have many records (graphs). */
-#ifndef CUSPAN_AGENT_CORRELATE_JOIN_PENDING_H
-#define CUSPAN_AGENT_CORRELATE_JOIN_PENDING_H
+#pragma once
 
 #include "base/limits.h"
 #include "base/status.h"
@@ -65,5 +64,3 @@ void pending_finish(struct pending_table *table);
 
 /* Returns the call with this ID if it can have caused work that started at `start_ns`, or NULL. */
 struct pending_call *pending_find(struct pending_table *table, uint32_t correlation_id, uint64_t start_ns);
-
-#endif

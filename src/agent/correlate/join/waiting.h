@@ -1,7 +1,6 @@
 /* Stores GPU records that wait for their call, device or counter values. An entry has the fields that are
  * present in its record. Strings are not copied: CUPTI owns them. */
-#ifndef CUSPAN_AGENT_CORRELATE_JOIN_WAITING_H
-#define CUSPAN_AGENT_CORRELATE_JOIN_WAITING_H
+#pragma once
 
 #include "agent/correlate/join/entry_queue.h"
 #include "model/record.h"
@@ -11,5 +10,3 @@ bool waiting_push(struct entry_queue *queue, const struct activity_record *recor
 
 /* Fills `record` from an entry. Values that the entry does not have remain unchanged in `record`. */
 void waiting_unpack(const void *entry, struct activity_record *record);
-
-#endif

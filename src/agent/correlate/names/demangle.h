@@ -1,6 +1,5 @@
 /* Demangles and shortens kernel names. */
-#ifndef CUSPAN_AGENT_CORRELATE_NAMES_DEMANGLE_H
-#define CUSPAN_AGENT_CORRELATE_NAMES_DEMANGLE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -11,5 +10,3 @@ size_t demangle_name(const char *mangled, char *to, size_t size);
 
 /* Writes the short form of a demangled name and returns its length. `to` needs room for strlen(full) + 1. */
 size_t demangle_shorten(const char *full, char *to);
-
-#endif

@@ -3,8 +3,7 @@
  * Demangling takes microseconds, so each name is demangled once and cached. A full cache evicts half of
  * its entries, names that appeared in only one round first. So recurring names stay in the cache, even
  * when there are more than fit. */
-#ifndef CUSPAN_AGENT_CORRELATE_NAMES_KERNEL_NAMES_H
-#define CUSPAN_AGENT_CORRELATE_NAMES_KERNEL_NAMES_H
+#pragma once
 
 #include "base/status.h"
 
@@ -33,5 +32,3 @@ const struct kernel_name *kernel_names_resolve(struct kernel_names *names, const
 
 /* Starts a round of records: an address may hold another name from now on. */
 void kernel_names_begin_round(struct kernel_names *names);
-
-#endif

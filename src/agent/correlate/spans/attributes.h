@@ -1,6 +1,5 @@
 /* Span attributes from a call's parameters and an activity record's fields, by the tables of the model. */
-#ifndef CUSPAN_AGENT_CORRELATE_SPANS_ATTRIBUTES_H
-#define CUSPAN_AGENT_CORRELATE_SPANS_ATTRIBUTES_H
+#pragma once
 
 #include "model/cuda/activities.h"
 #include "model/profile.h"
@@ -40,5 +39,3 @@ static inline uint64_t attributes_value(const struct activity_record *record, ui
 /* Returns the name of a span by its kind; copies are named by direction. Valid until the next call. */
 struct profile_string attributes_name(const struct attribute_plan *plan,
                                       const struct activity_record *record);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * If the program names its streams or other objects with NVTX, calls share nothing, because a name may
  * change. */
-#ifndef CUSPAN_AGENT_CORRELATE_SPANS_SPAN_SHARED_H
-#define CUSPAN_AGENT_CORRELATE_SPANS_SPAN_SHARED_H
+#pragma once
 
 #include "model/span.h"
 
@@ -43,5 +42,3 @@ bool span_shared_take(struct shared_table *table, const uint64_t *key, uint32_t 
 /* Offers the span's name and attributes for the key of the last span_shared_take(). If they are stored, they
  * become the span's shared part. */
 void span_shared_offer(struct shared_table *table, struct span *span);
-
-#endif

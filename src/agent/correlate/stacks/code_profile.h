@@ -3,8 +3,7 @@
  *
  * Memory is bounded, and no time is lost: work whose place is forgotten or that finds a table full counts
  * without its link or stack, and is counted (profile_unplaced). */
-#ifndef CUSPAN_AGENT_CORRELATE_STACKS_CODE_PROFILE_H
-#define CUSPAN_AGENT_CORRELATE_STACKS_CODE_PROFILE_H
+#pragma once
 
 #include "base/status.h"
 #include "agent/correlate/stacks/code_stacks.h"
@@ -42,5 +41,3 @@ bool code_profile_is_full(const struct code_profile *profile);
  * function. code_profile_begin() starts the next interval, with an empty profile. */
 const struct profile *code_profile_end(struct code_profile *profile);
 void code_profile_begin(struct code_profile *profile);
-
-#endif

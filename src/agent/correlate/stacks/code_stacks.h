@@ -2,8 +2,7 @@
  * belongs to the program. Memory is bounded: if it is full, all stacks are forgotten, and the threads that
  * made them describe them again. A graph node is captured once and runs for long, so its stack is kept, in up
  * to half of the memory, if such a node was captured or ran since stacks were last forgotten. */
-#ifndef CUSPAN_AGENT_CORRELATE_STACKS_CODE_STACKS_H
-#define CUSPAN_AGENT_CORRELATE_STACKS_CODE_STACKS_H
+#pragma once
 
 #include "base/status.h"
 #include "model/record.h"
@@ -56,5 +55,3 @@ const struct code_stack *code_stacks_find(struct code_stacks *stacks, uint64_t n
 /* Reads the next frame of a stack, innermost first, and moves `*at`, which the caller sets to 0 at the start.
  * False: there are no more frames. */
 bool code_stack_next(const struct code_stack *stack, uint32_t *at, struct code_stack_frame *frame);
-
-#endif

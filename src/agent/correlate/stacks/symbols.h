@@ -10,8 +10,7 @@
  * not made, and each lookup searches the file. A list that is being made takes its size twice, besides the
  * others. Names are demangled by the demangler that is linked in for kernels, so it adds nothing to the size
  * and loads nothing. */
-#ifndef CUSPAN_AGENT_CORRELATE_STACKS_SYMBOLS_H
-#define CUSPAN_AGENT_CORRELATE_STACKS_SYMBOLS_H
+#pragma once
 
 #include "base/status.h"
 
@@ -51,5 +50,3 @@ bool symbols_look_up_until(struct symbols *symbols, uint64_t frame, uint64_t unt
 
 /* Returns the size of all lists of functions in bytes, for tests. */
 size_t symbols_bytes(const struct symbols *symbols);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * A handle is valid only while its account is open. So a call can keep the handle, and its GPU record
  * finds out whether the account still exists. */
-#ifndef CUSPAN_AGENT_CORRELATE_TOTALS_ACCOUNTS_H
-#define CUSPAN_AGENT_CORRELATE_TOTALS_ACCOUNTS_H
+#pragma once
 
 #include "agent/correlate/totals/totals.h"
 
@@ -36,5 +35,3 @@ struct account *accounts_find(struct accounts *accounts, uint32_t handle);
 void accounts_close(struct accounts *accounts, struct account *account);
 /* Returns the pool of all accounts' totals, not owned. */
 struct totals_pool *accounts_pool(struct accounts *accounts);
-
-#endif

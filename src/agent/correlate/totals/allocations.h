@@ -6,8 +6,7 @@
  * table is bounded. Allocations beyond it are counted (allocations_untracked) and left out.
  *
  * The first allocation of a program names no context, because cudaMalloc() creates it. */
-#ifndef CUSPAN_AGENT_CORRELATE_TOTALS_ALLOCATIONS_H
-#define CUSPAN_AGENT_CORRELATE_TOTALS_ALLOCATIONS_H
+#pragma once
 
 #include "base/status.h"
 #include "model/cuda/calls.h"
@@ -34,5 +33,3 @@ void allocations_end_context(struct allocations *allocations, uint32_t context_i
 void allocations_of_device(const struct allocations *allocations, uint32_t device_id,
                            struct memory_use kinds[MEMORY_KINDS], struct memory_use *total);
 struct memory_use allocations_pinned(const struct allocations *allocations);
-
-#endif

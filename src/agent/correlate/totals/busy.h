@@ -4,8 +4,7 @@
  * merged as they grow, in a pool that many lists share. If the pool is empty or a list is full, the oldest
  * interval is closed: its length is kept, and later work counts only from its end on. Work that arrives in
  * order of time is always exact. */
-#ifndef CUSPAN_AGENT_CORRELATE_TOTALS_BUSY_H
-#define CUSPAN_AGENT_CORRELATE_TOTALS_BUSY_H
+#pragma once
 
 #include "base/status.h"
 
@@ -40,5 +39,3 @@ uint64_t busy_end_before(const struct busy_pool *pool, const struct busy_time *b
 
 /* Empties the list and returns its intervals. */
 void busy_clear(struct busy_pool *pool, struct busy_time *busy);
-
-#endif

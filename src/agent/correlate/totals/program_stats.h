@@ -1,7 +1,6 @@
 /* Adds up the program's calls and GPU work, sampled or not (model/metrics/live_stats.h), for metrics or while
  * a client reads them. Memory comes from allocations.h. */
-#ifndef CUSPAN_AGENT_CORRELATE_TOTALS_PROGRAM_STATS_H
-#define CUSPAN_AGENT_CORRELATE_TOTALS_PROGRAM_STATS_H
+#pragma once
 
 #include "base/status.h"
 #include "agent/correlate/names/kernel_names.h"
@@ -48,5 +47,3 @@ void program_stats_begin_interval(struct program_stats *store, bool is_delta);
 /* Copies the numbers to `view` for clients, with each device's description. */
 void program_stats_snapshot(struct program_stats *store, const struct devices *devices,
                             struct live_stats_view *view);
-
-#endif

@@ -4,8 +4,7 @@
  * The time of sending after the last session span is only in the report. CUPTI's overhead records cover
  * buffers, resources and instrumentation, and little of what CUPTI adds to each call; `cuspan overhead`
  * measures that. */
-#ifndef CUSPAN_AGENT_CORRELATE_TOTALS_SESSION_OVERHEAD_H
-#define CUSPAN_AGENT_CORRELATE_TOTALS_SESSION_OVERHEAD_H
+#pragma once
 
 #include "base/accounting/counters.h"
 #include "model/metrics/tracing_overhead.h"
@@ -24,5 +23,3 @@ void session_overhead_add(const struct activity_record *record, uint64_t kind);
  * another run. */
 void session_overhead_write(struct session_overhead *overhead, void (*take)(struct agent_overhead *),
                             struct span *span);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * On the GPU a step starts when the program has started it and the GPU has finished the work of earlier
  * steps. It ends with its last work or call. `cuspan stat` computes the same (src/analysis/ranks). */
-#ifndef CUSPAN_AGENT_CORRELATE_TOTALS_STEP_STATS_H
-#define CUSPAN_AGENT_CORRELATE_TOTALS_STEP_STATS_H
+#pragma once
 
 #include "base/status.h"
 #include "agent/correlate/totals/totals.h"
@@ -61,5 +60,3 @@ struct step_times *step_stats_read(struct step_stats *stats);
 /* Starts an interval of metrics, as program_stats_begin_interval(). */
 void step_stats_begin_interval(struct step_stats *stats, bool is_delta);
 void step_stats_snapshot(const struct step_stats *stats, struct live_stats_view *view);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * A summary stays open while a thread has its context attached. If an SDK publishes the context, cuspan sees
  * the context's end only at the thread's next call, so the summary is sent after idle_ms. */
-#ifndef CUSPAN_AGENT_CORRELATE_TOTALS_SUMMARIES_H
-#define CUSPAN_AGENT_CORRELATE_TOTALS_SUMMARIES_H
+#pragma once
 
 #include "base/status.h"
 
@@ -47,5 +46,3 @@ void summaries_remove(struct summaries *summaries, struct summary *summary, bool
 
 /* Whether the table is half full, so that summaries should be sent sooner. */
 bool summaries_are_many(const struct summaries *summaries);
-
-#endif

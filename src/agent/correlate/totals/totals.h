@@ -6,8 +6,7 @@
  * The slowest kernels are those with the longest single execution, because few entries keep them exactly, in
  * any order of arrival. Those with the largest total time would need a table of all names for each account.
  */
-#ifndef CUSPAN_AGENT_CORRELATE_TOTALS_TOTALS_H
-#define CUSPAN_AGENT_CORRELATE_TOTALS_TOTALS_H
+#pragma once
 
 #include "base/status.h"
 #include "agent/correlate/join/gpu_work.h"
@@ -67,5 +66,3 @@ void totals_write(const struct totals_pool *pool, const struct totals *totals, c
 
 /* Empties the totals and returns their memory to the pool. */
 void totals_clear(struct totals_pool *pool, struct totals *totals);
-
-#endif

@@ -1,8 +1,7 @@
 /* Keeps the CUDA contexts that a fatal error has ended, such as a device-side assert or an illegal address.
  * The error is sticky: every later call in the context returns it. CUPTI gives the stopped work no end, or no
  * times at all. */
-#ifndef CUSPAN_AGENT_CORRELATE_TRACE_CONTEXT_ERRORS_H
-#define CUSPAN_AGENT_CORRELATE_TRACE_CONTEXT_ERRORS_H
+#pragma once
 
 #include "model/cuda/calls.h"
 #include "model/record.h"
@@ -28,5 +27,3 @@ void context_errors_note(struct context_errors *errors, const struct call_record
  * none. */
 const struct context_error *context_errors_find(const struct context_errors *errors, uint32_t context_id,
                                                 uint64_t launch_ns);
-
-#endif

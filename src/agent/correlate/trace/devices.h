@@ -1,7 +1,6 @@
 /* Keeps the devices and CUDA contexts that CUPTI describes: each device's resource, each context's NULL
  * stream. */
-#ifndef CUSPAN_AGENT_CORRELATE_TRACE_DEVICES_H
-#define CUSPAN_AGENT_CORRELATE_TRACE_DEVICES_H
+#pragma once
 
 #include "model/cuda/activities.h"
 #include "model/record.h"
@@ -53,5 +52,3 @@ uint64_t devices_handle(const struct devices *devices, uint32_t context_id);
 
 /* Whether the stream is its context's NULL stream. */
 bool devices_is_null_stream(const struct devices *devices, uint32_t context_id, uint32_t stream_id);
-
-#endif

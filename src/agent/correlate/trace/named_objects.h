@@ -1,7 +1,6 @@
 /* Keeps the NVTX names of streams, CUDA contexts, devices, events and threads. A bounded table; an entry's
  * index never changes. */
-#ifndef CUSPAN_AGENT_CORRELATE_TRACE_NAMED_OBJECTS_H
-#define CUSPAN_AGENT_CORRELATE_TRACE_NAMED_OBJECTS_H
+#pragma once
 
 #include "model/record.h"
 
@@ -39,5 +38,3 @@ const char *named_objects_text(const struct named_objects *objects, uint32_t ind
 /* Returns the name of the object with this handle; NULL: no name. */
 const char *named_objects_text_of(const struct named_objects *objects, enum named_object kind,
                                   uint64_t handle);
-
-#endif

@@ -1,6 +1,5 @@
 /* A span's parent, and what a child inherits from it. */
-#ifndef CUSPAN_AGENT_CORRELATE_TRACE_PARENT_H
-#define CUSPAN_AGENT_CORRELATE_TRACE_PARENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,5 +13,3 @@ struct parent {
     bool is_session;
     uint32_t account; /* of the innermost account that counts the child (accounts.h); 0: none */
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* Keeps open ranges, with their start record and marks, in a bounded table by span ID. */
-#ifndef CUSPAN_AGENT_CORRELATE_TRACE_RANGES_H
-#define CUSPAN_AGENT_CORRELATE_TRACE_RANGES_H
+#pragma once
 
 #include "base/limits.h"
 #include "agent/correlate/trace/parent.h"
@@ -93,5 +92,3 @@ struct range_events {
     uint32_t key_count;
 };
 void ranges_events(const struct range *range, struct range_events *scratch, struct span *span);
-
-#endif

@@ -5,8 +5,7 @@
  * last 7 bytes. All samplers that follow the specification agree on a trace, and a higher ratio includes
  * the traces of a lower one. The classic TraceIdRatioBased of today's SDKs compares the last 8 bytes and
  * chooses other traces. Below a parent this makes no difference. */
-#ifndef CUSPAN_AGENT_CORRELATE_TRACE_SAMPLER_H
-#define CUSPAN_AGENT_CORRELATE_TRACE_SAMPLER_H
+#pragma once
 
 #include "base/trace_context.h"
 #include "model/settings/settings.h"
@@ -42,5 +41,3 @@ bool sampler_admits(struct sampler *sampler, uint64_t now_ns);
 
 /* Returns the threshold T for a ratio from 0 to 1. */
 uint64_t sampler_threshold(double ratio);
-
-#endif

@@ -6,8 +6,7 @@
  * context. A session span starts with its first child and ends with the last one seen before the cut.
  *
  * It is cut because a trace without an end is of no use, and can crash the program that shows it. */
-#ifndef CUSPAN_AGENT_CORRELATE_TRACE_SESSION_H
-#define CUSPAN_AGENT_CORRELATE_TRACE_SESSION_H
+#pragma once
 
 #include "agent/correlate/trace/sampler.h"
 #include "model/span.h"
@@ -62,5 +61,3 @@ void session_add_event(struct session *session, const struct span_event *event);
 /* Ends the session and fills its span. `reason` is "spans", "age", "step", "stop", "release" or "exit", and
  * must be static. `links` has room for SPAN_LINKS_MAX. */
 void session_close(struct session *session, const char *reason, struct span *span, struct span_link *links);
-
-#endif

@@ -16,8 +16,7 @@
  *
  * A sort by length is not possible: a step's calls are sent before it is known which GPU work is the longest,
  * so it would have to keep thousands of records. */
-#ifndef CUSPAN_AGENT_CORRELATE_TRACE_STEP_BUDGET_H
-#define CUSPAN_AGENT_CORRELATE_TRACE_STEP_BUDGET_H
+#pragma once
 
 #include "model/span.h"
 
@@ -85,5 +84,3 @@ bool step_budget_takes_work(struct step_budget *budget, const struct step_load *
 void step_budget_spend(struct step_budget *budget, const struct span *span);
 /* Counts a span of about `bytes` bytes that will be sent later. */
 void step_budget_reserve(struct step_budget *budget, uint32_t bytes);
-
-#endif

@@ -4,8 +4,7 @@
  * Each thread has its own ring, so calls arrive out of order around a boundary. A step's session therefore
  * stays open for two more rounds. Calls that started in an older step and return later still than that get
  * its trace, but are not counted in its span. */
-#ifndef CUSPAN_AGENT_CORRELATE_TRACE_STEPS_H
-#define CUSPAN_AGENT_CORRELATE_TRACE_STEPS_H
+#pragma once
 
 #include "agent/correlate/trace/session.h"
 #include "agent/correlate/trace/traced_step.h"
@@ -68,5 +67,3 @@ void steps_end_round(struct steps *steps);
 struct step *steps_next_ended(struct steps *steps);
 /* Returns the oldest step with an open session, ended or not; NULL: none. */
 struct step *steps_oldest_open(struct steps *steps);
-
-#endif

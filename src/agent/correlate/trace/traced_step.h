@@ -1,6 +1,5 @@
 /* A step of a training job: its IDs in the traces, and the limits of its spans. */
-#ifndef CUSPAN_AGENT_CORRELATE_TRACE_TRACED_STEP_H
-#define CUSPAN_AGENT_CORRELATE_TRACE_TRACED_STEP_H
+#pragma once
 
 #include "agent/correlate/trace/step_budget.h"
 #include "model/step.h"
@@ -26,5 +25,3 @@ struct step {
     struct session *session; /* its open session; NULL: none is open */
     char trace_state[48];
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* Keeps the tracestates of the latest attached contexts. Before each use of one, tracestates_valid() tells
  * whether it still exists. */
-#ifndef CUSPAN_AGENT_CORRELATE_TRACE_TRACESTATES_H
-#define CUSPAN_AGENT_CORRELATE_TRACE_TRACESTATES_H
+#pragma once
 
 #include "base/limits.h"
 
@@ -27,5 +26,3 @@ const char *tracestates_keep(struct tracestates *states, const uint8_t trace_id[
 /* Returns `text` if tracestates_keep() returned it and it is still this trace's, else NULL. Other pointers
  * are returned unchanged. */
 const char *tracestates_valid(const struct tracestates *states, const uint8_t trace_id[16], const char *text);
-
-#endif

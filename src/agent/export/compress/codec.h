@@ -1,7 +1,6 @@
 /* The interface of a compression library. Each codec documents the measurements behind its level;
  * tests/bench/programs/compress_bench.py repeats them. */
-#ifndef CUSPAN_AGENT_EXPORT_COMPRESS_CODEC_H
-#define CUSPAN_AGENT_EXPORT_COMPRESS_CODEC_H
+#pragma once
 
 #include "base/buffers/chunk.h"
 
@@ -20,5 +19,3 @@ struct codec {
 extern const struct codec codec_gzip_isal;
 extern const struct codec codec_gzip_deflate;
 extern const struct codec codec_zstd;
-
-#endif

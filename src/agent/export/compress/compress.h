@@ -3,8 +3,7 @@
  * The compressors are in the agent and not in the export module, because they are small and are tested
  * without curl. ISA-L and zstd compress a batch's chunks one after the other, in place. If a server refuses
  * an encoding, the agent does not change it: the log line says which setting to change. */
-#ifndef CUSPAN_AGENT_EXPORT_COMPRESS_COMPRESS_H
-#define CUSPAN_AGENT_EXPORT_COMPRESS_COMPRESS_H
+#pragma once
 
 #include "base/buffers/chunk.h"
 #include "model/settings/settings.h"
@@ -30,5 +29,3 @@ void compressor_destroy(struct compressor *compressor);
  * call. FULL if it would not be smaller, or exceeds COMPRESSED_BYTES_MAX. */
 enum status compress_chunks(struct compressor *compressor, const struct chunk *chunks,
                             const uint8_t **compressed, size_t *compressed_bytes) MUST_CHECK;
-
-#endif

@@ -1,9 +1,6 @@
 /* Compresses whole buffers, for commands. */
-#ifndef CUSPAN_AGENT_EXPORT_COMPRESS_ZSTD_FRAME_H
-#define CUSPAN_AGENT_EXPORT_COMPRESS_ZSTD_FRAME_H
+#pragma once
 
 #include "model/entries/zstd_entry.h"
 
 extern const struct zstd_api zstd_frame_api;
-
-#endif

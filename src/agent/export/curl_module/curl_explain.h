@@ -1,6 +1,5 @@
 /* Explains why a request failed, and what to do about it. Part of the export module only. */
-#ifndef CUSPAN_AGENT_EXPORT_CURL_MODULE_CURL_EXPLAIN_H
-#define CUSPAN_AGENT_EXPORT_CURL_MODULE_CURL_EXPLAIN_H
+#pragma once
 
 #include <curl/curl.h>
 #include <stdbool.h>
@@ -18,5 +17,3 @@ bool curl_explain_locked_key(const char *path, char *to, size_t size);
 
 /* The request did not finish before its deadline. */
 void curl_explain_timeout(CURL *easy, char *to, size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 /* Protects the host's files when the host closes all descriptors, including the module's, and reuses their
  * numbers: the module then neither writes to, reads from, nor closes them. */
-#ifndef CUSPAN_AGENT_EXPORT_CURL_MODULE_CURL_SOCKETS_H
-#define CUSPAN_AGENT_EXPORT_CURL_MODULE_CURL_SOCKETS_H
+#pragma once
 
 #include "base/process/guarded_fd.h"
 
@@ -32,5 +31,3 @@ void curl_sockets_wake(const struct curl_sockets *sockets);
 
 /* Replaces curl_multi_poll(), which uses a descriptor that cannot be checked. */
 void curl_sockets_wait(const struct curl_sockets *sockets, CURLM *multi, int timeout_ms);
-
-#endif

@@ -1,6 +1,5 @@
 /* Parses a collector's JSON response with cJSON. Part of the export module only. */
-#ifndef CUSPAN_AGENT_EXPORT_CURL_MODULE_JSON_RESPONSE_H
-#define CUSPAN_AGENT_EXPORT_CURL_MODULE_JSON_RESPONSE_H
+#pragma once
 
 #include "agent/export/otlp/otlp_response.h"
 
@@ -8,5 +7,3 @@
  * object.
  */
 bool json_response_read(const uint8_t *text, size_t bytes, struct otlp_response *response);
-
-#endif

@@ -1,6 +1,5 @@
 /* Replacements of libc functions for the libraries linked into the module (--wrap in cmake/export.cmake). */
-#ifndef CUSPAN_AGENT_EXPORT_CURL_MODULE_MODULE_LIBC_H
-#define CUSPAN_AGENT_EXPORT_CURL_MODULE_MODULE_LIBC_H
+#pragma once
 
 typedef const char *module_variable_fn(const char *name);
 
@@ -9,5 +8,3 @@ void module_libc_set_variables(module_variable_fn *variable);
 
 /* A variable that is not empty, or NULL. */
 const char *module_libc_variable(const char *name);
-
-#endif

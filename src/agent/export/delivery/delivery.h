@@ -1,6 +1,5 @@
 /* The result of one batch at an output. */
-#ifndef CUSPAN_AGENT_EXPORT_DELIVERY_DELIVERY_H
-#define CUSPAN_AGENT_EXPORT_DELIVERY_DELIVERY_H
+#pragma once
 
 #include "base/accounting/counters.h"
 
@@ -29,5 +28,3 @@ static inline void delivery_lose(struct delivery *delivery, uint32_t spans, enum
     delivery->lost = spans;
     delivery->reason = reason;
 }
-
-#endif

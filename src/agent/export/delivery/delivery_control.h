@@ -1,6 +1,5 @@
 /* Tells an exporter's threads when to stop, and wakes them for new work. */
-#ifndef CUSPAN_AGENT_EXPORT_DELIVERY_DELIVERY_CONTROL_H
-#define CUSPAN_AGENT_EXPORT_DELIVERY_DELIVERY_CONTROL_H
+#pragma once
 
 #include "base/clock.h"
 
@@ -48,5 +47,3 @@ bool delivery_control_wait_locked(struct delivery_control *control, uint64_t unt
 /* Sleeps until the time, or until an abort is requested or the deadline is no longer `stop_at_ns`, the one
  * that the caller has seen. */
 void delivery_control_sleep(struct delivery_control *control, uint64_t until_ns, uint64_t stop_at_ns);
-
-#endif

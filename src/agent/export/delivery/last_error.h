@@ -1,7 +1,6 @@
 /* The last error of each output, for status queries while the process runs, and the first error during exit,
  * for the final report. Callers pass text without secrets, as for the log. */
-#ifndef CUSPAN_AGENT_EXPORT_DELIVERY_LAST_ERROR_H
-#define CUSPAN_AGENT_EXPORT_DELIVERY_LAST_ERROR_H
+#pragma once
 
 #include "base/status.h"
 
@@ -20,5 +19,3 @@ void last_error_note_at_exit(const char *format, ...) PRINTF_LIKE(1, 2);
 
 /* NULL: no error. Static storage. */
 const char *last_error_at_exit(void);
-
-#endif

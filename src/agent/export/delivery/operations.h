@@ -3,8 +3,7 @@
  * Writing to a spool is not an export; sending from it is.
  *
  * One lock guards them, which the pipeline thread holds while it encodes them. */
-#ifndef CUSPAN_AGENT_EXPORT_DELIVERY_OPERATIONS_H
-#define CUSPAN_AGENT_EXPORT_DELIVERY_OPERATIONS_H
+#pragma once
 
 #include "base/limits.h"
 #include "agent/export/delivery/delivery.h"
@@ -38,5 +37,3 @@ void operations_note(struct operations *operations, unsigned output, const struc
 const struct operation *operations_lock(struct operations *operations, uint32_t *count);
 /* With `is_delta`, resets the histograms; otherwise only their exemplars. */
 void operations_unlock(struct operations *operations, bool is_delta);
-
-#endif

@@ -1,8 +1,7 @@
 /* The interface of an output: where an exporter's thread delivers its batches. An output is a collector
  * (otlp/sender.h), a collector behind a spool (spool/spool.h), or a file or standard output (file_output.h).
  */
-#ifndef CUSPAN_AGENT_EXPORT_DELIVERY_OUTPUT_H
-#define CUSPAN_AGENT_EXPORT_DELIVERY_OUTPUT_H
+#pragma once
 
 #include "agent/export/delivery/delivery.h"
 #include "model/batch.h"
@@ -26,5 +25,3 @@ struct output {
     void (*wake)(struct output *output);
     void (*destroy)(struct output *output);
 };
-
-#endif

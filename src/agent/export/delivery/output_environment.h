@@ -1,6 +1,5 @@
 /* The creator's input to an output, besides the settings. */
-#ifndef CUSPAN_AGENT_EXPORT_DELIVERY_OUTPUT_ENVIRONMENT_H
-#define CUSPAN_AGENT_EXPORT_DELIVERY_OUTPUT_ENVIRONMENT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -16,5 +15,3 @@ struct output_environment {
     unsigned output;               /* output number, below OUTPUT_NUMBERS, for counter_output_get */
     struct operations *operations; /* records durations of exports; outlives the exporter; NULL: none */
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* The body of a request, as it is sent or kept in a spool: a batch, compressed if that makes it smaller. */
-#ifndef CUSPAN_AGENT_EXPORT_DELIVERY_REQUEST_BODY_H
-#define CUSPAN_AGENT_EXPORT_DELIVERY_REQUEST_BODY_H
+#pragma once
 
 #include "agent/export/compress/compress.h"
 #include "model/batch.h"
@@ -32,5 +31,3 @@ void packer_deinit(struct packer *packer);
  * the batch's chunks to their pool, so that little memory waits for an unreachable collector; the first chunk
  * stays, because it contains the batch itself. False: no memory, or a broken invariant. */
 bool packer_pack(struct packer *packer, struct batch *batch, struct request_body *body);
-
-#endif

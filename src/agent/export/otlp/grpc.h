@@ -1,6 +1,5 @@
 /* Requirements of a unary gRPC call beyond HTTP/2: message framing, URLs, and header encodings. */
-#ifndef CUSPAN_AGENT_EXPORT_OTLP_GRPC_H
-#define CUSPAN_AGENT_EXPORT_OTLP_GRPC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ const char *grpc_code_name(long code);
 
 /* Decodes a binary header: base64, with or without padding. False if malformed or too long. */
 bool grpc_base64_decode(const char *from, uint8_t *to, size_t size, size_t *count);
-
-#endif

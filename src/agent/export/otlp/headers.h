@@ -1,6 +1,5 @@
 /* The headers of requests to a collector: the user's, ours, and those of each single request. */
-#ifndef CUSPAN_AGENT_EXPORT_OTLP_HEADERS_H
-#define CUSPAN_AGENT_EXPORT_OTLP_HEADERS_H
+#pragma once
 
 #include "base/status.h"
 #include "agent/export/otlp/secrets.h"
@@ -39,5 +38,3 @@ struct request_kind {
 
 /* The lines for one request, valid until the next call. */
 const char *const *headers_for(struct headers *headers, const struct request_kind *kind);
-
-#endif

@@ -1,8 +1,7 @@
 /* A collector's response: ExportTraceServiceResponse, ExportMetricsServiceResponse (with the same field
  * numbers), or google.rpc.Status with RetryInfo. Parsed from protobuf here, from JSON in the export module.
  */
-#ifndef CUSPAN_AGENT_EXPORT_OTLP_OTLP_RESPONSE_H
-#define CUSPAN_AGENT_EXPORT_OTLP_OTLP_RESPONSE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,5 +18,3 @@ struct otlp_response {
 /* Both fill a zeroed struct and return false if the bytes are not well-formed protobuf. */
 bool otlp_response_read_export(const uint8_t *bytes, size_t count, struct otlp_response *response);
 bool otlp_response_read_status(const uint8_t *bytes, size_t count, struct otlp_response *response);
-
-#endif

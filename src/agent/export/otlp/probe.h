@@ -1,6 +1,5 @@
 /* Sends one export request without spans, to check whether the collector accepts it. */
-#ifndef CUSPAN_AGENT_EXPORT_OTLP_PROBE_H
-#define CUSPAN_AGENT_EXPORT_OTLP_PROBE_H
+#pragma once
 
 #include "model/entries/doctor_entry.h"
 
@@ -14,5 +13,3 @@ void probe_collector(const struct exporter_settings *exporter, const char *modul
 #define PROBE_BYTES_MAX 256
 enum status probe_pack(enum compression compression, const char *body, uint8_t packed[PROBE_BYTES_MAX],
                        size_t *packed_bytes) MUST_CHECK;
-
-#endif

@@ -1,6 +1,5 @@
 /* Time of the next attempt: exponential backoff with jitter, and the server's Retry-After. */
-#ifndef CUSPAN_AGENT_EXPORT_OTLP_RETRY_H
-#define CUSPAN_AGENT_EXPORT_OTLP_RETRY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ bool retry_after_parse(const char *text, int64_t now_s, uint64_t *delay_ns);
 
 /* 429, 502, 503 and 504. */
 bool retry_http_status(long status);
-
-#endif

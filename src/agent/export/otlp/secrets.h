@@ -5,8 +5,7 @@
  * Only the first bytes of a secret are compared: messages are truncated and may not contain all of a long
  * one.
  */
-#ifndef CUSPAN_AGENT_EXPORT_OTLP_SECRETS_H
-#define CUSPAN_AGENT_EXPORT_OTLP_SECRETS_H
+#pragma once
 
 #include "base/status.h"
 
@@ -38,5 +37,3 @@ void secrets_deinit(struct secrets *secrets);
 
 /* Whether the text contains the first bytes of a secret, or ends with a part of them. */
 bool secrets_leak(const struct secrets *secrets, const char *text);
-
-#endif

@@ -1,7 +1,6 @@
 /* The output for a collector, over OTLP/HTTP or OTLP/gRPC: compresses and sends batches, evaluates responses,
  * and retries. */
-#ifndef CUSPAN_AGENT_EXPORT_OTLP_SENDER_H
-#define CUSPAN_AGENT_EXPORT_OTLP_SENDER_H
+#pragma once
 
 #include "agent/export/delivery/delivery_control.h"
 #include "agent/export/delivery/output.h"
@@ -19,5 +18,3 @@ enum status sender_create(const struct output_settings *settings,
  * send it. One thread at a time. */
 void sender_deliver_body(struct output *output, const struct request_body *body, bool for_ever,
                          struct delivery *delivery);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The module exports one function, cuspan_transport(), which returns this table. Both come from the same
  * build; the version detects a module of another one. The module does not log and does not read settings. */
-#ifndef CUSPAN_AGENT_EXPORT_OTLP_TRANSPORT_H
-#define CUSPAN_AGENT_EXPORT_OTLP_TRANSPORT_H
+#pragma once
 
 #include "base/status.h"
 #include "agent/export/otlp/otlp_response.h"
@@ -97,5 +96,3 @@ enum status transport_load(const char *path, const struct transport **transport,
 #define TRANSPORT_SYMBOL "cuspan_transport"
 /* `variable` is variables_get(): the module reads no variables otherwise. */
 const struct transport *cuspan_transport(const char *(*variable)(const char *name));
-
-#endif

@@ -2,8 +2,7 @@
  *
  * A batch is not divided after 413: it is already encoded and compressed, and the next one would be too
  * large again. The log line names max_export_batch_size. */
-#ifndef CUSPAN_AGENT_EXPORT_OTLP_VERDICT_H
-#define CUSPAN_AGENT_EXPORT_OTLP_VERDICT_H
+#pragma once
 
 #include "agent/export/otlp/transport.h"
 
@@ -27,5 +26,3 @@ void verdict_http(const struct transport *transport, const struct transport_resp
                   const char *encoding, int64_t now_s, struct verdict *verdict);
 void verdict_grpc(const struct transport_response *answer, const char *encoding, int64_t now_s,
                   struct verdict *verdict);
-
-#endif

@@ -5,8 +5,7 @@
  * This preserves the order, and a killed process loses only what it had not encoded yet. Between its own
  * requests it delivers those of processes that have ended, one for each of its own. At exit, it sends only
  * its own. If the directory cannot be written, spans are sent from memory once the spool is empty. */
-#ifndef CUSPAN_AGENT_EXPORT_SPOOL_SPOOL_H
-#define CUSPAN_AGENT_EXPORT_SPOOL_SPOOL_H
+#pragma once
 
 #include "agent/export/otlp/sender.h"
 #include "agent/export/spool/spool_source.h"
@@ -19,5 +18,3 @@ enum status spool_create(const struct output_settings *settings, const struct ou
  * in the source. */
 bool spool_send_record(struct output *sender, struct spool_source *source, const struct spool_record *record,
                        bool for_ever, struct delivery *delivery);
-
-#endif

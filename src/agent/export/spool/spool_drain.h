@@ -1,6 +1,5 @@
 /* Delivers what a spool or a file holds, on the caller's thread, for `cuspan send`. */
-#ifndef CUSPAN_AGENT_EXPORT_SPOOL_SPOOL_DRAIN_H
-#define CUSPAN_AGENT_EXPORT_SPOOL_SPOOL_DRAIN_H
+#pragma once
 
 #include "base/status.h"
 #include "agent/export/delivery/output_environment.h"
@@ -26,5 +25,3 @@ enum status spool_drain_folder(struct spool_drain *const drains[OUTPUT_NUMBERS],
 enum status spool_drain_lines(struct spool_drain *drain, const char *path, const char *name,
                               const struct send_request *request, struct send_result *result,
                               struct error *err) MUST_CHECK;
-
-#endif

@@ -1,6 +1,5 @@
 /* A spool's directory and files. Links are not followed, and owner and type are checked before use. */
-#ifndef CUSPAN_AGENT_EXPORT_SPOOL_SPOOL_FILES_H
-#define CUSPAN_AGENT_EXPORT_SPOOL_SPOOL_FILES_H
+#pragma once
 
 #include "base/process/guarded_fd.h"
 #include "base/status.h"
@@ -57,5 +56,3 @@ bool spool_file_write(const struct guarded_fd *file, const void *bytes, size_t c
 ssize_t spool_file_read(const struct guarded_fd *file, void *bytes, size_t count, uint64_t offset);
 /* 0 if the size cannot be read. */
 uint64_t spool_file_size(const struct guarded_fd *file);
-
-#endif

@@ -6,8 +6,7 @@
  *   SOURCE-NUMBER.segment  a header followed by records
  * A record is a finished request body, exactly as sent. Endpoint and headers are not stored: they belong to
  * the sender's settings and may be secret. */
-#ifndef CUSPAN_AGENT_EXPORT_SPOOL_SPOOL_FORMAT_H
-#define CUSPAN_AGENT_EXPORT_SPOOL_SPOOL_FORMAT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,5 +77,3 @@ bool spool_format_parse_name(const char *name, char source[SPOOL_SOURCE_BYTES], 
 #define SPOOL_FILE_BYTES (SPOOL_SOURCE_BYTES + 24)
 void spool_format_segment_name(char to[SPOOL_FILE_BYTES], const char *source, uint32_t segment);
 void spool_format_ledger_name(char to[SPOOL_FILE_BYTES], const char *source);
-
-#endif

@@ -1,6 +1,5 @@
 /* Finds spans that a process left in a spool when it ended. */
-#ifndef CUSPAN_AGENT_EXPORT_SPOOL_SPOOL_RECOVERY_H
-#define CUSPAN_AGENT_EXPORT_SPOOL_SPOOL_RECOVERY_H
+#pragma once
 
 #include "agent/export/spool/spool_source.h"
 
@@ -15,5 +14,3 @@ struct spool_recovery {
 /* For a source that was just taken. The ledger records that losses were reported, so only the first caller
  * gets them. */
 void spool_recovery_read(struct spool_source *source, int folder, struct spool_recovery *recovery);
-
-#endif

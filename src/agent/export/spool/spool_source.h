@@ -1,7 +1,6 @@
 /* One source of a spool, as seen by the process that delivers it: its ledger, and its records in the order in
  * which they were written. Damaged records are skipped and counted; a truncated record ends its segment. */
-#ifndef CUSPAN_AGENT_EXPORT_SPOOL_SPOOL_SOURCE_H
-#define CUSPAN_AGENT_EXPORT_SPOOL_SPOOL_SOURCE_H
+#pragma once
 
 #include "agent/export/spool/spool_files.h"
 
@@ -55,5 +54,3 @@ uint64_t spool_source_waiting(const struct spool_source *source);
 
 /* Closes the files and frees memory; with `remove`, also deletes the files. */
 void spool_source_release(struct spool_source *source, int folder, bool remove);
-
-#endif

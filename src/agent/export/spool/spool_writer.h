@@ -6,8 +6,7 @@
  * full, so several processes may exceed it by a segment each. When it is full, the newest requests are
  * refused: the order stays, and the start of an incident says more than its end. Files are never mapped,
  * because truncating one would then end the host. */
-#ifndef CUSPAN_AGENT_EXPORT_SPOOL_SPOOL_WRITER_H
-#define CUSPAN_AGENT_EXPORT_SPOOL_SPOOL_WRITER_H
+#pragma once
 
 #include "agent/export/spool/spool_source.h"
 
@@ -49,5 +48,3 @@ enum status spool_writer_append(struct spool_writer *writer, struct spool_source
 /* Whether this process writes the source of this name. Its own locks cannot tell: they do not exclude it. */
 bool spool_writer_owns(const char *source);
 void spool_writer_deinit(struct spool_writer *writer, const char *source);
-
-#endif

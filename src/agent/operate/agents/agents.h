@@ -1,7 +1,6 @@
 /* Finds the agents that run on this machine, and queries one. Each has a socket in a directory of its user
  * (base/control_path.h); root sees those of all users. */
-#ifndef CUSPAN_AGENT_OPERATE_AGENTS_AGENTS_H
-#define CUSPAN_AGENT_OPERATE_AGENTS_AGENTS_H
+#pragma once
 
 #include "base/control_path.h"
 #include "base/status.h"
@@ -78,5 +77,3 @@ int agents_command(const struct command *command, int argc, char **argv, const c
                    bool (*say)(const struct agent *agent, const cJSON *answer, uint32_t timeout_ms));
 /* Prints a failure, for `say`. */
 bool agents_say_failure(const struct agent *agent, const cJSON *answer, const char *verb);
-
-#endif

@@ -1,6 +1,5 @@
 /* The agent's files as a container gets them: who can read them, and what they need from the container. */
-#ifndef CUSPAN_AGENT_OPERATE_CDI_CDI_AGENT_H
-#define CUSPAN_AGENT_OPERATE_CDI_CDI_AGENT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -14,5 +13,3 @@ bool cdi_glibc_needed(const char *path, char version[16]);
 /* Whether SELinux lets containers read a file with this label. Types of /usr, /opt and containers are known.
  */
 bool cdi_label_is_allowed(const char *label);
-
-#endif

@@ -1,6 +1,5 @@
 /* The output of `cuspan cdi` about a CDI file. */
-#ifndef CUSPAN_AGENT_OPERATE_CDI_CDI_CHECK_H
-#define CUSPAN_AGENT_OPERATE_CDI_CDI_CHECK_H
+#pragma once
 
 #include "agent/operate/cdi/cdi_file.h"
 
@@ -10,5 +9,3 @@ void cdi_describe(const char *path, const struct cdi_file *file);
 /* Checks the file at `path`, what it mounts, and other CDI files. Prints one line for each. Returns
  * EXIT_FAILED if there is a problem, otherwise EXIT_OK. */
 int cdi_check(const char *path);
-
-#endif

@@ -1,7 +1,6 @@
 /* The CDI file (Container Device Interface) that adds the agent to containers: a mount of its folder, and the
  * variables that make CUDA load it. Container runtimes read it from the folders of CDI files. */
-#ifndef CUSPAN_AGENT_OPERATE_CDI_CDI_FILE_H
-#define CUSPAN_AGENT_OPERATE_CDI_CDI_FILE_H
+#pragma once
 
 #include "base/status.h"
 
@@ -41,5 +40,3 @@ enum status cdi_file_save(const char *path, const struct cdi_file *file, struct 
 
 /* The advice after a failed write in a folder of CDI files: a static text. */
 const char *cdi_file_advice(int error_number);
-
-#endif

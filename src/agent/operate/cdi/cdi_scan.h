@@ -1,7 +1,6 @@
 /* Finds other CDI files that affect the same containers: those of our kind, and those that make CUDA or the
  * dynamic loader load a library. */
-#ifndef CUSPAN_AGENT_OPERATE_CDI_CDI_SCAN_H
-#define CUSPAN_AGENT_OPERATE_CDI_CDI_SCAN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -23,5 +22,3 @@ typedef void cdi_scan_fn(void *context, const struct cdi_other *other);
 
 /* Calls `found` for each such file in the folder of `path` and in the two above, except for `path` itself. */
 void cdi_scan(const char *path, cdi_scan_fn *found, void *context);
-
-#endif

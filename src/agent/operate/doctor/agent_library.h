@@ -1,6 +1,5 @@
 /* Loads the agent's library, which answers the queries of checks. */
-#ifndef CUSPAN_AGENT_OPERATE_DOCTOR_AGENT_LIBRARY_H
-#define CUSPAN_AGENT_OPERATE_DOCTOR_AGENT_LIBRARY_H
+#pragma once
 
 #include "agent/operate/doctor/doctor.h"
 
@@ -16,5 +15,3 @@ struct library_facts {
     char error[DOCTOR_TEXT_BYTES]; /* of the loader or the child process */
 };
 void library_probe(const char *path, struct library_facts *facts);
-
-#endif

@@ -1,7 +1,6 @@
 /* The table of checks, in the order in which data flows. A test verifies that docs/troubleshooting.md has
  * each of them. */
-#ifndef CUSPAN_AGENT_OPERATE_DOCTOR_CHECKS_H
-#define CUSPAN_AGENT_OPERATE_DOCTOR_CHECKS_H
+#pragma once
 
 #include "agent/operate/doctor/doctor.h"
 
@@ -63,5 +62,3 @@ DOCTOR_CHECKS(DOCTOR_PROTOTYPE)
 
 extern const struct doctor_check doctor_checks[];
 extern const size_t doctor_check_count;
-
-#endif

@@ -1,6 +1,5 @@
 /* The connection to the server of one output, probed when a check first needs it. */
-#ifndef CUSPAN_AGENT_OPERATE_DOCTOR_COLLECTOR_H
-#define CUSPAN_AGENT_OPERATE_DOCTOR_COLLECTOR_H
+#pragma once
 
 #include "agent/operate/doctor/doctor.h"
 #include "agent/operate/doctor/reach.h"
@@ -25,5 +24,3 @@ const struct collector *collector_next(struct doctor *doctor, size_t *index);
 bool collector_split(const char *endpoint, bool has_tls_by_default, struct collector *collector);
 /* Whether a no_proxy list contains the host. */
 bool collector_is_exempt(const char *no_proxy, const char *host);
-
-#endif

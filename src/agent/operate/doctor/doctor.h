@@ -3,8 +3,7 @@
  * A check adds a line per result: the severity, what was found, and for problems and warnings a fix. The
  * table in checks.h has the checks in the order in which data flows. Facts that several checks need are
  * queried once and cached here. */
-#ifndef CUSPAN_AGENT_OPERATE_DOCTOR_DOCTOR_H
-#define CUSPAN_AGENT_OPERATE_DOCTOR_DOCTOR_H
+#pragma once
 
 #include "agent/operate/run/injection.h"
 #include "cli/util/text.h"
@@ -86,5 +85,3 @@ void doctor_deinit(struct doctor *doctor);
 
 /* Whether --only `only` (NULL: all) selects this check. */
 bool doctor_selects(const char *only, const struct doctor_check *check);
-
-#endif

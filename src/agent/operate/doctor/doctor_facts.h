@@ -1,7 +1,6 @@
 /* Facts about this machine that several checks use. Paths in /dev, /proc and /sys are relative to
  * doctor->root. */
-#ifndef CUSPAN_AGENT_OPERATE_DOCTOR_DOCTOR_FACTS_H
-#define CUSPAN_AGENT_OPERATE_DOCTOR_DOCTOR_FACTS_H
+#pragma once
 
 #include "agent/operate/doctor/doctor.h"
 
@@ -19,5 +18,3 @@ const char *doctor_facts_variable(const char *name);
 const char *doctor_facts_container(const struct doctor *doctor);
 /* Processors available to this process; `quota`: the cgroup's CPU limit, 0 if none. */
 unsigned doctor_facts_processors(const struct doctor *doctor, double *quota);
-
-#endif

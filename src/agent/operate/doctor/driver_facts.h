@@ -1,6 +1,5 @@
 /* Facts that libcuda and NVML report, each queried once, in a child process. */
-#ifndef CUSPAN_AGENT_OPERATE_DOCTOR_DRIVER_FACTS_H
-#define CUSPAN_AGENT_OPERATE_DOCTOR_DRIVER_FACTS_H
+#pragma once
 
 #include "agent/operate/doctor/doctor.h"
 
@@ -34,5 +33,3 @@ struct nvml_facts {
 
 const struct driver_facts *driver_facts(struct doctor *doctor);
 const struct nvml_facts *nvml_facts(struct doctor *doctor);
-
-#endif

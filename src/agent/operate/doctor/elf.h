@@ -1,6 +1,5 @@
 /* The properties of a program or library that matter to the dynamic loader. */
-#ifndef CUSPAN_AGENT_OPERATE_DOCTOR_ELF_H
-#define CUSPAN_AGENT_OPERATE_DOCTOR_ELF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,5 +16,3 @@ struct elf_facts {
 
 /* False, with errno, if the file cannot be read. */
 bool elf_read(const char *path, struct elf_facts *facts);
-
-#endif

@@ -1,10 +1,7 @@
 /* Other installations of cuspan on this machine: from a package of the system, a tarball or a wheel. */
-#ifndef CUSPAN_AGENT_OPERATE_DOCTOR_OTHER_COPIES_H
-#define CUSPAN_AGENT_OPERATE_DOCTOR_OTHER_COPIES_H
+#pragma once
 
 #include "agent/operate/doctor/doctor.h"
 
 /* Adds a line for each libcuspan.so beside a `cuspan` in PATH or in a usual place, except this program's. */
 void other_copies_report(struct doctor *doctor);
-
-#endif

@@ -1,7 +1,6 @@
 /* Runs a query in a child process. Loading a driver, a CUPTI or a resolver may crash, hang, or leave threads
  * behind. */
-#ifndef CUSPAN_AGENT_OPERATE_DOCTOR_PROBE_CHILD_H
-#define CUSPAN_AGENT_OPERATE_DOCTOR_PROBE_CHILD_H
+#pragma once
 
 #include <stddef.h>
 
@@ -11,5 +10,3 @@ enum child_result { CHILD_OK, CHILD_DIED, CHILD_TIMED_OUT };
  * CHILD_OK, `answer` is zeroed and `failure` (64 bytes) says what happened to the child. */
 enum child_result probe_child_run(void (*work)(const void *query, void *answer), const void *query,
                                   void *answer, size_t bytes, unsigned timeout_ms, char failure[64]);
-
-#endif

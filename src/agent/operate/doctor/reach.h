@@ -1,6 +1,5 @@
 /* Probes a host and port with plain sockets, independently of any exporter. */
-#ifndef CUSPAN_AGENT_OPERATE_DOCTOR_REACH_H
-#define CUSPAN_AGENT_OPERATE_DOCTOR_REACH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ struct reach {
 
 /* Resolves the host, connects and detects the protocol, in a child process. `path`: for the GET request. */
 void reach_probe(const char *host, const char *port, const char *path, struct reach *reach);
-
-#endif

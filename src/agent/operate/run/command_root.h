@@ -4,8 +4,7 @@
  *
  * It is sent only if the agents' reports show that spans have arrived: a collector that is down then delays
  * the command only once. */
-#ifndef CUSPAN_AGENT_OPERATE_RUN_COMMAND_ROOT_H
-#define CUSPAN_AGENT_OPERATE_RUN_COMMAND_ROOT_H
+#pragma once
 
 #include "agent/operate/run/injection.h"
 #include "model/entries/root_span_entry.h"
@@ -34,5 +33,3 @@ void command_root_end(struct command_root *root, const struct injection *injecti
 
 /* Safe on a zeroed struct. */
 void command_root_deinit(struct command_root *root);
-
-#endif

@@ -1,7 +1,6 @@
 /* The environment variables that make the CUDA driver load our agent into a program, and that pass the
  * options of the command line to the agent. */
-#ifndef CUSPAN_AGENT_OPERATE_RUN_INJECTION_H
-#define CUSPAN_AGENT_OPERATE_RUN_INJECTION_H
+#pragma once
 
 #include "base/status.h"
 #include "cli/args/options.h"
@@ -63,5 +62,3 @@ void injection_clear_reports(const struct injection *injection);
 /* Removes the directory for reports. Reports are kept as accounts_file.PID if the user set accounts_file.
  * Safe on a zeroed struct. */
 void injection_deinit(struct injection *injection);
-
-#endif

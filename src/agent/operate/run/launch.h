@@ -1,7 +1,6 @@
 /* Runs a program as if the shell had started it: same terminal, same process group, signals forwarded, and
  * its exit status passed on. */
-#ifndef CUSPAN_AGENT_OPERATE_RUN_LAUNCH_H
-#define CUSPAN_AGENT_OPERATE_RUN_LAUNCH_H
+#pragma once
 
 #include "base/status.h"
 
@@ -33,5 +32,3 @@ enum status launch(char **argv, void (*prepare)(void *context), void *context, s
 int launch_exit_code(enum status status);
 /* Ends like the program: returns its exit status, or ends by the same signal. */
 int launch_end(int wait_status);
-
-#endif

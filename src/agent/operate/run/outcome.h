@@ -1,7 +1,6 @@
 /* The reports of the agents of a program: a JSON file for each process that initialized CUDA. The root span
  * of the command has a report, too, which is not of a process. */
-#ifndef CUSPAN_AGENT_OPERATE_RUN_OUTCOME_H
-#define CUSPAN_AGENT_OPERATE_RUN_OUTCOME_H
+#pragma once
 
 #include "base/status.h"
 #include "agent/operate/run/launch.h"
@@ -104,5 +103,3 @@ void outcome_print_recordings(const struct outcome *outcome, const struct launch
 
 /* Writes "http://HOST:16686/trace/ID" for an OTLP endpoint on a port of Jaeger; false for other endpoints. */
 bool outcome_trace_link(const char *endpoint, const char *trace_id, char *out, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* Shared by the replay of ranges (replay_profiler.c) and samples (replay_pm_sampling.c). */
-#ifndef CUSPAN_AGENT_REPLAY_COUNTERS_REPLAY_COUNTING_H
-#define CUSPAN_AGENT_REPLAY_COUNTERS_REPLAY_COUNTING_H
+#pragma once
 
 #include "agent/abi/profiler_abi.h"
 #include "agent/replay/state/faults.h"
@@ -27,5 +26,3 @@ size_t replay_samples_list(const char **metrics);
 
 /* cuptiProfilerHostEvaluateToGpuValues for an image of samples. */
 uint32_t replay_samples_evaluate(struct profiler_evaluate *params);
-
-#endif

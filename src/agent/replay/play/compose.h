@@ -1,7 +1,6 @@
 /* Lays out an activity record as CUPTI does: as the classic struct of a version, or with the selected
  * fields. */
-#ifndef CUSPAN_AGENT_REPLAY_PLAY_COMPOSE_H
-#define CUSPAN_AGENT_REPLAY_PLAY_COMPOSE_H
+#pragma once
 
 #include "base/limits.h"
 #include "agent/abi/cupti_abi.h"
@@ -22,5 +21,3 @@ bool compose_selected(struct composition *composition, uint32_t kind,
                       const struct cupti_field_selection *selection);
 /* Writes the record, except fields that were not recorded. */
 void compose_record(const struct composition *composition, const struct activity_record *record, uint8_t *to);
-
-#endif

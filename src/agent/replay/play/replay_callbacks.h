@@ -1,6 +1,5 @@
 /* The subscribers, their enabled callbacks, and the callback calls. */
-#ifndef CUSPAN_AGENT_REPLAY_PLAY_REPLAY_CALLBACKS_H
-#define CUSPAN_AGENT_REPLAY_PLAY_REPLAY_CALLBACKS_H
+#pragma once
 
 #include "agent/abi/cupti_abi.h"
 #include "agent/replay/state/timeline.h"
@@ -31,5 +30,3 @@ bool replay_callbacks_is_enabled(const struct cupti_subscriber *subscriber, uint
 bool replay_callbacks_call(const struct item *item, uint64_t *data);
 bool replay_callbacks_resource(const struct resource_record *resource);
 bool replay_callbacks_fatal(void);
-
-#endif

@@ -1,8 +1,7 @@
 /* Which records the executions of a CUDA graph have, with the fault LATE_GRAPHS, as in CUPTI 13.5: its own if
  * graph records were enabled when the graph was instantiated, otherwise those of its nodes. After graph
  * records are enabled, the executions of older graphs have none. */
-#ifndef CUSPAN_AGENT_REPLAY_PLAY_REPLAY_GRAPHS_H
-#define CUSPAN_AGENT_REPLAY_PLAY_REPLAY_GRAPHS_H
+#pragma once
 
 #include "model/record.h"
 
@@ -22,5 +21,3 @@ void replay_graphs_created(uint64_t exec, bool is_on);
 enum replay_graph_records replay_graphs_launched(const struct call_record *call, bool is_on);
 /* Whether this record is delivered. */
 bool replay_graphs_has(enum replay_graph_records records, const struct activity_record *record);
-
-#endif

@@ -2,8 +2,7 @@
  * the correlation ID of its launch. The module is unloaded after its launch has returned and the given number
  * of later ones have started. As with CUPTI, this frees the name that the kernel's record points to, in
  * versions that do not keep names. */
-#ifndef CUSPAN_AGENT_REPLAY_PLAY_REPLAY_MODULES_H
-#define CUSPAN_AGENT_REPLAY_PLAY_REPLAY_MODULES_H
+#pragma once
 
 #include "model/record.h"
 #include "agent/replay/state/timeline.h"
@@ -17,5 +16,3 @@ void replay_modules_end(const struct item *item);
 
 /* The name in a kernel's record. */
 const char *replay_modules_name(const struct activity_record *record);
-
-#endif

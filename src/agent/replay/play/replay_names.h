@@ -1,10 +1,7 @@
 /* Replays the names of the recorded program's objects through NVTX, as a real program would. */
-#ifndef CUSPAN_AGENT_REPLAY_PLAY_REPLAY_NAMES_H
-#define CUSPAN_AGENT_REPLAY_PLAY_REPLAY_NAMES_H
+#pragma once
 
 #include "model/record.h"
 
 /* No effect without an agent that uses NVTX. Any thread. */
 void replay_names_play(const struct name_record *name);
-
-#endif

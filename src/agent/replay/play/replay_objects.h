@@ -1,6 +1,5 @@
 /* Contexts and streams: recorded handles and CUPTI's IDs. */
-#ifndef CUSPAN_AGENT_REPLAY_PLAY_REPLAY_OBJECTS_H
-#define CUSPAN_AGENT_REPLAY_PLAY_REPLAY_OBJECTS_H
+#pragma once
 
 #include "agent/abi/cupti_abi.h"
 #include "model/record.h"
@@ -15,5 +14,3 @@ uint32_t replay_objects_context_id(cuda_context_handle context, uint32_t *id);
 uint32_t replay_objects_device_id(cuda_context_handle context, uint32_t *id);
 uint32_t replay_objects_stream_id(cuda_context_handle context, cuda_stream_handle stream, uint32_t *id);
 uint32_t replay_objects_graph_id(const void *graph, uint64_t *id);
-
-#endif

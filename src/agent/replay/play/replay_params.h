@@ -1,6 +1,5 @@
 /* Rebuilds the functionParams that CUPTI passes to a callback from the values in a call record. */
-#ifndef CUSPAN_AGENT_REPLAY_PLAY_REPLAY_PARAMS_H
-#define CUSPAN_AGENT_REPLAY_PLAY_REPLAY_PARAMS_H
+#pragma once
 
 #include "model/record.h"
 
@@ -22,5 +21,3 @@ struct params {
 
 /* With `is_exit`, output parameters are set if the call succeeded. */
 void replay_params_build(struct params *params, const struct call_record *call, int is_exit);
-
-#endif

@@ -1,6 +1,5 @@
 /* Delivers activity records to the agent: enabled kinds and fields, and buffers. */
-#ifndef CUSPAN_AGENT_REPLAY_PLAY_REPLAY_RECORDS_H
-#define CUSPAN_AGENT_REPLAY_PLAY_REPLAY_RECORDS_H
+#pragma once
 
 #include "agent/abi/cupti_abi.h"
 #include "agent/replay/state/timeline.h"
@@ -51,5 +50,3 @@ struct replay_records_counts replay_records_counts(void);
 /* The subscriber leaves; the fault AFTER_SHUTDOWN delivers one more buffer later, on its own thread. */
 void replay_records_after_shutdown(void);
 void replay_records_join(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* Faults that the replay library can inject, by CUSPAN_REPLAY_FAIL: "name[=number],name[=number]". */
-#ifndef CUSPAN_AGENT_REPLAY_STATE_FAULTS_H
-#define CUSPAN_AGENT_REPLAY_STATE_FAULTS_H
+#pragma once
 
 #include "base/status.h"
 
@@ -79,5 +78,3 @@ bool fault_call(const char *function);
 
 /* 0: disabled; otherwise the fault's number, at least 1. */
 uint64_t fault(enum fault fault);
-
-#endif

@@ -1,7 +1,6 @@
 /* Reports what the agent does while CUPTI calls it on a host thread, to a host that exports
  * cuspan_replay_watch (agent/recording/replay_seam.h). */
-#ifndef CUSPAN_AGENT_REPLAY_STATE_HOST_WATCH_H
-#define CUSPAN_AGENT_REPLAY_STATE_HOST_WATCH_H
+#pragma once
 
 /* Looks up the host's function. */
 void host_watch_init(void);
@@ -14,5 +13,3 @@ void host_watch_end(void);
 void host_watch_forked_child(void);
 /* The agent has called `function`. */
 void host_watch_cupti(const char *function);
-
-#endif

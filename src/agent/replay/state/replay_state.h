@@ -1,7 +1,6 @@
 /* State shared by the parts of the replay library: the recording, the CUPTI version it imitates, and its
  * client. Only replay_state.c changes it. */
-#ifndef CUSPAN_AGENT_REPLAY_STATE_REPLAY_STATE_H
-#define CUSPAN_AGENT_REPLAY_STATE_REPLAY_STATE_H
+#pragma once
 
 #include "agent/abi/cupti_abi.h"
 #include "agent/replay/state/timeline.h"
@@ -58,5 +57,3 @@ uint64_t replay_length_ns(void);
 uint64_t replay_time(uint64_t recorded);
 /* False while the replay must wait for the agent. */
 bool replay_has_room(void);
-
-#endif

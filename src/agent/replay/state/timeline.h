@@ -3,8 +3,7 @@
  *
  * A recording stores a call at its return and an activity record when its buffer was decoded. Here both
  * return to their original place. */
-#ifndef CUSPAN_AGENT_REPLAY_STATE_TIMELINE_H
-#define CUSPAN_AGENT_REPLAY_STATE_TIMELINE_H
+#pragma once
 
 #include "base/status.h"
 #include "model/gpu_counter_names.h"
@@ -129,5 +128,3 @@ uint64_t timeline_nonce(const struct timeline *timeline, uint64_t time_ns);
 
 const struct timeline_context *timeline_context_by_id(const struct timeline *timeline, uint32_t id);
 const struct timeline_context *timeline_context_by_handle(const struct timeline *timeline, uint64_t handle);
-
-#endif

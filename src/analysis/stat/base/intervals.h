@@ -1,6 +1,5 @@
 /* Keeps unions of time intervals that arrive sorted by start, and computes the gaps between them. */
-#ifndef CUSPAN_ANALYSIS_STAT_BASE_INTERVALS_H
-#define CUSPAN_ANALYSIS_STAT_BASE_INTERVALS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ bool intervals_cover(const struct intervals *intervals, uint64_t time_ns);
 /* Forgets all but the last `count` intervals. The time before these then has no gaps. */
 void intervals_keep(struct intervals *intervals, size_t count);
 void intervals_deinit(struct intervals *intervals);
-
-#endif

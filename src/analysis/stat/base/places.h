@@ -1,8 +1,7 @@
 /* Finds the process, GPU, range and thread of a span. Calls have the resource of their process, GPU work that
  * of its device. The process's instance ID and CUPTI's context ID, which is unique within a process, connect
  * them. */
-#ifndef CUSPAN_ANALYSIS_STAT_BASE_PLACES_H
-#define CUSPAN_ANALYSIS_STAT_BASE_PLACES_H
+#pragma once
 
 #include "analysis/stat/base/stat.h"
 
@@ -55,5 +54,3 @@ uint32_t places_range(const struct stat *stat, const struct trace_span *call);
 /* Returns the thread's name, otherwise its ID, otherwise "". */
 const char *places_thread(const struct places *places, uint32_t thread);
 const char *places_thread_id(const struct places *places, uint32_t thread);
-
-#endif

@@ -4,8 +4,7 @@
  * first digits (samples_error()) if there are more than SAMPLES_DISTINCT_MAX distinct values in all groups
  * together, or if all the command's tables of values together have samples_slots_max slots: `stat --by` has
  * thousands of tables. Counts, totals, minima and maxima always stay exact. */
-#ifndef CUSPAN_ANALYSIS_STAT_BASE_SAMPLES_H
-#define CUSPAN_ANALYSIS_STAT_BASE_SAMPLES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -53,5 +52,3 @@ int samples_next(const struct samples *samples, size_t *at, struct spread *sprea
 /* Returns the spread of one group in sorted samples; zeros: it has no samples. */
 struct spread samples_spread(const struct samples *samples, uint32_t group);
 void samples_deinit(struct samples *samples);
-
-#endif

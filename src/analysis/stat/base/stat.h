@@ -4,8 +4,7 @@
  * spans belong to another segment and are present only because spans of this one refer to them.
  *
  * Each section keeps what its tables need from each segment, and adds the tables to the report at the end. */
-#ifndef CUSPAN_ANALYSIS_STAT_BASE_STAT_H
-#define CUSPAN_ANALYSIS_STAT_BASE_STAT_H
+#pragma once
 
 #include "analysis/stat/base/samples.h"
 #include "analysis/stat/base/stat_table.h"
@@ -244,5 +243,3 @@ struct stat_device {
     uint64_t multiprocessors, max_warps, max_blocks, registers, shared_bytes, warp_threads, major;
 };
 const struct stat_device *stat_device_of(const struct stat *stat, uint32_t resource);
-
-#endif

@@ -1,7 +1,6 @@
 /* A table of `stat`: rows of values, and columns with units. stat_print.c formats tables for a terminal and
  * as Markdown, CSV and JSON. */
-#ifndef CUSPAN_ANALYSIS_STAT_BASE_STAT_TABLE_H
-#define CUSPAN_ANALYSIS_STAT_BASE_STAT_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -96,5 +95,3 @@ static inline struct stat_value stat_text(const char *text)
 
 /* Returns `part` divided by `whole`; missing: `whole` is 0. */
 struct stat_value stat_ratio(double part, double whole);
-
-#endif

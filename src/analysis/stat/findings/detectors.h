@@ -1,7 +1,6 @@
 /* The detectors of findings. Each looks for some kinds of findings in the spans that it is given, and offers
  * them at the end. */
-#ifndef CUSPAN_ANALYSIS_STAT_FINDINGS_DETECTORS_H
-#define CUSPAN_ANALYSIS_STAT_FINDINGS_DETECTORS_H
+#pragma once
 
 #include "analysis/stat/findings/finding.h"
 
@@ -17,5 +16,3 @@ struct detector {
 
 extern const struct detector find_launch_bound, find_tiny_launches, find_graph_candidates, find_serialized,
     find_copies, find_needless_waits, find_low_occupancy, find_memory_faults;
-
-#endif

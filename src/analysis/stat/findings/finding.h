@@ -3,8 +3,7 @@
  *
  * A detector sees each span once, tallies its matches by process, place and name, and offers the tallies at
  * the end. */
-#ifndef CUSPAN_ANALYSIS_STAT_FINDINGS_FINDING_H
-#define CUSPAN_ANALYSIS_STAT_FINDINGS_FINDING_H
+#pragma once
 
 #include "analysis/stat/findings/findings_limits.h"
 #include "analysis/stat/findings/survey.h"
@@ -77,5 +76,3 @@ uint64_t findings_base_ns(const struct findings *findings, const struct finding 
 #define EVIDENCE_TIME_BYTES 40
 /* Writes a time such as "12.3 us" to `out`, for evidence, and returns `out`. */
 const char *evidence_time(char out[EVIDENCE_TIME_BYTES], uint64_t ns);
-
-#endif

@@ -1,6 +1,5 @@
 /* Thresholds of findings, with their reasons. docs/findings.md lists them, too; findings_test.py compares. */
-#ifndef CUSPAN_ANALYSIS_STAT_FINDINGS_FINDINGS_LIMITS_H
-#define CUSPAN_ANALYSIS_STAT_FINDINGS_FINDINGS_LIMITS_H
+#pragma once
 
 /* All findings: minimum saving, because two runs of a program differ by less. It is a share of the time from
  * first to last GPU work, without pauses in which nothing runs: loading of modules, initialization of NCCL,
@@ -76,5 +75,3 @@
 #define TINY_COPY_BYTES 16384
 #define TINY_COPY_RUNS  100
 #define TINY_COPY_ROW   4 /* consecutive copies in one direction, which one copy could replace */
-
-#endif

@@ -5,8 +5,7 @@
  * earlier occurrence of each window of length 2^k is looked up by its hash. In an interval of period p, with
  * p <= 2^k < 2p, that occurrence is exactly p earlier. The tokens are then compared, because different
  * windows can have the same hash. */
-#ifndef CUSPAN_ANALYSIS_STAT_FINDINGS_REPEATS_H
-#define CUSPAN_ANALYSIS_STAT_FINDINGS_REPEATS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ struct repeat {
  * no order. Returns their number. The caller frees *found, which is NULL if there are none. */
 size_t repeats_find(const uint32_t *tokens, size_t count, size_t period_max, size_t times,
                     struct repeat **found);
-
-#endif

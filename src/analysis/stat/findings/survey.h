@@ -5,8 +5,7 @@
  * before that time are known, and the answer is added to a tally. Between segments, only the latest intervals
  * are kept: SURVEY_INTERVALS_MAX in all. Detectors that look back further find a GPU that was busy, so they
  * report smaller savings. */
-#ifndef CUSPAN_ANALYSIS_STAT_FINDINGS_SURVEY_H
-#define CUSPAN_ANALYSIS_STAT_FINDINGS_SURVEY_H
+#pragma once
 
 #include "analysis/stat/base/intervals.h"
 #include "analysis/stat/memory/ledger.h"
@@ -80,5 +79,3 @@ uint32_t survey_origin(const struct survey *survey, const struct trace_span *spa
 /* Returns the first work of the class that the call submitted; NULL: none. CLASS_COUNT: of any class. */
 const struct trace_span *survey_work(const struct survey *survey, const struct trace_span *call,
                                      enum trace_class class);
-
-#endif

@@ -1,6 +1,5 @@
 /* Keeps a detector's sums of its matches, by process, place and name. */
-#ifndef CUSPAN_ANALYSIS_STAT_FINDINGS_TALLY_H
-#define CUSPAN_ANALYSIS_STAT_FINDINGS_TALLY_H
+#pragma once
 
 #include "analysis/stat/base/stat.h"
 
@@ -45,5 +44,3 @@ static inline uint32_t tallies_number(const struct tallies *tallies, const struc
 /* Notes that `count` of the tally's matches come from this origin. */
 void tallies_add_origin(struct tallies *tallies, uint32_t tally, uint32_t origin, uint64_t count);
 void tallies_deinit(struct tallies *tallies);
-
-#endif

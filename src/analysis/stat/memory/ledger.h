@@ -6,8 +6,7 @@
  *
  * All calls that allocate or free are kept until the end, up to LEDGER_EVENTS_MAX. Later ones are only
  * counted. */
-#ifndef CUSPAN_ANALYSIS_STAT_MEMORY_LEDGER_H
-#define CUSPAN_ANALYSIS_STAT_MEMORY_LEDGER_H
+#pragma once
 
 #include "analysis/stat/base/places.h"
 #include "cli/util/paged.h"
@@ -105,5 +104,3 @@ static inline bool ledger_is_host(enum memory_kind kind)
     return kind == MEMORY_PINNED || kind == MEMORY_REGISTERED;
 }
 enum memory_kind ledger_kind_of(const struct ledger_call *call);
-
-#endif

@@ -1,7 +1,6 @@
 /* The tables of memory: usage in memory_tables.c, leaks and errors in memory_faults.c, lines of code in
  * memory_code.c. */
-#ifndef CUSPAN_ANALYSIS_STAT_MEMORY_MEMORY_TABLES_H
-#define CUSPAN_ANALYSIS_STAT_MEMORY_MEMORY_TABLES_H
+#pragma once
 
 #include "analysis/stat/memory/ledger.h"
 
@@ -40,5 +39,3 @@ void stat_memory_code(const struct stat *stat, const struct memory_change *chang
 /* Adds the tables of leaks, invalid frees and failed allocations. `ended`: by process, whether it has exited.
  */
 void stat_memory_faults(const struct stat *stat, const bool *ended, struct stat_report *report);
-
-#endif

@@ -1,7 +1,6 @@
 /* The peak rate of a copy or fill: that of the GPU's memory, or of the link in one direction, from the
  * device's attributes (cuda.device.pcie.*, cuda.device.nvlink.*). */
-#ifndef CUSPAN_ANALYSIS_STAT_TABLES_PEAK_H
-#define CUSPAN_ANALYSIS_STAT_TABLES_PEAK_H
+#pragma once
 
 #include "analysis/stat/base/stat.h"
 
@@ -21,5 +20,3 @@ struct peaks {
 /* Returns the peak rate of a span of CLASS_COPY or CLASS_FILL. */
 struct peak peak_of(struct peaks *peaks, const struct stat *stat, const struct trace_span *span);
 bool peak_is(const struct peak *peak, const struct peak *other);
-
-#endif

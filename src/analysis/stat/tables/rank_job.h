@@ -1,6 +1,5 @@
 /* Translates spans of a training job for the analysis across ranks (src/analysis/ranks). */
-#ifndef CUSPAN_ANALYSIS_STAT_TABLES_RANK_JOB_H
-#define CUSPAN_ANALYSIS_STAT_TABLES_RANK_JOB_H
+#pragma once
 
 #include "analysis/ranks/ranks.h"
 #include "analysis/stat/base/stat.h"
@@ -26,5 +25,3 @@ struct rank_job {
 /* Takes a span of the current segment. Spans come in their order in it. */
 void rank_job_take(struct rank_job *job, const struct stat *stat, const struct trace_span *span);
 void rank_job_deinit(struct rank_job *job);
-
-#endif
