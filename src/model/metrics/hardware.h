@@ -7,23 +7,30 @@
 #define HARDWARE_GPUS_MAX 16
 #define HARDWARE_ID_BYTES 48
 
-enum hardware_field { /* bits of `present`: what this GPU supports */
-                      HARDWARE_UTILIZATION = 1 << 0,
-                      HARDWARE_MEMORY = 1 << 1,
-                      HARDWARE_TEMPERATURE = 1 << 2,
-                      HARDWARE_POWER = 1 << 3,
-                      HARDWARE_ENERGY = 1 << 4
+enum hardware_field {
+    HARDWARE_UTILIZATION,  /* 0 to 1: fraction of time in which a kernel of any process ran */
+    HARDWARE_MEMORY_LIMIT, /* bytes */
+    HARDWARE_MEMORY_USAGE,
+    HARDWARE_MEMORY_UTILIZATION, /* 0 to 1 */
+    HARDWARE_TEMPERATURE,        /* degrees Celsius */
+    HARDWARE_MEMORY_TEMPERATURE,
+    HARDWARE_POWER,  /* watts */
+    HARDWARE_ENERGY, /* joules since the driver was loaded, as the numbers of errors */
+    HARDWARE_ECC_CORRECTED,
+    HARDWARE_ECC_UNCORRECTED,
+    HARDWARE_PCIE_REPLAYS,
+    HARDWARE_OK, /* one of these three is 1, the others are 0 */
+    HARDWARE_DEGRADED,
+    HARDWARE_FAILED,
+    HARDWARE_FIELDS
 };
 
 struct gpu_hardware {
     char id[HARDWARE_ID_BYTES]; /* hw.id: "GPU-..." */
     char name[96];              /* "NVIDIA H200"; "": unknown */
-    uint32_t present;           /* enum hardware_field */
-    double utilization;         /* 0 to 1: fraction of time in which a kernel of any process ran */
-    uint64_t memory_bytes, memory_used_bytes;
-    uint32_t temperature_celsius;
-    double power_watts;
-    double energy_joules; /* since the driver was loaded */
+    char serial[32];            /* "": unknown */
+    uint32_t present;           /* bit of each enum hardware_field that this GPU supports */
+    double values[HARDWARE_FIELDS];
 };
 
 struct hardware {

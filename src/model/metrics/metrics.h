@@ -35,7 +35,7 @@ struct metric_info {
 };
 extern const struct metric_info metric_table[METRIC_COUNT];
 
-#define METRIC_ATTRS_MAX 6
+#define METRIC_ATTRS_MAX 7
 
 /* The only meter: the scope of spans and metrics. */
 #define METER_NAME       "cuspan"

@@ -26,13 +26,15 @@
     X(COUNTER_THROUGHPUT, "cuda.counter.throughput", "By/s", GAUGE, DOUBLE, "hw.id, cuda.device.id, cuda.counter.name, cuda.counter.statistic", "Bytes per second counted on the whole GPU.") \
     X(COUNTER_RATE, "cuda.counter.rate", "{event}/s", GAUGE, DOUBLE, "hw.id, cuda.device.id, cuda.counter.name, cuda.counter.statistic", "Events per second counted on the whole GPU.") \
     X(COUNTER_RATIO, "cuda.counter.ratio", "1", GAUGE, DOUBLE, "hw.id, cuda.device.id, cuda.counter.name, cuda.counter.statistic", "Ratio or count per cycle of the whole GPU.") \
-    X(HW_UTILIZATION, "hw.gpu.utilization", "1", GAUGE, DOUBLE, "hw.id, hw.name, hw.model, hw.vendor, hw.gpu.task", "Fraction of time in which a kernel of any process ran, from NVML.") \
-    X(HW_MEMORY_LIMIT, "hw.gpu.memory.limit", "By", UP_DOWN, INT, "hw.id, hw.name, hw.model, hw.vendor", "Size of the GPU's memory.") \
-    X(HW_MEMORY_USAGE, "hw.gpu.memory.usage", "By", UP_DOWN, INT, "hw.id, hw.name, hw.model, hw.vendor", "GPU memory in use by all processes.") \
-    X(HW_MEMORY_UTILIZATION, "hw.gpu.memory.utilization", "1", GAUGE, DOUBLE, "hw.id, hw.name, hw.model, hw.vendor", "Fraction of the GPU memory in use.") \
-    X(HW_TEMPERATURE, "hw.temperature", "Cel", GAUGE, INT, "hw.id, hw.name, hw.model, hw.vendor, hw.type", "Temperature of the GPU.") \
-    X(HW_POWER, "hw.power", "W", GAUGE, DOUBLE, "hw.id, hw.name, hw.model, hw.vendor, hw.type", "Power draw of the GPU.") \
-    X(HW_ENERGY, "hw.energy", "J", SUM, DOUBLE, "hw.id, hw.name, hw.model, hw.vendor, hw.type", "Energy used by the GPU since the driver was loaded.") \
+    X(HW_UTILIZATION, "hw.gpu.utilization", "1", GAUGE, DOUBLE, "hw.id, hw.name, hw.model, hw.vendor, hw.serial_number, hw.gpu.task", "Fraction of time in which a kernel of any process ran, from NVML.") \
+    X(HW_MEMORY_LIMIT, "hw.gpu.memory.limit", "By", UP_DOWN, INT, "hw.id, hw.name, hw.model, hw.vendor, hw.serial_number", "Size of the GPU's memory.") \
+    X(HW_MEMORY_USAGE, "hw.gpu.memory.usage", "By", UP_DOWN, INT, "hw.id, hw.name, hw.model, hw.vendor, hw.serial_number", "GPU memory in use by all processes.") \
+    X(HW_MEMORY_UTILIZATION, "hw.gpu.memory.utilization", "1", GAUGE, DOUBLE, "hw.id, hw.name, hw.model, hw.vendor, hw.serial_number", "Fraction of the GPU memory in use.") \
+    X(HW_TEMPERATURE, "hw.temperature", "Cel", GAUGE, INT, "hw.id, hw.name, hw.parent, hw.sensor_location", "Temperature of the GPU and of its memory.") \
+    X(HW_POWER, "hw.power", "W", GAUGE, DOUBLE, "hw.id, hw.name, hw.model, hw.vendor, hw.serial_number, hw.type", "Power draw of the GPU.") \
+    X(HW_ENERGY, "hw.energy", "J", SUM, DOUBLE, "hw.id, hw.name, hw.model, hw.vendor, hw.serial_number, hw.type", "Energy used by the GPU since the driver was loaded.") \
+    X(HW_ERRORS, "hw.errors", "{error}", SUM, INT, "hw.id, hw.name, hw.model, hw.vendor, hw.serial_number, hw.type, error.type", "Errors of the GPU since the driver was loaded, by kind.") \
+    X(HW_STATUS, "hw.status", "1", UP_DOWN, INT, "hw.id, hw.name, hw.model, hw.vendor, hw.serial_number, hw.type, hw.state", "1 for the state that the GPU is in, 0 for the others.") \
     X(QUEUE_SIZE, "otel.sdk.processor.span.queue.size", "{span}", UP_DOWN, INT, "otel.component.type, otel.component.name", "Spans waiting for export.") \
     X(QUEUE_CAPACITY, "otel.sdk.processor.span.queue.capacity", "{span}", UP_DOWN, INT, "otel.component.type, otel.component.name", "Maximum number of spans in the queue.") \
     X(PROCESSED, "otel.sdk.processor.span.processed", "{span}", SUM, INT, "otel.component.type, otel.component.name, error.type", "Spans that passed through the queue; with error.type queue_full, spans dropped because it was full.") \

@@ -27,10 +27,12 @@ MIB = 2**20
 # nvidia-smi and NVML are queried at most this far apart; each shows a mean over a part of it.
 APART_S = 2.5
 # The range of nvidia-smi's values within that time, plus this margin.
-BOUNDS = {"hw.temperature": 3, "hw.power": 40, "hw.gpu.utilization": 0.35}
+BOUNDS = {"hw.temperature gpu": 3, "hw.temperature memory": 3, "hw.power": 40, "hw.gpu.utilization": 0.35}
 MEMORY_MIB = 64  # nvidia-smi excludes the driver's reserved part from used memory; it is added here
 ENERGY = 0.35  # relative to nvidia-smi's power, times the time
-FIELDS = ["uuid", "utilization.gpu", "memory.total", "memory.used", "memory.reserved", "temperature.gpu", "power.draw"]
+FIELDS = ["uuid", "utilization.gpu", "memory.total", "memory.used", "memory.reserved", "temperature.gpu", "temperature.memory", "power.draw",
+          "ecc.errors.corrected.volatile.total", "ecc.errors.uncorrected.volatile.total", "serial"]
+ECC = {f"ecc_{kind}": f"ecc.errors.{kind}.volatile.total" for kind in ("corrected", "uncorrected")}
 CONFIGURATION = """file_format: "1.1"
 tracer_provider:
   processors:
@@ -91,14 +93,17 @@ def attributes_of(point):
 
 
 def points_of(path):
-    """{metric: [(attributes, point)]} in file order."""
+    """{metric, for a sensor with its location: [(attributes, point)]} in file order."""
     found = defaultdict(list)
     for line in Path(path).read_text().splitlines():
         for resource in json.loads(line).get("resourceMetrics", ()):
             for scope in resource["scopeMetrics"]:
                 for metric in scope["metrics"]:
                     data = next(metric[key] for key in ("sum", "gauge", "histogram", "exponentialHistogram") if key in metric)
-                    found[metric["name"]] += [(attributes_of(point), point) for point in data["dataPoints"]]
+                    for point in data["dataPoints"]:
+                        attributes = attributes_of(point)
+                        kind = attributes.get("hw.sensor_location")
+                        found[metric["name"] + (f" {kind}" if kind else "")].append((attributes, point))
     return found
 
 
@@ -152,7 +157,7 @@ class Hardware:
         """Each point of the metric lies between nvidia-smi's minimum and maximum around it, plus or minus `bound`."""
         wrong, compared = [], 0
         for attributes, point in self.points[metric]:
-            around = [value * scale for value in self.near(attributes["hw.id"], point, field)]
+            around = [value * scale for value in self.near(attributes.get("hw.parent", attributes["hw.id"]), point, field)]
             if not around:
                 continue
             compared += 1
@@ -170,8 +175,8 @@ class Hardware:
         if not self.samples:
             self.checks.leave_out("hw.*: nothing of nvidia-smi to compare with")
             return
-        for metric, field, scale in (("hw.temperature", "temperature.gpu", 1), ("hw.power", "power.draw", 1),
-                                     ("hw.gpu.utilization", "utilization.gpu", 0.01)):
+        for metric, field, scale in (("hw.temperature gpu", "temperature.gpu", 1), ("hw.temperature memory", "temperature.memory", 1),
+                                     ("hw.power", "power.draw", 1), ("hw.gpu.utilization", "utilization.gpu", 0.01)):
             self.within(metric, field, scale, BOUNDS[metric])
         for uuid, samples in self.samples.items():  # including reserved memory, as NVML counts it
             for _, numbers in samples:
@@ -180,6 +185,25 @@ class Hardware:
         self.within("hw.gpu.memory.limit", "memory.total", MIB, MEMORY_MIB * MIB / 64)
         self.memory_rises()
         self.energy()
+        self.health()
+
+    def health(self):
+        """The numbers of errors, the serial number and the state are nvidia-smi's; this GPU works, so it is ok or slowed down."""
+        wrong, states, kinds = [], set(), set()
+        for attributes, point in self.points["hw.errors"]:
+            kinds.add(attributes["error.type"])
+            field = ECC.get(attributes["error.type"])
+            if field and (around := self.near(attributes["hw.id"], point, field)) and not min(around) <= value_of(point) <= max(around):
+                wrong.append(f"{attributes['error.type']} {value_of(point):g}, where nvidia-smi has {around}")
+            for _, numbers in self.samples.get(attributes["hw.id"], ()):
+                if numbers["serial"] is not None and numbers["serial"] != float(attributes.get("hw.serial_number", "nan")):
+                    wrong.append(f"serial number {attributes.get('hw.serial_number')}, where nvidia-smi has {numbers['serial']:.0f}")
+                    break
+        self.checks.none(wrong, f"hw.errors and hw.serial_number: {len(self.points['hw.errors'])} points of {sorted(kinds)} are nvidia-smi's")
+        for attributes, point in self.points["hw.status"]:
+            if value_of(point) == 1:
+                states.add(attributes["hw.state"])
+        self.checks.check(bool(states) and states <= {"ok", "degraded"}, f"hw.status is {sorted(states)}")
 
     def memory_rises(self):
         """While the program runs, used memory grows by at least what it holds."""

@@ -298,9 +298,10 @@ class Hardware(Case):
                             *([before] if before is not None else []))
             os.environ[name] = value
 
-    def hardware(self, celsius=55, kernels=128):
-        """The stand-in for NVML has 42 %, 250 of 1000 bytes, 55 degrees and 123.5 W."""
-        said = f"echo {self.UUID}, 42, 0.00095367431640625, 0.0002384185791015625, 0, {celsius}, 123.50"
+    def hardware(self, celsius=55, kernels=128, corrected=12):
+        """The stand-in for NVML has 42 %, 250 of 1000 bytes, 55 and 61 degrees, 123.5 W, 12 corrected errors and an uncorrected one."""
+        said = (f"echo {self.UUID}, 42, 0.00095367431640625, 0.0002384185791015625, 0, {celsius}, 61, 123.50, {corrected}, 1, "
+                "1653724000314")
         self.script("nvidia-smi", f"while :; do {said}; sleep 0.1; done\n")
         _, spans = self.spans("threads")
         moved = sum(int(span.attributes.get("cuda.memcpy.bytes", span.attributes.get("cuda.memset.bytes", 0))) for span in spans)
@@ -317,11 +318,13 @@ class Hardware(Case):
     def test_what_agrees_and_what_does_not(self):
         passed, failed, said = self.hardware()
         self.assertEqual(failed, 0, said)
-        self.assertRegex(said, r"ok     hardware: hw.temperature: [1-9]\d* points lie within 3")
+        self.assertRegex(said, r"ok     hardware: hw.temperature gpu: [1-9]\d* points lie within 3")
         self.assertGreater(passed, 17, said)
         _, failed, said = self.hardware(celsius=60)
         self.assertEqual(failed, 1, said)
         _, failed, said = self.hardware(kernels=127)
+        self.assertEqual(failed, 1, said)
+        _, failed, said = self.hardware(corrected=13)
         self.assertEqual(failed, 1, said)
 
     def test_energy(self):

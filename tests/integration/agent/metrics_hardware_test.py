@@ -35,21 +35,44 @@ class Hardware(Case):
         found = {}
         for (name, attributes), points in otlp_metrics.series(requests).items():
             if name.startswith("hw."):
-                self.assertIn(dict(attributes)["hw.id"], uuids)
-                found[name] = otlp_metrics.value(points[-1][1])
-                self.attributes = dict(attributes)
+                has = dict(attributes)
+                self.assertIn(has.get("hw.parent", has["hw.id"]), uuids)
+                kind = [has[key] for key in ("hw.sensor_location", "error.type", "hw.state") if key in has]
+                found[" ".join([name, *kind])] = otlp_metrics.value(points[-1][1])
+                self.attributes[name] = has
         return found
+
+    def setUp(self):
+        super().setUp()
+        self.attributes = {}
 
     def test_each_figure(self):
         self.assertEqual(self.repeat_until(bool, self.hardware), {
             "hw.gpu.utilization": 0.42, "hw.gpu.memory.limit": 1000, "hw.gpu.memory.usage": 250,
-            "hw.gpu.memory.utilization": 0.25, "hw.temperature": 55, "hw.power": 123.5, "hw.energy": 9.0})
-        self.assertEqual(self.attributes["hw.name"], "Stand-in GPU")
+            "hw.gpu.memory.utilization": 0.25, "hw.temperature gpu": 55, "hw.temperature memory": 61, "hw.power": 123.5, "hw.energy": 9.0,
+            "hw.errors ecc_corrected": 12, "hw.errors ecc_uncorrected": 1, "hw.errors pcie_replay": 3,
+            "hw.status ok": 1, "hw.status degraded": 0, "hw.status failed": 0})
+        gpu = {"hw.id", "hw.name", "hw.model", "hw.vendor", "hw.serial_number"}
+        for name, more in (("hw.gpu.memory.limit", set()), ("hw.gpu.utilization", {"hw.gpu.task"}), ("hw.power", {"hw.type"}),
+                           ("hw.errors", {"hw.type", "error.type"}), ("hw.status", {"hw.type", "hw.state"})):
+            self.assertEqual(set(self.attributes[name]), gpu | more, name)
+        self.assertEqual(self.attributes["hw.power"]["hw.name"], "Stand-in GPU")
+        self.assertEqual(self.attributes["hw.power"]["hw.serial_number"], "1653724000314")
+
+    def test_a_sensor_is_a_component_below_the_gpu(self):
+        self.repeat_until(bool, self.hardware)
+        has, gpu = self.attributes["hw.temperature"], self.attributes["hw.power"]["hw.id"]
+        self.assertEqual(has, {"hw.id": f"{gpu}/memory", "hw.parent": gpu, "hw.name": "Stand-in GPU", "hw.sensor_location": "memory"})
+
+    def test_a_gpu_that_is_lost(self):
+        self.assertEqual(self.repeat_until(bool, lambda: self.hardware(FAKE_NVML_STATUS="lost")),
+                         {"hw.status ok": 0, "hw.status degraded": 0, "hw.status failed": 1})
 
     def test_what_a_gpu_does_not_tell_is_left_out(self):
         found = self.repeat_until(bool, lambda: self.hardware(
-            FAKE_NVML_OLD="1", OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE="delta"))
-        self.assertNotIn("hw.energy", found)
+            FAKE_NVML_OLD="1", FAKE_NVML_PLAIN="1", OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE="delta"))
+        self.assertFalse({"hw.energy", "hw.temperature memory", "hw.errors ecc_corrected"} & set(found))
+        self.assertNotIn("hw.serial_number", self.attributes["hw.power"])
         self.assertIn("hw.power", found)
 
     def test_a_gpu_that_is_unknown_to_it_and_one_without_rights(self):

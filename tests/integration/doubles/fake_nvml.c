@@ -1,7 +1,9 @@
 /* Fake libnvidia-ml.so.1 with one GPU, that of the recordings, whose UUID is FAKE_NVML_UUID.
  * FAKE_NVML_SLOW_MS: duration of each query. FAKE_NVML_INIT: result of nvmlInit. FAKE_NVML_LINKS: far ends of
  * its NVLinks, separated by spaces: "switch", "GPU", "--" for a link that is down; "broken": link queries
- * fail. */
+ * fail. FAKE_NVML_STATUS: "well"; "limited" by its power, "hot", or with a row of memory that is "pending" to
+ * be replaced, or "worn", without another row; "old-slow": slowed down, without such rows; "lost". */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +13,16 @@
 #define INVALID       2
 #define NOT_SUPPORTED 3
 #define NOT_FOUND     6
+#define GPU_IS_LOST   15
 #define UNKNOWN       999
 
 static int gpu;
+
+static bool is_status(const char *status)
+{
+    const char *own = getenv("FAKE_NVML_STATUS");
+    return own && strcmp(own, status) == 0;
+}
 
 static int slowly(void)
 {
@@ -36,6 +45,8 @@ EXPORTED int nvmlDeviceGetHandleByUUID(const char *uuid, void **device)
 {
     const char *wanted = getenv("FAKE_NVML_UUID");
     *device = &gpu;
+    if (is_status("lost"))
+        return GPU_IS_LOST;
     return wanted && strcmp(wanted, uuid) != 0 ? NOT_FOUND : slowly();
 }
 
@@ -89,6 +100,51 @@ EXPORTED int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long lon
     (void)device;
     *millijoules = 9000;
     return getenv("FAKE_NVML_OLD") ? NOT_SUPPORTED : slowly();
+}
+
+/* Workstations' boards lack it. */
+EXPORTED int nvmlDeviceGetTotalEccErrors(void *device, int type, int since, unsigned long long *count);
+EXPORTED int nvmlDeviceGetTotalEccErrors(void *device, int type, int since, unsigned long long *count)
+{
+    (void)device;
+    *count = type == 0 ? 12 : 1;
+    return getenv("FAKE_NVML_PLAIN") || since != 0 ? NOT_SUPPORTED : slowly();
+}
+
+EXPORTED int nvmlDeviceGetPcieReplayCounter(void *device, unsigned *count);
+EXPORTED int nvmlDeviceGetPcieReplayCounter(void *device, unsigned *count)
+{
+    (void)device;
+    *count = 3;
+    return slowly();
+}
+
+EXPORTED int nvmlDeviceGetSerial(void *device, char *serial, unsigned bytes);
+EXPORTED int nvmlDeviceGetSerial(void *device, char *serial, unsigned bytes)
+{
+    (void)device;
+    snprintf(serial, bytes, "1653724000314");
+    return getenv("FAKE_NVML_PLAIN") ? NOT_SUPPORTED : slowly();
+}
+
+EXPORTED int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *reasons);
+EXPORTED int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *reasons)
+{
+    (void)device;
+    *reasons = is_status("limited") ? 0x4 : is_status("hot") ? 0x40 : is_status("old-slow") ? 0x8 : 0x1;
+    return slowly();
+}
+
+EXPORTED int nvmlDeviceGetRemappedRows(void *device, unsigned *corrected, unsigned *uncorrected,
+                                       unsigned *is_pending, unsigned *has_failed);
+EXPORTED int nvmlDeviceGetRemappedRows(void *device, unsigned *corrected, unsigned *uncorrected,
+                                       unsigned *is_pending, unsigned *has_failed)
+{
+    (void)device;
+    *corrected = *uncorrected = 0;
+    *is_pending = is_status("pending");
+    *has_failed = is_status("worn");
+    return is_status("old-slow") ? NOT_SUPPORTED : slowly();
 }
 
 /* Without NVLinks: not supported. Beyond the last link: invalid. `end` has 8 bytes. */
@@ -175,9 +231,10 @@ EXPORTED int nvmlDeviceGetFieldValues(void *device, int count, struct field *fie
 {
     (void)device;
     for (int i = 0; i < count; i++) {
-        fields[i].result = fields[i].id == 90 ? 0 : NOT_SUPPORTED;
+        bool is_temperature = fields[i].id == 82 && !getenv("FAKE_NVML_PLAIN");
+        fields[i].result = fields[i].id == 90 || is_temperature ? 0 : NOT_SUPPORTED;
         fields[i].type = 1;
-        fields[i].value = 26562;
+        fields[i].value = is_temperature ? 61 : 26562;
     }
     return slowly();
 }

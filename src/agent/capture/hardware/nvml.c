@@ -14,11 +14,21 @@
 #define END_NS      (50 * NS_PER_MS)
 #define GPU_SENSOR  0 /* NVML_TEMPERATURE_GPU */
 
-#define FIELD_NVLINK_SPEED  90 /* NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON: of one active link, MB/s */
-#define VALUE_UNSIGNED      1  /* NVML_VALUE_TYPE_UNSIGNED_INT */
-#define REMOTE_SWITCH       2  /* NVML_NVLINK_DEVICE_TYPE_SWITCH */
-#define NVML_NOT_SUPPORTED  3
-#define BYTES_PER_S_OF_MBPS 1000000u
+#define ECC_CORRECTED   0 /* NVML_MEMORY_ERROR_TYPE_CORRECTED */
+#define ECC_UNCORRECTED 1 /* NVML_MEMORY_ERROR_TYPE_UNCORRECTED */
+#define SINCE_LOADED    0 /* NVML_VOLATILE_ECC: since the driver was loaded */
+
+/* nvmlClocksEventReasonHwSlowdown, ...SwThermalSlowdown, ...HwThermalSlowdown, ...HwPowerBrakeSlowdown; not
+ * the power limit, at which a healthy GPU works. */
+#define SLOWED_DOWN (0x08u | 0x20u | 0x40u | 0x80u)
+
+#define FIELD_MEMORY_TEMPERATURE 82 /* NVML_FI_DEV_MEMORY_TEMP */
+#define FIELD_NVLINK_SPEED       90 /* NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON: of one active link, MB/s */
+#define VALUE_UNSIGNED           1  /* NVML_VALUE_TYPE_UNSIGNED_INT */
+#define REMOTE_SWITCH            2  /* NVML_NVLINK_DEVICE_TYPE_SWITCH */
+#define NVML_NOT_SUPPORTED       3
+#define NVML_GPU_IS_LOST         15
+#define BYTES_PER_S_OF_MBPS      1000000u
 
 /* NVML's structs, in versions that never change. */
 struct nvml_utilization {
@@ -53,6 +63,14 @@ struct nvml_pci {
     X(temperature, "nvmlDeviceGetTemperature", (void *device, int sensor, unsigned *celsius))                \
     X(power, "nvmlDeviceGetPowerUsage", (void *device, unsigned *milliwatts))                                \
     X(energy, "nvmlDeviceGetTotalEnergyConsumption", (void *device, unsigned long long *millijoules))        \
+    X(serial, "nvmlDeviceGetSerial", (void *device, char *serial, unsigned bytes))                           \
+    X(ecc_errors, "nvmlDeviceGetTotalEccErrors",                                                             \
+      (void *device, int type, int since, unsigned long long *count))                                        \
+    X(pcie_replays, "nvmlDeviceGetPcieReplayCounter", (void *device, unsigned *count))                       \
+    X(slowdowns, "nvmlDeviceGetCurrentClocksThrottleReasons", (void *device, unsigned long long *reasons))   \
+    X(remapped_rows, "nvmlDeviceGetRemappedRows",                                                            \
+      (void *device, unsigned *corrected, unsigned *uncorrected, unsigned *is_pending,                       \
+       unsigned *has_failed))                                                                                \
     X(pci, "nvmlDeviceGetPciInfo_v3", (void *device, struct nvml_pci *pci))                                  \
     X(fields, "nvmlDeviceGetFieldValues", (void *device, int count, struct nvml_field *fields))              \
     X(link_state, "nvmlDeviceGetNvLinkState", (void *device, unsigned link, int *is_active))                 \
@@ -100,36 +118,99 @@ static bool load(struct nvml *nvml)
     return result == 0;
 }
 
-static void ask_device(const struct nvml *nvml, void *device, struct gpu_hardware *gpu)
+static void set(struct gpu_hardware *gpu, enum hardware_field field, double value)
+{
+    gpu->values[field] = value;
+    gpu->present |= 1u << field;
+}
+
+static void ask_text(int (*call)(void *device, char *text, unsigned bytes), void *device, char *text,
+                     unsigned bytes)
+{
+    if (!call || call(device, text, bytes) != 0)
+        text[0] = '\0';
+    text[bytes - 1] = '\0';
+}
+
+static bool ask_field(const struct nvml *nvml, void *device, unsigned id, unsigned *number)
+{
+    struct nvml_field field = {.id = id};
+    bool is_known = nvml->fields && nvml->fields(device, 1, &field) == 0 && field.result == 0 &&
+                    field.type == VALUE_UNSIGNED;
+    *number = field.value.number;
+    return is_known;
+}
+
+static void ask_loads(const struct nvml *nvml, void *device, struct gpu_hardware *gpu)
 {
     struct nvml_utilization utilization;
     struct nvml_memory memory;
+    if (nvml->utilization && nvml->utilization(device, &utilization) == 0)
+        set(gpu, HARDWARE_UTILIZATION, utilization.gpu / 100.0);
+    if (nvml->memory && nvml->memory(device, &memory) == 0) {
+        set(gpu, HARDWARE_MEMORY_LIMIT, (double)memory.total);
+        set(gpu, HARDWARE_MEMORY_USAGE, (double)memory.used);
+        set(gpu, HARDWARE_MEMORY_UTILIZATION, memory.total ? (double)memory.used / (double)memory.total : 0);
+    }
+}
+
+static void ask_sensors(const struct nvml *nvml, void *device, struct gpu_hardware *gpu)
+{
     unsigned number;
     unsigned long long energy;
-    if (!nvml->name || nvml->name(device, gpu->name, sizeof gpu->name) != 0)
-        gpu->name[0] = '\0';
-    gpu->name[sizeof gpu->name - 1] = '\0';
-    if (nvml->utilization && nvml->utilization(device, &utilization) == 0) {
-        gpu->utilization = utilization.gpu / 100.0;
-        gpu->present |= HARDWARE_UTILIZATION;
-    }
-    if (nvml->memory && nvml->memory(device, &memory) == 0) {
-        gpu->memory_bytes = memory.total;
-        gpu->memory_used_bytes = memory.used;
-        gpu->present |= HARDWARE_MEMORY;
-    }
-    if (nvml->temperature && nvml->temperature(device, GPU_SENSOR, &number) == 0) {
-        gpu->temperature_celsius = number;
-        gpu->present |= HARDWARE_TEMPERATURE;
-    }
-    if (nvml->power && nvml->power(device, &number) == 0) {
-        gpu->power_watts = number / 1000.0;
-        gpu->present |= HARDWARE_POWER;
-    }
-    if (nvml->energy && nvml->energy(device, &energy) == 0) {
-        gpu->energy_joules = (double)energy / 1000.0;
-        gpu->present |= HARDWARE_ENERGY;
-    }
+    if (nvml->temperature && nvml->temperature(device, GPU_SENSOR, &number) == 0)
+        set(gpu, HARDWARE_TEMPERATURE, number);
+    if (ask_field(nvml, device, FIELD_MEMORY_TEMPERATURE, &number))
+        set(gpu, HARDWARE_MEMORY_TEMPERATURE, number);
+    if (nvml->power && nvml->power(device, &number) == 0)
+        set(gpu, HARDWARE_POWER, number / 1000.0);
+    if (nvml->energy && nvml->energy(device, &energy) == 0)
+        set(gpu, HARDWARE_ENERGY, (double)energy / 1000.0);
+}
+
+static void ask_errors(const struct nvml *nvml, void *device, struct gpu_hardware *gpu)
+{
+    unsigned long long count;
+    unsigned replays;
+    if (nvml->ecc_errors && nvml->ecc_errors(device, ECC_CORRECTED, SINCE_LOADED, &count) == 0)
+        set(gpu, HARDWARE_ECC_CORRECTED, (double)count);
+    if (nvml->ecc_errors && nvml->ecc_errors(device, ECC_UNCORRECTED, SINCE_LOADED, &count) == 0)
+        set(gpu, HARDWARE_ECC_UNCORRECTED, (double)count);
+    if (nvml->pcie_replays && nvml->pcie_replays(device, &replays) == 0)
+        set(gpu, HARDWARE_PCIE_REPLAYS, replays);
+}
+
+static void set_status(struct gpu_hardware *gpu, enum hardware_field status)
+{
+    for (enum hardware_field i = HARDWARE_OK; i <= HARDWARE_FAILED; i++)
+        set(gpu, i, i == status);
+}
+
+/* Failed: no row of the memory is left for one with errors. Degraded: slowed down, or a row is replaced at
+ * the GPU's next reset. Unknown if NVML says neither. */
+static void ask_status(const struct nvml *nvml, void *device, struct gpu_hardware *gpu)
+{
+    unsigned corrected, uncorrected, is_pending = 0, has_failed = 0;
+    unsigned long long reasons = 0;
+    bool has_rows = nvml->remapped_rows &&
+                    nvml->remapped_rows(device, &corrected, &uncorrected, &is_pending, &has_failed) == 0;
+    bool has_clocks = nvml->slowdowns && nvml->slowdowns(device, &reasons) == 0;
+    if (has_rows && has_failed)
+        set_status(gpu, HARDWARE_FAILED);
+    else if ((has_rows && is_pending) || (has_clocks && reasons & SLOWED_DOWN))
+        set_status(gpu, HARDWARE_DEGRADED);
+    else if (has_rows || has_clocks)
+        set_status(gpu, HARDWARE_OK);
+}
+
+static void ask_device(const struct nvml *nvml, void *device, struct gpu_hardware *gpu)
+{
+    ask_text(nvml->name, device, gpu->name, sizeof gpu->name);
+    ask_text(nvml->serial, device, gpu->serial, sizeof gpu->serial);
+    ask_loads(nvml, device, gpu);
+    ask_sensors(nvml, device, gpu);
+    ask_errors(nvml, device, gpu);
+    ask_status(nvml, device, gpu);
 }
 
 static void ask_all(const struct nvml *nvml, struct hardware *hardware)
@@ -139,9 +220,13 @@ static void ask_all(const struct nvml *nvml, struct hardware *hardware)
         struct gpu_hardware gpu = {.present = 0};
         void *device;
         memcpy(gpu.id, hardware->gpus[i].id, sizeof gpu.id);
-        if (nvml->handle_by_uuid(gpu.id, &device) != 0)
+        int result = nvml->handle_by_uuid(gpu.id, &device);
+        if (result == NVML_GPU_IS_LOST)
+            set_status(&gpu, HARDWARE_FAILED);
+        else if (result == 0)
+            ask_device(nvml, device, &gpu);
+        else
             continue;
-        ask_device(nvml, device, &gpu);
         hardware->gpus[count++] = gpu;
     }
     hardware->count = count;
@@ -161,7 +246,7 @@ static void ask_end(const struct nvml *nvml, void *device, unsigned link, char e
  * last returns "invalid". */
 static void ask_nvlinks(const struct nvml *nvml, void *device, struct device_links *links)
 {
-    struct nvml_field speed = {.id = FIELD_NVLINK_SPEED};
+    unsigned speed;
     for (unsigned link = 0; nvml->link_state && link < LINKS_NVLINKS_MAX; link++) {
         int is_active = 0, result = nvml->link_state(device, link, &is_active);
         links->has_nvlinks |= result == 0 || result == NVML_NOT_SUPPORTED;
@@ -174,9 +259,8 @@ static void ask_nvlinks(const struct nvml *nvml, void *device, struct device_lin
             links->nvlink_version = 0;
         ask_end(nvml, device, link, links->nvlink_ends[links->nvlink_count++]);
     }
-    if (links->nvlink_count && nvml->fields && nvml->fields(device, 1, &speed) == 0 && speed.result == 0 &&
-        speed.type == VALUE_UNSIGNED)
-        links->nvlink_bytes_per_s = (uint64_t)speed.value.number * BYTES_PER_S_OF_MBPS;
+    if (links->nvlink_count && ask_field(nvml, device, FIELD_NVLINK_SPEED, &speed))
+        links->nvlink_bytes_per_s = (uint64_t)speed * BYTES_PER_S_OF_MBPS;
 }
 
 static void ask_links(const struct nvml *nvml, struct question *question)

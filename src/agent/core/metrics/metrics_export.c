@@ -36,6 +36,7 @@ struct metrics {
     uint64_t next_ns;     /* monotonic */
     uint64_t next_ask_ns; /* NVML */
     struct hardware hardware;
+    char sensor_ids[HARDWARE_GPUS_MAX][2][HARDWARE_ID_BYTES + 8]; /* "GPU-.../memory" */
     struct pm_sampled sampled[PM_SAMPLED_MAX];
     uint64_t begun_ns;    /* start of the statistics and of all cumulative sums */
     uint64_t interval_ns; /* start of the current interval, since 1970 */
@@ -103,11 +104,17 @@ void metrics_export_destroy(struct metrics *metrics)
 
 /* Points. */
 
+/* Whether the driver sums up, whose start is unknown. */
+static bool is_of_driver(enum metric metric)
+{
+    return metric == METRIC_HW_ENERGY || metric == METRIC_HW_ERRORS;
+}
+
 static bool is_delta(const struct metrics *m, enum metric metric)
 {
     enum temporality wanted = m->settings->metrics.temporality;
     uint8_t type = metric_table[metric].type;
-    if (metric == METRIC_HW_ENERGY) /* the sum of the driver, whose start is unknown */
+    if (is_of_driver(metric))
         return false;
     return (wanted == TEMPORALITY_DELTA && (type == METRIC_SUM || type == METRIC_HISTOGRAM)) ||
            (wanted == TEMPORALITY_LOW_MEMORY && type == METRIC_HISTOGRAM);
@@ -137,7 +144,7 @@ static struct metric_point *add_point(struct metrics *m, enum metric metric)
     struct metric_point *point = &m->points[m->count++];
     point->time_ns = m->now_ns;
     point->start_ns = is_delta(m, metric) ? m->interval_ns : m->begun_ns;
-    if (metric_table[metric].type == METRIC_GAUGE || metric == METRIC_HW_ENERGY)
+    if (metric_table[metric].type == METRIC_GAUGE || is_of_driver(metric))
         point->start_ns = 0;
     point->attr_count = 0;
     return point;
@@ -518,55 +525,81 @@ static void sample_devices(const struct live_stats *figures)
 
 /* Hardware. */
 
-static void put_hardware(struct metric_point *point, const struct gpu_hardware *gpu, enum metric metric)
+struct hardware_row {
+    enum metric metric;
+    enum hardware_field field;
+    struct attr_key key; /* of the attribute that tells points of the metric apart; "": none */
+    const char *value;
+};
+static const struct hardware_row hardware_rows[] = {
+    {METRIC_HW_UTILIZATION, HARDWARE_UTILIZATION, ATTR_KEY(SEMCONV_HW_GPU_TASK), "general"},
+    {METRIC_HW_MEMORY_LIMIT, HARDWARE_MEMORY_LIMIT, .value = NULL},
+    {METRIC_HW_MEMORY_USAGE, HARDWARE_MEMORY_USAGE, .value = NULL},
+    {METRIC_HW_MEMORY_UTILIZATION, HARDWARE_MEMORY_UTILIZATION, .value = NULL},
+    {METRIC_HW_TEMPERATURE, HARDWARE_TEMPERATURE, ATTR_KEY(SEMCONV_HW_SENSOR_LOCATION), "gpu"},
+    {METRIC_HW_TEMPERATURE, HARDWARE_MEMORY_TEMPERATURE, ATTR_KEY(SEMCONV_HW_SENSOR_LOCATION), "memory"},
+    {METRIC_HW_POWER, HARDWARE_POWER, ATTR_KEY(SEMCONV_HW_TYPE), "gpu"},
+    {METRIC_HW_ENERGY, HARDWARE_ENERGY, ATTR_KEY(SEMCONV_HW_TYPE), "gpu"},
+    {METRIC_HW_ERRORS, HARDWARE_ECC_CORRECTED, ATTR_KEY(SEMCONV_ERROR_TYPE), "ecc_corrected"},
+    {METRIC_HW_ERRORS, HARDWARE_ECC_UNCORRECTED, ATTR_KEY(SEMCONV_ERROR_TYPE), "ecc_uncorrected"},
+    {METRIC_HW_ERRORS, HARDWARE_PCIE_REPLAYS, ATTR_KEY(SEMCONV_ERROR_TYPE), "pcie_replay"},
+    {METRIC_HW_STATUS, HARDWARE_OK, ATTR_KEY(SEMCONV_HW_STATE), "ok"},
+    {METRIC_HW_STATUS, HARDWARE_DEGRADED, ATTR_KEY(SEMCONV_HW_STATE), "degraded"},
+    {METRIC_HW_STATUS, HARDWARE_FAILED, ATTR_KEY(SEMCONV_HW_STATE), "failed"},
+};
+
+static void put_known(struct metric_point *point, const struct attr_key *key, const char *text)
 {
-    put_text(point, &key_hw_id, gpu->id);
-    if (*gpu->name) {
-        put_text(point, ATTR(SEMCONV_HW_NAME), gpu->name);
-        put_text(point, ATTR(SEMCONV_HW_MODEL), gpu->name);
-    }
-    put_text(point, ATTR(SEMCONV_HW_VENDOR), "NVIDIA");
-    if (metric == METRIC_HW_UTILIZATION)
-        put_text(point, ATTR(SEMCONV_HW_GPU_TASK), "general");
-    /* Metrics that are common to all hardware have the type. */
-    if (metric == METRIC_HW_TEMPERATURE || metric == METRIC_HW_POWER || metric == METRIC_HW_ENERGY)
-        put_text(point, ATTR(SEMCONV_HW_TYPE), "gpu");
+    if (*text)
+        put_text(point, key, text);
 }
 
-static void add_gpu(struct metrics *m, enum metric metric, const struct gpu_hardware *gpu)
+/* A sensor is a component of its own, whose parent is the GPU. */
+static void put_sensor(struct metrics *m, struct metric_point *point, uint32_t gpu, const char *location)
 {
-    static const enum hardware_field fields[] = {[METRIC_HW_UTILIZATION] = HARDWARE_UTILIZATION,
-                                                 [METRIC_HW_MEMORY_LIMIT] = HARDWARE_MEMORY,
-                                                 [METRIC_HW_MEMORY_USAGE] = HARDWARE_MEMORY,
-                                                 [METRIC_HW_MEMORY_UTILIZATION] = HARDWARE_MEMORY,
-                                                 [METRIC_HW_TEMPERATURE] = HARDWARE_TEMPERATURE,
-                                                 [METRIC_HW_POWER] = HARDWARE_POWER,
-                                                 [METRIC_HW_ENERGY] = HARDWARE_ENERGY};
-    if (!(gpu->present & (uint32_t)fields[metric]))
+    char *id = m->sensor_ids[gpu][location[0] == 'm'];
+    snprintf(id, sizeof m->sensor_ids[0][0], "%s/%s", m->hardware.gpus[gpu].id, location);
+    put_text(point, &key_hw_id, id);
+    put_known(point, ATTR(SEMCONV_HW_NAME), m->hardware.gpus[gpu].name);
+    put_text(point, ATTR(SEMCONV_HW_PARENT), m->hardware.gpus[gpu].id);
+}
+
+static void put_gpu(struct metric_point *point, const struct gpu_hardware *gpu)
+{
+    put_text(point, &key_hw_id, gpu->id);
+    put_known(point, ATTR(SEMCONV_HW_NAME), gpu->name);
+    put_known(point, ATTR(SEMCONV_HW_MODEL), gpu->name);
+    put_text(point, ATTR(SEMCONV_HW_VENDOR), "NVIDIA");
+    put_known(point, ATTR(SEMCONV_HW_SERIAL_NUMBER), gpu->serial);
+}
+
+static void add_hardware(struct metrics *m, const struct hardware_row *row, uint32_t index)
+{
+    const struct gpu_hardware *gpu = &m->hardware.gpus[index];
+    if (!(gpu->present & 1u << row->field))
         return;
-    struct metric_point *point = add_point(m, metric);
-    put_hardware(point, gpu, metric);
-    if (metric == METRIC_HW_UTILIZATION)
-        point->d = gpu->utilization;
-    else if (metric == METRIC_HW_MEMORY_LIMIT)
-        point->i = gpu->memory_bytes;
-    else if (metric == METRIC_HW_MEMORY_USAGE)
-        point->i = gpu->memory_used_bytes;
-    else if (metric == METRIC_HW_MEMORY_UTILIZATION)
-        point->d = gpu->memory_bytes ? (double)gpu->memory_used_bytes / (double)gpu->memory_bytes : 0;
-    else if (metric == METRIC_HW_TEMPERATURE)
-        point->i = gpu->temperature_celsius;
+    struct metric_point *point = add_point(m, row->metric);
+    if (row->metric == METRIC_HW_TEMPERATURE)
+        put_sensor(m, point, index, row->value);
     else
-        point->d = metric == METRIC_HW_POWER ? gpu->power_watts : gpu->energy_joules;
+        put_gpu(point, gpu);
+    if (row->metric == METRIC_HW_ERRORS || row->metric == METRIC_HW_STATUS)
+        put_text(point, ATTR(SEMCONV_HW_TYPE), "gpu");
+    if (row->value)
+        put_text(point, &row->key, row->value);
+    if (metric_table[row->metric].value == METRIC_INT)
+        point->i = (uint64_t)gpu->values[row->field];
+    else
+        point->d = gpu->values[row->field];
 }
 
 static void add_gpus(struct metrics *m)
 {
     if (!nvml_take(&m->hardware))
         return;
-    for (enum metric metric = METRIC_HW_UTILIZATION; metric <= METRIC_HW_ENERGY; metric++)
+    for (size_t row = 0; row < sizeof hardware_rows / sizeof *hardware_rows; row++)
         for (uint32_t i = 0; i < m->hardware.count; i++)
-            add_gpu(m, metric, &m->hardware.gpus[i]);
+            add_hardware(m, &hardware_rows[row], i);
 }
 
 /* Asks early, so that NVML has answered by the next export. */

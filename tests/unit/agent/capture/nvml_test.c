@@ -76,8 +76,60 @@ static void test_both_questions_are_answered(void **state)
     for (int i = 0; i < 1000 && !nvml_take(&hardware); i++)
         nanosleep(&(struct timespec){0, 5000000}, NULL);
     assert_int_equal(hardware.count, 1);
-    assert_int_equal(hardware.gpus[0].temperature_celsius, 55);
+    assert_true(hardware.gpus[0].values[HARDWARE_TEMPERATURE] == 55);
     assert_int_equal(links[0].nvlink_count, 1);
+}
+
+/* Asks until the answer has the status that the stand-in has now; the first one may be older. */
+static const struct gpu_hardware *hardware_of(const char *status, enum hardware_field wanted)
+{
+    static struct hardware hardware;
+    static const char ids[1][HARDWARE_ID_BYTES] = {"GPU-1"};
+    setenv("FAKE_NVML_STATUS", status, 1);
+    hardware.count = 0;
+    for (int i = 0; i < 1000 && !(hardware.count == 1 && hardware.gpus[0].values[wanted] == 1); i++) {
+        nvml_ask(ids, 1);
+        nanosleep(&(struct timespec){0, 5000000}, NULL);
+        (void)nvml_take(&hardware);
+    }
+    assert_int_equal(hardware.count, 1);
+    return &hardware.gpus[0];
+}
+
+static void test_status(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *status;
+        enum hardware_field wanted;
+    } cases[] = {{"pending", HARDWARE_DEGRADED}, {"well", HARDWARE_OK},     {"hot", HARDWARE_DEGRADED},
+                 {"limited", HARDWARE_OK},       {"worn", HARDWARE_FAILED}, {"old-slow", HARDWARE_DEGRADED},
+                 {"lost", HARDWARE_FAILED},      {"well", HARDWARE_OK}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct gpu_hardware *gpu = hardware_of(cases[i].status, cases[i].wanted);
+        for (enum hardware_field field = HARDWARE_OK; field <= HARDWARE_FAILED; field++)
+            assert_true(gpu->values[field] == (field == cases[i].wanted));
+    }
+}
+
+static void test_sensors_and_errors(void **state)
+{
+    (void)state;
+    const struct gpu_hardware *gpu = hardware_of("well", HARDWARE_OK);
+    assert_string_equal(gpu->name, "Stand-in GPU");
+    assert_string_equal(gpu->serial, "1653724000314");
+    assert_int_equal(gpu->present, (1u << HARDWARE_FIELDS) - 1);
+    assert_true(gpu->values[HARDWARE_MEMORY_TEMPERATURE] == 61);
+    assert_true(gpu->values[HARDWARE_ECC_CORRECTED] == 12);
+    assert_true(gpu->values[HARDWARE_ECC_UNCORRECTED] == 1);
+    assert_true(gpu->values[HARDWARE_PCIE_REPLAYS] == 3);
+    setenv("FAKE_NVML_PLAIN", "1", 1);
+    gpu = hardware_of("old-slow", HARDWARE_DEGRADED);
+    assert_int_equal(gpu->present & (1u << HARDWARE_MEMORY_TEMPERATURE | 1u << HARDWARE_ECC_CORRECTED |
+                                     1u << HARDWARE_ECC_UNCORRECTED),
+                     0);
+    assert_string_equal(gpu->serial, "");
+    unsetenv("FAKE_NVML_PLAIN");
 }
 
 static int end(void **state)
@@ -94,6 +146,8 @@ int main(void)
         cmocka_unit_test(test_a_gpu_without_nvlink),
         cmocka_unit_test(test_a_driver_that_has_no_such_questions),
         cmocka_unit_test(test_both_questions_are_answered),
+        cmocka_unit_test(test_status),
+        cmocka_unit_test(test_sensors_and_errors),
     };
     if (!dlopen(FAKE_NVML, RTLD_NOW)) /* dlopen() finds the name in the process from now on */
         return 1;
