@@ -74,6 +74,7 @@ def problems_of_metrics(known, path=METRICS):
             yield f"{name}: no level of stability: {metric.get('stability')}"
         yield from (f"{name}: no {key}" for key in ("brief", "unit", "identifier", "value") if key not in metric)
         yield from (f"{name}: no such attribute: {attribute}" for attribute in metric["attributes"] if attribute not in known)
+    yield from clashes(set(metrics(path)))
 
 
 def problems(path=FILE):
@@ -101,6 +102,19 @@ def problems(path=FILE):
                 yield f"{name}: no level of stability: {entry.get('stability')}"
             if not re.fullmatch(r"[a-z][a-z0-9_]*(\.[a-zA-Z0-9_ ]+)*", name):
                 yield f"{name}: not a name in lower case with dots"
+    yield from clashes({name for group in groups if group != "cuspan.renamed" for name in groups[group]})
+
+
+def clashes(names):
+    """Names that a store cannot keep apart: a value that is also a namespace (Elasticsearch makes objects of names with dots), and names
+    that differ only in dots and underscores (labels of Prometheus)."""
+    namespaces = {name[:dot.start()] for name in names for dot in re.finditer(r"\.", name)}
+    yield from (f"{name}: also the namespace of other names" for name in sorted(names & namespaces))
+    labels = {}
+    for name in sorted(names):
+        other = labels.setdefault(name.replace(".", "_"), name)
+        if other != name:
+            yield f"{name}: the same label as {other}"
 
 
 def macro(name):

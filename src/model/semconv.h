@@ -88,8 +88,8 @@
 #define SEMCONV_CUDA_DEVICE_MULTIPROCESSOR_MAX_SHARED_MEMORY "cuda.device.multiprocessor.max_shared_memory"
 #define SEMCONV_CUDA_DEVICE_MULTIPROCESSOR_MAX_WARPS         "cuda.device.multiprocessor.max_warps"
 #define SEMCONV_CUDA_DEVICE_NAME                             "cuda.device.name"
-#define SEMCONV_CUDA_DEVICE_NUMA                             "cuda.device.numa"
 #define SEMCONV_CUDA_DEVICE_NUMA_ID                          "cuda.device.numa.id"
+#define SEMCONV_CUDA_DEVICE_NUMA_IS_NODE                     "cuda.device.numa.is_node"
 #define SEMCONV_CUDA_DEVICE_NVLINK_BANDWIDTH                 "cuda.device.nvlink.bandwidth"
 #define SEMCONV_CUDA_DEVICE_NVLINK_ENDS                      "cuda.device.nvlink.ends"
 #define SEMCONV_CUDA_DEVICE_NVLINK_LINKS                     "cuda.device.nvlink.links"
@@ -127,10 +127,10 @@
 #define SEMCONV_CUDA_KERNEL_BLOCK                            "cuda.kernel.block"
 #define SEMCONV_CUDA_KERNEL_CACHE_EXECUTED                   "cuda.kernel.cache.executed"
 #define SEMCONV_CUDA_KERNEL_CACHE_REQUESTED                  "cuda.kernel.cache.requested"
-#define SEMCONV_CUDA_KERNEL_CLUSTER                          "cuda.kernel.cluster"
 #define SEMCONV_CUDA_KERNEL_CLUSTER_MAX_ACTIVE               "cuda.kernel.cluster.max_active"
 #define SEMCONV_CUDA_KERNEL_CLUSTER_MAX_POTENTIAL_SIZE       "cuda.kernel.cluster.max_potential_size"
 #define SEMCONV_CUDA_KERNEL_CLUSTER_SCHEDULING_POLICY        "cuda.kernel.cluster.scheduling_policy"
+#define SEMCONV_CUDA_KERNEL_CLUSTER_SIZE                     "cuda.kernel.cluster.size"
 #define SEMCONV_CUDA_KERNEL_COMPLETED                        "cuda.kernel.completed"
 #define SEMCONV_CUDA_KERNEL_DEVICE_LAUNCHED                  "cuda.kernel.device_launched"
 #define SEMCONV_CUDA_KERNEL_EXECUTION_MODEL                  "cuda.kernel.execution_model"
@@ -178,7 +178,7 @@
 #define SEMCONV_CUDA_MEMORY_POOL_MANAGED                     "cuda.memory_pool.managed"
 #define SEMCONV_CUDA_MEMORY_POOL_MIN_BYTES_TO_KEEP           "cuda.memory_pool.min_bytes_to_keep"
 #define SEMCONV_CUDA_MEMORY_POOL_OPERATION                   "cuda.memory_pool.operation"
-#define SEMCONV_CUDA_MEMORY_POOL_PROCESS_ID                  "cuda.memory.pool.process.id"
+#define SEMCONV_CUDA_MEMORY_POOL_PROCESS_ID                  "cuda.memory_pool.process.id"
 #define SEMCONV_CUDA_MEMORY_POOL_RELEASE_THRESHOLD           "cuda.memory_pool.release_threshold"
 #define SEMCONV_CUDA_MEMORY_POOL_TYPE                        "cuda.memory_pool.type"
 #define SEMCONV_CUDA_MEMORY_POOL_USED_BYTES                  "cuda.memory_pool.used_bytes"
@@ -197,7 +197,7 @@
 #define SEMCONV_CUDA_PROCESS_LOCAL_RANK                      "cuda.process.local_rank"
 #define SEMCONV_CUDA_PROCESS_RANK                            "cuda.process.rank"
 #define SEMCONV_CUDA_PROCESS_WORLD_SIZE                      "cuda.process.world_size"
-#define SEMCONV_CUDA_RANGE                                   "cuda.range"
+#define SEMCONV_CUDA_RANGE_KIND                              "cuda.range.kind"
 #define SEMCONV_CUDA_RANGE_UNENDED                           "cuda.range.unended"
 #define SEMCONV_CUDA_SESSION_END_REASON                      "cuda.session.end_reason"
 #define SEMCONV_CUDA_SESSION_LOST                            "cuda.session.lost"
@@ -357,6 +357,15 @@
     X("cuda.collective.reduction", SEMCONV_COLLECTIVE_REDUCTION) \
     X("cuda.collective.root", SEMCONV_COLLECTIVE_ROOT) \
     X("cuda.collective.source", SEMCONV_COLLECTIVE_SOURCE) \
+    X("cuda.device.numa", SEMCONV_CUDA_DEVICE_NUMA_IS_NODE) \
+    X("cuda.kernel.cluster", SEMCONV_CUDA_KERNEL_CLUSTER_SIZE) \
+    X("cuda.memory.pool.address", SEMCONV_CUDA_MEMORY_POOL_ADDRESS) \
+    X("cuda.memory.pool.bytes", SEMCONV_CUDA_MEMORY_POOL_BYTES) \
+    X("cuda.memory.pool.process.id", SEMCONV_CUDA_MEMORY_POOL_PROCESS_ID) \
+    X("cuda.memory.pool.release_threshold", SEMCONV_CUDA_MEMORY_POOL_RELEASE_THRESHOLD) \
+    X("cuda.memory.pool.type", SEMCONV_CUDA_MEMORY_POOL_TYPE) \
+    X("cuda.memory.pool.used_bytes", SEMCONV_CUDA_MEMORY_POOL_USED_BYTES) \
+    X("cuda.range", SEMCONV_CUDA_RANGE_KIND) \
     X("cuda.step.compute_time", SEMCONV_TRAINING_STEP_COMPUTE_TIME) \
     X("cuda.step.copy", SEMCONV_TRAINING_STEP_COPY) \
     X("cuda.step.copy_time", SEMCONV_TRAINING_STEP_COPY_TIME) \

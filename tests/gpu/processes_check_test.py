@@ -178,7 +178,7 @@ PASS
             if n % 10 == 9:
                 continue
             trace_id, request = f"{checks.MARK}{n:016x}", f"ff{n:014x}"
-            stage = made.add("stage", trace_id, request, {"cuda.range": "range"}, made.process(0))
+            stage = made.add("stage", trace_id, request, {"cuda.range.kind": "range"}, made.process(0))
             sizes = [6] + [2 + (n - 1) % 4] * (1 + n % 3)
             for i, nodes in enumerate(sizes):
                 above = stage.span_id if i == len(sizes) - 1 else request

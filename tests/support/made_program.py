@@ -58,7 +58,7 @@ class Program(Trace):
     def range(self, name):
         start = self.now
         parent = (self.parents or [self.session])[-1]
-        identity = self.add("process", name, start, start + 1, parent, {"cuda.range": "range"})
+        identity = self.add("process", name, start, start + 1, parent, {"cuda.range.kind": "range"})
         span = self.spans[-1][1]
         self.parents.append(identity)
         yield

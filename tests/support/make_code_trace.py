@@ -68,7 +68,7 @@ class CodeTrace(Trace):
     def range(self, name, parent=None, thread=4711, **attributes):
         """An NVTX range around what happens within."""
         number = self.add("process", name, self.at, self.at, parent or self.session,
-                          {"cuda.range": "nvtx", "cuspan.thread.id": thread, **attributes})
+                          {"cuda.range.kind": "nvtx", "cuspan.thread.id": thread, **attributes})
         self.at += 100
         yield number
         self.at += 100
@@ -158,7 +158,7 @@ def training(seed, slower=False):
         for _ in range(2):
             t.launch_at(mm_backward, "gemm", 150_000, thread=autograd)
             t.launch_at(relu_backward, "relu_backward", 12_000, thread=autograd)
-        range_ = t.add("process", "AddmmBackward0, seq = 17", t.at, t.at + 7_000, t.session, {"cuda.range": "nvtx", "cuspan.thread.id": 4720})
+        range_ = t.add("process", "AddmmBackward0, seq = 17", t.at, t.at + 7_000, t.session, {"cuda.range.kind": "nvtx", "cuspan.thread.id": 4720})
         t.launch_at(no_python, "gemm_wgrad", 40_000, thread=autograd, parent=range_)
         t.launch_at(no_python, "cleanup_kernel", 5_000, thread=(4730, "worker"))
         t.launch_at(helper, "helper_kernel", 1_000, thread=(4730, "worker"))

@@ -21,7 +21,8 @@ static void emit_range(struct correlate *c, const struct range *range, struct ac
     spans_put_below_parent(c, span, &range->parent);
     span->name = range->start.text;
     span->name_len = range->start.name_bytes;
-    span_attr_string(span, ATTR(SEMCONV_CUDA_RANGE), range->start.flags & RANGE_ON_THREAD ? "range" : "span");
+    span_attr_string(span, ATTR(SEMCONV_CUDA_RANGE_KIND),
+                     range->start.flags & RANGE_ON_THREAD ? "range" : "span");
     spans_put_thread(c, span, &range->thread);
     if (!end)
         span_attr_bool(span, ATTR(SEMCONV_CUDA_RANGE_UNENDED), true);
@@ -138,7 +139,7 @@ void range_spans_mark(struct correlate *c, const struct thread_info *thread,
     spans_put_below_parent(c, span, parent);
     span->name = record->text;
     span->name_len = record->name_bytes;
-    span_attr_string(span, ATTR(SEMCONV_CUDA_RANGE), "mark");
+    span_attr_string(span, ATTR(SEMCONV_CUDA_RANGE_KIND), "mark");
     spans_put_thread(c, span, thread);
     span_attr_bool(span, ATTR(SEMCONV_CUDA_INSTANT), true);
     ranges_attributes(span, record, c->ranges.keys, &keys);

@@ -538,7 +538,7 @@ enum status sqlite_take(struct sqlite_writer *w, struct trace *segment, struct e
 {
     w->trace = segment;
     w->activity_key = trace_find_string(segment, SEMCONV_CUDA_ACTIVITY);
-    w->range_key = trace_find_string(segment, SEMCONV_CUDA_RANGE);
+    w->range_key = trace_find_string(segment, SEMCONV_CUDA_RANGE_KIND);
     for (size_t i = 0; i < segment->span_count && !w->has_failed; i++) {
         const struct trace_span *span = &segment->spans[i];
         if (span->is_margin)

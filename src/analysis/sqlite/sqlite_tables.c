@@ -99,7 +99,7 @@ static const struct sqlite_column calls[] = {
 static const struct sqlite_column ranges[] = {
     {"start", "INTEGER NOT NULL", FROM_START, NULL, NULL},
     {"end", "INTEGER", FROM_END_OR_NULL, NULL, NULL},
-    {"eventType", "INTEGER", FROM_WORD, SEMCONV_CUDA_RANGE, RANGE_TYPES},
+    {"eventType", "INTEGER", FROM_WORD, SEMCONV_CUDA_RANGE_KIND, RANGE_TYPES},
     {"text", "TEXT", FROM_NAME, NULL, NULL},
     {"textId", STRING_ID, FROM_NAME_ID, NULL, NULL},
     {"globalTid", "INTEGER", FROM_GLOBAL_TID, NULL, NULL},

@@ -15,6 +15,7 @@ enum activity_type {
     FIELD_UINT, /* zero-extended */
     FIELD_INT,  /* sign-extended */
     FIELD_DOUBLE,
+    FIELD_BOOL,
     FIELD_POINTER, /* an address or a handle, shown in hex */
     FIELD_STRING,  /* const char * */
     FIELD_BYTES,   /* fixed array, `size` bytes */

@@ -181,7 +181,7 @@ static const struct activity_field kernel_fields[] = {
     {ATTR_KEY("cuda.kernel.queued"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 8, 0}, /* QUEUED */
     {ATTR_KEY("cuda.kernel.submitted"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 8, 0}, /* SUBMITTED */
     {ATTR_KEY("cuda.kernel.launch_type"), FIELD_ENUM, ACTIVITY_FULL, ROLE_NONE, 1, 2}, /* LAUNCH_TYPE */
-    {ATTR_KEY("cuda.kernel.shared_memory.carveout_requested"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 1, 0}, /* IS_SHARED_MEMORY_CARVEOUT_REQUESTED */
+    {ATTR_KEY("cuda.kernel.shared_memory.carveout_requested"), FIELD_BOOL, ACTIVITY_FULL, ROLE_NONE, 1, 0}, /* IS_SHARED_MEMORY_CARVEOUT_REQUESTED */
     {ATTR_KEY("cuda.kernel.shared_memory.carveout"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 1, 0}, /* SHARED_MEMORY_CARVEOUT_REQUESTED */
     {ATTR_KEY("cuda.kernel.shared_memory.executed"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 4, 0}, /* SHARED_MEMORY_EXECUTED */
     {ATTR_KEY("cuda.graph.node.id"), FIELD_UINT, ACTIVITY_ALWAYS, ROLE_GRAPH_NODE, 8, 0}, /* GRAPH_NODE_ID */
@@ -190,14 +190,14 @@ static const struct activity_field kernel_fields[] = {
     {NO_KEY, FIELD_POINTER, ACTIVITY_NEVER, ROLE_NONE, 8, 0}, /* ACCESS_POLICY_WINDOW */
     {ATTR_KEY("cuda.channel.id"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 4, 0}, /* CHANNEL_ID */
     {ATTR_KEY("cuda.channel.type"), FIELD_ENUM, ACTIVITY_FULL, ROLE_NONE, 4, 4}, /* CHANNEL_TYPE */
-    {ATTR_KEY("cuda.kernel.cluster"), FIELD_DIM3_X, ACTIVITY_FULL, ROLE_NONE, 4, 0}, /* CLUSTER_X */
+    {ATTR_KEY("cuda.kernel.cluster.size"), FIELD_DIM3_X, ACTIVITY_FULL, ROLE_NONE, 4, 0}, /* CLUSTER_X */
     {NO_KEY, FIELD_DIM3_YZ, ACTIVITY_FULL, ROLE_NONE, 4, 0}, /* CLUSTER_Y */
     {NO_KEY, FIELD_DIM3_YZ, ACTIVITY_FULL, ROLE_NONE, 4, 0}, /* CLUSTER_Z */
     {ATTR_KEY("cuda.kernel.cluster.scheduling_policy"), FIELD_ENUM, ACTIVITY_FULL, ROLE_NONE, 4, 5}, /* CLUSTER_SCHEDULING_POLICY */
     {ATTR_KEY("cuda.kernel.local_memory.total"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 8, 0}, /* LOCAL_MEMORY_TOTAL */
     {ATTR_KEY("cuda.kernel.cluster.max_potential_size"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 4, 0}, /* MAX_POTENTIAL_CLUSTER_SIZE */
     {ATTR_KEY("cuda.kernel.cluster.max_active"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 4, 0}, /* MAX_ACTIVE_CLUSTERS */
-    {ATTR_KEY("cuda.kernel.device_launched"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 1, 0}, /* IS_DEVICE_LAUNCHED */
+    {ATTR_KEY("cuda.kernel.device_launched"), FIELD_BOOL, ACTIVITY_FULL, ROLE_NONE, 1, 0}, /* IS_DEVICE_LAUNCHED */
     {ATTR_KEY("cuda.kernel.priority"), FIELD_INT, ACTIVITY_FULL, ROLE_NONE, 4, 0}, /* LAUNCH_PRIORITY */
     {ATTR_KEY("cuda.kernel.execution_model"), FIELD_ENUM, ACTIVITY_FULL, ROLE_NONE, 4, 6}, /* EXECUTION_MODEL */
     {ATTR_KEY("cuda.graph.source.id"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 4, 0}, /* SOURCE_GRAPH_ID */
@@ -221,7 +221,7 @@ static const struct activity_field memcpy_fields[] = {
     {ATTR_KEY("cuda.graph.id"), FIELD_UINT, ACTIVITY_ALWAYS, ROLE_GRAPH, 4, 0}, /* GRAPH_ID */
     {ATTR_KEY("cuda.channel.id"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 4, 0}, /* CHANNEL_ID */
     {ATTR_KEY("cuda.channel.type"), FIELD_ENUM, ACTIVITY_FULL, ROLE_NONE, 4, 4}, /* CHANNEL_TYPE */
-    {ATTR_KEY("cuda.memcpy.device_launched"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 1, 0}, /* IS_DEVICE_LAUNCHED */
+    {ATTR_KEY("cuda.memcpy.device_launched"), FIELD_BOOL, ACTIVITY_FULL, ROLE_NONE, 1, 0}, /* IS_DEVICE_LAUNCHED */
     {ATTR_KEY("cuda.memcpy.count"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 8, 0}, /* COPY_COUNT */
     {ATTR_KEY("cuda.graph.source.id"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 4, 0}, /* SOURCE_GRAPH_ID */
     {ATTR_KEY("cuda.graph.source.node.id"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 8, 0}, /* SOURCE_GRAPH_NODE_ID */
@@ -266,7 +266,7 @@ static const struct activity_field memset_fields[] = {
     {ATTR_KEY("cuda.graph.id"), FIELD_UINT, ACTIVITY_ALWAYS, ROLE_GRAPH, 4, 0}, /* GRAPH_ID */
     {ATTR_KEY("cuda.channel.id"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 4, 0}, /* CHANNEL_ID */
     {ATTR_KEY("cuda.channel.type"), FIELD_ENUM, ACTIVITY_FULL, ROLE_NONE, 4, 4}, /* CHANNEL_TYPE */
-    {ATTR_KEY("cuda.memset.device_launched"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 1, 0}, /* IS_DEVICE_LAUNCHED */
+    {ATTR_KEY("cuda.memset.device_launched"), FIELD_BOOL, ACTIVITY_FULL, ROLE_NONE, 1, 0}, /* IS_DEVICE_LAUNCHED */
     {ATTR_KEY("cuda.graph.source.id"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 4, 0}, /* SOURCE_GRAPH_ID */
     {ATTR_KEY("cuda.graph.source.node.id"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 8, 0}, /* SOURCE_GRAPH_NODE_ID */
 };
@@ -349,15 +349,15 @@ static const struct activity_field device_fields[] = {
     {ATTR_KEY("cuda.device.compute_capability.major"), FIELD_UINT, ACTIVITY_ALWAYS, ROLE_NONE, 4, 0}, /* COMPUTE_CAPABILITY_MAJOR */
     {ATTR_KEY("cuda.device.compute_capability.minor"), FIELD_UINT, ACTIVITY_ALWAYS, ROLE_NONE, 4, 0}, /* COMPUTE_CAPABILITY_MINOR */
     {ATTR_KEY("cuda.device.id"), FIELD_UINT, ACTIVITY_ALWAYS, ROLE_DEVICE, 4, 0}, /* ID */
-    {ATTR_KEY("cuda.device.ecc"), FIELD_UINT, ACTIVITY_ALWAYS, ROLE_NONE, 4, 0}, /* ECC_ENABLED */
+    {ATTR_KEY("cuda.device.ecc"), FIELD_BOOL, ACTIVITY_ALWAYS, ROLE_NONE, 4, 0}, /* ECC_ENABLED */
     {ATTR_KEY("cuda.device.uuid"), FIELD_BYTES, ACTIVITY_ALWAYS, ROLE_NONE, 16, 0}, /* UUID */
     {ATTR_KEY("cuda.device.name"), FIELD_STRING, ACTIVITY_ALWAYS, ROLE_NAME, 8, 0}, /* NAME */
-    {ATTR_KEY("cuda.device.visible"), FIELD_UINT, ACTIVITY_ALWAYS, ROLE_NONE, 1, 0}, /* IS_CUDA_VISIBLE */
-    {ATTR_KEY("cuda.device.mig.enabled"), FIELD_UINT, ACTIVITY_ALWAYS, ROLE_NONE, 1, 0}, /* IS_MIG_ENABLED */
+    {ATTR_KEY("cuda.device.visible"), FIELD_BOOL, ACTIVITY_ALWAYS, ROLE_NONE, 1, 0}, /* IS_CUDA_VISIBLE */
+    {ATTR_KEY("cuda.device.mig.enabled"), FIELD_BOOL, ACTIVITY_ALWAYS, ROLE_NONE, 1, 0}, /* IS_MIG_ENABLED */
     {ATTR_KEY("cuda.device.mig.gpu_instance.id"), FIELD_UINT, ACTIVITY_ALWAYS, ROLE_NONE, 4, 0}, /* GPU_INSTANCE_ID */
     {ATTR_KEY("cuda.device.mig.compute_instance.id"), FIELD_UINT, ACTIVITY_ALWAYS, ROLE_NONE, 4, 0}, /* COMPUTE_INSTANCE_ID */
     {ATTR_KEY("cuda.device.mig.uuid"), FIELD_BYTES, ACTIVITY_ALWAYS, ROLE_NONE, 16, 0}, /* MIG_UUID */
-    {ATTR_KEY("cuda.device.numa"), FIELD_UINT, ACTIVITY_ALWAYS, ROLE_NONE, 4, 0}, /* IS_NUMA_NODE */
+    {ATTR_KEY("cuda.device.numa.is_node"), FIELD_BOOL, ACTIVITY_ALWAYS, ROLE_NONE, 4, 0}, /* IS_NUMA_NODE */
     {ATTR_KEY("cuda.device.numa.id"), FIELD_UINT, ACTIVITY_ALWAYS, ROLE_NONE, 4, 0}, /* NUMA_ID */
     {ATTR_KEY("cuda.device.tpcs"), FIELD_UINT, ACTIVITY_ALWAYS, ROLE_NONE, 4, 0}, /* NUM_TPCS */
 };
@@ -499,13 +499,13 @@ static const struct activity_field memory_fields[] = {
     {ATTR_KEY("cuda.device.id"), FIELD_UINT, ACTIVITY_ALWAYS, ROLE_DEVICE, 4, 0}, /* DEVICE_ID */
     {ATTR_KEY("cuda.context.id"), FIELD_UINT, ACTIVITY_ALWAYS, ROLE_CONTEXT, 4, 0}, /* CONTEXT_ID */
     {ATTR_KEY("cuda.stream.id"), FIELD_UINT, ACTIVITY_ALWAYS, ROLE_STREAM, 4, 0}, /* STREAM_ID */
-    {ATTR_KEY("cuda.memory.async"), FIELD_UINT, ACTIVITY_DEFAULT, ROLE_NONE, 4, 0}, /* IS_ASYNC */
-    {ATTR_KEY("cuda.memory.pool.type"), FIELD_ENUM, ACTIVITY_FULL, ROLE_NONE, 4, 21}, /* POOL_TYPE */
-    {ATTR_KEY("cuda.memory.pool.address"), FIELD_POINTER, ACTIVITY_FULL, ROLE_NONE, 8, 0}, /* POOL_ADDRESS */
-    {ATTR_KEY("cuda.memory.pool.release_threshold"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 8, 0}, /* POOL_RELEASE_THRESHOLD */
-    {ATTR_KEY("cuda.memory.pool.bytes"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 8, 0}, /* POOL_SIZE */
-    {ATTR_KEY("cuda.memory.pool.process.id"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 8, 0}, /* POOL_PROCESS_ID */
-    {ATTR_KEY("cuda.memory.pool.used_bytes"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 8, 0}, /* POOL_UTILIZED_SIZE */
+    {ATTR_KEY("cuda.memory.async"), FIELD_BOOL, ACTIVITY_DEFAULT, ROLE_NONE, 4, 0}, /* IS_ASYNC */
+    {ATTR_KEY("cuda.memory_pool.type"), FIELD_ENUM, ACTIVITY_FULL, ROLE_NONE, 4, 21}, /* POOL_TYPE */
+    {ATTR_KEY("cuda.memory_pool.address"), FIELD_POINTER, ACTIVITY_FULL, ROLE_NONE, 8, 0}, /* POOL_ADDRESS */
+    {ATTR_KEY("cuda.memory_pool.release_threshold"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 8, 0}, /* POOL_RELEASE_THRESHOLD */
+    {ATTR_KEY("cuda.memory_pool.bytes"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 8, 0}, /* POOL_SIZE */
+    {ATTR_KEY("cuda.memory_pool.process.id"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 8, 0}, /* POOL_PROCESS_ID */
+    {ATTR_KEY("cuda.memory_pool.used_bytes"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 8, 0}, /* POOL_UTILIZED_SIZE */
     {ATTR_KEY("cuda.memory.source"), FIELD_STRING, ACTIVITY_FULL, ROLE_NONE, 8, 0}, /* SOURCE */
 };
 
@@ -522,7 +522,7 @@ static const struct activity_field memory_pool_fields[] = {
     {ATTR_KEY("cuda.memory_pool.release_threshold"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 8, 0}, /* RELEASE_THRESHOLD */
     {NO_KEY, FIELD_UINT, ACTIVITY_ALWAYS, ROLE_START, 8, 0}, /* TIMESTAMP */
     {ATTR_KEY("cuda.memory_pool.used_bytes"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 8, 0}, /* UTILIZED_SIZE */
-    {ATTR_KEY("cuda.memory_pool.managed"), FIELD_UINT, ACTIVITY_FULL, ROLE_NONE, 1, 0}, /* IS_MANAGED_POOL */
+    {ATTR_KEY("cuda.memory_pool.managed"), FIELD_BOOL, ACTIVITY_FULL, ROLE_NONE, 1, 0}, /* IS_MANAGED_POOL */
 };
 
 static const struct activity_field jit_fields[] = {

@@ -403,7 +403,7 @@ def main():
         for session in sessions:
             pid = session.resource["process.pid"]
             own = [span for span in result.spans if span.resource["process.pid"] == pid
-                   and not span.attributes.keys() & {"cuda.range", "process.exit.code"}]
+                   and not span.attributes.keys() & {"cuda.range.kind", "process.exit.code"}]
             self.assert_same_work("vector_add", [as_root(span) if is_session(span) else span for span in own])
         self.assertEqual(result.agent_lines(), [])
 

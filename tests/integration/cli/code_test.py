@@ -514,7 +514,7 @@ place,function,self_ns,share,total_ns,launches,wait_ns,copied_bytes,top,top_plac
             parent = deep.session
             for number in range(depth):
                 name = f"Depth{depth}Backward0, seq = 7" if number == 0 else "range"
-                parent = deep.add("process", name, deep.at, deep.at + 9_000, parent, {"cuda.range": "nvtx", "cuspan.thread.id": 4720})
+                parent = deep.add("process", name, deep.at, deep.at + 9_000, parent, {"cuda.range.kind": "nvtx", "cuspan.thread.id": 4720})
             deep.launch_at((0, [], None), f"kernel_{depth}", depth, thread=(4720, "autograd"), parent=parent)
             deep.at += 10_000
         deep.finish()

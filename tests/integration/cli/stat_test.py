@@ -501,7 +501,7 @@ class Sqlite(unittest.TestCase):
                 (s.start_ns - start, s.end_ns - start, ["runtime", "driver"].index(s.attributes["cuda.api"]),
                  pid << 24 | s.attributes["cuspan.thread.id"], s.attributes["cuda.correlation.id"], s.name,
                  s.attributes.get("cuda.error.code", 0)) for s in calls))
-            ranges = [span for span in spans if "cuda.range" in span.attributes]
+            ranges = [span for span in spans if "cuda.range.kind" in span.attributes]
             self.check_ranges(database, ranges, names, start)
             self.check_spans(database, spans, names)
 
@@ -511,7 +511,7 @@ class Sqlite(unittest.TestCase):
             return (int(span.resource["process.pid"]) << 24 | span.attributes["cuspan.thread.id"], domain_of.get("nvtx.domain"),
                     domain_of.get("nvtx.category"), span.span_id)
         wanted = [(s.start_ns - start, s.end_ns - start if kind != "mark" else None, {"mark": 34, "range": 59, "span": 60}[kind],
-                   s.name, s.name, *common(s, s.attributes)) for s in ranges for kind in [s.attributes["cuda.range"]]]
+                   s.name, s.name, *common(s, s.attributes)) for s in ranges for kind in [s.attributes["cuda.range.kind"]]]
         marks = [(int(event["timeUnixNano"]) - start, None, 34, event["name"], event["name"],
                   *common(s, {pair["key"]: pair["value"]["stringValue"] for pair in event.get("attributes", [])
                               if "stringValue" in pair["value"]})) for s in ranges for event in s.events]
@@ -526,11 +526,11 @@ class Sqlite(unittest.TestCase):
         subprocess.run([BUILD / "replay_sample", recording, "3", "200", "requests"], check=True)
         database, spans = self.export(recording)
         names = dict(database.execute("SELECT id, value FROM StringIds"))
-        ranges = [span for span in spans if "cuda.range" in span.attributes]
+        ranges = [span for span in spans if "cuda.range.kind" in span.attributes]
         start = min(span.start_ns for span in spans)
         self.assertGreater(self.check_ranges(database, ranges, names, start), 50)
         self.assertEqual(database.execute("SELECT count(*) FROM NVTX_EVENTS WHERE domain IS NOT NULL").fetchone(), (0,))
-        self.assertGreater(sum(len(span.events) for span in spans if "cuda.range" not in span.attributes), 0)
+        self.assertGreater(sum(len(span.events) for span in spans if "cuda.range.kind" not in span.attributes), 0)
 
     def check_spans(self, database, spans, names):
         """All spans of any kind, with all attributes."""

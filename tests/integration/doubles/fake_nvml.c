@@ -2,7 +2,8 @@
  * FAKE_NVML_SLOW_MS: duration of each query. FAKE_NVML_INIT: result of nvmlInit. FAKE_NVML_LINKS: far ends of
  * its NVLinks, separated by spaces: "switch", "GPU", "--" for a link that is down; "broken": link queries
  * fail. FAKE_NVML_STATUS: "well"; "limited" by its power, "hot", or with a row of memory that is "pending" to
- * be replaced, or "worn", without another row; "old-slow": slowed down, without such rows; "lost". */
+ * be replaced, or "worn", without another row; "old-slow": slowed down, without such rows; "broken", to be
+ * reset; "lost". */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -232,9 +233,10 @@ EXPORTED int nvmlDeviceGetFieldValues(void *device, int count, struct field *fie
     (void)device;
     for (int i = 0; i < count; i++) {
         bool is_temperature = fields[i].id == 82 && !getenv("FAKE_NVML_PLAIN");
-        fields[i].result = fields[i].id == 90 || is_temperature ? 0 : NOT_SUPPORTED;
+        bool is_action = fields[i].id == 230 && !getenv("FAKE_NVML_PLAIN");
+        fields[i].result = fields[i].id == 90 || is_temperature || is_action ? 0 : NOT_SUPPORTED;
         fields[i].type = 1;
-        fields[i].value = is_temperature ? 61 : 26562;
+        fields[i].value = is_temperature ? 61 : is_action ? is_status("broken") : 26562;
     }
     return slowly();
 }

@@ -36,9 +36,14 @@ def lines_of(path):
 
 
 def of_today(documents):
-    """Those that an earlier version has written."""
+    """Those that an earlier version has written, with other names, and with 0 and 1 for some booleans."""
     renamed = registry.attribute_registry.renamed()
-    return json.loads(re.sub(r'(?<="key": ")[^"]+', lambda name: renamed.get(name[0], name[0]), json.dumps(documents)))
+    types = {name: entry["type"] for group in registry.attribute_registry.read().values() for name, entry in group.items()}
+
+    def attribute(pair):
+        key, value = renamed.get(pair["key"], pair["key"]), pair["value"]
+        return {"key": key, "value": {"boolValue": value["intValue"] != "0"} if types.get(key) == "boolean" and "intValue" in value else value}
+    return json.loads(json.dumps(documents), object_hook=lambda found: attribute(found) if set(found) == {"key", "value"} else found)
 
 
 class File(unittest.TestCase):
@@ -60,6 +65,7 @@ class File(unittest.TestCase):
     def test_faults(self):
         for old, new in (("        type: int\n", "        type: integer\n"), ("stability: development", "stability: experimental"),
                          ("        stability: development\n", ""), ("- id: cuda.api\n", "- id: cuda.Api!\n"), ("- id: cuda.api\n", "- id: code.file.path\n"),
+                         ("- id: cuda.api\n", "- id: cuda.device\n"), ("- id: cuda.api\n", "- id: cuda.device_id\n"),
                          ("- ref: hw.id\n", "- id: hw.id\n"), ("- id: cuda.api\n", "- ref: cuda.device.id\n"), ("        brief: ", "        unit: "),
                          ("renamed_to: training.step.kind\n", "renamed_to: training.step.type\n")):
             with self.subTest(new):

@@ -22,10 +22,11 @@
  * the power limit, at which a healthy GPU works. */
 #define SLOWED_DOWN (0x08u | 0x20u | 0x40u | 0x80u)
 
-#define FIELD_MEMORY_TEMPERATURE 82 /* NVML_FI_DEV_MEMORY_TEMP */
-#define FIELD_NVLINK_SPEED       90 /* NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON: of one active link, MB/s */
-#define VALUE_UNSIGNED           1  /* NVML_VALUE_TYPE_UNSIGNED_INT */
-#define REMOTE_SWITCH            2  /* NVML_NVLINK_DEVICE_TYPE_SWITCH */
+#define FIELD_MEMORY_TEMPERATURE 82  /* NVML_FI_DEV_MEMORY_TEMP */
+#define FIELD_NVLINK_SPEED       90  /* NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON: of one active link, MB/s */
+#define FIELD_RECOVERY_ACTION    230 /* NVML_FI_DEV_GET_GPU_RECOVERY_ACTION; 0: none */
+#define VALUE_UNSIGNED           1   /* NVML_VALUE_TYPE_UNSIGNED_INT */
+#define REMOTE_SWITCH            2   /* NVML_NVLINK_DEVICE_TYPE_SWITCH */
 #define NVML_NOT_SUPPORTED       3
 #define NVML_GPU_IS_LOST         15
 #define BYTES_PER_S_OF_MBPS      1000000u
@@ -186,20 +187,21 @@ static void set_status(struct gpu_hardware *gpu, enum hardware_field status)
         set(gpu, i, i == status);
 }
 
-/* Failed: no row of the memory is left for one with errors. Degraded: slowed down, or a row is replaced at
- * the GPU's next reset. Unknown if NVML says neither. */
+/* Failed: needs a reset or more, or no row of the memory is left for one with errors. Degraded: slowed down,
+ * or a row is replaced at the GPU's next reset. Unknown if NVML says none of it. */
 static void ask_status(const struct nvml *nvml, void *device, struct gpu_hardware *gpu)
 {
-    unsigned corrected, uncorrected, is_pending = 0, has_failed = 0;
+    unsigned corrected, uncorrected, is_pending = 0, has_failed = 0, action = 0;
     unsigned long long reasons = 0;
     bool has_rows = nvml->remapped_rows &&
                     nvml->remapped_rows(device, &corrected, &uncorrected, &is_pending, &has_failed) == 0;
     bool has_clocks = nvml->slowdowns && nvml->slowdowns(device, &reasons) == 0;
-    if (has_rows && has_failed)
+    bool has_action = ask_field(nvml, device, FIELD_RECOVERY_ACTION, &action);
+    if ((has_rows && has_failed) || (has_action && action))
         set_status(gpu, HARDWARE_FAILED);
     else if ((has_rows && is_pending) || (has_clocks && reasons & SLOWED_DOWN))
         set_status(gpu, HARDWARE_DEGRADED);
-    else if (has_rows || has_clocks)
+    else if (has_rows || has_clocks || has_action)
         set_status(gpu, HARDWARE_OK);
 }
 

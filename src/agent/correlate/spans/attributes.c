@@ -148,6 +148,9 @@ static void add_field(struct span *span, const struct activity_field *field,
         if (attr)
             memcpy(&attr->d, &value, sizeof value);
         break;
+    case FIELD_BOOL:
+        span_attr_bool(span, &field->key, value != 0);
+        break;
     case FIELD_BYTES:
         break; /* not useful on a span */
     default:

@@ -43,6 +43,8 @@ static enum status set_field(struct resource *resource, const struct activity_fi
             return STATUS_OK; /* all zero: not a MIG device */
         format_uuid((const uint8_t *)(uintptr_t)value, is_mig ? "MIG" : "GPU", uuid);
         return resource_set_string(resource, field->key.name, uuid);
+    case FIELD_BOOL:
+        return resource_set_bool(resource, field->key.name, value != 0);
     case FIELD_UINT:
     case FIELD_INT:
     case FIELD_ENUM:

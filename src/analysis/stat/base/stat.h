@@ -46,7 +46,7 @@
     X(KEY_FILL_KIND, SEMCONV_CUDA_MEMSET_MEMORY_KIND)                                                        \
     X(KEY_ARG_BYTES, SEMCONV_CUDA_ARG_BYTES)                                                                 \
     X(KEY_STREAM, SEMCONV_CUDA_STREAM_ID)                                                                    \
-    X(KEY_RANGE, SEMCONV_CUDA_RANGE)                                                                         \
+    X(KEY_RANGE, SEMCONV_CUDA_RANGE_KIND)                                                                    \
     X(KEY_CONTEXT, SEMCONV_CUDA_CONTEXT_ID)                                                                  \
     X(KEY_GRAPH, SEMCONV_CUDA_GRAPH_ID)                                                                      \
     X(KEY_LOST, SEMCONV_CUDA_SESSION_LOST)                                                                   \

@@ -104,7 +104,8 @@ static void test_status(void **state)
         enum hardware_field wanted;
     } cases[] = {{"pending", HARDWARE_DEGRADED}, {"well", HARDWARE_OK},     {"hot", HARDWARE_DEGRADED},
                  {"limited", HARDWARE_OK},       {"worn", HARDWARE_FAILED}, {"old-slow", HARDWARE_DEGRADED},
-                 {"lost", HARDWARE_FAILED},      {"well", HARDWARE_OK}};
+                 {"broken", HARDWARE_FAILED},    {"well", HARDWARE_OK},     {"lost", HARDWARE_FAILED},
+                 {"well", HARDWARE_OK}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct gpu_hardware *gpu = hardware_of(cases[i].status, cases[i].wanted);
         for (enum hardware_field field = HARDWARE_OK; field <= HARDWARE_FAILED; field++)

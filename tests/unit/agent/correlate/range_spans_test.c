@@ -21,7 +21,7 @@ static void test_ranges_nest(void **state)
     expect_child(only("work"), only("cudaLaunchKernel"));
     assert_int_equal(only("outer")->span.start_ns, BASE_NS + 900);
     assert_int_equal(only("outer")->span.end_ns, BASE_NS + 1500);
-    expect_text(only("outer"), "cuda.range", "range");
+    expect_text(only("outer"), "cuda.range.kind", "range");
     assert_int_equal(attr_int(only("outer"), "cuspan.thread.id"), 42);
 }
 
@@ -70,7 +70,7 @@ static void test_ranges_may_end_in_any_order_and_place(void **state)
     say(&other_thread, RECORD_RANGE_END, 300, 1500, "", 0, 0); /* arrives before its start */
     say(&thread, RECORD_RANGE_BEGIN, 300, 1450, "span", 0, 0);
     assert_int_equal(only("span")->span.end_ns, BASE_NS + 1500);
-    expect_text(only("span"), "cuda.range", "span");
+    expect_text(only("span"), "cuda.range.kind", "span");
     end_range(999, 1600); /* no such range */
     correlate_finish(correlate);
     assert_int_equal(span_count, 5);

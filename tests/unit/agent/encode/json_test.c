@@ -12,7 +12,7 @@
 static const struct wire_limits no_limits = {UINT32_MAX, SPAN_STRING_MAX, 128, 128, 128};
 
 static const struct attr_key key_a = ATTR_KEY("a");
-static const struct attr_key key_long = ATTR_KEY("cuda.memory.pool.release_threshold");
+static const struct attr_key key_long = ATTR_KEY("cuda.memory_pool.release_threshold");
 
 static char out[4 * CHUNK_BYTES];
 
@@ -211,7 +211,7 @@ static void test_events_links_status(void **state)
     assert_string_equal(
         encode(&span, &no_limits), SIMPLE_IDS SIMPLE_REST
         ",\"attributes\":[{\"key\":\"a\",\"value\":{\"intValue\":\"1\"}},"
-        "{\"key\":\"cuda.memory.pool.release_threshold\",\"value\":{\"stringValue\":\"v\"}}],"
+        "{\"key\":\"cuda.memory_pool.release_threshold\",\"value\":{\"stringValue\":\"v\"}}],"
         "\"droppedAttributesCount\":3"
         ",\"events\":[{\"timeUnixNano\":\"77\",\"name\":\"first\",\"attributes\":[{\"key\":\"a\",\"value\":{"
         "\"intValue\":\"4\"}},"

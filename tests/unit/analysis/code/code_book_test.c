@@ -223,7 +223,7 @@ static void test_without_python(void **state)
 
 #define THREAD(id) "," ATTR_NUMBER("cuspan.thread.id", id)
 #define RANGE(id, name, start, end, thread)                                                                  \
-    SPAN(TRACE_A, id, "", name, start, end, ATTRS(ATTR_TEXT("cuda.range", "nvtx") THREAD(thread)))
+    SPAN(TRACE_A, id, "", name, start, end, ATTRS(ATTR_TEXT("cuda.range.kind", "nvtx") THREAD(thread)))
 
 /* Operator c1 has the line, c2 a stack without Python, as only a damaged file can say. */
 static void test_forward_lines(void **state)
