@@ -47,6 +47,23 @@ def renamed(path=FILE):
     return {name: entry["renamed_to"] for name, entry in read(path)["cuspan.renamed"].items()}
 
 
+def events(path=FILE):
+    """{name: {"brief": ..., "attributes": [names], ...}}"""
+    found, event = {}, None
+    for depth, starts, key, value in lines(path):
+        if starts and depth == 2:
+            event = {"attributes": []} if value.startswith("event.") else None
+        elif event is None:
+            continue
+        elif key == "ref":
+            event["attributes"].append(value)
+        elif key == "name":
+            found[value] = event
+        elif value:
+            event[key] = value
+    return found
+
+
 def metrics(path=METRICS):
     """{name: {"brief": ..., "instrument": ..., "unit": ..., "attributes": [names], ...}}, annotations among the others, in the order of the
     file."""
@@ -102,6 +119,9 @@ def problems(path=FILE):
                 yield f"{name}: no level of stability: {entry.get('stability')}"
             if not re.fullmatch(r"[a-z][a-z0-9_]*(\.[a-zA-Z0-9_ ]+)*", name):
                 yield f"{name}: not a name in lower case with dots"
+    for name, event in events(path).items():
+        if event.get("stability") not in STABILITY or not event.get("brief") or not event["attributes"]:
+            yield f"{name}: an event has a stability, a brief and attributes"
     yield from clashes({name for group in groups if group != "cuspan.renamed" for name in groups[group]})
 
 

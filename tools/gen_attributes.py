@@ -26,7 +26,9 @@ METRIC_ATTRIBUTES = attribute_registry.read(attribute_registry.METRICS)["cuspan.
 METRICS = ROOT / "src/model/metrics/metrics_list.h"
 RENAMED = attribute_registry.renamed()
 del GROUPS["cuspan.renamed"]
+EVENTS = attribute_registry.events()
 NAMES = {attribute_registry.macro(name): f'"{name}"' for group in (*GROUPS.values(), METRIC_ATTRIBUTES) for name in group}
+NAMES |= {attribute_registry.macro(f"event.{name}"): f'"{name}"' for name in EVENTS}
 
 # How the page names the types of the code.
 TYPES = {"INT": "int", "UINT": "int", "BOOL": "bool", "DOUBLE": "double", "STRING": "string", "ENUM": "string", "strings": "string[]",
@@ -270,6 +272,8 @@ def page():
     return TEXT.format(
         names=table(("attribute", "type, unit", "where", "meaning"), by_name),
         losses=losses_text(of_spans),
+        events=table(("event", "attributes", "meaning"),
+                     [(code(name), ", ".join(map(code, event["attributes"])), event["brief"]) for name, event in EVENTS.items()]),
         facts=", ".join(code(name) for name in facts_of(kinds)),
         fields=table(("attribute", "type, unit", "kind of work", "meaning"), by_table),
         resources=table(("attribute", "type, unit", "where", "meaning"), by_resource),
@@ -295,8 +299,10 @@ Session spans also have `cuspan.lost.REASON` (int, {{span}}) for each counter of
 
 The totals of kernels, copies and memsets leave out work inside graphs that are traced as a whole.
 
-A session span has up to 128 events, a call span up to 8: `cuda.module.loaded`, `cuda.context.created`,
-`cuda.context.destroyed`. An event belongs to the call in which it happened, or to the session if there was none.
+A session span has up to 128 events, a call span up to 8. An event belongs to the call in which it happened, or to the
+session if there was none. Marks of the program are events, too, with the program's name and attributes. The others:
+
+{events}
 
 ## GPU work and other CUPTI records
 

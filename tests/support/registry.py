@@ -78,6 +78,8 @@ class Registry:
     def __init__(self):
         groups = attribute_registry.read()
         self.spans, self.resources = groups["cuspan.span"], groups["cuspan.resource"]
+        self.events = {name: {key: groups["cuspan.span"][key] for key in event["attributes"]}
+                       for name, event in attribute_registry.events().items()}
 
     def entry(self, name, known):
         return known.get(name) or (known.get("cuda.counter.NAME") if COUNTERS.match(name) else None)
@@ -125,7 +127,9 @@ class Registry:
                 yield f"{name} without {sorted(set(needed) - names)}"
         yield from self.problems_of_attributes(attributes, self.spans, [self.resources])
         for event in span.get("events", []):
-            yield from self.problems_of_attributes(event.get("attributes", []), self.spans)
+            if event["name"].startswith("cuda.") and event["name"] not in self.events:
+                yield f"event {event['name']}: unknown"
+            yield from self.problems_of_attributes(event.get("attributes", []), self.events.get(event["name"], self.spans))
         for link in span.get("links", []):
             yield from self.problems_of_attributes(link.get("attributes", []), self.spans)
 

@@ -372,7 +372,7 @@ void call_spans_resource(struct correlate *c, const struct thread_info *thread,
         return; /* events need call spans, which a summary does not have */
     switch (resource->head.cbid) {
     case RESOURCE_MODULE_LOADED:
-        event.name = "cuda.module.loaded";
+        event.name = SEMCONV_EVENT_CUDA_MODULE_LOADED;
         event.attrs[0] =
             (struct span_attr){.key = ATTR(SEMCONV_CUDA_MODULE_ID), .type = ATTR_INT, .i = resource->id};
         event.attrs[1] = (struct span_attr){
@@ -381,8 +381,8 @@ void call_spans_resource(struct correlate *c, const struct thread_info *thread,
         break;
     case RESOURCE_CONTEXT_CREATED:
     case RESOURCE_CONTEXT_ENDS:
-        event.name = resource->head.cbid == RESOURCE_CONTEXT_CREATED ? "cuda.context.created"
-                                                                     : "cuda.context.destroyed";
+        event.name = resource->head.cbid == RESOURCE_CONTEXT_CREATED ? SEMCONV_EVENT_CUDA_CONTEXT_CREATED
+                                                                     : SEMCONV_EVENT_CUDA_CONTEXT_DESTROYED;
         if (resource->head.cbid == RESOURCE_CONTEXT_ENDS)
             named_objects_forget(&c->objects, NAMED_CONTEXT, resource->handle); /* CUDA reuses the handle */
         event.attrs[0] = (struct span_attr){

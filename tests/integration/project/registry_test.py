@@ -67,6 +67,7 @@ class File(unittest.TestCase):
                          ("        stability: development\n", ""), ("- id: cuda.api\n", "- id: cuda.Api!\n"), ("- id: cuda.api\n", "- id: code.file.path\n"),
                          ("- id: cuda.api\n", "- id: cuda.device\n"), ("- id: cuda.api\n", "- id: cuda.device_id\n"),
                          ("- ref: hw.id\n", "- id: hw.id\n"), ("- id: cuda.api\n", "- ref: cuda.device.id\n"), ("        brief: ", "        unit: "),
+                         ("    stability: development\n    brief: \"a module", "    brief: \"a module"),
                          ("renamed_to: training.step.kind\n", "renamed_to: training.step.type\n")):
             with self.subTest(new):
                 self.assertTrue(self.problems((old, new)))
@@ -164,6 +165,10 @@ class Spans(unittest.TestCase):
             self.assertEqual(len(problems(values)), 1, values)
         for fields in ({"traceId": "1"}, {"endTimeUnixNano": "5"}, {"name": ""}, {"startTimeUnixNano": 5}):
             self.assertEqual(len(problems(**fields)), 1, fields)
+        module = make_export.attributes({"cuda.module.id": 1})
+        for name, attributes, wrong in (("cuda.module.loaded", module, 0), ("cuda.module.unloaded", module, 1),
+                                        ("cuda.context.created", module, 1), ("a mark", module, 0)):
+            self.assertEqual(len(problems(events=[{"name": name, "attributes": attributes}])), wrong, name)
 
 
 if __name__ == "__main__":

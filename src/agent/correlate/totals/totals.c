@@ -212,7 +212,7 @@ static void put_slowest(const struct totals_pool *pool, const struct totals *tot
 static struct span_event make_device_event(const struct totals_pool *pool, const struct busy *busy,
                                            const struct devices *devices)
 {
-    struct span_event event = {.time_ns = busy->time.last_ns, .name = "cuda.device.worked"};
+    struct span_event event = {.time_ns = busy->time.last_ns, .name = SEMCONV_EVENT_CUDA_DEVICE_WORKED};
     event.attrs[event.attr_count++] =
         (struct span_attr){.key = ATTR(SEMCONV_CUDA_DEVICE_ID), .type = ATTR_INT, .i = busy->device_id};
     event.attrs[event.attr_count++] = (struct span_attr){
