@@ -34,6 +34,11 @@ ROUNDING_NS = 1000  # times are doubles in top
 SLOWLY = ("--set", "exit_deadline_ms=600000", "--set", "correlation.wait_ms=60000")  # nothing is lost on a busy machine
 
 
+def has_kernel(text):
+    """Whether the table of kernels has a row. Which kernel, depends on how much of the recording an interval takes."""
+    return re.search(r"^KERNELS BY .*\n\S.* \d+ % ", text, re.MULTILINE) is not None
+
+
 class Player:
     """`cuspan replay`; `pid` is the agent's, which runs in a child."""
 
@@ -245,13 +250,13 @@ class Top(unittest.TestCase):
         self.replay("trainer", "torch_inference")
         for _ in range(TRIES):
             shown = self.top("--once", "--interval", "0.3", "--width", "110").stdout
-            if "nvjet" in shown:
+            if has_kernel(shown):
                 break
         self.assertNotIn("\033", shown)
         self.assertRegex(shown, r"(?m)^>\s+\d+ trainer +tracing +[\d,.]+/s ")
         self.assertRegex(shown, r"(?m)^GPU 0 .* kernels .* live, peak .* NVIDIA ")
         self.assertRegex(shown, r"(?m)^KERNELS BY TIME ")
-        self.assertRegex(shown, r"(?m)^nvjet_sm90_\S+ .* \d+ % ")
+        self.assertTrue(has_kernel(shown), shown)
         self.assertTrue(all(len(line) <= 110 for line in shown.splitlines()))
         short = self.top("--once", "--interval", "0.2", "--rows", "12").stdout
         self.assertLessEqual(len(short.splitlines()), 12)
@@ -260,7 +265,7 @@ class Top(unittest.TestCase):
     def test_the_live_screen_and_its_keys(self):
         running = self.replay("trainer", "torch_inference")
         screen = self.terminal()
-        before = screen.wait_for("no kernels", lambda text: "nvjet_sm90" in text and "GPU 0" in text and
+        before = screen.wait_for("no kernels", lambda text: has_kernel(text) and "GPU 0" in text and
                                  text.splitlines()[-1].startswith("q quit"))
         self.assertIn("trainer (PID %d)" % running.pid, before)
         self.assertIn("KERNELS BY TIME", before)
@@ -283,7 +288,7 @@ class Top(unittest.TestCase):
     def test_it_follows_the_size(self):
         self.replay("trainer", "torch_inference")
         screen = self.terminal(columns=120, lines=40)
-        screen.wait_for("a wide screen", lambda text: "LAUNCHES" in text and "nvjet" in text)
+        screen.wait_for("a wide screen", lambda text: "LAUNCHES" in text and has_kernel(text))
         screen.resize(60, 12)
         # A terminal that shrinks keeps its last lines, so the first line shows that the program has followed.
         text = screen.wait_for("a small screen", lambda text: text.startswith("cuspan top") and "LAUNCHES" not in text
@@ -301,7 +306,7 @@ class Top(unittest.TestCase):
         screen.press("j" if first.pid > second.pid else "")
         screen.press("k")
         screen.press("a")
-        screen.wait_for("all agents", lambda text: "\nall agents" in text and "nvjet" in text)
+        screen.wait_for("all agents", lambda text: "\nall agents" in text and has_kernel(text))
         screen.press("j")
         screen.wait_for("one again", lambda text: "\nall agents" not in text)
         second.end()
@@ -319,7 +324,7 @@ class Top(unittest.TestCase):
         running = self.replay("trainer", "torch_inference", LD_PRELOAD=preloadable(BUILD / "libfaults_doubles.so"), FAULTS_CLOCK=str(clock),
                               ASAN_OPTIONS=f"verify_asan_link_order=0:{self.env.get('ASAN_OPTIONS', '')}")
         screen = self.terminal()
-        screen.wait_for("no kernels", lambda text: "nvjet_sm90" in text)
+        screen.wait_for("no kernels", has_kernel)
         while not (since := self.ask(running.pid, "figures")["since_ns"]):
             pass
         screen.press("q")
@@ -361,7 +366,7 @@ class Top(unittest.TestCase):
 
         def colors(**more):
             screen = self.terminal(**more)
-            screen.wait_for("no kernels", lambda text: "nvjet_sm90" in text)
+            screen.wait_for("no kernels", has_kernel)
             return {cell.fg for line in screen.screen.buffer.values() for cell in line.values()}
         self.assertIn("cyan", colors())
         self.assertEqual(colors(NO_COLOR="1"), {"default"})
