@@ -38,274 +38,139 @@ SAME_NUMBER(PROFILER_RATIO, CUPTI_METRIC_TYPE_RATIO)
 SAME_NUMBER(PROFILER_THROUGHPUT, CUPTI_METRIC_TYPE_THROUGHPUT)
 
 HAS_ROOM(struct profiler_initialize, CUpti_Profiler_Initialize_Params)
-SAME_MEMBER(struct profiler_initialize, CUpti_Profiler_Initialize_Params, structSize)
-SAME_MEMBER(struct profiler_initialize, CUpti_Profiler_Initialize_Params, pPriv)
+SAME_MEMBERS(struct profiler_initialize, CUpti_Profiler_Initialize_Params, structSize, pPriv)
 
 HAS_ROOM(struct profiler_device_supported, CUpti_Profiler_DeviceSupported_Params)
-SAME_MEMBER(struct profiler_device_supported, CUpti_Profiler_DeviceSupported_Params, structSize)
-SAME_MEMBER(struct profiler_device_supported, CUpti_Profiler_DeviceSupported_Params, pPriv)
-SAME_MEMBER(struct profiler_device_supported, CUpti_Profiler_DeviceSupported_Params, cuDevice)
-SAME_MEMBER(struct profiler_device_supported, CUpti_Profiler_DeviceSupported_Params, isSupported)
-SAME_MEMBER(struct profiler_device_supported, CUpti_Profiler_DeviceSupported_Params, architecture)
-SAME_MEMBER(struct profiler_device_supported, CUpti_Profiler_DeviceSupported_Params, sli)
-SAME_MEMBER(struct profiler_device_supported, CUpti_Profiler_DeviceSupported_Params, vGpu)
-SAME_MEMBER(struct profiler_device_supported, CUpti_Profiler_DeviceSupported_Params, confidentialCompute)
-SAME_MEMBER(struct profiler_device_supported, CUpti_Profiler_DeviceSupported_Params, cmp)
-SAME_MEMBER(struct profiler_device_supported, CUpti_Profiler_DeviceSupported_Params, wsl)
-SAME_MEMBER(struct profiler_device_supported, CUpti_Profiler_DeviceSupported_Params, api)
+SAME_MEMBERS(struct profiler_device_supported, CUpti_Profiler_DeviceSupported_Params, structSize, pPriv,
+             cuDevice, isSupported, architecture, sli, vGpu, confidentialCompute, cmp, wsl, api)
 
 HAS_ROOM(struct profiler_chip_name, CUpti_Device_GetChipName_Params)
-SAME_MEMBER(struct profiler_chip_name, CUpti_Device_GetChipName_Params, structSize)
-SAME_MEMBER(struct profiler_chip_name, CUpti_Device_GetChipName_Params, pPriv)
-SAME_MEMBER(struct profiler_chip_name, CUpti_Device_GetChipName_Params, deviceIndex)
-SAME_MEMBER(struct profiler_chip_name, CUpti_Device_GetChipName_Params, pChipName)
+SAME_MEMBERS(struct profiler_chip_name, CUpti_Device_GetChipName_Params, structSize, pPriv, deviceIndex,
+             pChipName)
 
 HAS_ROOM(struct profiler_availability, CUpti_Profiler_GetCounterAvailability_Params)
-SAME_MEMBER(struct profiler_availability, CUpti_Profiler_GetCounterAvailability_Params, structSize)
-SAME_MEMBER(struct profiler_availability, CUpti_Profiler_GetCounterAvailability_Params, pPriv)
-SAME_MEMBER(struct profiler_availability, CUpti_Profiler_GetCounterAvailability_Params, ctx)
-SAME_MEMBER(struct profiler_availability, CUpti_Profiler_GetCounterAvailability_Params,
-            counterAvailabilityImageSize)
-SAME_MEMBER(struct profiler_availability, CUpti_Profiler_GetCounterAvailability_Params,
-            pCounterAvailabilityImage)
+SAME_MEMBERS(struct profiler_availability, CUpti_Profiler_GetCounterAvailability_Params, structSize, pPriv,
+             ctx, counterAvailabilityImageSize, pCounterAvailabilityImage)
 #if CUPTI_API_VERSION >= 130100
-SAME_MEMBER(struct profiler_availability, CUpti_Profiler_GetCounterAvailability_Params,
-            bAllowDeviceLevelCounters)
+SAME_MEMBERS(struct profiler_availability, CUpti_Profiler_GetCounterAvailability_Params,
+             bAllowDeviceLevelCounters)
 #endif
 
 HAS_ROOM(struct profiler_host_initialize, CUpti_Profiler_Host_Initialize_Params)
-SAME_MEMBER(struct profiler_host_initialize, CUpti_Profiler_Host_Initialize_Params, structSize)
-SAME_MEMBER(struct profiler_host_initialize, CUpti_Profiler_Host_Initialize_Params, pPriv)
-SAME_MEMBER(struct profiler_host_initialize, CUpti_Profiler_Host_Initialize_Params, profilerType)
-SAME_MEMBER(struct profiler_host_initialize, CUpti_Profiler_Host_Initialize_Params, pChipName)
-SAME_MEMBER(struct profiler_host_initialize, CUpti_Profiler_Host_Initialize_Params, pCounterAvailabilityImage)
-SAME_MEMBER(struct profiler_host_initialize, CUpti_Profiler_Host_Initialize_Params, pHostObject)
+SAME_MEMBERS(struct profiler_host_initialize, CUpti_Profiler_Host_Initialize_Params, structSize, pPriv,
+             profilerType, pChipName, pCounterAvailabilityImage, pHostObject)
 #if CUPTI_API_VERSION >= 130200
-SAME_MEMBER(struct profiler_host_initialize, CUpti_Profiler_Host_Initialize_Params, pSinglePassMetricSetName)
+SAME_MEMBERS(struct profiler_host_initialize, CUpti_Profiler_Host_Initialize_Params, pSinglePassMetricSetName)
 #endif
 
 HAS_ROOM(struct profiler_host_deinitialize, CUpti_Profiler_Host_Deinitialize_Params)
-SAME_MEMBER(struct profiler_host_deinitialize, CUpti_Profiler_Host_Deinitialize_Params, structSize)
-SAME_MEMBER(struct profiler_host_deinitialize, CUpti_Profiler_Host_Deinitialize_Params, pPriv)
-SAME_MEMBER(struct profiler_host_deinitialize, CUpti_Profiler_Host_Deinitialize_Params, pHostObject)
+SAME_MEMBERS(struct profiler_host_deinitialize, CUpti_Profiler_Host_Deinitialize_Params, structSize, pPriv,
+             pHostObject)
 
 HAS_ROOM(struct profiler_base_metrics, CUpti_Profiler_Host_GetBaseMetrics_Params)
-SAME_MEMBER(struct profiler_base_metrics, CUpti_Profiler_Host_GetBaseMetrics_Params, structSize)
-SAME_MEMBER(struct profiler_base_metrics, CUpti_Profiler_Host_GetBaseMetrics_Params, pPriv)
-SAME_MEMBER(struct profiler_base_metrics, CUpti_Profiler_Host_GetBaseMetrics_Params, pHostObject)
-SAME_MEMBER(struct profiler_base_metrics, CUpti_Profiler_Host_GetBaseMetrics_Params, metricType)
-SAME_MEMBER(struct profiler_base_metrics, CUpti_Profiler_Host_GetBaseMetrics_Params, ppMetricNames)
-SAME_MEMBER(struct profiler_base_metrics, CUpti_Profiler_Host_GetBaseMetrics_Params, numMetrics)
+SAME_MEMBERS(struct profiler_base_metrics, CUpti_Profiler_Host_GetBaseMetrics_Params, structSize, pPriv,
+             pHostObject, metricType, ppMetricNames, numMetrics)
 
 HAS_ROOM(struct profiler_sub_metrics, CUpti_Profiler_Host_GetSubMetrics_Params)
-SAME_MEMBER(struct profiler_sub_metrics, CUpti_Profiler_Host_GetSubMetrics_Params, structSize)
-SAME_MEMBER(struct profiler_sub_metrics, CUpti_Profiler_Host_GetSubMetrics_Params, pPriv)
-SAME_MEMBER(struct profiler_sub_metrics, CUpti_Profiler_Host_GetSubMetrics_Params, pHostObject)
-SAME_MEMBER(struct profiler_sub_metrics, CUpti_Profiler_Host_GetSubMetrics_Params, metricType)
-SAME_MEMBER(struct profiler_sub_metrics, CUpti_Profiler_Host_GetSubMetrics_Params, pMetricName)
-SAME_MEMBER(struct profiler_sub_metrics, CUpti_Profiler_Host_GetSubMetrics_Params, numOfSubmetrics)
-SAME_MEMBER(struct profiler_sub_metrics, CUpti_Profiler_Host_GetSubMetrics_Params, ppSubMetrics)
+SAME_MEMBERS(struct profiler_sub_metrics, CUpti_Profiler_Host_GetSubMetrics_Params, structSize, pPriv,
+             pHostObject, metricType, pMetricName, numOfSubmetrics, ppSubMetrics)
 
 HAS_ROOM(struct profiler_metric_properties, CUpti_Profiler_Host_GetMetricProperties_Params)
-SAME_MEMBER(struct profiler_metric_properties, CUpti_Profiler_Host_GetMetricProperties_Params, structSize)
-SAME_MEMBER(struct profiler_metric_properties, CUpti_Profiler_Host_GetMetricProperties_Params, pPriv)
-SAME_MEMBER(struct profiler_metric_properties, CUpti_Profiler_Host_GetMetricProperties_Params, pHostObject)
-SAME_MEMBER(struct profiler_metric_properties, CUpti_Profiler_Host_GetMetricProperties_Params, pMetricName)
-SAME_MEMBER(struct profiler_metric_properties, CUpti_Profiler_Host_GetMetricProperties_Params, pDescription)
-SAME_MEMBER(struct profiler_metric_properties, CUpti_Profiler_Host_GetMetricProperties_Params, pHwUnit)
-SAME_MEMBER(struct profiler_metric_properties, CUpti_Profiler_Host_GetMetricProperties_Params, pDimUnit)
-SAME_MEMBER(struct profiler_metric_properties, CUpti_Profiler_Host_GetMetricProperties_Params, metricType)
+SAME_MEMBERS(struct profiler_metric_properties, CUpti_Profiler_Host_GetMetricProperties_Params, structSize,
+             pPriv, pHostObject, pMetricName, pDescription, pHwUnit, pDimUnit, metricType)
 
 HAS_ROOM(struct profiler_add_metrics, CUpti_Profiler_Host_ConfigAddMetrics_Params)
-SAME_MEMBER(struct profiler_add_metrics, CUpti_Profiler_Host_ConfigAddMetrics_Params, structSize)
-SAME_MEMBER(struct profiler_add_metrics, CUpti_Profiler_Host_ConfigAddMetrics_Params, pPriv)
-SAME_MEMBER(struct profiler_add_metrics, CUpti_Profiler_Host_ConfigAddMetrics_Params, pHostObject)
-SAME_MEMBER(struct profiler_add_metrics, CUpti_Profiler_Host_ConfigAddMetrics_Params, ppMetricNames)
-SAME_MEMBER(struct profiler_add_metrics, CUpti_Profiler_Host_ConfigAddMetrics_Params, numMetrics)
+SAME_MEMBERS(struct profiler_add_metrics, CUpti_Profiler_Host_ConfigAddMetrics_Params, structSize, pPriv,
+             pHostObject, ppMetricNames, numMetrics)
 
 HAS_ROOM(struct profiler_config_size, CUpti_Profiler_Host_GetConfigImageSize_Params)
-SAME_MEMBER(struct profiler_config_size, CUpti_Profiler_Host_GetConfigImageSize_Params, structSize)
-SAME_MEMBER(struct profiler_config_size, CUpti_Profiler_Host_GetConfigImageSize_Params, pPriv)
-SAME_MEMBER(struct profiler_config_size, CUpti_Profiler_Host_GetConfigImageSize_Params, pHostObject)
-SAME_MEMBER(struct profiler_config_size, CUpti_Profiler_Host_GetConfigImageSize_Params, configImageSize)
+SAME_MEMBERS(struct profiler_config_size, CUpti_Profiler_Host_GetConfigImageSize_Params, structSize, pPriv,
+             pHostObject, configImageSize)
 
 HAS_ROOM(struct profiler_config_image, CUpti_Profiler_Host_GetConfigImage_Params)
-SAME_MEMBER(struct profiler_config_image, CUpti_Profiler_Host_GetConfigImage_Params, structSize)
-SAME_MEMBER(struct profiler_config_image, CUpti_Profiler_Host_GetConfigImage_Params, pPriv)
-SAME_MEMBER(struct profiler_config_image, CUpti_Profiler_Host_GetConfigImage_Params, pHostObject)
-SAME_MEMBER(struct profiler_config_image, CUpti_Profiler_Host_GetConfigImage_Params, configImageSize)
-SAME_MEMBER(struct profiler_config_image, CUpti_Profiler_Host_GetConfigImage_Params, pConfigImage)
+SAME_MEMBERS(struct profiler_config_image, CUpti_Profiler_Host_GetConfigImage_Params, structSize, pPriv,
+             pHostObject, configImageSize, pConfigImage)
 
 HAS_ROOM(struct profiler_passes, CUpti_Profiler_Host_GetNumOfPasses_Params)
-SAME_MEMBER(struct profiler_passes, CUpti_Profiler_Host_GetNumOfPasses_Params, structSize)
-SAME_MEMBER(struct profiler_passes, CUpti_Profiler_Host_GetNumOfPasses_Params, pPriv)
-SAME_MEMBER(struct profiler_passes, CUpti_Profiler_Host_GetNumOfPasses_Params, configImageSize)
-SAME_MEMBER(struct profiler_passes, CUpti_Profiler_Host_GetNumOfPasses_Params, pConfigImage)
-SAME_MEMBER(struct profiler_passes, CUpti_Profiler_Host_GetNumOfPasses_Params, numOfPasses)
+SAME_MEMBERS(struct profiler_passes, CUpti_Profiler_Host_GetNumOfPasses_Params, structSize, pPriv,
+             configImageSize, pConfigImage, numOfPasses)
 
 HAS_ROOM(struct profiler_evaluate, CUpti_Profiler_Host_EvaluateToGpuValues_Params)
-SAME_MEMBER(struct profiler_evaluate, CUpti_Profiler_Host_EvaluateToGpuValues_Params, structSize)
-SAME_MEMBER(struct profiler_evaluate, CUpti_Profiler_Host_EvaluateToGpuValues_Params, pPriv)
-SAME_MEMBER(struct profiler_evaluate, CUpti_Profiler_Host_EvaluateToGpuValues_Params, pHostObject)
-SAME_MEMBER(struct profiler_evaluate, CUpti_Profiler_Host_EvaluateToGpuValues_Params, pCounterDataImage)
-SAME_MEMBER(struct profiler_evaluate, CUpti_Profiler_Host_EvaluateToGpuValues_Params, counterDataImageSize)
-SAME_MEMBER(struct profiler_evaluate, CUpti_Profiler_Host_EvaluateToGpuValues_Params, rangeIndex)
-SAME_MEMBER(struct profiler_evaluate, CUpti_Profiler_Host_EvaluateToGpuValues_Params, ppMetricNames)
-SAME_MEMBER(struct profiler_evaluate, CUpti_Profiler_Host_EvaluateToGpuValues_Params, numMetrics)
-SAME_MEMBER(struct profiler_evaluate, CUpti_Profiler_Host_EvaluateToGpuValues_Params, pMetricValues)
+SAME_MEMBERS(struct profiler_evaluate, CUpti_Profiler_Host_EvaluateToGpuValues_Params, structSize, pPriv,
+             pHostObject, pCounterDataImage, counterDataImageSize, rangeIndex, ppMetricNames, numMetrics,
+             pMetricValues)
 
 HAS_ROOM(struct profiler_enable, CUpti_RangeProfiler_Enable_Params)
-SAME_MEMBER(struct profiler_enable, CUpti_RangeProfiler_Enable_Params, structSize)
-SAME_MEMBER(struct profiler_enable, CUpti_RangeProfiler_Enable_Params, pPriv)
-SAME_MEMBER(struct profiler_enable, CUpti_RangeProfiler_Enable_Params, ctx)
-SAME_MEMBER(struct profiler_enable, CUpti_RangeProfiler_Enable_Params, pRangeProfilerObject)
+SAME_MEMBERS(struct profiler_enable, CUpti_RangeProfiler_Enable_Params, structSize, pPriv, ctx,
+             pRangeProfilerObject)
 
 HAS_ROOM(struct profiler_object, CUpti_RangeProfiler_Start_Params)
-SAME_MEMBER(struct profiler_object, CUpti_RangeProfiler_Start_Params, structSize)
-SAME_MEMBER(struct profiler_object, CUpti_RangeProfiler_Start_Params, pPriv)
-SAME_MEMBER(struct profiler_object, CUpti_RangeProfiler_Start_Params, pRangeProfilerObject)
+SAME_MEMBERS(struct profiler_object, CUpti_RangeProfiler_Start_Params, structSize, pPriv,
+             pRangeProfilerObject)
 
 HAS_ROOM(struct profiler_stop, CUpti_RangeProfiler_Stop_Params)
-SAME_MEMBER(struct profiler_stop, CUpti_RangeProfiler_Stop_Params, structSize)
-SAME_MEMBER(struct profiler_stop, CUpti_RangeProfiler_Stop_Params, pPriv)
-SAME_MEMBER(struct profiler_stop, CUpti_RangeProfiler_Stop_Params, pRangeProfilerObject)
-SAME_MEMBER(struct profiler_stop, CUpti_RangeProfiler_Stop_Params, passIndex)
-SAME_MEMBER(struct profiler_stop, CUpti_RangeProfiler_Stop_Params, targetNestingLevel)
-SAME_MEMBER(struct profiler_stop, CUpti_RangeProfiler_Stop_Params, isAllPassSubmitted)
+SAME_MEMBERS(struct profiler_stop, CUpti_RangeProfiler_Stop_Params, structSize, pPriv, pRangeProfilerObject,
+             passIndex, targetNestingLevel, isAllPassSubmitted)
 
 HAS_ROOM(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params)
-SAME_MEMBER(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, structSize)
-SAME_MEMBER(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, pPriv)
-SAME_MEMBER(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, pRangeProfilerObject)
-SAME_MEMBER(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, configSize)
-SAME_MEMBER(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, pConfig)
-SAME_MEMBER(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, counterDataImageSize)
-SAME_MEMBER(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, pCounterDataImage)
-SAME_MEMBER(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, range)
-SAME_MEMBER(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, replayMode)
-SAME_MEMBER(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, maxRangesPerPass)
-SAME_MEMBER(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, numNestingLevels)
-SAME_MEMBER(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, minNestingLevel)
-SAME_MEMBER(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, passIndex)
-SAME_MEMBER(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, targetNestingLevel)
+SAME_MEMBERS(struct profiler_set_config, CUpti_RangeProfiler_SetConfig_Params, structSize, pPriv,
+             pRangeProfilerObject, configSize, pConfig, counterDataImageSize, pCounterDataImage, range,
+             replayMode, maxRangesPerPass, numNestingLevels, minNestingLevel, passIndex, targetNestingLevel)
 
 HAS_ROOM(struct profiler_push_range, CUpti_RangeProfiler_PushRange_Params)
-SAME_MEMBER(struct profiler_push_range, CUpti_RangeProfiler_PushRange_Params, structSize)
-SAME_MEMBER(struct profiler_push_range, CUpti_RangeProfiler_PushRange_Params, pPriv)
-SAME_MEMBER(struct profiler_push_range, CUpti_RangeProfiler_PushRange_Params, pRangeProfilerObject)
-SAME_MEMBER(struct profiler_push_range, CUpti_RangeProfiler_PushRange_Params, pRangeName)
+SAME_MEMBERS(struct profiler_push_range, CUpti_RangeProfiler_PushRange_Params, structSize, pPriv,
+             pRangeProfilerObject, pRangeName)
 
 HAS_ROOM(struct profiler_decode, CUpti_RangeProfiler_DecodeData_Params)
-SAME_MEMBER(struct profiler_decode, CUpti_RangeProfiler_DecodeData_Params, structSize)
-SAME_MEMBER(struct profiler_decode, CUpti_RangeProfiler_DecodeData_Params, pPriv)
-SAME_MEMBER(struct profiler_decode, CUpti_RangeProfiler_DecodeData_Params, pRangeProfilerObject)
-SAME_MEMBER(struct profiler_decode, CUpti_RangeProfiler_DecodeData_Params, numOfRangeDropped)
+SAME_MEMBERS(struct profiler_decode, CUpti_RangeProfiler_DecodeData_Params, structSize, pPriv,
+             pRangeProfilerObject, numOfRangeDropped)
 
 HAS_ROOM(struct profiler_data_size, CUpti_RangeProfiler_GetCounterDataSize_Params)
-SAME_MEMBER(struct profiler_data_size, CUpti_RangeProfiler_GetCounterDataSize_Params, structSize)
-SAME_MEMBER(struct profiler_data_size, CUpti_RangeProfiler_GetCounterDataSize_Params, pPriv)
-SAME_MEMBER(struct profiler_data_size, CUpti_RangeProfiler_GetCounterDataSize_Params, pRangeProfilerObject)
-SAME_MEMBER(struct profiler_data_size, CUpti_RangeProfiler_GetCounterDataSize_Params, pMetricNames)
-SAME_MEMBER(struct profiler_data_size, CUpti_RangeProfiler_GetCounterDataSize_Params, numMetrics)
-SAME_MEMBER(struct profiler_data_size, CUpti_RangeProfiler_GetCounterDataSize_Params, maxNumOfRanges)
-SAME_MEMBER(struct profiler_data_size, CUpti_RangeProfiler_GetCounterDataSize_Params, maxNumRangeTreeNodes)
-SAME_MEMBER(struct profiler_data_size, CUpti_RangeProfiler_GetCounterDataSize_Params, counterDataSize)
+SAME_MEMBERS(struct profiler_data_size, CUpti_RangeProfiler_GetCounterDataSize_Params, structSize, pPriv,
+             pRangeProfilerObject, pMetricNames, numMetrics, maxNumOfRanges, maxNumRangeTreeNodes,
+             counterDataSize)
 
 HAS_ROOM(struct profiler_data_initialize, CUpti_RangeProfiler_CounterDataImage_Initialize_Params)
-SAME_MEMBER(struct profiler_data_initialize, CUpti_RangeProfiler_CounterDataImage_Initialize_Params,
-            structSize)
-SAME_MEMBER(struct profiler_data_initialize, CUpti_RangeProfiler_CounterDataImage_Initialize_Params, pPriv)
-SAME_MEMBER(struct profiler_data_initialize, CUpti_RangeProfiler_CounterDataImage_Initialize_Params,
-            pRangeProfilerObject)
-SAME_MEMBER(struct profiler_data_initialize, CUpti_RangeProfiler_CounterDataImage_Initialize_Params,
-            counterDataSize)
-SAME_MEMBER(struct profiler_data_initialize, CUpti_RangeProfiler_CounterDataImage_Initialize_Params,
-            pCounterData)
+SAME_MEMBERS(struct profiler_data_initialize, CUpti_RangeProfiler_CounterDataImage_Initialize_Params,
+             structSize, pPriv, pRangeProfilerObject, counterDataSize, pCounterData)
 
 HAS_ROOM(struct profiler_data_info, CUpti_RangeProfiler_GetCounterDataInfo_Params)
-SAME_MEMBER(struct profiler_data_info, CUpti_RangeProfiler_GetCounterDataInfo_Params, structSize)
-SAME_MEMBER(struct profiler_data_info, CUpti_RangeProfiler_GetCounterDataInfo_Params, pPriv)
-SAME_MEMBER(struct profiler_data_info, CUpti_RangeProfiler_GetCounterDataInfo_Params, pCounterDataImage)
-SAME_MEMBER(struct profiler_data_info, CUpti_RangeProfiler_GetCounterDataInfo_Params, counterDataImageSize)
-SAME_MEMBER(struct profiler_data_info, CUpti_RangeProfiler_GetCounterDataInfo_Params, numTotalRanges)
+SAME_MEMBERS(struct profiler_data_info, CUpti_RangeProfiler_GetCounterDataInfo_Params, structSize, pPriv,
+             pCounterDataImage, counterDataImageSize, numTotalRanges)
 
 HAS_ROOM(struct pm_sampling_set_config, CUpti_PmSampling_SetConfig_Params)
-SAME_MEMBER(struct pm_sampling_set_config, CUpti_PmSampling_SetConfig_Params, structSize)
-SAME_MEMBER(struct pm_sampling_set_config, CUpti_PmSampling_SetConfig_Params, pPriv)
-SAME_MEMBER(struct pm_sampling_set_config, CUpti_PmSampling_SetConfig_Params, pPmSamplingObject)
-SAME_MEMBER(struct pm_sampling_set_config, CUpti_PmSampling_SetConfig_Params, configSize)
-SAME_MEMBER(struct pm_sampling_set_config, CUpti_PmSampling_SetConfig_Params, pConfig)
-SAME_MEMBER(struct pm_sampling_set_config, CUpti_PmSampling_SetConfig_Params, hardwareBufferSize)
-SAME_MEMBER(struct pm_sampling_set_config, CUpti_PmSampling_SetConfig_Params, samplingInterval)
-SAME_MEMBER(struct pm_sampling_set_config, CUpti_PmSampling_SetConfig_Params, triggerMode)
+SAME_MEMBERS(struct pm_sampling_set_config, CUpti_PmSampling_SetConfig_Params, structSize, pPriv,
+             pPmSamplingObject, configSize, pConfig, hardwareBufferSize, samplingInterval, triggerMode)
 
 HAS_ROOM(struct pm_sampling_enable, CUpti_PmSampling_Enable_Params)
-SAME_MEMBER(struct pm_sampling_enable, CUpti_PmSampling_Enable_Params, structSize)
-SAME_MEMBER(struct pm_sampling_enable, CUpti_PmSampling_Enable_Params, pPriv)
-SAME_MEMBER(struct pm_sampling_enable, CUpti_PmSampling_Enable_Params, deviceIndex)
-SAME_MEMBER(struct pm_sampling_enable, CUpti_PmSampling_Enable_Params, pPmSamplingObject)
+SAME_MEMBERS(struct pm_sampling_enable, CUpti_PmSampling_Enable_Params, structSize, pPriv, deviceIndex,
+             pPmSamplingObject)
 
 HAS_ROOM(struct pm_sampling_call, CUpti_PmSampling_Start_Params)
-SAME_MEMBER(struct pm_sampling_call, CUpti_PmSampling_Start_Params, structSize)
-SAME_MEMBER(struct pm_sampling_call, CUpti_PmSampling_Start_Params, pPriv)
-SAME_MEMBER(struct pm_sampling_call, CUpti_PmSampling_Start_Params, pPmSamplingObject)
+SAME_MEMBERS(struct pm_sampling_call, CUpti_PmSampling_Start_Params, structSize, pPriv, pPmSamplingObject)
 
 HAS_ROOM(struct pm_sampling_decode, CUpti_PmSampling_DecodeData_Params)
-SAME_MEMBER(struct pm_sampling_decode, CUpti_PmSampling_DecodeData_Params, structSize)
-SAME_MEMBER(struct pm_sampling_decode, CUpti_PmSampling_DecodeData_Params, pPriv)
-SAME_MEMBER(struct pm_sampling_decode, CUpti_PmSampling_DecodeData_Params, pPmSamplingObject)
-SAME_MEMBER(struct pm_sampling_decode, CUpti_PmSampling_DecodeData_Params, pCounterDataImage)
-SAME_MEMBER(struct pm_sampling_decode, CUpti_PmSampling_DecodeData_Params, counterDataImageSize)
-SAME_MEMBER(struct pm_sampling_decode, CUpti_PmSampling_DecodeData_Params, decodeStopReason)
-SAME_MEMBER(struct pm_sampling_decode, CUpti_PmSampling_DecodeData_Params, overflow)
+SAME_MEMBERS(struct pm_sampling_decode, CUpti_PmSampling_DecodeData_Params, structSize, pPriv,
+             pPmSamplingObject, pCounterDataImage, counterDataImageSize, decodeStopReason, overflow)
 
 HAS_ROOM(struct pm_sampling_availability, CUpti_PmSampling_GetCounterAvailability_Params)
-SAME_MEMBER(struct pm_sampling_availability, CUpti_PmSampling_GetCounterAvailability_Params, structSize)
-SAME_MEMBER(struct pm_sampling_availability, CUpti_PmSampling_GetCounterAvailability_Params, pPriv)
-SAME_MEMBER(struct pm_sampling_availability, CUpti_PmSampling_GetCounterAvailability_Params, deviceIndex)
-SAME_MEMBER(struct pm_sampling_availability, CUpti_PmSampling_GetCounterAvailability_Params,
-            counterAvailabilityImageSize)
-SAME_MEMBER(struct pm_sampling_availability, CUpti_PmSampling_GetCounterAvailability_Params,
-            pCounterAvailabilityImage)
+SAME_MEMBERS(struct pm_sampling_availability, CUpti_PmSampling_GetCounterAvailability_Params, structSize,
+             pPriv, deviceIndex, counterAvailabilityImageSize, pCounterAvailabilityImage)
 
 HAS_ROOM(struct pm_sampling_data_size, CUpti_PmSampling_GetCounterDataSize_Params)
-SAME_MEMBER(struct pm_sampling_data_size, CUpti_PmSampling_GetCounterDataSize_Params, structSize)
-SAME_MEMBER(struct pm_sampling_data_size, CUpti_PmSampling_GetCounterDataSize_Params, pPriv)
-SAME_MEMBER(struct pm_sampling_data_size, CUpti_PmSampling_GetCounterDataSize_Params, pPmSamplingObject)
-SAME_MEMBER(struct pm_sampling_data_size, CUpti_PmSampling_GetCounterDataSize_Params, pMetricNames)
-SAME_MEMBER(struct pm_sampling_data_size, CUpti_PmSampling_GetCounterDataSize_Params, numMetrics)
-SAME_MEMBER(struct pm_sampling_data_size, CUpti_PmSampling_GetCounterDataSize_Params, maxSamples)
-SAME_MEMBER(struct pm_sampling_data_size, CUpti_PmSampling_GetCounterDataSize_Params, counterDataSize)
+SAME_MEMBERS(struct pm_sampling_data_size, CUpti_PmSampling_GetCounterDataSize_Params, structSize, pPriv,
+             pPmSamplingObject, pMetricNames, numMetrics, maxSamples, counterDataSize)
 
 HAS_ROOM(struct pm_sampling_data_initialize, CUpti_PmSampling_CounterDataImage_Initialize_Params)
-SAME_MEMBER(struct pm_sampling_data_initialize, CUpti_PmSampling_CounterDataImage_Initialize_Params,
-            structSize)
-SAME_MEMBER(struct pm_sampling_data_initialize, CUpti_PmSampling_CounterDataImage_Initialize_Params, pPriv)
-SAME_MEMBER(struct pm_sampling_data_initialize, CUpti_PmSampling_CounterDataImage_Initialize_Params,
-            pPmSamplingObject)
-SAME_MEMBER(struct pm_sampling_data_initialize, CUpti_PmSampling_CounterDataImage_Initialize_Params,
-            counterDataSize)
-SAME_MEMBER(struct pm_sampling_data_initialize, CUpti_PmSampling_CounterDataImage_Initialize_Params,
-            pCounterData)
+SAME_MEMBERS(struct pm_sampling_data_initialize, CUpti_PmSampling_CounterDataImage_Initialize_Params,
+             structSize, pPriv, pPmSamplingObject, counterDataSize, pCounterData)
 
 HAS_ROOM(struct pm_sampling_data_info, CUpti_PmSampling_GetCounterDataInfo_Params)
-SAME_MEMBER(struct pm_sampling_data_info, CUpti_PmSampling_GetCounterDataInfo_Params, structSize)
-SAME_MEMBER(struct pm_sampling_data_info, CUpti_PmSampling_GetCounterDataInfo_Params, pPriv)
-SAME_MEMBER(struct pm_sampling_data_info, CUpti_PmSampling_GetCounterDataInfo_Params, pCounterDataImage)
-SAME_MEMBER(struct pm_sampling_data_info, CUpti_PmSampling_GetCounterDataInfo_Params, counterDataImageSize)
-SAME_MEMBER(struct pm_sampling_data_info, CUpti_PmSampling_GetCounterDataInfo_Params, numTotalSamples)
-SAME_MEMBER(struct pm_sampling_data_info, CUpti_PmSampling_GetCounterDataInfo_Params, numPopulatedSamples)
-SAME_MEMBER(struct pm_sampling_data_info, CUpti_PmSampling_GetCounterDataInfo_Params, numCompletedSamples)
+SAME_MEMBERS(struct pm_sampling_data_info, CUpti_PmSampling_GetCounterDataInfo_Params, structSize, pPriv,
+             pCounterDataImage, counterDataImageSize, numTotalSamples, numPopulatedSamples,
+             numCompletedSamples)
 
 HAS_ROOM(struct pm_sampling_sample_info, CUpti_PmSampling_CounterData_GetSampleInfo_Params)
-SAME_MEMBER(struct pm_sampling_sample_info, CUpti_PmSampling_CounterData_GetSampleInfo_Params, structSize)
-SAME_MEMBER(struct pm_sampling_sample_info, CUpti_PmSampling_CounterData_GetSampleInfo_Params, pPriv)
-SAME_MEMBER(struct pm_sampling_sample_info, CUpti_PmSampling_CounterData_GetSampleInfo_Params,
-            pPmSamplingObject)
-SAME_MEMBER(struct pm_sampling_sample_info, CUpti_PmSampling_CounterData_GetSampleInfo_Params,
-            pCounterDataImage)
-SAME_MEMBER(struct pm_sampling_sample_info, CUpti_PmSampling_CounterData_GetSampleInfo_Params,
-            counterDataImageSize)
-SAME_MEMBER(struct pm_sampling_sample_info, CUpti_PmSampling_CounterData_GetSampleInfo_Params, sampleIndex)
-SAME_MEMBER(struct pm_sampling_sample_info, CUpti_PmSampling_CounterData_GetSampleInfo_Params, startTimestamp)
-SAME_MEMBER(struct pm_sampling_sample_info, CUpti_PmSampling_CounterData_GetSampleInfo_Params, endTimestamp)
+SAME_MEMBERS(struct pm_sampling_sample_info, CUpti_PmSampling_CounterData_GetSampleInfo_Params, structSize,
+             pPriv, pPmSamplingObject, pCounterDataImage, counterDataImageSize, sampleIndex, startTimestamp,
+             endTimestamp)
