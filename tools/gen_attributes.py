@@ -79,7 +79,7 @@ def span_keys():
         for table, body in re.findall(r"(\w+)\[\w*\] = \{(.*?)\};", text, re.S):
             use = re.search(rf"attr_(\w+)\(\w+, &{table}\[|put_(\w+)\(\w+, &{table}\[", text)
             uses += [(use and (use[1] or use[2]), key) for key in re.findall(r"ATTR_KEY\(\"([^\"]+)\"\)", body)]
-        found.update({key: TYPES[kind] for kind, key in uses})
+        found.update({key: TYPES[kind] if kind != "array" else GROUPS["cuspan.span"].get(key, {}).get("type") for kind, key in uses})
         unused = set(re.findall(r"ATTR(?:_KEY)?\(\"([^\"]+)\"\)", text)) - {key for _, key in uses}
         if unused:
             raise Missing(f"{path.name}: the types of {', '.join(sorted(unused))} are not found")
@@ -260,9 +260,8 @@ def page():
     unknown = {key for key, entry in of_spans.items() if "unknown" in entry}
     if wrong := unknown ^ enumerations(fields):
         raise Missing(f"{REGISTRY.name}: `unknown: int` is for enumerations, and only for these: {', '.join(sorted(wrong))}")
-    # Losses have a sentence, and the second and third of the slowest kernels are named with the first.
-    by_name = [row(key, kind, of_spans[key], "where", "brief") for key, kind in sorted(spans.items())
-               if key not in losses() and not re.match(r"cuda\.total\.slowest\.[23]", key)]
+    # Losses have a sentence.
+    by_name = [row(key, kind, of_spans[key], "where", "brief") for key, kind in sorted(spans.items()) if key not in losses()]
     # The generic names are written by the tables, too: `of_work` is what they mean there.
     first = {}
     by_table = [(code(key), typed(fields[key].type, of_spans[key].get("unit")), where(places[key]),

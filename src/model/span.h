@@ -36,18 +36,20 @@ enum attr_type {
     ATTR_DOUBLE,  /* d */
     ATTR_STRING,  /* s, len */
     ATTR_POINTER, /* i; exported as a string "0x7f12ab" */
-    ATTR_DIM3     /* dim; exported as an array of three integers */
+    ATTR_DIM3,    /* dim; exported as an array of three integers */
+    ATTR_ARRAY    /* items, len of them: all ATTR_INT or all ATTR_STRING, without keys */
 };
 
 struct span_attr {
     const struct attr_key *key;
-    uint32_t len; /* of s */
+    uint32_t len; /* of s and items */
     uint8_t type; /* enum attr_type */
     union {
         int64_t i;
         double d;
         const char *s;
         uint32_t dim[3];
+        const struct span_attr *items;
     };
 };
 
@@ -194,6 +196,17 @@ static inline void span_attr_bytes(struct span *span, const struct attr_key *key
 static inline void span_attr_string(struct span *span, const struct attr_key *key, const char *value)
 {
     span_attr_bytes(span, key, value, strlen(value));
+}
+
+/* `items` must live until the span is encoded. */
+static inline void span_attr_array(struct span *span, const struct attr_key *key,
+                                   const struct span_attr *items, uint32_t count)
+{
+    struct span_attr *attr = span_attr_add(span, key, ATTR_ARRAY);
+    if (attr) {
+        attr->items = items;
+        attr->len = count;
+    }
 }
 
 static inline void span_attr_dim3(struct span *span, const struct attr_key *key, uint32_t x, uint32_t y,

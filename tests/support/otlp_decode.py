@@ -204,6 +204,10 @@ def expect_value(attr, value, options):
     elif kind == "dim3":
         for number in given:
             value.array_value.values.add().int_value = number
+    elif kind == "array":
+        value.array_value.SetInParent()
+        for item in filter(None, given):
+            expect_value(item, value.array_value.values.add(), options)
 
 
 def expect_attrs(told, message, options, dropped=0):

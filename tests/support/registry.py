@@ -56,8 +56,13 @@ def documents_in(data):
     def attributes(place, number):
         for pair in parts(place, number):
             ((kind, value),) = fields(data, *parts(pair, 2)[0])
-            name = {1: "stringValue", 2: "boolValue", 3: "intValue"}[kind]
-            yield {"key": text(parts(pair, 1)[0]), "value": {name: text(value) if kind == 1 else bool(value) if kind == 2 else str(value)}}
+            yield {"key": text(parts(pair, 1)[0]), "value": any_value(kind, value)}
+
+    def any_value(kind, value):
+        if kind == 5:
+            return {"arrayValue": {"values": [any_value(*next(iter(fields(data, *item)))) for item in parts(value, 1)]}}
+        name = {1: "stringValue", 2: "boolValue", 3: "intValue"}[kind]
+        return {name: text(value) if kind == 1 else bool(value) if kind == 2 else str(value)}
 
     def span(place):
         known = {number: value for number, value in fields(data, *place) if number != 9}

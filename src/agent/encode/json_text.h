@@ -189,6 +189,15 @@ static inline void json_put_value(struct json_text *text, const struct span_attr
         json_put_unsigned(text, attr->dim[2]);
         JSON_PUT(text, "\"}]}}");
         break;
+    case ATTR_ARRAY:
+        JSON_PUT(text, "{\"arrayValue\":{\"values\":[");
+        for (uint32_t i = 0; i < attr->len; i++) {
+            if (i)
+                JSON_PUT(text, ",");
+            json_put_value(text, &attr->items[i], limits);
+        }
+        JSON_PUT(text, "]}}");
+        break;
     }
 }
 

@@ -148,6 +148,80 @@ static uint8_t *put_pointer(uint8_t *p, uint8_t tag, const struct attr_key *key,
     return p + len;
 }
 
+static uint8_t *put_item_repaired(uint8_t *p, uint8_t *end, const struct span_attr *item,
+                                  const struct wire_limits *limits)
+{
+    size_t size = utf8_repair(NULL, item->s, item->len, limits->value_chars_max, limits->string_bytes_max);
+    if (!protobuf_has_room(p, end, PROTOBUF_ROOM + size))
+        return NULL;
+    *p = ARRAY_VALUE;
+    p = protobuf_put_varint(p + 1, 1 + protobuf_varint_size(size) + size);
+    *p = VALUE_STRING;
+    p = protobuf_put_varint(p + 1, size);
+    return p + utf8_repair(p, item->s, item->len, limits->value_chars_max, limits->string_bytes_max);
+}
+
+#define SHORT_ITEM 0x7c /* bytes of text below which each length takes a byte */
+
+static inline uint8_t *put_item(uint8_t *p, uint8_t *end, const struct span_attr *item,
+                                const struct wire_limits *limits)
+{
+    if (!protobuf_has_room(p, end, PROTOBUF_ROOM + SHORT_ITEM))
+        return NULL;
+    p[0] = ARRAY_VALUE;
+    if (item->type == ATTR_INT) {
+        p[1] = (uint8_t)(1 + protobuf_varint_size((uint64_t)item->i));
+        p[2] = VALUE_INT;
+        return protobuf_put_varint_long(p + 3, (uint64_t)item->i);
+    }
+    size_t len = item->len;
+    if (len >= SHORT_ITEM || len > limits->value_chars_max || len > limits->string_bytes_max ||
+        !utf8_copy_ascii(p + 4, item->s, len))
+        return put_item_repaired(p, end, item, limits);
+    p[1] = (uint8_t)(2 + len);
+    p[2] = VALUE_STRING;
+    p[3] = (uint8_t)len;
+    return p + 4 + len;
+}
+
+/* A long array: `items` are moved out of the way of the lengths, which come first. */
+static uint8_t *put_long_array(uint8_t *p, uint8_t *end, uint8_t tag, const struct attr_key *key,
+                               const uint8_t *items, size_t array)
+{
+    size_t any = 1 + protobuf_varint_size(array) + array;
+    uint8_t *away = p + ATTR_ROOM;
+    if (!protobuf_has_room(p, end, 2 * ATTR_ROOM + array))
+        return NULL;
+    memmove(away, items, array);
+    *p = tag;
+    p = protobuf_put_varint(p + 1, 2u + key->len + 1u + protobuf_varint_size(any) + any);
+    p = put_key(p, key);
+    *p = PAIR_VALUE;
+    p = protobuf_put_varint(p + 1, any);
+    *p = VALUE_ARRAY;
+    p = protobuf_put_varint(p + 1, array);
+    memmove(p, away, array);
+    return p + array;
+}
+
+__attribute__((noinline)) static uint8_t *put_array(uint8_t *p, uint8_t *end, uint8_t tag,
+                                                    const struct span_attr *attr,
+                                                    const struct wire_limits *limits)
+{
+    uint8_t *items = put_key(p + 2, attr->key) + 4, *at = items;
+    for (uint32_t i = 0; at && i < attr->len; i++)
+        at = put_item(at, end, &attr->items[i], limits);
+    if (!at)
+        return NULL;
+    size_t array = (size_t)(at - items), pair = 2u + attr->key->len + 4u + array;
+    if (pair >= 0x80)
+        return put_long_array(p, end, tag, attr->key, items, array);
+    p[0] = tag;
+    p[1] = (uint8_t)pair;
+    memcpy(items - 4, (uint8_t[]){PAIR_VALUE, (uint8_t)(2 + array), VALUE_ARRAY, (uint8_t)array}, 4);
+    return at;
+}
+
 static inline uint8_t *put_attr(uint8_t *p, uint8_t *end, uint8_t tag, const struct span_attr *attr,
                                 const struct wire_limits *limits)
 {
@@ -172,8 +246,10 @@ static inline uint8_t *put_attr(uint8_t *p, uint8_t *end, uint8_t tag, const str
         return put_pointer(p, tag, attr->key, (uint64_t)attr->i, limits);
     case ATTR_DIM3:
         return put_dim3(p, tag, attr->key, attr->dim);
+    case ATTR_ARRAY:
+        break;
     }
-    return p;
+    return put_array(p, end, tag, attr, limits);
 }
 
 /* Attributes up to the limit. `p` may be NULL. */

@@ -12,6 +12,7 @@
 
 #define RESOURCES  4 /* of which the last is never set */
 #define STRING_MAX 120
+#define ITEMS_MAX  200
 
 static uint64_t random_state;
 static FILE *spec;
@@ -81,8 +82,9 @@ static const char *const pieces[] = {
 };
 
 /* Strings of a span live until the next span. */
-static char arena[64 * 1024];
-static size_t arena_used;
+static char arena[128 * 1024];
+static struct span_attr items[ITEMS_MAX]; /* of arrays */
+static size_t arena_used, items_used;
 
 static char *random_string(size_t max, size_t *len)
 {
@@ -120,10 +122,9 @@ static const char *maybe_c_string(size_t max)
     return below(4) ? NULL : random_c_string(max);
 }
 
-static void random_attr(struct span_attr *attr)
+static void random_value(struct span_attr *attr, enum attr_type type)
 {
-    attr->key = &keys[below(sizeof keys / sizeof *keys)];
-    attr->type = (uint8_t)below(ATTR_DIM3 + 1);
+    attr->type = (uint8_t)type;
     switch ((enum attr_type)attr->type) {
     case ATTR_INT:
     case ATTR_POINTER:
@@ -153,7 +154,21 @@ static void random_attr(struct span_attr *attr)
         for (int i = 0; i < 3; i++)
             attr->dim[i] = (uint32_t)random_number() >> below(32);
         break;
+    case ATTR_ARRAY: {
+        enum attr_type of = below(2) ? ATTR_INT : ATTR_STRING;
+        attr->len = items_used < ITEMS_MAX ? below((uint32_t)(ITEMS_MAX - items_used) % 5 + 1) : 0;
+        attr->items = &items[items_used];
+        for (uint32_t i = 0; i < attr->len; i++)
+            random_value(&items[items_used++], of);
+        break;
     }
+    }
+}
+
+static void random_attr(struct span_attr *attr)
+{
+    attr->key = &keys[below(sizeof keys / sizeof *keys)];
+    random_value(attr, below(ATTR_ARRAY + 1));
 }
 
 static void random_bytes(uint8_t *to, size_t len)
@@ -207,7 +222,7 @@ static void random_long_name(struct span *span)
 
 static void random_span(struct span *span)
 {
-    arena_used = 0;
+    arena_used = items_used = 0;
     *span = (struct span){.flags = below(2) ? 0x101 : (uint32_t)random_number(),
                           .resource = (uint16_t)below(RESOURCES)};
     random_bytes(span->trace_id, 16);
@@ -251,17 +266,32 @@ static void tell_number(const char *name, uint64_t number)
     fprintf(spec, "\"%s\":%" PRIu64 ",", name, number);
 }
 
-static void tell_attr(const struct span_attr *attr)
+static void tell_value(const struct span_attr *attr)
 {
-    static const char *const types[] = {"int", "bool", "double", "string", "pointer", "dim3"};
-    fprintf(spec, "{\"type\":\"%s\",", types[attr->type]);
-    tell_hex("key", attr->key->name, attr->key->len);
+    static const char *const types[] = {"int", "bool", "double", "string", "pointer", "dim3", "array"};
+    fprintf(spec, "\"type\":\"%s\",", types[attr->type]);
     if (attr->type == ATTR_STRING)
         tell_hex("value", attr->s, attr->len);
     else if (attr->type == ATTR_DIM3)
         fprintf(spec, "\"value\":[%u,%u,%u],", attr->dim[0], attr->dim[1], attr->dim[2]);
-    else
+    else if (attr->type != ATTR_ARRAY)
         tell_number("value", (uint64_t)attr->i); /* of a double: its bits */
+}
+
+static void tell_attr(const struct span_attr *attr)
+{
+    fputc('{', spec);
+    tell_hex("key", attr->key->name, attr->key->len);
+    tell_value(attr);
+    if (attr->type == ATTR_ARRAY) {
+        fputs("\"value\":[", spec);
+        for (uint32_t i = 0; i < attr->len; i++) {
+            fputc('{', spec);
+            tell_value(&attr->items[i]);
+            fputs("\"\":0},", spec);
+        }
+        fputs("0],", spec);
+    }
     fputs("\"\":0},", spec);
 }
 

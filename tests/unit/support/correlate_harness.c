@@ -21,8 +21,16 @@ static void on_span(void *context, const struct span *span)
     kept->span = *span;
     kept->span.shared = NULL; /* the shared part is copied below */
     kept->span.attr_count = span_attr_total(span);
-    for (uint32_t i = 0; i < kept->span.attr_count; i++)
-        kept->span.attrs[i] = *span_attr_at(span, i);
+    uint32_t items = 0;
+    for (uint32_t i = 0; i < kept->span.attr_count; i++) {
+        struct span_attr *attr = &kept->span.attrs[i];
+        *attr = *span_attr_at(span, i);
+        if (attr->type != ATTR_ARRAY)
+            continue;
+        assert_true(items + attr->len <= sizeof kept->items / sizeof *kept->items);
+        attr->items = memcpy(&kept->items[items], attr->items, attr->len * sizeof *attr->items);
+        items += attr->len;
+    }
     snprintf(kept->name, sizeof kept->name, "%.*s", (int)span->name_len, span->name);
     assert_true(span->event_count <= 16);
     if (span->event_count)
@@ -59,6 +67,15 @@ int64_t attr_int(const struct kept *kept, const char *key)
     const struct span_attr *found = attr(kept, key);
     assert_non_null(found);
     return found->i;
+}
+
+const struct span_attr *attr_item(const struct kept *kept, const char *key, uint32_t index)
+{
+    const struct span_attr *found = attr(kept, key);
+    assert_non_null(found);
+    assert_int_equal(found->type, ATTR_ARRAY);
+    assert_true(index < found->len);
+    return &found->items[index];
 }
 
 void expect_text(const struct kept *kept, const char *key, const char *want)

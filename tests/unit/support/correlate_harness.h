@@ -26,6 +26,7 @@ struct kept {
     char name[256];
     struct span_event events[16];
     struct span_link links[SPAN_LINKS_MAX];
+    struct span_attr items[8]; /* of its arrays */
 };
 
 struct kept_device {
@@ -50,6 +51,7 @@ extern const struct thread_info thread, other_thread, next_thread; /* the last t
 
 const struct span_attr *attr(const struct kept *kept, const char *key);
 int64_t attr_int(const struct kept *kept, const char *key);
+const struct span_attr *attr_item(const struct kept *kept, const char *key, uint32_t index);
 void expect_text(const struct kept *kept, const char *key, const char *want);
 struct kept *only(const char *name);
 void expect_child(const struct kept *child, const struct kept *of);

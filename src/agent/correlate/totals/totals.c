@@ -30,9 +30,11 @@ struct totals_pool {
     struct label labels[LABELS_MAX]; /* open addressing; 0 bytes: free */
     char text[LABEL_BYTES];
     struct busy busy[BUSY_MAX];
+    struct span_attr names[TOTALS_SLOWEST], durations[TOTALS_SLOWEST]; /* of the span that is written */
 };
 
-#define LABEL_OTHER (LABELS_MAX + 1)
+#define LABEL_OTHER   (LABELS_MAX + 1)
+#define OTHER_KERNELS "(other kernels)"
 
 enum status totals_pool_create(struct totals_pool **pool)
 {
@@ -190,22 +192,21 @@ static void put_int(struct span *span, const struct attr_key *key, uint64_t valu
         span_attr_int(span, key, (int64_t)value);
 }
 
-static void put_slowest(const struct totals_pool *pool, const struct totals *totals, struct span *span)
+static void put_slowest(struct totals_pool *pool, const struct totals *totals, struct span *span)
 {
-    static const struct attr_key names[TOTALS_SLOWEST] = {ATTR_KEY(SEMCONV_CUDA_TOTAL_SLOWEST_1_KERNEL),
-                                                          ATTR_KEY(SEMCONV_CUDA_TOTAL_SLOWEST_2_KERNEL),
-                                                          ATTR_KEY(SEMCONV_CUDA_TOTAL_SLOWEST_3_KERNEL)};
-    static const struct attr_key times[TOTALS_SLOWEST] = {ATTR_KEY(SEMCONV_CUDA_TOTAL_SLOWEST_1_DURATION),
-                                                          ATTR_KEY(SEMCONV_CUDA_TOTAL_SLOWEST_2_DURATION),
-                                                          ATTR_KEY(SEMCONV_CUDA_TOTAL_SLOWEST_3_DURATION)};
-    for (unsigned i = 0; i < TOTALS_SLOWEST && totals->slowest[i].label; i++) {
-        uint32_t label = totals->slowest[i].label;
-        if (label == LABEL_OTHER)
-            span_attr_string(span, &names[i], "(other kernels)");
-        else
-            span_attr_bytes(span, &names[i], pool->text + pool->labels[label - 1].at,
-                            pool->labels[label - 1].bytes);
-        put_int(span, &times[i], totals->slowest[i].duration_ns);
+    uint32_t count = 0;
+    for (; count < TOTALS_SLOWEST && totals->slowest[count].label; count++) {
+        uint32_t label = totals->slowest[count].label;
+        const struct label *known = label == LABEL_OTHER ? NULL : &pool->labels[label - 1];
+        pool->names[count] = (struct span_attr){.type = ATTR_STRING,
+                                                .s = known ? pool->text + known->at : OTHER_KERNELS,
+                                                .len = known ? known->bytes : sizeof OTHER_KERNELS - 1};
+        pool->durations[count] =
+            (struct span_attr){.type = ATTR_INT, .i = (int64_t)totals->slowest[count].duration_ns};
+    }
+    if (count) {
+        span_attr_array(span, ATTR(SEMCONV_CUDA_TOTAL_SLOWEST_KERNELS), pool->names, count);
+        span_attr_array(span, ATTR(SEMCONV_CUDA_TOTAL_SLOWEST_DURATIONS), pool->durations, count);
     }
 }
 
@@ -246,7 +247,7 @@ static void put_devices(const struct totals_pool *pool, const struct totals *tot
         span->events = events;
 }
 
-void totals_write(const struct totals_pool *pool, const struct totals *totals, const struct devices *devices,
+void totals_write(struct totals_pool *pool, const struct totals *totals, const struct devices *devices,
                   struct span *span, struct span_event *events, uint32_t events_max)
 {
     if (totals->is_incomplete)

@@ -59,9 +59,9 @@ uint32_t totals_label(struct totals_pool *pool, const char *name, uint32_t bytes
 uint64_t totals_gpu_ns(const struct totals_pool *pool, const struct totals *totals);
 
 /* Adds the totals to the span. With several devices, each becomes an event in `events`, which holds
- * span->event_count events and has room for `events_max`. Borrows from pool and `devices`. Adds nothing if
- * nothing was counted. */
-void totals_write(const struct totals_pool *pool, const struct totals *totals, const struct devices *devices,
+ * span->event_count events and has room for `events_max`. Borrows from `devices`, and from the pool until the
+ * next call. Adds nothing if nothing was counted. */
+void totals_write(struct totals_pool *pool, const struct totals *totals, const struct devices *devices,
                   struct span *span, struct span_event *events, uint32_t events_max);
 
 /* Empties the totals and returns their memory to the pool. */
