@@ -36,7 +36,7 @@ def lines_of(path):
 
 
 def of_today(documents):
-    """Those that an earlier version has written, with other names, with 0 and 1 for some booleans, and with numbers in names in place of
+    """Those that an earlier version has written, with other names, with 0 and 1 for some booleans, and with numbers in names instead of
     arrays, which are left out."""
     renamed = registry.attribute_registry.renamed()
     types = {name: entry["type"] for group in registry.attribute_registry.read().values() for name, entry in group.items()}
