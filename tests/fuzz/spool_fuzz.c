@@ -1,8 +1,7 @@
 /* Reading a spool with any content terminates, accesses only its own memory, and counts no span twice. The
  * first byte selects how the rest is used: as a ledger, a segment, a segment with valid checksums in the
  * records' headers (which random bytes never have), or a line of OTLP JSON. */
-#include "agent/export/spool/json_spans.h"
-#include "agent/export/spool/spool_recovery.h"
+#include "agent/export/spool/spool_source.h"
 #include "agent/export/spool/spool_drain.h"
 
 #include <fcntl.h>

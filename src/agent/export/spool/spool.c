@@ -4,9 +4,9 @@
 #include "base/log/log.h"
 #include "base/process/agent_thread.h"
 #include "base/process/cpu_time.h"
-#include "agent/export/compress/codec.h"
+#include "agent/export/compress/compress.h"
 #include "agent/export/delivery/operations.h"
-#include "agent/export/spool/spool_recovery.h"
+#include "agent/export/spool/spool_source.h"
 #include "agent/export/spool/spool_writer.h"
 
 #include <errno.h>

@@ -5,9 +5,8 @@
 #include "base/log/log.h"
 #include "base/text/sanitize.h"
 #include "agent/export/otlp/sender.h"
-#include "agent/export/spool/json_spans.h"
 #include "agent/export/spool/spool.h"
-#include "agent/export/spool/spool_recovery.h"
+#include "agent/export/spool/spool_source.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -165,6 +164,75 @@ enum status spool_drain_folder(struct spool_drain *const drains[OUTPUT_NUMBERS],
         return error_set(err, status, "cannot read the spool %.300s (%s); check the directory", path,
                          status_text(status));
     return STATUS_OK;
+}
+
+#define DEPTH_MAX 128
+
+/* Just enough JSON to tell whether the text is complete and to count the objects in arrays named "spans". */
+struct walk {
+    const char *at;
+    const char *end;
+    int depth;
+    int spans_depth; /* of the array that is being counted; 0: none */
+    bool after_spans_key;
+    bool has_resource_spans;
+    int64_t spans;
+};
+
+/* Skips a string. False if it is not terminated. */
+static bool take_string(struct walk *walk)
+{
+    const char *begin = ++walk->at;
+    while (walk->at < walk->end && *walk->at != '"')
+        walk->at += *walk->at == '\\' ? 2 : 1;
+    if (walk->at >= walk->end)
+        return false;
+    size_t length = (size_t)(walk->at - begin);
+    walk->after_spans_key = length == 5 && memcmp(begin, "spans", 5) == 0;
+    walk->has_resource_spans |= walk->depth == 1 && length == 13 && memcmp(begin, "resourceSpans", 13) == 0;
+    return true;
+}
+
+static bool take(struct walk *walk)
+{
+    switch (*walk->at) {
+    case '"':
+        return take_string(walk);
+    case '{':
+        walk->spans += walk->spans_depth && walk->depth == walk->spans_depth;
+        walk->depth++;
+        break;
+    case '[':
+        walk->depth++;
+        if (walk->after_spans_key && !walk->spans_depth)
+            walk->spans_depth = walk->depth;
+        break;
+    case '}':
+    case ']':
+        if (walk->spans_depth == walk->depth)
+            walk->spans_depth = 0;
+        walk->depth--;
+        break;
+    case ':':
+    case ' ':
+    case '\t':
+        return true; /* the next value still belongs to the key */
+    default:
+        break;
+    }
+    walk->after_spans_key = false;
+    return walk->depth >= 0 && walk->depth <= DEPTH_MAX;
+}
+
+int64_t json_spans_count(const char *line, size_t bytes)
+{
+    struct walk walk = {.at = line, .end = line + bytes};
+    if (bytes == 0 || *line != '{')
+        return -1;
+    for (; walk.at < walk.end; walk.at++)
+        if (!take(&walk))
+            return -1;
+    return walk.depth == 0 && walk.has_resource_spans ? walk.spans : -1;
 }
 
 /* False: the collector accepts nothing more. */

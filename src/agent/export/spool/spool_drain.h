@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/status.h"
-#include "agent/export/delivery/output_environment.h"
+#include "agent/export/delivery/output.h"
 #include "model/entries/send_entry.h"
 #include "model/settings/settings.h"
 
@@ -25,3 +25,7 @@ enum status spool_drain_folder(struct spool_drain *const drains[OUTPUT_NUMBERS],
 enum status spool_drain_lines(struct spool_drain *drain, const char *path, const char *name,
                               const struct send_request *request, struct send_result *result,
                               struct error *err) MUST_CHECK;
+
+/* Counts the spans of a request in OTLP JSON without parsing all of it. -1 if the line is not a complete
+ * request. */
+int64_t json_spans_count(const char *line, size_t bytes);

@@ -10,7 +10,6 @@
 
 #define SEGMENT_MAGIC  "CSPNSEG1"
 #define LEDGER_MAGIC   "CSPNLED1"
-#define MAGIC_BYTES    8
 #define RECORD_MAGIC   0x4345524eu
 #define RECORD_VERSION 1
 #define CRC_POLYNOMIAL 0x82f63b78u /* reflected */
@@ -30,28 +29,6 @@ static void make_crc_table(void)
             crc_table[slice][i] = crc_table[slice - 1][i] >> 8 ^ crc_table[0][crc_table[slice - 1][i] & 0xff];
 }
 
-static void put_u32(uint8_t *to, uint32_t value)
-{
-    for (int i = 0; i < 4; i++)
-        to[i] = (uint8_t)(value >> 8 * i);
-}
-
-static void put_u64(uint8_t *to, uint64_t value)
-{
-    for (int i = 0; i < 8; i++)
-        to[i] = (uint8_t)(value >> 8 * i);
-}
-
-static uint32_t get_u32(const uint8_t *from)
-{
-    return (uint32_t)from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 | (uint32_t)from[3] << 24;
-}
-
-static uint64_t get_u64(const uint8_t *from)
-{
-    return get_u32(from) | (uint64_t)get_u32(from + 4) << 32;
-}
-
 /* Tables for eight bytes at a time, because not every CPU has the CRC-32C instruction. */
 uint32_t spool_format_crc(uint32_t crc, const void *bytes, size_t count)
 {
@@ -60,7 +37,10 @@ uint32_t spool_format_crc(uint32_t crc, const void *bytes, size_t count)
     pthread_once(&once, make_crc_table);
     crc = ~crc;
     for (; count >= 8; count -= 8, at += 8) {
-        uint32_t low = crc ^ get_u32(at), high = get_u32(at + 4);
+        uint32_t low, high;
+        memcpy(&low, at, sizeof low);
+        memcpy(&high, at + 4, sizeof high);
+        low ^= crc;
         crc = crc_table[7][low & 0xff] ^ crc_table[6][low >> 8 & 0xff] ^ crc_table[5][low >> 16 & 0xff] ^
               crc_table[4][low >> 24] ^ crc_table[3][high & 0xff] ^ crc_table[2][high >> 8 & 0xff] ^
               crc_table[1][high >> 16 & 0xff] ^ crc_table[0][high >> 24];
@@ -70,99 +50,55 @@ uint32_t spool_format_crc(uint32_t crc, const void *bytes, size_t count)
     return ~crc;
 }
 
-/* Stores the checksum of all other bytes in the last four. */
-static void seal(uint8_t *bytes, size_t count)
-{
-    put_u32(bytes + count - 4, spool_format_crc(0, bytes, count - 4));
-}
+static_assert(sizeof(struct spool_segment) == 32 && sizeof(struct spool_record) == 32 &&
+                  sizeof(struct spool_ledger) == 192 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+              "the structs are the format of the files");
 
-static bool is_whole(const uint8_t *bytes, size_t count)
+/* The checksum is in the last four bytes. */
+static uint32_t crc_of(const void *bytes, size_t count)
 {
-    return get_u32(bytes + count - 4) == spool_format_crc(0, bytes, count - 4);
+    return spool_format_crc(0, bytes, count - sizeof(uint32_t));
 }
 
 void spool_format_write_segment(const struct spool_segment *segment, uint8_t to[SPOOL_SEGMENT_BYTES])
 {
-    memset(to, 0, SPOOL_SEGMENT_BYTES);
-    memcpy(to, SEGMENT_MAGIC, MAGIC_BYTES);
-    put_u32(to + 8, segment->number);
-    put_u64(to + 16, segment->spans_before);
-    seal(to, SPOOL_SEGMENT_BYTES);
+    struct spool_segment whole = {.number = segment->number, .spans_before = segment->spans_before};
+    memcpy(whole.magic, SEGMENT_MAGIC, sizeof whole.magic);
+    whole.crc = crc_of(&whole, sizeof whole);
+    memcpy(to, &whole, sizeof whole);
 }
 
 bool spool_format_read_segment(const uint8_t from[SPOOL_SEGMENT_BYTES], struct spool_segment *segment)
 {
-    if (memcmp(from, SEGMENT_MAGIC, MAGIC_BYTES) != 0 || !is_whole(from, SPOOL_SEGMENT_BYTES))
-        return false;
-    *segment = (struct spool_segment){.number = get_u32(from + 8), .spans_before = get_u64(from + 16)};
-    return true;
+    memcpy(segment, from, sizeof *segment);
+    return memcmp(segment->magic, SEGMENT_MAGIC, sizeof segment->magic) == 0 &&
+           segment->crc == crc_of(segment, sizeof *segment);
 }
 
 void spool_format_write_record(const struct spool_record *record, uint8_t to[SPOOL_RECORD_BYTES])
 {
-    put_u32(to, RECORD_MAGIC);
-    to[4] = RECORD_VERSION;
-    to[5] = record->format;
-    to[6] = record->compression;
-    to[7] = 0;
-    put_u32(to + 8, record->bytes);
-    put_u32(to + 12, record->spans);
-    put_u64(to + 16, record->time_ns);
-    put_u32(to + 24, record->body_crc);
-    seal(to, SPOOL_RECORD_BYTES);
+    struct spool_record whole = *record;
+    whole.magic = RECORD_MAGIC;
+    whole.version = RECORD_VERSION;
+    whole.crc = crc_of(&whole, sizeof whole);
+    memcpy(to, &whole, sizeof whole);
 }
 
 bool spool_format_read_record(const uint8_t from[SPOOL_RECORD_BYTES], struct spool_record *record)
 {
-    if (get_u32(from) != RECORD_MAGIC || from[4] != RECORD_VERSION || !is_whole(from, SPOOL_RECORD_BYTES))
-        return false;
-    *record = (struct spool_record){.format = from[5],
-                                    .compression = from[6],
-                                    .bytes = get_u32(from + 8),
-                                    .spans = get_u32(from + 12),
-                                    .time_ns = get_u64(from + 16),
-                                    .body_crc = get_u32(from + 24)};
-    return record->bytes > 0 && record->bytes <= BATCH_BYTES_MAX && record->format <= BATCH_JSON &&
+    memcpy(record, from, sizeof *record);
+    return record->magic == RECORD_MAGIC && record->version == RECORD_VERSION &&
+           record->crc == crc_of(record, sizeof *record) && record->bytes > 0 &&
+           record->bytes <= BATCH_BYTES_MAX && record->format <= BATCH_JSON &&
            record->compression <= COMPRESSION_ZSTD;
 }
 
 void spool_format_write_slot(const struct spool_ledger *ledger, uint8_t to[SPOOL_SLOT_BYTES])
 {
-    memset(to, 0, SPOOL_SLOT_BYTES);
-    memcpy(to, LEDGER_MAGIC, MAGIC_BYTES);
-    put_u64(to + 8, ledger->sequence);
-    put_u64(to + 16, ledger->start_ns);
-    put_u32(to + 24, ledger->pid);
-    put_u32(to + 28, ledger->output);
-    put_u64(to + 32, ledger->made);
-    put_u64(to + 40, ledger->spooled);
-    put_u64(to + 48, ledger->delivered);
-    put_u64(to + 56, ledger->lost);
-    put_u64(to + 64, ledger->at.offset);
-    put_u32(to + 72, ledger->at.segment);
-    to[76] = ledger->has_ended;
-    memcpy(to + 80, ledger->program, strnlen(ledger->program, SPOOL_PROGRAM_BYTES - 1));
-    seal(to, SPOOL_SLOT_BYTES);
-}
-
-static bool parse_slot(const uint8_t *from, struct spool_ledger *ledger)
-{
-    if (memcmp(from, LEDGER_MAGIC, MAGIC_BYTES) != 0 || !is_whole(from, SPOOL_SLOT_BYTES))
-        return false;
-    *ledger = (struct spool_ledger){
-        .sequence = get_u64(from + 8),
-        .start_ns = get_u64(from + 16),
-        .pid = get_u32(from + 24),
-        .output = get_u32(from + 28),
-        .made = get_u64(from + 32),
-        .spooled = get_u64(from + 40),
-        .delivered = get_u64(from + 48),
-        .lost = get_u64(from + 56),
-        .at = {.offset = get_u64(from + 64), .segment = get_u32(from + 72)},
-        .has_ended = from[76],
-    };
-    memcpy(ledger->program, from + 80, SPOOL_PROGRAM_BYTES - 1);
-    return true;
+    struct spool_ledger whole = *ledger;
+    memcpy(whole.magic, LEDGER_MAGIC, sizeof whole.magic);
+    whole.crc = crc_of(&whole, sizeof whole);
+    memcpy(to, &whole, sizeof whole);
 }
 
 bool spool_format_read_ledger(const uint8_t *from, size_t bytes, struct spool_ledger *ledger)
@@ -170,9 +106,12 @@ bool spool_format_read_ledger(const uint8_t *from, size_t bytes, struct spool_le
     struct spool_ledger slot;
     bool found = false;
     for (size_t at = 0; at < SPOOL_LEDGER_BYTES && at + SPOOL_SLOT_BYTES <= bytes; at += SPOOL_SLOT_BYTES) {
-        if (!parse_slot(from + at, &slot) || (found && slot.sequence < ledger->sequence))
+        memcpy(&slot, from + at, sizeof slot);
+        if (memcmp(slot.magic, LEDGER_MAGIC, sizeof slot.magic) != 0 ||
+            slot.crc != crc_of(&slot, sizeof slot) || (found && slot.sequence < ledger->sequence))
             continue;
         *ledger = slot;
+        ledger->program[SPOOL_PROGRAM_BYTES - 1] = '\0';
         found = true;
     }
     return found;

@@ -12,46 +12,60 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SPOOL_SEGMENT_BYTES 32 /* of the headers */
-#define SPOOL_RECORD_BYTES  32
-#define SPOOL_SLOT_BYTES    192
+#define SPOOL_SEGMENT_BYTES sizeof(struct spool_segment) /* of the headers */
+#define SPOOL_RECORD_BYTES  sizeof(struct spool_record)
+#define SPOOL_SLOT_BYTES    sizeof(struct spool_ledger)
 #define SPOOL_LEDGER_BYTES  (2 * SPOOL_SLOT_BYTES)
 #define SPOOL_PROGRAM_BYTES 64
 #define SPOOL_SOURCE_BYTES  64 /* of a source's name, NUL included */
 
 /* Where a record starts. */
-struct spool_position {
-    uint32_t segment; /* from 1; 0: nothing written yet */
+struct __attribute__((packed, aligned(4))) spool_position {
     uint64_t offset;
+    uint32_t segment; /* from 1; 0: nothing written yet */
 };
 
+/* These are the layouts in the files. The functions below set magic, version and crc, the checksum of all
+ * other bytes. */
 struct spool_record {
-    uint64_t time_ns; /* when it was written, since 1970 */
-    uint32_t bytes;   /* of the body, which follows: at most BATCH_BYTES_MAX */
-    uint32_t spans;
-    uint32_t body_crc;
+    uint32_t magic;
+    uint8_t version;
     uint8_t format;      /* enum batch_format */
     uint8_t compression; /* enum compression */
+    uint8_t zero;
+    uint32_t bytes; /* of the body, which follows: at most BATCH_BYTES_MAX */
+    uint32_t spans;
+    uint64_t time_ns; /* when it was written, since 1970 */
+    uint32_t body_crc;
+    uint32_t crc;
 };
 
 struct spool_segment {
+    char magic[8];
     uint32_t number;
+    uint32_t zero;
     uint64_t spans_before; /* spans of the source's earlier segments */
+    uint32_t zero_too;
+    uint32_t crc;
 };
 
 /* After the process has ended, the next deliverer continues the counts. */
 struct spool_ledger {
+    char magic[8];
     uint64_t sequence; /* incremented with each write: the slot with the higher one is valid */
     uint64_t start_ns; /* when the source was created, since 1970 */
     uint32_t pid;
     uint32_t output;
-    bool has_ended;           /* normally: the process reported its own losses */
     uint64_t made;            /* spans created, as of the last write */
     uint64_t spooled;         /* of those made */
     uint64_t delivered;       /* of those spooled */
     uint64_t lost;            /* of those spooled: refused, rejected, damaged */
     struct spool_position at; /* next record to deliver */
+    uint8_t has_ended;        /* normally: the process reported its own losses */
+    uint8_t zero[3];
     char program[SPOOL_PROGRAM_BYTES];
+    uint8_t zero_too[44];
+    uint32_t crc;
 };
 
 /* CRC-32C (Castagnoli). `crc` is 0, or the result for the preceding bytes. */

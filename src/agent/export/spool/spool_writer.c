@@ -132,7 +132,8 @@ static enum status create_segment(struct spool_writer *writer, struct spool_sour
                                   struct error *err)
 {
     uint8_t header[SPOOL_SEGMENT_BYTES];
-    struct spool_segment segment = {writer->end.at.segment + 1, source->ledger.spooled};
+    struct spool_segment segment = {.number = writer->end.at.segment + 1,
+                                    .spans_before = source->ledger.spooled};
     guarded_fd_close(&writer->segment);
     update_used(writer, folder);
     if (!spool_file_open_segment(&writer->segment, folder, source->name, segment.number,
@@ -145,7 +146,7 @@ static enum status create_segment(struct spool_writer *writer, struct spool_sour
         spool_files_remove_segment(folder, source->name, segment.number);
         return STATUS_IO;
     }
-    writer->end.at = (struct spool_position){segment.number, SPOOL_SEGMENT_BYTES};
+    writer->end.at = (struct spool_position){SPOOL_SEGMENT_BYTES, segment.number};
     writer->used += SPOOL_SEGMENT_BYTES;
     return STATUS_OK;
 }

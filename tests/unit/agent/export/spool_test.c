@@ -3,7 +3,7 @@
 #include "agent/export/spool/spool_writer.h"
 
 #include "base/accounting/counters.h"
-#include "agent/export/spool/spool_recovery.h"
+#include "agent/export/spool/spool_source.h"
 #include "model/batch.h"
 #include "model/settings/settings.h"
 
@@ -532,7 +532,7 @@ static void test_a_full_disk_leaves_no_half_record(void **state)
     assert_int_equal(spool_file_size(&writer.segment), offset);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     append_all(1);
-    assert_int_equal(read_all(&own, &(struct spool_end){{1, offset}, spans_of(RECORDS)}, &damaged),
+    assert_int_equal(read_all(&own, &(struct spool_end){{offset, 1}, spans_of(RECORDS)}, &damaged),
                      spans_of(RECORDS));
     assert_int_equal(read_all(&own, &writer.end, &damaged), 1);
     assert_int_equal(damaged, 0);
