@@ -5,14 +5,14 @@ target_link_libraries(cuspan_export PUBLIC cuspan_model cuspan_base PRIVATE cusp
 
 # The module that the sender's thread loads: libcurl, its TLS library and cJSON, behind one function.
 include(cmake/curl.cmake)
-cuspan_sources(module_sources agent/export/curl_module WITHOUT "/(no_signals|module_descriptors)\\.c$")
+cuspan_sources(module_sources agent/export/curl_module WITHOUT "/module_wraps\\.c$")
 add_library(cuspan_export_module MODULE ${module_sources} src/base/files.c src/base/process/guarded_fd.c src/base/high_fd.c)
 set_target_properties(cuspan_export_module PROPERTIES PREFIX lib OUTPUT_NAME cuspan-export
                       LINK_DEPENDS ${CMAKE_SOURCE_DIR}/src/agent/export/curl_module/module.map)
 target_compile_options(cuspan_export_module PRIVATE -ffunction-sections -fdata-sections)
 target_link_libraries(cuspan_export_module PRIVATE cuspan_curl)
 if(CUSPAN_CURL_KIND STREQUAL "static")
-  target_sources(cuspan_export_module PRIVATE src/agent/export/curl_module/no_signals.c src/agent/export/curl_module/module_descriptors.c)
+  target_sources(cuspan_export_module PRIVATE src/agent/export/curl_module/module_wraps.c)
   target_link_options(cuspan_export_module PRIVATE -Wl,--wrap=sigaction -Wl,--wrap=signal -Wl,--wrap=socketpair -Wl,--wrap=socket
                       -Wl,--wrap=pipe -Wl,--wrap=pipe2 -Wl,--wrap=eventfd
                       -Wl,--wrap=fopen -Wl,--wrap=fopen64 -Wl,--wrap=open -Wl,--wrap=open64 -Wl,--wrap=opendir -Wl,--wrap=getaddrinfo)

@@ -216,14 +216,6 @@ void exporter_submit(struct exporter *exporter, struct batch *batch)
                  exporter->name, exporter->queue_spans_max);
 }
 
-uint32_t exporter_room(struct exporter *exporter)
-{
-    pthread_mutex_lock(&exporter->control.lock);
-    uint32_t room = room_locked(exporter);
-    pthread_mutex_unlock(&exporter->control.lock);
-    return room;
-}
-
 bool exporter_is_moving(struct exporter *exporter, uint64_t now_ns, uint64_t within_ns)
 {
     pthread_mutex_lock(&exporter->control.lock);
@@ -233,29 +225,16 @@ bool exporter_is_moving(struct exporter *exporter, uint64_t now_ns, uint64_t wit
     return is_moving;
 }
 
-uint64_t exporter_unfinished(struct exporter *exporter, struct output_fates *fates)
+struct exporter_state exporter_state(struct exporter *exporter)
 {
     pthread_mutex_lock(&exporter->control.lock);
-    uint64_t spans = exporter->queued_spans + (exporter->current ? exporter->current->spans : 0);
-    *fates = counter_output_get(exporter->number);
+    struct exporter_state state = {.submitted = exporter->submitted,
+                                   .room = room_locked(exporter),
+                                   .queued = exporter->queued_spans,
+                                   .inflight = exporter->current ? exporter->current->spans : 0,
+                                   .fates = counter_output_get(exporter->number)};
     pthread_mutex_unlock(&exporter->control.lock);
-    return spans;
-}
-
-uint64_t exporter_inflight(struct exporter *exporter)
-{
-    pthread_mutex_lock(&exporter->control.lock);
-    uint64_t spans = exporter->current ? exporter->current->spans : 0;
-    pthread_mutex_unlock(&exporter->control.lock);
-    return spans;
-}
-
-uint64_t exporter_submitted(struct exporter *exporter)
-{
-    pthread_mutex_lock(&exporter->control.lock);
-    uint64_t submitted = exporter->submitted;
-    pthread_mutex_unlock(&exporter->control.lock);
-    return submitted;
+    return state;
 }
 
 enum status exporter_wait(struct exporter *exporter, uint64_t submitted, uint64_t deadline_ns)

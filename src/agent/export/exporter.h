@@ -5,7 +5,7 @@
 
 #include "base/accounting/counters.h"
 #include "base/status.h"
-#include "agent/export/delivery/output_environment.h"
+#include "agent/export/delivery/output.h"
 #include "model/batch.h"
 #include "model/settings/settings.h"
 
@@ -24,21 +24,18 @@ enum status exporter_create(const struct output_settings *settings,
  * empty batch is not sent. */
 void exporter_submit(struct exporter *exporter, struct batch *batch);
 
-/* Free space in the queue, in spans. */
-uint32_t exporter_room(struct exporter *exporter);
-
 /* Whether the queue is likely to have space soon: it holds batches, and the thread started or finished one
  * within the last `within_ns`. False if the collector is slow or unreachable. */
 bool exporter_is_moving(struct exporter *exporter, uint64_t now_ns, uint64_t within_ns);
 
-/* The number of spans queued or being sent; `fates` gets the counts of all others as of the same moment. */
-uint64_t exporter_unfinished(struct exporter *exporter, struct output_fates *fates);
-
-/* The number of spans being sent. */
-uint64_t exporter_inflight(struct exporter *exporter);
-
-/* The number of batches submitted so far. */
-uint64_t exporter_submitted(struct exporter *exporter);
+/* All as of the same moment. */
+struct exporter_state {
+    uint64_t submitted;        /* batches so far */
+    uint32_t room;             /* in the queue, in spans */
+    uint64_t queued, inflight; /* spans in the queue, and those being sent */
+    struct output_fates fates; /* of all other spans */
+};
+struct exporter_state exporter_state(struct exporter *exporter);
 
 /* Waits until the first `submitted` batches are delivered or lost (OK), or until `deadline_ns` of
  * clock_monotonic_ns (TIMEOUT). */

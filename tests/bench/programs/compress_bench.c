@@ -5,7 +5,6 @@
  *
  *   compress_bench BODY_FILE SPANS_IN_IT
  */
-#include "agent/export/compress/codec.h"
 #include "agent/export/compress/compress.h"
 
 #include <stdbool.h>

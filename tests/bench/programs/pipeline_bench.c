@@ -16,7 +16,6 @@
 #include "agent/config/config.h"
 #include "agent/correlate/correlate.h"
 #include "agent/encode/encoder.h"
-#include "agent/export/compress/codec.h"
 #include "agent/export/compress/compress.h"
 #include "model/cuda/activities.h"
 #include "model/metrics/views.h"

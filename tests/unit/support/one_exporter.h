@@ -5,7 +5,7 @@
 
 static inline enum status exporter_flush(struct exporter *exporter, uint64_t deadline_ns)
 {
-    return exporter_wait(exporter, exporter_submitted(exporter), deadline_ns);
+    return exporter_wait(exporter, exporter_state(exporter).submitted, deadline_ns);
 }
 
 static inline bool exporter_destroy(struct exporter *exporter, uint64_t deadline_ns)

@@ -9,7 +9,7 @@
 #include "base/accounting/counters.h"
 #include "base/log/log.h"
 #include "agent/correlate/trace/sampler.h"
-#include "agent/export/compress/zstd_frame.h"
+#include "agent/export/compress/compress.h"
 #include "agent/export/delivery/last_error.h"
 #include "model/semconv.h"
 

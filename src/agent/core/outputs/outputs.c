@@ -28,7 +28,7 @@
 /* After rings have filled up, spans do not wait for this long. */
 #define HURRY_NS (1 * NS_PER_MS)
 
-struct output {
+struct destination {
     unsigned number; /* index in the counters */
     struct encoder *encoder;
     struct exporter *exporter;
@@ -45,11 +45,10 @@ struct outputs {
     bool (*can_wait)(void);
     uint64_t hurry_ns; /* until then it does not, because can_wait returned false */
     size_t count;
-    struct output items[OUTPUTS_MAX];
-    struct output metrics;                   /* encoder NULL: metrics are off */
+    struct destination
+        items[OUTPUT_NUMBERS]; /* those that are off are zeroed; that of profiles has no encoder */
     struct profile_encoder *profile_encoder; /* NULL: profiles are off */
-    struct exporter *profiles;
-    struct operations *operations; /* NULL if metrics are off */
+    struct operations *operations;           /* NULL if metrics are off */
 };
 
 static enum batch_format format_of(const struct exporter_settings *exporter)
@@ -69,7 +68,7 @@ static uint64_t batch_bytes_max(size_t chunks, size_t outputs)
 
 static enum status create_one(const struct settings *settings, const struct output_settings *wanted,
                               const struct output_environment *environment, struct chunk_pool *pool,
-                              struct output *output)
+                              struct destination *output)
 {
     bool is_metrics = wanted->signal == SIGNAL_METRICS;
     bool shares = settings->metrics.is_on || settings->profiles.enabled;
@@ -110,8 +109,9 @@ static enum status create_profiles(const struct settings *settings,
     own.operations = NULL; /* OpenTelemetry has no name for an exporter of profiles */
     enum status status =
         profile_encoder_create(outputs->pool, METER_NAME, CUSPAN_VERSION, &outputs->profile_encoder);
-    return status == STATUS_OK ? exporter_create(&settings->profiles.output, &own, &outputs->profiles)
-                               : status;
+    if (status == STATUS_OK)
+        status = exporter_create(&settings->profiles.output, &own, &outputs->items[PROFILES_OUTPUT].exporter);
+    return status;
 }
 
 enum status outputs_create(const struct settings *settings, const char *self_env_folder,
@@ -136,7 +136,8 @@ enum status outputs_create(const struct settings *settings, const char *self_env
     }
     environment.output = METRICS_OUTPUT;
     if (status == STATUS_OK && settings->metrics.is_on)
-        status = create_one(settings, &settings->metrics.output, &environment, made->pool, &made->metrics);
+        status = create_one(settings, &settings->metrics.output, &environment, made->pool,
+                            &made->items[METRICS_OUTPUT]);
     if (status == STATUS_OK && settings->profiles.enabled)
         status = create_profiles(settings, &environment, made);
     if (status != STATUS_OK) {
@@ -150,8 +151,8 @@ enum status outputs_create(const struct settings *settings, const char *self_env
 
 void outputs_set_resource(struct outputs *outputs, uint16_t index, const struct resource *resource)
 {
-    if (outputs->metrics.encoder && index == RESOURCE_PROCESS &&
-        encoder_set_resource(outputs->metrics.encoder, index, resource) != STATUS_OK)
+    struct encoder *metrics = outputs->items[METRICS_OUTPUT].encoder;
+    if (metrics && index == RESOURCE_PROCESS && encoder_set_resource(metrics, index, resource) != STATUS_OK)
         log_warn("no memory for the resource of metrics; they are sent without it");
     if (outputs->profile_encoder && index == RESOURCE_PROCESS)
         profile_encoder_set_resource(outputs->profile_encoder, resource);
@@ -163,7 +164,7 @@ void outputs_set_resource(struct outputs *outputs, uint16_t index, const struct 
     }
 }
 
-static void send_batch(struct output *output)
+static void send_batch(struct destination *output)
 {
     struct batch *batch = encoder_seal(output->encoder);
     output->oldest_ns = 0;
@@ -172,7 +173,7 @@ static void send_batch(struct output *output)
 }
 
 /* Whether a span may wait for this output a little longer. */
-static bool is_patient(struct outputs *outputs, const struct output *output)
+static bool is_patient(struct outputs *outputs, const struct destination *output)
 {
     uint64_t now_ns = clock_monotonic_ns();
     if (now_ns < outputs->patience_ns)
@@ -192,9 +193,9 @@ static void pause_shortly(void)
     nanosleep(&pause, NULL);
 }
 
-static void wait_for_room(struct outputs *outputs, struct output *output)
+static void wait_for_room(struct outputs *outputs, struct destination *output)
 {
-    while (exporter_room(output->exporter) < encoder_span_count(output->encoder) &&
+    while (exporter_state(output->exporter).room < encoder_span_count(output->encoder) &&
            is_patient(outputs, output))
         pause_shortly();
 }
@@ -211,14 +212,14 @@ void outputs_set_pause(struct outputs *outputs, uint64_t deadline_ns, bool (*can
 }
 
 /* All chunks are in use: no exporter delivers as fast as spans arrive. */
-static void lose(const struct output *output)
+static void lose(const struct destination *output)
 {
     counter_output_lost(output->number, COUNTER_lost_queue_full, 1);
     log_once(log_warn, "spans arrive faster than they are delivered, and some are lost; raise "
                        "distribution.cuspan.memory_bytes_max");
 }
 
-static void add_to(struct outputs *outputs, struct output *output, const struct span *span)
+static void add_to(struct outputs *outputs, struct destination *output, const struct span *span)
 {
     enum status status = encoder_add(output->encoder, span);
     if (status == STATUS_FULL || status == STATUS_NO_MEMORY) {
@@ -249,21 +250,22 @@ void outputs_add(struct outputs *outputs, const struct span *span)
 
 void outputs_send_metrics(struct outputs *outputs)
 {
-    if (outputs->metrics.encoder)
-        send_batch(&outputs->metrics);
+    if (outputs->items[METRICS_OUTPUT].encoder)
+        send_batch(&outputs->items[METRICS_OUTPUT]);
 }
 
 void outputs_add_metrics(struct outputs *outputs, const struct metric_points *points)
 {
     uint32_t added = 0;
+    struct destination *output = &outputs->items[METRICS_OUTPUT];
     struct metric_points left = *points;
     counter_add_alone(COUNTER_points_made, points->count);
-    enum status status = encoder_add_metrics(outputs->metrics.encoder, &left, &added);
+    enum status status = encoder_add_metrics(output->encoder, &left, &added);
     if (status == STATUS_FULL || status == STATUS_NO_MEMORY) {
         left.points += added;
         left.count -= added;
-        send_batch(&outputs->metrics);
-        status = encoder_add_metrics(outputs->metrics.encoder, &left, &added);
+        send_batch(output);
+        status = encoder_add_metrics(output->encoder, &left, &added);
     }
     if (status != STATUS_OK)
         counter_output_lost(METRICS_OUTPUT, COUNTER_lost_points, left.count - added);
@@ -279,7 +281,7 @@ void outputs_send_profile(struct outputs *outputs, const struct profile *profile
     counter_add_alone(COUNTER_profile_samples_made, samples);
     struct batch *batch = profile_encoder_make(outputs->profile_encoder, profile);
     if (batch)
-        exporter_submit(outputs->profiles, batch);
+        exporter_submit(outputs->items[PROFILES_OUTPUT].exporter, batch);
     else
         counter_output_lost(PROFILES_OUTPUT, COUNTER_lost_profile_samples, samples);
 }
@@ -291,11 +293,11 @@ struct operations *outputs_operations(struct outputs *outputs)
 
 void outputs_health(struct outputs *outputs, size_t output, struct output_health *health)
 {
-    struct output *item = &outputs->items[output];
-    uint64_t unfinished = exporter_unfinished(item->exporter, &health->fates);
-    health->inflight = exporter_inflight(item->exporter);
-    health->queued = encoder_span_count(item->encoder) +
-                     (unfinished > health->inflight ? unfinished - health->inflight : 0);
+    struct destination *item = &outputs->items[output];
+    struct exporter_state state = exporter_state(item->exporter);
+    health->fates = state.fates;
+    health->inflight = state.inflight;
+    health->queued = encoder_span_count(item->encoder) + state.queued;
 }
 
 /* Sending and shutdown. */
@@ -304,7 +306,7 @@ void outputs_tick(struct outputs *outputs, uint64_t now_ns)
 {
     outputs->now_ns = now_ns;
     for (size_t i = 0; i < outputs->count; i++) {
-        struct output *output = &outputs->items[i];
+        struct destination *output = &outputs->items[i];
         if (output->oldest_ns && now_ns >= output->oldest_ns + output->delay_ns)
             send_batch(output);
     }
@@ -319,30 +321,17 @@ void outputs_send(struct outputs *outputs)
 
 void outputs_sent(struct outputs *outputs, uint64_t sent[OUTPUT_NUMBERS])
 {
-    sent[METRICS_OUTPUT] = outputs->metrics.exporter ? exporter_submitted(outputs->metrics.exporter) : 0;
-    sent[PROFILES_OUTPUT] = outputs->profiles ? exporter_submitted(outputs->profiles) : 0;
-    for (size_t i = 0; i < outputs->count; i++)
-        sent[i] = exporter_submitted(outputs->items[i].exporter);
+    for (size_t i = 0; i < OUTPUT_NUMBERS; i++)
+        sent[i] = outputs->items[i].exporter ? exporter_state(outputs->items[i].exporter).submitted : 0;
 }
 
 enum status outputs_wait(struct outputs *outputs, const uint64_t sent[OUTPUT_NUMBERS], uint64_t deadline_ns)
 {
-    if (outputs->metrics.exporter &&
-        exporter_wait(outputs->metrics.exporter, sent[METRICS_OUTPUT], deadline_ns) != STATUS_OK)
-        return STATUS_TIMEOUT;
-    if (outputs->profiles &&
-        exporter_wait(outputs->profiles, sent[PROFILES_OUTPUT], deadline_ns) != STATUS_OK)
-        return STATUS_TIMEOUT;
-    for (size_t i = 0; i < outputs->count; i++)
-        if (exporter_wait(outputs->items[i].exporter, sent[i], deadline_ns) != STATUS_OK)
+    for (size_t i = 0; i < OUTPUT_NUMBERS; i++)
+        if (outputs->items[i].exporter &&
+            exporter_wait(outputs->items[i].exporter, sent[i], deadline_ns) != STATUS_OK)
             return STATUS_TIMEOUT;
     return STATUS_OK;
-}
-
-uint64_t outputs_on_way(struct outputs *outputs, size_t output, struct output_fates *fates)
-{
-    return encoder_span_count(outputs->items[output].encoder) +
-           exporter_unfinished(outputs->items[output].exporter, fates);
 }
 
 void outputs_memory(struct outputs *outputs, uint64_t *bytes, uint64_t *free_bytes)
@@ -357,18 +346,11 @@ bool outputs_have_room(struct outputs *outputs)
 {
     bool is_scarce = chunk_pool_free(outputs->pool) < chunk_pool_size(outputs->pool) / 2;
     for (size_t i = 0; i < outputs->count; i++) {
-        struct output_fates fates;
-        struct exporter *exporter = outputs->items[i].exporter;
-        if (exporter_room(exporter) < outputs->items[i].room_wanted ||
-            (is_scarce && exporter_unfinished(exporter, &fates) > 0))
+        struct exporter_state state = exporter_state(outputs->items[i].exporter);
+        if (state.room < outputs->items[i].room_wanted || (is_scarce && state.queued + state.inflight > 0))
             return false;
     }
     return true;
-}
-
-static size_t bytes_taken(struct chunk_pool *pool)
-{
-    return pool ? (chunk_pool_size(pool) - chunk_pool_free(pool)) * sizeof(struct chunk) : 0;
 }
 
 void outputs_end(struct outputs *outputs, uint64_t deadline_ns, struct outputs_left *left)
@@ -377,22 +359,19 @@ void outputs_end(struct outputs *outputs, uint64_t deadline_ns, struct outputs_l
     *left = (struct outputs_left){0};
     if (!outputs)
         return;
-    for (size_t i = 0; i < outputs->count; i++) {
+    for (size_t i = 0; i < OUTPUT_NUMBERS; i++) {
         exporters[i] = outputs->items[i].exporter;
         if (outputs->items[i].encoder && exporters[i])
             send_batch(&outputs->items[i]);
     }
-    exporters[outputs->count] = outputs->metrics.exporter;
-    if (outputs->metrics.encoder && outputs->metrics.exporter)
-        send_batch(&outputs->metrics);
-    exporters[outputs->count + 1] = outputs->profiles;
-    bool all_ended = exporters_destroy(exporters, outputs->count + 2, deadline_ns);
-    for (size_t i = 0; i < outputs->count; i++)
+    bool all_ended = exporters_destroy(exporters, OUTPUT_NUMBERS, deadline_ns);
+    for (size_t i = 0; i < OUTPUT_NUMBERS; i++)
         encoder_destroy(outputs->items[i].encoder);
-    encoder_destroy(outputs->metrics.encoder);
     profile_encoder_destroy(outputs->profile_encoder);
     left->has_senders = !all_ended;
-    left->bytes = bytes_taken(outputs->pool);
+    if (outputs->pool)
+        left->bytes =
+            (chunk_pool_size(outputs->pool) - chunk_pool_free(outputs->pool)) * sizeof(struct chunk);
     if (all_ended) {
         chunk_pool_destroy(outputs->pool);
         operations_destroy(outputs->operations);

@@ -38,10 +38,10 @@ void outputs_send_profile(struct outputs *outputs, const struct profile *profile
 /* Durations of exports; NULL if metrics are off. */
 struct operations *outputs_operations(struct outputs *outputs);
 
-/* The state of an output of spans. */
+/* The state of an output of spans. Only for the thread that adds spans. */
 struct output_health {
     uint64_t queued, inflight; /* spans in the queue, and in the current request */
-    struct output_fates fates;
+    struct output_fates fates; /* of all others */
 };
 void outputs_health(struct outputs *outputs, size_t output, struct output_health *health);
 
@@ -64,10 +64,6 @@ void outputs_set_patience(struct outputs *outputs, uint64_t deadline_ns);
 /* The same for a host: until `deadline_ns`, a span waits only while `can_wait` says that rings and buffers
  * have room, and while its exporter makes progress. NULL: rings and buffers do not matter. */
 void outputs_set_pause(struct outputs *outputs, uint64_t deadline_ns, bool (*can_wait)(void));
-
-/* Spans of one output that are neither delivered nor lost, and in `fates` the others. Only for the thread
- * that adds spans. */
-uint64_t outputs_on_way(struct outputs *outputs, size_t output, struct output_fates *fates);
 
 /* The memory of all queues, and the part that is free. */
 void outputs_memory(struct outputs *outputs, uint64_t *bytes, uint64_t *free_bytes);

@@ -77,8 +77,12 @@ void pipeline_take_snapshot(struct pipeline_snapshot *view)
     *view = (struct pipeline_snapshot){.queue_bytes = 0};
     balance_take(balance, pipeline.outputs ? pipeline.settings->output_count : 0);
     balance->held = pipeline.correlate ? correlate_held(pipeline.correlate) : 0;
-    for (unsigned i = 0; i < balance->output_count; i++)
-        balance->on_way[i] = outputs_on_way(pipeline.outputs, i, &balance->outputs[i]);
+    for (unsigned i = 0; i < balance->output_count; i++) {
+        struct output_health health;
+        outputs_health(pipeline.outputs, i, &health);
+        balance->on_way[i] = health.queued + health.inflight;
+        balance->outputs[i] = health.fates;
+    }
     if (pipeline.outputs)
         outputs_memory(pipeline.outputs, &view->queue_bytes, &view->queue_free_bytes);
 }

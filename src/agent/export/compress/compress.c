@@ -1,7 +1,5 @@
 #include "agent/export/compress/compress.h"
 
-#include "agent/export/compress/codec.h"
-
 #include <stdlib.h>
 
 struct compressor {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/buffers/chunk.h"
+#include "model/entries/zstd_entry.h"
 #include "model/settings/settings.h"
 
 /* Memory of a compressor: the output buffer, most of which is never touched, and the codec's state.
@@ -14,7 +15,24 @@
 /* Spans compress to about a seventh. A body that stays larger than this is sent uncompressed. */
 #define COMPRESSED_BYTES_MAX (BATCH_BYTES_MAX / 3)
 
-struct codec;
+/* A compression library. Each codec documents the measurements behind its level;
+ * tests/bench/programs/compress_bench.py repeats them. */
+struct codec {
+    const char *library;
+    const char *encoding; /* for Content-Encoding and grpc-encoding */
+    int level_min, level_max, level_default;
+    /* NO_MEMORY. */
+    enum status (*create)(int level, void **state);
+    void (*destroy)(void *state);
+    /* Compresses the chunks to one member or frame of at most `size` bytes; FULL if it would be larger. */
+    enum status (*compress)(void *state, const struct chunk *chunks, uint8_t *to, size_t size, size_t *made);
+};
+
+/* The agent contains one of the two gzip codecs (cmake/export.cmake). */
+extern const struct codec codec_gzip_isal;
+extern const struct codec codec_gzip_deflate;
+extern const struct codec codec_zstd;
+
 struct compressor;
 
 /* NULL for COMPRESSION_NONE. */
@@ -29,3 +47,6 @@ void compressor_destroy(struct compressor *compressor);
  * call. FULL if it would not be smaller, or exceeds COMPRESSED_BYTES_MAX. */
 enum status compress_chunks(struct compressor *compressor, const struct chunk *chunks,
                             const uint8_t **compressed, size_t *compressed_bytes) MUST_CHECK;
+
+/* Compresses whole buffers, for commands. */
+extern const struct zstd_api zstd_frame_api;

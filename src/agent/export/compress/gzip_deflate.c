@@ -1,5 +1,5 @@
 /* gzip with libdeflate, used if ISA-L is not available. libdeflate needs its input in one buffer. */
-#include "agent/export/compress/codec.h"
+#include "agent/export/compress/compress.h"
 
 #include <libdeflate.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 #define ZSTD_STATIC_LINKING_ONLY /* for a static workspace and a stable output buffer */
-#include "agent/export/compress/codec.h"
+#include "agent/export/compress/compress.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -96,3 +96,27 @@ const struct codec codec_zstd = {
     .destroy = free,
     .compress = zstd_compress,
 };
+
+static void *frame_create(int level)
+{
+    ZSTD_CCtx *context = ZSTD_createCCtx();
+    if (context && (ZSTD_isError(ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, level)) ||
+                    ZSTD_isError(ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1)))) {
+        ZSTD_freeCCtx(context);
+        return NULL;
+    }
+    return context;
+}
+
+static void frame_destroy(void *state)
+{
+    ZSTD_freeCCtx(state);
+}
+
+static size_t frame_compress(void *state, void *to, size_t capacity, const void *from, size_t len)
+{
+    size_t made = ZSTD_compress2(state, to, capacity, from, len);
+    return ZSTD_isError(made) ? 0 : made;
+}
+
+const struct zstd_api zstd_frame_api = {frame_create, frame_destroy, ZSTD_compressBound, frame_compress};

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/limits.h"
-#include "agent/export/delivery/delivery.h"
+#include "agent/export/delivery/output.h"
 #include "model/metrics/histogram.h"
 #include "model/metrics/views.h"
 

@@ -1,7 +1,7 @@
 #include "agent/export/delivery/request_body.h"
 
 #include "base/accounting/invariant.h"
-#include "agent/export/compress/codec.h"
+#include "agent/export/compress/compress.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/text/sanitize.h"
-#include "agent/export/compress/codec.h"
 #include "agent/export/compress/compress.h"
 #include "agent/export/otlp/grpc.h"
 #include "agent/export/otlp/headers.h"

@@ -4,7 +4,6 @@
 
 #include "agent/export/delivery/delivery_control.h"
 #include "agent/export/delivery/output.h"
-#include "agent/export/delivery/output_environment.h"
 #include "agent/export/delivery/request_body.h"
 #include "model/settings/settings.h"
 

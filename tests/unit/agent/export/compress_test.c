@@ -1,6 +1,5 @@
 #include "agent/export/compress/compress.h"
 
-#include "agent/export/compress/codec.h"
 #include "support/batches.h"
 
 #include <setjmp.h>

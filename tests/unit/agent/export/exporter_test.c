@@ -80,11 +80,11 @@ static void test_over_its_bound_the_new_batch_is_dropped_and_told_once(void **st
     pthread_t reader;
     stderr_begin();
     struct exporter *exporter = start(10); /* the thread waits in open(): nothing leaves the queue */
-    assert_int_equal(exporter_room(exporter), 10);
+    assert_int_equal(exporter_state(exporter).room, 10);
     submit(exporter, 6);
-    assert_int_equal(exporter_room(exporter), 4);
+    assert_int_equal(exporter_state(exporter).room, 4);
     submit(exporter, 4);
-    assert_int_equal(exporter_room(exporter), 0);
+    assert_int_equal(exporter_state(exporter).room, 0);
     submit(exporter, 1);
     submit(exporter, 2);
     assert_int_equal(counter_get(COUNTER_lost_queue_full), 3);
@@ -126,7 +126,7 @@ static void test_an_empty_queue_takes_a_batch_of_any_size(void **state)
     pthread_t reader;
     struct exporter *exporter = start(10);
     submit(exporter, 50);
-    assert_int_equal(exporter_room(exporter), 0);
+    assert_int_equal(exporter_state(exporter).room, 0);
     pthread_create(&reader, NULL, read_to_the_end, NULL);
     assert_true(exporter_destroy(exporter, in_ms(PATIENCE_MS)));
     pthread_join(reader, NULL);
@@ -157,7 +157,7 @@ static void test_an_empty_batch_is_not_sent(void **state)
     pthread_t reader;
     struct exporter *exporter = start(10);
     submit(exporter, 0);
-    assert_int_equal(exporter_room(exporter), 10);
+    assert_int_equal(exporter_state(exporter).room, 10);
     pthread_create(&reader, NULL, read_to_the_end, NULL);
     assert_true(exporter_destroy(exporter, in_ms(PATIENCE_MS)));
     pthread_join(reader, NULL);

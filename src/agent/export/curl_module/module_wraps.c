@@ -1,11 +1,13 @@
-/* Descriptors that the libraries linked into the module open (--wrap in cmake/export.cmake) are
- * close-on-exec, so that programs executed by the host do not inherit them. They are above descriptor 2,
- * which may be free because the host has closed it. */
+/* Functions of libc for the libraries linked into the module (--wrap in cmake/export.cmake).
+ *
+ * Descriptors that they open are close-on-exec, so that programs executed by the host do not inherit them.
+ * They are above descriptor 2, which may be free because the host has closed it. */
 #include "base/high_fd.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -33,6 +35,9 @@ FILE *__wrap_fopen(const char *path, const char *mode);
 FILE *__wrap_fopen64(const char *path, const char *mode) __attribute__((alias("__wrap_fopen")));
 FILE *__real_fopen(const char *path, const char *mode);
 DIR *__wrap_opendir(const char *path);
+int __real_sigaction(int number, const struct sigaction *action, struct sigaction *before);
+int __wrap_sigaction(int number, const struct sigaction *action, struct sigaction *before);
+__sighandler_t __wrap_signal(int number, __sighandler_t handler);
 
 int __wrap_socketpair(int domain, int type, int protocol, int ends[2])
 {
@@ -97,5 +102,21 @@ DIR *__wrap_opendir(const char *path)
     if (!folder)
         close_failed(number);
     return folder;
+}
+
+/* sigaction() and signal() change nothing. libcurl ignores SIGPIPE in the whole process while it closes
+ * connections; that would affect the host's threads, and restoring it could overwrite a handler that the host
+ * sets meanwhile. We do not need it: agent threads block all signals. A shared libcurl is not affected. */
+int __wrap_sigaction(int number, const struct sigaction *action, struct sigaction *before)
+{
+    (void)action;
+    return __real_sigaction(number, NULL, before);
+}
+
+__sighandler_t __wrap_signal(int number, __sighandler_t handler)
+{
+    struct sigaction now;
+    (void)handler;
+    return __real_sigaction(number, NULL, &now) == 0 ? now.sa_handler : SIG_ERR;
 }
 /* NOLINTEND(bugprone-reserved-identifier) */
